@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func segmentMaxAVX2_1(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentMaxAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -17,59 +17,50 @@ TEXT ·segmentMaxAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X2
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X1
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y3
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X2
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y3
-	VBROADCASTSS (R11), Y3
+	VBROADCASTSS (R9), Y3
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X4
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X4
 	VPBROADCASTD X4, Y4
-	VMASKMOVPS   (DX)(R13*1), Y0, Y1
+	VMASKMOVPS   (DX)(R12*1), Y0, Y1
 	VCMPPS       $0x07, Y2, Y2, Y5
 	VCMPPS       $0x16, Y2, Y1, Y6
 	VANDPS       Y6, Y5, Y5
 	VBLENDVPS    Y5, Y1, Y2, Y2
 	VBLENDVPS    Y5, Y4, Y3, Y3
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -102,7 +93,7 @@ DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
 // func segmentMaxAVX2_2(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentMaxAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -116,19 +107,17 @@ TEXT ·segmentMaxAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X3
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X1
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y3, Y2
 	VMOVAPS      Y1, Y4
@@ -136,50 +125,43 @@ segment:
 	VMOVAPS      Y1, Y5
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X3
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y3, Y2
 	VMOVAPS      Y1, Y4
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y1, Y5
-	VBROADCASTSS (R11), Y4
-	VBROADCASTSS (R11), Y5
+	VBROADCASTSS (R9), Y4
+	VBROADCASTSS (R9), Y5
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X6
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X6
 	VPBROADCASTD X6, Y6
-	VMOVUPS      (DX)(R13*1), Y1
+	VMOVUPS      (DX)(R12*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y7
 	VCMPPS       $0x16, Y2, Y1, Y8
 	VANDPS       Y8, Y7, Y7
 	VBLENDVPS    Y7, Y1, Y2, Y2
 	VBLENDVPS    Y7, Y6, Y4, Y4
-	VMASKMOVPS   32(DX)(R13*1), Y0, Y1
+	VMASKMOVPS   32(DX)(R12*1), Y0, Y1
 	VCMPPS       $0x07, Y3, Y3, Y7
 	VCMPPS       $0x16, Y3, Y1, Y8
 	VANDPS       Y8, Y7, Y7
 	VBLENDVPS    Y7, Y1, Y3, Y3
 	VBLENDVPS    Y7, Y6, Y5, Y5
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -196,7 +178,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_3(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentMaxAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -210,19 +192,17 @@ TEXT ·segmentMaxAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X4
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X1
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y4, Y2
 	VMOVAPS      Y1, Y5
@@ -232,11 +212,11 @@ segment:
 	VMOVAPS      Y1, Y7
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X4
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y4, Y2
 	VMOVAPS      Y1, Y5
@@ -244,48 +224,40 @@ segment:
 	VMOVAPS      Y1, Y6
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y1, Y7
-	VBROADCASTSS (R11), Y5
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9), Y7
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X8
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X8
 	VPBROADCASTD X8, Y8
-	VMOVUPS      (DX)(R13*1), Y1
+	VMOVUPS      (DX)(R12*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y9
 	VCMPPS       $0x16, Y2, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y2, Y2
 	VBLENDVPS    Y9, Y8, Y5, Y5
-	VMOVUPS      32(DX)(R13*1), Y1
+	VMOVUPS      32(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y9
 	VCMPPS       $0x16, Y3, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y3, Y3
 	VBLENDVPS    Y9, Y8, Y6, Y6
-	VMASKMOVPS   64(DX)(R13*1), Y0, Y1
+	VMASKMOVPS   64(DX)(R12*1), Y0, Y1
 	VCMPPS       $0x07, Y4, Y4, Y9
 	VCMPPS       $0x16, Y4, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y4, Y4
 	VBLENDVPS    Y9, Y8, Y7, Y7
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -304,7 +276,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_4(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentMaxAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -318,19 +290,17 @@ TEXT ·segmentMaxAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X5
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X5
 	VPBROADCASTD X5, Y5
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X1
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y5, Y2
 	VMOVAPS      Y1, Y6
@@ -342,11 +312,11 @@ segment:
 	VMOVAPS      Y1, Y9
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X5
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X5
 	VPBROADCASTD X5, Y5
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y5, Y2
 	VMOVAPS      Y1, Y6
@@ -356,55 +326,47 @@ segment:
 	VMOVAPS      Y1, Y8
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y1, Y9
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS (R11), Y7
-	VBROADCASTSS (R11), Y8
-	VBROADCASTSS (R11), Y9
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9), Y7
+	VBROADCASTSS (R9), Y8
+	VBROADCASTSS (R9), Y9
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X10
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X10
 	VPBROADCASTD X10, Y10
-	VMOVUPS      (DX)(R13*1), Y1
+	VMOVUPS      (DX)(R12*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y11
 	VCMPPS       $0x16, Y2, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y2, Y2
 	VBLENDVPS    Y11, Y10, Y6, Y6
-	VMOVUPS      32(DX)(R13*1), Y1
+	VMOVUPS      32(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y11
 	VCMPPS       $0x16, Y3, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y3, Y3
 	VBLENDVPS    Y11, Y10, Y7, Y7
-	VMOVUPS      64(DX)(R13*1), Y1
+	VMOVUPS      64(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y4, Y4, Y11
 	VCMPPS       $0x16, Y4, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y4, Y4
 	VBLENDVPS    Y11, Y10, Y8, Y8
-	VMASKMOVPS   96(DX)(R13*1), Y0, Y1
+	VMASKMOVPS   96(DX)(R12*1), Y0, Y1
 	VCMPPS       $0x07, Y5, Y5, Y11
 	VCMPPS       $0x16, Y5, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y5, Y5
 	VBLENDVPS    Y11, Y10, Y9, Y9
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -425,7 +387,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_5(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentMaxAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -439,19 +401,17 @@ TEXT ·segmentMaxAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X6
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X6
 	VPBROADCASTD X6, Y6
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X1
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y6, Y2
 	VMOVAPS      Y1, Y7
@@ -465,11 +425,11 @@ segment:
 	VMOVAPS      Y1, Y11
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X6
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X6
 	VPBROADCASTD X6, Y6
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y6, Y2
 	VMOVAPS      Y1, Y7
@@ -481,63 +441,54 @@ segment:
 	VMOVAPS      Y1, Y10
 	VMOVAPS      Y6, Y6
 	VMOVAPS      Y1, Y11
-	VBROADCASTSS (R11), Y7
-	VBROADCASTSS (R11), Y8
-	VBROADCASTSS (R11), Y9
-	VBROADCASTSS (R11), Y10
-	VBROADCASTSS (R11), Y11
+	VBROADCASTSS (R9), Y7
+	VBROADCASTSS (R9), Y8
+	VBROADCASTSS (R9), Y9
+	VBROADCASTSS (R9), Y10
+	VBROADCASTSS (R9), Y11
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	PREFETCHT0   128(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X12
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X12
 	VPBROADCASTD X12, Y12
-	VMOVUPS      (DX)(R13*1), Y1
+	VMOVUPS      (DX)(R12*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y13
 	VCMPPS       $0x16, Y2, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y2, Y2
 	VBLENDVPS    Y13, Y12, Y7, Y7
-	VMOVUPS      32(DX)(R13*1), Y1
+	VMOVUPS      32(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y13
 	VCMPPS       $0x16, Y3, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y3, Y3
 	VBLENDVPS    Y13, Y12, Y8, Y8
-	VMOVUPS      64(DX)(R13*1), Y1
+	VMOVUPS      64(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y4, Y4, Y13
 	VCMPPS       $0x16, Y4, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y4, Y4
 	VBLENDVPS    Y13, Y12, Y9, Y9
-	VMOVUPS      96(DX)(R13*1), Y1
+	VMOVUPS      96(DX)(R12*1), Y1
 	VCMPPS       $0x07, Y5, Y5, Y13
 	VCMPPS       $0x16, Y5, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y5, Y5
 	VBLENDVPS    Y13, Y12, Y10, Y10
-	VMASKMOVPS   128(DX)(R13*1), Y0, Y1
+	VMASKMOVPS   128(DX)(R12*1), Y0, Y1
 	VCMPPS       $0x07, Y6, Y6, Y13
 	VCMPPS       $0x16, Y6, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y6, Y6
 	VBLENDVPS    Y13, Y12, Y11, Y11
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -1304,7 +1255,7 @@ stored:
 	RET
 
 // func segmentMaxAVX512_1(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentMaxAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1317,53 +1268,44 @@ TEXT ·segmentMaxAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z1
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z1
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z1
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z1
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
-	VBROADCASTSS (R11), Z2
+	VBROADCASTSS (R9), Z2
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z3
-	VMOVUPS.Z    (DX)(R13*1), K1, Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z3
+	VMOVUPS.Z    (DX)(R12*1), K1, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z3, K2, Z2
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -1378,7 +1320,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_2(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentMaxAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1391,64 +1333,54 @@ TEXT ·segmentMaxAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z2
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z2
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z2
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z2
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
-	VBROADCASTSS (R11), Z3
-	VBROADCASTSS (R11), Z4
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9), Z4
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z5
-	VMOVUPS      (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z5
+	VMOVUPS      (DX)(R12*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z5, K2, Z3
-	VMOVUPS.Z    64(DX)(R13*1), K1, Z0
+	VMOVUPS.Z    64(DX)(R12*1), K1, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z5, K2, Z4
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -1465,7 +1397,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_3(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentMaxAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1478,18 +1410,16 @@ TEXT ·segmentMaxAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z3
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z3
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
@@ -1498,55 +1428,46 @@ segment:
 	VMOVAPS      Z0, Z6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z3
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z3
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z3, Z3
 	VMOVAPS      Z0, Z6
-	VBROADCASTSS (R11), Z4
-	VBROADCASTSS (R11), Z5
-	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R9), Z4
+	VBROADCASTSS (R9), Z5
+	VBROADCASTSS (R9), Z6
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	PREFETCHT0   128(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z7
-	VMOVUPS      (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z7
+	VMOVUPS      (DX)(R12*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z7, K2, Z4
-	VMOVUPS      64(DX)(R13*1), Z0
+	VMOVUPS      64(DX)(R12*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z7, K2, Z5
-	VMOVUPS.Z    128(DX)(R13*1), K1, Z0
+	VMOVUPS.Z    128(DX)(R12*1), K1, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z7, K2, Z6
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func segmentSumAVX2_1(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_1(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -17,47 +17,39 @@ TEXT ·segmentSumAVX2_1(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VMASKMOVPS   (CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VMASKMOVPS   (CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y2, Y2
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X3
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X3
 	VDIVSS       X1, X3, X3
 	VBROADCASTSS X3, Y1
 	VMULPS       Y1, Y2, Y2
 
 store:
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y2, (AX)
 	JMP     stored
@@ -186,7 +178,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_2(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_2(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -200,42 +192,34 @@ TEXT ·segmentSumAVX2_2(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VMASKMOVPS   32(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VMASKMOVPS   32(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y3, Y3
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X4
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X4
 	VDIVSS       X1, X4, X4
 	VBROADCASTSS X4, Y1
 	VMULPS       Y1, Y2, Y2
@@ -243,8 +227,8 @@ row:
 
 store:
 	VMOVUPS Y2, (AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y3, 32(AX)
 	JMP     stored
@@ -362,7 +346,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_3(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_3(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -376,45 +360,36 @@ TEXT ·segmentSumAVX2_3(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VADDPS       32(CX)(R10*1), Y3, Y3
-	VMASKMOVPS   64(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VADDPS       32(CX)(R12*1), Y3, Y3
+	VMASKMOVPS   64(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y4, Y4
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X5
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X5
 	VDIVSS       X1, X5, X5
 	VBROADCASTSS X5, Y1
 	VMULPS       Y1, Y2, Y2
@@ -424,8 +399,8 @@ row:
 store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y4, 64(AX)
 	JMP     stored
@@ -550,7 +525,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_4(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_4(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -564,47 +539,38 @@ TEXT ·segmentSumAVX2_4(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VADDPS       32(CX)(R10*1), Y3, Y3
-	VADDPS       64(CX)(R10*1), Y4, Y4
-	VMASKMOVPS   96(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VADDPS       32(CX)(R12*1), Y3, Y3
+	VADDPS       64(CX)(R12*1), Y4, Y4
+	VMASKMOVPS   96(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y5, Y5
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X6
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X6
 	VDIVSS       X1, X6, X6
 	VBROADCASTSS X6, Y1
 	VMULPS       Y1, Y2, Y2
@@ -616,8 +582,8 @@ store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y5, 96(AX)
 	JMP     stored
@@ -749,7 +715,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_5(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_5(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -763,50 +729,40 @@ TEXT ·segmentSumAVX2_5(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VADDPS       32(CX)(R10*1), Y3, Y3
-	VADDPS       64(CX)(R10*1), Y4, Y4
-	VADDPS       96(CX)(R10*1), Y5, Y5
-	VMASKMOVPS   128(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VADDPS       32(CX)(R12*1), Y3, Y3
+	VADDPS       64(CX)(R12*1), Y4, Y4
+	VADDPS       96(CX)(R12*1), Y5, Y5
+	VMASKMOVPS   128(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y6, Y6
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X7
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X7
 	VDIVSS       X1, X7, X7
 	VBROADCASTSS X7, Y1
 	VMULPS       Y1, Y2, Y2
@@ -820,8 +776,8 @@ store:
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y6, 128(AX)
 	JMP     stored
@@ -960,7 +916,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_6(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_6(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -974,52 +930,42 @@ TEXT ·segmentSumAVX2_6(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VADDPS       32(CX)(R10*1), Y3, Y3
-	VADDPS       64(CX)(R10*1), Y4, Y4
-	VADDPS       96(CX)(R10*1), Y5, Y5
-	VADDPS       128(CX)(R10*1), Y6, Y6
-	VMASKMOVPS   160(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VADDPS       32(CX)(R12*1), Y3, Y3
+	VADDPS       64(CX)(R12*1), Y4, Y4
+	VADDPS       96(CX)(R12*1), Y5, Y5
+	VADDPS       128(CX)(R12*1), Y6, Y6
+	VMASKMOVPS   160(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y7, Y7
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X8
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X8
 	VDIVSS       X1, X8, X8
 	VBROADCASTSS X8, Y1
 	VMULPS       Y1, Y2, Y2
@@ -1035,8 +981,8 @@ store:
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y7, 160(AX)
 	JMP     stored
@@ -1182,7 +1128,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_7(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·segmentSumAVX2_7(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1196,14 +1142,12 @@ TEXT ·segmentSumAVX2_7(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
-	MOVL    (BX)(DI*4), R9
-	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -1211,40 +1155,31 @@ segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	PREFETCHT0   192(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Y2, Y2
-	VADDPS       32(CX)(R10*1), Y3, Y3
-	VADDPS       64(CX)(R10*1), Y4, Y4
-	VADDPS       96(CX)(R10*1), Y5, Y5
-	VADDPS       128(CX)(R10*1), Y6, Y6
-	VADDPS       160(CX)(R10*1), Y7, Y7
-	VMASKMOVPS   192(CX)(R10*1), Y0, Y1
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Y2, Y2
+	VADDPS       32(CX)(R12*1), Y3, Y3
+	VADDPS       64(CX)(R12*1), Y4, Y4
+	VADDPS       96(CX)(R12*1), Y5, Y5
+	VADDPS       128(CX)(R12*1), Y6, Y6
+	VADDPS       160(CX)(R12*1), Y7, Y7
+	VMASKMOVPS   192(CX)(R12*1), Y0, Y1
 	VADDPS       Y1, Y8, Y8
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R12, X1, X1
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X9
+	VCVTSI2SSQ   R10, X1, X1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X9
 	VDIVSS       X1, X9, X9
 	VBROADCASTSS X9, Y1
 	VMULPS       Y1, Y2, Y2
@@ -1262,8 +1197,8 @@ store:
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
-	MOVQ    lanes+48(FP), R10
-	CMPQ    R10, $0x00000008
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
 	JNE     part
 	VMOVUPS Y8, 192(AX)
 	JMP     stored
@@ -2757,7 +2692,7 @@ stored:
 	RET
 
 // func segmentSumAVX512_1(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentSumAVX512_1(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2770,40 +2705,32 @@ TEXT ·segmentSumAVX512_1(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VMOVUPS.Z    (CX)(R10*1), K1, Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VMOVUPS.Z    (CX)(R12*1), K1, Z0
 	VADDPS       Z0, Z1, Z1
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X2
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X2
 	VDIVSS       X0, X2, X2
 	VBROADCASTSS X2, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2892,7 +2819,7 @@ row:
 	RET
 
 // func segmentSumAVX512_2(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentSumAVX512_2(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2905,43 +2832,34 @@ TEXT ·segmentSumAVX512_2(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Z1, Z1
-	VMOVUPS.Z    64(CX)(R10*1), K1, Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Z1, Z1
+	VMOVUPS.Z    64(CX)(R12*1), K1, Z0
 	VADDPS       Z0, Z2, Z2
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X3
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X3
 	VDIVSS       X0, X3, X3
 	VBROADCASTSS X3, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3039,7 +2957,7 @@ row:
 	RET
 
 // func segmentSumAVX512_3(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·segmentSumAVX512_3(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3052,46 +2970,36 @@ TEXT ·segmentSumAVX512_3(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         8(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VADDPS       (CX)(R10*1), Z1, Z1
-	VADDPS       64(CX)(R10*1), Z2, Z2
-	VMOVUPS.Z    128(CX)(R10*1), K1, Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VADDPS       (CX)(R12*1), Z1, Z1
+	VADDPS       64(CX)(R12*1), Z2, Z2
+	VMOVUPS.Z    128(CX)(R12*1), K1, Z0
 	VADDPS       Z0, Z3, Z3
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+56(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+56(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X4
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X4
 	VDIVSS       X0, X4, X4
 	VBROADCASTSS X4, Z0
 	VMULPS       Z0, Z1, Z1

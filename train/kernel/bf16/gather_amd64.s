@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func gatherSumAVX2_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -12,41 +12,33 @@ TEXT ·gatherSumAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X2
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X2
 	VDIVSS       X0, X2, X2
 	VBROADCASTSS X2, Y0
 	VMULPS       Y0, Y1, Y1
@@ -61,7 +53,7 @@ store:
 	RET
 
 // func gatherSumAVX2_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -70,45 +62,37 @@ TEXT ·gatherSumAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X3
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X3
 	VDIVSS       X0, X3, X3
 	VBROADCASTSS X3, Y0
 	VMULPS       Y0, Y1, Y1
@@ -125,7 +109,7 @@ store:
 	RET
 
 // func gatherSumAVX2_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -134,49 +118,41 @@ TEXT ·gatherSumAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X4
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X4
 	VDIVSS       X0, X4, X4
 	VBROADCASTSS X4, Y0
 	VMULPS       Y0, Y1, Y1
@@ -195,7 +171,7 @@ store:
 	RET
 
 // func gatherSumAVX2_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -204,53 +180,45 @@ TEXT ·gatherSumAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R10*1), Y0
+	VPMOVZXWD    48(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X5
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X5
 	VDIVSS       X0, X5, X5
 	VBROADCASTSS X5, Y0
 	VMULPS       Y0, Y1, Y1
@@ -271,7 +239,7 @@ store:
 	RET
 
 // func gatherSumAVX2_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -280,58 +248,49 @@ TEXT ·gatherSumAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R10*1), Y0
+	VPMOVZXWD    48(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R10*1), Y0
+	VPMOVZXWD    64(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X6
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X6
 	VDIVSS       X0, X6, X6
 	VBROADCASTSS X6, Y0
 	VMULPS       Y0, Y1, Y1
@@ -354,7 +313,7 @@ store:
 	RET
 
 // func gatherSumAVX2_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_6(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -363,62 +322,53 @@ TEXT ·gatherSumAVX2_6(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R10*1), Y0
+	VPMOVZXWD    48(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R10*1), Y0
+	VPMOVZXWD    64(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R10*1), Y0
+	VPMOVZXWD    80(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X7
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X7
 	VDIVSS       X0, X7, X7
 	VBROADCASTSS X7, Y0
 	VMULPS       Y0, Y1, Y1
@@ -443,7 +393,7 @@ store:
 	RET
 
 // func gatherSumAVX2_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_7(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -452,14 +402,12 @@ TEXT ·gatherSumAVX2_7(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -467,51 +415,44 @@ segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R10*1), Y0
+	VPMOVZXWD    48(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R10*1), Y0
+	VPMOVZXWD    64(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R10*1), Y0
+	VPMOVZXWD    80(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R10*1), Y0
+	VPMOVZXWD    96(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y7, Y7
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X8
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X8
 	VDIVSS       X0, X8, X8
 	VBROADCASTSS X8, Y0
 	VMULPS       Y0, Y1, Y1
@@ -538,7 +479,7 @@ store:
 	RET
 
 // func gatherSumAVX2_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_8(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -547,14 +488,12 @@ TEXT ·gatherSumAVX2_8(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -563,54 +502,47 @@ segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Y0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R10*1), Y0
+	VPMOVZXWD    16(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R10*1), Y0
+	VPMOVZXWD    32(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R10*1), Y0
+	VPMOVZXWD    48(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R10*1), Y0
+	VPMOVZXWD    64(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R10*1), Y0
+	VPMOVZXWD    80(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R10*1), Y0
+	VPMOVZXWD    96(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y7, Y7
-	VPMOVZXWD    112(CX)(R10*1), Y0
+	VPMOVZXWD    112(CX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y8, Y8
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X9
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X9
 	VDIVSS       X0, X9, X9
 	VBROADCASTSS X9, Y0
 	VMULPS       Y0, Y1, Y1
@@ -639,7 +571,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_1(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherMaxAVX2_1(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -648,60 +580,51 @@ TEXT ·gatherMaxAVX2_1(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X1
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X0
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y1, Y1
 	VMOVAPS      Y0, Y2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X1
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X0
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y1, Y1
 	VMOVAPS      Y0, Y2
-	VBROADCASTSS (R11), Y2
+	VBROADCASTSS (R9), Y2
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X3
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X3
 	VPBROADCASTD X3, Y3
-	VPMOVZXWD    (DX)(R13*1), Y0
+	VPMOVZXWD    (DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y4
 	VCMPPS       $0x16, Y1, Y0, Y5
 	VANDPS       Y5, Y4, Y4
 	VBLENDVPS    Y4, Y0, Y1, Y1
 	VBLENDVPS    Y4, Y3, Y2, Y2
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -716,7 +639,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_2(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherMaxAVX2_2(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -725,19 +648,17 @@ TEXT ·gatherMaxAVX2_2(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X2
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X0
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y3
@@ -745,52 +666,45 @@ segment:
 	VMOVAPS      Y0, Y4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X2
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X0
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y3
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y0, Y4
-	VBROADCASTSS (R11), Y3
-	VBROADCASTSS (R11), Y4
+	VBROADCASTSS (R9), Y3
+	VBROADCASTSS (R9), Y4
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X5
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X5
 	VPBROADCASTD X5, Y5
-	VPMOVZXWD    (DX)(R13*1), Y0
+	VPMOVZXWD    (DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y6
 	VCMPPS       $0x16, Y1, Y0, Y7
 	VANDPS       Y7, Y6, Y6
 	VBLENDVPS    Y6, Y0, Y1, Y1
 	VBLENDVPS    Y6, Y5, Y3, Y3
-	VPMOVZXWD    16(DX)(R13*1), Y0
+	VPMOVZXWD    16(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y6
 	VCMPPS       $0x16, Y2, Y0, Y7
 	VANDPS       Y7, Y6, Y6
 	VBLENDVPS    Y6, Y0, Y2, Y2
 	VBLENDVPS    Y6, Y5, Y4, Y4
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -807,7 +721,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_3(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherMaxAVX2_3(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -816,19 +730,17 @@ TEXT ·gatherMaxAVX2_3(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X3
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X0
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y3, Y1
 	VMOVAPS      Y0, Y4
@@ -838,11 +750,11 @@ segment:
 	VMOVAPS      Y0, Y6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X3
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X0
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y3, Y1
 	VMOVAPS      Y0, Y4
@@ -850,50 +762,43 @@ segment:
 	VMOVAPS      Y0, Y5
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y0, Y6
-	VBROADCASTSS (R11), Y4
-	VBROADCASTSS (R11), Y5
-	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R9), Y4
+	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R9), Y6
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X7
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X7
 	VPBROADCASTD X7, Y7
-	VPMOVZXWD    (DX)(R13*1), Y0
+	VPMOVZXWD    (DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y8
 	VCMPPS       $0x16, Y1, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y1, Y1
 	VBLENDVPS    Y8, Y7, Y4, Y4
-	VPMOVZXWD    16(DX)(R13*1), Y0
+	VPMOVZXWD    16(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y8
 	VCMPPS       $0x16, Y2, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y2, Y2
 	VBLENDVPS    Y8, Y7, Y5, Y5
-	VPMOVZXWD    32(DX)(R13*1), Y0
+	VPMOVZXWD    32(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y3, Y3, Y8
 	VCMPPS       $0x16, Y3, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y3, Y3
 	VBLENDVPS    Y8, Y7, Y6, Y6
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -912,7 +817,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_4(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2
 TEXT ·gatherMaxAVX2_4(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -921,19 +826,17 @@ TEXT ·gatherMaxAVX2_4(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
-	MOVL (BX)(DI*4), R9
-	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X4
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0xffffffff, R12
-	VMOVD        R12, X0
+	MOVL         $0xffffffff, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y4, Y1
 	VMOVAPS      Y0, Y5
@@ -945,11 +848,11 @@ segment:
 	VMOVAPS      Y0, Y8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VMOVD        R12, X4
+	MOVL         $0xff800000, R11
+	VMOVD        R11, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x00000000, R12
-	VMOVD        R12, X0
+	MOVL         $0x00000000, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y4, Y1
 	VMOVAPS      Y0, Y5
@@ -959,58 +862,51 @@ segment:
 	VMOVAPS      Y0, Y7
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y0, Y8
-	VBROADCASTSS (R11), Y5
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS (R11), Y7
-	VBROADCASTSS (R11), Y8
+	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9), Y7
+	VBROADCASTSS (R9), Y8
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VMOVD        R10, X9
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VMOVD        R11, X9
 	VPBROADCASTD X9, Y9
-	VPMOVZXWD    (DX)(R13*1), Y0
+	VPMOVZXWD    (DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y10
 	VCMPPS       $0x16, Y1, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y1, Y1
 	VBLENDVPS    Y10, Y9, Y5, Y5
-	VPMOVZXWD    16(DX)(R13*1), Y0
+	VPMOVZXWD    16(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y10
 	VCMPPS       $0x16, Y2, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y2, Y2
 	VBLENDVPS    Y10, Y9, Y6, Y6
-	VPMOVZXWD    32(DX)(R13*1), Y0
+	VPMOVZXWD    32(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y3, Y3, Y10
 	VCMPPS       $0x16, Y3, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y3, Y3
 	VBLENDVPS    Y10, Y9, Y7, Y7
-	VPMOVZXWD    48(DX)(R13*1), Y0
+	VPMOVZXWD    48(DX)(R12*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y4, Y4, Y10
 	VCMPPS       $0x16, Y4, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y4, Y4
 	VBLENDVPS    Y10, Y9, Y8, Y8
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -1031,7 +927,7 @@ store:
 	RET
 
 // func gatherSumAVX512_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1044,41 +940,33 @@ TEXT ·gatherSumAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD.Z  (CX)(R10*1), K1, Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD.Z  (CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X2
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X2
 	VDIVSS       X0, X2, X2
 	VBROADCASTSS X2, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1093,7 +981,7 @@ store:
 	RET
 
 // func gatherSumAVX512_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1106,45 +994,37 @@ TEXT ·gatherSumAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD.Z  32(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  32(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X3
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X3
 	VDIVSS       X0, X3, X3
 	VBROADCASTSS X3, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1161,7 +1041,7 @@ store:
 	RET
 
 // func gatherSumAVX512_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1174,50 +1054,41 @@ TEXT ·gatherSumAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R10*1), Z0
+	VPMOVZXWD    32(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD.Z  64(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  64(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X4
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X4
 	VDIVSS       X0, X4, X4
 	VBROADCASTSS X4, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1236,7 +1107,7 @@ store:
 	RET
 
 // func gatherSumAVX512_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1249,54 +1120,45 @@ TEXT ·gatherSumAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R10*1), Z0
+	VPMOVZXWD    32(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R10*1), Z0
+	VPMOVZXWD    64(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD.Z  96(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  96(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X5
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X5
 	VDIVSS       X0, X5, X5
 	VBROADCASTSS X5, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1317,7 +1179,7 @@ store:
 	RET
 
 // func gatherSumAVX512_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1330,59 +1192,49 @@ TEXT ·gatherSumAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R10*1), Z0
+	VPMOVZXWD    32(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R10*1), Z0
+	VPMOVZXWD    64(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R10*1), Z0
+	VPMOVZXWD    96(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD.Z  128(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  128(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X6
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X6
 	VDIVSS       X0, X6, X6
 	VBROADCASTSS X6, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1405,7 +1257,7 @@ store:
 	RET
 
 // func gatherSumAVX512_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1418,63 +1270,53 @@ TEXT ·gatherSumAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R10*1), Z0
+	VPMOVZXWD    32(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R10*1), Z0
+	VPMOVZXWD    64(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R10*1), Z0
+	VPMOVZXWD    96(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R10*1), Z0
+	VPMOVZXWD    128(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD.Z  160(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  160(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X7
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X7
 	VDIVSS       X0, X7, X7
 	VBROADCASTSS X7, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1499,7 +1341,7 @@ store:
 	RET
 
 // func gatherSumAVX512_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1512,14 +1354,12 @@ TEXT ·gatherSumAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R11
-	MOVL   4(BX), R12
-	SUBQ   R11, R12
-	LEAQ   (SI)(R11*4), R11
+	MOVL   (BX), R9
+	MOVL   4(BX), R10
+	SUBQ   R9, R10
+	LEAQ   (SI)(R9*4), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1527,53 +1367,44 @@ segment:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   R12, R13
-	TESTQ  R13, R13
+	MOVQ   R10, R11
+	TESTQ  R11, R11
 	JZ     store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (CX)(R10*1)
-	PREFETCHT0   64(CX)(R10*1)
-	PREFETCHT0   128(CX)(R10*1)
-	PREFETCHT0   192(CX)(R10*1)
-	MOVL         (R11), R10
-	IMULQ        R8, R10
-	VPMOVZXWD    (CX)(R10*1), Z0
+	MOVL         (R9), R12
+	IMULQ        R8, R12
+	VPMOVZXWD    (CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R10*1), Z0
+	VPMOVZXWD    32(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R10*1), Z0
+	VPMOVZXWD    64(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R10*1), Z0
+	VPMOVZXWD    96(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R10*1), Z0
+	VPMOVZXWD    128(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R10*1), Z0
+	VPMOVZXWD    160(CX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD.Z  192(CX)(R10*1), K1, Z0
+	VPMOVZXWD.Z  192(CX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	ADDQ         $0x00000004, R11
-	DECQ         R13
+	ADDQ         $0x00000004, R9
+	DECQ         R11
 	JNZ          row
-	MOVQ         mean+64(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mean+64(FP), R9
+	TESTQ        R9, R9
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R12, X0, X0
-	MOVL         $0x3f800000, R10
-	VMOVD        R10, X8
+	VCVTSI2SSQ   R10, X0, X0
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X8
 	VDIVSS       X0, X8, X8
 	VBROADCASTSS X8, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2799,7 +2630,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_1(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_1(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2812,54 +2643,45 @@ TEXT ·gatherMaxAVX512_1(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z1
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z1
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z1
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z1
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
-	VBROADCASTSS (R11), Z2
+	VBROADCASTSS (R9), Z2
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z3
-	VPMOVZXWD.Z  (DX)(R13*1), K1, Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z3
+	VPMOVZXWD.Z  (DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z3, K2, Z2
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -2874,7 +2696,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_2(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_2(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2887,65 +2709,56 @@ TEXT ·gatherMaxAVX512_2(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z2
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z2
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z2
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z2
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
-	VBROADCASTSS (R11), Z3
-	VBROADCASTSS (R11), Z4
+	VBROADCASTSS (R9), Z3
+	VBROADCASTSS (R9), Z4
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z5
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z5
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z5, K2, Z3
-	VPMOVZXWD.Z  32(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  32(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z5, K2, Z4
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -2962,7 +2775,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_3(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_3(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2975,18 +2788,16 @@ TEXT ·gatherMaxAVX512_3(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z3
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z3
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
@@ -2995,57 +2806,49 @@ segment:
 	VMOVAPS      Z0, Z6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z3
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z3
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z3, Z3
 	VMOVAPS      Z0, Z6
-	VBROADCASTSS (R11), Z4
-	VBROADCASTSS (R11), Z5
-	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R9), Z4
+	VBROADCASTSS (R9), Z5
+	VBROADCASTSS (R9), Z6
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z7
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z7
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z7, K2, Z4
-	VPMOVZXWD    32(DX)(R13*1), Z0
+	VPMOVZXWD    32(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z7, K2, Z5
-	VPMOVZXWD.Z  64(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  64(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z7, K2, Z6
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -3064,7 +2867,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_4(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_4(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3077,18 +2880,16 @@ TEXT ·gatherMaxAVX512_4(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z4
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z4
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -3099,10 +2900,10 @@ segment:
 	VMOVAPS      Z0, Z8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z4
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z4
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -3111,54 +2912,46 @@ segment:
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z4, Z4
 	VMOVAPS      Z0, Z8
-	VBROADCASTSS (R11), Z5
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11), Z7
-	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R9), Z5
+	VBROADCASTSS (R9), Z6
+	VBROADCASTSS (R9), Z7
+	VBROADCASTSS (R9), Z8
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z9
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z9
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z9, K2, Z5
-	VPMOVZXWD    32(DX)(R13*1), Z0
+	VPMOVZXWD    32(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z9, K2, Z6
-	VPMOVZXWD    64(DX)(R13*1), Z0
+	VPMOVZXWD    64(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z9, K2, Z7
-	VPMOVZXWD.Z  96(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  96(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z9, K2, Z8
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -3179,7 +2972,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_5(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_5(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3192,18 +2985,16 @@ TEXT ·gatherMaxAVX512_5(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z5
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z5
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -3216,10 +3007,10 @@ segment:
 	VMOVAPS      Z0, Z10
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z5
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z5
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -3230,62 +3021,53 @@ segment:
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z5, Z5
 	VMOVAPS      Z0, Z10
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11), Z7
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11), Z9
-	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R9), Z6
+	VBROADCASTSS (R9), Z7
+	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R9), Z9
+	VBROADCASTSS (R9), Z10
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	PREFETCHT0   128(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z11
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z11
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z11, K2, Z6
-	VPMOVZXWD    32(DX)(R13*1), Z0
+	VPMOVZXWD    32(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z11, K2, Z7
-	VPMOVZXWD    64(DX)(R13*1), Z0
+	VPMOVZXWD    64(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z11, K2, Z8
-	VPMOVZXWD    96(DX)(R13*1), Z0
+	VPMOVZXWD    96(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z11, K2, Z9
-	VPMOVZXWD.Z  128(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  128(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z11, K2, Z10
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -3308,7 +3090,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_6(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_6(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3321,18 +3103,16 @@ TEXT ·gatherMaxAVX512_6(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z6
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z6
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -3347,10 +3127,10 @@ segment:
 	VMOVAPS      Z0, Z12
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z6
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z6
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -3363,69 +3143,60 @@ segment:
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z6, Z6
 	VMOVAPS      Z0, Z12
-	VBROADCASTSS (R11), Z7
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11), Z9
-	VBROADCASTSS (R11), Z10
-	VBROADCASTSS (R11), Z11
-	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R9), Z7
+	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R9), Z9
+	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (R9), Z11
+	VBROADCASTSS (R9), Z12
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	PREFETCHT0   128(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z13
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z13
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z13, K2, Z7
-	VPMOVZXWD    32(DX)(R13*1), Z0
+	VPMOVZXWD    32(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z13, K2, Z8
-	VPMOVZXWD    64(DX)(R13*1), Z0
+	VPMOVZXWD    64(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z13, K2, Z9
-	VPMOVZXWD    96(DX)(R13*1), Z0
+	VPMOVZXWD    96(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z13, K2, Z10
-	VPMOVZXWD    128(DX)(R13*1), Z0
+	VPMOVZXWD    128(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z13, K2, Z11
-	VPMOVZXWD.Z  160(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  160(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z13, K2, Z12
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:
@@ -3450,7 +3221,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_7(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·gatherMaxAVX512_7(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3463,18 +3234,16 @@ TEXT ·gatherMaxAVX512_7(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
-	MOVL  (BX)(DI*4), R9
-	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R11
+	MOVL         (BX), R9
 	MOVL         4(BX), R10
-	SUBQ         R11, R10
-	LEAQ         (SI)(R11*4), R11
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z7
-	MOVL         $0xffffffff, R12
-	VPBROADCASTD R12, Z0
+	SUBQ         R9, R10
+	LEAQ         (SI)(R9*4), R9
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z7
+	MOVL         $0xffffffff, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -3491,10 +3260,10 @@ segment:
 	VMOVAPS      Z0, Z14
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R12
-	VPBROADCASTD R12, Z7
-	MOVL         $0x00000000, R12
-	VPBROADCASTD R12, Z0
+	MOVL         $0xff800000, R11
+	VPBROADCASTD R11, Z7
+	MOVL         $0x00000000, R11
+	VPBROADCASTD R11, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -3509,77 +3278,67 @@ segment:
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z7, Z7
 	VMOVAPS      Z0, Z14
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11), Z9
-	VBROADCASTSS (R11), Z10
-	VBROADCASTSS (R11), Z11
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11), Z13
-	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R9), Z9
+	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (R9), Z11
+	VBROADCASTSS (R9), Z12
+	VBROADCASTSS (R9), Z13
+	VBROADCASTSS (R9), Z14
 
 begun:
-	MOVQ  R10, R12
-	TESTQ R12, R12
+	TESTQ R10, R10
 	JZ    store
 
 row:
-	LEAQ         16(R11), R10
-	CMPQ         R10, R9
-	CMOVQGT      R9, R10
-	MOVL         (R10), R10
-	IMULQ        R8, R10
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
-	PREFETCHT0   128(DX)(R10*1)
-	PREFETCHT0   192(DX)(R10*1)
-	MOVL         (R11), R10
-	MOVQ         R10, R13
-	IMULQ        R8, R13
-	VPBROADCASTD R10, Z15
-	VPMOVZXWD    (DX)(R13*1), Z0
+	MOVL         (R9), R11
+	MOVQ         R11, R12
+	IMULQ        R8, R12
+	VPBROADCASTD R11, Z15
+	VPMOVZXWD    (DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z15, K2, Z8
-	VPMOVZXWD    32(DX)(R13*1), Z0
+	VPMOVZXWD    32(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z15, K2, Z9
-	VPMOVZXWD    64(DX)(R13*1), Z0
+	VPMOVZXWD    64(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z15, K2, Z10
-	VPMOVZXWD    96(DX)(R13*1), Z0
+	VPMOVZXWD    96(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z15, K2, Z11
-	VPMOVZXWD    128(DX)(R13*1), Z0
+	VPMOVZXWD    128(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z15, K2, Z12
-	VPMOVZXWD    160(DX)(R13*1), Z0
+	VPMOVZXWD    160(DX)(R12*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z15, K2, Z13
-	VPMOVZXWD.Z  192(DX)(R13*1), K1, Z0
+	VPMOVZXWD.Z  192(DX)(R12*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z15, K2, Z14
-	ADDQ         $0x00000004, R11
-	DECQ         R12
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
 
 store:

@@ -111,15 +111,23 @@ func (u *sums) scale(factor reg.VecVirtual) {
 
 // fetched is the rows that are asked for before their turn: so many bytes of each at x, that many
 // rows ahead. Memory then has several of them under way, and not only what fits beside the sums of
-// one. Rows that are written where they are read from gain nothing by it: 0 rows are for none.
+// one. Rows that are written where they are read from gain nothing by it: 0 rows are for none. Nor
+// do narrow ones, of fewer bytes than fetchedLeast, of which several fit beside each other: to find
+// the row would take as long as to add one that is in a cache.
 type fetched struct {
 	x           reg.GPVirtual
 	bytes, rows int
 	last, next  reg.GPVirtual
 }
 
+// fetchedLeast is the narrowest row that is asked for.
+const fetchedLeast = 256
+
 // begin finds the last row of all segments.
 func (f *fetched) begin(off, idx, segments reg.GPVirtual) {
+	if f.bytes < fetchedLeast {
+		f.rows = 0
+	}
 	if f.rows == 0 {
 		return
 	}
