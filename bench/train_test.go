@@ -129,8 +129,8 @@ func TestSameBatches(t *testing.T) {
 	}
 }
 
-// TestHalfHoldsTwice: a cache of rows that are read as bfloat16 has the hits of one that is twice as
-// large.
+// TestHalfHoldsTwice: a cache of rows that are read as bfloat16 has the hits of one of float32 that
+// is twice as large.
 func TestHalfHoldsTwice(t *testing.T) {
 	s := mustStore(t, 2000, 400, 1)
 	hits := func(precision string, bytes int64) float64 {
@@ -145,8 +145,8 @@ func TestHalfHoldsTwice(t *testing.T) {
 	const bytes = 256 << 10
 	half, once, twice := hits("bf16", bytes), hits("f32", bytes), hits("f32", 2*bytes)
 	if twice < 1.3*once || half < 0.9*twice {
-		t.Errorf("%.3f of the rows are found in bf16, %.3f in float32, %.3f in twice the memory", half,
-			once, twice)
+		t.Errorf("%.3f of the rows are found in bf16, %.3f in float32, %.3f in twice the memory",
+			half, once, twice)
 	}
 }
 

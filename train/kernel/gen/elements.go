@@ -3,8 +3,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -85,74 +83,19 @@ func (e *elementsKernel) store(v reg.VecVirtual, m Mem, rest *mask) {
 	}
 }
 
-// dropper drops values out: see dropout.
-type dropper struct {
-	s                                  isa
-	position, stride, mix, below, keep reg.VecVirtual // keep is the factor
-	mul1, mul2                         reg.VecVirtual
-}
-
-// begin reads what draws need, for the position first.
+// begin reads what draws need.
 func (e *elementsKernel) begin() {
-	s := e.s
-	e.zero, e.one = s.zero(), s.float(1)
-	d := &dropper{s: s, position: s.vec(), stride: s.constant(drawStep * 16 & math.MaxUint32),
-		mul1: s.constant(drawMul1), mul2: s.constant(drawMul2), mix: s.vec(), below: s.vec(),
-		keep: s.vec()}
-	e.drop = d
-	plan, one := loadGP(Param("plan")), s.constant(1)
-	TESTQ(plan, plan)
-	JZ(LabelRef("planned"))
-	VBROADCASTSS(Mem{Base: plan, Disp: 4}, d.mix)
-	VBROADCASTSS(Mem{Base: plan, Disp: 8}, d.below)
-	VPSUBD(one, d.below, d.below)
-	VBROADCASTSS(Mem{Base: plan, Disp: 12}, d.keep)
-	Label("planned")
+	e.zero, e.one, e.drop = e.s.zero(), e.s.float(1), newDropper(e.s)
+	e.ifPlan("planned", e.drop.read)
 }
 
-// row sets the position of the first value of a row.
-func (d *dropper) row() {
+// ifPlan does something with the plan of a dropout, if there is one.
+func (e *elementsKernel) ifPlan(otherwise string, do func(plan reg.GPVirtual)) {
 	plan := loadGP(Param("plan"))
 	TESTQ(plan, plan)
-	JZ(LabelRef("placed"))
-	VBROADCASTSS(floatParam("first"), d.position)
-	VPADDD(laneNumbers(d.s), d.position, d.position)
-	VPMULLD(d.s.constant(drawStep), d.position, d.position)
-	VPADDD(d.s.broadcast(Mem{Base: plan}), d.position, d.position)
-	Label("placed")
-}
-
-// apply drops values of v out.
-func (d *dropper) apply(v reg.VecVirtual) {
-	x, t := d.s.copyOf(d.position), d.s.vec()
-	VPADDD(d.stride, d.position, d.position)
-	VPSRLD(U8(16), x, t)
-	d.s.xor(t, x)
-	VPMULLD(d.mul1, x, x)
-	VPSRLD(U8(15), x, t)
-	d.s.xor(t, x)
-	d.s.xor(d.mix, x)
-	VPMULLD(d.mul2, x, x)
-	VPSRLD(U8(16), x, t)
-	d.s.xor(t, x)
-	VPSRLD(U8(8), x, x)
-	kept := d.s.greaterInt(x, d.below)
-	VMULPS(d.keep, v, v)
-	d.s.keep(kept, v)
-}
-
-var numbers *Mem
-
-// laneNumbers are 0, 1, 2, …
-func laneNumbers(s isa) Mem {
-	if numbers == nil {
-		m := GLOBL("laneNumbers"+s.name, RODATA|NOPTR)
-		for i := range s.lanes() {
-			DATA(4*i, U32(i))
-		}
-		numbers = &m
-	}
-	return *numbers
+	JZ(LabelRef(otherwise))
+	do(plan)
+	Label(otherwise)
 }
 
 // unless jumps to a label if a parameter is not v.
@@ -180,7 +123,7 @@ func (e *elementsKernel) activate(half bool) {
 	e.exp = e.s.newExp()
 	n, bias, left := loadGP(Param("n")), GP64(), GP64()
 	Label("row")
-	e.drop.row()
+	e.ifPlan("placed", e.drop.place)
 	Load(Param("bias"), bias)
 	MOVQ(n, left)
 	step := func(rest *mask) {
@@ -257,7 +200,7 @@ func (e *elementsKernel) gradient() {
 	Doc(name + " computes gradients of activations: see gradientFunc.")
 	to, dy, y := loadGP(Param("out")), loadGP(Param("dy")), loadGP(Param("y"))
 	e.begin()
-	e.drop.row()
+	e.ifPlan("placed", e.drop.place)
 	factor := e.s.broadcast(floatParam("factor"))
 	left := loadGP(Param("n"))
 	e.s.eachVector(left, func(rest *mask) {
