@@ -70,11 +70,11 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 			err = errors.Join(err, src.Close())
 		}
 	}()
-	src.LayerSize = cfg.LayerSize
+	src.LayerSize, src.PackRows = cfg.LayerSize, cfg.PacksFeatures()
 	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
 		Profiles: cfg.Profiles,
 		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,
-			cfg.Batch, cfg.Threads, cfg.Split)}
+			cfg.Batch, cfg.Threads, cfg.Split, cfg.Precision)}
 	c.Memory, c.Settings = cfg.Memory, cfg.Plan()
 	c.EntryBytes, c.InPlaceResident = src.EntryBytes(), cfg.InPlaceResident(dims)
 	opened, p, err := probe.Open(ctx, src, cfg.Split, c)

@@ -107,6 +107,10 @@ func (o *TrainOptions) Validate() error {
 			if err := c.Validate(); err != nil {
 				return fmt.Errorf("bench: system %s: %w", name, err)
 			}
+			if name == "mmap" && c.PacksFeatures() {
+				return errors.New("bench: system mmap reads float32: leave it out, or " +
+					"--precision bf16")
+			}
 		}
 	}
 	return nil

@@ -129,10 +129,33 @@ func TestSameBatches(t *testing.T) {
 	}
 }
 
+// TestHalfHoldsTwice: a cache of rows that are read as bfloat16 has the hits of one of float32 that
+// is twice as large.
+func TestHalfHoldsTwice(t *testing.T) {
+	s := mustStore(t, 2000, 400, 1)
+	hits := func(precision string, bytes int64) float64 {
+		job := trainJob(s, "static", "none")
+		job.Config.Precision, job.Config.FeatureCache = precision, bytes
+		row, err := TrainSystem(context.Background(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row["hit_ratio"].(float64)
+	}
+	const bytes = 256 << 10
+	half, once, twice := hits("bf16", bytes), hits("f32", bytes), hits("f32", 2*bytes)
+	if twice < 1.3*once || half < 0.9*twice {
+		t.Errorf("%.3f of the rows are found in bf16, %.3f in float32, %.3f in twice the memory",
+			half, once, twice)
+	}
+}
+
 func TestTrainRefuses(t *testing.T) {
 	good := runs.Default()
 	bad := good
 	bad.Fanout = nil
+	half := good
+	half.Precision = "bf16"
 	at := func(configs ...train.Config) (points []TrainPoint) {
 		for _, c := range configs {
 			points = append(points, TrainPoint{Config: c})
@@ -150,6 +173,8 @@ func TestTrainRefuses(t *testing.T) {
 			"want none or sage"},
 		{TrainOptions{Systems: []string{"auto"}, Model: "none", Points: at(good, bad)},
 			"system auto"},
+		{TrainOptions{Systems: []string{"auto", "mmap"}, Model: "none", Points: at(half)},
+			"mmap reads float32"},
 	} {
 		if err := c.opt.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)

@@ -28,8 +28,9 @@ type Source struct {
 	Budget *mem.Budget
 	Files  *openfiles.Set
 
-	// NormalizeRows has features read as rowfile.Reader.NormalizeRows says. Set it before OpenRows.
-	NormalizeRows bool
+	// PackRows has features read as rowfile.Reader.Pack says, and NormalizeRows as
+	// rowfile.Reader.NormalizeRows. Set them before OpenRows.
+	PackRows, NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
 	// Draw is how neighbors are drawn; LayerSize has them drawn together, about so many at each
@@ -230,6 +231,9 @@ func (s *Source) OpenRows(ctx context.Context) error {
 	}
 	if s.NormalizeRows && s.Rows == nil {
 		rows.NormalizeRows()
+	}
+	if s.PackRows {
+		rows.Pack()
 	}
 	s.Rows = rows
 	s.rowsHeld += s.Budget.Used() - before

@@ -40,27 +40,15 @@ func (c *cpu) Activate(out, x Tensor, a Activation) {
 		out, x, a.Bias) {
 		return
 	}
-	n := x.Cols
-	var bias []float32
+	own := bf16.Activation{ReLU: a.ReLU, ELU: a.ELU, Rate: a.Rate, First: a.First, Key: a.Key}
 	if a.Bias.Len() > 0 {
-		bias = c.values(a.Bias)
-	}
-	apply := func(values []float32, row int) {
-		switch rows := len(values) / n; {
-		case bias != nil && a.ReLU:
-			kernel.BiasReLU(nil, values, bias, rows, n)
-		case bias != nil:
-			kernel.Bias(nil, values, bias, rows, n)
-		case a.ReLU:
-			kernel.LeakyReLU(nil, values, 0)
-		}
-		kernel.Dropout(nil, values, a.First+row*n, a.Rate, a.Key)
+		own.Bias = c.values(a.Bias)
 	}
 	if x.Half {
-		bf16.Elements(c.pool, c.numbers(out), c.numbers(x), x.Rows, n, apply)
+		bf16.Activate(c.pool, c.numbers(out), c.numbers(x), x.Rows, x.Cols, &own)
 		return
 	}
-	bf16.Elements(c.pool, c.numbers(out), c.values(x), x.Rows, n, apply)
+	bf16.Activate(c.pool, c.numbers(out), c.values(x), x.Rows, x.Cols, &own)
 }
 
 // ReLUGradTo masks and scales dx by y.
@@ -78,6 +66,17 @@ func (c *cpu) ReLUGradTo(out, dx, y Tensor, rate float32) {
 	}
 }
 
+// ELUGradTo scales dx by the slopes at y, and masks it.
+func (c *cpu) ELUGradTo(out, dx, y Tensor, a Activation) {
+	switch {
+	case !c.ready(out.Len() == dx.Len() && y.Len() == dx.Len(), "ELUGradTo", out, dx, y):
+	case out.Half:
+		bf16.ELUGrad(c.pool, c.numbers(out), c.values(dx), c.numbers(y), a.First, a.Rate, a.Key)
+	default:
+		bf16.ELUGrad(c.pool, c.values(out), c.values(dx), c.numbers(y), a.First, a.Rate, a.Key)
+	}
+}
+
 // matMulHalf is MatMul and HeadMul.
 func (c *cpu) matMulHalf(y, a, b Tensor, heads int, acc bool) bool {
 	m, k, n := a.Rows, a.Cols/heads, b.Cols/heads
@@ -86,6 +85,8 @@ func (c *cpu) matMulHalf(y, a, b Tensor, heads int, acc bool) bool {
 		return false
 	case !b.Half:
 		bf16.GEMMWidened(c.pool, c.values(y), c.numbers(a), c.values(b), m, k, n, heads, acc)
+	case heads > 1 && y.Half:
+		bf16.GEMMHeads(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, k, n, heads, acc)
 	case heads > 1:
 		bf16.GEMMHeads(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, k, n, heads, acc)
 	case y.Half:
@@ -118,6 +119,8 @@ func (c *cpu) matMulTBHalf(y, a, b Tensor, heads int, acc bool) bool {
 	switch {
 	case !a.Half:
 		return false
+	case heads > 1 && y.Half:
+		bf16.GEMMHeadsTB(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, n, k, heads, acc)
 	case heads > 1:
 		bf16.GEMMHeadsTB(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, n, k, heads, acc)
 	case y.Half:

@@ -198,13 +198,8 @@ func (c *cpu) EntryDot(dw, g, x Tensor, s Segments, heads int, shared bool) {
 		return
 	}
 	l := &c.lists[s.ID]
-	switch {
-	case x.Half && g.Half:
+	if x.Half {
 		bf16.EdgeDot(c.pool, c.values(dw), c.numbers(g), c.numbers(x), l.Off, l.Idx, heads,
-			g.Cols/heads, shared)
-		return
-	case x.Half:
-		bf16.EdgeDot(c.pool, c.values(dw), c.values(g), c.numbers(x), l.Off, l.Idx, heads,
 			g.Cols/heads, shared)
 		return
 	}

@@ -15,7 +15,8 @@ func SegmentFloats(rows, entries, lists int, weights bool) int {
 }
 
 // Taken is what operations take of scratch memory besides their operands, on the CPU, in words of 4
-// bytes: Once, and for each worker of a product of matrices and of an operation over lists.
+// bytes: Once, and for each worker, of a product of matrices and of an operation over lists. What
+// a worker sums up before it is rounded to bfloat16 is memory of lists, of products too.
 type Taken struct{ Once, Product, List int }
 
 // Or is what is taken by either of two, one after the other.
@@ -44,11 +45,12 @@ func TakenByColumnSum(rows, n int) Taken { return Taken{Once: kernel.ColumnWords
 // TakenByLayerNormGrad is that of LayerNormGrad.
 func TakenByLayerNormGrad(rows, n int) Taken { return Taken{Once: 2 * kernel.ColumnWords(rows, n)} }
 
-// TakenByHalfMatMul is TakenByMatMul for operands of bfloat16. toHalf says that the result is too.
-func TakenByHalfMatMul(k, n int, toHalf bool) (t Taken) {
-	t.Once, t.Product = bf16.GEMMWords(k, n)
+// TakenByHalfMatMul is TakenByMatMul for operands of bfloat16, and b (k,heads·n). toHalf says that
+// the result is too.
+func TakenByHalfMatMul(k, n, heads int, toHalf bool) (t Taken) {
+	t.Once, t.List = bf16.GEMMWords(k, n, heads)
 	if !toHalf {
-		t.Product = 0
+		t.List = 0
 	}
 	return t
 }
@@ -74,16 +76,16 @@ func TakenByHalfElements(rows, n int) Taken {
 	return Taken{Once: bf16.ColumnWords(rows, n), List: bf16.ElementWords(n)}
 }
 
-// TakenByHalfSegments is for sums of rows of bfloat16 over lists, to rows of d values, with weights
-// of heads; toHalf says that results are of bfloat16.
-func TakenByHalfSegments(lists, entries, d, heads int, toHalf bool) Taken {
-	return Taken{Once: lists, List: bf16.SegmentWords(lists, entries, d, heads, toHalf)}
+// TakenByHalfSegments is for sums of rows of bfloat16 over lists, to rows of d values; toHalf says
+// that results are of bfloat16.
+func TakenByHalfSegments(lists, entries, d int, toHalf bool) Taken {
+	return Taken{Once: lists, List: bf16.SegmentWords(lists, entries, d, toHalf)}
 }
 
 // TakenByHalfDropped is for SegmentMeanDropout of lists with so many entries at most.
 func TakenByHalfDropped(longest, lists, entries, d int) Taken {
 	return Taken{List: bf16.DroppedWords(longest, d) +
-		bf16.SegmentWords(lists, entries, d, 1, true)}
+		bf16.SegmentWords(lists, entries, d, true)}
 }
 
 // TakenByScores2GradList is for so many columns of att.

@@ -12,9 +12,9 @@ const (
 	dropoutBlock = 1 << dropoutBits
 )
 
-// dropoutPlan is what the draws of one block need. The fields are read by assembly at the offsets
-// written beside them.
-type dropoutPlan struct {
+// DropoutPlan is what the draws of one block of positions need. The fields are read by assembly at
+// the offsets written beside them.
+type DropoutPlan struct {
 	add       uint32  // 0: added to the position
 	xor       uint32  // 4: mixed in half way
 	threshold uint32  // 8: a draw below it, of 24 bits, drops the value
@@ -30,7 +30,7 @@ const (
 )
 
 // draw returns 24 random bits for a position.
-func (d *dropoutPlan) draw(position uint32) uint32 {
+func (d *DropoutPlan) draw(position uint32) uint32 {
 	x := position*drawStep + d.add
 	x = (x ^ x>>16) * drawMul1
 	x = (x ^ x>>15 ^ d.xor) * drawMul2
@@ -46,7 +46,7 @@ func Dropout(p *Pool, y []float32, first int, rate float32, key uint64) {
 	if rate == 0 {
 		return
 	}
-	p.Span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &dropoutPlan{}) })
+	p.Span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &DropoutPlan{}) })
 }
 
 // mask says which values are dropped.
@@ -54,7 +54,7 @@ type mask struct {
 	key       uint64
 	threshold uint32
 	scale     float32
-	drop      func(y []float32, d *dropoutPlan, first uint32)
+	drop      func(y []float32, d *DropoutPlan, first uint32)
 }
 
 func newMask(rate float32, key uint64) mask {
@@ -66,18 +66,33 @@ func newMask(rate float32, key uint64) mask {
 }
 
 // apply drops values of y, which begins at the position first. d is scratch memory.
-func (m *mask) apply(y []float32, first int, d *dropoutPlan) {
+func (m *mask) apply(y []float32, first int, d *DropoutPlan) {
 	for len(y) > 0 {
-		block := first >> dropoutBits // rounded down for padding, whose positions are negative
-		at := first & (dropoutBlock - 1)
-		a, b := bits.Mul64(m.key^uint64(block)*0xa0761d6478bd642f^0xe7037ed1a0b428db,
-			0x8ebc6af09c88c6e3)
-		*d = dropoutPlan{add: uint32(a ^ b), xor: uint32((a ^ b) >> 32), threshold: m.threshold,
-			scale: m.scale}
-		n := min(len(y), dropoutBlock-at)
-		m.drop(y[:n], d, uint32(at))
+		at, left := m.plan(first, d)
+		n := min(len(y), left)
+		m.drop(y[:n], d, at)
 		y, first = y[n:], first+n
 	}
+}
+
+// plan makes the plan of the block that the position first is in, and returns where it is in that
+// and how many positions follow there, itself included.
+func (m *mask) plan(first int, d *DropoutPlan) (at uint32, left int) {
+	block := first >> dropoutBits // rounded down for padding, whose positions are negative
+	a, b := bits.Mul64(m.key^uint64(block)*0xa0761d6478bd642f^0xe7037ed1a0b428db,
+		0x8ebc6af09c88c6e3)
+	*d = DropoutPlan{add: uint32(a ^ b), xor: uint32((a ^ b) >> 32), threshold: m.threshold,
+		scale: m.scale}
+	at = uint32(first & (dropoutBlock - 1))
+	return at, dropoutBlock - int(at)
+}
+
+// PlanDropout is for kernels of other packages, which drop values out as Dropout does: it makes the
+// plan of the draws from the position first on, and returns the position by which they draw, and
+// for how many values the plan holds.
+func PlanDropout(d *DropoutPlan, first int, rate float32, key uint64) (at uint32, left int) {
+	m := newMask(rate, key)
+	return m.plan(first, d)
 }
 
 // droppedFloats is about how many values are dropped at a time to average them: they stay in the
@@ -121,7 +136,7 @@ func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
 		count[i] = uint32(i)
 	}
 	ends[0] = 0
-	var plan dropoutPlan
+	var plan DropoutPlan
 	for first, end := 0, 0; first < len(off)-1; first = end {
 		for end = first; end < len(off)-1 && int(off[end+1]-off[first]) <= room; end++ {
 			ends[end-first+1] = off[end+1] - off[first]

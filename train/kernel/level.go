@@ -32,7 +32,7 @@ type ops struct {
 	bias     func(y, bias []float32, rows, n int)
 	biasReLU func(y, bias []float32, rows, n int)
 	reluGrad func(dy, y []float32, scale float32)
-	dropout  func(y []float32, d *dropoutPlan, first uint32)
+	dropout  func(y []float32, d *DropoutPlan, first uint32)
 	add      func(dst, src []float32)
 	scale    func(x []float32, s float32)
 	rowMax   func(x []float32) float32

@@ -1486,7 +1486,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_4(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1499,16 +1499,18 @@ TEXT ·segmentMaxAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -1519,10 +1521,10 @@ segment:
 	VMOVAPS      Z0, Z8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -1531,42 +1533,52 @@ segment:
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z4, Z4
 	VMOVAPS      Z0, Z8
-	VBROADCASTSS (R9), Z5
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R11), Z5
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z9
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z9
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z9, K2, Z5
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z9, K2, Z6
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z9, K2, Z7
-	VMOVUPS.Z    192(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    192(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z9, K2, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1587,7 +1599,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_5(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1600,16 +1612,18 @@ TEXT ·segmentMaxAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -1622,10 +1636,10 @@ segment:
 	VMOVAPS      Z0, Z10
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -1636,48 +1650,59 @@ segment:
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z5, Z5
 	VMOVAPS      Z0, Z10
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z11
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z11
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z11, K2, Z6
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z11, K2, Z7
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z11, K2, Z8
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z11, K2, Z9
-	VMOVUPS.Z    256(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    256(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z11, K2, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1700,7 +1725,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_6(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1713,16 +1738,18 @@ TEXT ·segmentMaxAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -1737,10 +1764,10 @@ segment:
 	VMOVAPS      Z0, Z12
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -1753,54 +1780,66 @@ segment:
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z6, Z6
 	VMOVAPS      Z0, Z12
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z13
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z13
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z13, K2, Z7
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z13, K2, Z8
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z13, K2, Z9
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z13, K2, Z10
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z13, K2, Z11
-	VMOVUPS.Z    320(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    320(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z13, K2, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1825,7 +1864,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_7(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1838,16 +1877,18 @@ TEXT ·segmentMaxAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -1864,10 +1905,10 @@ segment:
 	VMOVAPS      Z0, Z14
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -1882,60 +1923,73 @@ segment:
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z7, Z7
 	VMOVAPS      Z0, Z14
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z15
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z15
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z15, K2, Z8
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z15, K2, Z9
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z15, K2, Z10
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z15, K2, Z11
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z15, K2, Z12
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z15, K2, Z13
-	VMOVUPS.Z    384(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    384(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z15, K2, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1962,7 +2016,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_8(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1975,16 +2029,18 @@ TEXT ·segmentMaxAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -2003,10 +2059,10 @@ segment:
 	VMOVAPS      Z0, Z16
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -2023,66 +2079,80 @@ segment:
 	VMOVAPS      Z0, Z15
 	VMOVAPS      Z8, Z8
 	VMOVAPS      Z0, Z16
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z17
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z17
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z17, K2, Z9
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z17, K2, Z10
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z17, K2, Z11
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z17, K2, Z12
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z17, K2, Z13
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z17, K2, Z14
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z17, K2, Z15
-	VMOVUPS.Z    448(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    448(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z17, K2, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2111,7 +2181,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_9(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2124,16 +2194,18 @@ TEXT ·segmentMaxAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z9
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z9
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z9, Z1
 	VMOVAPS      Z0, Z10
 	VMOVAPS      Z9, Z2
@@ -2154,10 +2226,10 @@ segment:
 	VMOVAPS      Z0, Z18
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z9
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z9, Z1
 	VMOVAPS      Z0, Z10
 	VMOVAPS      Z9, Z2
@@ -2176,72 +2248,87 @@ segment:
 	VMOVAPS      Z0, Z17
 	VMOVAPS      Z9, Z9
 	VMOVAPS      Z0, Z18
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z19
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z19
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z19, K2, Z10
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z19, K2, Z11
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z19, K2, Z12
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z19, K2, Z13
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z19, K2, Z14
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z19, K2, Z15
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z19, K2, Z16
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z19, K2, Z17
-	VMOVUPS.Z    512(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    512(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z19, K2, Z18
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2272,7 +2359,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_10(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2285,16 +2372,18 @@ TEXT ·segmentMaxAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z10
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z10
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z10, Z1
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z10, Z2
@@ -2317,10 +2406,10 @@ segment:
 	VMOVAPS      Z0, Z20
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z10
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z10
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z10, Z1
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z10, Z2
@@ -2341,78 +2430,94 @@ segment:
 	VMOVAPS      Z0, Z19
 	VMOVAPS      Z10, Z10
 	VMOVAPS      Z0, Z20
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z21
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z21
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z21, K2, Z11
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z21, K2, Z12
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z21, K2, Z13
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z21, K2, Z14
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z21, K2, Z15
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z21, K2, Z16
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z21, K2, Z17
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z21, K2, Z18
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z21, K2, Z19
-	VMOVUPS.Z    576(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    576(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z21, K2, Z20
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2445,7 +2550,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_11(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2458,16 +2563,18 @@ TEXT ·segmentMaxAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z11
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z11
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z11, Z1
 	VMOVAPS      Z0, Z12
 	VMOVAPS      Z11, Z2
@@ -2492,10 +2599,10 @@ segment:
 	VMOVAPS      Z0, Z22
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z11
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z11, Z1
 	VMOVAPS      Z0, Z12
 	VMOVAPS      Z11, Z2
@@ -2518,84 +2625,101 @@ segment:
 	VMOVAPS      Z0, Z21
 	VMOVAPS      Z11, Z11
 	VMOVAPS      Z0, Z22
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
-	VBROADCASTSS (R9), Z21
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
+	VBROADCASTSS (R11), Z21
+	VBROADCASTSS (R11), Z22
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z23
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	PREFETCHT0   640(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z23
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z23, K2, Z12
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z23, K2, Z13
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z23, K2, Z14
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z23, K2, Z15
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z23, K2, Z16
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z23, K2, Z17
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z23, K2, Z18
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z23, K2, Z19
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z23, K2, Z20
-	VMOVUPS      576(DX)(R12*1), Z0
+	VMOVUPS      576(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z23, K2, Z21
-	VMOVUPS.Z    640(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    640(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z11, Z11, K2
 	VCMPPS       $0x16, Z11, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z11
 	VMOVDQA32    Z23, K2, Z22
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2630,7 +2754,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_12(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2643,16 +2767,18 @@ TEXT ·segmentMaxAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z12
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z12
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z12, Z1
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z12, Z2
@@ -2679,10 +2805,10 @@ segment:
 	VMOVAPS      Z0, Z24
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z12
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z12
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z12, Z1
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z12, Z2
@@ -2707,90 +2833,108 @@ segment:
 	VMOVAPS      Z0, Z23
 	VMOVAPS      Z12, Z12
 	VMOVAPS      Z0, Z24
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
-	VBROADCASTSS (R9), Z21
-	VBROADCASTSS (R9), Z22
-	VBROADCASTSS (R9), Z23
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
+	VBROADCASTSS (R11), Z21
+	VBROADCASTSS (R11), Z22
+	VBROADCASTSS (R11), Z23
+	VBROADCASTSS (R11), Z24
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z25
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	PREFETCHT0   640(DX)(R10*1)
+	PREFETCHT0   704(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z25
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z25, K2, Z13
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z25, K2, Z14
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z25, K2, Z15
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z25, K2, Z16
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z25, K2, Z17
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z25, K2, Z18
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z25, K2, Z19
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z25, K2, Z20
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z25, K2, Z21
-	VMOVUPS      576(DX)(R12*1), Z0
+	VMOVUPS      576(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z25, K2, Z22
-	VMOVUPS      640(DX)(R12*1), Z0
+	VMOVUPS      640(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z11, Z11, K2
 	VCMPPS       $0x16, Z11, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z11
 	VMOVDQA32    Z25, K2, Z23
-	VMOVUPS.Z    704(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    704(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z12, Z12, K2
 	VCMPPS       $0x16, Z12, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z12
 	VMOVDQA32    Z25, K2, Z24
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:

@@ -151,7 +151,7 @@ func refReLUGrad(dy, y []float32, scale float32) {
 }
 
 // refDropout drops or scales y, whose first value has the position first in its block.
-func refDropout(y []float32, d *dropoutPlan, first uint32) {
+func refDropout(y []float32, d *DropoutPlan, first uint32) {
 	for i := range y {
 		if d.draw(first+uint32(i)) < d.threshold {
 			y[i] = 0

@@ -1351,7 +1351,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_8(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentSumAVX2_8(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1365,12 +1365,14 @@ TEXT ·segmentSumAVX2_8(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -1379,32 +1381,41 @@ segment:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Y2, Y2
-	VADDPS       32(CX)(R12*1), Y3, Y3
-	VADDPS       64(CX)(R12*1), Y4, Y4
-	VADDPS       96(CX)(R12*1), Y5, Y5
-	VADDPS       128(CX)(R12*1), Y6, Y6
-	VADDPS       160(CX)(R12*1), Y7, Y7
-	VADDPS       192(CX)(R12*1), Y8, Y8
-	VMASKMOVPS   224(CX)(R12*1), Y0, Y1
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Y2, Y2
+	VADDPS       32(CX)(R10*1), Y3, Y3
+	VADDPS       64(CX)(R10*1), Y4, Y4
+	VADDPS       96(CX)(R10*1), Y5, Y5
+	VADDPS       128(CX)(R10*1), Y6, Y6
+	VADDPS       160(CX)(R10*1), Y7, Y7
+	VADDPS       192(CX)(R10*1), Y8, Y8
+	VMASKMOVPS   224(CX)(R10*1), Y0, Y1
 	VADDPS       Y1, Y9, Y9
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R10, X1, X1
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X10
+	VCVTSI2SSQ   R12, X1, X1
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X10
 	VDIVSS       X1, X10, X10
 	VBROADCASTSS X10, Y1
 	VMULPS       Y1, Y2, Y2
@@ -1424,8 +1435,8 @@ store:
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
 	VMOVUPS Y8, 192(AX)
-	MOVQ    lanes+48(FP), R9
-	CMPQ    R9, $0x00000008
+	MOVQ    lanes+48(FP), R10
+	CMPQ    R10, $0x00000008
 	JNE     part
 	VMOVUPS Y9, 224(AX)
 	JMP     stored
@@ -1585,7 +1596,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_9(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentSumAVX2_9(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1599,12 +1610,14 @@ TEXT ·segmentSumAVX2_9(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -1614,33 +1627,43 @@ segment:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Y2, Y2
-	VADDPS       32(CX)(R12*1), Y3, Y3
-	VADDPS       64(CX)(R12*1), Y4, Y4
-	VADDPS       96(CX)(R12*1), Y5, Y5
-	VADDPS       128(CX)(R12*1), Y6, Y6
-	VADDPS       160(CX)(R12*1), Y7, Y7
-	VADDPS       192(CX)(R12*1), Y8, Y8
-	VADDPS       224(CX)(R12*1), Y9, Y9
-	VMASKMOVPS   256(CX)(R12*1), Y0, Y1
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Y2, Y2
+	VADDPS       32(CX)(R10*1), Y3, Y3
+	VADDPS       64(CX)(R10*1), Y4, Y4
+	VADDPS       96(CX)(R10*1), Y5, Y5
+	VADDPS       128(CX)(R10*1), Y6, Y6
+	VADDPS       160(CX)(R10*1), Y7, Y7
+	VADDPS       192(CX)(R10*1), Y8, Y8
+	VADDPS       224(CX)(R10*1), Y9, Y9
+	VMASKMOVPS   256(CX)(R10*1), Y0, Y1
 	VADDPS       Y1, Y10, Y10
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R10, X1, X1
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X11
+	VCVTSI2SSQ   R12, X1, X1
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X11
 	VDIVSS       X1, X11, X11
 	VBROADCASTSS X11, Y1
 	VMULPS       Y1, Y2, Y2
@@ -1662,8 +1685,8 @@ store:
 	VMOVUPS Y7, 160(AX)
 	VMOVUPS Y8, 192(AX)
 	VMOVUPS Y9, 224(AX)
-	MOVQ    lanes+48(FP), R9
-	CMPQ    R9, $0x00000008
+	MOVQ    lanes+48(FP), R10
+	CMPQ    R10, $0x00000008
 	JNE     part
 	VMOVUPS Y10, 256(AX)
 	JMP     stored
@@ -1830,7 +1853,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_10(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentSumAVX2_10(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1844,12 +1867,14 @@ TEXT ·segmentSumAVX2_10(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -1860,34 +1885,44 @@ segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Y2, Y2
-	VADDPS       32(CX)(R12*1), Y3, Y3
-	VADDPS       64(CX)(R12*1), Y4, Y4
-	VADDPS       96(CX)(R12*1), Y5, Y5
-	VADDPS       128(CX)(R12*1), Y6, Y6
-	VADDPS       160(CX)(R12*1), Y7, Y7
-	VADDPS       192(CX)(R12*1), Y8, Y8
-	VADDPS       224(CX)(R12*1), Y9, Y9
-	VADDPS       256(CX)(R12*1), Y10, Y10
-	VMASKMOVPS   288(CX)(R12*1), Y0, Y1
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Y2, Y2
+	VADDPS       32(CX)(R10*1), Y3, Y3
+	VADDPS       64(CX)(R10*1), Y4, Y4
+	VADDPS       96(CX)(R10*1), Y5, Y5
+	VADDPS       128(CX)(R10*1), Y6, Y6
+	VADDPS       160(CX)(R10*1), Y7, Y7
+	VADDPS       192(CX)(R10*1), Y8, Y8
+	VADDPS       224(CX)(R10*1), Y9, Y9
+	VADDPS       256(CX)(R10*1), Y10, Y10
+	VMASKMOVPS   288(CX)(R10*1), Y0, Y1
 	VADDPS       Y1, Y11, Y11
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R10, X1, X1
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X12
+	VCVTSI2SSQ   R12, X1, X1
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X12
 	VDIVSS       X1, X12, X12
 	VBROADCASTSS X12, Y1
 	VMULPS       Y1, Y2, Y2
@@ -1911,8 +1946,8 @@ store:
 	VMOVUPS Y8, 192(AX)
 	VMOVUPS Y9, 224(AX)
 	VMOVUPS Y10, 256(AX)
-	MOVQ    lanes+48(FP), R9
-	CMPQ    R9, $0x00000008
+	MOVQ    lanes+48(FP), R10
+	CMPQ    R10, $0x00000008
 	JNE     part
 	VMOVUPS Y11, 288(AX)
 	JMP     stored
@@ -2086,7 +2121,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_11(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentSumAVX2_11(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -2100,12 +2135,14 @@ TEXT ·segmentSumAVX2_11(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -2117,35 +2154,46 @@ segment:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Y2, Y2
-	VADDPS       32(CX)(R12*1), Y3, Y3
-	VADDPS       64(CX)(R12*1), Y4, Y4
-	VADDPS       96(CX)(R12*1), Y5, Y5
-	VADDPS       128(CX)(R12*1), Y6, Y6
-	VADDPS       160(CX)(R12*1), Y7, Y7
-	VADDPS       192(CX)(R12*1), Y8, Y8
-	VADDPS       224(CX)(R12*1), Y9, Y9
-	VADDPS       256(CX)(R12*1), Y10, Y10
-	VADDPS       288(CX)(R12*1), Y11, Y11
-	VMASKMOVPS   320(CX)(R12*1), Y0, Y1
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Y2, Y2
+	VADDPS       32(CX)(R10*1), Y3, Y3
+	VADDPS       64(CX)(R10*1), Y4, Y4
+	VADDPS       96(CX)(R10*1), Y5, Y5
+	VADDPS       128(CX)(R10*1), Y6, Y6
+	VADDPS       160(CX)(R10*1), Y7, Y7
+	VADDPS       192(CX)(R10*1), Y8, Y8
+	VADDPS       224(CX)(R10*1), Y9, Y9
+	VADDPS       256(CX)(R10*1), Y10, Y10
+	VADDPS       288(CX)(R10*1), Y11, Y11
+	VMASKMOVPS   320(CX)(R10*1), Y0, Y1
 	VADDPS       Y1, Y12, Y12
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R10, X1, X1
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X13
+	VCVTSI2SSQ   R12, X1, X1
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X13
 	VDIVSS       X1, X13, X13
 	VBROADCASTSS X13, Y1
 	VMULPS       Y1, Y2, Y2
@@ -2171,8 +2219,8 @@ store:
 	VMOVUPS Y9, 224(AX)
 	VMOVUPS Y10, 256(AX)
 	VMOVUPS Y11, 288(AX)
-	MOVQ    lanes+48(FP), R9
-	CMPQ    R9, $0x00000008
+	MOVQ    lanes+48(FP), R10
+	CMPQ    R10, $0x00000008
 	JNE     part
 	VMOVUPS Y12, 320(AX)
 	JMP     stored
@@ -2353,7 +2401,7 @@ stored:
 	RET
 
 // func segmentSumAVX2_12(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentSumAVX2_12(SB), NOSPLIT, $0-64
 	MOVQ    lanes+48(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -2367,12 +2415,14 @@ TEXT ·segmentSumAVX2_12(SB), NOSPLIT, $0-64
 	MOVQ    idx+24(FP), SI
 	MOVQ    segments+32(FP), DI
 	MOVQ    stride+40(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -2385,36 +2435,47 @@ segment:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 	VXORPS Y13, Y13, Y13
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Y2, Y2
-	VADDPS       32(CX)(R12*1), Y3, Y3
-	VADDPS       64(CX)(R12*1), Y4, Y4
-	VADDPS       96(CX)(R12*1), Y5, Y5
-	VADDPS       128(CX)(R12*1), Y6, Y6
-	VADDPS       160(CX)(R12*1), Y7, Y7
-	VADDPS       192(CX)(R12*1), Y8, Y8
-	VADDPS       224(CX)(R12*1), Y9, Y9
-	VADDPS       256(CX)(R12*1), Y10, Y10
-	VADDPS       288(CX)(R12*1), Y11, Y11
-	VADDPS       320(CX)(R12*1), Y12, Y12
-	VMASKMOVPS   352(CX)(R12*1), Y0, Y1
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Y2, Y2
+	VADDPS       32(CX)(R10*1), Y3, Y3
+	VADDPS       64(CX)(R10*1), Y4, Y4
+	VADDPS       96(CX)(R10*1), Y5, Y5
+	VADDPS       128(CX)(R10*1), Y6, Y6
+	VADDPS       160(CX)(R10*1), Y7, Y7
+	VADDPS       192(CX)(R10*1), Y8, Y8
+	VADDPS       224(CX)(R10*1), Y9, Y9
+	VADDPS       256(CX)(R10*1), Y10, Y10
+	VADDPS       288(CX)(R10*1), Y11, Y11
+	VADDPS       320(CX)(R10*1), Y12, Y12
+	VMASKMOVPS   352(CX)(R10*1), Y0, Y1
 	VADDPS       Y1, Y13, Y13
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R10, X1, X1
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X14
+	VCVTSI2SSQ   R12, X1, X1
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X14
 	VDIVSS       X1, X14, X14
 	VBROADCASTSS X14, Y1
 	VMULPS       Y1, Y2, Y2
@@ -2442,8 +2503,8 @@ store:
 	VMOVUPS Y10, 256(AX)
 	VMOVUPS Y11, 288(AX)
 	VMOVUPS Y12, 320(AX)
-	MOVQ    lanes+48(FP), R9
-	CMPQ    R9, $0x00000008
+	MOVQ    lanes+48(FP), R10
+	CMPQ    R10, $0x00000008
 	JNE     part
 	VMOVUPS Y13, 352(AX)
 	JMP     stored
@@ -3045,7 +3106,7 @@ row:
 	RET
 
 // func segmentSumAVX512_4(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_4(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3058,38 +3119,49 @@ TEXT ·segmentSumAVX512_4(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VMOVUPS.Z    192(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VMOVUPS.Z    192(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z4, Z4
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X5
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X5
 	VDIVSS       X0, X5, X5
 	VBROADCASTSS X5, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3205,7 +3277,7 @@ row:
 	RET
 
 // func segmentSumAVX512_5(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_5(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3218,40 +3290,52 @@ TEXT ·segmentSumAVX512_5(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VMOVUPS.Z    256(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VMOVUPS.Z    256(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z5, Z5
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X6
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X6
 	VDIVSS       X0, X6, X6
 	VBROADCASTSS X6, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3376,7 +3460,7 @@ row:
 	RET
 
 // func segmentSumAVX512_6(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_6(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3389,42 +3473,55 @@ TEXT ·segmentSumAVX512_6(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VMOVUPS.Z    320(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VMOVUPS.Z    320(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z6, Z6
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X7
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X7
 	VDIVSS       X0, X7, X7
 	VBROADCASTSS X7, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3558,7 +3655,7 @@ row:
 	RET
 
 // func segmentSumAVX512_7(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_7(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3571,12 +3668,14 @@ TEXT ·segmentSumAVX512_7(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3584,31 +3683,43 @@ segment:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VMOVUPS.Z    384(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VMOVUPS.Z    384(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z7, Z7
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X8
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X8
 	VDIVSS       X0, X8, X8
 	VBROADCASTSS X8, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3751,7 +3862,7 @@ row:
 	RET
 
 // func segmentSumAVX512_8(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_8(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3764,12 +3875,14 @@ TEXT ·segmentSumAVX512_8(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3778,32 +3891,45 @@ segment:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VMOVUPS.Z    448(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VMOVUPS.Z    448(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z8, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X9
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X9
 	VDIVSS       X0, X9, X9
 	VBROADCASTSS X9, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3955,7 +4081,7 @@ row:
 	RET
 
 // func segmentSumAVX512_9(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_9(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3968,12 +4094,14 @@ TEXT ·segmentSumAVX512_9(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3983,33 +4111,47 @@ segment:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VMOVUPS.Z    512(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VMOVUPS.Z    512(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z9, Z9
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X10
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X10
 	VDIVSS       X0, X10, X10
 	VBROADCASTSS X10, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4170,7 +4312,7 @@ row:
 	RET
 
 // func segmentSumAVX512_10(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_10(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4183,12 +4325,14 @@ TEXT ·segmentSumAVX512_10(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4199,34 +4343,49 @@ segment:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VMOVUPS.Z    576(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VMOVUPS.Z    576(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z10, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X11
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X11
 	VDIVSS       X0, X11, X11
 	VBROADCASTSS X11, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4396,7 +4555,7 @@ row:
 	RET
 
 // func segmentSumAVX512_11(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_11(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4409,12 +4568,14 @@ TEXT ·segmentSumAVX512_11(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4426,35 +4587,51 @@ segment:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VMOVUPS.Z    640(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VMOVUPS.Z    640(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z11, Z11
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X12
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X12
 	VDIVSS       X0, X12, X12
 	VBROADCASTSS X12, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4633,7 +4810,7 @@ row:
 	RET
 
 // func segmentSumAVX512_12(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_12(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4646,12 +4823,14 @@ TEXT ·segmentSumAVX512_12(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4664,36 +4843,53 @@ segment:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VADDPS       640(CX)(R12*1), Z11, Z11
-	VMOVUPS.Z    704(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	PREFETCHT0   704(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VADDPS       640(CX)(R10*1), Z11, Z11
+	VMOVUPS.Z    704(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z12, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X13
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X13
 	VDIVSS       X0, X13, X13
 	VBROADCASTSS X13, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4881,7 +5077,7 @@ row:
 	RET
 
 // func segmentSumAVX512_13(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_13(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4894,12 +5090,14 @@ TEXT ·segmentSumAVX512_13(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4913,37 +5111,55 @@ segment:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VADDPS       640(CX)(R12*1), Z11, Z11
-	VADDPS       704(CX)(R12*1), Z12, Z12
-	VMOVUPS.Z    768(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	PREFETCHT0   704(CX)(R10*1)
+	PREFETCHT0   768(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VADDPS       640(CX)(R10*1), Z11, Z11
+	VADDPS       704(CX)(R10*1), Z12, Z12
+	VMOVUPS.Z    768(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z13, Z13
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X14
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X14
 	VDIVSS       X0, X14, X14
 	VBROADCASTSS X14, Z0
 	VMULPS       Z0, Z1, Z1
@@ -5140,7 +5356,7 @@ row:
 	RET
 
 // func segmentSumAVX512_14(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_14(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5153,12 +5369,14 @@ TEXT ·segmentSumAVX512_14(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5173,38 +5391,57 @@ segment:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VADDPS       640(CX)(R12*1), Z11, Z11
-	VADDPS       704(CX)(R12*1), Z12, Z12
-	VADDPS       768(CX)(R12*1), Z13, Z13
-	VMOVUPS.Z    832(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	PREFETCHT0   704(CX)(R10*1)
+	PREFETCHT0   768(CX)(R10*1)
+	PREFETCHT0   832(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VADDPS       640(CX)(R10*1), Z11, Z11
+	VADDPS       704(CX)(R10*1), Z12, Z12
+	VADDPS       768(CX)(R10*1), Z13, Z13
+	VMOVUPS.Z    832(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z14, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X15
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X15
 	VDIVSS       X0, X15, X15
 	VBROADCASTSS X15, Z0
 	VMULPS       Z0, Z1, Z1
@@ -5410,7 +5647,7 @@ row:
 	RET
 
 // func segmentSumAVX512_15(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_15(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5423,12 +5660,14 @@ TEXT ·segmentSumAVX512_15(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5444,39 +5683,59 @@ segment:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VADDPS       640(CX)(R12*1), Z11, Z11
-	VADDPS       704(CX)(R12*1), Z12, Z12
-	VADDPS       768(CX)(R12*1), Z13, Z13
-	VADDPS       832(CX)(R12*1), Z14, Z14
-	VMOVUPS.Z    896(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	PREFETCHT0   704(CX)(R10*1)
+	PREFETCHT0   768(CX)(R10*1)
+	PREFETCHT0   832(CX)(R10*1)
+	PREFETCHT0   896(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VADDPS       640(CX)(R10*1), Z11, Z11
+	VADDPS       704(CX)(R10*1), Z12, Z12
+	VADDPS       768(CX)(R10*1), Z13, Z13
+	VADDPS       832(CX)(R10*1), Z14, Z14
+	VMOVUPS.Z    896(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z15, Z15
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X16
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X16
 	VDIVSS       X0, X16, X16
 	VBROADCASTSS X16, Z0
 	VMULPS       Z0, Z1, Z1
@@ -5691,7 +5950,7 @@ row:
 	RET
 
 // func segmentSumAVX512_16(out *float32, x *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentSumAVX512_16(SB), NOSPLIT, $0-64
 	MOVQ  lanes+48(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5704,12 +5963,14 @@ TEXT ·segmentSumAVX512_16(SB), NOSPLIT, $0-64
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5726,40 +5987,61 @@ segment:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VADDPS       (CX)(R12*1), Z1, Z1
-	VADDPS       64(CX)(R12*1), Z2, Z2
-	VADDPS       128(CX)(R12*1), Z3, Z3
-	VADDPS       192(CX)(R12*1), Z4, Z4
-	VADDPS       256(CX)(R12*1), Z5, Z5
-	VADDPS       320(CX)(R12*1), Z6, Z6
-	VADDPS       384(CX)(R12*1), Z7, Z7
-	VADDPS       448(CX)(R12*1), Z8, Z8
-	VADDPS       512(CX)(R12*1), Z9, Z9
-	VADDPS       576(CX)(R12*1), Z10, Z10
-	VADDPS       640(CX)(R12*1), Z11, Z11
-	VADDPS       704(CX)(R12*1), Z12, Z12
-	VADDPS       768(CX)(R12*1), Z13, Z13
-	VADDPS       832(CX)(R12*1), Z14, Z14
-	VADDPS       896(CX)(R12*1), Z15, Z15
-	VMOVUPS.Z    960(CX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	PREFETCHT0   512(CX)(R10*1)
+	PREFETCHT0   576(CX)(R10*1)
+	PREFETCHT0   640(CX)(R10*1)
+	PREFETCHT0   704(CX)(R10*1)
+	PREFETCHT0   768(CX)(R10*1)
+	PREFETCHT0   832(CX)(R10*1)
+	PREFETCHT0   896(CX)(R10*1)
+	PREFETCHT0   960(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VADDPS       (CX)(R10*1), Z1, Z1
+	VADDPS       64(CX)(R10*1), Z2, Z2
+	VADDPS       128(CX)(R10*1), Z3, Z3
+	VADDPS       192(CX)(R10*1), Z4, Z4
+	VADDPS       256(CX)(R10*1), Z5, Z5
+	VADDPS       320(CX)(R10*1), Z6, Z6
+	VADDPS       384(CX)(R10*1), Z7, Z7
+	VADDPS       448(CX)(R10*1), Z8, Z8
+	VADDPS       512(CX)(R10*1), Z9, Z9
+	VADDPS       576(CX)(R10*1), Z10, Z10
+	VADDPS       640(CX)(R10*1), Z11, Z11
+	VADDPS       704(CX)(R10*1), Z12, Z12
+	VADDPS       768(CX)(R10*1), Z13, Z13
+	VADDPS       832(CX)(R10*1), Z14, Z14
+	VADDPS       896(CX)(R10*1), Z15, Z15
+	VMOVUPS.Z    960(CX)(R10*1), K1, Z0
 	VADDPS       Z0, Z16, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+56(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+56(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X17
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X17
 	VDIVSS       X0, X17, X17
 	VBROADCASTSS X17, Z0
 	VMULPS       Z0, Z1, Z1

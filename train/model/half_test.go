@@ -152,3 +152,18 @@ func TestHalfProgram(t *testing.T) {
 		t.Errorf("%d conversions in\n%s", n, got)
 	}
 }
+
+// TestHalfAttention: in gat the bias, ELU and dropout of a layer are one operation, as is their
+// gradient, and both write bfloat16.
+func TestHalfAttention(t *testing.T) {
+	s := &Spec{Architecture: gat{}, Dims: []int{24, 64, 64, 20}, Dropout: 0.5, Half: true}
+	s.Heads = 4
+	got := s.text()
+	for line, want := range map[string]int{"= elu(": 2, "layer 1 bias) dropout": 1,
+		"(N1 x 64 bf16) = elu-grad(": 1, "(N2 x 64 bf16) = elu-grad(": 1, "= bias(": 1,
+		"= widen(": 0, "= narrow(layer": 3, "= narrow(": 7} { // and sums of gradients
+		if n := strings.Count(got, line); n != want {
+			t.Errorf("%d lines with %q, want %d, in\n%s", n, line, want, got)
+		}
+	}
+}

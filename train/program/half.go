@@ -18,12 +18,8 @@ func (p *Program) takes(o *op, i int) operand {
 	switch o.kind {
 	case opMatMul, opMatMulTA, opMatMulTB, opHeadMul, opHeadMulTA, opHeadMulTB:
 		return p.productTakes(o, i)
-	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad:
-		return takesHalf
-	case opEntryDot:
-		if i == 0 {
-			return takesEither
-		}
+	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad,
+		opEntryDot:
 		return takesHalf
 	case opPullWeighted, opPullWeightedGradX:
 		if i == 0 {
@@ -33,6 +29,13 @@ func (p *Program) takes(o *op, i int) operand {
 		return takesEither
 	case opReLUGrad:
 		if i == 1 {
+			return takesEither
+		}
+	case opELUGrad:
+		switch {
+		case i == 1 && o.rate > 0:
+			return takesHalf
+		case i == 1:
 			return takesEither
 		}
 	}
@@ -65,14 +68,16 @@ func (p *Program) productTakes(o *op, i int) operand {
 // bfloat16.
 func (p *Program) writesHalf(o *op) bool {
 	switch o.kind {
-	case opMatMul, opMatMulTB:
+	case opMatMul, opMatMulTB, opHeadMul, opHeadMulTB:
 		return o.acc == 0 && p.takes(o, 1) == takesHalf
 	case opColumns:
 		return p.of(o.in[0]).half
 	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullWeighted:
 		return o.acc == 0
-	case opBias, opBiasReLU, opReLU, opDropout, opReLUGrad:
+	case opBias, opBiasReLU, opReLU, opELU, opDropout, opReLUGrad:
 		return true
+	case opELUGrad:
+		return o.rate > 0
 	}
 	return false
 }
@@ -103,6 +108,7 @@ func (p *Program) halve() {
 		}
 	}
 	p.fuseDropouts()
+	p.fuseELUs()
 	for i := range p.ops {
 		h.look(&p.ops[i])
 	}
@@ -224,10 +230,84 @@ func (p *Program) fuseDropouts() {
 			}
 		}
 	}
+	p.dropFused()
+}
+
+// dropFused removes operations that became part of others.
+func (p *Program) dropFused() {
 	for i := range p.ops[:p.forward] {
 		if p.ops[i].kind == opNone {
 			p.forward--
 		}
 	}
 	p.dropNone()
+}
+
+// fuseELUs makes one operation of an ELU, a dropout that alone reads it but for the gradient, and a
+// bias before it, and one of their gradients, where the result is read as bfloat16 only.
+func (p *Program) fuseELUs() {
+	uses, from := p.uses(), p.producers()
+	for i := range p.forward {
+		o := &p.ops[i]
+		if o.kind != opELU || !p.fuseELU(o, uses, from) {
+			continue
+		}
+		b, ok := from[o.in[0]]
+		if ok && p.ops[b].kind == opBias && p.ops[b].rate == 0 && uses[o.in[0]] == 1 {
+			o.in = p.ops[b].in
+			p.ops[b].kind = opNone
+		}
+	}
+	p.dropFused()
+}
+
+// fuseELU makes a dropout part of an ELU, and says whether there is such a one.
+func (p *Program) fuseELU(o *op, uses map[Value]int, from map[Value]int) bool {
+	var drop, grad *op
+	for i := range p.ops {
+		switch r := &p.ops[i]; {
+		case i < p.forward && r.kind == opDropout && r.in[0] == o.out && !r.tail:
+			drop = r
+		case r.kind == opELUGrad && r.in[1] == o.out:
+			grad = r
+		}
+	}
+	if drop == nil || !p.readAsHalf(drop.out) {
+		return false
+	}
+	if grad != nil {
+		back := &p.ops[from[grad.in[0]]]
+		if back.kind != opDropout || back.site != drop.site || uses[back.out] != 1 ||
+			uses[o.out] != 2 {
+			return false
+		}
+		grad.in, grad.rate, grad.site = []Value{back.in[0], drop.out}, drop.scalar, drop.site
+		back.kind = opNone
+	} else if uses[o.out] != 1 {
+		return false
+	}
+	o.out, o.rate, o.site = drop.out, drop.scalar, drop.site
+	drop.kind = opNone
+	return true
+}
+
+// readAsHalf says whether a value, and its views, are read as bfloat16 only.
+func (p *Program) readAsHalf(v Value) bool {
+	half := false
+	for i := range p.ops {
+		o := &p.ops[i]
+		for k, in := range o.in {
+			if p.root(in) != v {
+				continue
+			}
+			takes := p.takes(o, k)
+			if half = half || takes == takesHalf; takes == takesFloats {
+				return false
+			}
+		}
+		if o.acc != 0 && p.root(o.acc) == v {
+			return false
+		}
+	}
+	return half && v != p.logits && p.of(v).role == roleStep
 }

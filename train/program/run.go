@@ -114,6 +114,10 @@ func (m *Machine) element(o *op, t *operands) bool {
 	case opELU:
 		be.ELU(out)
 	case opELUGrad:
+		if y.Half {
+			m.halves().ELUGradTo(out, out, y, m.dropped(o, out))
+			break
+		}
 		be.ELUGrad(out, y)
 	case opGELU:
 		be.GELU(out, x)
@@ -165,16 +169,26 @@ func (m *Machine) dropAfter(o *op, x backend.Tensor) {
 // halves is what the backend has of half precision.
 func (m *Machine) halves() backend.Halves { return m.be.(backend.Halves) }
 
+// dropped is the dropout of matrix x that an operation has, if any.
+func (m *Machine) dropped(o *op, x backend.Tensor) (a backend.Activation) {
+	if o.rate > 0 {
+		a.Rate, a.First, a.Key = o.rate, m.firstDropped(o, x), m.key(o.site)
+	}
+	return a
+}
+
 // halfElement does an element-wise operation whose result is of bfloat16.
 func (m *Machine) halfElement(o *op, t *operands) bool {
-	x, a := t.in[0], backend.Activation{Rate: o.rate}
-	if a.Rate > 0 {
-		a.Key = m.key(o.site)
-	}
+	x, a := t.in[0], m.dropped(o, t.out)
 	switch o.kind {
 	case opReLUGrad:
 		m.halves().ReLUGradTo(t.out, x, t.in[1], o.scalar)
 		return true
+	case opELUGrad:
+		m.halves().ELUGradTo(t.out, x, t.in[1], a)
+		return true
+	case opELU:
+		a.Bias, a.ELU = t.in[1], true
 	case opBias:
 		a.Bias = t.in[1]
 	case opBiasReLU:

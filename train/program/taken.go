@@ -58,8 +58,7 @@ func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 
 // takenByHalf is what operations with an operand of bfloat16 take, and whether one is such.
 func (p *Program) takenByHalf(o *op, s *Sizes, longest int) (t backend.Taken, half bool) {
-	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half &&
-		(o.kind != opEntryDot || !p.of(o.in[1]).half) {
+	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half {
 		return t, false
 	}
 	x, out, heads := p.of(o.in[0]), p.of(o.out), max(1, o.heads)
@@ -70,14 +69,13 @@ func (p *Program) takenByHalf(o *op, s *Sizes, longest int) (t backend.Taken, ha
 	case o.kind == opMatMulTA || o.kind == opHeadMulTA:
 		return backend.TakenByHalfMatMulTA(rows, x.cols/heads, n, heads), true
 	case isProduct(o.kind):
-		return backend.TakenByHalfMatMul(x.cols/heads, n, out.half), true
+		return backend.TakenByHalfMatMul(x.cols/heads, n, heads, out.half), true
 	case isList(o.kind):
 		lists, entries := s.Nodes[o.list.Hop+1], s.Of(Entries(o.list))
 		if o.kind == opPullMeanDropped {
 			return backend.TakenByHalfDropped(longest, lists, entries, out.cols), true
 		}
-		return backend.TakenByHalfSegments(lists, entries, max(x.cols, out.cols), heads,
-			out.half), true
+		return backend.TakenByHalfSegments(lists, entries, max(x.cols, out.cols), out.half), true
 	}
 	return backend.TakenByHalfElements(rows, x.cols), true
 }

@@ -16,6 +16,9 @@ import "math"
 //go:generate go run -tags avogen ../gen convert
 //go:generate go run -tags avogen ../gen pairs
 //go:generate go run -tags avogen ../gen gather
+//go:generate go run -tags avogen ../gen entry
+//go:generate go run -tags avogen ../gen weighted
+//go:generate go run -tags avogen ../gen elements
 
 // Number is a bfloat16: sign, 8 bits of exponent and 7 of the significand.
 type Number uint16

@@ -38,22 +38,23 @@ func load[T Value](o *ops, values []float32, x []T) {
 	}
 }
 
-// ReLUGrad writes to out the gradient of ReLU and then Dropout at such a rate, whose output was y,
-// given that of y, dy: see kernel.DropoutReLUGrad. out may be dy.
-func ReLUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, rate float32) {
+// gradient has fn make of dy what is written to out, some values at a time: fn is given them and
+// those of y, both of which it may change, and the position of the first. out may be dy.
+func gradient[T Value](p *kernel.Pool, out []T, dy []float32, y []Number,
+	fn func(values, y []float32, at int)) {
 	c, o := resultOf(out[:len(y)]), level()
 	dy = dy[:len(y)]
 	p.Span(len(y), convertPart, func(lo, hi int) {
 		buffer := p.TakeFloats(2 * elementsPart)
 		for i := lo; i < hi; i += elementsPart {
 			end := min(i+elementsPart, hi)
-			mask, values := buffer[:end-i], buffer[elementsPart:][:end-i]
-			o.widen(mask, y[i:end])
+			own, values := buffer[:end-i], buffer[elementsPart:][:end-i]
+			o.widen(own, y[i:end])
 			if c.floats != nil {
 				values = c.floats[i:end]
 			}
 			copy(values, dy[i:end])
-			kernel.DropoutReLUGrad(nil, values, mask, rate)
+			fn(values, own, i)
 			if c.floats == nil {
 				o.narrow(c.numbers[i:end], values)
 			}

@@ -22,7 +22,7 @@ func TestEncodings(t *testing.T) {
 	}
 	var code []byte
 	var want []string
-	for _, file := range []string{"convert_amd64.s", "pairs_amd64.s"} {
+	for _, file := range []string{"convert_amd64.s", "pairs_amd64.s", "elements_amd64.s"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

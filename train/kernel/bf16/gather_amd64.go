@@ -7,80 +7,40 @@ package bf16
 //go:noescape
 func gatherSumAVX2_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX2_1 sums rows of 1 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_1(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX2_2 sums rows of 2 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX2_2 sums rows of 2 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_2(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX2_3 sums rows of 3 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX2_3 sums rows of 3 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_3(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX2_4 sums rows of 4 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX2_4 sums rows of 4 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_4(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX2_5 sums rows of 5 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX2_5 sums rows of 5 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_5(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX2_6 sums rows of 6 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX2_6 sums rows of 6 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_6(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX2_7 sums rows of 7 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX2_7 sums rows of 7 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_7(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX2_8 sums rows of 8 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX2_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX2_8 sums rows of 8 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX2_8(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherMaxAVX2_1 finds the largest values of rows of 1 vectors: see maxFunc.
 //
@@ -107,160 +67,80 @@ func gatherMaxAVX2_4(out *float32, x *uint16, arg *uint32, off *uint32, idx *uin
 //go:noescape
 func gatherSumAVX512_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_1 sums rows of 1 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_1(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_2 sums rows of 2 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_2 sums rows of 2 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_2(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_3 sums rows of 3 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_3 sums rows of 3 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_3(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_4 sums rows of 4 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_4 sums rows of 4 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_4(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_5 sums rows of 5 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_5 sums rows of 5 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_5(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_6 sums rows of 6 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_6 sums rows of 6 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_6(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_7 sums rows of 7 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_7 sums rows of 7 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_7(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_8 sums rows of 8 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_8 sums rows of 8 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_8(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_9 sums rows of 9 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_9(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_9 sums rows of 9 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_9(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_10 sums rows of 10 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_10(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_10 sums rows of 10 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_10(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_11 sums rows of 11 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_11(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_11 sums rows of 11 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_11(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_12 sums rows of 12 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_12(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_12 sums rows of 12 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_12(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_13 sums rows of 13 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_13(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_13 sums rows of 13 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_13(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_14 sums rows of 14 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_14(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_14 sums rows of 14 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_14(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherSumAVX512_15 sums rows of 15 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_15(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 
-// gatherWeightedAVX512_15 sums rows of 15 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_15(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // gatherSumAVX512_16 sums rows of 16 vectors: see gather.go.
 //
 //go:noescape
 func gatherSumAVX512_16(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-
-// gatherWeightedAVX512_16 sums rows of 16 vectors: see gather.go.
-//
-//go:noescape
-func gatherWeightedAVX512_16(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
 
 // gatherMaxAVX512_1 finds the largest values of rows of 1 vectors: see maxFunc.
 //

@@ -52,61 +52,6 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX2_1(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_1(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y2
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VADDPS       Y0, Y1, Y1
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX2_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 // Requires: AVX, AVX2
 TEXT ·gatherSumAVX2_2(SB), NOSPLIT, $0-72
@@ -159,68 +104,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_2(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_2(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y3
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y3, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y3, Y0
-	VADDPS       Y0, Y2, Y2
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -283,75 +166,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_3(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_3(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y4
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y4, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y4, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y4, Y0
-	VADDPS       Y0, Y3, Y3
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -420,82 +234,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_4(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_4(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y5
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y4, Y4
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -570,89 +308,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_5(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_5(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-	VMOVUPS 128(AX), Y5
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y6
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y6, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y6, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y6, Y0
-	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y6, Y0
-	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y6, Y0
-	VADDPS       Y0, Y5, Y5
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -733,96 +388,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_6(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_6(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-	VMOVUPS 128(AX), Y5
-	VMOVUPS 160(AX), Y6
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y7
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y7, Y0
-	VADDPS       Y0, Y6, Y6
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -909,103 +474,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_7(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_7(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-	VMOVUPS 128(AX), Y5
-	VMOVUPS 160(AX), Y6
-	VMOVUPS 192(AX), Y7
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y8
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y8, Y0
-	VADDPS       Y0, Y7, Y7
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -1098,110 +566,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX2_8(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX2
-TEXT ·gatherWeightedAVX2_8(SB), NOSPLIT, $0-88
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ outStride+56(FP), DX
-	MOVQ weight+16(FP), BX
-	MOVQ off+24(FP), SI
-	MOVQ idx+32(FP), DI
-	MOVQ segments+40(FP), R8
-	MOVQ stride+48(FP), R9
-
-segment:
-	MOVL    (SI), R10
-	MOVL    4(SI), R11
-	SUBQ    R10, R11
-	LEAQ    (DI)(R10*4), R10
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	CMPQ    accumulate+80(FP), $0x00
-	JEQ     begun
-	VMOVUPS (AX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 64(AX), Y3
-	VMOVUPS 96(AX), Y4
-	VMOVUPS 128(AX), Y5
-	VMOVUPS 160(AX), Y6
-	VMOVUPS 192(AX), Y7
-	VMOVUPS 224(AX), Y8
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Y9
-	VPMOVZXWD    (CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y7, Y7
-	VPMOVZXWD    112(CX)(R13*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VMULPS       Y0, Y9, Y0
-	VADDPS       Y0, Y8, Y8
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 64(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 128(AX)
-	VMOVUPS Y6, 160(AX)
-	VMOVUPS Y7, 192(AX)
-	VMOVUPS Y8, 224(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -1616,65 +980,6 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_1(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_1(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS.Z (AX), K1, Z1
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z2
-	VPMOVZXWD.Z  (CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z2, Z0
-	VADDPS       Z0, Z1, Z1
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·gatherSumAVX512_2(SB), NOSPLIT, $0-72
@@ -1731,72 +1036,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_2(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_2(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS.Z 64(AX), K1, Z2
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z3
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD.Z  32(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z3, Z0
-	VADDPS       Z0, Z2, Z2
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, K1, 64(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -1863,79 +1102,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_3(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_3(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS.Z 128(AX), K1, Z3
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z4
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z4, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z4, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD.Z  64(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z4, Z0
-	VADDPS       Z0, Z3, Z3
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, K1, 128(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -2008,86 +1174,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_4(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_4(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS.Z 192(AX), K1, Z4
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z5
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z5, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z5, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z5, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD.Z  96(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z5, Z0
-	VADDPS       Z0, Z4, Z4
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, K1, 192(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -2166,93 +1252,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_5(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_5(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS.Z 256(AX), K1, Z5
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z6
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z6, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z6, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z6, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z6, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD.Z  128(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z6, Z0
-	VADDPS       Z0, Z5, Z5
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, K1, 256(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -2337,100 +1336,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_6(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_6(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS.Z 320(AX), K1, Z6
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z7
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD.Z  160(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z7, Z0
-	VADDPS       Z0, Z6, Z6
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, K1, 320(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -2525,109 +1430,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_7(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_7(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS.Z 384(AX), K1, Z7
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z8
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD.Z  192(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z8, Z0
-	VADDPS       Z0, Z7, Z7
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, K1, 384(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2640,12 +1444,14 @@ TEXT ·gatherSumAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2654,47 +1460,56 @@ segment:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD.Z  224(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  224(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X9
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X9
 	VDIVSS       X0, X9, X9
 	VBROADCASTSS X9, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2722,116 +1537,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_8(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_8(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS.Z 448(AX), K1, Z8
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z9
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD.Z  224(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z9, Z0
-	VADDPS       Z0, Z8, Z8
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, K1, 448(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_9(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2844,12 +1551,14 @@ TEXT ·gatherSumAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2859,50 +1568,60 @@ segment:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD.Z  256(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  256(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X10
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X10
 	VDIVSS       X0, X10, X10
 	VBROADCASTSS X10, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2932,123 +1651,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_9(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_9(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS.Z 512(AX), K1, Z9
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z10
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD.Z  256(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z10, Z0
-	VADDPS       Z0, Z9, Z9
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, K1, 512(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_10(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3061,12 +1665,14 @@ TEXT ·gatherSumAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3077,53 +1683,63 @@ segment:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD.Z  288(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  288(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X11
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X11
 	VDIVSS       X0, X11, X11
 	VBROADCASTSS X11, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3155,130 +1771,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_10(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_10(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS.Z 576(AX), K1, Z10
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z11
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD.Z  288(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z11, Z0
-	VADDPS       Z0, Z10, Z10
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, K1, 576(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_11(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3291,12 +1785,14 @@ TEXT ·gatherSumAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3308,56 +1804,67 @@ segment:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD.Z  320(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  320(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X12
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X12
 	VDIVSS       X0, X12, X12
 	VBROADCASTSS X12, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3391,137 +1898,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_11(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_11(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS.Z 640(AX), K1, Z11
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z12
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD.Z  320(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z12, Z0
-	VADDPS       Z0, Z11, Z11
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, K1, 640(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_12(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3534,12 +1912,14 @@ TEXT ·gatherSumAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3552,59 +1932,70 @@ segment:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD.Z  352(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  352(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X13
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X13
 	VDIVSS       X0, X13, X13
 	VBROADCASTSS X13, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3640,144 +2031,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_12(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_12(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS   640(AX), Z11
-	VMOVUPS.Z 704(AX), K1, Z12
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z13
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD.Z  352(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z13, Z0
-	VADDPS       Z0, Z12, Z12
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, K1, 704(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_13(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_13(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3790,12 +2045,14 @@ TEXT ·gatherSumAVX512_13(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3809,62 +2066,74 @@ segment:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD.Z  384(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  384(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X14
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X14
 	VDIVSS       X0, X14, X14
 	VBROADCASTSS X14, Z0
 	VMULPS       Z0, Z1, Z1
@@ -3902,151 +2171,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_13(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_13(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	VPXORD    Z13, Z13, Z13
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS   640(AX), Z11
-	VMOVUPS   704(AX), Z12
-	VMOVUPS.Z 768(AX), K1, Z13
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z14
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD.Z  384(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z14, Z0
-	VADDPS       Z0, Z13, Z13
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, K1, 768(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_14(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_14(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4059,12 +2185,14 @@ TEXT ·gatherSumAVX512_14(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4079,65 +2207,77 @@ segment:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD.Z  416(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  416(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X15
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X15
 	VDIVSS       X0, X15, X15
 	VBROADCASTSS X15, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4177,158 +2317,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_14(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_14(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	VPXORD    Z13, Z13, Z13
-	VPXORD    Z14, Z14, Z14
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS   640(AX), Z11
-	VMOVUPS   704(AX), Z12
-	VMOVUPS   768(AX), Z13
-	VMOVUPS.Z 832(AX), K1, Z14
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z15
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD.Z  416(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z15, Z0
-	VADDPS       Z0, Z14, Z14
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, 768(AX)
-	VMOVUPS Z14, K1, 832(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_15(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_15(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4341,12 +2331,14 @@ TEXT ·gatherSumAVX512_15(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4362,68 +2354,81 @@ segment:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R12*1), Z0
+	VPMOVZXWD    416(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD.Z  448(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  448(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z15, Z15
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X16
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X16
 	VDIVSS       X0, X16, X16
 	VBROADCASTSS X16, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4465,165 +2470,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func gatherWeightedAVX512_15(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_15(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	VPXORD    Z13, Z13, Z13
-	VPXORD    Z14, Z14, Z14
-	VPXORD    Z15, Z15, Z15
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS   640(AX), Z11
-	VMOVUPS   704(AX), Z12
-	VMOVUPS   768(AX), Z13
-	VMOVUPS   832(AX), Z14
-	VMOVUPS.Z 896(AX), K1, Z15
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z16
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD.Z  448(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z15, Z15
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, 768(AX)
-	VMOVUPS Z14, 832(AX)
-	VMOVUPS Z15, K1, 896(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
-	JNZ     segment
-	VZEROUPPER
-	RET
-
 // func gatherSumAVX512_16(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_16(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4636,12 +2484,14 @@ TEXT ·gatherSumAVX512_16(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4658,71 +2508,84 @@ segment:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R12*1), Z0
+	VPMOVZXWD    416(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD    448(CX)(R12*1), Z0
+	VPMOVZXWD    448(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z15, Z15
-	VPMOVZXWD.Z  480(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  480(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z16, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X17
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X17
 	VDIVSS       X0, X17, X17
 	VBROADCASTSS X17, Z0
 	VMULPS       Z0, Z1, Z1
@@ -4762,170 +2625,6 @@ store:
 	ADDQ    DX, AX
 	ADDQ    $0x00000004, BX
 	DECQ    DI
-	JNZ     segment
-	VZEROUPPER
-	RET
-
-// func gatherWeightedAVX512_16(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gatherWeightedAVX512_16(SB), NOSPLIT, $0-88
-	MOVQ  lanes+64(FP), AX
-	MOVL  $0xffffffff, CX
-	BZHIL AX, CX, CX
-	KMOVW CX, K1
-	MOVQ  out+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  outStride+56(FP), DX
-	MOVQ  weight+16(FP), BX
-	MOVQ  off+24(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  segments+40(FP), R8
-	MOVQ  stride+48(FP), R9
-
-segment:
-	MOVL      (SI), R10
-	MOVL      4(SI), R11
-	SUBQ      R10, R11
-	LEAQ      (DI)(R10*4), R10
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	VPXORD    Z13, Z13, Z13
-	VPXORD    Z14, Z14, Z14
-	VPXORD    Z15, Z15, Z15
-	VPXORD    Z16, Z16, Z16
-	CMPQ      accumulate+80(FP), $0x00
-	JEQ       begun
-	VMOVUPS   (AX), Z1
-	VMOVUPS   64(AX), Z2
-	VMOVUPS   128(AX), Z3
-	VMOVUPS   192(AX), Z4
-	VMOVUPS   256(AX), Z5
-	VMOVUPS   320(AX), Z6
-	VMOVUPS   384(AX), Z7
-	VMOVUPS   448(AX), Z8
-	VMOVUPS   512(AX), Z9
-	VMOVUPS   576(AX), Z10
-	VMOVUPS   640(AX), Z11
-	VMOVUPS   704(AX), Z12
-	VMOVUPS   768(AX), Z13
-	VMOVUPS   832(AX), Z14
-	VMOVUPS   896(AX), Z15
-	VMOVUPS.Z 960(AX), K1, Z16
-
-begun:
-	TESTQ R11, R11
-	JZ    store
-
-row:
-	MOVL  (R10), R12
-	MOVQ  R12, R13
-	IMULQ R9, R13
-	CMPQ  first+72(FP), $0x00
-	JEQ   byRow
-	MOVQ  R10, R12
-	SUBQ  first+72(FP), R12
-	SHRQ  $0x02, R12
-
-byRow:
-	VBROADCASTSS (BX)(R12*4), Z17
-	VPMOVZXWD    (CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD    448(CX)(R13*1), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z15, Z15
-	VPMOVZXWD.Z  480(CX)(R13*1), K1, Z0
-	VPSLLD       $0x10, Z0, Z0
-	VMULPS       Z0, Z17, Z0
-	VADDPS       Z0, Z16, Z16
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          row
-
-store:
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, 768(AX)
-	VMOVUPS Z14, 832(AX)
-	VMOVUPS Z15, 896(AX)
-	VMOVUPS Z16, K1, 960(AX)
-	ADDQ    DX, AX
-	ADDQ    $0x00000004, SI
-	DECQ    R8
 	JNZ     segment
 	VZEROUPPER
 	RET
@@ -5666,7 +3365,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_8(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_8(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5679,16 +3378,18 @@ TEXT ·gatherMaxAVX512_8(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -5707,10 +3408,10 @@ segment:
 	VMOVAPS      Z0, Z16
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -5727,74 +3428,84 @@ segment:
 	VMOVAPS      Z0, Z15
 	VMOVAPS      Z8, Z8
 	VMOVAPS      Z0, Z16
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z17
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z17
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z17, K2, Z9
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z17, K2, Z10
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z17, K2, Z11
-	VPMOVZXWD    96(DX)(R12*1), Z0
+	VPMOVZXWD    96(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z17, K2, Z12
-	VPMOVZXWD    128(DX)(R12*1), Z0
+	VPMOVZXWD    128(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z17, K2, Z13
-	VPMOVZXWD    160(DX)(R12*1), Z0
+	VPMOVZXWD    160(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z17, K2, Z14
-	VPMOVZXWD    192(DX)(R12*1), Z0
+	VPMOVZXWD    192(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z17, K2, Z15
-	VPMOVZXWD.Z  224(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  224(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z17, K2, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:

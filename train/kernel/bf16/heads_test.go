@@ -64,32 +64,44 @@ func TestHeadProducts(t *testing.T) {
 			half  func(c []float32)
 			want  func(c []float32)
 			same  bool // at all levels, to the bit
+			// toHalf is half with a result of Numbers, and compared with it.
+			toHalf func(c []Number)
 		}{
 			{"GEMMHeads", m * heads * n, k, func(c []float32) {
 				GEMMHeads(p, c, a, b, m, k, n, heads, add)
 			}, func(c []float32) {
 				kernel.GEMMHeads(p, c, widened(a), widened(b), m, k, n, heads, add)
-			}, true},
+			}, true, nil},
+			{"GEMMHeads", m * heads * n, k, func(c []float32) {
+				GEMMHeads(p, c, a, b, m, k, n, heads, add)
+			}, func([]float32) {}, true, func(c []Number) {
+				GEMMHeads(p, c, a, b, m, k, n, heads, add)
+			}},
 			{"GEMMHeadsTA", k * heads * n, m, func(c []float32) {
 				GEMMHeadsTA(p, c, a, g, m, k, n, heads, add)
 			}, func(c []float32) {
 				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), m, k, n, heads, add)
-			}, true},
+			}, true, nil},
 			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
 				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
 			}, func(c []float32) {
 				kernel.GEMMHeadsTB(p, c, widened(g), widened(b), m, n, k, heads, add)
-			}, true},
+			}, true, nil},
+			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
+				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
+			}, func([]float32) {}, true, func(c []Number) {
+				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
+			}},
 			{"GEMMWidened", m * heads * n, k, func(c []float32) {
 				GEMMWidened(p, c, a, widened(b), m, k, n, heads, add)
 			}, func(c []float32) {
 				kernel.GEMMHeads(p, c, widened(a), widened(b), m, k, n, heads, add)
-			}, false},
+			}, false, nil},
 			{"GEMMTAWidened", k * heads * n, m, func(c []float32) {
 				GEMMTAWidened(p, c, a, widened(g), m, k, n, heads, add)
 			}, func(c []float32) {
 				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), m, k, n, heads, add)
-			}, false},
+			}, false, nil},
 		} {
 			start := mem.floats(f.size)
 			want := copyOf(mem, start)
@@ -98,6 +110,15 @@ func TestHeadProducts(t *testing.T) {
 				got := copyOf(mem, start)
 				f.half(got)
 				return got
+			}
+			if f.toHalf != nil {
+				rounded, numbers := of[Number](mem, f.size), of[Number](mem, f.size)
+				refNarrow(numbers, start)
+				start = widened(numbers)
+				refNarrow(rounded, run())
+				f.toHalf(numbers)
+				equal(t, f.name+" to Numbers", numbers, rounded)
+				continue
 			}
 			if f.same {
 				closeTo(t, f.name, eachSame(t, f.name, run), want, f.terms)
@@ -154,12 +175,11 @@ func TestHeads(t *testing.T) {
 			}
 			s.back.EdgeSumGrad(p, out, widened(g), w, heads, d, min(s.fresh, s.rows))
 		})
-		want, got := make([]float32, s.entry*heads), make([]float32, s.entry*heads)
-		kernel.EdgeDot(p, want, widened(g), widened(x), s.off, s.idx, heads, d, shared)
-		EdgeDot(p, got, g, x, s.off, s.idx, heads, d, shared)
-		closeTo(t, "EdgeDot", got, want, d)
-		EdgeDot(p, got, widened(g), x, s.off, s.idx, heads, d, shared)
-		closeTo(t, "EdgeDot of floats", got, want, d)
+		check("EdgeDot", s.entry*heads, func(out []float32) {
+			EdgeDot(p, out, g, x, s.off, s.idx, heads, d, shared)
+		}, func(out []float32) {
+			kernel.EdgeDot(p, out, widened(g), widened(x), s.off, s.idx, heads, d, shared)
+		})
 	})
 }
 
@@ -180,6 +200,7 @@ func TestElements(t *testing.T) {
 		in := copyOf(mem, dy)
 		ReLUGrad(p, in, in, y, 0.3)
 		equal(t, "ReLUGrad in place", in, want)
+		eachLevel(t, func(t *testing.T) { testELUGrad(t, p, mem, dy, y) })
 		bias := mem.floats(n)
 		copy(want, dy)
 		kernel.BiasReLU(p, want, bias, rows, n)
@@ -190,12 +211,48 @@ func TestElements(t *testing.T) {
 			kernel.Dropout(nil, values, row*n, 0.4, 77)
 		})
 		equal(t, "Elements", got, rounded)
+		eachLevel(t, func(t *testing.T) { testActivate(t, p, mem, dy, y, bias, rows, n) })
 		sum, sums := make([]float32, n), make([]float32, n)
 		kernel.ColumnSum(p, sum, widened(y), rows, n, false)
 		ColumnSum(p, sums, y, rows, n)
 		closeTo(t, "ColumnSum", sums, sum, rows)
 		mem.free()
 	}
+}
+
+// testActivate holds activations against those that are computed step by step, where draws begin a
+// few positions before a block of them ends.
+func testActivate(t *testing.T, p *kernel.Pool, mem *memory, x []float32, half []Number,
+	bias []float32, rows, n int) {
+	want, got := of[Number](mem, rows*n), of[Number](mem, rows*n)
+	for _, a := range []Activation{{}, {Bias: bias, ReLU: true}, {ELU: true},
+		{Bias: bias, ELU: true, Rate: 0.4, First: 1<<20 - 50, Key: 77}, {Rate: 0.5, Key: 5},
+		{Bias: bias, ReLU: true, Rate: 0.3, First: 1<<20 - 2*n, Key: 8}, {Bias: bias}} {
+		step := func(values []float32, row int) { a.apply(values, row, n) }
+		Elements(p, want, x, rows, n, step)
+		Activate(p, got, x, rows, n, &a)
+		equal(t, fmt.Sprintf("Activate %+v", a), got, want)
+		Elements(p, want, half, rows, n, step)
+		Activate(p, got, half, rows, n, &a)
+		equal(t, fmt.Sprintf("Activate %+v of Numbers", a), got, want)
+	}
+}
+
+// testELUGrad holds ELUGrad against what ELUGrad and then Dropout of float32 make, of values that
+// were scaled.
+func testELUGrad(t *testing.T, p *kernel.Pool, mem *memory, dy []float32, y []Number) {
+	const first, rate, key = 1<<20 - 77, 0.25, 99
+	want, before := copyOf(mem, dy), widened(y)
+	kernel.Scale(nil, before, 1-rate)
+	kernel.ELUGrad(p, want, before)
+	kernel.Dropout(p, want, first, rate, key)
+	rounded, got := of[Number](mem, len(dy)), of[Number](mem, len(dy))
+	refNarrow(rounded, want)
+	ELUGrad(p, got, dy, y, first, rate, key)
+	equal(t, "ELUGrad", got, rounded)
+	in := copyOf(mem, dy)
+	ELUGrad(p, in, in, y, first, rate, key)
+	equal(t, "ELUGrad in place", in, want)
 }
 
 // TestSegmentMeanDropout holds means of rows that are dropped out as they are read against those of

@@ -9,6 +9,11 @@ type ops struct {
 	sums   *sumSet
 	narrow func(out []Number, x []float32)
 	widen  func(out []float32, x []Number)
+
+	// Nil: by widen, kernels of package kernel, and narrow.
+	activateFloats activateFunc[float32]
+	activateHalf   activateFunc[uint16]
+	activateGrad   gradientFunc
 }
 
 var plainOps = ops{name: "plain", tiles: &plainTiles, sums: &sumSet{},

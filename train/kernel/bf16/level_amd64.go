@@ -14,7 +14,7 @@ func choose() *ops {
 	switch {
 	case l == kernel.Plain:
 		return &plainOps
-	case l == kernel.AVX2:
+	case l == kernel.AVX2 || !cpu.X86.HasAVX512BW: // of words
 		return &avx2Ops
 	case !hasDot():
 		return &avx512Ops
@@ -32,7 +32,7 @@ func levels() []*ops {
 	if l >= kernel.AVX2 {
 		all = append(all, &avx2Ops)
 	}
-	if l >= kernel.AVX512 {
+	if l >= kernel.AVX512 && cpu.X86.HasAVX512BW {
 		all = append(all, &avx512Ops)
 		if hasDot() {
 			all = append(all, &dotOps)
@@ -43,7 +43,8 @@ func levels() []*ops {
 
 var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 	sums:  &avx512Sums,
-	widen: widenBy(widenAVX512, 1),
+	widen: widenBy(widenAVX512, 1), activateFloats: activateFloatsDot,
+	activateHalf: activateHalfDot, activateGrad: activateGradDot,
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileDot_12x1, tileDot_8x1, tileDot_4x1, tileDot_2x1, tileDot_1x1},
 		{tileDot_12x2, tileDot_8x2, tileDot_4x2, tileDot_2x2, tileDot_1x2},
@@ -51,7 +52,8 @@ var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 
 var avx512Ops = ops{name: "avx512", narrow: narrowBy(narrowAVX512, 1),
 	sums:  &avx512Sums,
-	widen: widenBy(widenAVX512, 1),
+	widen: widenBy(widenAVX512, 1), activateFloats: activateFloatsAVX512,
+	activateHalf: activateHalfAVX512, activateGrad: activateGradAVX512,
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
 		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},
@@ -71,18 +73,31 @@ var avx512Sums = sumSet{lanes: 16,
 		gatherSumAVX512_9, gatherSumAVX512_10, gatherSumAVX512_11, gatherSumAVX512_12,
 		gatherSumAVX512_13, gatherSumAVX512_14, gatherSumAVX512_15, gatherSumAVX512_16,
 	},
-	weighteds: []weightedFunc{
-		gatherWeightedAVX512_1, gatherWeightedAVX512_2, gatherWeightedAVX512_3,
-		gatherWeightedAVX512_4, gatherWeightedAVX512_5, gatherWeightedAVX512_6,
-		gatherWeightedAVX512_7, gatherWeightedAVX512_8, gatherWeightedAVX512_9,
-		gatherWeightedAVX512_10, gatherWeightedAVX512_11, gatherWeightedAVX512_12,
-		gatherWeightedAVX512_13, gatherWeightedAVX512_14, gatherWeightedAVX512_15,
-		gatherWeightedAVX512_16,
-	},
 	maxima: []maxFunc{
 		gatherMaxAVX512_1, gatherMaxAVX512_2, gatherMaxAVX512_3, gatherMaxAVX512_4,
 		gatherMaxAVX512_5, gatherMaxAVX512_6, gatherMaxAVX512_7, gatherMaxAVX512_8,
 	},
+	weight: weightedSet{rows: []weightedFunc{
+		weightedAllAVX512_1, weightedAllAVX512_2, weightedAllAVX512_3, weightedAllAVX512_4,
+		weightedAllAVX512_5, weightedAllAVX512_6, weightedAllAVX512_7, weightedAllAVX512_8,
+		weightedAllAVX512_9, weightedAllAVX512_10, weightedAllAVX512_11, weightedAllAVX512_12,
+		weightedAllAVX512_13, weightedAllAVX512_14, weightedAllAVX512_15, weightedAllAVX512_16,
+	}, pairs: []weightedFunc{
+		weightedPairAVX512_1, weightedPairAVX512_2, weightedPairAVX512_3, weightedPairAVX512_4,
+		weightedPairAVX512_5, weightedPairAVX512_6, weightedPairAVX512_7, weightedPairAVX512_8,
+	}, heads: []headsFunc{
+		{16, 1, weightedHeadsAVX512_16x1},
+		{8, 1, weightedHeadsAVX512_8x1},
+		{8, 2, weightedHeadsAVX512_8x2},
+		{4, 1, weightedHeadsAVX512_4x1},
+		{4, 2, weightedHeadsAVX512_4x2},
+		{4, 4, weightedHeadsAVX512_4x4},
+		{2, 1, weightedHeadsAVX512_2x1},
+		{2, 2, weightedHeadsAVX512_2x2},
+		{2, 4, weightedHeadsAVX512_2x4},
+		{2, 8, weightedHeadsAVX512_2x8},
+	}},
+	dots: entryDotAVX512,
 }
 
 var avx2Sums = sumSet{lanes: 8, whole: true,
@@ -90,13 +105,23 @@ var avx2Sums = sumSet{lanes: 8, whole: true,
 		gatherSumAVX2_1, gatherSumAVX2_2, gatherSumAVX2_3, gatherSumAVX2_4, gatherSumAVX2_5,
 		gatherSumAVX2_6, gatherSumAVX2_7, gatherSumAVX2_8,
 	},
-	weighteds: []weightedFunc{
-		gatherWeightedAVX2_1, gatherWeightedAVX2_2, gatherWeightedAVX2_3, gatherWeightedAVX2_4,
-		gatherWeightedAVX2_5, gatherWeightedAVX2_6, gatherWeightedAVX2_7, gatherWeightedAVX2_8,
-	},
 	maxima: []maxFunc{
 		gatherMaxAVX2_1, gatherMaxAVX2_2, gatherMaxAVX2_3, gatherMaxAVX2_4,
 	},
+	weight: weightedSet{rows: []weightedFunc{
+		weightedAllAVX2_1, weightedAllAVX2_2, weightedAllAVX2_3, weightedAllAVX2_4,
+		weightedAllAVX2_5, weightedAllAVX2_6, weightedAllAVX2_7, weightedAllAVX2_8,
+	}, pairs: []weightedFunc{
+		weightedPairAVX2_1, weightedPairAVX2_2, weightedPairAVX2_3, weightedPairAVX2_4,
+	}, heads: []headsFunc{
+		{8, 1, weightedHeadsAVX2_8x1},
+		{4, 1, weightedHeadsAVX2_4x1},
+		{4, 2, weightedHeadsAVX2_4x2},
+		{2, 1, weightedHeadsAVX2_2x1},
+		{2, 2, weightedHeadsAVX2_2x2},
+		{2, 4, weightedHeadsAVX2_2x4},
+	}},
+	dots: entryDotAVX2,
 }
 
 // narrowBy is a conversion by assembly, which takes whole multiples of some values; the rest is

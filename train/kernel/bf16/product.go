@@ -70,8 +70,7 @@ type product struct {
 	a      []Number
 	panels []uint32
 	k, n   int
-	// lda and ldc are how far apart rows of A and of C are, in values. C is of floats where its
-	// rows have other values between them.
+	// lda and ldc are how far apart rows of A and of C are, in values.
 	lda, ldc int
 	stream   bool
 }
@@ -91,8 +90,7 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 		p.Span(r.n, w, func(lo, hi int) { pack(r.panels[lo/w*words:][:words], lo, hi-lo) })
 	}
 	r.stream = !accumulate && r.streams(m)
-	rows := max(1, min(partProducts/max(1, r.k*r.n), 8*chunkRows)/chunkRows) * chunkRows
-	p.Span(m, rows, func(lo, hi int) {
+	p.Span(m, partRows(r.k*r.n), func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
 			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
@@ -101,6 +99,11 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 		}
 	})
 	p.GiveWords(r.panels)
+}
+
+// partRows is how many rows of so many multiplications make a part.
+func partRows(products int) int {
+	return max(1, min(partProducts/max(1, products), 8*chunkRows)/chunkRows) * chunkRows
 }
 
 // streams tells whether a C of so many rows may be written past the caches, and should.

@@ -24,31 +24,6 @@ func refSum(out []float32, x []Number, off, idx []uint32, d, from int, mean bool
 	}
 }
 
-// refWeighted adds to row i of out, or writes there, the sum of the same rows, each times the
-// weight of its row or its entry. Products are rounded before they are added.
-func refWeighted(out []float32, x []Number, weight []float32, off, idx []uint32, d, from int,
-	byEntry, accumulate bool) {
-	if from == d {
-		return
-	}
-	for i := range len(off) - 1 {
-		row := out[i*d+from : i*d+d]
-		if !accumulate {
-			clear(row)
-		}
-		for e := off[i]; e < off[i+1]; e++ {
-			r := idx[e]
-			w := r
-			if byEntry {
-				w = e - off[0]
-			}
-			for j, v := range x[int(r)*d+from : int(r)*d+d] {
-				row[j] += float32(weight[w] * v.Float32())
-			}
-		}
-	}
-}
-
 // refMaxRow writes the largest values of the rows of a list, and which have them.
 func refMaxRow(out []float32, x []Number, arg, list []uint32, from int) {
 	d := len(out)
@@ -69,22 +44,28 @@ func refMaxRow(out []float32, x []Number, arg, list []uint32, from int) {
 	}
 }
 
-// refWeightedPart is refWeighted by entry for the columns of a head, from one on: the first weight
-// is that of entry off[0].
-func refWeightedPart(out []float32, x []Number, weight []float32, off, idx []uint32, at columns,
-	from int, accumulate bool) {
-	if from == at.d {
+// refEntrySums is the specification, for the columns of each head from one on. Products are rounded
+// before they are added.
+func refEntrySums(out []float32, x []Number, w *weights, from int, add bool) {
+	if from >= w.d {
 		return
 	}
-	for i := range len(off) - 1 {
-		row := out[i*at.wide+at.write+from : i*at.wide+at.write+at.d]
-		if !accumulate {
-			clear(row)
+	for i := range len(w.off) - 1 {
+		for h := range w.heads {
+			if !add && (h == 0 || w.outHead > 0) {
+				clear(out[i*w.outRow+h*w.outHead:][from:w.d])
+			}
 		}
-		for e := off[i]; e < off[i+1]; e++ {
-			w := weight[e-off[0]]
-			for j, v := range x[int(idx[e])*at.row+at.read+from:][:at.d-from] {
-				row[j] += float32(w * v.Float32())
+		for k := w.off[i]; k < w.off[i+1]; k++ {
+			e := k - w.off[0]
+			if w.entry != nil {
+				e = w.entry[k]
+			}
+			for h := range w.heads {
+				row, f := out[i*w.outRow+h*w.outHead:][from:w.d], w.w[int(e)*w.heads+h]
+				for j, v := range x[int(w.idx[k])*w.xRow+h*w.xHead:][from:w.d] {
+					row[j] += float32(f * v.Float32())
+				}
 			}
 		}
 	}

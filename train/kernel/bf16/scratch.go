@@ -3,11 +3,11 @@ package bf16
 // The functions of this file say what kernels take of a pool's scratch memory, in words of 4 bytes:
 // once, and for each worker.
 
-// GEMMWords is for GEMM with B(k,n), and for each head of GEMMHeads; GEMMTB is that for B(n,k).
-// Results that are Numbers take the second.
-func GEMMWords(k, n int) (once, worker int) {
+// GEMMWords is for GEMM with B(k,n), and for GEMMHeads with B(k,heads·n); GEMMTB is that for
+// B(n,k). Results that are Numbers take the second.
+func GEMMWords(k, n, heads int) (once, worker int) {
 	r := product{ops: level(), k: k, n: n}
-	return max(1, partsOf(n, r.tiles.width())*r.words()), chunkRows * n
+	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, chunkRows * n * heads
 }
 
 // GEMMTAWords is for GEMMTA, and for each head of GEMMHeadsTA, which takes a C more.
@@ -28,15 +28,14 @@ func WidenedWords(m, k, n, heads int) (once, worker int) {
 		(widenedRows(heads*k)+4*n)*heads*k + widenedRows(heads*k)*heads*n
 }
 
-// SegmentWords is for sums of rows over so many lists with so many entries, to rows of d values,
-// with weights of so many heads; toHalf says that results are Numbers.
-func SegmentWords(lists, entries, d, heads int, toHalf bool) (worker int) {
-	worker = 2*dotsPart + 4*d + 2*max(weightsPart, heads)
-	if toHalf {
-		const part = 64 << 10 // see kernel.SegmentsPart
-		worker += max(d, part/(entries/max(1, lists)+1))
+// SegmentWords is for sums of rows over so many lists with so many entries, to rows of d values;
+// toHalf says that results are Numbers.
+func SegmentWords(lists, entries, d int, toHalf bool) (worker int) {
+	if !toHalf {
+		return 0
 	}
-	return worker
+	const part = 64 << 10 // see kernel.SegmentsPart
+	return max(d, part/(entries/max(1, lists)+1))
 }
 
 // DroppedWords is for SegmentMeanDropout of lists with so many entries at most.

@@ -28,8 +28,8 @@ func SegmentWeighted[T Value](p *kernel.Pool, out []T, x []Number, weight []floa
 	off, idx []uint32, d int) {
 	o := level()
 	segments(p, o, out, x, off, idx, d, func(sums []float32, lo, hi int) {
-		own := weight[off[lo]-off[0] : off[hi]-off[0]]
-		o.sums.weighted(sums, x, own, off[lo:hi+1], idx, d, true, false)
+		own := weightsOf(weight[off[lo]-off[0]:off[hi]-off[0]], off[lo:hi+1], idx, nil, 1, d)
+		o.sums.weighted(sums, x, &own, false)
 	})
 }
 
@@ -83,7 +83,8 @@ func SegmentScaledGrad[T Value](p *kernel.Pool, dx []T, dout []Number, scale []f
 	scale, dout = scale[:len(weight)], dout[:len(weight)*d]
 	o := level()
 	scatter(p, o, dx, off, d, fresh, func(sums []float32, lo, hi int, add bool) {
-		o.sums.weighted(sums, dout, scale, off[lo:hi+1], idx, d, false, add)
+		own := weightsOf(scale, off[lo:hi+1], idx, idx, 1, d) // that of a row
+		o.sums.weighted(sums, dout, &own, add)
 	})
 }
 
@@ -98,12 +99,8 @@ func SegmentWeightedGrad[T Value](p *kernel.Pool, dx []T, dout []Number, weight 
 	weight, dout = weight[:len(idx)], dout[:len(lengths)*d]
 	o := level()
 	scatter(p, o, dx, off, d, fresh, func(sums []float32, lo, hi int, add bool) {
-		own := p.TakeFloats(int(off[hi] - off[lo]))
-		for i, e := range entry[off[lo]:off[hi]] {
-			own[i] = weight[e]
-		}
-		o.sums.weighted(sums, dout, own, off[lo:hi+1], idx, d, true, add)
-		p.GiveFloats(own)
+		own := weightsOf(weight, off[lo:hi+1], idx, entry, 1, d)
+		o.sums.weighted(sums, dout, &own, add)
 	})
 }
 

@@ -51,6 +51,34 @@ func BenchmarkSegments(b *testing.B) {
 		inTurn(b, fmt.Sprintf("kernel=SegmentWeighted/d=%d", d),
 			func() { kernel.EdgeSum(p, out, xf, weight, off, idx, 1, d, false, false) },
 			func() { SegmentWeighted(p, half, x, weight, off, idx, d) })
+		dw := make([]float32, 4*entries)
+		for _, shared := range []bool{false, true} {
+			at := 64
+			heads := d / at
+			if shared {
+				heads, at = 4, d
+				if d > 128 {
+					break // rows of sums do not fit beside
+				}
+			}
+			name := fmt.Sprintf("d=%dx%d/shared=%v", heads, at, shared)
+			w := xf[:heads*entries]
+			inTurn(b, "kernel=EdgeDot/"+name,
+				func() { kernel.EdgeDot(p, dw, out, xf, off, idx, heads, at, shared) },
+				func() { EdgeDot(p, dw, half[:lists*heads*at], x, off, idx, heads, at, shared) })
+			inTurn(b, "kernel=WeightedHeads/"+name,
+				func() { kernel.EdgeSum(p, out, xf, w, off, idx, heads, at, shared, false) },
+				func() { WeightedHeads(p, half, x, w, off, idx, heads, at, shared, false) })
+			inTurn(b, "kernel=WeightedHeadsGrad/"+name, func() {
+				if shared {
+					back.EdgeSumSharedGrad(p, out, xf, w, heads, at, rows)
+				} else {
+					back.EdgeSumGrad(p, out, xf, w, heads, at, rows)
+				}
+			}, func() {
+				WeightedHeadsGrad(p, out, x, w, &back, heads, at, shared, rows)
+			})
+		}
 		inTurn(b, fmt.Sprintf("kernel=SegmentMax/d=%d", d),
 			func() { kernel.SegmentMax(p, out, xf, nil, off, idx, d) },
 			func() { SegmentMax(p, half, x, nil, off, idx, d) })

@@ -138,6 +138,11 @@ func (w *workload) run(p *kernel.Pool) (out [][]float32) {
 		WeightedHeadsGrad(p, floats(m*k), w.a, w.heads, &w.back, 4, k/4, false, m)
 		GEMMHeadsTA(p, floats(k/4*k), w.a, w.a, m, k/4, k/4, 4, false)
 	}
+	EdgeDot(p, floats(len(w.idx)), w.a, w.a, w.off, w.idx, 1, k, false)
+	Activate(p, half, out[0], m, n, &Activation{Bias: w.weight[:n], ELU: true, Rate: 0.5, Key: 3})
+	Widen(p, floats(m*n), half)
+	ELUGrad(p, half, out[0], half, 0, 0.5, 3)
+	Widen(p, floats(m*n), half)
 	ReLUGrad(p, out[0][:m*n], out[0][:m*n], w.b, 0.5)
 	ColumnSum(p, floats(n), w.b, m, n)
 	return out

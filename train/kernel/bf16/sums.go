@@ -6,12 +6,6 @@ package bf16
 type sumFunc func(out *float32, x *uint16, off, idx *uint32, segments int,
 	stride, outStride uintptr, lanes int, mean uint64)
 
-// weightedFunc adds to row i of out, or writes there, the rows of x of the same numbers, each times
-// its weight: that of the row, or if first is not nil that of the entry, of which first is the
-// first one.
-type weightedFunc func(out *float32, x *uint16, weight *float32, off, idx *uint32, segments int,
-	stride, outStride uintptr, lanes int, first *uint32, accumulate uint64)
-
 // maxFunc writes the largest values of rows of x, and to arg the numbers of the rows that have
 // them. Rows of arg are argStride bytes apart.
 type maxFunc func(out *float32, x *uint16, arg, off, idx *uint32, segments int,
@@ -19,11 +13,12 @@ type maxFunc func(out *float32, x *uint16, arg, off, idx *uint32, segments int,
 
 // sumSet is the sums of rows of one level, each by the number of vectors less one; none: plain.
 type sumSet struct {
-	lanes     int
-	whole     bool // it takes whole vectors only: the other columns are left to the specification
-	sums      []sumFunc
-	weighteds []weightedFunc
-	maxima    []maxFunc
+	lanes  int
+	whole  bool // it takes whole vectors only: the other columns are left to the specification
+	sums   []sumFunc
+	maxima []maxFunc
+	weight weightedSet
+	dots   dotFunc
 }
 
 // chunks cuts n columns into as few and as even chunks of at most so many vectors as the kernels'
@@ -71,22 +66,6 @@ func (s *sumSet) sum(out []float32, x []Number, off, idx []uint32, d int, mean b
 			uintptr(d)*2, uintptr(d)*4, lanes, flag(mean))
 	})
 	refSum(out, x, off, idx, d, left, mean)
-}
-
-// weighted sums rows times weights: those of the entries, the first of which is off[0], or of the
-// rows.
-func (s *sumSet) weighted(out []float32, x []Number, weight []float32, off, idx []uint32, d int,
-	byEntry, accumulate bool) {
-	var first *uint32
-	if byEntry {
-		first = from(idx, int(off[0]))
-	}
-	left := s.chunks(d, len(s.weighteds), func(col, vectors, lanes int) {
-		s.weighteds[vectors](&out[col], rowsFrom(x, col), from(weight, 0), &off[0],
-			from(idx, 0), len(off)-1, uintptr(d)*2, uintptr(d)*4, lanes, first,
-			flag(accumulate))
-	})
-	refWeighted(out, x, weight, off, idx, d, left, byEntry, accumulate)
 }
 
 // max finds largest values. arg has a row for each segment, or one for all.

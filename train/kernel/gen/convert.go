@@ -149,12 +149,17 @@ var words = map[string]Mem{}
 
 // inMemory is a vector of words in memory, which takes no register.
 func (s isa) inMemory(x uint32) Mem {
-	name := fmt.Sprintf("words%08x%s", x, s.name)
+	return s.inMemoryEach(fmt.Sprintf("words%08x", x), func(int) uint32 { return x })
+}
+
+// inMemoryEach is such a vector of words by their lanes.
+func (s isa) inMemoryEach(name string, of func(lane int) uint32) Mem {
+	name += s.name
 	m, ok := words[name]
 	if !ok {
 		m = GLOBL(name, RODATA|NOPTR)
 		for i := range s.lanes() {
-			DATA(4*i, U32(x))
+			DATA(4*i, U32(of(i)))
 		}
 		words[name] = m
 	}

@@ -20,8 +20,7 @@ func gather() {
 			most = 16
 		}
 		for vectors := 1; vectors <= most; vectors++ {
-			gatherSum(s, vectors, false)
-			gatherSum(s, vectors, true)
+			gatherSum(s, vectors)
 		}
 		for vectors := 1; vectors <= most/2; vectors++ {
 			gatherMax(s, vectors)
@@ -51,16 +50,19 @@ func newHalfRows(s isa, vectors int) *halfRows {
 // each calls fn with each vector of the row at m, as floats.
 func (u *halfRows) each(m Mem, fn func(i int, v reg.VecVirtual)) {
 	for i := range u.acc {
-		m := m
-		m.Disp += i * u.s.bytes / 2
-		if i == len(u.acc)-1 && u.s.wide {
-			VPMOVZXWD_Z(m, u.last.k, u.tmp)
-		} else {
-			VPMOVZXWD(m, u.tmp)
-		}
-		VPSLLD(U8(16), u.tmp, u.tmp)
+		u.vector(m.Offset(i*u.s.bytes/2), i)
 		fn(i, u.tmp)
 	}
+}
+
+// vector loads vector i of a row, as floats.
+func (u *halfRows) vector(m Mem, i int) {
+	if i == len(u.acc)-1 && u.s.wide {
+		VPMOVZXWD_Z(m, u.last.k, u.tmp)
+	} else {
+		VPMOVZXWD(m, u.tmp)
+	}
+	VPSLLD(U8(16), u.tmp, u.tmp)
 }
 
 // load and store are of rows of words: sums, or numbers of rows.
@@ -92,67 +94,34 @@ func (u *halfRows) clear() {
 	}
 }
 
-// gatherSum writes a kernel that sums rows, or rows times weights: see bf16.sumFunc and
-// bf16.weightedFunc.
-func gatherSum(s isa, vectors int, weighted bool) {
-	name, signature := "gatherSum", "func(out *float32, x *uint16, off, idx *uint32, "+
-		"segments int, stride, outStride uintptr, lanes int, mean uint64)"
-	if weighted {
-		name, signature = "gatherWeighted", "func(out *float32, x *uint16, weight *float32, "+
-			"off, idx *uint32, segments int, stride, outStride uintptr, lanes int, "+
-			"first *uint32, accumulate uint64)"
-	}
-	name = fmt.Sprintf("%s%s_%d", name, s.name, vectors)
-	TEXT(name, NOSPLIT, signature)
+// gatherSum writes a kernel that sums rows: see bf16.sumFunc.
+func gatherSum(s isa, vectors int) {
+	name := fmt.Sprintf("gatherSum%s_%d", s.name, vectors)
+	TEXT(name, NOSPLIT, "func(out *float32, x *uint16, off, idx *uint32, "+
+		"segments int, stride, outStride uintptr, lanes int, mean uint64)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s sums rows of %d vectors: see gather.go.", name, vectors))
 	u := newHalfRows(s, vectors)
 	out, x, outStride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("outStride"))
-	store := func() {
-		Label("store")
-		u.store(Mem{Base: out})
-		ADDQ(outStride, out)
-	}
-	if !weighted {
-		rowsOf(func(_, _ reg.GPVirtual) { u.clear() },
-			func(_, at reg.GPVirtual) {
-				u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
-					VADDPS(v, u.acc[i], u.acc[i])
-				})
-			},
-			func(count reg.GPVirtual) {
-				mean := loadGP(Param("mean"))
-				TESTQ(mean, mean)
-				JZ(LabelRef("store"))
-				factor := s.inverse(count)
-				for _, v := range u.acc {
-					VMULPS(factor, v, v)
-				}
-				store()
+	ahead := fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}
+	rowsOf(ahead, func(_, _ reg.GPVirtual) { u.clear() },
+		func(_, at reg.GPVirtual) {
+			u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
+				VADDPS(v, u.acc[i], u.acc[i])
 			})
-		return
-	}
-	weight, product, entry := loadGP(Param("weight")), s.vec(), reg.GPVirtual(nil)
-	rowsOf(func(p, _ reg.GPVirtual) {
-		entry = p
-		u.clear()
-		CMPQ(floatParam("accumulate"), U8(0))
-		JEQ(LabelRef("begun"))
-		u.load(Mem{Base: out})
-		Label("begun")
-	}, func(r, at reg.GPVirtual) {
-		CMPQ(floatParam("first"), U8(0))
-		JEQ(LabelRef("byRow"))
-		MOVQ(entry, r)
-		SUBQ(floatParam("first"), r)
-		SHRQ(U8(2), r)
-		Label("byRow")
-		w := s.broadcast(Mem{Base: weight, Index: r, Scale: 4})
-		u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
-			VMULPS(v, w, product)
-			VADDPS(product, u.acc[i], u.acc[i])
+		},
+		func(count reg.GPVirtual) {
+			mean := loadGP(Param("mean"))
+			TESTQ(mean, mean)
+			JZ(LabelRef("store"))
+			factor := s.inverse(count)
+			for _, v := range u.acc {
+				VMULPS(factor, v, v)
+			}
+			Label("store")
+			u.store(Mem{Base: out})
+			ADDQ(outStride, out)
 		})
-	}, func(reg.GPVirtual) { store() })
 }
 
 // inverse is 1/count in all lanes.
@@ -182,7 +151,7 @@ func gatherMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	rowsOf(func(p, count reg.GPVirtual) {
+	rowsOf(fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
 		number := rowNumber(s, r)

@@ -20,7 +20,7 @@ func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
 		"edge": edge, "score": score, "max": maxima, "activation": activation, "norm": norm,
 		"few": few, "convert": convert, "pairs": pairs, "gather": gather,
-		"link": link}
+		"entry": entry, "weighted": weighted, "elements": elements, "link": link}
 	name := os.Args[len(os.Args)-1]
 	family, ok := families[name]
 	if !ok {

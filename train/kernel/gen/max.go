@@ -41,7 +41,7 @@ func segmentMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	rowsOf(func(p, count reg.GPVirtual) {
+	rowsOf(fetched{x: x, bytes: vectors * s.bytes, rows: 2}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
 		number, i := rowNumber(s, r), 0
@@ -100,7 +100,7 @@ func segmentMaxGrad(s isa, vectors int) {
 	out, x, arg := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("arg"))
 	last, number, one := GP64(), s.vec(), s.constant(1)
 	VBROADCASTSS(floatParam("first"), number)
-	rowsOf(func(_, _ reg.GPVirtual) {
+	rowsOf(fetched{}, func(_, _ reg.GPVirtual) {
 		u.clear()
 		CMPQ(floatParam("accumulate"), U8(0))
 		JEQ(LabelRef("begun"))

@@ -210,42 +210,64 @@ const (
 func dropout(s isa) {
 	s.text("dropout", "func(y []float32, plan *uint32, first uint32)",
 		"drops or scales y: see refDropout.")
-	y, plan := base("y"), loadGP(Param("plan"))
-	position := s.broadcast(floatParam("first"))
-	numbers := GLOBL("laneNumbers"+s.name, RODATA|NOPTR)
-	for i := range s.lanes() {
-		DATA(4*i, U32(i))
-	}
-	VPADDD(numbers, position, position)
-	step, stride := s.constant(drawStep), s.constant(drawStep*uint32(s.lanes())&math.MaxUint32)
-	VPMULLD(step, position, position)
-	VPADDD(s.broadcast(Mem{Base: plan}), position, position)
-	mix := s.broadcast(Mem{Base: plan, Disp: 4})
-	// A draw is kept from the threshold on: where it is greater than one less.
-	below, one := s.broadcast(Mem{Base: plan, Disp: 8}), s.constant(1)
-	VPSUBD(one, below, below)
-	factor := s.broadcast(Mem{Base: plan, Disp: 12})
-	mul1, mul2 := s.constant(drawMul1), s.constant(drawMul2)
+	y, plan, d := base("y"), loadGP(Param("plan")), newDropper(s)
+	d.read(plan)
+	d.place(plan)
 	s.loop(length("y"), func(a at) {
-		x, t := s.copyOf(position), s.vec()
-		VPADDD(stride, position, position)
-		VPSRLD(U8(16), x, t)
-		s.xor(t, x)
-		VPMULLD(mul1, x, x)
-		VPSRLD(U8(15), x, t)
-		s.xor(t, x)
-		s.xor(mix, x)
-		VPMULLD(mul2, x, x)
-		VPSRLD(U8(16), x, t)
-		s.xor(t, x)
-		VPSRLD(U8(8), x, x)
-		kept := s.greaterInt(x, below)
 		v := a.load(y)
-		VMULPS(factor, v, v)
-		s.keep(kept, v)
+		d.apply(v)
 		a.store(v, y)
 	})
 	done()
+}
+
+// dropper drops values out, by a plan.
+type dropper struct {
+	s                            isa
+	position, stride, mul1, mul2 reg.VecVirtual
+	mix, below, factor           reg.VecVirtual
+}
+
+func newDropper(s isa) *dropper {
+	return &dropper{s: s, position: s.vec(), mix: s.vec(), below: s.vec(), factor: s.vec(),
+		stride: s.constant(drawStep * uint32(s.lanes()) & math.MaxUint32),
+		mul1:   s.constant(drawMul1), mul2: s.constant(drawMul2)}
+}
+
+// read reads a plan. A draw is kept from the threshold on: where it is greater than one less.
+func (d *dropper) read(plan reg.GPVirtual) {
+	VBROADCASTSS(Mem{Base: plan, Disp: 4}, d.mix)
+	VBROADCASTSS(Mem{Base: plan, Disp: 8}, d.below)
+	VPSUBD(d.s.constant(1), d.below, d.below)
+	VBROADCASTSS(Mem{Base: plan, Disp: 12}, d.factor)
+}
+
+// place sets the position of the next value: first.
+func (d *dropper) place(plan reg.GPVirtual) {
+	VBROADCASTSS(floatParam("first"), d.position)
+	VPADDD(d.s.inMemoryEach("laneNumbers", func(i int) uint32 { return uint32(i) }), d.position,
+		d.position)
+	VPMULLD(d.s.constant(drawStep), d.position, d.position)
+	VPADDD(d.s.broadcast(Mem{Base: plan}), d.position, d.position)
+}
+
+// apply drops values of v out, or scales them.
+func (d *dropper) apply(v reg.VecVirtual) {
+	x, t := d.s.copyOf(d.position), d.s.vec()
+	VPADDD(d.stride, d.position, d.position)
+	VPSRLD(U8(16), x, t)
+	d.s.xor(t, x)
+	VPMULLD(d.mul1, x, x)
+	VPSRLD(U8(15), x, t)
+	d.s.xor(t, x)
+	d.s.xor(d.mix, x)
+	VPMULLD(d.mul2, x, x)
+	VPSRLD(U8(16), x, t)
+	d.s.xor(t, x)
+	VPSRLD(U8(8), x, x)
+	kept := d.s.greaterInt(x, d.below)
+	VMULPS(d.factor, v, v)
+	d.s.keep(kept, v)
 }
 
 func sgd(s isa) {
