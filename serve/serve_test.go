@@ -402,6 +402,10 @@ func TestLookups(t *testing.T) {
 		!slices.Equal(rows[:dim], rows[2*dim:]) {
 		t.Errorf("%d values", len(rows))
 	}
+	f = k.must(protocol.KindLabels, nil, asked, protocol.KindArrays)
+	if y := mem.View[int64](f.Data); len(y) != 3 || y[0] != y[2] || y[0] < 0 || y[0] > 6 {
+		t.Errorf("labels %v", y)
+	}
 	var names protocol.Names
 	f = k.must(protocol.KindNames, nil, asked, protocol.KindNamed)
 	if err := f.Decode(&names); err != nil || !slices.Equal(names.Names, []string{"7", "3", "7"}) {

@@ -10,12 +10,13 @@ import os
 
 from ._wire import BatchesHeldError, DamagedError, GdbError, ServerError
 from .batch import Batch
+from ._ingest import ingest
 from .loader import Loader
 from .store import Features, Store
 
 __all__ = [
     "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "Loader", "ServerError",
-    "Store", "open",
+    "Store", "ingest", "open",
 ]
 __version__ = "0.1.0"
 

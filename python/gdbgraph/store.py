@@ -79,6 +79,16 @@ class Store:
         every = np.concatenate(found) if found else np.empty(0, np.int64)
         return like(ids, np.concatenate(offsets)), like(ids, every)
 
+    def labels_of(self, ids: Any) -> Any:
+        """The labels of nodes: (len(ids),) int64 classes, -1 for none; or float32 numbers, NaN for
+        none; or (len(ids), C) float32 of 0 and 1. A store without labels is a ``ValueError``.
+        """
+        nodes, parts = as_ids(ids, self.num_nodes), []
+        step = max(1, _IDS // max(1, len(self.classes) if self.labels == "multi" else 1))
+        for first in range(0, max(1, len(nodes)), step):
+            parts.append(self._arrays(_wire.LABELS, {}, nodes[first : first + step])["y"])
+        return like(ids, np.concatenate(parts))
+
     def external_ids(self, ids: Any) -> list[str]:
         """The ids that nodes had when they were ingested."""
         nodes, names = as_ids(ids, self.num_nodes), []

@@ -42,6 +42,7 @@ const (
 	KindStats     // the client, no body: answered by Stats
 	KindStatsNow  // the server, Stats
 	KindNamed     // the server, Names
+	KindLabels    // the client, node ids as data: answered by Arrays
 )
 
 // Hello is what a client says first.
