@@ -34,8 +34,9 @@ class Store:
         self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
         self._wire = self._server.connect()
         about = self._wire.welcome["store"]
-        #: The number of nodes, N, and of edges as they are stored.
+        #: The number of nodes, N.
         self.num_nodes: int = about["nodes"]
+        #: The number of edges, as they are stored.
         self.num_edges: int = about["edges"]
         #: The width of features, D; 0 for none.
         self.num_features: int = about["dim"]
