@@ -3,8 +3,8 @@
 
     bench/pyg_accuracy.py ARRAYS [--seeds 5] [--epochs 30] [--parts 2]
 
-ARRAYS has edges.npy, features.npy, labels.npy and the splits, as `gdb ingest` reads them; stores are
-made in a temporary directory. Each seed trains GraphSAGE (2 layers, 64 units) on each kind of
+ARRAYS has edges.npy, features.npy, labels.npy and the splits, as `gdb ingest` reads them; stores
+are made in a temporary directory. Each seed trains GraphSAGE (2 layers, 64 units) on each kind of
 batches; a line has the test accuracy at the best validation. With --parts K also on the parts that
 `gdb partition` makes, a rank and a server for each, gradients averaged after each batch as
 DistributedDataParallel does, evaluated with the whole store.
@@ -98,8 +98,9 @@ def run(args, folder):
     with gdbgraph.open(path) as store:
         parts = []
         if args.parts:
-            subprocess.run([gdb, "partition", path, f"--parts={args.parts}", f"--hops={len(FANOUT)}",
-                            "--out", str(folder / "parts"), "--quiet"], check=True)
+            subprocess.run([gdb, "partition", path, f"--parts={args.parts}",
+                            f"--hops={len(FANOUT)}", "--out", str(folder / "parts"), "--quiet"],
+                           check=True)
             parts = [gdbgraph.open(folder / "parts" / f"part{k}.gdb") for k in range(args.parts)]
             results["parts"] = []
         for seed in range(1, args.seeds + 1):

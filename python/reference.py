@@ -14,7 +14,7 @@ PAGE = HERE.parent / "docs" / "python-reference.md"
 CONTENTS = {
     "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
     "loader.py": ["Loader"], "batch.py": ["Batch"],
-    "pyg.py": ["stores", "StoreFeatures", "StoreGraph"],
+    "run.py": ["load_run", "Model"], "pyg.py": ["stores", "StoreFeatures", "StoreGraph"],
     "_wire.py": ["GdbError", "ServerError", "BatchesHeldError", "DamagedError"],
 }
 
@@ -68,7 +68,7 @@ def page() -> str:
         whole = (HERE / "gdbgraph" / file).read_text()
         nodes = {n.name: n for n in ast.parse(whole).body
                  if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-        module = "gdbgraph.pyg." if file == "pyg.py" else "gdbgraph."
+        module = {"pyg.py": "gdbgraph.pyg.", "run.py": "gdbgraph.run."}.get(file, "gdbgraph.")
         for name in names:
             node = nodes[name]
             if isinstance(node, ast.FunctionDef):
