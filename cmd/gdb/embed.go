@@ -25,7 +25,8 @@ them.`,
 		Example: `  gdb embed fb.gdb --run first --out vectors.parquet`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if c.Out == "" {
-				return cli.Usage(errors.New("embed: no --out FILE.csv, .parquet or .npy"))
+				return cli.Usage(errors.New("embed: no --out FILE.csv, .parquet or .npy, as in " +
+					"--out vectors.parquet"))
 			}
 			if err := vectorfile.CheckPath(c.Out); err != nil {
 				return cli.Usage(fmt.Errorf("embed: %w", err))

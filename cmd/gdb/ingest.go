@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -157,7 +158,8 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 		return cli.Usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
 	}
 	if opt.Out == "" {
-		return cli.Usage(errors.New("ingest: no --out STORE: say where the store goes"))
+		return cli.Usage(fmt.Errorf("ingest: no --out STORE: say where the store goes, as in "+
+			"--out %s", likelyStore(args, opt)))
 	}
 	n, err := mem.ParseSize(more.block)
 	if err != nil {
@@ -181,6 +183,19 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 		opt.Notes = a.Err
 	}
 	return nil
+}
+
+// likelyStore is a name for the store of what is ingested.
+func likelyStore(args []string, opt *ingest.Options) string {
+	from := opt.Edges
+	if len(args) > 0 {
+		from = args[0]
+	}
+	name, _, _ := strings.Cut(filepath.Base(from), ".")
+	if from == "" || strings.Trim(name, "/") == "" {
+		name = "graph"
+	}
+	return name + ".gdb"
 }
 
 // edgeFiles takes the files of --edges and --nodes apart from the types before them.

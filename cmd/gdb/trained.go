@@ -87,8 +87,8 @@ func (a *app) predictCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			flag, asks := linkcmd.AsksLink(cmd.Flags())
 			if out == "" && !asks {
-				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy (of a " +
-					"run of links: --head ID, --tail ID or --pairs FILE)"))
+				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as " +
+					"in --out predictions.csv (of a run of links: --head ID, --tail ID or --pairs FILE)"))
 			}
 			w, err := train.NewPredictionWriter(a.FS, out)
 			if err != nil && !asks {

@@ -65,7 +65,7 @@ var wrongInputs = []struct {
 	says string
 }{
 	{"ingest", 2, "no source"},
-	{"ingest e.csv", 2, "no --out STORE"},
+	{"ingest e.csv", 2, "no --out STORE: say where the store goes, as in --out e.gdb"},
 	{"ingest nope.csv --out s", 1, "nope.csv: there is no such file"},
 	{"ingest nope --out s", 1, "nope: there is no such file"},
 	{"ingest *.tsv --out s", 1, "*.tsv: no file matches"},
