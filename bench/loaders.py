@@ -4,9 +4,9 @@
     bench/loaders.py STORE ARRAYS --system gdb,pyg [--fanout 10,10,10] [--batch 1000] [--threads 2]
 
 STORE is made of ARRAYS: `gdb bench gen rmat --scale 20 --edges 16777216 --dim 128 --out ARRAYS`,
-then `gdb ingest ARRAYS --out STORE`. Both sample without replacement each node once, and gather the rows
-of all nodes; the consumer only receives. A line of JSON for each repetition: the first of gdb fills
-its caches. With --system gdb alone ARRAYS may be left out.
+then `gdb ingest ARRAYS --out STORE`. Both sample without replacement each node once, and gather the
+rows of all nodes; the consumer only receives. A line of JSON for each repetition: the first of gdb
+fills its caches. With --system gdb alone ARRAYS may be left out.
 
 PyG samples with pyg-lib or torch-sparse, whichever is installed: the line says which.
 """
