@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/program"
 	"gdb/layout/parts"
 
 	"github.com/spf13/cobra"
@@ -48,11 +46,11 @@ func (a *app) partition(ctx context.Context, dir string, opt parts.Options, asJS
 		return fmt.Errorf("partition: %w", err)
 	}
 	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	opt.Memory, opt.Threads, opt.Version = a.Memory, a.Threads, program.Name+" "+version
+	opt.Memory, opt.Threads, opt.Version = a.Memory, a.Threads, "gdb "+version
 	bar := a.Progress()
 	opt.Progress = bar.Update
 	if a.Verbose {
-		opt.Notes = os.Stderr
+		opt.Notes = a.Err
 	}
 	report, err := parts.Write(ctx, st, dev, a.FS, opt)
 	bar.Finish()

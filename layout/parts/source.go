@@ -34,13 +34,16 @@ type part struct {
 	names []string
 }
 
+// SourceFormat is what the catalog of a part has as the format of its source.
+const SourceFormat = "partition"
+
 var _ source.Source = (*part)(nil)
 
 // Info describes the part. Classes and types are those of the store, whether the part has them or
 // not, so that their numbers are the same in all parts.
 func (p *part) Info() *source.Info {
 	m := p.meta
-	info := &source.Info{Format: "partition", Paths: []string{p.files.Store.Dir()},
+	info := &source.Info{Format: SourceFormat, Paths: []string{p.files.Store.Dir()},
 		TextIDs: m.IDs.Kind == kv.IDsString, Typed: len(m.EdgeTypes) > 0, EdgeTypes: m.EdgeTypes,
 		Weighted: m.Weighted, Timed: m.Timestamped, Splits: []string{"train"},
 		IDsAbout: p.nodes.count()}
