@@ -17,17 +17,19 @@ from ._wire import GdbError
 _SPLITS = ("train", "val", "test")
 
 
-def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = None, x: Any = None,
-           y: Any = None, splits: Mapping[str, Any] | None = None, edges: Any = None,
-           nodes: Any = None, id_column: str = "id", label_column: str | None = None,
+def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = None,
+           edge_type: Any = None, x: Any = None, y: Any = None,
+           splits: Mapping[str, Any] | None = None, edges: Any = None, nodes: Any = None,
+           id_column: str = "id", label_column: str | None = None,
            undirected: bool = False, memory: str | None = None,
            options: list[str] | tuple[str, ...] = ()) -> str:
     """Makes a store at ``out`` and returns its path. The graph is one of:
 
-    - ``data``: a PyG ``Data`` with edge_index, and x, y, train_mask, val_mask, test_mask where it
-      has them;
-    - ``edge_index`` (2, E) integers, with ``x`` (N, D), ``y`` (N,) and ``splits``: for train, val
-      and test ids or masks of N; tensors or arrays. Nodes are numbered as the rows;
+    - ``data``: a PyG ``Data`` with edge_index, and edge_type, x, y, train_mask, val_mask
+      and test_mask where it has them;
+    - ``edge_index`` (2, E) integers, with ``edge_type`` (E,) integers, ``x`` (N, D),
+      ``y`` (N,) and ``splits``: for train, val and test ids or masks of N; tensors or arrays. Nodes
+      are numbered as the rows;
     - ``edges`` and ``nodes``, DataFrames: the first two columns of edges are the ends, in ids of
       any kind. ``id_column`` and ``label_column`` are columns of nodes; its other columns of
       numbers are features, and one called ``split`` has train, val or test. The store keeps the
@@ -50,8 +52,8 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
             flags = _frames(folder, edges, nodes, id_column, label_column)
         else:
             if data is not None:
-                edge_index, x, y, splits = _of_data(data)
-            _arrays(folder, edge_index, x, y, splits or {})
+                edge_index, edge_type, x, y, splits = _of_data(data)
+            _arrays(folder, edge_index, edge_type, x, y, splits or {})
             flags = [str(folder)]
         if undirected:
             flags.append("--undirected")
@@ -66,16 +68,15 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
     return str(out)
 
 
-def _of_data(data: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+def _of_data(data: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
     """What a PyG Data has."""
     splits = {}
     for name in _SPLITS:
-        mask = data.get(f"{name}_mask") if hasattr(data, "get") else None
-        if mask is None:
-            mask = getattr(data, f"{name}_mask", None)
+        mask = getattr(data, f"{name}_mask", None)
         if mask is not None:
             splits[name] = mask
-    return data.edge_index, getattr(data, "x", None), getattr(data, "y", None), splits
+    edge_type, x, y = (getattr(data, name, None) for name in ("edge_type", "x", "y"))
+    return data.edge_index, edge_type, x, y, splits
 
 
 def _array(value: Any) -> np.ndarray:
@@ -84,13 +85,18 @@ def _array(value: Any) -> np.ndarray:
     return np.ascontiguousarray(value)
 
 
-def _arrays(folder: Path, edge_index: Any, x: Any, y: Any, splits: Mapping[str, Any]) -> None:
+def _arrays(folder: Path, edge_index: Any, edge_type: Any, x: Any, y: Any,
+            splits: Mapping[str, Any]) -> None:
     """Writes a directory of arrays, as ``gdb ingest`` reads it."""
     edge_index = _array(edge_index)
     if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.dtype.kind not in "iu":
         raise ValueError(f"edge_index of shape {edge_index.shape} and type {edge_index.dtype}: "
                          "want (2, E) integers")
-    np.save(folder / "edges.npy", edge_index)
+    if edge_type is None:
+        np.save(folder / "edges.npy", edge_index)
+    else:
+        typed = np.stack([*edge_index, _array(edge_type).reshape(-1)], axis=1)
+        np.save(folder / "edges_typed.npy", typed.astype(np.int64))
     if x is not None:
         np.save(folder / "features.npy", _array(x).astype(np.float32, copy=False))
     if y is not None:

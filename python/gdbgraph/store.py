@@ -44,6 +44,8 @@ class Store:
         self.labels: str = about["labels"]
         #: The names of the classes, in the order of their numbers.
         self.classes: list[str] = about["classes"] or []
+        #: The names of the types of edges, in the order of their numbers.
+        self.edge_types: list[str] = about["types"] or []
         #: The number of nodes of each stored split.
         self.splits: dict[str, int] = about["splits"]
         #: The features of all nodes, which are read as they are asked for.
@@ -57,7 +59,8 @@ class Store:
         Options: ``input_nodes`` are seeds in the place of a split (ids, or a mask of all nodes);
         ``memory`` bounds the server's process, such as "2GiB", and the first loader of a store
         sets it; ``cache`` is its policy; ``seed``; ``rank`` and ``world_size`` among the processes
-        of this machine (torchrun's, if they are not given); ``output`` is pyg, torch or numpy.
+        of this machine (torchrun's, if they are not given); ``output`` is pyg, torch, numpy, or
+        hetero: a ``HeteroData`` of nodes "node" whose edges stand by their type.
         """
         loader = Loader(self, fanout, batch_size, split, **options)
         self._loaders.add(loader)

@@ -23,6 +23,26 @@ def test_arrays(arrays, tmp_path) -> None:
         assert store.labels_of([]).shape == (0,)
 
 
+def test_types(arrays, tmp_path) -> None:
+    types = np.arange(4000) % 3
+    path = gdbgraph.ingest(tmp_path / "t.gdb", edge_index=arrays["edges"], edge_type=types,
+                           x=arrays["features"], splits={"train": range(50)})
+    known = set(zip(*arrays["edges"].tolist(), types.tolist(), strict=True))
+    with gdbgraph.open(path) as store:
+        assert store.edge_types == ["0", "1", "2"]
+        for batch in store.loader([5, 3], 20, output="numpy"):
+            ends = batch.n_id[batch.edge_index]
+            assert len(batch.edge_type) == ends.shape[1]
+            assert set(zip(*ends.tolist(), batch.edge_type.tolist(), strict=True)) <= known
+        pytest.importorskip("torch_geometric")
+        for data in store.loader([5, 3], 20, output="hetero"):
+            for k in range(3):
+                edges = data["node", str(k), "node"].edge_index
+                ends = data["node"].n_id[edges]
+                found = {(*pair, k) for pair in ends.t().tolist()}
+                assert found and {(int(a), int(b), k) for a, b, _ in found} <= known
+
+
 def test_mistakes(arrays, tmp_path) -> None:
     with pytest.raises(ValueError, match="give one of"):
         gdbgraph.ingest(tmp_path / "a.gdb")
