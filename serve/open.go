@@ -155,7 +155,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
-	// In an arena each edge takes two numbers of 8 bytes, and each node two more; a type is one too.
+	// In an arena an edge takes two numbers of 8 bytes, a node two more, and a type is one too.
 	c.EntryBytes, c.NodeBytes = src.EntryBytes()+16, 16
 	if src.EdgeTypes {
 		c.EntryBytes += 8
