@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -42,6 +43,11 @@ type DB struct {
 	ids    ids.Dictionary
 	budget *mem.Budget
 	engine *query.Engine // it owns the open files
+
+	mu struct {
+		sync.Mutex
+		labels *sample.Labels // nil before they are asked for
+	}
 }
 
 // Ingest loads source files into a new store; see ingest.Options.
@@ -137,6 +143,25 @@ func (db *DB) Features(ctx context.Context, nodes []kv.NodeID) (rows []float32, 
 	return rows, dim, db.rows.Gather(ctx, nodes, nil, rows)
 }
 
+// Labels are the labels of the store, which the first call opens; Close closes them.
+func (db *DB) Labels(ctx context.Context) (*sample.Labels, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.mu.labels != nil {
+		return db.mu.labels, nil
+	}
+	m := db.store.Meta()
+	if m.Labels == nil {
+		return nil, fmt.Errorf("gdb: labels: %w: the store holds none", kv.ErrNotFound)
+	}
+	rows, err := db.engine.Files().Rows(ctx, m.Labels.Rows)
+	if err != nil {
+		return nil, err
+	}
+	db.mu.labels, err = sample.NewLabels(ctx, m.Labels, rows, m.Nodes, db.budget)
+	return db.mu.labels, err
+}
+
 // Query runs a statement of the shell and returns its rows, with the names and types of the columns
 // and what it cost. Statements may run at the same time. docs/shell.md describes the language.
 func (db *DB) Query(ctx context.Context, statement string) (*query.Result, error) {
@@ -154,5 +179,9 @@ func (db *DB) Stats() Stats { return Stats{IO: db.dev.Stats(), Topology: db.topo
 
 // Close closes the files. Slices that the methods returned stay valid.
 func (db *DB) Close() error {
-	return errors.Join(db.engine.Close(), db.dev.Close())
+	var err error
+	if db.mu.labels != nil {
+		err = db.mu.labels.Close()
+	}
+	return errors.Join(err, db.engine.Close(), db.dev.Close())
 }

@@ -1,13 +1,18 @@
 """Trains on several processes of this machine, each with its share of the batches.
 
     torchrun --nproc-per-node 2 examples/sage_ddp.py STORE [--memory 4GiB] [--checkpoint FILE]
+    torchrun --nnodes 2 --nproc-per-node 1 … examples/sage_ddp.py STORE --parts DIR
 
 The processes share one server of gdb, its memory and its cache. With --checkpoint a training that
-was stopped goes on in the middle of its epoch.
+was stopped goes on in the middle of its epoch. With --parts, the directory of `gdb partition`, each
+rank trains on a part of its own, with a server of its own; rank 0 tests with the whole STORE, and
+no other rank opens it.
 """
 
 import argparse
 import os
+from contextlib import nullcontext
+from itertools import islice
 
 import torch
 import torch.distributed as dist
@@ -25,12 +30,19 @@ def main():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--checkpoint")
+    parser.add_argument("--parts")
     args = parser.parse_args()
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.manual_seed(1)
-    with gdbgraph.open(args.store) as store:
-        loader = store.loader([10, 10], args.batch, memory=args.memory)
+    path, place = args.store, {}
+    if args.parts:
+        path = os.path.join(args.parts, f"part{rank}.gdb")
+        place = {"rank": 0, "world_size": 1}  # all seeds of the part are this rank's
+    with gdbgraph.open(path) as store:
+        loader = store.loader([10, 10], args.batch, memory=args.memory, **place)
+        steps = torch.tensor(len(loader))
+        dist.all_reduce(steps, dist.ReduceOp.MIN)  # parts may differ by a batch
         model = DistributedDataParallel(Sage([store.num_features, 64, len(store.classes)]))
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
         first = 0
@@ -42,7 +54,7 @@ def main():
             first = state["loader"]["epoch"]
         for epoch in range(first, args.epochs):
             model.train()
-            for batch in loader:
+            for batch in islice(loader, int(steps)):
                 optimizer.zero_grad()
                 out = model(batch.x, batch.edge_index)[: batch.batch_size]
                 cross_entropy(out, batch.y, ignore_index=-1).backward()
@@ -53,8 +65,9 @@ def main():
                 torch.save(state, args.checkpoint + ".new")
                 os.replace(args.checkpoint + ".new", args.checkpoint)
         if rank == 0:
-            test = store.loader([10, 10], 256, "test", rank=0, world_size=1)
-            print(f"test {accuracy(model.module, test):.4f}")
+            with gdbgraph.open(args.store) if args.parts else nullcontext(store) as whole:
+                test = whole.loader([10, 10], 256, "test", rank=0, world_size=1)
+                print(f"test {accuracy(model.module, test):.4f}")
         dist.barrier()
     dist.destroy_process_group()
 

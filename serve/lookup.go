@@ -16,6 +16,8 @@ func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
 	switch f.Kind {
 	case protocol.KindRows:
 		answer = t.rows
+	case protocol.KindLabels:
+		answer = t.labels
 	case protocol.KindNeighbors:
 		answer = t.neighbors
 	case protocol.KindQuery:
@@ -46,6 +48,39 @@ func (t *session) rows(ctx context.Context, db *gdb.DB, f *protocol.Frame) error
 	}
 	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
 		{Name: arrayRows, Type: "f4", Shape: []int{len(nodes), dim}}}}, mem.BytesOf(rows))
+}
+
+// labels sends the labels of nodes, in the types that batches have them.
+func (t *session) labels(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
+	nodes, err := t.nodesOf(f)
+	if err != nil {
+		return err
+	}
+	l, err := db.Labels(ctx)
+	if err != nil {
+		return err
+	}
+	array := protocol.Array{Name: arrayLabels, Type: "f4", Shape: []int{len(nodes)}}
+	var data []byte
+	switch {
+	case l.Multi():
+		array.Shape = append(array.Shape, l.Classes())
+		bits := make([]float32, len(nodes)*l.Classes())
+		err, data = l.Bits(ctx, nodes, bits), mem.BytesOf(bits)
+	case l.Numbers():
+		values := make([]float32, len(nodes))
+		err, data = l.Values(ctx, nodes, values), mem.BytesOf(values)
+	default:
+		array.Type = "i8"
+		classes, wide := make([]int32, len(nodes)), make([]int64, len(nodes))
+		err = l.Of(ctx, nodes, classes)
+		widen(wide, classes)
+		data = mem.BytesOf(wide)
+	}
+	if err != nil {
+		return err
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{array}}, data)
 }
 
 // neighbors sends the in-neighbors of nodes: where those of each begin, and all of them. The sample

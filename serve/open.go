@@ -78,6 +78,8 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		lookups := lookupBytes(s.mu.memory)
 		src = loader.NewSource(s.opt.Store, s.opt.Device,
 			mem.NewProcessBudget(s.mu.memory-lookups))
+		m := s.opt.Store.Meta()
+		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
 			if err != nil {
 				err = errors.Join(err, src.Close())
@@ -153,8 +155,14 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
-	// In an arena each edge takes two numbers of 8 bytes, and each node two more.
+	// In an arena an edge takes two numbers of 8 bytes, a node two more, and a type is one too.
 	c.EntryBytes, c.NodeBytes = src.EntryBytes()+16, 16
+	if src.EdgeTypes {
+		c.EntryBytes += 8
+	}
+	if src.EdgeWeights {
+		c.EntryBytes += 4
+	}
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
 		return nil, err

@@ -20,11 +20,13 @@ const alignBytes = 64
 // Names of the arrays of a batch. Numbers of nodes are counted in n_id: the seeds stand first, then
 // what the first hop adds, and so on.
 const (
-	arrayRows    = "x"          // (nodes, dim) f4
-	arrayNodes   = "n_id"       // (nodes) i8
-	arrayEdges   = "edge_index" // (2, edges) i8: neighbor, node whose neighbor it is
-	arrayOffsets = "indptr"     // (nodes with a list + 1) i8: where the edges of each begin
-	arrayLabels  = "y"          // (seeds) i8 or f4, or (seeds, classes) f4
+	arrayRows    = "x"           // (nodes, dim) f4
+	arrayNodes   = "n_id"        // (nodes) i8
+	arrayEdges   = "edge_index"  // (2, edges) i8: neighbor, node whose neighbor it is
+	arrayOffsets = "indptr"      // (nodes with a list + 1) i8: where the edges of each begin
+	arrayTypes   = "edge_type"   // (edges) i8
+	arrayWeights = "edge_weight" // (edges) f4
+	arrayLabels  = "y"           // (seeds) i8 or f4, or (seeds, classes) f4
 )
 
 // shelf lays arrays out in an arena.
@@ -70,6 +72,12 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 	s.add(arrayNodes, "i8", 8, len(d.NodeIDs))
 	s.add(arrayEdges, "i8", 8, 2, len(d.Nbrs))
 	s.add(arrayOffsets, "i8", 8, d.Inner()+1)
+	if len(d.Types) > 0 {
+		s.add(arrayTypes, "i8", 8, len(d.Nbrs))
+	}
+	if len(d.Weights) > 0 {
+		s.add(arrayWeights, "f4", 4, len(d.Nbrs))
+	}
 	switch {
 	case len(b.Multi) > 0:
 		s.add(arrayLabels, "f4", 4, len(b.Seeds), p.classes)
@@ -128,6 +136,14 @@ func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batc
 	widen(mem.View[int64](s.in(to, arrayNodes)), p.nodes)
 	m.HopEdges = writeEdges(d, p.numbers, mem.View[int64](s.in(to, arrayEdges)),
 		mem.View[int64](s.in(to, arrayOffsets)))
+	if len(d.Types) > 0 {
+		types := mem.View[int64](s.in(to, arrayTypes))
+		byHop(d, func(at, first, end uint32) { widen(types[at:], d.Types[first:end]) })
+	}
+	if len(d.Weights) > 0 {
+		weights := mem.View[float32](s.in(to, arrayWeights))
+		byHop(d, func(at, first, end uint32) { copy(weights[at:], d.Weights[first:end]) })
+	}
 	switch y := s.in(to, arrayLabels); {
 	case len(b.Multi) > 0:
 		copy(mem.View[float32](y), b.Multi)
@@ -174,4 +190,16 @@ func writeEdges(d *sample.Dense, numbers []uint32, edges, offsets []int64) (hops
 		hops = append(hops, at-first)
 	}
 	return hops
+}
+
+// byHop calls fn with the edges of each hop, as they stand in a sample and in a batch: those of the
+// sample from first to end are those of the batch from at on.
+func byHop(d *sample.Dense, fn func(at, first, end uint32)) {
+	at := uint32(0)
+	for k := d.Layers(); k > 0; k-- {
+		base := d.NodeIDOffsets[1]
+		first, end := d.NbrOffsets[d.NodeIDOffsets[k]-base], d.NbrOffsets[d.NodeIDOffsets[k+1]-base]
+		fn(at, first, end)
+		at += end - first
+	}
 }

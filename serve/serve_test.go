@@ -12,10 +12,13 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/serve/protocol"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // plainBatches are the batches of an epoch as training has them: the plain twin of what is served.
@@ -29,6 +32,7 @@ func plainBatches(t *testing.T, st *layout.Store, batch int, fanout []int, epoch
 	}
 	defer func() { _ = dev.Close() }()
 	src := loader.NewSource(st, dev, mem.NewBudget(0))
+	src.EdgeTypes, src.EdgeWeights = len(st.Meta().EdgeTypes) > 0, st.Meta().Weighted
 	defer func() { _ = src.Close() }()
 	seeds, err := loader.TrainNodes(ctx, st, "", src.Budget)
 	err = errors.Join(err, src.OpenGraph(ctx, topology.Options{Resident: true}), src.OpenRows(ctx),
@@ -99,6 +103,61 @@ func sameBatch(t *testing.T, got *served, want *sample.Batch) {
 		}
 	}
 	checkHops(t, got, d)
+	checkEdges(t, got, d)
+}
+
+// checkEdges compares the types and weights of edges: the hops of a sample stand the other way
+// round, each in its order.
+func checkEdges(t *testing.T, got *served, d *sample.Dense) {
+	t.Helper()
+	var types []int64
+	var weights []float32
+	for k := d.Layers(); k > 0; k-- {
+		for i := d.NodeIDOffsets[k]; i < d.NodeIDOffsets[k+1]; i++ {
+			at := i - d.NodeIDOffsets[1]
+			for j := d.NbrOffsets[at]; j < d.NbrOffsets[at+1]; j++ {
+				if len(d.Types) > 0 {
+					types = append(types, int64(d.Types[j]))
+				}
+				if len(d.Weights) > 0 {
+					weights = append(weights, d.Weights[j])
+				}
+			}
+		}
+	}
+	if !slices.Equal(types, got.ints(arrayTypes)) ||
+		!slices.Equal(weights, got.floats(arrayWeights)) {
+		t.Fatalf("types or weights of %d edges differ", len(d.Nbrs))
+	}
+}
+
+// TestTypedEdges: batches of a store with types and weights have those of their edges.
+func TestTypedEdges(t *testing.T) {
+	g := layouttest.Random(3, 300, 2500)
+	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true
+	g.Dim, g.Features = 4, layouttest.Features(300, 4)
+	g.Classes, g.Labels = layouttest.ClassNames(3), make([]int32, 300)
+	g.Splits = layouttest.Splits(300)
+	st := layouttest.Build(t, vfs.NewMem(), "typed", g)
+	k := start(t, st, Options{}).connect(t)
+	k.open(protocol.Open{Fanout: []int{4, 3}, Batch: 50, Seed: 1})
+	k.start(0, 0)
+	count := 0
+	plainBatches(t, st, 50, []int{4, 3}, 0, func(want *sample.Batch) {
+		got, err := k.next()
+		if err != nil || got == nil {
+			t.Fatalf("batch %d: %v", count, err)
+		}
+		if len(got.ints(arrayTypes)) == 0 || len(got.floats(arrayWeights)) == 0 {
+			t.Fatal("no types or no weights")
+		}
+		sameBatch(t, got, want)
+		k.give(got)
+		count++
+	})
+	if count == 0 {
+		t.Error("no batches")
+	}
 }
 
 // checkHops compares how many nodes and edges each hop has.
@@ -401,6 +460,10 @@ func TestLookups(t *testing.T) {
 	if dim := st.Meta().Features[0].Dim; len(rows) != 3*dim ||
 		!slices.Equal(rows[:dim], rows[2*dim:]) {
 		t.Errorf("%d values", len(rows))
+	}
+	f = k.must(protocol.KindLabels, nil, asked, protocol.KindArrays)
+	if y := mem.View[int64](f.Data); len(y) != 3 || y[0] != y[2] || y[0] < 0 || y[0] > 6 {
+		t.Errorf("labels %v", y)
 	}
 	var names protocol.Names
 	f = k.must(protocol.KindNames, nil, asked, protocol.KindNamed)

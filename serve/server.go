@@ -174,6 +174,7 @@ func (s *Server) welcome() protocol.Welcome {
 	w := protocol.Welcome{Protocol: protocol.Version, Version: s.opt.Version,
 		Store: protocol.Store{Path: s.opt.Store.Path(), UUID: m.UUID.String(), Nodes: m.Nodes,
 			Edges: m.Edges, Splits: map[string]uint64{}, External: m.IDs.Kind != kv.IDsDense}}
+	w.Store.Types = m.EdgeTypes
 	if len(m.Features) > 0 {
 		w.Store.Dim = m.Features[0].Dim
 	}

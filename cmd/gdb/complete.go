@@ -179,7 +179,7 @@ func (a *app) complete(root *cobra.Command) {
 		"bench link":  complete.StoreThen(complete.None),
 		"bench gen":   complete.Words(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
-		"predict", "embed", "shell", "serve"} {
+		"predict", "embed", "shell", "serve", "partition"} {
 		arguments[name] = complete.StoreThen(complete.None)
 	}
 	flags := a.flagCompleters()

@@ -116,6 +116,7 @@ var rooms = map[string][]string{
 		"layout/ingest/classes",
 		"layout/ingest/edgesplit",
 		"layout/ingest",
+		"layout/parts",
 	},
 	"sample": {
 		"sample/sampletest",

@@ -56,11 +56,11 @@ func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	return run(ctx, fs, src, opt)
+	return RunSource(ctx, fs, src, opt)
 }
 
-// run ingests an opened source.
-func run(ctx context.Context, fs vfs.FS, src source.Source, opt Options) (*kv.Meta, error) {
+// RunSource ingests an opened source.
+func RunSource(ctx context.Context, fs vfs.FS, src source.Source, opt Options) (*kv.Meta, error) {
 	p, err := newPipeline(fs, src, opt)
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func TestMergeWeights(t *testing.T) {
 	g := random(5, "text", 60, 1100)
 	g.weighted = true
 	opt := Options{Out: "store", Merge: "error"}
-	if _, err := run(t.Context(), vfs.NewMem(), g, opt); err == nil ||
+	if _, err := RunSource(t.Context(), vfs.NewMem(), g, opt); err == nil ||
 		!strings.Contains(err.Error(), "have different weights") {
 		t.Errorf("weights that differ: %v", err)
 	}
@@ -362,7 +362,7 @@ func TestUsageErrors(t *testing.T) {
 		{Out: "s", BlockBytes: 5000},
 		{Out: "s", Memory: 1 << 20},
 	} {
-		_, err := run(context.Background(), vfs.NewMem(), random(1, "rows", 5, 5), opt)
+		_, err := RunSource(context.Background(), vfs.NewMem(), random(1, "rows", 5, 5), opt)
 		if !errors.Is(err, ErrUsage) {
 			t.Errorf("%+v: got %v, want a usage error", opt, err)
 		}

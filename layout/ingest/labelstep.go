@@ -19,8 +19,7 @@ import (
 type labelsResult struct {
 	Meta  *kv.LabelsMeta
 	Files []kv.FileMeta
-	// Rows are the sorted (node, label) pairs of multi-labels: the catalog's set of labeled nodes
-	// is made of them.
+	// Rows are the sorted (node, label) pairs of multi-labels: of them the catalog gets its set.
 	Rows []extsort.Run
 }
 
@@ -29,8 +28,9 @@ func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error
 		if p.info.Labels == nil {
 			return nil
 		}
-		l := &labelWriter{p: p, m: m, kind: p.info.Labels.Kind, classes: classes.New(),
-			meta: &kv.LabelsMeta{Kind: p.info.Labels.Kind}}
+		is := p.info.Labels
+		l := &labelWriter{p: p, m: m, kind: is.Kind, classes: classes.Of(is.Classes),
+			meta: &kv.LabelsMeta{Kind: is.Kind}}
 		return l.write(ctx, out)
 	})
 }

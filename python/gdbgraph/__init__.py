@@ -7,15 +7,17 @@ gathers; see docs/python.md of the repository.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ._wire import BatchesHeldError, DamagedError, GdbError, ServerError
 from .batch import Batch
+from ._ingest import ingest
 from .loader import Loader
 from .store import Features, Store
 
 __all__ = [
     "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "Loader", "ServerError",
-    "Store", "open",
+    "Store", "ingest", "load_run", "open",
 ]
 __version__ = "0.1.0"
 
@@ -29,3 +31,11 @@ def open(path: str | os.PathLike[str], *, socket: str | None = None,  # noqa: A0
     themselves. ``threads`` is how many cores the server uses.
     """
     return Store(path, socket=socket, threads=threads)
+
+
+def load_run(store: str | os.PathLike[str], run: str) -> Any:
+    """The model of a run of ``gdb train``, as a module of PyTorch Geometric: see
+    :func:`gdbgraph.run.load_run`."""
+    from .run import load_run as load
+
+    return load(store, run)

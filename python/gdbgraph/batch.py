@@ -85,6 +85,10 @@ class Batch:
     #: (batch_size,) int64 classes, -1 for none, or float32 numbers, NaN for none; or
     #: (batch_size, C) float32 of 0 and 1. None where the store has no labels.
     y: Any
+    #: (E,) int64: the type of each edge, in the numbers of ``Store.edge_types``; None without.
+    edge_type: Any
+    #: (E,) float32: the weight of each edge, or None.
+    edge_weight: Any
     #: The number of seeds: the first nodes.
     batch_size: int
     #: Nodes that each hop adds; the first are the seeds.
@@ -122,7 +126,8 @@ def batch_of(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Batch:
     """The batch that a frame describes."""
     return Batch(
         x=arrays.get("x"), n_id=arrays["n_id"], edge_index=arrays["edge_index"],
-        indptr=arrays["indptr"], y=arrays.get("y"), batch_size=body["seeds"],
+        indptr=arrays["indptr"], y=arrays.get("y"), edge_type=arrays.get("edge_type"),
+        edge_weight=arrays.get("edge_weight"), batch_size=body["seeds"],
         num_sampled_nodes=body["hop_nodes"], num_sampled_edges=body["hop_edges"] or [],
         epoch=body["epoch"], index=body["index"],
     )

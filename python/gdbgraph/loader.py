@@ -38,7 +38,7 @@ class Loader:
         output: str | None = None,
     ) -> None:
         self.store = store
-        self._convert: Callable[[Any], Any] = converter(output)
+        self._convert: Callable[[Any], Any] = converter(output, store.edge_types)
         rank, world_size = _place(rank, world_size)
         seeds = b"" if input_nodes is None else as_ids(input_nodes, store.num_nodes)
         if input_nodes is not None and not len(seeds):

@@ -34,8 +34,9 @@ class Store:
         self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
         self._wire = self._server.connect()
         about = self._wire.welcome["store"]
-        #: The number of nodes, N, and of edges as they are stored.
+        #: The number of nodes, N.
         self.num_nodes: int = about["nodes"]
+        #: The number of edges, as they are stored.
         self.num_edges: int = about["edges"]
         #: The width of features, D; 0 for none.
         self.num_features: int = about["dim"]
@@ -43,6 +44,8 @@ class Store:
         self.labels: str = about["labels"]
         #: The names of the classes, in the order of their numbers.
         self.classes: list[str] = about["classes"] or []
+        #: The names of the types of edges, in the order of their numbers.
+        self.edge_types: list[str] = about["types"] or []
         #: The number of nodes of each stored split.
         self.splits: dict[str, int] = about["splits"]
         #: The features of all nodes, which are read as they are asked for.
@@ -56,7 +59,8 @@ class Store:
         Options: ``input_nodes`` are seeds in the place of a split (ids, or a mask of all nodes);
         ``memory`` bounds the server's process, such as "2GiB", and the first loader of a store
         sets it; ``cache`` is its policy; ``seed``; ``rank`` and ``world_size`` among the processes
-        of this machine (torchrun's, if they are not given); ``output`` is pyg, torch or numpy.
+        of this machine (torchrun's, if they are not given); ``output`` is pyg, torch, numpy, or
+        hetero: a ``HeteroData`` of nodes "node" whose edges stand by their type.
         """
         loader = Loader(self, fanout, batch_size, split, **options)
         self._loaders.add(loader)
@@ -78,6 +82,16 @@ class Store:
             found.append(arrays["n_id"])
         every = np.concatenate(found) if found else np.empty(0, np.int64)
         return like(ids, np.concatenate(offsets)), like(ids, every)
+
+    def labels_of(self, ids: Any) -> Any:
+        """The labels of nodes: (len(ids),) int64 classes, -1 for none; or float32 numbers, NaN for
+        none; or (len(ids), C) float32 of 0 and 1. A store without labels is a ``ValueError``.
+        """
+        nodes, parts = as_ids(ids, self.num_nodes), []
+        step = max(1, _IDS // max(1, len(self.classes) if self.labels == "multi" else 1))
+        for first in range(0, max(1, len(nodes)), step):
+            parts.append(self._arrays(_wire.LABELS, {}, nodes[first : first + step])["y"])
+        return like(ids, np.concatenate(parts))
 
     def external_ids(self, ids: Any) -> list[str]:
         """The ids that nodes had when they were ingested."""

@@ -160,6 +160,17 @@ def test_ranks_share_the_batches(store) -> None:
     assert [list(b) for b in both] == [[], []]
 
 
+def test_two_servers_share_a_store(store_path) -> None:
+    """Machines that see one store divide its seeds."""
+    with gdbgraph.open(store_path) as one, gdbgraph.open(store_path) as other:
+        ids = np.arange(200)
+        loaders = [s.loader([3, 3], 16, input_nodes=ids[m::2], output="numpy")
+                   for m, s in enumerate((one, other))]
+        seen = [v for pair in zip(*loaders) for b in pair for v in b.n_id[: b.batch_size].tolist()]
+        assert one._server.process.pid != other._server.process.pid
+        assert sorted(seen) == ids.tolist()
+
+
 def test_loaders_share_one_memory(store) -> None:
     loader = store.loader([3], 16, memory="200MiB", output="numpy")
     assert "memory 1" in loader.plan  # what lookups leave

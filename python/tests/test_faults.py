@@ -62,7 +62,7 @@ def test_server_killed(store_path, moment: int) -> None:
         assert len(store.features[[0]]) == 1
 
 
-@pytest.mark.parametrize("moment", range(10))
+@pytest.mark.parametrize("moment", range(20))
 def test_client_killed(store_path, moment: int) -> None:
     before = set(servers(pids=True))
     process = client(store_path)
@@ -96,6 +96,36 @@ def test_one_of_two_clients_killed(store_path, tmp_path) -> None:
         other.kill()
         other.communicate()
         assert [b.n_id.tolist() for b in store.loader([3], 16, output="numpy")] == want
+
+
+RANK = """
+import sys, gdbgraph
+store = gdbgraph.open(sys.argv[1], socket=sys.argv[2])
+loader = store.loader([4, 4], 2, output="numpy", rank=1, world_size=2)
+print("ready", flush=True)
+for batch in loader:
+    batch.x.sum()
+"""
+
+
+def test_rank_killed(store_path, tmp_path) -> None:
+    """The other rank gets all of its batches, whenever this one dies."""
+    path = str(tmp_path / "s")
+    with gdbgraph.open(store_path, socket=path) as store:
+        every = [b.n_id.tolist() for b in store.loader([4, 4], 2, output="numpy")]
+        for moment in range(20):
+            other = subprocess.Popen([sys.executable, "-c", RANK, str(store_path), path],
+                                     stdout=subprocess.PIPE, text=True)
+            assert other.stdout is not None and other.stdout.readline() == "ready\n"
+            timer = threading.Timer(0.002 * moment, other.kill)
+            timer.start()
+            loader = store.loader([4, 4], 2, output="numpy", rank=0, world_size=2)
+            begun = time.monotonic()
+            assert [b.n_id.tolist() for b in loader] == every[0::2]
+            assert time.monotonic() - begun < 5
+            timer.join()
+            other.communicate()
+            loader.close()
 
 
 def test_server_is_told_to_end(store_path) -> None:

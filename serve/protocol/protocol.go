@@ -42,6 +42,7 @@ const (
 	KindStats     // the client, no body: answered by Stats
 	KindStatsNow  // the server, Stats
 	KindNamed     // the server, Names
+	KindLabels    // the client, node ids as data: answered by Arrays
 )
 
 // Hello is what a client says first.
@@ -65,6 +66,7 @@ type Store struct {
 	Dim      int               `json:"dim"`      // of features; 0 for none
 	Labels   string            `json:"labels"`   // class, multi, target, or empty
 	Classes  []string          `json:"classes"`  // as ingested
+	Types    []string          `json:"types"`    // of edges, by number
 	Splits   map[string]uint64 `json:"splits"`   // nodes of each
 	External bool              `json:"external"` // nodes have ids of the user's, not 0 … nodes-1
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/kv"
+	"gdb/layout/parts"
 
 	"github.com/dustin/go-humanize"
 )
@@ -25,10 +26,11 @@ func EdgeSplits(m *kv.Meta) (lines []string) {
 	return lines
 }
 
-// Directions say what a user may not know of a graph whose edges go one way only.
+// Directions say what a user may not know of a graph whose edges go one way only. Of a part of a
+// store there is nothing to say: its outermost nodes have no lists.
 func Directions(m *kv.Meta) (notes []string) {
 	s := m.Stats
-	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
+	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Source.Format == parts.SourceFormat {
 		return nil
 	}
 	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {

@@ -33,9 +33,13 @@ type Table struct {
 	texts map[string]uint32
 }
 
-// New makes an empty table.
-func New() *Table {
-	return &Table{ints: map[int64]uint32{}, texts: map[string]uint32{}}
+// Of makes a table of the names that a source lists; nil for none.
+func Of(names []string) *Table {
+	t := &Table{ints: map[int64]uint32{}, texts: map[string]uint32{}}
+	for i, name := range names {
+		t.texts[name] = uint32(i)
+	}
+	return t
 }
 
 // Integer returns the number of row i's class; false if the row has no label.

@@ -71,6 +71,8 @@ type LabelInfo struct {
 	Kind string // class, multi, target
 	// Text is set where classes are strings; else they are integers.
 	Text bool
+	// Classes are all names where the source lists them: a class that no label has is one too.
+	Classes []string
 }
 
 // IDChunk is a run of external ids: Ints or Text, not both. Position(i) tells where id i stands.

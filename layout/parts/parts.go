@@ -1,0 +1,368 @@
+// Package parts cuts a store into stores that need nothing from each other, one for each machine
+// that trains: Algorithm 1 of Bai et al., "PaGraph", section 3.2. The training nodes are dealt to
+// the parts; each part then has all that batches of its training nodes reach, copied.
+//
+// With L hops, the in-neighbor lists of nodes that are less than L hops from a training node of a
+// part (its inner nodes) are whole in that part; nodes at L hops have features, and no list. So a
+// sampler with up to L hops finds in the part what it finds in the store.
+package parts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gdb/blockdev"
+	"gdb/internal/atomicfile"
+	"gdb/internal/lockfile"
+	"gdb/internal/mem"
+	"gdb/internal/program"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/listfile"
+	"gdb/layout/openfiles"
+	"gdb/layout/topology"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Most is the largest number of parts, and HopsMost the largest number of hops.
+const Most, HopsMost = 1024, 64
+
+// ReportName is the file beside the parts that has the Report as JSON.
+const ReportName = "partition.json"
+
+// partialSuffix ends the name of the directory in which parts are made.
+const partialSuffix = ".partial"
+
+// ingestLeast is what writing a part takes, and the caches of reading beside it.
+const ingestLeast, cacheLeast = 96 << 20, 8 << 20
+
+// ErrUsage says that a store cannot be cut as the options say.
+var ErrUsage = errors.New("usage")
+
+// usageError is an ErrUsage that says why.
+type usageError struct{ error }
+
+// Is makes it an ErrUsage.
+func (e usageError) Is(target error) bool { return target == ErrUsage }
+
+// Options say how a store is cut.
+type Options struct {
+	Parts int // 1 to Most
+	// Hops is how far batches reach from their seeds: the number of layers, 1 to HopsMost.
+	Hops int
+	Out  string // a directory that is not there yet
+	// Memory bounds the process, in bytes.
+	Memory  int64
+	Threads int
+	Version string // of gdb, for the catalogs
+	// Progress gets phase, work done and in all; nil for none.
+	Progress func(phase string, done, total int64, unit string)
+	Notes    io.Writer // of ingest; nil for none
+}
+
+// Report says what was made.
+type Report struct {
+	Parts []Part `json:"parts"`
+	Hops  int    `json:"hops"`
+	// Nodes and Train count those of the store, Reached the nodes that any part has.
+	Nodes   uint64 `json:"nodes"`
+	Train   uint64 `json:"train"`
+	Reached uint64 `json:"reached"`
+	// Replication is the nodes of all parts over Reached; Balance the training nodes of the largest
+	// part over the mean.
+	Replication float64 `json:"replication"`
+	Balance     float64 `json:"balance"`
+}
+
+// Part is one of the stores that were made.
+type Part struct {
+	Path  string `json:"path"`
+	Nodes uint64 `json:"nodes"`
+	Inner uint64 `json:"inner"` // whose lists are whole
+	Train uint64 `json:"train"`
+	Edges uint64 `json:"edges"`
+}
+
+// Write cuts a store into parts: part0.gdb, part1.gdb, … in opt.Out, which appears whole or not at
+// all. What a killed one left is removed by the next into the same place.
+func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS, opt Options) (
+	report *Report, err error) {
+	train, err := validate(ctx, s, &opt)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fs.Stat(opt.Out); err == nil {
+		return nil, fmt.Errorf("partition: %s is there already: delete it, or choose another --out",
+			opt.Out)
+	} else if !oserror.IsNotExist(err) {
+		return nil, fmt.Errorf("partition: %w", err)
+	}
+	partial := strings.TrimRight(opt.Out, "/") + partialSuffix
+	unlock, err := begin(fs, partial)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fs.RemoveAll(partial))
+		}
+		err = errors.Join(err, unlock())
+	}()
+	c := &cutter{store: s, dev: dev, fs: fs, opt: opt, train: train, partial: partial,
+		budget: mem.NewBudget(max(cacheLeast, opt.Memory-ingestLeast))}
+	if report, err = c.all(ctx); err != nil {
+		return nil, err
+	}
+	return report, c.commit(report)
+}
+
+// validate finds what cannot be cut, and returns the training nodes.
+func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitmap, error) {
+	m := s.Meta()
+	bad := func(format string, args ...any) (*roaring.Bitmap, error) {
+		return nil, usageError{fmt.Errorf("partition: "+format, args...)}
+	}
+	switch {
+	case opt.Out == "":
+		return bad("--out is missing: say where the parts go")
+	case opt.Parts < 1 || opt.Parts > Most:
+		return bad("--parts %d: want 1 to %d", opt.Parts, Most)
+	case opt.Hops < 1 || opt.Hops > HopsMost:
+		return bad("--hops %d: want 1 to %d, the layers of the model", opt.Hops, HopsMost)
+	case len(m.EdgeSplits) > 0:
+		return bad("the splits of this store are of its edges: parts are made of training nodes")
+	}
+	train, err := s.Split(ctx, m.SplitName("train", ""))
+	if errors.Is(err, kv.ErrNotFound) {
+		return bad("this store has no split train: %s split makes one", program.Name)
+	}
+	if err == nil && train.GetCardinality() < uint64(opt.Parts) {
+		return bad("--parts %d of %d training nodes", opt.Parts, train.GetCardinality())
+	}
+	return train, err
+}
+
+// begin takes the directory in which parts are made, and empties it of what was left there.
+func begin(fs vfs.FS, partial string) (unlock func() error, err error) {
+	if err := fs.MkdirAll(fs.PathDir(partial), 0o755); err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
+	}
+	name := partial + ".lock"
+	lock, err := lockfile.Take(fs, name)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, fmt.Errorf("partition: another process makes these parts now: wait for it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
+	}
+	unlock = func() error { return errors.Join(fs.Remove(name), lock.Close()) }
+	err = fs.RemoveAll(partial)
+	if err == nil || oserror.IsNotExist(err) {
+		err = fs.MkdirAll(partial, 0o755)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("partition: %w", err), unlock())
+	}
+	return unlock, nil
+}
+
+// cutter makes the parts.
+type cutter struct {
+	store   *layout.Store
+	dev     blockdev.Device
+	fs      vfs.FS
+	opt     Options
+	train   *roaring.Bitmap
+	partial string
+	budget  *mem.Budget
+	files   *openfiles.Set
+	reader  topology.Reader
+}
+
+// all deals the training nodes and writes all parts.
+func (c *cutter) all(ctx context.Context) (report *Report, err error) {
+	c.files = openfiles.New(c.store, c.dev, c.budget)
+	defer func() { err = errors.Join(err, c.files.Close()) }()
+	c.reader, err = c.files.Topology(ctx, layout.In,
+		topology.Options{CacheBytes: max(cacheLeast/2, c.budget.Limit()/4)})
+	if err != nil {
+		return nil, err
+	}
+	dict, err := c.files.IDs(ctx, max(1<<20, c.budget.Limit()/16))
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.newPart()
+	if err != nil {
+		return nil, err
+	}
+	p.dict = dict
+	defer func() { err = errors.Join(err, p.free()) }()
+	owner, release, err := c.deal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	report = &Report{Hops: c.opt.Hops, Nodes: c.store.Meta().Nodes,
+		Train: c.train.GetCardinality()}
+	for i := range c.opt.Parts {
+		for it := c.train.Iterator(); it.HasNext(); {
+			if v := it.Next(); int(owner[v]) == i+1 {
+				p.train.add(layout.NodeID(v))
+			}
+		}
+		made, err := c.part(ctx, p, i)
+		if err != nil {
+			return nil, err
+		}
+		report.Parts = append(report.Parts, *made)
+		p.reached.addAll(p.nodes)
+		p.clear()
+	}
+	report.Reached = p.reached.count()
+	report.ratios()
+	return report, nil
+}
+
+// ratios computes how much is replicated, and how well training nodes are balanced.
+func (r *Report) ratios() {
+	nodes, largest := uint64(0), uint64(0)
+	for _, p := range r.Parts {
+		nodes += p.Nodes
+		largest = max(largest, p.Train)
+	}
+	r.Replication = float64(nodes) / float64(r.Reached)
+	r.Balance = float64(largest) * float64(len(r.Parts)) / float64(r.Train)
+}
+
+// deal deals the training nodes: owner is the part of a node, from 1 on.
+func (c *cutter) deal(ctx context.Context) (owner []uint16, release func() error, err error) {
+	ses := c.reader.NewSession()
+	defer ses.Release()
+	d, err := newDealer(ses, c.store.Meta().Nodes, c.train.GetCardinality(), &c.opt, c.budget)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = d.deal(ctx, c.train, func(done uint64) {
+		c.progress("deal training nodes", done, c.train.GetCardinality(), "nodes")
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, d.free())
+	}
+	arena := d.arena
+	d.arena = nil
+	return d.owner, arena.Free, d.free()
+}
+
+func (c *cutter) progress(phase string, done, total uint64, unit string) {
+	if c.opt.Progress != nil {
+		c.opt.Progress(phase, int64(done), int64(total), unit)
+	}
+}
+
+// newPart makes the sets of a part, which all parts use one after the other.
+func (c *cutter) newPart() (p *part, err error) {
+	p = &part{files: c.files, meta: c.store.Meta()}
+	for _, set := range []**nodeSet{&p.train, &p.inner, &p.nodes, &p.level, &p.next, &p.reached} {
+		if *set, err = newNodeSet(c.store.Meta().Nodes, c.budget); err != nil {
+			return nil, errors.Join(err, p.free())
+		}
+	}
+	return p, nil
+}
+
+// part writes one part, whose training nodes are set.
+func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
+	name := fmt.Sprintf("part%d", i)
+	ses, ok := c.reader.NewSession().(topology.PartReader)
+	if !ok {
+		panic("BUG: the lists of parts are not read paged")
+	}
+	defer ses.Release()
+	p.walk = &listWalker{ses: ses}
+	c.progress("find nodes of "+name, uint64(i), uint64(c.opt.Parts), "parts")
+	if err := p.reach(ctx, c.opt.Hops); err != nil {
+		return nil, err
+	}
+	m := c.store.Meta()
+	opt := ingest.Options{Sources: []string{c.store.Dir()},
+		Out: c.fs.PathJoin(c.partial, name+".gdb"), KeepDuplicates: true,
+		AllowNaN: true, BlockBytes: m.BlockBytes, Threads: c.opt.Threads,
+		Memory: max(ingestLeast, c.opt.Memory-c.budget.Used()), Version: c.opt.Version,
+		Notes: c.opt.Notes,
+		Progress: func(phase string, done, total int64, unit string) {
+			c.progress(name+": "+phase, uint64(done), uint64(total), unit)
+		}}
+	if len(m.Features) > 0 {
+		opt.FeatureDType = m.Features[0].DType
+	}
+	made, err := ingest.RunSource(ctx, c.fs, p, opt)
+	if err != nil {
+		return nil, fmt.Errorf("partition: %s: %w", name, err)
+	}
+	return &Part{Path: c.fs.PathJoin(c.opt.Out, name+".gdb"), Nodes: made.Nodes,
+		Inner: p.inner.count(), Train: p.train.count(), Edges: made.Edges}, nil
+}
+
+// commit gives the parts their place: the last act.
+func (c *cutter) commit(report *Report) error {
+	b, err := json.MarshalIndent(report, "", " ")
+	if err != nil {
+		return fmt.Errorf("partition: %w", err)
+	}
+	path := c.fs.PathJoin(c.partial, ReportName)
+	if err := atomicfile.Write(c.fs, path, append(b, '\n')); err != nil {
+		return fmt.Errorf("partition: %w", err)
+	}
+	if err := c.fs.Rename(c.partial, c.opt.Out); err != nil {
+		return fmt.Errorf("partition: rename %s: %w", c.partial, err)
+	}
+	return atomicfile.SyncDir(c.fs, c.fs.PathDir(c.opt.Out))
+}
+
+// reach finds the nodes of a part: level by level, what its training nodes draw from.
+func (p *part) reach(ctx context.Context, hops int) error {
+	p.nodes.addAll(p.train)
+	p.level.addAll(p.train)
+	for range hops {
+		p.inner.addAll(p.level)
+		err := p.walk.each(ctx, p.level, func(_ []layout.NodeID, l *listfile.Lists) error {
+			for _, u := range l.Nbrs {
+				if p.nodes.add(u) {
+					p.next.add(u)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		p.level, p.next = p.next, p.level
+		p.next.clear()
+	}
+	return nil
+}
+
+// clear makes the part ready for other training nodes.
+func (p *part) clear() {
+	for _, s := range []*nodeSet{p.train, p.inner, p.nodes, p.level} {
+		s.clear()
+	}
+}
+
+func (p *part) free() (err error) {
+	for _, s := range []*nodeSet{p.train, p.inner, p.nodes, p.level, p.next, p.reached} {
+		if s != nil {
+			err = errors.Join(err, s.free())
+		}
+	}
+	return err
+}

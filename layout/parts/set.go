@@ -1,0 +1,84 @@
+package parts
+
+import (
+	"iter"
+	"math/bits"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+// nodeSet is a set of nodes as bits in an arena: 1/8 byte for each node of the graph.
+type nodeSet struct {
+	words []uint64
+	arena *mem.Arena
+}
+
+func newNodeSet(nodes uint64, budget *mem.Budget) (*nodeSet, error) {
+	a, err := mem.NewArena(budget, "a set of nodes", int64(nodes/64+1)*8)
+	if err != nil {
+		return nil, err
+	}
+	return &nodeSet{mem.View[uint64](a.Bytes()), a}, nil
+}
+
+func (s *nodeSet) has(v layout.NodeID) bool { return s.words[v/64]>>(v%64)&1 != 0 }
+
+// add adds a node, and says whether it was no member.
+func (s *nodeSet) add(v layout.NodeID) bool {
+	w, bit := &s.words[v/64], uint64(1)<<(v%64)
+	fresh := *w&bit == 0
+	*w |= bit
+	return fresh
+}
+
+func (s *nodeSet) remove(v layout.NodeID) { s.words[v/64] &^= 1 << (v % 64) }
+
+// addAll adds the members of another set.
+func (s *nodeSet) addAll(of *nodeSet) {
+	for i, w := range of.words {
+		s.words[i] |= w
+	}
+}
+
+func (s *nodeSet) clear() { clear(s.words) }
+
+func (s *nodeSet) count() (n uint64) {
+	for _, w := range s.words {
+		n += uint64(bits.OnesCount64(w))
+	}
+	return n
+}
+
+// all iterates over the members in ascending order. A member may be added behind the one at hand.
+func (s *nodeSet) all() iter.Seq[layout.NodeID] {
+	return func(yield func(layout.NodeID) bool) {
+		for i, w := range s.words {
+			for ; w != 0; w &= w - 1 {
+				if !yield(layout.NodeID(i*64 + bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chunks iterates over the members, some at a time; a chunk is valid until the next.
+func (s *nodeSet) chunks(most int) iter.Seq[[]layout.NodeID] {
+	return func(yield func([]layout.NodeID) bool) {
+		chunk := make([]layout.NodeID, 0, most)
+		for v := range s.all() {
+			if chunk = append(chunk, v); len(chunk) == most {
+				if !yield(chunk) {
+					return
+				}
+				chunk = chunk[:0]
+			}
+		}
+		if len(chunk) > 0 {
+			yield(chunk)
+		}
+	}
+}
+
+func (s *nodeSet) free() error { return s.arena.Free() }
