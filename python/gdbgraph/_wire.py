@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 
 WELCOME, HELLO, FAILED, DONE = 1, 2, 3, 4
 OPEN, OPENED, START, NEXT, BATCH, END, LEAVE = 5, 6, 7, 8, 9, 10, 11

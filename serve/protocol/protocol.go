@@ -12,7 +12,7 @@
 package protocol
 
 // Version is that of the protocol. A client of another one is refused.
-const Version = 1
+const Version = 2
 
 // Kind says what the body of a frame is.
 type Kind uint16
