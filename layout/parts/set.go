@@ -22,8 +22,6 @@ func newNodeSet(nodes uint64, budget *mem.Budget) (*nodeSet, error) {
 	return &nodeSet{mem.View[uint64](a.Bytes()), a}, nil
 }
 
-func (s *nodeSet) has(v layout.NodeID) bool { return s.words[v/64]>>(v%64)&1 != 0 }
-
 // add adds a node, and says whether it was no member.
 func (s *nodeSet) add(v layout.NodeID) bool {
 	w, bit := &s.words[v/64], uint64(1)<<(v%64)

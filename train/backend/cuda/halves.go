@@ -44,7 +44,13 @@ func (g *gpu) Activate(out, x backend.Tensor, a backend.Activation) {
 	if a.Bias.Len() > 0 {
 		bias = g.at(a.Bias)
 	}
-	g.launch("activate", x.Len(), out, x, bias, x.Len(), x.Cols, a.ReLU,
+	act := 0
+	if a.ReLU {
+		act = 1
+	} else if a.ELU {
+		act = 2
+	}
+	g.launch("activate", x.Len(), out, x, bias, x.Len(), x.Cols, act,
 		g.number(a.Key, uint64(a.First)), dropThreshold(a.Rate), 1/(1-a.Rate), !x.Half)
 }
 
@@ -54,5 +60,14 @@ func (g *gpu) ReLUGradTo(out, dx, y backend.Tensor, rate float32) {
 		out, dx, y) {
 		g.launch("relu_grad_to", dx.Len(), out, dx, y, dx.Len(), 1/(1-rate), g.fours(4, out, dx, y),
 			!y.Half)
+	}
+}
+
+// ELUGradTo scales dx by the slopes at y, and masks it.
+func (g *gpu) ELUGradTo(out, dx, y backend.Tensor, a backend.Activation) {
+	if g.ready(out.Len() == dx.Len() && y.Len() == dx.Len() && y.Half && !dx.Half, "ELUGradTo", out,
+		dx, y) && dx.Len() > 0 {
+		g.launch("elu_grad_to", dx.Len(), out, dx, y, dx.Len(), g.number(a.Key, uint64(a.First)),
+			dropThreshold(a.Rate), 1/(1-a.Rate), 1-a.Rate, !out.Half)
 	}
 }

@@ -34,6 +34,7 @@ func TestHalves(t *testing.T) {
 	for _, cols := range []int{2, 24, 70} {
 		name := fmt.Sprintf("%d columns", cols)
 		compareWithin(t, cpu, gpu, 0, name+": values", func(o *trial) { halfValues(o, cols) })
+		compareWithin(t, cpu, gpu, halfUlp, name+": ELU", func(o *trial) { halfELU(o, cols) })
 		compareWithin(t, cpu, gpu, halfUlp, name+": products",
 			func(o *trial) { halfProducts(o, 33, cols) })
 		for _, kind := range []string{"empty", "huge", "random"} {
@@ -76,6 +77,26 @@ func halfValues(o *trial, cols int) {
 	part = o.be.Scratch(rows, cols/2).Halved()
 	o.be.Columns(part.Flat().View(0, rows, cols/2), y, cols/2)
 	o.wide(part.Flat().View(0, rows, cols/2))
+}
+
+// halfELU takes ELU, with and without dropout, and its gradient.
+func halfELU(o *trial, cols int) {
+	const rows = 19
+	h := o.be.(backend.Halves)
+	bias, y, floats := o.draw(1, cols), o.halves(rows, cols), o.draw(rows, cols)
+	for _, a := range []backend.Activation{{ELU: true},
+		{Bias: bias, ELU: true, Rate: 0.4, First: 77, Key: 5}} {
+		for _, x := range []backend.Tensor{y, floats} {
+			out := o.be.Scratch(rows, cols/2).Halved()
+			h.Activate(out, x, a)
+			o.wide(out)
+		}
+		narrow, dx := o.be.Scratch(rows, cols/2).Halved(), o.draw(rows, cols)
+		h.ELUGradTo(narrow, dx, y, a)
+		o.wide(narrow)
+		h.ELUGradTo(dx, dx, y, a)
+		o.gives(dx)
+	}
 }
 
 // halfProducts are those of factors of bfloat16, or one.
@@ -138,10 +159,8 @@ func halfSums(o *trial, kind string, cols int) {
 	o.be.WeightedSum(out, x, w, s, heads, true, true)
 	o.gives(out)
 	dw, ofHeads := o.be.Scratch(s.Entries, heads), o.halves(s.Lists, heads*cols)
-	for _, g := range []backend.Tensor{ofHeads, out} {
-		o.be.EntryDot(dw, g, x, s, heads, true)
-		o.gives(dw)
-	}
+	o.be.EntryDot(dw, ofHeads, x, s, heads, true)
+	o.gives(dw)
 	o.be.WeightedSumGrad(dx, ofHeads, w, s, heads, true, rows/2)
 	o.gives(dx)
 }

@@ -13,23 +13,25 @@ KERNEL(widen)(float *out, const Half *x, i64 n, i64 fours) {
 }
 
 template <class X>
-DEV void activations(Half *out, const X *x, const float *bias, i64 n, i64 cols, i64 relu,
+DEV void activations(Half *out, const X *x, const float *bias, i64 n, i64 cols, i64 act,
 	   Dropped dropped, i64 first) {
 	EACH(i, n) {
 		float v = load<float>(x + i);
 		if (bias) v += bias[i % cols];
-		if (relu && v < 0) v = 0;
+		if (act == 1 && v < 0) v = 0;
+		if (act == 2 && !(v > 0)) v = exponential_less_one(v);
 		store(out + i, dropped.threshold ? dropped.of(v, first + i) : v);
 	}
 }
 
-// out[i,:] = x[i,:] + bias, if there is one, cut at zero if relu, and dropped out if threshold is
-// not 0, where the first value has the position at[1], by the key at[0]. With wide x is of float32.
-KERNEL(activate)(Half *out, const void *x, const float *bias, i64 n, i64 cols, i64 relu,
+// out[i,:] = x[i,:] + bias, if there is one, cut at zero if act is 1, ELU of it if act is 2, and
+// dropped out if threshold is not 0, where the first value has the position at[1], by the key at[0].
+// With wide x is of float32.
+KERNEL(activate)(Half *out, const void *x, const float *bias, i64 n, i64 cols, i64 act,
 	   const u64 *at, i64 threshold, f64 factor, i64 wide) {
 	Dropped dropped = {at[0], (u32)threshold, (float)factor};
-	if (wide) activations(out, (const float *)x, bias, n, cols, relu, dropped, (i64)at[1]);
-	else activations(out, (const Half *)x, bias, n, cols, relu, dropped, (i64)at[1]);
+	if (wide) activations(out, (const float *)x, bias, n, cols, act, dropped, (i64)at[1]);
+	else activations(out, (const Half *)x, bias, n, cols, act, dropped, (i64)at[1]);
 }
 
 template <class Out, class Y>
@@ -51,6 +53,25 @@ KERNEL(relu_grad_to)(Half *out, const float *dx, const void *y, i64 n, f64 facto
 	   i64 wide) {
 	if (wide) masked(out, dx, (const float *)y, n, factor, fours);
 	else masked(out, dx, (const Half *)y, n, factor, fours);
+}
+
+template <class Out>
+DEV void elu_slopes(Out *out, const float *dx, const Half *y, i64 n, Dropped dropped, i64 first,
+	   float kept) {
+	EACH(i, n) {
+		float g = dx[i], before = load<float>(y + i) * kept;
+		if (!(before > 0)) g *= before + 1;
+		store(out + i, dropped.threshold ? dropped.of(g, first + i) : g);
+	}
+}
+
+// out = dx times the slope of ELU at y*kept, as it was before values were dropped out if threshold
+// is not 0, and then dropped out as activate does. With wide out is of float32.
+KERNEL(elu_grad_to)(void *out, const float *dx, const Half *y, i64 n, const u64 *at, i64 threshold,
+	   f64 factor, f64 kept, i64 wide) {
+	Dropped dropped = {at[0], (u32)threshold, (float)factor};
+	if (wide) elu_slopes((float *)out, dx, y, n, dropped, (i64)at[1], (float)kept);
+	else elu_slopes((Half *)out, dx, y, n, dropped, (i64)at[1], (float)kept);
 }
 
 // copy_columns of bfloat16
