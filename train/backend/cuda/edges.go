@@ -47,13 +47,17 @@ func (l *stepLists) entries() uint64 {
 
 // EntryDot multiplies rows of lists and of entries.
 func (g *gpu) EntryDot(dw, grad, x backend.Tensor, s backend.Segments, heads int, shared bool) {
-	if !g.ready(grad.Rows == s.Lists && dw.Rows == s.Entries && dw.Cols == heads, "EntryDot", dw,
-		grad, x) {
+	if !g.ready(grad.Rows == s.Lists && dw.Rows == s.Entries && dw.Cols == heads &&
+		grad.Half == x.Half, "EntryDot", dw, grad, x) {
 		return
 	}
 	l := g.forward(s, x.Rows)
-	g.launchHalf("entry_dot", dw.Len()*warpThreads, x.Half, grad.Half, dw, grad, x,
-		g.entryLists(s, l.off), l.idx, s.Entries, heads, grad.Cols/heads, shared)
+	name := "entry_dot"
+	if x.Half {
+		name = "entry_dot_half"
+	}
+	g.launch(name, dw.Len()*warpThreads, dw, grad, x, g.entryLists(s, l.off), l.idx, s.Entries,
+		heads, grad.Cols/heads, shared)
 }
 
 // Scores adds what rows and lists have, and applies LeakyReLU.

@@ -86,12 +86,12 @@ KERNEL(weighted_sum_grad_half)(float *dx, const Half *dout, const float *w, cons
 	weighted_sum_grads(dx, dout, w, off, idx, entry, rows, longs, heads, cols, shared, fresh, fours);
 }
 
-template <class G, class X>
-DEV void entry_dots(float *dw, const G *g, const X *x, const u32 *entryList, const u32 *idx,
+template <class X>
+DEV void entry_dots(float *dw, const X *g, const X *x, const u32 *entryList, const u32 *idx,
 	   i64 entries, i64 heads, i64 cols, i64 shared) {
 	EACH_WARP(t, entries *heads) {
 		i64 e = t / heads, h = t % heads;
-		const G *own = g + (entryList[e] * heads + h) * cols;
+		const X *own = g + (entryList[e] * heads + h) * cols;
 		const X *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
 		float sum = 0;
 		for (i64 c = lane(); c < cols; c += 32) sum += load<float>(own + c) * load<float>(row + c);
@@ -106,11 +106,10 @@ KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryLis
 	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, shared);
 }
 
-// the same of x in bfloat16, and with narrow of g too
-KERNEL(entry_dot_half)(float *dw, const void *g, const Half *x, const u32 *entryList,
-	   const u32 *idx, i64 entries, i64 heads, i64 cols, i64 shared, i64 narrow) {
-	if (narrow) entry_dots(dw, (const Half *)g, x, entryList, idx, entries, heads, cols, shared);
-	else entry_dots(dw, (const float *)g, x, entryList, idx, entries, heads, cols, shared);
+// the same of bfloat16
+KERNEL(entry_dot_half)(float *dw, const Half *g, const Half *x, const u32 *entryList, const u32 *idx,
+	   i64 entries, i64 heads, i64 cols, i64 shared) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, shared);
 }
 
 DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }
