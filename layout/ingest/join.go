@@ -38,7 +38,7 @@ func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap)
 		return whole.Edges, nil
 	case m.perm != nil && !s.Renumbered:
 		e, err := steps.Do(ctx, p.Work, "renumber", func(ctx context.Context,
-		out *edgesResult) (err error) {
+			out *edgesResult) (err error) {
 			out.Edges, err = p.renumber(ctx, s.Edges, m)
 			return err
 		})
