@@ -121,6 +121,9 @@ func gemmRow(op string, s [3]int, threads int, opt GEMMOptions) (Row, error) {
 	}
 	mine, other := math.Inf(1), math.Inf(1)
 	for range opt.Rounds {
+		if rest > 0 {
+			p.seconds(threads, ours) // not counted: threads that rested are slow to wake
+		}
 		mine = min(mine, p.seconds(threads, ours))
 		if theirs != nil {
 			other = min(other, p.seconds(threads, theirs))

@@ -143,12 +143,22 @@ func resumeVariant(c Config, seed uint64) Config {
 }
 
 // TestResumeAfterCrash takes the disk as a power failure leaves it at random steps, and resumes
-// there.
+// there, in both precisions.
 func TestResumeAfterCrash(t *testing.T) {
-	c := resumeConfig()
-	c.CheckpointEvery = 2
+	for _, precision := range []string{runs.Float32, runs.BFloat16} {
+		t.Run(precision, func(t *testing.T) {
+			c := resumeConfig()
+			c.CheckpointEvery, c.Precision, c.Hidden = 2, precision, 32
+			resumeCrashed(t, c)
+		})
+	}
+}
+
+// resumeCrashed crashes runs of such settings.
+func resumeCrashed(t *testing.T, c Config) {
+	t.Helper()
 	want, weights := undisturbed(t, c)
-	for seed := range uint64(6) {
+	for seed := range uint64(4) {
 		fs := vfs.NewCrashableMem()
 		s := layouttest.Build(t, fs, "store", planted(false))
 		syncTree(t, fs, "")

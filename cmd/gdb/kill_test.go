@@ -269,12 +269,12 @@ func killTrain(store, run string) []string {
 
 // TestKilledTraining kills trainings at random moments: resumed, they end with the weights and
 // predictions of one that was left alone. Every other one trains on superbatches, and leaves none
-// of their files behind.
+// of their files behind. Half of them have vectors of nodes, and half precision.
 func TestKilledTraining(t *testing.T) {
 	k := newKilling(t)
 	store := killStore(t)
 	kills := k.kills
-	for i, extra := range [][]string{nil, {"--node-embedding", "8"}} {
+	for i, extra := range [][]string{nil, {"--node-embedding", "8", "--precision", "bf16"}} {
 		k.kills = (kills + 1 - i) / 2
 		killTrainings(t, k, store, fmt.Sprint(i, "-"), extra)
 	}

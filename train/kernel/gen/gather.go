@@ -103,7 +103,7 @@ func gatherSum(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s sums rows of %d vectors: see gather.go.", name, vectors))
 	u := newHalfRows(s, vectors)
 	out, x, outStride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("outStride"))
-	ahead := fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}
+	ahead := fetched{x: x, bytes: vectors * s.bytes / 2}
 	rowsOf(ahead, func(_, _ reg.GPVirtual) { u.clear() },
 		func(_, at reg.GPVirtual) {
 			u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
@@ -151,7 +151,7 @@ func gatherMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	rowsOf(fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}, func(p, count reg.GPVirtual) {
+	rowsOf(fetched{x: x, bytes: vectors * s.bytes / 2}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
 		number := rowNumber(s, r)

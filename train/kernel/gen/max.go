@@ -41,7 +41,7 @@ func segmentMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	rowsOf(fetched{x: x, bytes: vectors * s.bytes, rows: 2}, func(p, count reg.GPVirtual) {
+	rowsOf(fetched{x: x, bytes: vectors * s.bytes}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
 		number, i := rowNumber(s, r), 0
