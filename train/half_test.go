@@ -44,7 +44,7 @@ func TestPrecisionOfARun(t *testing.T) {
 }
 
 // TestHalfEvaluations: an evaluation of a run in half precision, exact and sampled over whole
-// lists, is near that in float32, and the same to the bit by each way to read features.
+// lists, is near that in float32, and the same to the bit where its precision is asked for.
 func TestHalfEvaluations(t *testing.T) {
 	c := testConfig()
 	c.Precision, c.Hidden, c.Epochs, c.Model = runs.BFloat16, 32, 3, "gcn"

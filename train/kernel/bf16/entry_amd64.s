@@ -50,7 +50,7 @@ list:
 	JEQ  none
 
 entry:
-	LEAQ    24(DI), R12
+	LEAQ    40(DI), R12
 	CMPQ    R12, (SP)
 	CMOVQGT (SP), R12
 	MOVL    (DI), R9
@@ -73,7 +73,7 @@ head:
 	JL     rest
 
 block:
-	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT1  (R12)(R10*1)
 	VMOVUPS     (R9)(R10*1), Y7
 	VMOVUPS     (R11), Y8
 	VPAND       Y2, Y7, Y9
@@ -98,7 +98,7 @@ block:
 rest:
 	ADDQ        $0x00000020, R14
 	JZ          sum
-	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT1  (R12)(R10*1)
 	VPMASKMOVD  (R9)(R10*1), Y3, Y7
 	VPMASKMOVD  (R11), Y3, Y8
 	VPAND       Y2, Y7, Y9
@@ -199,7 +199,7 @@ list:
 	JEQ  none
 
 entry:
-	LEAQ    24(DI), R12
+	LEAQ    40(DI), R12
 	CMPQ    R12, (SP)
 	CMOVQGT (SP), R12
 	MOVL    (DI), R9
@@ -220,7 +220,7 @@ head:
 	JL     rest
 
 block:
-	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT1  (R12)(R10*1)
 	VMOVUPS     (R9)(R10*1), Z0
 	VMOVUPS     (R11), Z1
 	VPANDD      Z4, Z0, Z5
@@ -237,7 +237,7 @@ block:
 rest:
 	ADDQ        $0x00000020, R14
 	JZ          sum
-	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT1  (R12)(R10*1)
 	VMOVDQU16.Z (R9)(R10*1), K1, Z0
 	VMOVDQU16.Z (R11), K1, Z1
 	VPANDD      Z4, Z0, Z5

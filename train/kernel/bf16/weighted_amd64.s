@@ -46,7 +46,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -59,7 +59,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y2
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y2, Y0
@@ -128,7 +128,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -141,7 +141,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y3
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y3, Y0
@@ -217,7 +217,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -230,7 +230,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y4
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y4, Y0
@@ -313,7 +313,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -326,7 +326,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y5, Y0
@@ -416,7 +416,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -429,7 +429,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y6
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y6, Y0
@@ -446,7 +446,7 @@ head:
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y6, Y0
 	VADDPS       Y0, Y4, Y4
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y6, Y0
@@ -527,7 +527,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -540,7 +540,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y7
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y7, Y0
@@ -557,7 +557,7 @@ head:
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y7, Y0
 	VADDPS       Y0, Y4, Y4
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y7, Y0
@@ -645,7 +645,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -658,7 +658,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y8
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y8, Y0
@@ -675,7 +675,7 @@ head:
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y8, Y0
 	VADDPS       Y0, Y4, Y4
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y8, Y0
@@ -770,7 +770,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -783,7 +783,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Y9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -800,7 +800,7 @@ head:
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
 	VADDPS       Y0, Y4, Y4
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -889,7 +889,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -900,7 +900,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y3
 	VBROADCASTSS 4(DX), Y4
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y3, Y3
@@ -973,7 +973,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -984,7 +984,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y5
 	VBROADCASTSS 4(DX), Y6
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y5, Y7
@@ -1069,7 +1069,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1080,7 +1080,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y7
 	VBROADCASTSS 4(DX), Y8
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y7, Y9
@@ -1177,7 +1177,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1188,7 +1188,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y9
 	VBROADCASTSS 4(DX), Y10
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y11
@@ -1280,7 +1280,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1290,7 +1290,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y3
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y3, Y0
@@ -1364,7 +1364,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1374,7 +1374,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y5, Y0
@@ -1468,7 +1468,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1478,7 +1478,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1499,7 +1499,7 @@ numbered:
 	VMULPS       Y0, Y9, Y0
 	VADDPS       Y0, Y4, Y4
 	VBROADCASTSS 16(DX), Y9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1589,7 +1589,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1599,7 +1599,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y5, Y0
@@ -1691,7 +1691,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1701,7 +1701,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1720,7 +1720,7 @@ numbered:
 	VMULPS       Y0, Y9, Y0
 	VADDPS       Y0, Y4, Y4
 	VBROADCASTSS 8(DX), Y9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1816,7 +1816,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -1826,7 +1826,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Y9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1844,7 +1844,7 @@ numbered:
 	VMULPS       Y0, Y9, Y0
 	VADDPS       Y0, Y4, Y4
 	VBROADCASTSS 4(DX), Y9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VMULPS       Y0, Y9, Y0
@@ -1929,7 +1929,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -1942,7 +1942,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z2
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD.Z  (AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z2, Z0
@@ -2015,7 +2015,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2028,7 +2028,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z3
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z3, Z0
@@ -2108,7 +2108,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2121,7 +2121,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z4
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z4, Z0
@@ -2130,7 +2130,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z4, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD.Z  64(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z4, Z0
@@ -2209,7 +2209,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2222,7 +2222,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -2231,7 +2231,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -2317,7 +2317,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2330,7 +2330,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z6
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z6, Z0
@@ -2339,7 +2339,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z6, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z6, Z0
@@ -2348,7 +2348,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z6, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD.Z  128(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z6, Z0
@@ -2433,7 +2433,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2446,7 +2446,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z7
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z0
@@ -2455,7 +2455,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z0
@@ -2464,7 +2464,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z0
@@ -2556,7 +2556,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2569,7 +2569,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z8
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
@@ -2578,7 +2578,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
@@ -2587,7 +2587,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
@@ -2596,7 +2596,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD.Z  192(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z8, Z0
@@ -2687,7 +2687,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2700,7 +2700,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -2709,7 +2709,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -2718,7 +2718,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -2727,7 +2727,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -2825,7 +2825,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2838,7 +2838,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z10
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
@@ -2847,7 +2847,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
@@ -2856,7 +2856,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
@@ -2865,7 +2865,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
@@ -2874,7 +2874,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD.Z  256(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z10, Z0
@@ -2971,7 +2971,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -2984,7 +2984,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z11
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
@@ -2993,7 +2993,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
@@ -3002,7 +3002,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
@@ -3011,7 +3011,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
@@ -3020,7 +3020,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z0
@@ -3124,7 +3124,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -3137,7 +3137,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z12
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3146,7 +3146,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3155,7 +3155,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3164,7 +3164,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3173,7 +3173,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3182,7 +3182,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD.Z  320(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z12, Z0
@@ -3285,7 +3285,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -3298,7 +3298,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z13
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3307,7 +3307,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3316,7 +3316,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3325,7 +3325,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3334,7 +3334,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3343,7 +3343,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z0
@@ -3453,7 +3453,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -3466,7 +3466,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z14
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3475,7 +3475,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3484,7 +3484,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3493,7 +3493,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3502,7 +3502,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3511,7 +3511,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3520,7 +3520,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
 	VADDPS       Z0, Z12, Z12
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD.Z  384(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z14, Z0
@@ -3629,7 +3629,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -3642,7 +3642,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z15
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3651,7 +3651,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3660,7 +3660,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3669,7 +3669,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3678,7 +3678,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3687,7 +3687,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3696,7 +3696,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
 	VADDPS       Z0, Z12, Z12
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z0
@@ -3812,7 +3812,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -3825,7 +3825,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z16
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3834,7 +3834,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3843,7 +3843,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3852,7 +3852,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3861,7 +3861,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3870,7 +3870,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3879,7 +3879,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z12, Z12
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -3888,7 +3888,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
 	VADDPS       Z0, Z14, Z14
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD.Z  448(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z16, Z0
@@ -4003,7 +4003,7 @@ inOrder:
 numbered:
 	IMULQ   weightRow+64(FP), DX
 	ADDQ    weight+16(FP), DX
-	LEAQ    24(R11), CX
+	LEAQ    40(R11), CX
 	CMPQ    CX, (SP)
 	CMOVQGT (SP), CX
 	MOVL    (R11), AX
@@ -4016,7 +4016,7 @@ numbered:
 
 head:
 	VBROADCASTSS (DX), Z17
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4025,7 +4025,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4034,7 +4034,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4043,7 +4043,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4052,7 +4052,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z8, Z8
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4061,7 +4061,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4070,7 +4070,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z12, Z12
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4079,7 +4079,7 @@ head:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z14, Z14
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD    448(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -4172,7 +4172,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4183,7 +4183,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z3
 	VBROADCASTSS 4(DX), Z4
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD.Z  (AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z3, Z3
@@ -4260,7 +4260,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4271,7 +4271,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z5
 	VBROADCASTSS 4(DX), Z6
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z7
@@ -4360,7 +4360,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4371,7 +4371,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z7
 	VBROADCASTSS 4(DX), Z8
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z9
@@ -4384,7 +4384,7 @@ numbered:
 	VADDPS       Z9, Z2, Z2
 	VMULPS       Z0, Z8, Z9
 	VADDPS       Z9, Z5, Z5
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD.Z  64(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z7, Z9
@@ -4473,7 +4473,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4484,7 +4484,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z9
 	VBROADCASTSS 4(DX), Z10
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z11
@@ -4497,7 +4497,7 @@ numbered:
 	VADDPS       Z11, Z2, Z2
 	VMULPS       Z0, Z10, Z11
 	VADDPS       Z11, Z6, Z6
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z11
@@ -4598,7 +4598,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4609,7 +4609,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z11
 	VBROADCASTSS 4(DX), Z12
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z13
@@ -4622,7 +4622,7 @@ numbered:
 	VADDPS       Z13, Z2, Z2
 	VMULPS       Z0, Z12, Z13
 	VADDPS       Z13, Z7, Z7
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z13
@@ -4635,7 +4635,7 @@ numbered:
 	VADDPS       Z13, Z4, Z4
 	VMULPS       Z0, Z12, Z13
 	VADDPS       Z13, Z9, Z9
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD.Z  128(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z11, Z13
@@ -4736,7 +4736,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4747,7 +4747,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z13
 	VBROADCASTSS 4(DX), Z14
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z15
@@ -4760,7 +4760,7 @@ numbered:
 	VADDPS       Z15, Z2, Z2
 	VMULPS       Z0, Z14, Z15
 	VADDPS       Z15, Z8, Z8
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z15
@@ -4773,7 +4773,7 @@ numbered:
 	VADDPS       Z15, Z4, Z4
 	VMULPS       Z0, Z14, Z15
 	VADDPS       Z15, Z10, Z10
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z13, Z15
@@ -4886,7 +4886,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -4897,7 +4897,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z15
 	VBROADCASTSS 4(DX), Z16
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z17
@@ -4910,7 +4910,7 @@ numbered:
 	VADDPS       Z17, Z2, Z2
 	VMULPS       Z0, Z16, Z17
 	VADDPS       Z17, Z9, Z9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z17
@@ -4923,7 +4923,7 @@ numbered:
 	VADDPS       Z17, Z4, Z4
 	VMULPS       Z0, Z16, Z17
 	VADDPS       Z17, Z11, Z11
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z17
@@ -4936,7 +4936,7 @@ numbered:
 	VADDPS       Z17, Z6, Z6
 	VMULPS       Z0, Z16, Z17
 	VADDPS       Z17, Z13, Z13
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD.Z  192(AX), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z15, Z17
@@ -5049,7 +5049,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5060,7 +5060,7 @@ numbered:
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z17
 	VBROADCASTSS 4(DX), Z18
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z19
@@ -5073,7 +5073,7 @@ numbered:
 	VADDPS       Z19, Z2, Z2
 	VMULPS       Z0, Z18, Z19
 	VADDPS       Z19, Z10, Z10
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z19
@@ -5086,7 +5086,7 @@ numbered:
 	VADDPS       Z19, Z4, Z4
 	VMULPS       Z0, Z18, Z19
 	VADDPS       Z19, Z12, Z12
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z19
@@ -5099,7 +5099,7 @@ numbered:
 	VADDPS       Z19, Z6, Z6
 	VMULPS       Z0, Z18, Z19
 	VADDPS       Z19, Z14, Z14
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z19
@@ -5191,7 +5191,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5201,7 +5201,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z3
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z3, Z0
@@ -5279,7 +5279,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5289,7 +5289,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -5300,7 +5300,7 @@ numbered:
 	VMULPS       Z0, Z5, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 8(DX), Z5
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -5388,7 +5388,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5398,7 +5398,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5409,7 +5409,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 8(DX), Z9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5420,7 +5420,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 16(DX), Z9
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5431,7 +5431,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z6, Z6
 	VBROADCASTSS 24(DX), Z9
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5539,7 +5539,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5549,7 +5549,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z17
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5560,7 +5560,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 8(DX), Z17
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5571,7 +5571,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 16(DX), Z17
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5582,7 +5582,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z6, Z6
 	VBROADCASTSS 24(DX), Z17
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5593,7 +5593,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z8, Z8
 	VBROADCASTSS 32(DX), Z17
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5604,7 +5604,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z10, Z10
 	VBROADCASTSS 40(DX), Z17
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5615,7 +5615,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z12, Z12
 	VBROADCASTSS 48(DX), Z17
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5626,7 +5626,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z14, Z14
 	VBROADCASTSS 56(DX), Z17
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD    448(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5718,7 +5718,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5728,7 +5728,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z5
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -5738,7 +5738,7 @@ numbered:
 	VMULPS       Z0, Z5, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 4(DX), Z5
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z5, Z0
@@ -5825,7 +5825,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5835,7 +5835,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5845,7 +5845,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 4(DX), Z9
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5855,7 +5855,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 8(DX), Z9
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5865,7 +5865,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z6, Z6
 	VBROADCASTSS 12(DX), Z9
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -5972,7 +5972,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -5982,7 +5982,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z17
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -5992,7 +5992,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z2, Z2
 	VBROADCASTSS 4(DX), Z17
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6002,7 +6002,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 8(DX), Z17
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6012,7 +6012,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z6, Z6
 	VBROADCASTSS 12(DX), Z17
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6022,7 +6022,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z8, Z8
 	VBROADCASTSS 16(DX), Z17
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6032,7 +6032,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z10, Z10
 	VBROADCASTSS 20(DX), Z17
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6042,7 +6042,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z12, Z12
 	VBROADCASTSS 24(DX), Z17
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6052,7 +6052,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z14, Z14
 	VBROADCASTSS 28(DX), Z17
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD    448(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6151,7 +6151,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -6161,7 +6161,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z9
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -6170,7 +6170,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -6180,7 +6180,7 @@ numbered:
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 4(DX), Z9
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -6189,7 +6189,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z9, Z0
@@ -6296,7 +6296,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -6306,7 +6306,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z17
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6315,7 +6315,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6325,7 +6325,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z4, Z4
 	VBROADCASTSS 4(DX), Z17
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6334,7 +6334,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6344,7 +6344,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z8, Z8
 	VBROADCASTSS 8(DX), Z17
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6353,7 +6353,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6363,7 +6363,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z12, Z12
 	VBROADCASTSS 12(DX), Z17
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6372,7 +6372,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z14, Z14
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD    448(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6487,7 +6487,7 @@ inOrder:
 numbered:
 	IMULQ        weightRow+64(FP), DX
 	ADDQ         weight+16(FP), DX
-	LEAQ         24(R10), CX
+	LEAQ         40(R10), CX
 	CMPQ         CX, (SP)
 	CMOVQGT      (SP), CX
 	MOVL         (R10), AX
@@ -6497,7 +6497,7 @@ numbered:
 	IMULQ        xRow+72(FP), CX
 	ADDQ         DI, CX
 	VBROADCASTSS (DX), Z17
-	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)
 	VPMOVZXWD    (AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6506,7 +6506,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z2, Z2
-	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)
 	VPMOVZXWD    64(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6515,7 +6515,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z4, Z4
-	PREFETCHT0   128(CX)
+	PREFETCHT1   128(CX)
 	VPMOVZXWD    128(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6524,7 +6524,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z6, Z6
-	PREFETCHT0   192(CX)
+	PREFETCHT1   192(CX)
 	VPMOVZXWD    192(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6534,7 +6534,7 @@ numbered:
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z8, Z8
 	VBROADCASTSS 4(DX), Z17
-	PREFETCHT0   256(CX)
+	PREFETCHT1   256(CX)
 	VPMOVZXWD    256(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6543,7 +6543,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z10, Z10
-	PREFETCHT0   320(CX)
+	PREFETCHT1   320(CX)
 	VPMOVZXWD    320(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6552,7 +6552,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z12, Z12
-	PREFETCHT0   384(CX)
+	PREFETCHT1   384(CX)
 	VPMOVZXWD    384(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
@@ -6561,7 +6561,7 @@ numbered:
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0
 	VADDPS       Z0, Z14, Z14
-	PREFETCHT0   448(CX)
+	PREFETCHT1   448(CX)
 	VPMOVZXWD    448(AX), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VMULPS       Z0, Z17, Z0

@@ -20,7 +20,7 @@ const (
 	// blockBytes is what a step multiplies: 32 values, a line of memory.
 	blockBytes = 64
 	// entriesAhead is how many entries before its turn a row is asked for.
-	entriesAhead = 6
+	entriesAhead = 10
 )
 
 // entryDot writes a kernel that multiplies a list's own row with those of its entries: see
@@ -128,10 +128,10 @@ func (d *entryDot) eachHead(to reg.GPVirtual) {
 	JNZ(LabelRef("head"))
 }
 
-// block multiplies a line of both rows and asks for that of the row that is next.
+// block multiplies a line of both rows and asks for that of a row to come.
 func (d *entryDot) block(masks []mask) {
 	line := Mem{Base: d.row, Index: d.at, Scale: 1}
-	PREFETCHT0(Mem{Base: d.next, Index: d.at, Scale: 1})
+	PREFETCHT1(Mem{Base: d.next, Index: d.at, Scale: 1})
 	for i := range len(d.acc) / 2 {
 		x, y := d.s.vec(), d.s.vec()
 		for _, v := range []struct {

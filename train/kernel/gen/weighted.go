@@ -143,13 +143,13 @@ func (u *entrySums) weight(h int) reg.VecVirtual {
 }
 
 // add adds the vectors of the row, from one on, to the same ones of each part, times a weight each,
-// and asks for as much of the next row.
+// and asks for as much of a row to come, as fetched does.
 func (u *entrySums) add(from, to int, weights ...reg.VecVirtual) {
 	product, half := u.s.vec(), u.s.bytes/2
 	row := u.parts[0]
 	for i := from; i < to; i++ {
 		if i*half%64 == 0 {
-			PREFETCHT0(Mem{Base: u.next, Disp: i * half})
+			PREFETCHT1(Mem{Base: u.next, Disp: i * half})
 		}
 		row.vector(Mem{Base: u.row, Disp: i * half}, i)
 		for k, w := range weights {
