@@ -155,6 +155,8 @@ var rooms = map[string][]string{
 	"train": {
 		"train/kernel",
 		"train/kernel/gen",
+		"train/kernel/amx/gen",
+		"train/kernel/amx",
 		"train/kernel/bf16",
 		"train/backend",
 		"train/backend/cuda",
