@@ -158,6 +158,7 @@ var rooms = map[string][]string{
 		"train/kernel/amx/gen",
 		"train/kernel/amx",
 		"train/kernel/bf16",
+		"train/products",
 		"train/backend",
 		"train/backend/cuda",
 		"train/backend/devices",

@@ -38,6 +38,9 @@ func level() *ops {
 	return active.Load()
 }
 
-// Level names what products are computed with: tiles of AMX ("amx"), the instruction VDPBF16PS
+// AMX is the level whose sums have an order of their own: that of all others is one.
+const AMX = "amx"
+
+// Level names what products are computed with: tiles of AMX (AMX), the instruction VDPBF16PS
 // ("avx512_bf16"), or float32 arithmetic at a level of package kernel.
 func Level() string { return level().name }

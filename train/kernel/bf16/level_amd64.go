@@ -62,7 +62,7 @@ var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 	}, packA: packAVX512_3, packB: packAVX512_2, packsRest: true}}
 
 // amxOps differs from dotOps in products.
-var amxOps = withBlocks("amx", amx.Multiply)
+var amxOps = withBlocks(AMX, amx.Multiply)
 
 func withBlocks(name string, multiply func(*amx.Blocks)) ops {
 	o := dotOps
