@@ -20,8 +20,6 @@ the default. There is no configuration file.
   GDB_THREADS  compute workers (--threads)
   GDB_KERNEL   plain, avx2 or avx512: the kernels to use instead of the best
                the CPU has
-  GODEBUG      cpu.amxtile=off and cpu.avx512bf16=off: --precision bf16 without
-               AMX, and without either
   GDB_LIBCUDA, GDB_LIBCUBLAS   CUDA's driver and cuBLAS, if gdb was built with
                CUDA and they are not where the linker looks
   NO_COLOR     no color in output; so does TERM=dumb

@@ -9,6 +9,8 @@
 // The package knows no edges: its callers pad matrices with zeros to whole blocks and steps.
 package amx
 
+import "unsafe"
+
 //go:generate go run ./gen
 
 const (
@@ -45,9 +47,18 @@ type Blocks struct {
 	Accumulate, Stream bool
 
 	// Next is memory that is read after this, of which each step asks for NextStep bytes, up to
-	// 256.
+	// 256; 0 for none.
 	Next     uintptr
 	NextStep int
+}
+
+// Ask has the steps ask memory for all of x.
+func (b *Blocks) Ask(x []uint16) {
+	const most = 256 // four lines
+	if len(x) > 0 {
+		b.Next = uintptr(unsafe.Pointer(&x[0]))
+		b.NextStep = min(most, 2*len(x)/(b.Rows*b.Cols*b.Steps)+1)
+	}
 }
 
 // Modes are those of the assembly.

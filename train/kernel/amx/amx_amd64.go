@@ -29,9 +29,13 @@ func Multiply(b *Blocks) {
 
 // multiply has a buffer for a block that is written past the caches.
 func (b *Blocks) multiply(buffer *float32) {
+	next, nextStep := b.Next, b.NextStep
+	if next == 0 { // which costs a search for the page
+		next, nextStep = uintptr(unsafe.Pointer(&b.B[0])), 0
+	}
 	multiplyBlocks(b.Rows, b.Cols, b.Steps, &b.A[0], uintptr(2*b.ARow), uintptr(2*b.AStep),
-		uintptr(2*b.ATile), &b.B[0], &b.C[0], uintptr(4*b.CRow), b.mode(), buffer, b.Next,
-		uintptr(b.NextStep), &configuration)
+		uintptr(2*b.ATile), &b.B[0], &b.C[0], uintptr(4*b.CRow), b.mode(), buffer, next,
+		uintptr(nextStep), &configuration)
 }
 
 // Transpose cuts Side rows of so many values, fromRow values apart, into tiles of 16 columns: tile

@@ -1,8 +1,6 @@
 package bf16
 
 import (
-	"unsafe"
-
 	"gdb/internal/mem"
 	"gdb/train/kernel"
 	"gdb/train/kernel/amx"
@@ -43,17 +41,8 @@ func (r *product) blockChunk(p *kernel.Pool, c []float32, i, rows int, accumulat
 	b := amx.Blocks{Rows: partsOf(rows, amx.Side), Cols: partsOf(r.n, amx.Side),
 		Steps: partsOf(r.k, amx.Side), A: bitsOf(a), ARow: lda, AStep: amx.Side, ATile: 16 * lda,
 		B: r.panels, C: c, CRow: r.ldc, Accumulate: accumulate, Stream: r.stream}
-	r.ask(&b, i+chunkRows, rows)
+	b.Ask(bitsOf(rowsOf(r.a, i+chunkRows, rows, r.lda)))
 	onBlocks(p, r.blocks, &b, rows, r.n)
-}
-
-// ask has the steps of b ask memory for the rows of A from row i on, as many as are computed.
-func (r *product) ask(b *amx.Blocks, i, rows int) {
-	at, end := i*r.lda, min(len(r.a), (i+rows)*r.lda)
-	if at < end {
-		b.Next = uintptr(unsafe.Pointer(&r.a[at]))
-		b.NextStep = min(4*lineBytes, 2*(end-at)/(b.Rows*b.Cols*b.Steps)+1)
-	}
 }
 
 // onBlocks multiplies to rows x cols of C: to C itself if these are whole blocks, else to a copy.
@@ -74,6 +63,12 @@ func onBlocks(p *kernel.Pool, multiply func(*amx.Blocks), b *amx.Blocks, rows, c
 		copy(b.C[i*b.CRow:][:cols], own.C[i*wide:])
 	}
 	p.GiveFloats(own.C)
+}
+
+// rowsOf are rows of x from row i on, stride values apart, as far as they are there.
+func rowsOf(x []Number, i, rows, stride int) []Number {
+	end := min(len(x), (i+rows)*stride)
+	return x[min(i*stride, max(0, end)):max(0, end)]
 }
 
 // padRows copies rows of n values, stride apart, to rows of wide values, which end with zeros.
@@ -119,6 +114,7 @@ func (r *reduction) blockPart(p *kernel.Pool, c []float32, i, j0, j1 int, add bo
 		for q := range b.Cols {
 			r.tiles.pad(bs[q*panel:(q+1)*panel], rows)
 		}
+		b.Ask(bitsOf(rowsOf(r.a, i+reduceRows, min(rows, end-i-reduceRows), r.lda)))
 		onBlocks(p, r.blocks, &b, r.k, cols)
 		add = true
 	}
