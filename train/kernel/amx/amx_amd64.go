@@ -1,6 +1,10 @@
 package amx
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // configuration has eight tiles of 16 rows of 64 bytes: palette 1, and from byte 16 on the bytes of
 // rows, from byte 48 on the rows.
@@ -41,9 +45,12 @@ func (b *Blocks) multiply(buffer *float32) {
 // Transpose cuts Side rows of so many values, fromRow values apart, into tiles of 16 columns: tile
 // t is at to[t·toTile], and its rows are columns 16t and on. Columns that are not there become
 // zeros.
-// The processor has AVX-512BW.
 func Transpose(to, from []uint16, columns, fromRow, toTile int) {
 	if columns == 0 {
+		return
+	}
+	if !cpu.X86.HasAVX512BW {
+		refTranspose(to, from, columns, fromRow, toTile)
 		return
 	}
 	tiles := (columns + 15) / 16
