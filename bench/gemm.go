@@ -12,6 +12,7 @@ import (
 	"gdb/internal/badoption"
 	"gdb/train/kernel"
 	"gdb/train/kernel/bf16"
+	"gdb/train/products"
 )
 
 // GEMMOptions configure the benchmark of matrix products.
@@ -76,6 +77,9 @@ func GEMM(ctx context.Context, opt GEMMOptions) (*Report, error) {
 	}
 	r := NewReport("gemm", "op", "m", "k", "n", "threads", "gflops", other+"_gflops",
 		other+"_ratio", "level")
+	if opt.Precision == "bf16" {
+		r.Notes = append(r.Notes, products.Text(bf16.Chosen()))
+	}
 	for _, threads := range opt.Threads {
 		for _, s := range opt.Shapes {
 			for _, op := range []string{"AB", "ATB", "ABT"} {

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -237,14 +236,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
-	if t.cfg.Backend != old.Backend {
-		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
-			"by rounding", old.Backend, t.cfg.Backend)
-	}
-	if cmp.Or(t.cfg.Precision, runs.Float32) != cmp.Or(old.Precision, runs.Float32) {
-		t.moved = fmt.Sprintf("the run began in %s and goes on in %s: what it comes to differs by "+
-			"rounding", cmp.Or(old.Precision, runs.Float32), cmp.Or(t.cfg.Precision, runs.Float32))
-	}
+	t.moved = t.cfg.Moved(&old)
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }

@@ -51,6 +51,7 @@ func resolve(c *Config, m *kv.Meta) error {
 	if err := c.CheckPrecision(); err != nil {
 		return err
 	}
+	c.ResolveProducts()
 	if err := c.FitEdges(m); err != nil {
 		return err
 	}

@@ -14,6 +14,10 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/program"
+	"gdb/train/kernel/bf16"
+	"gdb/train/products"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func main() {
@@ -21,6 +25,9 @@ func main() {
 	bug.OnPanic(reportBug)
 	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
+	if dir := cli.ProfilesDir(); dir != "" {
+		bf16.KeepWith(products.In(vfs.Default, dir))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], cli.StdStreams())
 	stop()

@@ -157,7 +157,10 @@ var rooms = map[string][]string{
 	"train": {
 		"train/kernel",
 		"train/kernel/gen",
+		"train/kernel/amx/gen",
+		"train/kernel/amx",
 		"train/kernel/bf16",
+		"train/products",
 		"train/backend",
 		"train/backend/cuda",
 		"train/backend/devices",

@@ -48,10 +48,7 @@ func TakenByLayerNormGrad(rows, n int) Taken { return Taken{Once: 2 * kernel.Col
 // TakenByHalfMatMul is TakenByMatMul for operands of bfloat16, and b (k,heads·n). toHalf says that
 // the result is too.
 func TakenByHalfMatMul(k, n, heads int, toHalf bool) (t Taken) {
-	t.Once, t.List = bf16.GEMMWords(k, n, heads)
-	if !toHalf {
-		t.List = 0
-	}
+	t.Once, t.List = bf16.GEMMWords(k, n, heads, toHalf)
 	return t
 }
 

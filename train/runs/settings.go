@@ -130,6 +130,9 @@ type Settings struct {
 	// resumed go on in it, though it began in another.
 	Precision       string `json:"precision,omitempty"`
 	ChangePrecision bool   `json:"-"`
+	// Products is amx where products of bfloat16 are summed up in the order of its tiles; "" for
+	// that of all else. A run's is that of the machine.
+	Products string `json:"products,omitempty"`
 	// Device is the number of the device that Backend computes on, where there are several.
 	Device int `json:"device,omitempty"`
 	// PlainLaunches has a device be given each operation by a call of its own, and batches as large

@@ -24,7 +24,9 @@ the default. There is no configuration file.
                CUDA and they are not where the linker looks
   NO_COLOR     no color in output; so does TERM=dumb
   XDG_CACHE_HOME   where gdb/devices.json has what was measured of devices, for
-               a day (default: ~/.cache); --remeasure measures anew
+               a day (default: ~/.cache); --remeasure measures anew.
+               gdb/products.json has which instructions multiply bf16 fastest:
+               delete it to have that measured anew
 
 What gdb shell uses on a terminal:
 

@@ -42,7 +42,9 @@ func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
 	if r.k > 0 {
 		p.Run(heads, func(h int) {
 			for lo := 0; lo < r.n; lo += w {
-				pack(panels[h*own+lo/w*words:][:words], h, lo, min(w, r.n-lo))
+				panel := panels[h*own+lo/w*words:][:words]
+				pack(panel, h, lo, min(w, r.n-lo))
+				r.tiles.pad(panel, r.k)
 			}
 		})
 	}
@@ -53,7 +55,7 @@ func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
 				for h := range heads {
 					of := *r
 					of.a, of.panels = r.a[min(h*r.k, len(r.a)):], panels[h*own:]
-					of.rows(sums[h*r.n:], i, end-i, accumulate)
+					of.rows(p, sums[h*r.n:], i, end-i, accumulate)
 				}
 			})
 		}
@@ -73,7 +75,7 @@ func GEMMHeadsTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n, heads int,
 	}
 	own := p.TakeFloats(k * n)
 	for h := range heads {
-		r := reduction{t: level().tiles, c: own, a: a[h*k:], b: b[h*n:], m: m, k: k, n: n,
+		r := reduction{ops: level(), c: own, a: a[h*k:], b: b[h*n:], m: m, k: k, n: n,
 			lda: heads * k, ldb: heads * n}
 		r.compute(p)
 		for i := range k {

@@ -1,6 +1,10 @@
 package bf16
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"gdb/train/kernel/amx"
+)
 
 // ops are the parts of the kernels that differ between levels.
 type ops struct {
@@ -9,6 +13,9 @@ type ops struct {
 	sums   *sumSet
 	narrow func(out []Number, x []float32)
 	widen  func(out []float32, x []Number)
+
+	// blocks multiplies by blocks of tiles, with sums in an order of its own; nil: by tiles.
+	blocks func(*amx.Blocks)
 
 	// Nil: by widen, kernels of package kernel, and narrow.
 	activateFloats activateFunc[float32]
@@ -27,10 +34,13 @@ func level() *ops {
 	if o := active.Load(); o != nil {
 		return o
 	}
-	active.CompareAndSwap(nil, choose())
+	active.CompareAndSwap(nil, chosen().ops)
 	return active.Load()
 }
 
-// Level names what products are computed with: the instruction VDPBF16PS ("avx512_bf16"), or
-// float32 arithmetic at a level of package kernel.
+// AMX is the level whose sums have an order of their own: that of all others is one.
+const AMX = "amx"
+
+// Level names what products are computed with: tiles of AMX (AMX), the instruction VDPBF16PS
+// ("avx512_bf16"), or float32 arithmetic at a level of package kernel.
 func Level() string { return level().name }

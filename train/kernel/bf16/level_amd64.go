@@ -1,31 +1,42 @@
 package bf16
 
 import (
+	"errors"
+
 	"golang.org/x/sys/cpu"
 
 	"gdb/train/kernel"
+	"gdb/train/kernel/amx"
 )
 
-// choose returns the level for this processor, which is no higher than that of package kernel. If
-// two come into question, what is faster is measured: VDPBF16PS does twice the products of float32
-// arithmetic on some processors, and two thirds of them on others.
-func choose() *ops {
+// candidates returns the levels that come into question on this processor, none higher than that of
+// package kernel, and why AMX is not one of them. Which is the fastest is not known: VDPBF16PS does
+// twice the products of float32 arithmetic on some processors, and two thirds of them on others.
+func candidates() (all []*ops, noAMX error) {
 	l, _ := kernel.Chosen()
 	switch {
 	case l == kernel.Plain:
-		return &plainOps
+		return []*ops{&plainOps}, errBounded
 	case l == kernel.AVX2 || !cpu.X86.HasAVX512BW: // of words
-		return &avx2Ops
+		return []*ops{&avx2Ops}, errBounded
 	case !hasDot():
-		return &avx512Ops
+		return []*ops{&avx512Ops}, errBounded
 	}
-	return faster(&dotOps, &avx512Ops)
+	all = []*ops{&dotOps, &avx512Ops}
+	if noAMX = amx.Available(); noAMX == nil {
+		all = append(all, &amxOps)
+	}
+	return all, noAMX
 }
+
+// errBounded is why there is no AMX at a lower level.
+var errBounded = errors.New("AMX is used where there are AVX-512 and VDPBF16PS, " +
+	"and GDB_KERNEL does not say otherwise")
 
 // hasDot tells whether the processor has VDPBF16PS.
 func hasDot() bool { return cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL }
 
-// levels are those of this processor.
+// levels are those of this processor whose results have the same bits.
 func levels() []*ops {
 	all := []*ops{&plainOps}
 	l, _ := kernel.Chosen()
@@ -49,6 +60,16 @@ var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 		{tileDot_12x1, tileDot_8x1, tileDot_4x1, tileDot_2x1, tileDot_1x1},
 		{tileDot_12x2, tileDot_8x2, tileDot_4x2, tileDot_2x2, tileDot_1x2},
 	}, packA: packAVX512_3, packB: packAVX512_2, packsRest: true}}
+
+// amxOps differs from dotOps in products.
+var amxOps = withBlocks(AMX, amx.Multiply)
+
+func withBlocks(name string, multiply func(*amx.Blocks)) ops {
+	o := dotOps
+	o.name, o.blocks = name, multiply
+	o.tiles = &tileSet{lanes: 16, packB: packAVX512_2, packsRest: true, steps: true}
+	return o
+}
 
 var avx512Ops = ops{name: "avx512", narrow: narrowBy(narrowAVX512, 1),
 	sums:  &avx512Sums,

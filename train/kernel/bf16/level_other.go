@@ -2,6 +2,8 @@
 
 package bf16
 
-func choose() *ops { return &plainOps }
+import "gdb/train/kernel/amx"
+
+func candidates() (all []*ops, noAMX error) { return []*ops{&plainOps}, amx.Available() }
 
 func levels() []*ops { return []*ops{&plainOps} }

@@ -76,7 +76,7 @@ type product struct {
 }
 
 // words is the words of a panel of B.
-func (r *product) words() int { return partsOf(r.k, 2) * r.tiles.step() }
+func (r *product) words() int { return r.tiles.pairs(r.k) * r.tiles.step() }
 
 // multiply computes m rows, where pack writes width columns of B, from lo on, to a panel.
 func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
@@ -87,14 +87,18 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 	w, words := r.tiles.width(), r.words()
 	r.panels = p.TakeWords(max(1, partsOf(r.n, w)*words))
 	if r.k > 0 {
-		p.Span(r.n, w, func(lo, hi int) { pack(r.panels[lo/w*words:][:words], lo, hi-lo) })
+		p.Span(r.n, w, func(lo, hi int) {
+			panel := r.panels[lo/w*words:][:words]
+			pack(panel, lo, hi-lo)
+			r.tiles.pad(panel, r.k)
+		})
 	}
 	r.stream = !accumulate && r.streams(m)
 	p.Span(m, partRows(r.k*r.n), func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
 			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
-				r.rows(sums, i, end-i, accumulate)
+				r.rows(p, sums, i, end-i, accumulate)
 			})
 		}
 	})
@@ -115,11 +119,15 @@ func (r *product) streams(m int) bool {
 }
 
 // rows computes rows of the product, from row i on, to c.
-func (r *product) rows(c []float32, i, rows int, accumulate bool) {
+func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool) {
 	if r.k == 0 {
 		for i := 0; i < rows && !accumulate; i++ {
 			clear(c[i*r.ldc:][:r.n])
 		}
+		return
+	}
+	if r.blocks != nil {
+		r.blockRows(p, c, i, rows, accumulate)
 		return
 	}
 	w, step, words := r.tiles.width(), r.tiles.step(), r.words()

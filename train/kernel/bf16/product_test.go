@@ -156,13 +156,3 @@ func TestStreamedProducts(t *testing.T) {
 		equal(t, "a streamed product", c, want)
 	})
 }
-
-// TestFaster measures the highest level against plain Go.
-func TestFaster(t *testing.T) {
-	if all := levels(); len(all) > 1 && faster(&plainOps, all[len(all)-1]) == &plainOps {
-		t.Error("plain Go was faster than vectors")
-	}
-	if Level() != level().name {
-		t.Errorf("the level is %s, and named %s", level().name, Level())
-	}
-}

@@ -19,7 +19,7 @@ func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n int, accumulate 
 		}
 		return
 	}
-	r := reduction{t: level().tiles, c: c, a: a, b: b, m: m, k: k, n: n, lda: k, ldb: n,
+	r := reduction{ops: level(), c: c, a: a, b: b, m: m, k: k, n: n, lda: k, ldb: n,
 		accumulate: accumulate}
 	r.compute(p)
 }
@@ -27,7 +27,7 @@ func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n int, accumulate 
 // compute is the product for m, k and n above 0.
 func (r *reduction) compute(p *kernel.Pool) {
 	k, n := r.k, r.n
-	r.plan()
+	r.plan(p.Workers())
 	r.partial = p.TakeFloats((r.slabs - 1) * k * n)
 	p.Run(r.slabs*r.groups, func(part int) { r.part(p, part/r.groups, part%r.groups) })
 	if r.slabs > 1 {
@@ -59,7 +59,7 @@ const (
 // reduction is one product Aᵀ·B. The rows of A and B are cut into slabs, each of which gives a
 // partial C; if those are few, the columns of C are cut too.
 type reduction struct {
-	t          *tileSet
+	*ops
 	c          []float32
 	a, b       []Number
 	m, k, n    int
@@ -71,12 +71,16 @@ type reduction struct {
 	partial           []float32
 }
 
-// plan cuts the product by its shape alone.
-func (r *reduction) plan() {
-	slabs := min(r.m/slabRowsMin, slabsMax, slabFloatsMax/(r.k*r.n))
+// plan cuts the product: into slabs by its shape alone, since they decide about sums.
+func (r *reduction) plan(workers int) {
+	most, parts := slabsMax, partsMin
+	if r.blocks != nil { // what is not a product costs more beside one
+		most, parts = blockSlabsMax, workers
+	}
+	slabs := min(r.m/slabRowsMin, most, slabFloatsMax/(r.k*r.n))
 	r.slabRows = partsOf(partsOf(r.m, max(1, slabs)), 2) * 2
 	r.slabs = partsOf(r.m, r.slabRows)
-	groups := min(partsOf(partsMin, r.slabs), partsOf(r.n, groupPanels*groupColumns))
+	groups := min(partsOf(parts, r.slabs), partsOf(r.n, groupPanels*groupColumns))
 	r.groupCols = partsOf(partsOf(r.n, groupColumns), groups) * groupColumns
 	r.groups = partsOf(r.n, r.groupCols)
 }
@@ -95,8 +99,12 @@ func (r *reduction) part(p *kernel.Pool, slab, number int) {
 	}
 	g := group{j0: number * r.groupCols}
 	g.j1 = min(g.j0+r.groupCols, r.n)
-	wide := partsOf(r.k, r.t.wide()) * r.t.wide()
-	cols := partsOf(g.j1-g.j0, r.t.width()) * r.t.step()
+	if r.blocks != nil {
+		r.blockPart(p, c, slab*r.slabRows, g.j0, g.j1, add)
+		return
+	}
+	wide := partsOf(r.k, r.tiles.wide()) * r.tiles.wide()
+	cols := partsOf(g.j1-g.j0, r.tiles.width()) * r.tiles.step()
 	packed := p.TakeWords(blockRows / 2 * (wide + cols))
 	g.as, g.bs = packed[:blockRows/2*wide], packed[blockRows/2*wide:]
 	end := min((slab+1)*r.slabRows, r.m)
@@ -110,8 +118,8 @@ func (r *reduction) part(p *kernel.Pool, slab, number int) {
 // block adds the products of some rows of A and B, from row i on, to a group of C, or writes them
 // there.
 func (r *reduction) block(g *group, c []float32, i, end int, add bool) {
-	t, rows := r.t, min(blockRows, end-i)
-	pairs, w, tall := partsOf(rows, 2), r.t.width(), r.t.wide()
+	t, rows := r.tiles, min(blockRows, end-i)
+	pairs, w, tall := partsOf(rows, 2), r.tiles.width(), r.tiles.wide()
 	t.packColumns(g.as, r.a[i*r.lda:], rows, r.k, r.lda, pairs*tall)
 	t.packRows(g.bs, r.b[i*r.ldb+g.j0:], rows, g.j1-g.j0, r.ldb, pairs*t.step())
 	mode := uint64(0)

@@ -4,10 +4,13 @@ package bf16
 // once, and for each worker.
 
 // GEMMWords is for GEMM with B(k,n), and for GEMMHeads with B(k,heads·n); GEMMTB is that for
-// B(n,k). Results that are Numbers take the second.
-func GEMMWords(k, n, heads int) (once, worker int) {
+// B(n,k). toHalf says that results are Numbers.
+func GEMMWords(k, n, heads int, toHalf bool) (once, worker int) {
 	r := product{ops: level(), k: k, n: n}
-	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, chunkRows * n * heads
+	if toHalf {
+		worker = chunkRows * n * heads
+	}
+	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, worker + r.blockWords()
 }
 
 // GEMMTAWords is for GEMMTA, and for each head of GEMMHeadsTA, which takes a C more.
@@ -15,10 +18,13 @@ func GEMMTAWords(m, k, n int) (once, worker int) {
 	if m*k*n == 0 {
 		return 0, 0
 	}
-	r := reduction{t: level().tiles, m: m, k: k, n: n, lda: k, ldb: n}
-	r.plan()
-	wide := partsOf(k, r.t.wide()) * r.t.wide()
-	cols := partsOf(min(n, r.groupCols), r.t.width()) * r.t.step()
+	r := reduction{ops: level(), m: m, k: k, n: n, lda: k, ldb: n}
+	r.plan(1)
+	if r.blocks != nil {
+		return r.slabs * k * n, r.partWords(n) + whole(k)*whole(n)
+	}
+	wide := partsOf(k, r.tiles.wide()) * r.tiles.wide()
+	cols := partsOf(min(n, r.groupCols), r.tiles.width()) * r.tiles.step()
 	return r.slabs * k * n, blockRows / 2 * (wide + cols)
 }
 

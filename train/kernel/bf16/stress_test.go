@@ -32,18 +32,24 @@ func TestStress(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
 	w := newWorkload(64, 47)
-	all := levels()[1:]
+	all, tiles := levels()[1:], tileLevel()
 	if len(all) == 0 {
 		t.Skip("no level but plain: nothing is assembly")
 	}
 	defer active.Store(active.Load())
 	active.Store(all[0])
-	want, rounds := w.run(p), 0
+	want, rounds := map[bool][][]float32{false: w.run(p)}, 0
+	if tiles != nil {
+		active.Store(tiles)
+		want[true] = w.run(p)
+		all = append(all, tiles)
+	}
 	for begin := time.Now(); time.Since(begin) < lasts; rounds++ {
-		active.Store(all[rounds%len(all)])
+		o := all[rounds%len(all)]
+		active.Store(o)
 		got := w.run(p)
 		for i, x := range got {
-			equal(t, "a result", x, want[i])
+			equal(t, "a result of "+o.name, x, want[o == tiles][i])
 		}
 		if half := w.least * 0.5; half == 0 {
 			t.Fatal("denormal numbers of Go became zero")

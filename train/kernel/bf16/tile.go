@@ -1,6 +1,10 @@
 package bf16
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"gdb/train/kernel/amx"
+)
 
 // tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's name
 // says and one or two vectors, of which the last has so many lanes in C. Pair t of row i of A is at
@@ -30,6 +34,7 @@ type tileSet struct {
 	rows    []int         // of the tiles, descending to 1
 	fn      [2][]tileFunc // by vectors-1, then as rows; nil: plain
 	widened bool          // panels of B have floats
+	steps   bool          // panels of B end with a whole step of package amx
 
 	packA, packB packFunc // panels of three vectors of pairs, for rows of C, and of two for columns
 	packsRest    bool     // they also pack what is less than a panel
@@ -48,6 +53,17 @@ func (t *tileSet) step() int {
 	}
 	return t.width()
 }
+
+// pairs is how many pairs of k rows a panel of B has.
+func (t *tileSet) pairs(k int) int {
+	if t.steps {
+		return partsOf(k, amx.Side) * amx.Side / 2
+	}
+	return partsOf(k, 2)
+}
+
+// pad makes what a panel of k rows has more than these zeros.
+func (t *tileSet) pad(panel []uint32, k int) { clear(panel[partsOf(k, 2)*t.step():]) }
 
 // strides say where the pairs of A are, in values: those of the next row, and the next of a row.
 type strides struct{ row, step int }
