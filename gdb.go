@@ -119,11 +119,13 @@ func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error)
 }
 
 // Sample draws the multi-hop neighborhood of seeds, as training would for this seed, epoch and
-// batch number: fanout has one number a hop, the hop next to the seeds first.
+// batch number: fanout has one number a hop, the hop next to the seeds first. Where edges have
+// types the sample has them.
 func (db *DB) Sample(ctx context.Context, seeds []kv.NodeID, fanout []int, seed, epoch,
 	batch uint64) (*sample.Dense, error) {
 	s, err := sample.NewSampler([]topology.Reader{db.topo},
-		sample.Config{Fanout: fanout, Seed: seed, Budget: db.budget})
+		sample.Config{Fanout: fanout, Seed: seed, Budget: db.budget,
+			Extras: sample.Extras{EdgeTypes: len(db.Meta().EdgeTypes) > 0}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ PAGE = HERE.parent / "docs" / "python-reference.md"
 #: What is documented, by file: functions, and classes with their public methods.
 CONTENTS = {
     "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
-    "loader.py": ["Loader"], "batch.py": ["Batch"],
+    "loader.py": ["Loader"], "link.py": ["LinkLoader"], "batch.py": ["Batch"],
     "run.py": ["load_run", "Model"], "pyg.py": ["stores", "StoreFeatures", "StoreGraph"],
     "_wire.py": ["GdbError", "ServerError", "BatchesHeldError", "DamagedError"],
 }

@@ -209,6 +209,11 @@ type served struct {
 // next receives the next batch: nil after the last.
 func (k *client) next() (*served, error) {
 	f, file, err := k.ask(protocol.KindNext, protocol.Next{Done: k.done}, nil)
+	return k.batch(f, file, err)
+}
+
+// batch is the batch of an answer: nil after the last.
+func (k *client) batch(f *protocol.Frame, file int, err error) (*served, error) {
 	k.done = nil
 	if err != nil || f.Kind == protocol.KindEnd {
 		return nil, err

@@ -29,6 +29,8 @@ type feed struct {
 	world   int
 	ready   int // batches that wait for a client
 	pack    packer
+	src     *loader.Source
+	open    *protocol.Open // what it was opened with
 	times   *times
 	work    sync.WaitGroup
 
@@ -221,21 +223,11 @@ func (f *feed) dealOne(s *seat, b *sample.Batch) error {
 
 // made puts a batch into an arena.
 func (f *feed) made(s *seat, b *sample.Batch) (item, error) {
-	on := f.pack.layout(b)
-	a, err := s.pool.Take(s.left, int64(on.bytes))
-	if err != nil {
-		return item{}, err
+	it, err := f.pack.pack(s.left, b, s.pool, f.times)
+	if err != nil && s.left.Err() != nil {
+		return item{}, errLeft
 	}
-	m, err := f.pack.write(s.left, b, on, a, f.times)
-	if err != nil {
-		s.pool.Put(a)
-		if s.left.Err() != nil {
-			return item{}, errLeft
-		}
-		return item{}, err
-	}
-	f.times.batches.Add(1)
-	return item{arena: a, batch: m}, nil
+	return it, err
 }
 
 // next waits for the client's next batch.

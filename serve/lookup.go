@@ -2,16 +2,23 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"gdb"
 	"gdb/internal/mem"
+	"gdb/layout/edgefile"
+	"gdb/layout/ingest/source"
 	"gdb/sample"
 	"gdb/serve/protocol"
 )
 
 // lookup answers what is asked of the store beside batches.
 func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
+	if f.Kind == protocol.KindEdges {
+		return t.edges(ctx, f)
+	}
 	var answer func(context.Context, *gdb.DB, *protocol.Frame) error
 	switch f.Kind {
 	case protocol.KindRows:
@@ -26,6 +33,8 @@ func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
 		answer = t.names
 	case protocol.KindNodes:
 		answer = t.nodes
+	case protocol.KindNodeTypes:
+		answer = t.nodeTypes
 	default:
 		return usage(fmt.Errorf("serve: frame %d is no request", f.Kind))
 	}
@@ -110,18 +119,94 @@ func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 			return err
 		}
 	}
-	offsets, all := make([]int64, 1, len(nodes)+1), []int64{}
+	offsets, all, types := make([]int64, 1, len(nodes)+1), []int64{}, []int64{}
 	for _, v := range nodes {
-		k := place[v]
-		for _, nbr := range d.Nbrs[d.NbrOffsets[k]:d.NbrOffsets[k+1]] {
-			all = append(all, int64(nbr))
+		first, end := d.NbrOffsets[place[v]], d.NbrOffsets[place[v]+1]
+		for i := first; i < end; i++ {
+			all = append(all, int64(d.Nbrs[i]))
+			if len(d.Types) > 0 {
+				types = append(types, int64(d.Types[i]))
+			}
 		}
 		offsets = append(offsets, int64(len(all)))
 	}
-	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
+	arrays, data := []protocol.Array{
 		{Name: arrayOffsets, Type: "i8", Shape: []int{len(offsets)}},
-		{Name: arrayNodes, Type: "i8", Shape: []int{len(all)}, Offset: 8 * len(offsets)}}},
-		append(mem.BytesOf(offsets), mem.BytesOf(all)...))
+		{Name: arrayNodes, Type: "i8", Shape: []int{len(all)}, Offset: 8 * len(offsets)}},
+		append(mem.BytesOf(offsets), mem.BytesOf(all)...)
+	if len(types) > 0 {
+		arrays = append(arrays, protocol.Array{Name: arrayTypes, Type: "i8",
+			Shape: []int{len(types)}, Offset: len(data)})
+		data = append(data, mem.BytesOf(types)...)
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: arrays}, data)
+}
+
+// edges sends edges of a split of the edges.
+func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
+	var m protocol.Edges
+	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	file, err := edgefile.Open(ctx, t.server.opt.Store, t.server.opt.Device, m.Split)
+	if err != nil {
+		if errors.Is(err, edgefile.ErrNoSplits) {
+			return usage(err)
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if m.Count > protocol.EdgesMost || m.First > file.Count() || m.Count > file.Count()-m.First {
+		return usage(fmt.Errorf("serve: %d edges of split %s from %d on: it has %d", m.Count,
+			m.Split, m.First, file.Count()))
+	}
+	var e edgefile.Edges
+	if err := file.Read(ctx, m.First, m.First+m.Count, &e); err != nil {
+		return err
+	}
+	arrays, data := []protocol.Array{{Name: arrayEdges, Type: "u4", Shape: []int{2, len(e.Src)}}},
+		append(mem.BytesOf(e.Src), mem.BytesOf(e.Dst)...)
+	if e.Rel != nil {
+		types := make([]int64, len(e.Rel))
+		for i, r := range e.Rel {
+			types[i] = int64(r)
+		}
+		arrays = append(arrays, protocol.Array{Name: arrayTypes, Type: "i8",
+			Shape: []int{len(types)}, Offset: len(data)})
+		data = append(data, mem.BytesOf(types)...)
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: arrays}, data)
+}
+
+// nodeTypes sends the numbers of the types of nodes, which their ids begin with.
+func (t *session) nodeTypes(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
+	nodes, err := t.nodesOf(f)
+	if err != nil {
+		return err
+	}
+	numbers := map[string]int64{}
+	for i, typ := range db.Meta().NodeTypes {
+		numbers[typ.Name] = int64(i)
+	}
+	if len(numbers) == 0 {
+		return usage(errors.New("serve: the nodes of this store have no types"))
+	}
+	names, err := db.External(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	types := make([]int64, len(nodes))
+	for i, name := range names {
+		typ, _, _ := strings.Cut(name, source.TypeSep)
+		number, ok := numbers[typ]
+		if !ok {
+			return fmt.Errorf("serve: node %d is called %s, which no type of nodes begins",
+				nodes[i], name)
+		}
+		types[i] = number
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
+		{Name: arrayNodeTypes, Type: "i8", Shape: []int{len(types)}}}}, mem.BytesOf(types))
 }
 
 // query sends the result of a statement.

@@ -99,9 +99,12 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 			"clients (%d): take smaller batches", len(seeds), o.Batch, o.World))
 	}
 	var l *loader.Loader
-	if s.mu.src == nil {
+	switch m := s.opt.Store.Meta(); {
+	case s.mu.src == nil && len(m.Features) == 0 && m.Labels == nil:
+		l, err = s.openLists(ctx, src, o, seeds)
+	case s.mu.src == nil:
 		l, err = s.plan(ctx, src, o, seeds)
-	} else {
+	default:
 		c := s.mu.shape
 		c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
 		l = loader.New(src, c)
@@ -110,10 +113,7 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		return nil, err
 	}
 	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
-		ready: max(1, s.mu.shape.Ready), times: &s.times}
-	if f.pack.features = src.Features; src.Labels != nil {
-		f.pack.classes = src.Labels.Classes()
-	}
+		ready: max(1, s.mu.shape.Ready), times: &s.times, pack: newPacker(src), src: src, open: o}
 	return f, nil
 }
 
@@ -167,7 +167,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if err != nil {
 		return nil, err
 	}
-	s.mu.src, s.mu.plan = src, p
+	s.mu.src, s.mu.plan = src, p.String()
 	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
 		Ready: p.Ready, Later: true}
 	return l, nil

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
 )
@@ -20,13 +21,14 @@ const alignBytes = 64
 // Names of the arrays of a batch. Numbers of nodes are counted in n_id: the seeds stand first, then
 // what the first hop adds, and so on.
 const (
-	arrayRows    = "x"           // (nodes, dim) f4
-	arrayNodes   = "n_id"        // (nodes) i8
-	arrayEdges   = "edge_index"  // (2, edges) i8: neighbor, node whose neighbor it is
-	arrayOffsets = "indptr"      // (nodes with a list + 1) i8: where the edges of each begin
-	arrayTypes   = "edge_type"   // (edges) i8
-	arrayWeights = "edge_weight" // (edges) f4
-	arrayLabels  = "y"           // (seeds) i8 or f4, or (seeds, classes) f4
+	arrayRows      = "x"           // (nodes, dim) f4
+	arrayNodes     = "n_id"        // (nodes) i8
+	arrayEdges     = "edge_index"  // (2, edges) i8: neighbor, node whose neighbor it is
+	arrayOffsets   = "indptr"      // (nodes with a list + 1) i8: where the edges of each begin
+	arrayTypes     = "edge_type"   // (edges) i8
+	arrayWeights   = "edge_weight" // (edges) f4
+	arrayNodeTypes = "node_type"   // (nodes) i8, of a lookup
+	arrayLabels    = "y"           // (seeds) i8 or f4, or (seeds, classes) f4
 )
 
 // shelf lays arrays out in an arena.
@@ -61,6 +63,32 @@ type packer struct {
 	classes  int             // of multi-labels
 	nodes    []sample.NodeID // of the batch at hand, the seeds first
 	numbers  []uint32        // of its nodes as they stand in Dense, in nodes
+}
+
+// newPacker returns a packer of the batches of a source.
+func newPacker(src *loader.Source) packer {
+	p := packer{features: src.Features}
+	if src.Labels != nil {
+		p.classes = src.Labels.Classes()
+	}
+	return p
+}
+
+// pack puts a batch into an arena of a pool.
+func (p *packer) pack(ctx context.Context, b *sample.Batch, pool *arena.Pool,
+	took *times) (item, error) {
+	on := p.layout(b)
+	a, err := pool.Take(ctx, int64(on.bytes))
+	if err != nil {
+		return item{}, err
+	}
+	m, err := p.write(ctx, b, on, a, took)
+	if err != nil {
+		pool.Put(a)
+		return item{}, err
+	}
+	took.batches.Add(1)
+	return item{arena: a, batch: m}, nil
 }
 
 // layout says where the arrays of a batch stand.

@@ -22,7 +22,6 @@ import (
 	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/serve/protocol"
-	"gdb/train/plan"
 )
 
 // Options configure a server.
@@ -61,8 +60,8 @@ type Server struct {
 		sync.Mutex
 		memory int64          // of the source; 0 before it is open
 		src    *loader.Source // nil before the first loader
-		plan   *plan.Plan
-		shape  loader.Config // as the plan says, for all loaders
+		plan   string         // of the memory, for people
+		shape  loader.Config  // as the plan says, for all loaders
 		feeds  map[string]*feed
 		db     *gdb.DB // of lookups; nil before the first
 		here   int     // clients
@@ -174,7 +173,13 @@ func (s *Server) welcome() protocol.Welcome {
 	w := protocol.Welcome{Protocol: protocol.Version, Version: s.opt.Version,
 		Store: protocol.Store{Path: s.opt.Store.Path(), UUID: m.UUID.String(), Nodes: m.Nodes,
 			Edges: m.Edges, Splits: map[string]uint64{}, External: m.IDs.Kind != kv.IDsDense}}
-	w.Store.Types = m.EdgeTypes
+	w.Store.Types, w.Store.EdgeSplits = m.EdgeTypes, map[string]uint64{}
+	for _, t := range m.NodeTypes {
+		w.Store.NodeTypes = append(w.Store.NodeTypes, t.Name)
+	}
+	for _, e := range m.EdgeSplits {
+		w.Store.EdgeSplits[e.Name] = e.Count
+	}
 	if len(m.Features) > 0 {
 		w.Store.Dim = m.Features[0].Dim
 	}

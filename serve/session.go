@@ -24,7 +24,8 @@ type session struct {
 	feed   *feed // nil before Open
 	rank   int
 	pool   *arena.Pool
-	seat   *seat // nil outside an epoch
+	seat   *seat   // nil outside an epoch
+	around *around // nil before a batch around seeds is asked for
 }
 
 // request is what a client asked for, or why there is no more.
@@ -88,6 +89,9 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 // close gives up what the client had.
 func (t *session) close() error {
 	t.leave()
+	if t.around != nil {
+		t.around.close()
+	}
 	if t.pool == nil {
 		return nil
 	}
@@ -155,6 +159,8 @@ func (t *session) handle(ctx context.Context, f *protocol.Frame) error {
 		return t.start(ctx, f)
 	case protocol.KindNext:
 		return t.next(ctx, f)
+	case protocol.KindSample:
+		return t.sample(ctx, f)
 	case protocol.KindLeave:
 		if err := t.takeBack(f); err != nil {
 			return err
@@ -207,7 +213,7 @@ func (s *Server) budget() *mem.Budget {
 func (s *Server) planned() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.plan.String()
+	return s.mu.plan
 }
 
 func (t *session) start(ctx context.Context, f *protocol.Frame) error {
@@ -259,6 +265,40 @@ func (t *session) next(ctx context.Context, f *protocol.Frame) error {
 		}
 		return err
 	}
+	return t.lend(it)
+}
+
+// sample answers with the batch around seeds that the client names.
+func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
+	var m protocol.Sample
+	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	if t.feed == nil {
+		return usage(errors.New("serve: open a loader first"))
+	}
+	t.leave()
+	if err := t.pool.Return(m.Done); err != nil {
+		return usage(err)
+	}
+	seeds, err := t.nodesOf(f)
+	if err != nil {
+		return err
+	}
+	if t.around == nil {
+		if t.around, err = newAround(t.feed, t.pool); err != nil {
+			return err
+		}
+	}
+	it, err := t.around.make(ctx, &m, seeds)
+	if err != nil {
+		return err
+	}
+	return t.lend(it)
+}
+
+// lend sends a batch.
+func (t *session) lend(it item) error {
 	file := -1
 	if it.batch.New = !it.arena.Known; it.batch.New {
 		file = it.arena.Descriptor()

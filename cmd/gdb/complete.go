@@ -123,7 +123,8 @@ func (a *app) flagCompleters() map[string]complete.Func {
 		"store": complete.Directories, "dir": complete.Directories, "out": complete.Directories,
 		"tensorboard": complete.Directories, "plot": complete.Directories,
 		"shell file": complete.Files("gdbq", "txt"), "report out": complete.Files("html"),
-		"predict out": complete.Files("csv", "parquet", "npy"), "runs out": complete.Files("svg"),
+		"predict out":         complete.Files("csv", "parquet", "npy"),
+		"runs out":            complete.Files("svg", "safetensors"),
 		"bench ingest source": complete.Directories, "bench gen in": complete.Files(),
 	}
 	for name, words := range flagWords() {

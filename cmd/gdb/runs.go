@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,26 +16,28 @@ import (
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
+	"gdb/train/safetensors"
 
 	"github.com/spf13/cobra"
 )
 
 // runsWords are what gdb runs does.
-var runsWords = []string{"list", "show", "compare", "plot", "rm"}
+var runsWords = []string{"list", "show", "compare", "plot", "export", "rm"}
 
 func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
 	var out string
 	cmd := &cobra.Command{
-		Use:   "runs STORE [list|show|compare|plot|rm] [RUN...]",
-		Short: "List, compare, plot and remove runs",
+		Use:   "runs STORE [list|show|compare|plot|export|rm] [RUN...]",
+		Short: "List, compare, plot, export and remove runs",
 		Long: `List the runs of a store (list, what it does without a word), show the
 settings and the epochs of one (show), print the settings in which several
-differ beside what they reached (compare), draw their scores (plot), or remove
-some (rm).`,
+differ beside what they reached (compare), draw their scores (plot), write the
+best weights of one for other programs (export), or remove some (rm).`,
 		Example: `  gdb runs cora.gdb
   gdb runs cora.gdb compare r0001 r0002
   gdb runs cora.gdb plot r0001 r0002 --out scores.svg
+  gdb runs cora.gdb export r0001 --out weights.safetensors
   gdb runs cora.gdb rm r0001`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -53,7 +57,7 @@ some (rm).`,
 			return a.runs(cmd, st, what, names, out, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "file that plot writes, .svg")
+	cmd.Flags().StringVar(&out, "out", "", "file that plot (.svg) or export (.safetensors) writes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -82,6 +86,8 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 		return a.showRun(st, all[0], asJSON)
 	case what == "plot":
 		return a.plotRuns(st, all, out)
+	case what == "export" && len(names) == 1:
+		return a.exportRun(cmd.Context(), st, names[0], out)
 	case what == "compare":
 		return a.compareRuns(st, all)
 	case what == "rm" && len(names) > 0:
@@ -91,7 +97,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 			}
 		}
 		return nil
-	case what == "show" || what == "rm":
+	case what == "show" || what == "rm" || what == "export":
 		return cli.Usage(fmt.Errorf("runs %s: name the run", what))
 	}
 	return cli.Usage(fmt.Errorf("runs: %q is not one of %s", what, strings.Join(runsWords, ", ")))
@@ -156,6 +162,29 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 		return report.Text(a.Out, tested)
 	}
 	return w.Err
+}
+
+// exportRun writes the best weights of a run.
+func (a *app) exportRun(ctx context.Context, st *layout.Store, run, out string) error {
+	if !strings.HasSuffix(out, safetensors.Extension) {
+		return cli.Usage(wantFile("runs export", out, "FILE"+safetensors.Extension))
+	}
+	note, err := safetensors.WriteRun(ctx, st, run, out)
+	if errors.Is(err, runs.ErrOtherTask) {
+		return cli.Usage(fmt.Errorf("runs export: run %s predicts links: %s embed writes its "+
+			"vectors", run, program.Name))
+	}
+	if err != nil {
+		return fmt.Errorf("runs export: %w", err)
+	}
+	if a.Quiet {
+		return nil
+	}
+	if note != "" {
+		a.Note(note)
+	}
+	_, err = fmt.Fprintf(a.Out, "the weights of run %s are in %s\n", run, out)
+	return err
 }
 
 // compareRuns prints the runs, and the settings that are not the same in all.

@@ -175,6 +175,7 @@ var rooms = map[string][]string{
 		"train/link/initial",
 		"train/runs",
 		"train/vectorfile",
+		"train/safetensors",
 		"train/tensorboard",
 		"train/devicecache",
 		"train/embedding",

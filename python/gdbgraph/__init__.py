@@ -12,12 +12,13 @@ from typing import Any
 from ._wire import BatchesHeldError, DamagedError, GdbError, ServerError
 from .batch import Batch
 from ._ingest import ingest
+from .link import LinkLoader
 from .loader import Loader
 from .store import Features, Store
 
 __all__ = [
-    "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "Loader", "ServerError",
-    "Store", "ingest", "load_run", "open",
+    "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "LinkLoader", "Loader",
+    "ServerError", "Store", "ingest", "load_run", "open",
 ]
 __version__ = "0.1.0"
 

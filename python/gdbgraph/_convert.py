@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from .batch import Batch
 
 _UNITS = {
     "": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
@@ -56,63 +53,3 @@ def like(asked: Any, array: np.ndarray) -> Any:
 
         return torch.from_numpy(array)
     return array
-
-
-def converter(output: str | None, edge_types: list[str]) -> Callable[[Batch], Any]:
-    """What makes a batch of the kind that is asked for; None is the richest that is installed."""
-    if output not in (None, "pyg", "hetero", "torch", "numpy"):
-        raise ValueError(f"output {output!r}: want pyg, hetero, torch or numpy")
-    if output == "hetero" and not edge_types:
-        raise ValueError("output 'hetero': the edges of this store have no types")
-    if output == "numpy":
-        return lambda batch: batch
-    try:
-        import torch
-    except ImportError:
-        if output is not None:
-            raise
-        return lambda batch: batch
-
-    def to_torch(batch: Batch) -> Batch:
-        for name in ("x", "n_id", "edge_index", "indptr", "y", "edge_type", "edge_weight"):
-            value = getattr(batch, name)
-            if value is not None:
-                setattr(batch, name, torch.from_numpy(value))
-        return batch
-
-    if output == "torch":
-        return to_torch
-    try:
-        from torch_geometric.data import Data, HeteroData
-    except ImportError:
-        if output is not None:
-            raise
-        return to_torch
-
-    def to_pyg(batch: Batch) -> Any:
-        batch = to_torch(batch)
-        extras = {name: getattr(batch, name) for name in ("edge_type", "edge_weight")
-                  if getattr(batch, name) is not None}
-        return Data(
-            **extras, x=batch.x, edge_index=batch.edge_index, y=batch.y, n_id=batch.n_id,
-            batch_size=batch.batch_size, num_sampled_nodes=batch.num_sampled_nodes,
-            num_sampled_edges=batch.num_sampled_edges, num_nodes=len(batch.n_id),
-        )
-
-    def to_hetero(batch: Batch) -> Any:
-        batch, data = to_torch(batch), HeteroData()
-        nodes = data["node"]
-        nodes.n_id, nodes.num_nodes = batch.n_id, len(batch.n_id)
-        nodes.batch_size = batch.batch_size
-        for name in ("x", "y"):
-            if getattr(batch, name) is not None:
-                nodes[name] = getattr(batch, name)
-        for number, name in enumerate(edge_types):
-            of_type = batch.edge_type == number
-            edges = data["node", name, "node"]
-            edges.edge_index = batch.edge_index[:, of_type]
-            if batch.edge_weight is not None:
-                edges.edge_weight = batch.edge_weight[of_type]
-        return data
-
-    return to_hetero if output == "hetero" else to_pyg

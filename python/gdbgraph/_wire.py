@@ -14,12 +14,13 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = 2
+VERSION = 3
 
 WELCOME, HELLO, FAILED, DONE = 1, 2, 3, 4
 OPEN, OPENED, START, NEXT, BATCH, END, LEAVE = 5, 6, 7, 8, 9, 10, 11
 ROWS, NEIGHBORS, ARRAYS, QUERY, TABLE, NAMES, NODES = 12, 13, 14, 15, 16, 17, 18
 STATS, STATS_NOW, NAMED, LABELS = 19, 20, 21, 22
+SAMPLE, EDGES, NODE_TYPES = 23, 24, 25
 
 _HEADER = struct.Struct("<IIHH")
 

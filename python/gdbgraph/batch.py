@@ -98,6 +98,15 @@ class Batch:
     #: The epoch, and the number of the batch in it, over all ranks.
     epoch: int
     index: int
+    #: Of a link loader, L edges to predict: (2, L) int64, their source and target, counted in n_id,
+    #: the edges of the split first and then those that were drawn.
+    edge_label_index: Any = None
+    #: (L,) float32: 1 for an edge of the split, 0 for one that was drawn.
+    edge_label: Any = None
+    #: (L,) int64: the type of each, of a drawn edge that of the edge whose target was replaced.
+    edge_label_type: Any = None
+    #: The numbers of the edges of the split, int64.
+    input_id: Any = None
 
     def hop(self, k: int) -> tuple[Any, Any]:
         """Hop k, from 0, as compressed columns: ``(indptr, indices)``.

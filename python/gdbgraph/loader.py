@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 
 from . import _wire
-from ._convert import as_ids, converter, parse_size
-from .batch import Arenas, batch_of
+from ._convert import as_ids, parse_size
+from ._outputs import converter
+from .batch import Arenas, Batch, batch_of
 
 if TYPE_CHECKING:
     from .store import Store
@@ -38,8 +39,8 @@ class Loader:
         output: str | None = None,
     ) -> None:
         self.store = store
-        self._convert: Callable[[Any], Any] = converter(output, store.edge_types)
-        rank, world_size = _place(rank, world_size)
+        self._convert: Callable[[Any], Any] = converter(output, store)
+        rank, world_size = place(rank, world_size)
         seeds = b"" if input_nodes is None else as_ids(input_nodes, store.num_nodes)
         if input_nodes is not None and not len(seeds):
             raise ValueError("input_nodes is empty: there is nothing to sample around")
@@ -76,29 +77,37 @@ class Loader:
         epoch, batch = self._at = self._next
         self._next = (epoch + 1, 0)
         self._iteration += 1
+        self._begin(epoch, batch)
+        return self._batches_of(self._iteration)
+
+    def _begin(self, epoch: int, batch: int) -> None:
+        """Begins an epoch with one of its batches."""
         self._ask(
             _wire.START, {"epoch": epoch, "first": batch, "done": self._arenas.take_done()},
             answer=_wire.DONE,
         )
-        return self._batches_of(self._iteration)
+
+    def _receive(self) -> Batch | None:
+        """The next batch; None after the last."""
+        frame = self._ask(_wire.NEXT, {"done": self._arenas.take_done()}, answer=_wire.BATCH)
+        return None if frame.kind == _wire.END else self._batch_of(frame)
+
+    def _batch_of(self, frame: _wire.Frame) -> Batch:
+        return batch_of(frame.body, self._arenas.arrays(frame.body, frame.file))
 
     def _batches_of(self, iteration: int) -> Iterator[Any]:
         while True:
             if iteration != self._iteration:
                 raise RuntimeError("another iteration of this loader was begun")
-            frame = self._ask(
-                _wire.NEXT, {"done": self._arenas.take_done()}, answer=_wire.BATCH
-            )
-            if frame.kind == _wire.END:
+            batch: Any = self._receive()
+            if batch is None:
                 self._at = None
                 return
-            arrays = self._arenas.arrays(frame.body, frame.file)
-            batch = self._convert(batch_of(frame.body, arrays))
-            del arrays  # this frame of the generator must not keep it
+            batch = self._convert(batch)
             epoch, done = self._at or self._next
             self._at = (epoch, done + 1)
             box = [batch]
-            del batch
+            del batch  # this frame of the generator must not keep it
             try:
                 yield box.pop()
             except GeneratorExit:
@@ -134,8 +143,18 @@ class Loader:
 
     def _ask(self, kind: int, body: dict[str, Any], data: Any = b"", *,
              answer: int) -> _wire.Frame:
+        self._send(kind, body, data)
+        return self._answer(answer)
+
+    def _send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
         try:
-            return self._wire.ask(kind, body, data, answer=answer)
+            self._wire.send(kind, body, data)
+        except _wire.ServerError as error:
+            raise self.store._server.gone() from error
+
+    def _answer(self, kind: int) -> _wire.Frame:
+        try:
+            return self._wire.receive(kind)
         except _wire.ServerError as error:
             raise self.store._server.gone() from error
 
@@ -151,7 +170,7 @@ class Loader:
         self.close()
 
 
-def _place(rank: int | None, world_size: int | None) -> tuple[int, int]:
+def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
     """The rank among those of this machine: as given, or as torchrun has it."""
     if (rank is None) != (world_size is None):
         raise ValueError("give rank and world_size, or neither")
@@ -159,5 +178,3 @@ def _place(rank: int | None, world_size: int | None) -> tuple[int, int]:
         rank = int(os.environ.get("LOCAL_RANK", "0"))
         world_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return int(rank), int(world_size)
-
-

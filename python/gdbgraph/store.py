@@ -15,10 +15,12 @@ from . import _wire
 from ._convert import as_ids, like
 from ._server import Server, shared_socket
 from .batch import arrays_of
+from .link import _EDGES, LinkLoader
 from .loader import Loader
 
 _ROW_BYTES = 64 << 20  # of features that are asked for at a time
 _IDS = 1 << 20  # node ids likewise
+_LISTS = 1 << 16  # nodes whose lists are asked for at a time
 
 
 class Store:
@@ -46,8 +48,14 @@ class Store:
         self.classes: list[str] = about["classes"] or []
         #: The names of the types of edges, in the order of their numbers.
         self.edge_types: list[str] = about["types"] or []
+        #: The names of the types of nodes, which ids begin with; empty where they have none.
+        self.node_types: list[str] = about["node_types"] or []
         #: The number of nodes of each stored split.
         self.splits: dict[str, int] = about["splits"]
+        #: The number of edges of each split of the edges; empty where they have none.
+        self.edge_splits: dict[str, int] = about["edge_splits"]
+        self._of_type: np.ndarray | None = None
+        self._metadata: tuple[list[str], list[tuple[str, str, str]]] | None = None
         #: The features of all nodes, which are read as they are asked for.
         self.features = Features(self)
 
@@ -59,12 +67,97 @@ class Store:
         Options: ``input_nodes`` are seeds in the place of a split (ids, or a mask of all nodes);
         ``memory`` bounds the server's process, such as "2GiB", and the first loader of a store
         sets it; ``cache`` is its policy; ``seed``; ``rank`` and ``world_size`` among the processes
-        of this machine (torchrun's, if they are not given); ``output`` is pyg, torch, numpy, or
-        hetero: a ``HeteroData`` of nodes "node" whose edges stand by their type.
+        of this machine (torchrun's, if they are not given). ``output`` is what a batch is:
+
+        - pyg: a ``Data``, where PyG is installed; torch and numpy: a :class:`Batch`;
+        - hetero: a ``HeteroData`` with nodes and edges by their type, as in ``metadata()``: n_id,
+          x, y and batch_size (those of the type's seeds, its first nodes), num_sampled_nodes;
+          edge_index, edge_weight, num_sampled_edges. Nodes without a type are "node";
+        - dgl: ``(input_nodes, output_nodes, blocks)`` as DGL's DataLoader gives it, with ``x`` of
+          the first block's sources, ``y`` of the last one's targets, and ``edge_type`` and
+          ``edge_weight`` of edges.
         """
-        loader = Loader(self, fanout, batch_size, split, **options)
+        return self._kept(Loader(self, fanout, batch_size, split, **options))
+
+    def link_loader(self, fanout: Sequence[int], batch_size: int = 1000, split: str = "train",
+                    **options: Any) -> LinkLoader:
+        """Batches of edges to predict; see :class:`LinkLoader`.
+
+        ``batch_size`` edges are of a split of the edges (``gdb ingest --edge-split`` makes them),
+        or of ``edge_label_index``, (2, L) node ids. Options: ``neg_sampling_ratio`` negatives are
+        drawn for each edge, 1 if it is not given; and those of ``loader`` but input_nodes. A batch
+        is one of ``loader`` with the fields edge_label_index, edge_label, input_id and, where the
+        edges have types, edge_label_type of :class:`Batch`.
+        """
+        return self._kept(LinkLoader(self, fanout, batch_size, split, **options))
+
+    def _kept(self, loader: Any) -> Any:
+        """A loader that is closed with the store."""
         self._loaders.add(loader)
         return loader
+
+    def metadata(self) -> tuple[list[str], list[tuple[str, str, str]]]:
+        """The types of nodes, and of edges with those of their ends, as ``to_hetero`` takes them.
+
+        Nodes without a type are "node", edges without one "to". Where nodes have types the first
+        call reads all lists, to see which types of edges are between them.
+        """
+        if self._metadata is not None:
+            return self._metadata
+        relations = self.edge_types or ["to"]
+        if not self.node_types:
+            self._metadata = ["node"], [("node", r, "node") for r in relations]
+            return self._metadata
+        kinds = self._kinds()
+        shape = (len(self.node_types), len(relations), len(self.node_types))
+        seen = np.zeros(int(np.prod(shape)), bool)
+        for first in range(0, self.num_nodes, _LISTS):
+            nodes = np.arange(first, min(self.num_nodes, first + _LISTS), dtype=np.uint32)
+            found = self._arrays(_wire.NEIGHBORS, {"fanout": -1, "seed": 1}, nodes)
+            target = np.repeat(kinds[nodes].astype(np.int64), np.diff(found["indptr"]))
+            relation = found.get("edge_type", np.zeros_like(target))
+            source = kinds[found["n_id"]].astype(np.int64)
+            seen[np.unique(np.ravel_multi_index((source, relation, target), shape))] = True
+        places = np.argwhere(seen.reshape(shape))
+        self._metadata = list(self.node_types), [
+            (self.node_types[s], relations[r], self.node_types[t]) for s, r, t in places.tolist()]
+        return self._metadata
+
+    def node_types_of(self, ids: Any) -> Any:
+        """The types of nodes, (len(ids),) int64, in the numbers of ``node_types``."""
+        nodes, parts = as_ids(ids, self.num_nodes), [np.empty(0, np.int64)]
+        for first in range(0, len(nodes), _IDS):
+            parts.append(self._arrays(_wire.NODE_TYPES, {}, nodes[first : first + _IDS])
+                         ["node_type"])
+        return like(ids, np.concatenate(parts))
+
+    def _kinds(self) -> np.ndarray:
+        """The types of all nodes, which are read once: a byte each."""
+        if self._of_type is None:
+            every = np.empty(self.num_nodes, np.min_scalar_type(len(self.node_types)))
+            for first in range(0, self.num_nodes, _IDS):
+                nodes = np.arange(first, min(self.num_nodes, first + _IDS))
+                every[first : first + len(nodes)] = self.node_types_of(nodes)
+            self._of_type = every
+        return self._of_type
+
+    def _edges_of(self, split: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """The edges of a split of the edges, (2, E) uint32, and their types, uint16, or None."""
+        count = self.edge_splits.get(split, 0)
+        if not count:
+            raise ValueError(
+                f"there is no split {split!r} of the edges: the store has "
+                f"{', '.join(self.edge_splits) or 'none'}; gdb ingest --edge-split makes them, or "
+                "give edge_label_index")
+        edges, types = np.empty((2, count), np.uint32), None
+        for first in range(0, count, _EDGES):
+            got = self._arrays(_wire.EDGES, {"split": split, "first": first,
+                                             "count": min(_EDGES, count - first)})
+            edges[:, first : first + _EDGES] = got["edge_index"]
+            if "edge_type" in got:
+                types = np.empty(count, np.uint16) if types is None else types
+                types[first : first + _EDGES] = got["edge_type"]
+        return edges, types
 
     def neighbors(self, ids: Any, fanout: int = -1, seed: int = 1) -> tuple[Any, Any]:
         """The in-neighbors of nodes: ``(indptr, neighbors)``, int64.

@@ -34,13 +34,6 @@ def test_types(arrays, tmp_path) -> None:
             ends = batch.n_id[batch.edge_index]
             assert len(batch.edge_type) == ends.shape[1]
             assert set(zip(*ends.tolist(), batch.edge_type.tolist(), strict=True)) <= known
-        pytest.importorskip("torch_geometric")
-        for data in store.loader([5, 3], 20, output="hetero"):
-            for k in range(3):
-                edges = data["node", str(k), "node"].edge_index
-                ends = data["node"].n_id[edges]
-                found = {(*pair, k) for pair in ends.t().tolist()}
-                assert found and {(int(a), int(b), k) for a, b, _ in found} <= known
 
 
 def test_mistakes(arrays, tmp_path) -> None:

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import csv
+import json
+import struct
 import subprocess
 
 import numpy as np
 import pytest
 
 import gdbgraph
+
+
+def check_exported(gdb, store_path, run, path, loaded) -> None:
+    """Holds the exported weights against those of the module."""
+    subprocess.run([gdb, "runs", str(store_path), "export", run, "--out", str(path), "--quiet"],
+                   check=True)
+    (length,) = struct.unpack("<Q", path.read_bytes()[:8])
+    head = json.loads(path.read_bytes()[8 : 8 + length])
+    about = head.pop("__metadata__")
+    assert about["model"] == run and json.loads(about["dims"])[0] == 6
+    data = path.read_bytes()[8 + length :]
+    arrays = {name: np.frombuffer(data[slice(*e["data_offsets"])], "<f4").reshape(e["shape"])
+              for name, e in head.items()}
+    values = [p.detach().numpy() for p in loaded.parameters()]
+    want = {v.tobytes() for p in values for v in (p, p.squeeze().T)}
+    assert arrays and {a.tobytes() for a in arrays.values()} <= want
+    try:
+        from safetensors.numpy import load_file
+    except ImportError:
+        return
+    theirs = load_file(path)
+    assert theirs.keys() == arrays.keys()
+    assert all(np.array_equal(theirs[name], a) for name, a in arrays.items())
 
 
 @pytest.mark.parametrize("model", ["sage", "gcn", "gat"])
@@ -28,8 +53,10 @@ def test_same_outputs(gdb, store, store_path, tmp_path, model) -> None:
     nodes = torch.arange(store.num_nodes)
     starts, sources = store.neighbors(nodes)
     edges = torch.stack([sources, torch.repeat_interleave(nodes, starts.diff())])
+    loaded = gdbgraph.load_run(store_path, model)
     with torch.no_grad():
-        got = gdbgraph.load_run(store_path, model)(store.features[nodes], edges).softmax(-1)
+        got = loaded(store.features[nodes], edges).softmax(-1)
+    check_exported(gdb, store_path, model, tmp_path / "w.safetensors", loaded)
     assert [row[0] for row in rows[1:]] == [str(v) for v in range(500)]
     assert np.abs(got.numpy() - want).max() < 1e-4
 

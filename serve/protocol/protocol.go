@@ -12,7 +12,7 @@
 package protocol
 
 // Version is that of the protocol. A client of another one is refused.
-const Version = 2
+const Version = 3
 
 // Kind says what the body of a frame is.
 type Kind uint16
@@ -43,6 +43,10 @@ const (
 	KindStatsNow  // the server, Stats
 	KindNamed     // the server, Names
 	KindLabels    // the client, node ids as data: answered by Arrays
+
+	KindSample    // the client, Sample, with seeds as data: answered by Batch
+	KindEdges     // the client, Edges: answered by Arrays
+	KindNodeTypes // the client, node ids as data: answered by Arrays
 )
 
 // Hello is what a client says first.
@@ -69,6 +73,9 @@ type Store struct {
 	Types    []string          `json:"types"`    // of edges, by number
 	Splits   map[string]uint64 `json:"splits"`   // nodes of each
 	External bool              `json:"external"` // nodes have ids of the user's, not 0 … nodes-1
+	// NodeTypes are the names of the types of nodes, by number; EdgeSplits has the edges of each.
+	NodeTypes  []string          `json:"node_types"`
+	EdgeSplits map[string]uint64 `json:"edge_splits"`
 }
 
 // Failed is why a request failed.
@@ -143,6 +150,25 @@ type Array struct {
 type Arrays struct {
 	Arrays []Array `json:"arrays"`
 }
+
+// Sample asks for the batch around seeds, each a node of its own, of the loader that was opened:
+// its draws are those of its seed, an epoch and a number of a batch. An epoch under way is left.
+type Sample struct {
+	Epoch uint64   `json:"epoch"`
+	Index uint64   `json:"index"`
+	Done  []uint32 `json:"done"` // arenas that come back
+}
+
+// Edges asks for edges of a split of the edges, as they stand in its file: edge_index (2, Count) u4
+// and, where edges have types, edge_type (Count) i8.
+type Edges struct {
+	Split string `json:"split"`
+	First uint64 `json:"first"`
+	Count uint64 `json:"count"` // EdgesMost at most
+}
+
+// EdgesMost are the edges that are asked for at a time.
+const EdgesMost = 1 << 20
 
 // Neighbors asks for the in-neighbors of nodes: all, or Fanout at most of each, drawn by Seed.
 type Neighbors struct {

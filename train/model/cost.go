@@ -8,10 +8,13 @@ import (
 )
 
 // Params counts the values that a model learns.
-func (s *Spec) Params() int {
+func (s *Spec) Params() int { return s.Layout().Count() }
+
+// Layout is where what a model learns stands in a vector of all of it, without the vector.
+func (s *Spec) Layout() *program.Params {
 	var p program.Params
 	program.Make(&p, s.build, s.options(false, false))
-	return p.Count()
+	return &p
 }
 
 // StepCost is the memory of a training step on a mini-batch.

@@ -104,6 +104,14 @@ func (p *Params) Names() (names []string) {
 	return names
 }
 
+// Each calls fn with the name of each parameter, its shape and its place in a vector of Total
+// values.
+func (p *Params) Each(fn func(name string, rows, cols, off int)) {
+	for _, s := range p.shapes {
+		fn(s.name, s.rows, s.cols, s.off)
+	}
+}
+
 // Weight and Grad are the views of parameter i.
 func (p *Params) Weight(i int) backend.Tensor {
 	s := p.shapes[i]

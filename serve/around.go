@@ -1,0 +1,65 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/serve/arena"
+	"gdb/serve/protocol"
+)
+
+// around makes batches around seeds that a client names, one when it is asked for: the ends of
+// edges, say. It draws from the graph of a loader, with its seed and fanout. It is for one
+// goroutine.
+type around struct {
+	feed    *feed
+	pool    *arena.Pool
+	sampler *sample.Sampler
+	batch   sample.Batch
+	pack    packer
+	budget  *mem.Budget
+	counted int64 // bytes of batch that are in budget
+}
+
+// newAround returns what makes batches in the arenas of a pool. The caller closes it.
+func newAround(f *feed, pool *arena.Pool) (*around, error) {
+	s, err := f.src.Sampler(f.open.Fanout, f.open.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return &around{feed: f, pool: pool, sampler: s, pack: newPacker(f.src),
+		budget: f.src.Budget}, nil
+}
+
+// make makes the batch around seeds.
+func (a *around) make(ctx context.Context, m *protocol.Sample, seeds []sample.NodeID) (item,
+	error) {
+	a.pool.Ask(true)
+	defer a.pool.Ask(false)
+	b, begun := &a.batch, time.Now()
+	b.Epoch, b.Index, b.Seeds = m.Epoch, m.Index, append(b.Seeds[:0], seeds...)
+	if err := a.sampler.Sample(ctx, m.Epoch, m.Index, b.Seeds, &b.Dense); err != nil {
+		return item{}, err
+	}
+	if a.feed.src.Labels != nil {
+		if err := a.feed.src.Labels.Fill(ctx, b); err != nil {
+			return item{}, err
+		}
+	}
+	since(&a.feed.times.sample, begun)
+	if n := b.HeapBytes() - a.counted; n > 0 {
+		if err := a.budget.Reserve("a batch around seeds of a client", n); err != nil {
+			return item{}, err
+		}
+		a.counted += n
+	}
+	return a.pack.pack(ctx, b, a.pool, a.feed.times)
+}
+
+// close frees the memory.
+func (a *around) close() {
+	a.sampler.Close()
+	a.budget.Release(a.counted)
+}

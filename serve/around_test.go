@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout/layouttest"
+	"gdb/sample"
+	"gdb/serve/protocol"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestAround: a batch around seeds that a client names is the one of an epoch that has these seeds,
+// whatever was asked for before; and an epoch may follow.
+func TestAround(t *testing.T) {
+	g := layouttest.Random(3, 300, 2500)
+	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true
+	g.Dim, g.Features = 4, layouttest.Features(300, 4)
+	g.Classes, g.Labels = layouttest.ClassNames(3), make([]int32, 300)
+	g.Splits = layouttest.Splits(300)
+	st := layouttest.Build(t, vfs.NewMem(), "typed", g)
+	k := start(t, st, Options{}).connect(t)
+	ask := func(seeds []sample.NodeID, epoch, index uint64) (*served, error) {
+		return k.batch(k.ask(protocol.KindSample, protocol.Sample{Epoch: epoch, Index: index,
+			Done: k.done}, mem.BytesOf(seeds)))
+	}
+	if _, err := ask([]sample.NodeID{1}, 0, 0); err == nil {
+		t.Error("a batch without a loader")
+	}
+	k.open(protocol.Open{Fanout: []int{4, 3}, Batch: 50, Seed: 1})
+	for range 2 {
+		plainBatches(t, st, 50, []int{4, 3}, 1, func(want *sample.Batch) {
+			got, err := ask(want.Seeds, want.Epoch, want.Index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBatch(t, got, want)
+			k.give(got)
+		})
+	}
+	for says, seeds := range map[string][]sample.NodeID{"node 300": {300}, "twice": {5, 5},
+		"without seeds": nil} {
+		if _, err := ask(seeds, 0, 0); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("seeds %v: %v, want %s", seeds, err, says)
+		}
+	}
+	k.start(0, 0)
+	if b, err := k.next(); err != nil || b == nil {
+		t.Fatalf("an epoch after that: %v", err)
+	}
+}
+
+// TestNoEdges: edges of a store without splits of them are a mistake of the client.
+func TestNoEdges(t *testing.T) {
+	g := layouttest.Random(3, 30, 250)
+	k := start(t, layouttest.Build(t, vfs.NewMem(), "plain", g), Options{}).connect(t)
+	for kind, body := range map[protocol.Kind]any{
+		protocol.KindEdges: protocol.Edges{Split: "train", Count: 1}, protocol.KindNodeTypes: nil} {
+		if _, _, err := k.ask(kind, body, nil); err == nil ||
+			!strings.HasPrefix(err.Error(), "usage: ") {
+			t.Errorf("frame %d: %v", kind, err)
+		}
+	}
+}
+
+// TestListsAlone: a store without features and labels has batches too.
+func TestListsAlone(t *testing.T) {
+	g := layouttest.Random(3, 300, 2500)
+	g.Splits = layouttest.Splits(300)
+	st := layouttest.Build(t, vfs.NewMem(), "lists", g)
+	k := start(t, st, Options{}).connect(t)
+	opened := k.open(protocol.Open{Fanout: []int{4, 3}, Batch: 50, Seed: 1})
+	if !strings.Contains(opened.Plan, "lists are in memory") {
+		t.Errorf("plan %q", opened.Plan)
+	}
+	k.start(0, 0)
+	for range opened.Batches {
+		b, err := k.next()
+		if err != nil || b == nil {
+			t.Fatal(err)
+		}
+		if b.ints(arrayRows) != nil || b.ints(arrayLabels) != nil || b.ints(arrayEdges) == nil {
+			t.Errorf("batch %d has arrays %+v", b.Index, b.Arrays)
+		}
+		k.give(b)
+	}
+}

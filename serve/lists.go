@@ -1,0 +1,41 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/serve/protocol"
+	"gdb/train/plan"
+)
+
+// Shares of the memory of a store that has lists alone: they are held if they take a listShare-th
+// of it at most, and are read through a cache of a blockShare-th else.
+const listShare, blockShare = 2, 4
+
+// openLists opens what batches are made of where nodes have neither features nor labels. Only lists
+// want memory then, so nothing is measured.
+func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.Open,
+	seeds []sample.NodeID) (*loader.Loader, error) {
+	memory := s.mu.memory - lookupBytes(s.mu.memory)
+	opt, how := topology.Options{CacheBytes: memory / blockShare}, "read through a cache"
+	for _, form := range src.Forms() {
+		if form.Bytes <= memory/listShare {
+			opt, how = topology.Options{Resident: true, Form: form.Form}, "in memory"
+			break
+		}
+	}
+	if err := src.OpenGraph(ctx, opt); err != nil {
+		return nil, err
+	}
+	s.mu.src = src
+	s.mu.plan = fmt.Sprintf("memory %s: lists are %s, and there are no features",
+		mem.FormatSize(memory), how)
+	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), Ready: 1, Later: true}
+	c := s.mu.shape
+	c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
+	return loader.New(src, c), nil
+}

@@ -1,0 +1,68 @@
+package safetensors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gdb/internal/program"
+	"gdb/layout"
+	"gdb/train/runs"
+)
+
+// WriteRun writes the weights of the best evaluation of a run that predicts nodes: each parameter
+// under its name, (rows, cols), and the model and the run's settings as words beside them. Vectors
+// of nodes that it has learned are not among them. A run of links is runs.ErrOtherTask. note is for
+// the user; "" for none.
+func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note string, err error) {
+	dir := runs.Open(store, run)
+	file, err := dir.ReadFile()
+	if err != nil {
+		return "", err
+	}
+	var position struct {
+		HasBest bool `json:"has_best"`
+	}
+	state, note, err := dir.OpenState(&position)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	name := "weights"
+	if position.HasBest {
+		name = "best weights"
+	}
+	params := file.Config.Spec(file.Dims).Layout()
+	values := make([]float32, params.Total)
+	if err := state.Check(ctx, name, params.Total, values); err != nil {
+		return "", err
+	}
+	if err := state.Read(name, 0, values); err != nil {
+		return "", err
+	}
+	var tensors []Tensor
+	params.Each(func(name string, rows, cols, off int) {
+		tensors = append(tensors, Tensor{Name: name, Shape: []int{rows, cols},
+			Values: values[off : off+rows*cols]})
+	})
+	words, err := wordsOf(run, &file)
+	if err != nil {
+		return "", err
+	}
+	return note, Write(store.FS(), out, words, tensors)
+}
+
+// wordsOf are what a file says of the run that it is of.
+func wordsOf(run string, file *runs.File) (map[string]string, error) {
+	words := map[string]string{"format": "pt", "made_by": program.Name, "run": run,
+		"model": file.Config.Model, "store": file.Store}
+	for name, value := range map[string]any{"config": file.Config, "dims": file.Dims} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("safetensors: settings of run %s: %w", run, err)
+		}
+		words[name] = string(text)
+	}
+	return words, nil
+}
