@@ -135,6 +135,7 @@ var rooms = map[string][]string{
 		"sample/superbatch/runtimefile",
 		"sample/superbatch/changeset",
 		"sample/superbatch",
+		"sample/partbuffer",
 		"sample/loader",
 	},
 	"serve": {
@@ -181,6 +182,7 @@ var rooms = map[string][]string{
 		"train/link/paged",
 		"train/exact",
 		"train/link",
+		"train/partitioned",
 		"train/probe",
 		"train",
 		"train/steptimes",
