@@ -239,6 +239,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
+	t.cfg.Resolved(&old.PartitionSettings)
 	if t.cfg.Backend != old.Backend {
 		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
 			"by rounding", old.Backend, t.cfg.Backend)

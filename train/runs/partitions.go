@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,6 +34,13 @@ type PartitionSettings struct {
 // Buffered says whether batches are drawn from partitions in memory.
 func (p *PartitionSettings) Buffered() bool {
 	return p.PartitionOrder != "" && p.PartitionOrder != OrderMemory
+}
+
+// Resolved takes the numbers that the rules chose for a run which goes on.
+func (p *PartitionSettings) Resolved(old *PartitionSettings) {
+	p.Partitions = cmp.Or(p.Partitions, old.Partitions)
+	p.PartitionsInMemory = cmp.Or(p.PartitionsInMemory, old.PartitionsInMemory)
+	p.LogicalPartitions = cmp.Or(p.LogicalPartitions, old.LogicalPartitions)
 }
 
 // text has all of them, those of graphs that are read whole being the same.
