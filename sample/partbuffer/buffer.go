@@ -59,7 +59,7 @@ const blockEntries = 1 << 19
 // what is in memory; between two changes it may be read from any goroutine.
 //
 // Memory: 4 bytes for each node of the graph; for each that is in memory its features, and 16
-// bytes; 4 bytes for each entry of their lists that is there.
+// bytes; 4 bytes for each entry of their lists that is there; 8 bytes for each training node.
 type Buffer struct {
 	cfg   Config
 	nodes uint64
@@ -74,8 +74,9 @@ type Buffer struct {
 	blocks [][]sample.NodeID
 	edges  uint64 // entries in memory
 
-	held   []bool // partitions in memory
-	counts counts
+	turnsHeld int64  // bytes in the budget
+	held      []bool // partitions in memory
+	counts    counts
 }
 
 // New takes the memory of a buffer in which nothing is yet.
@@ -108,6 +109,10 @@ func New(cfg Config) (b *Buffer, err error) {
 		}
 		part.take(all)
 	}
+	if err := cfg.Budget.Reserve("turns of training nodes", turnsBytes(&cfg)); err != nil {
+		return b, err
+	}
+	b.turnsHeld = turnsBytes(&cfg)
 	for i := range b.free { // the first is the last one
 		b.free[i] = uint32(len(b.free) - i)
 	}
@@ -126,8 +131,11 @@ func Bytes(cfg *Config, dim int) (n int64) {
 		4 * slots, 4 * slots} {
 		n += max(mem.ArenaBytes(bytes), 4096)
 	}
-	return n + int64(expectedBlocks(cfg))*mem.ArenaBytes(4*blockEntries)
+	return n + turnsBytes(cfg) + int64(expectedBlocks(cfg))*mem.ArenaBytes(4*blockEntries)
 }
+
+// turnsBytes is what the training nodes of each set take, which grow as they are dealt out.
+func turnsBytes(cfg *Config) int64 { return mem.HeapCost(8 * int64(len(cfg.Train))) }
 
 // expectedBlocks is how many blocks the lists of a set are expected to take, and an eighth more:
 // both ends of an edge are in memory by the square of the share of the partitions there.
@@ -160,6 +168,7 @@ func (b *Buffer) Close() (err error) {
 	for _, a := range b.arenas {
 		err = errors.Join(err, a.Free())
 	}
+	b.cfg.Budget.Release(b.turnsHeld)
 	*b = Buffer{cfg: b.cfg}
 	return err
 }
