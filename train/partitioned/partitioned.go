@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
+	"gdb/train/backend"
 	"gdb/train/link/order"
 	"gdb/train/plan"
 	"gdb/train/runs"
@@ -47,6 +48,9 @@ func Open(src *loader.Source, c *runs.Settings, train []sample.NodeID) (*Buffer,
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
 		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
 			"model reads: take another --model, or leave --edge-weight out", c.PartitionOrder)
+	}
+	if c.Backend == backend.CUDA { // which auto may have come to
+		return nil, fmt.Errorf("train: --order %s is for --backend cpu", c.PartitionOrder)
 	}
 	b := &Buffer{}
 	if err := b.choose(src, c, len(train)); err != nil {

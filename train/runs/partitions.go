@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gdb/train/backend"
 )
 
 // The orders of training nodes: OrderMemory draws from the whole graph, the others from the
@@ -79,7 +77,7 @@ func (c *Settings) validatePartitions() error {
 		{c.Sampler == SamplerLayer, "--sampler layer"},
 		{c.Sample != SampleUniform && c.Sample != "", "--sample " + c.Sample},
 		{c.Before != nil, "--before"}, {c.NodeEmbedding > 0, "--node-embedding"},
-		{c.Precompute, "--precompute"}, {c.Backend == backend.CUDA, "--backend cuda"},
+		{c.Precompute, "--precompute"},
 	} {
 		if refused.is {
 			return fmt.Errorf("train: --order %s does not go with %s: leave one of both out",
