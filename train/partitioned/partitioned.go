@@ -92,8 +92,9 @@ func (b *Buffer) choose(src *loader.Source, c *runs.Settings, train int) error {
 	m, budget := src.Meta, src.Budget
 	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
 		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
-		Memory: (budget.Limit()-budget.Used())/2 - 4*int64(m.Nodes), BlockBytes: layout.PageBytes,
-		NodeTask: true, OneByOne: c.PartitionOrder == runs.OrderSequential, Parts: c.Partitions,
+		Memory:     max(0, (budget.Limit()-budget.Used())/2-4*int64(m.Nodes)),
+		BlockBytes: layout.PageBytes, NodeTask: true,
+		OneByOne: c.PartitionOrder == runs.OrderSequential, Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions}
 	chosen, err := order.Choose(f)
 	if err != nil {
