@@ -170,10 +170,14 @@ func (b *Buffer) Describe(p *plan.Plan) {
 	p.Forecast, p.Rivals = nil, nil
 }
 
-// Note says that batches are approximate; "" without a buffer.
+// Note says whether batches are approximate; "" without a buffer.
 func (b *Buffer) Note() string {
 	if b == nil {
 		return ""
+	}
+	if b.spec.Capacity == b.spec.Parts {
+		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn from "+
+			"the whole graph", b.spec.Parts)
 	}
 	return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
 		"partitions of the nodes, %s of features and lists (--order %s)", b.spec.Capacity,

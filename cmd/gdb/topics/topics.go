@@ -72,14 +72,10 @@ const Strategies = `What --strategy of gdb train chooses:
 
 Two flags approximate. --macro-batch N draws the neighbors of N batches at once,
 and uses draws again within them. --order has some partitions of the graph in
-memory at a time, and draws neighbors among the nodes there; see
-docs/partition-training.md:
-
-  memory      from the whole graph (default)
-  dispersed   an epoch goes through sets of partitions, and trains on the nodes
-              of each while it is there
-  sequential  all training nodes stay in memory, and other partitions, drawn
-              anew each epoch
+memory at a time, and draws neighbors among the nodes there: with dispersed an
+epoch goes through sets of partitions, and trains on the nodes of each while it
+is there; with sequential all training nodes stay in memory, and the other
+partitions are drawn anew each epoch. See docs/partition-training.md.
 
 Caches of features, --cache; they change what is read, and nothing else:
 
