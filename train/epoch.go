@@ -12,6 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/partitioned"
 	"gdb/train/runs"
 	"gdb/train/task"
 
@@ -63,11 +64,11 @@ func (t *trainer) exhausted() bool {
 // steps trains the rest of the current epoch.
 func (t *trainer) steps(ctx context.Context) error {
 	t.setRate()
-	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
+	batches, err := t.batchesOfEpoch()
 	if err != nil {
 		return err
 	}
-	if t.pos.Batch >= order.Batches() { // stopped while the epoch was evaluated
+	if t.pos.Batch >= batches { // stopped while the epoch was evaluated
 		return nil
 	}
 	// The loader does not see the cancellation: the step under way is finished first.
@@ -76,13 +77,36 @@ func (t *trainer) steps(ctx context.Context) error {
 		return err
 	}
 	before := t.be.Launches()
-	err = t.consume(ctx, e, int(order.Batches()))
+	err = t.consume(ctx, e, int(batches))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, t.readLosses())
 	}
 	t.pos.Sums.Launches = t.pos.Sums.Launches.Add(t.be.Launches().Sub(before))
 	e.Lap(&t.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
+}
+
+// batchesOfEpoch is how many batches the current epoch has.
+func (t *trainer) batchesOfEpoch() (uint64, error) {
+	if t.buffer != nil {
+		return t.buffer.Batches(t.pos.Epoch)
+	}
+	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
+	if err != nil {
+		return 0, err
+	}
+	return order.Batches(), nil
+}
+
+// openBuffer takes the memory for partitions, if batches are drawn from these.
+func (t *trainer) openBuffer() (err error) {
+	if !t.cfg.Buffered() {
+		return nil
+	}
+	if t.buffer, err = partitioned.Open(t.in.Source, &t.cfg, t.train); err == nil {
+		t.closers = append(t.closers, t.buffer)
+	}
+	return err
 }
 
 // setRate has the optimizer take the rate of the epoch.
@@ -176,7 +200,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 		return err
 	}
 	t.obs(Event{Epoch: &rec})
-	return t.diverged.add(rec.Loss)
+	return t.diverged.Add(rec.Loss)
 }
 
 // evaluates says whether there is an evaluation after an epoch, counted from 1.

@@ -1,14 +1,6 @@
 package train
 
-import (
-	"fmt"
-
-	"gdb/internal/mem"
-	"gdb/sample"
-)
-
-// macrosHeld is how many macro-batches there are at a time: one that is sliced, and the next.
-const macrosHeld = 2
+import "fmt"
 
 // macroNote says that draws are used again.
 func (t *trainer) macroNote() string {
@@ -17,23 +9,4 @@ func (t *trainer) macroNote() string {
 	}
 	return fmt.Sprintf("approximate: the neighbors of %d batches are drawn at once, and a node "+
 		"that several of them reach has the same in all (--macro-batch)", t.cfg.MacroBatch)
-}
-
-// macroBytes bounds the memory of macro-batches of so many batches like this one, of which there
-// are inner nodes with lists: each while it is drawn, as the samplers of workers have it, as it is
-// kept, and as it is written. They have no more nodes than batches apart, nor than the graph.
-func macroBytes(c *Config, d *sample.Dense, inner int64, graphNodes uint64) int64 {
-	if c.MacroBatch <= 1 {
-		return 0
-	}
-	have := max(1, int64(d.Inner()))
-	scale := func(n int) float64 { return float64(n) * float64(inner) / float64(have) }
-	batches := float64(c.MacroBatch)
-	nodes := min(batches*scale(len(d.NodeIDs)), float64(graphNodes))
-	entries := batches * scale(len(d.Nbrs))
-	if perNode := float64(len(d.Nbrs)) / float64(have); nodes*perNode < entries {
-		entries = nodes * perNode // each node has one list
-	}
-	extras := float64(len(d.Weights)+len(d.Types)) / float64(max(1, len(d.Nbrs)))
-	return macrosHeld * mem.HeapCost(int64(4*(6*nodes+(6+3*extras)*entries)))
 }

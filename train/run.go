@@ -20,6 +20,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
 	"gdb/sample/superbatch/runtimefile"
+	"gdb/train/partitioned"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
@@ -37,13 +38,14 @@ type trainer struct {
 	obs      func(Event)
 	plan     *plan.Plan
 	loader   *loader.Loader       // nil until the run has a name: see epoch
+	buffer   *partitioned.Buffer  // of partitions in memory; nil where all of the graph is read
 	device   *plan.Profile        // for superbatches; nil with other caches
 	reads    []superbatch.Reading // of superbatches, decided in this epoch
 	alone    bool                 // nothing is evaluated: see Training
 	metric   *runs.Metrics
-	lastLoss float64    // of the steps whose losses were read
-	diverged divergence // of the losses of epochs
-	totals   Totals     // of the epochs of this process
+	lastLoss float64         // of the steps whose losses were read
+	diverged task.Divergence // of the losses of epochs
+	totals   Totals          // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
@@ -164,7 +166,7 @@ func (t *trainer) notes() string {
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
 	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
-		t.in.HotNote, t.macroNote()}, t.inputNotes...) {
+		t.in.HotNote, t.macroNote(), t.buffer.Note()}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -237,6 +239,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
 	t.moved = t.cfg.Moved(&old)
+	t.cfg.Resolved(&old.PartitionSettings)
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }
@@ -268,6 +271,9 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.closers = append(t.closers, t.stepper)
+	if err := t.openBuffer(); err != nil {
+		return err
+	}
 	probed := t.probed()
 	if probed.Device, err = t.deviceFacts(); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -297,6 +303,9 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	t.in.OnDevice = int(best.OnDevice.Cached())
 	if t.plan = best.Plan; t.plan.Superbatch != nil {
 		t.device, err = p.Profile(ctx)
+	}
+	if t.buffer != nil {
+		t.buffer.Describe(t.plan)
 	}
 	return err
 }

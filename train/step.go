@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/macrobatch"
 	"gdb/train/backend"
 	"gdb/train/backend/cuda"
 	"gdb/train/backend/devices"
@@ -203,7 +204,7 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if c.Backend == backend.CUDA && !c.PlainLaunches {
 		lists += cost.Padded
 	}
-	input += macroBytes(c, d, inner, s.nodes)
+	input += macrobatch.Bytes(c.MacroBatch, d, inner, s.nodes)
 	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 

@@ -23,6 +23,9 @@ func (t *trainer) batches() loader.Config {
 	c := batchesOf(&t.cfg, t.dims, t.plan)
 	c.Seeds, c.Macro = t.train, t.cfg.MacroBatch
 	t.gathersMissed(&c)
+	if t.buffer != nil {
+		c.Buffer = t.buffer.Buffer
+	}
 	if t.plan.Superbatch != nil {
 		c.Superbatch = t.superbatches()
 	}

@@ -134,6 +134,10 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		}
 		w.Printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
 	}
+	if p.Partitions != nil {
+		printPartitions(w, p.Partitions)
+		return w.Err
+	}
 	f := p.Forecast
 	if f == nil {
 		w.Printf("epoch       not known: there is no room to sample batches\n")
@@ -175,6 +179,20 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		w.Field("note", "the device's profile could not be kept: %s", d.Kept)
 	}
 	return w.Err
+}
+
+// printPartitions prints how epochs go through partitions, and why.
+func printPartitions(w *cli.Lines, p *plan.Partitions) {
+	w.Field("order", "%s", p.Order)
+	for i, line := range p.Lines {
+		name := ""
+		if i == 0 {
+			name = "why"
+		}
+		w.Field(name, "%s", line)
+	}
+	w.Field("epoch", "%d sets of %d of %d partitions; read %s of features, %s of lists", p.Sets,
+		p.InMemory, p.Parts, mem.FormatSize(p.Read), mem.FormatSize(p.Lists))
 }
 
 // poolName names the memory of a device: the host's is just memory.

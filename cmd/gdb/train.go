@@ -7,6 +7,7 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/mem"
 	"gdb/train"
 	"gdb/train/model"
@@ -103,6 +104,9 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 	}
 	c := t.cfg
 	flagvalue.FitSampling(cmd.Flags(), &c)
+	if c.Resume == "" { // else the run has some of them
+		linkcmd.NodePartitions(cmd.Flags(), &c.PartitionSettings)
+	}
 	c.Seed, c.Threads, c.Memory, c.Version = a.Seed, a.Threads, a.Memory, "gdb "+version
 	c.Profiles = cli.ProfilesDir()
 	if t.featureCache != "" {

@@ -168,6 +168,7 @@ func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.
 		return old, err
 	}
 	c := t.cfg
+	linkcmd.NodePartitions(f, &c.PartitionSettings)
 	c.Run, c.Resume = resume, resume
 	c.Memory, c.Version = a.Memory, "gdb "+version
 	c.ChangePrecision = f.Changed("precision")
@@ -329,7 +330,11 @@ func (o *trainObserver) engine(p *plan.Plan) {
 	if !o.app.Verbose {
 		return
 	}
-	fmt.Fprintf(o.app.Err, "exact sampling; %s\n", p)
+	sampling := "exact sampling"
+	if p.Partitions != nil {
+		sampling = "sampling in partitions"
+	}
+	fmt.Fprintf(o.app.Err, "%s; %s\n", sampling, p)
 	if f := p.Forecast; f != nil {
 		fmt.Fprintf(o.app.Err, "plan: %s\n", f)
 	}

@@ -137,6 +137,7 @@ var rooms = map[string][]string{
 		"sample/superbatch/runtimefile",
 		"sample/superbatch/changeset",
 		"sample/superbatch",
+		"sample/partbuffer",
 		"sample/loader",
 	},
 	"serve": {
@@ -187,6 +188,7 @@ var rooms = map[string][]string{
 		"train/link/paged",
 		"train/exact",
 		"train/link",
+		"train/partitioned",
 		"train/probe",
 		"train",
 		"train/steptimes",

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"gdb/sample"
+	"gdb/sample/partbuffer"
 	"gdb/sample/superbatch"
 )
 
@@ -38,6 +39,9 @@ type Config struct {
 	// Superbatch has batches made as superbatches if it is not nil. What the source and the
 	// settings above say is filled in.
 	Superbatch *superbatch.Config
+	// Buffer has batches drawn from the partitions that it has in memory if it is not nil. Closed by
+	// its owner.
+	Buffer *partbuffer.Buffer
 }
 
 // Loader makes the batches of epochs. It is for one goroutine.
@@ -61,6 +65,10 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 		if err == nil {
 			e.cache, e.stats = l.CacheStats(), e.Batches.Stats() // they have those before
 		}
+		return e, err
+	}
+	if l.cfg.Buffer != nil {
+		e.Batches, err = l.partitions(ctx, epoch, first)
 		return e, err
 	}
 	order, err := sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
@@ -89,6 +97,15 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 		Ahead:   ahead, Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		InPlace: c.InPlace, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		RowBytes: c.RowBytes, Budget: s.Budget})
+}
+
+// partitions starts an epoch of batches from partitions in memory.
+func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
+	c, s := &l.cfg, l.src
+	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
+		Sampler: func() (*sample.Sampler, error) { return s.samplerOf(c.Buffer, c.Fanout, c.Seed) },
+		Labels:  s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Budget: s.Budget})
 }
 
@@ -122,6 +139,9 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 func (l *Loader) CacheStats() sample.CacheStats {
 	if l.super != nil {
 		return l.super.CacheStats()
+	}
+	if b := l.cfg.Buffer; b != nil && b.Features() != nil {
+		return b.Features().Stats()
 	}
 	if l.src.Features == nil {
 		return sample.CacheStats{}

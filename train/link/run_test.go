@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -155,6 +156,7 @@ func settings() map[string]Config {
 	encoded := circleConfig("distmult")
 	encoded.Encoder, encoded.Fanout = "sage", "3"
 	all["distmult behind sage"] = encoded
+	maps.Copy(all, fewConfigs())
 	return all
 }
 

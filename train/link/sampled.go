@@ -14,7 +14,7 @@ import (
 // Row i of the queries is the one for the tail of edge i, and row n+i that for its head. Gradients
 // of entities are collected in dRows: those of heads, of tails, and of negatives.
 func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
-	n, dim := len(edges), s.cfg.Dim
+	n := len(edges)
 	s.opt.steps++
 	s.drawAll(edges, key)
 	if s.enc != nil {
@@ -23,7 +23,24 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 			return 0, err
 		}
 	}
-	s.prepare(edges, rng.Sub(key, dropDomain))
+	s.prepare(edges)
+	if drop := rng.Sub(key, dropDomain); s.few() {
+		s.compareFew(edges, drop)
+	} else {
+		s.compareMany(edges, drop)
+	}
+	total, err := s.total(2 * n)
+	if err != nil {
+		return 0, err
+	}
+	s.updateRelations(1/s.edgesInMean(n), nil)
+	return total, s.updateEntities(n)
+}
+
+// compareMany compares the queries with all negatives of a side at once, by products of matrices.
+func (s *stepper) compareMany(edges []triples.Triple, drop uint64) {
+	n, dim := len(edges), s.cfg.Dim
+	s.each(2*n, func(i int) { s.makeQuery(i, s.askOf(edges, i), drop) })
 	chunk, draw := s.neg.chunk(n), 0
 	for side := range 2 {
 		for lo := 0; lo < n; lo += chunk {
@@ -31,7 +48,6 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 			draw++
 		}
 	}
-	drop := rng.Sub(key, dropDomain)
 	s.pool.Span(2*n, rowsPart, func(lo, hi int) {
 		own := make([]float32, dim)
 		for i := lo; i < hi; i++ {
@@ -39,12 +55,6 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 			kernel.AddRow(s.dRows[i*dim:][:dim], own)
 		}
 	})
-	total, err := s.total(2 * n)
-	if err != nil {
-		return 0, err
-	}
-	s.updateRelations(1/s.edgesInMean(n), nil)
-	return total, s.updateEntities(n)
 }
 
 // edgesInMean is what the losses of a batch of n edges are divided by: n or, with vectors on disk,
@@ -82,8 +92,8 @@ func (s *stepper) drawAll(edges []triples.Triple, key uint64) {
 	s.draws = s.draws[:draw]
 }
 
-// prepare makes the queries, and room for gradients.
-func (s *stepper) prepare(edges []triples.Triple, drop uint64) {
+// prepare makes the forms of relations, and room for queries and gradients.
+func (s *stepper) prepare(edges []triples.Triple) {
 	n, dim := len(edges), s.cfg.Dim
 	s.list, s.rels = s.list[:0], s.rels[:0]
 	for _, e := range edges {
@@ -101,7 +111,6 @@ func (s *stepper) prepare(edges []triples.Triple, drop uint64) {
 	s.dForms = sized(s.dForms, 2*n*s.dec.FormDim(dim))
 	s.losses = sized(s.losses, 2*n)
 	s.dRows = sized(s.dRows, 2*n*dim)
-	s.each(2*n, func(i int) { s.makeQuery(i, s.askOf(edges, i), drop) })
 }
 
 // askOf is query i of a batch.

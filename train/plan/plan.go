@@ -41,6 +41,9 @@ type Plan struct {
 	// Lists is set where the topology is paged.
 	Lists *ListPlan `json:"lists,omitempty"`
 
+	// Partitions is set where batches are drawn from partitions in memory.
+	Partitions *Partitions `json:"partition_buffer,omitempty"`
+
 	// Rivals are what was not chosen, the best of each kind, the fastest first.
 	Rivals []Rival `json:"rivals,omitempty"`
 
@@ -89,6 +92,10 @@ func (p *Plan) Pools() []Pool {
 	if p.Vectors > 0 {
 		disk := "and " + mem.FormatSize(p.VectorsDisk) + " of disk in checkpoints"
 		parts = append(parts, Part{"node embedding", disk, p.Vectors})
+	}
+	if b := p.Partitions; b != nil {
+		what := fmt.Sprintf("%d of %d, features and lists", b.InMemory, b.Parts)
+		parts = append(parts, Part{"partitions", what, b.Bytes})
 	}
 	parts = append(parts, Part{"topology", p.topologyKind(), p.Topology},
 		Part{"neighbor cache", p.neighborKind(), p.Neighbor},

@@ -52,6 +52,7 @@ type Settings struct {
 	// fastest in Order: see model.Spec.
 	Tune  bool    `json:"tune,omitempty"`
 	Order *uint64 `json:"order,omitempty"`
+	PartitionSettings
 	// Batch is the number of seeds of a step.
 	Batch int `json:"batch"`
 	// Epochs is the most epochs that are trained; EpochsAuto is as many as Resolve finds right, and
@@ -234,10 +235,17 @@ func Default() Settings {
 
 // Plan are the settings that a run's memory and time depend on.
 func (c *Settings) Plan() plan.Settings {
-	return plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
+	s := plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
 		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
 		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
 		DeviceCache: c.DeviceCache, NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+	if c.Buffered() { // what partitions in memory do not have is read for evaluations alone
+		s.Cache, s.NeighborCache = "none", 0
+		if s.Topology == "auto" {
+			s.Topology = "paged"
+		}
+	}
+	return s
 }
 
 // Inputs is the width of a model's input on a store: a node's features, if there are any, and
@@ -380,6 +388,9 @@ func (c *Settings) Validate() error {
 		c.DeviceCache < DeviceCacheAuto || c.DeviceMemory < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
+	if err := c.validatePartitions(); err != nil {
+		return err
+	}
 	return c.validateRates()
 }
 
@@ -472,6 +483,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"before", c.Limit(), old.Limit()},
 		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
 		{"options of the model", c.Options.String(), old.Options.String()},
+		{"order", c.PartitionSettings.text(), old.PartitionSettings.text()},
 		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},

@@ -90,18 +90,20 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
 	f.IntVar(&c.Candidates, "candidates", c.Candidates, cli.CandidatesHelp)
-	f.StringVar(&c.Order, "order", c.Order, "where vectors are and in which order their "+
-		"partitions come: "+cli.OneOf(orders())+"; auto keeps them in memory if they fit, else "+
-		"tlbeta")
+	f.StringVar(&c.Order, "order", c.Order, "in which order partitions of the graph come to "+
+		"memory: "+cli.OneOf(orders())+". Of links, auto is memory if all vectors fit, else "+
+		"tlbeta; of nodes it is memory, exact sampling, and dispersed and sequential draw "+
+		"neighbors among the partitions there")
 	f.IntVar(&c.Partitions, "partitions", c.Partitions,
-		"partitions of vectors on disk; 0 is by the rules of gdb plan")
+		"partitions of the graph; 0 is by the rules of gdb plan")
 	f.IntVar(&c.PartitionsInMemory, "partitions-in-memory", c.PartitionsInMemory,
 		"how many of them are in memory at once")
 	f.IntVar(&c.LogicalPartitions, "logical-partitions", c.LogicalPartitions,
 		"how many groups they are put to, which go in and out of memory together")
 }
 
-// orders are the values of --order: dispersed and sequential are planned only.
+// orders are the values of --order: of dispersed and sequential, which train nodes, links have a
+// plan only.
 func orders() []string { return append(runs.LinkOrders(), link.NodeOrders()...) }
 
 // bind adds all flags.
@@ -144,11 +146,32 @@ func OnlyNode(given *pflag.FlagSet) (err error) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Bind(own)
 	own.VisitAll(func(f *pflag.Flag) {
-		if set := given.Lookup(f.Name); set != nil && set.Changed && err == nil {
+		set := given.Lookup(f.Name)
+		if set != nil && set.Changed && err == nil && !slices.Contains(partitionFlags, f.Name) {
 			err = fmt.Errorf("train: --%s is of --task link, and this trains for nodes", f.Name)
 		}
 	})
 	return err
+}
+
+// partitionFlags are those of links that nodes have too.
+var partitionFlags = []string{"order", "partitions", "partitions-in-memory", "logical-partitions"}
+
+// NodePartitions puts those that were given in the settings of a training of nodes.
+func NodePartitions(given *pflag.FlagSet, c *runs.PartitionSettings) {
+	number := func(to *int, name string) {
+		if f := given.Lookup(name); f != nil && f.Changed {
+			*to, _ = strconv.Atoi(f.Value.String()) // the flag holds a number
+		}
+	}
+	if f := given.Lookup("order"); f != nil && f.Changed {
+		if c.PartitionOrder = f.Value.String(); c.PartitionOrder == runs.OrderAuto {
+			c.PartitionOrder = runs.OrderMemory
+		}
+	}
+	number(&c.Partitions, "partitions")
+	number(&c.PartitionsInMemory, "partitions-in-memory")
+	number(&c.LogicalPartitions, "logical-partitions")
 }
 
 // Has says whether link prediction has a flag of gdb train.

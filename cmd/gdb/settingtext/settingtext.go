@@ -11,10 +11,14 @@ import (
 	"gdb/train/runs"
 )
 
-// Of are the settings behind a pointer by their names in run.json.
+// Of are the settings behind a pointer by their names in run.json, those of embedded structs too.
 func Of(settings any) (out [][2]string) {
 	v := reflect.ValueOf(settings).Elem()
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			out = append(out, Of(v.Field(i).Addr().Interface())...)
+			continue
+		}
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		if name != "-" {
 			out = append(out, [2]string{name, settingText(name, v.Field(i).Interface())})
@@ -38,6 +42,8 @@ func settingText(name string, value any) string {
 	case *int64:
 		return valueText(v)
 	case *uint64:
+		return valueText(v)
+	case *float64:
 		return valueText(v)
 	case int:
 		if v == 0 && name == "superbatch" {

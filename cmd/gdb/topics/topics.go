@@ -72,8 +72,12 @@ const Strategies = `What --strategy of gdb train chooses:
   exact  every batch is sampled from the whole graph, every byte is read as
          stored (default)
 
-This version has no strategy that approximates. Beside it, --macro-batch N draws
-the neighbors of N batches at once, and uses draws again within them.
+Two flags approximate. --macro-batch N draws the neighbors of N batches at once,
+and uses draws again within them. --order has some partitions of the graph in
+memory at a time, and draws neighbors among the nodes there: with dispersed an
+epoch goes through sets of partitions, and trains on the nodes of each while it
+is there; with sequential all training nodes stay in memory, and the other
+partitions are drawn anew each epoch. See docs/partition-training.md.
 
 Caches of features, --cache; they change what is read, and nothing else:
 

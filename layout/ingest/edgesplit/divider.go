@@ -50,6 +50,7 @@ type Divider struct {
 	// Repeated counts edges that stand twice in one split, and Shared those that stand in an
 	// earlier split too, where duplicates are kept.
 	repeated, shared uint64
+	loops            uint64 // edges written from a node to itself
 }
 
 // split is a file that is written.
@@ -65,6 +66,7 @@ type Result struct {
 	Splits   []kv.EdgeSplitMeta
 	Repeated uint64 // edges that stand more than once in one split
 	Shared   uint64 // edges that stand in an earlier split too
+	Loops    uint64 // edges from a node to itself
 }
 
 // New starts the files.
@@ -142,6 +144,9 @@ func (d *Divider) end() error {
 	if d.ways == reversed || d.ways == asGiven|reversed && d.src > d.dst {
 		return nil
 	}
+	if d.src == d.dst {
+		d.loops++
+	}
 	return d.current.w.Add(d.src, d.dst, d.typ)
 }
 
@@ -150,7 +155,7 @@ func (d *Divider) Finish() (r Result, err error) {
 	if err := d.end(); err != nil {
 		return r, err
 	}
-	r.Repeated, r.Shared = d.repeated, d.shared
+	r.Repeated, r.Shared, r.Loops = d.repeated, d.shared, d.loops
 	for _, s := range d.splits {
 		n := s.w.Count()
 		if n == 0 && d.opt.Draw != nil {
@@ -190,6 +195,10 @@ func Notes(r *Result) (notes []string) {
 	if r.Shared > 0 {
 		notes = append(notes, fmt.Sprintf("%d edges of val or test are in an earlier split too: "+
 			"--dedup leaves them in the first", r.Shared))
+	}
+	if r.Loops > 0 {
+		notes = append(notes, fmt.Sprintf("%d edges go from a node to itself: they are trained on "+
+			"and ranked as others", r.Loops))
 	}
 	for _, s := range r.Splits {
 		if s.UnseenNodes > 0 {

@@ -200,6 +200,11 @@ func TestBias(t *testing.T) {
 			t.Errorf("two levels have more bias than BETA: %.3f, %.3f", parts, greedy)
 		}
 	}
+	// Two logical partitions of four are in memory: half of the edges of the first one, and the
+	// two of three sets in which those within it can be, come before any of the last one.
+	if limit := 1.0/2 + 1.0/4*2/3; parts[3] < limit {
+		t.Errorf("the bias of 64 partitions is %.3f, below its limit %.3f", parts[3], limit)
+	}
 	skewed := mustEpoch(t, Spec{Policy: TwoLevel, Parts: 8, Capacity: 4, Logical: 4}, 0)
 	one := func(k partition.Bucket) uint64 { return uint64(k.From / 7 * k.To / 7) }
 	if b := skewed.Bias(one); b != 0 {

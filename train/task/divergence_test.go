@@ -1,4 +1,4 @@
-package train
+package task
 
 import "testing"
 
@@ -14,10 +14,10 @@ func TestDivergence(t *testing.T) {
 		{"jumps", []float64{1, 300, 200, 400, 300, 500, 1}, 0},
 		{"small", []float64{1e-6, 1e-4, 1e-2, 0.1, 1, 2, 3}, 0},
 	} {
-		var d divergence
+		var d Divergence
 		ended := 0
 		for i, loss := range c.losses {
-			if d.add(loss) != nil && ended == 0 {
+			if d.Add(loss) != nil && ended == 0 {
 				ended = i + 1
 			}
 		}

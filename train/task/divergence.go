@@ -1,4 +1,4 @@
-package train
+package task
 
 import "fmt"
 
@@ -8,14 +8,14 @@ const (
 	divergedTimes, divergedEpochs = 100, 3
 )
 
-// divergence watches the losses of epochs. What is not a number is found by the step.
-type divergence struct {
+// Divergence watches the losses of epochs. What is not a number is found by the step.
+type Divergence struct {
 	least, last float64
 	grew, seen  int
 }
 
-// add takes the loss of an epoch: it is an error once it has grown to many times the least.
-func (d *divergence) add(loss float64) error {
+// Add takes the loss of an epoch: it is an error once it has grown to many times the least.
+func (d *Divergence) Add(loss float64) error {
 	if d.seen == 0 || loss < d.least {
 		d.least = loss
 	}

@@ -1,0 +1,311 @@
+package partbuffer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/sample/partbuffer"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// turns is an order of partitions in sets, as they are listed.
+type turns [][]int
+
+func (o turns) Sets() int                { return len(o) }
+func (o turns) Partitions(set int) []int { return o[set] }
+
+func (o turns) SetOf(part int, node uint32) int {
+	var with []int
+	for set, parts := range o {
+		if slices.Contains(parts, part) {
+			with = append(with, set)
+		}
+	}
+	if len(with) == 0 {
+		return -1
+	}
+	return with[int(node)%len(with)]
+}
+
+const nodes, dim, partsCount = 900, 3, 6
+
+// bench is a store with a source of it, all open.
+type bench struct {
+	t     *testing.T
+	graph layouttest.Graph
+	src   *loader.Source
+	train []sample.NodeID
+}
+
+func newBench(t *testing.T) *bench {
+	g := layouttest.Random(8, nodes, 14_000)
+	for v := range layout.NodeID(700) { // a hub
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 11})
+	}
+	g.Dim, g.Features = dim, layouttest.Features(nodes, dim)
+	s := layouttest.Build(t, vfs.NewMem(), "s", g)
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, graph: g, src: loader.NewSource(s, dev, mem.NewBudget(256<<20))}
+	err = errors.Join(b.src.OpenGraph(t.Context(), topology.Options{CacheBytes: 1 << 20,
+		Budget: b.src.Budget}), b.src.OpenRows(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := sample.NodeID(1); v < nodes; v += 4 {
+		b.train = append(b.train, v)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(b.src.Close(), dev.Close()); err != nil {
+			t.Error(err)
+		}
+		if b.src.Budget.Used() != 0 {
+			t.Errorf("%d bytes left", b.src.Budget.Used())
+		}
+	})
+	return b
+}
+
+// buffer opens a buffer, of which the first nodes are those to train if sequential says so.
+func (b *bench) buffer(capacity int, sequential bool, o turns) *partbuffer.Buffer {
+	spec := partbuffer.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 4, Seed: 2}
+	if sequential {
+		spec.First = b.train
+	}
+	d, err := partbuffer.NewDeal(spec)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	buf, err := partbuffer.New(partbuffer.Config{Deal: d, Capacity: capacity, Train: b.train,
+		Order: func(uint64) partbuffer.Order { return o }, Batch: 16, Seed: 9, Rows: b.src.Rows,
+		Edges: b.src.Meta.Edges, Threads: 1, Budget: b.src.Budget})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return buf
+}
+
+// epoch calls see with the batches of an epoch from one on, and returns their hashes.
+func (b *bench) epoch(buf *partbuffer.Buffer, epoch, first uint64, workers int,
+	see func(*sample.Batch)) (hashes []uint64) {
+	l := loader.New(b.src, loader.Config{Seeds: b.train, Batch: 16, Fanout: []int{5, 4}, Seed: 9,
+		Workers: workers, Ready: 1, Buffer: buf})
+	e, err := l.Epoch(b.t.Context(), epoch, first)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for {
+		batch, err := e.Next(b.t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if want := first + uint64(len(hashes)); batch.Index != want || batch.Epoch != epoch {
+			b.t.Fatalf("batch %d of epoch %d is called %d of %d", want, epoch, batch.Index,
+				batch.Epoch)
+		}
+		hashes = append(hashes, sample.BatchHash(batch))
+		see(batch)
+		batch.Release()
+	}
+	if err := errors.Join(e.Close(), l.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+	return hashes
+}
+
+func unseen(*sample.Batch) {}
+
+// TestBatches: each training node comes once an epoch; neighbors are in the lists of the graph and
+// in memory with their node; all of them that are there come where there are no more than the
+// fanout; features are those of the store; and the number of batches is what Batches says.
+func TestBatches(t *testing.T) {
+	b := newBench(t)
+	lists := b.graph.Lists(layout.In)
+	for name, c := range map[string]struct {
+		sequential bool
+		order      turns
+	}{
+		"apart":      {false, turns{{0, 4}, {1, 2}, {3, 5}}},
+		"swapped":    {false, turns{{2, 4}, {0, 4}, {0, 5}, {1, 5}, {1, 3}}},
+		"sequential": {true, turns{{0, 1, 3}}},
+		"all":        {false, turns{{0, 1, 2, 3, 4, 5}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			buf := b.buffer(len(c.order[0]), c.sequential, c.order)
+			seen := map[sample.NodeID]int{}
+			for epoch := range uint64(2) {
+				hashes := b.epoch(buf, epoch, 0, 2, func(batch *sample.Batch) {
+					for _, v := range batch.Seeds {
+						seen[v]++
+					}
+					b.check(buf, batch, lists)
+				})
+				if n, err := buf.Batches(epoch); err != nil || n != uint64(len(hashes)) {
+					t.Fatalf("%d batches, Batches says %d, %v", len(hashes), n, err)
+				}
+			}
+			for _, v := range b.train {
+				if seen[v] != 2 {
+					t.Fatalf("node %d came %d times in 2 epochs", v, seen[v])
+				}
+			}
+			if len(seen) != len(b.train) {
+				t.Fatalf("%d seeds, %d nodes to train", len(seen), len(b.train))
+			}
+			if err := buf.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// check holds a batch against the graph, and against what the buffer has in memory.
+func (b *bench) check(buf *partbuffer.Buffer, batch *sample.Batch, lists [][]listfile.Edge) {
+	d := &batch.Dense
+	for i, v := range d.NodeIDs {
+		if !slices.Equal(batch.X[i*dim:(i+1)*dim], b.graph.Features[int(v)*dim:int(v+1)*dim]) {
+			b.t.Fatalf("features of node %d are %v", v, batch.X[i*dim:(i+1)*dim])
+		}
+	}
+	whole := buf.NewSession()
+	one := make([]uint32, 1)
+	for i, v := range d.NodeIDs[d.NodeIDOffsets[1]:] {
+		var here []sample.NodeID
+		for _, e := range lists[v] {
+			if whole.Degrees(b.t.Context(), []sample.NodeID{e.Nbr}, one) == nil {
+				here = append(here, e.Nbr)
+			}
+		}
+		drawn := d.Nbrs[d.NbrOffsets[i]:d.NbrOffsets[i+1]]
+		most := 5
+		if uint32(i)+d.NodeIDOffsets[1] < d.NodeIDOffsets[2] {
+			most = 4
+		}
+		if len(drawn) != min(most, len(here)) {
+			b.t.Fatalf("node %d has %d neighbors in memory, %d are drawn", v, len(here), len(drawn))
+		}
+		for _, u := range drawn {
+			if !slices.Contains(here, u) {
+				b.t.Fatalf("%d is drawn for node %d, whose neighbors in memory are %v", u, v, here)
+			}
+		}
+	}
+}
+
+// TestAllInMemory: with all partitions in memory, batches are those without a buffer.
+func TestAllInMemory(t *testing.T) {
+	b := newBench(t)
+	if err := b.src.OpenFeatures(t.Context(), loader.Cache{Policy: "none"}); err != nil {
+		t.Fatal(err)
+	}
+	buf := b.buffer(partsCount, false, turns{{0, 1, 2, 3, 4, 5}})
+	got, want := b.epoch(buf, 3, 0, 1, unseen), b.epoch(nil, 3, 0, 1, unseen)
+	if !slices.Equal(got, want) {
+		t.Error("other batches than without a buffer")
+	}
+	if err := buf.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResume: an epoch that begins at any batch has the batches of the whole one from there on,
+// whatever was in memory before and however many workers there are.
+func TestResume(t *testing.T) {
+	b := newBench(t)
+	o := turns{{2, 4}, {0, 4}, {0, 5}, {1, 5}, {1, 3}}
+	buf := b.buffer(2, false, o)
+	want := b.epoch(buf, 1, 0, 1, unseen)
+	for first := range uint64(len(want)) {
+		from := buf
+		if first%3 == 0 { // of another process
+			from = b.buffer(2, false, o)
+		}
+		if got := b.epoch(from, 1, first, 2, unseen); !slices.Equal(got, want[first:]) {
+			t.Errorf("from batch %d on: other batches", first)
+		}
+		if from != buf {
+			if err := from.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := buf.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBufferFaults: what cannot be read is an error, and the buffer can be used again; training
+// nodes that no set has are one.
+func TestBufferFaults(t *testing.T) {
+	b := newBench(t)
+	o := turns{{0, 1}, {2, 3}, {4, 5}}
+	buf := b.buffer(2, false, o)
+	want := b.epoch(buf, 0, 0, 1, unseen)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := loader.New(b.src, loader.Config{Seeds: b.train, Batch: 16, Fanout: []int{5, 4}, Seed: 9,
+		Workers: 1, Buffer: buf})
+	if e, err := l.Epoch(ended, 1, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v, %v", e, err)
+	}
+	if got := b.epoch(buf, 0, 0, 1, unseen); !slices.Equal(got, want) {
+		t.Error("other batches after an error")
+	}
+	small := b.buffer(2, false, turns{{0, 1}, {2, 3}})
+	if n, err := small.Batches(0); err == nil {
+		t.Errorf("%d batches of nodes of which some are in no set", n)
+	}
+	if err := errors.Join(buf.Close(), small.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBytes: New takes what Bytes says, and with less memory it takes nothing.
+func TestBytes(t *testing.T) {
+	b := newBench(t)
+	d, err := partbuffer.NewDeal(partbuffer.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := partbuffer.Config{Deal: d, Capacity: 2, Train: b.train, Batch: 16, Rows: b.src.Rows,
+		Edges: b.src.Meta.Edges}
+	bytes := partbuffer.Bytes(&cfg, dim)
+	for _, limit := range []int64{bytes, bytes - 1} {
+		cfg.Budget = mem.NewBudget(limit)
+		buf, err := partbuffer.New(cfg)
+		if (err == nil) != (limit == bytes) || err == nil && cfg.Budget.Used() != bytes {
+			t.Errorf("%d of %d bytes: %d taken, %v", limit, bytes, cfg.Budget.Used(), err)
+		}
+		if err == nil {
+			err = buf.Close()
+		}
+		if cfg.Budget.Used() != 0 {
+			t.Errorf("%d bytes left, %v", cfg.Budget.Used(), err)
+		}
+	}
+}
+
+// ExampleTrainParts tells how many partitions 1,000 training nodes fill.
+func ExampleTrainParts() {
+	fmt.Println(partbuffer.TrainParts(10_000, 16, 1_000))
+	// Output: 2
+}

@@ -1,0 +1,128 @@
+package partbuffer
+
+import (
+	"fmt"
+	"slices"
+
+	"gdb/layout/partition"
+	"gdb/sample"
+)
+
+// DealSpec says how the nodes of a graph are dealt to partitions.
+type DealSpec struct {
+	Nodes uint64
+	Parts int
+	// Piece is how many consecutive nodes stay together: these are read at once. Pieces are dealt
+	// out by chance, by Seed.
+	Piece uint64
+	Seed  uint64
+	// First are nodes, ascending, that fill the first partitions, as the training nodes do in
+	// Sequential of Marius++; nil for none. They must not change.
+	First []sample.NodeID
+}
+
+// Deal is which partition each node is in. It is computed, not stored, but for the sizes of
+// partitions. Its methods may be called from any goroutine.
+type Deal struct {
+	spec  DealSpec
+	full  uint64 // nodes of a partition that First fills
+	first int    // how many of them First fills, the last perhaps in part
+	rest  partition.Map
+	sizes []uint64
+}
+
+// NewDeal deals nodes out. It looks at every piece once, and at every node if there are First ones.
+func NewDeal(spec DealSpec) (*Deal, error) {
+	if spec.Piece < 1 || spec.Nodes < 1 || spec.Parts < 1 {
+		return nil, fmt.Errorf("sample: %d nodes in pieces of %d for %d partitions", spec.Nodes,
+			spec.Piece, spec.Parts)
+	}
+	d := &Deal{spec: spec, full: (spec.Nodes + uint64(spec.Parts) - 1) / uint64(spec.Parts),
+		sizes: make([]uint64, spec.Parts)}
+	d.first = TrainParts(spec.Nodes, spec.Parts, len(spec.First))
+	var err error
+	d.rest, err = partition.New(partition.Spec{Nodes: (spec.Nodes + spec.Piece - 1) / spec.Piece,
+		Parts: max(1, spec.Parts-d.first), Random: true, Seed: spec.Seed})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Repeat([]bool{true}, spec.Parts)
+	d.each(all, func(part int, nodes []sample.NodeID, from, to uint64) {
+		d.sizes[part] += uint64(len(nodes)) + to - from
+	})
+	return d, nil
+}
+
+// TrainParts is how many of so many partitions the training nodes fill: k = ⌈T / (|V|/p)⌉ (Waleffe
+// et al., "Marius++", section 5.3).
+func TrainParts(nodes uint64, parts, train int) int {
+	full := (nodes + uint64(parts) - 1) / uint64(parts)
+	return int((uint64(train) + full - 1) / full)
+}
+
+// Parts is the number of partitions.
+func (d *Deal) Parts() int { return d.spec.Parts }
+
+// Size is the number of nodes of a partition.
+func (d *Deal) Size(part int) uint64 { return d.sizes[part] }
+
+// Most is the most nodes that so many partitions have together.
+func (d *Deal) Most(parts int) (n uint64) {
+	sorted := slices.Sorted(slices.Values(d.sizes))
+	for _, size := range sorted[len(sorted)-min(parts, len(sorted)):] {
+		n += size
+	}
+	return n
+}
+
+// Part is the partition of a node.
+func (d *Deal) Part(v sample.NodeID) int {
+	if i, found := slices.BinarySearch(d.spec.First, v); found {
+		return int(uint64(i) / d.full)
+	}
+	return d.piecePart(uint64(v) / d.spec.Piece)
+}
+
+// piecePart is the partition of the nodes of a piece that are not First.
+func (d *Deal) piecePart(piece uint64) int {
+	part, _ := d.rest.Place(sample.NodeID(piece))
+	return min(d.first+part, d.spec.Parts-1)
+}
+
+// EachNode calls fn with the nodes of the partitions that in says, ascending.
+func (d *Deal) EachNode(in []bool, fn func(v sample.NodeID)) {
+	d.each(in, func(_ int, nodes []sample.NodeID, from, to uint64) {
+		for _, v := range nodes {
+			fn(v)
+		}
+		for v := from; v < to; v++ {
+			fn(sample.NodeID(v))
+		}
+	})
+}
+
+// each calls fn with the nodes of the partitions that in says, ascending: some that are listed, or
+// those from … to-1.
+func (d *Deal) each(in []bool, fn func(part int, nodes []sample.NodeID, from, to uint64)) {
+	first, rank := d.spec.First, uint64(0)
+	pieces := (d.spec.Nodes + d.spec.Piece - 1) / d.spec.Piece
+	for piece := range pieces {
+		part := d.piecePart(piece)
+		from := piece * d.spec.Piece
+		to := min(from+d.spec.Piece, d.spec.Nodes)
+		for rank < uint64(len(first)) && uint64(first[rank]) < to {
+			v := uint64(first[rank])
+			if in[part] && from < v {
+				fn(part, nil, from, v)
+			}
+			if own := int(rank / d.full); in[own] {
+				fn(own, first[rank:rank+1], 0, 0)
+			}
+			from = v + 1
+			rank++
+		}
+		if in[part] && from < to {
+			fn(part, nil, from, to)
+		}
+	}
+}

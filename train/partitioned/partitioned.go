@@ -1,0 +1,185 @@
+// Package partitioned plans a training of nodes with some partitions of the graph in memory, and
+// opens the buffer that it goes through: the orders Dispersed and Sequential of Waleffe, Mohoney,
+// Rekatsinas and Venkataraman, "Marius++", section 5.3, by the rules of section 6.
+package partitioned
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/sample/partbuffer"
+	"gdb/train/backend"
+	"gdb/train/link/order"
+	"gdb/train/plan"
+	"gdb/train/runs"
+)
+
+// Buffer is the partitions in memory, with what was chosen for them.
+type Buffer struct {
+	*partbuffer.Buffer
+	spec  order.Spec
+	bytes int64
+	lines []string
+	moved order.Cost // in an epoch
+}
+
+const (
+	// pieceBytes are the rows of a piece: a read of so many is fast on any disk.
+	pieceBytes = 64 << 10
+	// piecesLeast is how many pieces a partition has at least, so that it is drawn by chance.
+	piecesLeast = 256
+	// slotBytes are what a node in memory takes besides its features: places of its row and its
+	// list.
+	slotBytes = 16
+	// entryBytes are those of an entry of a list in memory, with room for more than are expected.
+	entryBytes = 5
+)
+
+// Open chooses what the settings leave open, by the memory that is free, and takes it: a half at
+// most of what is not asked for by number, since batches, steps and evaluations need the other. The
+// choice is kept in the settings. train are the training nodes, ascending. The features of src are
+// open.
+func Open(src *loader.Source, c *runs.Settings, train []sample.NodeID) (*Buffer, error) {
+	x := src.Extras
+	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
+		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
+			"model reads: take another --model, or leave --edge-weight out", c.PartitionOrder)
+	}
+	if c.Backend == backend.CUDA { // which auto may have come to
+		return nil, fmt.Errorf("train: --order %s is for --backend cpu", c.PartitionOrder)
+	}
+	b := &Buffer{}
+	if err := b.choose(src, c, len(train)); err != nil {
+		return nil, err
+	}
+	cfg, err := b.config(src, c, train)
+	if err != nil {
+		return nil, err
+	}
+	b.bytes = partbuffer.Bytes(cfg, rowDim(src))
+	if b.Buffer, err = partbuffer.New(*cfg); err != nil {
+		return nil, fmt.Errorf("train: %w; give more memory, or a smaller --partitions-in-memory",
+			err)
+	}
+	return b, b.cost(src, cfg)
+}
+
+// rowDim is the width of features in memory; 0 of a store without any.
+func rowDim(src *loader.Source) int {
+	if src.Rows == nil {
+		return 0
+	}
+	return src.Rows.Meta().Dim
+}
+
+// listsSize is the size of the neighbor lists on disk.
+func listsSize(src *loader.Source) (size int64) {
+	path, _ := layout.TopologyPaths(layout.In)
+	for _, f := range src.Meta.Files {
+		if f.Path == path {
+			size = f.Size
+		}
+	}
+	return size
+}
+
+// choose chooses p, c and l.
+func (b *Buffer) choose(src *loader.Source, c *runs.Settings, train int) error {
+	m, budget := src.Meta, src.Budget
+	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
+		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
+		Memory:     max(0, (budget.Limit()-budget.Used())/2-4*int64(m.Nodes)),
+		BlockBytes: layout.PageBytes, NodeTask: true,
+		OneByOne: c.PartitionOrder == runs.OrderSequential, Parts: c.Partitions,
+		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions}
+	chosen, err := order.Choose(f)
+	if err != nil {
+		return err
+	}
+	b.spec = order.Spec{Policy: order.Dispersed, Parts: chosen.Parts, Capacity: chosen.Capacity,
+		Logical: chosen.Logical, Seed: c.Seed}
+	if f.OneByOne {
+		b.spec.Policy, b.spec.Logical = order.Sequential, chosen.Parts
+		b.spec.TrainParts = partbuffer.TrainParts(m.Nodes, chosen.Parts, train)
+	}
+	c.Partitions, c.PartitionsInMemory = b.spec.Parts, b.spec.Capacity
+	c.LogicalPartitions = b.spec.Logical
+	b.lines = chosen.Lines
+	return nil
+}
+
+// config is what the buffer is opened with.
+func (b *Buffer) config(src *loader.Source, c *runs.Settings,
+	train []sample.NodeID) (*partbuffer.Config, error) {
+	o, err := order.New(b.spec)
+	if err != nil {
+		return nil, err
+	}
+	m := src.Meta
+	spec := partbuffer.DealSpec{Nodes: m.Nodes, Parts: b.spec.Parts, Seed: c.Seed,
+		Piece: max(1, min(pieceBytes/max(1, uint64(4*rowDim(src))),
+			m.Nodes/uint64(b.spec.Parts*piecesLeast)))}
+	if b.spec.Policy == order.Sequential {
+		spec.First = train
+	}
+	deal, err := partbuffer.NewDeal(spec)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &partbuffer.Config{Deal: deal, Capacity: b.spec.Capacity, Train: train, Batch: c.Batch,
+		Seed: c.Seed, Edges: m.Edges, Threads: plan.CopyThreads(c.Threads), Budget: src.Budget,
+		Order: func(epoch uint64) partbuffer.Order { return o.Epoch(int(epoch)) }}
+	if src.Rows != nil {
+		cfg.Rows = src.Rows
+	}
+	return cfg, nil
+}
+
+// cost is what the first epoch reads.
+func (b *Buffer) cost(src *loader.Source, cfg *partbuffer.Config) error {
+	o, err := order.New(b.spec)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	row := 4 * int64(rowDim(src))
+	e := o.Epoch(0)
+	lists := float64(listsSize(src)) / float64(src.Meta.Nodes)
+	b.moved.Sets = e.Sets()
+	for set := range e.Sets() {
+		for _, p := range e.Entering(set) {
+			b.moved.Loads++
+			b.moved.ReadBytes += row * int64(cfg.Deal.Size(p))
+		}
+		for _, p := range e.Partitions(set) { // lists are read anew for each set
+			b.moved.EdgeBytes += int64(lists * float64(cfg.Deal.Size(p)))
+		}
+	}
+	return nil
+}
+
+// Describe adds the buffer to the plan of a training, whose forecast is of exact sampling.
+func (b *Buffer) Describe(p *plan.Plan) {
+	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: string(b.spec.Policy),
+		Parts: b.spec.Parts, InMemory: b.spec.Capacity, Logical: b.spec.Logical,
+		Sets: b.moved.Sets, Read: b.moved.ReadBytes, Lists: b.moved.EdgeBytes, Lines: b.lines}
+	p.Fixed -= b.bytes
+	p.Forecast, p.Rivals = nil, nil
+}
+
+// Note says whether batches are approximate; "" without a buffer.
+func (b *Buffer) Note() string {
+	if b == nil {
+		return ""
+	}
+	if b.spec.Capacity == b.spec.Parts {
+		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn from "+
+			"the whole graph", b.spec.Parts)
+	}
+	return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
+		"partitions of the nodes, %s of features and lists (--order %s)", b.spec.Capacity,
+		b.spec.Parts, mem.FormatSize(b.bytes), b.spec.Policy)
+}

@@ -1,0 +1,103 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gdb/layout/layouttest"
+	"gdb/train/runs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// partitionConfigs train with some partitions in memory.
+func partitionConfigs() map[string]Config {
+	all := map[string]Config{}
+	for name, p := range map[string]runs.PartitionSettings{
+		"dispersed": {PartitionOrder: runs.OrderDispersed, Partitions: 8, PartitionsInMemory: 2},
+		"one by one": {PartitionOrder: runs.OrderDispersed, Partitions: 8, PartitionsInMemory: 3,
+			LogicalPartitions: 8},
+		"sequential": {PartitionOrder: runs.OrderSequential, Partitions: 8, PartitionsInMemory: 6},
+	} {
+		c := resumeConfig()
+		c.PartitionSettings = p
+		all[name] = c
+	}
+	return all
+}
+
+// TestPartitions: a run that is interrupted in any set of partitions ends as one that is not, says
+// that it is approximate, and learns.
+func TestPartitions(t *testing.T) {
+	for name, c := range partitionConfigs() {
+		want, weights := undisturbed(t, c)
+		if want.Best < 0.6 {
+			t.Errorf("%s: val %g", name, want.Best)
+		}
+		for _, stop := range []int{1, 4, 7, 13} {
+			s := mustBuild(t, planted(false))
+			ctx, cancel := context.WithCancel(t.Context())
+			steps, note := 0, ""
+			_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+				if e.Started != nil {
+					note = e.Started.Note
+				}
+				if e.Progress != nil {
+					if steps++; steps == stop {
+						cancel()
+					}
+				}
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(name, err)
+			}
+			if !strings.Contains(note, "approximate: neighbors are drawn among those in memory") {
+				t.Errorf("%s: the note is %q", name, note)
+			}
+			again := c
+			again.Run, again.Resume = "", c.Run
+			mustRun(t, s, again)
+			checkFinal(t, s, c, want, weights)
+		}
+	}
+}
+
+// TestAllPartitionsInMemory: with all of them there, a run comes to the bits of exact sampling.
+func TestAllPartitionsInMemory(t *testing.T) {
+	want, weights := undisturbed(t, resumeConfig())
+	for _, order := range []string{runs.OrderDispersed, runs.OrderSequential} {
+		c := resumeConfig()
+		c.PartitionSettings = runs.PartitionSettings{PartitionOrder: order, Partitions: 5,
+			PartitionsInMemory: 5}
+		s := mustBuild(t, planted(false))
+		mustRun(t, s, c)
+		checkFinal(t, s, c, want, weights)
+	}
+}
+
+// TestPartitionsRefused: what does not go with partitions, each with what to do.
+func TestPartitionsRefused(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		"of --task link":       func(c *Config) { c.PartitionOrder = "tlbeta" },
+		"from 1 on":            func(c *Config) { c.Partitions = -1 },
+		"leave numbers of":     func(c *Config) { c.PartitionOrder = "" },
+		"--cache":              func(c *Config) { c.Cache = "lru" },
+		"--macro-batch":        func(c *Config) { c.MacroBatch = 2 },
+		"--node-embedding":     func(c *Config) { c.NodeEmbedding = 4 },
+		"use dispersed":        func(c *Config) { c.PartitionOrder = runs.OrderSequential },
+		"no more than nodes":   func(c *Config) { c.PartitionsInMemory = 9 },
+		"take another --model": func(c *Config) { c.Model = "rgcn" },
+	} {
+		c := partitionConfigs()["dispersed"]
+		change(&c)
+		g := planted(false)
+		g.EdgeTypes = []string{"a"}
+		s := layouttest.Build(t, vfs.NewMem(), "store", g)
+		_, err := Run(t.Context(), s, mustDevice(t), c, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
