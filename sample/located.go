@@ -13,9 +13,11 @@ const NoRow = 1<<32 - 1
 // Located are Features that tell where rows lie in memory, which others then read in place.
 type Located interface {
 	Features
-	// Hold has the rows in memory stay where they are until Close. It returns the memory that
-	// they are in, and where in it the first one begins, in bytes: nil if there are none.
-	Hold() (memory []byte, first int)
+	// Memory is that of the rows, and where in it the first one begins, in bytes: nil if there are
+	// none.
+	Memory() (memory []byte, first int)
+	// Hold has the rows in memory stay where they are until Close, or no longer.
+	Hold(hold bool)
 	// Locate writes to rows which row in memory each node has, or NoRow. Those of rows that are
 	// not held are a guess, which Gather knows better.
 	Locate(nodes []NodeID, rows []uint32) error
@@ -26,7 +28,7 @@ type Located interface {
 // StoredRows are Rows that can stay in memory as they are stored; *rowfile.Reader is one.
 type StoredRows interface {
 	GatherStored(ctx context.Context, nodes []NodeID, at []uint32,
-		room func(bytes int64) ([]byte, error)) (read bool, err error)
+		room func(read, bytes int64) ([]byte, error)) (read bool, err error)
 }
 
 // LocatedOf are features that tell where their rows lie; nil for a cache whose rows change places.
@@ -40,15 +42,23 @@ func LocatedOf(f Features) Located {
 	return l
 }
 
-// Hold keeps the cache from giving memory back.
-func (f *cached) Hold() (memory []byte, first int) {
-	f.content.Lock()
-	defer f.content.Unlock()
-	f.held = true
-	if len(f.values) == 0 {
+// Memory is that of all slots, but for memory that was given back.
+func (f *cached) Memory() (memory []byte, first int) {
+	f.content.RLock()
+	defer f.content.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.slots == 0 {
 		return nil, 0
 	}
-	return f.arena.Bytes(), f.firstValue
+	return f.arena.Bytes()[:f.firstValue+4*f.dim*f.mu.slots], f.firstValue
+}
+
+// Hold keeps the cache from giving memory back.
+func (f *cached) Hold(hold bool) {
+	f.content.Lock()
+	defer f.content.Unlock()
+	f.held = hold
 }
 
 // Locate finds slots whose rows are there. Rows that are not in memory count as asked for, and
@@ -80,11 +90,11 @@ func (f *cached) Locate(nodes []NodeID, rows []uint32) error {
 // Behind has all rows.
 func (f *cached) Behind() Rows { return f.rows }
 
-// Hold returns the memory of all rows.
-func (f *resident) Hold() (memory []byte, first int) {
-	f.held.Store(true)
-	return f.arena.Bytes(), 0
-}
+// Memory is that of all rows.
+func (f *resident) Memory() (memory []byte, first int) { return f.arena.Bytes(), 0 }
+
+// Hold has them counted by Locate: they stay where they are in any case.
+func (f *resident) Hold(hold bool) { f.held.Store(hold) }
 
 // Locate finds all rows.
 func (f *resident) Locate(nodes []NodeID, rows []uint32) error {
@@ -98,8 +108,11 @@ func (f *resident) Locate(nodes []NodeID, rows []uint32) error {
 // Behind has all rows.
 func (f *resident) Behind() Rows { return f.rows }
 
+// Memory is none.
+func (f *direct) Memory() (memory []byte, first int) { return nil, 0 }
+
 // Hold has nothing to keep.
-func (f *direct) Hold() (memory []byte, first int) { return nil, 0 }
+func (f *direct) Hold(bool) {}
 
 // Locate finds no row.
 func (f *direct) Locate(nodes []NodeID, rows []uint32) error {

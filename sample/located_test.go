@@ -35,7 +35,8 @@ func TestLocated(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := f.Stats()
-		memory, first := l.Hold()
+		l.Hold(true)
+		memory, first := l.Memory()
 		held := mem.View[float32](memory[min(first, len(memory)):])
 		if err := l.Locate(some, numbers); err != nil {
 			t.Fatal(err)

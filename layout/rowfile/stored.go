@@ -29,11 +29,12 @@ func (s *stored) take(p *rowsPart) {
 var errNoRoom = errors.New("layout: there is no room for rows as they are stored")
 
 // GatherStored is Gather of rows that stay where they are read, which are stored as float32 and not
-// changed on the way. room is asked once for memory of so many bytes, which begins at a page; where
-// it has none, or rows are converted, nothing is read and read is false. Each row was verified when
-// this returns, and at[i], in values of 4 bytes, is where that of nodes[i] begins.
+// changed on the way. room is asked once for memory of some bytes, at a multiple of 512, of which
+// about so many are read; where it has none, or rows are converted, nothing is read and read is
+// false. Each row was verified when this returns, and at[i], in values of 4 bytes, is where that of
+// nodes[i] begins.
 func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
-	room func(bytes int64) ([]byte, error)) (read bool, err error) {
+	room func(read, bytes int64) ([]byte, error)) (read bool, err error) {
 	if r.shape.DType != F32 || r.scaled || r.packed {
 		return false, nil
 	}
@@ -45,11 +46,11 @@ func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []u
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return false, err
 	}
-	bytes := r.storedBytes(b)
-	if bytes == 0 {
+	least, most := r.storedBytes(b)
+	if most == 0 {
 		return false, nil
 	}
-	buf, err := room(bytes)
+	buf, err := room(least, most)
 	if err != nil || buf == nil {
 		return false, err
 	}
@@ -59,9 +60,9 @@ func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []u
 	return err == nil, err
 }
 
-// storedBytes is about how much memory the rows of sorted keys take as they are read, but for
-// exceptions no less; 0 for rows that a part has little room for.
-func (r *Reader) storedBytes(b *rowsBuffer) int64 {
+// storedBytes is about how many bytes are read for the rows of sorted keys, and how much memory
+// they take, but for exceptions at most; 0 for rows that a part has little room for.
+func (r *Reader) storedBytes(b *rowsBuffer) (least, most int64) {
 	var c gatherCost
 	c.init()
 	widest := int64(0)
@@ -75,9 +76,9 @@ func (r *Reader) storedBytes(b *rowsBuffer) int64 {
 	cost, _ := c.cost()
 	part, lost := int64(len(b.parts[0].sums.buf)), widest+denseGapMost
 	if 4*lost > part {
-		return 0
+		return 0, 0
 	}
-	return cost.Bytes + (cost.Bytes/(part-lost)+1)*2*lost
+	return cost.Bytes, cost.Bytes + (cost.Bytes/(part-lost)+1)*2*lost
 }
 
 // readStored reads the rows of sorted keys to buf.

@@ -20,8 +20,11 @@ func storedIn(t *testing.T, r *rowfile.Reader, nodes []layout.NodeID, dim int,
 	t.Helper()
 	at, asked := make([]uint32, len(nodes)), 0
 	var memory *mem.Arena
-	read, err := r.GatherStored(context.Background(), nodes, at, func(bytes int64) ([]byte, error) {
-		asked++
+	read, err := r.GatherStored(context.Background(), nodes, at, func(read,
+		bytes int64) ([]byte, error) {
+		if asked++; read > bytes {
+			t.Errorf("%d bytes are read to %d", read, bytes)
+		}
 		n := part(bytes)
 		if n == 0 {
 			return nil, nil
@@ -105,7 +108,7 @@ func TestGatherStoredDamaged(t *testing.T) {
 	}
 	at := make([]uint32, 2)
 	_, err = rows.GatherStored(context.Background(), []layout.NodeID{3, 200}, at,
-		func(int64) ([]byte, error) { return memory.Bytes(), nil })
+		func(int64, int64) ([]byte, error) { return memory.Bytes(), nil })
 	if err == nil {
 		t.Error("a row that is damaged was taken")
 	}

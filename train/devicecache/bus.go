@@ -39,7 +39,7 @@ func (c *Cache) Choose(ctx context.Context, rows, threads int) (way plan.BusWay,
 	if !ok || c.located == nil || rows == 0 {
 		return way, nil
 	}
-	memory, first := c.located.Hold()
+	memory, first := c.located.Memory()
 	t := trial{c: c, on: on, rows: min(rows, max(1, tryBytes/(4*c.Dim()))), threads: threads}
 	if err := t.open(memory, first); err != nil {
 		way.Why = err.Error()
@@ -49,8 +49,10 @@ func (c *Cache) Choose(ctx context.Context, rows, threads int) (way plan.BusWay,
 	if err = errors.Join(err, t.close()); err != nil || !way.InPlace {
 		return way, err
 	}
-	if memory != nil {
+	c.located.Hold(true)
+	if memory, first = c.located.Memory(); memory != nil {
 		if err := on.Lock(memory); err != nil {
+			c.located.Hold(false)
 			way.InPlace, way.Why = false, err.Error()
 			return way, nil
 		}
@@ -180,5 +182,5 @@ func (t *trial) send() backend.Tensor {
 }
 
 func (t *trial) read() backend.Tensor {
-	return t.on.ReadLocked(backend.Tensor{Cols: t.c.Dim()}, t.from, nil, t.ids, t.c.Dim())
+	return t.on.ReadLocked(t.c.be.Scratch(0, t.c.Dim()), t.from, nil, t.ids, t.c.Dim())
 }

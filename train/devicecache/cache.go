@@ -98,6 +98,7 @@ func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
 			return err
 		}
 	}
+	p.inPlace, p.locked = false, nil
 	if err := p.inOrder(0, c.Dim()); err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 			p.from[i] = kernel.NoRow
 		}
 	}
-	keptRows := backend.Tensor{Cols: c.Dim()}
+	keptRows := c.be.Scratch(0, c.Dim())
 	if p.kept != nil {
 		keptRows = p.kept.rows
 	}

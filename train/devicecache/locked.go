@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gdb/blockdev"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
@@ -95,16 +96,12 @@ type gathering struct {
 	done   bool       // there was room
 }
 
-const (
-	// pageBytes is what reads of rows as they are stored begin at a multiple of.
-	pageBytes = 4096
-	// storedMore is the part by which memory of rows as they are stored, with what is read along,
-	// may be larger than the rows, besides storedSlack bytes: of others copies are made.
-	storedMore, storedSlack = 4, 64 << 10
-)
+// storedMore is the part of its rows by which what is read for them may be more, where they stay as
+// they are stored: of others copies are made.
+const storedMore = 4
 
 // MoreSent is how much more may be sent to a device than so many bytes of rows.
-func MoreSent(rows int64) int64 { return rows/storedMore + storedSlack }
+func MoreSent(rows int64) int64 { return rows / storedMore }
 
 // readRows reads the rows that the host does not have: to where they stay, if they are stored as
 // they are used and are most of what is read.
@@ -114,9 +111,9 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 	var to []byte
 	read := false
 	if stored, ok := rows.(sample.StoredRows); ok && len(p.read) > 0 {
-		read, err = stored.GatherStored(ctx, p.read, p.at, func(bytes int64) (_ []byte, err error) {
+		read, err = stored.GatherStored(ctx, p.read, p.at, func(bytes, most int64) ([]byte, error) {
 			if bytes <= least+MoreSent(least) {
-				to, err = g.room(ctx, bytes)
+				to, err = g.room(ctx, most)
 			}
 			return to, err
 		})
@@ -142,7 +139,7 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 func (g *gathering) room(ctx context.Context, bytes int64) ([]byte, error) {
 	dim := g.c.Dim()
 	copies := 4 * len(g.p.apart) * dim
-	g.front = (copies + pageBytes - 1) &^ (pageBytes - 1)
+	g.front = (copies + blockdev.Align - 1) &^ (blockdev.Align - 1)
 	all := g.front + int(bytes)
 	if g.first+all/4 >= kernel.NoRow {
 		return nil, errTooWide
@@ -183,7 +180,12 @@ func (g *gathering) place(stored bool) {
 		p.from[i] = uint32(g.first+g.front/4) + p.at[j]
 		end = max(end, p.at[j]+uint32(g.c.Dim()))
 	}
-	p.locked = p.locked[:g.front/4+int(end)]
+	if end > 0 {
+		end += uint32(g.front / 4)
+	} else {
+		end = uint32(len(p.apart) * g.c.Dim())
+	}
+	p.locked = p.locked[:end]
 	p.whole = p.kept == nil && !p.inPlace && !stored && len(p.read) == len(p.missed)
 }
 
