@@ -70,29 +70,7 @@ func (t *trainer) openRows(ctx context.Context) error {
 	}
 	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
 	t.closers = append(t.closers, t.rows)
-	on := t.plan.OnDevice
-	if t.plan.Superbatch != nil || on == nil || on.Rows == int64(t.in.Meta.Nodes) {
-		return nil
-	}
-	rows := float64(t.plan.BatchNodes)
-	if f := t.plan.Forecast; f != nil {
-		rows = f.Nodes * (1 - f.DeviceHit)
-	}
-	way, err := t.rows.Choose(ctx, int(rows), plan.CopyThreads(t.cfg.Threads))
-	if err != nil {
-		return fmt.Errorf("train: try how rows come to the device: %w", err)
-	}
-	t.plan.OnDevice.Bus = &way
-	return nil
-}
-
-// busNote tells that rows cannot come to the device in both ways.
-func (t *trainer) busNote() string {
-	if on := t.plan.OnDevice; on != nil && on.Bus != nil && on.Bus.Why != "" {
-		return fmt.Sprintf("rows are copied and sent to the device, which does not read them in "+
-			"the host's memory: %s", on.Bus.Why)
-	}
-	return ""
+	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))
 }
 
 // gathersMissed has batches gathered without the rows on the device.

@@ -90,8 +90,10 @@ func checkCached(t *testing.T, c Config, p *plan.Plan, epochs, without []runs.Ep
 			plantedNodes, last.DeviceHit, last.Missed, last.Read)
 	}
 	saved := int64(float64(last.Nodes) * last.DeviceHit * 4 * plantedDim)
-	places := int64(4 * last.Nodes)           // as many words, and those of rows that batches are padded by
-	along := int64(before.Nodes) * plantedDim // a quarter of all rows, read and sent along with them
+	// As many words, and those of rows that batches are padded by.
+	places := int64(4 * last.Nodes)
+	// A quarter of all rows may be read and sent along with them.
+	along := int64(before.Nodes) * plantedDim
 	if got := int64(before.Sent) - int64(last.Sent); got > saved+places+along ||
 		got < saved-2*places-along {
 		t.Errorf("%d bytes less were sent: %d of rows, and about %d more that say where these are",
@@ -239,14 +241,15 @@ func TestRowsInPlaceOnDevice(t *testing.T) {
 		}
 		t.Logf("cache %s: %s; %s", cache, bus, epochs[1].Engine())
 		if !bytes.Equal(got, want) {
-			t.Errorf("cache %s: what is learned of rows that are read in place has other bits", cache)
+			t.Errorf("cache %s: with rows read in place other bits are learned", cache)
 		}
 		if n := emulator.Count("locked"); n != 0 {
 			t.Errorf("cache %s: %d ranges are locked after the run", cache, n)
 		}
 		a, b := without[1], epochs[1]
 		if !b.InPlace || b.Hit != a.Hit || b.DeviceHit != a.DeviceHit || b.Missed != a.Missed ||
-			b.Sent > a.Sent || b.Sent < uint64(float64(b.Nodes)*(1-b.DeviceHit)*4*plantedDim) {
+			b.Sent > a.Sent ||
+			b.Sent < uint64(float64(b.Nodes)*(1-b.DeviceHit)*4*plantedDim) {
 			t.Errorf("cache %s: in place an epoch is %s, else %s", cache, b.Engine(), a.Engine())
 		}
 	}

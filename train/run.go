@@ -165,7 +165,7 @@ func (t *trainer) notes() string {
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
 	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
-		t.in.HotNote, t.macroNote(), t.busNote()}, t.inputNotes...) {
+		t.in.HotNote, t.macroNote(), t.plan.OnDevice.Note()}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}

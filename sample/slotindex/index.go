@@ -1,4 +1,5 @@
-// Package slotindex finds where a cache keeps the row of a node.
+// Package slotindex finds where a cache keeps the row of a node, and remembers nodes whose rows it
+// kept before.
 package slotindex
 
 import (

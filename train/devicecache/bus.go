@@ -28,13 +28,31 @@ type held struct {
 	rows    []float32 // in it, one after the other
 }
 
-// Choose tries both ways of rows to the device with so many, a batch's, that lie apart in memory:
-// the host copies them to locked memory, with so many threads, from which they are sent; or the
-// device reads them where they lie. The host does the one while the other is under way: so its way
-// takes as long as the slower of both. The faster is taken from then on, in place where they are
-// equal, which leaves the host's cores and memory to others. It is called once, before the first
-// step. Memory that cannot be locked, or has no room, is no error.
-func (c *Cache) Choose(ctx context.Context, rows, threads int) (way plan.BusWay, err error) {
+// Choose tries both ways of rows to the device with as many as a batch of a plan has, of a graph of
+// so many nodes, and notes the faster in the plan. It is called once, before the first step.
+func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads int) error {
+	on := p.OnDevice
+	if on == nil || p.Superbatch != nil || on.Rows == int64(nodes) {
+		return nil
+	}
+	rows := float64(p.BatchNodes)
+	if f := p.Forecast; f != nil {
+		rows = f.Nodes * (1 - f.DeviceHit)
+	}
+	way, err := c.choose(ctx, int(rows), threads)
+	if err != nil {
+		return fmt.Errorf("devicecache: try how rows come to the device: %w", err)
+	}
+	on.Bus = &way
+	return nil
+}
+
+// choose tries both ways with so many rows that lie apart in memory: the host copies them to locked
+// memory, with so many threads, from which they are sent; or the device reads them where they lie.
+// The host does the one while the other is under way: so its way takes as long as the slower of
+// both. The faster is taken from then on, in place where they are equal, which leaves the host's
+// cores and memory to others. Memory that cannot be locked, or has no room, is no error.
+func (c *Cache) choose(ctx context.Context, rows, threads int) (way plan.BusWay, err error) {
 	on, ok := c.be.(backend.Separate)
 	if !ok || c.located == nil || rows == 0 {
 		return way, nil

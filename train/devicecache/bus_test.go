@@ -13,6 +13,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/train/backend"
+	"gdb/train/plan"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -154,10 +155,11 @@ func waysOfRows(t *testing.T, cache string, send bool, refused int) (inPlace boo
 	rows := mustReadRows(t, budget)
 	host := openHost(t, cache, rows, budget)
 	c := New(host, be, budget)
-	way, err := c.Choose(t.Context(), 300, 2)
-	if err != nil {
+	p := &plan.Plan{BatchNodes: 300, OnDevice: &plan.DevicePlan{}}
+	if err := c.Choose(t.Context(), p, testNodes, 2); err != nil {
 		t.Fatal(err)
 	}
+	way := *p.OnDevice.Bus
 	be.read, be.was = 0, 0
 	early, late := batchOf(t, c, true, someNodes(700, 3)), batchOf(t, c, true, someNodes(90, 9))
 	check(t, c, early)

@@ -146,6 +146,15 @@ func (p *DevicePlan) Cached() int64 {
 	return p.Rows
 }
 
+// Note tells the user that rows cannot come to the device in both ways; "" if they can.
+func (p *DevicePlan) Note() string {
+	if p == nil || p.Bus == nil || p.Bus.Why == "" {
+		return ""
+	}
+	return "rows are copied and sent to the device, which does not read them in the host's " +
+		"memory: " + p.Bus.Why
+}
+
 // InPlace says whether the device reads rows in the host's memory.
 func (p *DevicePlan) InPlace() bool { return p != nil && p.Bus != nil && p.Bus.InPlace }
 

@@ -131,8 +131,8 @@ func (r Epoch) Engine() string {
 			sent = "read in place"
 		}
 		fmt.Fprintf(&b, " rows device/host/missed %.1f/%.1f/%.1f%% %s %s a batch",
-			100*r.DeviceHit, 100*max(0, 1-r.DeviceHit-r.Missed), 100*r.Missed, sent, strings.ReplaceAll(
-				mem.FormatSize(int64(r.Sent)/int64(max(1, r.Batches))), " ", ""))
+			100*r.DeviceHit, 100*max(0, 1-r.DeviceHit-r.Missed), 100*r.Missed, sent,
+			strings.ReplaceAll(mem.FormatSize(int64(r.Sent)/int64(max(1, r.Batches))), " ", ""))
 	}
 	if len(r.Stages) > 0 {
 		b.WriteString(" busy/starved/blocked")
