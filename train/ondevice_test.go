@@ -230,12 +230,13 @@ func TestRowsInPlaceOnDevice(t *testing.T) {
 	for cache, c := range inPlaceConfigs() {
 		emulator.Set(t, "copy_rate", 0)
 		want, without, p := trainedOn(t, c)
-		if bus := p.OnDevice.Bus; bus == nil || bus.InPlace || bus.Bytes == 0 || without[1].InPlace {
+		bus := p.OnDevice.Bus
+		if bus == nil || bus.InPlace || bus.Bytes == 0 || without[1].InPlace {
 			t.Errorf("cache %s: rows come by %+v", cache, bus)
 		}
 		emulator.Set(t, "copy_rate", 2<<20)
 		got, epochs, p := trainedOn(t, c)
-		bus := p.OnDevice.Bus
+		bus = p.OnDevice.Bus
 		if bus == nil || !bus.InPlace || bus.Read > bus.Send || bus.Why != "" {
 			t.Fatalf("cache %s: with slow copies rows come by %+v", cache, bus)
 		}
