@@ -52,6 +52,11 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 func (t *trainer) parts(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
+		if t.disk != nil && t.disk.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
 		begun := time.Now()
 		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
 		if err != nil {
@@ -120,6 +125,9 @@ func (t *trainer) step(p *Part, at []uint32) error {
 	edges := make([]triples.Triple, len(at))
 	for i, e := range at {
 		edges[i] = p.Edges[e]
+	}
+	if t.disk != nil {
+		t.disk.Touch()
 	}
 	loss, err := t.stepper.sampled(edges, key)
 	t.pos.Loss += loss * float64(t.stepper.edgesInMean(len(at)))

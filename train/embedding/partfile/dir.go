@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/partition"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -77,14 +78,33 @@ func (s *Spec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
-// DiskBytes is the most that all files take: each partition as it is, as it was in the last
-// checkpoint, and its vectors as they were in the best evaluation.
-func (s *Spec) DiskBytes() (n int64) {
-	rows := s.files()[0]
+// Bytes is what all partitions take on disk, once.
+func (s *Spec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
-		n += 2*s.PartBytes(part) + s.fileBytes(part, &rows)
+		n += s.PartBytes(part)
 	}
 	return n
+}
+
+// DiskLimit is what the files may take: all partitions twice, as they are and as they were in the
+// last checkpoint. The vectors of the best evaluation are counted with them: see Dir.BytesWith.
+func (s *Spec) DiskLimit() int64 { return 2 * s.Bytes() }
+
+// DiskBytes is the most that all files take if a checkpoint is made before more than DiskLimit is
+// needed. Then a checkpoint has all partitions, the best evaluation the vectors of all, and up to
+// so many partitions are in memory, which the next checkpoint writes before the one before may go.
+func (s *Spec) DiskBytes(inMemory int) int64 {
+	most, rows := s.Bytes(), s.files()[0]
+	var parts []int64
+	for part := range s.Map.Parts() {
+		most += s.fileBytes(part, &rows)
+		parts = append(parts, s.PartBytes(part))
+	}
+	slices.Sort(parts)
+	for _, bytes := range parts[len(parts)-min(inMemory, len(parts)):] {
+		most += bytes
+	}
+	return max(s.DiskLimit(), most)
 }
 
 // Dir has the partitions. Different partitions may be read and written at the same time.
@@ -334,6 +354,30 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
 	}
 	return nil
+}
+
+// BytesWith is what the files take once these partitions were written after the last checkpoint,
+// those that were already among them or not.
+func (d *Dir) BytesWith(changed *roaring.Bitmap) (n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rows := d.spec.files()[0]
+	for part, kept := range d.mu.kept {
+		now := d.mu.now[part]
+		if kept != 0 {
+			n += d.spec.PartBytes(part)
+		}
+		if now != kept || changed.Contains(uint32(part)) {
+			n += d.spec.PartBytes(part)
+		}
+		if d.mu.best == nil {
+			continue
+		}
+		if best := d.mu.best[part]; best != 0 && best != kept && best != now {
+			n += d.spec.fileBytes(part, &rows)
+		}
+	}
+	return n
 }
 
 // KeepBest has the partitions as they are now stay on disk, as those of the best evaluation: the

@@ -48,6 +48,7 @@ type Buffer struct {
 
 	resident *roaring.Bitmap // partitions that may be used
 	coming   *roaring.Bitmap // partitions that are being read, or were, for the next set
+	changed  *roaring.Bitmap // resident partitions that differ from what is on disk
 	frames   []int           // by partition; -1 for none
 	free     []int
 	work     chan error // of the work under way; nil if there is none
@@ -66,7 +67,8 @@ type Stats struct {
 // New takes the memory of a buffer, which is empty. The caller closes it.
 func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
-		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New()}
+		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New(),
+		changed: roaring.New()}
 	b.frames = make([]int, b.spec.Map.Parts())
 	for i := range b.frames {
 		b.frames[i] = -1
@@ -89,6 +91,10 @@ func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	return b, nil
 }
 
+// Touch says that rows of the partitions that are resident were changed: they are written when they
+// leave. What was not changed is not.
+func (b *Buffer) Touch() { b.changed.Or(b.resident) }
+
 // Close ends what is under way and frees the memory. What changed since Flush is lost.
 func (b *Buffer) Close() error {
 	err := b.settle()
@@ -102,7 +108,7 @@ func (b *Buffer) Close() error {
 
 // Advance makes the partitions of now those that are resident, and waits until they are. Then it
 // begins to write those that left, and to read those of next as far as there are frames for them;
-// nil for no next set. What left is written before anything is read in its place.
+// nil for no next set. What left and was changed is written before anything is read in its place.
 func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
@@ -149,23 +155,24 @@ func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 // begin writes partitions, then reads others, in a goroutine.
 func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	b.coming = come.Clone()
+	changed := roaring.And(left, b.changed)
+	b.changed.AndNot(left)
 	done := make(chan error, 1)
 	b.work = done
 	go func() {
 		defer bug.Catch()
-		done <- b.move(ctx, left, come)
+		done <- b.move(ctx, left, changed, come)
 	}()
 }
 
 // move is the work of the goroutine, which has frames and free until it is done.
-func (b *Buffer) move(ctx context.Context, left, come *roaring.Bitmap) error {
-	for it := left.Iterator(); it.HasNext(); {
-		part := int(it.Next())
-		if err := b.write(ctx, part); err != nil {
+func (b *Buffer) move(ctx context.Context, left, changed, come *roaring.Bitmap) error {
+	for it := changed.Iterator(); it.HasNext(); {
+		if err := b.write(ctx, int(it.Next())); err != nil {
 			return err
 		}
-		b.release(roaring.BitmapOf(uint32(part)))
 	}
+	b.release(left)
 	for it := come.Iterator(); it.HasNext(); {
 		part := int(it.Next())
 		if len(b.free) == 0 {
@@ -222,22 +229,23 @@ func (b *Buffer) pieces(frame int) (out [][]float32) {
 	return out
 }
 
-// Flush writes all partitions that are resident, so that the next checkpoint has them: what
+// Flush writes all partitions that were changed, so that the next checkpoint has them: what
 // partfile.Dir.Prepare is called after. They stay.
 func (b *Buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	for it := b.resident.Iterator(); it.HasNext(); {
+	for it := b.changed.Iterator(); it.HasNext(); {
 		if err := b.write(ctx, int(it.Next())); err != nil {
 			b.ended = err
 			return err
 		}
 	}
+	b.changed.Clear()
 	return nil
 }
 
-// Empty writes all partitions that are resident, and frees their frames: none is resident.
+// Empty writes all partitions that were changed, and frees all frames: none is resident.
 func (b *Buffer) Empty(ctx context.Context) error {
 	if err := b.Flush(ctx); err != nil {
 		return err
