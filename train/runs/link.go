@@ -118,6 +118,9 @@ type LinkSettings struct {
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is written
 	// every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`
+	// FewCheckpoints writes none by the clock, only after an evaluation that is the best so far and
+	// at the end: for measurements of runs that nobody will resume.
+	FewCheckpoints bool `json:"-"`
 }
 
 // The values of LinkSettings.Order.

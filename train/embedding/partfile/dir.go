@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
+	"gdb/internal/bug"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -26,7 +28,7 @@ type Spec struct {
 	Columns int
 	// State is how many arrays the optimizer has.
 	State int
-	// Init writes the vector that a node begins with.
+	// Init writes the vector that a node begins with. Several goroutines call it.
 	Init func(row []float32, node uint64)
 }
 
@@ -280,11 +282,19 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 
 // begin is a partition as it began.
 func (d *Dir) begin(part int, arrays [][]float32) {
-	c := d.spec.Columns
-	for row := range d.spec.Map.Size(part) {
-		node := d.spec.Map.Node(part, row)
-		d.spec.Init(arrays[0][row*uint64(c):][:c], uint64(node))
+	c, rows := d.spec.Columns, d.spec.Map.Size(part)
+	each := rows/uint64(runtime.GOMAXPROCS(0)) + 1 // to draw takes longer than to read
+	var drawn sync.WaitGroup
+	for first := uint64(0); first < rows; first += each {
+		drawn.Go(func() {
+			defer bug.Catch()
+			for row := first; row < min(rows, first+each); row++ {
+				node := d.spec.Map.Node(part, row)
+				d.spec.Init(arrays[0][row*uint64(c):][:c], uint64(node))
+			}
+		})
 	}
+	drawn.Wait()
 	for _, a := range arrays[1:] {
 		clear(a[:d.spec.Map.Size(part)*uint64(c)])
 	}
