@@ -89,6 +89,8 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Float64Var(&c.RegularizerWeight, "regularizer-weight", c.RegularizerWeight,
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
+	f.IntVar(&c.Staleness, "staleness", c.Staleness, "updates of the batches before it that a "+
+		"batch may be without, so that several are under way; 0 is exact")
 	f.IntVar(&c.Candidates, "candidates", c.Candidates, cli.CandidatesHelp)
 	f.StringVar(&c.Order, "order", c.Order, "where vectors are and in which order their "+
 		"partitions come: "+cli.OneOf(orders())+"; auto keeps them in memory if they fit, else "+
