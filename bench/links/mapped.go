@@ -153,7 +153,10 @@ func measureMapped(ctx context.Context, opt *Options, row bench.Row) (err error)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r.begun = time.Now()
-	if err := r.epoch(ctx, f); err != nil && !errors.Is(err, errMappedTime) {
+	for epoch := uint64(0); err == nil; epoch++ {
+		err = r.epoch(ctx, f, epoch)
+	}
+	if !errors.Is(err, errMappedTime) {
 		return err
 	}
 	return r.into(row, f.Count())
@@ -161,16 +164,17 @@ func measureMapped(ctx context.Context, opt *Options, row bench.Row) (err error)
 
 // epoch trains on the edges, window by window: these come in a random order, and so do the edges of
 // each.
-func (r *mappedRun) epoch(ctx context.Context, f *edgefile.File) error {
+func (r *mappedRun) epoch(ctx context.Context, f *edgefile.File, epoch uint64) error {
+	key := rng.Key(r.opt.Config.Seed, epoch)
 	windows := (f.Count() + windowEdges - 1) / windowEdges
-	order := rng.NewPermutation(windows, rng.Key(r.opt.Config.Seed, 1))
+	order := rng.NewPermutation(windows, key)
 	for i := range windows {
 		first := order.At(i) * windowEdges
 		var e edgefile.Edges
 		if err := f.Read(ctx, first, min(f.Count(), first+windowEdges), &e); err != nil {
 			return err
 		}
-		if err := r.window(ctx, &e, rng.Key(r.opt.Config.Seed, 2, first)); err != nil {
+		if err := r.window(ctx, &e, rng.Sub(key, first)); err != nil {
 			return err
 		}
 	}

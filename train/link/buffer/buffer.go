@@ -36,8 +36,8 @@ const writeBytes = 2 << 20
 // arrayBytes is what an array has in a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; another one
-// of the buffer reads and writes beside it.
+// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; two of
+// the buffer read and write beside it.
 type Buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec
@@ -51,7 +51,7 @@ type Buffer struct {
 	changed  *roaring.Bitmap // resident partitions that differ from what is on disk
 	frames   []int           // by partition; -1 for none
 	free     []int
-	work     chan error // of the work under way; nil if there is none
+	work     chan error // of the work under way, which has frames and free; nil if there is none
 	ended    error      // of work that failed: nothing goes on after it
 	stats    Stats
 }
@@ -108,7 +108,7 @@ func (b *Buffer) Close() error {
 
 // Advance makes the partitions of now those that are resident, and waits until they are. Then it
 // begins to write those that left, and to read those of next as far as there are frames for them;
-// nil for no next set. What left and was changed is written before anything is read in its place.
+// nil for no next set. What left and was changed is written before another is read in its place.
 func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
@@ -152,40 +152,69 @@ func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 	return out
 }
 
-// begin writes partitions, then reads others, in a goroutine.
+// begin writes partitions that were changed of those that left, and reads others, in goroutines.
 func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	b.coming = come.Clone()
 	changed := roaring.And(left, b.changed)
 	b.changed.AndNot(left)
-	done := make(chan error, 1)
+	b.release(roaring.AndNot(left, changed))
+	free := make(chan int, b.opt.Frames)
+	for _, frame := range b.free {
+		free <- frame
+	}
+	b.free = b.free[:0]
+	written, done := make(chan error, 1), make(chan error, 1)
 	b.work = done
 	go func() {
 		defer bug.Catch()
-		done <- b.move(ctx, left, changed, come)
+		defer close(free)
+		written <- b.writeBack(ctx, changed, free)
+	}()
+	go func() {
+		defer bug.Catch()
+		err := b.fill(ctx, roaring.AndNot(come, changed), free)
+		if err = errors.Join(<-written, err); err == nil { // what left and comes back is on disk
+			for it := changed.Iterator(); it.HasNext(); {
+				b.frames[it.Next()] = -1
+			}
+			err = b.fill(ctx, roaring.And(come, changed), free)
+		}
+		for frame := range free {
+			b.free = append(b.free, frame)
+		}
+		done <- err
 	}()
 }
 
-// move is the work of the goroutine, which has frames and free until it is done.
-func (b *Buffer) move(ctx context.Context, left, changed, come *roaring.Bitmap) error {
+// writeBack writes partitions, and gives the frame of each away when it is written.
+func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
 	for it := changed.Iterator(); it.HasNext(); {
-		if err := b.write(ctx, int(it.Next())); err != nil {
+		part := int(it.Next())
+		if err := b.write(ctx, part); err != nil {
 			return err
 		}
+		free <- b.frames[part]
 	}
-	b.release(left)
+	return nil
+}
+
+// fill reads partitions into frames, as these become free.
+func (b *Buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int) error {
 	for it := come.Iterator(); it.HasNext(); {
 		part := int(it.Next())
-		if len(b.free) == 0 {
+		frame, ok := <-free
+		if !ok { // or writing failed, which says more
 			return fmt.Errorf("train: partition %d has no place in a buffer of %d", part,
 				b.opt.Frames)
 		}
-		last := len(b.free) - 1
-		frame := b.free[last]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := b.dir.Read(ctx, part, b.pieces(frame))
 		if err != nil {
 			return err
 		}
-		b.frames[part], b.free = frame, b.free[:last]
+		b.frames[part] = frame
 		b.stats.Reads++
 		b.stats.ReadBytes += n
 	}
