@@ -22,9 +22,9 @@ func partitionsBytes(fs vfs.FS, dir string) (n int64) {
 	return n
 }
 
-// TestDiskSize: files of vectors take no more than twice the vectors and state, with checkpoints and
-// evaluations at any time, as long as the buffer holds at most half of the partitions; and never
-// more than the plan says.
+// TestDiskSize: files of vectors take no more than twice the vectors and state, with checkpoints
+// and evaluations at any time, as long as the buffer holds at most half of the partitions; and
+// never more than the plan says.
 func TestDiskSize(t *testing.T) {
 	for name, held := range map[string]int{"adagrad": 2, "adam": 4, "most": 6} {
 		t.Run(name, func(t *testing.T) {

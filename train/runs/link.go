@@ -81,8 +81,8 @@ type LinkSettings struct {
 	RegularizerWeight float64 `json:"regularizer_weight"`
 	// Dropout is the share of the values of queries that are zeroed in training.
 	Dropout float64 `json:"dropout"`
-	// Staleness is how many updates, of the batches before it, the rows that a batch reads may lack.
-	// 0 takes one step after the other.
+	// Staleness is how many updates, of the batches before it, the rows that a batch reads may
+	// lack. 0 takes one step after the other.
 	Staleness int `json:"staleness,omitempty"`
 	// Init is the deviation of the values that training begins with.
 	Init float64 `json:"init"`
