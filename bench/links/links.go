@@ -21,10 +21,17 @@ import (
 	"gdb/train/runs"
 )
 
-// Orders are the orders that are compared, in the order of the rows.
-func Orders() []string {
+// OrderMmap is the baseline whose vectors and state are in one file that is mapped into memory, and
+// whose edges come in a random order.
+const OrderMmap = "mmap"
+
+// DefaultOrders are the orders that are compared if none are named.
+func DefaultOrders() []string {
 	return []string{runs.OrderMemory, runs.OrderBeta, runs.OrderTwoLevel}
 }
+
+// Orders are all that can be compared.
+func Orders() []string { return append(DefaultOrders(), OrderMmap) }
 
 // RunName is the run that is trained for each row, and removed after it.
 const RunName = "bench-link"
@@ -39,10 +46,14 @@ type Options struct {
 	// Config is what all rows share: Order, PartitionsInMemory and LogicalPartitions are set by the
 	// row. Of Partitions, 0 has the rules choose, once for all rows.
 	Config runs.LinkSettings
-	// Orders are measured in this order. All but runs.OrderMemory once with each of Buffers.
+	// Orders are measured in this order. All but runs.OrderMemory and OrderMmap once with each of
+	// Buffers.
 	Orders []string
 	// Buffers are shares of the partitions that are in memory: N of 1/N, 2 or more.
 	Buffers []int
+	// MmapSeconds is how long OrderMmap trains, of which the first half is not measured: its epochs
+	// may take hours.
+	MmapSeconds float64
 	// Progress gets epochs of a row; nil for none.
 	Progress func(phase string, done, total int64, unit string)
 }
@@ -72,6 +83,9 @@ func (o *Options) Validate() error {
 			return badoption.Errorf("bench: link: unknown order %q: want some of %s", order,
 				strings.Join(Orders(), ", "))
 		}
+	}
+	if o.MmapSeconds <= 0 {
+		return badoption.Errorf("bench: link: --mmap-seconds %g: want more than 0", o.MmapSeconds)
 	}
 	c := o.Config
 	c.Order = runs.OrderTwoLevel // which has no vectors of all to work with
@@ -110,7 +124,7 @@ func Measure(ctx context.Context, opt Options) (*bench.Report, error) {
 	r := bench.NewReport("link", columns...)
 	var points []point
 	for _, order := range opt.Orders {
-		if order == runs.OrderMemory {
+		if order == runs.OrderMemory || order == OrderMmap {
 			points = append(points, point{order: order})
 			continue
 		}
@@ -144,9 +158,13 @@ func measure(ctx context.Context, opt *Options, p point) (row bench.Row, err err
 		row[c] = nil
 	}
 	row["system"], row["order"], row["buffer"] = "gdb", p.order, p.buffer()
+	if p.order == OrderMmap {
+		row["buffer"] = nil
+		return row, measureMapped(ctx, opt, row)
+	}
 	cfg := opt.Config
 	cfg.Run, cfg.Order, cfg.Patience = RunName, p.order, 0
-	cfg.PartitionsInMemory, cfg.LogicalPartitions = 0, 0
+	cfg.PartitionsInMemory, cfg.LogicalPartitions, cfg.FewCheckpoints = 0, 0, true
 	if p.of > 0 {
 		if err := plan(opt, &cfg, p.of, row); err != nil {
 			return row, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb/bench/links"
@@ -17,12 +18,20 @@ import (
 var noBenchLinkFlags = []string{"run", "resume", "from", "order", "partitions-in-memory",
 	"logical-partitions", "patience", "checkpoint-every"}
 
+// benchLinkOwn are flags that gdb train does not have.
+var benchLinkOwn = []string{"orders", "buffers", "mmap-seconds"}
+
 // benchLinkLong says what is compared and what the columns are.
 const benchLinkLong = `Train for link prediction with all vectors in memory, and with shares of
 their partitions in memory in each order of going through them (gdb train
 --task link --order), from the same settings. A run is trained for each row,
 and removed. A setting that cannot be has a row without figures, and the reason
 below the table. Ctrl-C ends the row under way and prints those before it.
+
+The order mmap is a baseline: vectors and state in one file that is mapped into
+memory, and edges in a random order. Its epoch is worked out from the batches of
+--mmap-seconds. What it keeps in memory is up to the kernel: run it in a cgroup
+to bound that.
 
 Columns:
   epb            Edge Permutation Bias of the first epoch: 0 is an order by
@@ -35,16 +44,17 @@ Columns:
 --json has hits@10 and partitions_in_memory besides.`
 
 func (a *app) benchLinkCommand() *cobra.Command {
-	t := &trainFlags{}
+	t, opt := &trainFlags{}, links.Options{}
 	var orders, buffers string
 	cmd := &cobra.Command{
 		Use: "link STORE", Args: cli.ExactArgs(1),
 		Short: "Link prediction with vectors in memory, and with parts of them",
 		Long:  benchLinkLong,
 		Example: `  gdb bench link kg.gdb --decoder distmult --dim 100 --epochs 24
-  gdb bench link kg.gdb --orders memory,tlbeta --buffers 1/4,1/8 --json`,
+  gdb bench link kg.gdb --orders memory,tlbeta --buffers 1/4,1/8 --json
+  gdb bench link kg.gdb --orders tlbeta,mmap --buffers 1/8`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opt := links.Options{Orders: strings.Split(orders, ",")}
+			opt.Orders = strings.Split(orders, ",")
 			var err error
 			if opt.Buffers, err = links.ParseBuffers(buffers); err != nil {
 				return cli.Usage(err)
@@ -56,14 +66,16 @@ func (a *app) benchLinkCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&orders, "orders", strings.Join(links.Orders(), ","),
+	f.StringVar(&orders, "orders", strings.Join(links.DefaultOrders(), ","),
 		"where vectors are, with commas: "+cli.OneOf(links.Orders()))
 	f.StringVar(&buffers, "buffers", "1/2,1/4,1/8",
-		"shares of the partitions that are in memory, but for memory")
+		"shares of the partitions that are in memory, but for memory and mmap")
+	f.Float64Var(&opt.MmapSeconds, "mmap-seconds", 60,
+		"how long the order mmap trains, the first half of it to warm up")
 	t.bind(f)
 	linkcmd.Bind(f)
 	f.VisitAll(func(flag *pflag.Flag) {
-		own := flag.Name == "orders" || flag.Name == "buffers" || flag.Name == "io"
+		own := slices.Contains(benchLinkOwn, flag.Name) || flag.Name == "io"
 		flag.Hidden = !own && !linkcmd.Has(flag.Name)
 	})
 	for _, name := range noBenchLinkFlags {
@@ -81,7 +93,7 @@ func (a *app) benchLinkConfig(cmd *cobra.Command) (c linkcmd.Settings, err error
 	}
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "orders" && f.Name != "buffers" {
+		if !slices.Contains(benchLinkOwn, f.Name) {
 			own.AddFlag(f)
 		}
 	})

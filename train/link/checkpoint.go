@@ -103,7 +103,7 @@ func (t *trainer) writeState() error {
 
 // isDue says whether the last checkpoint is so long ago that there should be another.
 func (t *trainer) isDue(pause time.Duration) bool {
-	return time.Since(t.saved) > max(pause, checkpointShare*t.saving)
+	return !t.cfg.FewCheckpoints && time.Since(t.saved) > max(pause, checkpointShare*t.saving)
 }
 
 // load restores the current checkpoint. A run that was killed before its first begins again.

@@ -52,12 +52,20 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 func (t *trainer) parts(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
+		if t.disk != nil && t.disk.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
 		begun := time.Now()
 		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
 		if err != nil {
 			return err
 		}
 		t.stepper.use(p)
+		if t.pipe != nil {
+			t.pipe.use(t.stepper)
+		}
 		t.pos.Wait += time.Since(begun).Seconds()
 		t.pos.Time += time.Since(begun).Seconds()
 		if err := t.batches(ctx, p); err != nil {
@@ -80,7 +88,7 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	size := t.stepper.batch
 	at := make([]uint32, 0, size)
 	for batches := (n + size - 1) / size; t.pos.Batch < batches; {
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && t.whole() {
 			return err
 		}
 		begun := time.Now()
@@ -93,17 +101,53 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 		}
 		t.pos.Batch++
 		t.pos.Batches++
+		if t.pos.Batch%drainEvery == 0 || t.pos.Batch == batches {
+			if err := t.drain(); err != nil {
+				return err
+			}
+		}
 		t.pos.Time += time.Since(begun).Seconds()
 		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch,
 			Batches: batches}})
-		every := t.cfg.CheckpointEvery
-		if every > 0 && t.pos.Batch%every == 0 || t.isDue(checkpointPause) {
+		if t.whole() && (t.isCounted() || t.isDue(checkpointPause)) {
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// whole says that the updates of all batches were made: that the run may stop here.
+func (t *trainer) whole() bool { return t.pipe == nil || t.pipe.empty() }
+
+// isCounted says whether there is a checkpoint after the last batch by the number of batches: with
+// staleness, after the first ones from there on at which the run may stop.
+func (t *trainer) isCounted() bool {
+	every, since := t.cfg.CheckpointEvery, 1
+	if t.pipe != nil {
+		since = (t.pos.Batch-1)%drainEvery + 1
+	}
+	return every > 0 && t.pos.Batch/every > (t.pos.Batch-since)/every
+}
+
+// drain makes the updates of the batches that are under way.
+func (t *trainer) drain() error {
+	for !t.whole() {
+		s, err := t.pipe.end()
+		if err != nil {
+			return fmt.Errorf("epoch %d, up to batch %d: %w", t.pos.Epoch+1, t.pos.Batch, err)
+		}
+		t.count(s)
+	}
+	return nil
+}
+
+// count adds what a batch gave to the epoch.
+func (t *trainer) count(s stepped) {
+	t.pos.Loss += s.loss * float64(t.stepper.edgesInMean(s.edges))
+	t.pos.Edges += uint64(s.edges)
+	t.pos.Scores += 2 * uint64(s.edges) * uint64(1+t.cfg.Negatives)
 }
 
 // step trains on some edges of a part or, with all entities as negatives, on some queries of the
@@ -121,10 +165,16 @@ func (t *trainer) step(p *Part, at []uint32) error {
 	for i, e := range at {
 		edges[i] = p.Edges[e]
 	}
+	if t.disk != nil {
+		t.disk.Touch()
+	}
+	if t.pipe != nil {
+		s, err := t.pipe.step(edges, key)
+		t.count(s)
+		return err
+	}
 	loss, err := t.stepper.sampled(edges, key)
-	t.pos.Loss += loss * float64(t.stepper.edgesInMean(len(at)))
-	t.pos.Edges += uint64(len(at))
-	t.pos.Scores += 2 * uint64(len(at)) * uint64(1+t.cfg.Negatives)
+	t.count(stepped{loss, len(at)})
 	return err
 }
 

@@ -56,19 +56,27 @@ func (s *stepper) compareEdge(edges []triples.Triple, side, i int, dNegatives, s
 	own, scores := scratch[:dim], scratch[dim:]
 	q, dq := s.queries[at*dim:][:dim], s.dQueries[at*dim:][:dim]
 	for j, v := range drawn {
-		if scores[j] = kernel.DotRow(q, s.table.row(v)); v == answer {
+		if scores[j] = kernel.DotRow(q, s.negative(side, j)); v == answer {
 			scores[j] = loss.Excluded
 		}
 	}
-	right := s.table.row(answer)
+	right := s.end(other)
 	value, grad := s.loss.Row(scores, scores, kernel.DotRow(q, right), 1/s.edgesInMean(n))
 	s.losses[at] = value
 	kernel.TimesRow(dq, right, grad)
 	kernel.AddScaledRow(s.dRows[other*dim:][:dim], q, grad)
-	for j, v := range drawn {
-		kernel.AddScaledRow(dq, s.table.row(v), scores[j])
+	for j := range drawn {
+		kernel.AddScaledRow(dq, s.negative(side, j), scores[j])
 		kernel.AddScaledRow(dNegatives[j*dim:][:dim], q, scores[j])
 	}
 	s.queryGrad(own, at, a, drop)
 	kernel.AddRow(s.dRows[at*dim:][:dim], own)
+}
+
+// negative is the row of negative j of a side, which has one draw for all edges.
+func (s *stepper) negative(side, j int) []float32 {
+	if s.held != nil {
+		return s.held.negatives[(side*s.cfg.Negatives+j)*s.cfg.Dim:][:s.cfg.Dim]
+	}
+	return s.table.row(s.draws[side][j])
 }

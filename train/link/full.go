@@ -44,7 +44,8 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	for i, a := range answers {
 		counts[i] = float32(len(a))
 	}
-	s.updateRelations(weight, counts)
+	s.sumRelations(weight, counts)
+	s.updateRelations(&s.opt)
 	s.opt.all(s.part.Entities, s.dRows)
 	return total * float64(edges), edges, nil
 }
@@ -55,7 +56,7 @@ func (s *stepper) asks(x *triples.Index, at []uint32) (asks []ask, answers [][]u
 	for _, i := range at {
 		q, a := x.At(int(i))
 		row, head := s.relationOf(q.Relation, q.Head)
-		asks, answers = append(asks, ask{entity: q.Entity, head: head}), append(answers, a)
+		asks, answers = append(asks, ask{head: head}), append(answers, a)
 		s.list, s.rels = append(s.list, q.Entity), append(s.rels, row)
 		edges += len(a)
 	}
@@ -69,7 +70,7 @@ func (s *stepper) addQueries(asks []ask, answers [][]uint32, weight float32, dro
 	s.each(len(asks), func(i int) {
 		g := s.ends[i*dim:][:dim]
 		s.queryGrad(g, i, asks[i], drop)
-		s.regularize(g, s.part.Entities.row(asks[i].entity), weight*float32(len(answers[i])))
+		s.regularize(g, s.end(i), weight*float32(len(answers[i])))
 	})
 	s.rows.Group(s.list)
 	s.each(len(s.rows.Numbers), func(i int) {

@@ -106,6 +106,7 @@ type trainer struct {
 	plan    *paged.Plan // nil if vectors are in memory, as disk
 	disk    *disk
 	stepper *stepper
+	pipe    *pipeline // nil without staleness
 	metrics *runs.Metrics
 
 	pos     position
@@ -239,14 +240,39 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	} else {
 		t.stepper.batch = batchOf(&t.cfg, t.plan, t.data.entities)
 	}
+	if t.cfg.Staleness > 0 {
+		t.pipe = newPipeline(t, t.cfg.Staleness, t.cfg.Threads)
+		t.closers = append(t.closers, t.pipe)
+	}
 	if t.cfg.Encodes() {
 		t.stepper.enc, err = newEncoding(ctx, t)
 	}
 	return err
 }
 
-// stepBytes is about what steps and evaluations take.
+// stepBytes is about what steps and evaluations take. With staleness, several steps are under way,
+// each with copies of the rows that it reads.
 func stepBytes(c *Config, entities int) int64 {
+	step := stepOnce(c, entities)
+	if c.Staleness > 0 {
+		step += int64(c.Staleness+1) * (step + 4*int64(c.Dim)*stepRows(c))
+	}
+	return step + rank.Bytes(c.Dim)
+}
+
+// stepRows are the rows of entities that a step with drawn negatives reads.
+func stepRows(c *Config) int64 {
+	switch c.NegativeSampling {
+	case runs.NegativesBatch:
+		return 4 * int64(c.Batch)
+	case runs.NegativesChunked:
+		return 2 * (int64(c.Batch) + chunksOfBatch*int64(c.Negatives))
+	}
+	return 2 * int64(c.Batch+c.Negatives)
+}
+
+// stepOnce is about what a step takes.
+func stepOnce(c *Config, entities int) int64 {
 	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
 	rows := 8*batch + 4*candidates
 	switch {
@@ -258,7 +284,7 @@ func stepBytes(c *Config, entities int) int64 {
 	case c.NegativeSampling == runs.NegativesChunked:
 		rows += 2 * chunksOfBatch * candidates
 	}
-	return 4*(2*batch*candidates+2*rows*dim) + rank.Bytes(c.Dim)
+	return 4 * (2*batch*candidates + 2*rows*dim)
 }
 
 // begin makes the directory of a new run, or loads the checkpoint of an old one.

@@ -45,8 +45,14 @@ type stepper struct {
 	list, rels               []uint32
 	draws                    [][]uint32 // of chunks
 	rows, rel, drawnGroups   triples.Groups
-	sums                     []float32
+	dRelations, sums         []float32
+	// held are copies of the rows that the step reads, if updates of others come between: of the
+	// ends in the list, of the negatives behind each other, and of relations. nil reads the tables.
+	held *held
 }
+
+// held has rows as they were when a step began.
+type held struct{ ends, negatives, relations []float32 }
 
 // newStepper makes the relations' table ready to train.
 func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
@@ -67,10 +73,11 @@ func (s *stepper) use(p *Part) {
 	}
 }
 
-// ask is a query of a step: an entity's row, the number of its relation's form, and the direction.
+// ask is a query of a step: the number of its relation's form, and the direction. Its entity is in
+// the list.
 type ask struct {
-	entity, form uint32
-	head         bool
+	form uint32
+	head bool
 }
 
 // relationOf is the row of a relation in a query, and the direction in which that is asked.
@@ -111,10 +118,18 @@ func (s *stepper) form(i uint32) []float32 {
 	return s.forms[int(i)*width:][:width]
 }
 
-// makeQuery writes the row of query number i.
+// end is the row of the entity at a place of the list, which is not that of a negative.
+func (s *stepper) end(place int) []float32 {
+	if s.held != nil {
+		return s.held.ends[place*s.cfg.Dim:][:s.cfg.Dim]
+	}
+	return s.table.row(s.list[place])
+}
+
+// makeQuery writes the row of query number i, whose entity is at that place of the list.
 func (s *stepper) makeQuery(i int, a ask, key uint64) {
 	q := s.queries[i*s.cfg.Dim:][:s.cfg.Dim]
-	s.dec.Query(q, s.table.row(a.entity), s.form(a.form), a.head)
+	s.dec.Query(q, s.end(i), s.form(a.form), a.head)
 	s.drop(q, key, i)
 }
 
@@ -123,8 +138,7 @@ func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
 	width := s.dec.FormDim(s.cfg.Dim)
 	dq := s.dQueries[i*s.cfg.Dim:][:s.cfg.Dim]
 	s.drop(dq, key, i)
-	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.table.row(a.entity),
-		s.form(a.form), a.head)
+	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.end(i), s.form(a.form), a.head)
 }
 
 // drop zeroes a share of the values of a row, and scales the others up: the same ones each time.
@@ -147,19 +161,27 @@ func (s *stepper) drop(row []float32, key uint64, i int) {
 	}
 }
 
-// updateRelations sums the gradients of forms by relation, and takes the step of their rows. weight
-// is what an edge has in the loss, and n how many edges each query stands for; nil is one.
-func (s *stepper) updateRelations(weight float32, edges []float32) {
+// relation is the row of the i-th relation of the step.
+func (s *stepper) relation(i int) []float32 {
+	if s.held != nil {
+		return s.held.relations[i*s.relations.Dim:][:s.relations.Dim]
+	}
+	return s.relations.row(s.rel.Numbers[i])
+}
+
+// sumRelations sums the gradients of forms by relation. weight is what an edge has in the loss, and
+// edges how many each query stands for; nil is one.
+func (s *stepper) sumRelations(weight float32, edges []float32) {
 	width, dim := s.dec.FormDim(s.cfg.Dim), s.relations.Dim
 	if dim == 0 {
 		return
 	}
 	count := len(s.rel.Numbers)
-	s.sums = sized(s.sums, count*(width+dim))
-	dForm, dRow := s.sums[:count*width], s.sums[count*width:]
+	s.dRelations = sized(s.dRelations, count*(width+dim))
+	dRow, dForm := s.dRelations[:count*dim], s.dRelations[count*dim:]
 	kernel.SegmentSum(s.pool, dForm, s.dForms, s.rel.Off, s.rel.At, width)
 	s.each(count, func(i int) {
-		row := s.relations.row(s.rel.Numbers[i])
+		row := s.relation(i)
 		s.dec.FormGrad(dRow[i*dim:][:dim], dForm[i*width:][:width], row)
 		n := float32(s.rel.Off[i+1] - s.rel.Off[i])
 		if edges != nil {
@@ -172,7 +194,14 @@ func (s *stepper) updateRelations(weight float32, edges []float32) {
 			s.regularize(dRow[i*dim:][:dim], row, n*weight)
 		}
 	})
-	s.opt.rows(s.relations, s.rel.Numbers, dRow)
+}
+
+// updateRelations takes the step of the relations' rows.
+func (s *stepper) updateRelations(o *optimizer) {
+	if dim := s.relations.Dim; dim > 0 {
+		count := len(s.rel.Numbers)
+		o.rows(s.relations, s.rel.Numbers, s.dRelations[:count*dim])
+	}
 }
 
 // regularize adds the gradient of the regularizer of a row, times weight.

@@ -81,6 +81,9 @@ type LinkSettings struct {
 	RegularizerWeight float64 `json:"regularizer_weight"`
 	// Dropout is the share of the values of queries that are zeroed in training.
 	Dropout float64 `json:"dropout"`
+	// Staleness is how many updates, of the batches before it, the rows that a batch reads may
+	// lack. 0 takes one step after the other.
+	Staleness int `json:"staleness,omitempty"`
 	// Init is the deviation of the values that training begins with.
 	Init float64 `json:"init"`
 
@@ -118,6 +121,9 @@ type LinkSettings struct {
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is written
 	// every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`
+	// FewCheckpoints writes none by the clock, only after an evaluation that is the best so far and
+	// at the end: for measurements of runs that nobody will resume.
+	FewCheckpoints bool `json:"-"`
 }
 
 // The values of LinkSettings.Order.
@@ -134,6 +140,9 @@ func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, 
 // OnDisk says that vectors are on disk by partition: of settings of a run, not those of one to be,
 // which may be OrderAuto.
 func (c *LinkSettings) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
+
+// StalenessMax is the largest LinkSettings.Staleness.
+const StalenessMax = 16
 
 // PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
 // plateau.
@@ -190,8 +199,12 @@ func (c *LinkSettings) Text() string {
 	if c.Encodes() {
 		encoder = fmt.Sprintf(" behind %s %s", c.Encoder, c.Fanout)
 	}
-	return fmt.Sprintf("%s of %d numbers%s, %s with %s, batch %d, seed %d", c.Decoder, c.Dim,
-		encoder, c.Loss, negatives, c.Batch, c.Seed)
+	stale := ""
+	if c.Staleness > 0 {
+		stale = fmt.Sprintf(", up to %d updates behind", c.Staleness)
+	}
+	return fmt.Sprintf("%s of %d numbers%s, %s with %s, batch %d%s, seed %d", c.Decoder, c.Dim,
+		encoder, c.Loss, negatives, c.Batch, stale, c.Seed)
 }
 
 // Validate reports the first setting that makes no sense, and what would.
@@ -240,6 +253,13 @@ func (c *LinkSettings) validateCounts() error {
 	}
 	if c.Memory < 0 {
 		return errors.New("train: memory is negative: give it in bytes")
+	}
+	switch {
+	case c.Staleness < 0 || c.Staleness > StalenessMax:
+		return fmt.Errorf("train: staleness %d: give 0 to %d", c.Staleness, StalenessMax)
+	case c.Staleness > 0 && (c.Negatives == NegativesAll || c.Encodes()):
+		return errors.New("train: --staleness is for drawn negatives and no encoder: other steps " +
+			"change all that they read")
 	}
 	if c.FilterNegatives && c.Negatives == NegativesAll {
 		return errors.New("train: --filter-negatives is for drawn negatives: with all entities " +

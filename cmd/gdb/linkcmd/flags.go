@@ -89,6 +89,8 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Float64Var(&c.RegularizerWeight, "regularizer-weight", c.RegularizerWeight,
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
+	f.IntVar(&c.Staleness, "staleness", c.Staleness, "updates of the batches before it that a "+
+		"batch may be without, so that several are under way; 0 is exact")
 	f.IntVar(&c.Candidates, "candidates", c.Candidates, cli.CandidatesHelp)
 	f.StringVar(&c.Order, "order", c.Order, "in which order partitions of the graph come to "+
 		"memory: "+cli.OneOf(orders())+". Of links, auto is memory if all vectors fit, else "+

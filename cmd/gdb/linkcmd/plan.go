@@ -66,8 +66,8 @@ func printPlan(e *Env, p *link.Planned) error {
 }
 
 func printPlanDisk(w *cli.Lines, d *link.PlannedDisk) {
-	w.Field("disk", "vectors take up to %s: as they are and as they were in the last checkpoint, "+
-		"and those of the best evaluation", mem.FormatSize(d.Bytes))
+	w.Field("disk", "vectors and state take up to %s: as they are, as they were in the last "+
+		"checkpoint, and those of the best evaluation", mem.FormatSize(d.Bytes))
 	bias := ""
 	if d.Bias != nil {
 		bias = fmt.Sprintf("; Edge Permutation Bias %s", runs.Figure(*d.Bias, 3))

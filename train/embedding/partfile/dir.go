@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
+	"gdb/internal/bug"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -25,7 +28,7 @@ type Spec struct {
 	Columns int
 	// State is how many arrays the optimizer has.
 	State int
-	// Init writes the vector that a node begins with.
+	// Init writes the vector that a node begins with. Several goroutines call it.
 	Init func(row []float32, node uint64)
 }
 
@@ -77,14 +80,33 @@ func (s *Spec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
-// DiskBytes is the most that all files take: each partition as it is, as it was in the last
-// checkpoint, and its vectors as they were in the best evaluation.
-func (s *Spec) DiskBytes() (n int64) {
-	rows := s.files()[0]
+// Bytes is what all partitions take on disk, once.
+func (s *Spec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
-		n += 2*s.PartBytes(part) + s.fileBytes(part, &rows)
+		n += s.PartBytes(part)
 	}
 	return n
+}
+
+// DiskLimit is what the files may take: all partitions twice, as they are and as they were in the
+// last checkpoint. The vectors of the best evaluation are counted with them: see Dir.BytesWith.
+func (s *Spec) DiskLimit() int64 { return 2 * s.Bytes() }
+
+// DiskBytes is the most that all files take if a checkpoint is made before more than DiskLimit is
+// needed. Then a checkpoint has all partitions, the best evaluation the vectors of all, and up to
+// so many partitions are in memory, which the next checkpoint writes before the one before may go.
+func (s *Spec) DiskBytes(inMemory int) int64 {
+	most, rows := s.Bytes(), s.files()[0]
+	var parts []int64
+	for part := range s.Map.Parts() {
+		most += s.fileBytes(part, &rows)
+		parts = append(parts, s.PartBytes(part))
+	}
+	slices.Sort(parts)
+	for _, bytes := range parts[len(parts)-min(inMemory, len(parts)):] {
+		most += bytes
+	}
+	return max(s.DiskLimit(), most)
 }
 
 // Dir has the partitions. Different partitions may be read and written at the same time.
@@ -260,11 +282,19 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 
 // begin is a partition as it began.
 func (d *Dir) begin(part int, arrays [][]float32) {
-	c := d.spec.Columns
-	for row := range d.spec.Map.Size(part) {
-		node := d.spec.Map.Node(part, row)
-		d.spec.Init(arrays[0][row*uint64(c):][:c], uint64(node))
+	c, rows := d.spec.Columns, d.spec.Map.Size(part)
+	each := rows/uint64(runtime.GOMAXPROCS(0)) + 1 // to draw takes longer than to read
+	var drawn sync.WaitGroup
+	for first := uint64(0); first < rows; first += each {
+		drawn.Go(func() {
+			defer bug.Catch()
+			for row := first; row < min(rows, first+each); row++ {
+				node := d.spec.Map.Node(part, row)
+				d.spec.Init(arrays[0][row*uint64(c):][:c], uint64(node))
+			}
+		})
 	}
+	drawn.Wait()
 	for _, a := range arrays[1:] {
 		clear(a[:d.spec.Map.Size(part)*uint64(c)])
 	}
@@ -334,6 +364,30 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
 	}
 	return nil
+}
+
+// BytesWith is what the files take once these partitions were written after the last checkpoint,
+// those that were already among them or not.
+func (d *Dir) BytesWith(changed *roaring.Bitmap) (n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rows := d.spec.files()[0]
+	for part, kept := range d.mu.kept {
+		now := d.mu.now[part]
+		if kept != 0 {
+			n += d.spec.PartBytes(part)
+		}
+		if now != kept || changed.Contains(uint32(part)) {
+			n += d.spec.PartBytes(part)
+		}
+		if d.mu.best == nil {
+			continue
+		}
+		if best := d.mu.best[part]; best != 0 && best != kept && best != now {
+			n += d.spec.fileBytes(part, &rows)
+		}
+	}
+	return n
 }
 
 // KeepBest has the partitions as they are now stay on disk, as those of the best evaluation: the

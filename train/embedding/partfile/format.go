@@ -2,7 +2,9 @@
 // partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
 // a partition that changes is written to files of its own, beside those of the checkpoint, and the
 // next checkpoint names them. So the disk holds each partition twice at most, and its vectors once
-// more as they were in the best evaluation, which needs nothing of the optimizer.
+// more as they were in the best evaluation, which needs nothing of the optimizer. An owner that
+// makes a checkpoint before Dir.BytesWith is above Spec.DiskLimit has all files in twice the
+// partitions.
 //
 // # Files
 //

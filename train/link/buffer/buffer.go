@@ -36,8 +36,8 @@ const writeBytes = 2 << 20
 // arrayBytes is what an array has in a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; another one
-// of the buffer reads and writes beside it.
+// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; two of
+// the buffer read and write beside it.
 type Buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec
@@ -48,9 +48,10 @@ type Buffer struct {
 
 	resident *roaring.Bitmap // partitions that may be used
 	coming   *roaring.Bitmap // partitions that are being read, or were, for the next set
+	changed  *roaring.Bitmap // resident partitions that differ from what is on disk
 	frames   []int           // by partition; -1 for none
 	free     []int
-	work     chan error // of the work under way; nil if there is none
+	work     chan error // of the work under way, which has frames and free; nil if there is none
 	ended    error      // of work that failed: nothing goes on after it
 	stats    Stats
 }
@@ -66,7 +67,8 @@ type Stats struct {
 // New takes the memory of a buffer, which is empty. The caller closes it.
 func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
-		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New()}
+		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New(),
+		changed: roaring.New()}
 	b.frames = make([]int, b.spec.Map.Parts())
 	for i := range b.frames {
 		b.frames[i] = -1
@@ -89,6 +91,10 @@ func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	return b, nil
 }
 
+// Touch says that rows of the partitions that are resident were changed: they are written when they
+// leave. What was not changed is not.
+func (b *Buffer) Touch() { b.changed.Or(b.resident) }
+
 // Close ends what is under way and frees the memory. What changed since Flush is lost.
 func (b *Buffer) Close() error {
 	err := b.settle()
@@ -102,7 +108,7 @@ func (b *Buffer) Close() error {
 
 // Advance makes the partitions of now those that are resident, and waits until they are. Then it
 // begins to write those that left, and to read those of next as far as there are frames for them;
-// nil for no next set. What left is written before anything is read in its place.
+// nil for no next set. What left and was changed is written before another is read in its place.
 func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
@@ -146,39 +152,69 @@ func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 	return out
 }
 
-// begin writes partitions, then reads others, in a goroutine.
+// begin writes partitions that were changed of those that left, and reads others, in goroutines.
 func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	b.coming = come.Clone()
-	done := make(chan error, 1)
+	changed := roaring.And(left, b.changed)
+	b.changed.AndNot(left)
+	b.release(roaring.AndNot(left, changed))
+	free := make(chan int, b.opt.Frames)
+	for _, frame := range b.free {
+		free <- frame
+	}
+	b.free = b.free[:0]
+	written, done := make(chan error, 1), make(chan error, 1)
 	b.work = done
 	go func() {
 		defer bug.Catch()
-		done <- b.move(ctx, left, come)
+		defer close(free)
+		written <- b.writeBack(ctx, changed, free)
+	}()
+	go func() {
+		defer bug.Catch()
+		err := b.fill(ctx, roaring.AndNot(come, changed), free)
+		if err = errors.Join(<-written, err); err == nil { // what left and comes back is on disk
+			for it := changed.Iterator(); it.HasNext(); {
+				b.frames[it.Next()] = -1
+			}
+			err = b.fill(ctx, roaring.And(come, changed), free)
+		}
+		for frame := range free {
+			b.free = append(b.free, frame)
+		}
+		done <- err
 	}()
 }
 
-// move is the work of the goroutine, which has frames and free until it is done.
-func (b *Buffer) move(ctx context.Context, left, come *roaring.Bitmap) error {
-	for it := left.Iterator(); it.HasNext(); {
+// writeBack writes partitions, and gives the frame of each away when it is written.
+func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
+	for it := changed.Iterator(); it.HasNext(); {
 		part := int(it.Next())
 		if err := b.write(ctx, part); err != nil {
 			return err
 		}
-		b.release(roaring.BitmapOf(uint32(part)))
+		free <- b.frames[part]
 	}
+	return nil
+}
+
+// fill reads partitions into frames, as these become free.
+func (b *Buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int) error {
 	for it := come.Iterator(); it.HasNext(); {
 		part := int(it.Next())
-		if len(b.free) == 0 {
+		frame, ok := <-free
+		if !ok { // or writing failed, which says more
 			return fmt.Errorf("train: partition %d has no place in a buffer of %d", part,
 				b.opt.Frames)
 		}
-		last := len(b.free) - 1
-		frame := b.free[last]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := b.dir.Read(ctx, part, b.pieces(frame))
 		if err != nil {
 			return err
 		}
-		b.frames[part], b.free = frame, b.free[:last]
+		b.frames[part] = frame
 		b.stats.Reads++
 		b.stats.ReadBytes += n
 	}
@@ -222,22 +258,23 @@ func (b *Buffer) pieces(frame int) (out [][]float32) {
 	return out
 }
 
-// Flush writes all partitions that are resident, so that the next checkpoint has them: what
+// Flush writes all partitions that were changed, so that the next checkpoint has them: what
 // partfile.Dir.Prepare is called after. They stay.
 func (b *Buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	for it := b.resident.Iterator(); it.HasNext(); {
+	for it := b.changed.Iterator(); it.HasNext(); {
 		if err := b.write(ctx, int(it.Next())); err != nil {
 			b.ended = err
 			return err
 		}
 	}
+	b.changed.Clear()
 	return nil
 }
 
-// Empty writes all partitions that are resident, and frees their frames: none is resident.
+// Empty writes all partitions that were changed, and frees all frames: none is resident.
 func (b *Buffer) Empty(ctx context.Context) error {
 	if err := b.Flush(ctx); err != nil {
 		return err

@@ -166,7 +166,7 @@ func (p *Plan) Bytes() (n int64) {
 // DiskBytes is the most that the files of partitions take.
 func (p *Plan) DiskBytes(m *kv.Meta) (int64, error) {
 	spec, err := p.spec(m)
-	return spec.DiskBytes(), err
+	return spec.DiskBytes(p.Order.Capacity), err
 }
 
 // Map is how nodes are dealt to partitions.

@@ -46,9 +46,13 @@ type Source struct {
 	number uint64       // of epoch
 	pieces []piece
 	set    int // that is resident; -1 for none
-	now    edges
-	spare  edges    // memory of edges that is not in use
-	ahead  *reading // nil for none
+	// changed are the partitions that were trained on since the last checkpoint, and touched says
+	// that those of the set are among them.
+	changed *roaring.Bitmap
+	touched bool
+	now     edges
+	spare   edges    // memory of edges that is not in use
+	ahead   *reading // nil for none
 }
 
 // Part is what is trained on at a time. It is valid until the next Load.
@@ -65,7 +69,7 @@ type Span struct{ Row, Count uint32 }
 // Edges are sorted into buckets if they are not yet; note says so.
 func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note string,
 	err error) {
-	s = &Source{cfg: cfg, set: -1, once: cfg.Plan.EdgesOnce,
+	s = &Source{cfg: cfg, set: -1, once: cfg.Plan.EdgesOnce, changed: roaring.New(),
 		account: mem.NewAccount(cfg.Budget, "edges of partitions")}
 	if s.order, err = order.New(cfg.Plan.Order); err != nil {
 		return nil, "", err
@@ -191,7 +195,7 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error
 		if err := s.buf.Advance(ctx, s.epoch.Set(p.set), next); err != nil {
 			return nil, err
 		}
-		s.set = p.set
+		s.set, s.touched = p.set, false
 	}
 	if err := s.edgesOf(ctx, part); err != nil {
 		return nil, err
@@ -205,22 +209,53 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error
 	return out, nil
 }
 
+// Touch says that rows of the part were changed.
+func (s *Source) Touch() {
+	if s.touched {
+		return
+	}
+	s.touched = true
+	s.buf.Touch()
+	s.changed.Or(s.buf.Resident())
+}
+
+// CheckpointFirst says whether there should be a checkpoint before a part is loaded: without one,
+// the files might take more than partfile.Spec.DiskLimit.
+func (s *Source) CheckpointFirst(epoch uint64, part int) bool {
+	s.begin(epoch)
+	if s.set == s.pieces[part].set || s.changed.IsEmpty() {
+		return false
+	}
+	spec := s.dir.Spec()
+	all := roaring.Or(s.changed, s.epoch.Set(s.pieces[part].set))
+	return s.dir.BytesWith(all) > spec.DiskLimit()
+}
+
 // Prepare writes what has changed, and returns the records for a checkpoint: after it is made,
 // Committed is called.
 func (s *Source) Prepare(ctx context.Context) (record, best []byte, err error) {
-	if err := s.buf.Flush(ctx); err != nil {
+	if err := s.flush(ctx); err != nil {
 		return nil, nil, err
 	}
 	return s.dir.Prepare()
 }
 
+// flush writes what has changed.
+func (s *Source) flush(ctx context.Context) error {
+	s.touched = false
+	return s.buf.Flush(ctx)
+}
+
 // Committed removes what only the checkpoint before the last one had.
-func (s *Source) Committed() error { return s.dir.Committed() }
+func (s *Source) Committed() error {
+	s.changed.Clear()
+	return s.dir.Committed()
+}
 
 // KeepBest keeps the vectors as those of the best evaluation. A checkpoint follows, before any
 // other part is loaded.
 func (s *Source) KeepBest(ctx context.Context) error {
-	if err := s.buf.Flush(ctx); err != nil {
+	if err := s.flush(ctx); err != nil {
 		return err
 	}
 	s.dir.KeepBest()

@@ -1,0 +1,69 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/kv"
+	"gdb/train/kernel"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+// Steps takes the steps of a training on rows of entities that its owner keeps, with drawn
+// negatives and without an encoder: for measurements of other ways to keep them. It is for one
+// goroutine.
+type Steps struct {
+	model   *model
+	stepper *stepper
+}
+
+// NewSteps begins with relations as a training does. entities has a row for each node of the store,
+// and the state of the optimizer.
+func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
+	if err := checkDecoder(c, m); err != nil {
+		return nil, err
+	}
+	if c.Negatives == runs.NegativesAll || c.NegativeSampling == runs.NegativesDegree ||
+		c.FilterNegatives || c.Encodes() {
+		return nil, errors.New("train: steps on their own take uniform, chunked or batch " +
+			"negatives, none of them filtered, and no encoder")
+	}
+	relations := max(1, len(m.EdgeTypes))
+	mod, err := newModel(c, 0, relations, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	pool := kernel.NewPool(c.Threads)
+	mod.init(c.Seed, pool)
+	s := &Steps{mod, newStepper(c, mod.dec, pool, mod.relations, uint32(relations), nil)}
+	s.stepper.opt.rate = float32(c.LR)
+	s.stepper.use(&Part{Entities: entities, Spans: []Span{{Count: uint32(entities.Rows)}}})
+	return s, nil
+}
+
+// Rows are those of entities that the step of a batch will read and change, some more than once.
+// They are valid until the next call.
+func (s *Steps) Rows(edges []triples.Triple, key uint64) []uint32 {
+	s.stepper.drawAll(edges, key)
+	rows := s.stepper.list[:0]
+	for _, e := range edges {
+		rows = append(rows, e.Head, e.Tail)
+	}
+	for _, drawn := range s.stepper.draws {
+		rows = append(rows, drawn...)
+	}
+	s.stepper.list = rows
+	return rows
+}
+
+// Step takes the step of a batch.
+func (s *Steps) Step(edges []triples.Triple, key uint64) error {
+	if _, err := s.stepper.sampled(edges, key); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// Close frees the memory of the relations.
+func (s *Steps) Close() error { return s.model.Close() }
