@@ -25,7 +25,7 @@ var handOffStore = flag.String("store", "", "store of BenchmarkHandOff")
 //
 //	go test ./serve -run '^$' -bench HandOff -benchtime 200x -store STORE
 //
-// Both come from the same loader and plan. A third, received by Python, is bench/handoff.py.
+// Both come from the same loader and plan. A third, received by Python, is bench/loaders.py.
 func BenchmarkHandOff(b *testing.B) {
 	if *handOffStore == "" {
 		b.Skip("no -store")

@@ -16,9 +16,9 @@ import (
 // worldMost bounds the clients of a loader.
 const worldMost = 1024
 
-// lentEach is how many batches a client has at a time: one that it works on, and the one before,
-// which it gives back when it asks for the next.
-const lentEach = 2
+// lentEach is how many batches a client has at a time: the one that it works on. The one before
+// comes back as soon as it has the next.
+const lentEach = 1
 
 // open returns the loader that a client asks for: another client's, if it has the same settings.
 func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed, error) {

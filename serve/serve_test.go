@@ -219,6 +219,37 @@ func TestBatchesAreThoseOfTraining(t *testing.T) {
 	}
 }
 
+// TestRanksShareReads: what one rank has read is in the cache of the other.
+func TestRanksShareReads(t *testing.T) {
+	st := coraStore(t)
+	read := func(world int) uint64 {
+		r := start(t, st, Options{})
+		var ranks []*client
+		for rank := range world {
+			ranks = append(ranks, r.connect(t))
+			ranks[rank].open(protocol.Open{Fanout: []int{5, 3}, Batch: 10, Seed: 1,
+				Cache: "sieve", Rank: rank, World: world})
+		}
+		for epoch := range uint64(3) {
+			for _, k := range ranks {
+				k.start(epoch, 0)
+			}
+			for i := range 14 {
+				k := ranks[i%world]
+				b, err := k.next()
+				if b == nil || err != nil {
+					t.Fatalf("batch %d: %v, %v", i, b, err)
+				}
+				k.give(b)
+			}
+		}
+		return r.stats().BytesRead
+	}
+	if one, two := read(1), read(2); one == 0 || float64(two) > 1.1*float64(one) {
+		t.Errorf("two ranks read %d bytes, one reads %d", two, one)
+	}
+}
+
 // TestHeldBatchesStay: a client that keeps batches finds them as they were, until there is no
 // memory for more; what it gives back then serves it.
 func TestHeldBatchesStay(t *testing.T) {

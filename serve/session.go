@@ -116,7 +116,7 @@ func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 		What: whatOf(err)}, nil)
 }
 
-// sendError is an error of the connection.
+// sendError is an error that ends the connection.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
@@ -155,6 +155,11 @@ func (t *session) handle(ctx context.Context, f *protocol.Frame) error {
 		return t.start(ctx, f)
 	case protocol.KindNext:
 		return t.next(ctx, f)
+	case protocol.KindReturn:
+		if err := t.takeBack(f); err != nil {
+			return &sendError{err} // the client waits for no answer
+		}
+		return nil
 	case protocol.KindLeave:
 		if err := t.takeBack(f); err != nil {
 			return err

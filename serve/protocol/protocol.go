@@ -8,11 +8,11 @@
 //
 // The server begins with Welcome, and the client with Hello; both name the version of the protocol.
 // Then the client sends requests, and the server answers each with one frame before it reads the
-// next: what the request asks for, or Failed.
+// next: what the request asks for, or Failed. Return alone has no answer.
 package protocol
 
 // Version is that of the protocol. A client of another one is refused.
-const Version = 2
+const Version = 3
 
 // Kind says what the body of a frame is.
 type Kind uint16
@@ -43,6 +43,8 @@ const (
 	KindStatsNow  // the server, Stats
 	KindNamed     // the server, Names
 	KindLabels    // the client, node ids as data: answered by Arrays
+
+	KindReturn // the client, Next: arenas come back between two requests; without an answer
 )
 
 // Hello is what a client says first.
