@@ -9,7 +9,8 @@ rows of all nodes; the consumer only receives. The systems take turns: a line of
 repetition of each. Give one at a time where memory does not hold all, and --system gdb where there
 are no ARRAYS.
 
-The first repetition of gdb fills its caches. read_mb is what its server has read; with --ranks 2
+The first repetition of gdb fills its caches. own_cpu_ms is what a batch takes of the cores in the
+process that receives it, which for PyG without workers is all. read_mb is what its server has read; with --ranks 2
 the batches are dealt to two loaders that share it.
 
 PyG samples with pyg-lib or torch-sparse, whichever is installed: the line says which. With --mapped
@@ -124,7 +125,7 @@ def lists_of(arrays):
 
 def receive(system, repetition, most):
     """Receives up to so many batches and prints what they were and what they took."""
-    begun, count, nodes, edges = time.perf_counter(), 0, 0, 0
+    begun, used, count, nodes, edges = time.perf_counter(), time.process_time(), 0, 0, 0
     for batch in system.epoch():
         assert batch.x.shape[0] == batch.n_id.shape[0]
         count += 1
@@ -132,11 +133,12 @@ def receive(system, repetition, most):
         edges += batch.edge_index.shape[1]
         if count == most:
             break
-    took = time.perf_counter() - begun
+    took, used = time.perf_counter() - begun, time.process_time() - used
     print(json.dumps({"system": system.name, **system.about, "repetition": repetition,
                       "batches": count, "nodes_per_batch": nodes // count,
                       "edges_per_batch": edges // count,
-                      "ms_per_batch": round(1e3 * took / count, 2), **system.used()}), flush=True)
+                      "ms_per_batch": round(1e3 * took / count, 2),
+                      "own_cpu_ms": round(1e3 * used / count, 2), **system.used()}), flush=True)
 
 
 def main():

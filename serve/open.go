@@ -20,6 +20,10 @@ const worldMost = 1024
 // comes back as soon as it has the next.
 const lentEach = 1
 
+// epochsAbout is for how many epochs the memory is split: clients do not say how many they take, and
+// a first epoch, in which caches are filled, is not what most of them wait for.
+const epochsAbout = 10
+
 // open returns the loader that a client asks for: another client's, if it has the same settings.
 func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed, error) {
 	if err := s.check(o); err != nil {
@@ -150,7 +154,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
 	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
-	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: 1, Batch: o.Batch, Cache: o.Cache,
+	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch, Cache: o.Cache,
 		Topology: "auto", NeighborCache: plan.NeighborAuto, Lent: lentEach * o.World}
 	if c.Cache == "" {
 		c.Cache = "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import weakref
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_TYPES = {"f4": np.float32, "i8": np.int64, "u4": np.uint32}
+_TYPES = {name: np.dtype(name) for name in ("f4", "i8", "u4")}
 
 
 class _Lease(np.ndarray):
@@ -65,10 +66,9 @@ class Arenas:
 
 def _array(data: np.ndarray, place: dict[str, Any]) -> np.ndarray:
     """An array in bytes, without a copy."""
-    kind = np.dtype(_TYPES[place["type"]])
-    shape = tuple(place["shape"])
-    end = place["offset"] + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-    return data[place["offset"] : end].view(np.ndarray).view(kind).reshape(shape)
+    kind, shape, first = _TYPES[place["type"]], place["shape"], place["offset"]
+    end = first + math.prod(shape) * kind.itemsize
+    return data[first:end].view(kind, np.ndarray).reshape(shape)
 
 
 def arrays_of(data: bytearray, places: list[dict[str, Any]]) -> dict[str, np.ndarray]:
