@@ -35,7 +35,8 @@ class Gdb:
         self.name = "gdb"
         self.store = gdbgraph.open(args.store, threads=args.threads)
         self.loaders = [self.store.loader(args.fanout, args.batch, memory=args.memory, rank=rank,
-                                          world_size=args.ranks, output=args.output)
+                                          world_size=args.ranks, output=args.output,
+                                          cache=args.cache)
                         for rank in range(args.ranks)]
         self.about, self.read = {"ranks": args.ranks}, 0
 
@@ -151,6 +152,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", default="0", help="processes of NeighborLoader: 0,1,2 for each")
     parser.add_argument("--memory", default="4GiB")
+    parser.add_argument("--cache", default="auto", help="the policy of gdb's cache")
     parser.add_argument("--output", help="what gdb's batches are: pyg, torch or numpy")
     parser.add_argument("--ranks", type=int, default=1, help="loaders that share gdb's batches")
     parser.add_argument("--repeat", type=int, default=3)

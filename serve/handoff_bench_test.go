@@ -64,7 +64,7 @@ func BenchmarkHandOff(b *testing.B) {
 // there at a time as a client and the server have.
 func insideBatches(b *testing.B, f *feed) {
 	var rows [][]float32
-	for range lentEach + 1 + f.ready {
+	for range f.arenas {
 		rows = append(rows, nil)
 	}
 	gather := func(d *sample.Dense) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -350,9 +352,21 @@ func arenasHere(t *testing.T) (count int) {
 	return count
 }
 
-// TestEndsWithLastClient: a server of others' ends when they are gone.
+// TestEndsWithLastClient: a server of others' ends when they are gone, and not when somebody has
+// looked whether it is there.
 func TestEndsWithLastClient(t *testing.T) {
-	r := start(t, coraStore(t), Options{UntilIdle: true})
+	r := start(t, coraStore(t), Options{UntilIdle: true,
+		Notes: func(note string) { t.Errorf("it notes %q", note) }})
+	for range 20 {
+		c, err := net.Dial("unix", r.path)
+		if err == nil {
+			err = c.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
 	a, b := r.connect(t), r.connect(t)
 	a.open(protocol.Open{Fanout: []int{5}, Batch: 5, Seed: 1})
 	a.start(0, 0)

@@ -15,12 +15,15 @@ import (
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/shell/lang"
+
+	"golang.org/x/sys/unix"
 )
 
 // session is a client that is connected. It is for one goroutine.
 type session struct {
 	server *Server
 	conn   *protocol.Conn
+	here   bool  // it is counted
 	feed   *feed // nil before Open
 	rank   int
 	pool   *arena.Pool
@@ -59,7 +62,8 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		cancel(context.Canceled)
 		for range asked { // until the reader has ended
 		}
-		if errors.Is(err, io.EOF) {
+		wordless := !t.here && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET))
+		if errors.Is(err, io.EOF) || wordless {
 			err = nil
 		}
 	}()
@@ -71,6 +75,10 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		case r := <-asked:
 			if r.err != nil {
 				return r.err
+			}
+			if !t.here {
+				t.here = true
+				s.come(1)
 			}
 			err := t.answer(ctx, r.frame)
 			if ctx.Err() != nil {
@@ -88,6 +96,9 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 // close gives up what the client had.
 func (t *session) close() error {
 	t.leave()
+	if t.here {
+		defer t.server.come(-1)
+	}
 	if t.pool == nil {
 		return nil
 	}
@@ -196,7 +207,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	if t.feed, err = t.server.open(ctx, &o, f.Data); err != nil {
 		return err
 	}
-	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), lentEach+1+t.feed.ready)
+	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), t.feed.arenas)
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
 		Batches: t.feed.batches, Plan: t.server.planned()}, nil)
 }
