@@ -10,12 +10,16 @@ repetition of each. Give one at a time where memory does not hold all, and --sys
 are no ARRAYS.
 
 The first repetition of gdb fills its caches. own_cpu_ms is what a batch takes of the cores in the
-process that receives it, which for PyG without workers is all. read_mb is what its server has read; with --ranks 2
-the batches are dealt to two loaders that share it.
+process that receives it, which for PyG without workers is all. read_mb is what gdb's server has
+read; with --ranks 2 the batches are dealt to two loaders that share it.
 
 PyG samples with pyg-lib or torch-sparse, whichever is installed: the line says which. With --mapped
 its features are a memory map, with the advice for random access, and only its lists are in memory.
-Sorting the edges to lists takes more: do that before, without a limit, with --sort.
+Sorting the edges to lists takes more: do that before, without a limit, with --sort. In a memory
+cgroup, of 2 GiB for the graph of 2^22 nodes, 67,108,864 edges and 256 features:
+
+    bench/loaders.py STORE --system gdb --output numpy --memory 2010MiB --repeat 5
+    bench/loaders.py STORE ARRAYS --system pyg --mapped --batches 6
 """
 
 import argparse
@@ -150,7 +154,7 @@ def main():
     parser.add_argument("--fanout", default="10,10,10")
     parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--workers", default="0", help="processes of NeighborLoader: 0,1,2 for each")
+    parser.add_argument("--workers", default="0", help="processes of NeighborLoader, or several: 0,1")
     parser.add_argument("--memory", default="4GiB")
     parser.add_argument("--cache", default="auto", help="the policy of gdb's cache")
     parser.add_argument("--output", help="what gdb's batches are: pyg, torch or numpy")
