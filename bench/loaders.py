@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--fanout", default="10,10,10")
     parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--workers", default="0", help="processes of NeighborLoader, or several: 0,1")
+    parser.add_argument("--workers", default="0", help="processes of NeighborLoader, as 0,1,2")
     parser.add_argument("--memory", default="4GiB")
     parser.add_argument("--cache", default="auto", help="the policy of gdb's cache")
     parser.add_argument("--output", help="what gdb's batches are: pyg, torch or numpy")
