@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """A model of PyTorch Geometric on batches of a store, beside the same on PyG's own NeighborLoader.
 
-    bench/pyg_accuracy.py ARRAYS [--seeds 5] [--epochs 30] [--parts 2]
+    bench/pyg_accuracy.py ARRAYS [--seeds 5] [--epochs 30] [--ranks 2] [--parts 2]
 
 ARRAYS has edges.npy, features.npy, labels.npy and the splits, as `gdb ingest` reads them; stores
 are made in a temporary directory. Each seed trains GraphSAGE (2 layers, 64 units) on each kind of
-batches; a line has the test accuracy at the best validation. With --parts K also on the parts that
-`gdb partition` makes, a rank and a server for each, gradients averaged after each batch as
-DistributedDataParallel does, evaluated with the whole store.
+batches, from the same weights; a line has the test accuracy at the best validation, and the last
+ones have by how much kinds differ from pyg, seed by seed, with the standard error of that.
+
+With --ranks N also on smaller batches that N ranks share, and with --parts K on the parts that
+`gdb partition` makes, a rank and a server of 1 GiB for each: gradients are averaged after each step
+as DistributedDataParallel does, and the whole store evaluates.
 """
 
 import argparse
@@ -56,10 +59,11 @@ def train(store, epochs_of, args, seed):
     return tested
 
 
-def of_gdb(stores, args, seed):
-    """Steps of the loaders of stores, which go on as long as all have a batch."""
-    loaders = [s.loader(FANOUT, args.batch // len(stores), seed=seed, rank=0, world_size=1)
-               for s in stores]
+def of_gdb(stores, args, seed, ranks=1):
+    """Steps of the loaders of all ranks of stores, which go on as long as all have a batch."""
+    batch = args.batch // (ranks * len(stores))
+    loaders = [s.loader(FANOUT, batch, memory="1GiB", seed=seed, rank=rank, world_size=ranks)
+               for s in stores for rank in range(ranks)]
     return lambda: ([*step] for step in zip(*loaders))
 
 
@@ -84,6 +88,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--ranks", type=int, default=0)
     parser.add_argument("--parts", type=int, default=0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -103,9 +108,14 @@ def run(args, folder):
                            check=True)
             parts = [gdbgraph.open(folder / "parts" / f"part{k}.gdb") for k in range(args.parts)]
             results["parts"] = []
+        if args.ranks:
+            results["ranks"] = []
         for seed in range(1, args.seeds + 1):
             results["gdb"].append(train(store, of_gdb([store], args, seed), args, seed))
             results["pyg"].append(train(store, of_pyg(store, args.arrays, args), args, seed))
+            if args.ranks:
+                results["ranks"].append(
+                    train(store, of_gdb([store], args, seed, args.ranks), args, seed))
             if parts:
                 results["parts"].append(train(store, of_gdb(parts, args, seed), args, seed))
             print(json.dumps({"seed": seed, **{k: round(v[-1], 4) for k, v in results.items()}}),
@@ -113,8 +123,10 @@ def run(args, folder):
         for part in parts:
             part.close()
     for name, scores in results.items():
-        spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
-        print(f"{name}: {statistics.mean(scores):.4f} ± {spread:.4f} over {len(scores)} seeds")
+        less = [a - b for a, b in zip(scores, results["pyg"])]
+        error = statistics.stdev(less) / len(less) ** 0.5 if len(less) > 1 else 0.0
+        print(f"{name}: {statistics.mean(scores):.4f} over {len(scores)} seeds, beside pyg "
+              f"{statistics.mean(less):+.4f}, standard error {error:.4f}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ var handOffStore = flag.String("store", "", "store of BenchmarkHandOff")
 //
 //	go test ./serve -run '^$' -bench HandOff -benchtime 200x -store STORE
 //
-// Both come from the same loader and plan. A third, received by Python, is bench/handoff.py.
+// Both come from the same loader and plan. A third, received by Python, is bench/loaders.py.
 func BenchmarkHandOff(b *testing.B) {
 	if *handOffStore == "" {
 		b.Skip("no -store")
@@ -64,7 +64,7 @@ func BenchmarkHandOff(b *testing.B) {
 // there at a time as a client and the server have.
 func insideBatches(b *testing.B, f *feed) {
 	var rows [][]float32
-	for range lentEach + 1 + f.ready {
+	for range f.arenas {
 		rows = append(rows, nil)
 	}
 	gather := func(d *sample.Dense) {

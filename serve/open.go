@@ -16,9 +16,13 @@ import (
 // worldMost bounds the clients of a loader.
 const worldMost = 1024
 
-// lentEach is how many batches a client has at a time: one that it works on, and the one before,
-// which it gives back when it asks for the next.
-const lentEach = 2
+// arenasEach is how many batches of a client are in memory at a time: the one that it works on, and
+// one that is filled or waits. The one before comes back as soon as the client has the next.
+const arenasEach = 2
+
+// epochsAbout is for how many epochs the memory is split: clients do not say how many they take,
+// and a first epoch, in which caches are filled, is not what most of them wait for.
+const epochsAbout = 10
 
 // open returns the loader that a client asks for: another client's, if it has the same settings.
 func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed, error) {
@@ -113,7 +117,8 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		return nil, err
 	}
 	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
-		ready: max(1, s.mu.shape.Ready), times: &s.times, pack: newPacker(src), src: src, open: o}
+		ready: max(1, s.mu.shape.Ready), arenas: arenasEach + s.mu.shape.Ready/o.World,
+		times: &s.times, pack: newPacker(src), src: src, open: o}
 	return f, nil
 }
 
@@ -150,8 +155,9 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
 	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
-	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: 1, Batch: o.Batch, Cache: o.Cache,
-		Topology: "auto", NeighborCache: plan.NeighborAuto, Lent: lentEach * o.World}
+	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
+		Cache: o.Cache, Topology: "auto", NeighborCache: plan.NeighborAuto,
+		Lent: arenasEach*o.World - 1} // one is the pipeline's, which fills it
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}

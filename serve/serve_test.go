@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -219,6 +221,37 @@ func TestBatchesAreThoseOfTraining(t *testing.T) {
 	}
 }
 
+// TestRanksShareReads: what one rank has read is in the cache of the other.
+func TestRanksShareReads(t *testing.T) {
+	st := coraStore(t)
+	read := func(world int) uint64 {
+		r := start(t, st, Options{})
+		var ranks []*client
+		for rank := range world {
+			ranks = append(ranks, r.connect(t))
+			ranks[rank].open(protocol.Open{Fanout: []int{5, 3}, Batch: 10, Seed: 1,
+				Cache: "sieve", Rank: rank, World: world})
+		}
+		for epoch := range uint64(3) {
+			for _, k := range ranks {
+				k.start(epoch, 0)
+			}
+			for i := range 14 {
+				k := ranks[i%world]
+				b, err := k.next()
+				if b == nil || err != nil {
+					t.Fatalf("batch %d: %v, %v", i, b, err)
+				}
+				k.give(b)
+			}
+		}
+		return r.stats().BytesRead
+	}
+	if one, two := read(1), read(2); one == 0 || float64(two) > 1.1*float64(one) {
+		t.Errorf("two ranks read %d bytes, one reads %d", two, one)
+	}
+}
+
 // TestHeldBatchesStay: a client that keeps batches finds them as they were, until there is no
 // memory for more; what it gives back then serves it.
 func TestHeldBatchesStay(t *testing.T) {
@@ -319,9 +352,21 @@ func arenasHere(t *testing.T) (count int) {
 	return count
 }
 
-// TestEndsWithLastClient: a server of others' ends when they are gone.
+// TestEndsWithLastClient: a server of others' ends when they are gone, and not when somebody has
+// looked whether it is there.
 func TestEndsWithLastClient(t *testing.T) {
-	r := start(t, coraStore(t), Options{UntilIdle: true})
+	r := start(t, coraStore(t), Options{UntilIdle: true,
+		Notes: func(note string) { t.Errorf("it notes %q", note) }})
+	for range 20 {
+		c, err := net.Dial("unix", r.path)
+		if err == nil {
+			err = c.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
 	a, b := r.connect(t), r.connect(t)
 	a.open(protocol.Open{Fanout: []int{5}, Batch: 5, Seed: 1})
 	a.start(0, 0)

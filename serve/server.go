@@ -128,11 +128,8 @@ func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
 		if err != nil {
 			return fmt.Errorf("serve: take a client: %w", err)
 		}
-		s.clients.Add(1)
-		s.come(1)
 		s.work.Go(func() {
 			defer bug.Catch()
-			defer s.come(-1)
 			if err := s.talk(ctx, protocol.NewConn(c)); err != nil && ctx.Err() == nil {
 				s.opt.Notes(err.Error())
 			}
@@ -140,11 +137,13 @@ func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
-// come counts the clients that are there.
+// come counts the clients that are there. Who leaves without a word is none: programs look so
+// whether a socket still has a server.
 func (s *Server) come(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.here += n
+	s.clients.Add(int64(max(0, n)))
 	if s.mu.here == 0 && s.opt.UntilIdle && !isClosed(s.mu.idle) {
 		close(s.mu.idle)
 	}

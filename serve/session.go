@@ -15,12 +15,15 @@ import (
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/shell/lang"
+
+	"golang.org/x/sys/unix"
 )
 
 // session is a client that is connected. It is for one goroutine.
 type session struct {
 	server *Server
 	conn   *protocol.Conn
+	here   bool  // it is counted
 	feed   *feed // nil before Open
 	rank   int
 	pool   *arena.Pool
@@ -60,7 +63,8 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		cancel(context.Canceled)
 		for range asked { // until the reader has ended
 		}
-		if errors.Is(err, io.EOF) {
+		wordless := !t.here && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET))
+		if errors.Is(err, io.EOF) || wordless {
 			err = nil
 		}
 	}()
@@ -72,6 +76,10 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		case r := <-asked:
 			if r.err != nil {
 				return r.err
+			}
+			if !t.here {
+				t.here = true
+				s.come(1)
 			}
 			err := t.answer(ctx, r.frame)
 			if ctx.Err() != nil {
@@ -91,6 +99,9 @@ func (t *session) close() error {
 	t.leave()
 	if t.around != nil {
 		t.around.close()
+	}
+	if t.here {
+		defer t.server.come(-1)
 	}
 	if t.pool == nil {
 		return nil
@@ -120,7 +131,7 @@ func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 		What: whatOf(err)}, nil)
 }
 
-// sendError is an error of the connection.
+// sendError is an error that ends the connection.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
@@ -161,6 +172,11 @@ func (t *session) handle(ctx context.Context, f *protocol.Frame) error {
 		return t.next(ctx, f)
 	case protocol.KindSample:
 		return t.sample(ctx, f)
+	case protocol.KindReturn:
+		if err := t.takeBack(f); err != nil {
+			return &sendError{err} // the client waits for no answer
+		}
+		return nil
 	case protocol.KindLeave:
 		if err := t.takeBack(f); err != nil {
 			return err
@@ -197,7 +213,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	if t.feed, err = t.server.open(ctx, &o, f.Data); err != nil {
 		return err
 	}
-	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), lentEach+1+t.feed.ready)
+	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), t.feed.arenas)
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
 		Batches: t.feed.batches, Plan: t.server.planned()}, nil)
 }

@@ -100,6 +100,9 @@ class Server:
                 return Wire(self.path)
             except (FileNotFoundError, ConnectionRefusedError):
                 pass
+            except BaseException:
+                self.process.kill()  # it may wait for a client that it understands
+                raise
             if self.process.poll() is not None:
                 raise GdbError(self._why())
             time.sleep(0.005)

@@ -11,6 +11,9 @@ import json
 import os
 import socket
 import struct
+import threading
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +23,7 @@ WELCOME, HELLO, FAILED, DONE = 1, 2, 3, 4
 OPEN, OPENED, START, NEXT, BATCH, END, LEAVE = 5, 6, 7, 8, 9, 10, 11
 ROWS, NEIGHBORS, ARRAYS, QUERY, TABLE, NAMES, NODES = 12, 13, 14, 15, 16, 17, 18
 STATS, STATS_NOW, NAMED, LABELS = 19, 20, 21, 22
-SAMPLE, EDGES, NODE_TYPES = 23, 24, 25
+SAMPLE, EDGES, NODE_TYPES, RETURN = 23, 24, 25, 26
 
 _HEADER = struct.Struct("<IIHH")
 
@@ -56,6 +59,7 @@ class Wire:
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._asking = threading.Lock()  # held from a request to its answer
         try:
             self._socket.connect(path)
             self.welcome = self.receive(WELCOME).body
@@ -71,8 +75,31 @@ class Wire:
 
     def ask(self, kind: int, body: dict[str, Any], data: Any = b"", *, answer: int) -> Frame:
         """Sends a request and returns the answer of that kind, or END where it may be one."""
-        self.send(kind, body, data)
-        return self.receive(answer)
+        with self._asking:
+            self.send(kind, body, data)
+            return self.receive(answer)
+
+    def teller(self, kind: int) -> Callable[[list[int]], bool]:
+        """What gives arenas back as long as the connection is there; it does not keep that."""
+        weak = weakref.ref(self)
+
+        def tell(done: list[int]) -> bool:
+            wire = weak()
+            return wire is not None and wire.tell(kind, {"done": done})
+
+        return tell
+
+    def tell(self, kind: int, body: dict[str, Any]) -> bool:
+        """Sends what has no answer, unless a request is under way: whether it was sent."""
+        if not self._asking.acquire(blocking=False):
+            return False
+        try:
+            self.send(kind, body)
+            return True
+        except ServerError:
+            return False  # the next request says so
+        finally:
+            self._asking.release()
 
     def send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
         """Sends a frame."""

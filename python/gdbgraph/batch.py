@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-_TYPES = {"f4": np.float32, "i8": np.int64, "u4": np.uint32}
+_TYPES = {name: np.dtype(name) for name in ("f4", "i8", "u4")}
 
 
 class _Lease(np.ndarray):
@@ -22,11 +24,16 @@ class _Lease(np.ndarray):
 
 
 class Arenas:
-    """The memory that a server has lent to a connection, and what is to be given back."""
+    """The memory that a server has lent to a connection, and what is to be given back.
 
-    def __init__(self) -> None:
+    ``give_back`` gets the arenas of a batch that is no longer used, at once, and says whether it
+    could take them: else they are given back with the next request.
+    """
+
+    def __init__(self, give_back: Callable[[list[int]], bool]) -> None:
         self._maps: dict[int, mmap.mmap] = {}
         self._done: deque[int] = deque()
+        self._give_back = give_back
 
     def arrays(self, body: dict[str, Any], file: int) -> dict[str, np.ndarray]:
         """The arrays of a batch, where the server has written them."""
@@ -40,8 +47,14 @@ class Arenas:
             if file >= 0:
                 os.close(file)
         lease = np.frombuffer(self._maps[body["arena"]], dtype=np.uint8).view(_Lease)
-        weakref.finalize(lease, self._done.append, body["arena"]).atexit = False
+        weakref.finalize(lease, self._over, body["arena"]).atexit = False
         return {a["name"]: _array(lease, a) for a in body["arrays"]}
+
+    def _over(self, arena: int) -> None:
+        """Gives an arena back that is no longer used. It is called wherever the last reference
+        goes, in the middle of a request too."""
+        if not self._give_back([arena]):
+            self._done.append(arena)
 
     def take_done(self) -> list[int]:
         """The arenas that are no longer used since the last call."""
@@ -53,10 +66,9 @@ class Arenas:
 
 def _array(data: np.ndarray, place: dict[str, Any]) -> np.ndarray:
     """An array in bytes, without a copy."""
-    kind = np.dtype(_TYPES[place["type"]])
-    shape = tuple(place["shape"])
-    end = place["offset"] + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-    return data[place["offset"] : end].view(np.ndarray).view(kind).reshape(shape)
+    kind, shape, first = _TYPES[place["type"]], place["shape"], place["offset"]
+    end = first + math.prod(shape) * kind.itemsize
+    return data[first:end].view(kind, np.ndarray).reshape(shape)
 
 
 def arrays_of(data: bytearray, places: list[dict[str, Any]]) -> dict[str, np.ndarray]:

@@ -48,8 +48,8 @@ class Loader:
             "split": split, "fanout": [int(k) for k in fanout], "batch": int(batch_size),
             "seed": int(seed), "world": world_size,
         }
-        self._arenas = Arenas()
         self._wire = store._server.connect()
+        self._arenas = Arenas(self._wire.teller(_wire.RETURN))
         try:
             opened = self._ask(
                 _wire.OPEN,

@@ -107,6 +107,22 @@ def test_memory_is_used_again(store) -> None:
     assert len(places) <= 8
 
 
+@pytest.mark.parametrize("output", ["numpy", "torch", "pyg"])
+def test_arrays_lie_where_the_server_wrote_them(store, output: str) -> None:
+    """Nothing of a batch is copied: its arrays lie in memory that the server has lent."""
+    for package in {"numpy": [], "torch": ["torch"], "pyg": ["torch", "torch_geometric"]}[output]:
+        pytest.importorskip(package)
+    for batch in store.loader([4, 4], 64, output=output):
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            lent = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps
+                    if "/memfd:gdb" in line]
+        for name in ("x", "n_id", "edge_index", "y"):
+            array = batch[name] if output == "pyg" else getattr(batch, name)
+            array = array if output == "numpy" else array.numpy()
+            first = array.ctypes.data
+            assert any(a <= first and first + array.nbytes <= b for a, b in lent), name
+
+
 def test_close_ends_loaders(store_path) -> None:
     store = gdbgraph.open(store_path)
     process = store._server.process

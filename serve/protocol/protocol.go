@@ -8,7 +8,7 @@
 //
 // The server begins with Welcome, and the client with Hello; both name the version of the protocol.
 // Then the client sends requests, and the server answers each with one frame before it reads the
-// next: what the request asks for, or Failed.
+// next: what the request asks for, or Failed. Return alone has no answer.
 package protocol
 
 // Version is that of the protocol. A client of another one is refused.
@@ -47,6 +47,7 @@ const (
 	KindSample    // the client, Sample, with seeds as data: answered by Batch
 	KindEdges     // the client, Edges: answered by Arrays
 	KindNodeTypes // the client, node ids as data: answered by Arrays
+	KindReturn    // the client, Next: arenas come back between two requests; without an answer
 )
 
 // Hello is what a client says first.
