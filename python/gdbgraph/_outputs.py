@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,13 @@ def converter(output: str | None, store: Store) -> Callable[[Batch], Any]:
     if output == "hetero":
         return Hetero(store)
     if output == "dgl":
-        import dgl  # noqa: F401  a word now if it is not there
+        import_module("dgl")  # an error now if it is not there
 
         return blocks
     if output == "numpy":
         return lambda batch: batch
     try:
-        import torch  # noqa: F401
+        import_module("torch")
     except ImportError:
         if output is not None:
             raise
@@ -39,7 +40,7 @@ def converter(output: str | None, store: Store) -> Callable[[Batch], Any]:
     if output == "torch":
         return tensors
     try:
-        import torch_geometric.data  # noqa: F401
+        import_module("torch_geometric.data")
     except ImportError:
         if output is not None:
             raise
@@ -102,7 +103,7 @@ class Hetero:
     """Makes PyG's HeteroData of batches: their nodes and edges by type."""
 
     def __init__(self, store: Store) -> None:
-        import torch_geometric.data  # noqa: F401
+        import_module("torch_geometric.data")
 
         if not store.edge_types and not store.node_types:
             raise ValueError("output 'hetero': neither edges nor nodes of this store have types")
