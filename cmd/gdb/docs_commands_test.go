@@ -22,6 +22,8 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench gen sbm --nodes 131072", "writes 65 MB"},
 	{"gdb ingest coauthor-cs", "of a public graph"},
 	{"gdb train cs.gdb", "of a public graph"},
+	{"gdb train cora.gdb --order", "partitions_in_memory.txtar runs the like"},
+	{"gdb plan cora.gdb --order", "partitions_in_memory.txtar runs the like"},
 	{"gdb ingest cora64", "of the graph of bench gen kron"},
 	{"gdb ingest pubmed-nofeat", "of a public graph"},
 	{"gdb train pubmed.gdb", "of a public graph"},

@@ -39,8 +39,8 @@ type Config struct {
 	// Superbatch has batches made as superbatches if it is not nil. What the source and the
 	// settings above say is filled in.
 	Superbatch *superbatch.Config
-	// Buffer has batches drawn from the partitions that it has in memory if it is not nil. Closed by
-	// its owner.
+	// Buffer has batches drawn from the partitions that it has in memory if it is not nil. Its
+	// owner closes it.
 	Buffer *partbuffer.Buffer
 }
 
@@ -104,8 +104,10 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
 	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
-		Sampler: func() (*sample.Sampler, error) { return s.samplerOf(c.Buffer, c.Fanout, c.Seed) },
-		Labels:  s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		Sampler: func() (*sample.Sampler, error) {
+			return s.samplerOf(c.Buffer, c.Fanout, c.Seed)
+		},
+		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Budget: s.Budget})
 }
 

@@ -176,8 +176,8 @@ func (b *Buffer) Note() string {
 		return ""
 	}
 	if b.spec.Capacity == b.spec.Parts {
-		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn from "+
-			"the whole graph", b.spec.Parts)
+		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn "+
+			"from the whole graph", b.spec.Parts)
 	}
 	return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
 		"partitions of the nodes, %s of features and lists (--order %s)", b.spec.Capacity,
