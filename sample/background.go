@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/internal/bug"
+	"gdb/sample/slotindex"
 )
 
 // SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader is one.
@@ -48,9 +49,9 @@ func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) 
 	defer f.filling.Unlock()
 	f.mu.Lock()
 	v := f.mu.held[slot]
-	s, ok := f.mu.index.find(v)
+	s, ok := f.mu.index.Find(v)
 	f.mu.Unlock()
-	if !ok || s != slot|pending {
+	if !ok || s != slot|slotindex.Pending {
 		return nil
 	}
 	to := int(slot) * f.dim
@@ -59,7 +60,7 @@ func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.index.fill(v, slot)
+	f.mu.index.Fill(v, slot)
 	return nil
 }
 

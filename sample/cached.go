@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/sample/slotindex"
 )
 
 // CacheOptions configure a feature cache.
@@ -41,11 +42,12 @@ type cached struct {
 	content sync.RWMutex
 	// filling is held while rows are copied to slots that are pending, which no one reads.
 	filling sync.Mutex
+	held    bool // rows stay where they are: see Located; guarded by content
 
 	mu struct {
 		sync.Mutex
 		policy Policy
-		index  slotIndex
+		index  slotindex.Index
 		held   []NodeID // the node of each used slot
 		used   int      // slots used so far
 		slots  int      // that have memory; fewer than len(held) once memory was given back
@@ -81,7 +83,7 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	if err := f.heap.Add(int64(slots) * int64(policy.SlotBytes())); err != nil {
 		return nil, err
 	}
-	index, values := indexBytes(slots), int64(slots)*int64(f.dim)*4
+	index, values := slotindex.Bytes(slots), int64(slots)*int64(f.dim)*4
 	arena, err := mem.NewArena(opt.Budget, "feature cache", index+values+int64(slots)*4)
 	if err != nil {
 		f.heap.Release()
@@ -90,7 +92,7 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	f.arena = arena
 	b := arena.Bytes()
 	f.mu.policy = policy
-	f.mu.index = newSlotIndex(mem.View[uint64](b[:index]))
+	f.mu.index = slotindex.New(mem.View[uint64](b[:index]))
 	f.values = mem.View[float32](b[index : index+values])
 	f.mu.held = mem.View[NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
@@ -116,12 +118,15 @@ func (f *cached) shrink(n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	row := int64(f.dim) * 4
+	if f.held {
+		return false
+	}
 	left := max(0, f.mu.slots-int((n+hugeBytes)/row)-1)
 	if left == f.mu.slots {
 		return false
 	}
 	for s := left; s < min(f.mu.slots, f.mu.used); s++ {
-		f.mu.index.remove(f.mu.held[s])
+		f.mu.index.Remove(f.mu.held[s])
 	}
 	first, end := f.firstValue+left*int(row), f.firstValue+f.mu.slots*int(row)
 	f.mu.slots = left
@@ -136,14 +141,14 @@ const hugeBytes = 2 << 20
 func CacheRows(bytes int64, dim, slotBytes int) int {
 	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
-		best = max(best, min(entries/2, (bytes-8*entries)/row, slotsMost))
+		best = max(best, min(entries/2, (bytes-8*entries)/row, slotindex.Most))
 	}
 	return int(best)
 }
 
 // CacheBytes is the memory of a cache of so many rows: what CacheRows is the inverse of.
 func CacheBytes(rows, dim, slotBytes int) int64 {
-	return indexBytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
+	return slotindex.Bytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
 }
 
 // Dim is the number of values in a row.
@@ -220,7 +225,7 @@ func (f *cached) lookUp(nodes []NodeID) *lookup {
 	}
 	l.slots, l.to, l.missed, l.at = l.slots[:0], l.to[:0], l.missed[:0], l.at[:0]
 	for i, v := range nodes {
-		if s, ok := f.mu.index.find(v); ok && s&pending == 0 {
+		if s, ok := f.mu.index.Find(v); ok && s&slotindex.Pending == 0 {
 			l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
 		} else {
 			l.missed, l.at = append(l.missed, v), append(l.at, uint32(i))

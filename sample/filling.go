@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"gdb/internal/invariants"
+	"gdb/sample/slotindex"
 )
 
 // Rows that were missed get slots while they are being read. Such a slot is pending in the index:
@@ -56,10 +57,10 @@ func (f *cached) place(l *lookup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, v := range l.missed {
-		s, ok := f.mu.index.find(v)
+		s, ok := f.mu.index.Find(v)
 		switch {
-		case ok && s&pending != 0:
-			l.keep[i] = s&^pending + 1
+		case ok && s&slotindex.Pending != 0:
+			l.keep[i] = s&^slotindex.Pending + 1
 		case !ok:
 			l.keep[i] = f.placeOne(v)
 		}
@@ -83,10 +84,10 @@ func (f *cached) placeOne(v NodeID) (kept uint32) {
 	if int(s) == f.mu.used {
 		f.mu.used++
 	} else {
-		f.mu.index.remove(f.mu.held[s])
+		f.mu.index.Remove(f.mu.held[s])
 		f.evicted.Add(1)
 	}
-	f.mu.index.put(v, s|pending)
+	f.mu.index.Put(v, s|slotindex.Pending)
 	f.mu.held[s] = v
 	return s + 1
 }
@@ -110,7 +111,7 @@ func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, i := range rows {
-		f.mu.index.fill(l.missed[i], l.keep[i]-1)
+		f.mu.index.Fill(l.missed[i], l.keep[i]-1)
 	}
 }
 
@@ -119,7 +120,7 @@ func (f *cached) stillPending(l *lookup, rows []uint32) []uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(rows, func(i uint32) bool {
-		s, ok := f.mu.index.find(l.missed[i])
-		return l.keep[i] == 0 || !ok || s != l.keep[i]-1|pending
+		s, ok := f.mu.index.Find(l.missed[i])
+		return l.keep[i] == 0 || !ok || s != l.keep[i]-1|slotindex.Pending
 	})
 }

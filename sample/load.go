@@ -9,6 +9,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/radix"
+	"gdb/sample/slotindex"
 )
 
 const (
@@ -51,13 +52,13 @@ func load(ctx context.Context, n, dim int,
 func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows) error {
 	mark := uint32(0)
 	if sweeper != nil {
-		mark = pending
+		mark = slotindex.Pending
 	}
 	for s, v := range nodes {
-		if _, twice := f.mu.index.find(v); twice {
+		if _, twice := f.mu.index.Find(v); twice {
 			return fmt.Errorf("node %d stands twice in the list of rows to load", v)
 		}
-		f.mu.index.put(v, uint32(s)|mark)
+		f.mu.index.Put(v, uint32(s)|mark)
 		f.mu.held[s] = v
 	}
 	f.mu.used = len(nodes)

@@ -8,7 +8,7 @@ func TestSlotBytes(t *testing.T) {
 		s3, sieve, clock := &s3fifo{}, &sieve{}, &clockPolicy{}
 		for p, size := range map[Policy]func() int{
 			s3: func() int {
-				return 4*len(s3.newer) + len(s3.uses) + 4*len(s3.ghost.ring) + 4*len(s3.ghost.table)
+				return 4*len(s3.newer) + len(s3.uses) + s3.ghost.Bytes()
 			},
 			sieve: func() int { return 4*len(sieve.newer) + len(sieve.asked) },
 			clock: func() int { return len(clock.asked) },

@@ -17,6 +17,7 @@ type resident struct {
 	dim      int
 	threads  int
 	requests atomic.Uint64
+	held     atomic.Bool // see Located
 }
 
 // NewResident returns features that are read whole, once: 4 bytes per value of the graph, counted

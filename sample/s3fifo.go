@@ -1,5 +1,7 @@
 package sample
 
+import "gdb/sample/slotindex"
+
 const (
 	// s3SmallShare is the part of the slots that new rows pass through: one in so many.
 	s3SmallShare = 10
@@ -17,7 +19,7 @@ type s3fifo struct {
 	newer       []uint32 // links of both queues
 	uses        []uint8  // requests since a row came into its queue, s3UsesMax at most
 	small, main fifo
-	ghost       ghost
+	ghost       slotindex.Ghost
 	used        uint32
 }
 
@@ -36,7 +38,7 @@ func (p *s3fifo) SlotBytes() int { return 14 }
 func (p *s3fifo) Start(held []NodeID) []NodeID {
 	p.held = held
 	p.newer, p.uses = make([]uint32, len(held)), make([]uint8, len(held))
-	p.ghost = newGhost(len(held) - len(held)/s3SmallShare)
+	p.ghost = slotindex.NewGhost(len(held) - len(held)/s3SmallShare)
 	return nil
 }
 
@@ -57,7 +59,7 @@ func (p *s3fifo) Place(v NodeID) (uint32, bool) {
 		return 0, false
 	}
 	q := &p.small
-	if p.ghost.has(v) {
+	if p.ghost.Has(v) {
 		q = &p.main
 	}
 	s := p.used
@@ -77,7 +79,7 @@ func (p *s3fifo) evict() uint32 {
 	for p.small.length >= max(1, len(p.held)/s3SmallShare) {
 		s := p.small.pop(p.newer)
 		if p.uses[s] <= 1 {
-			p.ghost.add(p.held[s])
+			p.ghost.Add(p.held[s])
 			return s
 		}
 		p.uses[s] = 0

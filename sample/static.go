@@ -29,7 +29,7 @@ func (f *cached) Absent(nodes, to []NodeID) []NodeID {
 	f.content.RLock() // so slots do not change hands; none is filled any more
 	defer f.content.RUnlock()
 	for _, v := range nodes {
-		if _, ok := f.mu.index.find(v); !ok {
+		if _, ok := f.mu.index.Find(v); !ok {
 			to = append(to, v)
 		}
 	}

@@ -124,6 +124,7 @@ var rooms = map[string][]string{
 		"sample/sampletest",
 		"sample/stages",
 		"sample/nodetable",
+		"sample/slotindex",
 		"sample/layerwise",
 		"sample/floyd",
 		"sample/hotnodes",

@@ -81,19 +81,29 @@ func (r *Reader) gather(ctx context.Context, nodes []layout.NodeID, emit func(ui
 	return r.stream(ctx, b, r.merging(keys), keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
-	}, arrived)
+	}, func(p *rowsPart) {
+		if arrived != nil {
+			arrived(p.keys)
+		}
+	})
 }
 
 // stream reads the rows of ascending keys and calls emit with the lower half of each and its row,
-// and arrived, if it is not nil, with the keys of each part. While one part of the buffer is
-// delivered the others are being read, so the device does not wait.
+// and arrived, if it is not nil, with each part. While one part of the buffer is delivered the
+// others are being read, so the device does not wait.
 func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []uint64,
-	emit func(uint32, []byte) error, arrived func(keys []uint64)) error {
+	emit func(uint32, []byte) error, arrived func(p *rowsPart)) error {
 	begun, ended := 0, 0 // parts
 	start := func() {
 		p := &b.parts[begun%rowsParts]
+		if b.into != nil {
+			p.buf, p.first = b.into.next(len(p.sums.buf))
+		}
 		if keys = r.begin(ctx, &m, p, keys); len(p.keys) > 0 {
 			begun++
+		}
+		if b.into != nil {
+			b.into.take(p)
 		}
 	}
 	for range rowsParts - 1 {
@@ -112,7 +122,7 @@ func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []ui
 		}
 		if err == nil {
 			if arrived != nil {
-				arrived(p.keys)
+				arrived(p)
 			}
 			err = ctx.Err()
 		}

@@ -54,16 +54,18 @@ type rowsBuffer struct {
 	held  mem.Account  // the rest
 	order radix.Sorter // node<<32 | index
 	parts [rowsParts]rowsPart
+	into  *stored // where rows are read to instead, if they stay there
 }
 
 // rowsPart is a share of a buffer, and the rows that are read to it together.
 type rowsPart struct {
-	buf  []byte
-	keys []uint64 // nodes in the upper halves; none if nothing is under way
-	at   []uint32 // of each key: where in buf its row begins
-	sums sumCursor
-	reqs []blockdev.Request
-	done chan error
+	buf   []byte
+	first int      // where buf begins in the memory of a caller
+	keys  []uint64 // nodes in the upper halves; none if nothing is under way
+	at    []uint32 // of each key: where in buf its row begins
+	sums  sumCursor
+	reqs  []blockdev.Request
+	done  chan error
 }
 
 func newRowsBuffer(all []byte, held mem.Account) *rowsBuffer {

@@ -1,38 +1,45 @@
-package sample
+package slotindex
 
-import "gdb/sample/nodetable"
+import (
+	"gdb/layout"
+	"gdb/sample/nodetable"
+)
 
-// ghost remembers the last nodes that were added, without their rows: a ring in the order of
+// Ghost remembers the last nodes that were added, without their rows: a ring in the order of
 // adding, and a table by node with open addressing, three quarters full at most. 9 1/3 bytes a
 // node.
-type ghost struct {
-	ring  []NodeID
+type Ghost struct {
+	ring  []layout.NodeID
 	added uint64   // nodes added so far
 	table []uint32 // 1 + a place in the ring; 0 is empty
 }
 
-func newGhost(nodes int) ghost {
+// NewGhost returns one of so many nodes.
+func NewGhost(nodes int) Ghost {
 	if nodes == 0 {
-		return ghost{}
+		return Ghost{}
 	}
-	return ghost{ring: make([]NodeID, nodes), table: make([]uint32, nodes+nodes/3+1)}
+	return Ghost{ring: make([]layout.NodeID, nodes), table: make([]uint32, nodes+nodes/3+1)}
 }
 
+// Bytes is its memory.
+func (g *Ghost) Bytes() int { return 4 * (len(g.ring) + len(g.table)) }
+
 // home is where the search for v begins.
-func (g *ghost) home(v NodeID) uint64 {
+func (g *Ghost) home(v layout.NodeID) uint64 {
 	return uint64(v) * nodetable.Golden64 >> 32 * uint64(len(g.table)) >> 32
 }
 
 // after is the entry of the table that follows.
-func (g *ghost) after(h uint64) uint64 {
+func (g *Ghost) after(h uint64) uint64 {
 	if h++; h == uint64(len(g.table)) {
 		return 0
 	}
 	return h
 }
 
-// has says whether v is remembered.
-func (g *ghost) has(v NodeID) bool {
+// Has says whether v is remembered.
+func (g *Ghost) Has(v layout.NodeID) bool {
 	for h := g.home(v); g.table[h] != 0; h = g.after(h) {
 		if g.ring[g.table[h]-1] == v {
 			return true
@@ -41,8 +48,8 @@ func (g *ghost) has(v NodeID) bool {
 	return false
 }
 
-// add remembers v, which is not remembered, in place of the node that was added first.
-func (g *ghost) add(v NodeID) {
+// Add remembers v, which is not remembered, in place of the node that was added first.
+func (g *Ghost) Add(v layout.NodeID) {
 	at := g.added % uint64(len(g.ring))
 	if g.added >= uint64(len(g.ring)) {
 		g.remove(uint32(at) + 1)
@@ -57,7 +64,7 @@ func (g *ghost) add(v NodeID) {
 }
 
 // remove deletes an entry from the table, and moves later entries of the run back.
-func (g *ghost) remove(entry uint32) {
+func (g *Ghost) remove(entry uint32) {
 	gap := g.home(g.ring[entry-1])
 	for g.table[gap] != entry {
 		gap = g.after(gap)
@@ -74,7 +81,7 @@ func (g *ghost) remove(entry uint32) {
 }
 
 // distance is how many steps lead from one entry to another.
-func (g *ghost) distance(from, to uint64) uint64 {
+func (g *Ghost) distance(from, to uint64) uint64 {
 	if to < from {
 		to += uint64(len(g.table))
 	}
