@@ -148,6 +148,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	}
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
+	rec.InPlace = t.plan.OnDevice.InPlace()
 	rec.Train = t.task.TrainScore(t.cfg.Metric, sums.score())
 	rec.Rate = t.opt.rate()
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows

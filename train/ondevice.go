@@ -54,21 +54,23 @@ func (s *stepper) DeviceBytes() (step, given int64) { return s.deviceStep, s.dev
 
 // sizeDevice notes it of a step that asks for so many values, and of which so many are copied. Its
 // arenas grow by an eighth more than they need; input is that of a step that puts its rows together
-// there.
+// there, of which more may be sent.
 func (s *stepper) sizeDevice(floats, copied, input int64) {
 	s.deviceStep = 4 * (floats + input) * 9 / 8
-	s.deviceGiven = cuda.StepsStaged * 4 * copied * 9 / 8
+	s.deviceGiven = cuda.StepsStaged * (4*copied*9/8 + devicecache.MoreSent(4*input))
 }
 
-// openRows has features read into memory that the device copies them from, and the device keep some
-// later, if the plan says so.
-func (t *trainer) openRows() {
+// openRows has features read into memory that the device copies them from or reads, and the device
+// keep some later, if the plan says so.
+func (t *trainer) openRows(ctx context.Context) error {
 	_, separate := t.be.(backend.Separate)
 	direct := t.plan.OnDevice.Cached() > 0 || t.plan.Superbatch == nil
-	if separate && direct && t.features > 0 && t.learned == nil {
-		t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
-		t.closers = append(t.closers, t.rows)
+	if !separate || !direct || t.features == 0 || t.learned != nil {
+		return nil
 	}
+	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
+	t.closers = append(t.closers, t.rows)
+	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))
 }
 
 // gathersMissed has batches gathered without the rows on the device.

@@ -165,7 +165,7 @@ func (t *trainer) notes() string {
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
 	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
-		t.in.HotNote, t.macroNote()}, t.inputNotes...) {
+		t.in.HotNote, t.macroNote(), t.plan.OnDevice.Note()}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -340,8 +340,7 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openFeatures(ctx, t.plan, t.cfg.Threads); err != nil {
 		return err
 	}
-	t.openRows()
-	return nil
+	return t.openRows(ctx)
 }
 
 // openModel takes the memory of the model.

@@ -150,6 +150,9 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		w.Field("rows", "%.1f%% on the device, %.1f%% in the host's cache, %.1f%% read; %s of "+
 			"them are sent a batch", 100*on, 100*host, 100*(1-on-host),
 			mem.FormatSize(int64(f.Sent)))
+		if ways := p.BusWays(); ways != "" {
+			w.Field("bus", "%s", ways)
+		}
 	}
 	w.Field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
 		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)

@@ -336,4 +336,7 @@ func (o *trainObserver) engine(p *plan.Plan) {
 	if why := p.Why(); why != "" {
 		fmt.Fprintf(o.app.Err, "chosen: %s\n", why)
 	}
+	if on := p.OnDevice; on != nil && on.Bus != nil {
+		fmt.Fprintf(o.app.Err, "rows that the device does not keep: %s\n", on.Bus)
+	}
 }

@@ -1,8 +1,10 @@
 // Package devicecache keeps rows of features in the memory of the device that computes, so that
 // batches carry only the others over the bus: those of the nodes that stand in most lists (Z. Lin,
-// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). These others are read into page-locked
-// memory, from which the device copies them while the host goes on. What a step computes with is
-// the same, to the bit, as without.
+// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). These others are read from disk into
+// page-locked memory, and stay there as they were read where they are stored as float32. From there
+// they are sent, with copies of those that the host keeps, or the device reads both where they lie
+// (S. Min and others, PyTorch-Direct, section 4): what is faster when it is tried. What a step
+// computes with is the same, to the bit, as without.
 package devicecache
 
 import (
@@ -16,34 +18,37 @@ import (
 	"gdb/sample"
 	"gdb/sample/nodeset"
 	"gdb/train/backend"
+	"gdb/train/kernel"
 )
 
 // Cache is features of which a device keeps some, once it was filled. It is sample.Features for the
 // pipeline of one training: what it gathers of a batch are the rows that the device does not have,
-// which come first in the batch's X. These methods are for any goroutine, all others for that of
-// the backend.
+// to page-locked memory of its own or, where there is none, to the beginning of the batch's X.
+// These methods are for any goroutine, all others for that of the backend.
 type Cache struct {
-	host   sample.Features
-	be     backend.Backend
-	budget *mem.Budget
-	kept   atomic.Pointer[kept] // nil until it was filled
+	host    sample.Features
+	located sample.Located // the same; nil if it does not tell where rows are
+	be      backend.Backend
+	budget  *mem.Budget
+	kept    atomic.Pointer[kept] // nil until it was filled
+	held    held
 
 	mu struct {
 		sync.Mutex
-		// placed are batches whose X has only the rows that miss, by its first value.
+		// placed are batches whose X does not have all rows, by its first value.
 		placed map[*float32]*places
 		free   []*places
 	}
 	stats  Stats
 	flying [stepsFlying]*places // of the last steps
 	step   int
-	bound  int // rows sent in a step, with which none were more so far
+	bound  int // values sent in a step, with which none were more so far
 }
 
 // kept are the rows that the device has.
 type kept struct {
 	set  *nodeset.Set   // of their nodes, in the order of rows
-	rows backend.Tensor // (nodes+1, Dim): the last one is zeros
+	rows backend.Tensor // (nodes, Dim)
 }
 
 // Stats counts rows of batches that were trained on, and those that the device had.
@@ -52,7 +57,7 @@ type Stats struct{ Rows, Hits uint64 }
 // New returns a cache in front of features, which must be closed by their owner after it. Nothing
 // is on the device yet.
 func New(host sample.Features, be backend.Backend, budget *mem.Budget) *Cache {
-	c := &Cache{host: host, be: be, budget: budget}
+	c := &Cache{host: host, located: sample.LocatedOf(host), be: be, budget: budget}
 	c.mu.placed = map[*float32]*places{}
 	return c
 }
@@ -63,21 +68,17 @@ func (c *Cache) Dim() int { return c.host.Dim() }
 // Stats are those of the features behind it.
 func (c *Cache) Stats() sample.CacheStats { return c.host.Stats() }
 
-// Gather reads the rows of the nodes that the device does not have, and notes where the others are:
-// to page-locked memory of the cache, or where there is none to the beginning of out, which must be
-// X of a batch.
+// Gather reads the rows of the nodes that the device does not have, and notes where all are; out
+// must be X of a batch.
 func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	if len(out) == 0 {
 		return c.host.Gather(ctx, nodes, out)
 	}
 	c.give(c.take(&out[0])) // of a batch that was given up
 	p := c.places()
-	err := c.place(p, nodes)
-	if err == nil && p.locked != nil {
-		out = out[:1]
-		err = c.host.Gather(ctx, p.missed, p.locked)
-	} else if err == nil {
-		err = c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
+	err := p.split(c.kept.Load(), nodes)
+	if err == nil {
+		err = c.gather(ctx, p, out)
 	}
 	if err != nil || p.whole && p.locked == nil { // X is as it is without the cache
 		c.give(p)
@@ -89,37 +90,19 @@ func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32
 	return nil
 }
 
-// place finds which rows are to be read, and where to.
-func (c *Cache) place(p *places, nodes []sample.NodeID) (err error) {
-	k := c.kept.Load()
-	if p.whole = k == nil; p.whole {
-		p.missed = append(p.missed[:0], nodes...)
-		err = p.held.AtLeast(p.bytes())
-	} else {
-		err = p.split(k.set, nodes)
-	}
-	if err == nil {
-		p.locked, err = c.lockedRows(p, len(p.missed)*c.Dim())
-	}
-	return err
-}
-
-// bytes is the memory of places but for rows.
-func (p *places) bytes() int64 { return 4 * int64(cap(p.from)+cap(p.missed)) }
-
-// split finds where the rows of nodes are.
-func (p *places) split(set *nodeset.Set, nodes []sample.NodeID) error {
-	sent := set.Count() + 1 // the first of these
-	p.from, p.missed = mem.Resized(p.from, len(nodes)), mem.Resized(p.missed, len(nodes))[:0]
-	for i, v := range nodes {
-		if set.Has(uint32(v)) {
-			p.from[i] = set.Row(uint32(v))
-			continue
+// gather reads the rows that miss, to locked memory if there is some.
+func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
+	if on, ok := c.be.(backend.Separate); ok && len(p.missed) > 0 {
+		done, err := c.gatherLocked(ctx, on, p)
+		if done || err != nil {
+			return err
 		}
-		p.from[i] = uint32(sent + len(p.missed))
-		p.missed = append(p.missed, v)
 	}
-	return p.held.AtLeast(p.bytes())
+	p.inPlace, p.locked = false, nil
+	if err := p.inOrder(0, c.Dim()); err != nil {
+		return err
+	}
+	return c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
 }
 
 // places are some that are not in use.
@@ -183,56 +166,57 @@ func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err e
 	}
 	if p == nil { // all rows were gathered
 		p = c.places()
-		p.whole, p.locked = false, nil
-		if err := p.split(k.set, nodes); err != nil {
+		err := p.split(k, nodes)
+		if err == nil {
+			err = p.inOrder(0, c.Dim())
+		}
+		if err != nil {
 			c.give(p)
 			return nil, err
 		}
-		p.compact(b.X, c.Dim(), k.rows.Rows)
+		p.compact(b.X, c.Dim())
 	}
 	c.fly(p)
 	c.stats.Hits += uint64(len(nodes) - len(p.missed))
 	if p.whole {
 		return func(rows int) backend.Tensor { return c.sendWhole(p, rows) }, nil
 	}
-	return func(rows int) backend.Tensor { return c.pick(k, p, b.X, rows) }, nil
+	return func(rows int) backend.Tensor { return c.pick(p, b.X, rows) }, nil
 }
 
 // pick puts rows together, of which locked memory or x has those that the device does not have.
-func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
-	out, zeros := c.be.Scratch(rows, c.Dim()), rows-len(p.from)
-	if zeros > 0 {
+func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
+	if zeros := rows - len(p.from); zeros > 0 {
 		p.from = append(p.from, make([]uint32, zeros)...)
 		copy(p.from[zeros:], p.from)
 		for i := range zeros {
-			p.from[i] = uint32(k.set.Count())
+			p.from[i] = kernel.NoRow
 		}
 	}
+	keptRows := c.be.Scratch(0, c.Dim())
+	if p.kept != nil {
+		keptRows = p.kept.rows
+	}
+	if p.inPlace {
+		on := c.be.(backend.Separate)
+		return on.ReadLocked(keptRows, c.held.rows, p.locked, p.from, c.Dim())
+	}
+	out := c.be.Scratch(rows, c.Dim())
 	var sent backend.Tensor
 	if p.locked != nil {
-		sent = c.sendMissed(p)
+		sent = c.sendLocked(p)
 	} else {
-		sent = c.be.Host(x, len(p.missed), c.Dim())
+		sent = c.be.Host(x, 1, len(p.missed)*c.Dim())
 	}
 	from := c.be.Host(mem.View[float32](mem.BytesOf(p.from)), rows, 1)
-	c.be.PickRows(out, k.rows, sent, from)
+	c.be.PickRows(out, keptRows, sent, from)
 	return out
-}
-
-// compact moves the rows that the device does not have, whose numbers begin with sent, to the
-// front.
-func (p *places) compact(x []float32, dim, sent int) {
-	for i, from := range p.from {
-		if to := int(from) - sent; to >= 0 && to != i {
-			copy(x[to*dim:(to+1)*dim], x[i*dim:(i+1)*dim])
-		}
-	}
 }
 
 // Close frees the host's memory, after all that the device was given; the device's is the
 // backend's.
 func (c *Cache) Close() error {
-	err := c.freeLocked()
+	err := errors.Join(c.freeLocked(), c.release())
 	if k := c.kept.Swap(nil); k != nil {
 		err = errors.Join(err, k.set.Free())
 	}
@@ -262,11 +246,11 @@ func (c *Cache) Fill(ctx context.Context, rows sample.Rows, nodes []sample.NodeI
 		set.Add(uint32(v))
 	}
 	set.Number()
-	all, err := c.be.Params("rows of features", (set.Count()+1)*c.Dim())
+	all, err := c.be.Params("rows of features", set.Count()*c.Dim())
 	if err != nil {
 		return errors.Join(err, set.Free())
 	}
-	k := &kept{set: set, rows: all.View(0, set.Count()+1, c.Dim())}
+	k := &kept{set: set, rows: all.View(0, set.Count(), c.Dim())}
 	if err := c.copyRows(ctx, rows, k); err != nil {
 		if on, separate := c.be.(backend.Separate); separate {
 			err = errors.Join(err, on.Release(all))

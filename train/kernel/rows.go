@@ -84,16 +84,24 @@ func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps float32) {
 	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, 0) })
 }
 
-// PickRows writes to row i of out (len(from), cols) the row from[i] of kept and, behind these, of
-// sent.
+// NoRow stands for a row of zeros.
+const NoRow = 1<<32 - 1
+
+// PickRows writes to row i of out (len(from), cols) the row from[i] of kept or, behind these, the
+// one that begins so many values into sent: zeros for NoRow.
 func PickRows(p *Pool, out, kept, sent []float32, from []uint32, cols int) {
+	rows := len(kept) / cols
 	p.Span(len(from), tableRowsPart, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			rows, at := kept, int(from[i])*cols
-			if at >= len(kept) {
-				rows, at = sent, at-len(kept)
+			to := out[i*cols : (i+1)*cols]
+			switch at := int(from[i]); {
+			case from[i] == NoRow:
+				clear(to)
+			case at < rows:
+				copy(to, kept[at*cols:])
+			default:
+				copy(to, sent[at-rows:])
 			}
-			copy(out[i*cols:(i+1)*cols], rows[at:at+cols])
 		}
 	})
 }

@@ -37,6 +37,55 @@ type DevicePlan struct {
 	// Cache has rows of features, so many.
 	Cache int64 `json:"cache_bytes"`
 	Rows  int64 `json:"cache_rows"`
+	// Bus is how the other rows come to it, once a run began.
+	Bus *BusWay `json:"bus,omitempty"`
+}
+
+// BusWay is how rows that a device does not keep come to it, and what both ways took when they were
+// tried with Bytes of rows.
+type BusWay struct {
+	// InPlace says that the device reads them where they lie in the host's memory; else copies are
+	// sent.
+	InPlace bool  `json:"in_place"`
+	Bytes   int64 `json:"bytes,omitempty"`
+	// Copy is what it takes the host to copy rows that it keeps, Send to send the copies, and Read
+	// the device to read rows in place, in seconds.
+	Copy float64 `json:"copy_s,omitempty"`
+	Send float64 `json:"send_s,omitempty"`
+	Read float64 `json:"read_s,omitempty"`
+	// Why says what went wrong with the device reading them.
+	Why string `json:"why,omitempty"`
+}
+
+// String is a line.
+func (w *BusWay) String() string {
+	way := "copies are sent"
+	if w.InPlace {
+		way = "the device reads them in the host's memory"
+	}
+	if w.Bytes > 0 {
+		way += fmt.Sprintf(": %s took the host %.2f ms to copy, %.2f ms to send, and the device "+
+			"%.2f ms to read", mem.FormatSize(w.Bytes), 1e3*w.Copy, 1e3*w.Send, 1e3*w.Read)
+	}
+	switch {
+	case w.Why != "":
+		way += ": " + w.Why
+	case w.Bytes == 0:
+		way += ", since they change places in the host's cache"
+	}
+	return way
+}
+
+// BusWays says how rows that the device does not keep come to it; "" where there are none.
+func (p *Plan) BusWays() string {
+	switch {
+	case p.OnDevice == nil || p.Forecast == nil || p.Forecast.DeviceHit == 1:
+		return ""
+	case p.Superbatch == nil && (p.Cache == "all" || p.Cache == "none" || p.Cache == "static"):
+		return "copies of rows are sent, or the device reads them in the host's memory: what is " +
+			"faster when a run begins and tries both"
+	}
+	return "copies of rows are sent, since they change places in the host's cache"
 }
 
 // deviceReserve is the part of a device's memory that is left free: for batches that are larger
@@ -96,6 +145,18 @@ func (p *DevicePlan) Cached() int64 {
 	}
 	return p.Rows
 }
+
+// Note tells the user that rows cannot come to the device in both ways; "" if they can.
+func (p *DevicePlan) Note() string {
+	if p == nil || p.Bus == nil || p.Bus.Why == "" {
+		return ""
+	}
+	return "rows are copied and sent to the device, which does not read them in the host's " +
+		"memory: " + p.Bus.Why
+}
+
+// InPlace says whether the device reads rows in the host's memory.
+func (p *DevicePlan) InPlace() bool { return p != nil && p.Bus != nil && p.Bus.InPlace }
 
 // Room is how many rows of so many values a device keeps that has so much free once steps have
 // taken theirs: no more than planned.

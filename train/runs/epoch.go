@@ -34,6 +34,8 @@ type Epoch struct {
 	DeviceHit float64 `json:"device_hit,omitempty"`
 	Missed    float64 `json:"missed,omitempty"`
 	Sent      uint64  `json:"sent_bytes,omitempty"`
+	// InPlace says that the device read rows in the host's memory, which Sent counts too.
+	InPlace bool `json:"rows_in_place,omitempty"`
 	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
 	// if there is none.
 	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
@@ -124,9 +126,13 @@ func (r Epoch) Engine() string {
 			float64(l.Calls)/n, float64(l.Operations)/n, 100*l.Busy/max(r.Time, 1e-9))
 	}
 	if r.Sent > 0 {
-		fmt.Fprintf(&b, " rows device/host/missed %.1f/%.1f/%.1f%% sent %s a batch",
-			100*r.DeviceHit, 100*max(0, 1-r.DeviceHit-r.Missed), 100*r.Missed, strings.ReplaceAll(
-				mem.FormatSize(int64(r.Sent)/int64(max(1, r.Batches))), " ", ""))
+		sent := "sent"
+		if r.InPlace {
+			sent = "read in place"
+		}
+		fmt.Fprintf(&b, " rows device/host/missed %.1f/%.1f/%.1f%% %s %s a batch",
+			100*r.DeviceHit, 100*max(0, 1-r.DeviceHit-r.Missed), 100*r.Missed, sent,
+			strings.ReplaceAll(mem.FormatSize(int64(r.Sent)/int64(max(1, r.Batches))), " ", ""))
 	}
 	if len(r.Stages) > 0 {
 		b.WriteString(" busy/starved/blocked")

@@ -1,6 +1,8 @@
 // A CUDA driver and a cuBLAS for tests on machines without a GPU. It is one library, which the
 // environment's GDB_LIBCUDA and GDB_LIBCUBLAS name. Kernels are compiled from their source by a
 // C++ compiler. What it does not have, the program finds missing as in an old driver.
+#include <unistd.h>
+
 #include "modules.h"
 #include "blas.h"
 
@@ -207,7 +209,7 @@ static CUresult unlock_memory(const void *p, bool ours) {
 CUresult cuMemHostRegister(void *p, size_t bytes, unsigned) {
   ENTER(true);
   if (!p || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (due("fail_alloc")) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (due("fail_alloc") || due("fail_lock")) return CUDA_ERROR_OUT_OF_MEMORY;
   return lock_memory(p, bytes, false);
 }
 
@@ -240,10 +242,13 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *p, unsigned) {
 
 // Copies.
 
-static CUresult queue_copy(const char *what, void *to, const void *from, size_t bytes, CUstream s) {
+static CUresult queue_copy(const char *what, void *to, const void *from, size_t bytes, CUstream s,
+                           bool to_device = false) {
   if (due("fail_copy")) return lose(CUDA_ERROR_LAUNCH_FAILED);
   counts["copies"]++;
+  long long rate = to_device ? knobs()["copy_rate"] : 0;
   return enqueue(s, {what, [=] {
+                       if (rate) usleep(bytes * 1000000 / rate);
                        memmove(to, from, bytes);
                        return CUDA_SUCCESS;
                      }});
@@ -268,7 +273,7 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstr
   if (CUresult r = check_device(to, bytes)) return r;
   if (CUresult r = check_locked(from, bytes)) return r;
   counts["bytes_to_device"] += (long long)bytes;
-  return queue_copy("copy to the device", (void *)to, from, bytes, s);
+  return queue_copy("copy to the device", (void *)to, from, bytes, s, true);
 }
 
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream s) {

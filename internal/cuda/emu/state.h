@@ -24,6 +24,8 @@ static std::map<std::string, long long> &knobs() {
       {"fail_alloc", 0},    // fail the n-th allocation from now on; 0: none
       {"fail_launch", 0},   // the n-th launch of a kernel or graph
       {"fail_copy", 0},     // the n-th copy
+      {"fail_lock", 0},     // the n-th time that memory of the program is locked
+      {"copy_rate", 0},     // bytes that are copied to the device in a second; 0: as many as can be
       {"fail_blas", 0},     // the n-th product
       {"fail_capture", 0},  // the end of the n-th capture: it is refused
       {"lost_after", 0},    // lose the device in the n-th call from now on

@@ -39,6 +39,7 @@ type driver struct {
 	// most bounds the bytes that are allocated, 0 for none; sizes are those of what is.
 	most, used int64
 	sizes      map[uint64]int64
+	locked     lockedMemory
 }
 
 // event is a place in the order of operations.
@@ -202,21 +203,6 @@ func (d *driver) free(p uint64) error {
 	return d.on(func() error { return d.device.Free(cuda.DevicePtr(p)) })
 }
 
-// lock locks the pages of memory outside Go's heap, for the device to read it at the address that
-// is returned; unlock undoes that.
-func (d *driver) lock(x []byte) (p uint64, err error) {
-	err = d.on(func() error {
-		at, err := d.device.Register(x)
-		p = uint64(at)
-		return err
-	})
-	return p, err
-}
-
-func (d *driver) unlock(x []byte) error {
-	return d.on(func() error { return d.device.Unregister(x) })
-}
-
 // toDevice copies locked memory beside the operations, before the next one. It may change once an
 // event behind the copy is over.
 func (d *driver) toDevice(to uint64, from []byte) error {
@@ -324,7 +310,13 @@ func (d *driver) end(e *event) error {
 }
 
 // launch runs a kernel. The caller has made the device current, as for product.
-func (d *driver) launch(name string, blocks int, words []cuda.Argument) (err error) {
+func (d *driver) launch(name string, blocks int, words []cuda.Argument) error {
+	return d.launchOn(d.stream, name, blocks, words)
+}
+
+// launchOn runs a kernel in one of the streams.
+func (d *driver) launchOn(s *cuda.Stream, name string, blocks int,
+	words []cuda.Argument) (err error) {
 	f, known := d.kernels[name]
 	if !known {
 		if f, err = d.module.Function(name); err != nil {
@@ -332,7 +324,7 @@ func (d *driver) launch(name string, blocks int, words []cuda.Argument) (err err
 		}
 		d.kernels[name] = f
 	}
-	return d.stream.Launch(f, blocks, blockThreads, 0, words...)
+	return s.Launch(f, blocks, blockThreads, 0, words...)
 }
 
 // product computes a product. cuBLAS has matrices by columns, so that it sees the transpose of

@@ -50,8 +50,12 @@ func (g *gpu) launch(name string, threads int, args ...any) {
 	if g.err != nil { // a tensor could not be copied
 		return
 	}
-	blocks := min(blocksMost, (threads+blockThreads-1)/blockThreads)
-	g.queue.kernel(name, blocks, words...)
+	g.queue.kernel(name, blocksFor(threads), words...)
+}
+
+// blocksFor is how many blocks have about so many threads.
+func blocksFor(threads int) int {
+	return min(blocksMost, (threads+blockThreads-1)/blockThreads)
 }
 
 // fours says whether rows of so many columns may be read four values at a time: where all matrices

@@ -6,14 +6,16 @@ import (
 	"errors"
 	"slices"
 
+	"gdb/internal/cuda"
 	"gdb/internal/mem"
 	"gdb/train/backend"
+	"gdb/train/kernel"
 )
 
 // PickRows copies rows.
 func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
-	if !g.ready(from.Len() == out.Rows && kept.Cols == out.Cols && sent.Cols == out.Cols,
-		"PickRows", out, kept, sent, from) || out.Len() == 0 {
+	if !g.ready(from.Len() == out.Rows && kept.Cols == out.Cols, "PickRows", out, kept, sent,
+		from) || out.Len() == 0 {
 		return
 	}
 	four := g.fours(out.Cols, out, kept, sent)
@@ -21,7 +23,43 @@ func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
 	if four {
 		threads /= 4
 	}
-	g.launch("pick_rows", threads, out, kept, sent, from, out.Rows, out.Cols, kept.Rows, four)
+	g.launch("pick_rows", threads, out, kept, 0, sent, from, out.Rows, out.Cols, kept.Rows, 0, four)
+}
+
+// ReadLocked runs the kernel of PickRows in the stream of copies.
+func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint32,
+	cols int) backend.Tensor {
+	rows := len(from)
+	if rows*cols == 0 || g.err != nil {
+		return g.lend(lent{}, rows, cols)
+	}
+	keptAt := uint64(0)
+	if kept.Rows > 0 {
+		keptAt = g.at(kept)
+	}
+	places := send(g, from)
+	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
+	if err != nil {
+		g.fail("take memory for what a step is given", err)
+		return g.lend(lent{}, rows, cols)
+	}
+	heldAt, readAt := g.driver.seen(mem.BytesOf(held)), g.driver.seen(mem.BytesOf(read))
+	threads, four := rows*cols, cuda.Argument(0)
+	if cols%4 == 0 && (at|keptAt|heldAt|readAt)%(4*floatBytes) == 0 {
+		threads, four = threads/4, 1
+	}
+	g.fail("read rows of the host", g.driver.beside("pick_rows", threads, cuda.Argument(at),
+		cuda.Argument(keptAt), cuda.Argument(heldAt), cuda.Argument(readAt),
+		cuda.Argument(places), cuda.Int(rows), cuda.Int(cols), cuda.Int(kept.Rows),
+		cuda.Int(len(held)/cols), four))
+	g.queue.counts.Operations++
+	g.queue.counts.Calls++
+	for _, row := range from {
+		if int(row) >= kept.Rows && row != kernel.NoRow {
+			g.sent += int64(cols * floatBytes)
+		}
+	}
+	return g.lend(lent{at: at}, rows, cols)
 }
 
 // DeviceMemory asks the driver, of what may be taken.

@@ -1,16 +1,24 @@
 // Rows that are put together from several places.
 #include "threads.h"
 
-// out[i,:] = the row from[i] of kept, or behind its keptRows rows that of sent
-KERNEL(pick_rows)(float *out, const float *kept, const float *sent, const u32 *from, i64 rows,
-	   i64 cols, i64 keptRows, i64 fours) {
+// out[i,:] = the row from[i] of kept, behind its keptRows rows that of held, and behind its heldRows
+// rows the one that begins so many values into sent; zeros for the largest number. held and sent
+// may be page-locked memory of the host, of which each row is read once over the bus.
+KERNEL(pick_rows)(float *out, const float *kept, const float *held, const float *sent,
+	   const u32 *from, i64 rows, i64 cols, i64 keptRows, i64 heldRows, i64 fours) {
 	auto pick = [=](auto kind) {
 		typedef decltype(kind) V;
 		i64 pieces = cols / Wide<V>::values;
 		EACH(t, rows *pieces) {
 			i64 i = t / pieces, c = t % pieces * Wide<V>::values, row = from[i];
-			const float *x = row < keptRows ? kept + row * cols : sent + (row - keptRows) * cols;
-			store(out + i * cols + c, load<V>(x + c));
+			V v = V();
+			if (row != 0xffffffff) {
+				const float *x = row < keptRows ? kept + row * cols
+					: row < keptRows + heldRows ? held + (row - keptRows) * cols
+					: sent + (row - keptRows - heldRows);
+				v = load<V>(x + c);
+			}
+			store(out + i * cols + c, v);
 		}
 	};
 	if (fours) pick(Four());

@@ -1,0 +1,204 @@
+package devicecache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/train/backend"
+	"gdb/train/plan"
+)
+
+const (
+	// tryBytes is the most rows that both ways are tried with, and tryMemory the most memory that
+	// they lie in: more than caches of a processor have.
+	tryBytes, tryMemory = 32 << 20, 256 << 20
+	// tryRounds of each way are measured, of which the fastest counts, behind one that is not.
+	tryRounds = 3
+)
+
+// held are rows of the host that a device reads where they lie.
+type held struct {
+	inPlace bool      // rows are read in place: those that are read from disk too
+	memory  []byte    // locked; nil if the host has none
+	rows    []float32 // in it, one after the other
+}
+
+// Choose tries both ways of rows to the device with as many as a batch of a plan has, of a graph of
+// so many nodes, and notes the faster in the plan. It is called once, before the first step.
+func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads int) error {
+	on := p.OnDevice
+	if on == nil || p.Superbatch != nil || on.Rows == int64(nodes) {
+		return nil
+	}
+	rows := float64(p.BatchNodes)
+	if f := p.Forecast; f != nil {
+		rows = f.Nodes * (1 - f.DeviceHit)
+	}
+	way, err := c.choose(ctx, int(rows), threads)
+	if err != nil {
+		return fmt.Errorf("devicecache: try how rows come to the device: %w", err)
+	}
+	on.Bus = &way
+	return nil
+}
+
+// choose tries both ways with so many rows that lie apart in memory: the host copies them to locked
+// memory, with so many threads, from which they are sent; or the device reads them where they lie.
+// The host does the one while the other is under way: so its way takes as long as the slower of
+// both. The faster is taken from then on, in place where they are equal, which leaves the host's
+// cores and memory to others. Memory that cannot be locked, or has no room, is no error.
+func (c *Cache) choose(ctx context.Context, rows, threads int) (way plan.BusWay, err error) {
+	on, ok := c.be.(backend.Separate)
+	if !ok || c.located == nil || rows == 0 {
+		return way, nil
+	}
+	memory, first := c.located.Memory()
+	t := trial{c: c, on: on, rows: min(rows, max(1, tryBytes/(4*c.Dim()))), threads: threads}
+	if err := t.open(memory, first); err != nil {
+		way.Why = err.Error()
+		return way, t.close()
+	}
+	way, err = t.measure(ctx)
+	if err = errors.Join(err, t.close()); err != nil || !way.InPlace {
+		return way, err
+	}
+	c.located.Hold(true)
+	if memory, first = c.located.Memory(); memory != nil {
+		if err := on.Lock(memory); err != nil {
+			c.located.Hold(false)
+			way.InPlace, way.Why = false, err.Error()
+			return way, nil
+		}
+		c.held.memory, c.held.rows = memory, mem.View[float32](memory[first:])
+	}
+	c.held.inPlace = true
+	return way, nil
+}
+
+// release unlocks the rows that the device read in place.
+func (c *Cache) release() error {
+	if c.held.memory == nil {
+		return nil
+	}
+	memory := c.held.memory
+	c.held = held{}
+	return c.be.(backend.Separate).Unlock(memory)
+}
+
+// trial tries both ways.
+type trial struct {
+	c       *Cache
+	on      backend.Separate
+	rows    int
+	threads int
+	arena   *mem.Arena // where the host keeps no rows
+	memory  []byte     // locked, of the host's rows or the arena
+	from    []float32  // rows in it
+	held    bool       // they are the host's
+	sent    places     // with locked memory for copies
+	ids     []uint32   // of rows in from
+}
+
+// open locks some of the host's rows, or memory in their place, and memory for copies.
+func (t *trial) open(memory []byte, first int) (err error) {
+	dim := t.c.Dim()
+	if t.held = first+4*dim <= len(memory); !t.held {
+		t.arena, err = mem.NewArena(t.c.budget, "rows to try a device with", int64(4*t.rows*dim))
+		if err != nil {
+			return err
+		}
+		memory, first = t.arena.Bytes(), 0
+	}
+	memory = memory[:min(len(memory), first+tryMemory)]
+	if err := t.on.Lock(memory); err != nil {
+		return err
+	}
+	t.memory, t.from = memory, mem.View[float32](memory[first:])
+	copies, err := t.c.lockedRows(t.on, &t.sent, 4*t.rows*dim)
+	if err == nil && copies == nil {
+		err = fmt.Errorf("no room in --memory for %s of rows to try it with",
+			mem.FormatSize(int64(4*t.rows*dim)))
+	}
+	t.sent.locked = mem.View[float32](copies)
+	t.ids = make([]uint32, t.rows)
+	for i := range t.ids {
+		t.ids[i] = uint32(rng.Key(uint64(i)) % uint64(len(t.from)/t.c.Dim()))
+	}
+	return err
+}
+
+// close unlocks and frees all, after what the device was given.
+func (t *trial) close() error {
+	err := errors.Join(t.c.be.Trim(), t.sent.free(t.on))
+	if t.memory != nil {
+		err = errors.Join(err, t.on.Unlock(t.memory))
+	}
+	if t.arena != nil {
+		err = errors.Join(err, t.arena.Free())
+	}
+	return err
+}
+
+// measure times both.
+func (t *trial) measure(ctx context.Context) (way plan.BusWay, err error) {
+	way.Bytes = int64(4 * t.rows * t.c.Dim())
+	if t.held {
+		way.Copy, err = t.best(ctx, func() error { t.copyRows(); return nil })
+	}
+	if err == nil {
+		way.Send, err = t.best(ctx, func() error { return t.onDevice(t.send) })
+	}
+	if err == nil {
+		way.Read, err = t.best(ctx, func() error { return t.onDevice(t.read) })
+	}
+	way.InPlace = way.Read <= max(way.Copy, way.Send)
+	return way, err
+}
+
+// best is the shortest time of some rounds, in seconds.
+func (t *trial) best(ctx context.Context, round func() error) (seconds float64, err error) {
+	for i := range 1 + tryRounds {
+		begun := time.Now()
+		if err := errors.Join(ctx.Err(), round()); err != nil {
+			return 0, err
+		}
+		if took := time.Since(begun).Seconds(); i == 1 || i > 1 && took < seconds {
+			seconds = took
+		}
+	}
+	return seconds, nil
+}
+
+// copyRows copies rows as a gather does.
+func (t *trial) copyRows() {
+	d := t.c.Dim()
+	sample.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
+		for i := first; i < end; i++ {
+			copy(t.sent.locked[i*d:(i+1)*d], t.from[int(t.ids[i])*d:])
+		}
+	})
+}
+
+// onDevice has a step given rows, and waits until it has them.
+func (t *trial) onDevice(give func() backend.Tensor) error {
+	if err := t.c.be.Begin(); err != nil {
+		return err
+	}
+	x := give()
+	last := make([]float32, 1)
+	t.c.be.Read(last, x.Flat().View(x.Len()-1, 1, 1))
+	return t.c.be.Err()
+}
+
+func (t *trial) send() backend.Tensor {
+	return t.on.SendLocked(t.sent.locked, 0, t.rows, t.c.Dim())
+}
+
+func (t *trial) read() backend.Tensor {
+	return t.on.ReadLocked(t.c.be.Scratch(0, t.c.Dim()), t.from, nil, t.ids, t.c.Dim())
+}
