@@ -209,34 +209,29 @@ func TestStepsWaitForNothing(t *testing.T) {
 	}
 }
 
-// inPlaceConfigs are trainings whose host keeps no rows, some or all.
-func inPlaceConfigs() map[string]Config {
-	all := map[string]Config{}
-	for _, cache := range []string{"none", "static", "all"} {
-		c := cachedConfig(100 * 4 * plantedDim)
-		c.Epochs, c.Batch, c.Cache = 2, 40, cache
-		if cache == "static" {
-			c.FeatureCache = 200 * 6 * plantedDim
-		}
-		all[cache] = c
+// heldConfig is a training whose host keeps no rows, some or, with cache auto, all.
+func heldConfig(cache string) Config {
+	c := cachedConfig(100 * 4 * plantedDim)
+	c.Epochs, c.Batch, c.Cache = 2, 40, cache
+	if cache != "none" && cache != "auto" {
+		c.FeatureCache = 200 * 6 * plantedDim
 	}
-	return all
+	return c
 }
 
 // TestRowsInPlaceOnDevice: where copies to the device are slow it reads rows in the host's memory,
-// and what is learned has the same bits; what it read counts as sent.
+// and what is learned has the same bits as with a cache from which copies are sent; what it read
+// counts as sent.
 func TestRowsInPlaceOnDevice(t *testing.T) {
 	emulator := mustEmulate(t)
-	for cache, c := range inPlaceConfigs() {
-		emulator.Set(t, "copy_rate", 0)
-		want, without, p := trainedOn(t, c)
+	want, sent, p := trainedOn(t, heldConfig("lru"))
+	if bus := p.OnDevice.Bus; bus == nil || bus.InPlace || sent[1].InPlace {
+		t.Errorf("with cache lru rows come by %+v", bus)
+	}
+	emulator.Set(t, "copy_rate", 2<<20)
+	for _, cache := range []string{"none", "static", "auto"} {
+		got, epochs, p := trainedOn(t, heldConfig(cache))
 		bus := p.OnDevice.Bus
-		if bus == nil || bus.InPlace || bus.Bytes == 0 || without[1].InPlace {
-			t.Errorf("cache %s: rows come by %+v", cache, bus)
-		}
-		emulator.Set(t, "copy_rate", 2<<20)
-		got, epochs, p := trainedOn(t, c)
-		bus = p.OnDevice.Bus
 		if bus == nil || !bus.InPlace || bus.Read > bus.Send || bus.Why != "" {
 			t.Fatalf("cache %s: with slow copies rows come by %+v", cache, bus)
 		}
@@ -247,10 +242,9 @@ func TestRowsInPlaceOnDevice(t *testing.T) {
 		if n := emulator.Count("locked"); n != 0 {
 			t.Errorf("cache %s: %d ranges are locked after the run", cache, n)
 		}
-		a, b := without[1], epochs[1]
-		if !b.InPlace || b.Hit != a.Hit || b.DeviceHit != a.DeviceHit || b.Missed != a.Missed ||
-			b.Sent > a.Sent ||
-			b.Sent < uint64(float64(b.Nodes)*(1-b.DeviceHit)*4*plantedDim) {
+		a, b := sent[1], epochs[1]
+		rows := uint64(float64(b.Nodes) * (1 - b.DeviceHit) * 4 * plantedDim)
+		if !b.InPlace || b.Sent < rows || b.Sent > a.Sent*5/4 {
 			t.Errorf("cache %s: in place an epoch is %s, else %s", cache, b.Engine(), a.Engine())
 		}
 	}
@@ -260,11 +254,11 @@ func TestRowsInPlaceOnDevice(t *testing.T) {
 // copies of rows are sent, with the same bits, or it ends with an error that says which memory.
 func TestLockRefusedOnDevice(t *testing.T) {
 	emulator := mustEmulate(t)
-	c := inPlaceConfigs()["static"]
+	c := heldConfig("static")
 	c.Epochs = 1
 	want, _, _ := trainedOn(t, c)
 	told := 0
-	for n := int64(1); n <= 6; n++ {
+	for n := int64(1); n <= 24 && told < 2; n++ {
 		s := mustBuild(t, planted(false))
 		noteProfiles(t, s)
 		emulator.Set(t, "copy_rate", 4<<20)
