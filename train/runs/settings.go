@@ -234,7 +234,8 @@ func (c *Settings) Plan() plan.Settings {
 	return plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
 		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
 		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
-		DeviceCache: c.DeviceCache, NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+		DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
+		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
 }
 
 // Inputs is the width of a model's input on a store: a node's features, if there are any, and

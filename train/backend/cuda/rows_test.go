@@ -10,8 +10,8 @@ import (
 	"gdb/train/backend"
 )
 
-// TestPickRows compares rows that are put together with the CPU's: to the bit, since they are
-// copied.
+// TestPickRows compares rows that are put together, and apart, with the CPU's: to the bit, since
+// they are copied.
 func TestPickRows(t *testing.T) {
 	cpu, gpu := mustOpen(t)
 	for _, s := range []struct{ kept, sent, rows, cols int }{{5, 7, 40, 33}, {300, 20, 700, 64},
@@ -22,6 +22,16 @@ func TestPickRows(t *testing.T) {
 			sent := o.be.Host(o.values(s.sent*s.cols), s.sent, s.cols)
 			o.be.PickRows(out, kept, sent, o.words(s.rows, s.kept+s.sent))
 			o.gives(out)
+			places := make([]uint32, s.rows) // every other row goes somewhere
+			for i := range places {
+				places[i] = uint32(s.rows + 3)
+				if i%2 == 0 {
+					places[i] = uint32(s.rows - 1 - i)
+				}
+			}
+			into := o.draw(s.rows, s.cols)
+			o.be.PutRows(into, out, o.be.Host(mem.View[float32](mem.BytesOf(places)), s.rows, 1))
+			o.gives(into)
 		})
 	}
 }
