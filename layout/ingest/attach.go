@@ -11,6 +11,7 @@ import (
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/text"
 )
 
@@ -135,7 +136,7 @@ func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error)
 		return err
 	}
 	unknown, any := uint64(0), false
-	err = a.p.eachEntry(ctx, a.p.sorter(a.name+"-ids", 0, a.p.memory.merge), runs,
+	err = steps.EachEntry(ctx, a.p.Sorter(a.name+"-ids", 0, a.p.Memory.Merge), runs,
 		func(e extsort.Entry) error {
 			if err := c.seek(e.Key); err != nil {
 				return err
@@ -153,7 +154,7 @@ func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error)
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
-	opt := a.p.sorter(a.name, 0, 0)
+	opt := a.p.Sorter(a.name, 0, 0)
 	for _, r := range runs {
 		if err := opt.Remove(r); err != nil {
 			return err
@@ -167,7 +168,7 @@ func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error)
 
 // sortByKey sorts (key, text and value, place in the stream).
 func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
-	s, err := extsort.NewStrings(a.p.sorter(a.name+"-ids", 0, a.p.memory.strings))
+	s, err := extsort.NewStrings(a.p.Sorter(a.name+"-ids", 0, a.p.Memory.Strings))
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (a *attacher) at(ctx context.Context, seq uint64,
 
 // byNode sorts the rows by node: records (node and value, place).
 func (a *attacher) byNode(ctx context.Context) ([]extsort.Run, error) {
-	s, err := extsort.NewWords(a.p.sorter(a.name, 2, a.p.memory.sort))
+	s, err := extsort.NewWords(a.p.Sorter(a.name, 2, a.p.Memory.Sort))
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestRunningIngestIsLeftAlone(t *testing.T) {
 	first := busyCase(t, dir, false)
 	var refused atomic.Int64
 	var phases sync.Map
-	first.opt.Progress = func(phase string, _, _ int64, _ string) {
+	first.Report = func(phase string, _, _ int64, _ string) {
 		if _, again := phases.LoadOrStore(phase, true); again {
 			return
 		}
@@ -89,7 +89,7 @@ func TestUnfinishedIsAdvised(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	ctx, cancel := context.WithCancel(context.Background())
 	first := busyCase(t, dir, false)
-	first.opt.Progress = func(string, int64, int64, string) { cancel() }
+	first.Report = func(string, int64, int64, string) { cancel() }
 	if _, err := first.run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, want it to be cancelled", err)
 	}

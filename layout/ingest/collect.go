@@ -25,18 +25,18 @@ type idCollector interface {
 func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 	switch out.Mode {
 	case idRanked:
-		set, err := idset.New(p.budget, p.memory.idLimit())
+		set, err := idset.New(p.Budget, p.Memory.IDLimit())
 		return &rankedCollector{p: p, set: set}, err
 	case idWide:
-		s, err := extsort.NewWords(p.sorter("ids", 1, p.memory.strings))
+		s, err := extsort.NewWords(p.Sorter("ids", 1, p.Memory.Strings))
 		return &wideCollector{sorter: s}, err
 	case idTable:
-		t, err := numbertable.New(p.budget, p.memory.table,
-			numbertable.Slots(p.memory.table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
+		t, err := numbertable.New(p.Budget, p.Memory.Table,
+			numbertable.Slots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
 			nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
-		opt := p.sorter("ids", 0, p.memory.strings)
+		opt := p.Sorter("ids", 0, p.Memory.Strings)
 		opt.Distinct = true
 		s, err := extsort.NewStrings(opt)
 		return &textCollector{sorter: s, seed: out.HashSeed, hash: p.hash,
@@ -89,7 +89,7 @@ func (r *rankedCollector) addAll(ids []uint64) error {
 }
 
 func (r *rankedCollector) finish() ([]extsort.Run, error) {
-	run, err := extsort.WriteWords(r.p.sorter("set", 1, 0), "runs/set.run", r.set.Used())
+	run, err := extsort.WriteWords(r.p.Sorter("set", 1, 0), "runs/set.run", r.set.Used())
 	return []extsort.Run{run}, err
 }
 

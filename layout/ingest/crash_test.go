@@ -54,9 +54,9 @@ func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
 	opt.Out, opt.Resume = "dir/store", resume
 	p := fixedIdentity(small(t, fs, g, opt))
 	if c.sorted {
-		p.memory.ids, p.memory.table = 8, 64
+		p.Memory.IDs, p.Memory.Table = 8, 64
 	}
-	p.memory.counts = 0
+	p.Memory.Counts = 0
 	return p
 }
 
@@ -193,7 +193,7 @@ func TestCancelAnywhere(t *testing.T) {
 				fs, calls := vfs.NewMem(), 0
 				ctx, cancel := context.WithCancel(context.Background())
 				p := prepare(t, i, fs, false)
-				p.opt.Progress = func(string, int64, int64, string) {
+				p.Report = func(string, int64, int64, string) {
 					if calls++; calls == n+1 {
 						cancel()
 					}

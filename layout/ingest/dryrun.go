@@ -8,6 +8,7 @@ import (
 
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -49,7 +50,7 @@ const (
 // and their sizes.
 func (p *pipeline) plan() *Plan {
 	plan := &Plan{Info: p.info, Nodes: p.info.Nodes, Edges: p.info.Edges,
-		MemoryBytes: p.memory.total, LeastMemory: processBytes + bufferBytesMin}
+		MemoryBytes: p.Memory.Total, LeastMemory: steps.ProcessBytes + steps.BufferBytesMin}
 	edges, nodes := int64(plan.Edges), int64(plan.Nodes)
 	if edges == 0 {
 		edges = int64(p.info.EdgesAbout)

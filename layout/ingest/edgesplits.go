@@ -9,6 +9,7 @@ import (
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 )
 
 // edgeDraw is the draw that --edge-split asks for; nil without it.
@@ -30,7 +31,7 @@ func edgeDraw(opt *Options, info *source.Info) (*edgesplit.Draw, error) {
 // newDivider starts the files of the edges' splits; nil if there are none.
 func (p *pipeline) newDivider(nodes uint64, types int) (*edgesplit.Divider, error) {
 	if names := p.edgeSplitNames(); len(names) > 0 {
-		return edgesplit.New(edgesplit.Options{FS: p.fs, Path: p.path, UUID: p.j.UUID,
+		return edgesplit.New(edgesplit.Options{FS: p.FS, Path: p.Path, UUID: p.Journal.UUID,
 			Names: names, Nodes: nodes, Types: types, Draw: p.draw})
 	}
 	return nil, nil
@@ -49,13 +50,13 @@ func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error
 	if len(r.topology.Divided.Splits) == 0 {
 		return nil
 	}
-	out, err := step(ctx, p, "edge-splits",
+	out, err := steps.Do(ctx, p.Work, "edge-splits",
 		func(ctx context.Context, out *edgesplit.Result) error {
 			*out = r.topology.Divided
 			out.Splits = slices.Clone(out.Splits)
-			s := layout.NewStore(p.fs, p.tmp, &kv.Meta{UUID: p.j.UUID, Nodes: m.nodes,
+			s := layout.NewStore(p.FS, p.Dir, &kv.Meta{UUID: p.Journal.UUID, Nodes: m.nodes,
 				EdgeTypes: r.scan.EdgeTypes, Files: out.Files})
-			return edgesplit.CountUnseen(ctx, s, out.Splits, p.memory.sort, p.budget)
+			return edgesplit.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
 		})
 	if err != nil {
 		return err

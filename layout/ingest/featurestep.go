@@ -12,6 +12,7 @@ import (
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
 )
 
@@ -24,7 +25,7 @@ type featuresResult struct {
 
 func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresResult, error) {
 	info := p.info.Features[i]
-	return step(ctx, p, "features "+info.Name,
+	return steps.Do(ctx, p.Work, "features "+info.Name,
 		func(ctx context.Context, out *featuresResult) error {
 			f := &featureWriter{p: p, m: m, info: info}
 			if err := f.prepare(ctx); err != nil {
@@ -34,7 +35,7 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			if errors.Is(err, errNotInOrder) {
 				err = f.scatter(ctx, out)
 			}
-			p.keepFiles(out.Files...)
+			p.KeepFiles(out.Files...)
 			out.Counts = f.counts.Are()
 			if !out.Counts && f.ranges.Uneven() {
 				p.note("%s: columns have very different or large ranges; training scales them as "+
@@ -92,7 +93,7 @@ func (f *featureWriter) prepare(ctx context.Context) error {
 
 func (f *featureWriter) progress(phase string, rows int) {
 	f.done += uint64(rows)
-	f.p.progress(phase, f.done, max(f.info.Rows, f.m.nodes), "rows")
+	f.p.Progress(phase, f.done, max(f.info.Rows, f.m.nodes), "rows")
 }
 
 func (f *featureWriter) attacher() *attacher {
@@ -111,7 +112,7 @@ func (f *featureWriter) rowsOf(c *source.RowChunk) *idRowsChunk {
 
 // joinRows finds the node of every row and sorts them back into the order of the rows.
 func (f *featureWriter) joinRows(ctx context.Context) error {
-	s, err := extsort.NewWords(f.p.sorter("rows", 1, f.p.memory.sort))
+	s, err := extsort.NewWords(f.p.Sorter("rows", 1, f.p.Memory.Sort))
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (f *featureWriter) pullNodes(ctx context.Context) (next func() (uint64, boo
 	mergeErr = new(error)
 	stopped := errors.New("stopped")
 	words := iter.Seq[uint64](func(yield func(uint64) bool) {
-		err := extsort.Merge(ctx, f.p.sorter("rows", 1, f.p.memory.merge), f.nodes,
+		err := extsort.Merge(ctx, f.p.Sorter("rows", 1, f.p.Memory.Merge), f.nodes,
 			func(words []uint64) error {
 				for _, w := range words {
 					if !yield(w) {
@@ -196,8 +197,8 @@ func (f *featureWriter) newRows() (*rowfile.Writer, error) {
 	if dtype == "" {
 		dtype = "f32"
 	}
-	return rowfile.NewWriter(f.p.fs, f.p.path("features/"+f.info.Name), rowfile.Spec{
-		UUID: f.p.j.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
+	return rowfile.NewWriter(f.p.FS, f.p.Path("features/"+f.info.Name), rowfile.Spec{
+		UUID: f.p.Journal.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
 		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes})
 }
 

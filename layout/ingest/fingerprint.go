@@ -22,7 +22,7 @@ func (p *pipeline) fingerprint() (options string, sources []journal.SourceFile, 
 		return "", nil, fmt.Errorf("ingest: describe the options: %w", err)
 	}
 	for _, path := range p.info.Paths {
-		info, err := p.fs.Stat(path)
+		info, err := p.FS.Stat(path)
 		if err != nil {
 			return "", nil, fmt.Errorf("ingest: %w", err)
 		}
@@ -38,16 +38,16 @@ func (p *pipeline) checkSame() error {
 	if err != nil {
 		return err
 	}
-	if options != p.j.Options {
+	if options != p.Journal.Options {
 		return fmt.Errorf("ingest: resume %s: the options differ; give those of the first time, "+
-			"or delete the directory and start again: %w", p.opt.Out, ErrChanged)
+			"or delete the directory and start again: %w", p.Out, ErrChanged)
 	}
-	same := slices.EqualFunc(sources, p.j.Sources, func(a, b journal.SourceFile) bool {
+	same := slices.EqualFunc(sources, p.Journal.Sources, func(a, b journal.SourceFile) bool {
 		return a.Path == b.Path && a.Size == b.Size && a.Modified.Equal(b.Modified)
 	})
 	if !same {
 		return fmt.Errorf("ingest: resume %s: the source files changed since; delete the "+
-			"directory and start again: %w", p.opt.Out, ErrChanged)
+			"directory and start again: %w", p.Out, ErrChanged)
 	}
 	return nil
 }

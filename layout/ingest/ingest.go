@@ -25,6 +25,7 @@ import (
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/steps"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -91,15 +92,16 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := planMemory(opt.Memory)
+	memory, err := steps.PlanMemory(opt.Memory)
 	if err != nil {
 		return nil, err
 	}
 	reverses := opt.Undirected || info.AddInverse
-	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: ids.Hash,
+	work := &steps.Work{FS: fs, Out: opt.Out, Dir: fs.PathJoin(opt.Out, layout.IngestPath),
+		Memory: memory, Budget: mem.NewBudget(memory.Total - steps.ProcessBytes),
+		Report: opt.Progress}
+	return &pipeline{Work: work, src: src, info: info, opt: opt, hash: ids.Hash,
 		random: rand.Reader, draw: draw,
-		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
-		budget: mem.NewBudget(memory.total - processBytes),
 		codec: edgecodec.Codec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
 			Split:    len(info.EdgeSplits) > 0 || draw != nil && reverses,
 			Numbered: opt.Merge == "last"}}, nil
@@ -196,23 +198,23 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 func (p *pipeline) lock() (lock io.Closer, made bool, err error) {
 	const triesMost = 100
 	for range triesMost {
-		_, err := p.fs.Stat(p.opt.Out)
+		_, err := p.FS.Stat(p.Out)
 		made = isNotExist(err)
-		if err := p.fs.MkdirAll(p.tmp, 0o755); err != nil {
-			return nil, false, fmt.Errorf("ingest: make %s: %w", p.tmp, err)
+		if err := p.FS.MkdirAll(p.Dir, 0o755); err != nil {
+			return nil, false, fmt.Errorf("ingest: make %s: %w", p.Dir, err)
 		}
-		lock, err := lockfile.Take(p.fs, p.path("lock"))
+		lock, err := lockfile.Take(p.FS, p.Path("lock"))
 		switch {
 		case err == nil:
 			return lock, made, nil
 		case errors.Is(err, lockfile.ErrHeld):
-			return nil, false, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+			return nil, false, fmt.Errorf("ingest: %s: %w", p.Out, ErrBusy)
 		case !errors.Is(err, lockfile.ErrRemoved) && !isNotExist(err):
 			return nil, false, fmt.Errorf("ingest: %w", err)
 		}
 		// The holder before has just removed the directory.
 	}
-	return nil, false, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+	return nil, false, fmt.Errorf("ingest: %s: %w", p.Out, ErrBusy)
 }
 
 // advise replaces the advice to resume an unfinished ingest while that one still runs.
@@ -220,9 +222,9 @@ func (p *pipeline) advise(err error) error {
 	if !errors.Is(err, ErrUnfinished) {
 		return err
 	}
-	lock, failed := lockfile.Take(p.fs, p.path("lock"))
+	lock, failed := lockfile.Take(p.FS, p.Path("lock"))
 	if errors.Is(failed, lockfile.ErrHeld) {
-		return fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+		return fmt.Errorf("ingest: %s: %w", p.Out, ErrBusy)
 	}
 	if failed == nil {
 		failed = lock.Close()
@@ -231,45 +233,45 @@ func (p *pipeline) advise(err error) error {
 }
 
 // found is what there is in the store's directory: a store, whose metadata this is, that needs at
-// most a cleaning up; or nothing, or an ingest to resume, whose journal is p.j then.
+// most a cleaning up; or nothing, or an ingest to resume, whose journal is p.Journal then.
 type found struct{ meta *kv.Meta }
 
 // look says what is in the store's directory, or why no ingest may begin there. It changes nothing.
 func (p *pipeline) look(ctx context.Context) (w found, err error) {
-	names, err := p.fs.List(p.opt.Out)
-	if stat, serr := p.fs.Stat(p.opt.Out); serr == nil && !stat.IsDir() {
-		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrFile)
+	names, err := p.FS.List(p.Out)
+	if stat, serr := p.FS.Stat(p.Out); serr == nil && !stat.IsDir() {
+		return w, fmt.Errorf("ingest: %s: %w", p.Out, ErrFile)
 	}
 	if err != nil && !isNotExist(err) {
 		return w, fmt.Errorf("ingest: %w", err)
 	}
-	if p.j, err = journal.Load(p.fs, p.tmp); err != nil {
+	if p.Journal, err = journal.Load(p.FS, p.Dir); err != nil {
 		return w, err
 	}
 	meta, err := p.catalog().Meta(ctx)
 	switch {
-	case err == nil && !p.resumed(meta) && (p.j == nil || p.j.UUID != meta.UUID):
-		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrExists)
+	case err == nil && !p.resumed(meta) && (p.Journal == nil || p.Journal.UUID != meta.UUID):
+		return w, fmt.Errorf("ingest: %s: %w", p.Out, ErrExists)
 	case err == nil:
 		return found{meta}, nil
 	case !errors.Is(err, kv.ErrNoStore) && !isNotExist(err):
-		return w, fmt.Errorf("ingest: %s: %w: %w", p.opt.Out, ErrExists, err)
-	case p.j != nil && !p.opt.Resume:
-		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrUnfinished)
-	case p.j != nil:
+		return w, fmt.Errorf("ingest: %s: %w: %w", p.Out, ErrExists, err)
+	case p.Journal != nil && !p.opt.Resume:
+		return w, fmt.Errorf("ingest: %s: %w", p.Out, ErrUnfinished)
+	case p.Journal != nil:
 		return w, p.checkSame()
 	case slices.ContainsFunc(names, func(n string) bool { return n != "tmp" }):
-		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrNotEmpty)
+		return w, fmt.Errorf("ingest: %s: %w", p.Out, ErrNotEmpty)
 	}
 	return w, nil
 }
 
 // begin resumes the ingest whose journal is there, or starts one.
 func (p *pipeline) begin(made bool) error {
-	if p.j == nil {
+	if p.Journal == nil {
 		return p.start(made)
 	}
-	return errors.Join(p.makeDirs(), p.sweep(), p.verifyLive())
+	return errors.Join(p.MakeDirs(), p.Sweep(), p.VerifyLive())
 }
 
 // resumed says whether a store is what this ingest is asked to finish.
@@ -286,54 +288,40 @@ func (p *pipeline) complete(meta *kv.Meta) (*kv.Meta, error) {
 		return nil, err
 	}
 	if p.resumed(meta) {
-		p.note("%s is complete already", p.opt.Out)
+		p.note("%s is complete already", p.Out)
 		return meta, nil
 	}
-	return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrExists)
+	return nil, fmt.Errorf("ingest: %s: %w", p.Out, ErrExists)
 }
 
 // start begins a journal.
 func (p *pipeline) start(made bool) error {
-	p.j = journal.New(p.fs, p.tmp)
-	p.j.MadeOut, p.j.Created = made, time.Now().UTC().Truncate(time.Second)
-	if _, err := io.ReadFull(p.random, p.j.UUID[:]); err != nil {
+	p.Journal = journal.New(p.FS, p.Dir)
+	p.Journal.MadeOut, p.Journal.Created = made, time.Now().UTC().Truncate(time.Second)
+	if _, err := io.ReadFull(p.random, p.Journal.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)
 	}
 	var err error
-	if p.j.Options, p.j.Sources, err = p.fingerprint(); err != nil {
+	if p.Journal.Options, p.Journal.Sources, err = p.fingerprint(); err != nil {
 		return err
 	}
-	if err := p.makeDirs(); err != nil {
+	if err := p.MakeDirs(); err != nil {
 		return err
 	}
-	return p.j.Save()
-}
-
-func (p *pipeline) makeDirs() error {
-	for _, d := range subdirs {
-		if err := p.fs.MkdirAll(p.path(d), 0o755); err != nil {
-			return fmt.Errorf("ingest: make %s: %w", p.path(d), err)
-		}
-	}
-	for _, d := range []string{p.tmp, p.fs.PathDir(p.tmp), p.opt.Out, p.fs.PathDir(p.opt.Out)} {
-		if err := syncDir(p.fs, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.Journal.Save()
 }
 
 func (p *pipeline) catalog() *catalog.Catalog {
-	return catalog.New(p.fs, p.fs.PathJoin(p.opt.Out, "catalog"))
+	return catalog.New(p.FS, p.FS.PathJoin(p.Out, "catalog"))
 }
 
 // undo removes all that the ingest wrote, since the input must be changed before the next one.
 func (p *pipeline) undo() error {
-	if p.j.MadeOut {
-		if err := p.fs.RemoveAll(p.opt.Out); err != nil {
+	if p.Journal.MadeOut {
+		if err := p.FS.RemoveAll(p.Out); err != nil {
 			return fmt.Errorf("ingest: clean up: %w", err)
 		}
-		return syncDir(p.fs, p.fs.PathDir(p.opt.Out))
+		return steps.SyncDir(p.FS, p.FS.PathDir(p.Out))
 	}
 	return p.cleanUp()
 }
@@ -341,20 +329,20 @@ func (p *pipeline) undo() error {
 // cleanUp removes the temporary directory; the journal goes first, so that what is left after a
 // crash is not taken for an ingest to resume.
 func (p *pipeline) cleanUp() error {
-	if err := p.fs.Remove(p.path(layout.JournalName)); err != nil && !isNotExist(err) {
+	if err := p.FS.Remove(p.Path(layout.JournalName)); err != nil && !isNotExist(err) {
 		return fmt.Errorf("ingest: clean up: %w", err)
 	}
-	if err := p.fs.RemoveAll(p.fs.PathDir(p.tmp)); err != nil {
+	if err := p.FS.RemoveAll(p.FS.PathDir(p.Dir)); err != nil {
 		return fmt.Errorf("ingest: clean up: %w", err)
 	}
-	return syncDir(p.fs, p.opt.Out)
+	return steps.SyncDir(p.FS, p.Out)
 }
 
 // errFull says what a full disk lacks.
 func (p *pipeline) errFull(err error) error {
 	plan := p.plan()
 	return fmt.Errorf("ingest: the disk of %s is full: the store needs about %s, and %s more "+
-		"while it is made; make room and go on with --resume: %w", p.opt.Out,
+		"while it is made; make room and go on with --resume: %w", p.Out,
 		mem.FormatSize(plan.DiskBytes), mem.FormatSize(plan.TempBytes), err)
 }
 
@@ -366,10 +354,10 @@ func (p *pipeline) describe() {
 	for _, n := range p.info.Notes {
 		p.note("%s", n)
 	}
-	usage, err := p.fs.GetDiskUsage(p.opt.Out)
+	usage, err := p.FS.GetDiskUsage(p.Out)
 	plan := p.plan()
 	if need := plan.DiskBytes + plan.TempBytes; err == nil && usage.AvailBytes < uint64(need) {
-		p.note("the disk of %s has %s left, and about %s will be needed", p.opt.Out,
+		p.note("the disk of %s has %s left, and about %s will be needed", p.Out,
 			mem.FormatSize(int64(usage.AvailBytes)), mem.FormatSize(need))
 	}
 }

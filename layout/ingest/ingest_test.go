@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -29,8 +30,8 @@ func small(t testing.TB, fs vfs.FS, src source.Source, opt Options) *pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.memory.sort, p.memory.strings, p.memory.scatter = 6<<10, 16<<10, 128<<10
-	p.memory.merge, p.runBlock = 512<<10, 4096
+	p.Memory.Sort, p.Memory.Strings, p.Memory.Scatter = 6<<10, 16<<10, 128<<10
+	p.Memory.Merge, p.RunBlock = 512<<10, 4096
 	return p
 }
 
@@ -129,7 +130,7 @@ func TestPathsAgree(t *testing.T) {
 				if err := p.begin(true); err != nil {
 					t.Fatal(err)
 				}
-				p.j.UUID = kv.UUID{1, 2, 3}
+				p.Journal.UUID = kv.UUID{1, 2, 3}
 				r, err := p.all(context.Background())
 				if err != nil {
 					t.Fatal(err)
@@ -143,10 +144,12 @@ func TestPathsAgree(t *testing.T) {
 				return files(t, fs, "store")
 			}
 			want := build(func(*pipeline) {})
-			sameFiles(t, build(func(p *pipeline) { p.memory, _ = planMemory(testMemory) }), want)
-			sameFiles(t, build(func(p *pipeline) { p.memory.ids = 8 }), want) // wide integers
-			sameFiles(t, build(func(p *pipeline) { p.memory.counts = 0 }), want)
-			sameFiles(t, build(func(p *pipeline) { p.memory.table = 64 }), want) // text by joins
+			sameFiles(t, build(func(p *pipeline) {
+				p.Memory, _ = steps.PlanMemory(testMemory)
+			}), want)
+			sameFiles(t, build(func(p *pipeline) { p.Memory.IDs = 8 }), want) // wide integers
+			sameFiles(t, build(func(p *pipeline) { p.Memory.Counts = 0 }), want)
+			sameFiles(t, build(func(p *pipeline) { p.Memory.Table = 64 }), want) // text by joins
 			sameFiles(t, build(func(p *pipeline) { g.chunk = 1000 }), want)
 			if t.Failed() {
 				t.Fatalf("%s %+v", kind, opt)
@@ -160,7 +163,7 @@ func TestDenseIntegersNeedNoDictionary(t *testing.T) {
 	for _, limit := range []int64{8, 1 << 20} { // wide and ranked
 		fs := vfs.NewMem()
 		p := small(t, fs, g, Options{Out: "store"})
-		p.memory.ids = limit / 8
+		p.Memory.IDs = limit / 8
 		if _, err := p.run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +189,7 @@ func TestHashCollision(t *testing.T) {
 		g := random(4, "text", 100, 500)
 		fs := vfs.NewMem()
 		p := small(t, fs, g, Options{Out: "store"})
-		p.memory.table = table
+		p.Memory.Table = table
 		p.hash = func(seed uint64, external []byte) uint64 {
 			if seed < 2 {
 				return ids.Hash(seed, external) % 64
@@ -439,7 +442,7 @@ func TestNotesAndProgress(t *testing.T) {
 	}}
 	opt.Out = "store"
 	p := small(t, vfs.NewMem(), g, opt)
-	p.memory.table = 64
+	p.Memory.Table = 64
 	if _, err := p.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/steps"
 )
 
 // edgesResult is a set of runs of edges with node ids, sorted by destination.
@@ -18,7 +19,7 @@ func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap)
 	[]extsort.Run, error) {
 	switch {
 	case s.Mode.joinsEdges():
-		half, err := step(ctx, p, "join-sources",
+		half, err := steps.Do(ctx, p.Work, "join-sources",
 			func(ctx context.Context, out *edgesResult) (err error) {
 				out.Edges, err = p.joinSources(ctx, s.Edges, m)
 				return err
@@ -26,7 +27,7 @@ func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap)
 		if err != nil {
 			return nil, err
 		}
-		whole, err := step(ctx, p, "join-destinations",
+		whole, err := steps.Do(ctx, p.Work, "join-destinations",
 			func(ctx context.Context, out *edgesResult) (err error) {
 				out.Edges, err = p.joinDestinations(ctx, half.Edges, m)
 				return err
@@ -36,7 +37,8 @@ func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap)
 		}
 		return whole.Edges, nil
 	case m.perm != nil && !s.Renumbered:
-		e, err := step(ctx, p, "renumber", func(ctx context.Context, out *edgesResult) (err error) {
+		e, err := steps.Do(ctx, p.Work, "renumber", func(ctx context.Context,
+			out *edgesResult) (err error) {
 			out.Edges, err = p.renumber(ctx, s.Edges, m)
 			return err
 		})
@@ -61,7 +63,7 @@ func (p *pipeline) resort(ctx context.Context, phase string, from []extsort.Run,
 	for _, r := range from {
 		total += r.Records
 	}
-	err = extsort.Merge(ctx, p.sorter("edges", width, p.memory.merge), from,
+	err = extsort.Merge(ctx, p.Sorter("edges", width, p.Memory.Merge), from,
 		func(words []uint64) error {
 			for i := 0; i < len(words); i += width {
 				if err := fn(words[i:i+width], emit); err != nil {
@@ -75,7 +77,7 @@ func (p *pipeline) resort(ctx context.Context, phase string, from []extsort.Run,
 				}
 			}
 			done += uint64(len(words) / width)
-			p.progress(phase, done, total, "edges")
+			p.Progress(phase, done, total, "edges")
 			return nil
 		})
 	if err == nil {
@@ -85,8 +87,8 @@ func (p *pipeline) resort(ctx context.Context, phase string, from []extsort.Run,
 		return nil, errors.Join(err, sorter.Abort())
 	}
 	runs, err := sorter.Finish()
-	p.dropRuns(from)
-	p.keepRuns(runs)
+	p.DropRuns(from)
+	p.KeepRuns(runs)
 	return runs, err
 }
 
@@ -99,7 +101,7 @@ func (p *pipeline) joinSources(ctx context.Context, from []extsort.Run, m *nodeM
 		return nil, err
 	}
 	width := 2 + p.codec.Payload()
-	to := p.sorter("half", width, p.memory.sort)
+	to := p.Sorter("half", width, p.Memory.Sort)
 	to.Key = 1
 	var out [extsort.WordsMax]uint64
 	runs, err := p.resort(ctx, "number sources", from, width, to,
@@ -123,7 +125,7 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 	width, both := 2+p.codec.Payload(), p.addsReverse()
 	var out [extsort.WordsMax]uint64
 	runs, err := p.resort(ctx, "number destinations", from, width,
-		p.sorter("whole", width-1, p.memory.sort),
+		p.Sorter("whole", width-1, p.Memory.Sort),
 		func(rec []uint64, emit func(...uint64)) error {
 			dst, err := c.node(rec[0])
 			src := rec[1]
@@ -145,7 +147,7 @@ func (p *pipeline) renumber(ctx context.Context, from []extsort.Run, m *nodeMap)
 	error) {
 	width := 1 + p.codec.Payload()
 	var out [extsort.WordsMax]uint64
-	return p.resort(ctx, "renumber edges", from, width, p.sorter("whole", width, p.memory.sort),
+	return p.resort(ctx, "renumber edges", from, width, p.Sorter("whole", width, p.Memory.Sort),
 		func(rec []uint64, emit func(...uint64)) error {
 			dst, ok := m.node(rec[0] >> 32)
 			src, ok2 := m.node(rec[0] & (1<<32 - 1))

@@ -12,6 +12,7 @@ import (
 	"gdb/layout/ingest/classes"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
 )
 
@@ -24,7 +25,7 @@ type labelsResult struct {
 }
 
 func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error) {
-	return step(ctx, p, "labels", func(ctx context.Context, out *labelsResult) error {
+	return steps.Do(ctx, p.Work, "labels", func(ctx context.Context, out *labelsResult) error {
 		if p.info.Labels == nil {
 			return nil
 		}
@@ -61,7 +62,7 @@ func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 		return err
 	}
 	twice := noRow
-	err = extsort.Merge(ctx, l.p.sorter("labels", 2, l.p.memory.merge), runs,
+	err = extsort.Merge(ctx, l.p.Sorter("labels", 2, l.p.Memory.Merge), runs,
 		func(recs []uint64) error {
 			for i := 0; i < len(recs) && twice == noRow; i += 2 {
 				if err := l.add(recs[i], recs[i+1], &twice); err != nil {
@@ -83,10 +84,10 @@ func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 		return err
 	}
 	out.Meta = l.meta
-	l.p.keepFiles(out.Files...)
+	l.p.KeepFiles(out.Files...)
 	if l.kind == "multi" {
 		out.Rows = runs
-		l.p.keepRuns(runs)
+		l.p.KeepRuns(runs)
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run,
 const noRow uint64 = math.MaxUint64
 
 func (l *labelWriter) open() (err error) {
-	spec := rowfile.Spec{UUID: l.p.j.UUID, Name: "labels", Path: "labels/labels.rows",
+	spec := rowfile.Spec{UUID: l.p.Journal.UUID, Name: "labels", Path: "labels/labels.rows",
 		DType: "i32", Dim: 1, Nodes: l.m.nodes}
 	l.none = binary.LittleEndian.AppendUint32(nil, math.MaxUint32) // -1
 	switch l.kind {
@@ -135,7 +136,7 @@ func (l *labelWriter) open() (err error) {
 		l.none = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
 	}
 	l.row = make([]byte, len(l.none))
-	l.rows, err = rowfile.NewWriter(l.p.fs, l.p.path("labels/labels"), spec)
+	l.rows, err = rowfile.NewWriter(l.p.FS, l.p.Path("labels/labels"), spec)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 )
 
 // checkMade fails early if features cannot be made for so many nodes.
@@ -29,7 +30,8 @@ func (p *pipeline) checkMade(m *nodeMap) error {
 // madeFeatures writes features for a graph that has none.
 func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResult) (
 	*featuresResult, error) {
-	return step(ctx, p, "made features", func(ctx context.Context, out *featuresResult) error {
+	return steps.Do(ctx, p.Work, "made features", func(ctx context.Context,
+		out *featuresResult) error {
 		kind, err := made.Parse(p.opt.Features)
 		if err != nil {
 			return err
@@ -38,7 +40,7 @@ func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResu
 		if err != nil {
 			return err
 		}
-		p.dropRuns(t.Degrees)
+		p.DropRuns(t.Degrees)
 		return p.writeMade(ctx, maker, m, t.Degrees, out)
 	})
 }
@@ -60,7 +62,7 @@ func (p *pipeline) writeMade(ctx context.Context, maker *made.Maker, m *nodeMap,
 		}
 		return ctx.Err()
 	}
-	err = p.eachEntry(ctx, p.sorter("degrees", 0, p.memory.merge), degrees,
+	err = steps.EachEntry(ctx, p.Sorter("degrees", 0, p.Memory.Merge), degrees,
 		func(e extsort.Entry) error {
 			if err := fill(e.Key); err != nil {
 				return err
@@ -81,6 +83,6 @@ func (p *pipeline) writeMade(ctx context.Context, maker *made.Maker, m *nodeMap,
 	var files []kv.FileMeta
 	out.Meta, files, err = w.Finish()
 	out.Files = files
-	p.keepFiles(files...)
+	p.KeepFiles(files...)
 	return err
 }

@@ -9,9 +9,11 @@ import (
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/dictionary"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/idset"
 	"gdb/layout/ingest/numbertable"
+	"gdb/layout/ingest/steps"
 )
 
 // nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
@@ -97,7 +99,7 @@ func (m *nodeMap) search(ctx context.Context, node uint32) (text string, ok bool
 }
 
 func (m *nodeMap) openDict(ctx context.Context) (*extsort.Entries, error) {
-	return extsort.OpenEntries(ctx, m.p.sorter("dict", 0, m.p.memory.merge), m.dict)
+	return extsort.OpenEntries(ctx, m.p.Sorter("dict", 0, m.p.Memory.Merge), m.dict)
 }
 
 func (m *nodeMap) free() error {
@@ -134,7 +136,7 @@ const hashSeeds = 16
 // number gives every id its node.
 func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 	for {
-		ids, err := step(ctx, p, "ids", func(ctx context.Context, out *idsResult) error {
+		ids, err := steps.Do(ctx, p.Work, "ids", func(ctx context.Context, out *idsResult) error {
 			return p.numberAs(ctx, r.scan, out)
 		})
 		if err == nil {
@@ -153,10 +155,10 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		for _, run := range append(r.scan.Edges, r.scan.IDs...) {
 			used = append(used, run.Name)
 		}
-		if err := p.j.Forget("scan", used); err != nil {
+		if err := p.Journal.Forget("scan", used); err != nil {
 			return nil, err
 		}
-		if err := p.sweep(); err != nil {
+		if err := p.Sweep(); err != nil {
 			return nil, err
 		}
 		if r.scan, err = p.scan(ctx); err != nil {
@@ -198,12 +200,12 @@ func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult
 
 // loadSet reads the set of ids that the scan wrote.
 func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*idset.Set, error) {
-	set, err := idset.New(p.budget, runs[0].Records*64)
+	set, err := idset.New(p.Budget, runs[0].Records*64)
 	if err != nil {
 		return nil, err
 	}
 	at := 0
-	err = extsort.Merge(ctx, p.sorter("set", 1, p.memory.merge), runs, func(w []uint64) error {
+	err = extsort.Merge(ctx, p.Sorter("set", 1, p.Memory.Merge), runs, func(w []uint64) error {
 		at = set.Load(at, w)
 		return nil
 	})
@@ -236,8 +238,8 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 			What: fmt.Sprintf("there are %d nodes", out.Nodes),
 			Do:   "a store has at most 4294967296 nodes"}
 	}
-	p.keepFiles(out.Files...)
-	p.keepRuns(out.Dict)
+	p.KeepFiles(out.Files...)
+	p.KeepRuns(out.Dict)
 	return nil
 }
 
@@ -272,7 +274,7 @@ func (p *pipeline) numberRanked(ctx context.Context, s *scanResult, out *idsResu
 	}
 	out.Nodes, out.Dense, out.Kind = set.Count(), set.Dense(), kv.IDsDense
 	if out.Dense {
-		p.dropRuns(s.IDs)
+		p.DropRuns(s.IDs)
 	}
 	return errors.Join(p.integerDictionary(ctx, out, set.Each), set.Free())
 }
@@ -284,29 +286,42 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 	if out.Nodes == 0 {
 		return p.errEmpty()
 	}
-	perm, permuted := p.permutation(out.Nodes)
-	if out.Dense && !permuted {
+	if _, permuted := p.permutation(out.Nodes); out.Dense && !permuted {
 		return nil
 	}
 	out.Kind = kv.IDsInteger
-	d, err := newDictionary(p, perm, out.Seed)
+	return p.writeDictionary(ctx, out, false, func(add func(external []byte) error) error {
+		var text []byte
+		return each(func(id uint64) error {
+			text = strconv.AppendUint(text[:0], id, 10)
+			return add(text)
+		})
+	})
+}
+
+// writeDictionary writes the dictionary of the ids that each gives in order of their numbers.
+func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
+	each func(add func(external []byte) error) error) error {
+	perm, _ := p.permutation(out.Nodes)
+	d, err := dictionary.New(p.Work, dictionary.Options{Perm: perm, Seed: out.Seed, Hash: p.hash,
+		Types: p.info.NodeTypes})
 	if err != nil {
 		return err
 	}
-	var text []byte
-	err = each(func(id uint64) error {
-		text = strconv.AppendUint(text[:0], id, 10)
-		return d.add(ctx, text)
-	})
+	err = each(func(external []byte) error { return d.Add(ctx, external) })
 	if err == nil {
-		err = d.finish(ctx, out, false)
+		var r *dictionary.Result
+		if r, err = d.Finish(ctx, joins); err == nil {
+			out.Files, out.Types, out.Dict = append(out.Files, r.Files...), r.Types,
+				append(out.Dict, r.Joins...)
+		}
 	}
-	return errors.Join(err, d.close())
+	return errors.Join(err, d.Close())
 }
 
 // numberWide numbers integers by rank, by sorting.
 func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult) error {
-	opt := p.sorter("ids", 1, p.memory.merge)
+	opt := p.Sorter("ids", 1, p.Memory.Merge)
 	each := func(fn func(id uint64) error) error {
 		last, any := uint64(0), false
 		return extsort.Merge(ctx, opt, s.IDs, func(ids []uint64) error {
@@ -322,7 +337,7 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return nil
 		})
 	}
-	w, err := p.newRun("dict")
+	w, err := p.NewRun("dict")
 	if err != nil {
 		return err
 	}
@@ -346,7 +361,7 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 	}
 	out.Dict, out.Kind = []extsort.Run{run}, kv.IDsDense
 	out.Dense = out.Nodes > 0 && top == out.Nodes-1
-	p.dropRuns(s.IDs)
+	p.DropRuns(s.IDs)
 	return p.integerDictionary(ctx, out, each)
 }
 
@@ -362,31 +377,25 @@ func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult
 	if out.Nodes == 0 {
 		return p.errEmpty()
 	}
-	perm, _ := p.permutation(out.Nodes)
-	d, err := newDictionary(p, perm, out.Seed)
-	if err != nil {
-		return err
-	}
-	err = p.eachEntry(ctx, p.sorter("place", 0, p.memory.merge), order,
-		func(e extsort.Entry) error { return d.add(ctx, e.Text) })
-	if err == nil {
-		err = d.finish(ctx, out, true)
-	}
-	p.dropRuns(s.IDs)
-	return errors.Join(err, d.close())
+	err = p.writeDictionary(ctx, out, true, func(add func(external []byte) error) error {
+		return steps.EachEntry(ctx, p.Sorter("place", 0, p.Memory.Merge), order,
+			func(e extsort.Entry) error { return add(e.Text) })
+	})
+	p.DropRuns(s.IDs)
+	return err
 }
 
 // orderByPlace sorts the distinct ids by their first appearance.
 func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResult) (
 	[]extsort.Run, error) {
-	sorter, err := extsort.NewStrings(p.sorter("place", 0, p.memory.strings))
+	sorter, err := extsort.NewStrings(p.Sorter("place", 0, p.Memory.Strings))
 	if err != nil {
 		return nil, err
 	}
-	opt := p.sorter("ids", 0, p.memory.merge)
+	opt := p.Sorter("ids", 0, p.Memory.Merge)
 	opt.Distinct = true
 	last := uint64(0)
-	err = p.eachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
+	err = steps.EachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
 		if out.Nodes > 0 && e.Key == last {
 			return numbertable.ErrCollision
 		}
@@ -398,22 +407,4 @@ func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResu
 		return nil, errors.Join(err, sorter.Abort())
 	}
 	return sorter.Finish()
-}
-
-// eachEntry calls fn with all entries of runs in order.
-func (p *pipeline) eachEntry(ctx context.Context, opt extsort.Options, runs []extsort.Run,
-	fn func(e extsort.Entry) error) error {
-	entries, err := extsort.OpenEntries(ctx, opt, runs)
-	if err != nil {
-		return err
-	}
-	for {
-		e, ok, err := entries.Next(ctx)
-		if err == nil && ok {
-			err = fn(e)
-		}
-		if err != nil || !ok {
-			return errors.Join(err, entries.Close())
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/steps"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -22,10 +23,8 @@ func (p *pipeline) place(ctx context.Context, r *results) (*kv.Meta, error) {
 		return nil, err
 	}
 	// From here on the files of the store leave the temporary directory.
-	if _, err := step(ctx, p, "place", func(ctx context.Context, _ *struct{}) error {
-		for _, f := range meta.Files {
-			p.drop = append(p.drop, f.Path)
-		}
+	if _, err := steps.Do(ctx, p.Work, "place", func(ctx context.Context, _ *struct{}) error {
+		p.DropFiles(meta.Files)
 		return p.rename(meta.Files)
 	}); err != nil {
 		return nil, err
@@ -40,24 +39,24 @@ func (p *pipeline) place(ctx context.Context, r *results) (*kv.Meta, error) {
 func (p *pipeline) rename(files []kv.FileMeta) error {
 	var dirs []string
 	for _, f := range files {
-		to := p.fs.PathJoin(p.opt.Out, f.Path)
-		if dir := p.fs.PathDir(to); !slices.Contains(dirs, dir) {
+		to := p.FS.PathJoin(p.Out, f.Path)
+		if dir := p.FS.PathDir(to); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
-			if err := p.fs.MkdirAll(dir, 0o755); err != nil {
+			if err := p.FS.MkdirAll(dir, 0o755); err != nil {
 				return fmt.Errorf("ingest: make %s: %w", dir, err)
 			}
 		}
-		if _, err := p.fs.Stat(p.path(f.Path)); isNotExist(err) {
-			if info, err := p.fs.Stat(to); err == nil && info.Size() == f.Size {
+		if _, err := p.FS.Stat(p.Path(f.Path)); isNotExist(err) {
+			if info, err := p.FS.Stat(to); err == nil && info.Size() == f.Size {
 				continue
 			}
 		}
-		if err := p.fs.Rename(p.path(f.Path), to); err != nil {
+		if err := p.FS.Rename(p.Path(f.Path), to); err != nil {
 			return fmt.Errorf("ingest: rename %s: %w", f.Path, err)
 		}
 	}
-	for _, dir := range append(dirs, p.opt.Out) {
-		if err := syncDir(p.fs, dir); err != nil {
+	for _, dir := range append(dirs, p.Out) {
+		if err := steps.SyncDir(p.FS, dir); err != nil {
 			return err
 		}
 	}
@@ -67,7 +66,7 @@ func (p *pipeline) rename(files []kv.FileMeta) error {
 // meta is the metadata of the store; sets gets the stored sets.
 func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roaring.Bitmap) (
 	*kv.Meta, error) {
-	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.j.UUID, Created: p.j.Created,
+	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.Journal.UUID, Created: p.Journal.Created,
 		CreatedBy: p.opt.Version, Nodes: r.ids.Nodes,
 		Edges: r.topology.Edges, Undirected: p.addsReverse(), Directions: []string{"in"},
 		BlockBytes: p.opt.BlockBytes, Coded: true, NodeTypes: r.ids.Types,
@@ -113,7 +112,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 // labeledSet is the set of nodes that have a multi-label.
 func (p *pipeline) labeledSet(ctx context.Context, runs []extsort.Run) (*roaring.Bitmap, error) {
 	set := roaring.New()
-	err := extsort.Merge(ctx, p.sorter("labels", 2, p.memory.merge), runs,
+	err := extsort.Merge(ctx, p.Sorter("labels", 2, p.Memory.Merge), runs,
 		func(recs []uint64) error {
 			for i := 0; i < len(recs); i += 2 {
 				set.Add(uint32(recs[i] >> 32))

@@ -12,6 +12,7 @@ import (
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/table"
 )
 
@@ -73,7 +74,7 @@ func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 }
 
 func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
-	return step(ctx, p, "scan", func(ctx context.Context, out *scanResult) error {
+	return steps.Do(ctx, p.Work, "scan", func(ctx context.Context, out *scanResult) error {
 		mode := idRanked
 		switch {
 		case p.info.RowIDs:
@@ -157,7 +158,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
 		dropLoops: p.dropsLoops(), width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
-	opt := p.sorter("edges", s.width, p.memory.sort)
+	opt := p.Sorter("edges", s.width, p.Memory.Sort)
 	if out.Mode.joinsEdges() {
 		// One record an edge, by source first; reverse edges are added when both ends are known.
 		s.width++
@@ -205,7 +206,7 @@ func (s *scanner) nodes(c *source.IDChunk) error {
 func (s *scanner) edges(c *source.EdgeChunk) error {
 	n := c.Len()
 	s.out.Read += uint64(n)
-	s.p.progress("read edges", s.out.Read, s.p.info.Edges, "edges")
+	s.p.Progress("read edges", s.out.Read, s.p.info.Edges, "edges")
 	s.src, s.dst = slices.Grow(s.src[:0], n)[:n], slices.Grow(s.dst[:0], n)[:n]
 	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
 		return err
@@ -351,8 +352,8 @@ func (s *scanner) finish() (err error) {
 	if s.out.IDs, err = s.ids.finish(); err != nil {
 		return err
 	}
-	s.p.keepRuns(s.out.Edges)
-	s.p.keepRuns(s.out.IDs)
+	s.p.KeepRuns(s.out.Edges)
+	s.p.KeepRuns(s.out.IDs)
 	s.out.EdgeTypes = s.types.names
 	if s.out.Mode == idRows {
 		if s.out.Nodes = s.p.info.Nodes; s.out.Nodes == 0 {

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
 )
 
@@ -19,14 +20,14 @@ const scatterBlockBytes = 64 << 10
 // buffer for each; so features of 500 times the memory can be ordered at least.
 func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error {
 	rowBytes := uint64(f.info.Dim) * 4
-	perBucket := max(1, uint64(f.p.memory.scatter)/(rowBytes+1))
+	perBucket := max(1, uint64(f.p.Memory.Scatter)/(rowBytes+1))
 	buckets := (f.m.nodes + perBucket - 1) / perBucket
-	if least := int64(buckets) * scatterBlockBytes; least > f.p.memory.merge {
+	if least := int64(buckets) * scatterBlockBytes; least > f.p.Memory.Merge {
 		return &mem.LimitError{What: "ordering features " + f.info.Name, Want: least,
-			Limit: f.p.memory.merge}
+			Limit: f.p.Memory.Merge}
 	}
-	opt := f.p.sorter("bucket", 0, f.p.memory.merge)
-	opt.BlockBytes = max(scatterBlockBytes, min(int(f.p.memory.merge)/int(buckets), 1<<20))
+	opt := f.p.Sorter("bucket", 0, f.p.Memory.Merge)
+	opt.BlockBytes = max(scatterBlockBytes, min(int(f.p.Memory.Merge)/int(buckets), 1<<20))
 	runs, err := f.fillBuckets(ctx, opt, buckets, perBucket)
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error 
 	if err != nil {
 		return err
 	}
-	arena, err := mem.NewArena(f.p.budget, "a bucket of features",
+	arena, err := mem.NewArena(f.p.Budget, "a bucket of features",
 		int64(min(perBucket, f.m.nodes)*(rowBytes+1)))
 	if err != nil {
 		return errors.Join(err, w.Abort())
@@ -89,7 +90,7 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
 	clear(there)
 	twice := noRow
-	err := f.p.eachEntry(ctx, opt, []extsort.Run{run}, func(e extsort.Entry) error {
+	err := steps.EachEntry(ctx, opt, []extsort.Run{run}, func(e extsort.Entry) error {
 		at := e.Key - uint64(first)
 		if there[at] != 0 {
 			twice = min(twice, e.Aux)

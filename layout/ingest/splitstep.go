@@ -10,6 +10,7 @@ import (
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -21,7 +22,8 @@ type splitsResult struct {
 }
 
 func (p *pipeline) splits(ctx context.Context, m *nodeMap) (*splitsResult, error) {
-	return step(ctx, p, "splits", func(ctx context.Context, out *splitsResult) (err error) {
+	return steps.Do(ctx, p.Work, "splits", func(ctx context.Context,
+		out *splitsResult) (err error) {
 		if out.Names = p.info.Splits; len(out.Names) == 0 {
 			return nil
 		}
@@ -32,7 +34,7 @@ func (p *pipeline) splits(ctx context.Context, m *nodeMap) (*splitsResult, error
 		if out.Rows, err = a.byNode(ctx); err != nil {
 			return err
 		}
-		p.keepRuns(out.Rows)
+		p.KeepRuns(out.Rows)
 		return p.checkOverlap(ctx, a, out)
 	})
 }
@@ -82,7 +84,7 @@ func exclusive(name string) string {
 func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsResult) error {
 	var seen []uint32 // splits of node
 	node, bad, other := noRow, noRow, uint32(0)
-	err := extsort.Merge(ctx, p.sorter("splits", 2, p.memory.merge), out.Rows,
+	err := extsort.Merge(ctx, p.Sorter("splits", 2, p.Memory.Merge), out.Rows,
 		func(recs []uint64) error {
 			for i := 0; i < len(recs); i += 2 {
 				split := uint32(recs[i])
@@ -119,7 +121,7 @@ func (p *pipeline) splitSets(ctx context.Context, r *splitsResult,
 	for i := range bitmaps {
 		bitmaps[i] = roaring.New()
 	}
-	err := extsort.Merge(ctx, p.sorter("splits", 2, p.memory.merge), r.Rows,
+	err := extsort.Merge(ctx, p.Sorter("splits", 2, p.Memory.Merge), r.Rows,
 		func(recs []uint64) error {
 			for i := 0; i < len(recs); i += 2 {
 				bitmaps[uint32(recs[i])].Add(uint32(recs[i] >> 32))

@@ -55,7 +55,7 @@ func (t *tableCollector) hashes(out []uint64, ids [][]byte) []uint64 {
 }
 
 func (t *tableCollector) finish() ([]extsort.Run, error) {
-	w, err := t.p.newRun("table")
+	w, err := t.p.NewRun("table")
 	if err != nil {
 		return nil, err
 	}

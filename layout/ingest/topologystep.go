@@ -14,6 +14,7 @@ import (
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/listfile"
 )
 
@@ -43,7 +44,8 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 	if err != nil {
 		return nil, err
 	}
-	r, err := step(ctx, p, "in-lists", func(ctx context.Context, out *topologyResult) error {
+	r, err := steps.Do(ctx, p.Work, "in-lists", func(ctx context.Context,
+		out *topologyResult) error {
 		t := p.newListPass(layout.In, m, out)
 		t.types = len(s.EdgeTypes)
 		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
@@ -55,15 +57,15 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 		for i := range m.parts() {
 			out.Partitions = append(out.Partitions, m.part(i))
 		}
-		p.dropRuns(runs)
+		p.DropRuns(runs)
 		return t.write(ctx, runs)
 	})
 	if err != nil || len(r.Sources) == 0 {
 		return r, err
 	}
-	counted, err := step(ctx, p, "out-degrees",
+	counted, err := steps.Do(ctx, p.Work, "out-degrees",
 		func(ctx context.Context, out *topologyResult) error {
-			p.dropRuns(r.Sources)
+			p.DropRuns(r.Sources)
 			return p.countSources(ctx, r.Sources, m.nodes, out)
 		})
 	if err != nil {
@@ -79,8 +81,8 @@ func (p *pipeline) outTopology(ctx context.Context, in *topologyResult, m *nodeM
 	if !p.opt.Both {
 		return nil, nil
 	}
-	return step(ctx, p, "out-lists", func(ctx context.Context, out *topologyResult) error {
-		p.dropRuns(in.Out)
+	return steps.Do(ctx, p.Work, "out-lists", func(ctx context.Context, out *topologyResult) error {
+		p.DropRuns(in.Out)
 		return p.newListPass(layout.Out, m, out).write(ctx, in.Out)
 	})
 }
@@ -153,7 +155,7 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 	for _, r := range runs {
 		t.total += r.Records
 	}
-	err = extsort.Merge(ctx, t.p.sorter(t.dir.String(), t.width, t.p.memory.merge), runs, t.add)
+	err = extsort.Merge(ctx, t.p.Sorter(t.dir.String(), t.width, t.p.Memory.Merge), runs, t.add)
 	if err == nil {
 		err = t.emitMerged()
 	}
@@ -165,8 +167,8 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 
 func (t *listPass) open() (err error) {
 	c := t.p.codec
-	t.writer, err = listfile.NewWriter(t.p.fs, t.p.path("topology/"+t.dir.String()),
-		listfile.Spec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
+	t.writer, err = listfile.NewWriter(t.p.FS, t.p.Path("topology/"+t.dir.String()),
+		listfile.Spec{UUID: t.p.Journal.UUID, Direction: t.dir, Nodes: t.m.nodes,
 			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
 		return err
@@ -175,18 +177,18 @@ func (t *listPass) open() (err error) {
 		return err
 	}
 	if made.Is(t.p.opt.Features) {
-		if t.listed, err = t.p.newRun("degrees"); err != nil {
+		if t.listed, err = t.p.NewRun("degrees"); err != nil {
 			return err
 		}
 	}
 	switch {
 	case t.p.opt.Both:
-		t.turned, err = extsort.NewWords(t.p.sorter("turned", t.width, t.p.memory.sort))
+		t.turned, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
 	case t.p.symmetric():
-	case degrees.CounterBytes(t.m.nodes) <= t.p.memory.counts:
-		t.counts, err = degrees.NewCounters(t.p.budget, t.m.nodes)
+	case degrees.CounterBytes(t.m.nodes) <= t.p.Memory.Counts:
+		t.counts, err = degrees.NewCounters(t.p.Budget, t.m.nodes)
 	default:
-		t.sources, err = extsort.NewWords(t.p.sorter("sources", 1, t.p.memory.sort))
+		t.sources, err = extsort.NewWords(t.p.Sorter("sources", 1, t.p.Memory.Sort))
 	}
 	return err
 }
@@ -225,7 +227,7 @@ func (t *listPass) add(words []uint64) error {
 		}
 	}
 	t.done += uint64(len(words) / t.width)
-	t.p.progress("write "+t.dir.String()+"-lists", t.done, t.total, "edges")
+	t.p.Progress("write "+t.dir.String()+"-lists", t.done, t.total, "edges")
 	return nil
 }
 
@@ -388,7 +390,7 @@ func (t *listPass) finish() (err error) {
 			return err
 		}
 		t.listed, t.out.Degrees = nil, []extsort.Run{run}
-		t.p.keepRuns(t.out.Degrees)
+		t.p.KeepRuns(t.out.Degrees)
 	}
 	t.hist.SetRest(t.m.nodes)
 	t.out.Hist, t.out.Max = t.hist.Nodes, t.hist.Max
@@ -396,12 +398,12 @@ func (t *listPass) finish() (err error) {
 		return err
 	}
 	t.writer = nil
-	t.p.keepFiles(t.out.Files...)
+	t.p.KeepFiles(t.out.Files...)
 	if t.divider != nil {
 		if t.out.Divided, err = t.divider.Finish(); err != nil {
 			return err
 		}
-		t.p.keepFiles(t.out.Divided.Files...)
+		t.p.KeepFiles(t.out.Divided.Files...)
 	}
 	switch {
 	case t.counts != nil:
@@ -423,7 +425,7 @@ func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
 		return nil, err
 	}
 	runs, err := s.Finish()
-	t.p.keepRuns(runs)
+	t.p.KeepRuns(runs)
 	return runs, err
 }
 
@@ -455,7 +457,7 @@ func (t *listPass) close() error {
 func (p *pipeline) countSources(ctx context.Context, runs []extsort.Run, nodes uint64,
 	out *topologyResult) error {
 	var counts degrees.Sorted
-	err := extsort.Merge(ctx, p.sorter("sources", 1, p.memory.merge), runs,
+	err := extsort.Merge(ctx, p.Sorter("sources", 1, p.Memory.Merge), runs,
 		func(words []uint64) error {
 			counts.Add(words)
 			return nil
