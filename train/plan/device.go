@@ -93,7 +93,7 @@ func (f *Facts) planShared(p *DevicePlan, room int64) {
 		return
 	}
 	want := min(int64(f.MacroBatch)*f.BatchNodes, int64(f.Nodes))
-	if n := min(want, room/2) - 1; n > 0 { // one more has zeros
+	if n := min(want, room/2-1); n > 0 { // one more has zeros
 		p.SharedRows, p.Rows = n, min(p.Rows, room-n-1)
 	}
 }
