@@ -2,10 +2,8 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"gdb/internal/mem"
 	"gdb/sample/loader"
 	"gdb/train/backend"
 	"gdb/train/backend/cuda"
@@ -31,7 +29,7 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 		return f, nil
 	}
 	f.Name = fmt.Sprintf("device %d", c.Device)
-	f.Cacheable = c.DeviceCache != 0 && t.features > 0 && t.learned == nil
+	f.Cacheable = t.features > 0 && t.learned == nil
 	f.Model = (2 + int64(len(stateNames(c.Optimizer)))) * 4 * int64(c.Spec(t.dims).Params())
 	if c.EvalMode != runs.EvalSampled && !t.alone {
 		f.Eval = exact.Bytes + exact.HeapBytes
@@ -69,45 +67,29 @@ func (t *trainer) openRows(ctx context.Context) error {
 		return nil
 	}
 	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
-	t.closers = append(t.closers, t.rows)
+	t.shared = devicecache.Share(t.rows)
+	t.closers = append(t.closers, t.rows, t.shared)
 	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))
 }
 
 // gathersMissed has batches gathered without the rows on the device.
 func (t *trainer) gathersMissed(c *loader.Config) {
 	if t.rows != nil && t.plan.Superbatch == nil {
-		c.Features = t.rows
+		c.Features = t.shared
 	}
 }
 
-// fillRows copies rows to the device once steps have shown what they take of it. What is short of
-// memory then goes on without: rows are only faster there.
+// fillRows copies rows to the device once steps have shown what they take of it.
 func (t *trainer) fillRows(ctx context.Context) error {
-	if t.rows == nil || t.rows.Filled() || t.noRows || t.plan.OnDevice.Cached() == 0 {
+	if t.rows == nil || t.stepped >= rowsAfter {
 		return nil
 	}
 	if t.stepped++; t.stepped < rowsAfter {
 		return nil
 	}
-	free, _, err := t.be.(backend.Separate).DeviceMemory()
-	if err != nil {
-		return err
-	}
-	rows := t.plan.OnDevice.Room(free, t.features)
-	if t.noRows = rows == 0; t.noRows {
-		return nil
-	}
 	ctx = context.WithoutCancel(ctx) // the step that was done counts
-	hot, err := t.in.Hottest(ctx, int(rows))
-	if err != nil {
-		return err
-	}
-	err = t.rows.Fill(ctx, t.in.Rows, hot, t.in.Meta.Nodes)
-	var full *mem.LimitError
-	if t.noRows = errors.Is(err, backend.ErrDeviceMemory) || errors.As(err, &full); t.noRows {
-		return nil
-	}
-	return err
+	return t.shared.FillIn(ctx, t.plan.OnDevice, devicecache.Source{Rows: t.in.Rows,
+		Hottest: t.in.Hottest, Nodes: t.in.Meta.Nodes, Share: t.plan.Superbatch == nil})
 }
 
 // addBus takes in what went to the device since the last call.
@@ -117,8 +99,8 @@ func (t *trainer) addBus(s *epochSums) {
 		return
 	}
 	now := bus{sent: on.Sent()}
-	if t.rows != nil {
-		now.hits = t.rows.Used().Hits
+	if t.shared != nil {
+		now.hits = t.shared.Used().Hits
 	}
 	s.Sent += uint64(now.sent - t.bus.sent)
 	s.DeviceHits += now.hits - t.bus.hits

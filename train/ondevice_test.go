@@ -293,3 +293,29 @@ func TestLockRefusedOnDevice(t *testing.T) {
 		t.Errorf("%d runs told that memory could not be locked", told)
 	}
 }
+
+// TestMacroBatchesOnDevice: rows that batches of a macro-batch share stay on the device for them,
+// which changes no bit of what is learned.
+func TestMacroBatchesOnDevice(t *testing.T) {
+	mustEmulate(t)
+	run := func(cache int64) ([]byte, runs.Epoch, *plan.DevicePlan) {
+		c := cachedConfig(cache)
+		c.MacroBatch, c.Batch, c.Fanout = 8, 10, []int{3, 3}
+		state, epochs, p := trainedOn(t, c)
+		return state, epochs[3], p.OnDevice
+	}
+	want, all, p := run(runs.DeviceCacheAuto) // all rows are kept, so that none are shared
+	if p.Rows != plantedNodes || p.SharedRows != 0 || all.DeviceHit != 1 {
+		t.Fatalf("the plan is %+v, and %g of the rows hit", p, all.DeviceHit)
+	}
+	for _, rows := range []int64{0, 100} {
+		got, last, p := run(rows * 4 * plantedDim)
+		t.Logf("%d rows kept: %+v: %s", rows, *p, last.Engine())
+		if p.SharedRows == 0 || p.Rows != rows || last.DeviceHit < 0.2 {
+			t.Errorf("the plan is %+v, and %g of the rows hit", p, last.DeviceHit)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("with %d rows kept what is learned has other bits", rows)
+		}
+	}
+}

@@ -67,9 +67,8 @@ type trainer struct {
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
 	oneSided string
 
-	bus     bus  // when it was last added to sums
-	stepped int  // steps of this process, up to rowsAfter
-	noRows  bool // the device has no room to keep any
+	bus     bus // when it was last added to sums
+	stepped int // steps of this process, up to rowsAfter
 
 	closers []io.Closer // in the order of opening
 }

@@ -35,7 +35,8 @@ type stepper struct {
 	features int               // the width of what batches have of the input
 	learned  *embedding.Config // of vectors of nodes; nil for none
 	vectors  *embedding.Table
-	rows     *devicecache.Cache // of features, on the device; nil for none
+	rows     *devicecache.Cache  // of features, on the device; nil for none
+	shared   *devicecache.Shared // before it, those of macro-batches
 
 	deviceStep, deviceGiven int64 // see DeviceBytes
 
@@ -110,8 +111,8 @@ func (s *stepper) step(b *sample.Batch) error {
 	if err != nil {
 		return err
 	}
-	if s.rows != nil {
-		if pass.Input, err = s.rows.Input(b); err != nil {
+	if s.shared != nil {
+		if pass.Input, err = s.shared.Input(b); err != nil {
 			return err
 		}
 	}
@@ -193,8 +194,11 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
 		c.Threads, c.LongestList())
 	if !inPlace {
-		s.sizeDevice(cost.Floats+cost.Widened, cost.Copied,
-			int64(s.dims[0])*int64(len(d.NodeIDs))*inner/max(1, have)*scale)
+		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
+		if c.MacroBatch > 1 { // those that are new are put together first
+			rows *= 2
+		}
+		s.sizeDevice(cost.Floats+cost.Widened, cost.Copied, rows)
 	}
 	input := int64(0)
 	if s.learned != nil {

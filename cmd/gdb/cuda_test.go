@@ -5,7 +5,9 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,11 +35,42 @@ func TestCoraOnDevice(t *testing.T) {
 			t.Errorf("epoch %d: loss %g, on the CPU %g", i+1, got[i], loss)
 		}
 	}
+	checkVectors(t, emulator, store, dir)
 	eval := "eval " + store + " --run cuda --split test --json"
 	with := gdbOK(t, eval)
 	emulator.Set(t, "devices", 0)
 	if without := gdbOK(t, eval); with != without {
 		t.Errorf("evaluated with the device:\n%s\nand without:\n%s", with, without)
+	}
+}
+
+// checkVectors compares vectors of nodes that a device computed, in a part of its memory, with
+// those of the CPU.
+func checkVectors(t *testing.T, emulator *cudatest.Emulator, store, dir string) {
+	t.Helper()
+	before := emulator.Count("launches")
+	var rows [2][]string
+	for i, on := range []string{"cpu", "cuda --device 0 --device-memory 64MiB"} {
+		out := filepath.Join(dir, strings.Fields(on)[0]+".csv")
+		gdbOK(t, "embed "+store+" --run cuda --quiet --out "+out+" --backend "+on)
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[i] = strings.Fields(strings.ReplaceAll(string(text), ",", " "))
+	}
+	if emulator.Count("launches") == before || len(rows[0]) != len(rows[1]) {
+		t.Fatalf("%d and %d values, or nothing ran on the device", len(rows[0]), len(rows[1]))
+	}
+	for i, text := range rows[0] {
+		want, err := strconv.ParseFloat(text, 64)
+		if err != nil { // of the header
+			continue
+		}
+		if got, err := strconv.ParseFloat(rows[1][i], 64); err != nil ||
+			math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+			t.Fatalf("value %d is %s, on the CPU %s", i, rows[1][i], text)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
 	"gdb/train/vectorfile"
@@ -14,6 +15,7 @@ import (
 
 func (a *app) embedCommand() *cobra.Command {
 	var c train.EmbedConfig
+	var on flagvalue.WhereFlags
 	var force bool
 	cmd := &cobra.Command{
 		Use: "embed STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
@@ -42,11 +44,14 @@ them.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			if linkcmd.IsLink(st, c.Run) {
-				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
+			if !linkcmd.IsLink(st, c.Run) {
+				if c.Limits, err = a.limitsOf("", &on); err == nil {
+					err = train.Embed(cmd.Context(), st, dev, c)
+				}
+			} else if on.Given() {
+				err = cli.Usage(errLinkWhere)
 			} else {
-				c.Limits = a.Limits()
-				err = train.Embed(cmd.Context(), st, dev, c)
+				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
 			}
 			if err != nil || a.Quiet {
 				return err
@@ -58,6 +63,7 @@ them.`,
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Out, "out", "", "file to write")
+	on.Bind(f)
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
 }

@@ -11,6 +11,9 @@ type Rows interface {
 	// PickRows writes to each row of out that row of kept or, behind these, the one that begins so
 	// many values into sent whose number is in from (rows,1), as bits: zeros for kernel.NoRow.
 	PickRows(out, kept, sent, from Tensor)
+	// PutRows copies each row of rows to that of into whose number is in to (rows,1), as bits; a
+	// number that into does not have stands for none.
+	PutRows(into, rows, to Tensor)
 }
 
 // ErrDeviceMemory says that a device has no room for what was asked for.
@@ -47,4 +50,11 @@ func (c *cpu) PickRows(out, kept, sent, from Tensor) {
 		return
 	}
 	kernel.PickRows(c.pool, c.values(out), c.values(kept), c.values(sent), c.words(from), out.Cols)
+}
+
+// PutRows copies rows.
+func (c *cpu) PutRows(into, rows, to Tensor) {
+	if c.ready(to.Len() == rows.Rows && into.Cols == rows.Cols, "PutRows", into, rows, to) {
+		kernel.PutRows(c.pool, c.values(into), c.values(rows), c.words(to), into.Cols)
+	}
 }

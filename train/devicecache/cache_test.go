@@ -57,11 +57,18 @@ func batchOf(t *testing.T, c *Cache, through bool, nodes []sample.NodeID) *sampl
 // check compares what a step reads of a batch with the rows of its nodes.
 func check(t *testing.T, c *Cache, b *sample.Batch) {
 	t.Helper()
+	checkInput(t, c, b, c.Input)
+}
+
+// checkInput is check of an input that is put together by a function.
+func checkInput(t *testing.T, c *Cache, b *sample.Batch,
+	input func(b *sample.Batch) (func(rows int) backend.Tensor, error)) {
+	t.Helper()
 	if err := c.be.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	got := b.X
-	put, err := c.Input(b)
+	put, err := input(b)
 	if err != nil {
 		t.Fatal(err)
 	}

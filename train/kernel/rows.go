@@ -105,3 +105,15 @@ func PickRows(p *Pool, out, kept, sent []float32, from []uint32, cols int) {
 		}
 	})
 }
+
+// PutRows writes row i of rows (len(to), cols) to row to[i] of into, if there is that one. No two
+// rows go to the same.
+func PutRows(p *Pool, into, rows []float32, to []uint32, cols int) {
+	p.Span(len(to), tableRowsPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if at := int(to[i]) * cols; at < len(into) {
+				copy(into[at:at+cols], rows[i*cols:])
+			}
+		}
+	})
+}

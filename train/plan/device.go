@@ -19,7 +19,7 @@ type DeviceFacts struct {
 	Model, Step, Given int64
 	// Eval is what an evaluation may take in the place of a step.
 	Eval int64
-	// Cacheable says that it may keep rows of features.
+	// Cacheable says that there are rows of features that it may keep.
 	Cacheable bool
 }
 
@@ -39,6 +39,9 @@ type DevicePlan struct {
 	Rows  int64 `json:"cache_rows"`
 	// Bus is how the other rows come to it, once a run began.
 	Bus *BusWay `json:"bus,omitempty"`
+	// Shared has those of the batches of a macro-batch, so many.
+	Shared     int64 `json:"shared_bytes,omitempty"`
+	SharedRows int64 `json:"shared_rows,omitempty"`
 }
 
 // BusWay is how rows that a device does not keep come to it, and what both ways took when they were
@@ -117,17 +120,31 @@ func (f *Facts) planDevice() *DevicePlan {
 	}
 	p := &DevicePlan{Name: d.Name, Memory: d.Memory, Other: d.Memory - d.Free, Model: d.Model,
 		Step: d.Step, Given: d.Given, Eval: max(0, d.Eval-d.Step-d.Given)}
-	room := d.Memory - p.taken() - d.Memory/deviceReserve
-	if f.DeviceCache >= 0 {
-		room = min(room, f.DeviceCache)
-	}
 	row := 4 * int64(f.Dim)
-	if !d.Cacheable || row == 0 || room < row {
+	if row == 0 || !d.Cacheable {
 		return p
 	}
-	p.Rows = min(room/row, int64(f.Nodes))
-	p.Cache = p.Rows * row
+	room := max(0, d.Memory-p.taken()-d.Memory/deviceReserve) / row
+	if f.DeviceCache < 0 {
+		p.Rows = min(room, int64(f.Nodes))
+	} else {
+		p.Rows = min(room, f.DeviceCache/row, int64(f.Nodes))
+	}
+	f.planShared(p, room)
+	p.Cache, p.Shared = p.Rows*row, p.SharedRows*row
 	return p
+}
+
+// planShared gives rows that batches of a macro-batch share up to half of the room for rows, unless
+// all rows are kept.
+func (f *Facts) planShared(p *DevicePlan, room int64) {
+	if f.MacroBatch <= 1 || p.Rows == int64(f.Nodes) {
+		return
+	}
+	want := min(int64(f.MacroBatch)*f.BatchNodes, int64(f.Nodes))
+	if n := min(want, room/2-1); n > 0 { // one more has zeros
+		p.SharedRows, p.Rows = n, min(p.Rows, room-n-1)
+	}
 }
 
 // fits says whether the run has a place on the device.
@@ -161,7 +178,12 @@ func (p *DevicePlan) InPlace() bool { return p != nil && p.Bus != nil && p.Bus.I
 // Room is how many rows of so many values a device keeps that has so much free once steps have
 // taken theirs: no more than planned.
 func (p *DevicePlan) Room(free int64, dim int) int64 {
-	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))))
+	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve-p.Shared)/(4*int64(dim))))
+}
+
+// RoomShared is the same of rows that the batches of a macro-batch share, once others are kept.
+func (p *DevicePlan) RoomShared(free int64, dim int) int64 {
+	return max(0, min(p.SharedRows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))-1))
 }
 
 // DeviceRows is how many rows the device keeps with any split of the host's memory.
@@ -177,5 +199,10 @@ func (p *DevicePlan) pool() Pool {
 	if p.Rows > 0 {
 		cache.What = fmt.Sprintf("of the %d nodes used most", p.Rows)
 	}
-	return Pool{Device: p.Name, Bytes: p.Memory, Parts: append(parts, cache)}
+	parts = append(parts, cache)
+	if p.SharedRows > 0 {
+		parts = append(parts, Part{"macro-batch", fmt.Sprintf("%d rows that its batches share",
+			p.SharedRows), p.Shared})
+	}
+	return Pool{Device: p.Name, Bytes: p.Memory, Parts: parts}
 }

@@ -33,6 +33,7 @@ type Settings struct {
 	Cache, Topology string
 	FeatureCache    int64 // 0 is what there is room for
 	DeviceCache     int64 // of features on a device; DeviceCacheAuto is what there is room for
+	MacroBatch      int   // batches that are sliced from one sample
 	NeighborCache   int64 // NeighborAuto is what is best
 	NeighborsAhead  bool  // neighbor caches are made before the run, whatever that takes
 	Superbatch      int   // batches at most; 0 is what there is room for

@@ -238,7 +238,8 @@ func (c *Settings) Plan() plan.Settings {
 	s := plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
 		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
 		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
-		DeviceCache: c.DeviceCache, NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+		DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch, NeighborsAhead: c.NeighborsAhead,
+		Superbatch: c.Superbatch}
 	if c.Buffered() { // what partitions in memory do not have is read for evaluations alone
 		s.Cache, s.NeighborCache = "none", 0
 		if s.Topology == "auto" {

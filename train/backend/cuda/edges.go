@@ -17,7 +17,7 @@ func (g *gpu) WeightedSum(out, x, w backend.Tensor, s backend.Segments, heads in
 	}
 	cols := width / heads
 	l, four := g.forward(s, x.Rows), g.fours(cols, out, x)
-	g.launchHalf("weighted_sum", sumThreads(s.Lists, width, four, l.mayLong), x.Half, out.Half, out,
+	g.launchHalf("weighted_sum", summed{s.Lists, width, four, l.longs, 1}, x.Half, out.Half, out,
 		x, w, l.off, l.idx, s.Lists, l.longs, heads, cols, shared, acc, four)
 }
 
@@ -33,7 +33,7 @@ func (g *gpu) WeightedSumGrad(dx, dout, w backend.Tensor, s backend.Segments, he
 	if dout.Half {
 		name = "weighted_sum_grad_half"
 	}
-	g.launch(name, sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, w,
+	g.launchSums(name, summed{dx.Rows, dx.Cols, four, l.longs, 1}, dx, dout, w,
 		l.off, l.idx, b.entries(), dx.Rows, l.longs, heads, cols, shared, fresh, four)
 }
 
@@ -82,7 +82,7 @@ func (g *gpu) ScoresGrad(ds, scores backend.Tensor, slope float32) {
 func (g *gpu) EntryToList(out, x backend.Tensor, s backend.Segments) {
 	if g.ready(out.Rows == s.Lists && x.Rows == s.Entries, "EntryToList", out, x) && out.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("entry_to_list", sumThreads(s.Lists, x.Cols, false, l.mayLong), out, x, l.off,
+		g.launchSums("entry_to_list", summed{s.Lists, x.Cols, false, l.longs, 1}, out, x, l.off,
 			s.Lists, l.longs, x.Cols)
 	}
 }
@@ -94,7 +94,7 @@ func (g *gpu) EntryToRow(out, x backend.Tensor, s backend.Segments, fresh int) {
 	}
 	b := g.back(s, out.Rows)
 	l := b.back
-	g.launch("entry_to_row", sumThreads(out.Rows, x.Cols, false, l.mayLong), out, x, l.off,
+	g.launchSums("entry_to_row", summed{out.Rows, x.Cols, false, l.longs, 1}, out, x, l.off,
 		b.entries(), out.Rows, l.longs, x.Cols, fresh)
 }
 
@@ -122,9 +122,11 @@ func (g *gpu) Scores2GradList(ddst, datt, ds, src, dst, att backend.Tensor, s ba
 	}
 	l := g.forward(s, src.Rows)
 	share := g.takeFloats(ddst.Len())
-	g.launch("scores2_grad_list", sumThreads(s.Lists, dst.Cols, false, l.mayLong), ddst, share,
-		ds, src, dst, att, l.off, l.idx, s.Lists, l.longs, heads, dst.Cols/heads,
-		slope)
+	sum := summed{s.Lists, dst.Cols, false, l.longs, 1}
+	g.launchSums("scores2_grad_list", sum, ddst, ds, src, dst, att, l.off, l.idx, s.Lists, l.longs,
+		heads, dst.Cols/heads, slope)
+	g.launchSums("scores2_grad_share", sum, share, ds, src, dst, l.off, l.idx, s.Lists, l.longs,
+		heads, dst.Cols/heads, slope)
 	g.columnSum(g.at(datt), share, s.Lists, dst.Cols, 1)
 }
 
@@ -136,7 +138,7 @@ func (g *gpu) Scores2GradRow(dsrc, ds, src, dst, att backend.Tensor, s backend.S
 	}
 	b := g.back(s, dsrc.Rows)
 	l := b.back
-	g.launch("scores2_grad_row", sumThreads(dsrc.Rows, dst.Cols, false, l.mayLong), dsrc, ds, src,
+	g.launchSums("scores2_grad_row", summed{dsrc.Rows, dst.Cols, false, l.longs, 1}, dsrc, ds, src,
 		dst, att, l.off, l.idx, b.entries(), dsrc.Rows, l.longs, heads,
 		dst.Cols/heads, slope, fresh)
 }
@@ -155,8 +157,8 @@ func (g *gpu) EntryProduct(out, src, dst backend.Tensor, s backend.Segments) {
 func (g *gpu) Softmax(a backend.Tensor, s backend.Segments) {
 	if g.ready(a.Rows == s.Entries, "Softmax", a) && a.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("softmax", sumThreads(s.Lists, a.Cols, false, l.mayLong*a.Cols), a,
-			l.off, s.Lists, l.longs, a.Cols)
+		g.launch("softmax", sumThreads(s.Lists, a.Cols, false, l.longs.mayLong*a.Cols), a,
+			l.off, s.Lists, l.longs.at, a.Cols)
 	}
 }
 
@@ -164,7 +166,7 @@ func (g *gpu) Softmax(a backend.Tensor, s backend.Segments) {
 func (g *gpu) SoftmaxGrad(da, a backend.Tensor, s backend.Segments) {
 	if g.ready(a.Rows == s.Entries && da.Len() == a.Len(), "SoftmaxGrad", da, a) && a.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, false, l.mayLong*a.Cols), da,
-			a, l.off, s.Lists, l.longs, a.Cols)
+		g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, false, l.longs.mayLong*a.Cols), da,
+			a, l.off, s.Lists, l.longs.at, a.Cols)
 	}
 }

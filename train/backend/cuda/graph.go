@@ -19,7 +19,7 @@ func (g *gpu) segmentSum(op string, out, x backend.Tensor, s backend.Segments, m
 		return
 	}
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launchHalf("segment_sum", sumThreads(s.Lists, x.Cols, four, l.mayLong), x.Half, out.Half,
+	g.launchHalf("segment_sum", summed{s.Lists, x.Cols, four, l.longs, 1}, x.Half, out.Half,
 		out, x, l.off, l.idx, s.Lists, l.longs, x.Cols, mean, four)
 }
 
@@ -32,7 +32,7 @@ func (g *gpu) SegmentMeanDropout(out, x backend.Tensor, s backend.Segments, rate
 	}
 	g.ready(len(g.lists[s.ID].At) == s.Entries, "SegmentMeanDropout without places", out, x)
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launchHalf("segment_mean_dropout", sumThreads(s.Lists, x.Cols, four, l.mayLong), x.Half,
+	g.launchHalf("segment_mean_dropout", summed{s.Lists, x.Cols, four, l.longs, 1}, x.Half,
 		out.Half, out, x, l.off, l.idx, g.places(s), s.Lists, l.longs, x.Cols, g.number(key),
 		dropThreshold(rate), 1/(1-rate), four)
 }
@@ -61,7 +61,7 @@ func (g *gpu) segmentGrad(dx, dout backend.Tensor, s backend.Segments, weight ui
 	if dout.Half {
 		name = "segment_grad_half"
 	}
-	g.launch(name, sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, weight, l.off, l.idx,
+	g.launchSums(name, summed{dx.Rows, dx.Cols, four, l.longs, 1}, dx, dout, weight, l.off, l.idx,
 		dx.Rows, l.longs, dx.Cols, fresh, four)
 }
 
@@ -82,7 +82,7 @@ func (g *gpu) SegmentMax(out, x, arg backend.Tensor, s backend.Segments) {
 		return
 	}
 	l := g.forward(s, x.Rows)
-	g.launchHalf("segment_max", sumThreads(s.Lists, x.Cols, false, l.mayLong), x.Half, out.Half,
+	g.launchHalf("segment_max", summed{s.Lists, x.Cols, false, l.longs, 2}, x.Half, out.Half,
 		out, arg, x, l.off, l.idx, s.Lists, l.longs, x.Cols)
 }
 
@@ -92,7 +92,7 @@ func (g *gpu) SegmentMaxGrad(dx, dout, arg backend.Tensor, s backend.Segments, f
 		return
 	}
 	l := g.back(s, dx.Rows).back
-	g.launch("segment_max_grad", sumThreads(dx.Rows, dx.Cols, false, l.mayLong), dx, dout, arg,
+	g.launchSums("segment_max_grad", summed{dx.Rows, dx.Cols, false, l.longs, 1}, dx, dout, arg,
 		l.off, l.idx, dx.Rows, l.longs, dx.Cols, fresh)
 }
 

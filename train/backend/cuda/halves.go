@@ -9,15 +9,15 @@ const halfBytes = 2
 
 var _ backend.Halves = (*gpu)(nil)
 
-// launchHalf is launch of a kernel that has one beside it whose rows are of bfloat16, which is
+// launchHalf is launchSums of a kernel that has one beside it whose rows are of bfloat16, which is
 // asked for with half, and told whether another operand is too.
-func (g *gpu) launchHalf(name string, threads int, half, other bool, args ...any) {
+func (g *gpu) launchHalf(name string, s summed, half, other bool, args ...any) {
 	if half {
 		name, args = name+"_half", append(args, other)
 	} else if other {
 		panic("BUG: " + name + " makes bfloat16 of float32")
 	}
-	g.launch(name, threads, args...)
+	g.launchSums(name, s, args...)
 }
 
 // Narrow rounds x.

@@ -8,14 +8,31 @@ import (
 	"gdb/train/kernel"
 )
 
-// longList is LongList of the kernels: lists of more entries are summed up by a block.
-const longList = 512
+const (
+	// longList is LongList of the kernels: lists of more entries are summed up by blocks.
+	longList = 512
+	// partEntries is PartEntries of them: as many entries of a long list are a block's.
+	partEntries = 2048
+	// longHeader is LongHeader of them: the words before parts of long lists.
+	longHeader = 3
+)
 
 // deviceLists are lists on the device.
 type deviceLists struct {
 	off, idx uint64
-	longs    uint64 // how many long ones there are, and their numbers
-	mayLong  int    // how many there may be, of so many entries
+	longs    longLists
+}
+
+// longLists are the parts of long lists on the device, and the hubs, which are the lists of more
+// than one part: see the kernels' Lists.
+type longLists struct {
+	at       uint64
+	mayLong  int // how many parts there may be, of so many entries in all lists
+	mayParts int // how many parts hubs may have
+	mayHubs  int // how many hubs there may be
+
+	parts uint64 // where a launch writes the sums of the parts of hubs
+	join  bool   // whether it adds these up, and does nothing else
 }
 
 // stepLists are lists of a step, and what was copied of them to the device, each when an operation
@@ -49,7 +66,7 @@ func (g *gpu) forward(s backend.Segments, rows int) deviceLists {
 			l.rows = max(l.rows, r+1)
 		}
 		f := deviceLists{off: send(g, l.Off), idx: send(g, l.Idx)}
-		f.longs, f.mayLong = g.sendLongs(l.Off, s.Entries)
+		f.longs = g.sendLongs(l.Off, s.Entries)
 		l.forward = &f
 	}
 	if int(l.rows) > rows {
@@ -58,21 +75,50 @@ func (g *gpu) forward(s backend.Segments, rows int) deviceLists {
 	return *l.forward
 }
 
-// sendLongs copies the numbers of the long lists to memory of a size that follows from the entries
-// of all lists.
-func (g *gpu) sendLongs(off []uint32, entries int) (at uint64, most int) {
-	most = entries / (longList + 1)
-	at = g.sendBytes((1+most)*floatBytes, func(to []byte) {
-		longs := mem.View[uint32](to)
-		longs[0] = 0
+// sendLongs copies what the kernels know of long lists to memory of a size that follows from the
+// entries of all lists. Parts of hubs come first, so that their numbers are few.
+func (g *gpu) sendLongs(off []uint32, entries int) longLists {
+	l := longLists{mayLong: entries / (longList + 1), mayHubs: entries / (partEntries + 1)}
+	l.mayParts = min(l.mayLong, 2*entries/partEntries)
+	if l.mayHubs == 0 {
+		l.mayParts = 0
+	}
+	l.at = g.sendBytes((longHeader+2*(l.mayLong+l.mayHubs))*floatBytes, func(to []byte) {
+		writeLongs(mem.View[uint32](to), off, longHeader+2*l.mayLong)
+	})
+	return l
+}
+
+// writeLongs writes it, with the hubs behind so many words.
+func writeLongs(to, off []uint32, hubsAt int) {
+	parts, hubs := 0, 0
+	each := func(write func(list, entries uint32)) {
 		for i := 1; i < len(off); i++ {
-			if off[i]-off[i-1] > longList {
-				longs[0]++
-				longs[longs[0]] = uint32(i - 1)
+			if n := off[i] - off[i-1]; n > longList {
+				write(uint32(i-1), n)
 			}
 		}
+	}
+	part := func(list, number uint32) {
+		to[longHeader+2*parts], to[longHeader+2*parts+1] = list, number
+		parts++
+	}
+	each(func(list, entries uint32) {
+		if entries <= partEntries {
+			return
+		}
+		to[hubsAt+2*hubs], to[hubsAt+2*hubs+1] = list, uint32(parts)
+		hubs++
+		for k := range (entries + partEntries - 1) / partEntries {
+			part(list, k)
+		}
 	})
-	return at, most
+	each(func(list, entries uint32) {
+		if entries <= partEntries {
+			part(list, 0)
+		}
+	})
+	to[0], to[1], to[2] = uint32(parts), uint32(hubs), uint32(hubsAt)
 }
 
 // places are where rows of entries were in the matrix that is dropped out.
@@ -119,7 +165,7 @@ func (g *gpu) back(s backend.Segments, rows int) *stepLists {
 			t := kernel.TransposedIn(memory, rows, s.Entries, s.Lists)
 			t.Build(l.Off, l.Idx, rows)
 		}
-		b.longs, b.mayLong = g.sendLongs(mem.View[uint32](to)[:rows+1], s.Entries)
+		b.longs = g.sendLongs(mem.View[uint32](to)[:rows+1], s.Entries)
 	})
 	// The order of the parts is that of kernel.TransposedIn.
 	b.off = at

@@ -3,9 +3,11 @@
 package cuda
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gdb/internal/cuda/cudatest"
@@ -93,6 +95,10 @@ func (o *trial) lists(kind string, rows int, entries bool) backend.Segments {
 		lengths = []int{1}
 	case "huge":
 		lengths = []int{2, 0, 3000, 5, 700, 0}
+	case "hub":
+		lengths = []int{2, 9000, partEntries, 0, partEntries + 1, longList, longList + 1}
+	case "popular": // each row is in many
+		lengths = slices.Repeat([]int{3}, 2300)
 	default:
 		for range 50 {
 			lengths = append(lengths, o.r.IntN(8))
@@ -373,6 +379,84 @@ func TestLists(t *testing.T) {
 					func(o *trial) { weighted(o, kind, rows, cols) })
 				compare(t, cpu, gpu, name+": attention",
 					func(o *trial) { attention(o, kind, rows, cols) })
+			}
+		}
+	}
+}
+
+// TestHubs: the sums of lists, and of transposed ones, whose entries several blocks add up are
+// those of the CPU, and have the same bits in whatever order blocks are run.
+func TestHubs(t *testing.T) {
+	cpu, gpu := mustOpen(t)
+	for _, kind := range []string{"hub", "popular"} {
+		for _, cols := range []int{4, 33} {
+			const rows = 3
+			name := fmt.Sprintf("%s of %d columns", kind, cols)
+			compare(t, cpu, gpu, name+": weights", func(o *trial) { weighted(o, kind, rows, cols) })
+			compare(t, cpu, gpu, name+": sums", func(o *trial) { sums(o, kind, 1000, cols) })
+			compare(t, cpu, gpu, name+": attention",
+				func(o *trial) { attention(o, kind, rows, cols) })
+			compareWithin(t, cpu, gpu, halfUlp, name+": halves",
+				func(o *trial) { halfSums(o, kind, cols/2*2) })
+			sameBits(t, gpu, name, func(o *trial) { sums(o, kind, rows, cols) })
+		}
+	}
+}
+
+// TestLargeHub sums and takes the largest of 100,000 rows, which are compared with sums in double
+// precision: those of the CPU, which adds them up one by one, are further away.
+func TestLargeHub(t *testing.T) {
+	_, gpu := mustOpen(t)
+	const entries, cols = 100_000, 4
+	if err := gpu.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	o := newTrial(t, gpu, "large hub")
+	x, l := o.values(entries*cols), backend.Lists{Off: []uint32{0, entries}, Rows: entries}
+	for i := range entries {
+		l.Idx = append(l.Idx, uint32(i))
+	}
+	x[77_777*cols+1] = 100
+	var sum [cols]float64
+	for i, v := range x {
+		sum[i%cols] += float64(v)
+	}
+	s, in := gpu.Segments(l), gpu.Host(x, entries, cols)
+	out, arg := gpu.Scratch(1, cols), gpu.Scratch(1, cols)
+	gpu.SegmentSum(out, in, s)
+	o.gives(out)
+	gpu.SegmentMax(out, in, arg, s)
+	o.gives(out, arg)
+	if err := gpu.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for c, want := range sum {
+		if d := math.Abs(float64(o.x[0][c]) - want); d > 1e-5*math.Sqrt(entries) {
+			t.Errorf("the sum of column %d is %g, not %g", c, o.x[0][c], want)
+		}
+	}
+	if at := mem.View[uint32](mem.BytesOf(o.x[2]))[1]; o.x[1][1] != 100 || at != 77_777 {
+		t.Errorf("the largest value is %g of row %d", o.x[1][1], at)
+	}
+}
+
+// sameBits runs operations twice, whose blocks the emulated device runs in other orders.
+func sameBits(t *testing.T, gpu backend.Backend, name string, f func(o *trial)) {
+	t.Helper()
+	var first [][]float32
+	for i := range 2 {
+		if err := gpu.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		o := newTrial(t, gpu, name)
+		f(o)
+		if i == 0 {
+			first = o.x
+			continue
+		}
+		for k := range first {
+			if !bytes.Equal(mem.BytesOf(first[k]), mem.BytesOf(o.x[k])) {
+				t.Errorf("%s: result %d has other bits the second time", name, k)
 			}
 		}
 	}

@@ -62,6 +62,19 @@ func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint3
 	return g.lend(lent{at: at}, rows, cols)
 }
 
+// PutRows copies rows.
+func (g *gpu) PutRows(into, rows, to backend.Tensor) {
+	if !g.ready(to.Len() == rows.Rows && into.Cols == rows.Cols, "PutRows", into, rows, to) ||
+		rows.Len() == 0 {
+		return
+	}
+	threads, four := rows.Len(), g.fours(rows.Cols, into, rows)
+	if four {
+		threads /= 4
+	}
+	g.launch("put_rows", threads, into, rows, to, rows.Rows, rows.Cols, into.Rows, four)
+}
+
 // DeviceMemory asks the driver, of what may be taken.
 func (g *gpu) DeviceMemory() (free, total int64, err error) {
 	err = g.driver.on(func() (err error) {

@@ -13,8 +13,8 @@ import (
 	"gdb/train/kernel"
 )
 
-// TestPickRows compares rows that are put together with the CPU's: to the bit, since they are
-// copied.
+// TestPickRows compares rows that are put together, and apart, with the CPU's: to the bit, since
+// they are copied.
 func TestPickRows(t *testing.T) {
 	cpu, gpu := mustOpen(t)
 	for _, s := range []struct{ kept, sent, rows, cols int }{{5, 7, 40, 33}, {300, 20, 700, 64},
@@ -26,6 +26,16 @@ func TestPickRows(t *testing.T) {
 			o.be.PickRows(out, kept, sent, o.be.Host(asFloats(o.places(s.kept, 0, s.sent, s.rows,
 				s.cols)), s.rows, 1))
 			o.gives(out)
+			places := make([]uint32, s.rows) // every other row goes somewhere
+			for i := range places {
+				places[i] = uint32(s.rows + 3)
+				if i%2 == 0 {
+					places[i] = uint32(s.rows - 1 - i)
+				}
+			}
+			into := o.draw(s.rows, s.cols)
+			o.be.PutRows(into, out, o.be.Host(mem.View[float32](mem.BytesOf(places)), s.rows, 1))
+			o.gives(into)
 		})
 	}
 }

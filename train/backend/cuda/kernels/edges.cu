@@ -5,9 +5,8 @@
 #include "lists.h"
 
 template <class Out, class X>
-DEV void weighted_sums(Out *out, const X *x, const float *w, const u32 *off, const u32 *idx,
-	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc, i64 fours) {
-	Lists l = {off, lists, longs};
+DEV void weighted_sums(Out *out, const X *x, const float *w, Lists l, const u32 *idx, i64 heads,
+	   i64 cols, i64 shared, i64 acc, i64 fours) {
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -29,26 +28,24 @@ DEV void weighted_sums(Out *out, const X *x, const float *w, const u32 *off, con
 // out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
 // cols
 KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
-	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc,
-	   i64 fours) {
-	weighted_sums(out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
+	   i64 lists, const u32 *longs, float *parts, i64 join, i64 heads, i64 cols, i64 shared,
+	   i64 acc, i64 fours) {
+	Lists l = {off, lists, longs, parts, join};
+	weighted_sums(out, x, w, l, idx, heads, cols, shared, acc, fours);
 }
 
 // the same of rows of bfloat16, to float32 or with narrow to bfloat16
 KERNEL(weighted_sum_half)(void *out, const Half *x, const float *w, const u32 *off, const u32 *idx,
-	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc, i64 fours,
-	   i64 narrow) {
-	if (narrow)
-		weighted_sums((Half *)out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
-	else
-		weighted_sums((float *)out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
+	   i64 lists, const u32 *longs, float *parts, i64 join, i64 heads, i64 cols, i64 shared,
+	   i64 acc, i64 fours, i64 narrow) {
+	Lists l = {off, lists, longs, parts, join};
+	if (narrow) weighted_sums((Half *)out, x, w, l, idx, heads, cols, shared, acc, fours);
+	else weighted_sums((float *)out, x, w, l, idx, heads, cols, shared, acc, fours);
 }
 
 template <class X>
-DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, const u32 *off,
-	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads, i64 cols,
-	   i64 shared, i64 fresh, i64 fours) {
-	Lists l = {off, rows, longs};
+DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, Lists l, const u32 *idx,
+	   const u32 *entry, i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
 	i64 width = shared ? cols : heads * cols;
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
@@ -74,16 +71,18 @@ DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, const u32 
 // dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
 // with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
 KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
-	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
-	   i64 cols, i64 shared, i64 fresh, i64 fours) {
-	weighted_sum_grads(dx, dout, w, off, idx, entry, rows, longs, heads, cols, shared, fresh, fours);
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, float *parts, i64 join,
+	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
+	Lists l = {off, rows, longs, parts, join};
+	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, fours);
 }
 
 // the same of dout in bfloat16
 KERNEL(weighted_sum_grad_half)(float *dx, const Half *dout, const float *w, const u32 *off,
-	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
-	   i64 cols, i64 shared, i64 fresh, i64 fours) {
-	weighted_sum_grads(dx, dout, w, off, idx, entry, rows, longs, heads, cols, shared, fresh, fours);
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, float *parts, i64 join,
+	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
+	Lists l = {off, rows, longs, parts, join};
+	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, fours);
 }
 
 template <class X>
@@ -124,19 +123,18 @@ KERNEL(scores)(float *s, const float *src, const float *dst, const u32 *entryLis
 }
 
 // out[i,h] = the sum of the entries' values x[e,h]
-KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs, i64 heads) {
-	Lists l = {off, lists, longs};
+KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs,
+	   float *parts, i64 join, i64 heads) {
 	sum_lists<float>(
-		l, heads, [=](i64, u32 e, i64 h) { return x[e * heads + h]; },
+		{off, lists, longs, parts, join}, heads, [=](i64, u32 e, i64 h) { return x[e * heads + h]; },
 		[=](i64 i, i64 h, float s) { out[i * heads + h] = s; });
 }
 
 // out[r,h] (+)= the sum of x[entry[k],h] over the transposed entries k of row r
 KERNEL(entry_to_row)(float *out, const float *x, const u32 *off, const u32 *entry, i64 rows,
-	   const u32 *longs, i64 heads, i64 fresh) {
-	Lists l = {off, rows, longs};
+	   const u32 *longs, float *parts, i64 join, i64 heads, i64 fresh) {
 	sum_lists<float>(
-		l, heads, [=](i64, u32 k, i64 h) { return x[entry[k] * heads + h]; },
+		{off, rows, longs, parts, join}, heads, [=](i64, u32 k, i64 h) { return x[entry[k] * heads + h]; },
 		[=](i64 r, i64 h, float s) {
 			float *to = out + r * heads + h;
 			*to = r < fresh ? s : *to + s;
@@ -164,22 +162,28 @@ KERNEL(scores2)(float *s, const float *src, const float *dst, const float *att,
 	}
 }
 
-// ddst[i,h,c] = the sum over the entries e of list i of ds[e,h]*att[h,c]*the slope of leaky there,
-// and share (lists,heads*cols) is each list's part of the gradient of att.
-KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const float *src,
-	   const float *dst, const float *att, const u32 *off, const u32 *idx, i64 lists,
-	   const u32 *longs, i64 heads, i64 cols, f64 slope) {
-	Lists l = {off, lists, longs};
+// ddst[i,h,c] = the sum over the entries e of list i of ds[e,h]*att[h,c]*the slope of leaky there
+KERNEL(scores2_grad_list)(float *ddst, const float *ds, const float *src, const float *dst,
+	   const float *att, const u32 *off, const u32 *idx, i64 lists, const u32 *longs,
+	   float *parts, i64 join, i64 heads, i64 cols, f64 slope) {
 	i64 width = heads * cols;
 	sum_lists<float>(
-		l, width,
+		{off, lists, longs, parts, join}, width,
 		[=](i64 i, u32 e, i64 c) {
 			float v = src[idx[e] * width + c] + dst[i * width + c];
 			return ds[e * heads + c / cols] * (v > 0 ? 1 : (float)slope);
 		},
 		[=](i64 i, i64 c, float s) { ddst[i * width + c] = s * att[c]; });
+}
+
+// share (lists,heads*cols) is each list's part of the gradient of att: the sum over its entries e of
+// ds[e,h]*leaky there
+KERNEL(scores2_grad_share)(float *share, const float *ds, const float *src, const float *dst,
+	   const u32 *off, const u32 *idx, i64 lists, const u32 *longs, float *parts, i64 join,
+	   i64 heads, i64 cols, f64 slope) {
+	i64 width = heads * cols;
 	sum_lists<float>(
-		l, width,
+		{off, lists, longs, parts, join}, width,
 		[=](i64 i, u32 e, i64 c) {
 			float v = src[idx[e] * width + c] + dst[i * width + c];
 			return ds[e * heads + c / cols] * leaky(v, (float)slope);
@@ -191,11 +195,10 @@ KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const floa
 // slope of leaky there
 KERNEL(scores2_grad_row)(float *dsrc, const float *ds, const float *src, const float *dst,
 	   const float *att, const u32 *off, const u32 *idx, const u32 *entry, i64 rows,
-	   const u32 *longs, i64 heads, i64 cols, f64 slope, i64 fresh) {
-	Lists l = {off, rows, longs};
+	   const u32 *longs, float *parts, i64 join, i64 heads, i64 cols, f64 slope, i64 fresh) {
 	i64 width = heads * cols;
 	sum_lists<float>(
-		l, width,
+		{off, rows, longs, parts, join}, width,
 		[=](i64 r, u32 k, i64 c) {
 			float v = src[r * width + c] + dst[idx[k] * width + c];
 			return ds[entry[k] * heads + c / cols] * (v > 0 ? 1 : (float)slope);

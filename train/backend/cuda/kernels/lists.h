@@ -1,46 +1,100 @@
 // Sums over lists. List i has the entries off[i] to off[i+1]-1, and entry e names the row idx[e].
-// The entries of a list are added up in their order by the thread that has a column of it; those of
-// long lists, whose numbers the host gives, by the warps of a block: each adds up every eighth
-// entry, and these eight sums are added in order. So the bits depend on the lists alone.
+// The entries of a list are added up in their order by the thread that has a column of it. Those of
+// long lists are cut into parts of a fixed size, which the host lists: a block adds up a part for 32
+// columns, each of its warps every eighth entry, and these eight sums are added in order. The sums of
+// the parts of a hub, a list of more than one part, are written down, and added in order by a second
+// launch. So the bits depend on the lists alone, whatever block is first.
 #pragma once
 #include "threads.h"
 
-// LongList is the entries of a list that a block adds up: the host has the same number.
-enum { LongList = 512 };
+// LongList is the entries of a list that blocks add up, and PartEntries those of a part of one: the
+// host has the same numbers.
+enum { LongList = 512, PartEntries = 2048 };
 
-// Lists are those of a launch.
+// LongHeader is how many words stand before the parts of long lists: how many parts there are, how
+// many hubs, and where these begin.
+enum { LongHeader = 3 };
+
+// Part is a part of a long list: its entries first to end-1. It is whole if it is all of the list.
+struct Part {
+	i64 list;
+	u32 first, end;
+	bool whole;
+};
+
+// Hub is a list whose parts first to end-1 are added up.
+struct Hub {
+	i64 list, first, end;
+};
+
+// Lists are those of a launch. With join it adds up the parts of hubs, and else all lists.
 struct Lists {
 	const u32 *off;
 	i64 count;
-	const u32 *longs; // how many long lists there are, and then their numbers
+	const u32 *longs; // LongHeader words; of each part its list and its number there; of each hub
+					  // its list and its first part, whose others follow
+	float *parts;	  // sums of the parts of hubs
+	i64 join;
+
+	MEMBER bool isLong(i64 i) const { return off[i + 1] - off[i] > LongList; }
+	MEMBER i64 partCount() const { return longs[0]; }
+	MEMBER i64 hubs() const { return longs[1]; }
+	MEMBER Part part(i64 k) const {
+		const u32 *words = longs + LongHeader + 2 * k;
+		u32 begin = off[words[0]], end = off[words[0] + 1];
+		u32 first = begin + words[1] * PartEntries;
+		bool last = end - first <= PartEntries;
+		return {words[0], first, last ? end : first + PartEntries, end - begin <= PartEntries};
+	}
+	MEMBER Hub hub(i64 k) const {
+		const u32 *words = longs + longs[2] + 2 * k;
+		u32 entries = off[words[0] + 1] - off[words[0]];
+		return {words[0], words[1], words[1] + (entries + PartEntries - 1) / PartEntries};
+	}
 };
 
+// join_parts is sum_lists of hubs, of whose parts the sums are known.
+template <class V, class End> DEV void join_parts(Lists l, i64 cols, End end) {
+	const i64 wide = Wide<V>::values, pieces = cols / wide;
+	EACH(t, l.hubs() * pieces) {
+		Hub h = l.hub(t / pieces);
+		i64 c = t % pieces * wide;
+		V sum = V();
+		for (i64 part = h.first; part < h.end; part++)
+			sum = sum + load<V>(l.parts + part * cols + c);
+		end(h.list, c, sum);
+	}
+}
+
 // sum_lists calls end(list, column, sum) with the sums of entry(list, e, column) over each list's
-// entries, for each or four of cols columns.
+// entries, for each or four of cols columns: in one launch but for hubs, and for these in another.
 template <class V, class Entry, class End>
 DEV void sum_lists(Lists l, i64 cols, Entry entry, End end) {
+	if (l.join) return join_parts<V>(l, cols, end);
 	const i64 wide = Wide<V>::values, pieces = cols / wide;
 	EACH(t, l.count *pieces) {
 		i64 i = t / pieces, c = t % pieces * wide;
-		u32 first = l.off[i], last = l.off[i + 1];
-		if (last - first > LongList) continue;
+		if (l.isLong(i)) continue;
+		u32 last = l.off[i + 1];
 		V sum = V();
-		for (u32 e = first; e < last; e++) sum = sum + entry(i, e, c);
+		for (u32 e = l.off[i]; e < last; e++) sum = sum + entry(i, e, c);
 		end(i, c, sum);
 	}
 	SHARED V sums[Warps][32];
 	i64 chunks = (pieces + 31) / 32;
-	EACH_BLOCK(u, l.longs[0] * chunks) {
-		i64 i = l.longs[1 + u / chunks], c = (u % chunks * 32 + lane()) * wide;
+	EACH_BLOCK(u, l.partCount() * chunks) {
+		Part p = l.part(u / chunks);
+		i64 c = (u % chunks * 32 + lane()) * wide;
 		V sum = V();
 		if (c < cols)
-			for (u32 e = l.off[i] + warp_in_block(); e < l.off[i + 1]; e += Warps)
-				sum = sum + entry(i, e, c);
+			for (u32 e = p.first + warp_in_block(); e < p.end; e += Warps)
+				sum = sum + entry(p.list, e, c);
 		sums[warp_in_block()][lane()] = sum;
 		barrier();
 		if (warp_in_block() == 0 && c < cols) {
 			for (int w = 1; w < Warps; w++) sum = sum + sums[w][lane()];
-			end(i, c, sum);
+			if (p.whole) end(p.list, c, sum);
+			else store(l.parts + u / chunks * cols + c, sum);
 		}
 		barrier();
 	}

@@ -24,3 +24,18 @@ KERNEL(pick_rows)(float *out, const float *kept, const float *held, const float 
 	if (fours) pick(Four());
 	else pick(0.0f);
 }
+
+// into[to[i],:] = rows[i,:], for those of count rows whose to is one of intoRows
+KERNEL(put_rows)(float *into, const float *rows, const u32 *to, i64 count, i64 cols, i64 intoRows,
+	   i64 fours) {
+	auto put = [=](auto kind) {
+		typedef decltype(kind) V;
+		i64 pieces = cols / Wide<V>::values;
+		EACH(t, count *pieces) {
+			i64 i = t / pieces, c = t % pieces * Wide<V>::values, row = to[i];
+			if (row < intoRows) store(into + row * cols + c, load<V>(rows + i * cols + c));
+		}
+	};
+	if (fours) put(Four());
+	else put(0.0f);
+}

@@ -30,7 +30,8 @@ KERNEL(softmax)(float *a, const u32 *off, i64 lists, const u32 *longs, i64 heads
 	}
 	SHARED float at[Threads];
 	EACH_BLOCK(u, longs[0] * heads) {
-		u32 i = longs[1 + u / heads];
+		u32 i = longs[LongHeader + 2 * (u / heads)];
+		if (longs[LongHeader + 2 * (u / heads) + 1] > 0) continue; // the first part does all
 		softmax_of(
 			a, off[i], off[i + 1], heads, u % heads, thread_in_block(), Threads,
 			[=](float v) { return block_max(v, at); }, [=](float v) { return block_sum(v, at); });
@@ -57,7 +58,8 @@ KERNEL(softmax_grad)(float *da, const float *a, const u32 *off, i64 lists, const
 	}
 	SHARED float at[Threads];
 	EACH_BLOCK(u, longs[0] * heads) {
-		u32 i = longs[1 + u / heads];
+		u32 i = longs[LongHeader + 2 * (u / heads)];
+		if (longs[LongHeader + 2 * (u / heads) + 1] > 0) continue; // the first part does all
 		softmax_grad_of(da, a, off[i], off[i + 1], heads, u % heads, thread_in_block(), Threads,
 						[=](float v) { return block_sum(v, at); });
 	}

@@ -1,0 +1,352 @@
+package devicecache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/nodetable"
+	"gdb/train/backend"
+	"gdb/train/plan"
+)
+
+// Shared keeps the rows of batches that are sliced from the same macro-batch on the device, from
+// the first of them on: so the features of a macro-batch are gathered and sent once, and its
+// batches take their input from there by number (Joestar, section 5.2.1). Rows are put into a block
+// of the device's memory in the order in which batches first have them, until a batch's do not fit:
+// then the block is begun anew. Like Cache, before which it stands, it is sample.Features of one
+// pipeline, which gathers batches in their order, and changes no bit of what a step computes with.
+type Shared struct {
+	*Cache
+	block atomic.Pointer[block] // nil until Open
+
+	gathering struct {
+		sync.Mutex
+		table *nodetable.Table // numbers nodes by their rows in the block
+		nodes []sample.NodeID  // by row
+		turn  turn             // of the next batch
+		held  mem.Account
+	}
+	mu struct {
+		sync.Mutex
+		placed map[*float32]*shares // by the first value of a batch's X
+		free   []*shares
+	}
+	broken atomic.Uint64 // rows of fillings up to this one may not all be there
+	stats  Stats         // of rows that batches before had
+	due    turn          // of the next batch that a step is given
+	bound  int           // rows put into the block by a step, with which none were more so far
+}
+
+// block is memory of the device.
+type block struct {
+	rows backend.Tensor // (most+1, Dim): the last one is zeros
+	most int
+}
+
+// turn is the place of a batch among those that use a filling of the block, which begin at 1.
+type turn struct{ filling, number uint64 }
+
+// shares say where the rows of a batch are in the block.
+type shares struct {
+	turn
+	block *block
+	from  []uint32
+	fresh []sample.NodeID // whose rows this batch puts there, from row first on
+	first int
+	to    []uint32
+	held  mem.Account
+}
+
+// Share returns features before a cache, which stays the caller's to close. Nothing is shared yet.
+func Share(c *Cache) *Shared {
+	s := &Shared{Cache: c}
+	s.mu.placed = map[*float32]*shares{}
+	s.gathering.held = mem.NewAccount(c.budget, "nodes of macro-batches on the device")
+	s.gathering.table = nodetable.New(&s.gathering.held)
+	s.gathering.turn.filling, s.due.filling = 1, 1
+	return s
+}
+
+// Open takes memory of the device for so many rows, between two steps.
+func (s *Shared) Open(rows int) error {
+	most := 2 * rows // nodes: with those of a batch that does not fit
+	if err := s.gathering.held.Add(4 * int64(most)); err != nil {
+		return err
+	}
+	all, err := s.be.Params("rows of macro-batches", (rows+1)*s.Dim())
+	if err != nil {
+		s.gathering.held.Release()
+		return err
+	}
+	b := &block{most: rows, rows: all.View(0, rows+1, s.Dim())}
+	s.gathering.Lock()
+	defer s.gathering.Unlock()
+	s.gathering.nodes = make([]sample.NodeID, 0, most)
+	if _, err := s.gathering.table.Reset(context.Background(), nil); err != nil {
+		return err
+	}
+	s.block.Store(b)
+	return nil
+}
+
+// Source is what a device is filled from.
+type Source struct {
+	Rows sample.Rows
+	// Hottest are so many nodes, those used most first, of a graph of Nodes.
+	Hottest func(ctx context.Context, n int) ([]sample.NodeID, error)
+	Nodes   uint64
+	// Share says that batches come through Gather.
+	Share bool
+}
+
+// FillIn copies the rows used most to the device and takes memory for those that batches share, as
+// far as a plan has room for them and the device has it. What is short of memory goes on without:
+// rows are only faster there.
+func (s *Shared) FillIn(ctx context.Context, p *plan.DevicePlan, from Source) error {
+	on, separate := s.be.(backend.Separate)
+	if !separate || p == nil {
+		return nil
+	}
+	free, _, err := on.DeviceMemory()
+	if err != nil {
+		return err
+	}
+	if rows := p.Room(free, s.Dim()); rows > 0 {
+		hot, err := from.Hottest(ctx, int(rows))
+		if err == nil {
+			err = s.Fill(ctx, from.Rows, hot, from.Nodes)
+		}
+		if !shortOfMemory(err) && err != nil {
+			return err
+		}
+	}
+	if free, _, err = on.DeviceMemory(); err != nil || !from.Share {
+		return err
+	}
+	if rows := p.RoomShared(free, s.Dim()); rows > 0 {
+		if err := s.Open(int(rows)); !shortOfMemory(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func shortOfMemory(err error) bool {
+	var full *mem.LimitError
+	return errors.Is(err, backend.ErrDeviceMemory) || errors.As(err, &full)
+}
+
+// Gather reads the rows that no batch before has put into the block, and notes where all are.
+func (s *Shared) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	b := s.block.Load()
+	if b == nil || len(out) == 0 {
+		return s.Cache.Gather(ctx, nodes, out)
+	}
+	s.give(s.take(&out[0])) // of a batch that was given up
+	if len(nodes) > b.most {
+		return s.Cache.Gather(ctx, nodes, out)
+	}
+	p, err := s.split(ctx, b, nodes)
+	var full *mem.LimitError
+	if errors.As(err, &full) { // no batch is the worse for it
+		s.block.Store(nil)
+		return s.Cache.Gather(ctx, nodes, out)
+	}
+	if err != nil {
+		return err
+	}
+	if len(p.fresh) > 0 {
+		if err := s.Cache.Gather(ctx, p.fresh, out); err != nil {
+			s.give(p)
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.mu.placed[&out[0]] = p
+	s.mu.Unlock()
+	return nil
+}
+
+// split finds where the rows of nodes are, or will be.
+func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*shares, error) {
+	g := &s.gathering
+	g.Lock()
+	defer g.Unlock()
+	if s.broken.Load() >= g.turn.filling {
+		if err := s.refill(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p := s.spare()
+	p.from = mem.Resized(p.from, len(nodes))
+	before, err := len(g.nodes), error(nil)
+	g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, p.from)
+	if err == nil && len(g.nodes) > b.most {
+		if err = s.refill(ctx); err == nil {
+			before = 0
+			g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, p.from)
+		}
+	}
+	if err != nil {
+		s.give(p)
+		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
+	}
+	p.block, p.first, p.fresh = b, before, append(p.fresh[:0], g.nodes[before:]...)
+	// to and the zeros before from may be as many as fresh and from.
+	if err := p.held.AtLeast(8 * int64(cap(p.from)+cap(p.fresh))); err != nil {
+		s.give(p)
+		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
+	}
+	p.turn = g.turn
+	g.turn.number++
+	return p, nil
+}
+
+// refill begins the block anew, with gathering locked.
+func (s *Shared) refill(ctx context.Context) error {
+	g := &s.gathering
+	g.nodes, g.turn = g.nodes[:0], turn{filling: g.turn.filling + 1}
+	_, err := g.table.Reset(ctx, nil)
+	return err
+}
+
+// Input is Cache.Input. A batch before which one was gathered that no step was given, so that rows
+// may not be in the block, is gathered again by itself.
+func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
+	if len(b.X) == 0 {
+		return nil, nil
+	}
+	p, nodes := s.take(&b.X[0]), b.Dense.NodeIDs
+	if p == nil {
+		return s.Cache.Input(b)
+	}
+	if !s.inTurn(p) {
+		s.give(p)
+		// A step that was begun is ended.
+		if err := s.Cache.Gather(context.Background(), nodes, b.X); err != nil {
+			return nil, err
+		}
+		return s.Cache.Input(b)
+	}
+	old := uint64(len(nodes) - len(p.fresh))
+	s.stats.Rows, s.stats.Hits = s.stats.Rows+old, s.stats.Hits+old
+	var put func(rows int) backend.Tensor
+	if len(p.fresh) > 0 {
+		some := &sample.Batch{Dim: b.Dim, X: b.X}
+		some.Dense.NodeIDs = p.fresh
+		var err error
+		if put, err = s.Cache.Input(some); err != nil {
+			s.give(p)
+			return nil, err
+		}
+	}
+	return func(rows int) backend.Tensor { return s.pick(p, put, b.X, rows) }, nil
+}
+
+// inTurn says whether steps were given all batches that were gathered since the block was begun.
+func (s *Shared) inTurn(p *shares) bool {
+	if p.filling > s.due.filling {
+		s.due = turn{filling: p.filling}
+	}
+	if p.turn != s.due {
+		s.broken.Store(max(s.broken.Load(), p.filling))
+		return false
+	}
+	s.due.number++
+	return true
+}
+
+// pick puts the rows that are new into the block, and those of the batch together from there. put
+// gives the new ones, or x has them. Their number is that of a bound: see Cache.
+func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
+	rows int) backend.Tensor {
+	defer s.give(p)
+	block, n := p.block, len(p.fresh)
+	if n > s.bound {
+		s.bound = n + n/boundShare
+	}
+	var fresh backend.Tensor
+	switch {
+	case n == 0:
+		fresh = s.be.Scratch(s.bound, s.Dim())
+	case put == nil:
+		fresh = s.be.Host(x[:n*s.Dim()], s.bound, s.Dim())
+	default:
+		fresh = put(s.bound)
+	}
+	p.to = mem.Resized(p.to, s.bound)
+	for i := range p.to {
+		p.to[i] = ^uint32(0) // of zeros before the first
+		if j := i - (s.bound - n); j >= 0 {
+			p.to[i] = uint32(p.first + j)
+		}
+	}
+	words := func(x []uint32) backend.Tensor {
+		return s.be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
+	}
+	s.be.PutRows(block.rows, fresh, words(p.to))
+	zeros := rows - len(p.from)
+	from := append(p.from, make([]uint32, max(0, zeros))...)
+	copy(from[zeros:], p.from)
+	for i := range zeros {
+		from[i] = uint32(block.most)
+	}
+	p.from = from
+	out := s.be.Scratch(rows, s.Dim())
+	s.be.PickRows(out, block.rows, backend.Tensor{Cols: s.Dim()}, words(from))
+	return out
+}
+
+// Used are the counts so far: a row that a batch before had is one that the device has.
+func (s *Shared) Used() Stats {
+	u := s.Cache.Used()
+	return Stats{Rows: u.Rows + s.stats.Rows, Hits: u.Hits + s.stats.Hits}
+}
+
+// spare are shares that are not in use.
+func (s *Shared) spare() *shares {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.mu.free); n > 0 {
+		p := s.mu.free[n-1]
+		s.mu.free = s.mu.free[:n-1]
+		return p
+	}
+	return &shares{held: mem.NewAccount(s.budget, "places of rows on the device")}
+}
+
+// take removes what is noted of a batch: nil for nothing.
+func (s *Shared) take(x *float32) *shares {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.mu.placed[x]
+	delete(s.mu.placed, x)
+	return p
+}
+
+// give has shares used again, if there are any.
+func (s *Shared) give(p *shares) {
+	if p == nil {
+		return
+	}
+	s.mu.Lock()
+	s.mu.free = append(s.mu.free, p)
+	s.mu.Unlock()
+}
+
+// Close frees what it has of the host's memory; the device's is the backend's.
+func (s *Shared) Close() error {
+	s.gathering.held.Release()
+	for _, p := range s.mu.placed {
+		p.held.Release()
+	}
+	for _, p := range s.mu.free {
+		p.held.Release()
+	}
+	s.mu.placed, s.mu.free = nil, nil
+	return nil
+}
