@@ -180,6 +180,14 @@ func (k *client) must(kind protocol.Kind, body any, data []byte,
 }
 
 // open opens a loader.
+// say sends what has no answer.
+func (k *client) say(kind protocol.Kind) {
+	k.t.Helper()
+	if err := protocol.NewConn(k.c).Send(kind, nil, nil); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
 func (k *client) open(o protocol.Open) protocol.Opened {
 	k.t.Helper()
 	if o.Split == "" {

@@ -38,6 +38,10 @@ type feed struct {
 	mu struct {
 		sync.Mutex
 		round *round // the epoch that is being dealt; nil for none
+		// clients are those of each rank, and lost says whose ended without a word: others get
+		// their batches without it until it comes again.
+		clients []int
+		lost    []bool
 	}
 }
 
@@ -72,6 +76,32 @@ type item struct {
 	arena *arena.Arena
 	batch *protocol.Batch
 	err   error // io.EOF after the last
+}
+
+// come notes a client of a rank.
+func (f *feed) come(rank int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.clients == nil {
+		f.mu.clients, f.mu.lost = make([]int, f.world), make([]bool, f.world)
+	}
+	f.mu.clients[rank]++
+	f.mu.lost[rank] = false
+}
+
+// gone notes that a client is gone, and whether it was killed. An epoch does not wait for one that
+// was.
+func (f *feed) gone(rank int, killed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.clients[rank]--
+	if !killed || f.mu.clients[rank] > 0 {
+		return
+	}
+	f.mu.lost[rank] = true
+	if r := f.mu.round; r != nil && !isClosed(r.seats[rank].taken) {
+		r.seats[rank].end()
+	}
 }
 
 // join gives the client of a rank its seat in an epoch, which begins with the first who comes. It
@@ -127,6 +157,11 @@ func (f *feed) beginLocked(epoch, first uint64) {
 		r.seats = append(r.seats, s)
 	}
 	f.mu.round = r
+	for rank, lost := range f.mu.lost {
+		if lost {
+			r.seats[rank].end()
+		}
+	}
 	f.work.Go(func() {
 		defer bug.Catch()
 		f.deal(ctx, r)

@@ -335,6 +335,50 @@ func TestClientsComeAndGo(t *testing.T) {
 	})
 }
 
+// TestRankIsGone: an epoch does not wait for a rank whose client was killed before it began, and
+// waits for one that has closed its loader, which may open another.
+func TestRankIsGone(t *testing.T) {
+	r := start(t, coraStore(t), Options{})
+	open := protocol.Open{Fanout: []int{5, 5}, Batch: 5, Seed: 1, World: 2}
+	k := r.connect(t)
+	k.open(open)
+	open.Rank = 1
+	for round := range 6 {
+		other := r.connect(t)
+		other.open(open)
+		if round%3 == 1 {
+			other.say(protocol.KindBye)
+		}
+		if round%3 != 2 {
+			other.close()
+		}
+		k.start(uint64(round), 0)
+		if round%3 == 2 { // while it is waited for
+			other.close()
+		} else if round%3 == 1 {
+			other = r.connect(t)
+			other.open(open)
+			other.start(uint64(round), 0)
+			other.close()
+		}
+		n := 0
+		for ; ; n++ {
+			b, err := k.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b == nil {
+				break
+			}
+			k.give(b)
+		}
+		if n != 14 {
+			t.Fatalf("%d batches in round %d", n, round)
+		}
+	}
+	k.close()
+}
+
 // arenasHere counts the descriptors of shared memory that this process has.
 func arenasHere(t *testing.T) (count int) {
 	t.Helper()

@@ -26,6 +26,7 @@ type session struct {
 	here   bool  // it is counted
 	feed   *feed // nil before Open
 	rank   int
+	bye    bool // it said that it closes
 	pool   *arena.Pool
 	seat   *seat   // nil outside an epoch
 	around *around // nil before a batch around seeds is asked for
@@ -97,6 +98,9 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 // close gives up what the client had.
 func (t *session) close() error {
 	t.leave()
+	if t.feed != nil {
+		t.feed.gone(t.rank, !t.bye)
+	}
 	if t.around != nil {
 		t.around.close()
 	}
@@ -177,6 +181,9 @@ func (t *session) handle(ctx context.Context, f *protocol.Frame) error {
 			return &sendError{err} // the client waits for no answer
 		}
 		return nil
+	case protocol.KindBye:
+		t.bye = true
+		return nil
 	case protocol.KindLeave:
 		if err := t.takeBack(f); err != nil {
 			return err
@@ -213,6 +220,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	if t.feed, err = t.server.open(ctx, &o, f.Data); err != nil {
 		return err
 	}
+	t.feed.come(o.Rank)
 	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), t.feed.arenas)
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
 		Batches: t.feed.batches, Plan: t.server.planned()}, nil)

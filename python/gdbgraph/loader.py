@@ -161,7 +161,13 @@ class Loader:
     def close(self) -> None:
         """Ends the connection: the server frees what this loader had. Batches stay valid."""
         self._iteration += 1
+        if not self._wire.closed:
+            self._wire.tell(_wire.BYE, {})
         self._wire.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_wire"):
+            self.close()
 
     def __enter__(self) -> Loader:
         return self

@@ -103,6 +103,7 @@ import sys, gdbgraph
 store = gdbgraph.open(sys.argv[1], socket=sys.argv[2])
 loader = store.loader([4, 4], 2, output="numpy", rank=1, world_size=2)
 print("ready", flush=True)
+sys.stdin.read(1)
 for batch in loader:
     batch.x.sum()
 """
@@ -115,8 +116,13 @@ def test_rank_killed(store_path, tmp_path) -> None:
         every = [b.n_id.tolist() for b in store.loader([4, 4], 2, output="numpy")]
         for moment in range(20):
             other = subprocess.Popen([sys.executable, "-c", RANK, str(store_path), path],
-                                     stdout=subprocess.PIPE, text=True)
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
+            if moment == 0:
+                other.kill()  # before it has begun
+            assert other.stdin is not None
+            other.stdin.close()
+            other.stdin = None
             timer = threading.Timer(0.002 * moment, other.kill)
             timer.start()
             loader = store.loader([4, 4], 2, output="numpy", rank=0, world_size=2)

@@ -48,6 +48,7 @@ const (
 	KindEdges     // the client, Edges: answered by Arrays
 	KindNodeTypes // the client, node ids as data: answered by Arrays
 	KindReturn    // the client, Next: arenas come back between two requests; without an answer
+	KindBye       // the client, no body: it closes its loader; without an answer
 )
 
 // Hello is what a client says first.
