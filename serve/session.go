@@ -245,18 +245,26 @@ func (t *session) start(ctx context.Context, f *protocol.Frame) error {
 	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	if t.feed == nil {
-		return usage(errors.New("serve: open a loader first"))
-	}
-	t.leave()
-	if err := t.pool.Return(m.Done); err != nil {
-		return usage(err)
+	if err := t.goOn(m.Done); err != nil {
+		return err
 	}
 	var err error
 	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, m.Epoch, m.First); err != nil {
 		return err
 	}
 	return t.send(protocol.KindDone, nil, nil)
+}
+
+// goOn leaves the epoch under way, if there is one, and takes arenas back.
+func (t *session) goOn(done []uint32) error {
+	if t.feed == nil {
+		return usage(errors.New("serve: open a loader first"))
+	}
+	t.leave()
+	if err := t.pool.Return(done); err != nil {
+		return usage(err)
+	}
+	return nil
 }
 
 // takeBack takes back the arenas that a request names.
@@ -298,12 +306,8 @@ func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
 	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	if t.feed == nil {
-		return usage(errors.New("serve: open a loader first"))
-	}
-	t.leave()
-	if err := t.pool.Return(m.Done); err != nil {
-		return usage(err)
+	if err := t.goOn(m.Done); err != nil {
+		return err
 	}
 	seeds, err := t.nodesOf(f)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"gdb/internal/mem"
@@ -33,12 +32,7 @@ type Cache struct {
 	kept    atomic.Pointer[kept] // nil until it was filled
 	held    held
 
-	mu struct {
-		sync.Mutex
-		// placed are batches whose X does not have all rows, by its first value.
-		placed map[*float32]*places
-		free   []*places
-	}
+	notes  notes[places]
 	stats  Stats
 	flying [stepsFlying]*places // of the last steps
 	step   int
@@ -58,7 +52,9 @@ type Stats struct{ Rows, Hits uint64 }
 // is on the device yet.
 func New(host sample.Features, be backend.Backend, budget *mem.Budget) *Cache {
 	c := &Cache{host: host, located: sample.LocatedOf(host), be: be, budget: budget}
-	c.mu.placed = map[*float32]*places{}
+	c.notes = newNotes(func() *places {
+		return &places{held: mem.NewAccount(budget, "places of rows on the device")}
+	})
 	return c
 }
 
@@ -74,19 +70,17 @@ func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32
 	if len(out) == 0 {
 		return c.host.Gather(ctx, nodes, out)
 	}
-	c.give(c.take(&out[0])) // of a batch that was given up
-	p := c.places()
+	c.notes.give(c.notes.take(&out[0])) // of a batch that was given up
+	p := c.notes.spare()
 	err := p.split(c.kept.Load(), nodes)
 	if err == nil {
 		err = c.gather(ctx, p, out)
 	}
 	if err != nil || p.whole && p.locked == nil { // X is as it is without the cache
-		c.give(p)
+		c.notes.give(p)
 		return err
 	}
-	c.mu.Lock()
-	c.mu.placed[&out[0]] = p
-	c.mu.Unlock()
+	c.notes.put(&out[0], p)
 	return nil
 }
 
@@ -103,37 +97,6 @@ func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
 		return err
 	}
 	return c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
-}
-
-// places are some that are not in use.
-func (c *Cache) places() *places {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := len(c.mu.free); n > 0 {
-		p := c.mu.free[n-1]
-		c.mu.free = c.mu.free[:n-1]
-		return p
-	}
-	return &places{held: mem.NewAccount(c.budget, "places of rows on the device")}
-}
-
-// take removes what is noted of a batch, by the first value of its X: nil for nothing.
-func (c *Cache) take(x *float32) *places {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.mu.placed[x]
-	delete(c.mu.placed, x)
-	return p
-}
-
-// give has places used again, if there are any.
-func (c *Cache) give(p *places) {
-	if p == nil {
-		return
-	}
-	c.mu.Lock()
-	c.mu.free = append(c.mu.free, p)
-	c.mu.Unlock()
 }
 
 // Filled says whether there are rows on the device.
@@ -160,18 +123,18 @@ func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err e
 	}
 	nodes := b.Dense.NodeIDs
 	c.stats.Rows += uint64(len(nodes))
-	k, p := c.kept.Load(), c.take(&b.X[0])
+	k, p := c.kept.Load(), c.notes.take(&b.X[0])
 	if p == nil && k == nil {
 		return nil, nil
 	}
 	if p == nil { // all rows were gathered
-		p = c.places()
+		p = c.notes.spare()
 		err := p.split(k, nodes)
 		if err == nil {
 			err = p.inOrder(0, c.Dim())
 		}
 		if err != nil {
-			c.give(p)
+			c.notes.give(p)
 			return nil, err
 		}
 		p.compact(b.X, c.Dim())

@@ -192,7 +192,7 @@ func (g *gathering) place(stored bool) {
 // fly notes a batch of which the device is sent rows in this step, and has that of the step before
 // the last one used again, whose copies are made.
 func (c *Cache) fly(p *places) {
-	c.give(c.flying[c.step%stepsFlying])
+	c.notes.give(c.flying[c.step%stepsFlying])
 	c.flying[c.step%stepsFlying] = p
 	c.step++
 }
@@ -221,11 +221,7 @@ func (c *Cache) freeLocked() (err error) {
 	if ok {
 		err = c.be.Trim()
 	}
-	all := append(c.mu.free, c.flying[:]...)
-	for _, p := range c.mu.placed {
-		all = append(all, p)
-	}
-	for _, p := range all {
+	for _, p := range append(c.notes.end(), c.flying[:]...) {
 		if p == nil {
 			continue
 		}
@@ -234,6 +230,6 @@ func (c *Cache) freeLocked() (err error) {
 			err = errors.Join(err, p.free(on))
 		}
 	}
-	c.mu.placed, c.mu.free, c.flying = nil, nil, [stepsFlying]*places{}
+	c.flying = [stepsFlying]*places{}
 	return err
 }

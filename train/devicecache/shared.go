@@ -30,11 +30,7 @@ type Shared struct {
 		turn  turn             // of the next batch
 		held  mem.Account
 	}
-	mu struct {
-		sync.Mutex
-		placed map[*float32]*shares // by the first value of a batch's X
-		free   []*shares
-	}
+	noted  notes[shares]
 	broken atomic.Uint64 // rows of fillings up to this one may not all be there
 	stats  Stats         // of rows that batches before had
 	due    turn          // of the next batch that a step is given
@@ -64,7 +60,9 @@ type shares struct {
 // Share returns features before a cache, which stays the caller's to close. Nothing is shared yet.
 func Share(c *Cache) *Shared {
 	s := &Shared{Cache: c}
-	s.mu.placed = map[*float32]*shares{}
+	s.noted = newNotes(func() *shares {
+		return &shares{held: mem.NewAccount(c.budget, "places of rows on the device")}
+	})
 	s.gathering.held = mem.NewAccount(c.budget, "nodes of macro-batches on the device")
 	s.gathering.table = nodetable.New(&s.gathering.held)
 	s.gathering.turn.filling, s.due.filling = 1, 1
@@ -146,7 +144,7 @@ func (s *Shared) Gather(ctx context.Context, nodes []sample.NodeID, out []float3
 	if b == nil || len(out) == 0 {
 		return s.Cache.Gather(ctx, nodes, out)
 	}
-	s.give(s.take(&out[0])) // of a batch that was given up
+	s.noted.give(s.noted.take(&out[0])) // of a batch that was given up
 	if len(nodes) > b.most {
 		return s.Cache.Gather(ctx, nodes, out)
 	}
@@ -161,13 +159,11 @@ func (s *Shared) Gather(ctx context.Context, nodes []sample.NodeID, out []float3
 	}
 	if len(p.fresh) > 0 {
 		if err := s.Cache.Gather(ctx, p.fresh, out); err != nil {
-			s.give(p)
+			s.noted.give(p)
 			return err
 		}
 	}
-	s.mu.Lock()
-	s.mu.placed[&out[0]] = p
-	s.mu.Unlock()
+	s.noted.put(&out[0], p)
 	return nil
 }
 
@@ -181,7 +177,7 @@ func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*s
 			return nil, err
 		}
 	}
-	p := s.spare()
+	p := s.noted.spare()
 	p.from = mem.Resized(p.from, len(nodes))
 	before, err := len(g.nodes), error(nil)
 	g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, p.from)
@@ -192,13 +188,13 @@ func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*s
 		}
 	}
 	if err != nil {
-		s.give(p)
+		s.noted.give(p)
 		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
 	}
 	p.block, p.first, p.fresh = b, before, append(p.fresh[:0], g.nodes[before:]...)
 	// to and the zeros before from may be as many as fresh and from.
 	if err := p.held.AtLeast(8 * int64(cap(p.from)+cap(p.fresh))); err != nil {
-		s.give(p)
+		s.noted.give(p)
 		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
 	}
 	p.turn = g.turn
@@ -220,12 +216,12 @@ func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
 	if len(b.X) == 0 {
 		return nil, nil
 	}
-	p, nodes := s.take(&b.X[0]), b.Dense.NodeIDs
+	p, nodes := s.noted.take(&b.X[0]), b.Dense.NodeIDs
 	if p == nil {
 		return s.Cache.Input(b)
 	}
 	if !s.inTurn(p) {
-		s.give(p)
+		s.noted.give(p)
 		// A step that was begun is ended.
 		if err := s.Cache.Gather(context.Background(), nodes, b.X); err != nil {
 			return nil, err
@@ -240,7 +236,7 @@ func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
 		some.Dense.NodeIDs = p.fresh
 		var err error
 		if put, err = s.Cache.Input(some); err != nil {
-			s.give(p)
+			s.noted.give(p)
 			return nil, err
 		}
 	}
@@ -264,7 +260,7 @@ func (s *Shared) inTurn(p *shares) bool {
 // gives the new ones, or x has them. Their number is that of a bound: see Cache.
 func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
 	rows int) backend.Tensor {
-	defer s.give(p)
+	defer s.noted.give(p)
 	block, n := p.block, len(p.fresh)
 	if n > s.bound {
 		s.bound = n + n/boundShare
@@ -307,46 +303,11 @@ func (s *Shared) Used() Stats {
 	return Stats{Rows: u.Rows + s.stats.Rows, Hits: u.Hits + s.stats.Hits}
 }
 
-// spare are shares that are not in use.
-func (s *Shared) spare() *shares {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.mu.free); n > 0 {
-		p := s.mu.free[n-1]
-		s.mu.free = s.mu.free[:n-1]
-		return p
-	}
-	return &shares{held: mem.NewAccount(s.budget, "places of rows on the device")}
-}
-
-// take removes what is noted of a batch: nil for nothing.
-func (s *Shared) take(x *float32) *shares {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.mu.placed[x]
-	delete(s.mu.placed, x)
-	return p
-}
-
-// give has shares used again, if there are any.
-func (s *Shared) give(p *shares) {
-	if p == nil {
-		return
-	}
-	s.mu.Lock()
-	s.mu.free = append(s.mu.free, p)
-	s.mu.Unlock()
-}
-
 // Close frees what it has of the host's memory; the device's is the backend's.
 func (s *Shared) Close() error {
 	s.gathering.held.Release()
-	for _, p := range s.mu.placed {
+	for _, p := range s.noted.end() {
 		p.held.Release()
 	}
-	for _, p := range s.mu.free {
-		p.held.Release()
-	}
-	s.mu.placed, s.mu.free = nil, nil
 	return nil
 }
