@@ -209,6 +209,10 @@ train everything r2 $shape --epochs 3 --memory $roomy &&
   line "R-MAT 2^$scale2 x $dim2, s an epoch with all rows on the device" "$all" "-" "-"
   line "the same, $tight of the host and $cache2 of the device" "$some" "-" "-"
   line "ratio of the two" "$ratio" "<= 1.3" "$(judge "$ratio" '<=' 1.3)"
+  bus=$(tr -d ' \n' <"$scratch/r2.gdb/runs/little/run.json")
+  line "its rows are read in place; ms to copy, send, read them in a trial" "$(value in_place <<<"$bus") $(math \
+    "1000*$(value copy_s <<<"$bus")") $(math "1000*$(value send_s <<<"$bus")") $(math \
+    "1000*$(value read_s <<<"$bus")")" "-" "-"
 }
 
 [ $emulated = no ] && command -v nvidia-smi >/dev/null && nvidia-smi >>"$out/log" 2>&1
