@@ -156,10 +156,12 @@ func (g *gathering) room(ctx context.Context, bytes int64) ([]byte, error) {
 		g.p.from[i] = uint32(g.first + j*dim)
 	}
 	if len(g.p.apart) > 0 {
-		g.copied = make(chan error, 1)
+		copied, host, apart := make(chan error, 1), g.c.host, g.p.apart
+		to := g.p.locked[:copies/4] // place cuts what is locked while rows are copied
+		g.copied = copied
 		go func() {
 			defer bug.Catch()
-			g.copied <- g.c.host.Gather(ctx, g.p.apart, g.p.locked[:copies/4])
+			copied <- host.Gather(ctx, apart, to)
 		}()
 	}
 	return memory[g.front:], nil

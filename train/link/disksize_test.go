@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"gdb/layout"
@@ -45,8 +46,11 @@ func testDiskSize(t *testing.T, c Config) {
 	if _, err := vfs.Clone(mustCircle(t, true).FS(), fs, "kg.gdb", "kg.gdb"); err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // of most: partitions are written beside each other
 	watched := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			mu.Lock()
+			defer mu.Unlock()
 			most = max(most, partitionsBytes(fs, "kg.gdb/runs/t/"+runs.PartitionsDir))
 		}
 		return nil
