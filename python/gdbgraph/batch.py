@@ -34,6 +34,7 @@ class Arenas:
         self._maps: dict[int, mmap.mmap] = {}
         self._done: deque[int] = deque()
         self._give_back = give_back
+        self._interrupted = False  # Ctrl-C came while an arena was given back
 
     def arrays(self, body: dict[str, Any], file: int) -> dict[str, np.ndarray]:
         """The arrays of a batch, where the server has written them."""
@@ -53,8 +54,18 @@ class Arenas:
     def _over(self, arena: int) -> None:
         """Gives an arena back that is no longer used. It is called wherever the last reference
         goes, in the middle of a request too."""
-        if not self._give_back([arena]):
+        try:
+            given = self._give_back([arena])
+        except KeyboardInterrupt:  # nothing that is raised here reaches anybody
+            self._interrupted = given = True
+        if not given:
             self._done.append(arena)
+
+    def check_interrupt(self) -> None:
+        """Raises the KeyboardInterrupt that came while an arena was given back."""
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
 
     def take_done(self) -> list[int]:
         """The arenas that are no longer used since the last call."""

@@ -147,6 +147,7 @@ class Loader:
         return self._answer(answer)
 
     def _send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
+        self._arenas.check_interrupt()
         try:
             self._wire.send(kind, body, data)
         except _wire.ServerError as error:
@@ -166,7 +167,7 @@ class Loader:
         self._wire.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_wire"):
+        if hasattr(self, "_iteration"):  # it was opened
             self.close()
 
     def __enter__(self) -> Loader:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gdbgraph
+from gdbgraph.batch import Arenas
 
 
 def lists(arrays: dict[str, np.ndarray]) -> dict[int, list[int]]:
@@ -215,3 +216,16 @@ def test_pyg(store) -> None:
         data.validate()
         out = conv(data.x, data.edge_index)[: data.batch_size]
         assert torch.nn.functional.cross_entropy(out, data.y).isfinite()
+
+
+def test_interrupt_while_memory_is_given_back() -> None:
+    """Errors in what ends an array are only printed: Ctrl-C is raised by the next request."""
+    def interrupted(done: list[int]) -> bool:
+        raise KeyboardInterrupt
+
+    arenas = Arenas(interrupted)
+    arenas._over(1)
+    with pytest.raises(KeyboardInterrupt):
+        arenas.check_interrupt()
+    arenas.check_interrupt()
+    assert arenas.take_done() == []
