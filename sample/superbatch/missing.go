@@ -167,7 +167,7 @@ func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
 					continue
 				}
 				first = min(end, first+width)
-				if len(got) < cap(keys)/2 {
+				if 2*len(got) < cap(keys) {
 					width *= 2
 				}
 				if radix.Sort(got); len(got) > 0 && !yield(got) {
