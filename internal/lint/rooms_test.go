@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 		"internal/atomicfile",
 		"internal/lockfile",
 		"internal/smallfile",
+		"internal/measured",
 		"internal/storefs",
 		"internal/cgroup",
 		"internal/binfmt",

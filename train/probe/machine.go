@@ -1,34 +1,24 @@
 package probe
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"slices"
 	"time"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/smallfile"
+	"gdb/internal/measured"
 	"gdb/train/plan"
 
-	"github.com/cockroachdb/errors/oserror"
 	"golang.org/x/sys/unix"
 )
 
 // A file of the user has the profiles of the devices of this machine, for all stores: what one of
-// them had measured is known to the others for a day. A process that writes it replaces it whole,
-// so of two that write at the same time one loses what it measured, and no more. Nothing depends on
-// the file: without it, devices are measured.
+// them had measured is known to the others for a day. Nothing depends on the file: without it,
+// devices are measured.
 const (
 	machineFile = "devices.json"
-	machineMost = 1 << 20 // bytes
 	// machineDay is how long a profile counts: a device that others use is faster by turns.
 	machineDay = 24 * time.Hour
-	// machineNames bounds the profiles of the file: the oldest give way.
-	machineNames = 64
 )
 
 // machineProfile is that of a device.
@@ -36,6 +26,9 @@ type machineProfile struct {
 	Measured time.Time    `json:"measured"`
 	Profile  plan.Profile `json:"profile"`
 }
+
+// When is for measured.
+func (p machineProfile) When() time.Time { return p.Measured }
 
 // counts says that a profile is of the day before now, and what a device can be.
 func (p *machineProfile) counts(now time.Time) bool {
@@ -77,16 +70,7 @@ func (m *Probe) machinePath() string {
 // machineProfiles are those of the file that count; none if it is not there. A file of something
 // else is an error.
 func (m *Probe) machineProfiles(now time.Time) (map[string]machineProfile, error) {
-	all := map[string]machineProfile{}
-	b, err := smallfile.Read(m.src.Store.FS(), m.machinePath(), machineMost)
-	if oserror.IsNotExist(err) {
-		return all, nil
-	}
-	if err == nil {
-		if err = json.Unmarshal(b, &all); err != nil {
-			err = fmt.Errorf("read %s: %w; delete it to have one made anew", m.machinePath(), err)
-		}
-	}
+	all, err := measured.Read[machineProfile](m.src.Store.FS(), m.machinePath())
 	maps.DeleteFunc(all, func(_ string, p machineProfile) bool { return !p.counts(now) })
 	return all, err
 }
@@ -119,36 +103,5 @@ func (m *Probe) keepForMachine(now time.Time) error {
 	d := *m.device
 	d.Timed, d.Tried, d.Kept = nil, nil, ""
 	all[name] = machineProfile{now, d}
-	for len(all) > machineNames {
-		delete(all, oldest(all))
-	}
-	b, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		return err
-	}
-	return m.writeMachineFile(append(b, '\n'))
-}
-
-// oldest is the name of the profile that was measured first.
-func oldest(all map[string]machineProfile) string {
-	return slices.MinFunc(slices.Sorted(maps.Keys(all)), func(a, b string) int {
-		return all[a].Measured.Compare(all[b].Measured)
-	})
-}
-
-// writeMachineFile replaces the file. Until it is whole it has a name of its own, since another
-// process may write one too.
-func (m *Probe) writeMachineFile(b []byte) error {
-	fs, path := m.src.Store.FS(), m.machinePath()
-	if err := fs.MkdirAll(m.cfg.Profiles, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", m.cfg.Profiles, err)
-	}
-	f, err := atomicfile.CreateAs(fs, path, fmt.Sprintf("%s.%d", path, os.Getpid()))
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), f.Abort())
-	}
-	return f.Commit()
+	return measured.Write(m.src.Store.FS(), m.machinePath(), all)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/measured"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -122,14 +123,14 @@ func TestMachineProfilesAreBounded(t *testing.T) {
 	m := machineProbe(t, t.TempDir())
 	mustProfile(t, m)
 	begun := time.Now().Add(-time.Hour)
-	for i := range machineNames + 3 {
+	for i := range measured.Most + 3 {
 		m.facts.Threads = i + 2
 		if err := m.keepForMachine(begun.Add(time.Duration(i) * time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := m.machineProfiles(time.Now())
-	if err != nil || len(all) != machineNames {
+	if err != nil || len(all) != measured.Most {
 		t.Fatalf("%d profiles are kept, %v", len(all), err)
 	}
 	m.facts.Threads = 2

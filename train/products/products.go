@@ -4,31 +4,18 @@
 package products
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/smallfile"
+	"gdb/internal/measured"
 	"gdb/train/kernel/bf16"
 )
 
-const (
-	fileName  = "products.json"
-	fileLimit = 1 << 20 // bytes
-	// namesMax bounds the processors of the file, which several machines may share: the oldest give
-	// way.
-	namesMax = 64
-)
+const fileName = "products.json"
 
 // File is a bf16.Keeper.
 type File struct {
@@ -47,6 +34,9 @@ type entry struct {
 	Measured time.Time   `json:"measured"`
 	Rates    []bf16.Rate `json:"rates"`
 }
+
+// When is for measured.
+func (e entry) When() time.Time { return e.Measured }
 
 // of says that an entry is one of these levels, the fastest first.
 func (e *entry) of(levels []string) bool {
@@ -77,52 +67,15 @@ func (f *File) Kept(levels []string) []bf16.Rate {
 }
 
 func (f *File) read() (map[string]entry, error) {
-	all := map[string]entry{}
-	b, err := smallfile.Read(f.fs, f.Path(), fileLimit)
-	if oserror.IsNotExist(err) {
-		return all, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, fmt.Errorf("read %s: %w; delete it to have one made anew", f.Path(), err)
-	}
-	return all, nil
+	return measured.Read[entry](f.fs, f.Path())
 }
 
-// Keep adds what was measured to the file. Of two processes that write at the same time one loses
-// its entry, and measures again next time.
+// Keep adds what was measured to the file.
 func (f *File) Keep(levels []string, rates []bf16.Rate) error {
 	all, err := f.read()
 	if err != nil {
 		return err
 	}
 	all[name(levels)] = entry{time.Now().UTC().Truncate(time.Second), rates}
-	for len(all) > namesMax {
-		delete(all, slices.MinFunc(slices.Sorted(maps.Keys(all)), func(a, b string) int {
-			return all[a].Measured.Compare(all[b].Measured)
-		}))
-	}
-	b, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		return err
-	}
-	return f.write(append(b, '\n'))
-}
-
-// write replaces the file. Until it is whole it has a name of its own, since another process may
-// write one too.
-func (f *File) write(b []byte) error {
-	if err := f.fs.MkdirAll(f.dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", f.dir, err)
-	}
-	to, err := atomicfile.CreateAs(f.fs, f.Path(), fmt.Sprintf("%s.%d", f.Path(), os.Getpid()))
-	if err != nil {
-		return err
-	}
-	if _, err := to.Write(b); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", f.Path(), err), to.Abort())
-	}
-	return to.Commit()
+	return measured.Write(f.fs, f.Path(), all)
 }
