@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 		"internal/lockfile",
 		"internal/smallfile",
 		"internal/measured",
+		"internal/disassembly",
 		"internal/storefs",
 		"internal/cgroup",
 		"internal/binfmt",

@@ -3,12 +3,12 @@ package bf16
 import (
 	"encoding/hex"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"gdb/internal/disassembly"
 )
 
 // encoded is a line of an instruction that Go's assembler does not know: its bytes, and its name.
@@ -16,10 +16,6 @@ var encoded = regexp.MustCompile(`LONG \$0x([0-9a-f]{8}); WORD \$0x([0-9a-f]{4})
 
 // TestEncodings has a disassembler read all instructions that the generator wrote as bytes.
 func TestEncodings(t *testing.T) {
-	objdump, err := exec.LookPath("objdump")
-	if err != nil {
-		t.Skip("no objdump (binutils) to read the encodings with")
-	}
 	var code []byte
 	var want []string
 	for _, file := range []string{"convert_amd64.s", "pairs_amd64.s", "elements_amd64.s"} {
@@ -35,26 +31,7 @@ func TestEncodings(t *testing.T) {
 	if len(want) < 100 {
 		t.Fatalf("%d instructions were found", len(want))
 	}
-	file := filepath.Join(t.TempDir(), "code")
-	if err := os.WriteFile(file, code, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(objdump, "-D", "-b", "binary", "-m", "i386:x86-64", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for line := range strings.Lines(string(out)) {
-		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
-			got = append(got, strings.Join(strings.Fields(f[2]), " "))
-		}
-	}
-	if strings.Contains(strings.Join(got, " "), "(bad)") && !slices.Contains(got, want[0]) {
-		t.Skip("this objdump does not know the instructions")
-	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("objdump reads\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	disassembly.Compare(t, code, want)
 }
 
 // backwards returns the bytes of a number as memory has them.

@@ -1,0 +1,41 @@
+// Package disassembly has tests read machine code with binutils.
+package disassembly
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Compare has objdump read code and compares what it says, an instruction each, with want. The test
+// skips where there is no objdump, or one that cannot read the first instruction.
+func Compare(t *testing.T, code []byte, want []string) {
+	t.Helper()
+	objdump, err := exec.LookPath("objdump")
+	if err != nil {
+		t.Skip("no objdump (binutils) to read the encodings with")
+	}
+	file := filepath.Join(t.TempDir(), "code")
+	if err := os.WriteFile(file, code, 0o644); err != nil { //lint:os another program reads it
+		t.Fatal(err)
+	}
+	out, err := exec.Command(objdump, "-Dw", "-b", "binary", "-m", "i386:x86-64", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
+			got = append(got, strings.Join(strings.Fields(f[2]), " "))
+		}
+	}
+	if strings.Contains(strings.Join(got, " "), "(bad)") && !slices.Contains(got, want[0]) {
+		t.Skip("this objdump does not know the instructions")
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("objdump reads\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
