@@ -25,6 +25,10 @@ func checkTrainable(m *kv.Meta, c *Config) error {
 	case len(m.Features) == 0 && c.NodeEmbedding == 0 && m.Labels == nil && len(m.EdgeSplits) > 0:
 		return errors.New("train: the store has neither features nor labels, but splits of its " +
 			"edges: --task link learns vectors that score them")
+	case len(m.Features) == 0 && c.NodeEmbedding == 0 && m.Labels == nil:
+		return errors.New("train: the store has neither labels to predict nor features: ingest " +
+			"again with --nodes FILE --label-col COLUMN, or learn vectors that score edges " +
+			"(ingest --edge-split random=85/5/10, then train --task link)")
 	case len(m.Features) == 0 && c.NodeEmbedding == 0:
 		return errors.New("train: the store has no features, and a model needs an input vector " +
 			"for every node: learn one for each (train --node-embedding 64), or ingest again " +

@@ -116,7 +116,7 @@ var wrongInputs = []struct {
 		"--partitions 4 needs --partitioner random or range"},
 	{"ingest e.csv --block 5KiB --out s", 2, "--block 5KiB"},
 	{"ingest e.csv --normalize row --out s", 2, "--normalize row, but there are no features"},
-	{"ingest e.csv --label-col label --out s", 2, "--label-col, --feature-cols and --categorical"},
+	{"ingest e.csv --label-col label --out s", 2, "--label-col needs the file with that column"},
 	{"ingest e.csv --nodes nope.csv --out s", 1, "nope.csv: there is no such file"},
 	{"ingest e.csv --nodes e.csv --out s", 2, "it is given for something else too"},
 	{"ingest --edges n.csv --nodes e.csv --out s", 1, "exchange --edges and --nodes"},

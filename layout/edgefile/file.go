@@ -59,8 +59,9 @@ func Check(m *kv.Meta) error {
 			"the edges of all splits; ingest it again", ErrNoSplits)
 	}
 	return fmt.Errorf("layout: %w: ingest it again, with %s ingest … --edge-split "+
-		"random=85/5/10, or from files of train, valid and test triples", ErrNoSplits,
-		program.Name)
+		"random=85/5/10 (and --rel-col COLUMN, if edges have types), or from files of train, "+
+		"valid and test triples",
+		ErrNoSplits, program.Name)
 }
 
 func names(m *kv.Meta) (out []string) {

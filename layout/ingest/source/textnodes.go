@@ -21,6 +21,11 @@ type nodeTable struct {
 
 // openNodes opens the node file, and the files of --labels and --features.
 func (s *textGraph) openNodes(ctx context.Context, file string) error {
+	if file == "" && (s.opt.LabelCol != "" && s.opt.Labels == "" ||
+		s.opt.FeatureCols+s.opt.Categorical != "" && s.opt.Features == "") {
+		return badinput.Usage("--label-col needs the file with that column, --nodes or --labels; " +
+			"--feature-cols and --categorical need --nodes or --features")
+	}
 	var nodes, labels, features *nodeTable
 	var err error
 	if file != "" {
@@ -48,11 +53,6 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 		if features, err = s.openFeatures(); err != nil {
 			return err
 		}
-	}
-	if s.opt.LabelCol != "" && labels == nil || s.opt.FeatureCols != "" && features == nil ||
-		s.opt.Categorical != "" && features == nil {
-		return badinput.Usage("--label-col, --feature-cols and --categorical need --nodes, " +
-			"--labels or --features")
 	}
 	if labels != nil && labels.label >= 0 {
 		s.useLabels(labels)
@@ -139,7 +139,8 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 			return err
 		}
 	}
-	s.tables.NoteUnused(n.Table, append([]int{n.id, n.label, n.split}, n.features...))
+	s.tables.NoteUnused(n.Table, append([]int{n.id, n.label, n.split}, n.features...),
+		"--feature-cols, --categorical, --label-col")
 	return nil
 }
 

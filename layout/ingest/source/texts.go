@@ -236,7 +236,8 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		t.src < 2 && t.dst < 2 {
 		s.thirdColumn(t)
 	}
-	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time})
+	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time},
+		"--rel-col, --weight-col and --time-col")
 	return nil
 }
 

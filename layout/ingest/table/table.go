@@ -345,8 +345,8 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols []int, 
 	return cols, nil
 }
 
-// noteUnused names the columns that have no role.
-func (s *Opener) NoteUnused(t *Table, used []int) {
+// NoteUnused names the columns that have no role, and the flags that would give them one.
+func (s *Opener) NoteUnused(t *Table, used []int, flags string) {
 	var names []string
 	for c := range t.Width {
 		switch {
@@ -358,7 +358,7 @@ func (s *Opener) NoteUnused(t *Table, used []int) {
 		}
 	}
 	if len(names) > 0 {
-		s.Note("%s: columns not used: %s", t.Path, Few(names))
+		s.Note("%s: columns not used: %s (see %s)", t.Path, Few(names), flags)
 	}
 }
 
