@@ -229,8 +229,11 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 			Do: "name them with --src-col and --dst-col"}
 	}
 	if t.Names == nil && t.Width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
-		s.note("%s: without a header, column 0 is the source and column 1 the destination; "+
-			"--src-col and --dst-col choose others", t.Path)
+		do := "--src-col and --dst-col choose others"
+		if t.Width == 3 && !t.All(2, table.IsNumber) {
+			do = "of heads, relations and tails say --rel-col 1 --dst-col 2"
+		}
+		s.note("%s: no header: column 0 is the source, column 1 the destination; "+do, t.Path)
 	}
 	if s.info.Format == "snap" && t.Width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
 		t.src < 2 && t.dst < 2 {

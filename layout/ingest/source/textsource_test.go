@@ -133,7 +133,7 @@ func TestTexts(t *testing.T) {
 			""},
 		{"no header, three columns", files{"d.tsv": "a\tr\tb\n"},
 			source.Options{Sources: []string{"d.tsv"}}, "edge a r", "csv 0 0 text",
-			"column 0 is the source and column 1 the destination"},
+			"column 0 is the source, column 1 the destination"},
 		{"some integers", files{"d.csv": "1,2\n2,x\n"}, source.Options{Sources: []string{"d.csv"}},
 			"edge 1 2\nedge 2 x", "csv 0 0 text", `since "x" is not an integer`},
 		{"snap with times", files{"d.txt": "1 2 1082040961\n3  4 1082155839\n"},
