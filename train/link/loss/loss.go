@@ -72,6 +72,55 @@ func (l *Loss) Row(g, negatives []float32, pos, weight float32) (loss float64, g
 	return l.adversarialRow(g, negatives, pos, weight)
 }
 
+// Rows is Row of rows of width values: the score of an edge, and those of its negatives, in whose
+// place their gradients are written. It returns the sum of the losses.
+func (l *Loss) Rows(scores []float32, width int, weight float32) (loss float64) {
+	if l.Name == Softmax {
+		return softmaxRows(scores, width, weight)
+	}
+	for ; len(scores) >= width; scores = scores[width:] {
+		value, grad := l.Row(scores[1:width], scores[1:width], scores[0], weight)
+		scores[0] = grad
+		loss += value
+	}
+	return loss
+}
+
+// softmaxRows takes all exponentials at once, and the logarithms of some sums: these are from 1 to
+// width.
+func softmaxRows(scores []float32, width int, weight float32) (loss float64) {
+	for at := 0; at < len(scores); at += width {
+		row := scores[at : at+width]
+		largest := row[0]
+		for _, v := range row[1:] {
+			largest = max(largest, v)
+		}
+		for i := range row {
+			row[i] -= largest
+		}
+		loss -= float64(row[0])
+	}
+	kernel.ExpSum(scores, scores, 0)
+	product := 1.0
+	for at := 0; at < len(scores); at += width {
+		row, sum := scores[at:at+width], float32(0)
+		for _, v := range row {
+			sum += v
+		}
+		if product *= float64(sum); product > 1e200 {
+			loss += math.Log(product)
+			product = 1
+		}
+		factor, others := weight/sum, float32(0)
+		for i, v := range row[1:] {
+			row[1+i] = v * factor
+			others += v * factor
+		}
+		row[0] = -others
+	}
+	return float64(weight) * (loss + math.Log(product))
+}
+
 // softplus is log(1+exp(x)) and its gradient.
 func softplus(x float32) (value float64, grad float32) {
 	e := math.Exp(-math.Abs(float64(x)))
