@@ -160,6 +160,7 @@ var rooms = map[string][]string{
 	},
 	"train": {
 		"train/kernel",
+		"train/kernel/linkrow",
 		"train/kernel/gen",
 		"train/kernel/amx/gen",
 		"train/kernel/amx",

@@ -86,17 +86,12 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	order := rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed, t.pos.Epoch,
 		uint64(t.pos.Part)))
 	size := t.stepper.batch
-	at := make([]uint32, 0, size)
 	for batches := (n + size - 1) / size; t.pos.Batch < batches; {
 		if err := ctx.Err(); err != nil && t.whole() {
 			return err
 		}
 		begun := time.Now()
-		at = at[:0]
-		for i := t.pos.Batch * size; i < min(n, (t.pos.Batch+1)*size); i++ {
-			at = append(at, uint32(order.At(uint64(i))))
-		}
-		if err := t.step(p, at); err != nil {
+		if err := t.step(p, &order, n); err != nil {
 			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
@@ -150,32 +145,75 @@ func (t *trainer) count(s stepped) {
 	t.pos.Scores += 2 * uint64(s.edges) * uint64(1+t.cfg.Negatives)
 }
 
-// step trains on some edges of a part or, with all entities as negatives, on some queries of the
-// training set.
-func (t *trainer) step(p *Part, at []uint32) error {
-	key := rng.Key(batchDomain, t.cfg.Seed, t.pos.Epoch, uint64(t.pos.Part), uint64(t.pos.Batch))
+// step trains on the next edges of a part or, with all entities as negatives, on the next queries
+// of the training set; there are n, in this order.
+func (t *trainer) step(p *Part, order *rng.Permutation, n int) error {
+	key := t.batchKey(t.pos.Batch)
 	if t.cfg.Negatives == runs.NegativesAll {
+		at := t.places(order, n, t.pos.Batch)
 		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
 		t.pos.Loss += loss
 		t.pos.Edges += uint64(edges)
 		t.pos.Scores += uint64(len(at)) * uint64(t.data.entities)
 		return err
 	}
-	edges := make([]triples.Triple, len(at))
-	for i, e := range at {
-		edges[i] = p.Edges[e]
-	}
 	if t.disk != nil {
 		t.disk.Touch()
 	}
 	if t.pipe != nil {
-		s, err := t.pipe.step(edges, key)
+		s, err := t.pipe.step(t.edges(nil, p, order, t.pos.Batch), key)
 		t.count(s)
 		return err
 	}
-	loss, err := t.stepper.sampled(edges, key)
-	t.count(stepped{loss, len(at)})
+	loss, edges, err := t.exactStep(p, order, n)
+	t.count(stepped{loss, edges})
 	return err
+}
+
+// exactStep takes the step of a batch. Where edges are compared one by one, it draws the next batch
+// of the part meanwhile.
+func (t *trainer) exactStep(p *Part, order *rng.Permutation, n int) (loss float64, edges int,
+	err error) {
+	s, batch := t.stepper, t.pos.Batch
+	draw := func(d *drawn, batch int) {
+		d.taken = t.edges(d.taken[:0], p, order, batch)
+		s.draw(d, d.taken, t.batchKey(batch))
+	}
+	if s.ahead.key == t.batchKey(batch) && len(s.ahead.edges) > 0 {
+		s.drawn, s.ahead = s.ahead, s.drawn
+	} else {
+		draw(s.drawn, batch)
+	}
+	if s.later = nil; (batch+1)*s.batch < n && s.enc == nil {
+		s.later = func(d *drawn) { draw(d, batch+1) }
+	}
+	edges = len(s.edges)
+	loss, err = s.stepDrawn()
+	return loss, edges, err
+}
+
+// batchKey is the key of a batch of the current part.
+func (t *trainer) batchKey(batch int) uint64 {
+	return rng.Key(batchDomain, t.cfg.Seed, t.pos.Epoch, uint64(t.pos.Part), uint64(batch))
+}
+
+// places are those of a batch in the order of a part, of n.
+func (t *trainer) places(order *rng.Permutation, n, batch int) (at []uint32) {
+	size := t.stepper.batch
+	at = make([]uint32, 0, size)
+	for i := batch * size; i < min(n, (batch+1)*size); i++ {
+		at = append(at, uint32(order.At(uint64(i))))
+	}
+	return at
+}
+
+// edges appends those of a batch.
+func (t *trainer) edges(to []triples.Triple, p *Part, order *rng.Permutation,
+	batch int) []triples.Triple {
+	for _, i := range t.places(order, len(p.Edges), batch) {
+		to = append(to, p.Edges[i])
+	}
+	return to
 }
 
 // finishEpoch evaluates if it is time to, and reports the epoch.

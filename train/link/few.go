@@ -1,82 +1,354 @@
 package link
 
 import (
+	"sync"
+
 	"gdb/train/kernel"
+	"gdb/train/kernel/linkrow"
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )
 
-// fewMost is the most negatives with which an edge is compared by itself: products of matrices have
-// more columns than that at least, see decoder.Matrices.
-const fewMost = 8
+const (
+	// fewMost is the most negatives that edges share with which one is compared by itself: products
+	// of matrices have more columns than that at least, see decoder.Matrices.
+	fewMost = 8
+	// fewPart is how many edges a worker compares at a time, and fewRows of how many entities it
+	// sums up the gradients.
+	fewPart, fewRows = 32, 64
+)
 
-// few says whether a step goes edge by edge: scores are products of rows, and each side has a few
-// negatives for all edges.
-func (s *stepper) few() bool {
-	c := s.cfg
+// isFew says whether steps go edge by edge: scores are products of rows, and each side has a few
+// negatives for all edges, or each edge has its own.
+func isFew(c *runs.LinkSettings, dec decoder.Decoder) bool {
+	if dec.Measure() != decoder.Dot || c.FilterNegatives || c.Negatives == runs.NegativesAll {
+		return false
+	}
 	shared := c.NegativeSampling == runs.NegativesUniform ||
 		c.NegativeSampling == runs.NegativesDegree
-	return s.dec.Measure() == decoder.Dot && c.Negatives <= fewMost && shared && !c.FilterNegatives
+	return shared && c.Negatives <= fewMost || c.NegativeSampling == runs.NegativesEdge
 }
 
-// compareFew does what compareMany does, both queries of an edge after each other, so that all rows
-// of an edge are at hand. The gradients of negatives are summed up by parts of the edges, which
-// stand as rows of their own in the list: sums do not depend on who computes a part.
-func (s *stepper) compareFew(edges []triples.Triple, drop uint64) {
-	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
-	first, width := len(s.dRows), 2*count*dim
-	parts := (n + rowsPart - 1) / rowsPart
-	s.dRows = grown(s.dRows, parts*width)
-	for range parts {
-		s.list = append(append(s.list, s.draws[0]...), s.draws[1]...)
+// fewBatch is what a batch has whose step goes edge by edge. Its edges are sorted by relation, and
+// cut into parts. The queries of a part that ask of the same relation are a run: they are for heads
+// too, if these ask of the same ones.
+type fewBatch struct {
+	sorted  []triples.Triple
+	order   triples.Groups
+	runOf   []uint32  // of queries
+	lengths []float32 // of runs, in queries
+	partAt  []uint32  // the first run of each part, and the end
+}
+
+// sort sorts the edges of a batch.
+func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Triple {
+	relations = relations[:0]
+	for _, e := range edges {
+		relations = append(relations, e.Relation)
 	}
-	clear(s.dRows[:first])
-	clear(s.dRows[first:])
-	s.pool.Span(n, rowsPart, func(lo, hi int) {
-		negatives := s.dRows[first+lo/rowsPart*width:][:width]
-		scratch := make([]float32, dim+count)
-		for i := lo; i < hi; i++ {
-			for side := range 2 {
-				s.compareEdge(edges, side, i, negatives[side*count*dim:][:count*dim], scratch, drop)
+	b.order.Group(relations)
+	b.sorted = b.sorted[:0]
+	for _, at := range b.order.At {
+		b.sorted = append(b.sorted, edges[at])
+	}
+	return b.sorted
+}
+
+// placeRuns lists the relations of runs in the place of those of queries.
+func (s *stepper) placeRuns(d *drawn) {
+	b, n := &d.runs, len(d.edges)
+	d.rels, b.lengths, b.partAt = d.rels[:0], b.lengths[:0], append(b.partAt[:0], 0)
+	b.runOf = sized(b.runOf, 2*n)
+	for lo := 0; lo < n; lo += fewPart {
+		hi := min(lo+fewPart, n)
+		for i := range 2 * (hi - lo) {
+			query := queryOf(i, n, lo, hi)
+			if query >= n && !s.cfg.Reciprocal {
+				b.runOf[query] = b.runOf[query-n]
+				b.lengths[b.runOf[query]]++
+				continue
+			}
+			r, _ := s.relationOf(d.edges[query%n].Relation, query >= n)
+			last := len(d.rels) - 1
+			if i == 0 || r != d.rels[last] {
+				d.rels, b.lengths = append(d.rels, r), append(b.lengths, 0)
+				last++
+			}
+			b.runOf[query] = uint32(last)
+			b.lengths[last]++
+		}
+		b.partAt = append(b.partAt, uint32(len(d.rels)))
+	}
+}
+
+// fewScratch is what a worker compares a part with, or sums up gradients.
+type fewScratch struct {
+	queries              []float32 // which are own, or rows of a step's dRows
+	own, dQueries, dForm []float32
+	off, rows            []uint32
+	values               []float32
+}
+
+// takeScratch takes scratch, for Put.
+func takeScratch(p *sync.Pool) *fewScratch {
+	if x, ok := p.Get().(*fewScratch); ok {
+		return x
+	}
+	return &fewScratch{}
+}
+
+// compareFew does what compareMany does by lists of rows instead of matrices, some edges after each
+// other, so that all rows of an edge are at hand. It returns how many losses there are, each that
+// of a part. Rows of dRows are asked of the ends of edges. Behind them are, of negatives that edges
+// share, what each part asks, and else the queries: what one asks of a negative is a multiple, as
+// fewGrads says. dForms has a row for each run.
+func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
+	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
+	parts = (n + fewPart - 1) / fewPart
+	behind := 2 * parts * count
+	if s.cfg.NegativeSampling == runs.NegativesEdge {
+		behind = 2 * n
+	}
+	s.dRows = sized(s.dRows, (2*n+behind)*dim)
+	s.fewGrads = sized(s.fewGrads, 2*n*(1+count))
+	s.dForms = sized(s.dForms, len(s.rels)*s.dec.FormDim(dim))
+	s.losses = sized(s.losses, parts)
+	first := 0
+	if s.later != nil {
+		first = 1
+	}
+	s.pool.Run(first+parts, func(part int) {
+		if part < first {
+			s.later(s.ahead)
+			return
+		}
+		s.comparePart(edges, part-first, drop)
+	})
+	return parts
+}
+
+// comparePart compares the queries of some edges: first those for tails.
+func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
+	n, dim, width, x := len(edges), s.cfg.Dim, 1+s.cfg.Negatives, takeScratch(&s.scratch)
+	lo, hi := part*fewPart, min((part+1)*fewPart, n)
+	m := hi - lo
+	x.dQueries = sized(x.dQueries, 2*m*dim)
+	if x.queries = s.dRows[2*n*dim:]; s.cfg.NegativeSampling == runs.NegativesEdge {
+		x.queries = x.queries[2*lo*dim:][:2*m*dim]
+	} else {
+		x.own = sized(x.own, 2*m*dim)
+		x.queries = x.own
+	}
+	x.rows, x.off = sized(x.rows, 2*m*width), append(x.off[:0], 0)
+	for i := range 2 * m {
+		s.listEntries(x.rows[i*width:][:width], n, queryOf(i, n, lo, hi))
+		x.off = append(x.off, uint32((i+1)*width))
+	}
+	table := s.table.Values
+	if s.held != nil {
+		table = s.held.entities
+	}
+	linkrow.Prefetch(table, dim, x.rows)
+	for i := range 2 * m {
+		query := queryOf(i, n, lo, hi)
+		a := s.askOf(edges, query)
+		q := x.queries[i*dim:][:dim]
+		s.dec.Query(q, s.end(query), s.form(a.form), a.head)
+		s.drop(q, drop, query)
+	}
+	scores := s.fewGrads[2*lo*width : 2*hi*width]
+	kernel.EdgeDot(nil, scores, x.queries, table, x.off, x.rows, 1, dim, false)
+	s.excludeAnswers(scores, n, lo, hi)
+	s.losses[part] = s.loss.Rows(scores, width, 1/s.edgesInMean(n))
+	kernel.EdgeSum(nil, x.dQueries, table, scores, x.off, x.rows, 1, dim, false, false)
+	s.addPart(edges, x, part, drop)
+	s.scratch.Put(x)
+}
+
+// queryOf is query i of the part of the edges from lo to hi, of n.
+func queryOf(i, n, lo, hi int) int {
+	if m := hi - lo; i >= m {
+		return n + lo + i - m
+	}
+	return lo + i
+}
+
+// addPart adds up what the queries of a part ask of all rows but those of negatives that edges do
+// not share.
+func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop uint64) {
+	n, dim, form, width := len(edges), s.cfg.Dim, s.dec.FormDim(s.cfg.Dim), 1+s.cfg.Negatives
+	lo, hi := part*fewPart, min((part+1)*fewPart, n)
+	// Edges of few relations follow one another: a run has one row of dForms.
+	clear(s.dForms[int(s.drawn.runs.partAt[part])*form : int(s.drawn.runs.partAt[part+1])*form])
+	x.dForm = sized(x.dForm, form)
+	grads := s.fewGrads[2*lo*width : 2*hi*width]
+	products := s.cfg.Decoder == "distmult" && linkrow.Fast()
+	count := 2 * (hi - lo)
+	for i := range count {
+		query := queryOf(i, n, lo, hi)
+		dq, a := x.dQueries[i*dim:][:dim], s.askOf(edges, query)
+		s.drop(dq, drop, query)
+		run := int(s.drawn.runs.runOf[query])
+		dx, dForm := s.dRows[query*dim:][:dim], s.dForms[run*form:][:form]
+		if products {
+			linkrow.ProductGrad(dx, s.dRows[other(n, query)*dim:][:dim], dForm, dq,
+				x.queries[i*dim:][:dim], s.end(query), s.form(a.form), grads[i*width],
+				i >= hi-lo) // then all rows have what is for tails
+			continue
+		}
+		s.dec.QueryGrad(dx, x.dForm, dq, s.end(query), s.form(a.form), a.head)
+		kernel.AddRow(dForm, x.dForm)
+	}
+	for i := 0; i < count && !products; i++ {
+		answer := other(n, queryOf(i, n, lo, hi))
+		kernel.AddScaledRow(s.dRows[answer*dim:][:dim], x.queries[i*dim:][:dim], grads[i*width])
+	}
+	s.addNegatives(x, n, part)
+}
+
+// addNegatives adds up what the queries of a part ask of negatives that all edges share.
+func (s *stepper) addNegatives(x *fewScratch, n, part int) {
+	if s.cfg.NegativeSampling == runs.NegativesEdge {
+		return
+	}
+	dim, width := s.cfg.Dim, 1+s.cfg.Negatives
+	lo, hi := part*fewPart, min((part+1)*fewPart, n)
+	grads := s.fewGrads[2*lo*width : 2*hi*width]
+	behind := s.dRows[2*(n+part*(width-1))*dim:][:2*(width-1)*dim]
+	clear(behind)
+	for i := range 2 * (hi - lo) {
+		if i == hi-lo {
+			behind = behind[(width-1)*dim:]
+		}
+		for j := range width - 1 {
+			kernel.AddScaledRow(behind[j*dim:][:dim], x.queries[i*dim:][:dim], grads[i*width+1+j])
+		}
+	}
+}
+
+// other is the place in the list of the answer of a query, of 2n.
+func other(n, query int) int {
+	if query < n {
+		return query + n
+	}
+	return query - n
+}
+
+// negativesAt is the place in the list of the negatives of a query, of 2n.
+func (s *stepper) negativesAt(n, query int) int {
+	switch {
+	case s.cfg.NegativeSampling == runs.NegativesEdge:
+		return 2*n + query*s.cfg.Negatives
+	case query < n:
+		return 2 * n
+	}
+	return 2*n + s.cfg.Negatives
+}
+
+// listEntries writes the rows that a query is compared with: that of the answer first.
+func (s *stepper) listEntries(rows []uint32, n, query int) {
+	answer, negatives := other(n, query), s.negativesAt(n, query)
+	if s.held == nil {
+		rows[0] = s.list[answer]
+		copy(rows[1:], s.list[negatives:])
+		return
+	}
+	rows[0] = uint32(answer)
+	for j := range rows[1:] {
+		rows[1+j] = uint32(negatives + j)
+	}
+}
+
+// excludeAnswers takes negatives that are the true answer out of the scores of a part.
+func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
+	width := 1 + s.cfg.Negatives
+	for i := range 2 * (hi - lo) {
+		query := queryOf(i, n, lo, hi)
+		answer := s.list[other(n, query)]
+		for j, e := range s.list[s.negativesAt(n, query):][:width-1] {
+			if e == answer {
+				scores[i*width+1+j] = loss.Excluded
 			}
 		}
+	}
+}
+
+// sumFew sums up the gradients of all rows of a step that goes edge by edge and, if there is an
+// optimizer, changes the rows by them.
+func (s *stepper) sumFew(n int, o *optimizer) {
+	dim, relations, entities := s.cfg.Dim, len(s.rel.Numbers), len(s.rows.Numbers)
+	s.makeRelationSums()
+	s.sums = sized(s.sums, entities*dim)
+	first := (relations + relationsPart - 1) / relationsPart
+	s.pool.Run(first+(entities+fewRows-1)/fewRows, func(part int) {
+		if part < first {
+			lo, hi := part*relationsPart, min((part+1)*relationsPart, relations)
+			s.sumRelationsOf(lo, hi, 1/s.edgesInMean(n), s.drawn.runs.lengths)
+			if d := s.relations.Dim; o != nil && d > 0 {
+				o.some(s.relations, s.rel.Numbers[lo:hi], s.dRelations[lo*d:hi*d], nil)
+			}
+			return
+		}
+		lo, hi := (part-first)*fewRows, min((part-first+1)*fewRows, entities)
+		s.sumEntitiesFew(n, lo, hi)
+		cube := s.cubes()
+		if o == nil || !cube {
+			s.regularizeEntities(n, lo, hi)
+		}
+		if o == nil {
+			return
+		}
+		var weight func(i int) float32
+		if cube {
+			weight = func(i int) float32 {
+				return 3 * float32(s.cfg.RegularizerWeight) * s.edgesOf(lo+i, n)
+			}
+		}
+		o.some(s.part.Entities, s.rows.Numbers[lo:hi], s.sums[lo*dim:hi*dim], weight)
 	})
 }
 
-// compareEdge makes a query of edge i, scores it, and adds the gradients of its entity, of its
-// answer and of its negatives. scratch has room for a row and the scores.
-func (s *stepper) compareEdge(edges []triples.Triple, side, i int, dNegatives, scratch []float32,
-	drop uint64) {
-	n, dim := len(edges), s.cfg.Dim
-	at, other := side*n+i, (1-side)*n+i
-	a, answer, drawn := s.askOf(edges, at), s.list[other], s.draws[side]
-	s.makeQuery(at, a, drop)
-	own, scores := scratch[:dim], scratch[dim:]
-	q, dq := s.queries[at*dim:][:dim], s.dQueries[at*dim:][:dim]
-	for j, v := range drawn {
-		if scores[j] = kernel.DotRow(q, s.negative(side, j)); v == answer {
-			scores[j] = loss.Excluded
+// sumEntitiesFew sums up the gradients of some entities of the step.
+func (s *stepper) sumEntitiesFew(n, lo, hi int) {
+	dim, x := s.cfg.Dim, takeScratch(&s.scratch)
+	linkrow.Prefetch(s.part.Entities.Values, dim, s.rows.Numbers[lo:hi])
+	for _, state := range s.part.Entities.State {
+		linkrow.Prefetch(state, dim, s.rows.Numbers[lo:hi])
+	}
+	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
+	for i := lo; i < hi; i++ {
+		for _, place := range s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]] {
+			s.addGradients(x, n, int(place))
 		}
+		x.off = append(x.off, uint32(len(x.rows)))
 	}
-	right := s.end(other)
-	value, grad := s.loss.Row(scores, scores, kernel.DotRow(q, right), 1/s.edgesInMean(n))
-	s.losses[at] = value
-	kernel.TimesRow(dq, right, grad)
-	kernel.AddScaledRow(s.dRows[other*dim:][:dim], q, grad)
-	for j := range drawn {
-		kernel.AddScaledRow(dq, s.negative(side, j), scores[j])
-		kernel.AddScaledRow(dNegatives[j*dim:][:dim], q, scores[j])
-	}
-	s.queryGrad(own, at, a, drop)
-	kernel.AddRow(s.dRows[at*dim:][:dim], own)
+	sums := s.sums[lo*dim : hi*dim]
+	kernel.EdgeSum(nil, sums, s.dRows, x.values, x.off, x.rows, 1, dim, false, false)
+	s.scratch.Put(x)
 }
 
-// negative is the row of negative j of a side, which has one draw for all edges.
-func (s *stepper) negative(side, j int) []float32 {
-	if s.held != nil {
-		return s.held.negatives[(side*s.cfg.Negatives+j)*s.cfg.Dim:][:s.cfg.Dim]
+// addGradients lists the rows that are asked of the entity at a place of the list.
+func (s *stepper) addGradients(x *fewScratch, n, place int) {
+	if place < 2*n {
+		x.rows, x.values = append(x.rows, uint32(place)), append(x.values, 1)
+		return
 	}
-	return s.table.row(s.draws[side][j])
+	count := s.cfg.Negatives
+	if s.cfg.NegativeSampling != runs.NegativesEdge {
+		for row := place; row < len(s.dRows)/s.cfg.Dim; row += 2 * count {
+			x.rows, x.values = append(x.rows, uint32(row)), append(x.values, 1)
+		}
+		return
+	}
+	query, j := (place-2*n)/count, (place-2*n)%count
+	side, i := 0, query
+	if query >= n {
+		side, i = 1, query-n
+	}
+	lo := i / fewPart * fewPart // of its part, in whose order queries and fewGrads are
+	at := 2*lo + side*min(fewPart, n-lo) + i - lo
+	x.rows = append(x.rows, uint32(2*n+at))
+	x.values = append(x.values, s.fewGrads[at*(1+count)+1+j])
 }

@@ -60,6 +60,7 @@ func (s *stepper) asks(x *triples.Index, at []uint32) (asks []ask, answers [][]u
 		s.list, s.rels = append(s.list, q.Entity), append(s.rels, row)
 		edges += len(a)
 	}
+	s.rel.Group(s.rels)
 	return asks, answers, edges
 }
 

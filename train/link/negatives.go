@@ -56,8 +56,11 @@ func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
 
 // chunk is how many edges of a batch share negatives.
 func (n *negatives) chunk(batch int) int {
-	if n.kind == runs.NegativesChunked {
+	switch n.kind {
+	case runs.NegativesChunked:
 		return (batch + chunksOfBatch - 1) / chunksOfBatch
+	case runs.NegativesEdge:
+		return 1
 	}
 	return batch
 }
@@ -68,8 +71,13 @@ func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	if n.kind == runs.NegativesBatch {
 		return append(to, answers...)
 	}
+	return n.drawSome(to, key, n.count)
+}
+
+// drawSome appends so many negatives.
+func (n *negatives) drawSome(to []uint32, key uint64, count int) []uint32 {
 	s := rng.NewStream(key)
-	for range n.count {
+	for range count {
 		if n.weights == nil {
 			to = append(to, n.row(s.Below(n.upTo[len(n.upTo)-1])))
 			continue

@@ -267,6 +267,8 @@ func stepRows(c *Config) int64 {
 		return 4 * int64(c.Batch)
 	case runs.NegativesChunked:
 		return 2 * (int64(c.Batch) + chunksOfBatch*int64(c.Negatives))
+	case runs.NegativesEdge:
+		return 2 * int64(c.Batch) * (1 + int64(c.Negatives))
 	}
 	return 2 * int64(c.Batch+c.Negatives)
 }
@@ -283,6 +285,8 @@ func stepOnce(c *Config, entities int) int64 {
 		candidates = batch
 	case c.NegativeSampling == runs.NegativesChunked:
 		rows += 2 * chunksOfBatch * candidates
+	case c.NegativeSampling == runs.NegativesEdge:
+		rows += 2 * batch * candidates
 	}
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }

@@ -8,57 +8,115 @@ import (
 	"gdb/train/runs"
 )
 
+// drawn is a batch whose negatives are drawn. It is made of no rows, so that it may be while the
+// step of another batch changes them.
+type drawn struct {
+	key        uint64
+	taken      []triples.Triple // as the batch has them
+	edges      []triples.Triple
+	list, rels []uint32   // see place
+	draws      [][]uint32 // of chunks
+	all        []uint32   // negatives of each edge
+	rel        triples.Groups
+	rows       triples.Groups // of the list
+	runs       fewBatch
+}
+
 // sampled takes a step on a batch of edges with drawn negatives, and returns the sum of their
 // losses divided by edgesInMean. key is that of the batch.
 func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
-	edges, err := s.gather(edges, key)
+	s.draw(s.drawn, edges, key)
+	return s.stepDrawn()
+}
+
+// draw draws the negatives of a batch.
+func (s *stepper) draw(d *drawn, edges []triples.Triple, key uint64) {
+	if s.few {
+		edges = d.runs.sort(edges, d.list)
+	}
+	d.key, d.edges = key, edges
+	s.drawAll(d, edges, key)
+	if s.enc == nil {
+		s.place(d)
+	}
+}
+
+// stepDrawn takes the step of the batch that is drawn.
+func (s *stepper) stepDrawn() (float64, error) {
+	edges, err := s.read()
 	if err != nil {
 		return 0, err
 	}
-	total, err := s.compute(edges, key)
+	total, err := s.compare(edges, s.key)
 	if err != nil {
 		return 0, err
 	}
+	if s.few && s.enc == nil {
+		s.opt.steps++
+		s.sumFew(len(edges), &s.opt)
+		return total, nil
+	}
+	s.sum(len(edges))
 	return total, s.update(&s.opt)
 }
 
-// gather draws the negatives of a batch, and reads the rows of its relations and, if others may
-// change them before it is done, of its entities. It returns the edges by rows of the step's table.
+// gather draws the negatives of a batch, and reads what rows it needs. It returns the edges by rows
+// of the step's table.
 func (s *stepper) gather(edges []triples.Triple, key uint64) ([]triples.Triple, error) {
-	s.drawAll(edges, key)
+	s.draw(s.drawn, edges, key)
+	return s.read()
+}
+
+// read reads the rows of a batch's relations and, if others may change them before it is done, of
+// its entities.
+func (s *stepper) read() ([]triples.Triple, error) {
 	if s.enc != nil {
-		var err error
-		if edges, err = s.encode(edges, key); err != nil {
+		edges, err := s.encode(s.edges, s.key)
+		if err != nil {
 			return nil, err
 		}
+		s.edges = edges
+		s.place(s.drawn)
 	}
-	s.place(edges)
 	s.makeForms()
 	if s.held != nil {
 		s.hold()
 	}
-	return edges, nil
+	return s.edges, nil
 }
 
 // compute finds the gradients of a batch by what was gathered, and the sum of the losses.
+func (s *stepper) compute(edges []triples.Triple, key uint64) (float64, error) {
+	total, err := s.compare(edges, key)
+	if err == nil {
+		s.sum(len(edges))
+	}
+	return total, err
+}
+
+// compare compares edges with their negatives, and returns the sum of the losses.
 //
 // Row i of the queries is the one for the tail of edge i, and row n+i that for its head. Gradients
 // of entities are collected in dRows: those of heads, of tails, and of negatives.
-func (s *stepper) compute(edges []triples.Triple, key uint64) (float64, error) {
+func (s *stepper) compare(edges []triples.Triple, key uint64) (float64, error) {
 	n := len(edges)
-	s.prepare(n)
-	if drop := rng.Sub(key, dropDomain); s.few() {
-		s.compareFew(edges, drop)
-	} else {
-		s.compareMany(edges, drop)
+	drop := rng.Sub(key, dropDomain)
+	if s.few {
+		return s.total(s.compareFew(edges, drop))
 	}
-	total, err := s.total(2 * n)
-	if err != nil {
-		return 0, err
+	s.prepare(n)
+	s.compareMany(edges, drop)
+	return s.total(2 * n)
+}
+
+// sum sums the gradients of a batch of n edges by row.
+func (s *stepper) sum(n int) {
+	if s.few {
+		s.sumFew(n, nil)
+		return
 	}
 	s.sumRelations(1/s.edgesInMean(n), nil)
 	s.sumEntities(n)
-	return total, nil
 }
 
 // compareMany compares the queries with all negatives of a side at once, by products of matrices.
@@ -68,7 +126,7 @@ func (s *stepper) compareMany(edges []triples.Triple, drop uint64) {
 	chunk, draw, drawn := s.neg.chunk(n), 0, 0
 	for side := range 2 {
 		for lo := 0; lo < n; lo += chunk {
-			s.compare(edges, side, lo, min(lo+chunk, n), draw, drawn)
+			s.compareSide(edges, side, lo, min(lo+chunk, n), draw, drawn)
 			drawn += len(s.draws[draw])
 			draw++
 		}
@@ -109,56 +167,83 @@ func (s *stepper) edgesInMean(n int) float32 {
 }
 
 // drawAll draws the negatives of all chunks of a batch, of one side and then of the other.
-func (s *stepper) drawAll(edges []triples.Triple, key uint64) {
+func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
+	if s.cfg.NegativeSampling == runs.NegativesEdge {
+		s.drawEach(d, 2*len(edges), key)
+		return
+	}
 	n, chunk, draw := len(edges), s.neg.chunk(len(edges)), 0
 	for side := range 2 {
-		s.list = s.list[:0]
+		d.list = d.list[:0]
 		for _, e := range edges {
 			if side == 0 {
-				s.list = append(s.list, e.Tail)
+				d.list = append(d.list, e.Tail)
 			} else {
-				s.list = append(s.list, e.Head)
+				d.list = append(d.list, e.Head)
 			}
 		}
 		for lo := 0; lo < n; lo += chunk {
-			if draw == len(s.draws) {
-				s.draws = append(s.draws, nil)
+			if draw == len(d.draws) {
+				d.draws = append(d.draws, nil)
 			}
-			s.draws[draw] = s.neg.draw(s.draws[draw], rng.Sub(key, uint64(2*lo+side)),
-				s.list[lo:min(lo+chunk, n)])
+			d.draws[draw] = s.neg.draw(d.draws[draw], rng.Sub(key, uint64(2*lo+side)),
+				d.list[lo:min(lo+chunk, n)])
 			draw++
 		}
 	}
-	s.draws = s.draws[:draw]
+	d.draws = d.draws[:draw]
 }
 
-// place lists the ends of edges, heads before tails, and the relations of their queries.
-func (s *stepper) place(edges []triples.Triple) {
-	s.list, s.rels = s.list[:0], s.rels[:0]
-	for _, e := range edges {
-		s.list = append(s.list, e.Head)
-		r, _ := s.relationOf(e.Relation, false)
-		s.rels = append(s.rels, r)
+// drawEach draws negatives for each of some queries.
+func (s *stepper) drawEach(d *drawn, queries int, key uint64) {
+	d.all = s.neg.drawSome(d.all[:0], key, queries*s.cfg.Negatives)
+	d.draws = d.draws[:0]
+	for lo := 0; lo < len(d.all); lo += s.cfg.Negatives {
+		d.draws = append(d.draws, d.all[lo:lo+s.cfg.Negatives])
 	}
-	for _, e := range edges {
-		s.list = append(s.list, e.Tail)
-		r, _ := s.relationOf(e.Relation, true)
-		s.rels = append(s.rels, r)
+}
+
+// place lists the ends of edges, heads before tails, and the relations of their queries. For a step
+// that goes edge by edge, negatives come after the ends, and relations are those of runs.
+func (s *stepper) place(d *drawn) {
+	d.list = d.list[:0]
+	for _, e := range d.edges {
+		d.list = append(d.list, e.Head)
 	}
+	for _, e := range d.edges {
+		d.list = append(d.list, e.Tail)
+	}
+	if s.few {
+		for _, drawn := range d.draws {
+			d.list = append(d.list, drawn...)
+		}
+		d.rows.Group(d.list)
+		s.placeRuns(d)
+	} else {
+		d.rels = d.rels[:0]
+		for head := range 2 {
+			for _, e := range d.edges {
+				r, _ := s.relationOf(e.Relation, head == 1)
+				d.rels = append(d.rels, r)
+			}
+		}
+	}
+	d.rel.Group(d.rels)
 }
 
 // hold copies the rows that the step reads.
 func (s *stepper) hold() {
-	h := s.held
-	h.ends, h.negatives, h.relations = h.ends[:0], h.negatives[:0], h.relations[:0]
-	for _, e := range s.list {
-		h.ends = append(h.ends, s.table.row(e)...)
+	h, ends := s.held, 2*len(s.edges)
+	h.entities, h.relations = h.entities[:0], h.relations[:0]
+	for _, e := range s.list[:ends] {
+		h.entities = append(h.entities, s.table.row(e)...)
 	}
 	for _, drawn := range s.draws {
 		for _, e := range drawn {
-			h.negatives = append(h.negatives, s.table.row(e)...)
+			h.entities = append(h.entities, s.table.row(e)...)
 		}
 	}
+	h.negatives = h.entities[ends*s.cfg.Dim:]
 	for _, r := range s.rel.Numbers {
 		h.relations = append(h.relations, s.relations.row(r)...)
 	}
@@ -175,18 +260,21 @@ func (s *stepper) prepare(n int) {
 
 // askOf is query i of a batch.
 func (s *stepper) askOf(edges []triples.Triple, i int) ask {
-	n := len(edges)
+	n, at := len(edges), i
+	if s.few {
+		at = int(s.drawn.runs.runOf[i])
+	}
 	if i < n {
-		return ask{s.rels[i], false}
+		return ask{s.rels[at], false}
 	}
 	_, head := s.relationOf(edges[i-n].Relation, true)
-	return ask{s.rels[i], head}
+	return ask{s.rels[at], head}
 }
 
-// compare scores the queries of one side of some edges beside negatives of their own, and finds the
-// gradients of the queries, of the true answers and of the negatives: those of a draw, before which
-// there are so many of others.
-func (s *stepper) compare(edges []triples.Triple, side, lo, hi, draw, before int) {
+// compareSide scores the queries of one side of some edges beside negatives of their own, and finds
+// the gradients of the queries, of the true answers and of the negatives: those of a draw, before
+// which there are so many of others.
+func (s *stepper) compareSide(edges []triples.Triple, side, lo, hi, draw, before int) {
 	n, m, dim, drawn := len(edges), hi-lo, s.cfg.Dim, s.draws[draw]
 	answers := (1-side)*n + lo // tails lie behind heads in the list
 	s.drawnGroups.Group(drawn)
@@ -243,27 +331,37 @@ func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint
 	}
 }
 
-// sumEntities sums the gradients by row. The first 2n in the list are ends of edges. Each is
-// regularized for both queries of its edge.
+// sumEntities sums the gradients by row. The first 2n in the list are ends of edges.
 func (s *stepper) sumEntities(n int) {
 	dim := s.cfg.Dim
 	s.rows.Group(s.list)
 	count := len(s.rows.Numbers)
 	s.sums = sized(s.sums, count*dim)
 	kernel.SegmentSum(s.pool, s.sums, s.dRows, s.rows.Off, s.rows.At, dim)
+	s.pool.Span(count, rowsPart, func(lo, hi int) { s.regularizeEntities(n, lo, hi) })
+}
+
+// regularizeEntities regularizes some entities of the step.
+func (s *stepper) regularizeEntities(n, lo, hi int) {
 	if s.cfg.Regularizer == runs.RegularizerNone {
 		return
 	}
-	s.each(count, func(i int) {
-		places, ends := s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]], 0 // in ascending order
-		for ends < len(places) && int(places[ends]) < 2*n {
-			ends++
+	dim := s.cfg.Dim
+	for i := lo; i < hi; i++ {
+		if weight := s.edgesOf(i, n); weight > 0 {
+			s.regularize(s.sums[i*dim:][:dim], s.end(int(s.rows.At[s.rows.Off[i]])), weight)
 		}
-		if ends > 0 {
-			s.regularize(s.sums[i*dim:][:dim], s.end(int(places[0])),
-				2*float32(ends)/s.edgesInMean(n))
-		}
-	})
+	}
+}
+
+// edgesOf is what the edges that entity number i of the step is an end of weigh in the loss, twice,
+// for both queries of each: places are in ascending order.
+func (s *stepper) edgesOf(i, n int) float32 {
+	places, ends := s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]], 0
+	for ends < len(places) && int(places[ends]) < 2*n {
+		ends++
+	}
+	return 2 * float32(ends) / s.edgesInMean(n)
 }
 
 // grown is x with n more values, which are undefined.

@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"gdb/internal/rng"
 	"gdb/train/kernel"
@@ -17,6 +18,8 @@ const (
 	dropDomain = 0x64726f70 // "drop"
 	// rowsPart is how many rows a worker makes queries of at a time.
 	rowsPart = 32
+	// relationsPart is how many relations' gradients a worker sums up at a time.
+	relationsPart = 8
 )
 
 // stepper takes the steps of a training. It is for one goroutine.
@@ -31,34 +34,42 @@ type stepper struct {
 	count     uint32 // of relations without the reciprocal ones
 	known     *triples.Index
 	matrices  decoder.Matrices
+	few       bool // see isFew
 
 	part  *Part
 	table *Table // of the entities that are scored: the part's, or of a step with an encoder
 	neg   *negatives
 	enc   *encoding // nil for none
+	// drawn is the batch of the step. ahead is the next one, if later has been called, which draws
+	// it while the step computes; nil for none.
+	*drawn
+	ahead *drawn
+	later func(d *drawn)
 	// What a step works with; contents are of one step.
 	forms, dForms            []float32 // of the relations of the step
 	queries, dQueries, dRows []float32
 	ends, negRows            []float32
 	scores, grads            []float32
 	losses                   []float64
-	list, rels               []uint32
-	draws                    [][]uint32 // of chunks
-	rows, rel, drawnGroups   triples.Groups
+	drawnGroups              triples.Groups
 	dRelations, sums         []float32
+	// What only steps that go edge by edge have: see compareFew.
+	fewGrads []float32
+	scratch  sync.Pool // of *fewScratch
 	// held are copies of the rows that the step reads, if updates of others come between: of the
 	// ends in the list, of the negatives behind each other, and of relations. nil reads the tables.
 	held *held
 }
 
-// held has rows as they were when a step began.
-type held struct{ ends, negatives, relations []float32 }
+// held has rows as they were when a step began: those of entities in the order of the list, of
+// which negatives are the last.
+type held struct{ entities, negatives, relations []float32 }
 
 // newStepper makes the relations' table ready to train.
 func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
 	count uint32, known *triples.Index) *stepper {
 	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
-		count: count, known: known,
+		count: count, known: known, few: isFew(c, dec), drawn: &drawn{}, ahead: &drawn{},
 		loss: loss.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
 		opt:      optimizer{kind: c.Optimizer, pool: pool},
@@ -100,11 +111,17 @@ func (s *stepper) each(n int, fn func(i int)) {
 // makeForms groups the relations of the queries, and makes their forms.
 func (s *stepper) makeForms() {
 	width := s.dec.FormDim(s.cfg.Dim)
-	s.rel.Group(s.rels)
 	s.forms = sized(s.forms, len(s.rel.Numbers)*width)
-	s.each(len(s.rel.Numbers), func(i int) {
+	make := func(i int) {
 		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
-	})
+	}
+	if s.few { // copies, which are made before another thread is awake
+		for i := range s.rel.Numbers {
+			make(i)
+		}
+	} else {
+		s.each(len(s.rel.Numbers), make)
+	}
 	for i := range s.rel.Numbers { // from here on a relation is the number of its form
 		for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
 			s.rels[at] = uint32(i)
@@ -121,7 +138,7 @@ func (s *stepper) form(i uint32) []float32 {
 // end is the row of the entity at a place of the list, which is not that of a negative.
 func (s *stepper) end(place int) []float32 {
 	if s.held != nil {
-		return s.held.ends[place*s.cfg.Dim:][:s.cfg.Dim]
+		return s.held.entities[place*s.cfg.Dim:][:s.cfg.Dim]
 	}
 	return s.table.row(s.list[place])
 }
@@ -172,15 +189,28 @@ func (s *stepper) relation(i int) []float32 {
 // sumRelations sums the gradients of forms by relation. weight is what an edge has in the loss, and
 // edges how many each query stands for; nil is one.
 func (s *stepper) sumRelations(weight float32, edges []float32) {
+	s.makeRelationSums()
+	s.pool.Span(len(s.rel.Numbers), relationsPart, func(lo, hi int) {
+		s.sumRelationsOf(lo, hi, weight, edges)
+	})
+}
+
+// makeRelationSums makes room for gradients of relations.
+func (s *stepper) makeRelationSums() {
+	count := len(s.rel.Numbers)
+	s.dRelations = sized(s.dRelations, count*(s.dec.FormDim(s.cfg.Dim)+s.relations.Dim))
+}
+
+// sumRelationsOf is sumRelations of some relations of the step.
+func (s *stepper) sumRelationsOf(lo, hi int, weight float32, edges []float32) {
 	width, dim := s.dec.FormDim(s.cfg.Dim), s.relations.Dim
 	if dim == 0 {
 		return
 	}
 	count := len(s.rel.Numbers)
-	s.dRelations = sized(s.dRelations, count*(width+dim))
 	dRow, dForm := s.dRelations[:count*dim], s.dRelations[count*dim:]
-	kernel.SegmentSum(s.pool, dForm, s.dForms, s.rel.Off, s.rel.At, width)
-	s.each(count, func(i int) {
+	kernel.SegmentSum(nil, dForm[lo*width:hi*width], s.dForms, s.rel.Off[lo:hi+1], s.rel.At, width)
+	for i := lo; i < hi; i++ {
 		row := s.relation(i)
 		s.dec.FormGrad(dRow[i*dim:][:dim], dForm[i*width:][:width], row)
 		n := float32(s.rel.Off[i+1] - s.rel.Off[i])
@@ -193,7 +223,7 @@ func (s *stepper) sumRelations(weight float32, edges []float32) {
 		if dim == width { // angles have no size
 			s.regularize(dRow[i*dim:][:dim], row, n*weight)
 		}
-	})
+	}
 }
 
 // updateRelations takes the step of the relations' rows.
@@ -222,6 +252,13 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 	case s.cfg.Regularizer == runs.RegularizerN3:
 		kernel.AddCubeGradRow(g, row, 3*factor)
 	}
+}
+
+// cubes says that the regularizer is of the cubes of values, which the optimizer's kernel takes
+// too.
+func (s *stepper) cubes() bool {
+	return s.cfg.Regularizer == runs.RegularizerN3 && s.cfg.Decoder != "complex" &&
+		s.cfg.Optimizer == "adagrad"
 }
 
 // total is the sum of the losses of the queries; what is not a number is an error.

@@ -45,7 +45,7 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 // Rows are those of entities that the step of a batch will read and change, some more than once.
 // They are valid until the next call.
 func (s *Steps) Rows(edges []triples.Triple, key uint64) []uint32 {
-	s.stepper.drawAll(edges, key)
+	s.stepper.drawAll(s.stepper.drawn, edges, key)
 	rows := s.stepper.list[:0]
 	for _, e := range edges {
 		rows = append(rows, e.Head, e.Tail)

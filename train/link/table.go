@@ -5,6 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/train/kernel"
+	"gdb/train/kernel/linkrow"
 )
 
 // Table holds rows of vectors and the state of the optimizer for each. It is for one goroutine.
@@ -64,15 +65,34 @@ type optimizer struct {
 	pool  *kernel.Pool
 }
 
+// rowsOnce are changed by a worker at a time.
+const rowsOnce = 128
+
 // rows changes some rows of a table, whose gradients are one after the other in g.
 func (o *optimizer) rows(t *Table, at []uint32, g []float32) {
-	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
+	o.pool.Span(len(at), rowsOnce, func(lo, hi int) {
+		o.some(t, at[lo:hi], g[lo*t.Dim:hi*t.Dim], nil)
+	})
+}
+
+// some is rows, by the caller alone. With adagrad the gradient of a third of cube(i) times the
+// cubes of row i is added, if there is a cube. g is undefined afterwards.
+func (o *optimizer) some(t *Table, at []uint32, g []float32, cube func(i int) float32) {
 	if o.kind == "adam" {
-		r.Adam(o.pool, t.Values, t.State[0], t.State[1], o.steps, o.rate, adamBeta1, adamBeta2,
+		r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
+		r.Adam(nil, t.Values, t.State[0], t.State[1], o.steps, o.rate, adamBeta1, adamBeta2,
 			adamEps)
 		return
 	}
-	r.Adagrad(o.pool, t.Values, t.State[0], o.rate, adagradEps)
+	factor := float32(0)
+	for i, row := range at {
+		if cube != nil {
+			factor = cube(i)
+		}
+		first, end := int(row)*t.Dim, (int(row)+1)*t.Dim
+		linkrow.Adagrad(t.Values[first:end], t.State[0][first:end], g[i*t.Dim:][:t.Dim], o.rate,
+			adagradEps, factor)
+	}
 }
 
 // all changes a whole table.

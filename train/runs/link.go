@@ -17,6 +17,7 @@ const (
 	NegativesDegree  = "degree"  // the same, by a power of their degree
 	NegativesBatch   = "batch"   // the true answers of the others in the batch
 	NegativesChunked = "chunked" // as uniform, but anew for each tenth of a batch
+	NegativesEdge    = "edge"    // as uniform, but anew for each edge
 )
 
 // NegativesAll as LinkSettings.Negatives compares an edge with all entities.
@@ -153,7 +154,8 @@ func LinkSchedules() []string { return []string{ScheduleConstant, SchedulePlatea
 
 // NegativeSamplings are the values of LinkSettings.NegativeSampling.
 func NegativeSamplings() []string {
-	return []string{NegativesUniform, NegativesDegree, NegativesBatch, NegativesChunked}
+	return []string{NegativesUniform, NegativesDegree, NegativesBatch, NegativesChunked,
+		NegativesEdge}
 }
 
 // Regularizers are the values of LinkSettings.Regularizer.

@@ -126,5 +126,6 @@ Negatives, --negatives N or all, and --negative-sampling:
   degree   drawn by a power of their degree (--degree-power)
   batch    the ends of the other edges in the batch
   chunked  as uniform, but anew for each tenth of a batch
+  edge     as uniform, but anew for each edge: best where they are few
 
 What is not given is as the recipe of the decoder says.`

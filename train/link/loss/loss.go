@@ -72,6 +72,95 @@ func (l *Loss) Row(g, negatives []float32, pos, weight float32) (loss float64, g
 	return l.adversarialRow(g, negatives, pos, weight)
 }
 
+// Rows is Row of rows of width values: the score of an edge, and those of its negatives, in whose
+// place their gradients are written. It returns the sum of the losses.
+func (l *Loss) Rows(scores []float32, width int, weight float32) (loss float64) {
+	switch {
+	case l.Name == Softmax:
+		return softmaxRows(scores, width, weight)
+	case l.Name == Logistic && width > 1:
+		return logisticRows(scores, width, weight)
+	}
+	for ; len(scores) >= width; scores = scores[width:] {
+		value, grad := l.Row(scores[1:width], scores[1:width], scores[0], weight)
+		scores[0] = grad
+		loss += value
+	}
+	return loss
+}
+
+// softmaxRows takes all exponentials at once, and the logarithms of some sums: these are from 1 to
+// width.
+func softmaxRows(scores []float32, width int, weight float32) (loss float64) {
+	for at := 0; at < len(scores); at += width {
+		row := scores[at : at+width]
+		largest := row[0]
+		for _, v := range row[1:] {
+			largest = max(largest, v)
+		}
+		for i := range row {
+			row[i] -= largest
+		}
+		loss -= float64(row[0])
+	}
+	kernel.ExpSum(scores, scores, 0)
+	product := 1.0
+	for at := 0; at < len(scores); at += width {
+		row, sum := scores[at:at+width], float32(0)
+		for _, v := range row {
+			sum += v
+		}
+		if product *= float64(sum); product > 1e200 {
+			loss += math.Log(product)
+			product = 1
+		}
+		factor, others := weight/sum, float32(0)
+		for i, v := range row[1:] {
+			row[1+i] = v * factor
+			others += v * factor
+		}
+		row[0] = -others
+	}
+	return float64(weight) * (loss + math.Log(product))
+}
+
+// logisticRows takes all exponentials at once, and the logarithms of products of factors in (1,2],
+// those of edges apart from those of negatives, which weigh less.
+func logisticRows(scores []float32, width int, weight float32) (loss float64) {
+	exps := make([]float32, len(scores))
+	for i, v := range scores {
+		exps[i] = -max(v, -v)
+	}
+	kernel.ExpSum(exps, exps, 0)
+	share := weight / float32(width-1)
+	own, others := logarithms{product: 1}, logarithms{product: 1}
+	for at := 0; at < len(scores); at += width {
+		row, e := scores[at:at+width], exps[at:at+width]
+		row[0] = -weight * own.softplus(-row[0], e[0])
+		for i, v := range row[1:] {
+			row[1+i] = share * others.softplus(v, e[1+i])
+		}
+	}
+	return float64(weight)*own.total() + float64(share)*others.total()
+}
+
+// logarithms are a sum, and that of the logarithms of the factors of a product.
+type logarithms struct{ sum, product float64 }
+
+// softplus adds log(1+exp(x)), and returns its gradient; e is exp(-|x|).
+func (l *logarithms) softplus(x, e float32) float32 {
+	if l.product *= 1 + float64(e); l.product > 1e300 {
+		l.sum, l.product = l.total(), 1
+	}
+	l.sum += float64(max(x, 0))
+	if x < 0 {
+		return e / (1 + e)
+	}
+	return 1 / (1 + e)
+}
+
+func (l *logarithms) total() float64 { return l.sum + math.Log(l.product) }
+
 // softplus is log(1+exp(x)) and its gradient.
 func softplus(x float32) (value float64, grad float32) {
 	e := math.Exp(-math.Abs(float64(x)))

@@ -3,6 +3,7 @@ package loss_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gdb/train/link/loss"
@@ -140,5 +141,42 @@ func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
 		t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestRows: rows at once are rows one by one, but for rounding.
+func TestRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, name := range loss.Names() {
+		l := loss.Loss{Name: name, Margin: 2, Temperature: 0.5}
+		for _, width := range []int{1, 2, 9, 70} {
+			if width == 1 && name != loss.Softmax { // these take a mean of the negatives
+				continue
+			}
+			const rows = 200 // of which the sums of softmax are more than one product
+			scores := make([]float32, rows*width)
+			for i := range scores {
+				if scores[i] = float32(5 * r.NormFloat64()); i%width > 0 && r.IntN(9) == 0 {
+					scores[i] = loss.Excluded
+				}
+			}
+			want, total := slices.Clone(scores), 0.0
+			for i := 0; i < len(want); i += width {
+				row := want[i : i+width]
+				value, grad := l.Row(row[1:], row[1:], row[0], 0.3)
+				total += value
+				row[0] = grad
+			}
+			got := l.Rows(scores, width, 0.3)
+			if math.Abs(got-total) > 1e-5*(1+math.Abs(total)) {
+				t.Errorf("%s, rows of %d: loss %v, want %v", name, width, got, total)
+			}
+			for i, v := range want {
+				if math.Abs(float64(scores[i]-v)) > 1e-6 {
+					t.Fatalf("%s, rows of %d: gradient %d is %v, want %v", name, width, i,
+						scores[i], v)
+				}
+			}
+		}
 	}
 }
