@@ -26,9 +26,9 @@ const (
 // bestRows are the rows of the best evaluation.
 type bestRows struct{ entities, relations *Table }
 
-// newBestRows takes the memory of a copy of a model.
-func newBestRows(m *model, budget *mem.Budget) (*bestRows, error) {
-	entities, err := newTable("best vectors", m.entities.Rows, m.entities.Dim, 0, budget)
+// newBestRows takes the memory of a copy of a model in which so many entities are scored.
+func newBestRows(m *model, scored int, budget *mem.Budget) (*bestRows, error) {
+	entities, err := newTable("best vectors", scored, m.entities.Dim, 0, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,7 @@ func (t *trainer) isDue(pause time.Duration) bool {
 func (t *trainer) load() error {
 	values := len(t.model.entities.Values) + len(t.model.relations.Values)
 	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State))+
+		len(t.best.entities.Values)+
 		encoderValues(&t.cfg, t.data.relations))
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil

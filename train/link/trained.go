@@ -68,7 +68,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	reading := t.Config
 	reading.Negatives, reading.FilterNegatives = 1, false // nothing is trained
 	read, rows := readData, int(store.Meta().Nodes)
-	if t.Config.OnDisk() {
+	if t.Config.ScoredOnDisk() {
 		read, rows = readEvaluated, 0
 	}
 	if t.data, err = read(ctx, store, dev, &reading, t.budget); err != nil {
@@ -114,7 +114,7 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 		}
 		copy(to.Values, from)
 	}
-	if t.Config.OnDisk() {
+	if t.Config.ScoredOnDisk() {
 		return t.openRows(ctx, dir, &pos)
 	}
 	return nil

@@ -141,6 +141,10 @@ func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, 
 // which may be OrderAuto.
 func (c *LinkSettings) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
 
+// ScoredOnDisk says that the vectors that are scored are on disk too: what an encoder makes of
+// learned vectors is in memory.
+func (c *LinkSettings) ScoredOnDisk() bool { return c.OnDisk() && !c.Encodes() }
+
 // StalenessMax is the largest LinkSettings.Staleness.
 const StalenessMax = 16
 
@@ -285,9 +289,9 @@ func (c *LinkSettings) validateOrder() error {
 	case c.FilterNegatives:
 		return errors.New("train: --filter-negatives needs all edges in memory, and with vectors " +
 			"on disk they are not: leave it out")
-	case c.Encodes():
-		return errors.New("train: an encoder needs all vectors in memory: leave --order and " +
-			"partitions out, and give --memory enough for them")
+	case c.Encoder == "rgcn":
+		return errors.New("train: the lists of partitions in memory have no types of edges, and " +
+			"--encoder rgcn reads them: take sage or gat, or leave --order and partitions out")
 	}
 	return nil
 }

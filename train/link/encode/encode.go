@@ -45,10 +45,12 @@ type Encoder struct {
 	pool       *kernel.Pool
 	drawn      *sample.Sampler // for steps
 	whole      *sample.Sampler // for all nodes: whole lists
+	near       *near           // nil if all vectors are in memory
 	dense      sample.Dense
 	rows       kernel.Rows
 	x, y       []float32
 	pairs      map[uint64]struct{}
+	both       bool // lists of outgoing edges are drawn from too
 }
 
 // Open makes the encoder of a run over the lists of a store, which are held in memory: those of
@@ -102,7 +104,7 @@ func (e *Encoder) openLists(ctx context.Context, spec *model.Spec, both bool,
 	budget *mem.Budget) error {
 	extras := spec.Extras()
 	directions := []layout.Direction{layout.In}
-	if both && extras == (sample.Extras{}) {
+	if e.both = both && extras == (sample.Extras{}); e.both {
 		directions = append(directions, layout.Out)
 	}
 	var lists []topology.Reader
@@ -164,7 +166,11 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	e.x = mem.Resized(e.x, n*dim)
 	e.rows = kernel.Rows{Cols: dim, At: mem.View[uint32](mem.BytesOf(e.dense.NodeIDs)), X: e.x,
 		Stride: dim}
-	e.rows.Gather(e.pool, e.embeddings)
+	from := e.embeddings
+	if train && e.near != nil {
+		from, e.rows.At = e.near.embeddings, e.near.rowsOf(e.rows.At)
+	}
+	e.rows.Gather(e.pool, from)
 	out, err := e.model.Forward(&e.dense, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
 		Train: train})
 	if err != nil {
