@@ -137,8 +137,9 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	if c.NegativeSampling == runs.NegativesDegree {
 		extra = degreeBytes
 	}
-	edgeExtra := 0
+	edgeExtra, what := 0, "steps, relations"
 	if c.Encodes() {
+		what += ", all vectors encoded"
 		extra, edgeExtra = extra+neighbors.RowBytes, neighbors.EdgeBytes
 	}
 	p, err := paged.NewPlan(m, paged.Want{Policy: policies[c.Order], Parts: c.Partitions,
@@ -150,7 +151,7 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 		return nil, err
 	}
 	p.Shares = append([]paged.Share{{What: "program", Bytes: mem.ProcessBytes},
-		{What: "steps, relations", Bytes: beside}}, p.Shares...)
+		{What: what, Bytes: beside}}, p.Shares...)
 	return p, nil
 }
 
