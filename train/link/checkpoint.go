@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/train/runs"
 )
 
@@ -111,7 +112,7 @@ func (t *trainer) load() error {
 	values := len(t.model.entities.Values) + len(t.model.relations.Values)
 	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State))+
 		len(t.best.entities.Values)+
-		encoderValues(&t.cfg, t.data.relations))
+		encoderValues(&t.cfg, t.store.Meta()))
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -133,11 +134,11 @@ func (t *trainer) load() error {
 }
 
 // encoderValues bounds the values that a checkpoint has of an encoder.
-func encoderValues(c *Config, types int) int {
+func encoderValues(c *Config, m *kv.Meta) int {
 	if !c.Encodes() {
 		return 0
 	}
-	spec, err := c.EncoderSpec(types)
+	spec, err := c.EncoderSpec(m)
 	if err != nil {
 		return 0 // it was checked
 	}

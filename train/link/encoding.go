@@ -11,6 +11,7 @@ import (
 	"gdb/train/link/neighbors"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
+	"gdb/train/runs"
 )
 
 // encoding is what steps have of an encoder: the rows that are scored are not those of the table
@@ -130,14 +131,15 @@ func (t *trainer) encodeNear() (err error) {
 	if e == nil {
 		return nil
 	}
-	e.near, err = neighbors.New(t.disk.Buckets(), t.disk.BufferRows(), t.budget)
+	e.near, err = neighbors.New(t.disk.Buckets(), t.disk.BufferRows(), t.store.Meta().Undirected,
+		t.budget)
 	if err != nil {
 		return err
 	}
 	t.closers = append(t.closers, e.near)
 	t.disk.near = e.near
 	return e.encoder.Near(e.near.Readers(e.encoder.Both()), t.disk.entities.Values, e.near.Row,
-		t.budget)
+		e.near.Node, t.budget)
 }
 
 // readLearned reads the vectors of all entities from their partitions.
@@ -170,6 +172,9 @@ func encodedBytes(c *Config, m *kv.Meta) int64 {
 	table := 4 * int64(m.Nodes) * int64(c.Dim)
 	n := 3*mem.ArenaBytes(table) + mem.HeapCost(table) + 2*table
 	n += 12*edges + triples.Bytes(2*edges)
+	if c.EncodesFeatures() {
+		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(runs.FeatureDim(m)))
+	}
 	n += int64(len(m.Directions)) * (4*int64(m.Edges) + 8*int64(m.Nodes))
 	return n
 }

@@ -90,7 +90,7 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	entities, relations := t.model.entities, t.model.relations
 	values := len(entities.Values) + len(relations.Values)
 	arrays := int64(4 * (values*(2+len(runs.LinkState(t.Config.Optimizer))) +
-		encoderValues(&t.Config, t.data.relations)))
+		encoderValues(&t.Config, t.store.Meta())))
 	if err := t.budget.Reserve("a checkpoint", 2*arrays); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

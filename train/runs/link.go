@@ -63,6 +63,8 @@ type LinkSettings struct {
 	Encoder   string  `json:"encoder,omitempty"`
 	Fanout    string  `json:"fanout,omitempty"`
 	EncoderLR float64 `json:"encoder_lr,omitempty"`
+	// EncoderInput is what the encoder reads of a node: vectors, features or both.
+	EncoderInput string `json:"encoder_input,omitempty"`
 	// Negatives is how many entities an edge is compared with, for each end; NegativesAll is all.
 	Negatives int `json:"negatives"`
 	// NegativeSampling is how they are drawn; by degree, the weight is the degree to DegreePower.
@@ -178,7 +180,8 @@ func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
 // which docs/link.md has its figures.
 func DefaultLink(name string) LinkSettings {
 	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
-		EncoderLR: 0.003, Negatives: 400, NegativeSampling: NegativesUniform, DegreePower: 0.75,
+		EncoderLR: 0.003, EncoderInput: EncoderVectors, Negatives: 400,
+		NegativeSampling: NegativesUniform, DegreePower: 0.75,
 		Loss: loss.Softmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
 		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
 		Patience: 3, EvalEvery: 3, Seed: 1, Order: OrderAuto}
@@ -202,6 +205,9 @@ func (c *LinkSettings) Text() string {
 	encoder := ""
 	if c.Encodes() {
 		encoder = fmt.Sprintf(" behind %s %s", c.Encoder, c.Fanout)
+		if c.EncodesFeatures() {
+			encoder += " of " + c.EncoderInput
+		}
 	}
 	stale := ""
 	if c.Staleness > 0 {
@@ -323,6 +329,9 @@ func (c *LinkSettings) SameResult(old *LinkSettings) error {
 	for _, s := range []*LinkSettings{&now, &was} { // what may change
 		s.Run, s.Resume, s.Version, s.Threads, s.Memory, s.CheckpointEvery = "", "", "", 0, 0, 0
 		s.Epochs, s.Patience = 0, 0
+		if s.EncoderInput == "" { // of a run that was made before there was a choice
+			s.EncoderInput = EncoderVectors
+		}
 	}
 	if now == was {
 		return nil

@@ -10,16 +10,16 @@ import (
 // memory, and lists between these.
 type near struct {
 	embeddings []float32
-	row        func(number uint32) uint32
+	row, node  func(number uint32) uint32
 	at         []uint32
 }
 
 // Near has batches draw from other lists than those of the store, whose nodes have numbers of their
 // own: Batch takes these from here on. embeddings is the table that they are read from, in which a
-// number has a row; the gradient that Step returns is by row. All nodes together are encoded as
-// before.
+// number has a row; the gradient that Step returns is by row. node is the node of a number. All
+// nodes together are encoded as before.
 func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
-	row func(number uint32) uint32, budget *mem.Budget) error {
+	row, node func(number uint32) uint32, budget *mem.Budget) error {
 	fanout, err := sample.ParseFanout(e.cfg.Fanout)
 	if err != nil {
 		return err
@@ -30,7 +30,8 @@ func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
 		return err
 	}
 	e.drawn.Close()
-	e.drawn, e.near = drawn, &near{embeddings: embeddings, row: row}
+	e.drawn, e.near = drawn, &near{embeddings: embeddings, row: row,
+		node: node}
 	return nil
 }
 

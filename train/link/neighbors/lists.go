@@ -19,12 +19,12 @@ type lists struct {
 
 // sum puts the lists of a set together. Entries are in an order that the set alone decides: that of
 // the pairs of partitions, and of the file within a pair, from the last to the first.
-func (l *lists) sum(s *Set, parts []int, outgoing bool) {
+func (l *lists) sum(s *Set, parts []int, incoming, outgoing bool) {
 	count := len(s.rows)
 	l.start = mem.Resized(l.start, count+1)
 	clear(l.start)
 	edges := uint32(0)
-	s.each(parts, outgoing, func(of, _ uint32) {
+	s.between(parts, incoming, outgoing, func(of, _ uint32) {
 		l.start[of]++
 		edges++
 	})
@@ -34,23 +34,25 @@ func (l *lists) sum(s *Set, parts []int, outgoing bool) {
 		l.start[i] = end // lists are filled from their ends
 	}
 	l.entries = mem.Resized(l.entries, int(edges))
-	s.each(parts, outgoing, func(of, neighbor uint32) {
+	s.between(parts, incoming, outgoing, func(of, neighbor uint32) {
 		l.start[of]--
 		l.entries[l.start[of]] = layout.NodeID(neighbor)
 	})
 }
 
-// each calls fn with the numbers of the ends of all edges: first the one whose list has the edge.
-func (s *Set) each(parts []int, outgoing bool, fn func(of, neighbor uint32)) {
+// between calls fn with the numbers of the ends of all edges: first the one whose list has the
+// edge.
+func (s *Set) between(parts []int, incoming, outgoing bool, fn func(of, neighbor uint32)) {
 	for _, from := range parts {
 		for _, to := range parts {
 			e := s.edges[partition.Bucket{From: uint16(from), To: uint16(to)}]
 			for i, head := range e.from {
 				a, b := s.first[from]+head, s.first[to]+e.to[i]
+				if incoming {
+					fn(b, a)
+				}
 				if outgoing {
 					fn(a, b)
-				} else {
-					fn(b, a)
 				}
 			}
 		}

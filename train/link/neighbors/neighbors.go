@@ -27,8 +27,8 @@ const (
 	// an entry.
 	EdgeBytes = 8 + 2*4
 	// RowBytes is what a row of the buffer takes: the places of its lists, its number, and the row
-	// of the number.
-	RowBytes = 2*4 + 4 + 4
+	// and the node of the number.
+	RowBytes = 2*4 + 4 + 4 + 4
 )
 
 // Set is the lists of the partitions in memory. It is for one goroutine.
@@ -36,12 +36,14 @@ type Set struct {
 	buckets *buckets.Set
 	m       partition.Map
 	nodes   uint64 // that sets have at most
+	each    bool   // an edge is in the lists of both its ends, which are one direction
 	account mem.Account
 
 	parts []int // of the set
 	first []uint32
 	edges map[partition.Bucket]ends
 	rows  []uint32 // of the buffer, by number
+	ids   []uint32 // nodes, by number
 	at    []uint32 // numbers, by row of the buffer
 	lists [2]lists // of incoming edges, and of outgoing ones
 
@@ -51,9 +53,10 @@ type Set struct {
 // ends are those of the edges of a bucket, by rows in their partitions.
 type ends struct{ from, to []uint32 }
 
-// New is a set without partitions. A buffer has so many rows.
-func New(b *buckets.Set, bufferRows int, budget *mem.Budget) (*Set, error) {
-	s := &Set{buckets: b, m: b.Map(), nodes: uint64(bufferRows),
+// New is a set without partitions. A buffer has so many rows. The edges of an undirected graph are
+// in the lists of both their ends.
+func New(b *buckets.Set, bufferRows int, undirected bool, budget *mem.Budget) (*Set, error) {
+	s := &Set{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
 		account: mem.NewAccount(budget, "neighbors in memory"),
 		edges:   map[partition.Bucket]ends{}, at: make([]uint32, bufferRows)}
 	return s, s.reserve(0)
@@ -87,8 +90,15 @@ func (s *Set) Load(ctx context.Context, parts []int, row func(part int) uint32) 
 	if err := s.exchange(ctx, parts); err != nil {
 		return err
 	}
-	for d := range s.lists {
-		s.lists[d].sum(s, parts, d == 1)
+	s.lists[0].sum(s, parts, true, s.each)
+	if !s.each {
+		s.lists[1].sum(s, parts, false, true)
+	}
+	s.ids = s.ids[:0]
+	for _, p := range parts {
+		for row := range s.m.Size(p) {
+			s.ids = append(s.ids, uint32(s.m.Node(p, row)))
+		}
 	}
 	s.parts = slices.Clone(parts)
 	return nil
@@ -164,7 +174,11 @@ func (s *Set) Number(row uint32) uint32 { return s.at[row] }
 // Row is the row of the buffer of a number.
 func (s *Set) Row(number uint32) uint32 { return s.rows[number] }
 
-// Readers are the lists by numbers: of incoming edges and, with both, of outgoing ones.
+// Node is the node of a number.
+func (s *Set) Node(number uint32) uint32 { return s.ids[number] }
+
+// Readers are the lists by numbers: of incoming edges and, with both, of outgoing ones, which an
+// undirected graph does not have.
 func (s *Set) Readers(both bool) []topology.Reader {
 	out := []topology.Reader{reader{s, &s.lists[0]}}
 	if both {

@@ -58,7 +58,7 @@ func mustStore(t *testing.T) (*layout.Store, []edge) {
 }
 
 // mustOpen opens a set.
-func mustOpen(t *testing.T, budget *mem.Budget) (*Set, []edge) {
+func mustOpen(t *testing.T, budget *mem.Budget, undirected bool) (*Set, []edge) {
 	t.Helper()
 	store, all := mustStore(t)
 	b, _, err := buckets.Open(t.Context(), store, devtest.Open(t, blockdev.Options{}),
@@ -67,7 +67,7 @@ func mustOpen(t *testing.T, budget *mem.Budget) (*Set, []edge) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(b, partCount*rowsOfPart, budget)
+	s, err := New(b, partCount*rowsOfPart, undirected, budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func mustOpen(t *testing.T, budget *mem.Budget) (*Set, []edge) {
 // TestLists compares the lists of sets, one after the other, with those of the edges that lie
 // between their partitions. Partitions lie where they happen to in the buffer.
 func TestLists(t *testing.T) {
-	s, all := mustOpen(t, mem.NewBudget(0))
+	s, all := mustOpen(t, mem.NewBudget(0), false)
 	draw := rand.New(rand.NewPCG(1, 2))
 	for _, parts := range [][]int{{0, 1, 2}, {1, 2, 3}, {1, 2, 3}, {5}, {}, {0, 1, 2, 3, 4, 5}} {
 		frames := draw.Perm(partCount)
@@ -95,8 +95,9 @@ func TestLists(t *testing.T) {
 			part, r := s.m.Place(layout.NodeID(v))
 			if at := row(part) + uint32(r); slices.Contains(parts, part) {
 				number[v] = s.Number(at)
-				if s.Row(number[v]) != at {
-					t.Fatalf("number %d is of row %d, want %d", number[v], s.Row(number[v]), at)
+				if n := number[v]; s.Row(n) != at || s.Node(n) != v {
+					t.Fatalf("number %d is of row %d, node %d, want %d, %d", n, s.Row(n), s.Node(n),
+						at, v)
 				}
 			}
 		}
@@ -157,7 +158,7 @@ func sameLists(t *testing.T, s *Set, all []edge, number map[uint32]uint32) {
 func TestOrder(t *testing.T) {
 	var first [][]layout.NodeID
 	for _, before := range [][]int{{}, {2, 3}, {1, 4, 5}} {
-		s, _ := mustOpen(t, mem.NewBudget(0))
+		s, _ := mustOpen(t, mem.NewBudget(0), false)
 		for _, parts := range [][]int{before, {1, 3, 5}} {
 			err := s.Load(t.Context(), parts, func(part int) uint32 {
 				return uint32((part + len(before)) % partCount * rowsOfPart)
@@ -178,10 +179,32 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestUndirected: lists have the edges of both directions.
+func TestUndirected(t *testing.T) {
+	s, all := mustOpen(t, mem.NewBudget(0), true)
+	err := s.Load(t.Context(), []int{0, 1, 2, 3, 4, 5}, func(part int) uint32 {
+		return uint32(part * rowsOfPart)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	degrees := map[uint32]int{}
+	for _, e := range all {
+		degrees[e.from]++
+		degrees[e.to]++
+	}
+	for number := range uint32(nodeCount) {
+		got := len(s.lists[0].of(layout.NodeID(number)))
+		if want := degrees[s.Node(number)]; got != want {
+			t.Errorf("node %d has %d neighbors, want %d", s.Node(number), got, want)
+		}
+	}
+}
+
 // TestMemory: what is held is counted, and given back.
 func TestMemory(t *testing.T) {
 	budget := mem.NewBudget(mem.HeapCost(RowBytes*partCount*rowsOfPart + 10*EdgeBytes))
-	s, _ := mustOpen(t, budget)
+	s, _ := mustOpen(t, budget, false)
 	row := func(part int) uint32 { return uint32(part * rowsOfPart) }
 	if err := s.Load(t.Context(), []int{0, 1, 2, 3, 4, 5}, row); err == nil {
 		t.Error("edges past the budget are held")
