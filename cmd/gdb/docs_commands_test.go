@@ -28,6 +28,8 @@ var notRun = []struct{ begins, why string }{
 	{"gdb ingest pubmed-nofeat", "of a public graph"},
 	{"gdb train pubmed.gdb", "of a public graph"},
 	{"gdb ingest fb15k-237", "of a public graph"},
+	{"gdb ingest cora --undirected --edge-split", "of a public graph"},
+	{"gdb train cora.gdb --task link", "of a public graph; links.txtar runs the like"},
 	{"gdb train fb.gdb", "of a public graph"},
 	{"gdb eval fb.gdb", "of a public graph"},
 	{"gdb predict fb.gdb", "of a public graph"},

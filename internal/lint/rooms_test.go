@@ -188,6 +188,7 @@ var rooms = map[string][]string{
 		"train/runs/vectors",
 		"train/link/encode",
 		"train/link/order",
+		"train/link/neighbors",
 		"train/link/buffer",
 		"train/link/paged",
 		"train/exact",

@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/train/runs"
 )
 
@@ -26,9 +27,9 @@ const (
 // bestRows are the rows of the best evaluation.
 type bestRows struct{ entities, relations *Table }
 
-// newBestRows takes the memory of a copy of a model.
-func newBestRows(m *model, budget *mem.Budget) (*bestRows, error) {
-	entities, err := newTable("best vectors", m.entities.Rows, m.entities.Dim, 0, budget)
+// newBestRows takes the memory of a copy of a model in which so many entities are scored.
+func newBestRows(m *model, scored int, budget *mem.Budget) (*bestRows, error) {
+	entities, err := newTable("best vectors", scored, m.entities.Dim, 0, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,8 @@ func (t *trainer) isDue(pause time.Duration) bool {
 func (t *trainer) load() error {
 	values := len(t.model.entities.Values) + len(t.model.relations.Values)
 	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State))+
-		encoderValues(&t.cfg, t.data.relations))
+		len(t.best.entities.Values)+
+		encoderValues(&t.cfg, t.store.Meta()))
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -132,11 +134,11 @@ func (t *trainer) load() error {
 }
 
 // encoderValues bounds the values that a checkpoint has of an encoder.
-func encoderValues(c *Config, types int) int {
+func encoderValues(c *Config, m *kv.Meta) int {
 	if !c.Encodes() {
 		return 0
 	}
-	spec, err := c.EncoderSpec(types)
+	spec, err := c.EncoderSpec(m)
 	if err != nil {
 		return 0 // it was checked
 	}

@@ -9,6 +9,7 @@ import (
 	"gdb/kv"
 	"gdb/train/link/decoder"
 	"gdb/train/link/initial"
+	"gdb/train/link/neighbors"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
@@ -21,7 +22,8 @@ type disk struct {
 	*paged.Source
 	part     Part
 	entities Table
-	before   diskStats // at the beginning of the epoch
+	near     *neighbors.Set // of an encoder; nil without one
+	before   diskStats      // at the beginning of the epoch
 }
 
 // Part loads the partitions and edges of a part.
@@ -34,7 +36,10 @@ func (d *disk) Part(ctx context.Context, epoch uint64, part int) (*Part, error) 
 	for _, s := range p.Spans {
 		d.part.Spans = append(d.part.Spans, Span(s))
 	}
-	return &d.part, nil
+	if d.near != nil {
+		err = d.near.Load(ctx, p.Set, d.First)
+	}
+	return &d.part, err
 }
 
 // newDisk wraps a source.
@@ -95,8 +100,9 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
 	const empty = 3 // tables of no entities, and of the best ones
-	return mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
-		empty*mem.ArenaBytes(1), nil
+	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
+		empty*mem.ArenaBytes(1)
+	return n + encodedBytes(c, m), nil
 }
 
 // MakePlan chooses how a training goes through partitions on disk; nil if all is in memory. It
@@ -105,7 +111,7 @@ func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	if c.Order == runs.OrderAuto {
 		fits := memoryBytes(c, m) <= mem.NewProcessBudget(c.Memory).Limit()
 		given := c.Partitions != 0 || c.PartitionsInMemory != 0 || c.LogicalPartitions != 0
-		if c.Order = runs.OrderTwoLevel; !given && (fits || c.Validate() != nil) {
+		if c.Order = runs.OrderTwoLevel; !given && (fits || c.Encodes() || c.Validate() != nil) {
 			c.Order = runs.OrderMemory
 		}
 	}
@@ -131,16 +137,21 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	if c.NegativeSampling == runs.NegativesDegree {
 		extra = degreeBytes
 	}
+	edgeExtra, what := 0, "steps, relations"
+	if c.Encodes() {
+		what += ", all vectors encoded"
+		extra, edgeExtra = extra+neighbors.RowBytes, neighbors.EdgeBytes
+	}
 	p, err := paged.NewPlan(m, paged.Want{Policy: policies[c.Order], Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions, Dim: c.Dim,
 		TrainParts: func(parts int) int { return trainParts(m, parts) },
-		State:      len(runs.LinkState(c.Optimizer)), Extra: extra, Seed: c.Seed,
-		Memory: limit - beside})
+		State:      len(runs.LinkState(c.Optimizer)), Extra: extra, EdgeExtra: edgeExtra,
+		Seed: c.Seed, Memory: limit - beside})
 	if err != nil {
 		return nil, err
 	}
 	p.Shares = append([]paged.Share{{What: "program", Bytes: mem.ProcessBytes},
-		{What: "steps, relations", Bytes: beside}}, p.Shares...)
+		{What: what, Bytes: beside}}, p.Shares...)
 	return p, nil
 }
 
@@ -167,6 +178,9 @@ func (t *trainer) openDisk(ctx context.Context) error {
 	}
 	t.disk = newDisk(s, t.cfg.Dim)
 	t.source = t.disk
+	if err := t.encodeNear(); err != nil {
+		return err
+	}
 	if note != "" && t.note == "" {
 		t.note = note
 	}

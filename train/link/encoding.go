@@ -2,11 +2,16 @@ package link
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/train/link/encode"
+	"gdb/train/link/neighbors"
+	"gdb/train/link/rank"
 	"gdb/train/link/triples"
+	"gdb/train/runs"
 )
 
 // encoding is what steps have of an encoder: the rows that are scored are not those of the table
@@ -15,6 +20,10 @@ type encoding struct {
 	encoder *encode.Encoder
 	ctx     context.Context // of the training
 	all     *Table          // what the encoder makes of all entities, as it was last evaluated
+	// With vectors on disk, learned are those of all entities, read for an evaluation, and near has
+	// the lists of the partitions in memory. Both are nil if vectors are in memory.
+	learned *Table
+	near    *neighbors.Set
 
 	nodes  []uint32 // of the step, in ascending order
 	edges  []triples.Triple
@@ -25,8 +34,16 @@ type encoding struct {
 // newEncoding opens the encoder of a run, and takes the memory of the vectors that it gives.
 func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 	e = &encoding{ctx: ctx}
-	e.encoder, err = encode.Open(ctx, t.store, t.dev, &t.cfg, t.model.entities.Values, t.budget,
-		t.pool)
+	learned := t.model.entities
+	if t.plan != nil {
+		e.learned, err = newTable("vectors to encode", t.data.entities, t.cfg.Dim, 0, t.budget)
+		if err != nil {
+			return nil, err
+		}
+		t.closers = append(t.closers, e.learned)
+		learned = e.learned
+	}
+	e.encoder, err = encode.Open(ctx, t.store, t.dev, &t.cfg, learned.Values, t.budget, t.pool)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +61,9 @@ func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 func (s *stepper) encode(edges []triples.Triple, key uint64) ([]triples.Triple, error) {
 	e := s.enc
 	e.nodes = e.nodes[:0]
+	if e.near != nil {
+		edges = e.numbered(edges, s.draws)
+	}
 	for _, t := range edges {
 		e.nodes = append(e.nodes, t.Head, t.Tail)
 	}
@@ -77,9 +97,84 @@ func (s *stepper) encode(edges []triples.Triple, key uint64) ([]triples.Triple, 
 
 // scored are the vectors of all entities as a decoder scores them now.
 func (t *trainer) scored(ctx context.Context) ([]float32, error) {
-	if t.stepper.enc == nil {
+	e := t.stepper.enc
+	if e == nil {
 		return t.model.entities.Values, nil
 	}
-	all := t.stepper.enc.all.Values
-	return all, t.stepper.enc.encoder.All(ctx, all)
+	if e.learned != nil {
+		if err := t.readLearned(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all := e.all.Values
+	return all, e.encoder.All(ctx, all)
+}
+
+// numbered are edges, and the draws changed, by numbers in the set of partitions in memory.
+func (e *encoding) numbered(edges []triples.Triple, draws [][]uint32) []triples.Triple {
+	out := make([]triples.Triple, len(edges))
+	for i, t := range edges {
+		out[i] = triples.Triple{Head: e.near.Number(t.Head), Relation: t.Relation,
+			Tail: e.near.Number(t.Tail)}
+	}
+	for _, drawn := range draws {
+		for i, row := range drawn {
+			drawn[i] = e.near.Number(row)
+		}
+	}
+	return out
+}
+
+// encodeNear has steps draw neighbors among the partitions in memory, if there is an encoder.
+func (t *trainer) encodeNear() (err error) {
+	e := t.stepper.enc
+	if e == nil {
+		return nil
+	}
+	e.near, err = neighbors.New(t.disk.Buckets(), t.disk.BufferRows(), t.store.Meta().Undirected,
+		t.budget)
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, e.near)
+	t.disk.near = e.near
+	return e.encoder.Near(e.near.Readers(e.encoder.Both()), t.disk.entities.Values, e.near.Row,
+		e.near.Node, t.budget)
+}
+
+// readLearned reads the vectors of all entities from their partitions.
+func (t *trainer) readLearned(ctx context.Context) error {
+	to := t.stepper.enc.learned
+	rows, err := t.disk.Rows(ctx, nil, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rows.Each(ctx, func(p *rank.Partition) error {
+		for i := range p.Count {
+			copy(to.row(p.Entity(i)), p.Rows[i*to.Dim:][:to.Dim])
+		}
+		return nil
+	}), rows.Close())
+}
+
+// encodedBytes is what an encoder takes besides its plan, with vectors on disk: the vectors of all
+// entities as they are learned, as they are encoded, and as they were encoded at the best
+// evaluation, of which a checkpoint has a copy; those of a batch; and for evaluations all edges and
+// lists.
+func encodedBytes(c *Config, m *kv.Meta) int64 {
+	if !c.Encodes() {
+		return 0
+	}
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		edges += int64(e.Count)
+	}
+	table := 4 * int64(m.Nodes) * int64(c.Dim)
+	n := 3*mem.ArenaBytes(table) + mem.HeapCost(table) + 2*table
+	n += 12*edges + triples.Bytes(2*edges)
+	if c.EncodesFeatures() {
+		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(runs.FeatureDim(m)))
+	}
+	n += int64(len(m.Directions)) * (4*int64(m.Edges) + 8*int64(m.Nodes))
+	return n
 }

@@ -265,11 +265,11 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 // disk, with those of the best evaluation or of now.
 func (t *trainer) ranks(ctx context.Context, entities []float32, edges []triples.Triple,
 	best bool) (*rank.Result, error) {
-	if t.disk != nil {
+	if t.cfg.ScoredOnDisk() {
 		return t.rankStreamed(ctx, edges, best)
 	}
 	s := t.model.scorer(t.pool)
-	s.Entities = entities
+	s.Entities, s.Count = entities, t.data.entities
 	return rank.Ranks(ctx, s, edges, rank.Config{Known: t.known(), Candidates: t.cfg.Candidates,
 		Seed: t.cfg.Seed})
 }
@@ -295,7 +295,7 @@ func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 // keepBest keeps the rows, of which these are the entities', as those of the best evaluation.
 func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	t.best.keep(entities, t.model.relations)
-	if t.disk == nil {
+	if !t.cfg.ScoredOnDisk() {
 		return nil
 	}
 	t.bestUnsaved = true

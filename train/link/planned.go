@@ -78,6 +78,9 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	if out.Disk, err = plannedDisk(plan, m); err != nil {
 		return nil, err
 	}
+	if c.Encodes() {
+		out.Disk.Edges += neighborBytes(plan, out.Disk, m)
+	}
 	if out.Disk.Batch = batchOf(&c, plan, int(m.Nodes)); out.Disk.Batch < c.Batch {
 		out.Why = append(out.Why, fmt.Sprintf("batches of %d edges, not %d: an entity is in one "+
 			"as often as it would be with all in memory", out.Disk.Batch, c.Batch))
@@ -132,6 +135,23 @@ func plannedDisk(plan *paged.Plan, m *kv.Meta) (*PlannedDisk, error) {
 		d.Buckets = append(d.Buckets, len(sets.Buckets(i)))
 	}
 	return d, nil
+}
+
+// neighborBytes is what an epoch reads of edges for the lists of an encoder: those of each set that
+// the one before did not have.
+func neighborBytes(plan *paged.Plan, d *PlannedDisk, m *kv.Meta) int64 {
+	pairs, before := 0, []int(nil)
+	for _, set := range d.Sets {
+		stay := 0
+		for _, part := range set {
+			if slices.Contains(before, part) {
+				stay++
+			}
+		}
+		pairs += len(set)*len(set) - stay*stay
+		before = set
+	}
+	return plan.EdgeBytes(m) * int64(pairs) / int64(d.Partitions*d.Partitions)
 }
 
 // trainParts is how many partitions the training nodes fill if they come first, of

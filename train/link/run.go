@@ -215,8 +215,12 @@ func (t *trainer) open(ctx context.Context) (err error) {
 		return err
 	}
 	read, rows := readData, int(t.store.Meta().Nodes)
+	scored := rows
 	if t.plan != nil {
-		read, rows = readEvaluated, 0
+		rows = 0
+	}
+	if t.cfg.ScoredOnDisk() {
+		read, scored = readEvaluated, 0
 	}
 	if t.data, err = read(ctx, t.store, t.dev, &t.cfg, t.budget); err != nil {
 		return err
@@ -226,7 +230,7 @@ func (t *trainer) open(ctx context.Context) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.model)
-	if t.best, err = newBestRows(t.model, t.budget); err != nil {
+	if t.best, err = newBestRows(t.model, scored, t.budget); err != nil {
 		return err
 	}
 	t.closers = append(t.closers, t.best)

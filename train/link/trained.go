@@ -68,7 +68,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	reading := t.Config
 	reading.Negatives, reading.FilterNegatives = 1, false // nothing is trained
 	read, rows := readData, int(store.Meta().Nodes)
-	if t.Config.OnDisk() {
+	if t.Config.ScoredOnDisk() {
 		read, rows = readEvaluated, 0
 	}
 	if t.data, err = read(ctx, store, dev, &reading, t.budget); err != nil {
@@ -90,7 +90,7 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	entities, relations := t.model.entities, t.model.relations
 	values := len(entities.Values) + len(relations.Values)
 	arrays := int64(4 * (values*(2+len(runs.LinkState(t.Config.Optimizer))) +
-		encoderValues(&t.Config, t.data.relations)))
+		encoderValues(&t.Config, t.store.Meta())))
 	if err := t.budget.Reserve("a checkpoint", 2*arrays); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -114,7 +114,7 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 		}
 		copy(to.Values, from)
 	}
-	if t.Config.OnDisk() {
+	if t.Config.ScoredOnDisk() {
 		return t.openRows(ctx, dir, &pos)
 	}
 	return nil

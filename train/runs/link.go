@@ -64,6 +64,8 @@ type LinkSettings struct {
 	Encoder   string  `json:"encoder,omitempty"`
 	Fanout    string  `json:"fanout,omitempty"`
 	EncoderLR float64 `json:"encoder_lr,omitempty"`
+	// EncoderInput is what the encoder reads of a node: vectors, features or both.
+	EncoderInput string `json:"encoder_input,omitempty"`
 	// Negatives is how many entities an edge is compared with, for each end; NegativesAll is all.
 	Negatives int `json:"negatives"`
 	// NegativeSampling is how they are drawn; by degree, the weight is the degree to DegreePower.
@@ -142,6 +144,10 @@ func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, 
 // which may be OrderAuto.
 func (c *LinkSettings) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
 
+// ScoredOnDisk says that the vectors that are scored are on disk too: what an encoder makes of
+// learned vectors is in memory.
+func (c *LinkSettings) ScoredOnDisk() bool { return c.OnDisk() && !c.Encodes() }
+
 // StalenessMax is the largest LinkSettings.Staleness.
 const StalenessMax = 16
 
@@ -176,7 +182,8 @@ func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
 // which docs/link.md has its figures.
 func DefaultLink(name string) LinkSettings {
 	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
-		EncoderLR: 0.003, Negatives: 400, NegativeSampling: NegativesUniform, DegreePower: 0.75,
+		EncoderLR: 0.003, EncoderInput: EncoderVectors, Negatives: 400,
+		NegativeSampling: NegativesUniform, DegreePower: 0.75,
 		Loss: loss.Softmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
 		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
 		Patience: 3, EvalEvery: 3, Seed: 1, Order: OrderAuto}
@@ -200,6 +207,9 @@ func (c *LinkSettings) Text() string {
 	encoder := ""
 	if c.Encodes() {
 		encoder = fmt.Sprintf(" behind %s %s", c.Encoder, c.Fanout)
+		if c.EncodesFeatures() {
+			encoder += " of " + c.EncoderInput
+		}
 	}
 	stale := ""
 	if c.Staleness > 0 {
@@ -287,9 +297,9 @@ func (c *LinkSettings) validateOrder() error {
 	case c.FilterNegatives:
 		return errors.New("train: --filter-negatives needs all edges in memory, and with vectors " +
 			"on disk they are not: leave it out")
-	case c.Encodes():
-		return errors.New("train: an encoder needs all vectors in memory: leave --order and " +
-			"partitions out, and give --memory enough for them")
+	case c.Encoder == "rgcn":
+		return errors.New("train: the lists of partitions in memory have no types of edges, and " +
+			"--encoder rgcn reads them: take sage or gat, or leave --order and partitions out")
 	}
 	return nil
 }
@@ -321,6 +331,9 @@ func (c *LinkSettings) SameResult(old *LinkSettings) error {
 	for _, s := range []*LinkSettings{&now, &was} { // what may change
 		s.Run, s.Resume, s.Version, s.Threads, s.Memory, s.CheckpointEvery = "", "", "", 0, 0, 0
 		s.Epochs, s.Patience = 0, 0
+		if s.EncoderInput == "" { // of a run that was made before there was a choice
+			s.EncoderInput = EncoderVectors
+		}
 	}
 	if now == was {
 		return nil

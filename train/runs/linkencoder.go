@@ -7,12 +7,34 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/model"
 )
 
 // EncoderNone as LinkSettings.Encoder scores learned vectors as they are.
 const EncoderNone = "none"
+
+// The values of LinkSettings.EncoderInput.
+const (
+	EncoderVectors  = "vectors"  // what is learned for each node
+	EncoderFeatures = "features" // of the store
+	EncoderBoth     = "both"     // features, and behind them what is learned
+)
+
+// EncoderInputs are the values of LinkSettings.EncoderInput.
+func EncoderInputs() []string { return []string{EncoderVectors, EncoderFeatures, EncoderBoth} }
+
+// EncodesFeatures says whether the encoder reads features, and EncodesVectors whether it reads
+// learned vectors. Runs that were made before there was a choice read these alone.
+func (c *LinkSettings) EncodesFeatures() bool {
+	return c.Encodes() && (c.EncoderInput == EncoderFeatures || c.EncoderInput == EncoderBoth)
+}
+
+// EncodesVectors says whether the encoder reads learned vectors.
+func (c *LinkSettings) EncodesVectors() bool {
+	return c.Encodes() && c.EncoderInput != EncoderFeatures
+}
 
 // Encoders are the values of LinkSettings.Encoder.
 func Encoders() []string { return []string{EncoderNone, "sage", "gat", "rgcn"} }
@@ -25,6 +47,10 @@ func (c *LinkSettings) validateEncoder() error {
 	if c.Encoder != "" && !slices.Contains(Encoders(), c.Encoder) {
 		return fmt.Errorf("train: unknown encoder %q: known are %s", c.Encoder,
 			strings.Join(Encoders(), ", "))
+	}
+	if c.EncoderInput != "" && !slices.Contains(EncoderInputs(), c.EncoderInput) {
+		return fmt.Errorf("train: unknown encoder-input %q: known are %s", c.EncoderInput,
+			strings.Join(EncoderInputs(), ", "))
 	}
 	if !c.Encodes() {
 		return nil
@@ -47,9 +73,9 @@ func (c *LinkSettings) validateEncoder() error {
 	return nil
 }
 
-// EncoderSpec is the model of the encoder, over a graph of so many types of edges: each layer has
-// the width of the vectors, and adds its input to its output.
-func (c *LinkSettings) EncoderSpec(types int) (*model.Spec, error) {
+// EncoderSpec is the model of the encoder over a graph: each layer has the width of the vectors,
+// and adds its input to its output.
+func (c *LinkSettings) EncoderSpec(m *kv.Meta) (*model.Spec, error) {
 	a, err := model.Find(c.Encoder)
 	if err != nil {
 		return nil, fmt.Errorf("train: encoder: %w", err)
@@ -58,12 +84,21 @@ func (c *LinkSettings) EncoderSpec(types int) (*model.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: fanout %q: %w", c.Fanout, err)
 	}
-	s := &model.Spec{Architecture: a, Options: model.Options{NodeEmbedding: c.Dim,
-		Residual: true}}
+	s := &model.Spec{Architecture: a, Options: model.Options{Residual: true}}
 	if c.Encoder == "rgcn" {
-		s.Relations = types
+		s.Relations = len(m.EdgeTypes)
 	}
-	for range len(fanout) + 1 {
+	s.Dims = []int{0}
+	if c.EncodesVectors() {
+		s.NodeEmbedding, s.Dims[0] = c.Dim, c.Dim
+	}
+	if c.EncodesFeatures() {
+		if len(m.Features) == 0 {
+			return nil, errors.New("train: the store has no features: leave --encoder-input out")
+		}
+		s.Dims[0] += FeatureDim(m)
+	}
+	for range fanout {
 		s.Dims = append(s.Dims, c.Dim)
 	}
 	if err := s.Validate(); err != nil {

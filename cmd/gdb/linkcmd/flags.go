@@ -69,6 +69,8 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.IntVar(&c.Dim, "dim", c.Dim, "numbers that are learned for each entity")
 	f.StringVar(&c.Encoder, "encoder", c.Encoder, "model over drawn neighbors that makes the "+
 		"vectors that are scored: "+cli.OneOf(runs.Encoders()))
+	f.StringVar(&c.EncoderInput, "encoder-input", c.EncoderInput, "what it reads of a node: "+
+		"vectors, which are learned, features of the store, or both")
 	f.Float64Var(&c.EncoderLR, "encoder-lr", c.EncoderLR, "rate of the encoder's weights, by Adam")
 	f.IntVar(&c.Norm, "norm-order", c.Norm, "norm of transe and rotate: 1 or 2")
 	f.BoolVar(&c.Reciprocal, "reciprocal", c.Reciprocal,
@@ -138,7 +140,7 @@ func Bind(f *pflag.FlagSet) {
 // Words are the values of flags that have few.
 func Words() map[string][]string {
 	return map[string][]string{"task": Tasks, "decoder": decoder.Names(),
-		"encoder":           runs.Encoders(),
+		"encoder": runs.Encoders(), "encoder-input": runs.EncoderInputs(),
 		"negative-sampling": runs.NegativeSamplings(), "regularizer": runs.Regularizers(),
 		"norm-order": {"1", "2"}, "order": orders(), "negatives": {"all"}}
 }

@@ -45,10 +45,13 @@ type Encoder struct {
 	pool       *kernel.Pool
 	drawn      *sample.Sampler // for steps
 	whole      *sample.Sampler // for all nodes: whole lists
+	near       *near           // nil if all vectors are in memory
+	features   *features       // nil if none are read
 	dense      sample.Dense
 	rows       kernel.Rows
 	x, y       []float32
 	pairs      map[uint64]struct{}
+	both       bool // lists of outgoing edges are drawn from too
 }
 
 // Open makes the encoder of a run over the lists of a store, which are held in memory: those of
@@ -67,7 +70,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs
 	if err := budget.Reserve("vectors of a batch", 8*int64(m.Nodes)*int64(c.Dim)); err != nil {
 		return e, fmt.Errorf("train: encoder: %w", err)
 	}
-	spec, err := c.EncoderSpec(len(m.EdgeTypes))
+	spec, err := c.EncoderSpec(m)
 	if err != nil {
 		return e, err
 	}
@@ -80,6 +83,11 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs
 	}
 	if err := e.makeMoments(); err != nil {
 		return e, err
+	}
+	if c.EncodesFeatures() {
+		if e.features, err = e.readFeatures(ctx, m, budget); err != nil {
+			return e, err
+		}
 	}
 	return e, e.openLists(ctx, spec, len(m.Directions) > 1, budget)
 }
@@ -102,7 +110,7 @@ func (e *Encoder) openLists(ctx context.Context, spec *model.Spec, both bool,
 	budget *mem.Budget) error {
 	extras := spec.Extras()
 	directions := []layout.Direction{layout.In}
-	if both && extras == (sample.Extras{}) {
+	if e.both = both && extras == (sample.Extras{}); e.both {
 		directions = append(directions, layout.Out)
 	}
 	var lists []topology.Reader
@@ -140,6 +148,9 @@ func (e *Encoder) Close() (err error) {
 	if e.be != nil {
 		err = e.be.Close()
 	}
+	if e.features != nil {
+		err = errors.Join(err, e.features.arena.Free())
+	}
 	return errors.Join(err, e.files.Close())
 }
 
@@ -160,11 +171,7 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
 	}
-	dim, n := e.cfg.Dim, len(e.dense.NodeIDs)
-	e.x = mem.Resized(e.x, n*dim)
-	e.rows = kernel.Rows{Cols: dim, At: mem.View[uint32](mem.BytesOf(e.dense.NodeIDs)), X: e.x,
-		Stride: dim}
-	e.rows.Gather(e.pool, e.embeddings)
+	e.gather(train && e.near != nil)
 	out, err := e.model.Forward(&e.dense, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
 		Train: train})
 	if err != nil {
@@ -180,7 +187,11 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
 	e.be.Write(e.model.GradLogits(), grad)
 	e.model.Backward()
-	e.be.Read(e.x, e.model.GradInput())
+	if e.cfg.EncodesVectors() {
+		e.be.Read(e.x, e.model.GradInput())
+	} else {
+		e.rows = kernel.Rows{Cols: e.cfg.Dim} // nothing of a node is learned
+	}
 	p := e.model.Params()
 	e.be.Adam(p.Learned(p.W), p.Learned(p.G), backend.Moments{M: p.Learned(e.moments.M),
 		V: p.Learned(e.moments.V)}, backend.AdamStep{Step: steps, Rate: float32(e.cfg.EncoderLR),

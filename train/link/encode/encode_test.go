@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gdb/blockdev"
@@ -11,6 +12,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/topology"
+	"gdb/sample/sampletest"
 	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -21,17 +24,21 @@ import (
 const dim = 8
 
 // mustOpen opens an encoder over a random graph with two types of edges, and its embeddings.
-func mustOpen(t *testing.T, name, fanout string) (e *Encoder, embeddings []float32,
+func mustOpen(t *testing.T, name, fanout, input string) (e *Encoder, embeddings []float32,
 	g layouttest.Graph) {
 	t.Helper()
 	g = layouttest.Random(5, 80, 400)
-	g.Both, g.EdgeTypes = true, []string{"a", "b"}
+	g.Both, g.EdgeTypes, g.Dim = true, []string{"a", "b"}, 3
+	g.Features = make([]float32, g.Nodes*g.Dim)
+	for i := range g.Features {
+		g.Features[i] = float32(math.Cos(float64(i)))
+	}
 	for i := range g.Edges {
 		g.Edges[i].Type = uint16(i % 2)
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
 	c := runs.DefaultLink("distmult")
-	c.Dim, c.Encoder, c.Fanout, c.Threads = dim, name, fanout, 2
+	c.Dim, c.Encoder, c.Fanout, c.EncoderInput, c.Threads = dim, name, fanout, input, 2
 	embeddings = make([]float32, g.Nodes*dim)
 	for i := range embeddings {
 		embeddings[i] = float32(math.Sin(float64(i)))
@@ -52,9 +59,10 @@ func mustOpen(t *testing.T, name, fanout string) (e *Encoder, embeddings []float
 // TestGradient compares the gradient in the embeddings with differences of the output, and holds
 // that a batch over whole lists gives what All gives.
 func TestGradient(t *testing.T) {
-	for _, name := range runs.Encoders()[1:] {
+	for _, name := range []string{"sage", "gat", "rgcn", "sage both", "rgcn both"} {
 		t.Run(name, func(t *testing.T) {
-			e, embeddings, g := mustOpen(t, name, "all,all")
+			name, input, _ := strings.Cut(name, " ")
+			e, embeddings, g := mustOpen(t, name, "all,all", input)
 			nodes := []uint32{3, 9, 41}
 			all := make([]float32, g.Nodes*dim)
 			if err := e.All(t.Context(), all); err != nil {
@@ -87,7 +95,7 @@ func TestGradient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at, x := slices.Clone(got.At), slices.Clone(got.X)
+			at, x, stride := slices.Clone(got.At), slices.Clone(got.X), got.Stride
 			for i := 0; i < len(at); i += 7 {
 				place := int(at[i])*dim + i%dim
 				const h = 1e-2
@@ -97,7 +105,7 @@ func TestGradient(t *testing.T) {
 				embeddings[place] = was - h
 				down := loss()
 				embeddings[place] = was
-				want, have := (up-down)/(2*h), float64(x[i*dim+i%dim])
+				want, have := (up-down)/(2*h), float64(x[(i+1)*stride-dim+i%dim])
 				if math.Abs(have-want) > 2e-2*(1+math.Abs(want)) {
 					t.Errorf("gradient of node %d is %v, differences say %v", at[i], have, want)
 				}
@@ -109,7 +117,7 @@ func TestGradient(t *testing.T) {
 // TestLeaveOut holds that nothing of an edge that is asked about is read: its ends are not in each
 // other's lists, and all else is.
 func TestLeaveOut(t *testing.T) {
-	e, _, g := mustOpen(t, "sage", "all")
+	e, _, g := mustOpen(t, "sage", "all", runs.EncoderVectors)
 	edge := g.Edges[slices.IndexFunc(g.Edges,
 		func(e layouttest.Edge) bool { return e.Src != e.Dst })]
 	asked := []triples.Triple{{Head: uint32(edge.Src), Tail: uint32(edge.Dst)}}
@@ -140,6 +148,54 @@ func TestLeaveOut(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("node %d reads %v, want %v", v, got, want)
+		}
+	}
+}
+
+// backwards are the lists of a graph in one direction, whose nodes are numbered from the last on.
+func backwards(g layouttest.Graph, outgoing bool) topology.Reader {
+	lists := make([][]layout.NodeID, g.Nodes)
+	for _, x := range g.Edges {
+		from, to := layout.NodeID(g.Nodes-1)-x.Dst, layout.NodeID(g.Nodes-1)-x.Src
+		if outgoing {
+			from, to = to, from
+		}
+		lists[from] = append(lists[from], to)
+	}
+	return sampletest.FromLists(lists...)
+}
+
+// TestFeatures: features alone are encoded without what is learned of nodes, of which nothing
+// changes; a batch of numbers reads the features of their nodes.
+func TestFeatures(t *testing.T) {
+	e, embeddings, g := mustOpen(t, "sage", "all", runs.EncoderFeatures)
+	all := make([]float32, g.Nodes*dim)
+	if err := e.All(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	clear(embeddings)
+	reversed := func(number uint32) uint32 { return uint32(g.Nodes-1) - number }
+	for _, node := range []func(uint32) uint32{nil, reversed} {
+		number := uint32(7)
+		if node != nil {
+			lists := []topology.Reader{backwards(g, false), backwards(g, true)}
+			if err := e.Near(lists, embeddings, node, node, nil); err != nil {
+				t.Fatal(err)
+			}
+			number = node(number)
+		}
+		rows, err := e.Batch(t.Context(), 1, []uint32{number}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range rows {
+			if want := all[7*dim+i]; math.Abs(float64(v-want)) > 1e-5 {
+				t.Errorf("value %d is %v, want %v", i, v, want)
+			}
+		}
+		grad, err := e.Step(make([]float32, dim), 1)
+		if err != nil || len(grad.At) > 0 {
+			t.Errorf("%d rows have a gradient: %v", len(grad.At), err)
 		}
 	}
 }

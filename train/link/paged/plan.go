@@ -30,14 +30,18 @@ type Want struct {
 	Parts, Capacity, Logical int
 	// Dim is the width of vectors, of each of which the optimizer has so many arrays more.
 	Dim, State int
-	// Extra is what a row of the buffer takes besides, in bytes.
-	Extra int
+	// Extra is what a row of the buffer takes besides, in bytes, and EdgeExtra what an edge between
+	// the partitions in memory does.
+	Extra, EdgeExtra int
 	// TrainParts says how many of so many partitions have the training nodes, of order.Sequential.
 	TrainParts func(parts int) int
 	Seed       uint64
 	// Memory is for all that the plan has, in bytes, as a budget of a process counts them.
 	Memory int64
 }
+
+// edgeBytes is what an edge between the partitions in memory takes.
+func (w *Want) edgeBytes() int64 { return 2*tripleBytes + int64(w.EdgeExtra) }
 
 // Share is a part of the memory.
 type Share struct {
@@ -71,8 +75,9 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 	edges := trainEdges(m)
 	f := order.Facts{Nodes: m.Nodes, RowBytes: 4 * int64(w.Dim) * int64(1+w.State), Edges: edges,
 		EdgeBytes:  int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0)),
-		EdgeMemory: mem.HeapCost(2 * tripleBytes), Memory: w.Memory, BlockBytes: layout.PageBytes,
-		Prefetch: true, NodeTask: w.Policy == order.Dispersed || w.Policy == order.Sequential,
+		EdgeMemory: mem.HeapCost(w.edgeBytes()), Memory: w.Memory,
+		BlockBytes: layout.PageBytes, Prefetch: true,
+		NodeTask: w.Policy == order.Dispersed || w.Policy == order.Sequential,
 		OneByOne: w.Policy == order.Beta || w.Policy == order.Sequential, Parts: w.Parts,
 		Capacity: w.Capacity, Logical: w.Logical}
 	const tries = 30
@@ -140,7 +145,7 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 	p.Shares = []Share{
 		{"partitions", opt.Bytes(&spec) +
 			mem.HeapCost(int64(w.Extra)*int64(p.Frames)*int64(spec.FrameRows()))},
-		{"edges", mem.HeapCost(2*tripleBytes*int64(p.EdgesOnce)) + streamBytes},
+		{"edges", mem.HeapCost(w.edgeBytes()*int64(p.EdgesOnce)) + streamBytes},
 		{"places of buckets", mem.HeapCost(16 * (parts*parts + 1))},
 		{"known answers", mem.HeapCost(knownBytes(int64(edges), parts))},
 	}

@@ -60,6 +60,8 @@ type Part struct {
 	// Edges have rows of the buffer's arrays as ends.
 	Edges []triples.Triple
 	Spans []Span
+	// Set are the partitions that are resident, in the order of the spans.
+	Set []int
 }
 
 // Span is the rows of a partition.
@@ -153,6 +155,12 @@ func (s *Source) Arrays() (out [][]float32) {
 	return out
 }
 
+// Buckets are the train edges by pairs of partitions.
+func (s *Source) Buckets() *buckets.Set { return s.sets }
+
+// First is the row of the buffer that a resident partition begins at.
+func (s *Source) First(part int) uint32 { return s.buf.First(part) }
+
 // BufferRows is how many rows the arrays have.
 func (s *Source) BufferRows() int { return len(s.buf.Array(0)) / s.cfg.Plan.dim }
 
@@ -201,9 +209,9 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error
 		return nil, err
 	}
 	s.now.move(s.buf.First)
-	out := &Part{Edges: s.now.list}
+	out := &Part{Edges: s.now.list, Set: s.epoch.Partitions(p.set)}
 	m := s.dir.Spec().Map
-	for _, part := range s.epoch.Partitions(p.set) {
+	for _, part := range out.Set {
 		out.Spans = append(out.Spans, Span{Row: s.buf.First(part), Count: uint32(m.Size(part))})
 	}
 	return out, nil

@@ -98,7 +98,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 		entities, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
 	if err = v.open(ctx, relations, workers); err == nil {
-		if f.Link.OnDisk() {
+		if f.Link.ScoredOnDisk() {
 			v.table, err = openParts(store, dev, dir, f.Link, pos.record(), budget)
 		} else {
 			v.table, err = newFlat(ctx, state, entities, v.nodes, v.block, v.Dim())

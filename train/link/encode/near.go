@@ -1,0 +1,48 @@
+package encode
+
+import (
+	"gdb/internal/mem"
+	"gdb/layout/topology"
+	"gdb/sample"
+)
+
+// near is what batches read where embeddings are on disk by partition: those of the partitions in
+// memory, and lists between these.
+type near struct {
+	embeddings []float32
+	row, node  func(number uint32) uint32
+	at         []uint32
+}
+
+// Near has batches draw from other lists than those of the store, whose nodes have numbers of their
+// own: Batch takes these from here on. embeddings is the table that they are read from, in which a
+// number has a row; the gradient that Step returns is by row. node is the node of a number. All
+// nodes together are encoded as before.
+func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
+	row, node func(number uint32) uint32, budget *mem.Budget) error {
+	fanout, err := sample.ParseFanout(e.cfg.Fanout)
+	if err != nil {
+		return err
+	}
+	drawn, err := sample.NewSampler(lists, sample.Config{Fanout: fanout, Seed: e.cfg.Seed,
+		Budget: budget})
+	if err != nil {
+		return err
+	}
+	e.drawn.Close()
+	e.drawn, e.near = drawn, &near{embeddings: embeddings, row: row,
+		node: node}
+	return nil
+}
+
+// rowsOf are the rows of numbers, valid until the next call.
+func (n *near) rowsOf(numbers []uint32) []uint32 {
+	n.at = mem.Resized(n.at, len(numbers))
+	for i, v := range numbers {
+		n.at[i] = n.row(v)
+	}
+	return n.at
+}
+
+// Both says whether an encoder of a store draws from the lists of outgoing edges too.
+func (e *Encoder) Both() bool { return e.both }
