@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
@@ -109,13 +110,17 @@ func (s *Spec) DiskBytes(inMemory int) int64 {
 	return max(s.DiskLimit(), most)
 }
 
-// Dir has the partitions. Different partitions may be read and written at the same time.
+// Dir has the partitions. Different partitions may be read and written at the same time, two of each:
+// one is at the disk while the other's checksums are worked out.
 type Dir struct {
 	fs   vfs.FS
 	path string
 	dev  blockdev.Device
 	spec Spec
-	mu   struct {
+	// One file is read at a time, and one written.
+	reading, writing sync.Mutex
+	writes           atomic.Int32 // under way
+	mu               struct {
 		sync.Mutex
 		kept []uint32 // generation of each partition in the last checkpoint
 		now  []uint32 // generation of each now: that, or the next
@@ -264,7 +269,7 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 		}
 		off += piece
 	}
-	if err := d.dev.ReadBatch(ctx, reqs); err != nil {
+	if err := d.readAll(ctx, reqs); err != nil {
 		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
 	}
 	sums, err := decodeHeader(head, d.spec.UUID, &h)
@@ -278,6 +283,34 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 		}
 	}
 	return off, nil
+}
+
+const (
+	// readsAlone is how many reads of a file are in flight.
+	readsAlone = 16
+	// readsBeside is how many are while something is written. With more of them, the scheduler
+	// that Linux gives to disks of one queue (mq-deadline) hardly lets a write through: of 1.2
+	// GB/s, writes got .05 beside four reads of a MiB, and .5 to 1.2 beside two or one, where reads
+	// were as fast (docs/link.md).
+	readsBeside = 2
+)
+
+// readAll reads a file, of which there is one at a time: others are checked meanwhile.
+func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	for len(reqs) > 0 {
+		n := readsAlone
+		if d.writes.Load() > 0 {
+			n = readsBeside
+		}
+		n = min(n, len(reqs))
+		if err := d.dev.ReadBatch(ctx, reqs[:n]); err != nil {
+			return err
+		}
+		reqs = reqs[n:]
+	}
+	return nil
 }
 
 // begin is a partition as it began.
@@ -318,16 +351,19 @@ func (d *Dir) damage(path, format string, args ...any) error {
 		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
 }
 
-// Write writes the arrays of a partition, beside what the last checkpoint has of it. Memory: 2 MiB.
-// It is durable once Prepare returns. A partition that could not be written has, for later reads,
-// no longer what it had since the last checkpoint: the run goes on from that.
+// Write writes the arrays of a partition, beside what the last checkpoint has of it. Rows behind the
+// partition's are zeroed as far as they are in its last page. It is durable once Prepare returns. A
+// partition that could not be written has, for later reads, no longer what it had since the last
+// checkpoint: the run goes on from that.
 func (d *Dir) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next
+	again := d.mu.now[part] == generation
 	d.mu.Unlock()
 	for _, f := range d.spec.files() {
-		if err := d.writeFile(part, generation, &f, arrays[f.first:f.first+f.arrays]); err != nil {
-			return err
+		err := d.writeFile(part, generation, &f, arrays[f.first:f.first+f.arrays], again)
+		if err != nil {
+			return fmt.Errorf("train: write partition %d: %w", part, err)
 		}
 	}
 	d.mu.Lock()
@@ -336,32 +372,36 @@ func (d *Dir) Write(part int, arrays [][]float32) error {
 	return nil
 }
 
-// writeFile writes the arrays of a file.
-func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32) error {
+// writeFile writes the arrays of a file, in the place of what it has if it was written since the
+// last checkpoint: to have a file system find new room takes longer than to write.
+func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32,
+	again bool) error {
 	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
+	pages := [][]byte{blockdev.AlignedBuffer(pageBytes)}
 	for i, a := range arrays {
 		h.sums[i] = d.sum(which.first+i, a[:n])
+		whole := int(pieceBytes(uint64(n)) / 4)
+		clear(a[n:whole])
+		pages = append(pages, mem.BytesOf(a[:whole]))
+	}
+	copy(pages[0], h.encode(d.spec.UUID))
+	create := d.fs.Create
+	if again {
+		create = func(path string, c vfs.DiskWriteCategory) (vfs.File, error) {
+			return d.fs.OpenReadWrite(path, c)
+		}
 	}
 	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
-	w, err := layout.CreateFile(d.fs, path)
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.writes.Add(1)
+	defer d.writes.Add(-1)
+	f, err := create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return fmt.Errorf("train: write partition %d: %w", part, err)
+		return fmt.Errorf("create %s: %w", path, err)
 	}
-	err = w.Write(h.encode(d.spec.UUID))
-	zeros := make([]byte, pieceBytes(uint64(n))-4*int64(n))
-	for _, a := range arrays {
-		if err == nil {
-			err = w.Write(mem.BytesOf(a[:n]))
-		}
-		if err == nil {
-			err = w.Write(zeros)
-		}
-	}
-	if err == nil {
-		err = w.FinishUnsynced()
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
+	if err := errors.Join(blockdev.WritePages(f, pages...), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
