@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -81,6 +82,16 @@ func (s *Spec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
+// bytesOf is what a file of a kind takes, 0 if there is no such file.
+func (s *Spec) bytesOf(part int, kind string) int64 {
+	for _, f := range s.files() {
+		if f.kind == kind && part < s.Map.Parts() {
+			return s.fileBytes(part, &f)
+		}
+	}
+	return 0
+}
+
 // Bytes is what all partitions take on disk, once.
 func (s *Spec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
@@ -129,6 +140,9 @@ type Dir struct {
 		// unsynced are the partitions that were written since the last Prepare. Most are written
 		// several times until the next, and to sync takes longer than to write.
 		unsynced map[int]bool
+		// spare are files of which no generation has need any more, by their bytes: what is written
+		// next takes their places, and names.
+		spare map[int64][]string
 	}
 }
 
@@ -184,19 +198,20 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", path, err)
 	}
-	return d, d.sweep()
+	return d, d.sweep(0)
 }
 
 // Spec is what the files are of.
 func (d *Dir) Spec() Spec { return d.spec }
 
 // sweep removes the files of partitions that are not those of the last checkpoint, of the best
-// evaluation, or of now.
-func (d *Dir) sweep() error {
+// evaluation, or of now. As many of them as have so many bytes are kept to be written to.
+func (d *Dir) sweep(spare int64) error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
 		return fmt.Errorf("train: list %s: %w", d.path, err)
 	}
+	d.mu.spare = map[int64][]string{}
 	for _, file := range names {
 		part, generation, kind, ok := parseName(file)
 		if !ok || part < len(d.mu.now) && (generation == d.mu.kept[part] ||
@@ -204,11 +219,52 @@ func (d *Dir) sweep() error {
 			generation == d.mu.best[part]) {
 			continue
 		}
-		if err := d.fs.Remove(d.fs.PathJoin(d.path, file)); err != nil {
-			return fmt.Errorf("train: remove %s: %w", d.fs.PathJoin(d.path, file), err)
+		path := d.fs.PathJoin(d.path, file)
+		if bytes := d.spec.bytesOf(part, kind); 0 < bytes && bytes <= spare {
+			spare -= bytes
+			d.mu.spare[bytes] = append(d.mu.spare[bytes], path)
+		} else if err := d.fs.Remove(path); err != nil {
+			return fmt.Errorf("train: remove %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// Close removes the files that were kept to be written to.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.freeSpares(math.MaxInt64)
+}
+
+// freeSpares removes spare files until they had so many bytes, or there are no more.
+func (d *Dir) freeSpares(bytes int64) error {
+	for each, paths := range d.mu.spare {
+		for ; len(paths) > 0 && bytes > 0; bytes -= each {
+			if err := d.fs.Remove(paths[0]); err != nil {
+				return fmt.Errorf("train: remove %s: %w", paths[0], err)
+			}
+			paths = paths[1:]
+		}
+		d.mu.spare[each] = paths
+	}
+	return nil
+}
+
+// create opens a file to write all of it: an empty one, or a spare one of its size. Others make
+// room for it if there are any, so that all files take no more than without spare ones.
+func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	spare := d.mu.spare[bytes]
+	if len(spare) == 0 {
+		if err := d.freeSpares(bytes); err != nil {
+			return nil, err
+		}
+		return d.fs.Create(path, vfs.WriteCategoryUnspecified)
+	}
+	d.mu.spare[bytes] = spare[1:]
+	return d.fs.ReuseForWrite(spare[0], path, vfs.WriteCategoryUnspecified)
 }
 
 // generation is that of a partition now.
@@ -373,7 +429,8 @@ func (d *Dir) Write(part int, arrays [][]float32) error {
 }
 
 // writeFile writes the arrays of a file, in the place of what it has if it was written since the
-// last checkpoint: to have a file system find new room takes longer than to write.
+// last checkpoint, or of a spare file: to have a file system find new room takes longer than to
+// write.
 func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32,
 	again bool) error {
 	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
@@ -385,18 +442,18 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 		pages = append(pages, mem.BytesOf(a[:whole]))
 	}
 	copy(pages[0], h.encode(d.spec.UUID))
-	create := d.fs.Create
-	if again {
-		create = func(path string, c vfs.DiskWriteCategory) (vfs.File, error) {
-			return d.fs.OpenReadWrite(path, c)
-		}
-	}
 	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.writes.Add(1)
 	defer d.writes.Add(-1)
-	f, err := create(path, vfs.WriteCategoryUnspecified)
+	var f vfs.File
+	var err error
+	if again {
+		f, err = d.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	} else {
+		f, err = d.create(path, d.spec.fileBytes(part, which))
+	}
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
@@ -408,9 +465,13 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 
 // BytesWith is what the files take once these partitions were written after the last checkpoint,
 // those that were already among them or not.
-func (d *Dir) BytesWith(changed *roaring.Bitmap) (n int64) {
+func (d *Dir) BytesWith(changed *roaring.Bitmap) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.bytesWith(changed)
+}
+
+func (d *Dir) bytesWith(changed *roaring.Bitmap) (n int64) {
 	rows := d.spec.files()[0]
 	for part, kept := range d.mu.kept {
 		now := d.mu.now[part]
@@ -486,10 +547,10 @@ func (d *Dir) sync(path string) error {
 }
 
 // Committed says that the checkpoint with the records of Prepare is the last one: what the one
-// before had is removed.
+// before had is removed, or kept to be written to.
 func (d *Dir) Committed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.kept, d.mu.next = slices.Clone(d.mu.now), d.mu.next+1
-	return d.sweep()
+	return d.sweep(d.spec.DiskLimit() - d.bytesWith(roaring.New()))
 }
