@@ -121,8 +121,8 @@ func (s *Spec) DiskBytes(inMemory int) int64 {
 	return max(s.DiskLimit(), most)
 }
 
-// Dir has the partitions. Different partitions may be read and written at the same time, two of each:
-// one is at the disk while the other's checksums are worked out.
+// Dir has the partitions. Different partitions may be read and written at the same time, two of
+// each: one is at the disk while the other's checksums are worked out.
 type Dir struct {
 	fs   vfs.FS
 	path string
@@ -407,10 +407,10 @@ func (d *Dir) damage(path, format string, args ...any) error {
 		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
 }
 
-// Write writes the arrays of a partition, beside what the last checkpoint has of it. Rows behind the
-// partition's are zeroed as far as they are in its last page. It is durable once Prepare returns. A
-// partition that could not be written has, for later reads, no longer what it had since the last
-// checkpoint: the run goes on from that.
+// Write writes the arrays of a partition, beside what the last checkpoint has of it. Rows behind
+// those of the partition are zeroed as far as they are in its last page. It is durable once Prepare
+// returns. A partition that could not be written has, for later reads, no longer what it had since
+// the last checkpoint: the run goes on from that.
 func (d *Dir) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next

@@ -34,8 +34,8 @@ func (o *Options) Bytes(s *partfile.Spec) int64 {
 // arrayBytes is what an array has in a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; others of the
-// buffer read and write beside it.
+// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; others of
+// the buffer read and write beside it.
 type Buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec

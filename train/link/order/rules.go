@@ -45,8 +45,8 @@ type Choice struct {
 // Choose applies the rules of Waleffe et al., "Marius++", section 6: as many physical partitions as
 // leave the smallest reads at the size of a block, which gives the least Edge Permutation Bias for
 // the time; the largest buffer that fits; and the fewest logical partitions that policies can do
-// with. Where to move their partitions takes longer than to compute, there are more logical ones than
-// these, see weigh. An error says how much memory is needed.
+// with, or more where to move these takes longer than to compute: see weigh. An error says how much
+// memory is needed.
 func Choose(f Facts) (c Choice, err error) {
 	nodeBytes := float64(f.Nodes) * float64(f.RowBytes)
 	edgeBytes := float64(f.Edges) * float64(f.EdgeBytes)
@@ -183,8 +183,8 @@ const (
 	// that of the disk of docs/link.md, and not of the machine at hand: which order an epoch has,
 	// and with it what is learned, is the same everywhere.
 	moveRate = 1.2e9
-	// heldMost is how many logical partitions a buffer is made to hold at most. With eight of 32 in
-	// the place of two of 8, FB15k-237 lost no more of its MRR than with four (docs/link.md).
+	// heldMost is how many logical partitions a buffer is made to hold at most. With four of 16 in
+	// the place of two of 8, FB15k-237 had .3031 of MRR, not .3080 (docs/link.md).
 	heldMost = 4
 )
 
@@ -200,8 +200,8 @@ func (f *Facts) weigh(p int) (held int, why string) {
 			held = n
 		}
 	}
-	why = fmt.Sprintf("an epoch reads %s and writes as much, for %.0f s at %.1f GB/s; computing is "+
-		"taken to last %.0f s", size(first), first/moveRate, moveRate/1e9, computing)
+	why = fmt.Sprintf("an epoch reads %s and writes as much, for %.0f s at %.1f GB/s; computing "+
+		"is taken to last %.0f s", size(first), first/moveRate, moveRate/1e9, computing)
 	if held > 2 {
 		why = fmt.Sprintf("with two %s, longer than that: with %d it is %s, for %.0f s", why, held,
 			size(f.moved(p, held)), f.moved(p, held)/moveRate)

@@ -70,8 +70,8 @@ func TestChooseExample(t *testing.T) {
 	}
 }
 
-// TestWeigh: the buffer holds two logical partitions where computing takes longer than to move them,
-// and as many more as are needed for that otherwise; an epoch moves what was said.
+// TestWeigh: the buffer holds two logical partitions where computing takes longer than to move
+// them, and as many more as are needed for that otherwise; an epoch moves what was said.
 func TestWeigh(t *testing.T) {
 	for seconds, want := range map[float64]int{1e-5: 2, 2.2e-6: 3, 1e-7: heldMost} {
 		f := Facts{Nodes: 1 << 24, RowBytes: 512, Edges: 32e6, EdgeBytes: 8, EdgeMemory: 20,
