@@ -2,6 +2,7 @@ package blockdev
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 
 	"gdb/internal/bug"
@@ -116,4 +117,28 @@ func (w *Writer) flush(left []byte) {
 func (w *Writer) cached() {
 	w.direct = false
 	w.err = errors.Join(w.err, setDirect(w.file, false))
+}
+
+// WritePages writes pieces of memory to a file one after the other, from where it stands, past the
+// page cache where the file system allows it: without a copy of them, and without a goroutine. Each
+// begins at a multiple of 4096 and has a multiple of 4096 bytes.
+func WritePages(f vfs.File, pieces ...[]byte) error {
+	w := Writer{file: f, direct: setDirect(f, true) == nil}
+	for _, p := range pieces {
+		for len(p) > 0 && w.err == nil {
+			n := min(len(p), writePiece)
+			w.flush(w.writable(p[:n]))
+			p = p[n:]
+		}
+	}
+	return w.err
+}
+
+// writable is a piece that the file may be given: files that are not the system's may change what
+// is written to them.
+func (w *Writer) writable(p []byte) []byte {
+	if w.file.Fd() == vfs.InvalidFd {
+		return slices.Clone(p)
+	}
+	return p
 }

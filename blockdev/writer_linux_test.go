@@ -49,6 +49,38 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// TestWritePages: pages take the place of what a file had, on a disk, on a file system that refuses
+// direct writes, and in memory; their memory stays as it was.
+func TestWritePages(t *testing.T) {
+	disk := filepath.Join(t.TempDir(), "f")
+	for round, fs := range []vfs.FS{vfs.Default, vfs.Default, vfs.NewMem()} {
+		if err := fs.MkdirAll(filepath.Dir(disk), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for version := range 2 {
+			pages := [][]byte{blockdev.AlignedBuffer(4096), blockdev.AlignedBuffer(3 << 20)}
+			for _, p := range pages {
+				for i := range p {
+					p[i] = byte(i>>3 + version)
+				}
+			}
+			want := bytes.Join(pages, nil)
+			f, err := fs.OpenReadWrite(disk, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 1 {
+				f = &refusing{f}
+			}
+			err = errors.Join(blockdev.WritePages(f, pages...), f.Close())
+			if got := mustRead(t, fs, disk); err != nil || !bytes.Equal(got, want) ||
+				!bytes.Equal(bytes.Join(pages, nil), want) {
+				t.Fatalf("round %d, version %d: other bytes were written: %v", round, version, err)
+			}
+		}
+	}
+}
+
 // mustWrite writes want in pieces.
 func mustWrite(t *testing.T, fs vfs.FS, path string, want []byte, refuses bool, rnd *rand.Rand) {
 	t.Helper()

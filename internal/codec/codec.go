@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"runtime"
 )
 
 //go:generate go run -tags avogen ./gen
@@ -23,13 +24,33 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func Checksum(parts ...[]byte) uint32 {
 	var sum uint32
 	for _, p := range parts {
-		sum = crc32.Update(sum, castagnoli, p)
+		sum = ChecksumUpdate(sum, p)
 	}
 	return sum
 }
 
+const (
+	// sumPiece is how many bytes are brought to the cache before they are summed up. The standard
+	// library sums three streams at once, which is 17 GB/s in a cache, but 4.8 GB/s over 128 MiB in
+	// memory, where they keep the processor from seeing ahead; with pieces 2 KiB long it was 8.3,
+	// 4 KiB 11.9, 8 KiB 10.8, 32 KiB 5.9.
+	sumPiece = 4 << 10
+	// sumLong is from where on bytes are taken to be in memory, not in a cache.
+	sumLong = 64 << 10
+)
+
 // ChecksumUpdate adds p to a running CRC32C; the first call passes 0.
-func ChecksumUpdate(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+func ChecksumUpdate(sum uint32, p []byte) uint32 {
+	for inMemory := len(p) >= sumLong; inMemory && len(p) >= sumPiece; p = p[sumPiece:] {
+		touched := byte(0)
+		for i := 0; i < sumPiece; i += 64 {
+			touched ^= p[i]
+		}
+		runtime.KeepAlive(touched)
+		sum = crc32.Update(sum, castagnoli, p[:sumPiece])
+	}
+	return crc32.Update(sum, castagnoli, p)
+}
 
 // Dec decodes fields from a byte slice. The zero value decodes nothing.
 type Dec struct {

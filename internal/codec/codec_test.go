@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"math"
 	"strings"
 	"testing"
@@ -93,6 +94,20 @@ func TestDecIsSticky(t *testing.T) {
 	}
 	if got := NewDec([]byte{1, 2}).Bytes(1); cap(got) != 1 {
 		t.Error("appending to what Bytes returns would change the source")
+	}
+}
+
+// TestChecksumInPieces: long bytes have the sum that the standard library gives them whole.
+func TestChecksumInPieces(t *testing.T) {
+	b := make([]byte, 3*sumLong)
+	for i := range b {
+		b[i] = byte(i*i>>3 + i)
+	}
+	for _, n := range []int{0, 1, sumLong - 1, sumLong, sumLong + 1, sumLong + sumPiece - 1,
+		2*sumLong + 63, 3 * sumLong} {
+		if got, want := ChecksumUpdate(7, b[:n]), crc32.Update(7, castagnoli, b[:n]); got != want {
+			t.Errorf("%d bytes: %08x, want %08x", n, got, want)
+		}
 	}
 }
 

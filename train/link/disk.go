@@ -146,13 +146,21 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions, Dim: c.Dim,
 		TrainParts: func(parts int) int { return trainParts(m, parts) },
 		State:      len(runs.LinkState(c.Optimizer)), Extra: extra, EdgeExtra: edgeExtra,
-		Seed: c.Seed, Memory: limit - beside})
+		Seed: c.Seed, EdgeSeconds: edgeSeconds(c), Memory: limit - beside})
 	if err != nil {
 		return nil, err
 	}
 	p.Shares = append([]paged.Share{{What: "program", Bytes: mem.ProcessBytes},
 		{What: what, Bytes: beside}}, p.Shares...)
 	return p, nil
+}
+
+// edgeSeconds is about what two cores of docs/link.md compute an edge for, where vectors do not fit
+// in caches: its ends' rows, and its scores. It is not measured of a machine or its threads, since
+// orders, and what is learned, follow from it.
+func edgeSeconds(c *Config) float64 {
+	const rows, scores = 40e-9, 0.15e-9 // of a column
+	return float64(c.Dim) * (rows + scores*float64(max(0, c.Negatives)))
 }
 
 // initOf draws the vectors that entities begin with: those of a training in memory.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
@@ -80,6 +82,16 @@ func (s *Spec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
+// bytesOf is what a file of a kind takes, 0 if there is no such file.
+func (s *Spec) bytesOf(part int, kind string) int64 {
+	for _, f := range s.files() {
+		if f.kind == kind && part < s.Map.Parts() {
+			return s.fileBytes(part, &f)
+		}
+	}
+	return 0
+}
+
 // Bytes is what all partitions take on disk, once.
 func (s *Spec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
@@ -109,13 +121,17 @@ func (s *Spec) DiskBytes(inMemory int) int64 {
 	return max(s.DiskLimit(), most)
 }
 
-// Dir has the partitions. Different partitions may be read and written at the same time.
+// Dir has the partitions. Different partitions may be read and written at the same time, two of
+// each: one is at the disk while the other's checksums are worked out.
 type Dir struct {
 	fs   vfs.FS
 	path string
 	dev  blockdev.Device
 	spec Spec
-	mu   struct {
+	// One file is read at a time, and one written.
+	reading, writing sync.Mutex
+	writes           atomic.Int32 // under way
+	mu               struct {
 		sync.Mutex
 		kept []uint32 // generation of each partition in the last checkpoint
 		now  []uint32 // generation of each now: that, or the next
@@ -124,6 +140,9 @@ type Dir struct {
 		// unsynced are the partitions that were written since the last Prepare. Most are written
 		// several times until the next, and to sync takes longer than to write.
 		unsynced map[int]bool
+		// spare are files of which no generation has need any more, by their bytes: what is written
+		// next takes their places, and names.
+		spare map[int64][]string
 	}
 }
 
@@ -179,19 +198,20 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", path, err)
 	}
-	return d, d.sweep()
+	return d, d.sweep(0)
 }
 
 // Spec is what the files are of.
 func (d *Dir) Spec() Spec { return d.spec }
 
 // sweep removes the files of partitions that are not those of the last checkpoint, of the best
-// evaluation, or of now.
-func (d *Dir) sweep() error {
+// evaluation, or of now. As many of them as have so many bytes are kept to be written to.
+func (d *Dir) sweep(spare int64) error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
 		return fmt.Errorf("train: list %s: %w", d.path, err)
 	}
+	d.mu.spare = map[int64][]string{}
 	for _, file := range names {
 		part, generation, kind, ok := parseName(file)
 		if !ok || part < len(d.mu.now) && (generation == d.mu.kept[part] ||
@@ -199,11 +219,52 @@ func (d *Dir) sweep() error {
 			generation == d.mu.best[part]) {
 			continue
 		}
-		if err := d.fs.Remove(d.fs.PathJoin(d.path, file)); err != nil {
-			return fmt.Errorf("train: remove %s: %w", d.fs.PathJoin(d.path, file), err)
+		path := d.fs.PathJoin(d.path, file)
+		if bytes := d.spec.bytesOf(part, kind); 0 < bytes && bytes <= spare {
+			spare -= bytes
+			d.mu.spare[bytes] = append(d.mu.spare[bytes], path)
+		} else if err := d.fs.Remove(path); err != nil {
+			return fmt.Errorf("train: remove %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// Close removes the files that were kept to be written to.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.freeSpares(math.MaxInt64)
+}
+
+// freeSpares removes spare files until they had so many bytes, or there are no more.
+func (d *Dir) freeSpares(bytes int64) error {
+	for each, paths := range d.mu.spare {
+		for ; len(paths) > 0 && bytes > 0; bytes -= each {
+			if err := d.fs.Remove(paths[0]); err != nil {
+				return fmt.Errorf("train: remove %s: %w", paths[0], err)
+			}
+			paths = paths[1:]
+		}
+		d.mu.spare[each] = paths
+	}
+	return nil
+}
+
+// create opens a file to write all of it: an empty one, or a spare one of its size. Others make
+// room for it if there are any, so that all files take no more than without spare ones.
+func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	spare := d.mu.spare[bytes]
+	if len(spare) == 0 {
+		if err := d.freeSpares(bytes); err != nil {
+			return nil, err
+		}
+		return d.fs.Create(path, vfs.WriteCategoryUnspecified)
+	}
+	d.mu.spare[bytes] = spare[1:]
+	return d.fs.ReuseForWrite(spare[0], path, vfs.WriteCategoryUnspecified)
 }
 
 // generation is that of a partition now.
@@ -264,7 +325,7 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 		}
 		off += piece
 	}
-	if err := d.dev.ReadBatch(ctx, reqs); err != nil {
+	if err := d.readAll(ctx, reqs); err != nil {
 		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
 	}
 	sums, err := decodeHeader(head, d.spec.UUID, &h)
@@ -278,6 +339,34 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 		}
 	}
 	return off, nil
+}
+
+const (
+	// readsAlone is how many reads of a file are in flight.
+	readsAlone = 16
+	// readsBeside is how many are while something is written. With more of them, the scheduler
+	// that Linux gives to disks of one queue (mq-deadline) hardly lets a write through: of 1.2
+	// GB/s, writes got .05 beside four reads of a MiB, and .5 to 1.2 beside two or one, where reads
+	// were as fast (docs/link.md).
+	readsBeside = 2
+)
+
+// readAll reads a file, of which there is one at a time: others are checked meanwhile.
+func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	for len(reqs) > 0 {
+		n := readsAlone
+		if d.writes.Load() > 0 {
+			n = readsBeside
+		}
+		n = min(n, len(reqs))
+		if err := d.dev.ReadBatch(ctx, reqs[:n]); err != nil {
+			return err
+		}
+		reqs = reqs[n:]
+	}
+	return nil
 }
 
 // begin is a partition as it began.
@@ -318,16 +407,19 @@ func (d *Dir) damage(path, format string, args ...any) error {
 		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
 }
 
-// Write writes the arrays of a partition, beside what the last checkpoint has of it. Memory: 2 MiB.
-// It is durable once Prepare returns. A partition that could not be written has, for later reads,
-// no longer what it had since the last checkpoint: the run goes on from that.
+// Write writes the arrays of a partition, beside what the last checkpoint has of it. Rows behind
+// those of the partition are zeroed as far as they are in its last page. It is durable once Prepare
+// returns. A partition that could not be written has, for later reads, no longer what it had since
+// the last checkpoint: the run goes on from that.
 func (d *Dir) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next
+	again := d.mu.now[part] == generation
 	d.mu.Unlock()
 	for _, f := range d.spec.files() {
-		if err := d.writeFile(part, generation, &f, arrays[f.first:f.first+f.arrays]); err != nil {
-			return err
+		err := d.writeFile(part, generation, &f, arrays[f.first:f.first+f.arrays], again)
+		if err != nil {
+			return fmt.Errorf("train: write partition %d: %w", part, err)
 		}
 	}
 	d.mu.Lock()
@@ -336,41 +428,50 @@ func (d *Dir) Write(part int, arrays [][]float32) error {
 	return nil
 }
 
-// writeFile writes the arrays of a file.
-func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32) error {
+// writeFile writes the arrays of a file, in the place of what it has if it was written since the
+// last checkpoint, or of a spare file: to have a file system find new room takes longer than to
+// write.
+func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32,
+	again bool) error {
 	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
+	pages := [][]byte{blockdev.AlignedBuffer(pageBytes)}
 	for i, a := range arrays {
 		h.sums[i] = d.sum(which.first+i, a[:n])
+		whole := int(pieceBytes(uint64(n)) / 4)
+		clear(a[n:whole])
+		pages = append(pages, mem.BytesOf(a[:whole]))
 	}
+	copy(pages[0], h.encode(d.spec.UUID))
 	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
-	w, err := layout.CreateFile(d.fs, path)
-	if err != nil {
-		return fmt.Errorf("train: write partition %d: %w", part, err)
-	}
-	err = w.Write(h.encode(d.spec.UUID))
-	zeros := make([]byte, pieceBytes(uint64(n))-4*int64(n))
-	for _, a := range arrays {
-		if err == nil {
-			err = w.Write(mem.BytesOf(a[:n]))
-		}
-		if err == nil {
-			err = w.Write(zeros)
-		}
-	}
-	if err == nil {
-		err = w.FinishUnsynced()
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.writes.Add(1)
+	defer d.writes.Add(-1)
+	var f vfs.File
+	var err error
+	if again {
+		f, err = d.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	} else {
+		f, err = d.create(path, d.spec.fileBytes(part, which))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	if err := errors.Join(blockdev.WritePages(f, pages...), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
 // BytesWith is what the files take once these partitions were written after the last checkpoint,
 // those that were already among them or not.
-func (d *Dir) BytesWith(changed *roaring.Bitmap) (n int64) {
+func (d *Dir) BytesWith(changed *roaring.Bitmap) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.bytesWith(changed)
+}
+
+func (d *Dir) bytesWith(changed *roaring.Bitmap) (n int64) {
 	rows := d.spec.files()[0]
 	for part, kept := range d.mu.kept {
 		now := d.mu.now[part]
@@ -446,10 +547,10 @@ func (d *Dir) sync(path string) error {
 }
 
 // Committed says that the checkpoint with the records of Prepare is the last one: what the one
-// before had is removed.
+// before had is removed, or kept to be written to.
 func (d *Dir) Committed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.kept, d.mu.next = slices.Clone(d.mu.now), d.mu.next+1
-	return d.sweep()
+	return d.sweep(d.spec.DiskLimit() - d.bytesWith(roaring.New()))
 }

@@ -1,7 +1,8 @@
 // Package partfile keeps the vectors of nodes, and what the optimizer has of each, on disk by
 // partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
 // a partition that changes is written to files of its own, beside those of the checkpoint, and the
-// next checkpoint names them. So the disk holds each partition twice at most, and its vectors once
+// next checkpoint names them. Files that no checkpoint names any more are written to again, under a
+// new name. So the disk holds each partition twice at most, and its vectors once
 // more as they were in the best evaluation, which needs nothing of the optimizer. An owner that
 // makes a checkpoint before Dir.BytesWith is above Spec.DiskLimit has all files in twice the
 // partitions.

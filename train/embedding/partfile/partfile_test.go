@@ -397,7 +397,7 @@ func FuzzHeader(f *testing.F) {
 }
 
 // TestBytesWith: what the files take is what BytesWith says, whatever was written, kept as the best
-// and put into checkpoints.
+// and put into checkpoints; with spare ones it is no more than DiskLimit.
 func TestBytesWith(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
 	s := mustSpec(t, 1000, 5, 5, 1)
@@ -418,8 +418,14 @@ func TestBytesWith(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := dirBytes(t, fs); got != want {
-			t.Fatalf("the files have %d bytes, want %d", got, want)
+		spare := int64(0)
+		for bytes, files := range d.mu.spare {
+			spare += bytes * int64(len(files))
+		}
+		got := dirBytes(t, fs)
+		if got != want+spare || spare > 0 && got > s.DiskLimit() {
+			t.Fatalf("the files have %d bytes, want %d and %d of spare ones, at most %d", got, want,
+				spare, s.DiskLimit())
 		}
 		if r.IntN(2) == 0 {
 			continue
@@ -432,5 +438,9 @@ func TestBytesWith(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed.Clear()
+	}
+	if err := d.Close(); err != nil || dirBytes(t, fs) != d.BytesWith(changed) {
+		t.Errorf("closed, the files have %d bytes, want %d: %v", dirBytes(t, fs),
+			d.BytesWith(changed), err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gdb/internal/bug"
@@ -27,23 +28,19 @@ type Options struct {
 
 // Bytes is the memory of a buffer.
 func (o *Options) Bytes(s *partfile.Spec) int64 {
-	return int64(1+s.State)*mem.ArenaBytes(int64(o.Frames)*arrayBytes(s)) + writeBytes
+	return int64(1+s.State) * mem.ArenaBytes(int64(o.Frames)*arrayBytes(s))
 }
-
-// writeBytes is what writing a partition takes.
-const writeBytes = 2 << 20
 
 // arrayBytes is what an array has in a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; two of
+// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; others of
 // the buffer read and write beside it.
 type Buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec
 	opt    Options
 	arenas []*mem.Arena
-	writer mem.Account // of the memory of writing
 	arrays [][]float32 // each (Frames * FrameRows, Columns)
 
 	resident *roaring.Bitmap // partitions that may be used
@@ -53,7 +50,10 @@ type Buffer struct {
 	free     []int
 	work     chan error // of the work under way, which has frames and free; nil if there is none
 	ended    error      // of work that failed: nothing goes on after it
-	stats    Stats
+	mu       struct {
+		sync.Mutex
+		stats Stats
+	}
 }
 
 // Stats are what a buffer did.
@@ -67,17 +67,13 @@ type Stats struct {
 // New takes the memory of a buffer, which is empty. The caller closes it.
 func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
-		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New(),
-		changed: roaring.New()}
+		coming: roaring.New(), changed: roaring.New()}
 	b.frames = make([]int, b.spec.Map.Parts())
 	for i := range b.frames {
 		b.frames[i] = -1
 	}
 	for i := range opt.Frames {
 		b.free = append(b.free, opt.Frames-1-i)
-	}
-	if err := b.writer.Add(writeBytes); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
 	}
 	for range 1 + b.spec.State {
 		a, err := mem.NewArena(opt.Budget, "partition buffer",
@@ -102,7 +98,6 @@ func (b *Buffer) Close() error {
 		err = errors.Join(err, a.Free())
 	}
 	b.arenas = nil
-	b.writer.Release()
 	return err
 }
 
@@ -114,7 +109,7 @@ func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
 	}
 	begun := time.Now()
-	defer func() { b.stats.Wait += time.Since(begun) }()
+	defer func() { b.count(func(s *Stats) { s.Wait += time.Since(begun) }) }()
 	if err := b.settle(); err != nil {
 		return err
 	}
@@ -186,49 +181,76 @@ func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	}()
 }
 
+// pairs calls fn with partitions, two at a time, until one fails: while one is at the disk the
+// checksums of the other are worked out.
+func pairs(ctx context.Context, parts *roaring.Bitmap, fn func(part int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan int)
+	var work sync.WaitGroup
+	for range 2 {
+		work.Go(func() {
+			defer bug.Catch()
+			for part := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := fn(part); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for it := parts.Iterator(); it.HasNext(); {
+		next <- int(it.Next())
+	}
+	close(next)
+	work.Wait()
+	return context.Cause(ctx)
+}
+
 // writeBack writes partitions, and gives the frame of each away when it is written.
 func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
-	for it := changed.Iterator(); it.HasNext(); {
-		part := int(it.Next())
-		if err := b.write(ctx, part); err != nil {
-			return err
+	return pairs(ctx, changed, func(part int) error {
+		err := b.write(part)
+		if err == nil {
+			free <- b.frames[part]
 		}
-		free <- b.frames[part]
-	}
-	return nil
+		return err
+	})
 }
 
 // fill reads partitions into frames, as these become free.
 func (b *Buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int) error {
-	for it := come.Iterator(); it.HasNext(); {
-		part := int(it.Next())
+	return pairs(ctx, come, func(part int) error {
 		frame, ok := <-free
 		if !ok { // or writing failed, which says more
 			return fmt.Errorf("train: partition %d has no place in a buffer of %d", part,
 				b.opt.Frames)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 		n, err := b.dir.Read(ctx, part, b.pieces(frame))
 		if err != nil {
 			return err
 		}
 		b.frames[part] = frame
-		b.stats.Reads++
-		b.stats.ReadBytes += n
-	}
-	return nil
+		b.count(func(s *Stats) { s.Reads, s.ReadBytes = s.Reads+1, s.ReadBytes+n })
+		return nil
+	})
 }
 
 // write writes a partition back.
-func (b *Buffer) write(ctx context.Context, part int) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b.stats.Writes++
-	b.stats.WriteBytes += b.spec.PartBytes(part)
+func (b *Buffer) write(part int) error {
+	b.count(func(s *Stats) {
+		s.Writes, s.WriteBytes = s.Writes+1, s.WriteBytes+b.spec.PartBytes(part)
+	})
 	return b.dir.Write(part, b.pieces(b.frames[part]))
+}
+
+// count changes the stats.
+func (b *Buffer) count(change func(s *Stats)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.mu.stats)
 }
 
 // release frees the frames of partitions.
@@ -264,14 +286,10 @@ func (b *Buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	for it := b.changed.Iterator(); it.HasNext(); {
-		if err := b.write(ctx, int(it.Next())); err != nil {
-			b.ended = err
-			return err
-		}
+	if b.ended = pairs(ctx, b.changed, b.write); b.ended == nil {
+		b.changed.Clear()
 	}
-	b.changed.Clear()
-	return nil
+	return b.ended
 }
 
 // Empty writes all partitions that were changed, and frees all frames: none is resident.
@@ -319,5 +337,5 @@ func (b *Buffer) First(part int) uint32 {
 // Stats are what the buffer did so far; the caller is not in Advance, and none is under way.
 func (b *Buffer) Stats() (Stats, error) {
 	err := b.settle()
-	return b.stats, err
+	return b.mu.stats, err
 }

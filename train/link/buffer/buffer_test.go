@@ -203,7 +203,7 @@ func TestReadAhead(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := New(dir, Options{Frames: 3, Budget: mem.NewBudget(1 << 20)}); err == nil {
+	if _, err := New(dir, Options{Frames: 3, Budget: mem.NewBudget(1 << 14)}); err == nil {
 		t.Error("a buffer in less memory than it takes")
 	}
 }

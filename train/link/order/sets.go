@@ -30,6 +30,16 @@ func beta(n, hold int) (sets [][]int) {
 	return sets
 }
 
+// swaps is how many sets beta has after the first.
+func swaps(n, hold int) (count int) {
+	for disk := n - hold; disk > 0; {
+		replaced := min(hold-1, disk)
+		count += disk + replaced
+		disk -= replaced
+	}
+	return count
+}
+
 // dispersed brings each of n partitions into a buffer of hold once, in an order by chance, each in
 // place of any other (Waleffe et al., "Marius++", Algorithm 5).
 func dispersed(stream *rng.Stream, n, hold int) (sets [][]int) {

@@ -36,6 +36,8 @@ type Want struct {
 	// TrainParts says how many of so many partitions have the training nodes, of order.Sequential.
 	TrainParts func(parts int) int
 	Seed       uint64
+	// EdgeSeconds is what an edge is taken to be computed for.
+	EdgeSeconds float64
 	// Memory is for all that the plan has, in bytes, as a budget of a process counts them.
 	Memory int64
 }
@@ -79,7 +81,7 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 		BlockBytes: layout.PageBytes, Prefetch: true,
 		NodeTask: w.Policy == order.Dispersed || w.Policy == order.Sequential,
 		OneByOne: w.Policy == order.Beta || w.Policy == order.Sequential, Parts: w.Parts,
-		Capacity: w.Capacity, Logical: w.Logical}
+		Capacity: w.Capacity, Logical: w.Logical, EdgeSeconds: w.EdgeSeconds}
 	const tries = 30
 	for try := 0; ; try++ {
 		c, err := order.Choose(f)

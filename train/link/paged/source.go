@@ -143,6 +143,9 @@ func (s *Source) Close() (err error) {
 	if s.buf != nil {
 		err = s.buf.Close()
 	}
+	if s.dir != nil {
+		err = errors.Join(err, s.dir.Close())
+	}
 	s.account.Release()
 	return errors.Join(err, s.sets.Close())
 }
