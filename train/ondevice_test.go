@@ -147,8 +147,8 @@ func TestPlanOfDevice(t *testing.T) {
 		planned, *d, steps, growing, peak)
 	if steps > planned || steps-d.Other < (planned-d.Other)/2 ||
 		growing > planned+d.Step+d.Given || peak > planned+d.Eval {
-		t.Errorf("%d bytes are planned (%+v), and %d taken by steps, %d while memory grew, %d in all",
-			planned, *d, steps, growing, peak)
+		t.Errorf("%d bytes are planned (%+v), and %d taken by steps, %d while memory grew, "+
+			"%d in all", planned, *d, steps, growing, peak)
 	}
 	c.DeviceMemory = 1 << 30
 	emulator.Set(t, "devices", 0)
@@ -164,12 +164,12 @@ func TestPlanOfDevice(t *testing.T) {
 
 // peakOf trains and returns how much memory of the device was allocated after all steps of the first
 // epoch, the most after any of them, and in all.
-func peakOf(t *testing.T, emulator *cudatest.Emulator, c Config) (steps, growing, peak int64) {
+func peakOf(t *testing.T, on *cudatest.Emulator, c Config) (steps, growing, peak int64) {
 	t.Helper()
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
-		allocated := emulator.Count("allocated_bytes")
+		allocated := on.Count("allocated_bytes")
 		peak = max(peak, allocated)
 		if e.Progress != nil && e.Progress.Epoch == 1 {
 			steps, growing = allocated, peak

@@ -120,9 +120,9 @@ func Pointer(p DevicePtr) Argument { return Argument(p) }
 // Launch queues a kernel: blocks of threads, each block with sharedBytes of dynamic shared memory.
 // The number of arguments must be that of the parameters.
 //
-// It is not gorgonia.org/cu's, which has Go write pointers into memory of C that is not set yet: the
-// collector takes what was there for a pointer that is overwritten, and ends the process where that
-// was one of Go's.
+// It is not gorgonia.org/cu's, which has Go write pointers into memory of C that is not set yet:
+// the collector takes what was there for a pointer that is overwritten, and ends the process where
+// that was one of Go's.
 func (s *Stream) Launch(f Function, blocks, threads, sharedBytes int, arguments ...Argument) error {
 	if len(arguments) != f.parameters {
 		panic(fmt.Sprintf("BUG: kernel %s has %d parameters, not %d", f.Name, f.parameters,
