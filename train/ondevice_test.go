@@ -162,8 +162,8 @@ func TestPlanOfDevice(t *testing.T) {
 	}
 }
 
-// peakOf trains and returns how much memory of the device was allocated after all steps of the first
-// epoch, the most after any of them, and in all.
+// peakOf trains and returns how much memory of the device was allocated after all steps of the
+// first epoch, the most after any of them, and in all.
 func peakOf(t *testing.T, on *cudatest.Emulator, c Config) (steps, growing, peak int64) {
 	t.Helper()
 	s := mustBuild(t, planted(false))
