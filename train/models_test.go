@@ -57,7 +57,7 @@ func TestEveryModelIsTheSame(t *testing.T) {
 }
 
 // noteProfiles notes one for each number of threads, so that none is measured.
-func noteProfiles(t *testing.T, s *layout.Store) {
+func noteProfiles(t testing.TB, s *layout.Store) {
 	t.Helper()
 	for threads := range 3 {
 		noteProfile(t, s, Config{Threads: threads + 1}, diskProfile)

@@ -127,12 +127,14 @@ func TestDeviceTooSmall(t *testing.T) {
 }
 
 // TestPlanOfDevice: what is planned of the device's memory is what a run takes at most, and not
-// much more; it can be planned without the device.
+// much more; it can be planned without the device. A step that is larger than those before takes
+// memory beside theirs, from what plans leave free; the next begins with memory for both. Whether
+// one of the first does depends on the way of rows to the device, which a trial of both decides.
 func TestPlanOfDevice(t *testing.T) {
 	emulator := mustEmulate(t)
 	c := cachedConfig(0)
 	c.Hidden = 256
-	steps, peak := peakOf(t, emulator, c)
+	steps, growing, peak := peakOf(t, emulator, c)
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	p, err := MakePlan(t.Context(), s, mustDevice(t), c)
@@ -141,10 +143,12 @@ func TestPlanOfDevice(t *testing.T) {
 	}
 	d := p.OnDevice
 	planned := d.Other + d.Model + d.Step + d.Given
-	t.Logf("planned %d (%+v), taken by steps %d, with evaluations %d", planned, *d, steps, peak)
-	if steps > planned || steps-d.Other < (planned-d.Other)/2 || peak > planned+d.Eval {
-		t.Errorf("%d bytes are planned (%+v), and %d taken by steps, %d in all", planned, *d, steps,
-			peak)
+	t.Logf("planned %d (%+v), taken by steps %d, %d while memory grew, with evaluations %d",
+		planned, *d, steps, growing, peak)
+	if steps > planned || steps-d.Other < (planned-d.Other)/2 ||
+		growing > planned+d.Step+d.Given || peak > planned+d.Eval {
+		t.Errorf("%d bytes are planned (%+v), and %d taken by steps, %d while memory grew, "+
+			"%d in all", planned, *d, steps, growing, peak)
 	}
 	c.DeviceMemory = 1 << 30
 	emulator.Set(t, "devices", 0)
@@ -158,21 +162,22 @@ func TestPlanOfDevice(t *testing.T) {
 	}
 }
 
-// peakOf trains and returns the most memory of the device that was allocated after a step of the
-// first epoch, and in all.
-func peakOf(t *testing.T, emulator *cudatest.Emulator, c Config) (steps, peak int64) {
+// peakOf trains and returns how much memory of the device was allocated after all steps of the
+// first epoch, the most after any of them, and in all.
+func peakOf(t *testing.T, on *cudatest.Emulator, c Config) (steps, growing, peak int64) {
 	t.Helper()
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
-		peak = max(peak, emulator.Count("allocated_bytes"))
+		allocated := on.Count("allocated_bytes")
+		peak = max(peak, allocated)
 		if e.Progress != nil && e.Progress.Epoch == 1 {
-			steps = peak
+			steps, growing = allocated, peak
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return steps, peak
+	return steps, growing, peak
 }
 
 // TestStepsWaitForNothing: between two reads of losses the host waits for no stream, whatever comes

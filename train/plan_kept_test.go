@@ -10,7 +10,7 @@ import (
 // TestPlanIsKept: the same settings are planned once, by plan or by a run, and read nothing of the
 // graph the next time; other settings, or another device, are planned anew.
 func TestPlanIsKept(t *testing.T) {
-	s, c := mustBuild(t, planted(false)), testConfig()
+	s, c := mustBuildBare(t, planted(false)), testConfig()
 	c.Cache, c.FeatureCache, c.Run = "static", 8<<10, "r"
 	plans := func(c Config) (*plan.Plan, uint64) {
 		t.Helper()

@@ -134,7 +134,7 @@ func TestForecastOfBytes(t *testing.T) {
 // TestPlanWithoutWriting: where nothing can be written writing counts as reading, and the plan says
 // why.
 func TestPlanWithoutWriting(t *testing.T) {
-	s := mustBuild(t, planted(false))
+	s := mustBuildBare(t, planted(false))
 	fs := errorfs.Wrap(s.FS(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			return syscall.EROFS

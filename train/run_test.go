@@ -84,7 +84,18 @@ func mustDevice(t testing.TB) blockdev.Device {
 	return devtest.Open(t, blockdev.Options{})
 }
 
+// mustBuild makes a store in memory, with profiles, so that no training measures one.
 func mustBuild(t testing.TB, g layouttest.Graph) *layout.Store {
+	t.Helper()
+	s := mustBuildBare(t, g)
+	if len(s.Meta().Features) > 0 {
+		noteProfiles(t, s)
+	}
+	return s
+}
+
+// mustBuildBare makes a store in memory without profiles.
+func mustBuildBare(t testing.TB, g layouttest.Graph) *layout.Store {
 	t.Helper()
 	return layouttest.Build(t, vfs.NewMem(), "store", g)
 }

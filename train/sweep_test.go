@@ -38,13 +38,13 @@ var diskProfile = plan.Profile{RandomReads: 1e5, RowBytes: 512, Sequential: 1e9,
 	Decide: plan.Work{Seconds: 3e-8, CPU: 3e-8}}
 
 // noteProfile puts a profile of the usual device into the catalog.
-func noteProfile(t *testing.T, s *layout.Store, c Config, p plan.Profile) {
+func noteProfile(t testing.TB, s *layout.Store, c Config, p plan.Profile) {
 	t.Helper()
 	noteProfileOf(t, mustDevice(t), s, c, p)
 }
 
 // noteProfileOf puts a profile of a device into the catalog.
-func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config, p plan.Profile) {
+func noteProfileOf(t testing.TB, dev blockdev.Device, s *layout.Store, c Config, p plan.Profile) {
 	t.Helper()
 	rows, err := rowfile.Open(t.Context(), s, dev, s.Meta().Features[0], nil)
 	if err != nil {

@@ -6,12 +6,24 @@ package cuda
 #include <cuda.h>
 #include <stdlib.h>
 
+enum { LAUNCH_ARGUMENTS = 64 };
+
 // load_ptx compiles PTX for the current device. The log is the compiler's, of size bytes.
 static CUresult load_ptx(CUmodule *module, const char *ptx, char *log, size_t size) {
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, (void *)size};
   return cuModuleLoadDataEx(module, ptx, 2, options, values);
 }
+
+// launch queues a kernel with n arguments of 8 bytes, which are copied before it returns.
+static CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared,
+                       CUstream stream, unsigned long long *arguments, size_t n) {
+  void *pointers[LAUNCH_ARGUMENTS];
+  for (size_t i = 0; i < n; i++) pointers[i] = &arguments[i];
+  return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, NULL);
+}
+
+#cgo noescape launch
 */
 import "C"
 
@@ -54,7 +66,7 @@ func (d *Device) Load(ptx string) (*Module, error) {
 // Close unloads the module and its functions.
 func (m *Module) Close() error { return failed("unload kernels", m.module.Unload()) }
 
-// Function is a kernel. All its parameters are of 8 bytes: gorgonia.org/cu copies as many for each.
+// Function is a kernel. All its parameters are of 8 bytes.
 type Function struct {
 	Name       string
 	function   cu.Function
@@ -107,19 +119,26 @@ func Pointer(p DevicePtr) Argument { return Argument(p) }
 
 // Launch queues a kernel: blocks of threads, each block with sharedBytes of dynamic shared memory.
 // The number of arguments must be that of the parameters.
+//
+// It is not gorgonia.org/cu's, which has Go write pointers into memory of C that is not set yet:
+// the collector takes what was there for a pointer that is overwritten, and ends the process where
+// that was one of Go's.
 func (s *Stream) Launch(f Function, blocks, threads, sharedBytes int, arguments ...Argument) error {
 	if len(arguments) != f.parameters {
 		panic(fmt.Sprintf("BUG: kernel %s has %d parameters, not %d", f.Name, f.parameters,
 			len(arguments)))
 	}
-	pointers := make([]unsafe.Pointer, len(arguments))
-	for i := range arguments {
-		pointers[i] = unsafe.Pointer(&arguments[i])
+	if len(arguments) > C.LAUNCH_ARGUMENTS {
+		panic(fmt.Sprintf("BUG: kernel %s has more than %d parameters", f.Name,
+			C.LAUNCH_ARGUMENTS))
 	}
-	err := f.function.Launch(blocks, 1, 1, threads, 1, 1, sharedBytes, s.stream, pointers)
-	if err != nil {
-		return failed(fmt.Sprintf("launch %s over %d blocks of %d threads", f.Name, blocks,
-			threads), err)
+	// cu.Function is the driver's handle and nothing else.
+	handle := *(*C.CUfunction)(unsafe.Pointer(&f.function))
+	result := C.launch(handle, C.uint(blocks), C.uint(threads), C.uint(sharedBytes), s.handle(),
+		(*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(arguments))), C.size_t(len(arguments)))
+	if result != C.CUDA_SUCCESS {
+		return check(fmt.Sprintf("launch %s over %d blocks of %d threads", f.Name, blocks,
+			threads), result)
 	}
 	return nil
 }

@@ -93,11 +93,23 @@ func checkWhole(t *testing.T, c *Catalog) {
 	}
 }
 
+// skipShort skips a test of every fault, one after the other: it shows nothing more where races are
+// looked for.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("every fault, one after the other")
+	}
+}
+
 // TestCatalogCrash crashes transactions at every write: an ordinary one, one that merges files,
 // and the one that creates the catalog.
 func TestCatalogCrash(t *testing.T) {
 	for _, done := range []int{1, tidyEvery - 1} {
 		t.Run(fmt.Sprintf("transactions=%d", done), func(t *testing.T) {
+			if done > 1 {
+				skipShort(t)
+			}
 			fs := prepared(t, done)
 			old := epochOf(t, testCatalog(fs))
 			clones := crashClones(t, fs, func(fs vfs.FS) error {
@@ -157,6 +169,7 @@ func TestCatalogCrashInCreate(t *testing.T) {
 // TestCatalogErrors fails each operation of the file system once, in every method: an error comes
 // out or the work was done, nothing is lost, and no lock stays behind.
 func TestCatalogErrors(t *testing.T) {
+	skipShort(t)
 	ctx := t.Context()
 	run := kv.RunMeta{Name: "r", Epochs: 1000}
 	base := prepared(t, tidyEvery-1) // so that the next transaction merges files

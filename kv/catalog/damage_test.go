@@ -115,6 +115,7 @@ func TestCatalogLost(t *testing.T) {
 // TestCatalogLargeFlips damages a table of those too large to be read at every opening: whoever
 // reads the damaged set is reported, nobody else is hindered, and Verify finds it.
 func TestCatalogLargeFlips(t *testing.T) {
+	skipShort(t)
 	fs, random := vfs.NewMem(), rand.New(rand.NewPCG(5, 6))
 	c, large := testCatalog(fs), roaring.New()
 	c.opening = 100_000

@@ -23,8 +23,12 @@ func TestReadErrors(t *testing.T) {
 	good := mustDevice(t)
 	before := runtime.NumGoroutine()
 	want := wantHashes(t, testConfigOn(good))
+	each := uint64(1)
+	if testing.Short() {
+		each = 7
+	}
 	for mode := range 4 {
-		for nth := uint64(0); ; nth++ {
+		for nth := uint64(0); ; nth += each {
 			failed := false
 			dev := devtest.Inject(good, func(_ string, _ int64, n uint64) devtest.Fault {
 				if n != nth {
@@ -100,7 +104,10 @@ func TestFlippedBitsOfTheDisk(t *testing.T) {
 	good := mustDevice(t)
 	want := wantHashes(t, testConfigOn(good))
 	draw, found := rng.NewStream(21), 0
-	const flips = 60
+	flips := 60
+	if testing.Short() {
+		flips = 15
+	}
 	for range flips {
 		dev := &flipping{Device: good, nth: draw.Below(110), bit: draw.Uint64()}
 		c := testConfigOn(dev)
