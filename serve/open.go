@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -16,9 +17,10 @@ import (
 // worldMost bounds the clients of a loader.
 const worldMost = 1024
 
-// arenasEach is how many batches of a client are in memory at a time: the one that it works on, and
-// one that is filled or waits. The one before comes back as soon as the client has the next.
-const arenasEach = 2
+// arenasBeside is how many batches are in memory beside the one that each client works on: one that
+// is filled or waits for the next of them. The one before comes back as soon as a client has the
+// next. More would be taken from the cache: those that are planned to wait have a place of their own.
+const arenasBeside = 1
 
 // epochsAbout is for how many epochs the memory is split: clients do not say how many they take,
 // and a first epoch, in which caches are filled, is not what most of them wait for.
@@ -117,8 +119,9 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		return nil, err
 	}
 	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
-		ready: max(1, s.mu.shape.Ready), arenas: arenasEach + s.mu.shape.Ready/o.World,
-		times: &s.times, pack: newPacker(src), src: src, open: o}
+		ready: max(1, s.mu.shape.Ready), times: &s.times,
+		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
+		pack:  newPacker(src), src: src, open: o}
 	return f, nil
 }
 
@@ -157,17 +160,17 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
 		Cache: o.Cache, Topology: "auto", NeighborCache: plan.NeighborAuto,
-		Lent: arenasEach*o.World - 1} // one is the pipeline's, which fills it
+		Lent: o.World + arenasBeside - 1} // one is the pipeline's, which fills it
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
 	// In an arena an edge takes two numbers of 8 bytes, a node two more, and a type is one too.
-	c.EntryBytes, c.NodeBytes = src.EntryBytes()+16, 16
+	c.EntryBytes, c.LentEntryBytes, c.LentNodeBytes = src.EntryBytes(), 16, 16
 	if src.EdgeTypes {
-		c.EntryBytes += 8
+		c.LentEntryBytes += 8
 	}
 	if src.EdgeWeights {
-		c.EntryBytes += 4
+		c.LentEntryBytes += 4
 	}
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
