@@ -81,9 +81,7 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		if s.mu.memory == 0 {
 			s.mu.memory = s.opt.Memory
 		}
-		lookups := lookupBytes(s.mu.memory)
-		src = loader.NewSource(s.opt.Store, s.opt.Device,
-			mem.NewProcessBudget(s.mu.memory-lookups))
+		src = loader.NewSource(s.opt.Store, s.opt.Device, mem.NewProcessBudget(s.mu.memory))
 		m := s.opt.Store.Meta()
 		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
@@ -117,6 +115,11 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.mu.db != nil || !s.mu.shrinks {
+		if err := s.setApartLocked(); err != nil {
+			return nil, err
+		}
 	}
 	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
 		ready: max(1, s.mu.shape.Ready), times: &s.times,
@@ -157,7 +160,8 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
-	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
+	c.Spare = lookupBytes(s.mu.memory)
+	c.Memory = s.mu.memory - c.Spare
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
 		Cache: o.Cache, Topology: "auto", NeighborCache: plan.NeighborAuto,
 		Lent: o.World + arenasBeside - 1} // one is the pipeline's, which fills it
@@ -176,7 +180,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if err != nil {
 		return nil, err
 	}
-	s.mu.src, s.mu.plan = src, p.String()
+	s.mu.src, s.mu.plan, s.mu.shrinks = src, p.String(), p.GivesBack()
 	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
 		Ready: p.Ready, Later: true}
 	return l, nil

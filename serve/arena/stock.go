@@ -91,7 +91,8 @@ func (s *Stock) makeLocked(size int64) (a *Arena, full *mem.LimitError, err erro
 	}
 }
 
-// dropLocked frees arenas. Clients that know them hear that they may forget them.
+// dropLocked frees arenas. Clients that know them hear that they may forget them, with their next
+// batch: until then they have them mapped, which takes memory only of those that a client has.
 func (s *Stock) dropLocked(arenas ...*Arena) (err error) {
 	for _, a := range arenas {
 		same := func(b *Arena) bool { return b == a }
@@ -102,6 +103,9 @@ func (s *Stock) dropLocked(arenas ...*Arena) (err error) {
 				p.known = slices.Delete(p.known, i, i+1)
 				p.gone = append(p.gone, a.ID)
 			}
+		}
+		if a.with == nil {
+			err = errors.Join(err, a.Empty())
 		}
 		err = errors.Join(err, a.Free())
 	}
