@@ -19,7 +19,8 @@ const worldMost = 1024
 
 // arenasBeside is how many batches are in memory beside the one that each client works on: one that
 // is filled or waits for the next of them. The one before comes back as soon as a client has the
-// next. More would be taken from the cache: those that are planned to wait have a place of their own.
+// next. More would be taken from the cache: those that are planned to wait have a place of their
+// own.
 const arenasBeside = 1
 
 // epochsAbout is for how many epochs the memory is split: clients do not say how many they take,

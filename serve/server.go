@@ -43,9 +43,9 @@ type Options struct {
 // IdleTime is how long a server that ends with its last client waits for the first.
 const IdleTime = 30 * time.Second
 
-// lookupShare is the part of the memory that lookups and statements may take, which have a budget of
-// their own: a sixteenth, and lookupMost at most. Until there are any a cache of features has it that
-// can give memory back.
+// lookupShare is the part of the memory that lookups and statements may take, which have a budget
+// of their own: a sixteenth, and lookupMost at most. Until there are any, a cache of features has
+// it that can give memory back.
 const lookupShare, lookupMost = 16, 64 << 20
 
 // Server serves one store. Its loaders share the files, the topology and the cache of features,

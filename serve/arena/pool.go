@@ -169,8 +169,8 @@ func (p *Pool) Ask(waits bool) {
 }
 
 // Close frees the arenas that the client has: it is gone, or keeps its own mapping, so they are not
-// used again. One that is being filled for it is given back later. The last client of a stock leaves
-// none behind.
+// used again. One that is being filled for it is given back later. The last client of a stock
+// leaves none behind.
 func (p *Pool) Close() error {
 	s := p.stock
 	s.mu.Lock()

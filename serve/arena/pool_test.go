@@ -149,8 +149,8 @@ func TestStockIsShared(t *testing.T) {
 	}
 }
 
-// TestStockGrowsForWhoKeep: where clients keep all arenas and one of them asks, one more is made for
-// it, though others could give some back.
+// TestStockGrowsForWhoKeep: where clients keep all arenas and one of them asks, one more is made
+// for it, though others could give some back.
 func TestStockGrowsForWhoKeep(t *testing.T) {
 	s := NewStock(mem.NewBudget(1<<20), 3)
 	p, q := s.Pool(), s.Pool()
