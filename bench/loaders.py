@@ -45,8 +45,15 @@ class Gdb:
         self.about, self.read = {"ranks": args.ranks}, 0
 
     def epoch(self):
-        """The batches of all ranks, in turn."""
-        return (batch for step in zip(*self.loaders) for batch in step)
+        """The batches of all ranks, in turn. Each rank keeps one until it has the next."""
+        ranks = [iter(loader) for loader in self.loaders]
+        kept = [None] * len(ranks)
+        while True:
+            for rank, batches in enumerate(ranks):
+                kept[rank] = next(batches, None)
+                if kept[rank] is None:
+                    return
+                yield kept[rank]
 
     def used(self):
         """What the server has read since the last call, and its memory."""

@@ -244,6 +244,15 @@ func (k *client) batch(f *protocol.Frame, file int, err error) (*served, error) 
 // give has a batch given back with the next request.
 func (k *client) give(b *served) { k.done = append(k.done, b.Arena) }
 
+// giveNow gives a batch back before the next request.
+func (k *client) giveNow(b *served) {
+	k.t.Helper()
+	m := protocol.Next{Done: []uint32{b.Arena}}
+	if err := protocol.NewConn(k.c).Send(protocol.KindReturn, m, nil); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
 // ints are the numbers of an array.
 func (b *served) ints(name string) []int64 { return mem.View[int64](b.array(name, 8)) }
 

@@ -28,7 +28,7 @@ type feed struct {
 	batches uint64 // of an epoch, for each client
 	world   int
 	ready   int // batches that wait for a client
-	arenas  int // of a client: more would be taken from the cache
+	stock   *arena.Stock
 	pack    packer
 	src     *loader.Source
 	open    *protocol.Open // what it was opened with

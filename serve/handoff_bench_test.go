@@ -64,7 +64,7 @@ func BenchmarkHandOff(b *testing.B) {
 // there at a time as a client and the server have.
 func insideBatches(b *testing.B, f *feed) {
 	var rows [][]float32
-	for range f.arenas {
+	for range f.stock.Most() {
 		rows = append(rows, nil)
 	}
 	gather := func(d *sample.Dense) {

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -16,9 +17,11 @@ import (
 // worldMost bounds the clients of a loader.
 const worldMost = 1024
 
-// arenasEach is how many batches of a client are in memory at a time: the one that it works on, and
-// one that is filled or waits. The one before comes back as soon as the client has the next.
-const arenasEach = 2
+// arenasBeside is how many batches are in memory beside the one that each client works on: one that
+// is filled or waits for the next of them. The one before comes back as soon as a client has the
+// next. More would be taken from the cache: those that are planned to wait have a place of their
+// own.
+const arenasBeside = 1
 
 // epochsAbout is for how many epochs the memory is split: clients do not say how many they take,
 // and a first epoch, in which caches are filled, is not what most of them wait for.
@@ -79,9 +82,7 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		if s.mu.memory == 0 {
 			s.mu.memory = s.opt.Memory
 		}
-		lookups := lookupBytes(s.mu.memory)
-		src = loader.NewSource(s.opt.Store, s.opt.Device,
-			mem.NewProcessBudget(s.mu.memory-lookups))
+		src = loader.NewSource(s.opt.Store, s.opt.Device, mem.NewProcessBudget(s.mu.memory))
 		m := s.opt.Store.Meta()
 		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
@@ -116,9 +117,15 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 	if err != nil {
 		return nil, err
 	}
+	if s.mu.db != nil || !s.mu.shrinks {
+		if err := s.setApartLocked(); err != nil {
+			return nil, err
+		}
+	}
 	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
-		ready: max(1, s.mu.shape.Ready), arenas: arenasEach + s.mu.shape.Ready/o.World,
-		times: &s.times, pack: newPacker(src), src: src, open: o}
+		ready: max(1, s.mu.shape.Ready), times: &s.times,
+		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
+		pack:  newPacker(src), src: src, open: o}
 	return f, nil
 }
 
@@ -154,26 +161,27 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
-	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
+	c.Spare = lookupBytes(s.mu.memory)
+	c.Memory = s.mu.memory - c.Spare
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
 		Cache: o.Cache, Topology: "auto", NeighborCache: plan.NeighborAuto,
-		Lent: arenasEach*o.World - 1} // one is the pipeline's, which fills it
+		Lent: o.World + arenasBeside - 1} // one is the pipeline's, which fills it
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
 	// In an arena an edge takes two numbers of 8 bytes, a node two more, and a type is one too.
-	c.EntryBytes, c.NodeBytes = src.EntryBytes()+16, 16
+	c.EntryBytes, c.LentEntryBytes, c.LentNodeBytes = src.EntryBytes(), 16, 16
 	if src.EdgeTypes {
-		c.EntryBytes += 8
+		c.LentEntryBytes += 8
 	}
 	if src.EdgeWeights {
-		c.EntryBytes += 4
+		c.LentEntryBytes += 4
 	}
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.src, s.mu.plan = src, p.String()
+	s.mu.src, s.mu.plan, s.mu.shrinks = src, p.String(), p.GivesBack()
 	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
 		Ready: p.Ready, Later: true}
 	return l, nil

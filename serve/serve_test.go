@@ -252,6 +252,57 @@ func TestRanksShareReads(t *testing.T) {
 	}
 }
 
+// TestRanksPastMemory: where rows do not fit, two ranks take the memory of one batch more than one
+// rank does, each keeping a batch until it has the next. With so much more they read what one does.
+func TestRanksPastMemory(t *testing.T) {
+	st := layouttest.Build(t, vfs.NewMem(), "skewed", layouttest.Skewed())
+	read := func(world int, memory int64) (bytes uint64, arenas int, largest int64) {
+		r, others := start(t, st, Options{Memory: memory}), arenasHere(t)
+		var ranks []*client
+		before := make([]*served, world)
+		for rank := range world {
+			ranks = append(ranks, r.connect(t))
+			opened := ranks[rank].open(protocol.Open{Fanout: []int{10, 10}, Batch: 20, Seed: 1,
+				Cache: "sieve", Rank: rank, World: world})
+			if rank == 0 && !strings.Contains(opened.Plan, "cache sieve") {
+				t.Fatalf("no rows are left out: %s", opened.Plan)
+			}
+		}
+		measuring := r.stats().BytesRead // of measuring the device, which is not done twice
+		for epoch := range uint64(5) {
+			for _, k := range ranks {
+				k.start(epoch, 0)
+			}
+			for i := range 12 {
+				b, err := ranks[i%world].next()
+				if b == nil || err != nil {
+					t.Fatalf("batch %d: %v, %v", i, b, err)
+				}
+				largest = max(largest, int64(b.Bytes))
+				if old := before[i%world]; old != nil {
+					ranks[i%world].giveNow(old)
+				}
+				before[i%world] = b
+				arenas = max(arenas, arenasHere(t)-others)
+			}
+		}
+		return r.stats().BytesRead - measuring, arenas, largest
+	}
+	const memory = 106 << 20
+	one, arenas, batch := read(1, memory)
+	if arenas != 2 {
+		t.Errorf("one rank has %d arenas, want 2", arenas)
+	}
+	two, arenas, _ := read(2, memory+batch+batch/16)
+	if arenas != 3 {
+		t.Errorf("two ranks have %d arenas, want 3", arenas)
+	}
+	t.Logf("a batch of %d bytes, one rank reads %d, two read %d", batch, one, two)
+	if float64(two) > 1.1*float64(one) {
+		t.Errorf("two ranks read %d bytes, one reads %d", two, one)
+	}
+}
+
 // TestHeldBatchesStay: a client that keeps batches finds them as they were, until there is no
 // memory for more; what it gives back then serves it.
 func TestHeldBatchesStay(t *testing.T) {

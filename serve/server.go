@@ -43,8 +43,9 @@ type Options struct {
 // IdleTime is how long a server that ends with its last client waits for the first.
 const IdleTime = 30 * time.Second
 
-// lookupShare is the part of the memory that is left to lookups and statements, which have a budget
-// of their own: a sixteenth, and lookupMost at most.
+// lookupShare is the part of the memory that lookups and statements may take, which have a budget
+// of their own: a sixteenth, and lookupMost at most. Until there are any, a cache of features has
+// it that can give memory back.
 const lookupShare, lookupMost = 16, 64 << 20
 
 // Server serves one store. Its loaders share the files, the topology and the cache of features,
@@ -60,12 +61,15 @@ type Server struct {
 		sync.Mutex
 		memory int64          // of the source; 0 before it is open
 		src    *loader.Source // nil before the first loader
-		plan   string         // of the memory, for people
-		shape  loader.Config  // as the plan says, for all loaders
-		feeds  map[string]*feed
-		db     *gdb.DB // of lookups; nil before the first
-		here   int     // clients
-		idle   chan struct{}
+		// apart says that the memory of lookups is counted in the budget of src: else its cache of
+		// features, which shrinks, may have it.
+		apart, shrinks bool
+		plan           string        // of the memory, for people
+		shape          loader.Config // as the plan says, for all loaders
+		feeds          map[string]*feed
+		db             *gdb.DB // of lookups; nil before the first
+		here           int     // clients
+		idle           chan struct{}
 	}
 }
 
@@ -198,6 +202,9 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 	if s.mu.db != nil {
 		return s.mu.db, nil
 	}
+	if err := s.setApartLocked(); err != nil {
+		return nil, err
+	}
 	memory := s.mu.memory
 	if memory == 0 {
 		memory = s.opt.Memory
@@ -206,6 +213,20 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 		FS: s.opt.Store.FS()})
 	s.mu.db = db
 	return db, err
+}
+
+// setApartLocked counts the memory of lookups in the budget of the source, if there is one. A cache
+// of features gives it back if it has it.
+func (s *Server) setApartLocked() error {
+	if s.mu.src == nil || s.mu.apart {
+		return nil
+	}
+	bytes := lookupBytes(s.mu.memory)
+	if err := s.mu.src.Budget.Reserve("lookups", bytes-mem.HeapGarbage(bytes)); err != nil {
+		return fmt.Errorf("serve: look up nodes: %w", err)
+	}
+	s.mu.apart = true
+	return nil
 }
 
 // lookupBytes is the memory of lookups of a process of so much.

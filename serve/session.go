@@ -221,16 +221,9 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 		return err
 	}
 	t.feed.come(o.Rank)
-	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), t.feed.arenas)
+	t.rank, t.pool = o.Rank, t.feed.stock.Pool()
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
 		Batches: t.feed.batches, Plan: t.server.planned()}, nil)
-}
-
-// budget counts the memory of clients.
-func (s *Server) budget() *mem.Budget {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.src.Budget
 }
 
 // planned is the plan of the memory, for people.

@@ -89,6 +89,10 @@ func (e *LimitError) Error() string {
 // HeapCost is what n bytes on Go's heap take of the bound of a process.
 func HeapCost(n int64) int64 { return n + n/heapSlack }
 
+// HeapGarbage is the part of so much of the bound of a process that is for garbage: what is left of
+// n is what may be reserved in it.
+func HeapGarbage(n int64) int64 { return (n + heapSlack) / (heapSlack + 1) }
+
 // Reserve counts n bytes on Go's heap for what, or fails with a LimitError and counts nothing.
 func (b *Budget) Reserve(what string, n int64) error {
 	return b.ask(what, n, b.takeHeap)

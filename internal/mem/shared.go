@@ -51,6 +51,10 @@ func NewShared(budget *Budget, what string, size int64) (*Shared, error) {
 // It is closed by Free.
 func (s *Shared) Descriptor() int { return s.fd }
 
+// Empty frees the pages of the arena, also of those who have mapped it elsewhere: what it held is
+// lost. For memory that was lent and that others may keep mapped for a while.
+func (s *Shared) Empty() error { return emptyShared(s.mem) }
+
 // Free unmaps the arena here; who has mapped it elsewhere keeps it. Further calls do nothing.
 func (s *Shared) Free() error {
 	if s.fd < 0 {

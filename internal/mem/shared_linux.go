@@ -2,6 +2,7 @@ package mem
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,4 +21,12 @@ func sharedFile(n int64) (fd int, err error) {
 		return -1, errors.Join(err, unix.Close(fd))
 	}
 	return fd, nil
+}
+
+// emptyShared frees the pages of shared memory, which reads as zeros after.
+func emptyShared(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_REMOVE); err != nil {
+		return fmt.Errorf("mem: free shared pages: %w", err)
+	}
+	return nil
 }

@@ -33,6 +33,10 @@ func TestShared(t *testing.T) {
 			t.Errorf("it was made %d bytes long", n)
 		}
 	}
+	if err := s.Empty(); err != nil || other[4999] != 0 || s.Bytes()[4999] != 0 {
+		t.Errorf("%v, it holds %d and %d", err, other[4999], s.Bytes()[4999])
+	}
+	s.Bytes()[4999] = 7
 	if err := errors.Join(s.Free(), s.Free()); err != nil || budget.Used() != 0 {
 		t.Errorf("%v, %d bytes are still counted", err, budget.Used())
 	}

@@ -78,8 +78,9 @@ func (s *Source) openStatic(ctx context.Context, c Cache, opt sample.CacheOption
 func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 
 // aboutEdges is from how many edges on HotNodesAbout looks at some of them, and aboutEvery at one
-// block in how many.
-const aboutEdges, aboutEvery = 1 << 26, 8
+// block in how many. That mixes up nodes that stand in few lists: of a graph of 2^26 edges a cache
+// of 1.3 GiB was foretold to find 90.7 % of rows, and by all lists 96.6 %, where it found 96.0 %.
+const aboutEdges, aboutEvery = 1 << 27, 8
 
 // HotNodesAbout is HotNodes for a forecast: of a large graph, by some of its lists.
 func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeID, error) {

@@ -1,199 +1,193 @@
-// Package arena lends memory that another process maps. A Pool belongs to one client: it makes as
-// many arenas as there may be at a time, uses those again that come back, and makes one more where
-// the client keeps all of them and asks for the next.
 package arena
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
-
-	"gdb/internal/mem"
+	"time"
 )
 
-// ErrHeld says that there is no memory for a batch, because the client keeps those before.
-var ErrHeld = errors.New("all memory for batches is with the client")
+// A client that asks for a batch waits while other clients have all arenas: who has just received a
+// batch gives the one before back within a millisecond or so. But who keeps both may wait for the
+// client that asks, as ranks of one step do.
+const (
+	// patience is how long it waits before one more is made for it.
+	patience = 20 * time.Millisecond
+	// patienceMost is how long if there is no memory for one more, before that is an error.
+	patienceMost = 20 * time.Second
+)
 
-// ErrClosed is the error of a pool whose client is gone.
-var ErrClosed = errors.New("arena: the pool is closed")
-
-// Arena is memory that is filled here and read by the client.
-type Arena struct {
-	*mem.Shared
-	// ID names it to the client, once in a pool.
-	ID uint32
-	// Known says that the client has its descriptor.
-	Known bool
-
-	lent bool
-}
-
-// Pool is the arenas of one client. All methods may be called from any goroutine.
+// Pool is what one client has of a stock. All methods may be called from any goroutine.
 type Pool struct {
-	budget *mem.Budget
-	most   int // arenas, as long as the client does not keep them all
+	stock *Stock
 
-	mu struct {
-		sync.Mutex
-		made   []*Arena
-		idle   []*Arena
-		last   uint32        // id
-		gone   []uint32      // ids that the client has and may forget
-		asking bool          // the client waits for a batch
-		moved  chan struct{} // closed when any of this changes
-		closed bool
-	}
-}
-
-// NewPool returns a pool of up to so many arenas, counted in budget, which may be nil.
-func NewPool(budget *mem.Budget, most int) *Pool {
-	p := &Pool{budget: budget, most: max(1, most)}
-	p.mu.moved = make(chan struct{})
-	return p
+	// All below is guarded by stock.mu.
+	known  []uint32 // ids of arenas whose descriptor the client has
+	gone   []uint32 // those of known that it may forget
+	asking bool     // the client waits for a batch
+	closed bool
 }
 
 // Take waits for an arena of size bytes that nobody has. What it held is lost.
 func (p *Pool) Take(ctx context.Context, size int64) (*Arena, error) {
+	var begun time.Time // when others were first found to have all that the client waits for
 	for {
-		a, wait, err := p.try(size)
+		var waited time.Duration
+		if !begun.IsZero() {
+			waited = time.Since(begun)
+		}
+		a, next, err := p.try(size, waited)
 		if a != nil || err != nil {
 			return a, err
 		}
+		var again <-chan time.Time
+		switch {
+		case !next.others:
+			begun = time.Time{}
+		case begun.IsZero():
+			begun, again = time.Now(), time.After(patience)
+		case waited < patience:
+			again = time.After(patience - waited)
+		default:
+			again = time.After(max(patience, patienceMost-waited))
+		}
 		select {
-		case <-wait:
+		case <-next.moved:
+		case <-again:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// try takes an arena, or says when to try again.
-func (p *Pool) try(size int64) (a *Arena, wait <-chan struct{}, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.closed {
-		return nil, nil, ErrClosed
-	}
-	fits := func(a *Arena) bool { return int64(len(a.Bytes())) >= size }
-	if i := slices.IndexFunc(p.mu.idle, fits); i >= 0 {
-		a = p.mu.idle[i]
-		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
-		return a, nil, nil
-	}
-	kept := p.mu.asking && !slices.ContainsFunc(p.mu.made, func(a *Arena) bool { return !a.lent })
-	for {
-		if n := len(p.mu.idle); n > 0 { // one that is too small
-			if err := p.dropLocked(p.mu.idle[n-1]); err != nil {
-				return nil, nil, err
-			}
-			p.mu.idle = p.mu.idle[:n-1]
-		} else if len(p.mu.made) >= p.most && !kept {
-			return nil, p.mu.moved, nil
-		}
-		a, err = p.makeLocked(size)
-		var full *mem.LimitError
-		switch {
-		case err == nil || !errors.As(err, &full) || len(p.mu.made) == 0:
-			return a, nil, err
-		case len(p.mu.idle) > 0: // and again without it
-		case kept:
-			return nil, nil, fmt.Errorf("%w: it has %d: %w", ErrHeld, len(p.mu.made), err)
-		default:
-			return nil, p.mu.moved, nil // until one comes back
-		}
-	}
+// later says when to try again.
+type later struct {
+	moved  <-chan struct{} // closed when there is reason to
+	others bool            // the client asks, clients have all arenas, and others some of them
 }
 
-// makeLocked makes an arena, with a sixteenth to spare if there is room.
-func (p *Pool) makeLocked(size int64) (*Arena, error) {
-	s, err := mem.NewShared(p.budget, "a batch for a client", size+size/16)
-	if err != nil {
-		s, err = mem.NewShared(p.budget, "a batch for a client", size)
+// try takes an arena, or says when to try again for a client that has waited for others so long.
+func (p *Pool) try(size int64, waited time.Duration) (*Arena, later, error) {
+	s := p.stock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.closed {
+		return nil, later{}, ErrClosed
 	}
-	if err != nil {
-		return nil, err
+	if a := p.idleLocked(size); a != nil {
+		a.Known = slices.Contains(p.known, a.ID)
+		return a, later{}, nil
 	}
-	p.mu.last++
-	a := &Arena{Shared: s, ID: p.mu.last}
-	p.mu.made = append(p.mu.made, a)
-	return a, nil
+	all := p.asking && !slices.ContainsFunc(s.mu.made, func(a *Arena) bool { return a.with == nil })
+	others := slices.ContainsFunc(s.mu.made, func(a *Arena) bool { return a.with != p })
+	next := later{moved: s.mu.moved, others: all && others}
+	kept := all && (waited >= patience || !others)
+	if len(s.mu.idle) == 0 && len(s.mu.made) >= s.most && !kept {
+		return nil, next, nil
+	}
+	a, full, err := s.makeLocked(size)
+	if full == nil || err != nil {
+		return a, later{}, err
+	}
+	if all && (waited >= patienceMost || !others) {
+		return nil, later{}, fmt.Errorf("%w: it has %d: %w", ErrHeld, p.lentLocked(), full)
+	}
+	return nil, next, nil // until one comes back
 }
 
-// dropLocked frees an arena that nobody has.
-func (p *Pool) dropLocked(a *Arena) error {
-	p.mu.made = slices.DeleteFunc(p.mu.made, func(b *Arena) bool { return b == a })
-	if a.Known {
-		p.mu.gone = append(p.mu.gone, a.ID)
+// idleLocked takes an arena that is idle and large enough: one that the client knows if there is.
+func (p *Pool) idleLocked(size int64) *Arena {
+	s, best := p.stock, -1
+	for i, a := range s.mu.idle {
+		if int64(len(a.Bytes())) >= size && (best < 0 || slices.Contains(p.known, a.ID)) {
+			best = i
+		}
 	}
-	return a.Free()
+	if best < 0 {
+		return nil
+	}
+	a := s.mu.idle[best]
+	s.mu.idle = slices.Delete(s.mu.idle, best, best+1)
+	return a
+}
+
+// lentLocked is how many arenas the client has.
+func (p *Pool) lentLocked() (n int) {
+	for _, a := range p.stock.mu.made {
+		if a.with == p {
+			n++
+		}
+	}
+	return n
 }
 
 // Put gives back an arena that was taken and not lent.
 func (p *Pool) Put(a *Arena) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.closed {
-		_ = a.Free() // unmapping what was mapped cannot fail
-		return
-	}
-	p.mu.idle = append(p.mu.idle, a)
-	p.movedLocked()
+	s := p.stock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepLocked(a)
+	s.movedLocked()
 }
 
 // Lend notes that the client has an arena, and returns those that it may forget.
 func (p *Pool) Lend(a *Arena) (gone []uint32) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a.lent, a.Known = true, true
-	gone, p.mu.gone = p.mu.gone, nil
-	p.movedLocked()
+	p.stock.mu.Lock()
+	defer p.stock.mu.Unlock()
+	a.with = p
+	if !slices.Contains(p.known, a.ID) {
+		p.known = append(p.known, a.ID)
+	}
+	gone, p.gone = p.gone, nil
+	p.stock.movedLocked()
 	return gone
 }
 
 // Return takes back arenas that the client has. One that it does not have is an error.
 func (p *Pool) Return(ids []uint32) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	s := p.stock
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, id := range ids {
-		i := slices.IndexFunc(p.mu.made, func(a *Arena) bool { return a.ID == id && a.lent })
+		i := slices.IndexFunc(s.mu.made, func(a *Arena) bool { return a.ID == id && a.with == p })
 		if i < 0 {
 			return fmt.Errorf("arena: the client gives back arena %d, which it does not have", id)
 		}
-		p.mu.made[i].lent = false
-		p.mu.idle = append(p.mu.idle, p.mu.made[i])
+		s.mu.made[i].with = nil
+		s.keepLocked(s.mu.made[i])
 	}
-	p.movedLocked()
+	s.movedLocked()
 	return nil
 }
 
 // Ask notes whether the client waits for a batch.
 func (p *Pool) Ask(waits bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.asking = waits
-	p.movedLocked()
+	p.stock.mu.Lock()
+	defer p.stock.mu.Unlock()
+	p.asking = waits
+	p.stock.movedLocked()
 }
 
-func (p *Pool) movedLocked() {
-	close(p.mu.moved)
-	p.mu.moved = make(chan struct{})
-}
-
-// Close frees all arenas here, those that the client has too: it is gone, or keeps its own mapping.
-// An arena that is being filled is freed when it is given back.
+// Close frees the arenas that the client has: it is gone, or keeps its own mapping, so they are not
+// used again. One that is being filled for it is given back later. The last client of a stock
+// leaves none behind.
 func (p *Pool) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.closed = true
-	var err error
-	for _, a := range p.mu.made {
-		if a.lent || slices.Contains(p.mu.idle, a) {
-			err = errors.Join(err, a.Free())
+	s := p.stock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	s.mu.pools = slices.DeleteFunc(s.mu.pools, func(other *Pool) bool { return other == p })
+	var free []*Arena
+	for _, a := range s.mu.made {
+		idle := slices.Contains(s.mu.idle, a)
+		if a.with == p || idle && len(s.mu.pools) == 0 {
+			free = append(free, a)
 		}
 	}
-	p.mu.made, p.mu.idle = nil, nil
-	p.movedLocked()
+	err := s.dropLocked(free...)
+	s.movedLocked()
 	return err
 }

@@ -28,7 +28,7 @@ func mustTake(t *testing.T, p *Pool, size int64) *Arena {
 // of which the client hears.
 func TestPoolUsesAgain(t *testing.T) {
 	budget := mem.NewBudget(1 << 20)
-	p := NewPool(budget, 2)
+	p := NewStock(budget, 2).Pool()
 	a := mustTake(t, p, 10_000)
 	p.Lend(a)
 	if err := p.Return([]uint32{a.ID}); err != nil {
@@ -56,7 +56,7 @@ func TestPoolUsesAgain(t *testing.T) {
 // TestPoolGrowsForWhoKeeps: one more is made only where the client has all and asks, until the
 // memory ends.
 func TestPoolGrowsForWhoKeeps(t *testing.T) {
-	p := NewPool(mem.NewBudget(40<<10), 1)
+	p := NewStock(mem.NewBudget(40<<10), 1).Pool()
 	defer func() { _ = p.Close() }()
 	p.Lend(mustTake(t, p, 16<<10))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -75,7 +75,7 @@ func TestPoolGrowsForWhoKeeps(t *testing.T) {
 // one that is being filled outlives the pool.
 func TestPoolWaits(t *testing.T) {
 	budget := mem.NewBudget(20 << 10)
-	p := NewPool(budget, 3)
+	p := NewStock(budget, 3).Pool()
 	a := mustTake(t, p, 16<<10)
 	got := make(chan error)
 	go func() {
@@ -101,14 +101,65 @@ func TestPoolWaits(t *testing.T) {
 // TestPoolReplaces: where all arenas that are there are too small, some give way, also where there
 // is no memory beside them.
 func TestPoolReplaces(t *testing.T) {
-	p := NewPool(mem.NewBudget(32<<10), 2)
+	p := NewStock(mem.NewBudget(32<<10), 2).Pool()
 	defer func() { _ = p.Close() }()
 	a, b := mustTake(t, p, 8<<10), mustTake(t, p, 8<<10)
 	p.Put(a)
 	p.Put(b)
 	c := mustTake(t, p, 12<<10)
 	p.Put(c)
-	if d := mustTake(t, p, 28<<10); len(p.mu.made) != 1 || len(d.Bytes()) < 28<<10 {
-		t.Errorf("%d arenas, one of %d bytes", len(p.mu.made), len(d.Bytes()))
+	if d := mustTake(t, p, 28<<10); len(p.stock.mu.made) != 1 || len(d.Bytes()) < 28<<10 {
+		t.Errorf("%d arenas, one of %d bytes", len(p.stock.mu.made), len(d.Bytes()))
+	}
+}
+
+// TestStockIsShared: clients have each one arena and one more between them. What one gives back is
+// another's next, of which each client is told only once; what a client has when it goes is not
+// used again; and the last client leaves nothing behind.
+func TestStockIsShared(t *testing.T) {
+	budget := mem.NewBudget(1 << 20)
+	s := NewStock(budget, 3)
+	p, q := s.Pool(), s.Pool()
+	a, b, c := mustTake(t, p, 16<<10), mustTake(t, q, 16<<10), mustTake(t, p, 16<<10)
+	p.Lend(a)
+	q.Lend(b)
+	p.Lend(c)
+	if err := q.Return([]uint32{a.ID}); err == nil {
+		t.Error("a client gave back an arena of another")
+	}
+	q.Ask(true)
+	time.AfterFunc(time.Millisecond, func() { _ = p.Return([]uint32{a.ID}) })
+	if d := mustTake(t, q, 16<<10); d != a || d.Known {
+		t.Errorf("arena %d, known %v, in the place of %d", d.ID, d.Known, a.ID)
+	}
+	q.Lend(a)
+	q.Ask(false)
+	if err := q.Return([]uint32{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if d := mustTake(t, p, 16<<10); d != a || !d.Known {
+		t.Errorf("arena %d, known %v: the client had it before", d.ID, d.Known)
+	}
+	p.Put(a)
+	if err := p.Close(); err != nil || len(s.mu.made) != 2 { // c is gone with p
+		t.Errorf("%v, %d arenas are left", err, len(s.mu.made))
+	}
+	if err := q.Close(); err != nil || budget.Used() != 0 {
+		t.Errorf("%v, %d bytes are still counted", err, budget.Used())
+	}
+}
+
+// TestStockGrowsForWhoKeep: where clients keep all arenas and one of them asks, one more is made
+// for it, though others could give some back.
+func TestStockGrowsForWhoKeep(t *testing.T) {
+	s := NewStock(mem.NewBudget(1<<20), 3)
+	p, q := s.Pool(), s.Pool()
+	defer func() { _, _ = p.Close(), q.Close() }()
+	p.Lend(mustTake(t, p, 16<<10))
+	p.Lend(mustTake(t, p, 16<<10))
+	q.Lend(mustTake(t, q, 16<<10))
+	q.Ask(true)
+	if q.Lend(mustTake(t, q, 16<<10)); len(s.mu.made) != 4 {
+		t.Errorf("%d arenas", len(s.mu.made))
 	}
 }

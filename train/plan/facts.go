@@ -98,12 +98,16 @@ type Batches struct {
 	// NodeBytes and EntryBytes are what a batch keeps of each of its nodes, and of its neighbors,
 	// besides their numbers.
 	NodeBytes, EntryBytes int64
-	DrawBytes             int64 // that drawing a neighbor takes beside these
-	LayerBytes            int64 // that a sampler takes to draw layers, of all neighbors of a batch
-	BatchInner            int64 // of the nodes, those with neighbors
-	Hops                  int   // of a batch
-	SeedBytes             int64 // of a seed: its number and its labels
-	TrainBatches          int64 // of an epoch
+	// LentNodeBytes and LentEntryBytes are what a batch that is lent has of them, features apart,
+	// outside Go's heap.
+	LentNodeBytes, LentEntryBytes int64
+
+	DrawBytes    int64 // that drawing a neighbor takes beside these
+	LayerBytes   int64 // that a sampler takes to draw layers, of all neighbors of a batch
+	BatchInner   int64 // of the nodes, those with neighbors
+	Hops         int   // of a batch
+	SeedBytes    int64 // of a seed: its number and its labels
+	TrainBatches int64 // of an epoch
 }
 
 // Steps is the memory of a training step on the largest batch, which is 0 where batches are loaded

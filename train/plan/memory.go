@@ -140,17 +140,20 @@ func (p *Split) setReady(ready int) {
 	p.setEval(heap)
 }
 
-// pipeline is the memory of a pipeline: features of batches, and its heap.
+// pipeline is the memory of a pipeline: features of batches, and its heap. Batches that are lent
+// have their lists beside their features, and those of the pipeline are not lent.
 func (p *Split) pipeline(ready int) (arenas, heap int64) {
-	const gatherers, queued = 1, 1
-	workers := int64(Samplers(p.Facts.Threads))
-	rows := int64(max(ready, 0) + gatherers + max(1, p.Facts.Lent))
+	const gatherers, queued, held = 1, 1, 1
+	f, workers := p.Facts, int64(Samplers(p.Facts.Threads))
+	lists := int64(max(ready, 0) + gatherers + held)
+	rows := lists - held + int64(max(held, f.Lent))
 	if ready == inTurn {
-		rows = 1
+		lists, rows = 1, 1
 	}
-	heap = (rows+workers+queued)*p.batchLists() + workers*p.samplerBytes()
+	heap = (lists+workers+queued)*p.batchLists() + workers*p.samplerBytes()
 	heap += gatherers * (16 + 24) * p.BatchNodes
-	return rows * mem.ArenaBytes(p.RowBytes()), mem.HeapCost(heap * growth / 16)
+	each := p.RowBytes() + f.LentNodeBytes*p.BatchNodes + f.LentEntryBytes*p.BatchEdges
+	return rows * mem.ArenaBytes(each), mem.HeapCost(heap * growth / 16)
 }
 
 // batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.

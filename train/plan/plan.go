@@ -69,6 +69,11 @@ type Rival struct {
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
+// GivesBack says that the features have a cache that gives memory back where others want it.
+func (p *Plan) GivesBack() bool {
+	return p.Superbatch == nil && p.Cache != "all" && p.Cache != "none"
+}
+
 // Pool is the memory of a device: what each part of a run has of it.
 type Pool struct {
 	Device string

@@ -53,6 +53,10 @@ func Open(ctx context.Context, src *loader.Source, split string,
 		InPlace: cfg.InPlaceResident, Later: cfg.Lent > 0}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
 		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged()}
+	if best.GivesBack() {
+		cache.Bytes += cfg.Spare
+		best.Features, best.Memory = best.Features+cfg.Spare, best.Memory+cfg.Spare
+	}
 	if best.Superbatch != nil {
 		device, err := m.Profile(ctx)
 		if err != nil {

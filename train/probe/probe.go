@@ -29,6 +29,9 @@ type Config struct {
 	Seeds  []sample.NodeID
 	Fanout []int
 	Seed   uint64
+	// Spare is memory beyond what is planned that a cache of features has until its budget wants it
+	// back. Other caches have none of it.
+	Spare int64
 	// StepName has all settings that the time of a step or of sampling depends on: what was
 	// measured under this name is not measured again.
 	StepName string
