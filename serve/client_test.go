@@ -54,7 +54,10 @@ type running struct {
 // start starts a server, which the end of the test ends.
 func start(t testing.TB, st *layout.Store, opt Options) *running {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	dev, err := opt.Device, error(nil)
+	if dev == nil {
+		dev, err = blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
