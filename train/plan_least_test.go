@@ -135,7 +135,7 @@ func uneven() layouttest.Graph {
 // TestUnevenBatches trains where a batch comes that is many times as large as those that memory
 // was planned by: the feature cache gives way.
 func TestUnevenBatches(t *testing.T) {
-	s, want := mustBuild(t, uneven()), []byte(nil)
+	s, want := mustBuildBare(t, uneven()), []byte(nil)
 	for _, cache := range []string{"static", "lru", runs.CacheBelady} {
 		c := testConfig()
 		c.Cache, c.Fanout, c.Batch, c.Epochs, c.Dropout = cache, []int{sample.All, 40}, 4, 2, 0
