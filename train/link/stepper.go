@@ -112,15 +112,15 @@ func (s *stepper) each(n int, fn func(i int)) {
 func (s *stepper) makeForms() {
 	width := s.dec.FormDim(s.cfg.Dim)
 	s.forms = sized(s.forms, len(s.rel.Numbers)*width)
-	make := func(i int) {
+	fill := func(i int) {
 		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
 	}
 	if s.few { // copies, which are made before another thread is awake
 		for i := range s.rel.Numbers {
-			make(i)
+			fill(i)
 		}
 	} else {
-		s.each(len(s.rel.Numbers), make)
+		s.each(len(s.rel.Numbers), fill)
 	}
 	for i := range s.rel.Numbers { // from here on a relation is the number of its form
 		for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
