@@ -129,13 +129,20 @@ func (s *session) dotWatch(ctx context.Context, arg string) error {
 	if _, rest, _ := nextItem(stmt); skipBlank(rest) != "" {
 		return dotUsagef("takes one statement")
 	}
-	tick := time.NewTicker(time.Duration(every * float64(time.Second)))
-	defer tick.Stop()
 	pager := s.pager
 	s.pager = "off"
 	defer func() { s.pager = pager }()
+	return s.watch(ctx, max(time.Duration(every*1e9), 1), func() error {
+		return s.execute(ctx, strings.TrimSpace(stmt))
+	})
+}
+
+// watch runs a statement again and again, at most once in every, until Ctrl-C or an error.
+func (s *session) watch(ctx context.Context, every time.Duration, run func() error) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
 	for {
-		err := s.execute(ctx, strings.TrimSpace(stmt))
+		err := run()
 		if err == nil {
 			err = s.supervise(ctx, "", func(ctx context.Context, _ *watcher) error {
 				select {
@@ -146,8 +153,10 @@ func (s *session) dotWatch(ctx context.Context, arg string) error {
 				}
 			})
 		}
-		if errors.Is(err, context.Canceled) && ctx.Err() == nil && !errors.Is(err, ErrAborted) {
-			return nil // Ctrl-C is how a watch ends
+		cancelled := errors.Is(err, context.Canceled) && !errors.Is(err, ErrAborted)
+		if ctx.Err() == nil && (cancelled || err == nil && len(s.pressed) > 0) {
+			s.pressed = nil
+			return nil // Ctrl-C is how a watch ends, also one that came as a statement ended
 		}
 		if err != nil {
 			return err

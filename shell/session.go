@@ -184,6 +184,9 @@ func (s *session) runText(ctx context.Context, text string) error {
 		if err := s.runItem(ctx, item); err != nil {
 			return err
 		}
+		if len(s.pressed) > 0 {
+			return errStopped // Ctrl-C came as the statement ended: what follows is not run
+		}
 		text = rest
 	}
 }
@@ -260,8 +263,8 @@ func (s *session) runItem(ctx context.Context, item string) error {
 		err = s.execute(ctx, item)
 	}
 	atPrompt, cancelled := s.talks && s.depth == 0, errors.Is(err, context.Canceled)
-	if err == nil || ctx.Err() != nil || errors.Is(err, errQuit) || errors.Is(err, ErrAborted) ||
-		!atPrompt && (s.bail || cancelled) {
+	over := errors.Is(err, errQuit) || errors.Is(err, ErrAborted) || errors.Is(err, errStopped)
+	if err == nil || ctx.Err() != nil || over || !atPrompt && (s.bail || cancelled) {
 		return err
 	}
 	if cancelled {

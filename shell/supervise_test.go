@@ -97,6 +97,36 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
+// TestPressedAtEnd holds that a Ctrl-C that comes as a statement ends is not lost: a watch ends, and
+// what follows on the line is not run.
+func TestPressedAtEnd(t *testing.T) {
+	presses := make(chan os.Signal, 8)
+	s := &session{Options: Options{Dev: mustDevice(t), Err: &bytes.Buffer{}, Interrupts: presses}}
+	press := func(context.Context, *watcher) error {
+		presses <- os.Interrupt
+		for len(presses) > 0 { // until it is taken
+			time.Sleep(time.Millisecond)
+		}
+		return nil // as a statement that was done by then
+	}
+	rounds := 0
+	err := s.watch(t.Context(), time.Microsecond, func() error {
+		if rounds++; rounds > 3 {
+			return errors.New("it goes on")
+		}
+		return s.supervise(t.Context(), "A", press)
+	})
+	if err != nil || rounds != 1 || s.pressed != nil {
+		t.Errorf("a watch: %v after %d rounds, %d presses are left", err, rounds, len(s.pressed))
+	}
+	if err := s.supervise(t.Context(), "A", press); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.runText(t.Context(), ".timing on; .rows no"); !errors.Is(err, errStopped) {
+		t.Errorf("a line whose first statement ended with a Ctrl-C: %v", err)
+	}
+}
+
 // TestLeave: after a Ctrl-C the prompt does not wait for a statement whose reads do not end. What
 // it still says is dropped, and the next statement waits for its end.
 func TestLeave(t *testing.T) {
