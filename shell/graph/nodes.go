@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -135,30 +134,21 @@ func (g *Graph) internalIDs() string {
 	}
 }
 
-// noNode adds to the error of an id that is not found the one that was meant, if that differs in
-// the case of letters only, and how ids are written in this store.
-func (g *Graph) noNode(ctx context.Context, ids ids.Dictionary, id string, err error) error {
-	for _, other := range []string{strings.ToLower(id), strings.ToUpper(id), titled(id)} {
-		if _, no := ids.Internal(ctx, other); no == nil {
-			return fmt.Errorf("%w; did you mean %s?", err, lang.Literal(other))
-		}
+// noNode adds to the error of an id that is not found the one that was probably meant, or how ids
+// are written in this store.
+func (g *Graph) noNode(ctx context.Context, d ids.Dictionary, id string, err error) error {
+	meant, examples := ids.Alternatives(ctx, d, g.Meta(), id)
+	if meant != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, lang.Literal(meant))
 	}
-	first := []layout.NodeID{0, 1}[:min(g.Meta().Nodes, 2)]
-	names, no := ids.External(ctx, first, nil)
-	if no != nil {
-		return err // of the id; what is wrong with the dictionary is another statement's to say
+	if len(examples) == 0 {
+		return err
 	}
-	for i, name := range names {
-		names[i] = lang.Literal(words.Truncated(name, words.QuotedMost))
+	for i, name := range examples {
+		examples[i] = lang.Literal(words.Truncated(name, words.QuotedMost))
 	}
 	return fmt.Errorf("%w: ids are written as in the source, such as %s; %s", err,
-		strings.Join(names, " or "), g.internalIDs())
-}
-
-// titled is a name with a capital.
-func titled(name string) string {
-	r, n := utf8.DecodeRuneInString(name)
-	return strings.ToUpper(string(r)) + strings.ToLower(name[n:])
+		strings.Join(examples, " or "), g.internalIDs())
 }
 
 // randomDomain keeps RANDOM apart from the other draws with the same seed.

@@ -95,7 +95,7 @@ func Predict(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("predict: open ids: %w", err)
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	p := &predictor{Env: e, ctx: ctx, trained: t, names: names, opt: o}
+	p := &predictor{Env: e, ctx: ctx, trained: t, names: names, meta: st.Meta(), opt: o}
 	if o.Pairs != "" {
 		return p.pairs()
 	}
@@ -108,6 +108,7 @@ type predictor struct {
 	ctx     context.Context
 	trained *link.Trained
 	names   ids.Dictionary
+	meta    *kv.Meta
 	opt     *PredictOptions
 }
 
@@ -121,7 +122,7 @@ func (p *predictor) top() error {
 	if p.opt.Tail != "" {
 		q.Head, id = true, p.opt.Tail
 	}
-	node, err := p.names.Internal(p.ctx, id)
+	node, err := p.node(id)
 	if err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
@@ -162,6 +163,22 @@ func (p *predictor) top() error {
 	return w.Err
 }
 
+// node finds an entity. The error of an id that is not there says what was probably meant.
+func (p *predictor) node(id string) (kv.NodeID, error) {
+	node, err := p.names.Internal(p.ctx, id)
+	if !errors.Is(err, kv.ErrNotFound) {
+		return node, err
+	}
+	meant, examples := ids.Alternatives(p.ctx, p.names, p.meta, id)
+	switch {
+	case meant != "":
+		err = fmt.Errorf("%w; did you mean %q?", err, meant)
+	case len(examples) > 0:
+		err = fmt.Errorf("%w: ids are written as in the source, such as %.100q", err, examples[0])
+	}
+	return 0, err
+}
+
 // score writes a score with all its digits.
 func score(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }
 
@@ -197,7 +214,7 @@ func (p *predictor) scorePairs(in *pairReader, out *csv.Writer) error {
 				edge, err = p.edge(line)
 			}
 			if err != nil {
-				return fmt.Errorf("predict: %s line %d: %w", in.name, in.line(), err)
+				return in.wrong(err)
 			}
 			lines, edges = append(lines, line), append(edges, edge)
 		}
@@ -220,11 +237,11 @@ func (p *predictor) edge(line [3]string) (e triples.Triple, err error) {
 	if e.Relation, err = p.trained.Relation(line[1]); err != nil {
 		return e, err
 	}
-	head, err := p.names.Internal(p.ctx, line[0])
+	head, err := p.node(line[0])
 	if err != nil {
 		return e, err
 	}
-	tail, err := p.names.Internal(p.ctx, line[2])
+	tail, err := p.node(line[2])
 	e.Head, e.Tail = uint32(head), uint32(tail)
 	return e, err
 }
