@@ -97,8 +97,8 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// TestPressedAtEnd holds that a Ctrl-C that comes as a statement ends is not lost: a watch ends, and
-// what follows on the line is not run.
+// TestPressedAtEnd holds that a Ctrl-C that comes as a statement ends is not lost: a watch ends,
+// and what follows on the line is not run.
 func TestPressedAtEnd(t *testing.T) {
 	presses := make(chan os.Signal, 8)
 	s := &session{Options: Options{Dev: mustDevice(t), Err: &bytes.Buffer{}, Interrupts: presses}}

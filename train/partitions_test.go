@@ -80,15 +80,15 @@ func TestAllPartitionsInMemory(t *testing.T) {
 // TestPartitionsRefused: what does not go with partitions, each with what to do.
 func TestPartitionsRefused(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
-		"of --task link":       func(c *Config) { c.PartitionOrder = "tlbeta" },
-		"from 1 on":            func(c *Config) { c.Partitions = -1 },
-		"leave numbers of":     func(c *Config) { c.PartitionOrder = "" },
-		"--cache":              func(c *Config) { c.Cache = "lru" },
-		"--macro-batch":        func(c *Config) { c.MacroBatch = 2 },
-		"--node-embedding":     func(c *Config) { c.NodeEmbedding = 4 },
-		"use dispersed":        func(c *Config) { c.PartitionOrder = runs.OrderSequential },
-		"no more than nodes":   func(c *Config) { c.PartitionsInMemory = 9 },
-		"take another --model": func(c *Config) { c.Model = "rgcn" },
+		"of --task link":            func(c *Config) { c.PartitionOrder = "tlbeta" },
+		"from 1 on":                 func(c *Config) { c.Partitions = -1 },
+		"leave numbers of":          func(c *Config) { c.PartitionOrder = "" },
+		"--cache":                   func(c *Config) { c.Cache = "lru" },
+		"--macro-batch":             func(c *Config) { c.MacroBatch = 2 },
+		"--node-embedding":          func(c *Config) { c.NodeEmbedding = 4 },
+		"use dispersed":             func(c *Config) { c.PartitionOrder = runs.OrderSequential },
+		"9 partitions in memory of": func(c *Config) { c.PartitionsInMemory = 9 },
+		"take another --model":      func(c *Config) { c.Model = "rgcn" },
 	} {
 		c := partitionConfigs()["dispersed"]
 		change(&c)

@@ -48,9 +48,7 @@ them.`,
 				if c.Limits, err = a.limitsOf("", &on); err == nil {
 					err = train.Embed(cmd.Context(), st, dev, c)
 				}
-			} else if on.Given() {
-				err = cli.Usage(errLinkWhere)
-			} else {
+			} else if err = cli.OnlyFor("nodes", c.Run, cmd.Flags(), whereFlags...); err == nil {
 				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
 			}
 			if err != nil || a.Quiet {

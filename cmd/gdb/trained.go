@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errLinkWhere refuses flags for runs that they mean nothing to.
-var errLinkWhere = errors.New("--precision, --backend, --device and --device-memory are for runs " +
-	"that predict nodes, and this one predicts links: leave them out")
+// whereFlags are of runs that predict nodes: those of links are on the CPU, in a precision of their
+// own.
+var whereFlags = []string{"precision", "backend", "device", "device-memory"}
 
 // limitsOf are the limits of an evaluation in a precision, computed where its flags say.
 func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Limits, err error) {
@@ -54,11 +54,15 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" || on.Given() {
-					return cli.Usage(errLinkWhere)
+				if err := cli.OnlyFor("nodes", c.Run, cmd.Flags(),
+					append(whereFlags, "eval-mode", "mode", "metric")...); err != nil {
+					return err
 				}
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
+			}
+			if err := cli.OnlyFor("links", c.Run, cmd.Flags(), "candidates"); err != nil {
+				return err
 			}
 			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
 				return err
@@ -123,8 +127,9 @@ func (a *app) predictCommand() *cobra.Command {
 			}
 			links.Run, links.Out = c.Run, out
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" || on.Given() {
-					return cli.Usage(errLinkWhere)
+				if err := cli.OnlyFor("nodes", c.Run, cmd.Flags(),
+					append(whereFlags, "split", "probabilities")...); err != nil {
+					return err
 				}
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}

@@ -10,8 +10,8 @@ import (
 
 // Alternatives helps with an id that d does not have: meant is one that it has and that differs in
 // the case of letters or lacks its type in front, "" if there is none; examples are the ids of the
-// first nodes, two at most, and none where they cannot be read: what is wrong with the dictionary is
-// said by whoever asks for those. It takes a lookup for each type of nodes and each case.
+// first nodes, two at most, and none where they cannot be read: what is wrong with the dictionary
+// is said by whoever asks for those. It takes a lookup for each type of nodes and each case.
 func Alternatives(ctx context.Context, d Dictionary, m *kv.Meta, id string) (meant string,
 	examples []string) {
 	others := []string{strings.ToLower(id), strings.ToUpper(id), titled(id)}

@@ -21,6 +21,8 @@ func (s *Spec) Unused() (names []string) {
 			func(o *Options) { o.Norm = "none" }, func(o *Options) { o.Norm = "layer" }}},
 		{"activation", isSet(s.Activation), []func(o *Options){
 			func(o *Options) { o.Activation = "relu" }, func(o *Options) { o.Activation = "elu" }}},
+		{"bases", s.Bases != 0, []func(o *Options){
+			func(o *Options) { o.Bases = 1 }, func(o *Options) { o.Bases = 2 }}},
 		{"input-dropout", s.InputDropout != nil, []func(o *Options){
 			func(o *Options) { o.InputDropout = &none },
 			func(o *Options) { o.InputDropout = &some }}},

@@ -27,6 +27,12 @@ func TestUnusedOptions(t *testing.T) {
 			t.Errorf("%s without options: %v", name, got)
 		}
 	}
+	all.Bases = 2
+	based := &Spec{Architecture: sage{}, Dims: []int{10, 6, 4}, Options: all}
+	if got := based.Unused(); !slices.Equal(got, []string{"heads", "bases"}) {
+		t.Errorf("sage with bases: %v", got)
+	}
+	all.Bases = 0
 	one := &Spec{Architecture: sage{}, Dims: []int{10, 4}, Options: all}
 	want := []string{"heads", "norm", "activation"}
 	if got := one.Unused(); !slices.Equal(got, want) {
@@ -42,7 +48,7 @@ func TestDocumentedOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := Options{Heads: 2, Aggregate: "mean", Residual: true, Norm: "layer", Activation: "elu",
-		InputDropout: ptrTo(0.1)}
+		InputDropout: ptrTo(0.1), Bases: 2, Relations: 3}
 	_, table, _ := strings.Cut(string(page), "| option |")
 	names := strings.Split(table, "|")[:len(architectures)]
 	looked := 0
@@ -55,7 +61,7 @@ func TestDocumentedOptions(t *testing.T) {
 		}
 		s := &Spec{Architecture: a, Dims: Widths(a, 10, 4, []int{6}), Options: all}
 		for _, option := range []string{"heads", "aggregate", "residual", "norm", "activation",
-			"input-dropout"} {
+			"input-dropout", "bases"} {
 			_, row, found := strings.Cut(table, "\n| `--"+option+"` |")
 			says := strings.TrimSpace(strings.Split(row, "|")[i])
 			if unused := slices.Contains(s.Unused(), option); !found || unused != (says == "no") {
@@ -64,7 +70,7 @@ func TestDocumentedOptions(t *testing.T) {
 			looked++
 		}
 	}
-	if looked != 48 {
+	if looked != 56 {
 		t.Errorf("%d cells were looked at", looked)
 	}
 }

@@ -42,11 +42,6 @@ func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 		"device, but for its driver")
 }
 
-// Given says whether one of the flags is.
-func (w *WhereFlags) Given() bool {
-	return w.flags.Changed("backend") || w.flags.Changed("device") || w.deviceMemory != ""
-}
-
 // Where is what the flags say.
 func (w *WhereFlags) Where() (runs.Where, error) {
 	w.where.HasDevice = w.flags.Changed("device")

@@ -24,6 +24,9 @@ type EvalOptions struct {
 // Eval is gdb eval of a run that predicts links.
 func Eval(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 	o EvalOptions) (err error) {
+	if o.Candidates < 0 {
+		return cli.Usage(fmt.Errorf("eval: candidates %d: give at least 0", o.Candidates))
+	}
 	t, err := link.Open(ctx, st, dev, o.Run, link.Limits{Memory: e.Memory, Threads: e.Threads})
 	if err != nil {
 		return err

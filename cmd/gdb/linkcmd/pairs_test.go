@@ -18,10 +18,10 @@ func TestPairs(t *testing.T) {
 		"a\tr\tb \"c\"\n":              `[a r b "c"]`,
 		"Head,tail\na,b\n":             "[a  b]",
 		"\xef\xbb\xbfhead,tail\n\na,b": "[a  b]",
-		"\"a":                          `p line 1: extraneous or missing " in quoted-field; a first line`,
-		"a,b\nc":                       "[a  b]p line 2: want head, relation and tail, or head and tail; found 1",
+		"\"a":                          `p line 1: extraneous or missing " in quoted-field; a`,
+		"a,b\nc":                       "[a  b]p line 2: want head, relation and tail, or",
 		"a,b\n\n\"c,d":                 `[a  b]p line 3: extraneous or missing "`,
-		"a,b,c,d":                      "p line 1: want head, relation and tail, or head and tail; found 4",
+		"a,b,c,d":                      "p line 1: want head, relation and tail, or",
 	} {
 		r, got := newPairReader(strings.NewReader(in), "p"), ""
 		line, err := r.next()

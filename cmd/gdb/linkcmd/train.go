@@ -48,6 +48,7 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 			return err
 		}
 	}
+	noteIdle(e, given, &t.cfg)
 	o := &observer{Env: e, json: t.json, bar: e.Progress()}
 	res, err := link.Run(ctx, st, dev, t.cfg, o.event)
 	o.bar.Finish()

@@ -42,6 +42,24 @@ type Choice struct {
 	Lines                    []string
 }
 
+// check reports numbers of partitions that cannot be had.
+func (f *Facts) check(parts int) error {
+	switch {
+	case parts > partition.Most:
+		return fmt.Errorf("train: %d partitions: give at most %d", parts, partition.Most)
+	case uint64(parts) > f.Nodes:
+		return fmt.Errorf("train: %d partitions of %d nodes: give no more than nodes", parts,
+			f.Nodes)
+	case f.Capacity > parts:
+		return fmt.Errorf("train: %d partitions in memory of %d: give no more than there are",
+			f.Capacity, parts)
+	case f.Logical > parts:
+		return fmt.Errorf("train: %d logical partitions of %d physical ones: give no more of them",
+			f.Logical, parts)
+	}
+	return nil
+}
+
 // Choose applies the rules of Waleffe et al., "Marius++", section 6: as many physical partitions as
 // leave the smallest reads at the size of a block, which gives the least Edge Permutation Bias for
 // the time; the largest buffer that fits; and the fewest logical partitions that policies can do
@@ -57,11 +75,8 @@ func Choose(f Facts) (c Choice, err error) {
 	if f.Parts > 0 {
 		c.Parts = f.Parts
 	}
-	if c.Parts > partition.Most || uint64(c.Parts) > f.Nodes || f.Capacity > c.Parts ||
-		f.Logical > c.Parts {
-		return c, fmt.Errorf("train: %d partitions of %d nodes, %d of them in memory, %d logical "+
-			"ones: want at most %d partitions, and no more than nodes", c.Parts, f.Nodes,
-			f.Capacity, f.Logical, partition.Most)
+	if err := f.check(c.Parts); err != nil {
+		return c, err
 	}
 	c.say("vectors and optimizer %s, edges %s, smallest read %s: %.0f partitions by the nodes, "+
 		"%.0f by the edges", size(nodeBytes), size(edgeBytes), size(block), byNodes, byEdges)
