@@ -57,7 +57,12 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
     ``FileNotFoundError``.
     """
     folder = Path(store) / "runs" / run
+    if not (folder / "run.json").exists():
+        raise FileNotFoundError(f"{store} has no run {run}: it has {_runs(Path(store))}")
     about = json.loads((folder / "run.json").read_text())
+    if about.get("link"):
+        raise ValueError(f"run {run} predicts links: gdb embed writes its vectors, and load_run "
+                         "knows models of nodes")
     config, dims = about["config"], about["dims"]
     for name in _REFUSED:
         if config.get(name) not in (None, "", False, 0, "none", "auto", []):
@@ -73,6 +78,11 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
               for i, (width, out) in enumerate(zip(dims, dims[1:]))]
     weights.finish()
     return Model(layers, activation, config["model"] != "sage").eval()
+
+
+def _runs(store: Path) -> str:
+    """The names of the runs of a store."""
+    return ", ".join(sorted(p.parent.name for p in store.glob("runs/*/run.json"))) or "none"
 
 
 class _Weights:

@@ -232,6 +232,8 @@ class Store:
 
     def _ask(self, kind: int, body: dict[str, Any], data: Any = b"", *,
              answer: int) -> _wire.Frame:
+        if self._wire.closed:
+            raise ValueError(f"the store {self.path} was closed")
         try:
             with self._lock:
                 return self._wire.ask(kind, body, data, answer=answer)

@@ -65,3 +65,15 @@ def test_other_runs(store_path) -> None:
     pytest.importorskip("torch_geometric")
     with pytest.raises(FileNotFoundError):
         gdbgraph.load_run(store_path, "nosuch")
+
+
+def test_no_such_run(store_path, tmp_path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    with pytest.raises(FileNotFoundError, match="has no run nope: it has "):
+        gdbgraph.load_run(store_path, "nope")
+    folder = tmp_path / "s.gdb" / "runs" / "links"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"config": {}, "dims": [], "link": {"decoder": "dot"}}')
+    with pytest.raises(ValueError, match="predicts links"):
+        gdbgraph.load_run(tmp_path / "s.gdb", "links")

@@ -91,3 +91,15 @@ def test_damage(store_path, tmp_path) -> None:
     with gdbgraph.open(broken) as store, pytest.raises(gdbgraph.DamagedError, match="checksum"):
         for _ in store.loader([3], 10, output="numpy"):
             pass
+
+
+def test_answers(store_path) -> None:
+    """Ids of the user where numbers are wanted, and a store that was closed."""
+    store = gdbgraph.open(store_path)
+    with pytest.raises(ValueError, match="node_ids"):
+        store.neighbors(["1", "2"])
+    with pytest.raises(ValueError, match="node_ids"):
+        _ = store.features[np.array(["1"], object)]
+    store.close()
+    with pytest.raises(ValueError, match="was closed"):
+        store.neighbors([1])
