@@ -38,8 +38,8 @@ def as_ids(ids: Any, nodes: int) -> np.ndarray:
     if ids.size == 0:
         return np.empty(0, np.uint32)
     if ids.dtype.kind in "USO":
-        raise ValueError("nodes are asked for by their numbers, integers in a row: node_ids(...) of "
-                         "the store gives those of ids as they were ingested")
+        raise ValueError("nodes are asked for by their numbers, integers in a row: node_ids(...) "
+                         "of the store gives those of ids as they were ingested")
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise ValueError(f"node ids of shape {ids.shape} and type {ids.dtype}: want integers in a "
                          "row")
