@@ -83,15 +83,15 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	if t.cfg.Negatives == runs.NegativesAll {
 		n = t.data.trainIndex.Len()
 	}
-	order := rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed, t.pos.Epoch,
-		uint64(t.pos.Part)))
+	order := rng.NewFiller(rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed,
+		t.pos.Epoch, uint64(t.pos.Part))))
 	size := t.stepper.batch
 	for batches := (n + size - 1) / size; t.pos.Batch < batches; {
 		if err := ctx.Err(); err != nil && t.whole() {
 			return err
 		}
 		begun := time.Now()
-		if err := t.step(p, &order, n); err != nil {
+		if err := t.step(p, order, n); err != nil {
 			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
@@ -147,10 +147,10 @@ func (t *trainer) count(s stepped) {
 
 // step trains on the next edges of a part or, with all entities as negatives, on the next queries
 // of the training set; there are n, in this order.
-func (t *trainer) step(p *Part, order *rng.Permutation, n int) error {
+func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 	key := t.batchKey(t.pos.Batch)
 	if t.cfg.Negatives == runs.NegativesAll {
-		at := t.places(order, n, t.pos.Batch)
+		at := t.places(nil, order, n, t.pos.Batch)
 		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
 		t.pos.Loss += loss
 		t.pos.Edges += uint64(edges)
@@ -161,7 +161,7 @@ func (t *trainer) step(p *Part, order *rng.Permutation, n int) error {
 		t.disk.Touch()
 	}
 	if t.pipe != nil {
-		s, err := t.pipe.step(t.edges(nil, p, order, t.pos.Batch), key)
+		s, err := t.pipe.step(t.edges(nil, new([]uint32), p, order, t.pos.Batch), key)
 		t.count(s)
 		return err
 	}
@@ -172,11 +172,11 @@ func (t *trainer) step(p *Part, order *rng.Permutation, n int) error {
 
 // exactStep takes the step of a batch. Where edges are compared one by one, it draws the next batch
 // of the part meanwhile.
-func (t *trainer) exactStep(p *Part, order *rng.Permutation, n int) (loss float64, edges int,
+func (t *trainer) exactStep(p *Part, order *rng.Filler, n int) (loss float64, edges int,
 	err error) {
 	s, batch := t.stepper, t.pos.Batch
 	draw := func(d *drawn, batch int) {
-		d.taken = t.edges(d.taken[:0], p, order, batch)
+		d.taken = t.edges(d.taken[:0], &d.places, p, order, batch)
 		s.draw(d, d.taken, t.batchKey(batch))
 	}
 	if s.ahead.key == t.batchKey(batch) && len(s.ahead.edges) > 0 {
@@ -197,20 +197,19 @@ func (t *trainer) batchKey(batch int) uint64 {
 	return rng.Key(batchDomain, t.cfg.Seed, t.pos.Epoch, uint64(t.pos.Part), uint64(batch))
 }
 
-// places are those of a batch in the order of a part, of n.
-func (t *trainer) places(order *rng.Permutation, n, batch int) (at []uint32) {
-	size := t.stepper.batch
-	at = make([]uint32, 0, size)
-	for i := batch * size; i < min(n, (batch+1)*size); i++ {
-		at = append(at, uint32(order.At(uint64(i))))
-	}
-	return at
+// places writes those of a batch in the order of a part, of n, to the memory of to.
+func (t *trainer) places(to []uint32, order *rng.Filler, n, batch int) []uint32 {
+	first, end := batch*t.stepper.batch, min(n, (batch+1)*t.stepper.batch)
+	to = sized(to, end-first)
+	order.Fill(to, uint64(first))
+	return to
 }
 
-// edges appends those of a batch.
-func (t *trainer) edges(to []triples.Triple, p *Part, order *rng.Permutation,
+// edges appends those of a batch. at is memory for their places.
+func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.Filler,
 	batch int) []triples.Triple {
-	for _, i := range t.places(order, len(p.Edges), batch) {
+	*at = t.places(*at, order, len(p.Edges), batch)
+	for _, i := range *at {
 		to = append(to, p.Edges[i])
 	}
 	return to

@@ -88,7 +88,7 @@ type fewScratch struct {
 	queries              []float32 // which are own, or rows of a step's dRows
 	own, dQueries, dForm []float32
 	off, rows            []uint32
-	values               []float32
+	values, cubes        []float32
 }
 
 // takeScratch takes scratch, for Put.
@@ -103,7 +103,7 @@ func takeScratch(p *sync.Pool) *fewScratch {
 // other, so that all rows of an edge are at hand. It returns how many losses there are, each that
 // of a part. Rows of dRows are asked of the ends of edges. Behind them are, of negatives that edges
 // share, what each part asks, and else the queries: what one asks of a negative is a multiple, as
-// fewGrads says. dForms has a row for each run.
+// fewGrads says (but comparePairs has gradients there). dForms has a row for each run.
 func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
 	parts = (n + fewPart - 1) / fewPart
@@ -131,6 +131,10 @@ func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 
 // comparePart compares the queries of some edges: first those for tails.
 func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
+	if s.pairs {
+		s.comparePairs(len(edges), part)
+		return
+	}
 	n, dim, width, x := len(edges), s.cfg.Dim, 1+s.cfg.Negatives, takeScratch(&s.scratch)
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	m := hi - lo
@@ -278,67 +282,78 @@ func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
 // sumFew sums up the gradients of all rows of a step that goes edge by edge and, if there is an
 // optimizer, changes the rows by them.
 func (s *stepper) sumFew(n int, o *optimizer) {
-	dim, relations, entities := s.cfg.Dim, len(s.rel.Numbers), len(s.rows.Numbers)
+	relations, entities := len(s.rel.Numbers), len(s.rows.Numbers)
 	s.makeRelationSums()
-	s.sums = sized(s.sums, entities*dim)
+	fused := o != nil && s.isFused()
+	if !fused {
+		s.sums = sized(s.sums, entities*s.cfg.Dim)
+	}
 	first := (relations + relationsPart - 1) / relationsPart
 	s.pool.Run(first+(entities+fewRows-1)/fewRows, func(part int) {
 		if part < first {
 			lo, hi := part*relationsPart, min((part+1)*relationsPart, relations)
+			if fused && s.cfg.Decoder == "distmult" {
+				s.stepRelations(n, lo, hi, o)
+				return
+			}
 			s.sumRelationsOf(lo, hi, 1/s.edgesInMean(n), s.drawn.runs.lengths)
 			if d := s.relations.Dim; o != nil && d > 0 {
-				o.some(s.relations, s.rel.Numbers[lo:hi], s.dRelations[lo*d:hi*d], nil)
+				o.some(s.relations, s.rel.Numbers[lo:hi], s.dRelations[lo*d:hi*d])
 			}
 			return
 		}
 		lo, hi := (part-first)*fewRows, min((part-first+1)*fewRows, entities)
-		s.sumEntitiesFew(n, lo, hi)
-		cube := s.cubes()
-		if o == nil || !cube {
-			s.regularizeEntities(n, lo, hi)
-		}
-		if o == nil {
+		if fused {
+			s.stepEntities(n, lo, hi, o)
 			return
 		}
-		var weight func(i int) float32
-		if cube {
-			weight = func(i int) float32 {
-				return 3 * float32(s.cfg.RegularizerWeight) * s.edgesOf(lo+i, n)
-			}
+		s.sumEntitiesFew(n, lo, hi)
+		s.regularizeEntities(n, lo, hi)
+		if o != nil {
+			o.some(s.part.Entities, s.rows.Numbers[lo:hi],
+				s.sums[lo*s.cfg.Dim:hi*s.cfg.Dim])
 		}
-		o.some(s.part.Entities, s.rows.Numbers[lo:hi], s.sums[lo*dim:hi*dim], weight)
 	})
 }
 
 // sumEntitiesFew sums up the gradients of some entities of the step.
 func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 	dim, x := s.cfg.Dim, takeScratch(&s.scratch)
-	linkrow.Prefetch(s.part.Entities.Values, dim, s.rows.Numbers[lo:hi])
-	for _, state := range s.part.Entities.State {
-		linkrow.Prefetch(state, dim, s.rows.Numbers[lo:hi])
-	}
-	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
-	for i := lo; i < hi; i++ {
-		for _, place := range s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]] {
-			s.addGradients(x, n, int(place))
-		}
-		x.off = append(x.off, uint32(len(x.rows)))
-	}
+	s.listGradients(x, n, lo, hi, true)
 	sums := s.sums[lo*dim : hi*dim]
 	kernel.EdgeSum(nil, sums, s.dRows, x.values, x.off, x.rows, 1, dim, false, false)
 	s.scratch.Put(x)
 }
 
-// addGradients lists the rows that are asked of the entity at a place of the list.
-func (s *stepper) addGradients(x *fewScratch, n, place int) {
-	if place < 2*n {
-		x.rows, x.values = append(x.rows, uint32(place)), append(x.values, 1)
-		return
+// listGradients lists the rows of gradients that are asked of some entities of the step and, if
+// asked for, what each is a multiple of.
+func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
+	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
+	simple := 2 * n // places of what has one row
+	if s.pairs && s.cfg.NegativeSampling == runs.NegativesEdge {
+		simple = 4 * n
 	}
+	for i := lo; i < hi; i++ {
+		for _, place := range s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]] {
+			if int(place) < simple {
+				x.rows = append(x.rows, place)
+			} else {
+				s.addNegative(x, n, int(place))
+			}
+			for multiples && len(x.values) < len(x.rows) {
+				x.values = append(x.values, 1)
+			}
+		}
+		x.off = append(x.off, uint32(len(x.rows)))
+	}
+}
+
+// addNegative lists the rows that are asked of the negative at a place of the list.
+func (s *stepper) addNegative(x *fewScratch, n, place int) {
 	count := s.cfg.Negatives
 	if s.cfg.NegativeSampling != runs.NegativesEdge {
 		for row := place; row < len(s.dRows)/s.cfg.Dim; row += 2 * count {
-			x.rows, x.values = append(x.rows, uint32(row)), append(x.values, 1)
+			x.rows = append(x.rows, uint32(row))
 		}
 		return
 	}

@@ -24,6 +24,11 @@ func fewConfigs() map[string]Config {
 	c := circleConfig("distmult")
 	c.Negatives, c.NegativeSampling, c.Loss = 1, runs.NegativesDegree, "logistic"
 	all["one negative by degree"] = c
+	c.NegativeSampling, c.Loss, c.Reciprocal = runs.NegativesUniform, "softmax", true
+	c.Regularizer, c.RegularizerWeight = runs.RegularizerN3, 0.001
+	all["one negative"] = c
+	c.NegativeSampling = runs.NegativesEdge
+	all["one negative of each edge"] = c
 	c = circleConfig("complex")
 	c.NegativeSampling, c.Negatives = runs.NegativesEdge, 12
 	all["negatives of each edge"] = c

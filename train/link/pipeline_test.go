@@ -60,8 +60,12 @@ func pipelineSettings() map[string]Config {
 	batch.NegativeSampling, batch.Reciprocal = runs.NegativesBatch, true
 	few := circleConfig("distmult")
 	few.Negatives = 2
+	pairs := few
+	pairs.Negatives, pairs.Reciprocal = 1, true
+	own := pairs
+	own.NegativeSampling = runs.NegativesEdge
 	return map[string]Config{"adagrad": adagrad, "adam": adam, "chunked": chunked, "batch": batch,
-		"few": few}
+		"few": few, "pairs": pairs, "pairs of their own": own}
 }
 
 // plainSteps takes steps one after the other on rows as they were before the last updates, so many

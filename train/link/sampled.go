@@ -12,6 +12,7 @@ import (
 // step of another batch changes them.
 type drawn struct {
 	key        uint64
+	places     []uint32         // of the batch's edges in the part
 	taken      []triples.Triple // as the batch has them
 	edges      []triples.Triple
 	list, rels []uint32   // see place
@@ -244,6 +245,9 @@ func (s *stepper) hold() {
 		}
 	}
 	h.negatives = h.entities[ends*s.cfg.Dim:]
+	for i := len(h.places); i < len(h.entities)/s.cfg.Dim; i++ {
+		h.places = append(h.places, uint32(i))
+	}
 	for _, r := range s.rel.Numbers {
 		h.relations = append(h.relations, s.relations.row(r)...)
 	}

@@ -35,6 +35,7 @@ type stepper struct {
 	known     *triples.Index
 	matrices  decoder.Matrices
 	few       bool // see isFew
+	pairs     bool // see isPairs
 
 	part  *Part
 	table *Table // of the entities that are scored: the part's, or of a step with an encoder
@@ -63,13 +64,17 @@ type stepper struct {
 
 // held has rows as they were when a step began: those of entities in the order of the list, of
 // which negatives are the last.
-type held struct{ entities, negatives, relations []float32 }
+type held struct {
+	entities, negatives, relations []float32
+	places                         []uint32 // 0, 1, …: of each row in entities
+}
 
 // newStepper makes the relations' table ready to train.
 func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
 	count uint32, known *triples.Index) *stepper {
 	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
-		count: count, known: known, few: isFew(c, dec), drawn: &drawn{}, ahead: &drawn{},
+		count: count, known: known, few: isFew(c, dec), pairs: isPairs(c, dec),
+		drawn: &drawn{}, ahead: &drawn{},
 		loss: loss.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
 		opt:      optimizer{kind: c.Optimizer, pool: pool},

@@ -71,28 +71,43 @@ const rowsOnce = 128
 // rows changes some rows of a table, whose gradients are one after the other in g.
 func (o *optimizer) rows(t *Table, at []uint32, g []float32) {
 	o.pool.Span(len(at), rowsOnce, func(lo, hi int) {
-		o.some(t, at[lo:hi], g[lo*t.Dim:hi*t.Dim], nil)
+		o.some(t, at[lo:hi], g[lo*t.Dim:hi*t.Dim])
 	})
 }
 
-// some is rows, by the caller alone. With adagrad the gradient of a third of cube(i) times the
-// cubes of row i is added, if there is a cube. g is undefined afterwards.
-func (o *optimizer) some(t *Table, at []uint32, g []float32, cube func(i int) float32) {
-	if o.kind == "adam" {
-		r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
+// some is rows, by the caller alone. g is undefined afterwards.
+func (o *optimizer) some(t *Table, at []uint32, g []float32) {
+	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
+	switch {
+	case o.kind == "adam":
 		r.Adam(nil, t.Values, t.State[0], t.State[1], o.steps, o.rate, adamBeta1, adamBeta2,
 			adamEps)
 		return
+	case !linkrow.Fast():
+		r.Adagrad(nil, t.Values, t.State[0], o.rate, adagradEps)
+		return
 	}
-	factor := float32(0)
-	for i, row := range at {
-		if cube != nil {
-			factor = cube(i)
-		}
-		first, end := int(row)*t.Dim, (int(row)+1)*t.Dim
-		linkrow.Adagrad(t.Values[first:end], t.State[0][first:end], g[i*t.Dim:][:t.Dim], o.rate,
-			adagradEps, factor)
+	sums := o.sums(t)
+	for lo := 0; lo < len(at); lo += rowsOnce { // each row has one gradient
+		n := min(rowsOnce, len(at)-lo)
+		sums.At, sums.Off, sums.Places = at[lo:lo+n], ascending[:n+1], ascending[:n]
+		sums.Gradients = g[lo*t.Dim:][:n*t.Dim]
+		sums.Step()
 	}
+}
+
+// ascending are numbers from 0 on.
+var ascending = func() (all [rowsOnce + 1]uint32) {
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}()
+
+// sums are steps along adagrad of rows of a table.
+func (o *optimizer) sums(t *Table) linkrow.Sums {
+	return linkrow.Sums{Dim: t.Dim, Weights: t.Values, Squares: t.State[0], Rate: o.rate,
+		Eps: adagradEps}
 }
 
 // all changes a whole table.

@@ -27,7 +27,7 @@ func Prefetch(table []float32, cols int, rows []uint32) {
 	prefetchRows(unsafe.SliceData(table), unsafe.SliceData(rows), len(rows), uintptr(cols)*4)
 }
 
-// Fast says whether ProductGrad is faster than a kernel for each of its products.
+// Fast says whether what is here is faster than a kernel for each operation.
 func Fast() bool { return wide }
 
 // ProductGrad is the gradient of a query q = x∘r that is compared with an answer, by dq, its
@@ -60,25 +60,8 @@ func refProductGrad(dx, dAnswer, dr, dq, q, x, r []float32, g float32, add bool)
 	}
 }
 
-// Adagrad is s += g² and w -= rate·g/(sqrt(s)+eps), where the gradient of cube/3 times the sum of
-// |w|³ is added to g first. Roots and quotients are within some units in the last place. What is in
-// g afterwards is undefined.
-func Adagrad(w, s, g []float32, rate, eps, cube float32) {
-	n := len(g)
-	w, s = w[:n], s[:n]
-	switch {
-	case n == 0:
-	case wide:
-		adagrad(&w[0], &s[0], &g[0], rate, eps, cube, n)
-	default:
-		if cube != 0 {
-			kernel.AddCubeGradRow(g, w, cube)
-		}
-		kernel.Adagrad(nil, w, g, s, rate, eps, 0)
-	}
-}
-
-// refAdagrad is the specification of Adagrad.
+// refAdagrad is the specification of a step of Adagrad along g, to which the gradient of cube/3
+// times the sum of |w|³ is added first.
 func refAdagrad(w, s, g []float32, rate, eps, cube float32) {
 	for i, v := range g {
 		v += cube * float32(math.Abs(float64(w[i]))) * w[i]

@@ -12,7 +12,21 @@ func prefetchRows(table *float32, rows *uint32, count int, bytes uintptr)
 //go:noescape
 func productGrad(dx, dAnswer, dr, dq, q, x, r *float32, grad float32, add uint64, n int)
 
-// adagrad is Adagrad of n values, at least one.
+// pairScores is Pairs.Scores of one edge at least, of rows of one value at least.
 //
 //go:noescape
-func adagrad(w, s, grad *float32, rate, eps, cube float32, n int)
+func pairScores(a *pairsArgs)
+
+// pairGrads is Pairs.Grads of edges that share negatives, and pairGradsOwn of edges that have their
+// own.
+//
+//go:noescape
+func pairGrads(a *pairsArgs)
+
+//go:noescape
+func pairGradsOwn(a *pairsArgs)
+
+// adagradSums is Sums.Step of one row at least, of one value at least.
+//
+//go:noescape
+func adagradSums(a *sumsArgs)

@@ -10,4 +10,10 @@ func productGrad(_, _, _, _, _, _, _ *float32, _ float32, _ uint64, _ int) {
 	panic("BUG: no assembly")
 }
 
-func adagrad(_, _, _ *float32, _, _, _ float32, _ int) { panic("BUG: no assembly") }
+func pairScores(*pairsArgs) { panic("BUG: no assembly") }
+
+func pairGrads(*pairsArgs) { panic("BUG: no assembly") }
+
+func pairGradsOwn(*pairsArgs) { panic("BUG: no assembly") }
+
+func adagradSums(*sumsArgs) { panic("BUG: no assembly") }

@@ -1,0 +1,76 @@
+package rng
+
+import "math/bits"
+
+const (
+	// tabledHalf is the largest half of a permutation of whose rounds a Filler has tables: four of
+	// 8 KiB, for up to 2^24 numbers.
+	tabledHalf = 12
+	// walkedOnce are walked at once by Fill.
+	walkedOnce = 256
+)
+
+// Filler computes many values of a permutation of less than 2^32 numbers, with tables of its rounds
+// where these are small. It may be used from any goroutine.
+type Filler struct {
+	p      Permutation
+	rounds [4][]uint16 // what each round changes one half by, for each value of the other
+}
+
+// NewFiller returns the filler of a permutation.
+func NewFiller(p Permutation) *Filler {
+	f := &Filler{p: p}
+	if p.half > tabledHalf {
+		return f
+	}
+	for round := range f.rounds {
+		f.rounds[round] = make([]uint16, p.mask+1)
+		for r := range f.rounds[round] {
+			f.rounds[round][r] = uint16(Sub(p.key+uint64(round), uint64(r)) & p.mask)
+		}
+	}
+	return f
+}
+
+// Fill writes what At has for from, from+1, … to all of dst.
+func (f *Filler) Fill(dst []uint32, from uint64) {
+	if f.rounds[0] == nil {
+		for i := range dst {
+			dst[i] = uint32(f.p.At(from + uint64(i)))
+		}
+		return
+	}
+	for len(dst) > walkedOnce {
+		f.walk(dst[:walkedOnce], uint32(from))
+		dst, from = dst[walkedOnce:], from+walkedOnce
+	}
+	f.walk(dst, uint32(from))
+}
+
+// walk is Fill of walkedOnce values at most. A step is taken of all walks after each other, so that
+// none waits for another, and those that are not over are kept together without a branch.
+func (f *Filler) walk(dst []uint32, from uint32) {
+	var values [walkedOnce]uint32
+	var places [walkedOnce]uint8
+	for i := range dst {
+		values[i], places[i] = from+uint32(i), uint8(i)
+	}
+	first, second, third, fourth := f.rounds[0], f.rounds[1], f.rounds[2], f.rounds[3]
+	half, mask, n := f.p.half&15, uint32(f.p.mask), uint32(f.p.n)
+	for walking := len(dst); walking > 0; {
+		kept := 0
+		for k, v := range values[:walking] {
+			l, r := v>>half, v&mask
+			l ^= uint32(first[r])
+			r ^= uint32(second[l])
+			l ^= uint32(third[r])
+			r ^= uint32(fourth[l])
+			v, place := l<<half|r, places[k]
+			dst[place] = v
+			values[kept], places[kept] = v, place
+			_, below := bits.Sub32(v, n, 0)
+			kept += 1 - int(below)
+		}
+		walking = kept
+	}
+}

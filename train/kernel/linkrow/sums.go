@@ -1,0 +1,83 @@
+package linkrow
+
+import "unsafe"
+
+// Sums are rows of a table, with the gradients of which each takes a step of Adagrad.
+type Sums struct {
+	Dim              int
+	Weights, Squares []float32 // the table, and its sums of squares
+	Rate, Eps        float32
+
+	// Row At[i] of the table changes. Its gradient is the sum of the rows Places[Off[i]:Off[i+1]]
+	// of Gradients, each times what Values has at that place; nil is 1. Added to that is the
+	// gradient of Cubes[i]/3 times the sum of |w|³; nil is 0.
+	At, Off, Places          []uint32
+	Gradients, Values, Cubes []float32
+}
+
+// sumsArgs is what the assembly reads; go_asm.h has the places of the fields.
+type sumsArgs struct {
+	weights, squares, gradients *float32
+	at, off, places             *uint32
+	values, cubes               *float32 // nil for none
+	count, dim                  int
+	placesEnd                   uintptr // Off[count]
+	rate, eps                   float32
+}
+
+// Step takes the steps. Roots and quotients are within some units in the last place. At has no row
+// twice.
+func (s *Sums) Step() {
+	n := len(s.At)
+	if n == 0 || s.Dim == 0 {
+		return
+	}
+	end := int(s.Off[n])
+	for _, row := range s.At {
+		_, _ = s.Weights[int(row)*s.Dim:][:s.Dim], s.Squares[int(row)*s.Dim:][:s.Dim]
+	}
+	for _, place := range s.Places[s.Off[0]:end] {
+		_ = s.Gradients[int(place)*s.Dim:][:s.Dim]
+	}
+	for i, off := range s.Off[:n] {
+		_ = s.Places[off:s.Off[i+1]]
+	}
+	if !wide {
+		s.refStep()
+		return
+	}
+	a := sumsArgs{weights: &s.Weights[0], squares: &s.Squares[0],
+		gradients: unsafe.SliceData(s.Gradients), at: &s.At[0], off: &s.Off[0],
+		places: unsafe.SliceData(s.Places), count: n, dim: s.Dim, placesEnd: uintptr(end),
+		rate: s.Rate, eps: s.Eps}
+	if s.Values != nil {
+		a.values = unsafe.SliceData(s.Values[:end])
+	}
+	if s.Cubes != nil {
+		a.cubes = unsafe.SliceData(s.Cubes[:n])
+	}
+	adagradSums(&a)
+}
+
+// refStep is the specification of Step.
+func (s *Sums) refStep() {
+	g := make([]float32, s.Dim)
+	for i, row := range s.At {
+		clear(g)
+		for k := s.Off[i]; k < s.Off[i+1]; k++ {
+			value := float32(1)
+			if s.Values != nil {
+				value = s.Values[k]
+			}
+			for j, v := range s.Gradients[int(s.Places[k])*s.Dim:][:s.Dim] {
+				g[j] += value * v
+			}
+		}
+		cube := float32(0)
+		if s.Cubes != nil {
+			cube = s.Cubes[i]
+		}
+		w, squares := s.Weights[int(row)*s.Dim:][:s.Dim], s.Squares[int(row)*s.Dim:][:s.Dim]
+		refAdagrad(w, squares, g, s.Rate, s.Eps, cube)
+	}
+}
