@@ -256,7 +256,7 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 
 // openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
 // ones.
-func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
+func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) (*paged.Rows, error) {
 	c := &t.Config
 	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
 		len(runs.LinkState(c.Optimizer)))
@@ -267,6 +267,8 @@ func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) err
 	rows, note, err := paged.OpenRows(ctx, paged.Config{Store: t.store, Device: t.dev,
 		Path: dir.Path(runs.PartitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
 		record, [][]triples.Triple{t.data.val, t.data.test})
-	t.rows, t.Note = rows, note
-	return err
+	if note != "" {
+		t.Note = note
+	}
+	return rows, err
 }
