@@ -77,8 +77,7 @@ func memoryBytes(c *Config, m *kv.Meta) int64 {
 	}
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer))) // with those of the best evaluation
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
-	return 2*rows + // a checkpoint is a copy
-		mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
+	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
 }
 
 // besideBytes is what a training takes besides its plan, with vectors on disk.
@@ -100,7 +99,7 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
 	const empty = 3 // tables of no entities, and of the best ones
-	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
+	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)) + arrays*table +
 		empty*mem.ArenaBytes(1)
 	return n + encodedBytes(c, m), nil
 }
