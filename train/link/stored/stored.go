@@ -110,12 +110,21 @@ func (r *Rows) Bytes() int64 {
 	r.passes.Release()
 	more := int64(passBytesMost - passBytes)
 	if limit := r.cfg.Budget.Limit(); limit > 0 {
-		more = min(more, (limit-r.cfg.Budget.Used())/4)
+		more = min(more, (limit-r.cfg.Budget.Used()-r.knownBytes())/4)
 	}
 	if more <= passBytes || r.passes.Add(more) != nil {
 		return passBytes
 	}
 	return more
+}
+
+// knownBytes is about what the known answers in a block take at most: edges have two ends.
+func (r *Rows) knownBytes() int64 {
+	edges := int64(0)
+	for _, e := range r.cfg.Store.Meta().EdgeSplits {
+		edges += int64(e.Count)
+	}
+	return mem.HeapCost(2 * (foundBytes + triples.Bytes(1)) * edges / int64(r.parts()))
 }
 
 // Count is the number of entities.
