@@ -100,19 +100,30 @@ func (f *File) Abort() error {
 	return errors.Join(f.Close(), f.fs.Remove(f.part))
 }
 
-// Write writes a file of these parts, whole. An error names the offset where writing ended.
+// pieceBytes are written at a time, of a copy: a vfs.File may change what is written to it.
+const pieceBytes = 1 << 20
+
+// Write writes a file of these parts, whole, which stay as they are. An error names the offset
+// where writing ended.
 func Write(fs vfs.FS, path string, parts ...[]byte) error {
 	f, err := Create(fs, path)
 	if err != nil {
 		return err
 	}
-	offset := int64(0)
+	largest := 0
 	for _, b := range parts {
-		n, err := f.Write(b)
-		offset += int64(n)
-		if err != nil {
-			return errors.Join(fmt.Errorf("write %s at offset %d: %w", f.part, offset, err),
-				f.Abort())
+		largest = max(largest, len(b))
+	}
+	offset, piece := int64(0), make([]byte, min(largest, pieceBytes))
+	for _, b := range parts {
+		for len(b) > 0 {
+			n, err := f.Write(piece[:copy(piece, b)])
+			offset += int64(n)
+			if err != nil {
+				return errors.Join(fmt.Errorf("write %s at offset %d: %w", f.part, offset, err),
+					f.Abort())
+			}
+			b = b[n:]
 		}
 	}
 	return f.Commit()

@@ -103,3 +103,20 @@ func TestAbort(t *testing.T) {
 		t.Fatalf("there are %v, %v", names, err)
 	}
 }
+
+// TestPieces: a file of parts that are written in several pieces is these, and they are as they
+// were, although files may change what is written to them.
+func TestPieces(t *testing.T) {
+	fs := vfs.NewMem()
+	var parts [][]byte
+	for i, n := range []int{10, 0, 5*pieceBytes/2 + 3, pieceBytes} {
+		parts = append(parts, bytes.Repeat([]byte{byte(i), 7, 9}, n))
+	}
+	want := bytes.Join(parts, nil)
+	if err := Write(fs, "f", parts...); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(mustRead(t, fs, "f"), want) || !bytes.Equal(bytes.Join(parts, nil), want) {
+		t.Error("the file is not what its parts are")
+	}
+}

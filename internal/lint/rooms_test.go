@@ -191,6 +191,7 @@ var rooms = map[string][]string{
 		"train/link/neighbors",
 		"train/link/buffer",
 		"train/link/paged",
+		"train/link/stored",
 		"train/exact",
 		"train/link",
 		"train/partitioned",

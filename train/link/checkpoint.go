@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"gdb/internal/codec"
 	"gdb/internal/mem"
-	"gdb/kv"
 	"gdb/train/runs"
 )
 
@@ -20,8 +17,6 @@ const (
 	checkpointShare = 10
 	// checkpointLeast is the least time between those at the end of epochs.
 	checkpointLeast = time.Second
-	// positionBytesMax bounds the position, in which the test has a line for each relation.
-	positionBytesMax = 16 << 20
 )
 
 // bestRows are the rows of the best evaluation.
@@ -96,9 +91,6 @@ func (t *trainer) writeState() error {
 	if err != nil {
 		return err
 	}
-	for i := range parts { // a vfs.File may change what is written to it
-		parts[i] = slices.Clone(parts[i])
-	}
 	return t.dir.WriteState(nil, parts...)
 }
 
@@ -109,10 +101,7 @@ func (t *trainer) isDue(pause time.Duration) bool {
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
-	values := len(t.model.entities.Values) + len(t.model.relations.Values)
-	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State))+
-		len(t.best.entities.Values)+
-		encoderValues(&t.cfg, t.store.Meta()))
+	state, note, err := t.dir.OpenState(&t.pos)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -121,42 +110,12 @@ func (t *trainer) load() error {
 	}
 	t.note, t.stepper.opt.steps = note, t.pos.Steps
 	for _, a := range t.arrays() {
-		from, err := runs.FindArray(arrays, a.Name, len(a.Values))
-		if err != nil {
-			return err
-		}
-		copy(a.Values, from)
+		err = errors.Join(err, state.Load(a.Name, a.Values))
 	}
 	if t.stepper.enc != nil {
-		return t.stepper.enc.encoder.Restore(arrays)
+		err = errors.Join(err, t.stepper.enc.encoder.Restore(state.Load))
 	}
-	return nil
-}
-
-// encoderValues bounds the values that a checkpoint has of an encoder.
-func encoderValues(c *Config, m *kv.Meta) int {
-	if !c.Encodes() {
-		return 0
-	}
-	spec, err := c.EncoderSpec(m)
-	if err != nil {
-		return 0 // it was checked
-	}
-	const padding = 1 << 12 // of each array
-	return 3 * (spec.Params() + padding)
-}
-
-// readState reads the current checkpoint, of at most so many values.
-func readState(dir runs.Dir, pos *position, values int) (arrays []runs.Array, note string,
-	err error) {
-	b, file, note, err := dir.ReadState(codec.HeaderBytes + positionBytesMax + 4*int64(values))
-	if err != nil {
-		return nil, "", err
-	}
-	if arrays, err = runs.DecodeState(dir.UUID(), b, pos); err != nil {
-		return nil, "", fmt.Errorf("train: run %s: %w", dir.Name(), dir.Corrupt(file, err.Error()))
-	}
-	return arrays, note, nil
+	return errors.Join(err, state.Close())
 }
 
 // writeRun writes run.json.

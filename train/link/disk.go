@@ -77,8 +77,7 @@ func memoryBytes(c *Config, m *kv.Meta) int64 {
 	}
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer))) // with those of the best evaluation
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
-	return 2*rows + // a checkpoint is a copy
-		mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
+	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
 }
 
 // besideBytes is what a training takes besides its plan, with vectors on disk.
@@ -100,7 +99,7 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
 	const empty = 3 // tables of no entities, and of the best ones
-	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
+	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)) + arrays*table +
 		empty*mem.ArenaBytes(1)
 	return n + encodedBytes(c, m), nil
 }
@@ -256,7 +255,7 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 
 // openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
 // ones.
-func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
+func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) (*paged.Rows, error) {
 	c := &t.Config
 	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
 		len(runs.LinkState(c.Optimizer)))
@@ -267,6 +266,8 @@ func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) err
 	rows, note, err := paged.OpenRows(ctx, paged.Config{Store: t.store, Device: t.dev,
 		Path: dir.Path(runs.PartitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
 		record, [][]triples.Triple{t.data.val, t.data.test})
-	t.rows, t.Note = rows, note
-	return err
+	if note != "" {
+		t.Note = note
+	}
+	return rows, err
 }

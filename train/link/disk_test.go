@@ -59,11 +59,7 @@ func diskSettings() map[string]Config {
 func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byte) {
 	t.Helper()
 	dir := runs.Open(s, c.Run)
-	arrays, _, err := readState(dir, &p, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range arrays {
+	for _, a := range mustState(t, dir, &p) {
 		vectors = append(vectors, mem.BytesOf(a.Values)...)
 	}
 	for _, record := range [][]byte{p.Record, p.BestRecord} {

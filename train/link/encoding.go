@@ -159,8 +159,7 @@ func (t *trainer) readLearned(ctx context.Context) error {
 
 // encodedBytes is what an encoder takes besides its plan, with vectors on disk: the vectors of all
 // entities as they are learned, as they are encoded, and as they were encoded at the best
-// evaluation, of which a checkpoint has a copy; those of a batch; and for evaluations all edges and
-// lists.
+// evaluation; those of a batch; and for evaluations all edges and lists.
 func encodedBytes(c *Config, m *kv.Meta) int64 {
 	if !c.Encodes() {
 		return 0
@@ -170,7 +169,7 @@ func encodedBytes(c *Config, m *kv.Meta) int64 {
 		edges += int64(e.Count)
 	}
 	table := 4 * int64(m.Nodes) * int64(c.Dim)
-	n := 3*mem.ArenaBytes(table) + mem.HeapCost(table) + 2*table
+	n := 3*mem.ArenaBytes(table) + mem.HeapCost(encode.BatchBytes(c, m, stepRows(c)))
 	n += 12*edges + triples.Bytes(2*edges)
 	if c.EncodesFeatures() {
 		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(runs.FeatureDim(m)))

@@ -93,8 +93,8 @@ func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
 	p.Memory = []paged.Share{{What: "program", Bytes: mem.ProcessBytes},
-		{What: "vectors", Bytes: rows}, {What: "a checkpoint", Bytes: rows},
-		{What: "edges, steps", Bytes: memoryBytes(c, m) - 2*rows}}
+		{What: "vectors", Bytes: rows},
+		{What: "edges, steps", Bytes: memoryBytes(c, m) - rows}}
 	p.Why = []string{"all vectors, the state of the optimizer and the best ones fit in memory"}
 	if p.Left() < 0 {
 		p.Why = []string{fmt.Sprintf("vectors do not fit in memory, and --order %s, or settings "+

@@ -101,7 +101,17 @@ func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 // lastRows are the arrays of the last checkpoint of a run.
 func lastRows(t testing.TB, s *layout.Store, run string) []runs.Array {
 	t.Helper()
-	arrays, _, err := readState(runs.Open(s, run), &position{}, 1<<20)
+	return mustState(t, runs.Open(s, run), &position{})
+}
+
+// mustState reads the position and the arrays of the last checkpoint of a run.
+func mustState(t testing.TB, dir runs.Dir, pos *position) []runs.Array {
+	t.Helper()
+	b, _, _, err := dir.ReadState(1 << 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays, err := runs.DecodeState(dir.UUID(), b, pos)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 
@@ -15,8 +16,8 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/kernel"
-	"gdb/train/link/paged"
 	"gdb/train/link/rank"
+	"gdb/train/link/stored"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )
@@ -42,14 +43,29 @@ type Trained struct {
 	run    string
 	store  *layout.Store
 	dev    blockdev.Device
-	rows   *paged.Rows // of entities that are not in memory; nil if they are
+	rows   streamed // of entities that are not in memory; nil if they are
 	budget *mem.Budget
 	model  *model
 	scorer *rank.Scorer
 	data   *data
+
+	closers []io.Closer
 }
 
-// Open opens a run of a store. The caller closes it.
+// streamed are rows that come by partition, beside the edges of all splits.
+type streamed interface {
+	rank.Rows
+	// Bytes is about the memory of the queries that go through the partitions together.
+	Bytes() int64
+	// Answers are the known answers of a query, in ascending order, and Without the edges of a list
+	// that no split has.
+	Answers(ctx context.Context, q triples.Query) ([]uint32, error)
+	Without(ctx context.Context, list []triples.Triple) ([]triples.Triple, error)
+	Close() error
+}
+
+// Open opens a run of a store. Vectors that do not fit in memory are read as they are needed. The
+// caller closes it.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
 	lim Limits) (*Trained, error) {
 	dir := runs.Open(store, run)
@@ -68,7 +84,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	reading := t.Config
 	reading.Negatives, reading.FilterNegatives = 1, false // nothing is trained
 	read, rows := readData, int(store.Meta().Nodes)
-	if t.Config.ScoredOnDisk() {
+	if t.Config.ScoredOnDisk() || heldBytes(&t.Config, store.Meta()) > t.budget.Limit() {
 		read, rows = readEvaluated, 0
 	}
 	if t.data, err = read(ctx, store, dev, &reading, t.budget); err != nil {
@@ -78,6 +94,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	if err != nil {
 		return nil, err
 	}
+	t.closers = append(t.closers, t.model)
 	if err := t.load(ctx, dir); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -85,47 +102,56 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	return t, nil
 }
 
-// load reads the best rows.
-func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
-	entities, relations := t.model.entities, t.model.relations
-	values := len(entities.Values) + len(relations.Values)
-	arrays := int64(4 * (values*(2+len(runs.LinkState(t.Config.Optimizer))) +
-		encoderValues(&t.Config, t.store.Meta())))
-	if err := t.budget.Reserve("a checkpoint", 2*arrays); err != nil {
-		return fmt.Errorf("train: %w", err)
+// heldBytes is what a run takes that is opened with all vectors and edges in memory.
+func heldBytes(c *Config, m *kv.Meta) int64 {
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		edges += int64(e.Count)
 	}
-	defer t.budget.Release(2 * arrays)
+	return mem.ArenaBytes(4*int64(m.Nodes)*int64(c.Dim)) + mem.HeapCost(12*edges+
+		triples.Bytes(2*edges)+rank.Bytes(c.Dim))
+}
+
+// load reads the best rows, or opens those of entities that are read as they are needed.
+func (t *Trained) load(ctx context.Context, dir runs.Dir) (err error) {
 	var pos position
-	all, _, err := readState(dir, &pos, int(arrays/4))
+	state, note, err := dir.OpenState(&pos)
 	if err != nil {
 		return err
 	}
-	names := []string{runs.BestEntitiesName, runs.BestRelationsName}
+	t.Note, t.closers = note, append(t.closers, state)
+	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest && t.Config.Encodes() {
 		return runs.NoVectorsYet(t.run)
 	}
 	if t.Epoch = pos.BestEpoch; !pos.HasBest {
-		names, t.Epoch = []string{runs.EntitiesName, runs.RelationsName}, int(pos.Epoch)
+		entities, relations, t.Epoch = runs.EntitiesName, runs.RelationsName, int(pos.Epoch)
 	}
-	for i, to := range []*Table{entities, relations} {
-		from, err := runs.FindArray(all, names[i], len(to.Values))
-		if err != nil {
-			return err
-		}
-		copy(to.Values, from)
+	if err := state.Load(relations, t.model.relations.Values); err != nil {
+		return err
 	}
-	if t.Config.ScoredOnDisk() {
-		return t.openRows(ctx, dir, &pos)
+	switch {
+	case t.Config.ScoredOnDisk():
+		t.rows, err = t.openRows(ctx, dir, &pos)
+	case t.data.known == nil: // they were not read either
+		t.rows, err = stored.Open(ctx, stored.Config{Store: t.store, Device: t.dev, State: state,
+			Name: entities, Dim: t.Config.Dim, Budget: t.budget,
+			Others: [][]triples.Triple{t.data.val, t.data.test}})
+	default:
+		return state.Load(entities, t.model.entities.Values)
 	}
-	return nil
+	if err == nil {
+		t.closers = append(t.closers, t.rows)
+	}
+	return err
 }
 
 // Close frees the memory.
-func (t *Trained) Close() error {
-	if t.rows != nil {
-		return errors.Join(t.rows.Close(), t.model.Close())
+func (t *Trained) Close() (err error) {
+	for _, c := range slices.Backward(t.closers) {
+		err = errors.Join(err, c.Close())
 	}
-	return t.model.Close()
+	return err
 }
 
 // Evaluation is how a run ranks the edges of a split.
@@ -141,7 +167,7 @@ var hitsAmong = []int{20, 50, 100}
 
 // Evaluate ranks the edges of train, val or test among all entities, or so many.
 func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*Evaluation, error) {
-	edges, err := t.split(split)
+	edges, err := t.split(ctx, split)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +205,16 @@ func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates 
 }
 
 // split are the edges of one.
-func (t *Trained) split(name string) ([]triples.Triple, error) {
+func (t *Trained) split(ctx context.Context, name string) ([]triples.Triple, error) {
+	if name == "train" && t.rows != nil && t.data.train == nil {
+		err := t.budget.Reserve("edges to evaluate", evaluatedBytes*int64(t.data.edges))
+		if err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		if t.data.train, err = readSplit(ctx, t.store, t.dev, name); err != nil {
+			return nil, err
+		}
+	}
 	all := map[string][]triples.Triple{"train": t.data.train, "val": t.data.val,
 		"valid": t.data.val, "test": t.data.test}
 	edges, known := all[name]

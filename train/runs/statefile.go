@@ -81,6 +81,9 @@ func (s *StateFile) damaged(format string, args ...any) error {
 
 // readAt reads bytes at an offset.
 func (s *StateFile) readAt(b []byte, offset int64) error {
+	if len(b) == 0 { // there may be nothing behind it
+		return nil
+	}
 	if _, err := s.file.ReadAt(b, offset); err != nil {
 		return fmt.Errorf("train: run %s: read %s at offset %d: %w", s.dir.name, s.name, offset,
 			err)
@@ -169,6 +172,25 @@ func (s *StateFile) Check(ctx context.Context, name string, values int, buf []fl
 		sum = codec.ChecksumUpdate(sum, mem.BytesOf(part))
 		at += len(part)
 	}
+	if sum != a.sum {
+		return s.damaged("%s: checksum %08x, want %08x", name, sum, a.sum)
+	}
+	return nil
+}
+
+// Load fills to with an array, and compares its checksum.
+func (s *StateFile) Load(name string, to []float32) error {
+	a, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if a.values != uint64(len(to)) {
+		return s.damaged("%s has %d values, the run %d", name, a.values, len(to))
+	}
+	if err := s.readAt(mem.BytesOf(to), a.offset); err != nil {
+		return err
+	}
+	sum := codec.BlockSum(CheckpointKind, s.dir.uuid, a.number, mem.BytesOf(to))
 	if sum != a.sum {
 		return s.damaged("%s: checksum %08x, want %08x", name, sum, a.sum)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
@@ -49,7 +50,8 @@ type Encoder struct {
 	features   *features       // nil if none are read
 	dense      sample.Dense
 	rows       kernel.Rows
-	x, y       []float32
+	x, y       []float32   // what is read of a sample, and what comes out
+	held       mem.Account // of these
 	pairs      map[uint64]struct{}
 	both       bool // lists of outgoing edges are drawn from too
 }
@@ -60,16 +62,13 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs
 	embeddings []float32, budget *mem.Budget, pool *kernel.Pool) (e *Encoder, err error) {
 	m := store.Meta()
 	e = &Encoder{cfg: c, embeddings: embeddings, nodes: int(m.Nodes), pool: pool,
-		files: openfiles.New(store, dev, budget), pairs: map[uint64]struct{}{}}
+		files: openfiles.New(store, dev, budget), pairs: map[uint64]struct{}{},
+		held: mem.NewAccount(budget, "vectors of a batch")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	// Of a batch, what is read and what comes out: of all nodes at most.
-	if err := budget.Reserve("vectors of a batch", 8*int64(m.Nodes)*int64(c.Dim)); err != nil {
-		return e, fmt.Errorf("train: encoder: %w", err)
-	}
 	spec, err := c.EncoderSpec(m)
 	if err != nil {
 		return e, err
@@ -151,6 +150,7 @@ func (e *Encoder) Close() (err error) {
 	if e.features != nil {
 		err = errors.Join(err, e.features.arena.Free())
 	}
+	e.held.Release()
 	return errors.Join(err, e.files.Close())
 }
 
@@ -171,7 +171,9 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
 	}
-	e.gather(train && e.near != nil)
+	if err := e.gather(train && e.near != nil); err != nil {
+		return nil, err
+	}
 	out, err := e.model.Forward(&e.dense, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
 		Train: train})
 	if err != nil {
@@ -199,27 +201,59 @@ func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
 	return &e.rows, e.be.Err()
 }
 
-// allOnce are encoded at a time.
-const allOnce = 4096
+// allOnce are encoded at a time, or so many that they and their neighbors are not more than
+// allRows, if those of one node are not.
+const allOnce, allRows = 4096, 1 << 17
 
 // All writes the vectors of all nodes, computed over whole lists, to out: (nodes, Dim).
 func (e *Encoder) All(ctx context.Context, out []float32) error {
+	return e.all(ctx, out, allRows)
+}
+
+// all is All with another allRows.
+func (e *Encoder) all(ctx context.Context, out []float32, rowsMost int) error {
 	var seeds []sample.NodeID
-	for first := 0; first < e.nodes; first += allOnce {
+	once := min(allOnce, e.nodes)
+	for first := 0; first < e.nodes; {
 		seeds = seeds[:0]
-		for v := first; v < min(first+allOnce, e.nodes); v++ {
+		for v := first; v < min(first+once, e.nodes); v++ {
 			seeds = append(seeds, sample.NodeID(v))
 		}
 		if err := e.whole.Sample(ctx, 0, 0, seeds, &e.dense); err != nil {
 			return err
+		}
+		if len(e.dense.NodeIDs) > rowsMost && once > 1 {
+			once /= 2
+			continue
 		}
 		rows, err := e.forward(0, false)
 		if err != nil {
 			return err
 		}
 		copy(out[first*e.cfg.Dim:], rows)
+		first += len(seeds)
+		once = min(2*once, allOnce)
 	}
 	return nil
+}
+
+// BatchBytes is about what a batch takes, of which so many rows are scored: what is read and what
+// comes out.
+func BatchBytes(c *runs.LinkSettings, m *kv.Meta, scored int64) int64 {
+	rows := scored
+	fanout, err := sample.ParseFanout(c.Fanout)
+	for _, f := range fanout {
+		if f == sample.All || err != nil || rows >= int64(m.Nodes) {
+			rows = int64(m.Nodes)
+			break
+		}
+		rows += rows * int64(f) * int64(len(m.Directions))
+	}
+	width := c.Dim
+	if c.EncodesFeatures() {
+		width += runs.FeatureDim(m)
+	}
+	return 4 * int64(width+c.Dim) * min(int64(m.Nodes), max(rows, allRows))
 }
 
 // leaveOut takes what lies between the ends of edges out of the lists of the sample.
@@ -275,11 +309,11 @@ func (e *Encoder) tensors() []backend.Tensor {
 	return []backend.Tensor{e.model.Params().W, e.moments.M, e.moments.V}
 }
 
-// Restore goes on from the arrays of a checkpoint.
-func (e *Encoder) Restore(arrays []runs.Array) error {
+// Restore goes on from a checkpoint, of which load reads an array.
+func (e *Encoder) Restore(load func(name string, to []float32) error) error {
+	values := make([]float32, e.model.Params().Total)
 	for i, t := range e.tensors() {
-		values, err := runs.FindArray(arrays, arrayNames[i], e.model.Params().Total)
-		if err != nil {
+		if err := load(arrayNames[i], values); err != nil {
 			return err
 		}
 		e.be.Write(t, values)

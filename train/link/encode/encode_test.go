@@ -114,6 +114,28 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// TestAllInPieces: what all nodes are encoded to has the same bits, however few are encoded at a
+// time.
+func TestAllInPieces(t *testing.T) {
+	for _, name := range []string{"sage", "gat", "rgcn", "sage both"} {
+		name, input, _ := strings.Cut(name, " ")
+		e, _, g := mustOpen(t, name, "all,all", input)
+		want, got := make([]float32, g.Nodes*dim), make([]float32, g.Nodes*dim)
+		if err := e.All(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		for _, most := range []int{1, 40, 79} { // of 80 nodes
+			clear(got)
+			if err := e.all(t.Context(), got, most); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s %s, %d rows at most: the vectors differ", name, input, most)
+			}
+		}
+	}
+}
+
 // TestLeaveOut holds that nothing of an edge that is asked about is read: its ends are not in each
 // other's lists, and all else is.
 func TestLeaveOut(t *testing.T) {

@@ -48,7 +48,7 @@ func (e *Encoder) readFeatures(ctx context.Context, m *kv.Meta, budget *mem.Budg
 
 // gather reads the input of the nodes of the sample: their features, and behind them what is
 // learned. near says that nodes are numbers of the partitions in memory.
-func (e *Encoder) gather(near bool) {
+func (e *Encoder) gather(near bool) error {
 	nodes := mem.View[uint32](mem.BytesOf(e.dense.NodeIDs))
 	width, first := 0, 0
 	if e.features != nil {
@@ -56,6 +56,9 @@ func (e *Encoder) gather(near bool) {
 	}
 	if e.cfg.EncodesVectors() {
 		width += e.cfg.Dim
+	}
+	if err := e.held.AtLeast(4 * int64(width+e.cfg.Dim) * int64(len(nodes))); err != nil {
+		return fmt.Errorf("train: encoder: %w", err)
 	}
 	e.x = mem.Resized(e.x, len(nodes)*width)
 	if f := e.features; f != nil {
@@ -70,7 +73,7 @@ func (e *Encoder) gather(near bool) {
 		})
 	}
 	if !e.cfg.EncodesVectors() {
-		return
+		return nil
 	}
 	e.rows = kernel.Rows{Cols: e.cfg.Dim, At: nodes, X: e.x, Stride: width}
 	from := e.embeddings
@@ -78,6 +81,7 @@ func (e *Encoder) gather(near bool) {
 		from, e.rows.At = e.near.embeddings, e.near.rowsOf(nodes)
 	}
 	e.rows.Gather(e.pool, from)
+	return nil
 }
 
 // rowsOnce are copied by a worker at a time.

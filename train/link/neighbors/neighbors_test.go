@@ -2,6 +2,7 @@ package neighbors
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"gdb/layout/buckets"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
+	"gdb/train/link/order"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -90,23 +92,80 @@ func TestLists(t *testing.T) {
 		if err := s.Load(t.Context(), parts, row); err != nil {
 			t.Fatal(err)
 		}
-		number := map[uint32]uint32{} // of nodes
-		for v := range uint32(nodeCount) {
-			part, r := s.m.Place(layout.NodeID(v))
-			if at := row(part) + uint32(r); slices.Contains(parts, part) {
-				number[v] = s.Number(at)
-				if n := number[v]; s.Row(n) != at || s.Node(n) != v {
-					t.Fatalf("number %d is of row %d, node %d, want %d, %d", n, s.Row(n), s.Node(n),
-						at, v)
-				}
-			}
-		}
-		sameLists(t, s, all, number)
+		sameLists(t, s, all, numbersOf(t, s, parts, row))
 	}
 	if want := uint64(2 * edgeCount); s.Edges() >= want {
 		t.Errorf("%d edges were read, want fewer than %d: those that stay are not read", s.Edges(),
 			want)
 	}
+}
+
+// TestOrders: through all sets of epochs in either order, partitions in frames that are taken from
+// those that left, the lists are those that a set of nothing before has.
+func TestOrders(t *testing.T) {
+	for _, policy := range []order.Policy{order.Beta, order.TwoLevel} {
+		o, err := order.New(order.Spec{Policy: policy, Parts: partCount, Capacity: 3,
+			Logical: partCount, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := mustOpen(t, mem.NewBudget(0), false)
+		frames := map[int]int{}
+		for epoch := range 3 {
+			e := o.Epoch(epoch)
+			for i := range e.Sets() {
+				parts := e.Partitions(i)
+				exchangeFrames(frames, parts)
+				row := func(part int) uint32 { return uint32(frames[part] * rowsOfPart) }
+				fresh, all := mustOpen(t, mem.NewBudget(0), false)
+				for _, x := range []*Set{s, fresh} {
+					if err := x.Load(t.Context(), parts, row); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for d := range s.lists {
+					if !slices.Equal(s.lists[d].start, fresh.lists[d].start) ||
+						!slices.Equal(s.lists[d].entries, fresh.lists[d].entries) {
+						t.Fatalf("%s, epoch %d, set %d %v: direction %d differs", policy, epoch, i,
+							parts, d)
+					}
+				}
+				sameLists(t, s, all, numbersOf(t, s, parts, row))
+			}
+		}
+	}
+}
+
+// exchangeFrames gives frames of partitions that left to those that came.
+func exchangeFrames(frames map[int]int, parts []int) {
+	maps.DeleteFunc(frames, func(part, _ int) bool { return !slices.Contains(parts, part) })
+	for _, part := range parts {
+		for frame := 0; ; frame++ {
+			if _, there := frames[part]; there {
+				break
+			}
+			if !slices.Contains(slices.Collect(maps.Values(frames)), frame) {
+				frames[part] = frame
+			}
+		}
+	}
+}
+
+// numbersOf are the numbers of the nodes of partitions.
+func numbersOf(t *testing.T, s *Set, parts []int, row func(part int) uint32) map[uint32]uint32 {
+	t.Helper()
+	number := map[uint32]uint32{}
+	for v := range uint32(nodeCount) {
+		part, r := s.m.Place(layout.NodeID(v))
+		if at := row(part) + uint32(r); slices.Contains(parts, part) {
+			number[v] = s.Number(at)
+			if n := number[v]; s.Row(n) != at || s.Node(n) != v {
+				t.Fatalf("number %d is of row %d, node %d, want %d, %d", n, s.Row(n), s.Node(n), at,
+					v)
+			}
+		}
+	}
+	return number
 }
 
 // sameLists fails unless the lists are those of some edges between nodes of these numbers.

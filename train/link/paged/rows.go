@@ -32,11 +32,9 @@ type Rows struct {
 	others [][]triples.Triple // edges that are known to be true besides those of train
 	known  mem.Account
 	passes mem.Account    // of Bytes
-	asked  *triples.Index // of the last call of Known, and the entities that it asks about
-	tails  asks
-	heads  asks
-	arena  *mem.Arena   // of the frames; nil if they are another's
-	close  func() error // of what was opened with them
+	asked  *triples.Asked // of the last call of Known; nil before the first
+	arena  *mem.Arena     // of the frames; nil if they are another's
+	close  func() error   // of what was opened with them
 }
 
 // Rows empties the buffer, and uses its memory until the next Load. others are the edges of the
@@ -203,15 +201,12 @@ func (r *Rows) Gather(ctx context.Context, to []float32, entities []uint32) erro
 func (r *Rows) Known(ctx context.Context, part int, asked *triples.Index) (*triples.Index, error) {
 	r.known.Release()
 	r.known = mem.NewAccount(r.budget, "known answers")
-	if r.asked != asked {
-		r.asked = asked
-		r.tails, r.heads = newAsks(asked, r.Count())
+	if r.asked == nil || r.asked.Index != asked {
+		r.asked = triples.NewAsked(asked, r.Count())
 	}
 	var found []triples.Triple
 	add := func(t triples.Triple, toPart, fromPart bool) {
-		if toPart && r.tails.has(t.Head) && asked.Answers(triples.Query{Entity: t.Head,
-			Relation: t.Relation}) != nil || fromPart && r.heads.has(t.Tail) && asked.Answers(
-			triples.Query{Entity: t.Tail, Relation: t.Relation, Head: true}) != nil {
+		if toPart && r.asked.ForTail(t) || fromPart && r.asked.ForHead(t) {
 			found = append(found, t)
 		}
 	}
@@ -255,25 +250,6 @@ func (r *Rows) bucketsOf(part int) (out []partition.Bucket) {
 		}
 	}
 	return out
-}
-
-// asks is a set of entities, a bit each.
-type asks []uint64
-
-func (a asks) has(e uint32) bool { return a[e/64]>>(e%64)&1 == 1 }
-
-// newAsks are the entities of queries for tails, and of those for heads.
-func newAsks(asked *triples.Index, count int) (tails, heads asks) {
-	tails, heads = make(asks, (count+63)/64), make(asks, (count+63)/64)
-	for i := range asked.Len() {
-		q, _ := asked.At(i)
-		to := tails
-		if q.Head {
-			to = heads
-		}
-		to[q.Entity/64] |= 1 << (q.Entity % 64)
-	}
-	return tails, heads
 }
 
 // Answers are the known answers of a query in all splits, in ascending order.

@@ -8,6 +8,10 @@ import (
 	"gdb/train/link/triples"
 )
 
+// BlockRows are scored together: of partitions that are entities in ascending order, each of them a
+// multiple of so many, scores have the bits that Ranks finds.
+const BlockRows = candidatesOnce
+
 // Rows has the rows of entities that are not all in memory: they come by partition.
 type Rows interface {
 	// Count is the number of entities.
