@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/sample/rowcopy"
 	"gdb/sample/slotindex"
 )
 
@@ -254,11 +255,7 @@ func (f *cached) put(l *lookup) {
 func (f *cached) copyHits(l *lookup, out []float32) {
 	n := len(l.slots)
 	Parallel(n, f.threads, n*f.dim*4, func(first, end int) {
-		d := uint64(f.dim)
-		for i := first; i < end; i++ {
-			from, to := uint64(l.slots[i])*d, uint64(l.to[i])*d
-			copy(out[to:to+d], f.values[from:from+d])
-		}
+		rowcopy.Rows(out, f.values, f.dim, l.slots[first:end], l.to[first:end], n*f.dim*4)
 	})
 }
 

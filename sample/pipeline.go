@@ -61,6 +61,8 @@ type PipelineConfig struct {
 	// RowBytes is the memory for the features of a batch to begin with; a batch that needs more
 	// gets more, and a sixteenth to spare.
 	RowBytes int64
+	// Spare has memory of the pipeline before, and what this one leaves; nil for none.
+	Spare *stages.Spare
 	// Budget counts the batches' memory; nil for none.
 	Budget *mem.Budget
 }
@@ -127,7 +129,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	}
 	batches := cfg.Workers + sampledMax + gathered
 	p.empty = make(chan *Batch, batches)
-	p.rows = stages.NewBuffers(gathered, "features of a batch", cfg.Budget)
+	p.rows = stages.NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
 	for range batches {
 		p.empty <- &Batch{}
 		p.sampled = append(p.sampled, make(chan *Batch, 1))

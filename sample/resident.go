@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/mem"
+	"gdb/sample/rowcopy"
 )
 
 // resident holds all rows.
@@ -54,12 +55,9 @@ func (f *resident) Dim() int { return f.dim }
 // Gather copies rows.
 func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
-	Parallel(len(nodes), f.threads, len(nodes)*f.dim*4, func(first, end int) {
-		d := uint64(f.dim)
-		for i := first; i < end; i++ {
-			v := uint64(nodes[i]) * d
-			copy(out[uint64(i)*d:uint64(i+1)*d], f.table[v:v+d])
-		}
+	bytes := len(nodes) * f.dim * 4
+	Parallel(len(nodes), f.threads, bytes, func(first, end int) {
+		rowcopy.Rows(out[first*f.dim:], f.table, f.dim, nodes[first:end], nil, bytes)
 	})
 	return ctx.Err()
 }

@@ -101,6 +101,11 @@ func insideEpochs(b *testing.B, r *running, ask *protocol.Open,
 	c := r.mu.shape
 	c.Seeds, c.Batch, c.Fanout, c.Seed, c.Later = seeds, ask.Batch, ask.Fanout, ask.Seed, bare
 	l := loader.New(r.mu.src, c)
+	b.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	})
 	gather := func(*sample.Dense) {}
 	if bare {
 		gather = ownRows(b, r.mu.src.Features, 2+c.Ready) // one with a client, one that is filled

@@ -126,6 +126,8 @@ var rooms = map[string][]string{
 		"sample/sampletest",
 		"sample/stages",
 		"sample/nodetable",
+		"sample/rowcopy",
+		"sample/rowcopy/gen",
 		"sample/slotindex",
 		"sample/layerwise",
 		"sample/floyd",

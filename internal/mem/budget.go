@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -208,11 +209,20 @@ func (b *Budget) releaseArena(n int64) {
 // Relieve registers somebody who can give memory back when the budget is short of n bytes: give
 // does so and returns whether it gave anything. It is called from the goroutine that is short, and
 // must not reserve anything. The function returned ends it.
-func (b *Budget) Relieve(give func(n int64) bool) (end func()) {
+func (b *Budget) Relieve(give func(n int64) bool) (end func()) { return b.relieve(give, false) }
+
+// RelieveFirst is Relieve for memory that nobody misses: it is asked for before that of others.
+func (b *Budget) RelieveFirst(give func(n int64) bool) (end func()) { return b.relieve(give, true) }
+
+func (b *Budget) relieve(give func(n int64) bool, first bool) (end func()) {
 	r := &relief{give}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.relief = append(b.mu.relief, r)
+	at := len(b.mu.relief)
+	if first {
+		at = 0
+	}
+	b.mu.relief = slices.Insert(b.mu.relief, at, r)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

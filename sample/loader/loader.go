@@ -6,9 +6,11 @@ package loader
 
 import (
 	"context"
+	"errors"
 
 	"gdb/sample"
 	"gdb/sample/partbuffer"
+	"gdb/sample/stages"
 	"gdb/sample/superbatch"
 )
 
@@ -42,6 +44,8 @@ type Config struct {
 	// Buffer has batches drawn from the partitions that it has in memory if it is not nil. Its
 	// owner closes it.
 	Buffer *partbuffer.Buffer
+
+	spare *stages.Spare // what epochs leave to each other; nil until the first
 }
 
 // Loader makes the batches of epochs. It is for one goroutine.
@@ -59,6 +63,9 @@ func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
 // follow each other.
 func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
 	e := l.measure()
+	if l.cfg.spare == nil {
+		l.cfg.spare = stages.NewSpare(l.src.Budget)
+	}
 	var err error
 	if l.cfg.Superbatch != nil {
 		e.Batches, err = l.superbatch(epoch, first)
@@ -97,7 +104,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 		Ahead:   ahead, Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		InPlace: c.InPlace, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Budget: s.Budget})
+		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
 
 // partitions starts an epoch of batches from partitions in memory.
@@ -108,7 +115,7 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 			return s.samplerOf(c.Buffer, c.Fanout, c.Seed)
 		},
 		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Budget: s.Budget})
+		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
 
 // superbatch starts an epoch of superbatches.
@@ -151,10 +158,13 @@ func (l *Loader) CacheStats() sample.CacheStats {
 	return l.src.Features.Stats()
 }
 
-// Close frees the memory of superbatches and removes their files.
-func (l *Loader) Close() error {
-	if l.super == nil {
-		return nil
+// Close frees the memory that epochs share, and of superbatches, and removes their files.
+func (l *Loader) Close() (err error) {
+	if l.cfg.spare != nil {
+		err = l.cfg.spare.Close()
 	}
-	return l.super.Close()
+	if l.super != nil {
+		err = errors.Join(err, l.super.Close())
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcopy"
 )
 
 // counts are monotonic.
@@ -111,18 +112,18 @@ func (f features) Dim() int { return f.b.dim }
 
 // Gather copies rows.
 func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
-	b, dim := f.b, uint64(f.b.dim)
+	b := f.b
 	b.counts.rows.Add(uint64(len(nodes)))
 	for _, v := range nodes {
 		if uint64(v) >= b.nodes || b.slot[v] == 0 {
 			return fmt.Errorf("sample: node %d is in no partition that is in memory", v)
 		}
 	}
-	sample.Parallel(len(nodes), b.cfg.Threads, 4*len(nodes)*b.dim, func(first, end int) {
-		for i := first; i < end; i++ {
-			at := uint64(b.slot[nodes[i]]-1) * dim
-			copy(out[uint64(i)*dim:uint64(i+1)*dim], b.rows[at:at+dim])
-		}
+	bytes := 4 * len(nodes) * b.dim
+	sample.Parallel(len(nodes), b.cfg.Threads, bytes, func(first, end int) {
+		rowcopy.Each(out[first*b.dim:], b.rows, b.dim, end-first, bytes, func(i int) uint32 {
+			return b.slot[nodes[first+i]] - 1
+		})
 	})
 	return ctx.Err()
 }

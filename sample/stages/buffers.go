@@ -35,6 +35,7 @@ func (b *Buffer) Free() error {
 type Buffers struct {
 	what   string
 	budget *mem.Budget
+	spare  *Spare
 	free   chan *Buffer
 	owned  []*Buffer
 	made   int // by FitFirst: that have memory
@@ -52,6 +53,12 @@ func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
 		p.owned = append(p.owned, b)
 		p.free <- b
 	}
+	return p
+}
+
+// From has the buffers take their memory from a spare, and leave it there in the end.
+func (p *Buffers) From(spare *Spare) *Buffers {
+	p.spare = spare
 	return p
 }
 
@@ -76,6 +83,9 @@ func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 	}
 	if begin < n {
 		begin = n + n/16 + 4
+	}
+	if b.arena = p.spare.take(n); b.arena != nil {
+		return nil
 	}
 	var err error
 	if b.arena, err = mem.NewArena(p.budget, p.what, begin); err != nil {
@@ -114,14 +124,14 @@ func (p *Buffers) Lend(b *Buffer) bool {
 	return b.lent
 }
 
-// Return takes a lent buffer back. If the pipeline was closed its memory is freed, and the answer
-// is false.
+// Return takes a lent buffer back. If the pipeline was closed its memory goes as all did then, and
+// the answer is false.
 func (p *Buffers) Return(b *Buffer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.lent = false
 	if p.closed {
-		_ = b.Free() // unmapping what was mapped cannot fail
+		_ = p.leave(b) // unmapping what was mapped cannot fail
 		return false
 	}
 	p.Put(b)
@@ -142,8 +152,18 @@ func (p *Buffers) FreeIdle() (freed bool) {
 	return freed
 }
 
-// Close frees the memory of all buffers but those that are lent, which stay valid until they are
-// returned. The stages have stopped.
+// leave gives the memory of a buffer to the spare, or frees it.
+func (p *Buffers) leave(b *Buffer) error {
+	a := b.arena
+	b.arena = nil
+	if a == nil {
+		return nil
+	}
+	return p.spare.keep(a)
+}
+
+// Close leaves the memory of all buffers to the spare, or frees it, but of those that are lent,
+// which stay valid until they are returned. The stages have stopped.
 func (p *Buffers) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +171,7 @@ func (p *Buffers) Close() error {
 	var err error
 	for _, b := range p.owned {
 		if !b.lent {
-			err = errors.Join(err, b.Free())
+			err = errors.Join(err, p.leave(b))
 		}
 	}
 	return err

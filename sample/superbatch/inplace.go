@@ -2,6 +2,7 @@ package superbatch
 
 import (
 	"gdb/sample"
+	"gdb/sample/rowcopy"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
@@ -49,15 +50,14 @@ func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 
 // assembleInPlace copies the rows but for those of the outermost delta, which stay in slots.
 func (t *assembly) assembleInPlace(f *frame) {
-	l, b, d := t.l, &f.batch, uint64(t.l.dim)
+	l, b := t.l, &f.batch
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
 	n := len(from) * l.dim
 	x := f.x.Floats()[:n:n]
 	sample.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
-		for i := first; i < end; i++ {
-			row, to := uint64(from[i]-1)*d, uint64(i)*d
-			copy(x[to:to+d], l.slots[row:row+d])
-		}
+		rowcopy.Each(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
+			return from[first+i] - 1
+		})
 	})
 	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots, f.rows
 	l.add(&f.changes)

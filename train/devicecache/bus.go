@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/rowcopy"
 	"gdb/train/backend"
 	"gdb/train/plan"
 )
@@ -178,9 +179,7 @@ func (t *trial) best(ctx context.Context, round func() error) (seconds float64, 
 func (t *trial) copyRows() {
 	d := t.c.Dim()
 	sample.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
-		for i := first; i < end; i++ {
-			copy(t.sent.locked[i*d:(i+1)*d], t.from[int(t.ids[i])*d:])
-		}
+		rowcopy.Rows(t.sent.locked[first*d:], t.from, d, t.ids[first:end], nil, 4*t.rows*d)
 	})
 }
 

@@ -1,0 +1,59 @@
+// Package rowcopy copies rows of a matrix in memory by their numbers. Rows of a table that is far
+// larger than the caches come from memory, and one copy after the other waits for it: here rows are
+// asked for ahead, and what is too much for the caches is written past them.
+package rowcopy
+
+import (
+	"fmt"
+	"slices"
+)
+
+//go:generate go run -tags avogen ./gen
+
+// StreamBytes is the size of a result from which on it is written past the caches. On an AMD EPYC
+// (Zen 4) with a third cache of 32 MiB, copying and then adding up all took as long either way at
+// 11 MiB; at 6 it took a fifth more past them, and at 87 a quarter less.
+const StreamBytes = 16 << 20
+
+// Rows copies row rows[i] of table to row i of out, or, if to is not nil, to row to[i]: rows of dim
+// values, of which no two go to the same row. bytes is the size of the result that this is a part
+// of.
+func Rows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
+	if len(rows) == 0 || dim == 0 {
+		return
+	}
+	last := uint32(len(rows) - 1)
+	if to != nil {
+		to = to[:len(rows)]
+		last = slices.Max(to)
+	}
+	if most := slices.Max(rows); int(most) >= len(table)/dim || int(last) >= len(out)/dim {
+		panic(fmt.Sprintf("BUG: rowcopy: row %d of %d to %d of %d", most, len(table)/dim, last,
+			len(out)/dim))
+	}
+	copyRows(out, table, dim, rows, to, bytes)
+}
+
+// Each is Rows of n rows, to row i of out, whose numbers row finds.
+func Each(out, table []float32, dim, n, bytes int, row func(i int) uint32) {
+	var rows [512]uint32
+	for first := 0; first < n; first += len(rows) {
+		part := rows[:min(len(rows), n-first)]
+		for i := range part {
+			part[i] = row(first + i)
+		}
+		Rows(out[first*dim:], table, dim, part, nil, bytes)
+	}
+}
+
+// plain is what all other ways must do.
+func plain[N ~uint32](out, table []float32, dim int, rows []N, to []uint32) {
+	d := uint64(dim)
+	for i, r := range rows {
+		at := uint64(i)
+		if to != nil {
+			at = uint64(to[i])
+		}
+		copy(out[at*d:(at+1)*d], table[uint64(r)*d:(uint64(r)+1)*d])
+	}
+}
