@@ -3,12 +3,13 @@ package triples
 // Asked are queries whose answers are looked for among many edges, most of which answer none.
 type Asked struct {
 	*Index
-	tails, heads bits
+	tails, heads entitySet
 }
 
 // NewAsked are the queries of an index, over so many entities: a bit each for either end.
 func NewAsked(x *Index, entities int) *Asked {
-	a := &Asked{Index: x, tails: make(bits, (entities+63)/64), heads: make(bits, (entities+63)/64)}
+	words := (entities + 63) / 64
+	a := &Asked{Index: x, tails: make(entitySet, words), heads: make(entitySet, words)}
 	for i := range x.Len() {
 		q, _ := x.At(i)
 		to := a.tails
@@ -32,7 +33,7 @@ func (a *Asked) ForHead(t Triple) bool {
 		Head: true}) != nil
 }
 
-// bits is a set of entities, a bit each.
-type bits []uint64
+// entitySet is a set of entities, a bit each.
+type entitySet []uint64
 
-func (b bits) has(e uint32) bool { return b[e/64]>>(e%64)&1 == 1 }
+func (b entitySet) has(e uint32) bool { return b[e/64]>>(e%64)&1 == 1 }
