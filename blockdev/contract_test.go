@@ -16,6 +16,9 @@ func TestContract(t *testing.T) {
 		{Backend: blockdev.Buffered}, {Backend: blockdev.MMap}, {Backend: blockdev.Memory},
 	} {
 		name := string(opt.Backend)
+		if opt.QueueDepth > 1 && testing.Short() {
+			continue // as those of one request at a time, and of many
+		}
 		if opt.QueueDepth > 0 {
 			name += " depth=" + string(rune('0'+opt.QueueDepth))
 		}

@@ -86,7 +86,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 				continue
 			}
 			for _, c := range metaConfigs(block, backend) {
-				if way++; testing.Short() && way%5 != 0 { // of each kind some
+				if way++; testing.Short() && way%9 != 0 { // of each kind some
 					continue
 				}
 				t.Run(c.String(), func(t *testing.T) {

@@ -275,10 +275,10 @@ func (b *served) array(name string, width int) []byte {
 	return nil
 }
 
-// eventually waits up to two seconds for something to be so.
+// eventually waits for something to be so, long enough for a loaded machine.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Second); !so(); {
+	for end := time.Now().Add(time.Minute); !so(); {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}

@@ -9,8 +9,6 @@ import (
 	"gdb/blockdev"
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // layered has batches sampled by layers of such sizes.
@@ -28,7 +26,7 @@ func layeredConfig(c Config) Config {
 // TestLayersAreTheSame: however the graph and the features are held and read, a training by layers
 // ends in the same weights, and with another size of layers in others.
 func TestLayersAreTheSame(t *testing.T) {
-	onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), planted(false))
+	onDisk := mustBuildOnDisk(t, t.TempDir())
 	inMemory := mustBuild(t, planted(false))
 	noteProfiles(t, inMemory)
 	noteProfiles(t, onDisk)

@@ -23,7 +23,7 @@ func TestEveryModelIsTheSame(t *testing.T) {
 		t.Skip("trains every model in several ways")
 	}
 	trials, draw := newTrials(t, 1)
-	onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), planted(false))
+	onDisk := mustBuildOnDisk(t, t.TempDir())
 	inMemory := mustBuild(t, planted(false))
 	noteProfiles(t, inMemory)
 	seen := map[string]string{}
@@ -62,6 +62,25 @@ func noteProfiles(t testing.TB, s *layout.Store) {
 	for threads := range 3 {
 		noteProfile(t, s, Config{Threads: threads + 1}, diskProfile)
 	}
+}
+
+// mustBuildOnDisk makes a store on disk, with profiles for every way to read it.
+func mustBuildOnDisk(t testing.TB, dir string) *layout.Store {
+	t.Helper()
+	s := layouttest.Build(t, vfs.Default, dir, planted(false))
+	for _, io := range backends {
+		dev, err := blockdev.Open(blockdev.Options{Backend: io})
+		if err != nil {
+			continue // it is not here
+		}
+		for threads := range 3 {
+			noteProfileOf(t, dev, s, Config{Threads: threads + 1}, diskProfile)
+		}
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return s
 }
 
 // drawnWays are one way of memory and one of a disk.

@@ -18,7 +18,7 @@ import (
 // soakWays are trainings of many epochs; turns is one whose phases take turns in memory.
 func soakWays() map[string]Config {
 	c := testConfig()
-	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 16, 8<<10, 20, 4
+	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 10, 8<<10, 20, 4
 	static, belady := c, c
 	static.Cache, static.Topology = "static", "paged"
 	belady.Cache = runs.CacheBelady

@@ -158,7 +158,7 @@ func TestNothingBeforeIsSaid(t *testing.T) {
 // TestTimesKeepTheMemory: from the least memory that is accepted, runs that read times keep to it.
 func TestTimesKeepTheMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains with a dozen bounds")
+		t.Skip("trains with ten bounds")
 	}
 	g := layouttest.Skewed()
 	g.Timed = true
@@ -177,7 +177,7 @@ func TestTimesKeepTheMemory(t *testing.T) {
 		set(&c)
 		c.Memory = 1 << 20
 		least := leastMemory(t, c, planned(t, s))
-		for _, more := range []int64{0, 1, 4} {
+		for _, more := range []int64{0, 1 + 3*int64(i%2)} {
 			c.Memory, c.Run = least+more<<20, fmt.Sprintf("run%d-%d", i, more)
 			if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
 				t.Errorf("%s before %s, %d MiB: %v", c.Sample, c.Limit(), c.Memory>>20, err)

@@ -11,11 +11,8 @@ import (
 
 	"gdb/blockdev"
 	"gdb/layout"
-	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/train/runs"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // trialsEnv sets how many trials each test of this package makes that draws them by a seed.
@@ -50,10 +47,12 @@ func (w way) String() string {
 		c.Topology, w.nbrs, c.Cache, c.FeatureCache, c.Superbatch, w.plain)
 }
 
+// backends read stores.
+var backends = []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered, blockdev.MMap,
+	blockdev.Memory}
+
 // ways lists, for each backend and policy, all ways: of them one is drawn for each trial.
 func ways() (all [][]way) {
-	backends := []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered,
-		blockdev.MMap, blockdev.Memory}
 	for _, io := range backends {
 		for _, cache := range runs.CacheNames() {
 			var some []way
@@ -104,7 +103,7 @@ func cacheWays(cache string) (all []Config) {
 // to all of them.
 func TestWeightsAreTheSame(t *testing.T) {
 	trials, draw := newTrials(t, 1)
-	onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), planted(false))
+	onDisk := mustBuildOnDisk(t, t.TempDir())
 	inMemory := mustBuild(t, planted(false))
 	want, ran := map[bool]string{}, 0
 	for range trials {

@@ -44,19 +44,19 @@ func TestAccuracy(t *testing.T) {
 		least       float64
 	}{
 		{"cora", "--fanout 10,10 --lr 0.01 --weight-decay 1e-4 --dropout 0.7 --epochs 60",
-			[]string{"--seed=1", "--seed=2"}, 0.79},
+			[]string{"--seed=1"}, 0.79},
 		{"cora", "--model gcn --fanout all,all --lr 0.01 --epochs 300 --patience 50 " +
-			"--eval-every 2", []string{"--seed=1", "--seed=2"}, 0.81},
+			"--eval-every 2", []string{"--seed=1"}, 0.81},
 		{"cora", "--model gat --heads 8 --fanout all,all --lr 0.01 --dropout 0.6 --epochs 100 " +
 			"--eval-every 2", []string{"--seed=1"}, 0.80},
 		// A quarter of the epochs, and not yet the best figure, but one that needs all layers.
 		{"minesweeper", "--metric roc-auc --residual --norm layer --fanout all,all,all,all,all " +
 			"--batch 5000 --lr 0.006 --weight-decay 0 --dropout 0.2 --input-dropout 0 " +
 			"--epochs 100 --eval-every 20", []string{"--split=0"}, 0.90},
-		{"amazon-photo", "--fanout 10,10 --lr 0.03 --weight-decay 1e-4 --epochs 60",
+		{"amazon-photo", "--fanout 10,10 --lr 0.03 --weight-decay 1e-4 --epochs 60 --eval-every 6",
 			[]string{"--split=0", "--split=1"}, 0.90},
 		// The largest by far; one split, seldom evaluated, keeps the test short.
-		{"coauthor-cs", "--fanout 10,10 --lr 0.03 --weight-decay 1e-4 --epochs 30 --eval-every 5",
+		{"coauthor-cs", "--fanout 10,10 --lr 0.03 --weight-decay 1e-4 --epochs 18 --eval-every 6",
 			[]string{"--split=0"}, 0.90},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,18 +13,26 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// noCache is a directory for caches that is none: what tests measure of devices stays in their
-// stores.
-const noCache = "none"
+// tests are the tests of this package, which have a directory for caches of their own: what one of
+// them measured of a device is known to the others, as it is to the stores of a user.
+type tests struct{ m *testing.M }
+
+// Run runs them and returns the exit code.
+func (all tests) Run() int {
+	dir, err := os.MkdirTemp("", "gdb-tests")
+	if err == nil {
+		err = os.Setenv("XDG_CACHE_HOME", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	return all.m.Run()
+}
 
 // TestMain makes this test binary serve as the command gdb in scripts.
 func TestMain(m *testing.M) {
-	if os.Getenv("XDG_CACHE_HOME") == "" { // a script may have one for its commands
-		if err := os.Setenv("XDG_CACHE_HOME", noCache); err != nil {
-			panic(err)
-		}
-	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"gdb":          func() { fixIdentity(); main() },
 		"graphdb":      func() { fixIdentity(); main() },
 		"gdb-panic":    panicAsTold,
@@ -35,7 +43,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(e *testscript.Env) error {
-		e.Setenv("XDG_CACHE_HOME", noCache)
+		e.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
 		return nil
 	}, Cmds: map[string]func(
 		ts *testscript.TestScript, neg bool, args []string){

@@ -84,7 +84,7 @@ def nothing_left() -> Iterator[None]:
     assert not mine and set(os.listdir("/dev/shm")) <= shared
 
 
-def _wait_until(so, seconds: float = 5.0) -> None:
+def _wait_until(so, seconds: float = 60.0) -> None:
     import time
 
     end = time.monotonic() + seconds

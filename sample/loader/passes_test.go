@@ -111,6 +111,9 @@ func TestPassesGiveTheSame(t *testing.T) {
 	s := passesStore(t)
 	none := Cache{Policy: "none", Threads: 1}
 	for _, resume := range []bool{false, true} {
+		if !resume && testing.Short() {
+			continue // races are the same
+		}
 		want := hashes(t, s, topology.Options{Resident: true, Weights: true, Types: true}, false,
 			resume, none)
 		for _, passes := range []int64{0, 6 << 20, 32 << 20} {

@@ -12,7 +12,7 @@ import (
 // mustTake takes an arena that is there at once.
 func mustTake(t *testing.T, p *Pool, size int64) *Arena {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	a, err := p.Take(ctx, size)
 	if errors.Is(err, mem.ErrNoSharing) {

@@ -111,6 +111,9 @@ func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
 	}
 	o.Relations = testTypes
 	for _, in := range []int{6, 24} {
+		if in == 6 && (len(hidden) > 1 || testing.Short()) {
+			continue // the layers between have such widths
+		}
 		spec := &model.Spec{Architecture: a, Dims: model.Widths(a, in, 5, hidden), Options: o}
 		if spec.Validate() != nil || o.Bases > 0 && !spec.Extras().EdgeTypes {
 			continue // it is no other model than without
@@ -131,6 +134,9 @@ func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
 		}
 		for _, streamed := range []bool{false, true} {
 			for _, limit := range []uint64{7, listEdges} {
+				if limit > 7 && testing.Short() {
+					continue // one part
+				}
 				name := fmt.Sprintf("%s/%v/dims=%v/streamed=%v/part=%d", name, o, spec.Dims,
 					streamed, limit)
 				t.Run(name, func(t *testing.T) { checkInference(t, in, be, m, streamed, limit) })

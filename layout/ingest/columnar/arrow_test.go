@@ -388,7 +388,7 @@ func TestArrowDamage(t *testing.T) {
 				t.Fatalf("file %d, cut to %d of %d bytes: %d rows", i, n, len(data), len(rows))
 			}
 		}
-		for range 500 {
+		for range 250 {
 			x := slices.Clone(data)
 			x[r.IntN(len(x))] ^= 1 << r.IntN(8)
 			_, _ = readDamaged(t, x) // an error or other values
