@@ -78,6 +78,7 @@ var edgeWays = []struct {
 // through superbatches, and when it was interrupted. Of the ways every second is taken in turn, so
 // that each one meets half of the runs.
 func TestEdgesAreReadTheSame(t *testing.T) {
+	notShort(t)
 	configs := edgeConfigs()
 	for turn, name := range slices.Sorted(maps.Keys(configs)) {
 		c := configs[name]

@@ -201,7 +201,11 @@ func (w *faultWorld) checkError(err error, d *sickDisk) {
 // disk is sound, to the weights of a run that was never disturbed. Each fifth disk is one of the
 // operating system. GDB_TEST_TRIALS=1000 is for a longer run.
 func TestFaultsAtAllFiles(t *testing.T) {
-	trials, draw := newTrials(t, 28)
+	usual := 28
+	if testing.Short() {
+		usual = 14
+	}
+	trials, draw := newTrials(t, usual)
 	w := newFaultWorld(t, blockdev.Memory, draw)
 	met := 0
 	for i := range trials {

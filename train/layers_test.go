@@ -26,6 +26,7 @@ func layeredConfig(c Config) Config {
 // TestLayersAreTheSame: however the graph and the features are held and read, a training by layers
 // ends in the same weights, and with another size of layers in others.
 func TestLayersAreTheSame(t *testing.T) {
+	notShort(t)
 	onDisk := mustBuildOnDisk(t, t.TempDir())
 	inMemory := mustBuild(t, planted(false))
 	noteProfiles(t, inMemory)
@@ -96,6 +97,7 @@ func TestLayersResume(t *testing.T) {
 
 // TestLayersInTheirLeast: a training by layers keeps to the least memory that its plan accepts.
 func TestLayersInTheirLeast(t *testing.T) {
+	notShort(t)
 	s := mustBuild(t, layouttest.Skewed())
 	noteProfile(t, s, lawConfig(), diskProfile)
 	for i, topology := range []string{"resident", "paged"} {

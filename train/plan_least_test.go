@@ -18,6 +18,7 @@ import (
 // TestLeastIsWhatABatchNeeds: besides what is there whatever the batches are, the least memory is
 // little more than a batch's features and the means of its first layer.
 func TestLeastIsWhatABatchNeeds(t *testing.T) {
+	notShort(t)
 	s, c := mustBuild(t, layouttest.Skewed()), lawConfig()
 	c.Cache, c.Hidden, c.Batch, c.Topology, c.Memory = "none", 256, 120, "resident", 1<<20
 	for range 2 { // the first is that of any batches
@@ -135,6 +136,7 @@ func uneven() layouttest.Graph {
 // TestUnevenBatches trains where a batch comes that is many times as large as those that memory
 // was planned by: the feature cache gives way.
 func TestUnevenBatches(t *testing.T) {
+	notShort(t)
 	s, want := mustBuildBare(t, uneven()), []byte(nil)
 	for _, cache := range []string{"static", "lru", runs.CacheBelady} {
 		c := testConfig()

@@ -47,6 +47,7 @@ func setCosts(t *testing.T, s *layout.Store, c Config, set func(p *plan.Profile)
 // TestNeighborsAreChosen: where reads are slow the plan takes a neighbor cache, whose hits are
 // those of the run; a run too short for what making it takes has none, unless it is kept.
 func TestNeighborsAreChosen(t *testing.T) {
+	notShort(t)
 	s, c := mustBuild(t, layouttest.ManyLists()), testConfig()
 	c.Fanout, c.Batch, c.Epochs, c.EvalEvery = []int{5, 5}, 60, 2, 2
 	c.Topology, c.Cache, c.EvalMode = "paged", "none", runs.EvalSampled

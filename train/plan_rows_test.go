@@ -12,6 +12,7 @@ import (
 // TestAutoIsTheBest: auto, which runs the policies only that may win, takes no longer by its
 // forecast than any policy of its own.
 func TestAutoIsTheBest(t *testing.T) {
+	notShort(t)
 	for _, wait := range []float64{1e-7, 1e-5} {
 		store, c := mustBuild(t, layouttest.Skewed()), lawConfig()
 		c.Fanout, c.Batch, c.Memory, c.Epochs, c.FeatureCache = []int{3, 3}, 8, 1<<30, 6, 4<<20

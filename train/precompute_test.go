@@ -40,6 +40,7 @@ func aheadConfigs() map[string]model.Options {
 // TestSumsAheadAreThose: a training on whole lists has the same losses whether the sums of features
 // are computed in each step or before, and its evaluation sees the same.
 func TestSumsAheadAreThose(t *testing.T) {
+	notShort(t)
 	for name, o := range aheadConfigs() {
 		t.Run(name, func(t *testing.T) {
 			c := testConfig()

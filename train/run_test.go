@@ -79,6 +79,15 @@ func testConfig() Config {
 	return c
 }
 
+// notShort leaves a test out of short runs: the race detector makes it slow, and what it begins
+// beside each other is begun by others too.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("results are compared in runs that are not short")
+	}
+}
+
 func mustDevice(t testing.TB) blockdev.Device {
 	t.Helper()
 	return devtest.Open(t, blockdev.Options{})

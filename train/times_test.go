@@ -78,6 +78,7 @@ func TestBeforeIsAStoreOfEarlierEdges(t *testing.T) {
 // TestSumsAheadAreBeforeTheTime: sums that are computed before a training are those of the edges
 // that count for it, though others are kept beside them.
 func TestSumsAheadAreBeforeTheTime(t *testing.T) {
+	notShort(t)
 	const limit = 60
 	all, earlier := earlierEdges(limit)
 	full, rest := mustBuild(t, all), mustBuild(t, earlier)

@@ -86,6 +86,7 @@ func TestVectorsBesideFeatures(t *testing.T) {
 // TestVectorGradients holds what a step takes from the vectors of a batch's nodes against finite
 // differences of the loss, with features before them and without. The vectors of others stay.
 func TestVectorGradients(t *testing.T) {
+	notShort(t)
 	for _, g := range []layouttest.Graph{planted(false), bare()} {
 		c := vectorsConfig()
 		c.Optimizer, c.LR, c.WeightDecay, c.Dropout = "sgd", 1, 0, 0
@@ -261,6 +262,7 @@ func TestDamagedVectors(t *testing.T) {
 // TestVectorsMemoryIsALaw: from the least memory that is accepted upwards a run with vectors trains
 // and evaluates without a budget error; with less it is refused, and says what the vectors take.
 func TestVectorsMemoryIsALaw(t *testing.T) {
+	notShort(t)
 	for name, g := range map[string]layouttest.Graph{"features": layouttest.Skewed(),
 		"none": layouttest.Skewed()} {
 		if name == "none" {
@@ -290,9 +292,6 @@ func TestVectorsMemoryIsALaw(t *testing.T) {
 				if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
 					t.Errorf("%s, %s, %d MiB: %v", name, mode, c.Memory>>20, err)
 				}
-			}
-			if testing.Short() {
-				return
 			}
 		}
 	}

@@ -102,6 +102,7 @@ func cacheWays(cache string) (all []Config) {
 // the validation saw. A trial takes one way of each backend and policy; GDB_TEST_TRIALS=100 comes
 // to all of them.
 func TestWeightsAreTheSame(t *testing.T) {
+	notShort(t)
 	trials, draw := newTrials(t, 1)
 	onDisk := mustBuildOnDisk(t, t.TempDir())
 	inMemory := mustBuild(t, planted(false))
