@@ -49,6 +49,7 @@ func (r *pairReader) next() (line [3]string, err error) {
 		r.line = bad.Line
 		return line, bad.Err
 	case err != nil:
+		r.line++ // which could not be read
 		return line, err
 	}
 	r.line, _ = r.csv.FieldPos(0)
