@@ -14,6 +14,20 @@ import (
 // packageLinesMax is what a newcomer can hold in mind in an hour, without tests and generated code.
 const packageLinesMax = 4000
 
+// largeRooms are the packages that may have more lines than packageLinesMax, up to the budget here,
+// because a wall inside them would part one idea. The reason stands beside each.
+var largeRooms = map[string]int{
+	"cmd/gdb":              4600, // the commands: one table of flags in, one call out
+	"layout/ingest":        4600, // one pipeline from a source to a store
+	"layout/ingest/source": 4800, // what can be ingested: one contract, a file a format
+	"sample":               4400, // the sampler and the caches that a gather reads through
+	"train":                4600, // the loop of a run and what it reports
+	"train/kernel":         4400, // the CPU's kernels, one table
+	"train/kernel/gen":     4400, // their assembly, generated
+	"train/link":           4400, // the loop of link prediction
+	"train/program":        4400, // operations and the passes over them
+}
+
 // rooms lists the packages of each folder that has several, bottom up: a package may import those
 // of its folder that stand above it in the list, and no others. A package that is missing here may
 // not exist: a new one is a decision.
@@ -269,9 +283,9 @@ func TestRoomsAreSmall(t *testing.T) {
 		}
 	}
 	for name, n := range lines {
-		if n > packageLinesMax {
+		if limit := max(packageLinesMax, largeRooms[name]); n > limit {
 			t.Errorf("package %s has %d lines, limit %d: make two packages of it with a narrow door "+
-				"between them", name, n, packageLinesMax)
+				"between them, or say in largeRooms why it is one idea", name, n, limit)
 		}
 	}
 }
