@@ -32,34 +32,29 @@ type session struct {
 	around *around // nil before a batch around seeds is asked for
 }
 
-// request is what a client asked for, or why there is no more.
-type request struct {
-	frame *protocol.Frame
-	err   error
-}
-
 // talk answers a client until it is gone, and frees what it had.
 func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	asked, t := make(chan request), &session{server: s, conn: conn}
+	asked, t := make(chan *protocol.Frame), &session{server: s, conn: conn}
 	go func() { // ends when the connection does
 		defer bug.Catch()
+		defer close(asked)
 		for {
 			f, err := conn.Receive()
 			if err != nil {
 				cancel(err) // also of a request under way
+				return
 			}
 			select {
-			case asked <- request{f, err}:
+			case asked <- f:
 			case <-ctx.Done():
-			}
-			if err != nil {
-				close(asked)
-				return
 			}
 		}
 	}()
+	// A client that takes no answers must not keep a server that ends.
+	unblock := context.AfterFunc(ctx, conn.Interrupt)
 	defer func() {
+		unblock()
 		err = errors.Join(err, t.close(), conn.Close())
 		cancel(context.Canceled)
 		for range asked { // until the reader has ended
@@ -74,15 +69,15 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 	}
 	for {
 		select {
-		case r := <-asked:
-			if r.err != nil {
-				return r.err
+		case f, ok := <-asked:
+			if !ok {
+				return context.Cause(ctx)
 			}
 			if !t.here {
 				t.here = true
 				s.come(1)
 			}
-			err := t.answer(ctx, r.frame)
+			err := t.answer(ctx, f)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,9 @@ func NewConn(c *net.UnixConn) *Conn { return &Conn{c} }
 
 // Close ends the connection; whoever waits for a frame gets an error.
 func (c *Conn) Close() error { return c.c.Close() }
+
+// Interrupt has whoever sends or receives fail at once, as if the other side took and gave nothing.
+func (c *Conn) Interrupt() { _ = c.c.SetDeadline(time.Unix(0, 1)) } // a closed one fails already
 
 // Send sends a frame with a body, which is encoded, or nil.
 func (c *Conn) Send(kind Kind, body any, data []byte) error {
