@@ -3,48 +3,114 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
+	"gdb/internal/lockfile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
 
 // socketMode lets nobody but the owner connect.
 const socketMode = 0o600
 
-// Listen makes the socket of a server. One that is left of a server that was killed is replaced;
-// one where a server answers is an error. The file goes when the listener is closed.
-func Listen(path string) (*net.UnixListener, error) {
-	at := &net.UnixAddr{Name: path, Net: "unix"}
-	l, err := listenPrivate(at)
-	if !errors.Is(err, unix.EADDRINUSE) {
-		return l, listenError(path, err)
+// lockSuffix is what the name of a socket's lock has more than that of the socket.
+const lockSuffix = ".lock"
+
+// Listener is the socket of a server, and the lock that keeps other servers from it.
+type Listener struct {
+	*net.UnixListener
+	lock io.Closer
+	path string
+}
+
+// Listen makes the socket of a server. A socket that a killed server left is replaced; one where a
+// server answers is an error, and so is anything at path that is no socket of this user. The lock
+// is a file beside the socket. Both go when the listener is closed.
+func Listen(path string) (*Listener, error) {
+	lock, err := lockfile.Take(vfs.Default, path+lockSuffix)
+	for errors.Is(err, lockfile.ErrRemoved) { // by a server that ended at this moment
+		lock, err = lockfile.Take(vfs.Default, path+lockSuffix)
 	}
-	c, failed := net.DialUnix("unix", nil, at)
-	if failed == nil {
-		_ = c.Close() // it was only to see whether anybody is there
-		return nil, fmt.Errorf("serve: %s: another server is there: connect to it, or take "+
-			"another socket", path)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, errOther(path)
 	}
-	if !errors.Is(failed, unix.ECONNREFUSED) {
-		return nil, listenError(path, failed)
-	}
-	if err := unix.Unlink(path); err != nil {
+	if err != nil {
 		return nil, listenError(path, err)
 	}
-	l, err = listenPrivate(at)
-	return l, listenError(path, err)
+	l := &Listener{lock: lock, path: path}
+	if err := clear(path); err != nil {
+		return nil, errors.Join(err, l.unlock())
+	}
+	if l.UnixListener, err = listenPrivate(path); err != nil {
+		return nil, errors.Join(listenError(path, err), l.unlock())
+	}
+	return l, nil
+}
+
+// Close removes the socket and its lock. Further calls fail and do no harm.
+func (l *Listener) Close() error {
+	err := l.UnixListener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return errors.Join(err, l.unlock())
+}
+
+// unlock removes the lock's file before it gives the lock back: who has opened it by then finds
+// that it is gone, and makes another. A file with something in it was not made here, and stays.
+func (l *Listener) unlock() error {
+	var err error
+	var there unix.Stat_t
+	if unix.Lstat(l.path+lockSuffix, &there) == nil && there.Size == 0 {
+		err = unix.Unlink(l.path + lockSuffix)
+	}
+	return errors.Join(err, l.lock.Close())
+}
+
+// clear removes the socket that a killed server left at path. The caller has the lock.
+func clear(path string) error {
+	var there unix.Stat_t
+	err := unix.Lstat(path, &there)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return listenError(path, err)
+	case there.Mode&unix.S_IFMT != unix.S_IFSOCK:
+		return listenError(path, errors.New("it is there and no socket, so it stays: take "+
+			"another path"))
+	case int(there.Uid) != unix.Getuid():
+		return listenError(path, errors.New("it is a socket of another user: take another path"))
+	}
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err == nil {
+		_ = c.Close() // it was only to see whether anybody is there
+		return errOther(path)
+	}
+	if errors.Is(err, unix.ECONNREFUSED) {
+		err = unix.Unlink(path)
+	}
+	if err != nil {
+		return listenError(path, err)
+	}
+	return nil
+}
+
+// errOther says that a server has the socket.
+func errOther(path string) error {
+	return fmt.Errorf("serve: %s: another server is there: connect to it, or take another socket",
+		path)
 }
 
 // listenPrivate makes the socket with its mode from the first moment on.
-func listenPrivate(at *net.UnixAddr) (*net.UnixListener, error) {
+func listenPrivate(path string) (*net.UnixListener, error) {
 	old := unix.Umask(0o777 &^ socketMode)
 	defer unix.Umask(old)
-	return net.ListenUnix("unix", at)
+	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 }
 
 func listenError(path string, err error) error {
-	if err == nil {
-		return nil
-	}
 	return fmt.Errorf("serve: listen at %s: %w", path, err)
 }

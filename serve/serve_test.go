@@ -21,6 +21,7 @@ import (
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
 )
 
 // plainBatches are the batches of an epoch as training has them: the plain twin of what is served.
@@ -551,37 +552,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestListen: the socket is its owner's alone, one that a dead server left is replaced, and one of
-// a living server is not.
-func TestListen(t *testing.T) {
-	r := start(t, coraStore(t), Options{})
-	info, err := os.Stat(r.path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
-	}
-	if _, err := Listen(r.path); err == nil || !strings.Contains(err.Error(), "another server") {
-		t.Errorf("listens where a server is: %v", err)
-	}
-	left := r.path + "2"
-	l, err := Listen(left)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if l, err = Listen(left); err != nil {
-		t.Fatalf("a socket that was left: %v", err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(left); err == nil {
-		t.Error("the socket is still there")
-	}
-}
-
 // TestLookups: rows, neighbors and names are those of the store.
 func TestLookups(t *testing.T) {
 	st := coraStore(t)
@@ -626,4 +596,74 @@ func TestCancelledBeforeServe(t *testing.T) {
 		t.Error(err)
 	}
 	r.done <- nil
+}
+
+// TestInterruptedWithClients: an interrupt is the error of a server also where it ends its last
+// client, whose end would end it too.
+func TestInterruptedWithClients(t *testing.T) {
+	st := coraStore(t)
+	for range 30 {
+		r := start(t, st, Options{UntilIdle: true})
+		r.connect(t)
+		r.stop()
+		err := <-r.done
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("an interrupted server ends with %v", err)
+		}
+		r.done <- err
+	}
+}
+
+// fullTaker has no room for clients at first.
+type fullTaker struct {
+	errs  []error
+	conns chan *net.UnixConn
+}
+
+func (f *fullTaker) AcceptUnix() (*net.UnixConn, error) {
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
+	}
+	c, ok := <-f.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// TestNoRoomForClients: a server without descriptors for one more client waits, says so once, and
+// goes on; other errors of its socket end it.
+func TestNoRoomForClients(t *testing.T) {
+	notes := 0
+	s := New(Options{Store: coraStore(t), Memory: testMemory, Notes: func(string) { notes++ }})
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]net.Conn
+	for i, fd := range pair {
+		f := os.NewFile(uintptr(fd), "client")
+		ends[i], err = net.FileConn(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := &fullTaker{errs: []error{unix.EMFILE, unix.ENFILE, unix.EMFILE, unix.ECONNABORTED},
+		conns: make(chan *net.UnixConn, 1)}
+	full.conns <- ends[0].(*net.UnixConn)
+	close(full.conns)
+	if err := s.accept(t.Context(), full); err != nil || notes != 1 {
+		t.Errorf("%v, %d notes", err, notes)
+	}
+	if _, err := io.ReadFull(ends[1], make([]byte, 12)); err != nil {
+		t.Errorf("no welcome for who was taken in the end: %v", err)
+	}
+	_ = ends[1].Close()
+	s.work.Wait()
+	broken := &fullTaker{errs: []error{unix.EINVAL}}
+	if err := s.accept(t.Context(), broken); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("a socket that is broken: %v", err)
+	}
 }

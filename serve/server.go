@@ -22,6 +22,8 @@ import (
 	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/serve/protocol"
+
+	"golang.org/x/sys/unix"
 )
 
 // Options configure a server.
@@ -84,10 +86,10 @@ func New(opt Options) *Server {
 	return s
 }
 
-// Serve answers clients until ctx is cancelled or, with UntilIdle, the last client is gone: then it
-// returns nil. It closes the listener, and frees all memory.
-func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
-	ctx, cancel := context.WithCancel(ctx)
+// Serve answers clients until ctx is cancelled, which is its error then, or, with UntilIdle, the
+// last client is gone: then it returns nil. It closes the listener, and frees all memory.
+func (s *Server) Serve(interrupted context.Context, l *Listener) error {
+	ctx, cancel := context.WithCancel(interrupted)
 	defer cancel()
 	failed := make(chan error, 1)
 	s.work.Go(func() {
@@ -104,7 +106,6 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 		ended = true
 		select {
 		case <-ctx.Done():
-			err = ctx.Err()
 		case err = <-failed:
 		case <-s.mu.idle:
 		case <-late.C:
@@ -113,14 +114,20 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 			}
 		}
 	}
+	// Clients may be gone at the same moment, by the same signal: the server was interrupted still.
+	if interrupted.Err() != nil {
+		err = errors.Join(err, fmt.Errorf("serve: interrupted: %w", interrupted.Err()))
+	}
 	cancel()
 	err = errors.Join(err, l.Close())
 	s.work.Wait()
 	return errors.Join(err, s.close())
 }
 
-// accept takes clients until the listener is closed.
-func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
+// accept takes clients until the listener is closed. While the process or the system has no room
+// for one more it waits: others end, and that one is taken then.
+func (s *Server) accept(ctx context.Context, l taker) error {
+	wait := time.Duration(0)
 	for {
 		c, err := l.AcceptUnix()
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
@@ -129,9 +136,21 @@ func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
 			}
 			return nil
 		}
-		if err != nil {
+		if err != nil && !passes(err) {
 			return fmt.Errorf("serve: take a client: %w", err)
 		}
+		if err != nil {
+			if wait == 0 {
+				s.opt.Notes(fmt.Sprintf("a client waits until it can be taken: %v", err))
+			}
+			wait = min(max(2*wait, waitLeast), waitMost)
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		wait = 0
 		s.work.Go(func() {
 			defer bug.Catch()
 			if err := s.talk(ctx, protocol.NewConn(c)); err != nil && ctx.Err() == nil {
@@ -140,6 +159,21 @@ func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
 		})
 	}
 }
+
+// taker takes clients: a Listener.
+type taker interface {
+	AcceptUnix() (*net.UnixConn, error)
+}
+
+// passes says whether an error of taking a client passes: the client is gone already, or the
+// process or the system has no room for it now.
+func passes(err error) bool {
+	return errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EMFILE) ||
+		errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENOMEM)
+}
+
+// waitLeast and waitMost bound the time between two tries to take a client.
+const waitLeast, waitMost = time.Millisecond, 500 * time.Millisecond
 
 // come counts the clients that are there. Who leaves without a word is none: programs look so
 // whether a socket still has a server.

@@ -35,13 +35,28 @@ def folder() -> Path:
 
 
 def sweep() -> None:
-    """Removes the sockets of servers that were killed."""
-    for path in folder().glob("*.sock"):
-        with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(OSError):
-            try:
-                probe.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
+    """Removes the sockets of servers that were killed, and their locks."""
+    for path in {p.with_suffix(".sock") for p in folder().glob("*.sock*")}:
+        lock = path.with_suffix(".sock.lock")
+        if _answers(path):
+            continue
+        with contextlib.suppress(OSError), lock.open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where a server begins or ends
+            if not _answers(path):
+                path.unlink(missing_ok=True)
+                lock.unlink()
+
+
+def _answers(path: Path) -> bool:
+    """Whether a server is at a socket, or something that must not be removed."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            pass
+        return True
 
 
 def shared_socket(store: str) -> str | None:
