@@ -36,8 +36,8 @@ def folder() -> Path:
 
 def sweep() -> None:
     """Removes the sockets of servers that were killed, and their locks."""
-    for path in {p.with_suffix(".sock") for p in folder().glob("*.sock*")}:
-        lock = path.with_suffix(".sock.lock")
+    for path in {Path(str(p).removesuffix(".lock")) for p in folder().glob("*.sock*")}:
+        lock = Path(f"{path}.lock")
         if _answers(path):
             continue
         with contextlib.suppress(OSError), lock.open("a") as held:
