@@ -2,6 +2,7 @@ package gdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"gdb"
+	"gdb/internal/mem"
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout/ingest"
@@ -49,11 +51,17 @@ func mustOpen(t *testing.T, store string) *gdb.DB {
 var readings = []func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error){
 	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
 		d, err := db.Sample(ctx, []kv.NodeID{n, n + 1}, []int{5, 3}, 7, 1, uint64(n))
-		return fmt.Sprint(d.NodeIDs, d.Nbrs), err
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(d.NodeIDs, d.Nbrs), nil
 	},
 	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
 		rows, dim, err := db.Features(ctx, []kv.NodeID{n, n + 100})
-		return fmt.Sprint(rows[:dim]), err
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(rows[:dim]), nil
 	},
 	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
 		v, err := db.Node(ctx, fmt.Sprint(n))
@@ -62,6 +70,10 @@ var readings = []func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, err
 	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
 		names, err := db.External(ctx, []kv.NodeID{n, 0, n + 9})
 		return fmt.Sprint(names), err
+	},
+	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		l, err := db.Labels(ctx, []kv.NodeID{n, 0})
+		return fmt.Sprint(l), err
 	},
 	query("NEIGHBORS #%d HOPS 3"), query("NEIGHBORS #%d BOTH COUNT"), query("PATH #%d TO #7 MAX 9"),
 	query("DEGREES OF #%d,3"), query("DEGREES TOP %d"), query("FEATURES #%d STATS"),
@@ -78,6 +90,9 @@ func query(format string) func(context.Context, *gdb.DB, kv.NodeID) (string, err
 			stmt = fmt.Sprintf(format, n)
 		}
 		r, err := db.Query(ctx, stmt)
+		if errors.Is(err, gdb.ErrClosed) {
+			return "", err
+		}
 		if err != nil {
 			return err.Error(), nil
 		}
@@ -143,5 +158,83 @@ func TestOneBlockCache(t *testing.T) {
 	}
 	if capacity := answer.Rows[0][3]; capacity != int64(64<<20/4) {
 		t.Errorf("a capacity of %v bytes, not a quarter of the memory", capacity)
+	}
+}
+
+// TestCloseBesideReaders: Close waits for the methods under way, whose answers are right, and those
+// that come later fail with ErrClosed and nothing else.
+func TestCloseBesideReaders(t *testing.T) {
+	const readers = 50
+	store := mustCora(t)
+	want, alone := map[int]string{}, mustOpen(t, store)
+	for i, read := range readings {
+		got, err := read(t.Context(), alone, 97)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[i] = got
+	}
+	for round := range 3 {
+		db := mustOpen(t, store) // it closes again at the end, which does nothing
+		var wait, begun sync.WaitGroup
+		begun.Add(readers)
+		for reader := range readers {
+			wait.Go(func() {
+				begun.Done()
+				for k := reader; ; k++ {
+					i := k % len(readings)
+					got, err := readings[i](t.Context(), db, 97)
+					_, _ = db.Stats(), db.Meta()
+					if errors.Is(err, gdb.ErrClosed) {
+						return
+					}
+					if err != nil || got != want[i] {
+						t.Errorf("reading %d beside Close: %v, got %.300s, want %.300s", i, err,
+							got, want[i])
+						return
+					}
+				}
+			})
+		}
+		begun.Wait()
+		for range round * 10 { // some have read meanwhile
+			if _, err := db.Node(t.Context(), "5"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wait.Wait()
+		if _, err := db.Node(t.Context(), "5"); !errors.Is(err, gdb.ErrClosed) {
+			t.Errorf("a closed store answers: %v", err)
+		}
+		if st := db.Stats(); st != db.Stats() || st.IO.Bytes == 0 {
+			t.Errorf("counters of a closed store: %+v", st)
+		}
+	}
+}
+
+// TestAnswersWithinMemory: rows that do not fit in the memory of the store are an error.
+func TestAnswersWithinMemory(t *testing.T) {
+	db, err := gdb.Open(t.Context(), mustCora(t), gdb.Options{Memory: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var full *mem.LimitError
+	if _, _, err := db.Features(t.Context(), make([]kv.NodeID, 100_000)); !errors.As(err, &full) {
+		t.Errorf("features: %v", err)
+	}
+	if _, err := db.Labels(t.Context(), make([]kv.NodeID, 5_000_000)); !errors.As(err, &full) {
+		t.Errorf("labels: %v", err)
+	}
+	for range 20 { // what was counted is given back
+		if _, _, err := db.Features(t.Context(), make([]kv.NodeID, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Labels(t.Context(), make([]kv.NodeID, 1_000_000)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

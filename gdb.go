@@ -32,7 +32,13 @@ type Options struct {
 	Backend blockdev.Backend
 	// FS is the file system. Default: the operating system's.
 	FS vfs.FS
+	// Budget counts what the store takes, for a program that counts more in it than that. Default:
+	// one of Memory.
+	Budget *mem.Budget
 }
+
+// ErrClosed is the error of methods of a DB that was closed.
+var ErrClosed = errors.New("the store was closed")
 
 // DB is an opened store. It may be used from any goroutine.
 type DB struct {
@@ -44,6 +50,12 @@ type DB struct {
 	budget *mem.Budget
 	engine *query.Engine // it owns the open files
 
+	// use is held for reading by each method while it reads, and for writing by Close.
+	use struct {
+		sync.RWMutex
+		closed bool
+		stats  Stats // when it was closed
+	}
 	mu struct {
 		sync.Mutex
 		labels *sample.Labels // nil before they are asked for
@@ -71,7 +83,10 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
 	}
-	db := &DB{store: st, dev: dev, budget: mem.NewBudget(opt.Memory)}
+	if opt.Budget == nil {
+		opt.Budget = mem.NewBudget(opt.Memory)
+	}
+	db := &DB{store: st, dev: dev, budget: opt.Budget}
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
@@ -105,16 +120,34 @@ func (db *DB) openFiles(ctx context.Context, memory int64) (err error) {
 	return err
 }
 
-// Meta describes the store; it must not be changed.
+// begin begins to read, unless the store was closed. The caller then ends by db.use.RUnlock.
+func (db *DB) begin(what string) error {
+	db.use.RLock()
+	if db.use.closed {
+		db.use.RUnlock()
+		return fmt.Errorf("gdb: %s: %w", what, ErrClosed)
+	}
+	return nil
+}
+
+// Meta describes the store, also after Close; it must not be changed.
 func (db *DB) Meta() *kv.Meta { return db.store.Meta() }
 
 // Node returns the node id of an external id, or an error that wraps kv.ErrNotFound.
 func (db *DB) Node(ctx context.Context, external string) (kv.NodeID, error) {
+	if err := db.begin("node"); err != nil {
+		return 0, err
+	}
+	defer db.use.RUnlock()
 	return db.ids.Internal(ctx, external)
 }
 
 // External returns the external ids of nodes.
 func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error) {
+	if err := db.begin("external ids"); err != nil {
+		return nil, err
+	}
+	defer db.use.RUnlock()
 	return db.ids.External(ctx, nodes, nil)
 }
 
@@ -123,6 +156,10 @@ func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error)
 // types the sample has them.
 func (db *DB) Sample(ctx context.Context, seeds []kv.NodeID, fanout []int, seed, epoch,
 	batch uint64) (*sample.Dense, error) {
+	if err := db.begin("sample"); err != nil {
+		return nil, err
+	}
+	defer db.use.RUnlock()
 	s, err := sample.NewSampler([]topology.Reader{db.topo},
 		sample.Config{Fanout: fanout, Seed: seed, Budget: db.budget,
 			Extras: sample.Extras{EdgeTypes: len(db.Meta().EdgeTypes) > 0}})
@@ -134,19 +171,75 @@ func (db *DB) Sample(ctx context.Context, seeds []kv.NodeID, fanout []int, seed,
 	return d, s.Sample(ctx, epoch, batch, seeds, d)
 }
 
-// Features returns the feature rows of nodes: (len(nodes), dim) row-major.
+// Features returns the feature rows of nodes: (len(nodes), dim) row-major. They are counted in the
+// memory of the store while they are read.
 func (db *DB) Features(ctx context.Context, nodes []kv.NodeID) (rows []float32, dim int,
 	err error) {
+	if err := db.begin("features"); err != nil {
+		return nil, 0, err
+	}
+	defer db.use.RUnlock()
 	if db.rows == nil {
 		return nil, 0, fmt.Errorf("gdb: features: %w: the store holds none", kv.ErrNotFound)
 	}
 	dim = db.rows.Meta().Dim
+	bytes := floatBytes * int64(len(nodes)) * int64(dim)
+	if err := db.budget.Reserve("features of nodes", bytes); err != nil {
+		return nil, 0, fmt.Errorf("gdb: features: %w, or ask for fewer nodes at a time", err)
+	}
+	defer db.budget.Release(bytes)
 	rows = make([]float32, len(nodes)*dim)
 	return rows, dim, db.rows.Gather(ctx, nodes, nil, rows)
 }
 
-// Labels are the labels of the store, which the first call opens; Close closes them.
-func (db *DB) Labels(ctx context.Context) (*sample.Labels, error) {
+// floatBytes is what a float32 or an int32 takes.
+const floatBytes = 4
+
+// NodeLabels are labels of nodes in the form in which the store has them; the other forms are nil.
+type NodeLabels struct {
+	Classes []int32   // (nodes): numbers of classes, -1 for none
+	Numbers []float32 // (nodes): NaN for none
+	Bits    []float32 // (nodes, Width): 1 for each class of a node, 0 for others
+	Width   int
+}
+
+// Labels returns the labels of nodes. They are counted in the memory of the store while they are
+// read.
+func (db *DB) Labels(ctx context.Context, nodes []kv.NodeID) (out NodeLabels, err error) {
+	if err := db.begin("labels"); err != nil {
+		return out, err
+	}
+	defer db.use.RUnlock()
+	l, err := db.openLabels(ctx)
+	if err != nil {
+		return out, err
+	}
+	n := len(nodes)
+	if l.Multi() {
+		out.Width = l.Classes()
+		n *= out.Width
+	}
+	bytes := floatBytes * int64(n)
+	if err := db.budget.Reserve("labels of nodes", bytes); err != nil {
+		return out, fmt.Errorf("gdb: labels: %w, or ask for fewer nodes at a time", err)
+	}
+	defer db.budget.Release(bytes)
+	switch {
+	case l.Multi():
+		out.Bits = make([]float32, n)
+		err = l.Bits(ctx, nodes, out.Bits)
+	case l.Numbers():
+		out.Numbers = make([]float32, n)
+		err = l.Values(ctx, nodes, out.Numbers)
+	default:
+		out.Classes = make([]int32, n)
+		err = l.Of(ctx, nodes, out.Classes)
+	}
+	return out, err
+}
+
+// openLabels opens the labels when they are first asked for.
+func (db *DB) openLabels(ctx context.Context) (*sample.Labels, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.mu.labels != nil {
@@ -167,6 +260,10 @@ func (db *DB) Labels(ctx context.Context) (*sample.Labels, error) {
 // Query runs a statement of the shell and returns its rows, with the names and types of the columns
 // and what it cost. Statements may run at the same time. docs/shell.md describes the language.
 func (db *DB) Query(ctx context.Context, statement string) (*query.Result, error) {
+	if err := db.begin("query"); err != nil {
+		return nil, err
+	}
+	defer db.use.RUnlock()
 	return db.engine.Query(ctx, statement)
 }
 
@@ -176,11 +273,34 @@ type Stats struct {
 	Topology topology.Stats
 }
 
-// Stats returns the counters since Open.
-func (db *DB) Stats() Stats { return Stats{IO: db.dev.Stats(), Topology: db.topo.Stats()} }
+// Stats returns the counters since Open; after Close, those until then.
+func (db *DB) Stats() Stats {
+	db.use.RLock()
+	defer db.use.RUnlock()
+	if db.use.closed {
+		return db.use.stats
+	}
+	return db.statsLocked()
+}
 
-// Close closes the files. Slices that the methods returned stay valid.
+func (db *DB) statsLocked() (s Stats) {
+	s.IO = db.dev.Stats()
+	if db.topo != nil {
+		s.Topology = db.topo.Stats()
+	}
+	return s
+}
+
+// Close closes the files, once the methods under way have ended: who cancels their contexts waits
+// less. Methods that are called later fail with ErrClosed; slices that they returned stay valid.
+// Further calls do nothing.
 func (db *DB) Close() error {
+	db.use.Lock()
+	defer db.use.Unlock()
+	if db.use.closed {
+		return nil
+	}
+	db.use.closed, db.use.stats = true, db.statsLocked()
 	var err error
 	if db.mu.labels != nil {
 		err = db.mu.labels.Close()

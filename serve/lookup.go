@@ -65,29 +65,22 @@ func (t *session) labels(ctx context.Context, db *gdb.DB, f *protocol.Frame) err
 	if err != nil {
 		return err
 	}
-	l, err := db.Labels(ctx)
+	l, err := db.Labels(ctx, nodes)
 	if err != nil {
 		return err
 	}
 	array := protocol.Array{Name: arrayLabels, Type: "f4", Shape: []int{len(nodes)}}
 	var data []byte
 	switch {
-	case l.Multi():
-		array.Shape = append(array.Shape, l.Classes())
-		bits := make([]float32, len(nodes)*l.Classes())
-		err, data = l.Bits(ctx, nodes, bits), mem.BytesOf(bits)
-	case l.Numbers():
-		values := make([]float32, len(nodes))
-		err, data = l.Values(ctx, nodes, values), mem.BytesOf(values)
-	default:
+	case l.Width > 0:
+		array.Shape, data = append(array.Shape, l.Width), mem.BytesOf(l.Bits)
+	case l.Classes != nil:
 		array.Type = "i8"
-		classes, wide := make([]int32, len(nodes)), make([]int64, len(nodes))
-		err = l.Of(ctx, nodes, classes)
-		widen(wide, classes)
+		wide := make([]int64, len(nodes))
+		widen(wide, l.Classes)
 		data = mem.BytesOf(wide)
-	}
-	if err != nil {
-		return err
+	default:
+		data = mem.BytesOf(l.Numbers)
 	}
 	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{array}}, data)
 }
