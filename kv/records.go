@@ -61,11 +61,14 @@ type Meta struct {
 	// NodeTypes are the types that ids begin with, "user:17"; empty if they have none.
 	NodeTypes []NodeTypeMeta `json:",omitempty"`
 
-	IDs         IDsMeta
-	Features    []RowsMeta // by name; the first is the default
-	Labels      *LabelsMeta
-	Splits      []SplitMeta
-	SplitColumn int // the default column K of train@K, -1 if splits have no columns
+	IDs      IDsMeta
+	Features []RowsMeta // by name; the first is the default
+	// FeatureNames are the source's names of the columns of Features, by RowsMeta.Name; a source
+	// without names has none. FeatureColumns reads them.
+	FeatureNames map[string][]ColumnMeta `json:",omitempty"`
+	Labels       *LabelsMeta
+	Splits       []SplitMeta
+	SplitColumn  int // the default column K of train@K, -1 if splits have no columns
 	// EdgeSplits are the splits of the edges: each is a file of edges, and the lists have those of
 	// train only.
 	EdgeSplits []EdgeSplitMeta
@@ -115,6 +118,13 @@ type RowsMeta struct {
 	RowBytes  int
 	PageBytes int // unit of layout: a whole number of rows, a multiple of 4 KiB
 	SumBytes  int // unit of checksum: a power of two of 512..4096, divides PageBytes
+}
+
+// ColumnMeta names one column of features, or several next to each other that were a column of
+// lists in the source.
+type ColumnMeta struct {
+	Name string
+	Dim  int `json:",omitempty"` // numbers of a list; 0 where the column was none
 }
 
 // LabelsMeta describes the labels.

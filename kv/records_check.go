@@ -61,6 +61,9 @@ func (m *Meta) Check() error {
 			return err
 		}
 	}
+	if err := m.checkFeatureNames(); err != nil {
+		return err
+	}
 	if m.Labels != nil {
 		return m.Labels.check(m.Nodes)
 	}

@@ -152,7 +152,7 @@ func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
 // these.
 func (s *Store) WithFeatures(rows kv.RowsMeta) *Store {
 	of, meta := *s, *s.meta
-	meta.Features = []kv.RowsMeta{rows}
+	meta.Features, meta.FeatureNames = []kv.RowsMeta{rows}, nil
 	of.meta = &meta
 	return &of
 }

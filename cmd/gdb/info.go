@@ -159,6 +159,9 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, f := range m.Features {
 		w.Printf("features    %s: %d x %s, %s a row, page %s\n", f.Name, f.Dim, f.DType,
 			mem.FormatSize(int64(f.RowBytes)), mem.FormatSize(int64(f.PageBytes)))
+		if names := m.FeatureColumns(f).Sources(); len(names) > 0 {
+			w.Printf("  columns   %s\n", cli.Cut(shorten(names, 8), 66))
+		}
 	}
 	if l := m.Labels; l != nil && l.Kind == "target" {
 		w.Printf("labels      numbers, of %s nodes\n", cli.Count(l.Labeled))

@@ -49,8 +49,8 @@ func TestDocRecords(t *testing.T) {
 			t.Errorf("catalog.md has no row %q", row)
 		}
 	}
-	for _, v := range []any{kv.Meta{}, kv.IDsMeta{}, kv.RowsMeta{}, kv.LabelsMeta{}, kv.SplitMeta{},
-		kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
+	for _, v := range []any{kv.Meta{}, kv.IDsMeta{}, kv.RowsMeta{}, kv.ColumnMeta{},
+		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {
 		typ := reflect.TypeOf(v)
 		want := fmt.Sprintf("\n`%v`:\n\n| field | type |\n|---|---|\n", typ)

@@ -90,6 +90,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		m.Features = append(m.Features, f.Meta)
 		m.Files = append(m.Files, f.Files...)
 	}
+	m.FeatureNames = p.featureNames()
 	slices.SortFunc(m.Files, func(a, b kv.FileMeta) int { return strings.Compare(a.Path, b.Path) })
 	m.Labels = r.labels.Meta
 	var err error
@@ -107,6 +108,17 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		}
 	}
 	return m, nil
+}
+
+// featureNames are the names of the columns of features that the source names.
+func (p *pipeline) featureNames() map[string][]kv.ColumnMeta {
+	names := map[string][]kv.ColumnMeta{}
+	for _, f := range p.info.Features {
+		if len(f.Columns) > 0 {
+			names[f.Name] = f.Columns
+		}
+	}
+	return names
 }
 
 // labeledSet is the set of nodes that have a multi-label.

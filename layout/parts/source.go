@@ -52,7 +52,7 @@ func (p *part) Info() *source.Info {
 	}
 	for _, f := range m.Features {
 		info.Features = append(info.Features, source.FeatureInfo{Name: f.Name, Dim: f.Dim,
-			DType: f.DType, Rows: info.IDsAbout})
+			DType: f.DType, Rows: info.IDsAbout, Columns: m.FeatureNames[f.Name]})
 	}
 	if m.Labels != nil {
 		info.Labels = &source.LabelInfo{Kind: m.Labels.Kind, Text: true, Classes: m.Labels.Classes}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/ingest/text"
 )
 
@@ -53,6 +54,7 @@ type Column struct {
 	Field    int
 	Name     string
 	Dim      int // numbers in a row of it
+	List     bool
 	Category bool
 }
 
@@ -248,6 +250,35 @@ func (e *Encoder) numbers(c *column, vector, row []float32) {
 			flag++
 		}
 	}
+}
+
+// Names name the numbers of a row in their order. A category is COLUMN=WORD, and the indicator of a
+// column's gaps COLUMN=missing.
+func (e *Encoder) Names() (names []kv.ColumnMeta) {
+	for _, c := range e.columns {
+		switch {
+		case c.Category:
+			for _, v := range slices.Sorted(maps.Keys(c.values)) {
+				names = append(names, kv.ColumnMeta{Name: c.Name + "=" + v})
+			}
+			continue
+		case c.List:
+			names = append(names, kv.ColumnMeta{Name: c.Name, Dim: c.Dim})
+		default:
+			names = append(names, kv.ColumnMeta{Name: c.Name})
+		}
+		for k, gaps := range c.gaps {
+			if gaps == 0 || !e.fill.Indicator {
+				continue
+			}
+			name := c.Name
+			if c.List {
+				name = fmt.Sprintf("%s[%d]", name, k)
+			}
+			names = append(names, kv.ColumnMeta{Name: name + "=missing"})
+		}
+	}
+	return names
 }
 
 // Describe says what the columns were made of, in a few words; "" if they are as they were.

@@ -21,7 +21,8 @@ func encode(t *testing.T, table, fill string) (rows [][]float32, e *Encoder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = New([]Column{{1, "age", 1, false}, {2, "city", 1, true}, {3, "score", 1, false}}, f)
+	e = New([]Column{{Field: 1, Name: "age", Dim: 1}, {Field: 2, Name: "city", Category: true},
+		{Field: 3, Name: "score", Dim: 1}}, f)
 	each := func(fn func(b *text.Batch) error) {
 		categories, vector := e.Fields()
 		r, err := text.Open(fs, "n.csv", text.Spec{Format: text.Format{Delim: ','}, Width: 4,
@@ -74,6 +75,19 @@ func TestEncode(t *testing.T) {
 			want {
 			t.Errorf("%q, want %q", e.Describe(), want)
 		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	const table = "1,20,Rome,true\n2,,Bonn,false\n3,40,NA,NA\n"
+	_, e := encode(t, table, "mean,indicator")
+	want := "[{age 0} {age=missing 0} {city=Bonn 0} {city=Rome 0} {score 0} {score=missing 0}]"
+	if got := fmt.Sprint(e.Names()); got != want || len(e.Names()) != e.Dim() {
+		t.Errorf("%d columns are called %s, want %s", e.Dim(), got, want)
+	}
+	e = New([]Column{{Field: 1, Name: "x", Dim: 3, List: true}}, Fill{})
+	if got := fmt.Sprint(e.Names()); got != "[{x 3}]" {
+		t.Errorf("a list of 3 is called %s", got)
 	}
 }
 

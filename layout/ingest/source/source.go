@@ -5,6 +5,8 @@ package source
 import (
 	"context"
 	"fmt"
+
+	"gdb/kv"
 )
 
 // Source is an opened set of source files. Each method streams one kind of data in source order,
@@ -64,6 +66,8 @@ type FeatureInfo struct {
 	DType  string // as in the source
 	Sparse bool
 	Rows   uint64 // 0 if unknown
+	// Columns name the numbers of a row; none where the source has no names.
+	Columns []kv.ColumnMeta
 }
 
 // LabelInfo describes the labels.

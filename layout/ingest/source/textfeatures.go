@@ -93,10 +93,7 @@ func (s *parts) refuseText(n *nodeTable) error {
 		if words == 0 || 2*words < len(n.Sample) {
 			continue
 		}
-		name := fmt.Sprint(c)
-		if n.Names != nil {
-			name = n.Names[c]
-		}
+		name := n.Name(c)
 		return badinput.Wrong(n.Path,
 			fmt.Sprintf("--categorical %s makes a number of each of its values; or "+
 				"leave it out of --feature-cols", name),
@@ -114,12 +111,8 @@ func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
 	}
 	var list []columns.Column
 	for _, c := range n.features {
-		name := fmt.Sprint(c)
-		if n.Names != nil {
-			name = n.Names[c]
-		}
-		list = append(list, columns.Column{Field: c, Name: name, Dim: n.Dim(c),
-			Category: slices.Contains(n.categories, c)})
+		list = append(list, columns.Column{Field: c, Name: n.Name(c), Dim: n.Dim(c),
+			List: n.List(c), Category: slices.Contains(n.categories, c)})
 	}
 	e := columns.New(list, fill)
 	if e.Measures() {
@@ -139,6 +132,9 @@ func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
 		dtype = "columns"
 	}
 	s.info.Features = []FeatureInfo{{Name: "features", Dim: e.Dim(), DType: dtype}}
+	if n.Names != nil {
+		s.info.Features[0].Columns = e.Names()
+	}
 	s.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
 		return s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {

@@ -247,6 +247,14 @@ func (t *Table) Named(names []string) int {
 	})
 }
 
+// Name is what a column is called: by its header, or by its number from 0 where it has no name.
+func (t *Table) Name(col int) string {
+	if t.Names == nil || t.Names[col] == "" {
+		return strconv.Itoa(col)
+	}
+	return t.Names[col]
+}
+
 // Column resolves what a flag names: a column's name, or its number from 0.
 func (t *Table) Column(flag, name string) (int, error) {
 	if i := slices.Index(t.Names, name); i >= 0 {
