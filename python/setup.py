@@ -1,7 +1,7 @@
 """Builds gdb into the package: with Go, where this folder is in the repository of gdb.
 
-GDB_BINARY names a program to take in its place. Where there is neither, the package is built
-without, and looks for gdb in $PATH.
+GDB_BINARY names a program to take in its place. Without either nothing is built: a package without
+gdb would fail at its first use only.
 """
 
 import os
@@ -25,16 +25,20 @@ class BuildWithBinary(build_py):
 
     def run(self) -> None:
         super().run()
-        if getattr(self, "editable_mode", False):
-            target = Path(__file__).resolve().parent / "gdbgraph" / "bin" / "gdb"
-        else:
-            target = Path(self.build_lib) / "gdbgraph" / "bin" / "gdb"
+        base = Path(__file__).parent if getattr(self, "editable_mode", False) else self.build_lib
+        target = Path(base).resolve() / "gdbgraph" / "bin" / "gdb"  # go runs in another folder
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)  # one that an earlier build has left
         given = os.environ.get("GDB_BINARY")
         if given:
-            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(given, target)
-        elif shutil.which("go") and (REPOSITORY / "cmd" / "gdb").is_dir():
-            target.parent.mkdir(parents=True, exist_ok=True)
+        elif not (REPOSITORY / "cmd" / "gdb").is_dir():
+            raise SystemExit(f"gdb is not in the package, and {REPOSITORY} is not its repository: "
+                             "install from there, or set GDB_BINARY to the program")
+        elif not shutil.which("go"):
+            raise SystemExit("Go is not in PATH, which builds gdb into the package: install it from "
+                             "https://go.dev/dl, or set GDB_BINARY to a gdb that is built")
+        else:
             subprocess.run(
                 ["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(target), "./cmd/gdb"],
                 cwd=REPOSITORY, check=True, env={**os.environ, "CGO_ENABLED": "0"},
