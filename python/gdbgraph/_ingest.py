@@ -2,140 +2,161 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from . import _binary
+from ._arrays import Arrays, of_data
+from ._frames import Frames
 from ._wire import GdbError
 
-_SPLITS = ("train", "val", "test")
+#: What the arguments of a graph belong to.
+_OF_ARRAYS = ("edge_type", "edge_weight", "edge_time", "num_nodes", "x", "y")
+_OF_FRAMES = ("nodes", "source_column", "target_column", "type_column", "weight_column",
+              "time_column", "id_column", "label_column")
 
 
 def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = None,
-           edge_type: Any = None, x: Any = None, y: Any = None,
+           edge_type: Any = None, edge_weight: Any = None, edge_time: Any = None,
+           num_nodes: int | None = None, x: Any = None, y: Any = None,
            splits: Mapping[str, Any] | None = None, edges: Any = None, nodes: Any = None,
-           id_column: str = "id", label_column: str | None = None,
-           undirected: bool = False, memory: str | None = None,
-           options: list[str] | tuple[str, ...] = ()) -> str:
+           source_column: str | None = None, target_column: str | None = None,
+           type_column: str | None = None, weight_column: str | None = None,
+           time_column: str | None = None, id_column: str | None = None,
+           label_column: str | None = None, undirected: bool = False, memory: str | None = None,
+           options: Sequence[str] = ()) -> str:
     """Makes a store at ``out`` and returns its path. The graph is one of:
 
-    - ``data``: a PyG ``Data`` with edge_index, and edge_type, x, y, train_mask, val_mask
-      and test_mask where it has them;
-    - ``edge_index`` (2, E) integers, with ``edge_type`` (E,) integers, ``x`` (N, D),
-      ``y`` (N,) and ``splits``: for train, val and test ids or masks of N; tensors or arrays. Nodes
-      are numbered as the rows;
-    - ``edges`` and ``nodes``, DataFrames: the first two columns of edges are the ends, in ids of
-      any kind. ``id_column`` and ``label_column`` are columns of nodes; its other columns of
-      numbers are features, and one called ``split`` has train, val or test. The store keeps the
-      ids: ``Store.node_ids`` and ``Store.external_ids`` translate.
+    - ``data``: a PyG ``Data`` with edge_index or adj_t, and edge_type, edge_weight, edge_time (or a
+      time for each edge), num_nodes, x, y, train_mask, val_mask and test_mask where it has them.
+      edge_attr and times of nodes are refused; other attributes are not stored, and a warning names
+      them;
+    - ``edge_index`` (2, E) integers, with ``edge_type`` (E,) integers, ``edge_weight`` (E,) numbers,
+      ``edge_time`` (E,) seconds, ``num_nodes``, ``x`` (N, D), which may be sparse, ``y`` (N,) and
+      ``splits``: for train, val and test ids or masks of N; tensors or arrays. Nodes are numbered
+      as the rows;
+    - ``edges`` and ``nodes``, DataFrames, with ids of any kind. The ends of edges are columns with a
+      usual name (source and target, src and dst, …), else the first two; a type, a weight and a
+      time are taken by their name too (type, weight, time, …), and all by ``source_column``,
+      ``target_column``, ``type_column``, ``weight_column`` and ``time_column``. Of nodes
+      ``id_column`` (default: id) and ``label_column`` (default: label, class or y) are what they
+      say, a column ``split`` has train, val or test, train_mask and the like are masks, and
+      other columns of numbers are features. A warning names columns that are not stored. ``splits``
+      may have ids or masks of the rows of nodes. The store keeps the ids: ``Store.node_ids`` and
+      ``Store.external_ids`` translate.
 
     Edges go from source to target, and a node draws from the sources of its edges; ``undirected``
     adds the reverse of each. ``options`` are flags of ``gdb ingest``, such as "--dedup". What is in
     the arrays is written to a temporary directory beside ``out`` first: files that are on disk
-    already need no detour, ``gdb ingest`` takes them. A ``GdbError`` says what is wrong.
+    already need no detour, ``gdb ingest`` takes them. What gdb notices arrives as warnings. A
+    ``ValueError`` says which argument is wrong and where, a ``GdbError`` what gdb could not do.
     """
+    given = {name: value for name, value in locals().items() if value is not None}
+    kind = _kind(given)
+    if isinstance(options, str):
+        raise ValueError(f"options {options!r}: want a list of flags, such as [\"--dedup\"]")
     out = Path(out)
-    given = [name for name, value in (("data", data), ("edge_index", edge_index), ("edges", edges))
-             if value is not None]
-    if len(given) != 1:
-        raise ValueError(f"give one of data, edge_index and edges, not {given or 'none'}")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as name:
         folder = Path(name)
-        if edges is not None:
-            flags = _frames(folder, edges, nodes, id_column, label_column)
+        if kind == "edges":
+            graph: Arrays | Frames = Frames(
+                edges, nodes, source=source_column, target=target_column, kind=type_column,
+                weight=weight_column, time=time_column, node=id_column, label=label_column)
         else:
-            if data is not None:
-                edge_index, edge_type, x, y, splits = _of_data(data)
-            _arrays(folder, edge_index, edge_type, x, y, splits or {})
-            flags = [str(folder)]
+            graph = of_data(data) if kind == "data" else Arrays(
+                edge_index=edge_index, edge_type=edge_type, edge_weight=edge_weight,
+                edge_time=edge_time, num_nodes=num_nodes, x=x, y=y)
+        graph.splits.update(splits or {})
+        flags = graph.write(folder)
+        if graph.unused:
+            warnings.warn(f"not stored: {', '.join(graph.unused)}", stacklevel=2)
         if undirected:
             flags.append("--undirected")
         if memory is not None:
             flags.append(f"--memory={memory}")
-        command = [_binary.find(), "ingest", *flags, "--out", str(out), "--quiet", *options]
+        command = [_binary.find(), "ingest", *flags, "--out", str(out), "--log=json",
+                   *map(str, options)]
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL)
+    said = [_in_python(line, folder, graph.names) for line in _notes(done.stderr)]
     if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise GdbError(said.removeprefix("gdb: "))
+        raise GdbError(said[-1].removeprefix("gdb: ") if said else f"exit code {done.returncode}")
+    for line in said:
+        if not _EXPECTED.search(line):
+            warnings.warn(line.removeprefix("note: ").removeprefix("ingest: "), stacklevel=2)
     return str(out)
 
 
-def _of_data(data: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-    """What a PyG Data has."""
-    splits = {}
-    for name in _SPLITS:
-        mask = getattr(data, f"{name}_mask", None)
-        if mask is not None:
-            splits[name] = mask
-    edge_type, x, y = (getattr(data, name, None) for name in ("edge_type", "x", "y"))
-    return data.edge_index, edge_type, x, y, splits
+def _kind(given: Mapping[str, Any]) -> str:
+    """Which argument is the graph. Arguments of another kind of graph are an error."""
+    kinds = [name for name in ("data", "edge_index", "edges") if name in given]
+    if len(kinds) != 1:
+        raise ValueError("give one of data, edge_index and edges, not "
+                         f"{' and '.join(kinds) or 'none'}")
+    (kind,) = kinds
+    others = (*(_OF_FRAMES if kind != "edges" else ()),
+              *(_OF_ARRAYS if kind != "edge_index" else ()))
+    wrong = [name for name in others if name in given]
+    if wrong:
+        do = {"data": "set them in data, as data.x", "edges": "they are columns of the frames",
+              "edge_index": "they are for DataFrames, edges and nodes"}[kind]
+        raise ValueError(f"{', '.join(wrong)} beside {kind}: {do}")
+    return kind
 
 
-def _array(value: Any) -> np.ndarray:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.ascontiguousarray(value)
+#: Notes that say how files are read which this module has written.
+_EXPECTED = re.compile(
+    r"is read as (csv|npy)$|the first line names the columns|ids are read as text, since")
 
 
-def _arrays(folder: Path, edge_index: Any, edge_type: Any, x: Any, y: Any,
-            splits: Mapping[str, Any]) -> None:
-    """Writes a directory of arrays, as ``gdb ingest`` reads it."""
-    edge_index = _array(edge_index)
-    if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.dtype.kind not in "iu":
-        raise ValueError(f"edge_index of shape {edge_index.shape} and type {edge_index.dtype}: "
-                         "want (2, E) integers")
-    if edge_type is None:
-        np.save(folder / "edges.npy", edge_index)
-    else:
-        typed = np.stack([*edge_index, _array(edge_type).reshape(-1)], axis=1)
-        np.save(folder / "edges_typed.npy", typed.astype(np.int64))
-    if x is not None:
-        np.save(folder / "features.npy", _array(x).astype(np.float32, copy=False))
-    if y is not None:
-        labels = _array(y)
-        np.save(folder / "labels.npy", labels.reshape(-1) if labels.ndim == 2
-                and labels.shape[1] == 1 else labels)
-    for name, members in splits.items():
-        if name not in _SPLITS:
-            raise ValueError(f"split {name!r}: want one of {', '.join(_SPLITS)}")
-        ids = _array(members)
-        if ids.dtype == np.bool_:
-            if ids.ndim != 1:
-                raise ValueError(f"the mask of {name} has shape {ids.shape}: choose one split, as "
-                                 "in data.train_mask[:, 0]")
-            ids = np.flatnonzero(ids)
-        np.save(folder / f"{name}_idx.npy", ids.astype(np.int64, copy=False))
+def _notes(stderr: str) -> list[str]:
+    """What gdb said, without progress."""
+    said = []
+    for line in stderr.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = {"event": "note", "text": line}
+        if event.get("event") == "note" and event["text"].strip():
+            said.append(" ".join(event["text"].split()))
+    return said
 
 
-def _frames(folder: Path, edges: Any, nodes: Any, id_column: str,
-            label_column: str | None) -> list[str]:
-    """Writes DataFrames as tables, and says how they are read."""
-    names = [str(c) for c in edges.columns]
-    if len(names) < 2:
-        raise ValueError("edges has fewer than two columns: the ends of the edges")
-    edges.to_csv(folder / "edges.csv", index=False)
-    flags = ["--edges", str(folder / "edges.csv"), "--src-col", names[0], "--dst-col", names[1],
-             "--header", "yes"]
-    if nodes is None:
-        return flags
-    if id_column not in nodes.columns:
-        raise ValueError(f"nodes has no column {id_column!r}: say which with id_column")
-    features = [str(c) for c in nodes.columns if c not in (id_column, label_column, "split")
-                and nodes[c].dtype.kind in "iufb"]
-    nodes.to_csv(folder / "nodes.csv", index=False)
-    flags += ["--nodes", str(folder / "nodes.csv"), "--id-col", id_column]
-    if features:
-        flags += ["--feature-cols", ",".join(features)]
-    if label_column is not None:
-        flags += ["--label-col", label_column]
-    if "split" in nodes.columns:
-        flags += ["--split-col", "split"]
-    return flags
+#: Flags that are arguments of ``ingest``.
+_ARGUMENTS = {"undirected": "undirected=True", "memory": "memory", "edges": "edges",
+              "nodes": "nodes", "out": "out", "src-col": "source_column",
+              "dst-col": "target_column", "rel-col": "type_column", "weight-col": "weight_column",
+              "time-col": "time_column", "id-col": "id_column", "label-col": "label_column"}
+#: Values of flags that messages name, which belong to the flag.
+_VALUES = (r"(?:zero|mean(?:,indicator)?|error|yes|no|auto|none|row|zscore|degree|one-hot"
+           r"|random[:=][\w/.]*|sum|min|max|last|user|item|T\b)")
+_FLAG = re.compile(rf"(?<!gdb ingest )--([a-z][a-z-]*)(?:[ =]({_VALUES}|'[^']*'|\"[^\"]*\"))?")
+
+
+def _in_python(text: str, folder: Path, names: Mapping[str, str]) -> str:
+    """What gdb said of files and flags, of arguments of ``ingest``."""
+    for file, argument in names.items():
+        where = re.escape(str(folder / file))
+        text = re.sub(rf"{where},? line (\d+)",
+                      lambda m, of=argument: f"{of} row {int(m[1]) - 2}", text)
+        text = text.replace(str(folder / file), argument)
+    text = text.replace(f"{folder}{os.sep}", "").replace(str(folder), "the graph")
+
+    def flag(m: re.Match[str]) -> str:
+        if m[1] in _ARGUMENTS:
+            return _ARGUMENTS[m[1]] + (f"={m[2]}" if m[2] else "")
+        return f'options=["--{m[1]}{"=" + m[2] if m[2] else ""}"]'
+
+    text = _FLAG.sub(flag, text)
+    # Several options in a row are one list.
+    while (joined := re.sub(r'options=\[([^]]*)\] options=\[', r"options=[\1, ", text)) != text:
+        text = joined
+    return text

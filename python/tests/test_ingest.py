@@ -43,9 +43,57 @@ def test_mistakes(arrays, tmp_path) -> None:
         gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0.5], [1.0]])
     with pytest.raises(ValueError, match="split 'valid'"):
         gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0], [1]], splits={"valid": [0]})
-    with pytest.raises(gdbgraph.GdbError, match="out of range"):
+    with pytest.raises(ValueError, match="node 9 is out of range"):
         gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0], [9]], x=np.zeros((3, 2)))
+    for argument, value in (("nodes", []), ("id_column", "id"), ("time_column", "t")):
+        with pytest.raises(ValueError, match=f"{argument} beside edge_index"):
+            gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0], [1]], **{argument: value})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given, said", [
+    ({"edge_weight": [1, 2]}, r"edge_weight of shape \(2,\) for 3 edges"),
+    ({"edge_weight": [1, np.nan, 2]}, r"edge_weight\[1\] is nan"),
+    ({"edge_time": np.array(["2020-01-01", "NaT", "2020-01-01"], "M8[s]")}, r"edge_time\[1\]"),
+    ({"edge_type": [0, -1, 1]}, "edge_type .* -1"),
+    ({"x": np.ones((4, 2)), "y": [1, 2, 3]}, "y has 3 rows for 4 nodes"),
+    ({"x": np.ones(4)}, r"x of shape \(4,\)"),
+    ({"num_nodes": 3}, "node 3 is out of range"),
+    ({"y": ["a", "b", "a", "b"]}, "y of type <U1"),
+    ({"splits": {"train": [True, False]}}, "node 3 .* which the mask of train says"),
+    ({"x": np.ones((4, 1)), "splits": {"train": [True, False]}}, "train has 2 rows for 4 nodes"),
+    ({"x": np.ones((4, 1)), "splits": {"train": [1], "val": [1]}}, "node 1 is in the splits"),
+    ({"x": np.ones((4, 1)), "splits": {"train": np.array([0, 1, 1, 0], np.uint8)}}, "mask of bools"),
+    ({"splits": {"train": [4]}}, "split train: node 4"),
+])
+def test_arrays_that_are_wrong(given, said, tmp_path) -> None:
+    with pytest.raises(ValueError, match=said):
+        gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0, 1, 3], [1, 3, 2]], **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_edges_of_arrays(tmp_path) -> None:
+    """Two edges are two, and have what was given with them; nodes may be beyond the last edge."""
+    path = gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0, 2], [1, 3]], num_nodes=6,
+                           edge_weight=[0.5, 2], edge_time=np.array(["1970-01-02", "2020-01-01"],
+                                                                    "M8[ns]"))
+    with gdbgraph.open(path) as store:
+        assert (store.num_nodes, store.num_edges) == (6, 2)
+        indptr, found = store.neighbors(range(6))
+        assert np.diff(indptr).tolist() == [0, 1, 0, 1, 0, 0] and found.tolist() == [0, 2]
+        table = store.query("NEIGHBORS #1,#3", "dict")
+        assert table["weight"] == [0.5, 2] and len(set(table["time"])) == 2
+
+
+def test_notes_are_warnings(tmp_path) -> None:
+    with pytest.warns(UserWarning, match="33 % of edges .* undirected=True") as caught:
+        gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0, 1, 1, 0], [1, 0, 2, 3]])
+    assert caught[0].filename == __file__ and len(caught) == 1
+    with pytest.raises(gdbgraph.GdbError) as error:  # of arguments, not of files and flags
+        gdbgraph.ingest(tmp_path / "b.gdb", edge_index=[[0, 1], [1, 0]], x=[[1.0], [np.nan]])
+    assert str(error.value) == ('ingest: x row 1: feature 0 is NaN; mend it, or allow it with '
+                                'options=["--allow-nan"]')
+
 
 
 def test_frames(tmp_path) -> None:
@@ -61,6 +109,93 @@ def test_frames(tmp_path) -> None:
         assert [store.classes[k] for k in store.labels_of(ids)] == ["x", "x"]
         _, found = store.neighbors(ids)
         assert store.external_ids(found) == ["bob", "bob"]
+
+
+def test_frames_of_pandas(tmp_path) -> None:
+    """A label, a split and masks are no features; ids that pandas made numbers are integers."""
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"w": [0.5, 1, 2], "target": [2, 3, 1], "source": [1.0, 2, 3],
+                              "when": pandas.to_datetime(["2020-01-01"] * 3), "note": list("abc")})
+    nodes = pandas.DataFrame({"id": [1.0, 2, 3], "y": [1.0, None, 0], "age": [7, 8, 9],
+                              "ok": [True, False, True], "name": ["#1", "a,b", 'q"'],
+                              "train_mask": [True, False, False], "test_mask": [0, 1, 0]})
+    with pytest.warns(UserWarning) as caught:
+        path = gdbgraph.ingest(tmp_path / "f.gdb", edges=edges, nodes=nodes, time_column="when")
+    assert "not stored: edges.note, nodes.name" in {str(w.message) for w in caught}
+    with gdbgraph.open(path) as store:
+        ids = store.node_ids([1, 2, 3])
+        assert store.num_nodes == 3 and store.splits == {"train": 1, "test": 1}
+        assert store.features[ids].tolist() == [[7, 1], [8, 0], [9, 1]]
+        assert store.classes == ["0", "1"] and store.labels_of(ids).tolist() == [1, -1, 0]
+        table = store.query("NEIGHBORS 2", "dict")
+        assert table["neighbor"] == ["1"] and table["weight"] == [0.5] and "time" in table
+    names = pandas.DataFrame({"a": ["#x", "x", 1], "b": [" x", "x,y", "p\nq"]})
+    with pytest.warns(UserWarning), gdbgraph.open(
+            gdbgraph.ingest(tmp_path / "n.gdb", edges=names)) as store:
+        assert store.external_ids(range(6)) == ["#x", " x", "x", "x,y", "1", "p\nq"]
+
+
+@pytest.mark.parametrize("edges, nodes, said", [
+    ({"u": [1, 2], "v": [2, 1], "weight": [1, None]}, None, "'weight' of edges is empty in row 1"),
+    ({"u": [1, None], "v": [2, 1]}, None, "'u' of edges is empty in row 1"),
+    ({"u": [1, 2.5], "v": [2, 1]}, None, "'u' of edges has 2.5"),
+    ({"u": [1, 2], "v": [2, 1]}, {"id": [1, 2], "y": [0, 1], "label": [1, 0]}, "label_column"),
+    ({"u": [1, 2], "v": [2, 1]}, {"key": [1, 2]}, "id_column"),
+    ({"u": [1, 2], "v": [2, 1]}, {"id": [1, 2], "train_mask": [0, 3]}, "train_mask"),
+    ({"u": [[1], [2]], "v": [2, 1]}, None, "lists"),
+])
+def test_frames_that_are_wrong(edges, nodes, said, tmp_path) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=said):
+        gdbgraph.ingest(tmp_path / "f.gdb", edges=pandas.DataFrame(edges),
+                        nodes=None if nodes is None else pandas.DataFrame(nodes))
+    with pytest.raises(ValueError, match="edges is a dict"):
+        gdbgraph.ingest(tmp_path / "f.gdb", edges={"buys": pandas.DataFrame(edges)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_frames_are_named(tmp_path) -> None:
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"u": [1, 2], "v": [2, 1], "weight": ["1.5", "much"]})
+    with pytest.raises(gdbgraph.GdbError, match='^ingest: edges row 1: column "weight", "much"'):
+        gdbgraph.ingest(tmp_path / "f.gdb", edges=edges)
+
+
+def test_attributes_of_data(tmp_path) -> None:
+    """Each attribute of a Data is stored, or refused, or a warning names it."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    from torch_geometric.data import Data, HeteroData
+
+    ends = torch.tensor([[0, 1, 1, 3], [1, 0, 2, 2]])
+    x = torch.arange(8.0).reshape(4, 2)
+    adjacency = torch.sparse_coo_tensor(ends.flip(0), torch.tensor([1.0, 2, 3, 4]), (4, 4))
+    stored = {
+        "dense": Data(edge_index=ends, x=x.bfloat16(), edge_weight=torch.tensor([1.0, 2, 3, 4])),
+        "sparse": Data(edge_index=ends, x=x.to_sparse(), edge_weight=torch.tensor([1, 2, 3, 4])),
+        "adj_t": Data(adj_t=adjacency, x=x),
+    }
+    for name, data in stored.items():
+        data.train_mask = torch.tensor([1, 0, 1, 0], dtype=torch.uint8)
+        with gdbgraph.open(gdbgraph.ingest(tmp_path / f"{name}.gdb", data)) as store:
+            assert store.features[:].tolist() == x.tolist() and store.splits == {"train": 2}
+            assert store.query("NEIGHBORS #2", "dict")["weight"] == [3, 4]
+    with pytest.warns(UserWarning, match="not stored: pos, batch"):
+        path = gdbgraph.ingest(tmp_path / "w.gdb", Data(edge_index=ends, pos=torch.ones(5, 3),
+                                                        batch=torch.zeros(5), time=torch.arange(4)))
+    with gdbgraph.open(path) as store:
+        assert store.num_nodes == 5 and "time" in store.query("NEIGHBORS #2", "dict")
+    for data, said in (
+        (Data(edge_index=ends, edge_attr=torch.ones(4, 3)), "edge_attr of shape"),
+        (Data(edge_index=ends, num_nodes=6, time=torch.arange(6)), "time has 6 values"),
+        (Data(edge_index=ends, x=x, train_mask=torch.ones(3, dtype=torch.bool)), "train has 3 rows"),
+        (Data(edge_index=ends, x=x, train_mask=torch.ones(4, 2, dtype=torch.bool)), "one split"),
+        (Data(edge_index=ends, x=x, y=torch.tensor([1])), "y has 1 rows for 4"),
+        (HeteroData(), "HeteroData"), ({"edge_index": ends}, "data is a dict"),
+        (Data(x=x), "no edge_index"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            gdbgraph.ingest(tmp_path / "r.gdb", data)
 
 
 def test_data_and_pyg_stores(arrays, tmp_path) -> None:
