@@ -39,8 +39,8 @@ class Gdb:
         self.name = "gdb"
         self.store = gdbgraph.open(args.store, threads=args.threads)
         self.loaders = [self.store.loader(args.fanout, args.batch, memory=args.memory, rank=rank,
-                                          world_size=args.ranks, output=args.output,
-                                          cache=args.cache)
+                                          normalize="none", world_size=args.ranks,
+                                          output=args.output, cache=args.cache)
                         for rank in range(args.ranks)]
         self.about, self.read = {"ranks": args.ranks}, 0
 

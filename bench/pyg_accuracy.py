@@ -47,7 +47,7 @@ def train(store, epochs_of, args, seed):
     torch.manual_seed(seed)
     model = ScaledSage([store.num_features, args.hidden, len(store.classes)])
     optimizer = torch.optim.Adam(model.parameters(), args.lr, weight_decay=args.weight_decay)
-    val, test = (store.loader(FANOUT, 512, name, seed=seed, rank=0, world_size=1)
+    val, test = (store.loader(FANOUT, 512, name, seed=seed, rank=0, world_size=1, normalize="none")
                  for name in ("val", "test"))
     best, weights = -1.0, {}
     for _ in range(args.epochs):
@@ -72,8 +72,8 @@ def train(store, epochs_of, args, seed):
 def of_gdb(stores, args, seed, ranks=1):
     """Steps of the loaders of all ranks of stores, which go on as long as all have a batch."""
     batch = args.batch // (ranks * len(stores))
-    loaders = [s.loader(FANOUT, batch, memory="1GiB", seed=seed, rank=rank, world_size=ranks)
-               for s in stores for rank in range(ranks)]
+    loaders = [s.loader(FANOUT, batch, memory="1GiB", seed=seed, rank=rank, world_size=ranks,
+                        normalize="none") for s in stores for rank in range(ranks)]
     return lambda: ([*step] for step in zip(*loaders))
 
 
@@ -87,7 +87,8 @@ def of_pyg(store, arrays, args):
     targets = torch.repeat_interleave(nodes, starts.diff())
     data = Data(x=store.features[nodes], y=store.labels_of(nodes),
                 edge_index=torch.stack([sources, targets]))
-    seeds = torch.cat([b.n_id[: b.batch_size].clone() for b in store.loader([1], 512)])
+    batches = store.loader([1], 512, normalize="none")
+    seeds = torch.cat([b.n_id[: b.batch_size].clone() for b in batches])
     loader = NeighborLoader(data, FANOUT, input_nodes=seeds, batch_size=args.batch, shuffle=True)
     return lambda: ([batch] for batch in loader)
 

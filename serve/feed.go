@@ -26,6 +26,7 @@ type feed struct {
 	loader  *loader.Loader
 	seeds   uint64
 	batches uint64 // of an epoch, for each client
+	all     uint64 // of an epoch, for all of them
 	world   int
 	ready   int // batches that wait for a client
 	stock   *arena.Stock
@@ -201,12 +202,11 @@ func (f *feed) deal(ctx context.Context, r *round) {
 	wait.Wait()
 }
 
-// dealAll makes the batches of a round. A last round in which not all clients would get one is left
-// out.
+// dealAll makes the batches of a round.
 func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 	world := uint64(f.world)
-	first, end := r.first*world, f.batches*world
-	if first == end {
+	first, end := r.first*world, f.all
+	if first >= end {
 		return nil
 	}
 	epoch, err := f.loader.Epoch(ctx, r.epoch, first)

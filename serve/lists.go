@@ -32,6 +32,7 @@ func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.
 		return nil, err
 	}
 	s.mu.src = src
+	s.mu.normalize = "none"
 	s.mu.plan = fmt.Sprintf("memory %s: lists are %s, and there are no features",
 		mem.FormatSize(memory), how)
 	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), Ready: 1, Later: true}

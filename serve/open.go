@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/sample"
@@ -12,6 +14,7 @@ import (
 	"gdb/serve/protocol"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/runs"
 )
 
 // worldMost bounds the clients of a loader.
@@ -38,7 +41,13 @@ func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed
 		return nil, usage(fmt.Errorf("serve: the loaders of a store share memory of %s: give "+
 			"the first what all need", mem.FormatSize(s.mu.memory)))
 	}
-	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, " ", len(data), sumOf(data))
+	if s.mu.src != nil && asked(o) != "auto" && asked(o) != s.mu.normalize {
+		return nil, usage(fmt.Errorf("serve: the loaders of a store share its features, which are "+
+			"scaled as normalize %s, not %s: give the first what all need", s.mu.normalize,
+			asked(o)))
+	}
+	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, " ", len(data), sumOf(data),
+		" ", o.Own)
 	if f := s.mu.feeds[name]; f != nil {
 		return f, nil
 	}
@@ -61,6 +70,9 @@ func (s *Server) check(o *protocol.Open) error {
 		return usage(errors.New("serve: no fanout: give the neighbors to draw at each hop"))
 	case o.Memory < 0:
 		return usage(fmt.Errorf("serve: memory of %d bytes", o.Memory))
+	case !slices.Contains([]string{"none", "auto", runs.NormalizeRow, runs.NormalizeColumns},
+		asked(o)):
+		return usage(fmt.Errorf("serve: normalize %q: want auto, none, row or zscore", o.Normalize))
 	}
 	for _, k := range o.Fanout {
 		if k != sample.All && k < 1 {
@@ -72,6 +84,9 @@ func (s *Server) check(o *protocol.Open) error {
 	}
 	return nil
 }
+
+// asked is how a client wants features scaled.
+func asked(o *protocol.Open) string { return cmp.Or(o.Normalize, "none") }
 
 // openLocked opens a loader, and what batches are made of if it is the first.
 func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) (f *feed,
@@ -95,9 +110,12 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 	if err != nil {
 		return nil, err
 	}
-	batches := (uint64(len(seeds)) + uint64(o.Batch) - 1) / uint64(o.Batch)
-	if o.World > 1 {
-		batches /= uint64(o.World)
+	all := (uint64(len(seeds)) + uint64(o.Batch) - 1) / uint64(o.Batch)
+	batches := all / uint64(o.World)
+	if o.Own != "" {
+		batches = (all + uint64(o.World) - 1) / uint64(o.World)
+	} else {
+		all = batches * uint64(o.World)
 	}
 	if batches == 0 {
 		return nil, usage(fmt.Errorf("serve: %d seeds are fewer batches of %d than there are "+
@@ -122,7 +140,7 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 			return nil, err
 		}
 	}
-	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
+	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
 		ready: max(1, s.mu.shape.Ready), times: &s.times,
 		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
 		pack:  newPacker(src), src: src, open: o}
@@ -159,6 +177,10 @@ func (s *Server) checkNodes(nodes []sample.NodeID) error {
 // plan splits the memory for the first loader and opens what batches are made of.
 func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
+	normalize, err := scaleFeatures(ctx, src, asked(o))
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
 	c.Spare = lookupBytes(s.mu.memory)
@@ -182,7 +204,30 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 		return nil, err
 	}
 	s.mu.src, s.mu.plan, s.mu.shrinks = src, p.String(), p.GivesBack()
+	s.mu.normalize = normalize
 	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
 		Ready: p.Ready, Later: true}
 	return l, nil
+}
+
+// scaleFeatures has the features of a source scaled as gdb train does, before they are read, and
+// returns what auto has become.
+func scaleFeatures(ctx context.Context, src *loader.Source, normalize string) (string, error) {
+	if len(src.Meta.Features) == 0 {
+		return "none", nil
+	}
+	normalize = runs.ResolveNormalize(normalize, src.Meta)
+	src.NormalizeRows = normalize == runs.NormalizeRow
+	if normalize == "none" || src.NormalizeRows {
+		return normalize, nil
+	}
+	if err := src.OpenRows(ctx); err != nil {
+		return "", err
+	}
+	scale, err := probe.Scale(ctx, src, normalize == "auto")
+	if err != nil || scale == nil {
+		return "none", err
+	}
+	src.Rows.ScaleColumns(scale)
+	return runs.NormalizeColumns, nil
 }

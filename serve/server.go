@@ -66,13 +66,19 @@ type Server struct {
 		// apart says that the memory of lookups is counted in the budget of src: else its cache of
 		// features, which shrinks, may have it.
 		apart, shrinks bool
-		plan           string        // of the memory, for people
-		shape          loader.Config // as the plan says, for all loaders
-		feeds          map[string]*feed
-		db             *gdb.DB // of lookups; nil before the first
-		here           int     // clients
-		idle           chan struct{}
+		settled
+		feeds map[string]*feed
+		db    *gdb.DB // of lookups; nil before the first
+		here  int     // clients
+		idle  chan struct{}
 	}
+}
+
+// settled is what the first loader has settled for all.
+type settled struct {
+	plan      string        // of the memory, for people
+	shape     loader.Config // as the plan says
+	normalize string        // of features: none, row or zscore
 }
 
 // New returns a server. The store and the device are closed by their owner, after Serve.

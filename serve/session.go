@@ -217,15 +217,16 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	}
 	t.feed.come(o.Rank)
 	t.rank, t.pool = o.Rank, t.feed.stock.Pool()
+	s := t.server.planned()
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
-		Batches: t.feed.batches, Plan: t.server.planned()}, nil)
+		Batches: t.feed.batches, Plan: s.plan, Normalize: s.normalize}, nil)
 }
 
-// planned is the plan of the memory, for people.
-func (s *Server) planned() string {
+// planned is what the first loader has settled for all.
+func (s *Server) planned() settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.plan
+	return s.mu.settled
 }
 
 func (t *session) start(ctx context.Context, f *protocol.Frame) error {

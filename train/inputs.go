@@ -3,14 +3,10 @@ package train
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/ingest/stats"
-	"gdb/layout/rowfile"
-	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/embedding"
 	"gdb/train/exact"
@@ -40,9 +36,6 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	return &inputs{Source: src}
 }
 
-// scaleRows is how many rows the scale of columns is measured on.
-const scaleRows = 4096
-
 // openRows opens the features, and finds how their columns are scaled if the settings leave it to
 // them: by rows that lie evenly over all nodes. note says what was chosen, "" for nothing.
 func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err error) {
@@ -69,18 +62,14 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 	}
 	auto := c.Normalize == "auto"
 	if c.Scale == nil {
-		measured, err := in.measureColumns(ctx)
+		scale, err := probe.Scale(ctx, in.Source, auto)
 		if err != nil {
-			return "", fmt.Errorf("train: measure the columns of the features: %w", err)
+			return "", fmt.Errorf("train: %w", err)
 		}
-		if c.Normalize = "none"; auto && !measured.Uneven() {
+		if c.Normalize = "none"; scale == nil {
 			return "", nil
 		}
-		c.Normalize, c.Scale = runs.NormalizeColumns, &rowfile.Scale{}
-		c.Scale.Mean, c.Scale.Inverse = measured.Statistics()
-		if err := checkScale(c.Scale); err != nil {
-			return "", err
-		}
+		c.Normalize, c.Scale = runs.NormalizeColumns, scale
 	}
 	in.Rows.ScaleColumns(c.Scale)
 	if auto {
@@ -88,38 +77,6 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 			"deviation 1 as they are read (--normalize none does not)"
 	}
 	return note, nil
-}
-
-// checkScale reports a column that cannot be scaled.
-func checkScale(s *rowfile.Scale) error {
-	for k := range s.Mean {
-		if x := float64(s.Mean[k]) + float64(s.Inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("train: column %d of the features has values that are not finite: "+
-				"ingest again without them, or --normalize none", k+1)
-		}
-	}
-	return nil
-}
-
-// measureColumns measures columns on some rows.
-func (in *inputs) measureColumns(ctx context.Context) (*stats.Scaling, error) {
-	n := min(in.Meta.Nodes, scaleRows)
-	nodes := make([]sample.NodeID, n)
-	for i := range nodes {
-		nodes[i] = sample.NodeID(uint64(i) * in.Meta.Nodes / n)
-	}
-	dim := in.Rows.Meta().Dim
-	s, row := stats.NewScaling(runs.NormalizeColumns, dim), make([]float32, 64*dim)
-	for len(nodes) > 0 {
-		part := nodes[:min(64, len(nodes))]
-		if err := in.Rows.Gather(ctx, part, nil, row[:len(part)*dim]); err != nil {
-			return nil, err
-		}
-		s.Observe(row[:len(part)*dim])
-		nodes = nodes[len(part):]
-	}
-	s.Finish()
-	return s, nil
 }
 
 // openLabels opens the labels, and with them the task.

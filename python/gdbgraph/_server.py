@@ -14,8 +14,9 @@ import time
 import weakref
 from collections import deque
 from pathlib import Path
+from typing import Any
 
-from . import _binary
+from . import _binary, _fork
 from ._wire import GdbError, ServerError, Wire
 
 _START_SECONDS = 60.0
@@ -85,6 +86,18 @@ class Server:
             self.path = path
             self._first = self._share(threads)
         self._ended = weakref.finalize(self, _end, self.process)
+        _fork.follow(self)
+
+    def forked(self) -> None:
+        """The server is the parent's: this process connects to it while it is there."""
+        self._ended.detach()
+        self.process = self._reader = None
+        if self._first is not None:
+            self._first.close()
+            self._first = None
+
+    def __reduce__(self) -> Any:
+        return _found, (self.store, self.path)
 
     def _share(self, threads: int | None) -> Wire:
         """Connects to the server at the path; the first who comes starts it."""
@@ -161,6 +174,11 @@ class Server:
         if self._first is not None:
             self._first.close()
         self._ended()
+
+
+def _found(store: str, path: str) -> Server:
+    """The server that another process has started, in a process that was spawned."""
+    return Server(store, path, None)
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = 3
+VERSION = 4
 
 WELCOME, HELLO, FAILED, DONE = 1, 2, 3, 4
 OPEN, OPENED, START, NEXT, BATCH, END, LEAVE = 5, 6, 7, 8, 9, 10, 11
@@ -166,7 +166,8 @@ class Wire:
         return self._socket.fileno() < 0
 
     def close(self) -> None:
-        """Ends the connection: the server frees what this client had."""
+        """Ends the connection: the server frees what this client had. In a process that was forked
+        it goes on, for the one that has made it."""
         self._socket.close()
 
 

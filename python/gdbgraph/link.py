@@ -43,6 +43,7 @@ class LinkLoader(Loader):
         rank: int | None = None,
         world_size: int | None = None,
         output: str | None = None,
+        drop_last: bool = False,
         **options: Any,
     ) -> None:
         if output in ("hetero", "dgl"):
@@ -74,27 +75,35 @@ class LinkLoader(Loader):
         super().__init__(
             store, fanout, max(1, min(most, len(ends) // self._world)), input_nodes=ends,
             seed=seed, rank=self._rank, world_size=self._world, output=output, **options)
-        self._batches = batches
         self._settings.update(split=split, batch=self._size, edges=self.num_edges,
                               negatives=self._negatives)
+        self._given = "edge_label_index" if edge_label_index is not None else ""
+        self._batches = batches - (drop_last and self._is_short(self.num_edges))
         self._order = np.empty(0, np.int64)
         self._epoch = self._index = 0  # of the batch that is asked for next
         self._asked: dict[str, np.ndarray] | None = None  # the edges of the one under way
+
+    def _count(self) -> str:
+        return f"num_edges={self.num_edges}, neg_sampling_ratio={self._negatives}"
+
+    def _part(self) -> None:
+        super()._part()
+        self._asked = None
 
     def _begin(self, epoch: int, batch: int) -> None:
         self._drop()
         rng = np.random.default_rng([self._settings["seed"], epoch])
         self._order = rng.permutation(self.num_edges)
-        self._epoch, self._index = epoch, batch
+        self._epoch, self._index = epoch, batch * self._workers + self._worker
         self._request()
 
     def _request(self) -> None:
         """Asks for the next batch, so that it is made while the one before is worked on."""
-        if self._index == self._batches:
+        if self._index >= self._batches:
             return
         number = self._index * self._world + self._rank
         seeds, labels = self._labels(number)
-        self._index += 1
+        self._index += self._workers
         self._send(_wire.SAMPLE, {"epoch": self._epoch, "index": number,
                                   "done": self._arenas.take_done()}, seeds)
         self._asked = labels
@@ -139,7 +148,7 @@ class LinkLoader(Loader):
             self._take()
 
     def _leave(self, iteration: int) -> None:
-        if iteration == self._iteration and not self._wire.closed:
+        if iteration == self._iteration and self._wire is not None and not self._wire.closed:
             try:
                 self._drop()
             except _wire.GdbError:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-
-from . import _wire
+from . import _fork, _wire
 from ._convert import as_ids, parse_size
 from ._outputs import converter
 from .batch import Arenas, Batch, batch_of
@@ -20,7 +19,9 @@ class Loader:
     """The batches of a store; each iteration is an epoch, of which the order is another.
 
     Batches are those of ``gdb train`` with the same seed, batch and fanout. A loader is for one
-    thread, and has one iteration at a time.
+    thread, and has one iteration at a time: where another is begun the one before ends with a
+    ``RuntimeError``. In a process that was forked, or that it was sent to, it has a connection of
+    its own and all batches; workers of a torch DataLoader share the batches of an epoch.
     """
 
     def __init__(
@@ -32,13 +33,17 @@ class Loader:
         *,
         input_nodes: Any = None,
         memory: int | str | None = None,
+        normalize: str = "auto",
         cache: str = "auto",
         seed: int = 1,
         rank: int | None = None,
         world_size: int | None = None,
         output: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        drop_last: bool = False,
     ) -> None:
         self.store = store
+        self._output, self._transform = output, transform
         self._convert: Callable[[Any], Any] = converter(output, store)
         rank, world_size = place(rank, world_size)
         seeds = b"" if input_nodes is None else as_ids(input_nodes, store.num_nodes)
@@ -48,37 +53,111 @@ class Loader:
             "split": split, "fanout": [int(k) for k in fanout], "batch": int(batch_size),
             "seed": int(seed), "world": world_size,
         }
-        self._wire = store._server.connect()
+        self._given = "" if input_nodes is None else "input_nodes"
+        self._asked_for = {"batch": int(batch_size), "memory": parse_size(memory), "cache": cache,
+                           "normalize": normalize, "rank": rank}
+        self._seeds = seeds
+        self._parted = False  # it is in another process than the one it was made in
+        self._worker, self._workers = 0, 1  # of a DataLoader, which share the batches
+        self._wire: _wire.Wire | None = None
+        opened = self._open()
+        #: How the memory of the server is split, for people.
+        self.plan: str = opened["plan"]
+        #: How the features of batches are scaled: none, row or zscore.
+        self.normalize: str = opened["normalize"]
+        #: The number of seeds of an epoch, of all ranks.
+        self.num_seeds: int = opened["seeds"]
+        self._settings.update(seeds=self.num_seeds, normalize=self.normalize)
+        self._batches: int = opened["batches"]
+        self._cut = drop_last and self._is_short(self.num_seeds)
+        self._batches -= self._cut
+        self._next = (0, 0)  # the epoch and batch that the next iteration begins with
+        self._chosen = False  # the user has said so
+        self._at: tuple[int, int] | None = None  # where the one under way stands
+        self._iteration = 0
+        _fork.follow(self)
+
+    def _is_short(self, seeds: int) -> bool:
+        """Whether the last batch of an epoch has fewer seeds, or edges, than others."""
+        size = self._settings["batch"]
+        return seeds % size != 0 and -(-seeds // size) % self._settings["world"] == 0
+
+    def _open(self) -> dict[str, Any]:
+        """Connects to the server, and has it open the loader."""
+        own, rank, world = self._place()
+        self._wire = self.store._server.connect()
         self._arenas = Arenas(self._wire.teller(_wire.RETURN))
         try:
-            opened = self._ask(
-                _wire.OPEN,
-                {**self._settings, "memory": parse_size(memory), "cache": cache, "rank": rank},
-                seeds, answer=_wire.OPENED,
+            return self._ask(
+                _wire.OPEN, {**self._settings, **self._asked_for, "own": own, "rank": rank,
+                             "world": world},
+                self._seeds, answer=_wire.OPENED,
             ).body
         except BaseException:
             self._wire.close()
             raise
-        #: How the memory of the server is split, for people.
-        self.plan: str = opened["plan"]
-        #: The number of seeds of an epoch, of all ranks.
-        self.num_seeds: int = opened["seeds"]
-        self._settings["seeds"] = self.num_seeds
-        self._batches: int = opened["batches"]
-        self._next = (0, 0)  # the epoch and batch that the next iteration begins with
-        self._at: tuple[int, int] | None = None  # where the one under way stands
-        self._iteration = 0
+
+    def _place(self) -> tuple[str, int, int]:
+        """Which clients of the server it is one of, its number among them, and how many they are."""
+        rank, world = self._asked_for["rank"], self._settings["world"]
+        if not self._parted:
+            return "", rank, world
+        if world > 1:
+            raise RuntimeError("a loader that is one of several ranks is for the process that made "
+                               "it: make it in this one")
+        worker = _fork.worker()
+        if worker is None:
+            return f"process {os.getpid()}", 0, 1
+        begun = worker.seed - worker.id  # is the same for all of them, and another each time
+        self._worker, self._workers = worker.id, worker.num_workers
+        if not self._chosen:
+            self._next = (begun & 0x7FFFFFFF, 0)  # else all epochs would be alike
+        return f"workers {begun}", worker.id, worker.num_workers
+
+    def forked(self) -> None:
+        """The connection is the parent's: this process makes one of its own when it asks."""
+        if self._wire is not None and not self._wire.closed:
+            self._wire.close()
+            self._part()
+
+    def _part(self) -> None:
+        self._wire, self._parted, self._at = None, True, None
+        self._iteration += 1  # one that is under way is the parent's
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items()
+                if name not in ("_wire", "_arenas", "_convert")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._convert = converter(self._output, self.store)
+        self._part()
+        _fork.follow(self)
+
+    def __repr__(self) -> str:
+        settings = self._settings
+        seeds = self._given or f"split={settings['split']!r}"
+        return (f"{type(self).__name__}({settings['fanout']}, batch_size={settings['batch']}, "
+                f"{seeds}, {self._count()}, batches={len(self)}, normalize={self.normalize!r})")
+
+    def _count(self) -> str:
+        return f"num_seeds={self.num_seeds}"
+
+    def __getitem__(self, index: Any) -> Any:
+        raise TypeError("a loader gives batches, one after the other: for batch in loader. It needs "
+                        "no DataLoader around it")
 
     def __len__(self) -> int:
         """The number of batches of an epoch, for this rank."""
         return self._batches
 
     def __iter__(self) -> Iterator[Any]:
+        if self._wire is None:
+            self._open()
         epoch, batch = self._at = self._next
         self._next = (epoch + 1, 0)
         self._iteration += 1
-        self._begin(epoch, batch)
-        return self._batches_of(self._iteration)
+        return self._batches_of(self._iteration, epoch, batch)
 
     def _begin(self, epoch: int, batch: int) -> None:
         """Begins an epoch with one of its batches."""
@@ -95,17 +174,21 @@ class Loader:
     def _batch_of(self, frame: _wire.Frame) -> Batch:
         return batch_of(frame.body, self._arenas.arrays(frame.body, frame.file))
 
-    def _batches_of(self, iteration: int) -> Iterator[Any]:
+    def _batches_of(self, iteration: int, epoch: int, done: int) -> Iterator[Any]:
+        self._check(iteration)
+        self._begin(epoch, done // self._workers)
         while True:
-            if iteration != self._iteration:
-                raise RuntimeError("another iteration of this loader was begun")
-            batch: Any = self._receive()
+            self._check(iteration)
+            batch: Any = None if self._leaves_last(iteration) else self._receive()
             if batch is None:
                 self._at = None
                 return
             batch = self._convert(batch)
+            self._mark(batch)
+            if self._transform is not None:
+                batch = self._transform(batch)
             epoch, done = self._at or self._next
-            self._at = (epoch, done + 1)
+            self._at = (epoch, done + self._workers)
             box = [batch]
             del batch  # this frame of the generator must not keep it
             try:
@@ -114,9 +197,28 @@ class Loader:
                 self._leave(iteration)
                 raise
 
+    def _check(self, iteration: int) -> None:
+        if iteration != self._iteration:
+            raise RuntimeError(
+                "another iteration of this loader was begun, which has ended this one: a loader has "
+                "one at a time, and another loader of the store is cheap")
+
+    def _leaves_last(self, iteration: int) -> bool:
+        """Leaves an epoch of which only a short batch is left that is not wanted."""
+        if not self._cut or self._at is None or self._at[1] < self._batches:
+            return False
+        self._leave(iteration)
+        return True
+
+    def _mark(self, batch: Any) -> None:
+        """Has features say how they were scaled, for models that would scale them again."""
+        x = getattr(batch, "x", None)
+        if hasattr(x, "detach"):
+            x.gdb_normalize = self.normalize
+
     def _leave(self, iteration: int) -> None:
         """Tells the server that the rest of the epoch is not wanted, so that it can go on."""
-        if iteration == self._iteration and not self._wire.closed:
+        if iteration == self._iteration and self._wire is not None and not self._wire.closed:
             try:
                 self._ask(_wire.LEAVE, {"done": self._arenas.take_done()}, answer=_wire.DONE)
             except _wire.GdbError:
@@ -124,7 +226,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Has the next iteration be that epoch, from its beginning."""
-        self._next, self._at = (int(epoch), 0), None
+        self._next, self._at, self._chosen = (int(epoch), 0), None, True
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: the next batch that it gives, as in torchdata."""
@@ -139,7 +241,7 @@ class Loader:
                     f"the state is of a loader with {name} {state['settings'].get(name)}, this one "
                     f"has {value}: its batches would be others"
                 )
-        self._next, self._at = (state["epoch"], state["batch"]), None
+        self._next, self._at, self._chosen = (state["epoch"], state["batch"]), None, True
 
     def _ask(self, kind: int, body: dict[str, Any], data: Any = b"", *,
              answer: int) -> _wire.Frame:
@@ -148,12 +250,14 @@ class Loader:
 
     def _send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
         self._arenas.check_interrupt()
+        assert self._wire is not None
         try:
             self._wire.send(kind, body, data)
         except _wire.ServerError as error:
             raise self.store._server.gone() from error
 
     def _answer(self, kind: int) -> _wire.Frame:
+        assert self._wire is not None
         try:
             return self._wire.receive(kind)
         except _wire.ServerError as error:
@@ -162,9 +266,10 @@ class Loader:
     def close(self) -> None:
         """Ends the connection: the server frees what this loader had. Batches stay valid."""
         self._iteration += 1
-        if not self._wire.closed:
-            self._wire.tell(_wire.BYE, {})
-        self._wire.close()
+        if self._wire is not None:
+            if not self._wire.closed:
+                self._wire.tell(_wire.BYE, {})
+            self._wire.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_iteration"):  # it was opened

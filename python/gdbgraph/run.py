@@ -26,19 +26,28 @@ _REFUSED = ("residual", "norm", "activation", "edge_weight", "node_embedding", "
 class Model(torch.nn.Module):
     """Layers of a trained model: ``model(x, edge_index)`` are logits, (N, classes) float32.
 
-    Over all nodes and edges they are those of ``gdb predict``; over a batch, of what it has of the
-    lists. Dropout is not among the layers.
+    x has features as they are stored, as ``Store.features`` has them and a loader with
+    ``normalize="none"``: the model scales them as the run did. Over all nodes and edges the logits
+    are those of ``gdb predict``; over a batch, of what it has of the lists. Dropout is not among
+    the layers.
     """
 
     def __init__(self, layers: list[torch.nn.Module],
-                 activation: Callable[[torch.Tensor], torch.Tensor], loops: bool) -> None:
+                 activation: Callable[[torch.Tensor], torch.Tensor], loops: bool,
+                 normalize: str = "none", scale: dict[str, list[float]] | None = None) -> None:
         super().__init__()
+        #: How features are scaled: none, row or zscore.
+        self.normalize = normalize
+        for name in ("mean", "inverse"):
+            values = torch.tensor(scale[name]) if scale else None
+            self.register_buffer(name, values, persistent=False)
         self.layers = torch.nn.ModuleList(layers)
         self.activation = activation
         self.loops = loops  # each node is a neighbor of itself once more, as gdb has it
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
         """x is (N, D) float32, edge_index (2, E) int64 from neighbor to node."""
+        x = self._scaled(x)
         if self.loops:
             nodes = torch.arange(len(x), device=edge_index.device)
             edge_index = torch.cat([edge_index, nodes.expand(2, -1)], 1)
@@ -47,6 +56,21 @@ class Model(torch.nn.Module):
                 x = self.activation(x)
             x = layer(x, edge_index)
         return x
+
+
+    def _scaled(self, x: torch.Tensor) -> torch.Tensor:
+        """Features as the run had them."""
+        already = getattr(x, "gdb_normalize", "none")
+        if already != "none":
+            raise ValueError(f"these features are scaled already ({already}), and the model of a "
+                             f"run wants them as they are stored, to scale them ({self.normalize}): "
+                             'take a loader with normalize="none"')
+        if self.normalize == "none":
+            return x
+        if self.normalize == "row":
+            sums = x.sum(1, keepdim=True)
+            return x / torch.where(sums == 0, torch.ones_like(sums), sums)
+        return (x - self.mean) * self.inverse
 
 
 def load_run(store: str | os.PathLike[str], run: str) -> Model:
@@ -67,9 +91,10 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
     for name in _REFUSED:
         if config.get(name) not in (None, "", False, 0, "none", "auto", []):
             raise ValueError(f"run {run} has {name} {config[name]}: load_run knows no such model")
-    if config.get("normalize", "none") not in ("", "none"):
-        raise ValueError(f"run {run} scales its features ({config['normalize']}): load_run would "
-                         "have to scale them too, and does not")
+    normalize, scale = config.get("normalize") or "none", config.get("scale")
+    if normalize not in ("none", "row") and (normalize != "zscore" or not scale):
+        raise ValueError(f"run {run} scales its features as {normalize}, which load_run does not "
+                         "know")
     if config["model"] not in _LAYERS:
         raise ValueError(f"run {run} is a {config['model']}: load_run knows {', '.join(_LAYERS)}")
     make, activation = _LAYERS[config["model"]]
@@ -77,7 +102,7 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
     layers = [make(weights, config, width, out, i == len(dims) - 2)
               for i, (width, out) in enumerate(zip(dims, dims[1:]))]
     weights.finish()
-    return Model(layers, activation, config["model"] != "sage").eval()
+    return Model(layers, activation, config["model"] != "sage", normalize, scale).eval()
 
 
 def _runs(store: Path) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _wire
+from . import _fork, _wire
 from ._convert import as_ids, like
+from ._pyg_arguments import fanout_of, settle
 from ._server import Server, shared_socket
 from .batch import arrays_of
 from .link import _EDGES, LinkLoader
@@ -24,7 +25,9 @@ _LISTS = 1 << 16  # nodes whose lists are asked for at a time
 
 
 class Store:
-    """A store, and the process of gdb that reads it. Lookups may be made from any thread."""
+    """A store, and the process of gdb that reads it. Lookups may be made from any thread, and in
+    processes that were forked or that the store was sent to: each has a connection of its own, as
+    long as the process that opened the store has it open."""
 
     def __init__(self, path: str | os.PathLike[str], *, socket: str | None = None,
                  threads: int | None = None) -> None:
@@ -32,10 +35,8 @@ class Store:
         if not Path(self.path, "catalog").exists():
             raise FileNotFoundError(f"{self.path} is no store: gdb ingest makes one")
         self._server = Server(self.path, socket or shared_socket(self.path), threads)
-        self._lock = threading.Lock()
-        self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
-        self._wire = self._server.connect()
-        about = self._wire.welcome["store"]
+        self._begin()
+        about = self._connected().welcome["store"]
         #: The number of nodes, N.
         self.num_nodes: int = about["nodes"]
         #: The number of edges, as they are stored.
@@ -59,15 +60,50 @@ class Store:
         #: The features of all nodes, which are read as they are asked for.
         self.features = Features(self)
 
-    def loader(self, fanout: Sequence[int], batch_size: int = 1000, split: str = "train",
+    def _begin(self) -> None:
+        """It has no connection yet in this process."""
+        self._lock = threading.Lock()
+        self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
+        self._wire: _wire.Wire | None = None
+        _fork.follow(self)
+
+    def forked(self) -> None:
+        """The connection is the parent's: this process makes one of its own when it asks."""
+        if self._wire is not None and not self._wire.closed:
+            self._wire.close()
+            self._wire = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items()
+                if name not in ("_lock", "_loaders", "_wire")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def _connected(self) -> _wire.Wire:
+        """The connection of this process."""
+        if self._wire is None:
+            self._wire = self._server.connect()
+        return self._wire
+
+    def loader(self, fanout: Sequence[int] | None = None, batch_size: int = 1000,
+               split: str = "train", *, num_neighbors: Sequence[int] | None = None,
                **options: Any) -> Loader:
         """The batches of a split; see :class:`Loader`.
 
         ``fanout`` is the neighbors drawn at each hop, the first next to the seeds; -1 for all.
         Options: ``input_nodes`` are seeds in the place of a split (ids, or a mask of all nodes);
         ``memory`` bounds the server's process, such as "2GiB", and the first loader of a store
-        sets it; ``cache`` is its policy; ``seed``; ``rank`` and ``world_size`` among the processes
-        of this machine (torchrun's, if they are not given). ``output`` is what a batch is:
+        sets it; ``normalize`` is how features are scaled: auto, as ``gdb train`` does (rows of
+        counts are divided by their sum, columns of very different ranges get mean 0 and deviation
+        1), none, row or zscore; the first loader of a store sets it too. ``cache`` is its policy;
+        ``seed``; ``rank`` and ``world_size`` among the processes of this machine (torchrun's, if
+        they are not given); ``transform`` is called with each batch, and gives what is returned in
+        its place; ``drop_last`` leaves out a last batch of fewer seeds. Other arguments of PyG's
+        NeighborLoader are taken if they ask for what is done anyway, else the error says what
+        there is instead. ``output`` is what a batch is:
 
         - pyg: a ``Data``, where PyG is installed; torch and numpy: a :class:`Batch`;
         - hetero: a ``HeteroData`` with nodes and edges by their type, as in ``metadata()``: n_id,
@@ -77,9 +113,12 @@ class Store:
           the first block's sources, ``y`` of the last one's targets, and ``edge_type`` and
           ``edge_weight`` of edges.
         """
+        settle(options)
+        fanout = fanout_of(fanout, num_neighbors)
         return self._kept(Loader(self, fanout, batch_size, split, **options))
 
-    def link_loader(self, fanout: Sequence[int], batch_size: int = 1000, split: str = "train",
+    def link_loader(self, fanout: Sequence[int] | None = None, batch_size: int = 1000,
+                    split: str = "train", *, num_neighbors: Sequence[int] | None = None,
                     **options: Any) -> LinkLoader:
         """Batches of edges to predict; see :class:`LinkLoader`.
 
@@ -89,6 +128,8 @@ class Store:
         is one of ``loader`` with the fields edge_label_index, edge_label, input_id and, where the
         edges have types, edge_label_type of :class:`Batch`.
         """
+        settle(options)
+        fanout = fanout_of(fanout, num_neighbors)
         return self._kept(LinkLoader(self, fanout, batch_size, split, **options))
 
     def _kept(self, loader: Any) -> Any:
@@ -232,11 +273,12 @@ class Store:
 
     def _ask(self, kind: int, body: dict[str, Any], data: Any = b"", *,
              answer: int) -> _wire.Frame:
-        if self._wire.closed:
-            raise ValueError(f"the store {self.path} was closed")
         try:
             with self._lock:
-                return self._wire.ask(kind, body, data, answer=answer)
+                wire = self._connected()
+                if wire.closed:
+                    raise ValueError(f"the store {self.path} was closed")
+                return wire.ask(kind, body, data, answer=answer)
         except _wire.ServerError as error:
             raise self._server.gone() from error
 
@@ -247,7 +289,8 @@ class Store:
         """
         for loader in list(self._loaders):
             loader.close()
-        self._wire.close()
+        if self._wire is not None:
+            self._wire.close()
         self._server.close()
 
     def __enter__(self) -> Store:
@@ -262,7 +305,8 @@ class Store:
 
 
 class Features:
-    """The features of a store: ``features[ids]`` reads rows, (len(ids), D) float32."""
+    """The features of a store: ``features[ids]`` reads rows, (len(ids), D) float32, as they are
+    stored. Loaders may scale theirs."""
 
     dtype = np.dtype(np.float32)
 

@@ -229,3 +229,66 @@ def test_interrupt_while_memory_is_given_back() -> None:
         arenas.check_interrupt()
     arenas.check_interrupt()
     assert arenas.take_done() == []
+
+
+def test_one_iteration_at_a_time(store) -> None:
+    loader = store.loader([4], 50, output="numpy")
+    first, second = iter(loader), iter(loader)
+    assert len(list(second)) == 4
+    with pytest.raises(RuntimeError, match="another loader"):
+        next(first)
+    assert len(list(loader)) == 4
+    assert repr(loader) == ("Loader([4], batch_size=50, split='train', num_seeds=200, batches=4, "
+                            "normalize='none')")
+    assert "input_nodes" in repr(store.loader([4], 50, input_nodes=[1, 2], output="numpy"))
+
+
+def test_arguments_of_pyg(store) -> None:
+    """They are taken where a loader does so anyway; else an error or a warning answers."""
+    with pytest.warns(UserWarning, match="num_workers=4, pin_memory=True: this changes nothing"):
+        loader = store.loader(num_neighbors=[4, 3], batch_size=30, shuffle=True, replace=False,
+                              num_workers=4, persistent_workers=False, pin_memory=True,
+                              directed=True, subgraph_type="directed", output="numpy",
+                              transform=lambda b: b.n_id[: b.batch_size].tolist(), drop_last=True)
+    for _ in range(2):
+        seeds = list(loader)
+        assert [len(s) for s in seeds] == [30] * 6 and len(loader) == 6
+    for name, value in (("shuffle", False), ("replace", True), ("directed", False),
+                        ("subgraph_type", "induced"), ("disjoint", True), ("time_attr", "time"),
+                        ("num_neighbors", {("a", "b", "c"): [4]}), ("sampler", [1])):
+        fanout = None if name == "num_neighbors" else [4]
+        with pytest.raises(ValueError, match=name):
+            store.loader(fanout, 30, **{name: value})
+    with pytest.raises(ValueError, match="fanout"):
+        store.loader(batch_size=30)
+    with pytest.raises(TypeError, match="nonsense"):
+        store.loader([4], nonsense=1)
+
+
+def test_features_are_scaled_as_by_train(gdb, arrays, tmp_path) -> None:
+    """Counts are divided by their sum, uneven columns have mean 0; the first loader decides."""
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(0.4, (500, 6)).astype(np.float32)
+    uneven = arrays["features"] * np.float32([1, 1000, 1, 1, 0.01, 1]) + 7
+    for x, name, want in (
+        (counts, "row", counts / np.maximum(counts.sum(1, keepdims=True), 1)),
+        (uneven, "zscore", (uneven - uneven.mean(0, float)) / uneven.std(0, float)),
+        (arrays["features"], "none", arrays["features"]),
+    ):
+        path = gdbgraph.ingest(tmp_path / f"{name}.gdb", edge_index=arrays["edges"], x=x,
+                               y=arrays["labels"], splits={"train": range(200)})
+        with gdbgraph.open(path, threads=1) as store:
+            loader = store.loader([4], 64, output="numpy")
+            other = store.loader([4], 64, input_nodes=[3, 5], normalize="auto", output="numpy")
+            for batch in [*loader, *other]:
+                assert np.allclose(batch.x, want[batch.n_id], atol=1e-3)
+            assert loader.normalize == other.normalize == name
+            assert np.array_equal(store.features[:], x)  # as they are stored
+            if name != "none":
+                with pytest.raises(ValueError, match="share its features"):
+                    store.loader([4], 64, normalize="none")
+        with gdbgraph.open(path, threads=1) as store:
+            for batch in store.loader([4], 64, normalize="none", output="numpy"):
+                assert np.array_equal(batch.x, x[batch.n_id])
+            with pytest.raises(ValueError, match="normalize"):
+                store.loader([4], 64, normalize="much")

@@ -36,10 +36,43 @@ def check_exported(gdb, store_path, run, path, loaded) -> None:
     assert all(np.array_equal(theirs[name], a) for name, a in arrays.items())
 
 
+@pytest.fixture(params=["none", "row", "zscore"])
+def scaled(request, arrays, tmp_path):
+    """A store whose features training scales so, by itself."""
+    rng = np.random.default_rng(1)
+    x = {"none": arrays["features"], "row": rng.poisson(0.4, (500, 6)),
+         "zscore": arrays["features"] * [1, 1000, 1, 1, 0.01, 1] + 7}[request.param]
+    path = gdbgraph.ingest(tmp_path / "s.gdb", edge_index=arrays["edges"], x=x, y=arrays["labels"],
+                           splits={"train": range(200), "val": range(200, 300)})
+    with gdbgraph.open(path, threads=1) as store:
+        yield store, request.param
+
+
+def test_scaled_features(gdb, scaled, tmp_path) -> None:
+    """The model of a run scales features as the run did, and wants them as they are stored."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    store, normalize = scaled
+    check_outputs(torch, gdb, store, store.path, tmp_path, "sage")
+    loaded = gdbgraph.load_run(store.path, "sage")
+    assert loaded.normalize == normalize
+    batch = next(iter(store.loader([4, 4], 50)))
+    if normalize == "none":
+        loaded(batch.x, batch.edge_index)
+        return
+    with pytest.raises(ValueError, match='normalize="none"'):
+        loaded(batch.x, batch.edge_index)
+
+
 @pytest.mark.parametrize("model", ["sage", "gcn", "gat"])
 def test_same_outputs(gdb, store, store_path, tmp_path, model) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_geometric")
+    check_outputs(torch, gdb, store, store_path, tmp_path, model)
+
+
+def check_outputs(torch, gdb, store, store_path, tmp_path, model) -> None:
+    """Trains a model, and holds what the module says of all nodes against gdb predict."""
     options = ["--heads=2"] if model == "gat" else []
     subprocess.run([gdb, "train", str(store_path), "--run", model, "--model", model, "--epochs=2",
                     "--fanout=4,4", "--hidden=8", "--quiet", *options], check=True,

@@ -12,7 +12,7 @@
 package protocol
 
 // Version is that of the protocol. A client of another one is refused.
-const Version = 3
+const Version = 4
 
 // Kind says what the body of a frame is.
 type Kind uint16
@@ -98,9 +98,15 @@ type Open struct {
 	Memory int64 `json:"memory"`
 	// Cache is a policy, or auto.
 	Cache string `json:"cache"`
+	// Normalize is how features are scaled: none (or empty), row, zscore, or auto as gdb train has
+	// it. The first loader sets it; auto of another is what was set.
+	Normalize string `json:"normalize"`
 	// Of World clients with the same settings, each of another Rank gets every World-th batch.
 	Rank  int `json:"rank"`
 	World int `json:"world"`
+	// Own parts these clients from others with the same settings: processes that were forked, say.
+	// They get all batches of an epoch, though the last ones are not enough for all of them.
+	Own string `json:"own"`
 }
 
 // Opened is what a loader is like.
@@ -108,6 +114,8 @@ type Opened struct {
 	Seeds   uint64 `json:"seeds"`
 	Batches uint64 `json:"batches"` // of an epoch, for each client
 	Plan    string `json:"plan"`    // of the memory, for people
+	// Normalize is how features are scaled: none, row or zscore.
+	Normalize string `json:"normalize"`
 }
 
 // Start asks for the batches of an epoch, from one on, counted in those of the client.

@@ -23,14 +23,7 @@ const dropoutClasses = 0.5
 // and labels, EpochsAuto by a number of epochs and of the Patience that ends them earlier, both by
 // the steps that an epoch has. Normalize of other features is decided when they are read.
 func (c *Settings) Resolve(m *kv.Meta) {
-	if c.Normalize == "auto" {
-		switch {
-		case len(m.Features) == 0:
-			c.Normalize = "none"
-		case slices.Contains(m.Stats.CountFeatures, m.Features[0].Name):
-			c.Normalize = NormalizeRow
-		}
-	}
+	c.Normalize = ResolveNormalize(c.Normalize, m)
 	if c.Dropout == DropoutAuto {
 		c.Dropout = dropoutClasses
 		if m.Labels != nil && task.KindOf(m.Labels, c.Loss) == task.KindTarget {
@@ -51,4 +44,18 @@ func (c *Settings) Resolve(m *kv.Meta) {
 		perEvaluation := steps * c.EvalEvery
 		c.Patience = max(evaluationsPatient, (stepsPatient+perEvaluation-1)/perEvaluation)
 	}
+}
+
+// ResolveNormalize replaces auto by what it means for the features of a store; it stays auto where
+// features have to be read to tell.
+func ResolveNormalize(normalize string, m *kv.Meta) string {
+	switch {
+	case normalize != "auto":
+		return normalize
+	case len(m.Features) == 0:
+		return "none"
+	case slices.Contains(m.Stats.CountFeatures, m.Features[0].Name):
+		return NormalizeRow
+	}
+	return normalize
 }

@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gdb/layout/ingest/stats"
+	"gdb/layout/rowfile"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/train/runs"
+)
+
+// scaleRows is how many rows the scale of columns is measured on.
+const scaleRows = 4096
+
+// Scale is how the columns of a source's open features are scaled, measured on rows that lie evenly
+// over all nodes. With auto it is nil if their ranges are alike and small: they are left then.
+func Scale(ctx context.Context, src *loader.Source, auto bool) (*rowfile.Scale, error) {
+	measured, err := measureColumns(ctx, src)
+	if err != nil {
+		return nil, fmt.Errorf("measure the columns of the features: %w", err)
+	}
+	if auto && !measured.Uneven() {
+		return nil, nil
+	}
+	s := &rowfile.Scale{}
+	s.Mean, s.Inverse = measured.Statistics()
+	return s, checkScale(s)
+}
+
+// checkScale reports a column that cannot be scaled.
+func checkScale(s *rowfile.Scale) error {
+	for k := range s.Mean {
+		if x := float64(s.Mean[k]) + float64(s.Inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("column %d of the features has values that are not finite: "+
+				"ingest again without them, or --normalize none", k+1)
+		}
+	}
+	return nil
+}
+
+// measureColumns measures columns on some rows.
+func measureColumns(ctx context.Context, src *loader.Source) (*stats.Scaling, error) {
+	n := min(src.Meta.Nodes, scaleRows)
+	nodes := make([]sample.NodeID, n)
+	for i := range nodes {
+		nodes[i] = sample.NodeID(uint64(i) * src.Meta.Nodes / n)
+	}
+	dim := src.Rows.Meta().Dim
+	s, row := stats.NewScaling(runs.NormalizeColumns, dim), make([]float32, 64*dim)
+	for len(nodes) > 0 {
+		part := nodes[:min(64, len(nodes))]
+		if err := src.Rows.Gather(ctx, part, nil, row[:len(part)*dim]); err != nil {
+			return nil, err
+		}
+		s.Observe(row[:len(part)*dim])
+		nodes = nodes[len(part):]
+	}
+	s.Finish()
+	return s, nil
+}
