@@ -154,6 +154,8 @@ type EdgeSplitMeta struct {
 	// train has.
 	UnseenNodes uint64 `json:",omitempty"`
 	UnseenTypes uint64 `json:",omitempty"`
+	// Reversed counts the edges of the split whose reverse, of the same type, is in train.
+	Reversed uint64 `json:",omitempty"`
 }
 
 // Partition is a contiguous range of node ids.

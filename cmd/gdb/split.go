@@ -20,7 +20,8 @@ func (a *app) splitCommand() *cobra.Command {
 		Short: "Make train, val and test by random, or replace them",
 		Long: `Draw the splits train, val and test of the labeled nodes of a store, and
 replace those that it has. Each class gives each split its share; the same
---seed gives the same splits.`,
+--seed gives the same splits. Splits of the edges, which link prediction
+needs, are made as the store is: gdb ingest SRC --edge-split random=85/5/10.`,
 		Example: `  gdb split my.gdb --split random=60/20/20`,
 		Args:    cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

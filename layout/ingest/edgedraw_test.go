@@ -54,7 +54,7 @@ func storedPairs(t testing.TB, r *reading, splits []kv.EdgeSplitMeta) (of map[st
 }
 
 // TestEdgeDraw draws splits of small graphs of any edges: each edge of the source is in one split,
-// with its duplicates and, if the graph is undirected, with its reverse; the lists have train.
+// with its duplicates and its reverse, whatever the flags; the lists have train.
 func TestEdgeDraw(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var csv strings.Builder
@@ -118,7 +118,7 @@ func checkDraw(t *rapid.T, opt *Options, edges []pair, of map[string]map[pair]in
 			}
 			stored++
 			for other, set := range of {
-				if other != name && (set[e] > 0 || opt.Undirected && set[e.back()] > 0) {
+				if other != name && (set[e] > 0 || set[e.back()] > 0) {
 					t.Fatalf("%v is in %s and it or its reverse in %s", e, name, other)
 				}
 			}
@@ -135,6 +135,70 @@ func checkDraw(t *rapid.T, opt *Options, edges []pair, of map[string]map[pair]in
 	}
 	if fmt.Sprint(want) != fmt.Sprint(lists) {
 		t.Fatalf("lists have %v, want %v", lists, want)
+	}
+}
+
+// TestEdgeDrawKeepsPairsTogether draws splits of edges with types and times, reversed under a type
+// of their own as other libraries do: all edges between two nodes are in one split.
+func TestEdgeDrawKeepsPairsTogether(t *testing.T) {
+	var csv strings.Builder
+	csv.WriteString("src,dst,rel,time\n")
+	for i := range 300 {
+		a, b := i%17, 17+i%31
+		fmt.Fprintf(&csv, "%d,%d,likes,%d\n%d,%d,liked_by,%d\n%d,%d,likes,%d\n", a, b, i, b, a, i,
+			a, b, 1000+i)
+	}
+	for _, undirected := range []bool{false, true} {
+		fs := vfs.NewMem()
+		layouttest.WriteFile(t, fs, "e.csv", []byte(csv.String()))
+		meta, err := Run(t.Context(), fs, Options{Sources: []string{"e.csv"}, Out: "s",
+			Memory: 128 << 20, EdgeSplit: "random=50/20/30", Seed: 1, RelCol: "rel",
+			TimeCol: "time", Undirected: undirected})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, lists := storedPairs(t, open(t, fs, "s"), meta.EdgeSplits)
+		for name, split := range of {
+			for e := range split {
+				for other, set := range of {
+					if other != name && set[e]+set[e.back()] > 0 {
+						t.Fatalf("undirected %v: %v is in %s and %s", undirected, e, name, other)
+					}
+				}
+				if name != "train" && lists[e]+lists[e.back()] > 0 {
+					t.Fatalf("undirected %v: %v of %s is in the lists", undirected, e, name)
+				}
+			}
+		}
+	}
+}
+
+// TestReversedInTrain says of splits of the source that an edge's reverse is in train: of the same
+// type, once for each edge.
+func TestReversedInTrain(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("kg", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for f, text := range map[string]string{
+		"train": "a\tr\tb\na\tr\tb\nc\tr\tc\nc\ts\td\nb\tr\td\n",
+		"valid": "b\tr\ta\nd\tr\tc\nc\tr\tc\n",
+		"test":  "b\tr\ta\nb\tr\ta\nd\ts\tc\na\ts\td\n"} {
+		layouttest.WriteFile(t, fs, "kg/"+f+".txt", []byte(text))
+	}
+	var notes strings.Builder
+	meta, err := Run(t.Context(), fs, Options{Sources: []string{"kg"}, Out: "s",
+		Memory: 128 << 20, Notes: &notes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint64{0, 1, 3} {
+		if s := meta.EdgeSplits[i]; s.Reversed != want {
+			t.Errorf("%s: %d edges have their reverse in train, want %d", s.Name, s.Reversed, want)
+		}
+	}
+	if !strings.Contains(notes.String(), "test: 3 of its 4 edges have their reverse in train") {
+		t.Errorf("no note of it in\n%s", &notes)
 	}
 }
 
@@ -220,7 +284,7 @@ func TestUnseen(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []kv.EdgeSplitMeta{{Name: "train", Count: 4},
-		{Name: "val", Count: 3, UnseenNodes: 2, UnseenTypes: 1},
+		{Name: "val", Count: 3, UnseenNodes: 2, UnseenTypes: 1, Reversed: 1},
 		{Name: "test", Count: 4, UnseenNodes: 3, UnseenTypes: 2}}
 	if fmt.Sprint(meta.EdgeSplits) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", meta.EdgeSplits, want)

@@ -25,7 +25,7 @@ func edgeDraw(opt *Options, info *source.Info) (*edgesplit.Draw, error) {
 		return nil, badinput.Usage("--edge-split %s, but the source has splits of its edges: give "+
 			"the files in a directory of other names, or leave the flag out", opt.EdgeSplit)
 	}
-	return edgesplit.NewDraw(shares, opt.Seed, opt.Undirected || info.AddInverse), nil
+	return edgesplit.NewDraw(shares, opt.Seed), nil
 }
 
 // newDivider starts the files of the edges' splits; nil if there are none.
@@ -45,7 +45,8 @@ func (p *pipeline) edgeSplitNames() []string {
 	return p.info.EdgeSplits
 }
 
-// edgeSplits counts what train has no edge of, and tells the user.
+// edgeSplits counts what train has no edge of, and the edges whose reverse it has, and tells the
+// user.
 func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error {
 	if len(r.topology.Divided.Splits) == 0 {
 		return nil
@@ -56,7 +57,11 @@ func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error
 			out.Splits = slices.Clone(out.Splits)
 			s := layout.NewStore(p.FS, p.Dir, &kv.Meta{UUID: p.Journal.UUID, Nodes: m.nodes,
 				EdgeTypes: r.scan.EdgeTypes, Files: out.Files})
-			return edgesplit.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
+			err := edgesplit.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
+			if err != nil || p.draw != nil { // a draw parts no edge from its reverse
+				return err
+			}
+			return edgesplit.CountReversed(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
 		})
 	if err != nil {
 		return err

@@ -21,6 +21,10 @@ func EdgeSplits(m *kv.Meta) (lines []string) {
 		if s.UnseenTypes > 0 {
 			line += fmt.Sprintf(", with %d edge types not in train", s.UnseenTypes)
 		}
+		if s.Reversed > 0 {
+			line += fmt.Sprintf(", %s with their reverse in train",
+				humanize.Comma(int64(s.Reversed)))
+		}
 		lines = append(lines, line)
 	}
 	return lines
@@ -37,7 +41,11 @@ func Directions(m *kv.Meta) (notes []string) {
 		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
 			"of nodes, --src-type user --dst-type item numbers them apart")
 	}
-	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
+	switch share := float64(s.ReversedPairs) / float64(s.SampledPairs); {
+	case s.ReversedPairs == s.SampledPairs:
+		notes = append(notes, "each edge has its reverse in the source: the graph is undirected, "+
+			"and stored as given; --undirected says so and drops duplicates")
+	case share < 0.9:
 		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
 			"want both: --undirected", 100*share))
 	}

@@ -128,7 +128,7 @@ func way(isReversed bool) int {
 func (d *Divider) Place(src, dst uint32, typ uint16) (listed bool) {
 	d.src, d.dst, d.typ = src, dst, typ
 	if d.opt.Draw != nil {
-		d.current = d.of[d.opt.Draw.split(src, dst, typ)]
+		d.current = d.of[d.opt.Draw.split(src, dst)]
 	} else {
 		d.current = d.splits[d.number-1]
 	}
@@ -208,6 +208,11 @@ func Notes(r *Result) (notes []string) {
 		if s.UnseenTypes > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %d of its edge types have no edge in train",
 				s.Name, s.UnseenTypes))
+		}
+		if s.Reversed > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d of its %d edges have their reverse in "+
+				"train, so that a model may have learned them: --edge-split keeps both in one "+
+				"split", s.Name, s.Reversed, s.Count))
 		}
 	}
 	return notes

@@ -15,14 +15,15 @@ import (
 // train, val and test are numbers of splits, their places in edgefile.Splits.
 const train = 0
 
-// Draw decides by chance which split an edge is in: a function of the seed, the ends and the type
-// of the edge, so that edges with the same ends and type are in one split, whatever their order.
+// Draw decides by chance which split an edge is in: a function of the seed and the pair of nodes
+// that it connects. So all edges between two nodes are in one split, an edge with its reverse and
+// edges of several types or times: an edge of test whose reverse is in train is known to a model
+// that has learned train, whether the graph is called undirected or not.
 type Draw struct {
-	key        uint64
-	undirected bool      // an edge and its reverse are one
-	below      [2]uint64 // a draw below below[i] is of split i
-	last       int       // the last split that has a share
-	shares     splits.Shares
+	key    uint64
+	below  [2]uint64 // a draw below below[i] is of split i
+	last   int       // the last split that has a share
+	shares splits.Shares
 }
 
 // ParseShares reads "random=85/5/10". All edges are in a split: the shares sum to 100.
@@ -37,9 +38,9 @@ func ParseShares(text string) (s splits.Shares, err error) {
 	return s, nil
 }
 
-// NewDraw returns the draw of a seed. undirected says that an edge and its reverse go together.
-func NewDraw(shares splits.Shares, seed uint64, undirected bool) *Draw {
-	d := &Draw{key: rng.Key(seed, 0x65646765), undirected: undirected, shares: shares}
+// NewDraw returns the draw of a seed.
+func NewDraw(shares splits.Shares, seed uint64) *Draw {
+	d := &Draw{key: rng.Key(seed, 0x65646765), shares: shares}
 	d.below[0] = threshold(shares[0])
 	d.below[1] = threshold(shares[0] + shares[1])
 	for i, share := range shares {
@@ -68,12 +69,10 @@ func (d *Draw) Names() (names []string) {
 	return names
 }
 
-// split is the number of the split of an edge.
-func (d *Draw) split(src, dst uint32, typ uint16) int {
-	if d.undirected && src > dst {
-		src, dst = dst, src
-	}
-	at := rng.Sub(rng.Sub(d.key, uint64(src)<<32|uint64(dst)), uint64(typ))
+// split is the number of the split of the edges between two nodes.
+func (d *Draw) split(a, b uint32) int {
+	pair := uint64(min(a, b))<<32 | uint64(max(a, b))
+	at := rng.Sub(rng.Sub(d.key, pair), 0)
 	for i := range d.last {
 		if at < d.below[i] {
 			return i
