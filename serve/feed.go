@@ -33,6 +33,9 @@ type feed struct {
 	pack    packer
 	src     *loader.Source
 	open    *protocol.Open // what it was opened with
+	held    int64          // bytes of seeds that are counted in the budget of src
+	name    string         // in Server.mu.feeds
+	users   int            // clients that have it, guarded by Server.mu
 	times   *times
 	work    sync.WaitGroup
 
@@ -311,5 +314,6 @@ func (f *feed) close() error {
 	}
 	f.mu.Unlock()
 	f.work.Wait()
+	f.src.Budget.Release(f.held)
 	return f.loader.Close()
 }

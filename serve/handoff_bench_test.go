@@ -94,7 +94,7 @@ type handOff struct {
 // gathers them here as the server does, to memory that stays from epoch to epoch.
 func insideEpochs(b *testing.B, r *running, ask *protocol.Open,
 	bare bool) func(uint64) (int, time.Duration) {
-	seeds, err := r.seeds(b.Context(), r.mu.src, ask, nil)
+	seeds, _, err := r.seeds(b.Context(), r.mu.src, ask, &protocol.Frame{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb"
@@ -47,12 +48,15 @@ func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
 
 // rows sends the features of nodes.
 func (t *session) rows(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
-	nodes, err := t.nodesOf(f)
+	nodes, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
 	rows, dim, err := db.Features(ctx, nodes)
 	if err != nil {
+		return err
+	}
+	if err := t.take(int64(len(mem.BytesOf(rows)))); err != nil {
 		return err
 	}
 	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
@@ -61,12 +65,15 @@ func (t *session) rows(ctx context.Context, db *gdb.DB, f *protocol.Frame) error
 
 // labels sends the labels of nodes, in the types that batches have them.
 func (t *session) labels(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
-	nodes, err := t.nodesOf(f)
+	nodes, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
 	l, err := db.Labels(ctx, nodes)
 	if err != nil {
+		return err
+	}
+	if err := t.take(wideBytes * int64(len(nodes)*max(1, l.Width))); err != nil {
 		return err
 	}
 	array := protocol.Array{Name: arrayLabels, Type: "f4", Shape: []int{len(nodes)}}
@@ -92,12 +99,15 @@ func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	nodes, err := t.nodesOf(f)
+	nodes, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
 	if m.Fanout != sample.All && m.Fanout < 1 {
 		return usage(fmt.Errorf("serve: fanout %d: want at least 1, or -1 for all", m.Fanout))
+	}
+	if err := t.take(placeBytes * int64(len(nodes))); err != nil {
+		return err
 	}
 	place, once := map[sample.NodeID]int{}, []sample.NodeID{}
 	for _, v := range nodes {
@@ -112,28 +122,50 @@ func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 			return err
 		}
 	}
-	offsets, all, types := make([]int64, 1, len(nodes)+1), []int64{}, []int64{}
-	for _, v := range nodes {
-		first, end := d.NbrOffsets[place[v]], d.NbrOffsets[place[v]+1]
-		for i := first; i < end; i++ {
-			all = append(all, int64(d.Nbrs[i]))
-			if len(d.Types) > 0 {
-				types = append(types, int64(d.Types[i]))
-			}
-		}
-		offsets = append(offsets, int64(len(all)))
-	}
-	arrays, data := []protocol.Array{
-		{Name: arrayOffsets, Type: "i8", Shape: []int{len(offsets)}},
-		{Name: arrayNodes, Type: "i8", Shape: []int{len(all)}, Offset: 8 * len(offsets)}},
-		append(mem.BytesOf(offsets), mem.BytesOf(all)...)
-	if len(types) > 0 {
-		arrays = append(arrays, protocol.Array{Name: arrayTypes, Type: "i8",
-			Shape: []int{len(types)}, Offset: len(data)})
-		data = append(data, mem.BytesOf(types)...)
-	}
-	return t.sendArrays(protocol.Arrays{Arrays: arrays}, data)
+	return t.sendLists(nodes, place, d)
 }
+
+// placeBytes is what finding a node's place in a sample takes: an entry of a map that grows, and
+// the node. wideBytes is what a number takes in an answer.
+const placeBytes, wideBytes = 64, 8
+
+// sendLists sends the lists of a sample for each of nodes: where in the sample a node is, place
+// says. A list of a node that is asked for twice is sent twice.
+func (t *session) sendLists(nodes []sample.NodeID, place map[sample.NodeID]int,
+	d *sample.Dense) error {
+	all := 0
+	for _, v := range nodes {
+		all += int(d.NbrOffsets[place[v]+1] - d.NbrOffsets[place[v]])
+	}
+	places, s := len(nodes)+1, shelf{}
+	s.addTight(arrayOffsets, "i8", wideBytes, places)
+	s.addTight(arrayNodes, "i8", wideBytes, all)
+	typed := len(d.Types) > 0 && all > 0
+	if typed {
+		s.addTight(arrayTypes, "i8", wideBytes, all)
+	}
+	sampled := int64(len(mem.BytesOf(d.Nbrs)) + len(mem.BytesOf(d.NodeIDs)) +
+		len(mem.BytesOf(d.ReprMap)) + len(mem.BytesOf(d.Types)))
+	if err := t.take(int64(s.bytes) + sampled); err != nil {
+		return err
+	}
+	data := make([]byte, s.bytes)
+	offsets, nbrs := mem.View[int64](data)[:places], mem.View[int64](data)[places:][:all]
+	at := 0
+	for i, v := range nodes {
+		first, end := d.NbrOffsets[place[v]], d.NbrOffsets[place[v]+1]
+		widen(nbrs[at:], d.Nbrs[first:end])
+		if typed {
+			widen(mem.View[int64](data)[places+all:][at:], d.Types[first:end])
+		}
+		at += int(end - first)
+		offsets[i+1] = int64(at)
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: s.arrays}, data)
+}
+
+// edgeBytes is what an edge takes: its ends and its type as they are read, and in the answer.
+const edgeBytes = 2*nodeBytes + 2 + 2*nodeBytes + wideBytes
 
 // edges sends edges of a split of the edges.
 func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
@@ -153,27 +185,30 @@ func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
 		return usage(fmt.Errorf("serve: %d edges of split %s from %d on: it has %d", m.Count,
 			m.Split, m.First, file.Count()))
 	}
+	if err := t.take(int64(m.Count) * edgeBytes); err != nil {
+		return err
+	}
 	var e edgefile.Edges
 	if err := file.Read(ctx, m.First, m.First+m.Count, &e); err != nil {
 		return err
 	}
-	arrays, data := []protocol.Array{{Name: arrayEdges, Type: "u4", Shape: []int{2, len(e.Src)}}},
-		append(mem.BytesOf(e.Src), mem.BytesOf(e.Dst)...)
+	var on shelf
+	on.addTight(arrayEdges, "u4", nodeBytes, 2, len(e.Src))
 	if e.Rel != nil {
-		types := make([]int64, len(e.Rel))
-		for i, r := range e.Rel {
-			types[i] = int64(r)
-		}
-		arrays = append(arrays, protocol.Array{Name: arrayTypes, Type: "i8",
-			Shape: []int{len(types)}, Offset: len(data)})
-		data = append(data, mem.BytesOf(types)...)
+		on.addTight(arrayTypes, "i8", wideBytes, len(e.Rel))
 	}
-	return t.sendArrays(protocol.Arrays{Arrays: arrays}, data)
+	data := make([]byte, on.bytes)
+	n := copy(data, mem.BytesOf(e.Src))
+	n += copy(data[n:], mem.BytesOf(e.Dst))
+	for i, r := range e.Rel {
+		mem.View[int64](data[n:])[i] = int64(r)
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: on.arrays}, data)
 }
 
 // nodeTypes sends the numbers of the types of nodes, which their ids begin with.
 func (t *session) nodeTypes(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
-	nodes, err := t.nodesOf(f)
+	nodes, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
@@ -184,22 +219,44 @@ func (t *session) nodeTypes(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 	if len(numbers) == 0 {
 		return usage(errors.New("serve: the nodes of this store have no types"))
 	}
-	names, err := db.External(ctx, nodes)
-	if err != nil {
+	if err := t.take(wideBytes * int64(len(nodes))); err != nil {
 		return err
 	}
-	types := make([]int64, len(nodes))
-	for i, name := range names {
+	types := make([]int64, 0, len(nodes))
+	err = eachName(ctx, db, nodes, func(v sample.NodeID, name string) error {
 		typ, _, _ := strings.Cut(name, source.TypeSep)
 		number, ok := numbers[typ]
 		if !ok {
-			return fmt.Errorf("serve: node %d is called %s, which no type of nodes begins",
-				nodes[i], name)
+			return fmt.Errorf("serve: node %d is called %s, which no type of nodes begins", v, name)
 		}
-		types[i] = number
+		types = append(types, number)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
 		{Name: arrayNodeTypes, Type: "i8", Shape: []int{len(types)}}}}, mem.BytesOf(types))
+}
+
+// namesAtOnce is how many names are in memory beside an answer.
+const namesAtOnce = 1024
+
+// eachName calls fn with each of nodes and its name.
+func eachName(ctx context.Context, db *gdb.DB, nodes []sample.NodeID,
+	fn func(v sample.NodeID, name string) error) error {
+	for part := range slices.Chunk(nodes, namesAtOnce) {
+		names, err := db.External(ctx, part)
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			if err := fn(part[i], name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // query sends the result of a statement.
@@ -212,33 +269,81 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 	if err != nil {
 		return err
 	}
-	out := protocol.Table{Rows: res.Rows}
-	if out.Rows == nil {
-		out.Rows = [][]any{}
+	if err := t.take(tableBytes(res.Rows)); err != nil {
+		return err
 	}
+	out := protocol.Table{Rows: [][]any{}}
 	for _, c := range res.Columns {
 		out.Columns, out.Kinds = append(out.Columns, c.Name), append(out.Kinds, c.Type.String())
 	}
-	return t.send(protocol.KindTable, out, nil)
+	return t.sendList(protocol.KindTable, out, func(text *protocol.Text) error {
+		for _, row := range res.Rows {
+			if err := text.Add(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// cellBytes is what a cell of a result takes beside its text.
+const cellBytes = 32
+
+// tableBytes is what the rows of a result take.
+func tableBytes(rows [][]any) (n int64) {
+	for _, row := range rows {
+		n += cellBytes * int64(len(row))
+		for _, cell := range row {
+			if text, ok := cell.(string); ok {
+				n += int64(len(text))
+			}
+		}
+	}
+	return n
 }
 
 // names sends the ids that the user has given nodes.
 func (t *session) names(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
-	nodes, err := t.nodesOf(f)
+	nodes, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
-	names, err := db.External(ctx, nodes)
+	return t.sendList(protocol.KindNamed, protocol.Names{Names: []string{}},
+		func(text *protocol.Text) error {
+			return eachName(ctx, db, nodes, func(_ sample.NodeID, name string) error {
+				return text.Add(name)
+			})
+		})
+}
+
+// sendList sends an object whose last field is a list: fill adds its elements, which are counted as
+// they come.
+func (t *session) sendList(kind protocol.Kind, of any, fill func(*protocol.Text) error) error {
+	budget, err := t.server.room(kind)
 	if err != nil {
 		return err
 	}
-	return t.send(protocol.KindNamed, protocol.Names{Names: names}, nil)
+	text := &protocol.Text{Budget: budget}
+	defer text.Free()
+	if err := text.BeginList(of); err != nil {
+		return err
+	}
+	if err := fill(text); err != nil {
+		return err
+	}
+	if err := text.EndList(); err != nil {
+		return err
+	}
+	return t.send(kind, text.JSON(), nil)
 }
 
 // nodes sends the nodes of the user's ids.
 func (t *session) nodes(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	var m protocol.Names
 	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	if err := t.take(wideBytes * int64(len(m.Names))); err != nil {
 		return err
 	}
 	ids := make([]int64, len(m.Names))

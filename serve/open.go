@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,9 @@ import (
 // worldMost bounds the clients of a loader.
 const worldMost = 1024
 
+// hopsMost bounds the hops of a fanout.
+const hopsMost = 64
+
 // arenasBeside is how many batches are in memory beside the one that each client works on: one that
 // is filled or waits for the next of them. The one before comes back as soon as a client has the
 // next. More would be taken from the cache: those that are planned to wait have a place of their
@@ -31,7 +35,9 @@ const arenasBeside = 1
 const epochsAbout = 10
 
 // open returns the loader that a client asks for: another client's, if it has the same settings.
-func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed, error) {
+// The client releases it.
+func (s *Server) open(ctx context.Context, o *protocol.Open,
+	frame *protocol.Frame) (*feed, error) {
 	if err := s.check(o); err != nil {
 		return nil, err
 	}
@@ -46,17 +52,34 @@ func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed
 			"scaled as normalize %s, not %s: give the first what all need", s.mu.normalize,
 			asked(o)))
 	}
-	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, " ", len(data), sumOf(data),
+	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, sha256.Sum256(frame.Data),
 		" ", o.Own)
 	if f := s.mu.feeds[name]; f != nil {
+		f.users++
 		return f, nil
 	}
-	f, err := s.openLocked(ctx, o, data)
+	f, err := s.openLocked(ctx, o, frame)
 	if err != nil {
 		return nil, err
 	}
+	f.name, f.users = name, 1
 	s.mu.feeds[name] = f
 	return f, nil
+}
+
+// release gives up a loader for one client: with its last one it is closed, and what it had freed.
+func (s *Server) release(f *feed) error {
+	s.mu.Lock()
+	f.users--
+	last := f.users == 0
+	if last {
+		delete(s.mu.feeds, f.name)
+	}
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return f.close()
 }
 
 // check reports settings that make no sense.
@@ -68,6 +91,9 @@ func (s *Server) check(o *protocol.Open) error {
 		return usage(fmt.Errorf("serve: rank %d of %d", o.Rank, o.World))
 	case len(o.Fanout) == 0:
 		return usage(errors.New("serve: no fanout: give the neighbors to draw at each hop"))
+	case len(o.Fanout) > hopsMost:
+		return usage(fmt.Errorf("serve: a fanout of %d hops: want at most %d", len(o.Fanout),
+			hopsMost))
 	case o.Memory < 0:
 		return usage(fmt.Errorf("serve: memory of %d bytes", o.Memory))
 	case !slices.Contains([]string{"none", "auto", runs.NormalizeRow, runs.NormalizeColumns},
@@ -89,27 +115,42 @@ func (s *Server) check(o *protocol.Open) error {
 func asked(o *protocol.Open) string { return cmp.Or(o.Normalize, "none") }
 
 // openLocked opens a loader, and what batches are made of if it is the first.
-func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) (f *feed,
+func (s *Server) openLocked(ctx context.Context, o *protocol.Open, frame *protocol.Frame) (f *feed,
 	err error) {
 	src := s.mu.src
 	if src == nil {
-		s.mu.memory = o.Memory
-		if s.mu.memory == 0 {
+		if s.mu.memory = o.Memory; o.Memory == 0 {
 			s.mu.memory = s.opt.Memory
 		}
+		defer func() {
+			if s.mu.src == nil {
+				s.mu.memory = s.opt.Memory
+			}
+		}()
 		src = loader.NewSource(s.opt.Store, s.opt.Device, mem.NewProcessBudget(s.mu.memory))
 		m := s.opt.Store.Meta()
 		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
 			if err != nil {
+				s.mu.src = nil
 				err = errors.Join(err, src.Close())
 			}
 		}()
+		// Seeds of others that are on their way stay counted as they are now.
+		others := s.early.Used() - int64(len(frame.Data))
+		if err := src.Budget.Reserve("seeds of other clients", max(0, others)); err != nil {
+			return nil, err
+		}
 	}
-	seeds, err := s.seeds(ctx, src, o, data)
+	seeds, held, err := s.seeds(ctx, src, o, frame)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			src.Budget.Release(held)
+		}
+	}()
 	all := (uint64(len(seeds)) + uint64(o.Batch) - 1) / uint64(o.Batch)
 	batches := all / uint64(o.World)
 	if o.Own != "" {
@@ -121,7 +162,22 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 		return nil, usage(fmt.Errorf("serve: %d seeds are fewer batches of %d than there are "+
 			"clients (%d): take smaller batches", len(seeds), o.Batch, o.World))
 	}
-	var l *loader.Loader
+	l, err := s.loaderLocked(ctx, src, o, seeds)
+	if err != nil {
+		return nil, err
+	}
+	if left := s.early.Limit() - s.early.Used(); left > 0 {
+		_ = s.early.Reserve("nothing more: seeds are counted in the source from now on", left)
+	}
+	return &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
+		ready: max(1, s.mu.shape.Ready), times: &s.times, held: held,
+		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
+		pack:  newPacker(src), src: src, open: o}, nil
+}
+
+// loaderLocked makes a loader of a source, and opens that if the loader is the first.
+func (s *Server) loaderLocked(ctx context.Context, src *loader.Source, o *protocol.Open,
+	seeds []sample.NodeID) (l *loader.Loader, err error) {
 	switch m := s.opt.Store.Meta(); {
 	case s.mu.src == nil && len(m.Features) == 0 && m.Labels == nil:
 		l, err = s.openLists(ctx, src, o, seeds)
@@ -135,43 +191,52 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) 
 	if err != nil {
 		return nil, err
 	}
-	if s.mu.db != nil || !s.mu.shrinks {
-		if err := s.setApartLocked(); err != nil {
-			return nil, err
-		}
+	if s.mu.lookup != nil || !s.mu.shrinks {
+		err = s.setApartLocked()
 	}
-	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
-		ready: max(1, s.mu.shape.Ready), times: &s.times,
-		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
-		pack:  newPacker(src), src: src, open: o}
-	return f, nil
+	return l, err
 }
 
-// seeds are those that a client gives, or the nodes of a split.
+// seeds are those that a client gives, or the nodes of a split, and the bytes that they are counted
+// for in the budget of the source.
 func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open,
-	data []byte) ([]sample.NodeID, error) {
-	if len(data) == 0 {
+	frame *protocol.Frame) (seeds []sample.NodeID, held int64, err error) {
+	if len(frame.Data) == 0 {
 		base, column, err := splitOf(o.Split)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return loader.SplitNodes(ctx, s.opt.Store, base, column, src.Budget)
+		seeds, err := loader.SplitNodes(ctx, s.opt.Store, base, column, src.Budget)
+		return seeds, nodeBytes * int64(len(seeds)), err
 	}
-	if err := src.Budget.Reserve("seeds of a client", int64(len(data))); err != nil {
-		return nil, err
+	if seeds, err = s.nodesOf(frame); err != nil {
+		return nil, 0, err
 	}
-	seeds := mem.View[sample.NodeID](data)
-	return seeds, s.checkNodes(seeds)
+	if held = frame.KeepData(src.Budget); held == 0 {
+		held = int64(len(frame.Data))
+		if err := src.Budget.Reserve("seeds of a client", held); err != nil {
+			return nil, 0, err
+		}
+	}
+	return seeds, held, nil
 }
 
-// checkNodes reports a node that the store does not have.
-func (s *Server) checkNodes(nodes []sample.NodeID) error {
+// nodeBytes is what the number of a node takes.
+const nodeBytes = 4
+
+// nodesOf are the nodes in the data of a request, which the store has.
+func (s *Server) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
+	if len(f.Data)%nodeBytes != 0 {
+		return nil, usage(fmt.Errorf("serve: %d bytes of nodes: each takes %d", len(f.Data),
+			nodeBytes))
+	}
+	nodes := mem.View[sample.NodeID](f.Data)
 	for _, v := range nodes {
 		if n := s.opt.Store.Meta().Nodes; uint64(v) >= n {
-			return usage(fmt.Errorf("serve: node %d: the store has nodes 0 to %d", v, n-1))
+			return nil, usage(fmt.Errorf("serve: node %d: the store has nodes 0 to %d", v, n-1))
 		}
 	}
-	return nil
+	return nodes, nil
 }
 
 // plan splits the memory for the first loader and opens what batches are made of.

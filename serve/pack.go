@@ -37,15 +37,21 @@ type shelf struct {
 	bytes  int
 }
 
-// add takes place for an array.
+// add takes place for an array, in whole lines of the cache.
 func (s *shelf) add(name, kind string, width int, shape ...int) {
+	s.addTight(name, kind, width, shape...)
+	s.bytes = (s.bytes + alignBytes - 1) &^ (alignBytes - 1)
+}
+
+// addTight takes place for an array behind the one before, with nothing between them.
+func (s *shelf) addTight(name, kind string, width int, shape ...int) {
 	n := width
 	for _, k := range shape {
 		n *= k
 	}
 	s.arrays = append(s.arrays, protocol.Array{Name: name, Type: kind, Shape: shape,
 		Offset: s.bytes})
-	s.bytes += (n + alignBytes - 1) &^ (alignBytes - 1)
+	s.bytes += n
 }
 
 // in is the memory of an array, from its offset on.

@@ -50,6 +50,9 @@ const IdleTime = 30 * time.Second
 // it that can give memory back.
 const lookupShare, lookupMost = 16, 64 << 20
 
+// earlyShare is the part of the memory that seeds may take before the first loader is open.
+const earlyShare = 4
+
 // Server serves one store. Its loaders share the files, the topology and the cache of features,
 // whose memory the first of them has planned.
 type Server struct {
@@ -59,10 +62,15 @@ type Server struct {
 	clients atomic.Int64 // that were there
 	work    sync.WaitGroup
 
+	// early counts seeds that come before there is a source in whose budget they are.
+	early *mem.Budget
+
 	mu struct {
 		sync.Mutex
-		memory int64          // of the source; 0 before it is open
+		memory int64          // of the source, or what it is if no loader says
 		src    *loader.Source // nil before the first loader
+		// lookup counts lookups and statements, their requests and answers; nil before the first.
+		lookup *mem.Budget
 		// apart says that the memory of lookups is counted in the budget of src: else its cache of
 		// features, which shrinks, may have it.
 		apart, shrinks bool
@@ -83,7 +91,8 @@ type settled struct {
 
 // New returns a server. The store and the device are closed by their owner, after Serve.
 func New(opt Options) *Server {
-	s := &Server{opt: opt}
+	s := &Server{opt: opt, early: mem.NewBudget(max(1, opt.Memory/earlyShare))}
+	s.mu.memory = opt.Memory
 	s.mu.feeds = map[string]*feed{}
 	s.mu.idle = make(chan struct{})
 	if opt.Notes == nil {
@@ -242,17 +251,47 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 	if s.mu.db != nil {
 		return s.mu.db, nil
 	}
+	budget, err := s.lookupLocked()
+	if err != nil {
+		return nil, err
+	}
+	db, err := gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: budget.Limit(),
+		FS: s.opt.Store.FS(), Budget: budget})
+	s.mu.db = db
+	return db, err
+}
+
+// room is where a request of a kind is counted while it comes: seeds with the loaders, and all else
+// with the lookups.
+func (s *Server) room(kind protocol.Kind) (*mem.Budget, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind != protocol.KindOpen && kind != protocol.KindSample {
+		return s.lookupLocked()
+	}
+	if s.mu.src != nil {
+		return s.mu.src.Budget, nil
+	}
+	return s.early, nil
+}
+
+// lookupLocked is the budget of lookups, which is set apart when it is first asked for. Garbage has
+// its part of that memory.
+func (s *Server) lookupLocked() (*mem.Budget, error) {
+	if s.mu.lookup != nil {
+		return s.mu.lookup, nil
+	}
 	if err := s.setApartLocked(); err != nil {
 		return nil, err
 	}
-	memory := s.mu.memory
-	if memory == 0 {
-		memory = s.opt.Memory
-	}
-	db, err := gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: lookupBytes(memory),
-		FS: s.opt.Store.FS()})
-	s.mu.db = db
-	return db, err
+	s.mu.lookup = mem.NewBudget(s.lookupLimitLocked())
+	return s.mu.lookup, nil
+}
+
+// lookupLimitLocked is what lookups may take beside the garbage of it.
+func (s *Server) lookupLimitLocked() int64 {
+	bytes := lookupBytes(s.mu.memory)
+	return max(1, bytes-mem.HeapGarbage(bytes))
 }
 
 // setApartLocked counts the memory of lookups in the budget of the source, if there is one. A cache
@@ -261,8 +300,11 @@ func (s *Server) setApartLocked() error {
 	if s.mu.src == nil || s.mu.apart {
 		return nil
 	}
-	bytes := lookupBytes(s.mu.memory)
-	if err := s.mu.src.Budget.Reserve("lookups", bytes-mem.HeapGarbage(bytes)); err != nil {
+	bytes := s.lookupLimitLocked()
+	if s.mu.lookup != nil {
+		bytes = s.mu.lookup.Limit()
+	}
+	if err := s.mu.src.Budget.Reserve("lookups", bytes); err != nil {
 		return fmt.Errorf("serve: look up nodes: %w", err)
 	}
 	s.mu.apart = true

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/sample"
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/shell/lang"
@@ -30,6 +28,9 @@ type session struct {
 	pool   *arena.Pool
 	seat   *seat   // nil outside an epoch
 	around *around // nil before a batch around seeds is asked for
+
+	answers *mem.Budget // where an answer is counted
+	held    int64       // bytes of it there
 }
 
 // talk answers a client until it is gone, and frees what it had.
@@ -40,14 +41,20 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		defer bug.Catch()
 		defer close(asked)
 		for {
-			f, err := conn.Receive()
-			if err != nil {
+			f, err := conn.Receive(s.room)
+			if errors.Is(err, protocol.ErrForeign) {
+				f = &protocol.Frame{Refused: err} // the client is told, and no more is read
+			} else if err != nil {
 				cancel(err) // also of a request under way
 				return
 			}
 			select {
 			case asked <- f:
 			case <-ctx.Done():
+				f.Free()
+			}
+			if err != nil {
+				return
 			}
 		}
 	}()
@@ -84,6 +91,9 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 			if err != nil {
 				return err
 			}
+			if errors.Is(f.Refused, protocol.ErrForeign) {
+				return f.Refused
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -93,19 +103,17 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 // close gives up what the client had.
 func (t *session) close() error {
 	t.leave()
-	if t.feed != nil {
-		t.feed.gone(t.rank, !t.bye)
-	}
 	if t.around != nil {
 		t.around.close()
 	}
 	if t.here {
 		defer t.server.come(-1)
 	}
-	if t.pool == nil {
+	if t.feed == nil {
 		return nil
 	}
-	return t.pool.Close()
+	t.feed.gone(t.rank, !t.bye)
+	return errors.Join(t.pool.Close(), t.server.release(t.feed))
 }
 
 func (t *session) leave() {
@@ -118,7 +126,12 @@ func (t *session) leave() {
 // answer answers a request: what fails is told to the client. An error is one of the connection, or
 // that the client is gone.
 func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
-	err := t.handle(ctx, f)
+	defer f.Free()
+	defer t.giveBack()
+	err := f.Refused
+	if err == nil {
+		err = t.handle(ctx, f)
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -128,6 +141,27 @@ func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 	}
 	return t.conn.Send(protocol.KindFailed, protocol.Failed{Message: err.Error(),
 		What: whatOf(err)}, nil)
+}
+
+// take counts bytes of an answer, until that was sent.
+func (t *session) take(n int64) error {
+	budget, err := t.server.room(protocol.KindArrays)
+	if err == nil {
+		err = budget.Reserve("an answer", n)
+	}
+	if err != nil {
+		return fmt.Errorf("serve: %w, or ask for less at a time", err)
+	}
+	t.answers, t.held = budget, t.held+n
+	return nil
+}
+
+// giveBack ends the counting of an answer.
+func (t *session) giveBack() {
+	if t.held > 0 {
+		t.answers.Release(t.held)
+	}
+	t.held = 0
 }
 
 // sendError is an error that ends the connection.
@@ -212,11 +246,11 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	if t.feed != nil {
 		return usage(errors.New("serve: a connection has one loader"))
 	}
-	if t.feed, err = t.server.open(ctx, &o, f.Data); err != nil {
+	if t.feed, err = t.server.open(ctx, &o, f); err != nil {
 		return err
 	}
-	t.feed.come(o.Rank)
 	t.rank, t.pool = o.Rank, t.feed.stock.Pool()
+	t.feed.come(o.Rank)
 	s := t.server.planned()
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
 		Batches: t.feed.batches, Plan: s.plan, Normalize: s.normalize}, nil)
@@ -298,7 +332,7 @@ func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
 	if err := t.goOn(m.Done); err != nil {
 		return err
 	}
-	seeds, err := t.nodesOf(f)
+	seeds, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
 	}
@@ -325,15 +359,4 @@ func (t *session) lend(it item) error {
 		return &sendError{err}
 	}
 	return nil
-}
-
-// nodesOf are the node ids in the data of a request.
-func (t *session) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
-	nodes := mem.View[sample.NodeID](f.Data)
-	return nodes, t.server.checkNodes(nodes)
-}
-
-// sumOf tells the seeds of clients apart.
-func sumOf(data []byte) uint32 {
-	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }

@@ -16,7 +16,7 @@ from .loader import Loader, place
 if TYPE_CHECKING:
     from .store import Store
 
-_EDGES = 1 << 20  # that are asked for at a time
+_EDGES = 1 << 16  # that are asked for at a time
 
 
 class LinkLoader(Loader):

@@ -19,9 +19,11 @@ from .batch import arrays_of
 from .link import _EDGES, LinkLoader
 from .loader import Loader
 
-_ROW_BYTES = 64 << 20  # of features that are asked for at a time
-_IDS = 1 << 20  # node ids likewise
-_LISTS = 1 << 16  # nodes whose lists are asked for at a time
+# What is asked for at a time. The server has a sixteenth of its memory for all who ask.
+_ROW_BYTES = 1 << 20  # of features and of labels
+_IDS = 1 << 16  # node ids
+_LISTS = 1 << 12  # nodes whose lists, or names, are asked for
+_NAME_BYTES = 1 << 16  # of names
 
 
 class Store:
@@ -207,10 +209,10 @@ class Store:
         at most, drawn without replacement.
         """
         nodes, offsets, found = as_ids(ids, self.num_nodes), [np.zeros(1, np.int64)], []
-        for first in range(0, len(nodes), _IDS):
+        for first in range(0, len(nodes), _LISTS):
             arrays = self._arrays(
                 _wire.NEIGHBORS, {"fanout": int(fanout), "seed": int(seed)},
-                nodes[first : first + _IDS],
+                nodes[first : first + _LISTS],
             )
             offsets.append(arrays["indptr"][1:] + offsets[-1][-1])
             found.append(arrays["n_id"])
@@ -222,7 +224,8 @@ class Store:
         none; or (len(ids), C) float32 of 0 and 1. A store without labels is a ``ValueError``.
         """
         nodes, parts = as_ids(ids, self.num_nodes), []
-        step = max(1, _IDS // max(1, len(self.classes) if self.labels == "multi" else 1))
+        width = len(self.classes) if self.labels == "multi" else 1
+        step = max(1, min(_IDS, _ROW_BYTES // (8 * max(1, width))))
         for first in range(0, max(1, len(nodes)), step):
             parts.append(self._arrays(_wire.LABELS, {}, nodes[first : first + step])["y"])
         return like(ids, np.concatenate(parts))
@@ -230,15 +233,23 @@ class Store:
     def external_ids(self, ids: Any) -> list[str]:
         """The ids that nodes had when they were ingested."""
         nodes, names = as_ids(ids, self.num_nodes), []
-        for first in range(0, len(nodes), _IDS):
-            names += self._ask(_wire.NAMES, {}, nodes[first : first + _IDS],
+        for first in range(0, len(nodes), _LISTS):
+            names += self._ask(_wire.NAMES, {}, nodes[first : first + _LISTS],
                                answer=_wire.NAMED).body["names"]
         return names
 
     def node_ids(self, external: Sequence[Any]) -> np.ndarray:
         """The nodes, (len(external),) int64, of ids as they were ingested."""
-        names = [str(e) for e in external]
-        return self._arrays(_wire.NODES, {"names": names})["n_id"]
+        parts, names, size = [np.empty(0, np.int64)], [], 0
+        for name in map(str, external):
+            names.append(name)
+            size += len(name) + 4
+            if size >= _NAME_BYTES:
+                parts.append(self._arrays(_wire.NODES, {"names": names})["n_id"])
+                names, size = [], 0
+        if names:
+            parts.append(self._arrays(_wire.NODES, {"names": names})["n_id"])
+        return np.concatenate(parts)
 
     def query(self, statement: str, to: str | None = None) -> Any:
         """The result of a statement of ``gdb shell``, such as a MATCH.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // mustTake takes an arena that is there at once.
@@ -161,5 +163,42 @@ func TestStockGrowsForWhoKeep(t *testing.T) {
 	q.Ask(true)
 	if q.Lend(mustTake(t, q, 16<<10)); len(s.mu.made) != 4 {
 		t.Errorf("%d arenas", len(s.mu.made))
+	}
+}
+
+// TestDroppedArenas: an arena that gives way is empty for who has it mapped still, so that it takes
+// no memory; one that a client has when it goes keeps what it holds.
+func TestDroppedArenas(t *testing.T) {
+	s := NewStock(mem.NewBudget(1<<20), 2)
+	p, q := s.Pool(), s.Pool()
+	defer func() { _ = q.Close() }()
+	mapped := func(a *Arena) []byte {
+		m, err := unix.Mmap(a.Descriptor(), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Munmap(m) })
+		return m
+	}
+	idle, lent := mustTake(t, p, 4096), mustTake(t, p, 4096)
+	idle.Bytes()[0], lent.Bytes()[0] = 7, 8
+	old, kept := mapped(idle), mapped(lent)
+	p.Lend(idle)
+	p.Lend(lent)
+	if err := p.Return([]uint32{idle.ID}); err != nil {
+		t.Fatal(err)
+	}
+	larger := mustTake(t, p, 1<<16) // the idle one gives way
+	if old[0] != 0 {
+		t.Error("an arena that was given back and dropped takes memory still")
+	}
+	if gone := p.Lend(larger); len(gone) != 1 || gone[0] != idle.ID {
+		t.Errorf("the client may forget %v", gone)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if kept[0] != 8 {
+		t.Error("a batch that the client has was emptied when it left")
 	}
 }

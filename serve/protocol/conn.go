@@ -9,14 +9,28 @@ import (
 	"net"
 	"time"
 
+	"gdb/internal/mem"
+
 	"golang.org/x/sys/unix"
 )
 
 const (
 	headerBytes = 12
-	// bodyMax and dataMax bound what a frame of the other side may take here.
+	// bodyMax and dataMax bound what a frame of either side may have.
 	bodyMax, dataMax = 64 << 20, 1 << 30
+	// smallBytes is up to which size a frame is not counted, so that batches are asked for and
+	// given back whatever else takes memory.
+	smallBytes = 4 << 10
+	// firstBytes is what is made for a part of a frame before more of it has come.
+	firstBytes = 64 << 10
+	// decodeCost is how many times its bytes a body is counted: an empty name takes three of them,
+	// and a string of 16 bytes in a list that grows.
+	decodeCost = 16
 )
+
+// ErrForeign is the error of a header that no frame has: what follows it cannot be read.
+var ErrForeign = errors.New("the other side does not speak this protocol, or sends too much at a " +
+	"time")
 
 // Frame is a message.
 type Frame struct {
@@ -24,7 +38,35 @@ type Frame struct {
 	Body []byte // JSON, or nothing
 	Data []byte
 	File int // a descriptor to send, or none: -1
+	// Refused is why the frame has neither body nor data, though it was received: there was no
+	// memory for them.
+	Refused error
+
+	budget *mem.Budget // nil if it is not counted
+	held   int64       // bytes counted there
 }
+
+// Free gives back the memory that the frame was counted for. Further calls do nothing.
+func (f *Frame) Free() {
+	if f.held > 0 {
+		f.budget.Release(f.held)
+	}
+	f.held = 0
+}
+
+// KeepData has the data stay counted after Free, if budget is where they are: it returns the bytes
+// that the caller then releases.
+func (f *Frame) KeepData(budget *mem.Budget) int64 {
+	if f.held == 0 || f.budget != budget {
+		return 0
+	}
+	n := int64(len(f.Data))
+	f.held -= n
+	return n
+}
+
+// Room says where a frame that comes is counted, by its kind.
+type Room func(kind Kind) (*mem.Budget, error)
 
 // Conn sends and receives frames. One goroutine may send while another receives.
 type Conn struct{ c *net.UnixConn }
@@ -38,24 +80,23 @@ func (c *Conn) Close() error { return c.c.Close() }
 // Interrupt has whoever sends or receives fail at once, as if the other side took and gave nothing.
 func (c *Conn) Interrupt() { _ = c.c.SetDeadline(time.Unix(0, 1)) } // a closed one fails already
 
-// Send sends a frame with a body, which is encoded, or nil.
+// Send sends a frame with a body, or nil: JSON as it is, or what is encoded as that.
 func (c *Conn) Send(kind Kind, body any, data []byte) error {
 	return c.SendFile(kind, body, data, -1)
 }
 
 // SendFile sends a frame with a descriptor, which stays the sender's too, unless it is -1.
 func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) {
-	var encoded []byte
-	if body != nil {
+	encoded, ready := body.(json.RawMessage)
+	if body != nil && !ready {
 		if encoded, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("protocol: encode frame %d: %w", kind, err)
 		}
 	}
-	if len(encoded) > bodyMax || len(data) > dataMax {
-		return fmt.Errorf("protocol: frame %d has %d and %d bytes: ask for less at a time", kind,
-			len(encoded), len(data))
+	if err := checkSizes(kind, int64(len(encoded)), int64(len(data))); err != nil {
+		return err
 	}
-	head := make([]byte, headerBytes, headerBytes+len(encoded))
+	head := make([]byte, headerBytes, headerBytes+min(len(encoded), firstBytes))
 	binary.LittleEndian.PutUint32(head, uint32(len(encoded)))
 	binary.LittleEndian.PutUint32(head[4:], uint32(len(data)))
 	binary.LittleEndian.PutUint16(head[8:], uint16(kind))
@@ -64,13 +105,13 @@ func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) 
 		head[10] = 1
 		rights = unix.UnixRights(file)
 	}
-	head = append(head, encoded...)
+	together := min(len(encoded), firstBytes) // with the header: most frames are one write
+	head = append(head, encoded[:together]...)
 	n, _, err := c.c.WriteMsgUnix(head, rights, nil)
-	if err == nil && n < len(head) {
-		_, err = c.c.Write(head[n:])
-	}
-	if err == nil && len(data) > 0 {
-		_, err = c.c.Write(data)
+	for _, rest := range [][]byte{head[n:], encoded[together:], data} {
+		if err == nil && len(rest) > 0 {
+			_, err = c.c.Write(rest)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("protocol: send frame %d: %w", kind, err)
@@ -78,8 +119,20 @@ func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) 
 	return nil
 }
 
-// Receive waits for a frame; io.EOF is the end of the other side. Descriptors are not taken.
-func (c *Conn) Receive() (*Frame, error) {
+// checkSizes reports a frame that is too large to be sent.
+func checkSizes(kind Kind, body, data int64) error {
+	if body > bodyMax || data > dataMax {
+		return fmt.Errorf("protocol: frame %d has %d and %d bytes: ask for less at a time", kind,
+			body, data)
+	}
+	return nil
+}
+
+// Receive waits for a frame; io.EOF is the end of the other side. Descriptors are not taken. The
+// caller frees the frame. Memory is made as its bytes come, not as the header announces them, and
+// is counted as room says, which may be nil: where there is none left the rest of the frame is
+// skipped, and the frame says so.
+func (c *Conn) Receive(room Room) (*Frame, error) {
 	var head [headerBytes]byte
 	if _, err := io.ReadFull(c.c, head[:]); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -92,23 +145,80 @@ func (c *Conn) Receive() (*Frame, error) {
 		return nil, err
 	}
 	f := &Frame{Kind: Kind(binary.LittleEndian.Uint16(head[8:])), File: -1}
-	f.Body, f.Data = make([]byte, body), make([]byte, data)
-	_, err = io.ReadFull(c.c, f.Body)
-	if err == nil {
-		_, err = io.ReadFull(c.c, f.Data)
+	if room != nil && body+data > smallBytes {
+		f.budget, f.Refused = room(f.Kind)
 	}
-	if err != nil {
+	if err := f.receive(c.c, body, data); err != nil {
+		f.Free()
 		return nil, fmt.Errorf("protocol: receive frame %d of %d bytes: %w", f.Kind, body+data, err)
 	}
 	return f, nil
+}
+
+// receive reads the body and the data. An error is one of the connection.
+func (f *Frame) receive(from io.Reader, body, data int) (err error) {
+	left := body + data
+	if f.Refused == nil {
+		f.Body, err = f.grow(from, body, decodeCost)
+		left -= len(f.Body)
+	}
+	if f.Refused == nil && err == nil {
+		f.Data, err = f.grow(from, data, 1)
+		left -= len(f.Data)
+	}
+	if f.Refused != nil && err == nil {
+		f.Body, f.Data = nil, nil
+		f.Free()
+		_, err = io.CopyN(io.Discard, from, int64(left))
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// grow reads n bytes, of which each is counted cost times. It returns those that were read; if
+// there is no memory for the others, Refused says so.
+func (f *Frame) grow(from io.Reader, n int, cost int64) (buf []byte, err error) {
+	for len(buf) < n {
+		size := min(n, max(firstBytes, 2*len(buf)))
+		if f.Refused = f.reserve(cost * int64(size)); f.Refused != nil {
+			return buf, nil
+		}
+		next := make([]byte, size)
+		had := copy(next, buf)
+		f.release(cost * int64(had))
+		got, err := io.ReadFull(from, next[had:])
+		if buf = next[:had+got]; err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
+}
+
+func (f *Frame) reserve(n int64) error {
+	if f.budget == nil {
+		return nil
+	}
+	if err := f.budget.Reserve("a request of a client", n); err != nil {
+		return fmt.Errorf("%w, or ask for less at a time", err)
+	}
+	f.held += n
+	return nil
+}
+
+func (f *Frame) release(n int64) {
+	if f.budget != nil {
+		f.budget.Release(n)
+		f.held -= n
+	}
 }
 
 // lengths are those of the body and the data of a frame.
 func lengths(head [headerBytes]byte) (body, data int, err error) {
 	b, d := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
 	if b > bodyMax || d > dataMax {
-		return 0, 0, fmt.Errorf("protocol: a frame of %d and %d bytes: the other side does not "+
-			"speak this protocol, or asks for too much at a time", b, d)
+		return 0, 0, fmt.Errorf("protocol: a frame of %d and %d bytes: %w", b, d, ErrForeign)
 	}
 	return int(b), int(d), nil
 }

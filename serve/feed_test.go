@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/serve/arena"
+)
+
+// oneNode is a batch of a node without neighbors.
+func oneNode() *sample.Batch {
+	return &sample.Batch{Seeds: []sample.NodeID{7}, Dense: sample.Dense{
+		NodeIDOffsets: []uint32{0, 1}, NodeIDs: []sample.NodeID{7}}}
+}
+
+// TestDealtArenasComeBack: the arena of a batch that a client left before it took it is given back,
+// whether the batch was ready then or waited to be.
+func TestDealtArenasComeBack(t *testing.T) {
+	for _, ready := range []int{0, 1} {
+		budget := mem.NewBudget(0)
+		stock := arena.NewStock(budget, 2)
+		f := &feed{stock: stock, world: 1, times: &times{}}
+		s := &seat{pool: stock.Pool(), taken: make(chan struct{}), ready: make(chan item, ready),
+			round: &round{cancel: func() {}}}
+		s.round.seats = []*seat{s}
+		s.left, s.leave = context.WithCancelCause(t.Context())
+		close(s.taken)
+		done := make(chan error, 1)
+		go func() { done <- f.dealOne(s, oneNode()) }()
+		eventually(t, "no batch was made", func() bool { return f.times.batches.Load() == 1 })
+		if ready > 0 {
+			done <- errors.Join(<-done) // it is ready
+		}
+		s.end()
+		if err := <-done; err != nil && !errors.Is(err, mem.ErrNoSharing) {
+			t.Fatal(err)
+		}
+		if err := s.pool.Close(); err != nil || budget.Used() != 0 {
+			t.Errorf("%d ready: %v, %d bytes are still counted", ready, err, budget.Used())
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"gdb/internal/mem"
+)
+
+// Text is a body that is written piece by piece, and counted as it grows. The zero value with a
+// budget is empty.
+type Text struct {
+	Budget *mem.Budget
+	buf    []byte
+	first  bool // the list has no element yet
+}
+
+// JSON is what was written, until Free.
+func (t *Text) JSON() json.RawMessage { return t.buf }
+
+// Free gives the memory back.
+func (t *Text) Free() {
+	if cap(t.buf) > 0 {
+		t.Budget.Release(int64(cap(t.buf)))
+	}
+	t.buf = nil
+}
+
+// Write adds bytes, or fails with an error of the memory.
+func (t *Text) Write(p []byte) (int, error) {
+	if need := len(t.buf) + len(p); need > cap(t.buf) {
+		if err := checkSizes(KindTable, int64(need), 0); err != nil {
+			return 0, err
+		}
+		size := max(need, 2*cap(t.buf), smallBytes)
+		if err := t.Budget.Reserve("an answer", int64(size)); err != nil {
+			return 0, fmt.Errorf("%w, or ask for less at a time", err)
+		}
+		next := append(make([]byte, 0, size), t.buf...)
+		t.Free()
+		t.buf = next
+	}
+	t.buf = append(t.buf, p...)
+	return len(p), nil
+}
+
+// listEnd ends an object whose last field is a list.
+const listEnd = "]}"
+
+// BeginList writes an object whose last field is a list, which is empty: Add adds to it.
+func (t *Text) BeginList(of any) error {
+	text, err := json.Marshal(of)
+	if err != nil {
+		return fmt.Errorf("protocol: encode a list: %w", err)
+	}
+	t.first = true
+	_, err = t.Write(bytes.TrimSuffix(text, []byte(listEnd)))
+	return err
+}
+
+// Add adds an element to the list.
+func (t *Text) Add(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("protocol: encode a list: %w", err)
+	}
+	if !t.first {
+		if _, err := t.Write([]byte(",")); err != nil {
+			return err
+		}
+	}
+	t.first = false
+	_, err = t.Write(text)
+	return err
+}
+
+// EndList ends the list and its object.
+func (t *Text) EndList() error {
+	_, err := t.Write([]byte(listEnd))
+	return err
+}
