@@ -32,12 +32,12 @@ type dictionary struct {
 	bytes  int64
 }
 
-func openArrow(name string, d *disk) (*arrowFile, error) {
+func openArrow(name string, d *disk, bound int64) (*arrowFile, error) {
 	f, err := ipc.Open(d, d.size)
 	if err != nil {
 		return nil, err
 	}
-	t := &arrowFile{name: name, file: f}
+	t := &arrowFile{name: name, file: f, bound: bound}
 	for i, field := range f.Fields {
 		t.columns = append(t.columns, arrowColumn(i, field))
 	}
@@ -92,11 +92,8 @@ func isArrowList(f *ipc.Field) bool {
 
 func (t *arrowFile) rows() int64 { return t.file.Rows }
 
-// checkMemory keeps the bound, which batches are held to when they are opened.
-func (t *arrowFile) checkMemory(_ []int, bound int64) error {
-	t.bound = bound
-	return nil
-}
+// checkMemory finds nothing yet: batches are held to the bound when they are opened.
+func (t *arrowFile) checkMemory([]int) error { return nil }
 
 // openGroup begins a batch.
 func (t *arrowFile) openGroup(i int, cursors []*cursor) (rows int64, err error) {
@@ -155,10 +152,11 @@ func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 	if t.bound <= 0 || bytes <= t.bound {
 		return nil
 	}
-	return &text.Error{File: t.name, What: fmt.Sprintf("record batch %d, of %d rows, and its "+
+	return &pageError{&text.Error{File: t.name, What: fmt.Sprintf("record batch %d, of %d rows, "+
+		"and its "+
 		"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
 		mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
-		"df.to_feather(FILE, chunksize=65536)"}
+		"df.to_feather(FILE, chunksize=65536)"}}
 }
 
 // unpackedBytes is the memory that a column takes while its batch is read.
@@ -235,6 +233,75 @@ type arrowValues struct {
 }
 
 func (a *arrowValues) close() error { return nil }
+
+// fit halves the rows until their texts are small enough. Those of a dictionary are not copied.
+func (a *arrowValues) fit(c *cursor, n, limit int) (int, error) {
+	for ; n > 1; n /= 2 {
+		bytes, err := a.textBytes(c, int64(n))
+		if err != nil {
+			return 1, inBatch(a.batch, fmt.Errorf("column %q: %w", c.name, err))
+		}
+		if bytes <= int64(limit) {
+			break
+		}
+	}
+	return n, nil
+}
+
+// textBytes are the bytes of the texts in the next n rows.
+func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
+	of, row := a.of, a.row
+	if c.list {
+		inside := of.Children[0]
+		if of.Type == ipc.FixedList {
+			row, n = row*int64(of.Size), n*int64(of.Size)
+		} else {
+			first, last, err := a.span(of, row, n, of.Type == ipc.LargeList)
+			if err != nil {
+				return 0, err
+			}
+			row, n = first, last-first
+		}
+		of = inside
+	}
+	if of.Dict != nil || row < 0 || n < 0 || row+n > of.Rows {
+		return 0, nil // or an error, when they are taken
+	}
+	switch of.Type {
+	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary:
+		first, last, err := a.span(of, row, n, of.Type == ipc.LargeText ||
+			of.Type == ipc.LargeBinary)
+		return last - first, err
+	case ipc.TextView, ipc.BinaryView:
+		b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
+		sum := int64(0)
+		for ; len(b) >= viewBytes; b = b[viewBytes:] {
+			sum += int64(binary.LittleEndian.Uint32(b))
+		}
+		return sum, err
+	}
+	return 0, nil
+}
+
+// viewBytes are those of the place of a text that stands elsewhere.
+const viewBytes = 16
+
+// span is where the first of n texts or lists begins, and the last one ends.
+func (a *arrowValues) span(of *ipc.Column, row, n int64, large bool) (first, last int64,
+	err error) {
+	if of.Rows == 0 {
+		return 0, 0, nil
+	}
+	begin, err := a.offsets(of, row, 0, large)
+	if err == nil {
+		first = begin[0]
+		begin, err = a.offsets(of, row+n, 0, large)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return first, begin[0], nil
+}
 
 func (a *arrowValues) take(c *cursor, n int) (err error) {
 	switch {
@@ -319,7 +386,7 @@ func (a *arrowValues) offsets(of *ipc.Column, row, n int64, large bool) ([]int64
 	if large {
 		width = 8
 	}
-	if of.Rows == 0 || n == 0 {
+	if of.Rows == 0 {
 		return append(a.ends[:0], 0), nil
 	}
 	b, err := of.Buffers[1].Read(row*width, (n+1)*width)
@@ -493,7 +560,7 @@ func (a *arrowValues) texts(c *cursor, of *ipc.Column, row, n int64) error {
 
 // views reads texts of up to 12 bytes in place, and longer ones from where their view points to.
 func (a *arrowValues) views(c *cursor, of *ipc.Column, row, n int64) error {
-	const viewBytes, inPlace = 16, 12
+	const inPlace = 12
 	b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
 	if err != nil {
 		return err

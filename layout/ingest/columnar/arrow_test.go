@@ -265,7 +265,7 @@ func TestArrowTypes(t *testing.T) {
 // headOf looks at the first rows of a file, which shows columns of all types.
 func headOf(t *testing.T, data []byte) {
 	t.Helper()
-	f, err := Open(memFile(t, "t.arrow", data), "t.arrow")
+	f, err := Open(memFile(t, "t.arrow", data), "t.arrow", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestArrowMemory(t *testing.T) {
 		fails   bool
 	}{{nil, []int{0, 1}, false}, {[]ipc.Option{ipc.WithZstd()}, []int{0}, true}} {
 		f, err := Open(memFile(t, "t.arrow", writeArrow(t, false, schema, batch, c.options...)),
-			"t.arrow")
+			"t.arrow", bound)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func TestArrowMemory(t *testing.T) {
 		for _, col := range c.columns {
 			spec.Columns = append(spec.Columns, text.Column{Field: col, Kind: text.Text})
 		}
-		if err := f.CheckMemory(c.columns, bound); err != nil {
+		if err := f.CheckMemory(c.columns); err != nil {
 			t.Fatal(err)
 		}
 		r, err := Read(f, spec, nil)
@@ -345,7 +345,7 @@ func damageable(t testing.TB) (files [][]byte) {
 
 // readSpec reads what spec names, whatever the columns of a file are.
 func readSpec(t testing.TB, data []byte, spec text.Spec) (rows []string, err error) {
-	f, err := Open(memFile(t, "t.arrow", data), "t.arrow")
+	f, err := Open(memFile(t, "t.arrow", data), "t.arrow", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +410,7 @@ func TestNoArrow(t *testing.T) {
 		{"a.arrows", "", "the file is empty"},
 		{"a.ipc", "ARROW1\x00\x00", "it ends too soon"},
 	} {
-		f, err := Open(memFile(t, c.name, []byte(c.data)), c.name)
+		f, err := Open(memFile(t, c.name, []byte(c.data)), c.name, 0)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -421,7 +421,7 @@ func TestNoArrow(t *testing.T) {
 	// What a file holds decides, not its name.
 	for _, name := range []string{"p.arrow", "p.parquet"} {
 		f, err := Open(memFile(t, name, write(t, []person{{ID: 1}},
-			parquet.MaxRowsPerRowGroup(9))), name)
+			parquet.MaxRowsPerRowGroup(9))), name, 0)
 		if err != nil || f.Rows() != 1 {
 			t.Errorf("Parquet in %s: %v", name, err)
 		}

@@ -9,20 +9,21 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// convert makes a batch of the n rows that were taken.
-func (r *Reader) convert(b *batch, n int) {
+// convert makes a batch of the rows that were taken, or of the first of them: a text of a
+// dictionary may be in memory once and stand in every row.
+func (r *Reader) convert(b *batch) {
 	b.reset(len(r.spec.Columns))
 	b.File, b.First, b.Unit = r.file.name, r.row, "row"
-	for i := range n {
-		bad := text.Bad{Line: r.row + int64(i)}
-		if r.columns(b, i, &bad) && r.vector(b, i, &bad) {
-			b.place(r.row + int64(i))
-			continue
+	for ; r.at < r.taken && len(b.arena) < batchBytes; r.at++ {
+		bad := text.Bad{Line: r.row}
+		if r.columns(b, r.at, &bad) && r.vector(b, r.at, &bad) {
+			b.place(r.row)
+		} else {
+			b.truncate(&r.spec, r.dims)
+			b.Bad = append(b.Bad, bad)
 		}
-		b.truncate(&r.spec, r.dims)
-		b.Bad = append(b.Bad, bad)
+		r.row++
 	}
-	r.row += int64(n)
 }
 
 func (b *batch) reset(columns int) {

@@ -42,13 +42,14 @@ type File struct {
 	disk    *disk
 	format  fileFormat
 	what    string // the format's name
+	bound   int64  // bytes in memory at a time; 0 is any
 	columns []column
 }
 
 // fileFormat reads the files of one format.
 type fileFormat interface {
 	rows() int64
-	checkMemory(columns []int, bound int64) error
+	checkMemory(columns []int) error
 	// openGroup begins row group i and sets the cursors to it, or returns io.EOF behind the last.
 	openGroup(i int, cursors []*cursor) (rows int64, err error)
 }
@@ -72,14 +73,22 @@ func (d *disk) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Open reads the description of a file. It must be closed.
-func Open(fs vfs.FS, name string) (*File, error) {
+// Open reads the description of a file, of which at most bound bytes are to be in memory at a time;
+// 0 is any. It must be closed.
+func Open(fs vfs.FS, name string, bound int64) (*File, error) {
 	f, err := fs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("columnar: open: %w", err)
 	}
-	t := &File{name: name, disk: &disk{File: f}}
-	if err := t.guard(t.start); err != nil {
+	t := &File{name: name, disk: &disk{File: f}, bound: bound}
+	err = t.guard(func() error {
+		if err := t.start(); errors.Is(err, io.EOF) {
+			return errCutOff
+		} else {
+			return err
+		}
+	})
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -104,7 +113,7 @@ func (t *File) start() error {
 			Do: "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
 	case ipc.Is(head):
 		t.what = "Arrow"
-		f, err := openArrow(t.name, t.disk)
+		f, err := openArrow(t.name, t.disk, t.bound)
 		if err == nil {
 			t.format, t.columns = f, f.columns
 		}
@@ -115,7 +124,7 @@ func (t *File) start() error {
 		t.what = "Arrow"
 		return errors.New("it begins as neither a file nor a stream of it does")
 	}
-	f, err := openParquet(t.name, t.disk)
+	f, err := openParquet(t.name, t.disk, t.bound)
 	if err == nil {
 		t.format, t.columns = f, f.columns
 	}
@@ -140,6 +149,9 @@ func (t *File) guard(fn func() error) (err error) {
 	}
 	return t.damaged(err)
 }
+
+// errCutOff says that a file ends where more of it should stand.
+var errCutOff = errors.New("it ends before it should")
 
 func (t *File) damaged(err error) error {
 	return &text.Error{File: t.name, What: "is damaged, or no " + t.what + " file: " + err.Error(),
@@ -173,36 +185,78 @@ func (t *File) Lists() (lists []bool) {
 	return lists
 }
 
-// CheckMemory is an error if reading some columns at a time takes more than bound, which later
-// reads of them heed too.
-func (t *File) CheckMemory(columns []int, bound int64) error {
-	return t.format.checkMemory(columns, bound)
-}
+// CheckMemory is an error if reading some columns at a time takes more memory than it may.
+func (t *File) CheckMemory(columns []int) error { return t.format.checkMemory(columns) }
 
-// Head returns the first rows as text, and of columns of lists the number of elements in [].
+// headBytes bounds the texts that Head returns, but for a row.
+const headBytes = 8 << 20
+
+// Head returns the first rows as text, and of columns of lists the number of elements in []. A
+// column whose first page is too large for the memory is empty: it may be one that nobody needs.
 func (t *File) Head(rows int) (head [][]string, err error) {
-	var all []text.Column
-	spec := text.Spec{Width: len(t.columns), Names: t.Names()}
-	for i := range t.columns {
-		all = append(all, text.Column{Field: i, Kind: text.Text})
+	// Columns are read after each other, since a page of all would take more memory than is
+	// needed later. A batch of Arrow describes all its columns anew each time.
+	step := 1
+	if t.what == "Arrow" {
+		const times = 64
+		step += len(t.columns) / times
 	}
-	spec.Columns = all
-	r, err := t.read(spec, nil, rows)
-	if err != nil {
-		return nil, err
+	columns := make([][]string, len(t.columns))
+	for first := 0; first < len(columns); first += step {
+		some := columns[first:min(first+step, len(columns))]
+		err := t.headOf(first, some, rows)
+		var large *pageError
+		switch tooLarge := errors.As(err, &large); {
+		case err == nil:
+			rows = min(rows, len(some[0]))
+		case !tooLarge:
+			return nil, err
+		case step > 1: // all again, one by one
+			clear(some)
+			first, step = first-1, 1
+		default:
+			clear(some)
+		}
 	}
-	r.head = true
-	b := &batch{}
-	err = t.guard(func() error { return r.fill(b) })
-	if err != nil && err != io.EOF {
-		return nil, errors.Join(err, r.closePages())
-	}
-	for i := range min(rows, b.Rows) {
-		row := make([]string, len(all))
-		for c := range all {
-			row[c] = string(b.Columns[c].Texts[i])
+	for i := range rows {
+		row := make([]string, len(columns))
+		for c := range columns {
+			if i < len(columns[c]) {
+				row[c] = columns[c][i]
+			}
 		}
 		head = append(head, row)
 	}
-	return head, r.closePages()
+	return head, nil
+}
+
+// headOf reads the first rows of some columns, the first of which is given.
+func (t *File) headOf(first int, columns [][]string, rows int) (err error) {
+	spec := text.Spec{Width: len(t.columns)}
+	for i := range columns {
+		spec.Columns = append(spec.Columns, text.Column{Field: first + i, Kind: text.Text})
+	}
+	r, err := t.read(spec, nil, rows)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.closePages()) }()
+	r.head = true
+	b, bytes := &batch{}, 0
+	for len(columns[0]) < rows && bytes < headBytes/len(t.columns)*len(columns) {
+		err := t.guard(func() error { return r.fill(b) })
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for c := range columns {
+			for _, v := range b.Columns[c].Texts {
+				columns[c] = append(columns[c], string(v))
+				bytes += len(v)
+			}
+		}
+	}
+	return nil
 }

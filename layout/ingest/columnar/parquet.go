@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,33 +12,70 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// valuesRead are taken from a page at a time.
-const valuesRead = 1024
+// valuesRead are taken from a page at a time, and textsRead of texts: a batch has no more rows.
+const valuesRead, textsRead = 1024, 4096
 
 // parquetFile reads Parquet.
 type parquetFile struct {
 	name    string
 	file    *parquet.File
+	disk    *disk
 	columns []column
+	held    pageMemory
 }
 
-func openParquet(name string, d *disk) (*parquetFile, error) {
+// footerSign ends a file, after the four bytes that count those of the footer.
+const footerSign = "PAR1"
+
+// checkFooter is an error if the footer is longer than the file, or takes more memory than it may
+// before it is known to be one.
+func checkFooter(name string, d *disk, bound int64) error {
+	end := make([]byte, 8)
+	if d.size < int64(len(footerSign)+len(end)) {
+		return fmt.Errorf("it has %d bytes", d.size)
+	}
+	if _, err := d.ReadAt(end, d.size-int64(len(end))); err != nil {
+		return err
+	}
+	footer := int64(binary.LittleEndian.Uint32(end))
+	switch {
+	case string(end[4:]) != footerSign:
+		return errors.New("it does not end as one does: was it cut off?")
+	case footer > d.size-int64(len(footerSign)+len(end)):
+		return fmt.Errorf("its footer has %d bytes, and the file %d", footer, d.size)
+	case bound > 0 && footer > bound:
+		return &text.Error{File: name, What: fmt.Sprintf("the list of its columns takes %s, and "+
+			"%s "+
+			"may be used", mem.FormatSize(footer), mem.FormatSize(bound)),
+			Do: "give more --memory, or write fewer columns: one column of lists for many numbers"}
+	}
+	return nil
+}
+
+func openParquet(name string, d *disk, bound int64) (*parquetFile, error) {
+	if err := checkFooter(name, d, bound); err != nil {
+		return nil, err
+	}
 	f, err := parquet.OpenFile(d, d.size, parquet.SkipPageIndex(true),
 		parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
 	if err != nil {
 		return nil, err
 	}
-	return &parquetFile{name, f, columnsOf(f.Root())}, nil
+	return &parquetFile{name: name, file: f, disk: d, columns: columnsOf(f.Root()),
+		held: pageMemory{name: name, bound: bound / 2}}, nil
 }
 
 func (t *parquetFile) rows() int64 { return t.file.NumRows() }
 
-// pageBytes is how much of a column is in memory while it is read, at most: writers make pages of
-// up to 1 MiB, and dictionaries of as much.
-const pageBytes = 2 << 20
+// listValuesMost bounds the elements of a batch's lists, of which one may have as many.
+const listValuesMost = 1 << 22
 
-// checkMemory is an error if a page of each of some columns takes more than bound.
-func (t *parquetFile) checkMemory(columns []int, bound int64) error {
+// pageBytes is what writers make pages of. A page that is larger is found when it is read.
+const pageBytes = 1 << 20
+
+// checkMemory is an error if a page of each of some columns takes more than may be used.
+func (t *parquetFile) checkMemory(columns []int) error {
+	bound := t.held.bound
 	most, rows := int64(0), int64(0)
 	for _, g := range t.file.Metadata().RowGroups {
 		sum := int64(0)
@@ -70,7 +108,9 @@ func (t *parquetFile) openGroup(i int, cursors []*cursor) (rows int64, err error
 		if c.leaf >= len(chunks) {
 			return 0, fmt.Errorf("a row group has %d columns", len(chunks))
 		}
-		p := &pages{column: c.column, pages: chunks[c.leaf].Pages()}
+		p := &pages{column: c.column, pages: chunks[c.leaf].Pages(),
+			ahead: newPageHeaders(t.disk, &t.file.Metadata().RowGroups[i].Columns[c.leaf]),
+			held:  &t.held, windows: windowOf(c)}
 		if err := c.setGroup(p); err != nil {
 			return 0, err
 		}
@@ -80,13 +120,45 @@ func (t *parquetFile) openGroup(i int, cursors []*cursor) (rows int64, err error
 
 // pages reads the column of a row group, a page at a time.
 type pages struct {
-	column *column
-	pages  parquet.Pages
-	page   parquet.Page
-	reader parquet.ValueReader
-	buffer []parquet.Value
-	have   []parquet.Value // of buffer, not taken yet
-	ended  bool            // the row group has no more pages
+	column  *column
+	pages   parquet.Pages
+	ahead   *pageHeaders
+	held    *pageMemory
+	windows int // values that are taken from a page at a time
+	page    parquet.Page
+	bytes   int64 // of held: the page's and the dictionary's
+	reader  parquet.ValueReader
+	read    bool // all values of the page are in buffer
+	buffer  []parquet.Value
+	have    []parquet.Value // of buffer, not taken yet
+	ended   bool            // the row group has no more pages
+}
+
+func windowOf(c *cursor) int {
+	if c.form == texts {
+		return min(textsRead, max(1, c.rows))
+	}
+	return valuesRead
+}
+
+// fit is how many of the next n rows have no more text than limit, at least one.
+func (p *pages) fit(c *cursor, n, limit int) (int, error) {
+	if err := p.ensure(); err != nil {
+		return 0, err
+	}
+	rows, bytes := 0, 0
+	for _, v := range p.have {
+		if begins := !c.list || v.RepetitionLevel() == 0; begins {
+			if rows == n || rows > 0 && bytes > limit {
+				break
+			}
+			rows++
+		}
+		if !v.IsNull() {
+			bytes += len(v.ByteArray())
+		}
+	}
+	return max(1, rows), nil
 }
 
 // take reads n rows of the column.
@@ -125,6 +197,10 @@ func (p *pages) take(c *cursor, n int) error {
 		if v.DefinitionLevel() >= c.present {
 			c.keep([]parquet.Value{v})
 		}
+		if len(c.values) > listValuesMost {
+			return &text.Error{File: p.held.name, What: fmt.Sprintf("column %q has lists of more "+
+				"than %d values", c.name, listValuesMost), Do: "write shorter lists"}
+		}
 	}
 }
 
@@ -149,44 +225,57 @@ var errEnded = errors.New("a row group has fewer values than it says")
 // ensure makes sure that there are values to take.
 func (p *pages) ensure() error {
 	for len(p.have) == 0 {
+		if p.read {
+			p.drop()
+		}
 		if p.reader == nil {
-			if p.ended {
-				return errEnded
+			if err := p.nextPage(); err != nil {
+				return err
 			}
-			page, err := p.pages.ReadPage()
-			if err == io.EOF {
-				p.ended = true
-				return errEnded
-			}
-			if err != nil {
-				return fmt.Errorf("column %q: %w", p.column.name, err)
-			}
-			p.page, p.reader = page, page.Values()
 		}
 		if p.buffer == nil {
-			p.buffer = make([]parquet.Value, valuesRead)
+			p.buffer = make([]parquet.Value, p.windows)
 		}
 		n, err := p.reader.ReadValues(p.buffer)
-		p.have = p.buffer[:n]
-		if err != nil {
-			if err != io.EOF {
-				return fmt.Errorf("column %q: %w", p.column.name, err)
-			}
-			p.drop()
+		p.have, p.read = p.buffer[:n], err == io.EOF
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("column %q: %w", p.column.name, err)
 		}
 	}
 	return nil
 }
 
-// drop gives a page back once nothing of it is waiting.
-func (p *pages) drop() {
-	if p.column.form == texts { // what waits lies in the page
-		for i, v := range p.have {
-			p.have[i] = v.Clone()
-		}
+// nextPage reads a page, if it and those of the other columns fit in memory.
+func (p *pages) nextPage() error {
+	if p.ended {
+		return errEnded
 	}
+	bytes, err := p.ahead.next()
+	if err == nil {
+		err = p.held.take(p.column.name, bytes)
+	}
+	if err == nil {
+		p.bytes += bytes
+		p.page, err = p.pages.ReadPage()
+	}
+	if err == io.EOF {
+		p.ended = true
+		return errEnded
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", p.column.name, err)
+	}
+	// The library keeps the page before until it has read this one.
+	p.held.free(p.bytes - bytes - p.ahead.dictionary)
+	p.bytes = bytes + p.ahead.dictionary
+	p.reader = p.page.Values()
+	return nil
+}
+
+// drop gives a page back, of which nothing is waiting.
+func (p *pages) drop() {
 	parquet.Release(p.page)
-	p.page, p.reader = nil, nil
+	p.page, p.reader, p.read = nil, nil, false
 }
 
 func (p *pages) close() error {
@@ -194,5 +283,7 @@ func (p *pages) close() error {
 	if p.page != nil {
 		p.drop()
 	}
+	p.held.free(p.bytes)
+	p.bytes = 0
 	return p.pages.Close()
 }

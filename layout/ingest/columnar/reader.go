@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gdb/internal/bug"
 	"gdb/layout/ingest/text"
@@ -15,8 +16,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// batchRows is the largest number of rows in a batch, and batchValues of values, but for one row.
-const batchRows, batchValues = 8192, 1 << 18
+// batchRows is the largest number of rows in a batch, batchValues of values and batchBytes of bytes
+// of text, but for one row.
+const batchRows, batchValues, batchBytes = 8192, 1 << 18, 4 << 20
 
 // Reader reads columns of one file. It is used from one goroutine, and must be closed.
 type Reader struct {
@@ -36,8 +38,10 @@ type Reader struct {
 
 	// Of the goroutine that reads.
 	group int   // the next row group
-	left  int64 // rows of the one that is open
+	left  int64 // rows of the one that is open, not taken yet
 	row   int64 // number of the next row, from 0
+	at    int   // the next one among the rows that were taken
+	taken int
 }
 
 // batch is a text.Batch with what it is read by.
@@ -52,6 +56,7 @@ type batch struct {
 type cursor struct {
 	*column
 	group groupColumn // of the row group that is open; nil before the first
+	rows  int         // largest number in a batch
 
 	values []parquet.Value // of the batch, whatever the format is
 	ends   []int           // of lists: where each row's values end
@@ -60,6 +65,8 @@ type cursor struct {
 
 // groupColumn reads a column of a row group.
 type groupColumn interface {
+	// fit is how many of the next n rows have no more text than limit, at least one.
+	fit(c *cursor, n, limit int) (int, error)
 	// take reads the next n rows into the cursor.
 	take(c *cursor, n int) error
 	close() error
@@ -140,6 +147,9 @@ func (t *File) read(spec text.Spec, dims []int, rows int) (*Reader, error) {
 		use(field, dims[i])
 	}
 	r.rows = min(rows, max(1, batchValues/max(1, width)))
+	for _, c := range r.cursors {
+		c.rows = r.rows
+	}
 	return r, nil
 }
 
@@ -210,7 +220,7 @@ func (r *Reader) work() {
 
 // fill reads and converts one batch. At the end of the file it returns io.EOF.
 func (r *Reader) fill(b *batch) error {
-	for r.left == 0 {
+	for r.at == r.taken && r.left == 0 {
 		rows, err := r.file.format.openGroup(r.group, r.cursors)
 		if err != nil {
 			return err
@@ -218,26 +228,59 @@ func (r *Reader) fill(b *batch) error {
 		r.left = rows
 		r.group++
 	}
-	n := int(min(int64(r.rows), r.left))
-	if err := r.take(n); err != nil {
-		return err
+	if r.at == r.taken {
+		n, err := r.fit(int(min(int64(r.rows), r.left)))
+		if err != nil {
+			return err
+		}
+		err = r.each(r.cursors, func(c *cursor) error { c.reset(); return c.group.take(c, n) })
+		if err != nil {
+			return err
+		}
+		r.left -= int64(n)
+		r.at, r.taken = 0, n
 	}
-	r.left -= int64(n)
-	r.convert(b, n)
+	r.convert(b)
 	return nil
 }
 
-// take reads n rows of each column, several columns at a time.
-func (r *Reader) take(n int) error {
-	workers := min(len(r.cursors), runtime.GOMAXPROCS(0))
+// fit is how many of the next n rows are taken at a time, so that their texts are not too large.
+func (r *Reader) fit(n int) (int, error) {
+	var withText []*cursor
+	for _, c := range r.cursors {
+		if c.form == texts {
+			withText = append(withText, c)
+		}
+	}
+	if len(withText) == 0 {
+		return n, nil
+	}
+	const least = 4 << 10 // bytes of a column, however many there are
+	limit := max(least, batchBytes/len(withText))
+	var fits atomic.Int64
+	fits.Store(int64(n))
+	err := r.each(withText, func(c *cursor) error {
+		rows, err := c.group.fit(c, n, limit)
+		for {
+			now := fits.Load()
+			if int64(rows) >= now || fits.CompareAndSwap(now, int64(rows)) {
+				return err
+			}
+		}
+	})
+	return int(fits.Load()), err
+}
+
+// each calls fn for cursors, several at a time.
+func (r *Reader) each(cursors []*cursor, fn func(c *cursor) error) error {
+	workers := min(len(cursors), runtime.GOMAXPROCS(0))
 	errs := make([]error, workers)
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
 			defer bug.Catch()
-			for i := w; i < len(r.cursors) && errs[w] == nil; i += workers {
-				c := r.cursors[i]
-				errs[w] = r.file.guard(func() error { c.reset(); return c.group.take(c, n) })
+			for i := w; i < len(cursors) && errs[w] == nil; i += workers {
+				errs[w] = r.file.guard(func() error { return fn(cursors[i]) })
 			}
 		})
 	}

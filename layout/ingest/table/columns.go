@@ -88,7 +88,7 @@ func Foreign(fs vfs.FS, files []string) error {
 func (s *Opener) openColumnar(file string, files []string) (t *Table, err error) {
 	t = &Table{Path: file, files: files}
 	for i, part := range files {
-		f, err := columnar.Open(s.FS, part)
+		f, err := columnar.Open(s.FS, part, s.Memory/2)
 		if err != nil {
 			return nil, badinput.Missing(part, err)
 		}
@@ -154,7 +154,7 @@ type columnReader struct {
 func (r *columnReader) Close() error { return errors.Join(r.Reader.Close(), r.file.Close()) }
 
 func openColumns(s *Opener, t *Table, file string, spec text.Spec) (batches, error) {
-	f, err := columnar.Open(s.FS, file)
+	f, err := columnar.Open(s.FS, file, s.Memory/2)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func openColumns(s *Opener, t *Table, file string, spec text.Spec) (batches, err
 	for _, field := range spec.Vector {
 		dims = append(dims, t.dims[field])
 	}
-	if err := f.CheckMemory(columns, s.Memory/2); err != nil {
+	if err := f.CheckMemory(columns); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	r, err := columnar.Read(f, spec, dims)
