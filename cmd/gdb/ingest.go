@@ -58,13 +58,14 @@ same command with --resume goes on.`,
 		},
 	}
 	ingestFlags(cmd.Flags(), opt, &more)
+	flagvalue.OnlyOnce(cmd.Flags())
 	return cmd
 }
 
 // ingestWords are flags of ingest as they were given, before they are options.
 type ingestWords struct {
-	edges, splits []string
-	nodes, block  string
+	edges, nodes, splits []string
+	block                string
 }
 
 func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
@@ -85,7 +86,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	direction.DefValue = ""
 	f.StringArrayVar(&more.edges, "edges", nil,
 		"file of edges; repeatable as REL=FILE or SRC:REL:DST=FILE")
-	f.StringVar(&more.nodes, "nodes", "",
+	f.StringArrayVar(&more.nodes, "nodes", nil,
 		"file of nodes: ids, labels, features; with types TYPE=FILE")
 	f.StringVar(&opt.SrcType, "src-type", "", "type of the sources: their ids are numbered apart")
 	f.StringVar(&opt.DstType, "dst-type", "", "type of the destinations")
@@ -176,6 +177,10 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 		if !ok || name == "" || file == "" {
 			return cli.Usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
 		}
+		if before := opt.Splits[name]; before != "" && before != file {
+			return cli.Usage(fmt.Errorf("ingest: --split %s=%s and --split %s: put the ids of one "+
+				"split into one file", name, before, s))
+		}
 		opt.Splits[name] = file
 	}
 	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.Memory, a.Threads, a.Seed, "gdb "+version
@@ -216,8 +221,26 @@ func edgeFiles(opt *ingest.Options, more *ingestWords) error {
 		return cli.Usage(fmt.Errorf("ingest: --edges %s has no name, and others have: write "+
 			"--edges REL=%s", opt.Edges, opt.Edges))
 	}
-	opt.Nodes = more.nodes
-	if r, named := source.ParseRelation(more.nodes); named && r.Src == "" {
+	return nodesFile(opt, more.nodes)
+}
+
+// nodesFile takes the type before the file of --nodes.
+func nodesFile(opt *ingest.Options, nodes []string) error {
+	switch len(nodes) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return cli.Usage(fmt.Errorf("ingest: --nodes %s and --nodes %s: one table of nodes is "+
+			"read; "+
+			"put the rows of one type into one file, and labels and features of several types, "+
+			"with "+
+			"ids such as user%s17, into a file of --labels and one of --features", nodes[0],
+			nodes[1],
+			source.TypeSep))
+	}
+	opt.Nodes = nodes[0]
+	if r, named := source.ParseRelation(nodes[0]); named && r.Src == "" {
 		opt.NodesType, opt.Nodes = r.Name, r.File
 	}
 	return nil

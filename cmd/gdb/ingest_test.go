@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gdb/layout/ingest/source"
+
+	"github.com/spf13/pflag"
 )
 
 // TestCommandLine: what is printed to go on with means the same to a shell.
@@ -20,5 +24,48 @@ func TestCommandLine(t *testing.T) {
 	const plain = "ingest d/ --edges e.csv --split train=t.txt --memory 1GiB --feature-cols f0:f7"
 	if got := (&app{}).commandLine(strings.Fields(plain)); got != "gdb "+plain {
 		t.Errorf("%s is quoted: %s", plain, got)
+	}
+}
+
+// notOfSources are the flags of ingest that say nothing of what is read: what becomes of it, or
+// how.
+var notOfSources = strings.Fields("out format undirected dedup keep-duplicates merge " +
+	"keep-self-loops " +
+	"direction edge-split missing-nodes split-column partitions partitioner feature-dtype " +
+	"normalize " +
+	"block resume dry-run")
+
+// TestIngestFlagsAreOfSources: every flag of ingest is in the table of those that sources read or
+// refuse, or says nothing of what is read.
+func TestIngestFlagsAreOfSources(t *testing.T) {
+	of := map[string]bool{}
+	for _, name := range source.FlagNames() {
+		name, _, _ = strings.Cut(strings.TrimPrefix(name, "--"), " ")
+		of[name] = true
+	}
+	(&app{}).ingestCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if of[f.Name] == slices.Contains(notOfSources, f.Name) {
+			t.Errorf("--%s: which sources read it? See flagRules of layout/ingest/source", f.Name)
+		}
+	})
+}
+
+// TestIngestFlagsGivenTwice: a flag of one value is an error the second time, and so is a second
+// table of nodes or file of a split.
+func TestIngestFlagsGivenTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{
+		"--labels a --labels b":                 `it was given as "a" before`,
+		"--nodes user=a --nodes item=b":         "one table of nodes is read",
+		"--nodes user=a --nodes user=b":         "one table of nodes is read",
+		"--split train=a --split train=b":       "put the ids of one split",
+		"--undirected --undirected=false":       `it was given as "true" before`,
+		"--feature-cols a,b --feature-cols c":   `it was given as "a,b" before`,
+		"--edges e.csv --src-col a --src-col b": `it was given as "a" before`,
+	} {
+		code, _, errs := said(strings.Fields("ingest d --out s " + line)...)
+		if code != exitUsage || !strings.Contains(strings.Join(strings.Fields(errs), " "), want) {
+			t.Errorf("%s: exit code %d: %s", line, code, errs)
+		}
 	}
 }

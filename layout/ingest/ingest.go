@@ -143,14 +143,58 @@ func checkOptions(opt *Options, info *source.Info) error {
 			opt.Merge)
 	case (opt.Dedup || opt.Merge != "") && opt.KeepDuplicates:
 		return bad("--dedup, --merge and --keep-duplicates contradict each other")
-	case made.Is(opt.Features) && (opt.FeatureCols != "" || opt.Categorical != ""):
-		return bad("--features %s makes features; --feature-cols and --categorical name others",
-			opt.Features)
-	case opt.Normalize != "" && opt.Normalize != "none" && len(info.Features) == 0:
-		return bad("--normalize %s, but there are no features", opt.Normalize)
 	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 ||
 		opt.BlockBytes&(opt.BlockBytes-1) != 0:
 		return bad("--block %d is not a power of two from 4KiB to 1MiB", opt.BlockBytes)
+	}
+	if err := checkFeatureOptions(opt, info); err != nil {
+		return err
+	}
+	return checkLabelOptions(opt, info)
+}
+
+// checkFeatureOptions finds options of features that are read where none are.
+func checkFeatureOptions(opt *Options, info *source.Info) error {
+	lacking := "there are no features: --feature-cols names their columns"
+	made := made.Is(opt.Features)
+	if info.RowIDs {
+		lacking = "there are no features: --features names their array"
+	}
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"--feature-cols " + opt.FeatureCols, opt.FeatureCols != ""},
+		{"--categorical " + opt.Categorical, opt.Categorical != ""},
+		{"--normalize " + opt.Normalize, opt.Normalize != "" && opt.Normalize != "none"},
+		{"--fill " + opt.Fill, opt.Fill != ""}, {"--allow-nan", opt.AllowNaN},
+		{"--missing-nodes " + opt.MissingNodes, opt.MissingNodes == "zero"},
+		{"--feature-dtype " + opt.FeatureDType, opt.FeatureDType != "" &&
+			opt.FeatureDType != "f32" && !made}} {
+		switch {
+		case f.given && made:
+			return badinput.Usage("--features %s makes features; %s is for features that are read",
+				opt.Features, f.flag)
+		case f.given && len(info.Features) == 0:
+			return badinput.Usage("%s, but %s", f.flag, lacking)
+		}
+	}
+	if opt.MissingNodes == "zero" && info.RowIDs {
+		return badinput.Usage("--missing-nodes zero, but arrays have a row for each node")
+	}
+	return nil
+}
+
+// checkLabelOptions finds options of labels and splits where there are none.
+func checkLabelOptions(opt *Options, info *source.Info) error {
+	switch {
+	case info.Labels == nil && opt.MultiLabel:
+		return badinput.Usage("--multi-label, but there are no labels: --labels names their file")
+	case info.Labels == nil && opt.LabelSep != "":
+		return badinput.Usage("--label-sep %s, but there are no labels: --label-col names their "+
+			"column", opt.LabelSep)
+	case len(info.Splits) == 0 && opt.SplitColumn != 0:
+		return badinput.Usage("--split-column %d, but there are no splits of several columns",
+			opt.SplitColumn)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ var (
 func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
-	err := checkArrayFlags(opt)
+	err := checkFlags(opt, ofArrays)
 	if err == nil {
 		err = s.collect(files)
 	}

@@ -33,14 +33,14 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "csv"), dir: dir}
 	g := &textGraph{parts: s.parts, dir: dir, rows: true}
+	if err := checkFlags(opt, ofMixed); err != nil {
+		return nil, err
+	}
 	edges, nodes, splits, err := g.assign(files)
 	edges = slices.DeleteFunc(edges, func(f string) bool { return !textSplit(f) })
 	if err == nil && nodes != "" {
 		err = badinput.Wrong(nodes, "give features and labels as columns of it, or leave it out",
 			"a table of nodes has ids, but arrays are in order of node number")
-	}
-	if err == nil {
-		err = checkArrayFlags(opt)
 	}
 	if err == nil {
 		err = s.collect(files)
@@ -68,10 +68,18 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 
 // mixedEdges opens the edge files, whose ids must be row numbers.
 func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
+	relations := slices.Clone(s.opt.Relations)
 	for _, f := range files {
-		format, err := detectText(s.fs, "", []string{f}, nil)
+		relations = append(relations, Relation{File: f})
+	}
+	for _, r := range relations {
+		if r.Src != "" {
+			return badinput.Usage("--edges %s: %s", r, rowIDs)
+		}
+		r.File = s.locate(r.File)
+		format, err := detectText(s.fs, "", []string{r.File}, nil)
 		if err == nil {
-			err = g.openEdges(Relation{File: f}, format)
+			err = g.openEdges(r, format)
 		}
 		if err != nil {
 			return err
@@ -100,19 +108,6 @@ func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
 			}
 			return fn(c)
 		})
-	}
-	return nil
-}
-
-// checkArrayFlags refuses flags that say something of text where there is none.
-func checkArrayFlags(opt *Options) error {
-	for _, f := range []struct{ flag, value string }{{"--nodes", opt.Nodes},
-		{"--id-col", opt.IDCol}, {"--label-col", opt.LabelCol},
-		{"--feature-cols", opt.FeatureCols}} {
-		if f.value != "" {
-			return badinput.Usage("%s is for text, but features and labels are arrays here",
-				f.flag)
-		}
 	}
 	return nil
 }

@@ -50,15 +50,16 @@ func TestBadMixed(t *testing.T) {
 	opt := source.Options{Edges: "e.csv", Features: "f.npy"}
 	text := opt
 	text.Labels = "n.csv"
-	nodes := opt
-	nodes.Nodes = "n.csv"
+	nodes := files{"d/edges.csv": "0,1\n", "d/nodes.csv": "id\n0\n", "d/x.npy": ints(shape(2), 1,
+		2)}
 	runBad(t, []badTest{
 		{"text ids", mixedFiles("a,b\n"), opt, "e.csv", "its ids are text, but arrays"},
 		{"text id later", mixedFiles("0,1\n1,x\n"), opt, "e.csv", "its ids are text, but arrays"},
 		{"too large", mixedFiles("0,1\n1,3\n"), opt, "e.csv line 2",
 			"destination 3 is out of range; there are 3 nodes, by f.npy"},
 		{"negative", mixedFiles("0,1\n-1,2\n"), opt, "e.csv line 2", "negative"},
-		{"nodes", mixedFiles("0,1\n"), nodes, "n.csv", "a table of nodes has ids"},
+		{"nodes", nodes, source.Options{Features: "x.npy"}, "d/nodes.csv", "a table of nodes has " +
+			"ids"},
 		{"labels of text", mixedFiles("0,1\n"), text, "--labels n.csv",
 			"it is text, but other files are arrays"},
 	})

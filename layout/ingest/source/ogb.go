@@ -51,10 +51,14 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 			files = append(files, fs.PathJoin(dir, "raw", "node-label.npz"))
 		}
 		a := &arraySet{parts: newParts(fs, opt, "ogb"), dir: dir}
-		src, o.parts, err = a.parts, a.parts, o.openBinary(ctx, a, files)
+		if src, o.parts, err = a.parts, a.parts, checkFlags(opt, ofOGBArrays); err == nil {
+			err = o.openBinary(ctx, a, files)
+		}
 	} else {
 		o.parts = newParts(fs, opt, "ogb")
-		src, err = o.parts, o.openCSV(ctx)
+		if src, err = o.parts, checkFlags(opt, ofOGBText); err == nil {
+			err = o.openCSV(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(badinput.From(err), src.Close())

@@ -100,6 +100,9 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 			err = addTextSplit(s.parts, name, splits[name], false)
 		}
 	}
+	if err == nil {
+		err = s.checkTableFlags(nodes)
+	}
 	if err != nil {
 		return nil, badinput.From(err)
 	}
@@ -154,6 +157,9 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	for name, f := range s.opt.Splits {
 		splits[name] = locate(s.fs, s.dir, f)
 	}
+	if err := s.sourcesUnread(files, edges, nodes, splits); err != nil {
+		return nil, "", nil, err
+	}
 	// A file named by a flag and found among the sources is not an edge file too.
 	edges = slices.DeleteFunc(edges, func(f string) bool {
 		return f == nodes || slices.Contains(slices.Collect(maps.Values(splits)), f) ||
@@ -165,6 +171,27 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 			Do:   "nodes, labels, features and splits need files of their own"}
 	}
 	return edges, nodes, splits, nil
+}
+
+// sourcesUnread is an error if a file that was named as a source is read for nothing, since flags
+// name the files of edges.
+func (s *textGraph) sourcesUnread(files, edges []string, nodes string,
+	splits map[string]string) error {
+	if s.dir != "" || len(s.opt.Sources) == 0 {
+		return nil
+	}
+	read := slices.Concat(edges, []string{nodes, s.opt.Labels, s.opt.Features},
+		slices.Collect(maps.Values(splits)))
+	for _, r := range s.opt.Relations {
+		read = append(read, r.File)
+	}
+	for _, f := range files {
+		if !slices.Contains(read, f) && textSplit(f) {
+			return badinput.Usage("%s would not be read, since --edges names the files of edges: "+
+				"leave it out, or say what it is, as with --nodes %s", f, f)
+		}
+	}
+	return nil
 }
 
 func (s *textGraph) openEdges(r Relation, format string) error {
@@ -390,6 +417,9 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 // openTriples opens the files of a knowledge graph: head, relation, tail, always text.
 func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
 	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
+	if err := checkFlags(opt, ofTriples); err != nil {
+		return nil, err
+	}
 	if dir != "" {
 		files = slices.DeleteFunc(files, func(f string) bool {
 			return triplename.Split(f) == ""
@@ -402,7 +432,8 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	triplename.Sort(files)
 	var parts []string
 	for _, f := range files {
-		t, err := s.tables.Open(f, table.Hints{Format: &text.Format{Delim: '\t'}})
+		t, err := s.tables.Open(f, table.Hints{Format: &text.Format{Delim: '\t'},
+			Header: opt.Header})
 		if err != nil {
 			return nil, badinput.From(err)
 		}
@@ -413,6 +444,9 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		}
 		e := &edgeTable{Table: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1,
 			split: triplename.Split(f)}
+		if err := s.tripleColumns(e); err != nil {
+			return nil, err
+		}
 		s.edges, parts = append(s.edges, e), append(parts, fs.PathBase(f))
 	}
 	var err error
@@ -422,6 +456,27 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	s.info.TextIDs = true
 	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
 	return s.parts, s.finishEdges()
+}
+
+// tripleColumns takes the columns that flags name: head, relation and tail in another order.
+func (s *textGraph) tripleColumns(t *edgeTable) (err error) {
+	for _, c := range []struct {
+		flag, value string
+		col         *int
+	}{{"--src-col", s.opt.SrcCol, &t.src}, {"--rel-col", s.opt.RelCol, &t.rel},
+		{"--dst-col", s.opt.DstCol, &t.dst}} {
+		if c.value != "" {
+			if *c.col, err = t.Column(c.flag, c.value); err != nil {
+				return err
+			}
+		}
+	}
+	if t.src == t.rel || t.rel == t.dst || t.src == t.dst {
+		return badinput.Usage("%s: the columns of head, relation and tail are %d, %d and %d: each "+
+			"is another; --src-col, --rel-col and --dst-col name all three", t.Path, t.src, t.rel,
+			t.dst)
+	}
+	return nil
 }
 
 // textSplit reports whether a file is there and not an array.

