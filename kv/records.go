@@ -185,6 +185,25 @@ type GraphStats struct {
 	CountFeatures []string `json:",omitempty"`
 }
 
+// PartFormat is the Format of the source of a store that was cut from another: its outermost nodes
+// have no lists.
+const PartFormat = "partition"
+
+// ReversedUsual is the share of reversed edges from which on a graph counts as one whose edges go
+// both ways.
+const ReversedUsual = 0.9
+
+// ReversedShare is the share of the edges whose reverse is in the store too, by a sample. It is not
+// known where reverse edges were added, of a part, and where edges have types, since the reverse
+// may have another.
+func (m *Meta) ReversedShare() (share float64, known bool) {
+	s := m.Stats
+	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Source.Format == PartFormat {
+		return 0, false
+	}
+	return float64(s.ReversedPairs) / float64(s.SampledPairs), true
+}
+
 // SourceMeta tells what a store was made of.
 type SourceMeta struct {
 	Format string

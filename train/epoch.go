@@ -200,6 +200,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	if err := t.metric.Add(rec); err != nil {
 		return err
 	}
+	t.noteSteep(&rec)
 	t.obs(Event{Epoch: &rec})
 	return t.diverged.Add(rec.Loss)
 }

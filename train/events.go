@@ -65,6 +65,9 @@ type Result struct {
 	Extends bool `json:"-"`
 	// OneSided says that almost all test nodes are taken for one class; "" if not.
 	OneSided string `json:"one_sided,omitempty"`
+	// Steep tells of an epoch at the beginning whose loss is far over that of guessing, and what to
+	// do; "" if there is none.
+	Steep string `json:"steep,omitempty"`
 }
 
 // String is the last line on standard output.

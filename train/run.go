@@ -60,12 +60,14 @@ type trainer struct {
 	resumed    bool
 	note       string   // for the user: of the checkpoint
 	valNote    string   // of validation nodes that are taken from train
+	direction  string   // of a graph whose edges go one way
 	moved      string   // of a run that began on another backend
 	inputNotes []string // of how features are scaled and summed up
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
-	// oneSided says that the best weights hardly tell classes apart; "" if they do.
-	oneSided string
+	// oneSided says that the best weights hardly tell classes apart; "" if they do. steep tells of
+	// a loss far over that of guessing.
+	oneSided, steep string
 
 	bus     bus // when it was last added to sums
 	stepped int // steps of this process, up to rowsAfter
@@ -164,7 +166,8 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
+	for _, note := range append([]string{t.note, t.moved, t.valNote, t.direction,
+		t.in.Neighbors().Note,
 		t.in.HotNote, t.macroNote(), t.buffer.Note(), t.plan.OnDevice.Note()}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
@@ -336,6 +339,9 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		if err := t.in.ChangeGraph(ctx, t.in.Graph); err != nil {
 			return err
 		}
+	}
+	if err := t.lookAtDirection(ctx); err != nil {
+		return err
 	}
 	if err := t.in.openFeatures(ctx, t.plan, t.cfg.Threads); err != nil {
 		return err
@@ -564,7 +570,7 @@ func (t *trainer) result() *Result {
 	r := &Result{Run: t.dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
 		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted(),
 		Extends:  t.cfg.Extends(),
-		OneSided: t.oneSided}
+		OneSided: t.oneSided, Steep: t.steep}
 	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
 		r.Planned, r.Actual = t.plan.Forecast, &t.totals
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/train/backend/devices"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -60,7 +60,7 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	kind := task.KindOf(m.Labels, c.Loss)
-	if c.Metric == task.Auto && kind == task.KindClass && skewed(m.Labels.ClassCounts) {
+	if c.Metric == task.Auto && kind == task.KindClass && runs.Skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
 	}
 	if kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {
@@ -71,12 +71,6 @@ func resolve(c *Config, m *kv.Meta) error {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
-}
-
-// skewed says whether of two classes one has a quarter of the nodes or less: always to say the
-// other is right more often than not, so accuracy tells little.
-func skewed(counts []uint64) bool {
-	return len(counts) == 2 && 4*min(counts[0], counts[1]) <= counts[0]+counts[1]
 }
 
 // valShare is the share of train that validates where the store has no val: one in so many.
@@ -99,8 +93,8 @@ func (t *trainer) takeVal(why string) error {
 		kept = append(kept, v)
 	}
 	if t.train = kept; len(kept) == 0 {
-		return fmt.Errorf("train: %s, and too few nodes to train on to take some from: %s split "+
-			"%s --split random=60/20/20", why, program.Name, t.in.Store.Dir())
+		return fmt.Errorf("train: %s, and too few nodes to train on to take some from: ingest "+
+			"again with --split val=FILE, or with more nodes in train", why)
 	}
 	t.valNote = fmt.Sprintf("%s: %d of the %d nodes to train on validate", why,
 		t.val.GetCardinality(), all)

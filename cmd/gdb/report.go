@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
@@ -27,7 +29,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use: "report STORE [--run NAME] --out FILE.html", Args: cli.ExactArgs(1),
 		Short: "Write what a run was and reached as one HTML page",
 		Long: `Write a page that needs no network: curves, scores by class and the confusion
-matrix of the test split, what the engine did, the settings, and the data.`,
+matrix of the test split, what the engine did, the settings, and the data. Of a
+run that predicts links: curves, how it ranks the test edges, and the same.`,
 		Example: `  gdb report cora.gdb --out cora.html
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -45,6 +48,10 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
+			if linkcmd.IsLink(st, c.Run) {
+				return a.reportLinks(cmd, st, args[0], c.Run, out)
+			}
+			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
 			d, err := a.reportData(cmd, st, args[0], c)
 			if err != nil {
 				return err
@@ -55,12 +62,15 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 					return err
 				}
 			}
+			if d.Test != nil && d.Test.Split == "val" {
+				d.Val = nil
+			}
 			return a.writeReport(out, d)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
-	f.StringVar(&c.Split, "split", "test", cli.SplitHelp)
+	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
@@ -76,31 +86,30 @@ func wantFile(command, out, want string) error {
 
 // hasSplit says whether there is a split of that name, of one column or of several.
 func hasSplit(m *kv.Meta, name string) bool {
+	return slices.Contains(nodeSplits(m), name) ||
+		slices.ContainsFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
+}
+
+// nodeSplits are the names of the splits, without those of their columns.
+func nodeSplits(m *kv.Meta) (names []string) {
 	for _, s := range m.Splits {
-		if base, _, _ := strings.Cut(s.Name, "@"); s.Name == name || base == name {
-			return true
-		}
+		base, _, _ := strings.Cut(s.Name, "@")
+		names = append(names, base)
 	}
-	return false
+	return names
 }
 
 // reportData reads what a run recorded.
 func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 	c train.EvalConfig) (*report.Data, error) {
-	meta, err := st.Catalog().Runs(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
 	file, err := runs.Open(st, c.Run).ReadFile()
 	if err != nil {
 		return nil, err
 	}
 	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
 		Settings: settingtext.Of(&file.Config)}
-	for _, r := range meta {
-		if r.Name == c.Run {
-			d.Status, d.Metric = r.Status, r.Metric
-		}
+	if err := noteStatus(cmd, st, d); err != nil {
+		return nil, err
 	}
 	if d.Test, err = train.Kept(&file, c.Split); err != nil {
 		return nil, err
@@ -108,10 +117,37 @@ func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 	d.Epochs, err = epochsOf(st, c.Run)
 	for _, e := range d.Epochs {
 		if e.Best {
-			d.Best = e.Epoch
+			d.Best, d.Val = e.Epoch, e.Val
 		}
 	}
 	return d, err
+}
+
+// noteStatus adds how far a run is, as the catalog has it.
+func noteStatus(cmd *cobra.Command, st *layout.Store, d *report.Data) error {
+	all, err := st.Catalog().Runs(cmd.Context())
+	for _, r := range all {
+		if r.Name == d.Run {
+			d.Status, d.Metric = r.Status, r.Metric
+		}
+	}
+	return err
+}
+
+// reportLinks writes the page of a run that predicts links.
+func (a *app) reportLinks(cmd *cobra.Command, st *layout.Store, dir, run, out string) error {
+	if err := cli.OnlyFor("nodes", run, cmd.Flags(), "split"); err != nil {
+		return err
+	}
+	d, err := linkcmd.ReportData(runs.Open(st, run))
+	if err != nil {
+		return err
+	}
+	d.Store, d.Data = dir, storeFacts(st.Meta())
+	if err := noteStatus(cmd, st, d); err != nil {
+		return err
+	}
+	return a.writeReport(out, d)
 }
 
 // epochsOf reads the epochs of a run.

@@ -16,6 +16,7 @@ import (
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample/superbatch"
 	"gdb/train"
@@ -138,24 +139,31 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			"epochs": res.Epochs})
 	}
 	if _, err = fmt.Fprintln(a.Out, res); err == nil && !a.Quiet {
-		a.trained(dir, res)
+		a.trained(st.Meta(), dir, res)
 	}
 	return err
 }
 
 // trained says where a finished run is, and what may come next.
-func (a *app) trained(dir string, r *train.Result) {
+func (a *app) trained(m *kv.Meta, dir string, r *train.Result) {
 	if r.OneSided != "" {
 		a.Note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
+	}
+	if r.Steep != "" {
+		a.Note(r.Steep)
 	}
 	if r.BestEpoch == r.Epochs && !r.Stopped && r.Extends {
 		fmt.Fprintf(a.Err, "the best epoch was the last: %s\n", a.commandLine([]string{"train",
 			dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
 	fmt.Fprintf(a.Err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
-	for _, next := range [][]string{{"eval", dir, "--run", r.Run},
+	next := [][]string{{"eval", dir, "--run", r.Run},
 		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"},
-		{"report", dir, "--run", r.Run, "--out", "report.html"}} {
+		{"report", dir, "--run", r.Run, "--out", "report.html"}}
+	if !hasSplit(m, "test") && !hasSplit(m, "val") {
+		next = next[1:]
+	}
+	for _, next := range next {
 		fmt.Fprintf(a.Err, "  %s\n", a.commandLine(next))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
+	"gdb/kv"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -27,6 +28,29 @@ func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Li
 		return lim, cli.Usage(err)
 	}
 	return lim, nil
+}
+
+// testHelp says what eval and report look at where a store has no test split.
+const testHelp = "; without test and --split: val"
+
+// splitOf is the split that was asked for, or val where none was and the store has no test.
+func (a *app) splitOf(cmd *cobra.Command, split string, there []string) string {
+	if cmd.Flags().Changed("split") || slices.Contains(there, split) ||
+		!slices.Contains(there, "val") {
+		return split
+	}
+	if !a.Quiet {
+		a.Note("the store has no test split: this is val, by which the best epoch was chosen")
+	}
+	return "val"
+}
+
+// edgeSplits are the names of the splits of the edges.
+func edgeSplits(m *kv.Meta) (names []string) {
+	for _, s := range m.EdgeSplits {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 func (a *app) evalCommand() *cobra.Command {
@@ -58,12 +82,14 @@ func (a *app) evalCommand() *cobra.Command {
 					append(whereFlags, "eval-mode", "mode", "metric")...); err != nil {
 					return err
 				}
+				c.Split = a.splitOf(cmd, c.Split, edgeSplits(st.Meta()))
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
 			if err := cli.OnlyFor("links", c.Run, cmd.Flags(), "candidates"); err != nil {
 				return err
 			}
+			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
 			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
 				return err
 			}
@@ -79,7 +105,7 @@ func (a *app) evalCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
-	f.StringVar(&c.Split, "split", "test", cli.SplitHelp)
+	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
 	f.StringVar(&c.Mode, "eval-mode", "exact", cli.EvalModeHelp)
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+

@@ -35,7 +35,7 @@ type part struct {
 }
 
 // SourceFormat is what the catalog of a part has as the format of its source.
-const SourceFormat = "partition"
+const SourceFormat = kv.PartFormat
 
 var _ source.Source = (*part)(nil)
 

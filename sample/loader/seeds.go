@@ -59,6 +59,9 @@ func splitAdvice(s *layout.Store, base, name string) string {
 	if base != name {
 		return "take one that is there; without @ it is the default"
 	}
+	if len(s.Meta().Splits) > 0 { // drawn ones would replace those that the user gave
+		return fmt.Sprintf("take one that is there, or ingest again with --split %s=FILE", base)
+	}
 	return fmt.Sprintf("%s split %s --split random=60/20/20 draws some, ingest takes files with "+
 		"--split %s=FILE", program.Name, s.Dir(), base)
 }

@@ -31,6 +31,12 @@ type Data struct {
 	Data, Settings           [][2]string
 	Epochs                   []runs.Epoch
 	Best                     int // the epoch whose weights are the result, from 1
+	// Val is the score of that epoch on the validation nodes, or edges; nil if there is none, or if
+	// Test is of these.
+	Val *float64
+	// Ranks is how a run that predicts links ranks the test edges, and Cost what its epochs cost;
+	// nil of others.
+	Ranks, Cost [][2]string
 	// Test is the evaluation on a split; nil if there is none.
 	Test *train.EvalResult
 }
@@ -47,6 +53,9 @@ type view struct {
 func Write(w io.Writer, d *Data) error {
 	v := &view{Data: d, Loss: lossChart(d), Score: scoreChart(d), Time: timeChart(d),
 		Reads: readChart(d), Engine: engine(d.Epochs)}
+	if d.Cost != nil {
+		v.Engine = d.Cost
+	}
 	if d.Test != nil {
 		v.Names = d.Test.Names()
 	}

@@ -12,7 +12,9 @@ const (
 	// step, so it is counted in steps, but nodes are seen a few times at least.
 	stepsMost, epochsLeast, epochsMost = 4000, 30, 300
 	// stepsPatient and evaluationsPatient are how long validation may go without a better one.
-	stepsPatient, evaluationsPatient = 30, 5
+	// Of two skewed classes the score rises slowly, for longer than of others, and goes down
+	// between: they get stepsPatientSkewed (minesweeper: .897 instead of .892).
+	stepsPatient, stepsPatientSkewed, evaluationsPatient = 30, 150, 5
 )
 
 // dropoutClasses is the Dropout of classes. Numbers have none: what is summed up changes its scale
@@ -42,7 +44,12 @@ func (c *Settings) Resolve(m *kv.Meta) {
 	c.Epochs = min(max(epochsLeast, stepsMost/steps), epochsMost)
 	if c.Patience == 0 {
 		perEvaluation := steps * c.EvalEvery
-		c.Patience = max(evaluationsPatient, (stepsPatient+perEvaluation-1)/perEvaluation)
+		patient := stepsPatient
+		if m.Labels != nil && task.KindOf(m.Labels, c.Loss) == task.KindClass &&
+			Skewed(m.Labels.ClassCounts) {
+			patient = stepsPatientSkewed
+		}
+		c.Patience = max(evaluationsPatient, (patient+perEvaluation-1)/perEvaluation)
 	}
 }
 
@@ -58,4 +65,10 @@ func ResolveNormalize(normalize string, m *kv.Meta) string {
 		return NormalizeRow
 	}
 	return normalize
+}
+
+// Skewed says whether of two classes one has a quarter of the nodes or less: always to say the
+// other is right more often than not, so accuracy tells little.
+func Skewed(counts []uint64) bool {
+	return len(counts) == 2 && 4*min(counts[0], counts[1]) <= counts[0]+counts[1]
 }

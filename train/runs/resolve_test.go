@@ -32,6 +32,25 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestResolvePatience: of two classes of which one is rare a training is patient for longer; a
+// patience that is given stays.
+func TestResolvePatience(t *testing.T) {
+	for _, c := range []struct {
+		counts      []uint64
+		given, want int
+	}{{[]uint64{2000, 8000}, 0, 30}, {[]uint64{4000, 6000}, 0, 6}, {[]uint64{2000, 8000}, 7, 7},
+		{[]uint64{100, 5000, 5000}, 0, 6}} {
+		m := &kv.Meta{Splits: []kv.SplitMeta{{Name: "train", Count: 5000}},
+			Labels: &kv.LabelsMeta{Kind: "class", ClassCounts: c.counts}}
+		s := Default()
+		s.Patience = c.given
+		if s.Resolve(m); s.Patience != c.want {
+			t.Errorf("classes of %d nodes, patience %d given: %d, want %d", c.counts, c.given,
+				s.Patience, c.want)
+		}
+	}
+}
+
 // TestResolveDropout: classes have dropout, and numbers have none, if it is left to the labels.
 func TestResolveDropout(t *testing.T) {
 	for kind, want := range map[string]float64{"class": 0.5, "multi": 0.5, "target": 0} {

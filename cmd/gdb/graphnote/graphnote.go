@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gdb/kv"
-	"gdb/layout/parts"
 
 	"github.com/dustin/go-humanize"
 )
@@ -34,18 +33,19 @@ func EdgeSplits(m *kv.Meta) (lines []string) {
 // store there is nothing to say: its outermost nodes have no lists.
 func Directions(m *kv.Meta) (notes []string) {
 	s := m.Stats
-	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Source.Format == parts.SourceFormat {
+	share, known := m.ReversedShare()
+	if !known {
 		return nil
 	}
 	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {
 		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
 			"of nodes, --src-type user --dst-type item numbers them apart")
 	}
-	switch share := float64(s.ReversedPairs) / float64(s.SampledPairs); {
-	case s.ReversedPairs == s.SampledPairs:
+	switch {
+	case share == 1:
 		notes = append(notes, "each edge has its reverse in the source: the graph is undirected, "+
 			"and stored as given; --undirected says so and drops duplicates")
-	case share < 0.9:
+	case share < kv.ReversedUsual:
 		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
 			"want both: --undirected", 100*share))
 	}

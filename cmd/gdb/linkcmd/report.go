@@ -1,0 +1,66 @@
+package linkcmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/settingtext"
+	"gdb/internal/mem"
+	"gdb/train/link/rank"
+	"gdb/train/report"
+	"gdb/train/runs"
+)
+
+// ReportData is what a run that predicts links recorded, for its page.
+func ReportData(dir runs.Dir) (*report.Data, error) {
+	f, err := dir.ReadLink()
+	if err != nil {
+		return nil, err
+	}
+	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: settingtext.Of(f.Link)}
+	if len(f.Test) > 0 {
+		var r rank.Result
+		if err := json.Unmarshal(f.Test, &r); err != nil {
+			return nil, fmt.Errorf("report: run %s: %w", dir.Name(),
+				dir.Corrupt(runs.FileName, err.Error()))
+		}
+		d.Ranks = rankRows(&r)
+	}
+	var last runs.LinkEpoch
+	var scores, edges uint64
+	var seconds, eval, wait float64
+	var read, written int64
+	err = dir.LinkEpochs(func(e *runs.LinkEpoch) error {
+		d.Epochs = append(d.Epochs, runs.Epoch{Epoch: e.Epoch, Loss: e.Loss, Train: math.NaN(),
+			Val: e.Val, Best: e.Best, Time: e.Time, Eval: e.Eval, Read: uint64(e.Read)})
+		if e.Best {
+			d.Best, d.Val = e.Epoch, e.Val
+		}
+		scores, edges = scores+e.Scores, edges+e.Edges
+		seconds, eval, wait = seconds+e.Time, eval+e.Eval, wait+e.Wait
+		read, written, last = read+e.Read, written+e.Written, *e
+		return nil
+	})
+	d.Cost = [][2]string{{"epochs", fmt.Sprint(len(d.Epochs))},
+		{"time of training", fmt.Sprintf("%.1f s", seconds)},
+		{"time of evaluation", fmt.Sprintf("%.1f s", eval)},
+		{"edges trained on", cli.Count(edges)}, {"edges and negatives scored", cli.Count(scores)}}
+	if read+written > 0 {
+		d.Cost = append(d.Cost, [][2]string{{"vectors read", mem.FormatSize(read)},
+			{"vectors written", mem.FormatSize(written)},
+			{"waiting for them", fmt.Sprintf("%.1f s", wait)}}...)
+	}
+	if last.RSSPeak > 0 {
+		d.Cost = append(d.Cost, [2]string{"peak of resident memory", mem.FormatSize(last.RSSPeak)})
+	}
+	return d, err
+}
+
+// rankRows are the figures of the test edges.
+func rankRows(r *rank.Result) [][2]string {
+	return [][2]string{{"test mrr", runs.Figure(r.MRR, 4)}, {"hits@1", runs.Figure(r.Hits1, 4)},
+		{"hits@3", runs.Figure(r.Hits3, 4)}, {"hits@10", runs.Figure(r.Hits10, 4)},
+		{"mean rank", runs.Figure(r.MeanRank, 1)}, {"ranks", cli.Count(uint64(r.Ranks))}}
+}

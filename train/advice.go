@@ -1,0 +1,93 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/train/runs"
+	"gdb/train/task"
+
+	"github.com/dustin/go-humanize"
+)
+
+const (
+	// directionLooks is the most training nodes whose in-edges are counted before a run, and
+	// directionStep how many at a time: a paged reader holds the blocks of a step.
+	directionLooks, directionStep = 4096, 256
+	// loneShare is the share of training nodes without in-edges that is told: one in so many.
+	loneShare = 10
+)
+
+// lookAtDirection finds out whether a model sees the neighbors of the nodes that it learns from: it
+// reads the edges that lead to a node, and a graph that has each edge once, in whatever direction,
+// may have none there. What the user should know is in t.direction then.
+func (t *trainer) lookAtDirection(ctx context.Context) error {
+	share, known := t.in.Meta.ReversedShare()
+	if t.alone || t.resumed || t.in.Meta.Undirected || known && share == 1 ||
+		t.cfg.Model == "mlp" {
+		return nil
+	}
+	lone, looked, err := t.withoutInEdges(ctx)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	switch {
+	case lone > 0 && lone*loneShare >= looked:
+		t.direction = fmt.Sprintf("%s of %s training nodes have no in-edges, and a model reads no "+
+			"others, so that it learns nothing of their neighbors: ingest with --undirected adds "+
+			"the reverse of each edge", humanize.Comma(int64(lone)), humanize.Comma(int64(looked)))
+	case known && share < kv.ReversedUsual:
+		t.direction = fmt.Sprintf("%.0f %% of edges have their reverse, and a model reads the "+
+			"in-edges of a node only: ingest with --undirected if neighbors matter both ways",
+			100*share)
+	}
+	return nil
+}
+
+// withoutInEdges counts the training nodes without in-edges, of all or of some that lie evenly
+// among them; of none if the graph is not in memory for long enough to look.
+func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err error) {
+	if t.in.Topology == nil {
+		return 0, 0, nil
+	}
+	looked = min(len(t.train), directionLooks)
+	nodes, degrees := make([]sample.NodeID, 0, directionStep), make([]uint32, directionStep)
+	for first := 0; first < looked; first += directionStep {
+		nodes = nodes[:0]
+		for i := first; i < min(first+directionStep, looked); i++ {
+			nodes = append(nodes, t.train[i*len(t.train)/looked])
+		}
+		session := t.in.Topology.NewSession()
+		err := session.Degrees(ctx, nodes, degrees[:len(nodes)])
+		session.Release()
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, n := range degrees[:len(nodes)] {
+			if n == 0 {
+				lone++
+			}
+		}
+	}
+	return lone, looked, nil
+}
+
+// steepEpochs are the first epochs in which a loss is steep that is steepTimes as large as that of
+// guessing.
+const steepEpochs, steepTimes = 5, 2
+
+// noteSteep notes a loss far over that of guessing at the beginning: the first steps were larger
+// than weights that are drawn can bear, and the epochs after bring back what they spoiled.
+func (t *trainer) noteSteep(rec *runs.Epoch) {
+	guess := math.Log(float64(t.in.task.Outputs()))
+	if t.cfg.Loss != task.LossSoftmax || t.cfg.Warmup > 0 || rec.Epoch > steepEpochs ||
+		rec.Loss < steepTimes*guess {
+		return
+	}
+	t.steep = fmt.Sprintf("the loss of epoch %d was %s, where guessing has %s: first steps as "+
+		"large as that cost what comes after; --warmup 20 often learns more", rec.Epoch,
+		runs.Figure(rec.Loss, 3), runs.Figure(guess, 3))
+}
