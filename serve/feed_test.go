@@ -43,3 +43,24 @@ func TestDealtArenasComeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRanks: a rank is lost when its last client is gone without a word, until another comes.
+func TestLostRanks(t *testing.T) {
+	f := &feed{world: 2}
+	steps := []struct {
+		do   func()
+		lost bool
+	}{
+		{func() { f.come(1) }, false},
+		{func() { f.come(1) }, false},
+		{func() { f.gone(1, true) }, false}, // the other is there
+		{func() { f.gone(1, true) }, true},
+		{func() { f.come(1) }, false},
+		{func() { f.gone(1, false) }, false}, // it has said so
+	}
+	for i, step := range steps {
+		if step.do(); f.mu.lost[1] != step.lost || f.mu.lost[0] {
+			t.Errorf("after step %d rank 1 is lost: %v, rank 0: %v", i, f.mu.lost[1], f.mu.lost[0])
+		}
+	}
+}

@@ -202,3 +202,26 @@ func TestDroppedArenas(t *testing.T) {
 		t.Error("a batch that the client has was emptied when it left")
 	}
 }
+
+// TestKnownFirst: of idle arenas a client has one that it has mapped before, wherever it stands.
+func TestKnownFirst(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		s := NewStock(mem.NewBudget(1<<20), 2)
+		p, q := s.Pool(), s.Pool()
+		defer func() { _, _ = p.Close(), q.Close() }()
+		a, b := mustTake(t, p, 4096), mustTake(t, q, 4096)
+		p.Lend(a)
+		q.Lend(b)
+		back := []func() error{func() error { return p.Return([]uint32{a.ID}) },
+			func() error { return q.Return([]uint32{b.ID}) }}
+		if first {
+			back[0], back[1] = back[1], back[0]
+		}
+		if err := errors.Join(back[0](), back[1]()); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustTake(t, p, 4096); got != a || !got.Known {
+			t.Errorf("arena %d, known %v, in the place of %d", got.ID, got.Known, a.ID)
+		}
+	}
+}
