@@ -72,6 +72,9 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		}
 	}()
 	if err := conn.Send(protocol.KindWelcome, s.welcome(), nil); err != nil {
+		if ctx.Err() != nil { // it was interrupted, since the client is gone already
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	for {
