@@ -213,15 +213,22 @@ func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
 	for i, key := range keys {
 		m.order[i], m.nodes[i] = uint32(key), layout.NodeID(key>>32)
 	}
-	m.ends = make([]uint32, d.windows.Count())
-	from := 0
-	for i := range m.ends {
-		n, _ := slices.BinarySearch(m.nodes[from:], d.windows.After(i))
-		from += n
-		m.ends[i] = uint32(from)
-	}
-	m.ends[len(m.ends)-1] = uint32(len(m.nodes))
+	m.ends = endsOf(m.nodes, d.windows.Count(), d.windows.After)
 	return nil
+}
+
+// endsOf finds where in nodes, which ascend, each window's end. after gives the node after those of
+// a window; the last window has all that are left, since no node is after the largest id.
+func endsOf(nodes []layout.NodeID, windows int,
+	after func(window int) layout.NodeID) []uint32 {
+	ends, from := make([]uint32, windows), 0
+	for i := range windows - 1 {
+		n, _ := slices.BinarySearch(nodes[from:], after(i))
+		from += n
+		ends[i] = uint32(from)
+	}
+	ends[windows-1] = uint32(len(nodes))
+	return ends
 }
 
 // of are the nodes of the frontier that a window has the lists of.

@@ -2,8 +2,10 @@ package passes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gdb/blockdev"
@@ -168,4 +170,50 @@ func same(a, b *sample.Dense) bool {
 		}
 	}
 	return true
+}
+
+// As many batches are drawn together as there is room for, and one at least.
+func TestRoomForBatches(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		room        int64
+		least, most uint64
+	}{{1, 1, 1}, {100 << 10, 2, 49}, {64 << 20, 50, 50}} {
+		budget := mem.NewBudget(0)
+		g, _ := f.group(t, sample.Config{Fanout: []int{3, 4}, Seed: 9}, 5<<20, c.room, 0, budget,
+			nil)
+		orders := 0
+		g.cfg.Order = func(epoch uint64) (*sample.Order, error) {
+			if orders++; orders > 10 {
+				return nil, errors.New("batches are begun again and again")
+			}
+			return f.order(epoch)
+		}
+		var d sample.Dense
+		if ok, err := g.Take(t.Context(), 0, 0, &d); !ok || err != nil {
+			t.Fatalf("room of %d bytes: no batch: %v", c.room, err)
+		}
+		if n := g.next; n < c.least || n > c.most {
+			t.Errorf("room of %d bytes: %d batches were drawn, want %d to %d", c.room, n, c.least,
+				c.most)
+		}
+		if held := g.room.Bytes(); g.next > 1 && held > c.room {
+			t.Errorf("%d batches that wait take %d bytes, and there is room for %d", g.next-1,
+				held, c.room)
+		}
+	}
+}
+
+// Each window has the nodes up to its end; the last one also has the largest of all ids, after
+// which there is none.
+func TestEndsOf(t *testing.T) {
+	cuts := []sample.NodeID{5, 5, 9, 0} // the last one is 1<<32
+	after := func(window int) sample.NodeID { return cuts[window] }
+	nodes := []sample.NodeID{0, 4, 5, 8, 9, 1<<32 - 1}
+	if got := endsOf(nodes, 4, after); !slices.Equal(got, []uint32{2, 2, 4, 6}) {
+		t.Errorf("windows end at %d of the nodes, want 2, 2, 4 and 6", got)
+	}
+	if got := endsOf(nil, 2, after); !slices.Equal(got, []uint32{0, 0}) {
+		t.Errorf("windows end at %d of no nodes", got)
+	}
 }
