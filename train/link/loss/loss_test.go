@@ -153,7 +153,7 @@ func TestRows(t *testing.T) {
 			if width == 1 && name != loss.Softmax { // these take a mean of the negatives
 				continue
 			}
-			const rows = 200 // of which the sums of softmax are more than one product
+			const rows = 200
 			scores := make([]float32, rows*width)
 			for i := range scores {
 				if scores[i] = float32(5 * r.NormFloat64()); i%width > 0 && r.IntN(9) == 0 {
@@ -178,5 +178,20 @@ func TestRows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRowsOfEqualScores: of equal scores, softmax is the logarithm of their number and logistic
+// twice that of two, over more rows than one product of sums has room for.
+func TestRowsOfEqualScores(t *testing.T) {
+	const rows, width, weight = 500, 70, 0.5
+	for name, want := range map[string]float64{loss.Softmax: math.Log(width),
+		loss.Logistic: 2 * math.Ln2} {
+		l := loss.Loss{Name: name}
+		scores := make([]float32, rows*width)
+		near(t, name, l.Rows(scores, width, weight), rows*weight*want)
+		near(t, name+": gradient of the last edge", float64(scores[(rows-1)*width]),
+			map[string]float64{loss.Softmax: weight * (1.0/width - 1),
+				loss.Logistic: -weight / 2}[name])
 	}
 }

@@ -249,3 +249,32 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestDispersedReplacesAny: what comes into the buffer takes the place of any group that is there,
+// each of them equally often, whether it has been there for long or has just come.
+func TestDispersedReplacesAny(t *testing.T) {
+	const parts, hold, epochs = 16, 4, 300
+	var replaced [hold]int // by age: the oldest first
+	for epoch := range epochs {
+		e := mustEpoch(t, Spec{Policy: Dispersed, Parts: parts, Capacity: hold, Logical: parts},
+			epoch)
+		held := e.Partitions(0) // in the order in which they came
+		for set := 1; set < e.Sets(); set++ {
+			now := e.Partitions(set)
+			age := slices.IndexFunc(held, func(p int) bool { return !slices.Contains(now, p) })
+			replaced[age]++
+			held = slices.Delete(slices.Clone(held), age, age+1)
+			for _, p := range now {
+				if !slices.Contains(held, p) {
+					held = append(held, p)
+				}
+			}
+		}
+	}
+	for age, n := range replaced {
+		if want := epochs * (parts - hold) / hold; n < want*9/10 || n > want*11/10 {
+			t.Errorf("group %d in memory, by age, was replaced %d times, want about %d: %v", age,
+				n, want, replaced)
+		}
+	}
+}

@@ -214,4 +214,7 @@ func TestAUC(t *testing.T) {
 	if got := rank.HitsAt(edges, others, 4); got != 1 {
 		t.Errorf("hits at more than there are: %v", got)
 	}
+	if got := rank.HitsAt([]float32{-1, 0, 3, 4}, others, 3); got != 0.5 {
+		t.Errorf("hits at as many as there are: %v, want the share above the last of them", got)
+	}
 }
