@@ -196,6 +196,43 @@ func TestKept(t *testing.T) {
 	open("another graph", true)
 }
 
+// TestWrongIndex: an index that is whole, as its checksum says, but is not of these edges, is made
+// anew with them.
+func TestWrongIndex(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustStore(t, fs, 100, 2000, 3)
+	opt := Options{Partition: partition.Spec{Parts: 5}}
+	for _, c := range []struct {
+		name, want string
+		change     func(offsets []uint64)
+	}{
+		{"an edge more", "it has 2000 edges, the index 2001",
+			func(offsets []uint64) { offsets[25]++ }},
+		{"an edge less", "it has 2000 edges, the index 1999",
+			func(offsets []uint64) { offsets[25]-- }},
+		{"a bucket that ends before it begins", "the places of its buckets do not ascend",
+			func(offsets []uint64) { offsets[9], offsets[10] = offsets[10], offsets[9] }},
+	} {
+		b, _ := mustOpen(t, s, opt)
+		right := slices.Clone(b.offsets)
+		if right[9] == right[10] || right[24] == right[25] {
+			t.Fatal("buckets without edges")
+		}
+		wrong := &builder{s: s, m: b.m, offsets: slices.Clone(right)}
+		c.change(wrong.offsets)
+		if err := errors.Join(b.Close(), wrong.writeIndex()); err != nil {
+			t.Fatal(err)
+		}
+		b, note, err := Open(t.Context(), s, device, opt)
+		if err != nil || !strings.Contains(note, c.want) || !slices.Equal(b.offsets, right) {
+			t.Fatalf("%s: note %q, want %q (%v)", c.name, note, c.want, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestOneBuilds: who comes while others build is told.
 func TestOneBuilds(t *testing.T) {
 	fs := vfs.NewMem()

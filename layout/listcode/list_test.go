@@ -1,6 +1,7 @@
 package listcode
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -310,6 +311,48 @@ func checkTake(t *testing.T, r *rand.Rand, b []byte) {
 	take(b, places, got)
 	if !slices.Equal(want, got) {
 		t.Fatalf("entries %d of %+v differ: %d, want %d", pos, ref, got, want)
+	}
+}
+
+// setBits writes bits of a byte slice, one by one.
+func setBits(b []byte, at uint64, width int, v uint64) {
+	for i := range uint64(width) {
+		b[(at+i)/8] = b[(at+i)/8]&^(1<<((at+i)%8)) | byte(v>>i&1)<<((at+i)%8)
+	}
+}
+
+// TestCellWithoutItsOnes: an entry whose one is not among the upper bits of its cell is damage,
+// though ones follow these: they are of the low bits.
+func TestCellWithoutItsOnes(t *testing.T) {
+	c := Coding{FirstBits: 20, PosBits: 15, Cells: true}
+	var list []uint32
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 40 {
+		list = append(list, r.Uint32N(1<<18))
+	}
+	slices.Sort(list)
+	var w Writer
+	c.Append(&w, list)
+	whole := make([]byte, (w.Bits()+7)/8+Slack)
+	w.CopyTo(whole)
+	l, err := c.Parse(whole, 0, uint64(w.Bits()))
+	if err != nil || l.way != wayCells || l.cells.low == 0 {
+		t.Fatalf("a list in cells with low bits is wanted, not of way %d, %+v: %v", l.way, l.cells,
+			err)
+	}
+	upper := l.low + uint64(l.cells.base)
+	for ones := range int(l.cells.per) { // the cell has so many
+		b := slices.Clone(whole)
+		setBits(b, upper, int(l.cells.upper), 1<<ones-1)
+		setBits(b, upper+uint64(l.cells.upper), 2, 3)
+		for k := range uint32(l.cells.per) {
+			if _, ok := l.At(b, 1+k); ok != (int(k) < ones) {
+				t.Errorf("entry %d of a cell with %d ones: read is %v", k, ones, ok)
+			}
+		}
+		if err := l.Decode(b, make([]uint32, len(list))); !errors.Is(err, ErrList) {
+			t.Errorf("a cell with %d ones: %v", ones, err)
+		}
 	}
 }
 

@@ -137,3 +137,44 @@ func TestLookIsBounded(t *testing.T) {
 		t.Errorf("%d neighbors up to %d", n, slices.Max(d.near))
 	}
 }
+
+// TestDrawIsSpread: of neighbors that are too many, every so-manieth of all lists together is read,
+// and no more than was asked for, be the lists long or of one neighbor.
+func TestDrawIsSpread(t *testing.T) {
+	g := layouttest.Graph{Nodes: 500}
+	for v := range 500 {
+		for i := range []int{1, 1, 1, 0, 2, 7}[v%6] {
+			g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID((v + i*31) % 500),
+				Dst: layout.NodeID(v)})
+		}
+	}
+	s := layouttest.Build(t, vfs.NewMem(), "short", g)
+	r, err := topology.Open(t.Context(), s, layouttest.Device(t), layout.In, topology.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	d := &dealer{ses: r.NewSession()}
+	defer d.ses.Release()
+	var nodes, all []layout.NodeID
+	lists := g.Lists(layout.In)
+	for v := range layout.NodeID(500) {
+		nodes = append(nodes, v)
+		for _, e := range lists[v] {
+			all = append(all, e.Nbr)
+		}
+	}
+	for _, most := range []int{1, 40, 333, len(all), 2 * len(all)} {
+		if err := d.draw(t.Context(), nodes, most); err != nil {
+			t.Fatal(err)
+		}
+		var want []layout.NodeID
+		for i := 0; i < len(all); i += (len(all) + most - 1) / most {
+			want = append(want, all[i])
+		}
+		if !slices.Equal(d.found, want) || len(d.found) > most {
+			t.Errorf("%d of %d neighbors at most: found %d, want %d: %v, want %v", most, len(all),
+				len(d.found), len(want), d.found, want)
+		}
+	}
+}

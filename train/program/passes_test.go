@@ -1,6 +1,7 @@
 package program
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -111,5 +112,36 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	if l.floats >= all || dead == 0 {
 		t.Errorf("scratch of %d floats for values of %d, of which %d are in the features' dead "+
 			"rows", l.floats, all, dead)
+	}
+}
+
+// TestReadTwiceIsCopied: an operation whose result would come in the place of a value that it also
+// reads as another operand, as h + h W, has memory of its own for it, in both passes: it would read
+// what it has written.
+func TestReadTwiceIsCopied(t *testing.T) {
+	found := 0
+	for name, m := range testModels {
+		p := Make(&Params{}, m, Options{Layers: 2, Features: testCols, Train: true})
+		for i := range p.ops {
+			o := &p.ops[i]
+			target, operands := o.acc, o.in
+			if target == 0 && o.inPlace >= 0 {
+				target, operands = o.in[o.inPlace], slices.Delete(slices.Clone(o.in), o.inPlace,
+					o.inPlace+1)
+			}
+			if target == 0 || !slices.ContainsFunc(operands, func(v Value) bool {
+				return p.root(v) == p.root(target)
+			}) {
+				continue
+			}
+			if found++; !o.copies || p.memory.of[o.out] == p.memory.of[p.root(target)] {
+				t.Errorf("%s: %%%d is written in the place of %%%d, which it reads:\n%s", name,
+					o.out, target, p)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d operations read their target twice, want those of both passes of h + h W",
+			found)
 	}
 }

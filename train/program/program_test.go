@@ -156,6 +156,9 @@ var testModels = map[string]Model{
 		return b.Dropout(b.ELU(h), 0.3)
 	}),
 	"residual": testElement(func(b *Builder, h Value) Value { return b.Add(b.ReLU(h), h) }),
+	"residual product": testElement(func(b *Builder, h Value) Value {
+		return b.Add(h, testDense(b, h, fmt.Sprint("r", b.hop), 6))
+	}),
 	"norm": testElement(func(b *Builder, h Value) Value {
 		return b.LayerNorm(h, b.Param(fmt.Sprint("gamma", b.hop), 1, b.Cols(h), Glorot),
 			b.Param(fmt.Sprint("beta", b.hop), 1, b.Cols(h), Glorot))

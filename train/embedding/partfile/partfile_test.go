@@ -185,6 +185,8 @@ func TestDamage(t *testing.T) {
 		}
 		layouttest.WriteFile(t, fs, path, whole[:len(whole)-4096])
 		damaged("a file that is cut off")
+		layouttest.WriteFile(t, fs, path, append(slices.Clone(whole), make([]byte, 4096)...))
+		damaged("a file that goes on after its end")
 		layouttest.WriteFile(t, fs, path, layouttest.ReadFile(t, fs, "rows/"+name(1, 1, kind)))
 		damaged("another partition")
 		if err := fs.Remove(path); err != nil {
@@ -336,6 +338,9 @@ func TestFaults(t *testing.T) {
 		}()
 		if err != nil && !errors.Is(err, syscall.ENOSPC) || err != nil && clone == nil {
 			t.Fatalf("failure %d: %v", fail, err)
+		}
+		if err == nil && clone != nil {
+			t.Errorf("failure %d: the change that failed was taken for made", fail)
 		}
 		if clone == nil {
 			if fail < 20 {
