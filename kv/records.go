@@ -57,6 +57,8 @@ type Meta struct {
 	EdgeTypes   []string // names by type number; empty if edges have no type
 	Weighted    bool     // edges carry a float32 weight
 	Timestamped bool     // edges carry an int64 timestamp
+	// Times says that the source wrote the times of edges as dates: they are seconds since 1970.
+	Times TimeForm `json:",omitempty"`
 
 	// NodeTypes are the types that ids begin with, "user:17"; empty if they have none.
 	NodeTypes []NodeTypeMeta `json:",omitempty"`
@@ -82,6 +84,16 @@ type Meta struct {
 	Manifest int        `json:",omitempty"`
 	Files    []FileMeta // every data file, in path order
 }
+
+// TimeForm is how the source wrote the times of edges.
+type TimeForm string
+
+// The forms of times.
+const (
+	TimeNumber   TimeForm = ""         // numbers, kept as they were
+	TimeDate     TimeForm = "date"     // days: 2024-05-31
+	TimeDatetime TimeForm = "datetime" // days with a time of day
+)
 
 // NodeTypeMeta is a type of nodes.
 type NodeTypeMeta struct {
@@ -233,6 +245,26 @@ type RunMeta struct {
 	Best    float64 // best validation metric
 	Test    float64
 	Metric  string
+	// Validated and Tested say that Best and Test were measured. Runs of before have neither, and 0
+	// for what was not.
+	Validated bool `json:",omitempty"`
+	Tested    bool `json:",omitempty"`
+}
+
+// BestScore is the best validation metric, or nil where none was measured.
+func (r *RunMeta) BestScore() *float64 {
+	if r.Validated || r.Best != 0 {
+		return &r.Best
+	}
+	return nil
+}
+
+// TestScore is the metric of the test, or nil where there was none.
+func (r *RunMeta) TestScore() *float64 {
+	if r.Tested || r.Test != 0 {
+		return &r.Test
+	}
+	return nil
 }
 
 // SplitName is the stored set behind "train", "val" or "test" for a column K of splits: NAME@K, or

@@ -40,6 +40,9 @@ func (m *Meta) Check() error {
 	if len(m.Files) > 0 && !slices.Contains(m.Directions, "in") {
 		return fmt.Errorf("lists of directions %q, without in", m.Directions)
 	}
+	if !slices.Contains([]TimeForm{TimeNumber, TimeDate, TimeDatetime}, m.Times) {
+		return fmt.Errorf("times written as %q", m.Times)
+	}
 	for _, d := range m.Directions {
 		if d != "in" && d != "out" {
 			return fmt.Errorf("lists of direction %q", d)

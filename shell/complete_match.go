@@ -3,6 +3,8 @@ package shell
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"gdb/kv"
 	"gdb/shell/lang"
@@ -72,11 +74,7 @@ func placeValues(m *kv.Meta, at *lang.MatchPlace) (all []candidate) {
 		if m.Labels != nil {
 			all = append(all, candidate{word: n.Name + ".label", help: "its label"})
 		}
-		if len(m.Features) > 0 {
-			all = append(all, candidate{word: n.Name + ".f0",
-				help: fmt.Sprintf("a feature, f0 to f%d",
-					m.Features[0].Dim-1)})
-		}
+		all = append(all, featureCandidates(m, n.Name)...)
 	}
 	for _, h := range at.Query.Hops {
 		for _, prop := range edgeProps(m) {
@@ -89,6 +87,30 @@ func placeValues(m *kv.Meta, at *lang.MatchPlace) (all []candidate) {
 		for _, f := range lang.Aggregates {
 			all = append(all, candidate{word: f + "(", help: aggregateTexts[f]})
 		}
+	}
+	return all
+}
+
+// featuresOffered is how many features are listed by name.
+const featuresOffered = 100
+
+// featureCandidates are the features of a node.
+func featureCandidates(m *kv.Meta, node string) (all []candidate) {
+	if len(m.Features) == 0 {
+		return nil
+	}
+	columns := m.FeatureColumns(m.Features[0])
+	if !columns.Named() {
+		return []candidate{{word: node + ".f0",
+			help: fmt.Sprintf("a feature, f0 to f%d", m.Features[0].Dim-1)}}
+	}
+	for _, name := range columns.Names()[:min(m.Features[0].Dim, featuresOffered)] {
+		word := name
+		sign := func(r rune) bool { return r < utf8.RuneSelf && !lang.IsWord(byte(r)) }
+		if strings.ContainsFunc(name, sign) {
+			word = "'" + strings.ReplaceAll(name, "'", "''") + "'"
+		}
+		all = append(all, candidate{word: node + "." + word, help: "a feature"})
 	}
 	return all
 }

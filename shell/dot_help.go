@@ -68,6 +68,9 @@ func (s *session) helpStatement(b *strings.Builder, word string) bool {
 		for _, c := range st.Clauses {
 			fmt.Fprintf(b, "    %-*s  %s\n", width, clauseSyntax(c), clauseHelp(st, c))
 		}
+		if st.Operand == lang.ArgMatch {
+			b.WriteString(matchPage)
+		}
 		fmt.Fprintf(b, "  example: %s\n", st.Example)
 		if rel := related(st); len(rel) > 0 {
 			fmt.Fprintf(b, "  related: %s\n", strings.Join(rel, ", "))
@@ -75,6 +78,33 @@ func (s *session) helpStatement(b *strings.Builder, word string) bool {
 	}
 	return found
 }
+
+// matchPage is what .help match says besides.
+const matchPage = `
+  Nodes stand in parentheses, and the hops between them in brackets:
+    (a {id: 42})        the node with this id; (a {id: #17}) by its internal number
+    (a IN SPLIT train)  a node of a split
+    (a)                 any node; one end of the pattern must be one of the two above
+    -[]->  <-[]-  -[]-  along edges, against them, or either way
+    -[e:cites]->        an edge of one type, called e
+    -[*1..3]->          one to three hops, four at most; such a hop has no name
+
+  WHERE compares values, joined by AND and OR (AND binds before OR):
+    a.id  a.label       what a node is called, and its label or number; a is a.id
+    a.f0  a.age         a feature by its column or its name; others in quotes: a.'petal length'
+    e.type  e.weight    what an edge has, if the store has it
+    e.time              a number as it was ingested, or a date: e.time >= '2024-05-31'
+    = <> < <= > >=      and IN [1, 2]; text stands in quotes, numbers may
+    What can not be equal is an error, such as a class that the store does not have.
+
+  RETURN names the columns: values, count(*), count, min, max, avg; AS gives a name.
+    DISTINCT            each row once
+    ORDER BY x [DESC]   by an item of RETURN;  LIMIT n the first rows
+
+  A node or an edge may stand in a match twice, and an empty value is like nothing.
+  Not part of gdb: OPTIONAL, WITH, NOT, several patterns, types of nodes, writing.
+
+`
 
 func (s *session) helpDot(b *strings.Builder, word string) bool {
 	for _, d := range dots {

@@ -28,7 +28,7 @@ func (brokenDevice) ReadBatch(context.Context, []blockdev.Request) error { retur
 
 // exampleStatements are the examples of the registry, on the nodes of richGraph.
 func exampleStatements() (out []string) {
-	nodes := strings.NewReplacer("<> 42", "<> 0", "42,7",
+	nodes := strings.NewReplacer("<> 42", "<> 'ada'", "42,7",
 		"ada,bob", "42,43", "ada,bob", "42", "ada", "0:8", "0:2",
 		"cora", "train", "TO 7 MAX", "TO bob MAX")
 	for _, st := range lang.Statements {

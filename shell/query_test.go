@@ -201,6 +201,16 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", stmt, got, want)
 		}
 	}
+	run.Name, run.Best, run.Test = "r0002", 0, 0
+	if err := store.Catalog().PutRun(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]string{"csv": "r0002,done,sage,3,accuracy,,,",
+		"json": `"best":null,"test":null`, "box": "│ accuracy │ -    │ -    │"} {
+		if got := mustRun(t, store, dev, mode, "RUNS"); !strings.Contains(got, want) {
+			t.Errorf("a run without a test lacks %q:\n%s", want, got)
+		}
+	}
 	got := mustRun(t, store, dev, "csv", "RUNS PLOT r0001 METRIC loss")
 	if !strings.HasPrefix(got, `"loss of r0001, 3 epochs"`) || !strings.Contains(got, " 3.00 ┼╮") {
 		t.Errorf("the plot is\n%s", got)

@@ -120,6 +120,7 @@ type session struct {
 	// leaving tells the end of a statement that was cancelled and did not end at once; or nil.
 	leaving <-chan error
 	failed  FailedError
+	warned  map[string]bool // the notes that were written
 }
 
 // errQuit ends a session without an error.
@@ -336,8 +337,23 @@ func (s *session) execute(ctx context.Context, src string) error {
 	if err != nil {
 		return failed(p, err)
 	}
+	s.warn(x.Warnings())
 	s.timed(x, took, before)
 	return nil
+}
+
+// warn writes notes about a result; a script gets each once.
+func (s *session) warn(notes []string) {
+	for _, n := range notes {
+		if s.Quiet || !s.talks && s.warned[n] {
+			continue
+		}
+		if s.warned == nil {
+			s.warned = map[string]bool{}
+		}
+		s.warned[n] = true
+		fmt.Fprintln(s.Err, "note: "+program.Plain(n))
+	}
 }
 
 // failed says which statement failed; that it was cancelled says no more.

@@ -53,8 +53,12 @@ func (m *matchDrawer) matches(t twinMatch, hops []twinHop, steps int, fn func(tw
 		return true
 	}
 	h := &hops[0]
-	for _, dir := range m.directions(h.word) {
-		for _, e := range m.lists[dir][t.nodes[len(t.nodes)-1]] {
+	for k, dir := range m.directions(h.word) {
+		at := t.nodes[len(t.nodes)-1]
+		for _, e := range m.lists[dir][at] {
+			if k > 0 && e.Nbr == at {
+				continue // the lists of the other direction have it too
+			}
 			if m.steps++; m.steps > twinStepsMost {
 				return false
 			}
@@ -209,8 +213,9 @@ func (m *matchDrawer) written(parts []string) string {
 
 // twinExpr is a property as it is written, and its value: "" is none.
 type twinExpr struct {
-	text string
-	of   func(t *twinMatch) string
+	text  string
+	of    func(t *twinMatch) string
+	among func() []string // the values that it can have, or some of them
 }
 
 // expr draws a property of a node or of a named edge.
@@ -218,15 +223,21 @@ func (m *matchDrawer) expr() twinExpr {
 	i := m.IntN(len(m.hops))
 	if name := m.hops[i].name; name != "" && m.types != nil && m.chance(0.3) {
 		return twinExpr{name + pick(m.drawer, "", ".type"),
-			func(t *twinMatch) string { return m.types[t.types[i]] }}
+			func(t *twinMatch) string { return m.types[t.types[i]] },
+			func() []string { return m.types }}
 	}
 	i = m.IntN(len(m.names))
 	if m.labels != nil && m.chance(0.5) {
 		return twinExpr{m.names[i] + ".label",
-			func(t *twinMatch) string { return m.labels[t.nodes[i]] }}
+			func(t *twinMatch) string { return m.labels[t.nodes[i]] },
+			func() []string {
+				return slices.DeleteFunc(slices.Clone(m.labels),
+					func(s string) bool { return s == "" })
+			}}
 	}
 	return twinExpr{m.names[i] + pick(m.drawer, "", ".id"),
-		func(t *twinMatch) string { return m.twin.names[t.nodes[i]] }}
+		func(t *twinMatch) string { return m.twin.names[t.nodes[i]] },
+		func() []string { return []string{m.twin.names[m.node()]} }}
 }
 
 // twinNumber reads a number as the language does.
@@ -255,12 +266,22 @@ func twinOrder(a, b string) int {
 }
 
 // literal draws a literal near the values of an expression; bare says that it is a number.
-func (m *matchDrawer) literal(e twinExpr) (text, value string, bare bool) {
-	value = pick(m.drawer, "0", "5", "text", m.twin.names[m.node()])
+func (m *matchDrawer) literal(e twinExpr, ordered bool) (text, value string, bare bool) {
+	if m.fails == "" && !ordered && m.chance(0.01) {
+		m.fails = "WHERE" // of what the expression can not be
+		return "'no such thing'", "no such thing", false
+	}
 	if len(m.found) > 0 && m.chance(0.8) {
 		value = e.of(&m.found[m.IntN(len(m.found))])
 	}
-	if _, ok := twinNumber(value); ok && m.chance(0.5) {
+	if value == "" {
+		value = pick(m.drawer, e.among()...)
+	}
+	texts := slices.ContainsFunc(e.among(), func(s string) bool {
+		_, ok := twinNumber(s)
+		return !ok
+	})
+	if _, ok := twinNumber(value); ok && !(ordered && texts) && m.chance(0.5) {
 		return value, value, true
 	}
 	return quotedText(value), value, false
@@ -303,7 +324,7 @@ func (m *matchDrawer) condition() twinCondition {
 			return b != "" && compares(left.of(t), b, false, op)
 		}}
 	case 1:
-		text, value, bare := m.literal(left)
+		text, value, bare := m.literal(left, op != "=" && op != "<>")
 		return twinCondition{left.text + op + text, func(t *twinMatch) bool {
 			return compares(left.of(t), value, bare, op)
 		}}
@@ -311,7 +332,7 @@ func (m *matchDrawer) condition() twinCondition {
 	var texts []string
 	var any []func(t *twinMatch) bool
 	for range 1 + m.IntN(3) {
-		text, value, bare := m.literal(left)
+		text, value, bare := m.literal(left, false)
 		texts = append(texts, text)
 		any = append(any, func(t *twinMatch) bool { return compares(left.of(t), value, bare, "=") })
 	}

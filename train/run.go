@@ -556,7 +556,7 @@ func (t *trainer) weights() ([]float32, error) {
 func (t *trainer) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
 		Status: status, Model: t.cfg.Model, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
-		Metric: t.cfg.Metric}
+		Metric: t.cfg.Metric, Validated: t.pos.HasBest, Tested: t.pos.Test != nil}
 	if t.pos.Test != nil {
 		r.Test = *t.pos.Test
 	}

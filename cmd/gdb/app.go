@@ -144,6 +144,11 @@ func (a *app) setup(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range []string{"run", "resume", "from"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return cli.Usage(fmt.Errorf("--%s is empty: name a run, or leave it out", name))
+		}
+	}
 	if !slices.Contains(logForms, a.Log) {
 		return cli.Usage(fmt.Errorf("--log %q: want %s", a.Log, cli.OneOf(logForms)))
 	}

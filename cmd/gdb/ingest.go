@@ -14,6 +14,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
+	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
 	"gdb/layout/splits"
@@ -161,6 +162,9 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	if opt.Out == "" {
 		return cli.Usage(fmt.Errorf("ingest: no --out STORE: say where the store goes, as in "+
 			"--out %s", likelyStore(args, opt)))
+	}
+	if err := layout.CheckOutside(a.FS, opt.Out); err != nil {
+		return cli.Usage(fmt.Errorf("ingest: --out %w", err))
 	}
 	n, err := mem.ParseSize(more.block)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/layout"
 	"gdb/layout/parts"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,11 @@ DIR appears whole or not at all.`,
 // partition cuts a store.
 func (a *app) partition(ctx context.Context, dir string, opt parts.Options, asJSON bool) (
 	err error) {
+	if opt.Out != "" {
+		if err := layout.CheckOutside(a.FS, opt.Out); err != nil {
+			return cli.Usage(fmt.Errorf("partition: --out %w", err))
+		}
+	}
 	st, dev, err := a.OpenStore(ctx, dir, string(blockdev.Auto))
 	if err != nil {
 		return fmt.Errorf("partition: %w", err)

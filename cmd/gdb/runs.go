@@ -25,7 +25,7 @@ import (
 var runsWords = []string{"list", "show", "compare", "plot", "export", "rm"}
 
 func (a *app) runsCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, force bool
 	var out string
 	cmd := &cobra.Command{
 		Use:   "runs STORE [list|show|compare|plot|export|rm] [RUN...]",
@@ -54,10 +54,16 @@ best weights of one for other programs (export), or remove some (rm).`,
 			if len(args) > 1 {
 				what, names = args[1], args[2:]
 			}
+			if out != "" && (what == "plot" || what == "export") {
+				if err := a.MayWrite(out, force); err != nil {
+					return fmt.Errorf("runs %s: %w", what, err)
+				}
+			}
 			return a.runs(cmd, st, what, names, out, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file that plot (.svg) or export (.safetensors) writes")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -105,12 +111,35 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 
 func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
 	if asJSON {
-		return a.printFields(map[string]any{"runs": all})
+		return a.printFields(map[string]any{"runs": scored(all)})
 	}
 	if len(all) == 0 && !a.Quiet {
 		a.Note("the store has no runs yet: " + program.Name + " train makes one")
 	}
 	return printRuns(&cli.Lines{W: a.Out}, all)
+}
+
+// scoredRun is a run as JSON has it: its own Best and Test hide the embedded ones, and are null
+// where nothing was measured.
+type scoredRun struct {
+	kv.RunMeta
+	Best, Test *float64
+}
+
+func scored(all []kv.RunMeta) []scoredRun {
+	out := make([]scoredRun, len(all))
+	for i, r := range all {
+		out[i] = scoredRun{r, r.BestScore(), r.TestScore()}
+	}
+	return out
+}
+
+// figure is a score as people read it, or - where nothing was measured.
+func figure(score *float64) string {
+	if score == nil {
+		return "-"
+	}
+	return runs.Figure(*score, 4)
 }
 
 // printRuns prints a line for each run, under a heading.
@@ -121,8 +150,8 @@ func printRuns(w *cli.Lines, all []kv.RunMeta) error {
 	}
 	for _, r := range all {
 		w.Printf("%-14s %-11s %-5s %6d  %-9s %7s %7s  %s\n", cli.Cut(r.Name, 14), r.Status, r.Model,
-			r.Epochs, r.Metric, runs.Figure(r.Best, 4),
-			runs.Figure(r.Test, 4), r.Updated.Format("Jan 2 15:04"))
+			r.Epochs, r.Metric, figure(r.BestScore()), figure(r.TestScore()),
+			r.Updated.Format("Jan 2 15:04"))
 	}
 	return w.Err
 }

@@ -118,6 +118,11 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			return err
 		}
 	}
+	if t.tensorboard != "" {
+		if err := layout.CheckOutside(a.FS, t.tensorboard); err != nil {
+			return cli.Usage(fmt.Errorf("train: --tensorboard %w", err))
+		}
+	}
 	o := &trainObserver{app: a, json: t.json, bar: a.Progress(), events: t.tensorboard}
 	defer func() { err = cli.FirstError(err, o.close()) }()
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)

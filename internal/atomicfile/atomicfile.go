@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"gdb/internal/bug"
 
@@ -36,9 +37,28 @@ func Create(fs vfs.FS, path string) (*File, error) { return CreateAs(fs, path, P
 func CreateAs(fs vfs.FS, path, part string) (*File, error) {
 	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", part, err)
+		return nil, fmt.Errorf("create %s: %w", path, Cause(err))
 	}
 	return &File{File: f, fs: fs, path: path, part: part}, nil
+}
+
+// Write writes to the file. An error names no file: the name that it has meanwhile means nothing to
+// a user, and who writes knows the other.
+func (f *File) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	return n, Cause(err)
+}
+
+// Cause is an error without the name of the file that an operation of the system failed on, if it
+// begins with that.
+func Cause(err error) error {
+	switch e := err.(type) {
+	case *os.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
 }
 
 // Commit gives the file its name. When it returns without an error, the file is durable. After an
@@ -47,7 +67,7 @@ func CreateAs(fs vfs.FS, path, part string) (*File, error) {
 func (f *File) Commit() error {
 	err := f.Sync()
 	if err != nil {
-		err = fmt.Errorf("sync %s: %w", f.part, err)
+		err = fmt.Errorf("sync %s: %w", f.path, Cause(err))
 	}
 	return f.commitSynced(err)
 }
@@ -63,7 +83,7 @@ func (f *File) CommitContext(ctx context.Context) error {
 	select {
 	case err := <-synced:
 		if err != nil {
-			err = fmt.Errorf("sync %s: %w", f.part, err)
+			err = fmt.Errorf("sync %s: %w", f.path, Cause(err))
 		}
 		return f.commitSynced(err)
 	case <-ctx.Done():
@@ -82,7 +102,7 @@ func (f *File) commitSynced(synced error) error {
 	err := errors.Join(synced, f.Close())
 	if err == nil {
 		if err = f.fs.Rename(f.part, f.path); err != nil {
-			err = fmt.Errorf("rename %s: %w", f.part, err)
+			err = fmt.Errorf("name %s: %w", f.path, Cause(err))
 		}
 	}
 	if err != nil {
@@ -120,7 +140,7 @@ func Write(fs vfs.FS, path string, parts ...[]byte) error {
 			n, err := f.Write(piece[:copy(piece, b)])
 			offset += int64(n)
 			if err != nil {
-				return errors.Join(fmt.Errorf("write %s at offset %d: %w", f.part, offset, err),
+				return errors.Join(fmt.Errorf("write %s at offset %d: %w", f.path, offset, err),
 					f.Abort())
 			}
 			b = b[n:]

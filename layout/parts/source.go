@@ -45,7 +45,7 @@ func (p *part) Info() *source.Info {
 	m := p.meta
 	info := &source.Info{Format: SourceFormat, Paths: []string{p.files.Store.Dir()},
 		TextIDs: m.IDs.Kind == kv.IDsString, Typed: len(m.EdgeTypes) > 0, EdgeTypes: m.EdgeTypes,
-		Weighted: m.Weighted, Timed: m.Timestamped, Splits: []string{"train"},
+		Weighted: m.Weighted, Timed: m.Timestamped, Times: m.Times, Splits: []string{"train"},
 		IDsAbout: p.nodes.count()}
 	for _, t := range m.NodeTypes {
 		info.NodeTypes = append(info.NodeTypes, t.Name)

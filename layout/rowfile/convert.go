@@ -44,6 +44,27 @@ func Decoder(dtype string) func(out []float32, row []byte) {
 	return nil
 }
 
+// Round is the value that is stored for x in rows of a type: the nearest one that it has. Types
+// that are no floats leave it as it is.
+func Round(dtype string, x float64) float64 {
+	f := float32(x)
+	switch dtype {
+	case F32:
+		return float64(f)
+	case F16:
+		return float64(roundedBy(encodeF16, decodeF16, f))
+	case BF16:
+		return float64(roundedBy(encodeBF16, decodeBF16, f))
+	}
+	return x
+}
+
+func roundedBy(encode func(float32) uint16, decode func([]float32, []byte), f float32) float32 {
+	var out [1]float32
+	decode(out[:], binary.LittleEndian.AppendUint16(nil, encode(f)))
+	return out[0]
+}
+
 // decodeF16 converts halves, exactly. The bits of a half, moved to where a single has them, are
 // 2^-112 of its value, subnormals included: one multiplication sets that right. What comes out at
 // 2^16 or above had the exponent of infinity and NaN, and gets that of a single.

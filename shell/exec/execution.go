@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Plan is a statement that is ready to run.
@@ -49,6 +52,8 @@ type Execution struct {
 	defaultSeed uint64
 	alive       func() error // the error of a cancelled statement
 	watch       trace.Watch
+
+	warnings []string
 
 	known map[layout.NodeID]string // the external ids that the user wrote
 	held  int64                    // bytes that are counted until the statement ends
@@ -191,6 +196,25 @@ func (x *Execution) Footer() error {
 func (x *Execution) Note(format string, args ...any) {
 	if r, ok := x.render.(result.Noter); ok {
 		r.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// Warn says what the rows do not show and the user must know, whatever the form of the result.
+func (x *Execution) Warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if x.Mode != lang.ModeExplain && !slices.Contains(x.warnings, text) {
+		x.warnings = append(x.warnings, text)
+	}
+}
+
+// Warnings are what Warn said.
+func (x *Execution) Warnings() []string { return x.warnings }
+
+// WarnApart says that the lists of the store lack the edges of other splits than train, if they do.
+func (x *Execution) WarnApart() {
+	apart, of := x.Graph.Apart()
+	if apart > 0 {
+		x.Warn("train edges; %s of %s are apart", humanize.Comma(int64(apart)), of)
 	}
 }
 

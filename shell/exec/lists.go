@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/internal/program"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -29,6 +30,25 @@ func (x *Execution) ListDirection() layout.Direction {
 		return layout.Out
 	}
 	return layout.In
+}
+
+// OutMissing says that the statement names no lists, and gets those of incoming edges since a store
+// of directed edges keeps no others.
+func (x *Execution) OutMissing() bool {
+	return x.Directions() == nil && !x.Graph.Meta().Undirected && !x.Graph.HasDirection(layout.Out)
+}
+
+// WarnNoLists says of how many of some nodes OutMissing leaves nothing to show.
+func (x *Execution) WarnNoLists(empty, nodes int) {
+	if empty == 0 || !x.OutMissing() {
+		return
+	}
+	which := "the node has"
+	if nodes > 1 {
+		which = fmt.Sprintf("%d of %d nodes have", empty, nodes)
+	}
+	x.Warn("%s no in-edges, and this store keeps no out-lists: %s ingest --direction both "+
+		"keeps the edges that leave a node too", which, program.Name)
 }
 
 // EdgeType returns the number of the type that VIA names, or -1 without VIA.

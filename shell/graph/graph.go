@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"gdb/blockdev"
@@ -173,6 +174,18 @@ func (g *Graph) Seed() (seed uint64, ok bool) {
 		return 0, false
 	}
 	return *g.mu.seed, true
+}
+
+// Apart is how many edges the lists lack since they are of other splits than train, and of which.
+func (g *Graph) Apart() (edges uint64, of string) {
+	var names []string
+	for _, s := range g.Meta().EdgeSplits {
+		if s.Name != "train" && s.Count > 0 {
+			edges += s.Count
+			names = append(names, s.Name)
+		}
+	}
+	return edges, strings.Join(names, " and ")
 }
 
 // DenseIDs says that external ids are node numbers.

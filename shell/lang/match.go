@@ -33,6 +33,7 @@ type MatchExpr struct {
 	Text       string // as it was written
 	Literal    *result.Cell
 	Name, Prop string
+	OfEdge     bool   // the variable is an edge, not a node
 	Aggregate  string // count, min, max or avg; a name of "*" counts rows
 }
 

@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -446,22 +445,15 @@ func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error
 	return e, p.symbol(")", name)
 }
 
-// featureProp is the property that is a column of the features: f0, f1, ….
-var featureProp = regexp.MustCompile(`^f(0|[1-9][0-9]{0,8})$`)
-
-// FeatureColumn is the column of a property such as f7; false if it is another property.
-func FeatureColumn(prop string) (column int, ok bool) {
-	if !featureProp.MatchString(prop) {
-		return 0, false
-	}
-	column, err := strconv.Atoi(prop[1:])
-	return column, err == nil
-}
-
 func (p *parser) property(q *MatchQuery) (e MatchExpr, err error) {
 	t := p.tok()
 	e = MatchExpr{Text: t.Text}
 	e.Name, e.Prop, _ = strings.Cut(t.Text, ".")
+	quoted := e.Prop == "" && strings.HasSuffix(t.Text, ".") && p.toks[1].Kind == tokString
+	if quoted { // a.'petal length'
+		e.Prop = p.toks[1].Text
+		e.Text += e.Prop
+	}
 	var names []string
 	for _, n := range q.Nodes {
 		names = append(names, n.Name)
@@ -481,13 +473,13 @@ func (p *parser) property(q *MatchQuery) (e MatchExpr, err error) {
 			words.Truncated(strings.Join(names, ", "), words.QuotedMost))
 	case isNode && e.Prop == "":
 		e.Prop = "id"
-	case isNode && e.Prop != "id" && e.Prop != "label" && !featureProp.MatchString(e.Prop):
-		return e, p.fail("a node has id, label and features f0, f1, …, not %s",
-			words.Quoted(e.Prop))
 	case isEdge && e.Prop == "":
 		e.Prop = "type"
 	case isEdge && !slices.Contains([]string{"type", "weight", "time"}, e.Prop):
 		return e, p.fail("an edge has type, weight and time, not %s", words.Quoted(e.Prop))
+	}
+	if e.OfEdge = isEdge; quoted {
+		p.next()
 	}
 	p.next()
 	return e, nil

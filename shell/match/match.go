@@ -14,6 +14,7 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/words"
 )
 
 // matchEdge is what an edge of a match carries.
@@ -47,6 +48,7 @@ type matcher struct {
 	same    []int
 	out     *matchOutput
 	more    bool
+	columns map[string]int // of features, by the properties that name them
 }
 
 // newMatchers returns a matcher for each end to begin at: those that are anchored and from which
@@ -105,26 +107,46 @@ func (m *matcher) resolveTypes() error {
 func (m *matcher) checkProps() error {
 	meta := m.x.Graph.Meta()
 	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
-		"time": meta.Timestamped, "label": meta.Labels != nil}
+		"time": meta.Timestamped}
+	m.columns = map[string]int{}
 	for _, e := range m.q.Exprs() {
-		if known, ok := has[e.Prop]; ok && !known {
-			whose := "the edges of this store have"
-			if e.Prop == "label" {
-				whose = "this store holds"
+		switch {
+		case e.OfEdge && !has[e.Prop]:
+			return fmt.Errorf("%s: the edges of this store have no %ss", e.Text, e.Prop)
+		case e.OfEdge || e.Prop == "" || e.Prop == "id":
+		case e.Prop == "label" && meta.Labels == nil:
+			return fmt.Errorf("%s: this store holds no labels", e.Text)
+		case e.Prop == "label":
+		default:
+			if err := m.findColumn(&e); err != nil {
+				return err
 			}
-			return fmt.Errorf("%s: %s no %ss", e.Text, whose, e.Prop)
-		}
-		k, ok := lang.FeatureColumn(e.Prop)
-		if !ok {
-			continue
-		}
-		if len(meta.Features) == 0 {
-			return fmt.Errorf("%s: this store holds no features", e.Text)
-		}
-		if k >= meta.Features[0].Dim {
-			return fmt.Errorf("%s: features have columns 0 to %d", e.Text, meta.Features[0].Dim-1)
 		}
 	}
+	return nil
+}
+
+// findColumn finds the column of the features that a property names.
+func (m *matcher) findColumn(e *lang.MatchExpr) error {
+	meta := m.x.Graph.Meta()
+	if _, found := m.columns[e.Prop]; found {
+		return nil
+	}
+	if len(meta.Features) == 0 {
+		return fmt.Errorf("%s: a node has id and label: this store holds no features", e.Text)
+	}
+	columns := meta.FeatureColumns(meta.Features[0])
+	k, found := columns.Index(e.Prop)
+	if !found && columns.Named() {
+		return fmt.Errorf("%s: a node has id, label and features, of which none is called %s%s; "+
+			"DESCRIBE lists them", e.Text, words.Quoted(e.Prop),
+			words.Near(e.Prop, append(columns.Names(), "id", "label")))
+	}
+	if !found {
+		return fmt.Errorf("%s: a node has id, label and features f0 to f%d", e.Text,
+			meta.Features[0].Dim-1)
+	}
+	m.columns[e.Prop] = k
 	return nil
 }
 
@@ -244,8 +266,8 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 			nodes = append(nodes, v)
 		}
 	}
-	for _, dir := range m.dirs[hop] {
-		s := &matchStep{m: m, hop: hop, steps: steps + 1, at: at, rows: rows}
+	for i, dir := range m.dirs[hop] {
+		s := &matchStep{m: m, hop: hop, steps: steps + 1, at: at, rows: rows, noSelf: i > 0}
 		err := m.p.hops[hop].Each(ctx, dir, nodes, math.MaxInt64,
 			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 				return s.lists(ctx, part, l)
@@ -276,6 +298,9 @@ type matchStep struct {
 	hop, steps, at  int
 	rows            []matchRow // sorted by the node at
 	arrived, onward []matchRow // at the end of the hop, and on the way to it
+	// noSelf leaves out edges from a node to itself: a step in either direction found them in the
+	// lists of the other one.
+	noSelf bool
 }
 
 // lists extends the matches of nodes by their lists.
@@ -291,7 +316,7 @@ func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 			if err := steps.Took(ctx, 1); err != nil {
 				return false, err
 			}
-			if t := m.types[s.hop]; t >= 0 && int(l.Types[k]) != t {
+			if t := m.types[s.hop]; t >= 0 && int(l.Types[k]) != t || s.noSelf && l.Nbrs[k] == v {
 				continue
 			}
 			for j := first; j < len(s.rows) && s.rows[j].nodes[s.at] == v; j++ {

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"gdb/internal/pace"
-	"gdb/layout"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 	"gdb/shell/words"
@@ -80,113 +78,6 @@ func (o *matchOutput) hold(row []result.Cell, n int64) error {
 	return o.m.x.Hold("rows that MATCH groups or sorts", n)
 }
 
-// propKind is where a property of a node or an edge comes from.
-type propKind uint8
-
-const (
-	propCarried propKind = iota // by the match itself
-	propName                    // the id dictionary
-	propLabel
-	propFeature
-)
-
-// uses says whether a query asks for properties of a kind.
-func uses(q *lang.MatchQuery, kind propKind) bool {
-	return slices.ContainsFunc(q.Exprs(),
-		func(e lang.MatchExpr) bool { return kindOf(e) == kind })
-}
-
-// kindOf is where the property of an expression comes from.
-func kindOf(e lang.MatchExpr) propKind {
-	switch e.Prop {
-	case "id":
-		return propName
-	case "label":
-		return propLabel
-	}
-	if _, ok := lang.FeatureColumn(e.Prop); ok {
-		return propFeature
-	}
-	return propCarried
-}
-
-// matchValues are properties of a batch of matches, by variable and property.
-type matchValues map[[2]string][]result.Cell
-
-// load finds the properties of expressions for all rows.
-func (o *matchOutput) load(ctx context.Context, vals matchValues, rows []matchRow,
-	exprs []lang.MatchExpr) (err error) {
-	for _, e := range exprs {
-		key := [2]string{e.Name, e.Prop}
-		if vals[key] != nil || e.Prop == "" {
-			continue
-		}
-		if edge, ok := o.edges[e.Name]; ok {
-			vals[key] = o.edgeValues(rows, edge, e.Prop)
-			continue
-		}
-		nodes := make([]layout.NodeID, len(rows))
-		for i := range rows {
-			nodes[i] = rows[i].nodes[o.places[e.Name]]
-		}
-		if vals[key], err = o.nodeValues(ctx, nodes, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []result.Cell {
-	out := make([]result.Cell, len(rows))
-	for i := range rows {
-		switch e := rows[i].edges[edge]; prop {
-		case "type":
-			out[i] = result.CellOf(o.m.x.Graph.Meta().EdgeTypes[e.edgeType])
-		case "weight":
-			out[i] = result.CellOf(e.weight)
-		default:
-			out[i] = result.CellOf(e.time)
-		}
-	}
-	return out
-}
-
-func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
-	e lang.MatchExpr) ([]result.Cell, error) {
-	p, out := o.m.p, make([]result.Cell, len(nodes))
-	switch kindOf(e) {
-	case propName:
-		names, err := p.names.Of(ctx, nodes)
-		for i, name := range names {
-			out[i] = result.CellOf(name)
-		}
-		return out, err
-	case propLabel:
-		return out, p.labels.Each(ctx, nodes, func(i int, row []byte) error {
-			label, err := p.labels.Text(nodes[i], row)
-			out[i] = result.CellOf(label)
-			return err
-		})
-	}
-	column, _ := lang.FeatureColumn(e.Prop) // it is a feature
-	at := 0
-	return out, p.features.Each(ctx, nodes, func(part []layout.NodeID, data []float32) error {
-		dim := len(data) / len(part)
-		for i := range part {
-			out[at] = result.CellOf(data[i*dim+column])
-			at++
-		}
-		return nil
-	})
-}
-
-func (v matchValues) of(e *lang.MatchExpr, row int) result.Cell {
-	if e.Literal != nil {
-		return *e.Literal
-	}
-	return v[[2]string{e.Name, e.Prop}][row]
-}
-
 // take filters a batch of matches and hands on the rest; false if no more are wanted.
 func (o *matchOutput) take(ctx context.Context, rows []matchRow) (more bool, err error) {
 	err = o.m.p.root.Run(ctx, func(ctx context.Context) error {
@@ -205,13 +96,11 @@ func (o *matchOutput) takeBatch(ctx context.Context, rows []matchRow) (more bool
 			return false, err
 		}
 	}
-	var items []lang.MatchExpr
-	for _, item := range o.m.q.Items {
-		items = append(items, item.MatchExpr)
-	}
-	vals := matchValues{}
-	if err := o.load(ctx, vals, rows, items); err != nil {
-		return false, err
+	vals := newMatchValues()
+	for i := range o.m.q.Items {
+		if err := o.load(ctx, vals, rows, &o.m.q.Items[i].MatchExpr); err != nil {
+			return false, err
+		}
 	}
 	for i := range rows {
 		if err := o.add(vals, i); err != nil || o.done {
@@ -223,23 +112,21 @@ func (o *matchOutput) takeBatch(ctx context.Context, rows []matchRow) (more bool
 
 // filter keeps of rows those that WHERE holds for.
 func (o *matchOutput) filter(ctx context.Context, rows []matchRow) ([]matchRow, error) {
-	where := o.m.q.Where
+	where := o.m.p.where
 	if len(where) == 0 {
 		return rows, nil
 	}
-	var asked []lang.MatchExpr
-	for _, and := range where {
-		for _, c := range and {
-			asked = append(append(asked, c.Left), c.Right...)
-		}
-	}
-	vals := matchValues{}
-	if err := o.load(ctx, vals, rows, asked); err != nil {
+	vals := newMatchValues()
+	if err := o.loadWhere(ctx, vals, rows); err != nil {
 		return nil, err
 	}
 	kept := rows[:0]
 	for i := range rows {
-		if holdsWhere(where, vals, i) {
+		ok, err := o.holdsWhere(where, vals, &rows[i], i)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			kept = append(kept, rows[i])
 		}
 	}
@@ -292,86 +179,8 @@ func (o *matchOutput) appendKey(key []byte, r *matchRow, e *lang.MatchExpr) []by
 	}
 }
 
-func holdsWhere(or [][]lang.MatchCondition, vals matchValues, row int) bool {
-	return slices.ContainsFunc(or, func(and []lang.MatchCondition) bool {
-		return !slices.ContainsFunc(and, func(c lang.MatchCondition) bool {
-			return !holds(&c, vals, row)
-		})
-	})
-}
-
-// holds compares; with an empty value every comparison is false.
-func holds(c *lang.MatchCondition, vals matchValues, row int) bool {
-	left := vals.of(&c.Left, row)
-	for i := range c.Right {
-		order, ok := compareCells(left, vals.of(&c.Right[i], row))
-		if !ok {
-			continue
-		}
-		switch c.Op {
-		case "=", "IN":
-			ok = order == 0
-		case "<>":
-			ok = order != 0
-		case "<":
-			ok = order < 0
-		case "<=":
-			ok = order <= 0
-		case ">":
-			ok = order > 0
-		case ">=":
-			ok = order >= 0
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
-}
-
-// compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
-// text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
-// values that do not compare.
-func compareCells(a, b result.Cell) (int, bool) {
-	if a.Kind == result.String && b.Kind == result.String {
-		if a.Text == b.Text {
-			return 0, true
-		}
-		x, okX := result.ParseNumber(a.Text)
-		y, okY := result.ParseNumber(b.Text)
-		if okX && okY {
-			if order := compareNumbers(x, y); order != 0 {
-				return order, true
-			}
-		}
-		return strings.Compare(a.Text, b.Text), true
-	}
-	x, okX := numeric(a)
-	y, okY := numeric(b)
-	if !okX || !okY || isNaN(x) || isNaN(y) {
-		return 0, false
-	}
-	return compareNumbers(x, y), true
-}
-
-func isNaN(c result.Cell) bool { return c.Kind == result.Float && c.Float != c.Float }
-
-func compareNumbers(x, y result.Cell) int {
-	if x.Kind == result.Int && y.Kind == result.Int {
-		return cmp.Compare(x.Int, y.Int)
-	}
-	return cmp.Compare(x.As(result.Float).Float, y.As(result.Float).Float)
-}
-
-func numeric(c result.Cell) (result.Cell, bool) {
-	if c.Kind == result.String {
-		return result.ParseNumber(c.Text)
-	}
-	return c, c.Kind != result.Empty
-}
-
 // add takes one match.
-func (o *matchOutput) add(vals matchValues, row int) error {
+func (o *matchOutput) add(vals *matchValues, row int) error {
 	q := o.m.q
 	cells := make([]result.Cell, len(q.Items))
 	var key strings.Builder
@@ -414,7 +223,7 @@ func (o *matchOutput) add(vals matchValues, row int) error {
 }
 
 // add counts a value into an aggregate; empty values do not count.
-func (g *matchGroup) add(i int, e *lang.MatchExpr, vals matchValues, row int) error {
+func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) error {
 	if e.Name == "*" {
 		g.n[i]++
 		return nil
@@ -425,11 +234,11 @@ func (g *matchGroup) add(i int, e *lang.MatchExpr, vals matchValues, row int) er
 	}
 	switch e.Aggregate {
 	case "avg":
-		x, ok := numeric(v)
+		x, ok := numberOf(v)
 		if !ok {
 			return fmt.Errorf("%s: %s is no number", e.Text, words.Quoted(v.Text))
 		}
-		g.sum[i] += x.As(result.Float).Float
+		g.sum[i] += x.float()
 	case "min", "max":
 		order := orderCells(v, g.cells[i])
 		switch {
@@ -464,16 +273,31 @@ func (o *matchOutput) show(cells []result.Cell) error {
 	o.shown++
 	vals := make([]any, len(cells))
 	for i, c := range cells {
-		switch c.Kind {
-		case result.Int:
-			vals[i] = c.Int
-		case result.Float:
-			vals[i] = c.Float
-		case result.String:
-			vals[i] = c.Text
-		}
+		vals[i] = o.shownAs(&o.m.q.Items[i].MatchExpr, c)
 	}
 	return o.m.x.Row(vals...)
+}
+
+// shownAs is a value as people and files get it: times as the source wrote them, and numbers of the
+// store with the digits that they have.
+func (o *matchOutput) shownAs(e *lang.MatchExpr, c result.Cell) any {
+	_, ofEdge := o.edges[e.Name]
+	counted := e.Aggregate == "count"
+	switch {
+	case c.Kind == result.String:
+		return c.Text
+	case c.Kind == result.Empty:
+		return nil
+	case ofEdge && e.Prop == "time" && !counted && c.Kind == result.Int:
+		return o.m.x.Graph.TimeOf(c.Int)
+	case ofEdge && e.Prop == "time" && !counted:
+		return o.m.x.Graph.Time(c.Float)
+	case c.Kind == result.Int:
+		return c.Int
+	case e.Literal == nil && e.Aggregate != "avg":
+		return float32(c.Float)
+	}
+	return c.Float
 }
 
 // finish shows groups and sorted rows. Aggregates alone have a row even of no match.
@@ -523,26 +347,4 @@ func (o *matchOutput) sort(ctx context.Context) error {
 		}
 		return orderCells(a[by], b[by])
 	})
-}
-
-// orderCells sorts numbers before NaN before text, and nothing last.
-func orderCells(a, b result.Cell) int {
-	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
-		return order
-	}
-	order, _ := compareCells(a, b)
-	return order
-}
-
-func rank(c result.Cell) int {
-	n, ok := numeric(c)
-	switch {
-	case ok && isNaN(n):
-		return 1
-	case ok:
-		return 0
-	case c.Kind == result.String:
-		return 2
-	}
-	return 3
 }

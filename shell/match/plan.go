@@ -24,6 +24,7 @@ type plan struct {
 	labels   *exec.Labels
 	features exec.Features
 	filter   *exec.Operator // nil without WHERE
+	where    [][]condition
 	root     *exec.Operator
 }
 
@@ -35,6 +36,13 @@ func Plan(x *exec.Execution) (*exec.Plan, error) {
 		return nil, err
 	}
 	m := p.matchers[0]
+	w := whereMaker{meta: x.Graph.Meta(), note: x.Warn}
+	if p.where, err = w.conditions(m.q.Where); err != nil {
+		return nil, err
+	}
+	if len(m.q.Hops) > 0 {
+		x.WarnApart()
+	}
 	if p.anchor, err = x.Find("anchor", anchorSet(&m.q.Nodes[0])); err != nil {
 		return nil, err
 	}
@@ -65,23 +73,39 @@ func (p *plan) planOutput(m *matcher, in *exec.Operator) {
 			float64(len(behind)), op)
 		op = p.anchors
 	}
-	if uses(m.q, propName) {
+	if p.uses(m.q, propName) {
 		p.names = exec.Names{Operator: x.Operator("names", "", op.Rows, -1, op)}
 		op = p.names.Operator
 	}
-	if uses(m.q, propLabel) {
+	if p.uses(m.q, propLabel) {
 		p.labels = exec.NewLabels(x.Operator("labels", "", op.Rows, -1, op))
 		op = p.labels.Operator
 	}
-	if uses(m.q, propFeature) {
+	if p.uses(m.q, propFeature) {
 		p.features = exec.Features{Operator: x.Operator("features", "", op.Rows, -1, op)}
 		op = p.features.Operator
 	}
-	if len(m.q.Where) > 0 {
-		p.filter = x.Operator("filter", "", -1, 0, op)
+	if len(p.where) > 0 {
+		blocks := float64(lookups(p.where))
+		if x.Graph.DenseIDs() {
+			blocks = 0
+		}
+		p.filter = x.Operator("filter", "", -1, blocks, op)
 		op = p.filter
 	}
 	p.root = x.Operator("return", "", -1, 0, op)
+}
+
+// uses says whether properties of a kind are looked up.
+func (p *plan) uses(q *lang.MatchQuery, kind propKind) (found bool) {
+	is := func(e *lang.MatchExpr) bool { return e.Literal == nil && kindOf(e) == kind }
+	for i := range q.Items {
+		found = found || is(&q.Items[i].MatchExpr)
+	}
+	eachComparison(p.where, func(c *comparison) {
+		found = found || c.by != byNode && (is(c.left) || is(c.right))
+	})
+	return found
 }
 
 // run begins at the anchor and extends.
@@ -90,6 +114,14 @@ func (p *plan) run(ctx context.Context) error {
 	defer func() { m.free() }()
 	if err := m.resolve(ctx); err != nil {
 		return err
+	}
+	if p.filter != nil {
+		err := p.filter.Run(ctx, func(ctx context.Context) error {
+			return findNodes(ctx, p.x, p.where)
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if p.ends != nil {
 		var err error

@@ -109,7 +109,11 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
 	}
 	for _, f := range m.Features {
-		rows = append(rows, [3]any{"features", f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
+		what := fmt.Sprintf("%d x %s", f.Dim, f.DType)
+		if c := m.FeatureColumns(f); c.Named() {
+			what += ": " + strings.Join(c.Sources(), ", ")
+		}
+		rows = append(rows, [3]any{"features", f.Name, what})
 	}
 	if l := m.Labels; l != nil {
 		rows = append(rows, [3]any{"labels", l.Kind,
@@ -118,6 +122,10 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 	for _, s := range m.Splits {
 		rows = append(rows, [3]any{"split", s.Name, fmt.Sprintf("%d nodes", s.Count)})
 	}
+	for _, s := range m.EdgeSplits {
+		rows = append(rows, [3]any{"edge split", s.Name, fmt.Sprintf("%d edges", s.Count)})
+	}
+	x.WarnApart()
 	for _, r := range rows {
 		if err := x.Row(r[0], r[1], r[2]); err != nil {
 			return err

@@ -37,6 +37,7 @@ func planDegrees(x *exec.Execution) (*exec.Plan, error) {
 	if err := x.Graph.CheckDirections(d.dirs); err != nil {
 		return nil, err
 	}
+	x.WarnApart()
 	if x.Has("OF") {
 		return d.planOf()
 	}
@@ -106,7 +107,8 @@ func (d *degrees) lookUp(ctx context.Context, dir layout.Direction, nodes []layo
 	}
 	ses := t.NewSession()
 	defer ses.Release()
-	deg := make([]uint32, graph.NodeBatch)
+	deg, empty := make([]uint32, graph.NodeBatch), 0
+	defer func() { d.x.WarnNoLists(empty, len(nodes)) }()
 	return d.names.InBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		err := d.of.Run(ctx, func(ctx context.Context) error {
 			return ses.Degrees(ctx, part, deg[:len(part)])
@@ -116,6 +118,9 @@ func (d *degrees) lookUp(ctx context.Context, dir layout.Direction, nodes []layo
 		}
 		d.of.Emit(len(part), 4*len(part))
 		for i, name := range names {
+			if deg[i] == 0 {
+				empty++
+			}
 			if err := d.x.Row(name, dir.String(), result.Count(deg[i])); err != nil {
 				return err
 			}

@@ -4,10 +4,12 @@ package query
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/layout"
 	"gdb/layout/openfiles"
 	"gdb/shell/exec"
@@ -69,8 +71,15 @@ type Stats struct {
 type Result struct {
 	Columns []Column
 	Rows    [][]any // string, int64, float64 or nil
-	Stats   Stats
+	// Notes are what the rows do not show and the user must know.
+	Notes []string
+	Stats Stats
 }
+
+// ErrInto says that a program asked for a file, which would be written where the store is read: for
+// a client of gdb serve that is another machine, and no one's to write to.
+var ErrInto = errors.New("INTO writes a file where the store is, and only in " + program.Name +
+	" shell: leave INTO out, and write the rows that come back")
 
 // rowBytes is what a cell of a result is counted as, besides the text of strings.
 const rowBytes = 32
@@ -82,6 +91,9 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Has("INTO") {
+		return nil, exec.Failed(p, ErrInto)
+	}
 	rows := &collector{budget: e.graph.Budget}
 	defer func() { rows.budget.Release(rows.held) }()
 	x := New(ctx, e.graph, p, e.seed, rows)
@@ -89,7 +101,7 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	if err := x.Run(ctx); err != nil {
 		return nil, exec.Failed(p, err)
 	}
-	out := &Result{Rows: rows.rows}
+	out := &Result{Rows: rows.rows, Notes: x.Warnings()}
 	for _, c := range rows.columns {
 		kind := map[result.Kind]Type{result.Int: Int, result.Float: Float}[c.Kind]
 		out.Columns = append(out.Columns, Column{c.Name, kind})

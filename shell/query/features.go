@@ -54,9 +54,8 @@ func (f *features) run(ctx context.Context) error {
 		return err
 	}
 	cols := []string{"node"}
-	for j := f.lo; j < f.hi; j++ {
-		cols = append(cols, fmt.Sprintf("f%d", j))
-	}
+	m := f.x.Graph.Meta()
+	cols = append(cols, m.FeatureColumns(m.Features[0]).Names()[f.lo:f.hi]...)
 	f.x.Header(cols...)
 	return f.rows.Each(ctx, nodes, func(part []layout.NodeID, data []float32) error {
 		names, err := f.names.Of(ctx, part)
@@ -115,8 +114,15 @@ func (f *features) runStats(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
+	m := f.x.Graph.Meta()
+	columns := m.FeatureColumns(m.Features[0])
+	names := columns.Names()
 	for j, c := range stats {
-		err := f.x.Row(f.lo+j, c.least, c.most, c.mean, math.Sqrt(c.squares/n))
+		var column any = f.lo + j
+		if columns.Named() {
+			column = names[f.lo+j]
+		}
+		err := f.x.Row(column, c.least, c.most, c.mean, math.Sqrt(c.squares/n))
 		if err != nil {
 			return err
 		}

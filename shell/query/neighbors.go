@@ -27,6 +27,7 @@ type neighbors struct {
 	hops  []exec.Lists // of lists, one
 	names exec.Names   // none with COUNT
 	count *exec.Operator
+	empty int // lists without entries so far
 }
 
 func planNeighbors(x *exec.Execution) (*exec.Plan, error) {
@@ -42,6 +43,7 @@ func planNeighbors(x *exec.Execution) (*exec.Plan, error) {
 	if err := x.Graph.CheckDirections(n.dirs); err != nil {
 		return nil, err
 	}
+	x.WarnApart()
 	if !x.Has("HOPS") && !x.Has("COUNT") {
 		hop := exec.Hop{Directions: n.dirs, Via: n.via}
 		n.hops = []exec.Lists{x.Lists("neighbors", hop, n.nodes.Operator)}
@@ -91,6 +93,7 @@ func (n *neighbors) runLists(ctx context.Context) error {
 			return err
 		}
 	}
+	n.x.WarnNoLists(n.empty, len(nodes))
 	return nil
 }
 
@@ -102,6 +105,11 @@ func (n *neighbors) listRows(ctx context.Context, nodes []layout.NodeID, l *list
 	names, err := n.names.Of(ctx, nodes)
 	if err != nil {
 		return false, err
+	}
+	for i := range nodes {
+		if l.Off[i] == l.Off[i+1] {
+			n.empty++
+		}
 	}
 	i, end, batch := 0, uint64(len(l.Nbrs)), uint64(x.Graph.NameBatch())
 	for from := uint64(0); from < end && int64(x.Rows) < n.limit; from += batch {
@@ -139,7 +147,7 @@ func (n *neighbors) edgeCells(node string, dir layout.Direction, nbr string, l *
 		cells = append(cells, l.Weights[k])
 	}
 	if l.Times != nil {
-		cells = append(cells, l.Times[k])
+		cells = append(cells, n.x.Graph.TimeOf(l.Times[k]))
 	}
 	return cells
 }
@@ -196,6 +204,9 @@ func (n *neighbors) widen(ctx context.Context, visited *graph.Bits) error {
 		}
 		met := next.GetCardinality()
 		total += met
+		if i == 0 && met == 0 {
+			x.WarnNoLists(1, 1)
+		}
 		n.handsOn(total)
 		lists.Emit(int(met), 0)
 		if err := n.hopRows(ctx, i+1, next, total); err != nil {

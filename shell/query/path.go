@@ -26,6 +26,7 @@ type path struct {
 
 func planPath(x *exec.Execution) (*exec.Plan, error) {
 	p := &path{x: x}
+	x.WarnApart()
 	var err error
 	if p.via, err = x.EdgeType(); err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	}
 	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range runs {
-		err := x.Row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric, r.Best, r.Test,
+		err := x.Row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric,
+			result.Score(r.BestScore()), result.Score(r.TestScore()),
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
 		if err != nil {
 			return err

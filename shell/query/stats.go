@@ -18,6 +18,7 @@ import (
 
 func runStatsGraph(_ context.Context, x *exec.Execution) error {
 	m := x.Graph.Meta()
+	x.WarnApart()
 	x.Header("name", "value")
 	for _, r := range graphRows(m) {
 		if err := x.Row(r[0], r[1]); err != nil {
@@ -28,10 +29,14 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 }
 
 func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", result.Count(m.Nodes)}, {"edges", result.Count(m.Edges)},
-		{"undirected", m.Undirected}, {"edge types", result.Count(len(m.EdgeTypes))},
+	rows := [][2]any{{"nodes", result.Count(m.Nodes)}, {"edges", result.Count(m.Edges)}}
+	for _, s := range m.EdgeSplits {
+		rows = append(rows, [2]any{"edges of " + s.Name, result.Count(s.Count)})
+	}
+	rows = append(rows, [][2]any{{"undirected", m.Undirected},
+		{"edge types", result.Count(len(m.EdgeTypes))},
 		{"partitions", result.Count(len(m.Partitions))}, {"in-degree max",
-			result.Count(m.Stats.InMax)}}
+			result.Count(m.Stats.InMax)}}...)
 	if len(m.Stats.OutHist) > 0 {
 		rows = append(rows, [2]any{"out-degree max", result.Count(m.Stats.OutMax)})
 	}
@@ -68,6 +73,7 @@ func skew(part, whole uint64, parts int) any {
 
 // runStatsPartitions shows what ingest counted; with TOP, those with the most edges.
 func runStatsPartitions(_ context.Context, x *exec.Execution) error {
+	x.WarnApart()
 	x.Header("partition", "first node", "nodes", "in-edges", "share", "skew")
 	m := x.Graph.Meta()
 	order := make([]int, len(m.Partitions))

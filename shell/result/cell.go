@@ -27,7 +27,7 @@ type Cell struct {
 // CellOf converts what statements hand to a renderer.
 func CellOf(v any) Cell {
 	switch v := v.(type) {
-	case nil:
+	case nil, absent:
 		return Cell{}
 	case float32:
 		return Cell{Kind: Float, Float: float64(v)}

@@ -94,7 +94,7 @@ func (o *File) Finish(ctx context.Context, failed error) error {
 		err = errors.Join(err, o.file.Abort())
 	}
 	if err != nil && failed == nil {
-		return fmt.Errorf("INTO %s: %w", o.path, err)
+		return fmt.Errorf("INTO %s: %w", o.path, atomicfile.Cause(err))
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/atomicfile"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -35,8 +36,12 @@ func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err 
 // begun counts the files that this process began.
 var begun atomic.Uint64
 
-// nameBeside is a name in the folder of path that no one else has; path must not be a folder.
+// nameBeside is a name in the folder of path that no one else has; path must not be a folder, or in
+// a store.
 func nameBeside(fs vfs.FS, path, ending string) (string, error) {
+	if err := layout.CheckOutside(fs, path); err != nil {
+		return "", err
+	}
 	if info, err := fs.Stat(path); err == nil && info.IsDir() {
 		return "", fmt.Errorf("%s is a folder: name a file", path)
 	}
@@ -48,9 +53,8 @@ func explainCreate(fs vfs.FS, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var of *os.PathError
-	if errors.As(err, &of) {
-		err = of.Err
+	if of := errors.Unwrap(err); of != nil {
+		err = of // without a name that means nothing to the user
 	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		err = fmt.Errorf("%w: no file can be made in the folder %s: name one that exists and that "+

@@ -25,6 +25,20 @@ type (
 	Ratio float64 // 31.0 %
 )
 
+// absent is a score that was not measured: the box shows a dash, every other mode nothing.
+type absent struct{}
+
+// MarshalJSON writes null.
+func (absent) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// Score is a score as a cell; nil is one that was not measured.
+func Score(v *float64) any {
+	if v == nil {
+		return absent{}
+	}
+	return *v
+}
+
 // Renderer writes one result. Header comes first, once; Footer last. All but the box stream.
 type Renderer interface {
 	Header(cols []string) error
@@ -61,7 +75,7 @@ func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 // Raw writes a value as scripts want it: no units, no separators.
 func Raw(v any) string {
 	switch v := v.(type) {
-	case nil:
+	case nil, absent:
 		return ""
 	case string:
 		return v

@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -74,6 +75,8 @@ func (r *boxRenderer) Row(vals []any) error {
 
 func boxCell(v any) string {
 	switch v := v.(type) {
+	case absent:
+		return "-"
 	case Count:
 		return humanize.Comma(int64(v))
 	case Size:
@@ -81,15 +84,45 @@ func boxCell(v any) string {
 	case Ratio:
 		return strconv.FormatFloat(100*float64(v), 'f', 1, 64) + " %"
 	case float32:
-		return strconv.FormatFloat(float64(v), 'g', 5, 32)
+		return figure(float64(v))
 	case float64:
-		return strconv.FormatFloat(v, 'g', 5, 64)
+		return figure(v)
 	}
 	s := words.Printable(Raw(v))
 	if utf8.RuneCountInString(s) > boxRunes {
 		s = string([]rune(s)[:boxRunes-1]) + "…"
 	}
 	return s
+}
+
+// What a box writes without a power of ten: longer numbers are none that people read.
+const (
+	figureDigits = 5
+	figureMost   = 1e18
+	figureLeast  = 1e-12
+)
+
+// figure is a number for people: five digits, or more before the point, with separators there, and
+// no power of ten.
+func figure(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case size >= figureMost || size > 0 && size < figureLeast || v != v:
+		return strconv.FormatFloat(v, 'g', figureDigits, 64)
+	case size >= 1000:
+		whole := max(0, figureDigits-1-int(math.Log10(size)))
+		text := strconv.FormatFloat(v, 'f', whole, 64)
+		before, after, point := strings.Cut(text, ".")
+		n, _ := strconv.ParseInt(before, 10, 64) // below 2^63: figureMost
+		if after = strings.TrimRight(after, "0"); point && after != "" {
+			return humanize.Comma(n) + "." + after
+		}
+		return humanize.Comma(n)
+	case size < 1e-4 && size > 0:
+		text := strconv.FormatFloat(v, 'f', figureDigits-1-int(math.Floor(math.Log10(size))), 64)
+		return strings.TrimRight(text, "0")
+	}
+	return strconv.FormatFloat(v, 'g', figureDigits, 64)
 }
 
 // fit cuts the widest cells, then drops the last columns, until the box is as wide as the

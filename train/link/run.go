@@ -338,7 +338,8 @@ func (t *trainer) begin(ctx context.Context) (err error) {
 func (t *trainer) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
 		Status: status, Model: t.cfg.Decoder, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
-		Metric: MetricName}
+		Metric: MetricName, Validated: t.pos.HasBest && len(t.data.val) > 0,
+		Tested: t.pos.Test != nil}
 	if t.pos.Test != nil {
 		r.Test = t.pos.Test.MRR
 	}

@@ -123,8 +123,12 @@ func (a *App) PrintLine(v any) error {
 	return err
 }
 
-// MayWrite fails if a file is there that would be overwritten, or its directory is not.
+// MayWrite fails if a file is there that would be overwritten, its directory is not, or is a
+// store's.
 func (a *App) MayWrite(file string, force bool) error {
+	if err := layout.CheckOutside(a.FS, file); err != nil {
+		return Usage(err)
+	}
 	if _, err := a.FS.Stat(file); err == nil && !force {
 		return fmt.Errorf("%s is there already: --force overwrites it", file)
 	}

@@ -39,7 +39,7 @@ func (o *PredictOptions) Bind(f *pflag.FlagSet) {
 	f.IntVar(&o.Top, "top", 10, "how many are predicted, the best first")
 	f.BoolVar(&o.OnlyNew, "only-new", false, "leave out what is an edge of the graph already")
 	f.StringVar(&o.Pairs, "pairs", "",
-		"file of edges to score: head, relation and tail, with commas or tabs between")
+		"file of edges to score: head, relation and tail, or a table with a header as for ingest")
 }
 
 // predictFlags are those that only runs of links have.
@@ -195,7 +195,7 @@ func (p *predictor) pairs() error {
 		if err := w.Write([]string{"head", "relation", "tail", "score"}); err != nil {
 			return err
 		}
-		return p.scorePairs(newPairReader(in, p.opt.Pairs), w)
+		return p.scorePairs(newPairReader(in, p.opt.Pairs, sourceOf(p.meta)), w)
 	}), in.Close())
 }
 
@@ -211,7 +211,7 @@ func (p *predictor) scorePairs(in *pairReader, out *csv.Writer) error {
 			}
 			var edge triples.Triple
 			if err == nil {
-				edge, err = p.edge(line)
+				edge, err = p.edge(line, in.src)
 			}
 			if err != nil {
 				return in.wrong(err)
@@ -232,16 +232,26 @@ func (p *predictor) scorePairs(in *pairReader, out *csv.Writer) error {
 	return nil
 }
 
+// end finds an end of an edge by its id, which may lack its type as the ids of the source do.
+func (p *predictor) end(id, ofType string) (kv.NodeID, error) {
+	if ofType != "" && !strings.HasPrefix(id, ofType+":") {
+		if node, err := p.names.Internal(p.ctx, ofType+":"+id); !errors.Is(err, kv.ErrNotFound) {
+			return node, err
+		}
+	}
+	return p.node(id)
+}
+
 // edge finds the numbers of a line.
-func (p *predictor) edge(line [3]string) (e triples.Triple, err error) {
+func (p *predictor) edge(line [3]string, of pairSource) (e triples.Triple, err error) {
 	if e.Relation, err = p.trained.Relation(line[1]); err != nil {
 		return e, err
 	}
-	head, err := p.node(line[0])
+	head, err := p.end(line[0], of.headType)
 	if err != nil {
 		return e, err
 	}
-	tail, err := p.node(line[2])
+	tail, err := p.end(line[2], of.tailType)
 	e.Head, e.Tail = uint32(head), uint32(tail)
 	return e, err
 }

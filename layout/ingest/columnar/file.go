@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"gdb/kv"
 	"gdb/layout/ingest/columnar/ipc"
 	"gdb/layout/ingest/text"
 
@@ -183,6 +185,17 @@ func (t *File) Lists() (lists []bool) {
 		lists = append(lists, c.list && c.form != others)
 	}
 	return lists
+}
+
+// TimeForm is how the values of a column are written if it has the type of a date or a time.
+func (t *File) TimeForm(col int) kv.TimeForm {
+	switch c := t.columns[col]; {
+	case c.form != times:
+		return kv.TimeNumber
+	case c.unit == 24*time.Hour:
+		return kv.TimeDate
+	}
+	return kv.TimeDatetime
 }
 
 // CheckMemory is an error if reading some columns at a time takes more memory than it may.

@@ -39,6 +39,8 @@ type Info struct {
 	Typed    bool     // edges have a relation or type
 	Weighted bool
 	Timed    bool
+	// Times is how times are written.
+	Times kv.TimeForm
 	// EdgesAbout is a guess from the first lines of text files and their sizes; 0 is none.
 	EdgesAbout uint64
 	// IDsAbout is about how many ids stand in the tables of edges and nodes; 0 is not known.

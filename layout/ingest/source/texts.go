@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/table"
 	"gdb/layout/ingest/text"
@@ -336,6 +337,32 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 	}
 }
 
+// EndColumns finds, among the names of a header, those of the ends of edges and of their relation;
+// -1 is none.
+func EndColumns(header []string) (src, dst, rel int) {
+	find := func(names []string) int {
+		return slices.IndexFunc(header, func(h string) bool {
+			return slices.Contains(names, strings.ToLower(strings.TrimSpace(h)))
+		})
+	}
+	return find(srcNames), find(dstNames), find(relNames)
+}
+
+// addTimes says how times are written: as dates if all files have them so.
+func (s *textGraph) addTimes(t, first *edgeTable) {
+	if t.time < 0 {
+		return
+	}
+	switch form, before := t.TimeForm(t.time), s.info.Times; {
+	case t == first:
+		s.info.Times = form
+	case form == kv.TimeNumber || before == kv.TimeNumber:
+		s.info.Times = kv.TimeNumber
+	case form != before:
+		s.info.Times = kv.TimeDatetime
+	}
+}
+
 // finishEdges decides what all edge files have in common.
 func (s *textGraph) finishEdges() error {
 	first := s.edges[0]
@@ -350,6 +377,7 @@ func (s *textGraph) finishEdges() error {
 				"another kind with --edges NAME=FILE", "it has none of the columns of %s: %s",
 				first.Path, table.Few(t.Names))
 		}
+		s.addTimes(t, first)
 		s.guessIDs(t.Table, t.src, t.dst)
 		s.info.EdgesAbout += t.Lines
 		s.info.IDsAbout += 2 * t.Lines

@@ -131,6 +131,9 @@ func (t *Table) describe(f *columnar.File) (err error) {
 	if err != nil {
 		return err
 	}
+	for c := range t.Width {
+		t.times = append(t.times, f.TimeForm(c))
+	}
 	t.dims = make([]int, t.Width)
 	for c, list := range t.lists {
 		t.dims[c] = 1

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/spelling"
+	"gdb/kv"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
 
@@ -43,6 +44,26 @@ type Table struct {
 	// length of the first. Text has none.
 	dims  []int
 	lists []bool
+	times []kv.TimeForm // of a table of columns
+}
+
+// TimeForm is how a column of times is written: in a text, by its first rows.
+func (t *Table) TimeForm(col int) kv.TimeForm {
+	if t.times != nil && t.times[col] != kv.TimeNumber {
+		return t.times[col]
+	}
+	form := kv.TimeNumber
+	for _, r := range t.Sample {
+		switch date, day := text.DateForm([]byte(r[col])); {
+		case !date:
+			return kv.TimeNumber
+		case !day:
+			form = kv.TimeDatetime
+		case form == kv.TimeNumber:
+			form = kv.TimeDate
+		}
+	}
+	return form
 }
 
 // Dim is how many numbers a column gives for a row.

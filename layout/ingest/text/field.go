@@ -144,6 +144,16 @@ func ParseTime(f []byte) (seconds int64, ok bool) {
 	return int64(math.Floor(x)), true
 }
 
+// DateForm says whether a field is a date, and whether it is one without a time of day.
+func DateForm(f []byte) (date, day bool) {
+	for _, form := range timeForms {
+		if _, err := time.Parse(form, str(f)); err == nil {
+			return true, form == time.DateOnly
+		}
+	}
+	return false, false
+}
+
 // quote shows a field in a message, shortened.
 func quote(f []byte) string {
 	const max = 40

@@ -1,0 +1,152 @@
+package match
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"gdb/shell/result"
+)
+
+// number is a value as a number. Whole numbers compare exactly, whatever their size: ids may be
+// beyond what a float64 tells apart.
+type number struct {
+	whole bool
+	i     int64
+	large *big.Int // of a whole number that is no int64; else nil
+	f     float64  // of a number that is not written as a whole one
+}
+
+// digitsMost is how long a whole number may be: a longer one is text.
+const digitsMost = 1000
+
+// parseNumber reads a number as result.ParseNumber does, and whole ones of any size. 1.0 is whole.
+func parseNumber(s string) (number, bool) {
+	digits := s
+	if before, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0") == "" {
+		digits = before
+	}
+	if i, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return number{whole: true, i: i}, true
+	}
+	bare := strings.TrimPrefix(digits, "-")
+	if bare != "" && len(bare) <= digitsMost && strings.Trim(bare, "0123456789") == "" {
+		large, ok := new(big.Int).SetString(digits, 10)
+		return number{whole: true, large: large}, ok
+	}
+	c, ok := result.ParseNumber(s)
+	return number{f: c.Float}, ok
+}
+
+// numberOf is a cell as a number: text may be written as one.
+func numberOf(c result.Cell) (number, bool) {
+	switch c.Kind {
+	case result.Int:
+		return number{whole: true, i: c.Int}, true
+	case result.Float:
+		return number{f: c.Float}, true
+	case result.String:
+		return parseNumber(c.Text)
+	}
+	return number{}, false
+}
+
+func (x number) isNaN() bool { return !x.whole && x.f != x.f }
+
+// float is the nearest float64.
+func (x number) float() float64 {
+	switch {
+	case !x.whole:
+		return x.f
+	case x.large != nil:
+		f, _ := new(big.Float).SetInt(x.large).Float64()
+		return f
+	}
+	return float64(x.i)
+}
+
+// text is a whole number in digits; false for another one.
+func (x number) text() (string, bool) {
+	switch {
+	case x.large != nil:
+		return x.large.String(), true
+	case x.whole:
+		return strconv.FormatInt(x.i, 10), true
+	case x.f == math.Trunc(x.f) && !math.IsInf(x.f, 0):
+		n, _ := big.NewFloat(x.f).Int(nil)
+		return n.String(), true
+	}
+	return "", false
+}
+
+// compareNumbers orders two numbers that are not NaN.
+func compareNumbers(x, y number) int {
+	switch {
+	case !x.whole && !y.whole:
+		return cmp.Compare(x.f, y.f)
+	case x.whole && y.whole && x.large == nil && y.large == nil:
+		return cmp.Compare(x.i, y.i)
+	}
+	return x.exact().Cmp(y.exact())
+}
+
+// exact is a number that is not NaN, with all its bits.
+func (x number) exact() *big.Float {
+	switch {
+	case !x.whole:
+		return big.NewFloat(x.f)
+	case x.large != nil:
+		return new(big.Float).SetInt(x.large)
+	}
+	return new(big.Float).SetInt64(x.i)
+}
+
+// compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
+// text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
+// values that do not compare.
+func compareCells(a, b result.Cell) (int, bool) {
+	x, okX := numberOf(a)
+	y, okY := numberOf(b)
+	numbers := okX && okY && !x.isNaN() && !y.isNaN()
+	if a.Kind == result.String && b.Kind == result.String {
+		if a.Text == b.Text {
+			return 0, true
+		}
+		if numbers {
+			if order := compareNumbers(x, y); order != 0 {
+				return order, true
+			}
+		}
+		return strings.Compare(a.Text, b.Text), true
+	}
+	if !numbers {
+		return 0, false
+	}
+	return compareNumbers(x, y), true
+}
+
+// orderCells sorts numbers before NaN before text, and nothing last.
+func orderCells(a, b result.Cell) int {
+	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
+		return order
+	}
+	order, _ := compareCells(a, b)
+	return order
+}
+
+func isNaN(c result.Cell) bool { return c.Kind == result.Float && c.Float != c.Float }
+
+func rank(c result.Cell) int {
+	n, ok := numberOf(c)
+	switch {
+	case ok && n.isNaN():
+		return 1
+	case ok:
+		return 0
+	case c.Kind == result.String:
+		return 2
+	}
+	return 3
+}
