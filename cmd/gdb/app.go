@@ -105,6 +105,35 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
+// otherNames are the names that flags have in other programs, with how gdb says it.
+var otherNames = map[string]string{
+	"layers":          "--fanout with a number for each layer, as in --fanout 10,10",
+	"num-layers":      "--fanout with a number for each layer, as in --fanout 10,10",
+	"num-neighbors":   "--fanout with a number for each layer, as in --fanout 10,10",
+	"neighbors":       "--fanout with a number for each layer, as in --fanout 10,10",
+	"learning-rate":   "--lr",
+	"gpu":             "--backend cuda",
+	"cuda":            "--backend cuda",
+	"cpu":             "--backend cpu",
+	"hidden-dim":      "--hidden",
+	"hidden-size":     "--hidden",
+	"hidden-channels": "--hidden",
+	"batch-size":      "--batch",
+	"num-epochs":      "--epochs",
+	"early-stopping":  "--patience",
+	"wd":              "--weight-decay",
+	"num-heads":       "--heads",
+	"num-workers":     "--threads",
+	"workers":         "--threads",
+	"sep":             "--delim",
+	"separator":       "--delim",
+	"delimiter":       "--delim",
+	"output":          "--out",
+	"target":          "--label-col",
+	"target-col":      "--label-col",
+	"symmetric":       "--undirected",
+}
+
 // wrongFlag says which flag was probably meant where there is none of that name.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -118,6 +147,13 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
+	if hint, known := otherNames[name]; known {
+		for flag := range strings.FieldsSeq(hint) {
+			if now, found := strings.CutPrefix(flag, "--"); found && slices.Contains(names, now) {
+				return cli.Usage(fmt.Errorf("%w; here it is %s", err, hint))
+			}
+		}
+	}
 	if best := spelling.Nearest(name, names); best != "" {
 		return cli.Usage(fmt.Errorf("%w; did you mean --%s?", err, best))
 	}

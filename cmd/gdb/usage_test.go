@@ -162,3 +162,16 @@ func TestFlagsMeanOneThing(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherNames: flags by the names that other programs give them are met with gdb's.
+func TestOtherNames(t *testing.T) {
+	for line, want := range map[string]string{"train s --layers 3": "--fanout",
+		"train s --learning-rate 0.1": "here it is --lr", "train s --gpu 0": "--backend cuda",
+		"train s --batch-size 9": "here it is --batch", "ingest d --sep ,": "here it is --delim",
+		"ingest d --output s": "here it is --out", "info s --layers 3": "--help lists the flags"} {
+		code, _, errs := said(strings.Fields(line)...)
+		if code != exitUsage || !strings.Contains(strings.Join(strings.Fields(errs), " "), want) {
+			t.Errorf("%s: exit code %d: %s", line, code, errs)
+		}
+	}
+}

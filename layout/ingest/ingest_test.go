@@ -237,7 +237,7 @@ func TestClassOrder(t *testing.T) {
 	for _, c := range []struct{ in, want []string }{
 		{[]string{"10", "9", "0"}, []string{"0", "9", "10"}},
 		{[]string{"10", "9", "b"}, []string{"10", "9", "b"}},
-		{[]string{"-2", "1", "01"}, []string{"-2", "01", "1"}},
+		{[]string{"2", "1", "01"}, []string{"01", "1", "2"}},
 	} {
 		g := &graph{kind: "rows", nodes: len(c.in), labelled: "class"}
 		for i, name := range c.in {

@@ -111,10 +111,16 @@ func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run,
 	if err != nil || l.kind == "target" {
 		return runs, err
 	}
-	var unlabeled []string
-	l.meta.Classes, l.final, unlabeled = l.classes.Sorted()
-	for _, name := range unlabeled {
+	order, err := l.classes.Sorted()
+	if err != nil {
+		return nil, err
+	}
+	l.meta.Classes, l.final = order.Names, order.Final
+	for _, name := range order.Unlabeled {
 		l.p.note("the label %s means unlabeled", name)
+	}
+	for _, forms := range order.Same {
+		l.p.note("the labels %s are one number, and one class", forms)
 	}
 	l.meta.ClassCounts = make([]uint64, len(l.meta.Classes))
 	return runs, nil
@@ -163,13 +169,13 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 // to the row.
 func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	node, value := pair>>32, uint32(pair)
-	if l.kind == "class" && l.final[value] == classes.Unlabeled {
+	if l.kind != "target" && value != classes.None && l.final[value] == classes.Unlabeled {
 		return nil
 	}
 	if l.filled && node == l.next-1 {
 		if l.kind == "multi" {
 			l.setClass(value)
-		} else if value != l.value {
+		} else if value != l.value && (l.kind == "target" || l.final[value] != l.final[l.value]) {
 			*twice = seq
 		}
 		return nil

@@ -27,8 +27,8 @@ func mustArray[T mem.Scalar](t *testing.T, fs vfs.FS, path, descr string, v []T,
 	}
 }
 
-// TestMultiHotZeros: in rows of zeros and ones, a node of no class is labeled all the same; only -1
-// and NaN are no label.
+// TestMultiHotZeros: in rows of zeros and ones, a node of no class is labeled all the same; a row
+// of -1 or NaN is no label.
 func TestMultiHotZeros(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.MkdirAll("d", 0o755); err != nil {

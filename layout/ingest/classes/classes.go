@@ -4,6 +4,7 @@ package classes
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,6 +32,8 @@ var ErrTargets = errors.New("the labels are numbers with fractions")
 type Table struct {
 	ints  map[int64]uint32
 	texts map[string]uint32
+	// negative is the first name that, as a number, is negative and not one for unlabeled.
+	negative struct{ name, where string }
 }
 
 // Of makes a table of the names that a source lists; nil for none.
@@ -68,6 +71,10 @@ func (t *Table) Text(c *source.LabelChunk, i int) (uint32, bool, error) {
 	if !ok {
 		n = uint32(len(t.texts))
 		t.texts[string(c.Text[i])] = n
+		name := string(c.Text[i])
+		if name[0] == '-' && t.negative.name == "" && !meansZeroOrUnlabeled(name) {
+			t.negative.name, t.negative.where = name, c.Position(i)
+		}
 	}
 	return n, true, t.check(c, i)
 }
@@ -96,42 +103,99 @@ func (t *Table) Numbers() (all, fractions bool) {
 	return len(t.texts) > 0, fractions
 }
 
-// minusOne reports whether a named class means unlabeled: -1 among more than two numbers. (Two
-// classes -1 and 1 are common.)
-func (t *Table) minusOne(name string, numbers bool) bool {
-	if !numbers || len(t.texts) <= 2 {
-		return false
+// wholeName is a number without a fraction, such as 1.0 or 1e0, as an integer is written; name
+// itself if it is none, or written as an integer: 007 may be a code.
+func wholeName(name string) string {
+	if !strings.ContainsAny(name, ".eE+") && name != "-0" {
+		return name
 	}
-	x, ok := text.ParseFloat([]byte(name))
-	return ok && x == source.Unlabeled
+	x, err := strconv.ParseFloat(name, 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return name
+	}
+	return strconv.FormatInt(int64(x), 10)
 }
 
-// Sorted returns the names of the classes in their final order, and the final number of each
-// class by its number of first appearance. Classes that are integers sort as numbers. unlabeled
-// are the names that are no class.
-func (t *Table) Sorted() (names []string, final []uint32, unlabeled []string) {
-	final = make([]uint32, len(t.ints)+len(t.texts))
+// Order is the classes in their final order.
+type Order struct {
+	Names []string // as they were given; of several forms of a number, as an integer
+	// Final is the number of each class by its number of first appearance, or Unlabeled.
+	Final []uint32
+	// Unlabeled are names that are no class, and Same forms of numbers that are one class.
+	Unlabeled, Same []string
+}
+
+// unlabeledNames are the numbers that mean unlabeled in every source: -1, and what PyTorch's losses
+// ignore.
+var unlabeledNames = []string{strconv.Itoa(source.Unlabeled), strconv.Itoa(source.Ignored)}
+
+// meansZeroOrUnlabeled reports whether a number with a minus sign is no negative class.
+func meansZeroOrUnlabeled(name string) bool {
+	whole := wholeName(name)
+	return whole[0] != '-' || slices.Contains(unlabeledNames, whole)
+}
+
+// Sorted orders the classes: those that are integers as numbers. Numbers that are equal, 1 and 1.0,
+// are one class. -1 and -100 mean unlabeled, but where -1 and 1 are all labels, and any other
+// negative number among them is an error.
+func (t *Table) Sorted() (*Order, error) {
+	o := &Order{Final: make([]uint32, len(t.ints)+len(t.texts))}
+	forms := map[string][]string{} // by the name that they share
 	for class := range t.ints {
-		names = append(names, strconv.FormatInt(class, 10))
+		name := strconv.FormatInt(class, 10)
+		forms[name] = []string{name}
 	}
 	numbers, _ := t.Numbers()
-	for class, n := range t.texts {
-		if t.minusOne(class, numbers) {
-			unlabeled, final[n] = append(unlabeled, class), Unlabeled
-			continue
+	for class := range t.texts {
+		name := class
+		if numbers {
+			name = wholeName(class)
 		}
-		names = append(names, class)
+		forms[name] = append(forms[name], class)
 	}
-	slices.SortFunc(names, compareClasses(names))
-	for i, name := range names {
-		n, ok := t.texts[name]
-		if !ok {
-			class, _ := strconv.ParseInt(name, 10, 64) // it was formatted above
-			n = t.ints[class]
+	_, minus := forms["-1"]
+	_, one := forms["1"]
+	signs := minus && one && len(forms) == 2
+	if numbers && t.negative.name != "" {
+		return nil, badinput.Wrong(t.negative.where, "number the classes from 0 on, or write them "+
+			"as words; -1 and -100 are unlabeled", "label %s is negative", t.negative.name)
+	}
+	for name, of := range forms {
+		if numbers && !signs && slices.Contains(unlabeledNames, name) {
+			o.Unlabeled = append(o.Unlabeled, of...)
+			for _, class := range of {
+				o.Final[t.texts[class]] = Unlabeled
+			}
+			delete(forms, name)
 		}
-		final[n] = uint32(i)
 	}
-	return names, final, unlabeled
+	t.place(o, forms)
+	return o, nil
+}
+
+// place numbers the classes, whose forms are given by the name that they share.
+func (t *Table) place(o *Order, forms map[string][]string) {
+	shared := slices.Collect(maps.Keys(forms))
+	slices.SortFunc(shared, compareClasses(shared))
+	for i, name := range shared {
+		of := forms[name]
+		if len(of) > 1 {
+			slices.Sort(of)
+			o.Same = append(o.Same, strings.Join(of, ", "))
+		} else {
+			name = of[0]
+		}
+		o.Names = append(o.Names, name)
+		for _, class := range of {
+			n, ok := t.texts[class]
+			if !ok {
+				v, _ := strconv.ParseInt(class, 10, 64) // it was formatted above
+				n = t.ints[v]
+			}
+			o.Final[n] = uint32(i)
+		}
+	}
+	slices.Sort(o.Unlabeled)
 }
 
 // compareClasses is the order of class names: numeric if all are integers.

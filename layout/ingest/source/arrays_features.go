@@ -195,7 +195,31 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 	s.info.Features = []FeatureInfo{{Name: "features", Dim: c.dim, Sparse: true,
 		DType: c.values.DType.String(), Rows: uint64(c.rows)}}
 	s.features["features"] = c.stream
+	s.noteSparse(c)
 	return s.setNodes(shape.Name, c.rows)
+}
+
+// sparseFilled is the share of values that are not zero below which dense rows are mostly zeros.
+const sparseFilled = 0.1
+
+// noteSparse says what sparse features cost as the dense rows that they become.
+func (s *arraySet) noteSparse(c *csrArrays) {
+	filled := c.indices.Elements()
+	share := float64(filled) / (float64(c.rows) * float64(c.dim))
+	if c.rows == 0 || c.dim == 0 || share >= sparseFilled {
+		return
+	}
+	const floatBytes, fewer = 4, 256
+	given := filled * int64(c.indices.DType.Size+c.values.DType.Size)
+	advice := "--feature-dtype f16 halves that"
+	if c.dim > fewer {
+		advice += fmt.Sprintf("; fewer columns, as of sklearn.decomposition.TruncatedSVD(%d), "+
+			"take %s", fewer, mem.FormatSize(c.rows*fewer*floatBytes))
+	}
+	s.note("features %s are sparse: %.2g %% of %d x %d values are given, %s; a store has all of "+
+		"them, %s, %s a node, and training reads that: %s", c.name, 100*share, c.rows, c.dim,
+		mem.FormatSize(given), mem.FormatSize(c.rows*int64(c.dim)*floatBytes),
+		mem.FormatSize(int64(c.dim)*floatBytes), advice)
 }
 
 // stream makes the rows dense.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gdb/internal/npy"
 	"gdb/layout/ingest/badinput"
@@ -82,7 +83,7 @@ func (s *parts) firstOutside(ids []uint64) int {
 }
 
 // labelRows is an array with a row for each node.
-func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) error {
+func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) (err error) {
 	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0 {
 		return wrongShape(a, "(nodes,), or (nodes, labels) of 0 and 1")
 	}
@@ -99,6 +100,7 @@ func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) error {
 	switch {
 	case cols > 1:
 		s.info.Labels.Kind = "multi"
+		return nil
 	case a.DType.Kind == 'f':
 		target, err := l.hasFractions(ctx)
 		if err != nil {
@@ -107,22 +109,29 @@ func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) error {
 		if target {
 			l.target, s.info.Labels.Kind = true, "target"
 			s.note("%s has fractions: labels are numbers to predict, not classes", a.Name)
+			return nil
 		}
 	}
-	return nil
+	if l.signs, err = l.hasSigns(ctx); l.signs {
+		s.info.Labels.Text = true
+		s.note("%s: -1 and 1 are the two classes; elsewhere -1 means unlabeled", a.Name)
+	}
+	return err
 }
 
 // doMultiHot says what columns of classes hold.
-const doMultiHot = "labels in several columns are 0 or 1"
+const doMultiHot = "labels in several columns are 0 or 1; of a node without labels all are NaN, " +
+	"-1 or -100"
 
 // doClass says what classes are.
-const doClass = "classes are whole numbers from 0 on; -1 or NaN is unlabeled"
+const doClass = "classes are whole numbers from 0 on; -1, -100 or NaN is unlabeled"
 
 // labelArray is an array of labels with a row for each node.
 type labelArray struct {
 	*npy.Array
 	cols   int
 	target bool
+	signs  bool // -1 and 1 are the classes
 }
 
 // errFraction stops the reading where a fraction is found.
@@ -148,6 +157,48 @@ func (l *labelArray) hasFractions(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// errOther stops the reading where a label is neither -1 nor 1.
+var errOther = errors.New("another label")
+
+// hasSigns reads labels until one is neither -1 nor 1. If both are there and no other, they are two
+// classes.
+func (l *labelArray) hasSigns(ctx context.Context) (bool, error) {
+	var vals []float64
+	minus, one := false, false
+	err := eachElements(ctx, l.Array, 1, chunkRows, func(_ int64, n int, b []byte) error {
+		vals = resized(vals, n)
+		l.DType.Doubles(vals, b)
+		for _, v := range vals {
+			if v == v && v != 1 && v != Unlabeled {
+				return errOther
+			}
+			minus, one = minus || v == Unlabeled, one || v == 1
+		}
+		return nil
+	})
+	if errors.Is(err, errOther) {
+		return false, nil
+	}
+	return minus && one, err
+}
+
+// signClasses gives the classes -1 and 1 as text, in which -1 is a class too.
+func (l *labelArray) signClasses(c *LabelChunk, n int, b []byte) {
+	vals := make([]float64, n)
+	l.DType.Doubles(vals, b)
+	c.Text = resized(c.Text, n)
+	for i, v := range vals {
+		switch v {
+		case 1:
+			c.Text[i] = []byte("1")
+		case Unlabeled:
+			c.Text[i] = []byte("-1")
+		default:
+			c.Text[i] = nil
+		}
+	}
+}
+
 func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) error {
 	c := &LabelChunk{Where: Where{File: l.Name, Unit: "row"}}
 	return eachElements(ctx, l.Array, int64(l.cols), max(1, chunkRows/l.cols),
@@ -160,6 +211,8 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 			case l.target:
 				c.Target = resized(c.Target, n)
 				l.DType.Floats(c.Target, b)
+			case l.signs:
+				l.signClasses(c, n, b)
 			case l.DType.Kind == 'f':
 				err = l.floatClasses(c, n, b)
 			default:
@@ -181,7 +234,13 @@ func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
 	l.DType.IDs(ids, b, 0, 1)
 	c.Class = resized(c.Class, n)
 	for i, v := range ids {
-		if c.Class[i] = int64(v); c.Class[i] < Unlabeled || c.Class[i] < 0 && l.DType.Kind == 'u' {
+		c.Class[i] = int64(v)
+		switch {
+		case l.DType.Kind == 'u' && c.Class[i] < 0:
+			return l.badClass(c, i, v)
+		case c.Class[i] == Ignored:
+			c.Class[i] = Unlabeled
+		case c.Class[i] < Unlabeled:
 			return l.badClass(c, i, c.Class[i])
 		}
 	}
@@ -194,7 +253,7 @@ func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
 	c.Class = resized(c.Class, n)
 	for i, v := range vals {
 		switch {
-		case v != v:
+		case v != v || v == Ignored:
 			c.Class[i] = Unlabeled
 		case v < Unlabeled || v > 1<<53:
 			return l.badClass(c, i, v)
@@ -205,8 +264,8 @@ func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
 	return nil
 }
 
-// multiHot turns rows of 0 and 1 into pairs. NaN and -1 say nothing; a row of zeros says that the
-// node is labeled, and of no class.
+// multiHot turns rows of 0 and 1 into pairs. A row of NaN, -1 or -100 says that the node has no
+// labels; one of zeros says that it is labeled, and of no class.
 func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	vals := make([]float64, n*l.cols)
 	l.DType.Doubles(vals, b)
@@ -221,31 +280,45 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
 		})
 		if k >= 0 {
-			return badinput.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
-				"column %d is %v", k,
-				hot[k])
+			return wrongHot(fmt.Sprintf("%s row %d", l.Name, row), k, float64(hot[k]))
 		}
 	}
 	c.IDs.Where = c.Where
 	return nil
 }
 
+// wrongHot is the error for column k of a row of 0 and 1.
+func wrongHot(where string, k int, v float64) error {
+	if unknownHot(v) {
+		return badinput.Wrong(where, "a store keeps no labels that are known in part: write 0, "+
+			"or leave all of the row unknown",
+			"column %d is %v, unknown, and other columns are known", k, v)
+	}
+	return badinput.Wrong(where, doMultiHot, "column %d is %v", k, v)
+}
+
+// unknownHot says whether a value says nothing of a class.
+func unknownHot[T float32 | float64](v T) bool {
+	return v != v || v == Unlabeled || v == Ignored
+}
+
 // hotClasses calls add with the classes of a row of 0 and 1: with NoClass if all are 0. It returns
-// the first column that is no such number, or -1.
+// the first column that is no such number, or one that is unknown where others are known; or -1.
 func hotClasses[T float32 | float64](row []T, add func(class int64)) int {
-	some, whole := false, true
+	unknown := unknownHot(row[0])
+	some := false
 	for k, v := range row {
 		switch {
+		case unknownHot(v) != unknown:
+			return max(slices.IndexFunc(row, unknownHot[T]), 0)
 		case v == 1:
 			some = true
 			add(int64(k))
-		case v == Unlabeled || v != v:
-			whole = false
-		case v != 0:
+		case v != 0 && !unknown:
 			return k
 		}
 	}
-	if whole && !some {
+	if !unknown && !some {
 		add(NoClass)
 	}
 	return -1

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"gdb/layout/ingest/table"
@@ -29,13 +31,29 @@ func (s *parts) guessIDs(t *table.Table, columns ...int) {
 		return
 	}
 	s.info.TextIDs = true
-	switch x, ok := text.ParseFloat([]byte(odd)); {
-	case integers > 0 && ok && !HasFraction(x):
-		s.note("%s: ids are read as text: %q is not the same node as %q", t.Path, odd,
-			strings.TrimSuffix(odd, ".0"))
+	switch same := sameNumber(odd); {
+	case integers > 0 && same != "":
+		s.note("%s: ids are read as text: %q is not the same node as %q", t.Path, odd, same)
 	case integers > 0:
-		s.note("%s: ids are read as text, since %q is not an integer", t.Path, odd)
+		s.note("%s: ids are read as text, since %q is not an integer of 64 bits", t.Path, odd)
 	}
+}
+
+// sameNumber is an integer as it is written where something else is the same number: 7 for 007 and
+// 7.0; "" if there is none.
+func sameNumber(id string) string {
+	digits := strings.TrimLeft(id, "0")
+	if digits == "" && id != "" {
+		digits = "0"
+	}
+	if x, err := strconv.ParseFloat(id, 64); !table.IsInteger(digits) && err == nil &&
+		x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		digits = strconv.FormatInt(int64(x), 10)
+	}
+	if digits == id || !table.IsInteger(digits) {
+		return ""
+	}
+	return digits
 }
 
 // idKind is what ids are read as.

@@ -325,7 +325,7 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 	c.Class = resized(c.Class, len(values))
 	for i, v := range values {
 		switch {
-		case v != v:
+		case v != v || v == Ignored:
 			c.Class[i] = Unlabeled
 		case v != float32(int64(v)) || v < Unlabeled || v > 1<<24:
 			return badinput.Wrong(c.Position(i), doClass, "label %v is not a class", v)
@@ -351,7 +351,7 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
 		})
 		if k >= 0 {
-			return badinput.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
+			return wrongHot(rows.Position(i), k, float64(hot[k]))
 		}
 	}
 	ids.Where = c.Where

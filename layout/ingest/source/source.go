@@ -145,6 +145,8 @@ type RowChunk struct {
 const (
 	// Unlabeled is the class of a node without a label.
 	Unlabeled = -1
+	// Ignored is what the losses of PyTorch leave out: unlabeled too, wherever -1 is.
+	Ignored = -100
 	// NoClass says of multi-labels that the node is labeled, and is of none of the classes.
 	NoClass = -2
 )

@@ -483,7 +483,25 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	}
 	s.info.TextIDs = true
 	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
+	s.noteQuotes()
 	return s.parts, s.finishEdges()
+}
+
+// noteQuotes says once that quotes are part of the names in triples.
+func (s *textGraph) noteQuotes() {
+	for _, t := range s.edges {
+		for _, row := range t.Sample {
+			for _, name := range row {
+				if bare := strings.Trim(name, `"`); len(name) > 2 && name == `"`+bare+`"` {
+					s.note("%s: quotes are part of the names in triples: %s is another node "+
+						"than %s; --format csv --src-col 0 --rel-col 1 --dst-col 2 reads "+
+						"quotes as CSV does",
+						t.Path, name, bare)
+					return
+				}
+			}
+		}
+	}
 }
 
 // tripleColumns takes the columns that flags name: head, relation and tail in another order.

@@ -65,7 +65,8 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 
 // foreignName is how files are called of formats that graphs are often in, and that are not read.
 var foreignName = regexp.MustCompile(
-	`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar)$`)
+	`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar|graphml|gexf|gml|dot|gv|` +
+		`json|jsonl|nt|ttl|rdf|xml|net|mtx|xlsx|sqlite|db)(\.gz|\.bz2|\.zst)?$`)
 
 // Foreign is an error if one of some files, none of which holds edges, is of such a format, or a
 // directory of a table that is divided by a column.

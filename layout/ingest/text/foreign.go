@@ -1,6 +1,9 @@
 package text
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // What to do with arrays of tensors, in the words of the program that made them.
 const (
@@ -17,6 +20,53 @@ const (
 		"h5py.File(FILE)[NAME][:]), and so features.npy and labels.npy; or, if pandas made it, " +
 		"pandas.read_hdf(FILE).to_parquet(...)"
 )
+
+// byNetworkX converts what NetworkX reads by some function.
+func byNetworkX(read string) string {
+	return "convert it in Python: networkx.to_pandas_edgelist(networkx." + read +
+		").to_csv(\"edges.csv\", index=False)"
+}
+
+// What to do with triples of RDF.
+const saveRDF = "convert it in Python: pandas.DataFrame(rdflib.Graph().parse(FILE))" +
+	".to_csv(\"train.tsv\", sep=\"\\t\", header=False, index=False), which --format triples reads"
+
+// comments are what may come before RDF.
+const comments = `^(#[^\n]*\n|\s)*`
+
+// foreignText are forms of text that are no table, by how they begin. A table that begins so would
+// be refused: each takes more than a word or a brace.
+var foreignText = []struct {
+	begins   *regexp.Regexp
+	what, do string
+}{
+	{regexp.MustCompile(`^\s*(<[^\n]*(\n[^\n]*){0,20}?)?<graphml`), "is GraphML",
+		byNetworkX("read_graphml(FILE)")},
+	{regexp.MustCompile(`^\s*(<[^\n]*(\n[^\n]*){0,20}?)?<gexf`), "is GEXF",
+		byNetworkX("read_gexf(FILE)")},
+	{regexp.MustCompile(`^\s*<[^\n]*(\n[^\n]*){0,20}?<rdf:RDF`), "is RDF/XML", saveRDF},
+	{regexp.MustCompile(`^\s*<\?xml`), "is XML", "write its edges as a table: a source and a " +
+		"destination a line"},
+	{regexp.MustCompile(comments + `(<[^>\n]*>|_:\S+)\s+<[^>\n]*>\s+[^\n]*[\s>"]\.\s*(\n|$)`),
+		"is N-Triples", saveRDF},
+	{regexp.MustCompile(comments + `(@prefix\s+\S*:|@base|(?i:prefix)\s+\S*:)\s+<[^>\n]*>`),
+		"is Turtle", saveRDF},
+	{regexp.MustCompile(`^(#[^\n]*\n|\s|[A-Z]\w*\s+("[^"]*"|\d+)\s*\n)*` +
+		`graph\s*\[\s*(\n|\w+\s)`), "is GML", byNetworkX("read_gml(FILE)")},
+	{regexp.MustCompile(`^(//[^\n]*\n|\s)*(strict\s+)?(di)?graph\b[^\n{,;\t]*\n?\s*\{`), "is DOT",
+		byNetworkX("nx_pydot.read_dot(FILE)")},
+	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges)\b`), "is a network of Pajek",
+		byNetworkX("read_pajek(FILE)")},
+	{regexp.MustCompile(`^\s*(\{\s*"[^"\n]*"\s*:|\[\s*\{\s*"|\[\s*\[\s*["\d-])` +
+		`[^\t\n]*(\n|$)`),
+		"is JSON", "convert it in Python: pandas.read_json(FILE).to_csv(\"edges.csv\", " +
+			"index=False), or of lines read_json(FILE, lines=True); of NetworkX: " +
+			"networkx.to_pandas_edgelist(networkx.node_link_graph(json.load(open(FILE)))).to_csv(" +
+			"\"edges.csv\", index=False)"},
+}
+
+// foreignHead is how much of a file is looked at for how it begins.
+const foreignHead = 4 << 10
 
 // foreign are the first bytes of files that are no text, or not in a form that is read.
 var foreign = []struct{ magic, what, do string }{
@@ -39,6 +89,8 @@ var foreign = []struct{ magic, what, do string }{
 	{"\x27\xa1\xb4\xf6\xf0\x60\x2e\xdd", "is a file of DGL", saveGraph},
 	{"%%MatrixMarket", "is a Matrix Market file, with a line of sizes and matrix entries",
 		"write a source and a destination a line"},
+	{"SQLite format 3\x00", "is a database of SQLite", "write its edges as a table: " +
+		"sqlite3 -header -csv FILE 'SELECT …' > edges.csv"},
 	{"\xff\xfe", "is UTF-16", "save it as UTF-8"},
 	{"\xfe\xff", "is UTF-16", "save it as UTF-8"},
 }
@@ -48,6 +100,11 @@ var foreign = []struct{ magic, what, do string }{
 func checkText(name string, head []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return &Error{File: name, What: f.what, Do: f.do}
+		}
+	}
+	for _, f := range foreignText {
+		if f.begins.Match(head[:min(len(head), foreignHead)]) {
 			return &Error{File: name, What: f.what, Do: f.do}
 		}
 	}
