@@ -27,8 +27,8 @@ func (a *app) serveCommand() *cobra.Command {
 which ask for them over a Unix socket and read them where they are: in memory
 that both map. The Python package gdbgraph starts such a server by itself, see
 docs/python.md. Several programs share one server, its caches and its memory.
-The batches are those of train with the same seed. Ctrl-C ends it, with exit code
-130. A file PATH.lock beside the socket keeps a second server away.`,
+The batches are those of train with the same seed. Ctrl-C ends it, with exit
+code 130. A file PATH.lock beside the socket keeps a second server away.`,
 		Example: `  gdb serve cora.gdb --socket /run/user/1000/cora.sock --memory 2GiB`,
 		Args:    cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
