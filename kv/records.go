@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -232,6 +233,25 @@ type FileMeta struct {
 	Checksum uint32
 	// Level orders files that add to those of the levels below; 0 is what ingest wrote.
 	Level int `json:",omitempty"`
+}
+
+// File is the record of a data file by its path; false if the store lists no such file.
+func (m *Meta) File(path string) (FileMeta, bool) {
+	i := slices.IndexFunc(m.Files, func(f FileMeta) bool { return f.Path == path })
+	if i < 0 {
+		return FileMeta{}, false
+	}
+	return m.Files[i], true
+}
+
+// CheckSize says what is wrong with the length of a data file, "" if that is the recorded one or
+// the store lists no such file. Whoever opens a file asks before anything of it is read: a file
+// may be longer than any disk and yet take no room on it.
+func (m *Meta) CheckSize(path string, bytes int64) string {
+	if f, listed := m.File(path); listed && f.Size != bytes {
+		return fmt.Sprintf("file is %d bytes long, want %d", bytes, f.Size)
+	}
+	return ""
 }
 
 // RunMeta is one training run.

@@ -1,12 +1,13 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"syscall"
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
@@ -174,23 +175,36 @@ type File struct {
 	Path   string // relative to the store
 }
 
-// OpenFile opens a file of the store for reading.
+// OpenFile opens a file of the store for reading. One that the catalog lists has the length that
+// the catalog has for it, or is damaged.
 func (s *Store) OpenFile(dev blockdev.Device, rel string) (*File, error) {
 	f, err := dev.OpenFile(s.fs, s.Path(rel))
 	if err != nil {
 		return nil, s.openError(rel, err)
+	}
+	if what := s.meta.CheckSize(rel, f.Size()); what != "" {
+		return nil, errors.Join(&CorruptionError{Path: rel, Block: -1, What: what}, f.Close())
 	}
 	return &File{Dev: dev, Handle: f, Path: rel}, nil
 }
 
 // openError tells the damage of a file that could not be opened from what the system refused.
 func (s *Store) openError(rel string, err error) error {
-	listed := slices.ContainsFunc(s.meta.Files, func(m kv.FileMeta) bool { return m.Path == rel })
+	_, listed := s.meta.File(rel)
+	what := ""
 	switch {
-	case listed && oserror.IsNotExist(err):
-		return &CorruptionError{Path: rel, Block: -1, What: "the file is missing"}
-	case errors.Is(err, blockdev.ErrLength), errors.Is(err, storefs.ErrRefused):
-		return &CorruptionError{Path: rel, Block: -1, What: err.Error()}
+	case listed && (oserror.IsNotExist(err) || errors.Is(err, syscall.ENOTDIR)):
+		what = "the file is missing"
+	case errors.Is(err, blockdev.ErrLength):
+		if info, e := s.fs.Stat(s.Path(rel)); e == nil {
+			what = s.meta.CheckSize(rel, info.Size())
+		}
+		what = cmp.Or(what, err.Error())
+	case errors.Is(err, storefs.ErrRefused):
+		what = err.Error()
+	}
+	if what != "" {
+		return &CorruptionError{Path: rel, Block: -1, What: what}
 	}
 	return fmt.Errorf("layout: open %s: %w", rel, err)
 }

@@ -180,21 +180,36 @@ func (s *Store) Path(elem ...string) string {
 
 // Split loads a stored set of nodes: train, val, test, train@K, ….
 func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	set, err := s.catalog.Set(ctx, name)
+	sets, err := s.Splits(ctx, name)
+	if err == nil && sets[name] == nil {
+		err = fmt.Errorf("layout: set %q: %w", name, kv.ErrNotFound)
+	}
+	return sets[name], err
+}
+
+// Splits loads several in one transaction: all as they were at one moment, though they may be
+// others than Meta lists, if somebody has replaced them since. Sets that are not there are left
+// out.
+func (s *Store) Splits(ctx context.Context, names ...string) (map[string]*roaring.Bitmap, error) {
+	now, sets, err := s.catalog.Splits(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	if !set.IsEmpty() && uint64(set.Maximum()) >= s.meta.Nodes {
-		return nil, &CorruptionError{Path: CatalogName, Block: -1,
-			What: fmt.Sprintf("set %q has node %d of %d", name, set.Maximum(), s.meta.Nodes)}
-	}
-	for _, c := range s.meta.Splits {
-		if got := set.GetCardinality(); c.Name == name && c.Count != got {
-			return nil, &CorruptionError{Path: CatalogName, Block: -1,
-				What: fmt.Sprintf("set %q has %d nodes, want %d", name, got, c.Count)}
+	for name, set := range sets {
+		what := ""
+		if !set.IsEmpty() && uint64(set.Maximum()) >= s.meta.Nodes {
+			what = fmt.Sprintf("set %q has node %d of %d", name, set.Maximum(), s.meta.Nodes)
+		}
+		for _, c := range now.Splits {
+			if got := set.GetCardinality(); c.Name == name && c.Count != got {
+				what = fmt.Sprintf("set %q has %d nodes, want %d", name, got, c.Count)
+			}
+		}
+		if what != "" {
+			return nil, &CorruptionError{Path: CatalogName, Block: -1, What: what}
 		}
 	}
-	return set, nil
+	return sets, nil
 }
 
 // IDs opens the id dictionary.

@@ -90,7 +90,10 @@ func (a *app) printFindings(dir string, r *check.Report, whole bool) error {
 			w.Printf("%s: %s\n", f.Path, f.What)
 		}
 	}
-	if n := len(r.Findings); n > 0 {
+	if n := len(r.Findings); n > 0 && n == r.Strangers && whole {
+		w.Printf("%s is sound, but holds what does not belong there: %d files or folders; delete "+
+			"them or move them away\n", dir, n)
+	} else if n > 0 {
 		w.Printf("%s is damaged: %d findings; restore these files from a copy, or ingest again\n",
 			dir, n)
 	} else if whole {

@@ -81,7 +81,7 @@ func (a *app) printIO(st *layout.Store, asJSON bool) (err error) {
 		}
 	}
 	if largest.Path != "" {
-		f, err := dev.OpenFile(st.FS(), st.Path(strings.Split(largest.Path, "/")...))
+		f, err := st.OpenFile(dev, largest.Path)
 		if err != nil {
 			return fmt.Errorf("info: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -87,6 +88,9 @@ func (g *guard) regular(path string) error {
 		return err
 	}
 	info, err := g.FS.Stat(path)
+	if errors.Is(err, syscall.ELOOP) {
+		return refused(path, "a link in a circle")
+	}
 	if err != nil || info.Mode().IsRegular() {
 		return nil
 	}

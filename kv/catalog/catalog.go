@@ -228,6 +228,29 @@ func (c *Catalog) Set(ctx context.Context, name string) (*roaring.Bitmap, error)
 	return set, nil
 }
 
+// Splits loads stored sets by their names, and the metadata that lists them, in one transaction:
+// beside somebody who replaces them, all are the old ones or all the new. Sets that are not there
+// are left out.
+func (c *Catalog) Splits(ctx context.Context, names ...string) (m *kv.Meta,
+	sets map[string]*roaring.Bitmap, err error) {
+	err = c.view(ctx, func(r reader) (err error) {
+		if m, err = r.meta(); err != nil {
+			return err
+		}
+		sets = map[string]*roaring.Bitmap{}
+		for _, name := range names {
+			switch set, err := r.set(name); {
+			case err == nil:
+				sets[name] = set
+			case !errors.Is(err, kv.ErrNotFound):
+				return err
+			}
+		}
+		return nil
+	})
+	return m, sets, err
+}
+
 func (r reader) set(name string) (*roaring.Bitmap, error) {
 	head := setHead{}
 	err := r.get([]byte(keySet+name), func(b []byte) error {

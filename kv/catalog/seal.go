@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gdb/internal/atomicfile"
@@ -209,4 +210,21 @@ func digestFile(file vfs.File, f sealedFile, whole bool) (size uint64, sum uint3
 			return size, sum, err
 		}
 	}
+}
+
+// IsOwn says whether a file in the directory of a catalog can be one of its own: a sealed one, or
+// one of a transaction that was killed, which the next removes.
+func IsOwn(name string) bool {
+	switch name {
+	case sealName, sealTemp, lockName:
+		return true
+	}
+	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "marker."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	number, kind, _ := strings.Cut(name, ".")
+	_, err := strconv.ParseUint(number, 10, 64)
+	return err == nil && slices.Contains([]string{"sst", "log", "blob", "dbtmp"}, kind)
 }

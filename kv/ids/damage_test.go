@@ -77,6 +77,7 @@ func TestVerifyIDsGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Files = nil // lengths are compared with these before anything is read
 	b := readAll(t, fs, "store/"+ForwardPath)
 	blocks := len(b) / BlockBytes
 	want := []int64{1, 3, 4, int64(blocks) - 2} // data, and the index
@@ -154,6 +155,7 @@ func TestVerifyIDsMeaning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			m := must(c.write(fs))(t)
+			m.Files = nil // which do not know of what was written again
 			found := must(Verify(t.Context(), dev, fs, "store", m, true))(t)
 			if len(found) == 0 || found[0].Path != c.path ||
 				!strings.Contains(found[0].What, c.what) {
@@ -249,7 +251,7 @@ func TestVerifyIDsOrder(t *testing.T) {
 			if err := reverseOf(fs, m.UUID, names(int(n))); err != nil {
 				t.Fatal(err)
 			}
-			m.Nodes = n
+			m.Nodes, m.Files = n, nil
 			found := must(Verify(t.Context(), testDevice(t), fs, "store", m, false))(t)
 			if c.found < 0 && len(found) > 0 ||
 				c.found >= 0 && (len(found) == 0 || found[0].Block != c.found) {
@@ -338,5 +340,24 @@ func TestIDsOfAnotherVersion(t *testing.T) {
 	_, err = Open(t.Context(), testDevice(t), fs, "store", m)
 	if !errors.Is(err, kv.ErrFormat) || errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("a later version: %v, want ErrFormat", err)
+	}
+}
+
+// TestLengthOfIDs: a file that is not as long as the catalog says is damaged before any of it is
+// read, however long it is.
+func TestLengthOfIDs(t *testing.T) {
+	fs := vfs.NewMem()
+	m := must(writeIDs(fs, "store", names(2000), hashTest))(t)
+	for _, path := range []string{ForwardPath, ReversePath} {
+		good := readAll(t, fs, "store/"+path)
+		for _, bytes := range []int{0, 1, 2 * BlockBytes, len(good) + BlockBytes} {
+			writeAll(t, fs, "store/"+path, make([]byte, bytes))
+			want := fmt.Sprintf("file is %d bytes long, want %d", bytes, len(good))
+			if _, err := Open(t.Context(), testDevice(t), fs, "store", m); err == nil ||
+				!errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of %d bytes: %v", path, bytes, err)
+			}
+		}
+		writeAll(t, fs, "store/"+path, good)
 	}
 }

@@ -42,7 +42,7 @@ var blockBuffers = sync.Pool{New: func() any {
 
 // openIDFile opens a dictionary file and reads its first and last block.
 func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, kind string,
-	uuid kv.UUID, keyBytes int) (*idFile, error) {
+	m *kv.Meta, keyBytes int) (*idFile, error) {
 	path := fs.PathJoin(dir, rel)
 	info, err := fs.Stat(path)
 	if oserror.IsNotExist(err) {
@@ -50,6 +50,9 @@ func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, k
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kv: open %s: %w", path, err)
+	}
+	if what := m.CheckSize(rel, info.Size()); what != "" {
+		return nil, kv.DamagedFile(rel, "%s", what)
 	}
 	if size := info.Size(); size < 2*BlockBytes || size%BlockBytes != 0 {
 		return nil, kv.DamagedFile(rel, "its size is %d bytes, want a multiple of %d, at least two",
@@ -59,7 +62,7 @@ func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, k
 	if err != nil {
 		return nil, fmt.Errorf("kv: open %s: %w", path, err)
 	}
-	f := &idFile{dev: dev, file: file, rel: rel, kind: kind, uuid: uuid}
+	f := &idFile{dev: dev, file: file, rel: rel, kind: kind, uuid: m.UUID}
 	if err := f.readEnds(ctx, keyBytes); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -94,7 +94,7 @@ func (v *idVerifier) noteBlock(path string, block uint64, format string, args ..
 // file opens a file, loads its index and calls do. index is nil if a block of it is damaged.
 func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir, rel, kind string, keyBytes int,
 	do func(f *idFile, index []uint64) error) error {
-	f, err := openIDFile(v.ctx, dev, fs, dir, rel, kind, v.m.UUID, keyBytes)
+	f, err := openIDFile(v.ctx, dev, fs, dir, rel, kind, v.m, keyBytes)
 	if err != nil {
 		return v.note(err)
 	}

@@ -36,6 +36,9 @@ type Report struct {
 	Files    int
 	Bytes    int64
 	Findings []kv.Finding // empty if all is well
+	// Strangers is how many of the findings are files that do not belong into the store: nothing
+	// is wrong with it where all are.
+	Strangers int
 	// Unchecked are the folders that hold something and were not looked at: see uncheckedFolders.
 	Unchecked []string
 }
@@ -80,6 +83,7 @@ type checker struct {
 	report      *Report
 	files       []kv.FileMeta
 	done, total int64
+	idsDone     bool // the id files were checked
 
 	// Of the file being checked.
 	path    string
@@ -168,39 +172,17 @@ func (c *checker) file(m kv.FileMeta) error {
 	defer c.end()
 	c.report.Files++
 	want := c.done + m.Size
-	f, size, err := c.openFile(m)
-	if err == nil && f != nil {
+	f, err := c.s.OpenFile(c.dev, m.Path)
+	if err == nil {
 		// Its blocks first, so that a finding names one of them if it can.
 		err = c.content(m, f)
 		err = errors.Join(err, f.Close())
-		if err == nil && size == m.Size && c.found == 0 && c.sum != m.Checksum {
+		if err == nil && c.found == 0 && c.sum != m.Checksum {
 			c.find(-1, -1, "checksum of the whole file is %08x, want %08x", c.sum, m.Checksum)
 		}
 	}
 	c.done = want // what was damaged may not have been read
 	return c.note(err)
-}
-
-// openFile opens a file after a look at its size; nil if there is nothing to read.
-func (c *checker) openFile(m kv.FileMeta) (*layout.File, int64, error) {
-	info, err := c.s.FS().Stat(c.s.Path(m.Path))
-	if oserror.IsNotExist(err) {
-		c.find(-1, -1, "the file is missing")
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	size := info.Size()
-	switch {
-	case size%blockdev.Align != 0 || size < codec.HeaderBytes:
-		c.find(-1, -1, "file is %d bytes long, want %d; its blocks were not checked", size, m.Size)
-		return nil, size, nil
-	case size != m.Size:
-		c.find(-1, -1, "file is %d bytes long, want %d", size, m.Size)
-	}
-	f, err := c.s.OpenFile(c.dev, m.Path)
-	return f, size, err
 }
 
 // content checks the blocks of a file, by its kind.
@@ -248,15 +230,18 @@ func (c *checker) header(f *layout.File, kind string) (fields []byte, blocks boo
 	return nil, errors.Is(err, codec.ErrChecksum), nil
 }
 
-// ids checks an id file: kv knows its blocks.
+// ids checks an id file: kv knows its blocks, and checks both files at once.
 func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
-	if m.Path == c.firstIDs() {
+	if !c.idsDone {
+		c.idsDone = true
 		findings, err := ids.Verify(c.ctx, c.dev, c.s.FS(), c.s.Dir(), c.s.Meta(), c.opt.Full)
 		if err := c.note(err); err != nil {
 			return err
 		}
 		for _, found := range findings {
-			if c.opt.File == "" || c.opt.File == found.Path {
+			// One of a wrong length says so itself, before the other is opened or after.
+			i, listed := c.s.Meta().File(found.Path)
+			if (c.opt.File == "" || c.opt.File == found.Path) && listed && c.hasLength(i) {
 				c.report.Findings = append(c.report.Findings, found)
 			}
 		}
@@ -272,12 +257,10 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	})
 }
 
-// firstIDs is the id file at which both are checked.
-func (c *checker) firstIDs() string {
-	i := slices.IndexFunc(c.files, func(m kv.FileMeta) bool {
-		return m.Kind == ids.ForwardKind || m.Kind == ids.ReverseKind
-	})
-	return c.files[i].Path
+// hasLength says whether a file is there and as long as the catalog says.
+func (c *checker) hasLength(m kv.FileMeta) bool {
+	info, err := c.s.FS().Stat(c.s.Path(m.Path))
+	return err == nil && info.Size() == m.Size
 }
 
 // histogram counts degrees as kv.GraphStats does.

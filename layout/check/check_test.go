@@ -234,7 +234,7 @@ func TestCheckFindsMissingAndExtra(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"features/stray.rows: the catalog does not list",
-		"labels/labels.crc: the file is missing", "topology/buckets/0-1: the catalog does not"}
+		"labels/labels.crc: the file is missing", "topology/buckets: the catalog does not"}
 	if len(got) != len(want) {
 		t.Fatalf("findings: %q", got)
 	}
@@ -302,7 +302,6 @@ func TestCheckFullFindsWrongMeaning(t *testing.T) {
 		"partition": {func(m *kv.Meta) { m.Partitions[1].Edges++; m.Partitions[2].Edges-- },
 			"partition 1 has"},
 		"gap":     {func(m *kv.Meta) { m.Partitions[1].First++ }, "begins with node"},
-		"split":   {func(m *kv.Meta) { m.Splits[0].Count++ }, "set \"test\" has"},
 		"labeled": {func(m *kv.Meta) { m.Labels.Labeled++ }, "set \"labeled\" has"},
 		"class":   {func(m *kv.Meta) { m.Labels.ClassCounts[3]++ }, "of class \"class3\""},
 		"classes": {func(m *kv.Meta) { m.Labels.Classes = m.Labels.Classes[:9] }, "out of range"},

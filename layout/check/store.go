@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 
+	"gdb/internal/storefs"
 	"gdb/kv"
+	"gdb/kv/catalog"
 	"gdb/layout"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -46,7 +50,7 @@ func (c *checker) catalog() error {
 			return err
 		}
 	}
-	return nil
+	return c.strangers()
 }
 
 // partitions checks that the partitions follow each other and hold all nodes and edges.
@@ -68,24 +72,28 @@ func (c *checker) partitions() {
 	}
 }
 
-// sets checks the size and range of the splits.
+// sets checks the range of the splits, and the size of the set of nodes with labels. How many nodes
+// splits have was compared with the metadata of the same moment: they may be replaced meanwhile.
 func (c *checker) sets() error {
-	nodes := slices.Clone(c.s.Meta().Splits)
-	if l := c.s.Meta().Labels; l != nil && l.Kind == "multi" {
-		nodes = append(nodes, kv.SplitMeta{Name: labeledSet, Count: l.Labeled})
+	meta, names := c.s.Meta(), []string(nil)
+	for _, split := range meta.Splits {
+		names = append(names, split.Name)
 	}
-	total := c.s.Meta().Nodes
-	for _, w := range nodes {
-		set, err := c.s.Catalog().Set(c.ctx, w.Name)
+	if l := meta.Labels; l != nil && l.Kind == "multi" {
+		names = append(names, labeledSet)
+	}
+	for _, name := range names {
+		set, err := c.s.Catalog().Set(c.ctx, name)
 		switch {
 		case errors.Is(err, kv.ErrNotFound), errors.Is(err, kv.ErrDamaged):
-			c.find(-1, -1, "set %q: %v", w.Name, err)
+			c.find(-1, -1, "set %q: %v", name, err)
 		case err != nil:
 			return err
-		case set.GetCardinality() != w.Count:
-			c.find(-1, -1, "set %q has %d nodes, want %d", w.Name, set.GetCardinality(), w.Count)
-		case w.Count > 0 && uint64(set.Maximum()) >= total:
-			c.find(-1, -1, "set %q has node %d of %d", w.Name, set.Maximum(), total)
+		case name == labeledSet && set.GetCardinality() != meta.Labels.Labeled:
+			c.find(-1, -1, "set %q has %d nodes, want %d", name, set.GetCardinality(),
+				meta.Labels.Labeled)
+		case !set.IsEmpty() && uint64(set.Maximum()) >= meta.Nodes:
+			c.find(-1, -1, "set %q has node %d of %d", name, set.Maximum(), meta.Nodes)
 		}
 	}
 	return nil
@@ -108,33 +116,81 @@ func (c *checker) unchecked() error {
 	return nil
 }
 
-// listing finds files of a folder that the catalog does not list.
-func (c *checker) listing(folder string) error {
+// strangers finds what does not belong into a store: beside its folders, among the files of the
+// catalog, and among the folders of runs.
+func (c *checker) strangers() error {
+	folders := slices.Concat(dataFolders, uncheckedFolders, []string{layout.CatalogName})
+	err := c.each("", func(rel string, _ bool) error {
+		if !slices.Contains(folders, rel) {
+			c.stranger(rel, "nothing of a store has this name")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.each(layout.CatalogName, func(rel string, _ bool) error {
+		if !catalog.IsOwn(c.s.FS().PathBase(rel)) {
+			c.stranger(rel, "no file of the catalog has this name")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.each("runs", func(rel string, isDir bool) error {
+		if !isDir {
+			c.stranger(rel, "it is no run")
+		}
+		return nil
+	})
+}
+
+// stranger notes a file that does not belong into the store.
+func (c *checker) stranger(rel, why string) {
+	c.report.Strangers++
+	c.report.Findings = append(c.report.Findings, kv.Finding{Path: rel, Block: -1, Offset: -1,
+		What: why + "; delete it or move it away"})
+}
+
+// each calls fn with what is in a folder, by name: its path in the store, and whether it is a
+// folder itself. What cannot be looked at, as a link in a circle, is none.
+func (c *checker) each(folder string, fn func(rel string, isDir bool) error) error {
 	names, err := c.s.FS().List(c.s.Path(folder))
 	if oserror.IsNotExist(err) {
 		return nil
 	}
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, storefs.ErrRefused) {
+		c.find(-1, -1, "%s is no folder", folder)
+		return nil
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("list %s: %w", folder, err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		rel := folder + "/" + name
+		rel := strings.TrimPrefix(folder+"/"+name, "/")
 		info, err := c.s.FS().Stat(c.s.Path(rel))
-		if err != nil {
+		if err := fn(rel, err == nil && info.IsDir()); err != nil {
 			return err
-		}
-		if info.IsDir() {
-			if err := c.listing(rel); err != nil {
-				return err
-			}
-			continue
-		}
-		listed := func(m kv.FileMeta) bool { return m.Path == rel }
-		if !slices.ContainsFunc(c.s.Meta().Files, listed) {
-			c.report.Findings = append(c.report.Findings, kv.Finding{Path: rel, Block: -1,
-				Offset: -1, What: "the catalog does not list this file; delete it or move it away"})
 		}
 	}
 	return nil
+}
+
+// listing finds files of a folder that the catalog does not list. It looks into folders only that
+// have files that are listed.
+func (c *checker) listing(folder string) error {
+	return c.each(folder, func(rel string, isDir bool) error {
+		if _, listed := c.s.Meta().File(rel); listed {
+			return nil
+		}
+		if isDir && slices.ContainsFunc(c.s.Meta().Files, func(m kv.FileMeta) bool {
+			return strings.HasPrefix(m.Path, rel+"/")
+		}) {
+			return c.listing(rel)
+		}
+		c.stranger(rel, "the catalog does not list this file")
+		return nil
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb/internal/mem"
@@ -24,20 +25,84 @@ var ErrEmptySplit = errors.New("empty split")
 // labeledSet is the stored set of the nodes that have multi-labels, be they none.
 const labeledSet = "labeled"
 
+// Split is a set of nodes that was loaded, and the bytes of it in the budget that it was loaded
+// with, for the caller to release. Err says why there is none: it wraps ErrNoSplit or
+// ErrEmptySplit.
+type Split struct {
+	Set  *roaring.Bitmap
+	Held int64
+	Err  error
+}
+
 // LoadSplit loads a set of nodes, of multi-labels those that have labels; it must not be empty. It
 // is counted in budget before it is loaded: held bytes, for the caller to release.
 func LoadSplit(ctx context.Context, s *layout.Store, base, column string,
 	budget *mem.Budget) (set *roaring.Bitmap, held int64, err error) {
-	name := s.Meta().SplitName(base, column)
-	most := setBytesMost(s.Meta(), name)
-	if err := budget.Reserve("split "+name, most); err != nil {
-		return nil, 0, fmt.Errorf("loader: load split %s: %w", name, err)
+	splits, err := LoadSplits(ctx, s, []string{base}, column, budget)
+	if err != nil {
+		return nil, 0, err
 	}
-	if set, err = readSplit(ctx, s, base, name, budget); err == nil {
-		held = min(most, int64(set.GetSizeInBytes()))
+	return splits[0].Set, splits[0].Held, splits[0].Err
+}
+
+// LoadSplits loads several sets as LoadSplit does, in one transaction: where they are replaced
+// meanwhile, all are the old ones or all the new, so that no node to test is one to train on.
+func LoadSplits(ctx context.Context, s *layout.Store, bases []string, column string,
+	budget *mem.Budget) ([]Split, error) {
+	var names []string
+	most := int64(0)
+	for _, base := range bases {
+		names = append(names, s.Meta().SplitName(base, column))
 	}
-	budget.Release(most - held)
-	return set, held, err
+	read := names
+	if isMulti(s.Meta()) {
+		read = append(slices.Clone(names), labeledSet)
+	}
+	for _, name := range read {
+		most += setBytesMost(s.Meta(), name)
+	}
+	what := strings.Join(names, ", ")
+	if err := budget.Reserve("splits "+what, most); err != nil {
+		return nil, fmt.Errorf("loader: load splits %s: %w", what, err)
+	}
+	sets, err := s.Splits(ctx, read...)
+	if err == nil && len(read) > len(names) && sets[labeledSet] == nil {
+		err = fmt.Errorf("which nodes have labels: %w", kv.ErrNotFound)
+	}
+	if err != nil {
+		budget.Release(most)
+		return nil, fmt.Errorf("loader: load splits %s: %w", what, err)
+	}
+	splits, held := make([]Split, len(names)), int64(0)
+	for i, name := range names {
+		splits[i] = newSplit(s, bases[i], name, sets)
+		held += splits[i].Held
+	}
+	budget.Release(max(0, most-held))
+	if held > most { // they were replaced by larger ones
+		err = budget.Reserve("splits "+what, held-most)
+	}
+	return splits, err
+}
+
+// isMulti says whether nodes have several labels: a set says which have any.
+func isMulti(m *kv.Meta) bool { return m.Labels != nil && m.Labels.Kind == "multi" }
+
+// newSplit is the split of a name among sets that were loaded.
+func newSplit(s *layout.Store, base, name string, sets map[string]*roaring.Bitmap) Split {
+	set := sets[name]
+	if set == nil {
+		return Split{Err: fmt.Errorf("loader: %w: %q (the store has %s): %s", ErrNoSplit, name,
+			splitList(s.Meta()), splitAdvice(s, base, name))}
+	}
+	if labeled := sets[labeledSet]; labeled != nil {
+		set.And(labeled)
+	}
+	if set.IsEmpty() {
+		return Split{Err: fmt.Errorf("loader: %w: %q has no node to train on or to compute a "+
+			"metric over: choose another with --split", ErrEmptySplit, name)}
+	}
+	return Split{Set: set, Held: int64(set.GetSizeInBytes())}
 }
 
 // setBytesMost is the most that a stored set of nodes takes in memory: of each 65536 nodes, two
@@ -66,35 +131,6 @@ func splitAdvice(s *layout.Store, base, name string) string {
 		"--split %s=FILE", program.Name, s.Dir(), base)
 }
 
-func readSplit(ctx context.Context, s *layout.Store, base, name string,
-	budget *mem.Budget) (*roaring.Bitmap, error) {
-	set, err := s.Split(ctx, name)
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, fmt.Errorf("loader: %w: %q (the store has %s): %s", ErrNoSplit, name,
-			splitList(s.Meta()), splitAdvice(s, base, name))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("loader: load split %s: %w", name, err)
-	}
-	if l := s.Meta().Labels; l != nil && l.Kind == "multi" {
-		most := setBytesMost(s.Meta(), labeledSet)
-		if err := budget.Reserve("the nodes with labels", most); err != nil {
-			return nil, fmt.Errorf("loader: load which nodes have labels: %w", err)
-		}
-		defer budget.Release(most)
-		labeled, err := s.Split(ctx, labeledSet)
-		if err != nil {
-			return nil, fmt.Errorf("loader: load which nodes have labels: %w", err)
-		}
-		set.And(labeled)
-	}
-	if set.IsEmpty() {
-		return nil, fmt.Errorf("loader: %w: %q has no node to train on or to compute a metric "+
-			"over: choose another with --split", ErrEmptySplit, name)
-	}
-	return set, nil
-}
-
 // TrainNodes are the nodes of the training split of a column, as SplitNodes has them.
 func TrainNodes(ctx context.Context, s *layout.Store, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
@@ -105,15 +141,24 @@ func TrainNodes(ctx context.Context, s *layout.Store, column string,
 // 4 bytes each, counted in budget.
 func SplitNodes(ctx context.Context, s *layout.Store, base, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
-	set, held, err := LoadSplit(ctx, s, base, column, budget)
+	splits, err := LoadSplits(ctx, s, []string{base}, column, budget)
 	if err != nil {
 		return nil, err
 	}
-	defer budget.Release(held)
-	if err := budget.Reserve("nodes of "+base, 4*int64(set.GetCardinality())); err != nil {
+	return splits[0].Nodes(base, budget)
+}
+
+// Nodes lists the nodes of a split, ascending, and gives the set's memory back. They take 4 bytes
+// each, counted in budget.
+func (s *Split) Nodes(base string, budget *mem.Budget) ([]sample.NodeID, error) {
+	if s.Err != nil {
+		return nil, s.Err
+	}
+	defer budget.Release(s.Held)
+	if err := budget.Reserve("nodes of "+base, 4*int64(s.Set.GetCardinality())); err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}
-	return mem.View[sample.NodeID](mem.BytesOf(set.ToArray())), nil
+	return mem.View[sample.NodeID](mem.BytesOf(s.Set.ToArray())), nil
 }
 
 func splitList(m *kv.Meta) string {

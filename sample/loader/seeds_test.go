@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 
@@ -65,5 +66,59 @@ func TestSplitsAreCounted(t *testing.T) {
 	if err != nil || held != int64(set.GetSizeInBytes()) || b.Used() != before+held {
 		t.Errorf("a split of %d bytes, of which %d are held and %d counted, %v",
 			set.GetSizeInBytes(), held, b.Used()-before, err)
+	}
+}
+
+// TestSplitsOfOneMoment: beside somebody who replaces the splits again and again all that are
+// loaded are of one moment, and none of them is damage.
+func TestSplitsOfOneMoment(t *testing.T) {
+	s := layouttest.Build(t, vfs.NewMem(), "store", layouttest.Skewed())
+	own, err := s.Splits(t.Context(), "train", "val", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own["test"] = roaring.New()
+	for i, v := range own["val"].ToArray() {
+		if i%2 == 0 {
+			own["val"].Remove(v)
+			own["test"].Add(v)
+		}
+	}
+	if err := s.Catalog().PutSplits(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	all := roaring.FastOr(own["train"], own["val"], own["test"])
+	turns := [2]map[string]*roaring.Bitmap{own, {"train": own["test"], "val": own["train"],
+		"test": own["val"]}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; ctx.Err() == nil && err == nil; i++ {
+			err = s.Catalog().PutSplits(context.Background(), turns[i%2])
+		}
+		done <- err
+	}()
+	for range 30 {
+		splits, err := LoadSplits(t.Context(), s, []string{"train", "val", "test"}, "",
+			mem.NewBudget(1<<20))
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		got, sum := roaring.New(), uint64(0)
+		for _, split := range splits {
+			got.Or(split.Set)
+			sum += split.Set.GetCardinality()
+		}
+		if !got.Equals(all) || sum != all.GetCardinality() {
+			t.Errorf("%d nodes in all, %d different ones, of %d", sum, got.GetCardinality(),
+				all.GetCardinality())
+			break
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
