@@ -1,9 +1,9 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 
 	"gdb/internal/codec"
 	"gdb/train/runs"
@@ -39,6 +39,9 @@ type position struct {
 	Plateau  int `json:"plateau,omitempty"`
 	Halvings int `json:"halvings,omitempty"`
 
+	// Sets are the nodes that the run began with; nil if it was made before they were kept.
+	Sets runs.Sets `json:"sets,omitempty"`
+
 	// Scale is that of the labels, if they are numbers.
 	Scale *task.Scale `json:"scale,omitempty"`
 
@@ -46,12 +49,11 @@ type position struct {
 	Test *float64 `json:"test,omitempty"`
 }
 
-// checkpoint is one that was read: the name of its directory, and for the user that CURRENT was not
-// there, if it was not.
+// checkpoint is one that was read, and the name of its directory.
 type checkpoint struct {
-	pos        position
-	arrays     []array
-	name, note string
+	pos    position
+	arrays []array
+	name   string
 }
 
 // array is a named vector of a checkpoint.
@@ -67,17 +69,86 @@ func writeCheckpoint(r runs.Dir, p position, arrays []array,
 	return r.WriteState(beside, parts...)
 }
 
-// readCheckpoint reads the current checkpoint of a model with so many parameters.
-func readCheckpoint(r runs.Dir, params int) (c checkpoint, err error) {
-	b, file, note, err := r.ReadState(stateBytesMax(params))
+// readCheckpoint reads a checkpoint of a model with so many parameters.
+func readCheckpoint(r runs.Dir, name string, params int) (c checkpoint, err error) {
+	b, err := r.ReadState(name, stateBytesMax(params))
 	if err != nil {
 		return c, err
 	}
 	if c.arrays, err = runs.DecodeState(r.UUID(), b, &c.pos); err != nil {
-		return c, fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(file, err.Error()))
+		return c, fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(name+"/"+runs.StateName,
+			err.Error()))
 	}
-	c.name, c.note = path.Dir(file), note
+	c.name = name
 	return c, nil
+}
+
+// useCheckpoint calls use with the current checkpoint of a model with so many parameters or, where
+// that is damaged, or use finds that it is, with the newest one that is whole. It returns its name,
+// and for the user why that is not the current one.
+func useCheckpoint(r runs.Dir, params int, use func(c *checkpoint) error) (name, note string,
+	err error) {
+	return r.Whole(func(name string) error {
+		c, err := readCheckpoint(r, name, params)
+		if err != nil {
+			return err
+		}
+		return use(&c)
+	})
+}
+
+// load restores the current checkpoint, or the newest that is whole. A run that was killed before
+// its first begins again.
+func (t *trainer) load() error {
+	name, note, err := useCheckpoint(t.dir, t.model.Params().Total, t.goOn)
+	if errors.Is(err, runs.ErrNoCheckpoint) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t.note = note; note != "" {
+		return t.dir.GoOn(name)
+	}
+	return nil
+}
+
+// goOn takes all that a run goes on with from a checkpoint.
+func (t *trainer) goOn(c *checkpoint) error {
+	p, arrays := c.pos, c.arrays
+	if what := p.Sets.Replaced(t.sets); what != "" {
+		return runs.OtherSets(t.dir.Name(), what)
+	}
+	p.Sets = t.sets
+	if t.opt.steps = p.Steps; p.Scale == nil {
+		p.Scale = t.pos.Scale
+	}
+	t.pos = p
+	t.useScale()
+	w, err := runs.FindArray(arrays, "weights", t.model.Params().Total)
+	if err != nil {
+		return err
+	}
+	t.be.Write(t.model.Params().W, w)
+	for i, name := range t.opt.stateNames {
+		if w, err = runs.FindArray(arrays, name, t.model.Params().Total); err != nil {
+			return err
+		}
+		t.be.Write(t.opt.state[i], w)
+	}
+	if err := t.be.Err(); err != nil {
+		return fmt.Errorf("train: write weights to the device: %w", err)
+	}
+	if p.HasBest {
+		t.best, err = runs.FindArray(arrays, "best weights", t.model.Params().Total)
+	}
+	if err == nil {
+		t.thresholds, err = thresholdsOf(t.task, arrays)
+	}
+	if err == nil && t.vectors != nil {
+		err = t.vectors.Restore(t.dir, c.name, p.Steps, p.HasBest)
+	}
+	return err
 }
 
 // stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,

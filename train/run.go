@@ -49,6 +49,7 @@ type trainer struct {
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
+	sets      runs.Sets       // what the splits of the store have
 	evalMost  int64           // nodes of the larger
 
 	pos  position
@@ -362,11 +363,17 @@ func (t *trainer) openModel() error {
 
 // loadSplits loads the nodes to train, validate and test on.
 func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
-	var err error
-	if t.train, err = loader.TrainNodes(ctx, store, t.cfg.Split, t.in.Budget); err != nil {
+	splits, err := loader.LoadSplits(ctx, store, runs.SetNames, t.cfg.Split, t.in.Budget)
+	if err != nil {
 		return err
 	}
-	t.val, _, err = loader.LoadSplit(ctx, store, "val", t.cfg.Split, t.in.Budget)
+	t.sets = setsOf(splits)
+	train, val, test := &splits[0], &splits[1], &splits[2]
+	if t.train, err = train.Nodes("train", t.in.Budget); err != nil {
+		return err
+	}
+	train.Set = nil // its nodes are listed
+	t.val, err = val.Set, val.Err
 	switch {
 	case isMissing(err) && t.alone:
 		t.val, err = roaring.New(), nil
@@ -379,14 +386,24 @@ func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 		return err
 	}
 	t.evalMost = int64(t.val.GetCardinality())
-	t.test, _, err = loader.LoadSplit(ctx, store, "test", t.cfg.Split, t.in.Budget)
-	if isMissing(err) {
+	if t.test = test.Set; isMissing(test.Err) {
 		return nil // the result says that there is no test
 	}
-	if err == nil {
+	if test.Err == nil {
 		t.evalMost = max(t.evalMost, int64(t.test.GetCardinality()))
 	}
-	return err
+	return test.Err
+}
+
+// setsOf says what the splits of runs.SetNames have; those that are not there are left out.
+func setsOf(splits []loader.Split) runs.Sets {
+	sets := runs.Sets{}
+	for i, s := range splits {
+		if s.Err == nil {
+			sets[runs.SetNames[i]] = runs.SumOf(s.Set)
+		}
+	}
+	return sets
 }
 
 // isMissing says that a split is not there, or has no nodes.
@@ -429,7 +446,7 @@ func (t *trainer) restore() error {
 		return err
 	}
 	t.begin()
-	t.pos.Seed = t.cfg.Seed
+	t.pos.Seed, t.pos.Sets = t.cfg.Seed, t.sets
 	if t.resumed {
 		if err := t.load(); err != nil {
 			return err
@@ -464,48 +481,6 @@ func (t *trainer) writeRun() error {
 		}
 	}
 	return t.dir.WriteFile(f)
-}
-
-// load restores the current checkpoint. A run that was killed before its first begins again.
-func (t *trainer) load() error {
-	c, err := readCheckpoint(t.dir, t.model.Params().Total)
-	p, arrays := c.pos, c.arrays
-	t.note = c.note
-	if errors.Is(err, runs.ErrNoCheckpoint) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if t.opt.steps = p.Steps; p.Scale == nil {
-		p.Scale = t.pos.Scale
-	}
-	t.pos = p
-	t.useScale()
-	w, err := runs.FindArray(arrays, "weights", t.model.Params().Total)
-	if err != nil {
-		return err
-	}
-	t.be.Write(t.model.Params().W, w)
-	for i, name := range t.opt.stateNames {
-		if w, err = runs.FindArray(arrays, name, t.model.Params().Total); err != nil {
-			return err
-		}
-		t.be.Write(t.opt.state[i], w)
-	}
-	if err := t.be.Err(); err != nil {
-		return fmt.Errorf("train: write weights to the device: %w", err)
-	}
-	if p.HasBest {
-		t.best, err = runs.FindArray(arrays, "best weights", t.model.Params().Total)
-	}
-	if err == nil {
-		t.thresholds, err = thresholdsOf(t.task, arrays)
-	}
-	if err == nil && t.vectors != nil {
-		err = t.vectors.Restore(t.dir, c.name, p.Steps, p.HasBest)
-	}
-	return err
 }
 
 // checkpoint writes where the run stands.

@@ -118,10 +118,19 @@ func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 	return res
 }
 
+// currentCheckpoint reads the checkpoint that CURRENT names.
+func currentCheckpoint(dir runs.Dir) (checkpoint, error) {
+	name, err := dir.Current()
+	if err != nil {
+		return checkpoint{}, err
+	}
+	return readCheckpoint(dir, name, 1<<20)
+}
+
 // finalState is the current checkpoint of a run, without the times in it.
 func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	t.Helper()
-	c, err := readCheckpoint(runs.Open(s, run), 1<<20)
+	c, err := currentCheckpoint(runs.Open(s, run))
 	if err != nil {
 		t.Fatal(err)
 	}

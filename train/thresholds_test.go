@@ -94,7 +94,7 @@ func TestRunsWithoutThresholds(t *testing.T) {
 	s := mustBuild(t, plantedRare())
 	mustRun(t, s, testConfig())
 	dir := runs.Open(s, "t")
-	c, err := readCheckpoint(dir, 1<<20)
+	c, err := currentCheckpoint(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/topology"
+	"gdb/sample/loader"
 	"gdb/train/backend"
 	"gdb/train/backend/devices"
 	"gdb/train/embedding"
@@ -119,12 +120,38 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.openModel(t.cfg.Dims(t.cfg.Inputs(m), t.in.task.Outputs())); err != nil {
 		return err
 	}
+	if err := t.compareSplits(ctx); err != nil {
+		return err
+	}
 	if withIDs {
 		if err := t.openIDs(ctx); err != nil {
 			return err
 		}
 	}
 	return t.openData(ctx)
+}
+
+// compareSplits says if the store has other splits than the run was trained on.
+func (t *trained) compareSplits(ctx context.Context) error {
+	if len(t.pos.Sets) == 0 {
+		return nil
+	}
+	now := runs.Sets{}
+	for _, name := range runs.SetNames { // one at a time: it takes less memory
+		set, held, err := loader.LoadSplit(ctx, t.in.Store, name, t.cfg.Split, t.in.Budget)
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		now[name] = runs.SumOf(set)
+		t.in.Budget.Release(held)
+	}
+	if what := t.pos.Sets.Replaced(now); what != "" {
+		t.note(runs.OtherSetsNote(t.dir.Name(), what))
+	}
+	return nil
 }
 
 // openModel makes the model and loads the weights of the best evaluation.
@@ -139,34 +166,44 @@ func (t *trained) openModel(dims []int) (err error) {
 	if t.model, err = model.New(t.be, t.cfg.Spec(dims), false, t.in.Budget); err != nil {
 		return err
 	}
-	c, err := readCheckpoint(t.dir, t.model.Params().Total)
+	_, note, err := useCheckpoint(t.dir, t.model.Params().Total, t.useWeights)
 	if err != nil {
 		return err
 	}
-	pos, arrays := c.pos, c.arrays
-	if t.pos = pos; c.note != "" && t.notes != nil {
-		t.notes(c.note)
+	t.note(note)
+	return nil
+}
+
+// note tells who opened the run what to know; "" is nothing.
+func (t *trained) note(text string) {
+	if text != "" && t.notes != nil {
+		t.notes(text)
 	}
-	if err := t.openVectors(&c); err != nil {
+}
+
+// useWeights takes the weights of the best evaluation from a checkpoint.
+func (t *trained) useWeights(c *checkpoint) error {
+	t.pos = c.pos
+	if err := t.openVectors(c); err != nil {
 		return err
 	}
 	name := "weights"
-	if pos.HasBest {
+	if c.pos.HasBest {
 		name = "best weights"
 	}
-	w, err := runs.FindArray(arrays, name, t.model.Params().Total)
+	w, err := runs.FindArray(c.arrays, name, t.model.Params().Total)
 	if err != nil {
 		return err
 	}
 	t.be.Write(t.model.Params().W, w)
 	if n, ok := t.in.task.(*task.Numbers); ok {
-		if pos.Scale == nil {
+		if c.pos.Scale == nil {
 			return fmt.Errorf("train: run %s: the checkpoint has no scale of the labels: %w",
 				t.dir.Name(), layout.ErrCorrupt)
 		}
-		n.Scale = *pos.Scale
+		n.Scale = *c.pos.Scale
 	}
-	return useThresholds(t.in.task, arrays)
+	return useThresholds(t.in.task, c.arrays)
 }
 
 // openVectors loads the vectors of nodes of the best evaluation, if the run has learned any.
@@ -175,10 +212,12 @@ func (t *trained) openVectors(c *checkpoint) (err error) {
 	if learned == nil {
 		return nil
 	}
-	if t.in.vectors, err = embedding.New(*learned, t.in.Budget); err != nil {
-		return err
+	if t.in.vectors == nil { // there may be one of a checkpoint that turned out to be damaged
+		if t.in.vectors, err = embedding.New(*learned, t.in.Budget); err != nil {
+			return err
+		}
+		t.closers = append(t.closers, t.in.vectors)
 	}
-	t.closers = append(t.closers, t.in.vectors)
 	return t.in.vectors.Load(t.dir, c.name, c.pos.Steps, c.pos.HasBest)
 }
 

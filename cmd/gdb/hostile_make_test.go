@@ -32,7 +32,7 @@ import (
 var hostileExcuses = []string{"--memory", "no labeled node", "no run", "not finite", "is NaN",
 	"is +Inf", "is -Inf", "diverged", "no split", "no such split", "has no node", "no label",
 	"no features", "was trained on", "of another version", "format version", "no checkpoint",
-	"another --run", "no weights", "has no", "keeps no out-lists"}
+	"another --run", "no weights", "has no", "keeps no out-lists", "known are"}
 
 // hostility makes cases of hostile stores.
 type hostility struct {
@@ -48,18 +48,7 @@ type hostility struct {
 // full check must find it.
 func (h *hostility) make(t *testing.T, s *hostileStore, dir string) (what string, damaged bool) {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.RemoveAll(dir))
-	for _, rel := range slices.Sorted(maps.Keys(s.data)) {
-		path := filepath.Join(dir, rel)
-		must(os.MkdirAll(filepath.Dir(path), 0o700))
-		must(os.WriteFile(path, s.data[rel], 0o600))
-	}
+	s.put(t, dir)
 	names := slices.Sorted(maps.Keys(s.data))
 	name := names[h.r.IntN(len(names))]
 	for strings.HasSuffix(name, "LOCK") {

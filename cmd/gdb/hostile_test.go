@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/npy"
@@ -46,14 +46,20 @@ type hostileStore struct {
 }
 
 // buildHostile ingests a graph with a hub whose list takes several blocks, and trains a run, which
-// keeps its neighbor cache too.
-func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string) *hostileStore {
+// keeps its neighbor cache too, or runs with these arguments.
+func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string,
+	trainings ...[]string) *hostileStore {
 	t.Helper()
 	dir := t.TempDir()
 	store := filepath.Join(dir, "g.gdb")
 	mustGDB(t, append(graph(t, dir), "--out", store)...)
-	mustGDB(t, "train", store, "--run", "r", "--epochs", "1", "--fanout", "3,3", "--hidden", "4",
-		"--batch", "200", "--topology", "paged", "--memory", hostileMemory)
+	if len(trainings) == 0 || !slices.Contains(trainings[0], "link") {
+		trainings = append([][]string{{"--run", "r", "--epochs", "1", "--fanout", "3,3",
+			"--hidden", "4", "--batch", "200", "--topology", "paged"}}, trainings...)
+	}
+	for _, args := range trainings {
+		mustGDB(t, append([]string{"train", store, "--memory", hostileMemory}, args...)...)
+	}
 	st, err := layout.Open(t.Context(), vfs.Default, store)
 	if err != nil {
 		t.Fatal(err)
@@ -69,14 +75,19 @@ func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string) *
 			t.Fatal(err)
 		}
 	}
-	for _, path := range storeFiles(t, store) {
+	// The empty ones too: some of the catalog are, and it is damaged without them.
+	err = filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
 		rel, err := filepath.Rel(store, path)
-		if err != nil {
-			t.Fatal(err)
+		if err == nil {
+			s.data[rel], err = os.ReadFile(path)
 		}
-		if s.data[rel], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return s
 }
@@ -168,14 +179,8 @@ func mustGDB(t *testing.T, args ...string) {
 
 // hostileRun runs a command in this process and returns its exit code and output.
 func hostileRun(t *testing.T, args ...string) (int, string) {
-	var out strings.Builder
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	code := run(t.Context(), args, cli.Streams{In: null, Out: &out, Err: &out})
-	return code, out.String()
+	t.Helper()
+	return hostileRunIn(t.Context(), t, args...)
 }
 
 // hostileCommand is a command that reads a store in some way.

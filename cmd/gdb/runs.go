@@ -87,7 +87,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	}
 	switch {
 	case what == "list" || what == "compare" && asJSON:
-		return a.listRuns(all, asJSON)
+		return cli.FirstError(a.listRuns(all, asJSON), runs.Damaged(st, runs.Names(all)...))
 	case what == "show" && len(names) == 1:
 		return a.showRun(st, all[0], asJSON)
 	case what == "plot":

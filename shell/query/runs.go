@@ -25,12 +25,12 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	if x.Has("METRIC") {
 		return errors.New("METRIC wants PLOT run")
 	}
-	runs, err := x.Graph.Store.Catalog().Runs(ctx)
+	all, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
 		return err
 	}
 	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
-	for _, r := range runs {
+	for _, r := range all {
 		err := x.Row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric,
 			result.Score(r.BestScore()), result.Score(r.TestScore()),
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
@@ -38,7 +38,7 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 			return err
 		}
 	}
-	return nil
+	return runs.Damaged(x.Graph.Store, runs.Names(all)...)
 }
 
 // findRun returns a run by name; "" is the newest.
@@ -74,7 +74,7 @@ func newestRun(ctx context.Context, x *exec.Execution, links bool) (string, erro
 			return r.Name, nil // what is wrong with a run is said where it is read
 		}
 	}
-	return "", nil
+	return "", runs.Damaged(x.Graph.Store, runs.Names(all)...) // it may be the one
 }
 
 // eachEpoch calls fn with the records of the epochs of a run.

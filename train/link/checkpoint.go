@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/train/link/paged"
 	"gdb/train/runs"
 )
 
@@ -99,21 +100,43 @@ func (t *trainer) isDue(pause time.Duration) bool {
 	return !t.cfg.FewCheckpoints && time.Since(t.saved) > max(pause, checkpointShare*t.saving)
 }
 
-// load restores the current checkpoint. A run that was killed before its first begins again.
+// load restores the current checkpoint, or the newest that is whole. A run that was killed before
+// its first begins again.
 func (t *trainer) load() error {
-	state, note, err := t.dir.OpenState(&t.pos)
+	name, note, err := t.dir.Whole(t.goOn)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	t.note, t.stepper.opt.steps = note, t.pos.Steps
+	if t.note = note; note != "" {
+		return t.dir.GoOn(name)
+	}
+	return nil
+}
+
+// goOn takes all that a run goes on with from a checkpoint.
+func (t *trainer) goOn(checkpoint string) error {
+	var pos position
+	state, err := t.dir.OpenState(checkpoint, &pos)
+	if err != nil {
+		return err
+	}
+	sets := runs.EdgeSets(t.store.Meta())
+	if what := pos.Sets.Replaced(sets); what != "" {
+		return errors.Join(runs.OtherSets(t.dir.Name(), what), state.Close())
+	}
+	pos.Sets = sets
+	t.pos, t.stepper.opt.steps = pos, pos.Steps
 	for _, a := range t.arrays() {
 		err = errors.Join(err, state.Load(a.Name, a.Values))
 	}
 	if t.stepper.enc != nil {
 		err = errors.Join(err, t.stepper.enc.encoder.Restore(state.Load))
+	}
+	if err == nil && t.plan != nil {
+		err = paged.Check(t.diskConfig(), pos.Record, pos.BestRecord)
 	}
 	return errors.Join(err, state.Close())
 }

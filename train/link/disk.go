@@ -169,11 +169,15 @@ func initOf(c *Config) func(row []float32, entity uint64) {
 	}
 }
 
+// diskConfig says where the vectors of a run are, and what they are opened with.
+func (t *trainer) diskConfig() paged.Config {
+	return paged.Config{Store: t.store, Device: t.dev, Path: t.dir.Path(runs.PartitionsDir),
+		Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget}
+}
+
 // openDisk opens the vectors of a run, as its last checkpoint has them.
 func (t *trainer) openDisk(ctx context.Context) error {
-	s, note, err := paged.Open(ctx, paged.Config{Store: t.store, Device: t.dev,
-		Path: t.dir.Path(runs.PartitionsDir), Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget},
-		t.pos.Record, t.pos.BestRecord)
+	s, note, err := paged.Open(ctx, t.diskConfig(), t.pos.Record, t.pos.BestRecord)
 	if err != nil {
 		return err
 	}

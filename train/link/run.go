@@ -82,6 +82,9 @@ type position struct {
 	Plateau   int     `json:"plateau"`
 	Halvings  int     `json:"halvings"`
 
+	// Sets are the edges that the run began with; nil if it was made before they were kept.
+	Sets runs.Sets `json:"sets,omitempty"`
+
 	// Record and BestRecord say which files the vectors are in if they are on disk.
 	Record     []byte `json:"record,omitempty"`
 	BestRecord []byte `json:"best_record,omitempty"`
@@ -311,7 +314,7 @@ func (t *trainer) begin(ctx context.Context) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, lock)
-	t.pos.Seed = t.cfg.Seed
+	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
 	if t.resumed {
 		if err := t.load(); err != nil {

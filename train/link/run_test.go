@@ -107,7 +107,11 @@ func lastRows(t testing.TB, s *layout.Store, run string) []runs.Array {
 // mustState reads the position and the arrays of the last checkpoint of a run.
 func mustState(t testing.TB, dir runs.Dir, pos *position) []runs.Array {
 	t.Helper()
-	b, _, _, err := dir.ReadState(1 << 24)
+	name, err := dir.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := dir.ReadState(name, 1<<24)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,12 @@ import (
 func mustStored(t *testing.T, s *layout.Store, run string, rows int, memory int64) *Trained {
 	t.Helper()
 	tr := mustTrained(t, s, run)
-	state, _, err := runs.Open(s, run).OpenState(&position{})
+	dir := runs.Open(s, run)
+	name, err := dir.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := dir.OpenState(name, &position{})
 	if err != nil {
 		t.Fatal(err)
 	}

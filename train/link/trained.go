@@ -112,14 +112,40 @@ func heldBytes(c *Config, m *kv.Meta) int64 {
 		triples.Bytes(2*edges)+rank.Bytes(c.Dim))
 }
 
-// load reads the best rows, or opens those of entities that are read as they are needed.
-func (t *Trained) load(ctx context.Context, dir runs.Dir) (err error) {
+// load reads the best rows of the current checkpoint, or of the newest that is whole.
+func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
+	_, note, err := dir.Whole(func(checkpoint string) error {
+		return t.loadFrom(ctx, dir, checkpoint)
+	})
+	if note != "" {
+		t.Note = note
+	}
+	return err
+}
+
+// loadFrom reads the best rows of a checkpoint, or opens those of entities that are read as they
+// are needed.
+func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string) error {
 	var pos position
-	state, note, err := dir.OpenState(&pos)
+	state, err := dir.OpenState(checkpoint, &pos)
 	if err != nil {
 		return err
 	}
-	t.Note, t.closers = note, append(t.closers, state)
+	if err := t.useState(ctx, dir, state, &pos); err != nil {
+		return errors.Join(err, state.Close())
+	}
+	if t.closers = append(t.closers, state); t.rows != nil {
+		t.closers = append(t.closers, t.rows)
+	}
+	if what := pos.Sets.Replaced(runs.EdgeSets(t.store.Meta())); what != "" {
+		t.Note = runs.OtherSetsNote(t.run, what)
+	}
+	return nil
+}
+
+// useState reads the best rows of a state.
+func (t *Trained) useState(ctx context.Context, dir runs.Dir, state *runs.StateFile,
+	pos *position) (err error) {
 	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest && t.Config.Encodes() {
 		return runs.NoVectorsYet(t.run)
@@ -130,18 +156,19 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) (err error) {
 	if err := state.Load(relations, t.model.relations.Values); err != nil {
 		return err
 	}
+	var rows streamed
 	switch {
 	case t.Config.ScoredOnDisk():
-		t.rows, err = t.openRows(ctx, dir, &pos)
+		rows, err = t.openRows(ctx, dir, pos)
 	case t.data.known == nil: // they were not read either
-		t.rows, err = stored.Open(ctx, stored.Config{Store: t.store, Device: t.dev, State: state,
+		rows, err = stored.Open(ctx, stored.Config{Store: t.store, Device: t.dev, State: state,
 			Name: entities, Dim: t.Config.Dim, Budget: t.budget,
 			Others: [][]triples.Triple{t.data.val, t.data.test}})
 	default:
 		return state.Load(entities, t.model.entities.Values)
 	}
 	if err == nil {
-		t.closers = append(t.closers, t.rows)
+		t.rows = rows
 	}
 	return err
 }

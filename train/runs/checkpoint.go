@@ -3,13 +3,17 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
+	"gdb/internal/storefs"
+	"gdb/layout"
 )
 
 const (
@@ -93,30 +97,9 @@ func checkpointNumber(name string) (n int, ok bool) {
 	return n, ok && err == nil && n > 0 && strconv.Itoa(n) == digits
 }
 
-// ReadState reads the current checkpoint, of at most limit bytes, and says by what name messages
-// call
-// it. Damage is a layout.CorruptionError. note is for the user: CURRENT was not there.
-func (r Dir) ReadState(limit int64) (b []byte, file, note string, err error) {
-	name, err := r.Current()
-	if errors.Is(err, fs.ErrNotExist) {
-		if name, err = r.newestWhole(); err == nil {
-			note = fmt.Sprintf("run %s has no %s: %s, its newest checkpoint, is taken", r.name,
-				CurrentName, name)
-		}
-	}
-	if err != nil {
-		return nil, "", "", err
-	}
-	file = name + "/" + StateName
-	b, err = r.read(file, limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", "", fmt.Errorf("train: run %s: %w", r.name,
-			r.Corrupt(file, CurrentName+" names it, but it is missing"))
-	}
-	if err != nil {
-		return nil, "", "", err
-	}
-	return b, file, note, nil
+// ReadState reads the state of a checkpoint, of at most limit bytes.
+func (r Dir) ReadState(checkpoint string, limit int64) ([]byte, error) {
+	return r.read(checkpoint+"/"+StateName, limit)
 }
 
 // Current reads the name of the current checkpoint.
@@ -133,22 +116,101 @@ func (r Dir) Current() (name string, err error) {
 	return name, nil
 }
 
-// newestWhole names the newest checkpoint that was written to its end, of a run whose CURRENT is
-// not there: it was lost, or a crash came before the first one was written.
-func (r Dir) newestWhole() (name string, err error) {
-	numbers, err := r.Checkpoints()
-	if err != nil {
-		return "", err
+// Whole calls read with the name of the current checkpoint and, where that is damaged, with those
+// of the others, the newest first, until read finds one that is whole. It returns its name; note is
+// for the user, and says why it is not the current one.
+func (r Dir) Whole(read func(checkpoint string) error) (name, note string, err error) {
+	name, err = r.readCurrent(read)
+	if err == nil || !isDamage(err) {
+		return name, "", err
 	}
+	numbers, failed := r.Checkpoints()
+	if failed != nil {
+		return "", "", failed
+	}
+	lost := name == "" && errors.Is(err, fs.ErrNotExist) // there is no CURRENT
 	for _, n := range slices.Backward(numbers) {
-		name := checkpointPrefix + strconv.Itoa(n)
-		_, err := r.fs.Stat(r.Path(name, StateName))
-		if err == nil {
-			return name, nil
+		other := checkpointPrefix + strconv.Itoa(n)
+		if other == name {
+			continue
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", r.readError(name, err)
+		switch failed := read(other); {
+		case failed == nil && lost:
+			return other, fmt.Sprintf("run %s has no %s: %s, its newest checkpoint, is taken",
+				r.name, CurrentName, other), nil
+		case failed == nil:
+			return other, fmt.Sprintf("run %s: %s: %s is taken", r.name, damageOf(err), other), nil
+		case !isDamage(failed):
+			return "", "", failed
+		case lost && !errors.Is(failed, fs.ErrNotExist): // it was written to its end
+			lost, err = false, failed
 		}
 	}
-	return "", fmt.Errorf("train: run %s: %w", r.name, ErrNoCheckpoint)
+	if lost {
+		err = fmt.Errorf("train: run %s: %w", r.name, ErrNoCheckpoint)
+	}
+	return "", "", err
+}
+
+// readCurrent calls read with the current checkpoint. A training that goes on may remove the one
+// that CURRENT named a moment ago, so that what is missing, or written to, is looked for again.
+func (r Dir) readCurrent(read func(checkpoint string) error) (name string, err error) {
+	const tries = 3
+	for range tries {
+		if name, err = r.Current(); err != nil {
+			return "", err
+		}
+		if err = read(name); err == nil || !isDamage(err) {
+			return name, err
+		}
+		if now, err := r.Current(); err != nil || now == name {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("train: run %s: %w", r.name,
+			r.Corrupt(name+"/"+StateName, CurrentName+" names it, but it is missing"))
+	}
+	return name, err
+}
+
+// isDamage says whether an error is about bytes that are not those that were written, or that the
+// disk does not give back, so that another checkpoint may do.
+func isDamage(err error) bool {
+	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, storefs.ErrRefused) ||
+		errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// damageOf says which file is damaged, without what to do about it.
+func damageOf(err error) string {
+	var bad *layout.CorruptionError
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	what, _, _ := strings.Cut(bad.What, restoreAdvice)
+	return fmt.Sprintf("%s is damaged (%s)", bad.Path, what)
+}
+
+// GoOn makes a checkpoint the current one and removes those after it, of which none is whole: a run
+// goes on from there.
+func (r Dir) GoOn(checkpoint string) error {
+	from, ok := checkpointNumber(checkpoint)
+	numbers, err := r.Checkpoints()
+	if err != nil || !ok {
+		return err
+	}
+	if err := r.replace(CurrentName, r.currentLine(checkpoint)); err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n <= from {
+			continue
+		}
+		after := r.Path(checkpointPrefix + strconv.Itoa(n))
+		if err := r.fs.RemoveAll(after); err != nil {
+			return fmt.Errorf("train: remove %s: %w", after, err)
+		}
+	}
+	return nil
 }

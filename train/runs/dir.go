@@ -308,10 +308,13 @@ func (r Dir) ReadAny() (File, error) {
 	return f, nil
 }
 
+// restoreAdvice ends the errors of damaged files of a run.
+const restoreAdvice = "; restore the run from a copy, or train anew"
+
 // Corrupt is the error of a damaged file of the run.
 func (r Dir) Corrupt(file, what string) error {
 	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1,
-		What: what + "; restore the run from a copy, or train anew"}
+		What: what + restoreAdvice}
 }
 
 // replace writes a small file whole.

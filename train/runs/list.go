@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/storefs"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/task"
@@ -36,6 +37,28 @@ func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 		return best, fmt.Errorf("%w: train one first", ErrNone)
 	}
 	return best, nil
+}
+
+// Damaged is the error about the first of some runs whose settings are damaged; nil if none are.
+func Damaged(s *layout.Store, names ...string) error {
+	for _, name := range names {
+		if ValidName(name) != nil {
+			continue
+		}
+		if _, err := Open(s, name).ReadAny(); errors.Is(err, layout.ErrCorrupt) ||
+			errors.Is(err, storefs.ErrRefused) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names are those of runs in a store's records.
+func Names(all []kv.RunMeta) (names []string) {
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // Remove deletes a run: its directory and its record. One that trains is refused.

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"gdb/internal/atomicfile"
 	"gdb/internal/smallfile"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -96,26 +98,43 @@ func (m *Metrics) Close() error {
 	return nil
 }
 
-// Epochs calls fn with the record of each epoch that is done. A line that is no record, such as one
-// that was being written, is an error that names it. Of runs that predict links, an Epoch has what
-// the records of both tasks have.
+// Epochs calls fn with the record of each epoch that is done. A line that is no record is damage,
+// but for a last one that was being written when the run was killed. Of runs that predict links, an
+// Epoch has what the records of both tasks have.
 func (r Dir) Epochs(fn func(e *Epoch) error) error { return eachRecord(r, fn) }
 
 // LinkEpochs does the same for runs that predict links.
 func (r Dir) LinkEpochs(fn func(e *LinkEpoch) error) error { return eachRecord(r, fn) }
 
 func eachRecord[T any](r Dir, fn func(e *T) error) error {
+	if _, err := r.File(); errors.Is(err, layout.ErrCorrupt) {
+		return fmt.Errorf("train: run %s: %w", r.name, err)
+	}
 	n := 0
+	var torn error // of the line before, which may be the last
 	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
 		n++
-		var e T
-		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("runs/%s/%s line %d: %w", r.name, MetricsName, n, err)
+		if torn != nil {
+			return torn
 		}
-		return fn(&e)
+		var e T
+		err := json.Unmarshal(line, &e)
+		if err == nil {
+			return fn(&e)
+		}
+		err = fmt.Errorf("train: run %s: %w", r.name, r.Corrupt(MetricsName,
+			fmt.Sprintf("line %d: %v", n, err)))
+		if bytes.HasSuffix(line, []byte("}")) {
+			return err
+		}
+		torn = err
+		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // killed before its first epoch was done
+	}
+	if errors.Is(err, smallfile.ErrTooLarge) {
+		return r.readError(MetricsName, err)
 	}
 	return err
 }

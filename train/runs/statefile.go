@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
@@ -35,39 +34,18 @@ type storedArray struct {
 // stateTextMax bounds the position of a checkpoint that is opened.
 const stateTextMax = 16 << 20
 
-// OpenState opens the file of the current checkpoint, and decodes the position in it. Arrays are
-// not checked yet: see Check. A training that goes on may remove the checkpoint that CURRENT named
-// a moment ago, so a file that is missing is looked for again.
-func (r Dir) OpenState(position any) (s *StateFile, note string, err error) {
-	const tries = 3
-	for range tries {
-		var name string
-		name, err = r.Current()
-		if errors.Is(err, fs.ErrNotExist) {
-			if name, err = r.newestWhole(); err == nil {
-				note = fmt.Sprintf("run %s has no %s: %s, its newest checkpoint, is taken", r.name,
-					CurrentName, name)
-			}
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		s = &StateFile{dir: r, name: name + "/" + StateName}
-		s.file, err = r.fs.Open(r.Path(name, StateName))
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = r.Corrupt(s.name, CurrentName+" names it, but it is missing")
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("train: run %s: %w", r.name, err)
+// OpenState opens the file of a checkpoint, and decodes the position in it. Arrays are not checked
+// yet: see Check.
+func (r Dir) OpenState(checkpoint string, position any) (*StateFile, error) {
+	s := &StateFile{dir: r, name: checkpoint + "/" + StateName}
+	var err error
+	if s.file, err = r.fs.Open(r.Path(checkpoint, StateName)); err != nil {
+		return nil, fmt.Errorf("train: run %s: %w", r.name, err)
 	}
 	if err := s.readHeader(position); err != nil {
-		return nil, "", errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return s, note, nil
+	return s, nil
 }
 
 // Close closes the file.

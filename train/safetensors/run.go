@@ -21,24 +21,12 @@ func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note s
 	if err != nil {
 		return "", err
 	}
-	var position struct {
-		HasBest bool `json:"has_best"`
-	}
-	state, note, err := dir.OpenState(&position)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, state.Close()) }()
-	name := "weights"
-	if position.HasBest {
-		name = "best weights"
-	}
 	params := file.Config.Spec(file.Dims).Layout()
 	values := make([]float32, params.Total)
-	if err := state.Check(ctx, name, params.Total, values); err != nil {
-		return "", err
-	}
-	if err := state.Read(name, 0, values); err != nil {
+	_, note, err = dir.Whole(func(checkpoint string) error {
+		return readWeights(ctx, dir, checkpoint, values)
+	})
+	if err != nil {
 		return "", err
 	}
 	var tensors []Tensor
@@ -51,6 +39,25 @@ func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note s
 		return "", err
 	}
 	return note, Write(store.FS(), out, words, tensors)
+}
+
+// readWeights reads the weights of the best evaluation from a checkpoint.
+func readWeights(ctx context.Context, dir runs.Dir, checkpoint string, to []float32) error {
+	var position struct {
+		HasBest bool `json:"has_best"`
+	}
+	state, err := dir.OpenState(checkpoint, &position)
+	if err != nil {
+		return err
+	}
+	name := "weights"
+	if position.HasBest {
+		name = "best weights"
+	}
+	if err = state.Check(ctx, name, len(to), to); err == nil {
+		err = state.Read(name, 0, to)
+	}
+	return errors.Join(err, state.Close())
 }
 
 // wordsOf are what a file says of the run that it is of.

@@ -166,10 +166,11 @@ func BackendNames() (names []string) {
 	return names
 }
 
-// Chosen is the run that is asked for, or the best one, which it tells.
+// Chosen is the run that is asked for, or the best one, which it tells. The error of one that is
+// damaged comes before any about flags, since it cannot be told what the run predicts.
 func (a *App) Chosen(cmd *cobra.Command, st *layout.Store, run string) (string, error) {
 	if run != "" {
-		return run, nil
+		return run, runs.Damaged(st, run)
 	}
 	best, err := runs.Best(cmd.Context(), st)
 	if errors.Is(err, runs.ErrNone) {

@@ -174,6 +174,9 @@ func View(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte)
 	if err != nil {
 		return nil, err
 	}
+	if err := Check(fs, path, spec, nil, record); err != nil {
+		return nil, err
+	}
 	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
 	d.mu.kept, d.mu.now = kept, kept
 	return d, nil
@@ -303,14 +306,14 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
 	f, err := d.dev.OpenFile(d.fs, path)
 	if oserror.IsNotExist(err) {
-		return 0, d.damage(path, "the file is missing")
+		return 0, damage(path, "the file is missing")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if want := d.spec.fileBytes(part, which); f.Size() != want {
-		return 0, d.damage(path, "it has %d bytes, want %d", f.Size(), want)
+		return 0, damage(path, "it has %d bytes, want %d", f.Size(), want)
 	}
 	h := d.header(part, generation, which)
 	head, reqs := blockdev.AlignedBuffer(pageBytes), []blockdev.Request(nil)
@@ -330,11 +333,11 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 	}
 	sums, err := decodeHeader(head, d.spec.UUID, &h)
 	if err != nil {
-		return 0, d.damage(path, "header: %v", err)
+		return 0, damage(path, "header: %v", err)
 	}
 	for i, a := range arrays {
 		if got := d.sum(which.first+i, a[:n]); got != sums[i] {
-			return 0, d.damage(path, "array %d: checksum %08x, want %08x", which.first+i, got,
+			return 0, damage(path, "array %d: checksum %08x, want %08x", which.first+i, got,
 				sums[i])
 		}
 	}
@@ -402,7 +405,7 @@ func (d *Dir) sum(i int, values []float32) uint32 {
 	return codec.BlockSum(fileKind, d.spec.UUID, uint64(i+1), mem.BytesOf(values))
 }
 
-func (d *Dir) damage(path, format string, args ...any) error {
+func damage(path, format string, args ...any) error {
 	return fmt.Errorf("train: %w", &layout.CorruptionError{Path: path, Block: -1,
 		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
 }

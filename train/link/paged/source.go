@@ -86,6 +86,16 @@ func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note
 	return s, note, nil
 }
 
+// Check says whether the files are there, and of the right size, that the records of a checkpoint
+// refer to: nil, or an error about damage. Nothing refers to any if the records are nil.
+func Check(cfg Config, record, best []byte) error {
+	spec, err := cfg.Plan.spec(cfg.Store.Meta())
+	if err != nil {
+		return err
+	}
+	return partfile.Check(cfg.Store.FS(), cfg.Path, spec, record, best)
+}
+
 // sortBytes is the most that sorting edges into buckets takes.
 const sortBytes = 1 << 30
 

@@ -54,7 +54,11 @@ func openParts(store *layout.Store, dev blockdev.Device, dir runs.Dir, c *runs.L
 	}
 	p.outdated = func() bool {
 		var now position
-		state, _, err := dir.OpenState(&now)
+		name, err := dir.Current()
+		if err != nil {
+			return false
+		}
+		state, err := dir.OpenState(name, &now)
 		return err == nil && state.Close() == nil && !bytes.Equal(now.record(), record)
 	}
 	p.frame, err = mem.NewArena(budget, "a partition", 4*int64(spec.FrameRows()*c.Dim))

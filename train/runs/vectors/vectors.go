@@ -43,6 +43,8 @@ type Vectors struct {
 	// Note is for the user; "" for none.
 	Note string
 
+	store  *layout.Store
+	dev    blockdev.Device
 	types  []string // names of relations
 	nodes  int
 	state  *runs.StateFile
@@ -82,32 +84,45 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	if err != nil {
 		return nil, err
 	}
-	var pos position
-	state, note, err := dir.OpenState(&pos)
+	var v *Vectors
+	_, note, err := dir.Whole(func(checkpoint string) error {
+		v = &Vectors{Run: run, Settings: *f.Link, types: store.Meta().EdgeTypes,
+			nodes: int(store.Meta().Nodes), budget: budget, store: store, dev: dev}
+		return v.openCheckpoint(ctx, dir, checkpoint, workers)
+	})
 	if err != nil {
 		return nil, err
 	}
-	v := &Vectors{Run: run, Settings: *f.Link, Epoch: pos.BestEpoch, Note: note,
-		types: store.Meta().EdgeTypes, nodes: int(store.Meta().Nodes), state: state,
-		budget: budget}
+	v.Note = note
+	return v, nil
+}
+
+// openCheckpoint opens the vectors of a checkpoint.
+func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint string,
+	workers int) (err error) {
+	var pos position
+	if v.state, err = dir.OpenState(checkpoint, &pos); err != nil {
+		return err
+	}
+	v.Epoch = pos.BestEpoch
 	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest {
-		if f.Link.Encodes() {
-			return nil, errors.Join(runs.NoVectorsYet(run), state.Close())
+		if v.Settings.Encodes() {
+			return errors.Join(runs.NoVectorsYet(v.Run), v.state.Close())
 		}
 		entities, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
 	if err = v.open(ctx, relations, workers); err == nil {
-		if f.Link.ScoredOnDisk() {
-			v.table, err = openParts(store, dev, dir, f.Link, pos.record(), budget)
+		if v.Settings.ScoredOnDisk() {
+			v.table, err = openParts(v.store, v.dev, dir, &v.Settings, pos.record(), v.budget)
 		} else {
-			v.table, err = newFlat(ctx, state, entities, v.nodes, v.block, v.Dim())
+			v.table, err = newFlat(ctx, v.state, entities, v.nodes, v.block, v.Dim())
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, v.Close())
+		return errors.Join(err, v.Close())
 	}
-	return v, nil
+	return nil
 }
 
 // open takes the memory, and makes the forms of relations.
