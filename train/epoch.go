@@ -178,12 +178,11 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
 	if t.evaluates(epoch) {
-		v, chosen, err := t.validate(ctx)
+		chosen, err := t.validate(ctx, &rec)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
-		rec.Val = &v
-		if rec.Best, err = t.compare(v, epoch); err != nil {
+		if rec.Best, err = t.compare(*rec.Val, epoch); err != nil {
 			return err
 		}
 		if rec.Best {

@@ -170,7 +170,8 @@ func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
 		t.Errorf("%d starts, %d epochs, %d steps of %d a epoch", started, len(records), steps,
 			records[0].Batches)
 	}
-	if records[7].Loss >= records[0].Loss || records[7].Sampled == 0 || records[7].Val == nil {
+	if records[7].Loss >= records[0].Loss || records[7].Sampled == 0 || records[7].Val == nil ||
+		records[7].ValLoss == nil || !(*records[7].ValLoss < *records[0].ValLoss) {
 		t.Errorf("records: first %+v, last %+v", records[0], records[7])
 	}
 	log, err := readAll(s.FS(), s.Path("runs", "t", "metrics.jsonl"))

@@ -10,12 +10,12 @@ import (
 // thresholdsName is the array of a checkpoint that has them, beside the best weights.
 const thresholdsName = "thresholds"
 
-// validate evaluates the validation nodes. Where a node can have several labels, it chooses the
-// thresholds of these, and the metric is that at them.
-func (t *trainer) validate(ctx context.Context) (v float64, chosen []float32, err error) {
+// validate writes the metric and the loss of the validation nodes to rec. Where a node can have
+// several labels, it chooses the thresholds of these, and the metric is computed with them.
+func (t *trainer) validate(ctx context.Context, rec *runs.Epoch) (chosen []float32, err error) {
 	c, err := t.evaluate(ctx, t.val, true)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	if labels, ok := c.(*task.ClassTally); ok && labels.Chooses() && c.Labeled() > 0 {
 		chosen = labels.Chosen()
@@ -25,10 +25,16 @@ func (t *trainer) validate(ctx context.Context) (v float64, chosen []float32, er
 			t.setThresholds(nil)
 		}
 	}
-	if err == nil {
-		v, err = c.Metric(t.cfg.Metric)
+	if err != nil {
+		return nil, err
 	}
-	return v, chosen, err
+	v, err := c.Metric(t.cfg.Metric)
+	if err != nil {
+		return nil, err
+	}
+	loss, err := c.Loss()
+	rec.Val, rec.ValLoss = &v, &loss
+	return chosen, err
 }
 
 // setThresholds has labels predicted above thresholds; nil is one half for all.

@@ -107,7 +107,7 @@ func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 		return nil, err
 	}
 	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
-		Settings: settingtext.Of(&file.Config)}
+		Settings: settingtext.Set(&file.Config)}
 	if err := noteStatus(cmd, st, d); err != nil {
 		return nil, err
 	}
@@ -205,9 +205,10 @@ func (a *app) writeReport(out string, d *report.Data) error {
 	return err
 }
 
-// plotRuns draws the scores of runs over their epochs.
+// plotRuns draws the scores of runs over their epochs: to an SVG file, or without one on the
+// screen.
 func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
-	if !strings.HasSuffix(out, ".svg") {
+	if out != "" && !strings.HasSuffix(out, ".svg") {
 		return cli.Usage(wantFile("runs plot", out, "FILE.svg"))
 	}
 	if len(all) == 0 {
@@ -224,6 +225,9 @@ func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
 		if r.Metric != metric {
 			metric = "score (of different metrics)"
 		}
+	}
+	if out == "" {
+		return report.PlotText(a.Out, metric, drawn)
 	}
 	return atomicfile.Write(a.FS, out, report.Compare(metric, drawn))
 }

@@ -36,6 +36,7 @@ differ beside what they reached (compare), draw their scores (plot), write the
 best weights of one for other programs (export), or remove some (rm).`,
 		Example: `  gdb runs cora.gdb
   gdb runs cora.gdb compare r0001 r0002
+  gdb runs cora.gdb plot r0001 r0002
   gdb runs cora.gdb plot r0001 r0002 --out scores.svg
   gdb runs cora.gdb export r0001 --out weights.safetensors
   gdb runs cora.gdb rm r0001`,
@@ -62,7 +63,8 @@ best weights of one for other programs (export), or remove some (rm).`,
 			return a.runs(cmd, st, what, names, out, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "file that plot (.svg) or export (.safetensors) writes")
+	cmd.Flags().StringVar(&out, "out", "", "file that plot (.svg; without one it draws here) or "+
+		"export (.safetensors) writes")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -180,8 +182,8 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
-	for _, s := range settingtext.Of(&file.Config) {
-		w.Printf("%-18s %s\n", s[0], s[1])
+	for _, s := range settingtext.Set(&file.Config) {
+		w.Printf("%-20s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
 		w.Printf("%s\n", e)

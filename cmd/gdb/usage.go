@@ -14,9 +14,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageTemplate is cobra's, with the texts of flags wrapped for a screen.
+// usageTemplate is cobra's, with the texts of flags wrapped for a screen, and in groups where they
+// are many.
 func usageTemplate(root *cobra.Command) string {
-	return strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ",
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	text := strings.Replace(root.UsageTemplate(),
+		"Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
+	return strings.ReplaceAll(text, ".FlagUsages ",
 		fmt.Sprintf(".FlagUsagesWrapped %d ", wrap.Columns))
 }
 

@@ -202,7 +202,7 @@ func (c *Lines) SVG() []byte {
 		"")
 	names, gaps := slices.Clone(c.Series), false
 	for k, s := range c.Values {
-		if !hasNumber(s) {
+		if !HasNumber(s) {
 			names[k] += " (unknown)" // and its color stays its own in all pictures
 			continue
 		}
@@ -233,8 +233,9 @@ func (c *Lines) SVG() []byte {
 }
 
 // Known is whether there is anything to draw.
-func (c *Lines) Known() bool { return slices.ContainsFunc(c.Values, hasNumber) }
+func (c *Lines) Known() bool { return slices.ContainsFunc(c.Values, HasNumber) }
 
-func hasNumber(values []float64) bool {
+// HasNumber says whether there is anything to draw of a series.
+func HasNumber(values []float64) bool {
 	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
 }

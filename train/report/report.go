@@ -8,7 +8,7 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 
 	"gdb/internal/chart"
 	"gdb/internal/mem"
@@ -21,7 +21,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"shade": shade, "figure": func(v float64) string { return runs.Figure(v, 4) },
-	"score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
+	"count": count, "score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
 }).Parse(pageText))
 
 // Data is what a report shows.
@@ -71,46 +71,72 @@ type curve struct {
 	of   func(e *runs.Epoch) float64
 }
 
-// lines draws curves over the epochs.
-func lines(title, label string, epochs []runs.Epoch, curves ...curve) template.HTML {
-	c := &chart.Lines{Title: title, XLabel: "epoch", YLabel: label}
+// points returns a curve over the epochs.
+func (c curve) points(epochs []runs.Epoch) chart.Curve {
+	s := chart.Curve{Name: c.name}
 	for i := range epochs {
-		for _, s := range curves {
-			c.Add(s.name, strconv.Itoa(epochs[i].Epoch), s.of(&epochs[i]))
+		s.X, s.Y = append(s.X, float64(epochs[i].Epoch)), append(s.Y, c.of(&epochs[i]))
+	}
+	return s
+}
+
+// lines draws curves over the epochs; the best epoch is marked, if it is given.
+func lines(c *chart.Curves, d *Data, curves ...curve) template.HTML {
+	c.XLabel = "epoch"
+	for _, s := range curves {
+		if points := s.points(d.Epochs); chart.HasNumber(points.Y) {
+			c.All = append(c.All, points)
 		}
 	}
-	if !c.Known() {
+	if len(c.All) == 0 {
 		return ""
 	}
 	return template.HTML(c.SVG())
 }
 
+// learned begins a chart in which the epoch is marked whose weights are the result.
+func learned(d *Data, title, label string) *chart.Curves {
+	c := &chart.Curves{Title: title, YLabel: label}
+	if d.Best > 0 {
+		c.Mark, c.MarkWord = float64(d.Best), fmt.Sprintf("best: epoch %d", d.Best)
+	}
+	return c
+}
+
 func lossChart(d *Data) template.HTML {
-	return lines("Loss of the training nodes", "loss", d.Epochs,
-		curve{"train", func(e *runs.Epoch) float64 { return e.Loss }})
+	return lines(learned(d, "Loss", "loss"), d,
+		curve{"train", func(e *runs.Epoch) float64 { return e.Loss }},
+		curve{"val", func(e *runs.Epoch) float64 { return valueOf(e.ValLoss) }})
 }
 
 func scoreChart(d *Data) template.HTML {
-	return lines("Score", d.Metric, d.Epochs,
+	return lines(learned(d, "Score", d.Metric), d,
 		curve{"train", func(e *runs.Epoch) float64 { return e.Train }}, curve{"val", val})
 }
 
-// val is the score of the validation nodes.
-func val(e *runs.Epoch) float64 {
-	if e.Val == nil {
+// val returns the score of the validation nodes.
+func val(e *runs.Epoch) float64 { return valueOf(e.Val) }
+
+// valueOf returns NaN for nil.
+func valueOf(v *float64) float64 {
+	if v == nil {
 		return math.NaN()
 	}
-	return *e.Val
+	return *v
 }
 
 func timeChart(d *Data) template.HTML {
-	return lines("Time of an epoch", "seconds", d.Epochs,
+	return lines(&chart.Curves{Title: "Time of an epoch", YLabel: "seconds"}, d,
 		curve{"training", func(e *runs.Epoch) float64 { return e.Time }},
 		curve{"evaluation", func(e *runs.Epoch) float64 { return e.Eval }})
 }
 
+// readChart is left out of runs that read nothing.
 func readChart(d *Data) template.HTML {
-	return lines("Bytes read in an epoch", "MiB", d.Epochs,
+	if !slices.ContainsFunc(d.Epochs, func(e runs.Epoch) bool { return e.Read > 0 }) {
+		return ""
+	}
+	return lines(&chart.Curves{Title: "Bytes read in an epoch", YLabel: "MiB"}, d,
 		curve{"read", func(e *runs.Epoch) float64 { return float64(e.Read) / (1 << 20) }})
 }
 
@@ -142,8 +168,8 @@ func engine(epochs []runs.Epoch) (rows [][2]string) {
 	add("epochs", "%d", len(epochs))
 	add("time of training", "%.1f s", seconds)
 	add("time of evaluation", "%.1f s", eval)
-	add("edges sampled", "%d", sampled)
-	add("rows gathered", "%d", nodes)
+	add("edges sampled", "%s", count(sampled))
+	add("rows gathered", "%s", count(nodes))
 	add("read from the device", "%s", mem.FormatSize(int64(read)))
 	add("rows found in the cache", "%.1f %%", 100*hit/n)
 	add("waiting for reads", "%.1f %% of the time", 100*wait/n)
@@ -173,17 +199,9 @@ type Run struct {
 
 // Compare draws the scores of several runs on the validation nodes.
 func Compare(metric string, all []Run) []byte {
-	c := &chart.Lines{Title: "Score of the validation nodes", XLabel: "epoch", YLabel: metric}
-	longest := 0
+	c := &chart.Curves{Title: "Score of the validation nodes", XLabel: "epoch", YLabel: metric}
 	for _, r := range all {
-		longest = max(longest, len(r.Epochs))
+		c.All = append(c.All, curve{r.Name, val}.points(r.Epochs))
 	}
-	for i := range longest {
-		for _, r := range all {
-			if i < len(r.Epochs) {
-				c.Add(r.Name, strconv.Itoa(i+1), val(&r.Epochs[i]))
-			}
-		}
-	}
-	return c.SVG()
+	return c.File()
 }

@@ -22,7 +22,7 @@ func sampleData() *Data {
 		d.Epochs = append(d.Epochs, runs.Epoch{Epoch: i + 1, Loss: 1 / float64(i+1), Train: 0.9,
 			Time: 0.25, Read: 1 << 20, Stages: []runs.StageTimes{{Name: "gather", Busy: 0.1}}})
 	}
-	d.Epochs[1].Val = &val
+	d.Epochs[1].Val, d.Epochs[1].ValLoss = &val, &val
 	d.Test = &train.EvalResult{Split: "test", Metric: "accuracy", Value: 0.8125, Nodes: 16,
 		Epoch: 2,
 		ClassMetrics: &task.ClassMetrics{Classes: []task.ClassScore{
@@ -59,7 +59,8 @@ func TestReport(t *testing.T) {
 		"<td>time of training</td><td>25.0 s</td>",
 		"<td>read from the device</td><td>100.0 MiB</td>",
 		"<td>busy: gather</td><td>10.0 s</td>", "<td>lr</td><td>0.005</td>", "Confusion",
-		"rgba(0,114,178,0.76)", "&lt;script&gt;"} {
+		"rgba(0,114,178,0.76)", "&lt;script&gt;", ">best: epoch 2<", "prefers-color-scheme: dark",
+		">0.6</text>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -92,6 +93,27 @@ func TestReportOfNothing(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "<svg") || strings.Contains(b.String(), "NaN") {
 		t.Error(b.String())
+	}
+}
+
+// TestPlotText draws each run under its name, with the same axis, and says which has nothing yet.
+func TestPlotText(t *testing.T) {
+	low, high := 0.25, 0.75
+	one := []runs.Epoch{{Epoch: 1, Val: &low}, {Epoch: 2, Val: &high}}
+	var b strings.Builder
+	if err := PlotText(&b, "accuracy", []Run{{"a", one}, {"b", one[:1]}, {"c", nil}}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if strings.Count(text, " 0.750 ") != 2 || strings.Count(text, " 0.250 ") != 2 ||
+		!strings.Contains(text, "run a: val accuracy in 2 epochs\n") ||
+		!strings.Contains(text, "run c has no evaluated epoch yet\n") {
+		t.Error(text)
+	}
+	for line := range strings.Lines(text) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("a line of %d columns: %s", len([]rune(line)), line)
+		}
 	}
 }
 

@@ -19,7 +19,9 @@ type Epoch struct {
 	// in epochs without evaluation.
 	Train float64  `json:"train"`
 	Val   *float64 `json:"val,omitempty"`
-	Best  bool     `json:"best,omitempty"` // Val is the best so far
+	// ValLoss is the mean loss of the validation nodes, without class weights; nil where Val is.
+	ValLoss *float64 `json:"val_loss,omitempty"`
+	Best    bool     `json:"best,omitempty"` // Val is the best so far
 	// Rate is the learning rate of its last step.
 	Rate float64 `json:"rate,omitempty"`
 	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.

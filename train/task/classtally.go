@@ -14,6 +14,7 @@ type ClassTally struct {
 	labels *sample.Labels
 	scores *Scores // for roc-auc, else nil
 	choice *choice // of thresholds, else nil
+	lossSum
 
 	// Of the nodes at hand.
 	classes []int32
@@ -47,6 +48,9 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		for i := range nodes {
 			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
 			t.multi(row, truth, t.task.Thresholds)
+			for k, set := range truth {
+				t.lossSum.add(binaryCrossEntropy(row[k], set))
+			}
 			if t.choice != nil {
 				t.choice.add(row, truth)
 			}
@@ -65,6 +69,9 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 	for i, label := range t.classes {
 		row := logits[i*n : (i+1)*n]
 		t.class(argmax(row), label)
+		if label >= 0 {
+			t.lossSum.add(crossEntropy(row, label))
+		}
 		if t.scores != nil {
 			if err := t.scores.class(row, label); err != nil {
 				return err

@@ -145,12 +145,14 @@ func (n *Numbers) Label(outputs []float32) string {
 
 // NewTally sums errors from zero.
 func (n *Numbers) NewTally(labels *sample.Labels, _ *Scores) Tally {
-	return &NumberTally{scale: n.Scale, labels: labels}
+	return &NumberTally{scale: n.Scale, loss: n.loss, labels: labels}
 }
 
 // NumberTally sums the errors of predicted numbers.
 type NumberTally struct {
-	scale             Scale
+	scale Scale
+	loss  backend.ErrorLoss
+	lossSum
 	labels            *sample.Labels
 	truth             moments
 	squared, absolute float64
@@ -183,6 +185,7 @@ func (t *NumberTally) Add(ctx context.Context, nodes []sample.NodeID, outputs []
 		e := t.scale.number(outputs[i]) - float64(v)
 		t.squared, t.absolute = t.squared+e*e, t.absolute+math.Abs(e)
 		t.truth.add(float64(v))
+		t.lossSum.add(errorLoss(t.loss, e/t.scale.Deviation))
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ type Tally interface {
 	Labeled() uint64
 	// Metric computes a metric by name.
 	Metric(name string) (float64, error)
+	// Loss is the mean of the loss that the model is trained with, without class weights.
+	Loss() (float64, error)
 }
 
 // New is the task that labels are for, with a loss that fits them.

@@ -19,7 +19,7 @@ func ReportData(dir runs.Dir) (*report.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: settingtext.Of(f.Link)}
+	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: settingtext.Set(f.Link)}
 	if len(f.Test) > 0 {
 		var r rank.Result
 		if err := json.Unmarshal(f.Test, &r); err != nil {

@@ -12,15 +12,30 @@ import (
 )
 
 // Of are the settings behind a pointer by their names in run.json, those of embedded structs too.
-func Of(settings any) (out [][2]string) {
+func Of(settings any) [][2]string {
+	return rows(settings, func(string, reflect.Value) bool { return true })
+}
+
+// Set are those of Of that say something: what run.json leaves out and what has no text stays away.
+func Set(settings any) [][2]string {
+	return rows(settings, func(tag string, v reflect.Value) bool {
+		text := fmt.Sprint(v.Interface())
+		return !strings.HasSuffix(tag, ",omitempty") && text != "" && text != "<nil>" ||
+			!v.IsZero() && text != ""
+	})
+}
+
+// rows returns the settings that are wanted, by their tags and values.
+func rows(settings any, wanted func(tag string, v reflect.Value) bool) (out [][2]string) {
 	v := reflect.ValueOf(settings).Elem()
 	for i := range v.NumField() {
 		if v.Type().Field(i).Anonymous {
-			out = append(out, Of(v.Field(i).Addr().Interface())...)
+			out = append(out, rows(v.Field(i).Addr().Interface(), wanted)...)
 			continue
 		}
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if name != "-" {
+		tag := v.Type().Field(i).Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		if name != "-" && wanted(tag, v.Field(i)) {
 			out = append(out, [2]string{name, settingText(name, v.Field(i).Interface())})
 		}
 	}
@@ -35,10 +50,15 @@ func settingText(name string, value any) string {
 		return sample.FormatFanout(v)
 	case int64:
 		switch {
-		case v == runs.NeighborAuto && name == "neighbor_cache", v == 0 && name == "feature_cache":
+		case v == runs.NeighborAuto && (name == "neighbor_cache" || name == "device_cache"),
+			v == 0 && name == "feature_cache":
 			return "auto"
 		}
 		return mem.FormatSize(v)
+	case float64:
+		if v == runs.DropoutAuto && name == "dropout" {
+			return "auto"
+		}
 	case *int64:
 		return valueText(v)
 	case *uint64:
