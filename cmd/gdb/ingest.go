@@ -42,6 +42,10 @@ same command with --resume goes on.`,
 				if _, err := splits.ParseShares(random); err != nil {
 					return cli.Usage(err)
 				}
+				if len(more.splits) > 0 {
+					return cli.Usage(fmt.Errorf("ingest: --split %s would replace --split %s: "+
+						"give one of them", random, more.splits[0]))
+				}
 			}
 			if err := a.ingestOptions(opt, args, &more); err != nil {
 				return err

@@ -163,6 +163,15 @@ func TestFlagsMeanOneThing(t *testing.T) {
 	}
 }
 
+// TestRandomBesideFiles: splits that are drawn do not replace those of files without a word.
+func TestRandomBesideFiles(t *testing.T) {
+	code, _, errs := said("ingest", "e.csv", "--out", "s", "--split", "train=f", "--split",
+		"random=60/20/20")
+	if code != exitUsage || !strings.Contains(errs, "would replace --split train=f") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 // TestOtherNames: flags by the names that other programs give them are met with gdb's.
 func TestOtherNames(t *testing.T) {
 	for line, want := range map[string]string{"train s --layers 3": "--fanout",

@@ -72,6 +72,28 @@ func TestFormatsByName(t *testing.T) {
 	}
 }
 
+// TestSplitFirstLine: the first line of a file of ids is an id where ids are text, unless it has a
+// usual name of a column of ids; among integers a word names the column.
+func TestSplitFirstLine(t *testing.T) {
+	for _, c := range []struct{ edges, ids, want string }{
+		{"1,2\nx1,3\n", "x1\n1\n2\n", "train x1\ntrain 1\ntrain 2\n"},
+		{"1,2\nx1,3\n", "id\n1\n2\n", "train 1\ntrain 2\n"},
+		{"1,2\n2,3\n", "paper\n1\n2\n", "train 1\ntrain 2\n"},
+	} {
+		src, err := open(t, files{"e.csv": c.edges, "s.txt": c.ids}, source.Options{
+			Sources: []string{"e.csv"}, Splits: map[string]string{"train": "s.txt"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := dump(src)
+		if err != nil || !strings.HasSuffix(got, c.want) ||
+			strings.Count(got, "train") != strings.Count(c.want, "train") {
+			t.Errorf("%q: %s%v", c.ids, got, err)
+		}
+		src.Close()
+	}
+}
+
 // TestUnlabeled: -1, -100 and NaN are unlabeled in arrays, but where -1 and 1 are all labels;
 // labels that are known in part are an error.
 func TestUnlabeled(t *testing.T) {

@@ -28,6 +28,13 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		}
 	}
 	id := max(0, t.Named(idNames), slices.Index(t.Names, s.opt.IDCol))
+	if t.Names != nil && t.Width == 1 && s.info.TextIDs && t.Names[0] != s.opt.IDCol &&
+		t.Named(idNames) < 0 {
+		// Where ids are text, the first line is one too, even among integers.
+		if t, err = s.tables.Open(file, table.Hints{Header: "no"}); err != nil {
+			return err
+		}
+	}
 	if t.Width > 1 && t.Names == nil {
 		return &badinput.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
 			Do: "a split has one node id on each line"}
