@@ -295,7 +295,7 @@ func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 	m := c.store.Meta()
 	opt := ingest.Options{Sources: []string{c.store.Dir()},
 		Out: c.fs.PathJoin(c.partial, name+".gdb"), KeepDuplicates: true,
-		AllowNaN: true, BlockBytes: m.BlockBytes, Threads: c.opt.Threads,
+		AllowNaN: len(m.Features) > 0, BlockBytes: m.BlockBytes, Threads: c.opt.Threads,
 		Memory: max(ingestLeast, c.opt.Memory-c.budget.Used()), Version: c.opt.Version,
 		Notes: c.opt.Notes,
 		Progress: func(phase string, done, total int64, unit string) {
