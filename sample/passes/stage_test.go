@@ -117,6 +117,9 @@ func TestRowsThatDoNotFit(t *testing.T) {
 			if s.rows == 1 && len(s.staged) > 0 {
 				t.Errorf("%s: %d are staged", name, len(s.staged))
 			}
+			if s.rows == 1 && s.calls != int(step)+1 {
+				t.Errorf("%s: staged %d times for %d batches", name, s.calls, step+1)
+			}
 		}
 	}
 }

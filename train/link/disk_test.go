@@ -338,7 +338,15 @@ func TestDiskTrained(t *testing.T) {
 	s := mustCircle(t, true)
 	c := diskConfig("complex")
 	c.Epochs = 20
-	run := mustRun(t, s, c)
+	note := ""
+	run, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		if e.Started != nil {
+			note = e.Started.Note
+		}
+	})
+	if err != nil || !strings.Contains(note, "sorted into") {
+		t.Fatalf("note %q does not say that edges were sorted into buckets (%v)", note, err)
+	}
 	trained, err := Open(t.Context(), s, mustDevice(t), c.Run, Limits{Threads: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -50,11 +50,11 @@ func TestFew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var losses [2]float64
-		var models [2]*model
-		for k, filter := range []bool{false, true} {
+		var losses [3]float64
+		var models [3]*model
+		for k, how := range []string{"lists", "pairs", "products"} {
 			own := c
-			own.FilterNegatives = filter
+			own.FilterNegatives = how == "products"
 			m, err := newModel(&own, d.entities, d.relations, true, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -67,9 +67,11 @@ func TestFew(t *testing.T) {
 				t.Fatal(err)
 			}
 			st.use(p)
-			if st.opt.rate = 0.1; st.few == filter {
+			if st.opt.rate = 0.1; st.few == (how == "products") {
 				t.Fatalf("%s: edge by edge: %v", name, st.few)
 			}
+			// Kernels of pairs are right, if slow, without the instructions that isPairs asks for.
+			st.pairs = how == "pairs" && c.Decoder == "distmult" && c.Negatives == 1
 			for step := range 5 {
 				edges := slices.Clone(d.train[step*7:][:50-step]) // of which 32 are a part
 				slices.SortStableFunc(edges, func(a, b triples.Triple) int {
@@ -81,15 +83,51 @@ func TestFew(t *testing.T) {
 			}
 			models[k] = m
 		}
-		compareTables(t, name, models[0].entities, models[1].entities)
-		compareTables(t, name, models[0].relations, models[1].relations)
-		if math.Abs(losses[0]-losses[1]) > 1e-5*math.Abs(losses[1]) {
-			t.Errorf("%s: losses %v", name, losses)
+		for k, m := range models[:2] {
+			compareTables(t, name, m.entities, models[2].entities)
+			compareTables(t, name, m.relations, models[2].relations)
+			if math.Abs(losses[k]-losses[2]) > 1e-5*math.Abs(losses[2]) {
+				t.Errorf("%s: losses %v", name, losses)
+			}
 		}
 		for _, m := range models {
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestPlaceRuns: each query is in a run of its relation, a part has a run for each relation that
+// its queries ask of, and runs are as long as they have queries.
+func TestPlaceRuns(t *testing.T) {
+	const n, relations = fewPart + 8, 3
+	for _, reciprocal := range []bool{false, true} {
+		d := &drawn{}
+		for i := range n {
+			d.edges = append(d.edges, triples.Triple{Relation: uint32(i * relations / n)})
+		}
+		s := &stepper{cfg: &Config{Reciprocal: reciprocal}, count: relations}
+		s.placeRuns(d)
+		want := []uint32{0, 1, 2, 2} // 32 edges are of 0, 1 and 2, and 8 of 2
+		if reciprocal {
+			want = []uint32{0, 1, 2, 3, 4, 5, 2, 5}
+		}
+		if !slices.Equal(d.rels, want) {
+			t.Errorf("reciprocal %v: runs of relations %v, want %v", reciprocal, d.rels, want)
+		}
+		lengths := make([]float32, len(want))
+		for query, run := range d.runs.runOf {
+			lengths[run]++
+			edge := query % n
+			r, _ := s.relationOf(d.edges[edge].Relation, query >= n)
+			if part := edge / fewPart; d.rels[run] != r || run < d.runs.partAt[part] ||
+				run >= d.runs.partAt[part+1] {
+				t.Errorf("reciprocal %v: query %d is in run %d", reciprocal, query, run)
+			}
+		}
+		if !slices.Equal(d.runs.lengths, lengths) {
+			t.Errorf("reciprocal %v: lengths %v, want %v", reciprocal, d.runs.lengths, lengths)
 		}
 	}
 }

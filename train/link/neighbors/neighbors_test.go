@@ -271,4 +271,13 @@ func TestMemory(t *testing.T) {
 	if err := s.Close(); err != nil || budget.Used() != 0 {
 		t.Errorf("%d bytes are left: %v", budget.Used(), err)
 	}
+	budget = mem.NewBudget(0)
+	s, _ = mustOpen(t, budget, false)
+	if err := s.Load(t.Context(), []int{0, 1, 2, 3, 4, 5}, row); err != nil {
+		t.Fatal(err)
+	}
+	want := mem.HeapCost(RowBytes*partCount*rowsOfPart + edgeCount*EdgeBytes)
+	if budget.Used() != want {
+		t.Errorf("%d bytes are counted, want %d", budget.Used(), want)
+	}
 }

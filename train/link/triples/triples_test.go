@@ -78,7 +78,7 @@ func TestIndexBytes(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	var g triples.Groups
-	for _, list := range [][]uint32{{7, 1, 7, 3, 1, 7}, {}, {2}} {
+	for _, list := range [][]uint32{{7, 1, 7, 3, 1, 7}, {}, {2}, {6, 7, 6}} {
 		g.Group(list)
 		back := make([]uint32, len(list))
 		for i, n := range g.Numbers {
