@@ -234,6 +234,22 @@ func checkGatherer(t *testing.T, c Coding, b []byte, refs []Ref, want []uint32) 
 	}
 }
 
+// TestLowBits: no other number of low bits makes Elias-Fano smaller.
+func TestLowBits(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 10, 100, 1000, 70_000} {
+		for _, mean := range []float64{0, 0.4, 1, 1.7, 2, 3, 5, 8, 100, 1000, 50_000} {
+			most := uint32(mean * float64(n))
+			size := func(low int) int { return n*(low+1) + int(most>>low) }
+			for low := range 32 {
+				if got := lowBits(n, most); size(got) > size(low) {
+					t.Errorf("%d entries up to %d: %d low bits take %d bits, %d take %d", n, most,
+						got, size(got), low, size(low))
+				}
+			}
+		}
+	}
+}
+
 // TestKernels compares the fast kernels with the plain ones, on any bits.
 func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

@@ -172,6 +172,33 @@ func same(a, b *sample.Dense) bool {
 	return true
 }
 
+// A batch of one seed, which is all that a window has the list of, is drawn as well.
+func TestBatchOfOneSeed(t *testing.T) {
+	f, c := newFixture(t), sample.Config{Fanout: []int{3, 2}, Seed: 9}
+	f.seeds = f.seeds[:1]
+	g, topo := f.group(t, c, 5<<20, 200<<10, 0, nil, nil)
+	s, err := sample.NewSampler([]topology.Reader{topo}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f.compare(t, g, s)
+}
+
+// Where there is no memory to draw a batch the group does not have it, and says nothing: others
+// draw it. Any other error reaches who takes the batch.
+func TestDrawErrors(t *testing.T) {
+	f, broken := newFixture(t), errors.New("broken")
+	for _, cause := range []error{broken, fmt.Errorf("windows: %w", &mem.LimitError{})} {
+		g, _ := f.group(t, sample.Config{Fanout: []int{3}, Seed: 9}, 5<<20, 200<<10, 0, nil, nil)
+		g.cfg.Windows = func() (*topology.Windows, error) { return nil, cause }
+		ok, err := g.Take(t.Context(), 0, 0, &sample.Dense{})
+		if ok || errors.Is(err, broken) != (cause == broken) || cause != broken && err != nil {
+			t.Errorf("%v: batch %v, error %v", cause, ok, err)
+		}
+	}
+}
+
 // As many batches are drawn together as there is room for, and one at least.
 func TestRoomForBatches(t *testing.T) {
 	f := newFixture(t)

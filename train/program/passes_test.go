@@ -115,6 +115,24 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestFewColumns: the gradient of the weights of heads is a product of few columns where a head of
+// the second operand has few, though all of them together have more.
+func TestFewColumns(t *testing.T) {
+	const heads, first = 4, 4 * 16
+	for cols, want := range map[int][2]operand{
+		heads * fewColumns:       {takesEither, takesFloats},
+		heads * (fewColumns + 1): {takesHalf, takesHalf},
+	} {
+		p := &Program{}
+		x, dy := p.new(value{rows: Nodes(0), cols: first}), p.new(value{rows: Nodes(0), cols: cols})
+		o := simple(opHeadMulTA, x, dy)
+		o.heads, o.out = heads, p.new(value{rows: Fixed(first / heads), cols: cols})
+		if got := [2]operand{p.takes(&o, 0), p.takes(&o, 1)}; got != want {
+			t.Errorf("%d columns: operands are taken as %v, want %v", cols, got, want)
+		}
+	}
+}
+
 // TestReadTwiceIsCopied: an operation whose result would come in the place of a value that it also
 // reads as another operand, as h + h W, has memory of its own for it, in both passes: it would read
 // what it has written.
