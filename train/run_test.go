@@ -309,7 +309,7 @@ func TestRefusals(t *testing.T) {
 		}, want: "the store has no val, and too few nodes"},
 		"unlabeled validation": {graph: func(g *layouttest.Graph) {
 			g.Splits["val"] = []layout.NodeID{1}
-		}, want: "no labeled node"},
+		}, want: "none of the 1 nodes of val has a label"},
 		"unlabeled training": {graph: func(g *layouttest.Graph) {
 			g.Splits["train"] = []layout.NodeID{1}
 		}, want: "no training node has a label"},

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"gdb/kv"
+	"gdb/sample"
 	"gdb/train/backend/devices"
 	"gdb/train/runs"
 	"gdb/train/task"
@@ -103,6 +104,9 @@ func (t *trainer) takeVal(why string) error {
 
 // learnLabels finds what the task has to know of the labels of the nodes to train on.
 func (t *trainer) learnLabels(ctx context.Context) error {
+	if err := t.checkVal(ctx); err != nil {
+		return err
+	}
 	if c, ok := t.task.(*task.Classes); ok && c.Weights.Len() > 0 {
 		w, err := task.Balanced(ctx, t.in.Labels, t.train)
 		if err != nil {
@@ -119,6 +123,45 @@ func (t *trainer) learnLabels(ctx context.Context) error {
 		t.useScale()
 	}
 	return nil
+}
+
+// valChunk is how many validation nodes are looked at in one go for one with a label.
+const valChunk = 4096
+
+// checkVal fails if no node of val has a label: that would be found after the first epoch only.
+// Splits of multi-labels have labeled nodes alone.
+func (t *trainer) checkVal(ctx context.Context) error {
+	labels := t.in.Labels
+	if t.val.IsEmpty() || labels.Multi() {
+		return nil
+	}
+	nodes, it := make([]uint32, valChunk), t.val.ManyIterator()
+	classes, numbers := make([]int32, valChunk), make([]float32, valChunk)
+	for n := it.NextMany(nodes); n > 0; n = it.NextMany(nodes) {
+		ids := make([]sample.NodeID, n)
+		for i, v := range nodes[:n] {
+			ids[i] = sample.NodeID(v)
+		}
+		known := func(i int) bool { return classes[i] >= 0 }
+		err := error(nil)
+		if labels.Numbers() {
+			known = func(i int) bool { return numbers[i] == numbers[i] }
+			err = labels.Values(ctx, ids, numbers)
+		} else {
+			err = labels.Of(ctx, ids, classes)
+		}
+		if err != nil {
+			return fmt.Errorf("read labels: %w", err)
+		}
+		for i := range ids {
+			if known(i) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("none of the %d nodes of val has a label, so nothing tells which epoch is "+
+		"best: %w: label some of them, or ingest without a split val, and some nodes of train "+
+		"validate", t.val.GetCardinality(), task.ErrNothing)
 }
 
 // useScale has the task standardize labels as the run does, if they are numbers.
