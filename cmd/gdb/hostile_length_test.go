@@ -44,7 +44,8 @@ func runCommands(run string, more ...hostileCommand) []hostileCommand {
 	return append([]hostileCommand{of("eval", "eval", "--run", run),
 		of("resume", "train", "--resume", run, "--epochs", "3"),
 		of("embed", "embed", "--run", run, "--out", "DIR/e.npy", "--force"),
-		of("show", "runs", "show", run), of("plot", "runs", "plot", run, "--out", "DIR/r.svg"),
+		of("show", "runs", "show", run),
+		of("plot", "runs", "plot", run, "--out", "DIR/r.svg", "--force"),
 		of("compare", "runs", "compare", run), of("list", "runs"),
 		of("shell", "shell", "-c", "RUNS PLOT "+run)}, more...)
 }
@@ -64,7 +65,8 @@ func lengthKinds() []lengthKind {
 			return []string{"report", s, "--run", run, "--out", filepath.Join(dir, "r.html"),
 				"--force"}
 		}}, hostileCommand{"export " + run, func(s, dir string) []string {
-			return []string{"runs", s, "export", run, "--out", filepath.Join(dir, "w.safetensors")}
+			return []string{"runs", s, "export", run, "--out", filepath.Join(dir, "w.safetensors"),
+				"--force"}
 		}})
 	}
 	near := func(run string) hostileCommand {
