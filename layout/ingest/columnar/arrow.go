@@ -92,6 +92,9 @@ func isArrowList(f *ipc.Field) bool {
 
 func (t *arrowFile) rows() int64 { return t.file.Rows }
 
+// pandas is empty: notes beside the schema of Arrow are not read.
+func (t *arrowFile) pandas() string { return "" }
+
 // checkMemory finds nothing yet: batches are held to the bound when they are opened.
 func (t *arrowFile) checkMemory([]int) error { return nil }
 

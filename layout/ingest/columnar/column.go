@@ -33,6 +33,7 @@ type column struct {
 	leaf int
 	form form
 	unit time.Duration // of times
+	half bool          // the file has float32s in 16 bits
 	list bool
 	// present is the least definition level of an element of a list.
 	present int
@@ -81,8 +82,7 @@ func leafColumn(c *parquet.Column, name string, repeated, present int) column {
 func (c *column) setForm(t parquet.Type) {
 	if logical := t.LogicalType(); logical != nil {
 		switch l := logical.Value.(type) {
-		case *format.DecimalType, *format.JsonType, *format.BsonType, *format.Float16Type,
-			*format.UUIDType:
+		case *format.DecimalType, *format.JsonType, *format.BsonType, *format.UUIDType:
 			c.form, c.what = others, logical.String()
 			return
 		case *format.DateType:

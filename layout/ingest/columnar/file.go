@@ -7,6 +7,7 @@ package columnar
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,7 @@ type File struct {
 // fileFormat reads the files of one format.
 type fileFormat interface {
 	rows() int64
+	pandas() string // what pandas noted about the frame that was written; "" if nothing
 	checkMemory(columns []int) error
 	// openGroup begins row group i and sets the cursors to it, or returns io.EOF behind the last.
 	openGroup(i int, cursors []*cursor) (rows int64, err error)
@@ -175,6 +177,23 @@ func (t *File) Rows() int64 { return t.format.rows() }
 func (t *File) Names() (names []string) {
 	for _, c := range t.columns {
 		names = append(names, c.name)
+	}
+	return names
+}
+
+// Index are the names of the columns that hold the index of a frame, as the notes of pandas in the
+// file say; none if there are no such notes.
+func (t *File) Index() (names []string) {
+	var notes struct {
+		Columns []any `json:"index_columns"`
+	}
+	if json.Unmarshal([]byte(t.format.pandas()), &notes) != nil {
+		return nil
+	}
+	for _, c := range notes.Columns { // a range of numbers, which is in no column, is an object
+		if name, ok := c.(string); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 }

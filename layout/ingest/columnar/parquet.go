@@ -10,6 +10,7 @@ import (
 	"gdb/layout/ingest/text"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // valuesRead are taken from a page at a time, and textsRead of texts: a batch has no more rows.
@@ -61,11 +62,36 @@ func openParquet(name string, d *disk, bound int64) (*parquetFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parquetFile{name: name, file: f, disk: d, columns: columnsOf(f.Root()),
+	columns := columnsOf(f.Root())
+	markHalves(columns, f.Metadata().Schema)
+	return &parquetFile{name: name, file: f, disk: d, columns: columns,
 		held: pageMemory{name: name, bound: bound / 2}}, nil
 }
 
+// markHalves makes columns of float16 columns of numbers: their types have lost what their elements
+// of the schema say.
+func markHalves(columns []column, schema []format.SchemaElement) {
+	var halves []bool // by leaf
+	for _, e := range schema {
+		if e.Type.Valid { // a leaf
+			_, half := e.LogicalType.Value.(*format.Float16Type)
+			halves = append(halves, half)
+		}
+	}
+	for i := range columns {
+		c := &columns[i]
+		if c.leaf < len(halves) && halves[c.leaf] && c.what != "lists of lists" {
+			c.form, c.half = float32s, true
+		}
+	}
+}
+
 func (t *parquetFile) rows() int64 { return t.file.NumRows() }
+
+func (t *parquetFile) pandas() string {
+	notes, _ := t.file.Lookup("pandas")
+	return notes
+}
 
 // listValuesMost bounds the elements of a batch's lists, of which one may have as many.
 const listValuesMost = 1 << 22
@@ -238,11 +264,25 @@ func (p *pages) ensure() error {
 		}
 		n, err := p.reader.ReadValues(p.buffer)
 		p.have, p.read = p.buffer[:n], err == io.EOF
+		if p.column.half {
+			widen(p.have)
+		}
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("column %q: %w", p.column.name, err)
 		}
 	}
 	return nil
+}
+
+// widen makes halves, which are two bytes of their page, numbers of 32 bits.
+func widen(values []parquet.Value) {
+	for i, v := range values {
+		if !v.IsNull() {
+			x := halfFloat(binary.LittleEndian.Uint16(v.ByteArray()))
+			values[i] = parquet.FloatValue(x).Level(v.RepetitionLevel(), v.DefinitionLevel(),
+				v.Column())
+		}
+	}
 }
 
 // nextPage reads a page, if it and those of the other columns fit in memory.
