@@ -70,7 +70,7 @@ same command with --resume goes on.`,
 // ingestWords are flags of ingest as they were given, before they are options.
 type ingestWords struct {
 	edges, nodes, splits []string
-	block                string
+	block, comment       string
 }
 
 func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
@@ -95,6 +95,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"file of nodes: ids, labels, features; with types TYPE=FILE")
 	f.StringVar(&opt.SrcType, "src-type", "", "type of the sources: their ids are numbered apart")
 	f.StringVar(&opt.DstType, "dst-type", "", "type of the destinations")
+	f.BoolVar(&opt.SameIDs, "same-ids", false,
+		"both ends are of one kind, though their columns look like two")
 	f.StringVar(&opt.Features, "features", "",
 		"file of features; or features to make: degree, random:64, one-hot")
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
@@ -102,29 +104,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
 	f.StringVar(&opt.EdgeSplit, "edge-split", "",
 		"splits of edges for link prediction: random=85/5/10")
-	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
-	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
-	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")
-	f.StringVar(&opt.WeightCol, "weight-col", "", "column of edge weights")
-	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge times: seconds, or dates by ISO 8601")
-	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
-	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes")
-	f.StringVar(&opt.FeatureCols, "feature-cols", "",
-		"columns of features: a,b,c or f0:f127; * for all numbers")
-	f.StringVar(&opt.Categorical, "categorical", "",
-		"columns of categories: features, a number for each")
-	f.StringVar(&opt.Fill, "fill", "",
-		"missing features: mean, zero or a number; mean,indicator adds columns")
-	f.StringVar(&opt.NA, "na", "", "words that say a value is missing: NA,null")
-	f.StringVar(&opt.MissingNodes, "missing-nodes", "",
-		"a node without a row of features: error (default) or zero")
-	f.StringVar(&opt.LabelSep, "label-sep", "", "character between several labels of a node")
-	f.BoolVar(&opt.MultiLabel, "multi-label", false,
-		"a node may have several labels: pairs of id and label")
-	f.StringVar(&opt.SplitCol, "split-col", "", "column in --nodes that names a node's split")
-	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
-	f.StringVar(&opt.Header, "header", "auto",
-		"first line of text files is a header: auto, yes, no")
+	columnFlags(f, opt, more)
 	f.IntVar(&opt.SplitColumn, "split-column", 0,
 		"default column of a splits.npy of several splits")
 	f.IntVar(&opt.Partitions, "partitions", 1, "number of node partitions")
@@ -138,6 +118,37 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.BoolVar(&opt.Resume, "resume", false, "go on with an ingest that was stopped")
 	f.BoolVar(&opt.DryRun, "dry-run", false,
 		"print what would be done and what it takes; write nothing")
+}
+
+// columnFlags say what the columns of text files are, and how their rows are cut.
+func columnFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
+	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
+	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
+	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations, or none")
+	f.StringVar(&opt.WeightCol, "weight-col", "", "column of edge weights, or none")
+	f.StringVar(&opt.TimeCol, "time-col", "",
+		"column of edge times: seconds, or dates by ISO 8601; or none")
+	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
+	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes, or none")
+	f.StringVar(&opt.FeatureCols, "feature-cols", "",
+		"columns of features: a,b,c or f0:f127; * for all numbers")
+	f.StringVar(&opt.Categorical, "categorical", "",
+		"columns of categories: features, a number for each")
+	f.StringVar(&opt.Fill, "fill", "",
+		"missing features: mean, zero or a number; mean,indicator adds columns")
+	f.StringVar(&opt.NA, "na", "", "words that say a value is missing: NA,null")
+	f.StringVar(&opt.MissingNodes, "missing-nodes", "",
+		"a node without a row of features: error (default) or zero")
+	f.StringVar(&opt.LabelSep, "label-sep", "", "character between several labels of a node")
+	f.BoolVar(&opt.MultiLabel, "multi-label", false,
+		"a node may have several labels: pairs of id and label")
+	f.StringVar(&opt.SplitCol, "split-col", "",
+		"column in --nodes that names a node's split, or none")
+	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
+	f.StringVar(&more.comment, "comment", "auto",
+		"sign that begins lines to pass over; '' reads all lines")
+	f.StringVar(&opt.Header, "header", "auto",
+		"first line of text files is a header: auto, yes, no")
 }
 
 // randomShares are the shares of a split that is drawn, right or wrong, and no name of a file.
@@ -191,9 +202,19 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 		}
 		opt.Splits[name] = file
 	}
+	switch opt.Comment = more.comment; opt.Comment {
+	case "auto":
+		opt.Comment = ""
+	case "":
+		opt.Comment = "none"
+	}
 	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.Memory, a.Threads, a.Seed, "gdb "+version
 	if !a.Quiet {
 		opt.Notes = a.Err
+		opt.Found = func(found *source.Info) {
+			// A list that cannot be written must not end the ingest.
+			_ = printColumns(a.Out, found.Columns)
+		}
 	}
 	return nil
 }
@@ -360,6 +381,9 @@ func (a *app) printPlan(p *ingest.Plan) error {
 	}
 	if len(p.Info.Splits) > 0 {
 		w.Printf("splits      %s\n", strings.Join(p.Info.Splits, " "))
+	}
+	if w.Err == nil {
+		w.Err = printColumns(a.Out, p.Info.Columns)
 	}
 	for _, n := range p.Info.Notes {
 		w.Printf("note        %s\n", n)

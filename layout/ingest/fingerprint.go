@@ -13,10 +13,10 @@ func (p *pipeline) fingerprint() (options string, sources []journal.SourceFile, 
 	opt := p.opt
 	opt.Out = "" // the directory may be called otherwise, or moved
 	opt.Memory, opt.Threads, opt.Resume, opt.DryRun, opt.Version = 0, 0, false, false, ""
-	opt.Progress, opt.Notes = nil, nil
+	opt.Progress, opt.Notes, opt.Found = nil, nil, nil
 	b, err := json.Marshal(struct {
 		Options
-		Progress, Notes struct{} // hide what JSON cannot hold
+		Progress, Notes, Found struct{} // hide what JSON cannot hold
 	}{Options: opt})
 	if err != nil {
 		return "", nil, fmt.Errorf("ingest: describe the options: %w", err)

@@ -398,6 +398,9 @@ func (p *pipeline) describe() {
 	for _, n := range p.info.Notes {
 		p.note("%s", n)
 	}
+	if p.opt.Found != nil {
+		p.opt.Found(p.info)
+	}
 	usage, err := p.FS.GetDiskUsage(p.Out)
 	plan := p.plan()
 	if need := plan.DiskBytes + plan.TempBytes; err == nil && usage.AvailBytes < uint64(need) {

@@ -178,7 +178,7 @@ func TestDenseIntegersNeedNoDictionary(t *testing.T) {
 func TestLargeIntegers(t *testing.T) {
 	g := &graph{kind: "integer", edges: []edge{{src: "18446744073709551615", dst: "7"},
 		{src: "4294967296", dst: "18446744073709551615"}},
-		table:  []string{"12345678901234567890"},
+		table:  []string{"12345678901234567890", "7"},
 		splits: []member{{"train", "18446744073709551615"}, {"val", "7"}}}
 	ingestAll(t, vfs.NewMem(), g, Options{}).compare(g, Options{})
 }

@@ -36,6 +36,7 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	Relations                      []source.Relation
 	SrcType, DstType, NodesType    string
+	SameIDs                        bool // both ends are of one kind
 	SrcCol, DstCol, RelCol         string
 	IDCol, LabelCol, FeatureCols   string
 	WeightCol, TimeCol, SplitCol   string
@@ -44,6 +45,7 @@ type Options struct {
 	MultiLabel                     bool
 	MissingNodes                   string // one of MissingNodes; "" is error
 	Delim                          string
+	Comment                        string // see source.Options
 	Header                         string // auto, yes, no
 
 	EdgeSplit    string // random=TRAIN/VAL/TEST: edges are in splits by chance; "" for none
@@ -65,6 +67,8 @@ type Options struct {
 
 	// Progress gets phase, work done and in all (bytes or rows, by unit); nil for none.
 	Progress func(phase string, done, total int64, unit string)
+	// Found gets what was found in the sources, before it is ingested; nil for none.
+	Found func(*source.Info)
 	// Notes gets one line per note, skipped line or guess; nil for none.
 	Notes io.Writer
 }
@@ -73,7 +77,8 @@ type Options struct {
 func (o *Options) read() *source.Options {
 	return &source.Options{Sources: o.Sources, Format: o.Format, Edges: o.Edges, Nodes: o.Nodes,
 		Features: o.featureFile(), Labels: o.Labels, Splits: o.Splits, Relations: o.Relations,
-		SrcType: o.SrcType, DstType: o.DstType, NodesType: o.NodesType, SrcCol: o.SrcCol,
+		SrcType: o.SrcType, DstType: o.DstType, NodesType: o.NodesType,
+		SameIDs: o.SameIDs, Comment: o.Comment, SrcCol: o.SrcCol,
 		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
 		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
 		SplitCol: o.SplitCol, Categorical: o.Categorical, Fill: o.Fill, NA: o.NA,
@@ -133,15 +138,16 @@ func (o *Options) args() []string {
 		{"feature-cols", o.FeatureCols}, {"weight-col", o.WeightCol}, {"time-col", o.TimeCol},
 		{"split-col", o.SplitCol}, {"categorical", o.Categorical}, {"fill", o.Fill}, {"na", o.NA},
 		{"label-sep", o.LabelSep}, {"missing-nodes", o.MissingNodes}, {"delim", o.Delim},
-		{"header", o.Header}, {"src-type", o.SrcType}, {"dst-type", o.DstType},
-		{"nodes-type", o.NodesType}, {"features", o.Features}, {"labels", o.Labels},
-		{"partitioner", o.Partitioner}, {"merge", o.Merge}, {"feature-dtype", o.FeatureDType},
-		{"normalize", o.Normalize}, {"edge-split", o.EdgeSplit}} {
+		{"comment", o.Comment}, {"header", o.Header}, {"src-type", o.SrcType},
+		{"dst-type", o.DstType}, {"nodes-type", o.NodesType}, {"features", o.Features},
+		{"labels", o.Labels}, {"partitioner", o.Partitioner}, {"merge", o.Merge},
+		{"feature-dtype", o.FeatureDType}, {"normalize", o.Normalize},
+		{"edge-split", o.EdgeSplit}} {
 		add(f[0], f[1])
 	}
 	set := map[string]bool{"undirected": o.Undirected, "dedup": o.Dedup, "allow-nan": o.AllowNaN,
 		"keep-duplicates": o.KeepDuplicates, "keep-self-loops": o.KeepSelfLoops,
-		"multi-label": o.MultiLabel}
+		"multi-label": o.MultiLabel, "same-ids": o.SameIDs}
 	for _, flag := range slices.Sorted(maps.Keys(set)) {
 		if set[flag] {
 			args = append(args, "--"+flag)

@@ -123,6 +123,9 @@ func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
 		err = p.src.Edges(ctx, s.edges)
 	}
 	if err == nil {
+		err = s.shared.check(p)
+	}
+	if err == nil {
 		err = s.finish()
 	}
 	if s.watch != nil {
@@ -149,6 +152,7 @@ type scanner struct {
 	src, dst  []uint64         // keys of the ids of a chunk
 	batch     []uint64         // records on their way to the sorter
 	watch     *stats.PairWatch // nil where reverse edges are added
+	shared    sharedWatch
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
@@ -199,7 +203,11 @@ func (p *pipeline) dropsDuplicates() bool {
 func (s *scanner) nodes(c *source.IDChunk) error {
 	s.out.NodeRows += uint64(c.Len())
 	s.src = slices.Grow(s.src[:0], c.Len())[:c.Len()]
-	return errors.Join(s.ids.nodeKeys(c, s.src), s.ctx.Err())
+	if err := s.ids.nodeKeys(c, s.src); err != nil {
+		return err
+	}
+	s.shared.nodes(c, s.src)
+	return s.ctx.Err()
 }
 
 // edges takes a chunk of edges.
@@ -211,6 +219,7 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
 		return err
 	}
+	s.shared.edges(s.src, s.dst)
 	if s.watch != nil {
 		s.watch.Observe(s.src, s.dst)
 	}

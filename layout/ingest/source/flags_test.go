@@ -162,6 +162,24 @@ var flagTests = map[string]struct {
 		"columns"},
 	"--delim": {func(o *source.Options, _ *flagKind) { o.Delim = "|" },
 		"text snap mixed triples"},
+	"--same-ids": {func(o *source.Options, k *flagKind) {
+		if k.opt.Nodes == "" {
+			o.SameIDs = true
+			return
+		}
+		k.replaced("src,dst,", "user,item,")
+		k.replaced("src\tdst\t", "user\titem\t")
+		k.opt.SrcCol, k.opt.DstCol = "user", "item"
+		if k.opt.Format == "snap" { // which has no names unless one says so
+			k.opt.Header = "yes"
+		}
+		*o = k.opt
+		o.SameIDs = true
+	}, "text snap columns"},
+	"--comment": {func(o *source.Options, k *flagKind) {
+		k.replaced("a\tr\tb\n", "a\tr\tb\n1\tr\tb\n")
+		o.Comment = "1"
+	}, "text snap mixed triples"},
 	"--header": {func(o *source.Options, k *flagKind) {
 		o.Header = "no"
 		if k.files["d/train.tsv"] != nil {
@@ -259,6 +277,8 @@ func (k *flagKind) columnsLike(t *testing.T, flag string) {
 		nodes = strings.Replace(nodes, " 2 5 ", " nan 5 ", 1)
 	case "--allow-nan":
 		nodes = strings.Replace(nodes, " 2 5 ", " nan 5 ", 1)
+	case "--same-ids":
+		k.files["e.feather"] = feather(t, "user item", "0 1", "1 2")
 	case "--skip-bad":
 		k.files["e.feather"] = feather(t, "src dst heavy", "0 1 2", "1 2 x")
 		k.opt.WeightCol = "heavy"

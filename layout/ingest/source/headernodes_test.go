@@ -55,7 +55,6 @@ func TestFractionsAreNoEnds(t *testing.T) {
 		"sum,a,b\n0.5,1,2\n1,2,3\n": "edge 1 2",
 		"a,sum,b\n1,0.5,2\n2,,3\n":  "edge 1 2",
 		"a,b\n0.5,1\n1,2\n":         "edge 0.5 1", // there is no choice
-		"sum,a,b\n5,1,2\n1,2,3\n":   "edge 5 1",
 	} {
 		src, err := source.Open(t.Context(), files{"e.csv": text}.fs(t),
 			&source.Options{Sources: []string{"e.csv"}})

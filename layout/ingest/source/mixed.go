@@ -57,7 +57,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 		}
 	}
 	if err == nil {
-		err = s.mixedEdges(g, edges)
+		err = s.mixedEdges(ctx, g, edges)
 	}
 	if err != nil {
 		return nil, errors.Join(badinput.From(err), s.Close())
@@ -67,7 +67,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 }
 
 // mixedEdges opens the edge files, whose ids must be row numbers.
-func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
+func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string) error {
 	relations := slices.Clone(s.opt.Relations)
 	for _, f := range files {
 		relations = append(relations, Relation{File: f})
@@ -79,7 +79,7 @@ func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
 		r.File = s.locate(r.File)
 		format, err := detectText(s.fs, "", []string{r.File}, nil)
 		if err == nil {
-			err = g.openEdges(r, format)
+			err = g.openEdges(ctx, r, format)
 		}
 		if err != nil {
 			return err

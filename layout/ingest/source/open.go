@@ -201,7 +201,7 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 		return "", err
 	}
 	format = "csv"
-	switch f := table.GuessFormat(head, all, first); {
+	switch f := table.GuessFormat(head, all, first, table.Comment(head)); {
 	case f.Delim == 0 && snapName.MatchString(fs.PathBase(first)),
 		f.Comment != 0 && (f.Delim == 0 || f.Delim == '\t'):
 		format = "snap"

@@ -2,6 +2,7 @@ package source
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,8 @@ type Options struct {
 	// Nodes,
 	// Labels, Features and Splits: ids are numbered by type.
 	SrcType, DstType, NodesType string
+	// SameIDs says that both ends of edges are of one kind, though their columns look like two.
+	SameIDs bool
 
 	SrcCol, DstCol, RelCol       string
 	IDCol, LabelCol, FeatureCols string
@@ -29,6 +32,7 @@ type Options struct {
 	LabelSep                     string // between the labels of a node
 	MultiLabel                   bool   // a node may have several labels, each in a row
 	Delim                        string
+	Comment                      string // begins lines to pass over; "none": none do; "": guessed
 	Header                       string // auto, yes, no
 
 	AllowNaN bool
@@ -39,6 +43,9 @@ type Options struct {
 	Notes io.Writer
 }
 
+// NoColumn is the value of a flag for a column that says that none has its role.
+const NoColumn = "none"
+
 // named are the columns that flags name, and the ends of ranges.
 func (o *Options) named() []string {
 	names := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol,
@@ -47,5 +54,7 @@ func (o *Options) named() []string {
 		lo, hi, _ := strings.Cut(part, ":")
 		names = append(names, lo, hi)
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name == "" || name == NoColumn
+	})
 }

@@ -55,10 +55,19 @@ type Info struct {
 	Splits    []string // names: train, val, test, train@0, …
 	// EdgeSplits are the names of the splits of the edges, in EdgeChunk.Split.
 	EdgeSplits []string
-	Bytes      int64    // of all files, for progress
-	Notes      []string // what the user should know: ignored files, guesses made
+	// Columns are those of the tables that are read, with what each is taken for.
+	Columns []TableColumn
+	Bytes   int64    // of all files, for progress
+	Notes   []string // what the user should know: ignored files, guesses made
 	// AddInverse is set where the source's own convention asks for reverse edges (OGB).
 	AddInverse bool
+}
+
+// TableColumn is a column of a table.
+type TableColumn struct {
+	File string
+	Name string // or number from 0, where there is no name
+	Role string // "source", "label", "feature", …; "" where the column is not stored
 }
 
 // FeatureInfo describes one feature array.

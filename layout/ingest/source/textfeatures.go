@@ -31,29 +31,38 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 	if len(n.features) == 0 {
 		return nil, &badinput.Error{Where: n.Path, What: "there is no column but the id"}
 	}
+	s.listColumns(n.Table, n.roles())
 	return n, nil
 }
 
 // featureColumns finds the columns of features: those of flags, else those of such names, or in a
-// file of --features all but the id.
+// file of --features all but the id. What has another role is no feature.
 func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 	used := []int{n.id, n.label, n.split}
 	own := s.opt.Features != ""
+	if own {
+		used = append(used, s.notFeatures(n)...)
+	}
+	var taken []int
 	if s.opt.Categorical != "" {
-		n.categories, err = s.tables.Columns(n.Table, "--categorical", s.opt.Categorical, used...)
-		if err != nil {
+		n.categories, taken, err = s.tables.Columns(n.Table, "--categorical", s.opt.Categorical,
+			used...)
+		if err = firstOf(err, s.takenTwice(n, "--categorical", taken)); err != nil {
 			return err
 		}
 	}
 	if s.opt.FeatureCols != "" {
-		n.features, err = s.tables.Columns(n.Table, "--feature-cols", s.opt.FeatureCols,
+		n.features, taken, err = s.tables.Columns(n.Table, "--feature-cols", s.opt.FeatureCols,
 			append(used, n.categories...)...)
-		if err != nil {
+		taken = slices.DeleteFunc(taken, func(c int) bool {
+			return slices.Contains(n.categories, c)
+		})
+		if err = firstOf(err, s.takenTwice(n, "--feature-cols", taken)); err != nil {
 			return err
 		}
 	} else {
 		for c := range n.Width {
-			if !slices.Contains(used, c) && (own || n.looksFeature(c)) {
+			if !slices.Contains(used, c) && (own || looksFeature(n.Table, c)) {
 				n.features = append(n.features, c)
 			}
 		}
@@ -63,17 +72,62 @@ func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 			n.features = append(n.features, c)
 		}
 	}
+	if s.opt.FeatureCols+s.opt.Categorical != "" && len(n.features) == 0 {
+		return badinput.Usage("--feature-cols and --categorical name only columns of %s that have "+
+			"another role", n.Path)
+	}
 	return s.refuseText(n)
 }
 
+func firstOf(err, next error) error {
+	if err != nil {
+		return err
+	}
+	return next
+}
+
+// notFeatures are the columns of a file of features that have labels or splits: by flag, or by name
+// if the columns of features have no names of their own.
+func (s *textGraph) notFeatures(n *nodeTable) []int {
+	columns := s.flaggedNodes(n.Table)
+	if list := s.opt.FeatureCols; list == "" || list == "*" {
+		columns = append(columns, n.Named(labelNames, n.id), n.Named(splitNames, n.id))
+	}
+	return columns
+}
+
+// takenTwice says of columns that are named as features that they have another role: an error if a
+// flag gives it too, and a note if it was found by the name.
+func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
+	for _, c := range columns {
+		other, given := "--label-col", s.opt.LabelCol
+		switch {
+		case c == n.id:
+			other, given = "--id-col", s.opt.IDCol
+		case c == n.split, n.Name(c) == s.opt.SplitCol:
+			other, given = "--split-col", s.opt.SplitCol
+		}
+		if given != "" {
+			return badinput.Usage("%s and %s both name the column %s: a label, a split or an id "+
+				"is no feature", other, flag, n.Name(c))
+		}
+		do := other + " " + NoColumn + " makes it one"
+		if c == n.id {
+			do = other + " names the ids"
+		}
+		s.note("%s: the column %s is the %s, and no feature; %s", n.Path, n.Name(c),
+			n.roles()[c], do)
+	}
+	return nil
+}
+
 // looksFeature says whether a column's name is that of features.
-func (n *nodeTable) looksFeature(c int) bool {
-	if n.Names == nil {
+func looksFeature(t *table.Table, c int) bool {
+	if t.Names == nil {
 		return false
 	}
-	name := strings.ToLower(n.Names[c])
-	return featureColumn.MatchString(name) ||
-		n.List(c) && featureList.MatchString(name)
+	name := strings.ToLower(t.Names[c])
+	return featureColumn.MatchString(name) || t.List(c) && featureList.MatchString(name)
 }
 
 // refuseText is an error if a column of features has text and no number in its first rows.

@@ -18,14 +18,21 @@ func (s *textGraph) openLabels() (*nodeTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch n.label = n.Named(labelNames); {
+	named := n.Named(labelNames, n.id)
+	switch {
 	case s.opt.LabelCol != "":
-		n.label, err = n.Column("--label-col", s.opt.LabelCol)
-	case n.label < 0 && n.Width == 2:
+		n.label, err = s.nodeColumn(n, "--label-col", s.opt.LabelCol, nil)
+	case named < 0 && n.Width == 2:
 		n.label = 1 - min(n.id, 1)
-	case n.label < 0:
+	default:
+		n.label = named
+	}
+	if err == nil && n.label < 0 {
 		err = &badinput.Error{Where: n.Path, What: "which column is the label?",
 			Do: "name it with --label-col"}
+	}
+	if err == nil {
+		s.listColumns(n.Table, n.roles())
 	}
 	return n, err
 }

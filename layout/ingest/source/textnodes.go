@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"gdb/layout/ingest/badinput"
@@ -95,12 +96,41 @@ func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
 	return t, err
 }
 
-// idColumn is the column of ids: by flag, else by name, else the first.
+// idColumn is the column of ids: by flag, by name, the index of a frame of pandas, or the first.
+// Where the first has another role, it asks.
 func (s *textGraph) idColumn(t *table.Table) (int, error) {
 	if s.opt.IDCol != "" {
 		return t.Column("--id-col", s.opt.IDCol)
 	}
-	return max(0, t.Named(idNames)), nil
+	taken := s.flaggedNodes(t)
+	if c := t.Named(idNames, taken...); c >= 0 {
+		return c, nil
+	}
+	for c := range t.Width {
+		if slices.Contains(t.Index, c) && len(t.Index) == 1 || t.Unnamed(c) {
+			return c, nil
+		}
+	}
+	taken = append(taken, t.Named(labelNames), t.Named(splitNames))
+	switch {
+	case t.Width == 1, !slices.Contains(taken, 0) && !looksFeature(t, 0):
+		return 0, nil
+	case t.Width == 2 && slices.Contains(taken, 0):
+		return 1, nil
+	}
+	return 0, &badinput.Error{Where: t.Path, Flag: true,
+		What: fmt.Sprintf("which column has the ids? The first, %s, has another role", t.Name(0)),
+		Do:   "name it with --id-col"}
+}
+
+// flaggedNodes are the columns of a table of nodes that flags name as labels and splits.
+func (s *textGraph) flaggedNodes(t *table.Table) (columns []int) {
+	for _, name := range []string{s.opt.LabelCol, s.opt.SplitCol} {
+		if c, err := t.Column("", name); name != "" && err == nil {
+			columns = append(columns, c)
+		}
+	}
+	return columns
 }
 
 // nodesLooked is how many rows of a table of nodes are looked at for the ids of a first row.
@@ -124,11 +154,8 @@ func (s *textGraph) nodesAmong(ctx context.Context, words []string) (known map[s
 // nodeColumns finds labels and features in the node file.
 func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 	if s.opt.Labels == "" {
-		n.label = n.Named(labelNames)
-		if s.opt.LabelCol != "" {
-			if n.label, err = n.Column("--label-col", s.opt.LabelCol); err != nil {
-				return err
-			}
+		if n.label, err = s.nodeColumn(n, "--label-col", s.opt.LabelCol, labelNames); err != nil {
+			return err
 		}
 	}
 	if err := s.splitColumn(n); err != nil {
@@ -139,9 +166,43 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 			return err
 		}
 	}
-	s.tables.NoteUnused(n.Table, append([]int{n.id, n.label, n.split}, n.features...),
-		"--feature-cols, --categorical, --label-col")
+	s.listColumns(n.Table, n.roles())
 	return nil
+}
+
+// nodeColumn is a column of a table of nodes: by flag, else by name among those that no flag names;
+// -1 if there is none.
+func (s *textGraph) nodeColumn(n *nodeTable, flag, value string, names []string) (c int,
+	err error) {
+	switch {
+	case value == "":
+		except := append(s.flaggedNodes(n.Table), n.id, n.label, n.split)
+		return n.Named(names, except...), nil
+	case isNone(n.Table, value):
+		return -1, nil
+	}
+	if c, err = n.Column(flag, value); err != nil {
+		return -1, err
+	}
+	for of, other := range map[string]int{"the ids": n.id, "the labels": n.label} {
+		if c == other {
+			return -1, badinput.Usage("%s %s: the column has %s: it has one role", flag, value, of)
+		}
+	}
+	return c, nil
+}
+
+// roles are what the columns are taken for.
+func (n *nodeTable) roles() map[int]string {
+	roles := map[int]string{}
+	for _, c := range n.features {
+		roles[c] = "feature"
+		if slices.Contains(n.categories, c) {
+			roles[c] = "feature, by category"
+		}
+	}
+	roles[n.split], roles[n.label], roles[n.id] = "split", "label", "node id"
+	return roles
 }
 
 // nodeWants are the columns that a pass over a table of nodes is for, besides the ids.

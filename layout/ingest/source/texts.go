@@ -17,17 +17,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The names that columns with a role go by, in lower case.
+// The names that columns with a role go by, as table.Usual writes them.
 var (
-	srcNames = []string{"src", "source", "from", "head", "subject", "u", "src_id", "source_id",
-		"from_id", "fromnodeid", "node1", "node_1", "citing"}
-	dstNames = []string{"dst", "target", "to", "tail", "object", "v", "dst_id", "target_id",
-		"to_id", "tonodeid", "node2", "node_2", "dest", "destination", "cited"}
-	relNames    = []string{"rel", "relation", "relation_type", "edge_type", "type", "predicate"}
-	weightNames = []string{"weight", "edge_weight", "w"}
-	timeNames   = []string{"time", "timestamp", "ts", "unixtime", "unix_time"}
-	idNames     = []string{"id", "node", "node_id", "nodeid", "vertex", "vertex_id"}
+	srcNames = []string{"src", "source", "from", "head", "subject", "u", "srcid", "sourceid",
+		"fromid", "fromnode", "fromnodeid", "node1", "id1", "citing", "citingpaper", "startid",
+		"startnode", "sourcenode", "srcnode", "nodefrom"}
+	dstNames = []string{"dst", "target", "to", "tail", "object", "v", "dstid", "targetid", "toid",
+		"tonode", "tonodeid", "node2", "id2", "dest", "destination", "cited", "citedpaper",
+		"endid", "endnode", "targetnode", "dstnode", "destinationnode", "nodeto"}
+	relNames    = []string{"rel", "relation", "relationtype", "edgetype", "type", "predicate"}
+	weightNames = []string{"weight", "edgeweight", "w"}
+	timeNames   = []string{"time", "timestamp", "ts", "unixtime"}
+	idNames     = []string{"id", "node", "nodeid", "vertex", "vertexid"}
 	labelNames  = []string{"label", "labels", "class", "y", "target"}
+	splitNames  = []string{"split", "splitname", "subset"}
 	edgeNames   = slices.Concat(srcNames, dstNames, relNames, weightNames, timeNames)
 	nodeNames   = slices.Concat(idNames, labelNames)
 )
@@ -60,9 +63,6 @@ type edgeTable struct {
 // typed says whether edges have types.
 func (t *edgeTable) typed() bool { return t.rel >= 0 || t.relation != "" }
 
-// hasRole says whether a column has the relations, weights or times of the edges.
-func (t *edgeTable) hasRole(c int) bool { return c == t.rel || c == t.weight || c == t.time }
-
 // openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
 // files that flags or the directory's names tell.
 func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
@@ -75,7 +75,7 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	}
 	for _, f := range edges {
 		if err == nil {
-			err = s.openEdges(Relation{Src: opt.SrcType, Dst: opt.DstType, File: f}, format)
+			err = s.openEdges(ctx, Relation{Src: opt.SrcType, Dst: opt.DstType, File: f}, format)
 		}
 	}
 	for _, r := range opt.Relations {
@@ -84,7 +84,7 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		}
 		r.File = locate(fs, dir, r.File)
 		if err == nil {
-			err = s.openEdges(r, format)
+			err = s.openEdges(ctx, r, format)
 		}
 	}
 	if err == nil {
@@ -195,7 +195,7 @@ func (s *textGraph) sourcesUnread(files, edges []string, nodes string,
 	return nil
 }
 
-func (s *textGraph) openEdges(r Relation, format string) error {
+func (s *textGraph) openEdges(ctx context.Context, r Relation, format string) error {
 	file := r.File
 	hints := table.Hints{Known: edgeNames, Header: s.opt.Header}
 	if s.nodesFile != "" {
@@ -213,128 +213,11 @@ func (s *textGraph) openEdges(r Relation, format string) error {
 			"its rows have one field, but an edge is two nodes")
 	}
 	t := &edgeTable{Table: opened, relation: r.Name, srcType: r.Src, dstType: r.Dst}
-	if err := s.edgeColumns(t); err != nil {
+	if err := s.edgeColumns(ctx, t); err != nil {
 		return err
 	}
 	s.edges = append(s.edges, t)
 	return nil
-}
-
-// edgeColumns finds the columns: by flag, else by name, else the first two.
-func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
-	for _, c := range []struct {
-		flag, value string
-		names       []string
-		col         *int
-	}{{"--src-col", s.opt.SrcCol, srcNames, &t.src}, {"--dst-col", s.opt.DstCol, dstNames, &t.dst},
-		{"--rel-col", s.opt.RelCol, relNames, &t.rel},
-		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight},
-		{"--time-col", s.opt.TimeCol, timeNames, &t.time}} {
-		*c.col = t.Named(c.names)
-		if c.value != "" {
-			if *c.col, err = t.Column(c.flag, c.value); err != nil {
-				return s.edgesExchanged(t.Table, err)
-			}
-		}
-	}
-	if s.opt.WeightCol == "" && t.weight >= 0 && !t.All(t.weight, table.IsNumber) {
-		t.weight = -1
-	}
-	if s.opt.TimeCol == "" && t.time >= 0 && !t.All(t.time, table.IsTime) {
-		t.time = -1
-	}
-	s.doubtTypes(t)
-	first, second := s.firstEnds(t)
-	if t.src < 0 && t.dst != first {
-		t.src = first
-	}
-	if t.dst < 0 && t.src == first {
-		t.dst = second
-	}
-	if t.src < 0 || t.dst < 0 || t.src == t.dst || s.opt.SrcCol == "" && t.hasRole(t.src) ||
-		s.opt.DstCol == "" && t.hasRole(t.dst) {
-		return &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
-			Do: "name them with --src-col and --dst-col"}
-	}
-	if t.Names == nil && t.Width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
-		do := "--src-col and --dst-col choose others"
-		if t.Width == 3 && !t.All(2, table.IsNumber) {
-			do = "of heads, relations and tails say --rel-col 1 --dst-col 2"
-		}
-		s.note("%s: no header: column 0 is the source, column 1 the destination; "+do, t.Path)
-	}
-	if s.info.Format == "snap" && t.Width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
-		t.src < 2 && t.dst < 2 {
-		s.thirdColumn(t)
-	}
-	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time},
-		"--rel-col, --weight-col and --time-col")
-	return nil
-}
-
-// firstEnds are the first two columns that may be the ends of edges: an index is none, and neither
-// is a column of relations, weights or times, or one with fractions, such as pandas writes before
-// the names of groups.
-func (s *textGraph) firstEnds(t *edgeTable) (first, second int) {
-	var ends []int
-	for c := range t.Width {
-		if (c > 0 || !table.IsIndex(t.Names)) && !t.hasRole(c) && !t.Fractions(c) {
-			ends = append(ends, c)
-		}
-	}
-	if table.IsIndex(t.Names) {
-		s.note("%s: the first column, which has no name, is an index, and not read", t.Path)
-	}
-	if len(ends) < 2 {
-		s.giveUpRoles(t)
-		return 0, 1
-	}
-	return ends[0], ends[1]
-}
-
-// giveUpRoles takes the first two columns for the ends alone, but for what a flag says of them.
-func (s *textGraph) giveUpRoles(t *edgeTable) {
-	for _, role := range []struct {
-		given string
-		col   *int
-	}{{s.opt.RelCol, &t.rel}, {s.opt.WeightCol, &t.weight}, {s.opt.TimeCol, &t.time}} {
-		if role.given == "" && *role.col < 2 {
-			*role.col = -1
-		}
-	}
-}
-
-// typesDoubted is how many types of edges in the first rows are more than a column is believed to
-// have that was not named by a flag.
-const typesDoubted = 200
-
-// doubtTypes takes a column for something else than types if nearly every row has one of its own.
-func (s *textGraph) doubtTypes(t *edgeTable) {
-	if t.rel < 0 || s.opt.RelCol != "" {
-		return
-	}
-	seen := map[string]bool{}
-	for _, r := range t.Sample {
-		seen[r[t.rel]] = true
-	}
-	if len(seen) > typesDoubted && 2*len(seen) > len(t.Sample) {
-		s.note("%s: the column %s has %d values in %d rows, too many for types of edges, and is "+
-			"not read; --rel-col %s reads it", t.Path, t.Names[t.rel], len(seen), len(t.Sample),
-			t.Names[t.rel])
-		t.rel = -1
-	}
-}
-
-// thirdColumn takes the third column of an edge list without names.
-func (s *textGraph) thirdColumn(t *edgeTable) {
-	switch {
-	case t.All(2, table.IsSigned):
-		t.time = 2
-		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.Path)
-	case t.All(2, table.IsNumber):
-		t.weight = 2
-		s.note("%s: the third column is read as weight", t.Path)
-	}
 }
 
 // EndColumns finds, among the names of a header, those of the ends of edges and of their relation;
@@ -342,7 +225,7 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 func EndColumns(header []string) (src, dst, rel int) {
 	find := func(names []string) int {
 		return slices.IndexFunc(header, func(h string) bool {
-			return slices.Contains(names, strings.ToLower(strings.TrimSpace(h)))
+			return slices.Contains(names, table.Usual(h))
 		})
 	}
 	return find(srcNames), find(dstNames), find(relNames)
@@ -406,14 +289,14 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	fn func(*EdgeChunk) error) error {
 	id := s.idKind()
 	columns := []text.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
-	add := func(field int, kind text.Kind) int {
+	add := func(field int, kind text.Kind, do string) int {
 		if field >= 0 {
-			columns = append(columns, text.Column{Field: field, Kind: kind})
+			columns = append(columns, text.Column{Field: field, Kind: kind, Do: do})
 		}
 		return len(columns) - 1
 	}
-	rel, weight := add(t.rel, text.Key), add(t.weight, text.Float)
-	time := add(t.time, text.Time)
+	rel, weight := add(t.rel, text.Key, ""), add(t.weight, text.Float, leaveOut("--weight-col"))
+	time := add(t.time, text.Time, leaveOut("--time-col"))
 	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
 	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
 	name := []byte(t.relation)
@@ -458,26 +341,17 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 			Do: "want train.tsv, valid.tsv and test.tsv"}
 	}
 	triplename.Sort(files)
+	named, err := s.triplesHeader(files)
+	if err != nil {
+		return nil, badinput.From(err)
+	}
 	var parts []string
 	for _, f := range files {
-		t, err := s.tables.Open(f, table.Hints{Format: &text.Format{Delim: '\t'},
-			Header: opt.Header})
-		if err != nil {
+		if err := s.openTriplesFile(f, named); err != nil {
 			return nil, badinput.From(err)
 		}
-		if t.Width != 3 {
-			return nil, badinput.Wrong(f, "want head TAB relation TAB tail",
-				"its rows have %d fields",
-				t.Width)
-		}
-		e := &edgeTable{Table: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1,
-			split: triplename.Split(f)}
-		if err := s.tripleColumns(e); err != nil {
-			return nil, err
-		}
-		s.edges, parts = append(s.edges, e), append(parts, fs.PathBase(f))
+		parts = append(parts, fs.PathBase(f))
 	}
-	var err error
 	if s.info.EdgeSplits, err = triplename.Splits(files); err != nil {
 		return nil, err
 	}
@@ -502,27 +376,6 @@ func (s *textGraph) noteQuotes() {
 			}
 		}
 	}
-}
-
-// tripleColumns takes the columns that flags name: head, relation and tail in another order.
-func (s *textGraph) tripleColumns(t *edgeTable) (err error) {
-	for _, c := range []struct {
-		flag, value string
-		col         *int
-	}{{"--src-col", s.opt.SrcCol, &t.src}, {"--rel-col", s.opt.RelCol, &t.rel},
-		{"--dst-col", s.opt.DstCol, &t.dst}} {
-		if c.value != "" {
-			if *c.col, err = t.Column(c.flag, c.value); err != nil {
-				return err
-			}
-		}
-	}
-	if t.src == t.rel || t.rel == t.dst || t.src == t.dst {
-		return badinput.Usage("%s: the columns of head, relation and tail are %d, %d and %d: each "+
-			"is another; --src-col, --rel-col and --dst-col name all three", t.Path, t.src, t.rel,
-			t.dst)
-	}
-	return nil
 }
 
 // textSplit reports whether a file is there and not an array.

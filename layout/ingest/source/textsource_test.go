@@ -39,10 +39,10 @@ func TestTexts(t *testing.T) {
 			"edge a b type k weight 0.5 time 17", "csv 0 0 text typed weighted timed", ""},
 		{"columns by number", files{"d.csv": "9;2;1;0.5\n9;3;1;1.5\n"},
 			source.Options{Sources: []string{"d.csv"}, SrcCol: "2", DstCol: "1", WeightCol: "3"},
-			"edge 1 2 weight 0.5\nedge 1 3 weight 1.5", "csv 0 0 weighted", "columns not used: 0"},
+			"edge 1 2 weight 0.5\nedge 1 3 weight 1.5", "csv 0 0 weighted", ""},
 		{"known names", files{"d.csv": "weight,dst,timestamp,src,note\n1,5,2,6,hi\n"},
 			source.Options{Sources: []string{"d.csv"}}, "edge 6 5 weight 1 time 2",
-			"csv 0 0 weighted timed", "columns not used: note"},
+			"csv 0 0 weighted timed", ""},
 		{"a relation between the ends", files{"d.csv": "who,rel,what\na,likes,b\n"},
 			source.Options{Sources: []string{"d.csv"}}, "edge a b type likes",
 			"csv 0 0 text typed", ""},
@@ -67,7 +67,7 @@ func TestTexts(t *testing.T) {
 			label c blue
 			test c
 			train a
-			train b`, "csv 0 0 text features:2:text class", "columns not used: extra"},
+			train b`, "csv 0 0 text features:2:text class", ""},
 		{"feature range", files{"e.csv": "a,b\n", "n.csv": nodes}, source.Options{
 			Sources: []string{"e.csv"}, Nodes: "n.csv", FeatureCols: "f1,f0:f1", LabelCol: "extra"},
 			`node a

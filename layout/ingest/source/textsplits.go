@@ -43,6 +43,7 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		return badinput.Usage("the split %s is there twice", name)
 	}
 	s.info.Splits = append(s.info.Splits, name)
+	s.listColumns(t, map[int]string{id: "ids of " + name})
 	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
 		mode := table.Skips
 		if rows {
@@ -67,23 +68,10 @@ var splitWords = map[string]string{"train": "train", "training": "train", "val":
 	"valid": "val", "validation": "val", "dev": "val", "test": "test", "testing": "test",
 	"": "", "none": "", "unused": "", "nan": ""}
 
-// splitColumn finds the column that says which split a node is in: by flag, or by its name and what
-// is in it.
+// splitColumn finds the column that says which split a node is in: by flag, or by its name.
 func (s *textGraph) splitColumn(n *nodeTable) (err error) {
-	if s.opt.SplitCol != "" {
-		n.split, err = n.Column("--split-col", s.opt.SplitCol)
-		return err
-	}
-	c := n.Named([]string{"split", "split_name", "subset"})
-	known := c >= 0 && c != n.id && c != n.label && n.All(c, func(f string) bool {
-		_, ok := splitWords[strings.ToLower(f)]
-		return ok
-	})
-	if known {
-		n.split = c
-		s.note("%s: the column %s says which split a node is in", n.Path, n.Names[c])
-	}
-	return nil
+	n.split, err = s.nodeColumn(n, "--split-col", s.opt.SplitCol, splitNames)
+	return err
 }
 
 // splitsMost is the most splits that a column can name.
@@ -97,6 +85,11 @@ func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
 			name := s.splitOf(word)
 			if name == "" || names[name] {
 				continue
+			}
+			if _, known := splitWords[strings.ToLower(name)]; !known && s.opt.SplitCol == "" {
+				return badinput.Wrong(r.ids.Position(i), fmt.Sprintf("--split-col %s takes all "+
+					"its words for names of splits; %s", n.Name(n.split), leaveOut("--split-col")),
+					"column %q, %.40q, is none of train, val, test and none", n.Name(n.split), name)
 			}
 			if len(names) == splitsMost {
 				return badinput.Wrong(r.ids.Position(i), "is this the column of splits?",

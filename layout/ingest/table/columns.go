@@ -125,6 +125,11 @@ func (t *Table) Columnar() bool { return t.dims != nil }
 func (t *Table) describe(f *columnar.File) (err error) {
 	t.Names, t.lists = f.Names(), f.Lists()
 	t.Width = len(t.Names)
+	for _, name := range f.Index() {
+		if c := slices.Index(t.Names, name); c >= 0 {
+			t.Index = append(t.Index, c)
+		}
+	}
 	if t.Width == 0 {
 		return &badinput.Error{Where: t.Path, What: "there are no columns in it"}
 	}

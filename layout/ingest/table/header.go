@@ -32,8 +32,14 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 	if !couldBeNames(rows[0]) {
 		return false, nil
 	}
+	if IsIndex(rows[0]) {
+		return true, nil
+	}
 	for _, name := range rows[0] {
-		if slices.Contains(h.Known, strings.ToLower(name)) || s.isFlag(name) {
+		// A usual name with a number, such as node1, may be an id: the rows below decide.
+		usual := !strings.ContainsFunc(name, unicode.IsDigit) &&
+			slices.Contains(h.Known, Usual(name))
+		if name != "" && (usual || s.isFlag(name)) {
 			return true, nil
 		}
 	}
@@ -59,15 +65,16 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 }
 
 // couldBeNames says whether the fields of a row could be names of columns: no numbers, none twice,
-// and none empty but the first, as pandas writes the name of an index that has none.
+// and not all of them empty. Some may be: an index of pandas, and a column behind the last comma.
 func couldBeNames(row []string) bool {
+	named := false
 	for i, name := range row {
-		if name == "" && (i > 0 || len(row) == 1) || IsNumber(name) ||
-			slices.Contains(row[:i], name) {
+		if IsNumber(name) || name != "" && slices.Contains(row[:i], name) {
 			return false
 		}
+		named = named || name != ""
 	}
-	return true
+	return named
 }
 
 // IsIndex says that a header's first name is that of an index, as pandas writes it.

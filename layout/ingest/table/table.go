@@ -45,6 +45,8 @@ type Table struct {
 	dims  []int
 	lists []bool
 	times []kv.TimeForm // of a table of columns
+	// Index are the columns that pandas wrote the index of a frame to, in its order.
+	Index []int
 }
 
 // TimeForm is how a column of times is written: in a text, by its first rows.
@@ -87,6 +89,7 @@ func Head(fs vfs.FS, file string) (head []byte, all bool, err error) {
 type Opener struct {
 	FS      vfs.FS
 	Delim   string
+	Comment string   // begins comments; "none": there are none; "": it is guessed
 	Named   []string // columns that flags name: columns, and ranges of them
 	Missing []string // words for a value that is not known
 	// Filled says that gaps in numbers are filled, and AllowNaN that they may be.
@@ -136,6 +139,11 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	}
 	t.Width = len(rows[0])
 	if t.Format.Header, err = s.isHeader(file, rows, h); err != nil {
+		var open *badinput.Error
+		if n := comments(head, t.Format.Comment); n > 0 && errors.As(err, &open) {
+			open.What += fmt.Sprintf(" (%d lines that begin with %c are passed over; --comment '' "+
+				"reads them)", n, t.Format.Comment)
+		}
 		return nil, err
 	}
 	if t.Format.Header {
@@ -151,24 +159,62 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	s.Use(file, stat.Size())
+	s.noteComments(t, head, all)
 	if t.Lines, err = text.LinesAbout(s.FS, file, head, all); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
+// noteComments says how many lines are passed over because of the sign that they begin with.
+func (s *Opener) noteComments(t *Table, head []byte, all bool) {
+	sign := t.Format.Comment
+	count := comments(head, sign)
+	if count == 0 {
+		return
+	}
+	lines, where := "lines that begin", ""
+	if count == 1 {
+		lines = "line that begins"
+	}
+	if !all {
+		where = fmt.Sprintf(" of its first %d KiB, and those below", len(head)>>10)
+	}
+	s.Note("%s: %d %s with %c%s: passed over as comments; --comment '' reads such lines", t.Path,
+		count, lines, sign, where)
+}
+
+// comments counts the lines that begin with a sign; 0 is none.
+func comments(head []byte, sign byte) (count int) {
+	for line := range bytes.Lines(head) {
+		if sign != 0 && line[0] == sign {
+			count++
+		}
+	}
+	return count
+}
+
 // textFormat applies --delim to a guess.
 func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Format) (
 	text.Format, error) {
-	f := text.Format{}
+	f, sign := text.Format{}, Comment(head)
+	switch c := s.Comment; {
+	case c == "":
+	case c == "none":
+		sign = 0
+	case len(c) == 1 && c[0] > ' ' && c != `"`:
+		sign = c[0]
+	default:
+		return f, badinput.Usage("--comment %q is not one sign, nor '' for none", c)
+	}
 	switch {
 	case fixed != nil:
 		f = *fixed
-		if c := comment(head); f.Comment != 0 && c != 0 {
-			f.Comment = c
+		if s.Comment != "" || f.Comment != 0 && sign != 0 {
+			f.Comment = sign
 		}
 	default:
-		f = GuessFormat(head, all, file)
+		f = GuessFormat(head, all, file, sign)
 	}
 	switch d := s.Delim; {
 	case d == "":
@@ -184,10 +230,10 @@ func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Form
 	return f, nil
 }
 
-// GuessFormat finds the delimiter that cuts all of the first rows into the same number of fields.
-func GuessFormat(head []byte, all bool, file string) text.Format {
-	f := text.Format{Quotes: true}
-	f.Comment = comment(head)
+// GuessFormat finds the delimiter that cuts all of the first rows, but for comments, into the same
+// number of fields.
+func GuessFormat(head []byte, all bool, file string, comment byte) text.Format {
+	f := text.Format{Quotes: true, Comment: comment}
 	delims := []byte(",\t;|")
 	if strings.Contains(path.Base(file), ".tsv") || strings.Contains(path.Base(file), ".tab") {
 		delims = []byte("\t,;|")
@@ -214,9 +260,9 @@ func GuessFormat(head []byte, all bool, file string) text.Format {
 	return f
 }
 
-// comment is the sign that begins comments, if the file begins with one: # or, as in collections of
+// Comment is the sign that begins comments, if the file begins with one: # or, as in collections of
 // networks, a percent sign and a blank. Then lines that begin with it are skipped.
-func comment(head []byte) byte {
+func Comment(head []byte) byte {
 	switch {
 	case bytes.HasPrefix(head, []byte("#")):
 		return '#'
@@ -230,6 +276,12 @@ func comment(head []byte) byte {
 func IsNumber(f string) bool {
 	_, err := strconv.ParseFloat(f, 64)
 	return err == nil
+}
+
+// IsFinite says whether a field is a number as weights are: neither NaN nor infinite.
+func IsFinite(f string) bool {
+	x, ok := text.ParseFloat([]byte(f))
+	return ok && x-x == 0
 }
 
 // IsNumeric says whether a field is a number, or true or false.
@@ -261,13 +313,6 @@ func (t *Table) All(col int, is func(string) bool) bool {
 	return !slices.ContainsFunc(t.Sample, func(r []string) bool { return !is(r[col]) })
 }
 
-// Named returns the first column with one of these names, or -1.
-func (t *Table) Named(names []string) int {
-	return slices.IndexFunc(t.Names, func(n string) bool {
-		return slices.Contains(names, strings.ToLower(n))
-	})
-}
-
 // Name is what a column is called: by its header, or by its number from 0 where it has no name.
 func (t *Table) Name(col int) string {
 	if t.Names == nil || t.Names[col] == "" {
@@ -276,9 +321,14 @@ func (t *Table) Name(col int) string {
 	return t.Names[col]
 }
 
-// Column resolves what a flag names: a column's name, or its number from 0.
+// Column resolves what a flag names: a column's name, which may lack the type that Neo4j writes
+// behind it, or its number from 0.
 func (t *Table) Column(flag, name string) (int, error) {
 	if i := slices.Index(t.Names, name); i >= 0 {
+		return i, nil
+	}
+	plain := func(n string) bool { return withoutType(n) == name }
+	if i := slices.IndexFunc(t.Names, plain); i >= 0 {
 		return i, nil
 	}
 	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < t.Width {
@@ -336,9 +386,10 @@ func (s *Opener) Numeric(t *Table, col int) bool {
 	}) && some
 }
 
-// columns resolves a list of columns and ranges: "a,b", "f0:f127".
-// "*" is every column whose sampled values are all numbers, but for those in use.
-func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols []int, err error) {
+// Columns resolves a list of columns and ranges: "a,b", "f0:f127". "*" is every column whose
+// sampled values are all numbers. Columns in use are in neither; taken are those that the list
+// names singly.
+func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols, taken []int, err error) {
 	if list == "*" {
 		for c := range t.Width {
 			if !slices.Contains(used, c) && (t.List(c) || s.Numeric(t, c)) {
@@ -346,49 +397,37 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols []int, 
 			}
 		}
 		if len(cols) == 0 {
-			return nil, badinput.Wrong(t.Path, "name columns", "%s *: no other column has numbers",
-				flag)
+			return nil, nil, badinput.Wrong(t.Path, "name columns",
+				"%s *: no other column has numbers", flag)
 		}
-		return cols, nil
+		return cols, nil, nil
 	}
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, isRange := strings.Cut(part, ":")
 		if slices.Contains(t.Names, part) || !isRange {
-			lo, hi = part, part
+			lo, hi, isRange = part, part, false
 		}
 		a, err := t.Column(flag, lo)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b, err := t.Column(flag, hi)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if b < a {
-			return nil, badinput.Usage("%s %s is a range backwards", flag, part)
+			return nil, nil, badinput.Usage("%s %s is a range backwards", flag, part)
 		}
 		for c := a; c <= b; c++ {
-			cols = append(cols, c)
+			switch {
+			case !slices.Contains(used, c):
+				cols = append(cols, c)
+			case !isRange:
+				taken = append(taken, c)
+			}
 		}
 	}
-	return cols, nil
-}
-
-// NoteUnused names the columns that have no role, and the flags that would give them one.
-func (s *Opener) NoteUnused(t *Table, used []int, flags string) {
-	var names []string
-	for c := range t.Width {
-		switch {
-		case slices.Contains(used, c), c == 0 && IsIndex(t.Names):
-		case t.Names != nil:
-			names = append(names, t.Names[c])
-		default:
-			names = append(names, strconv.Itoa(c))
-		}
-	}
-	if len(names) > 0 {
-		s.Note("%s: columns not used: %s (see %s)", t.Path, Few(names), flags)
-	}
+	return cols, taken, nil
 }
 
 // Few lists the first names, and how many more there are.

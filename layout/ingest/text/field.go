@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -38,8 +39,7 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 			n, ok = ParseTime(f)
 		}
 		if !ok {
-			bad.What = fmt.Sprintf("%s, %s, is not %s", s.name(c.Field), quote(f),
-				map[Kind]string{Integer: "an integer", Time: "a time"}[c.Kind])
+			s.unlike(c, f, map[Kind]string{Integer: "an integer", Time: "a time"}[c.Kind], bad)
 			return false
 		}
 		v.Integers = append(v.Integers, n)
@@ -79,12 +79,32 @@ func (s *Spec) float(f []byte, c Column, bad *Bad) (float32, bool) {
 	x, ok := ParseFloat(f)
 	switch {
 	case !ok:
-		bad.What = fmt.Sprintf("%s, %s, is not a number", s.name(c.Field), quote(f))
+		s.unlike(c, f, "a number", bad)
 	case !finite(x) && (c.Kind == Float || x == x):
 		ok = false
 		bad.What = fmt.Sprintf("%s is %s, not a finite number", s.name(c.Field), quote(f))
+		bad.Do = c.Do
 	}
 	return x, ok
+}
+
+// unlike says that a field is not of the kind of its column.
+func (s *Spec) unlike(c Column, f []byte, kind string, bad *Bad) {
+	bad.What, bad.Do = fmt.Sprintf("%s, %s, is not %s", s.name(c.Field), quote(f), kind), c.Do
+	if len(f) == 0 {
+		bad.What = s.name(c.Field) + " is empty"
+	}
+	how := ""
+	if point := bytes.Replace(f, []byte(","), []byte("."), 1); c.Kind == Time {
+		how = "write seconds since 1970, or a date as 2020-12-31"
+	} else if _, ok := ParseFloat(point); ok {
+		how = "a number has a point: " + string(point)
+	}
+	if how != "" && len(f) > 0 && c.Do != "" {
+		bad.Do = how + "; or " + c.Do
+	} else if how != "" && len(f) > 0 {
+		bad.Do = how
+	}
 }
 
 // Number reads a field of the vector.

@@ -51,6 +51,7 @@ const (
 type Column struct {
 	Field int
 	Kind  Kind
+	Do    string // what to do about a field that is not of the kind; "" is not said
 }
 
 // Spec says what to read.

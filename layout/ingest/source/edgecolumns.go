@@ -1,0 +1,246 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/table"
+	"gdb/layout/ingest/text"
+)
+
+// edgeRole is what a column of a table of edges can be.
+type edgeRole struct {
+	flag, value string // of the command line
+	names       []string
+	col         *int
+	what        string
+}
+
+func (s *textGraph) edgeRoles(t *edgeTable) []edgeRole {
+	return []edgeRole{{"--src-col", s.opt.SrcCol, srcNames, &t.src, "source"},
+		{"--dst-col", s.opt.DstCol, dstNames, &t.dst, "destination"},
+		{"--rel-col", s.opt.RelCol, relNames, &t.rel, "type"},
+		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight, "weight"},
+		{"--time-col", s.opt.TimeCol, timeNames, &t.time, "time"}}
+}
+
+// edgeColumns finds the columns: by flag, else by name, else the first two.
+func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
+	roles := s.edgeRoles(t)
+	if err := s.flaggedColumns(t, roles); err != nil {
+		return err
+	}
+	var taken []int
+	for _, r := range roles {
+		taken = append(taken, *r.col)
+	}
+	for _, r := range roles {
+		if r.value == "" {
+			*r.col = t.Named(r.names, taken...)
+			taken = append(taken, *r.col)
+		}
+	}
+	s.doubtTypes(t)
+	if err := s.chooseEnds(t); err != nil {
+		return err
+	}
+	if err := s.askKinds(t); err != nil {
+		return err
+	}
+	if t.Names == nil && t.Width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
+		do := "--src-col and --dst-col choose others"
+		if t.Width == 3 && !t.All(2, table.IsNumber) {
+			do = "of heads, relations and tails say --rel-col 1 --dst-col 2"
+		}
+		s.note("%s: no header: column 0 is the source, column 1 the destination; "+do, t.Path)
+	}
+	if s.info.Format == "snap" && t.Width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
+		t.src < 2 && t.dst < 2 {
+		s.thirdColumn(t)
+	}
+	known := map[int]string{}
+	for _, r := range roles {
+		known[*r.col] = r.what
+	}
+	s.listColumns(t.Table, known)
+	if err := s.readsAs(ctx, t.Table, t.weight, text.Float, "--weight-col"); err != nil {
+		return err
+	}
+	return s.readsAs(ctx, t.Table, t.time, text.Time, "--time-col")
+}
+
+// flaggedColumns finds the columns that flags name; the others are -1.
+func (s *textGraph) flaggedColumns(t *edgeTable, roles []edgeRole) (err error) {
+	for i, r := range roles {
+		*r.col = -1
+		if r.value == "" || isNone(t.Table, r.value) && i > 1 {
+			continue
+		}
+		if *r.col, err = t.Column(r.flag, r.value); err != nil {
+			return s.edgesExchanged(t.Table, err)
+		}
+		for _, other := range roles[:i] {
+			if *other.col == *r.col && !(i == 1 && other.flag == "--src-col") {
+				return badinput.Usage("%s and %s both name the column %s: a column has one role",
+					other.flag, r.flag, t.Name(*r.col))
+			}
+		}
+	}
+	return nil
+}
+
+// isNone says that a flag's value means no column.
+func isNone(t *table.Table, value string) bool {
+	return value == NoColumn && !slices.Contains(t.Names, NoColumn)
+}
+
+// chooseEnds takes columns without a role for the ends that nothing names. Where there are more
+// than are needed in a table with names, it asks.
+func (s *textGraph) chooseEnds(t *edgeTable) error {
+	which := &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
+		Do: "name them with --src-col and --dst-col"}
+	free, need := s.freeEnds(t), 0
+	for _, end := range []int{t.src, t.dst} {
+		if end < 0 {
+			need++
+		}
+	}
+	if len(free) < need {
+		s.giveUpRoles(t)
+		free = slices.DeleteFunc([]int{0, 1}, func(c int) bool {
+			return slices.Contains([]int{t.src, t.dst, t.rel, t.weight, t.time}, c)
+		})
+	}
+	if t.Names != nil && need > 0 && len(free) > need && !s.isOfNodes(t) {
+		which.Flag = true
+		which.What = fmt.Sprintf("which columns are source and destination? No usual name says "+
+			"it; the columns are %s", table.Few(t.Names))
+		return which
+	}
+	if t.Names == nil && len(free) > 0 && (t.dst < 0 && t.src > free[0] ||
+		t.src < 0 && t.dst >= 0 && t.dst < free[0]) {
+		return which // a flag names one end, out of the order of columns
+	}
+	for _, end := range []*int{&t.src, &t.dst} {
+		if *end < 0 && len(free) > 0 {
+			*end, free = free[0], free[1:]
+		}
+	}
+	if t.src < 0 || t.dst < 0 || t.src == t.dst {
+		return which
+	}
+	for _, c := range []int{t.rel, t.weight, t.time} {
+		if c == t.src && s.opt.SrcCol == "" || c == t.dst && s.opt.DstCol == "" {
+			return which
+		}
+	}
+	return nil
+}
+
+// isOfNodes says that a table that was given for edges is one of nodes, about which there is a
+// better error later: the table of --nodes has edges, or files of edges before it other columns.
+func (s *textGraph) isOfNodes(t *edgeTable) bool {
+	if t.Named(idNames) < 0 {
+		return false
+	}
+	if len(s.edges) > 0 && t.Strange(s.edges[0].Table) {
+		return true
+	}
+	if s.nodesFile == "" {
+		return false
+	}
+	nodes, err := s.openNodesOnce(s.nodesFile)
+	return err == nil && nodes.Named(srcNames) >= 0 && nodes.Named(dstNames) >= 0
+}
+
+// freeEnds are the columns that may be ends of edges, in their frame's order: an index without a
+// name is none, and neither is a column that has a role, or one with fractions, such as pandas
+// writes before the names of groups.
+func (s *textGraph) freeEnds(t *edgeTable) (free []int) {
+	for _, c := range t.Order() {
+		switch {
+		case t.Unnamed(c):
+			s.note("%s: the column %s, which has no name, is an index, and not read", t.Path,
+				t.Name(c))
+		case slices.Contains([]int{t.src, t.dst, t.rel, t.weight, t.time}, c), t.Fractions(c),
+			t.Names != nil && t.Names[c] == "":
+		default:
+			free = append(free, c)
+		}
+	}
+	return free
+}
+
+// giveUpRoles takes the first two columns for the ends alone, but for what a flag says of them.
+func (s *textGraph) giveUpRoles(t *edgeTable) {
+	for _, role := range []struct {
+		given string
+		col   *int
+	}{{s.opt.RelCol, &t.rel}, {s.opt.WeightCol, &t.weight}, {s.opt.TimeCol, &t.time}} {
+		if role.given == "" && *role.col < 2 {
+			*role.col = -1
+		}
+	}
+}
+
+// typesDoubted is how many types of edges in the first rows are more than a column is believed to
+// have that was not named by a flag.
+const typesDoubted = 200
+
+// doubtTypes takes a column for something else than types if nearly every row has one of its own.
+func (s *textGraph) doubtTypes(t *edgeTable) {
+	if t.rel < 0 || s.opt.RelCol != "" {
+		return
+	}
+	seen := map[string]bool{}
+	for _, r := range t.Sample {
+		seen[r[t.rel]] = true
+	}
+	if len(seen) > typesDoubted && 2*len(seen) > len(t.Sample) {
+		s.note("%s: the column %s has %d values in %d rows, too many for types of edges, and is "+
+			"not read; --rel-col %s reads it", t.Path, t.Names[t.rel], len(seen), len(t.Sample),
+			t.Names[t.rel])
+		t.rel = -1
+	}
+}
+
+// thirdColumn takes the third column of an edge list without names.
+func (s *textGraph) thirdColumn(t *edgeTable) {
+	switch {
+	case t.All(2, table.IsSigned):
+		t.time = 2
+		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.Path)
+	case t.All(2, table.IsNumber):
+		t.weight = 2
+		s.note("%s: the third column is read as weight", t.Path)
+	}
+}
+
+// leaveOut is what to do about a column that was taken by its name and does not read.
+func leaveOut(flag string) string { return flag + " " + NoColumn + " leaves the column out" }
+
+// readsAs is an error, which names the row, if one of the first values of a column is not of the
+// kind of its role. Where bad rows may be skipped, that is left to the reading of all rows.
+func (s *parts) readsAs(ctx context.Context, t *table.Table, col int, kind text.Kind,
+	flag string) error {
+	is := table.IsFinite
+	if kind == text.Time {
+		is = table.IsTime
+	}
+	if col < 0 || s.opt.SkipBad > 0 || t.All(col, is) {
+		return nil
+	}
+	column := text.Column{Field: col, Kind: kind, Do: leaveOut(flag)}
+	return s.tables.Each(ctx, t, table.Fails, text.Spec{Columns: []text.Column{column}},
+		func(*text.Batch) error { return nil })
+}
+
+// listColumns adds the columns of a table to the list of what each is taken for.
+func (s *parts) listColumns(t *table.Table, roles map[int]string) {
+	for c := range t.Width {
+		s.info.Columns = append(s.info.Columns,
+			TableColumn{File: t.Path, Name: t.Name(c), Role: roles[c]})
+	}
+}
