@@ -151,6 +151,19 @@ type LabelsMeta struct {
 	ClassCounts []uint64
 	// Labeled counts nodes with a label; for "multi" the set "labeled" tells which.
 	Labeled uint64
+	// Unknown counts, for "multi", the labels of labeled nodes that may be or may not be. If it is
+	// not 0, a row has a bit for each class that the node has, and then as many bytes with a bit for
+	// each class that is known.
+	Unknown uint64 `json:",omitempty"`
+}
+
+// KnownAt returns where in a row of multi-labels the bits begin that say which labels are known; 0
+// if all are.
+func (l *LabelsMeta) KnownAt() int {
+	if l.Unknown == 0 {
+		return 0
+	}
+	return l.Rows.RowBytes / 2
 }
 
 // SplitMeta is a stored set of nodes with a name: train, val, test, train@0, ….

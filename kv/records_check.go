@@ -139,5 +139,20 @@ func (l *LabelsMeta) check(nodes uint64) error {
 		return fmt.Errorf("%d classes are counted, %d have names", len(l.ClassCounts),
 			len(l.Classes))
 	}
+	return l.checkUnknown()
+}
+
+// checkUnknown checks the count of unknown labels and the rows that keep them.
+func (l *LabelsMeta) checkUnknown() error {
+	classes := uint64(len(l.Classes))
+	switch {
+	case l.Unknown == 0:
+	case l.Kind != "multi" || classes == 0 || (l.Unknown-1)/classes >= l.Labeled:
+		return fmt.Errorf("%d unknown labels of kind %q of %d nodes and %d classes", l.Unknown,
+			l.Kind, l.Labeled, classes)
+	case l.Rows.RowBytes != 2*((len(l.Classes)+7)/8):
+		return fmt.Errorf("rows of %d bytes for %d classes and which of them are known",
+			l.Rows.RowBytes, classes)
+	}
 	return l.Rows.check()
 }

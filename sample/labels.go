@@ -31,6 +31,7 @@ type RawRows interface {
 type Labels struct {
 	rows    RawRows
 	multi   bool
+	knownAt int // where in a row of multi-labels the bits of those that are known begin; 0 if all are
 	numbers bool
 	classes int
 	values  []float32  // of the classes, if these are taken as numbers: see UseNumbers
@@ -47,8 +48,8 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 	l.scratch.New = func() any { return new([]byte) }
 	switch meta.Kind {
 	case "multi":
-		l.multi = true
-		if have := 8 * rows.Meta().RowBytes; have < l.classes {
+		l.multi, l.knownAt = true, meta.KnownAt()
+		if have := 8 * rows.Meta().RowBytes; have < l.classes || l.knownAt > 0 && have < 2*l.classes {
 			return nil, fmt.Errorf("sample: label rows have %d bits for %d classes", have,
 				l.classes)
 		}
@@ -240,8 +241,8 @@ func (l *Labels) classValues(ctx context.Context, nodes []NodeID, out []float32)
 	return nil
 }
 
-// Bits writes the labels of each node, Classes zeros and ones, to out. Class c is bit c%8 of byte
-// c/8 of a row.
+// Bits writes the labels of each node to out: for each class 0 or 1, or NaN if it is unknown. Class
+// c is bit c%8 of byte c/8 of a row.
 func (l *Labels) Bits(ctx context.Context, nodes []NodeID, out []float32) error {
 	width := l.rows.Meta().RowBytes
 	raw, _ := l.scratch.Get().(*[]byte)
@@ -254,6 +255,14 @@ func (l *Labels) Bits(ctx context.Context, nodes []NodeID, out []float32) error 
 		row, to := (*raw)[i*width:], out[i*l.classes:(i+1)*l.classes]
 		for c := range to {
 			to[c] = float32(row[c/8] >> (c % 8) & 1)
+		}
+		if l.knownAt == 0 {
+			continue
+		}
+		for c := range to {
+			if row[l.knownAt+c/8]>>(c%8)&1 == 0 {
+				to[c] = float32(math.NaN())
+			}
 		}
 	}
 	return nil

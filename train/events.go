@@ -83,11 +83,13 @@ func (r *Result) String() string {
 // epochSums are counted over the steps of an epoch; a checkpoint keeps them.
 type epochSums struct {
 	loader.Sums
-	Loss   float64 `json:"loss"` // summed over Rows
-	Rows   uint64  `json:"rows"`
-	Hit    uint64  `json:"hit"` // for the metric: micro-averaged counts
-	Wrong  uint64  `json:"wrong"`
-	Missed uint64  `json:"missed"`
+	Loss float64 `json:"loss"` // summed over Rows less Unknown
+	Rows uint64  `json:"rows"`
+	// Unknown is how many of Rows the unknown labels would fill.
+	Unknown float64 `json:"unknown,omitempty"`
+	Hit     uint64  `json:"hit"` // for the metric: micro-averaged counts
+	Wrong   uint64  `json:"wrong"`
+	Missed  uint64  `json:"missed"`
 	// Of numbers: sums over the errors, of standardized labels.
 	Squared  float64 `json:"squared,omitempty"`
 	Absolute float64 `json:"absolute,omitempty"`
@@ -110,8 +112,9 @@ func (s *epochSums) addBatch(b *sample.Batch) {
 
 // addLoss takes in what a step gave.
 func (s *epochSums) addLoss(o backend.Loss) {
-	s.Loss += o.Mean * float64(o.Rows)
+	s.Loss += o.Mean * (float64(o.Rows) - o.Unknown)
 	s.Rows += uint64(o.Rows)
+	s.Unknown += o.Unknown
 	s.Hit += o.Hit
 	s.Wrong += o.Wrong
 	s.Missed += o.Missed

@@ -10,6 +10,7 @@ import (
 
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/train/backend"
 	"gdb/train/backend/devices"
 	"gdb/train/runs"
 	"gdb/train/task"
@@ -53,6 +54,10 @@ func resolve(c *Config, m *kv.Meta) error {
 	}
 	c.Resolve(m)
 	c.Backend = devices.Chosen(c.Backend, c.Device)
+	if c.Backend == backend.CUDA && m.Labels.Unknown > 0 {
+		return fmt.Errorf("train: %d labels are unknown, and --backend cuda cannot leave them out "+
+			"of the loss: use --backend cpu", m.Labels.Unknown)
+	}
 	if err := c.CheckPrecision(); err != nil {
 		return err
 	}

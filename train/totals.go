@@ -26,8 +26,8 @@ func (s *epochSums) stageTimes() (all []runs.StageTimes) {
 
 // epoch is the record of a whole epoch.
 func (s *epochSums) epoch(epoch int) runs.Epoch {
-	rec := runs.Epoch{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
-		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
+	rec := runs.Epoch{Epoch: epoch, Loss: s.Loss / (float64(s.Rows) - s.Unknown),
+		Time: s.Time.Seconds(), Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
 		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
 	if launches := s.Launches; launches.Calls > 0 {

@@ -168,6 +168,10 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	} else if l != nil {
 		w.Printf("labels      %s, %s of nodes labeled; %d classes: %s\n", l.Kind,
 			cli.Count(l.Labeled), len(l.Classes), cli.Cut(shorten(l.Classes, 8), 28))
+		if l.Unknown > 0 {
+			w.Printf("  unknown   %s of their %s labels\n", cli.Count(l.Unknown),
+				cli.Count(l.Labeled*uint64(len(l.Classes))))
+		}
 	}
 	if l := m.Labels; l != nil && len(l.ClassCounts) > 1 && len(l.ClassCounts) <= 20 {
 		for k, n := range l.ClassCounts {

@@ -181,6 +181,9 @@ func storeFacts(m *kv.Meta) (rows [][2]string) {
 	} else if m.Labels != nil {
 		add("labels", "%s, %s nodes, %d classes", m.Labels.Kind, cli.Count(m.Labels.Labeled),
 			len(m.Labels.Classes))
+		if n := m.Labels.Unknown; n > 0 {
+			add("unknown labels", "%s", cli.Count(n))
+		}
 	}
 	for _, s := range m.Splits {
 		add("split "+s.Name, "%s nodes", cli.Count(s.Count))

@@ -71,7 +71,8 @@ func TestCheckHealthy(t *testing.T) {
 		class.Labels = append(class.Labels, int32(v%12-1))
 		target.Targets = append(target.Targets, float32(v))
 	}
-	for i, g := range []layouttest.Graph{multi, class, target, {Nodes: 5}, {}} {
+	part := withUnknown(multi)
+	for i, g := range []layouttest.Graph{multi, class, target, part, {Nodes: 5}, {}} {
 		s := layouttest.Build(t, vfs.NewMem(), "s", g)
 		for _, full := range []bool{false, true} {
 			last, total := int64(0), int64(0)
@@ -86,6 +87,32 @@ func TestCheckHealthy(t *testing.T) {
 					total, last)
 			}
 		}
+	}
+}
+
+// withUnknown is a graph with labels that are unknown, a third of them.
+func withUnknown(g layouttest.Graph) layouttest.Graph {
+	g.Unknown = make([][]int, g.Nodes)
+	for v, have := range g.Multi {
+		for c := range g.Classes {
+			if have != nil && (v+c)%3 == 0 && !slices.Contains(have, c) {
+				g.Unknown[v] = append(g.Unknown[v], c)
+			}
+		}
+	}
+	return g
+}
+
+// TestCheckCountsUnknownLabels: another count in the catalog than in the rows is found.
+func TestCheckCountsUnknownLabels(t *testing.T) {
+	s := layouttest.Build(t, vfs.NewMem(), "s", withUnknown(fullGraph(300, 2000)))
+	s.Meta().Labels.Unknown--
+	found := ""
+	for _, f := range mustCheck(t, s, check.Options{Full: true}).Findings {
+		found += f.What
+	}
+	if !strings.Contains(found, "are unknown, the catalog says") {
+		t.Errorf("found: %s", found)
 	}
 }
 

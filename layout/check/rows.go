@@ -140,6 +140,7 @@ type labelMeaning struct {
 	meta    *kv.LabelsMeta
 	counts  []uint64
 	labeled uint64
+	unknown uint64 // of multi-labels: those of nodes of which some are known, counted in labeled
 }
 
 // row checks the label of one node; it returns what is wrong.
@@ -155,15 +156,7 @@ func (l *labelMeaning) row(row []byte) string {
 			l.labeled++
 		}
 	case "multi":
-		for i, b := range row {
-			for ; b != 0; b &= b - 1 {
-				class := 8*i + bits.TrailingZeros8(b)
-				if class >= len(l.counts) {
-					return "class is out of range"
-				}
-				l.counts[class]++
-			}
-		}
+		return l.multi(row)
 	case "target":
 		if v := math.Float32frombits(binary.LittleEndian.Uint32(row)); !math.IsNaN(float64(v)) {
 			l.labeled++
@@ -174,12 +167,58 @@ func (l *labelMeaning) row(row []byte) string {
 	return ""
 }
 
+// multi checks the classes of one node, and which of them are known.
+func (l *labelMeaning) multi(row []byte) string {
+	var known []byte
+	if at := l.meta.KnownAt(); at > 0 {
+		row, known = row[:at], row[at:]
+	}
+	for i, b := range row {
+		if known != nil && b&^known[i] != 0 {
+			return "a class is set and said to be unknown"
+		}
+		for ; b != 0; b &= b - 1 {
+			class := 8*i + bits.TrailingZeros8(b)
+			if class >= len(l.counts) {
+				return "class is out of range"
+			}
+			l.counts[class]++
+		}
+	}
+	count := 0
+	for i, b := range known {
+		if b != 0 && 8*i+bits.Len8(b) > len(l.counts) {
+			return "a class that is said to be known is out of range"
+		}
+		count += bits.OnesCount8(b)
+	}
+	if count > 0 {
+		l.labeled++
+		l.unknown += uint64(len(l.counts) - count)
+	}
+	return ""
+}
+
+// endUnknown compares the count of unknown labels with the catalog. Of labeled nodes that are not
+// counted here nothing is known.
+func (l *labelMeaning) endUnknown() {
+	if l.meta.KnownAt() == 0 {
+		return
+	}
+	unknown := l.unknown + (l.meta.Labeled-l.labeled)*uint64(len(l.counts))
+	if l.labeled > l.meta.Labeled || unknown != l.meta.Unknown {
+		l.c.find(-1, -1, "%d labels of %d nodes are unknown, the catalog says %d of %d", l.unknown,
+			l.labeled, l.meta.Unknown, l.meta.Labeled)
+	}
+}
+
 // end compares the counts with the catalog. Which nodes have multi-labels is told by a set, which
 // is checked with the splits.
 func (l *labelMeaning) end() {
 	if l.meta.Kind != "multi" && l.labeled != l.meta.Labeled {
 		l.c.find(-1, -1, "%d nodes have a label, the catalog says %d", l.labeled, l.meta.Labeled)
 	}
+	l.endUnknown()
 	for i, n := range l.counts {
 		if i >= len(l.meta.ClassCounts) || n != l.meta.ClassCounts[i] {
 			l.c.find(-1, -1, "%d nodes of class %q, the catalog has another count", n,

@@ -44,6 +44,8 @@ type labelWriter struct {
 	classes *classes.Table
 	meta    *kv.LabelsMeta
 	final   []uint32 // class number by number of first appearance
+	unknown bool     // of some labels nobody knows whether the node has them
+	known   []byte   // the bits of all classes, if unknown
 	rows    *rowfile.Writer
 	next    uint64 // node of the next row
 	row     []byte // of the node before next, while its labels come in
@@ -82,6 +84,10 @@ func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 	}
 	if l.meta.Rows, out.Files, err = l.rows.Finish(); err != nil {
 		return err
+	}
+	if n := l.meta.Unknown; n > 0 {
+		l.p.note("%d of %d labels are unknown: training and metrics leave them out", n,
+			l.meta.Labeled*uint64(len(l.meta.Classes)))
 	}
 	out.Meta = l.meta
 	l.p.KeepFiles(out.Files...)
@@ -135,7 +141,14 @@ func (l *labelWriter) open() (err error) {
 	l.none = binary.LittleEndian.AppendUint32(nil, math.MaxUint32) // -1
 	switch l.kind {
 	case "multi":
-		spec.DType, spec.Dim = "u8", max(1, (len(l.meta.Classes)+7)/8)
+		width := max(1, (len(l.meta.Classes)+7)/8)
+		spec.DType, spec.Dim = "u8", width
+		if l.unknown {
+			spec.Dim, l.known = 2*width, make([]byte, width)
+			for class := range l.meta.Classes {
+				l.known[class/8] |= 1 << (class % 8)
+			}
+		}
 		l.none = make([]byte, spec.Dim)
 	case "target":
 		spec.DType = "f32"
@@ -152,14 +165,20 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 		r := &idRowsChunk{ids: c.IDs, first: c.First, where: &c.Where,
 			n: max(len(c.Class), len(c.Text), len(c.Target))}
 		r.value = func(i int) (uint32, bool, error) {
-			switch {
-			case l.kind == "target":
+			if l.kind == "target" {
 				v := c.Target[i]
 				return math.Float32bits(v), !math.IsNaN(float64(v)), nil
-			case c.Text != nil:
-				return l.classes.Text(c, i)
 			}
-			return l.classes.Integer(c, i)
+			number := l.classes.Integer
+			if c.Text != nil {
+				number = l.classes.Text
+			}
+			value, ok, err := number(c, i)
+			if c.Unknown != nil && c.Unknown[i] {
+				l.unknown = true
+				value |= unknownBit
+			}
+			return value, ok, err
 		}
 		return fn(r)
 	})
@@ -169,7 +188,8 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 // to the row.
 func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	node, value := pair>>32, uint32(pair)
-	if l.kind != "target" && value != classes.None && l.final[value] == classes.Unlabeled {
+	if l.kind != "target" && value != classes.None &&
+		l.final[value&^unknownBit] == classes.Unlabeled {
 		return nil
 	}
 	if l.filled && node == l.next-1 {
@@ -190,6 +210,7 @@ func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 		binary.LittleEndian.PutUint32(l.row, value)
 	case "multi":
 		clear(l.row)
+		copy(l.row[len(l.row)-len(l.known):], l.known)
 		l.setClass(value)
 	default:
 		class := l.final[value]
@@ -199,14 +220,23 @@ func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	return nil
 }
 
-// setClass sets the bit of a class, bit c%8 of byte c/8.
+// unknownBit is set in the value of a pair of which nobody knows whether the node has the class.
+const unknownBit = 1 << 31
+
+// setClass sets the bit of a class, bit c%8 of byte c/8; of a class that is unknown it clears the
+// bit that says that it is known.
 func (l *labelWriter) setClass(value uint32) {
 	if value == classes.None {
 		return
 	}
-	class := l.final[value]
-	if bit := byte(1) << (class % 8); l.row[class/8]&bit == 0 {
-		l.row[class/8] |= bit
+	class := l.final[value&^unknownBit]
+	at, bit := &l.row[class/8], byte(1)<<(class%8)
+	switch known := l.row[len(l.row)-len(l.known):]; {
+	case value&unknownBit != 0 && known[class/8]&bit != 0:
+		known[class/8] &^= bit
+		l.meta.Unknown++
+	case value&unknownBit == 0 && *at&bit == 0:
+		*at |= bit
 		l.meta.ClassCounts[class]++
 	}
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,38 @@ func TestMultiHotZeros(t *testing.T) {
 	}
 	if got := r.raw(meta.Labels.Rows)[:4]; !slices.Equal(got, []byte{3, 0, 0, 2}) {
 		t.Errorf("rows %v", got)
+	}
+}
+
+// TestUnknownLabels: of labels in several columns, those that are NaN, -1 or -100 are kept as unknown,
+// behind the bits of the others; a row of them is unlabeled, and where all are known a row has no more
+// bits than labels.
+func TestUnknownLabels(t *testing.T) {
+	nan := float32(math.NaN())
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mustArray(t, fs, "d/edges.npy", "<i8", []uint64{0, 1, 1, 2, 2, 3, 3, 4}, 4, 2)
+	mustArray(t, fs, "d/labels.npy", "<f4", []float32{1, nan, 1, nan, nan, nan, 0, 0, 0, 0, -100, 0,
+		-1, 1, 1}, 5, 3)
+	meta, err := Run(t.Context(), fs, Options{Sources: []string{"d"}, Out: "s", Memory: 128 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := meta.Labels; l.Labeled != 4 || l.Unknown != 3 ||
+		!slices.Equal(l.Classes, []string{"0", "1", "2"}) ||
+		!slices.Equal(l.ClassCounts, []uint64{1, 1, 2}) {
+		t.Errorf("labels %+v, want 4 labeled and 3 of theirs unknown", l)
+	}
+	r := open(t, fs, "s")
+	if got := r.raw(meta.Labels.Rows)[:10]; !slices.Equal(got,
+		[]byte{0b101, 0b101, 0, 0, 0, 0b111, 0, 0b101, 0b110, 0b110}) {
+		t.Errorf("rows %08b", got)
+	}
+	set, err := r.store.Split(t.Context(), "labeled")
+	if err != nil || !slices.Equal(set.ToArray(), []uint32{0, 2, 3, 4}) {
+		t.Errorf("labeled %v, %v, want 0, 2, 3 and 4", set, err)
 	}
 }
 

@@ -39,6 +39,8 @@ type Graph struct {
 	Classes []string
 	Labels  []int32
 	Multi   [][]int
+	// Unknown has the classes of each node, beside those of Multi, that are unknown; nil for none.
+	Unknown [][]int
 	// Targets has one number per node, NaN for none.
 	Targets []float32
 

@@ -47,9 +47,22 @@ func (b *builder) multi() {
 	l := &kv.LabelsMeta{Kind: "multi", Classes: g.Classes,
 		ClassCounts: make([]uint64, len(g.Classes))}
 	width := (len(g.Classes) + 7) / 8
-	l.Rows = b.rows("labels", "labels", rowfile.U8, width, func(w *rowfile.Writer,
+	bytes := width
+	if g.Unknown != nil {
+		bytes = 2 * width
+	}
+	l.Rows = b.rows("labels", "labels", rowfile.U8, bytes, func(w *rowfile.Writer,
 		v int) error {
-		row := make([]byte, width)
+		row := make([]byte, bytes)
+		if g.Unknown != nil && g.Multi[v] != nil {
+			for c := range g.Classes {
+				row[width+c/8] |= 1 << (c % 8)
+			}
+			for _, c := range g.Unknown[v] {
+				row[width+c/8] &^= 1 << (c % 8)
+				l.Unknown++
+			}
+		}
 		for _, c := range g.Multi[v] {
 			row[c/8] |= 1 << (c % 8)
 			l.ClassCounts[c]++

@@ -39,7 +39,7 @@ func graph(nodes, edges int, ids string) layouttest.Graph {
 		switch ids {
 		case "text":
 			g.IDs = append(g.IDs, fmt.Sprintf("node %x", v*v+v))
-		case "multi", "target":
+		case "multi", "target", "unknown":
 			g.Labels, g.Classes = nil, nil
 		}
 	}
@@ -49,6 +49,17 @@ func graph(nodes, edges int, ids string) layouttest.Graph {
 		for v := range nodes {
 			if v%3 > 0 {
 				g.Multi[v] = []int{v % 4, v % 9}
+			}
+			if v%12 == 1 { // labeled, of no class
+				g.Multi[v] = []int{}
+			}
+		}
+	case "unknown":
+		g.Classes, g.Multi, g.Unknown = layouttest.ClassNames(9), make([][]int, nodes),
+			make([][]int, nodes)
+		for v := range nodes {
+			if v%3 > 0 {
+				g.Multi[v], g.Unknown[v] = []int{v % 9}, []int{(v + 1) % 9, (v + 4) % 9}
 			}
 		}
 	case "target":
@@ -148,7 +159,7 @@ func distances(c *content, from []string, most int) map[string]int {
 // TestParts: each training node is in one part; a part has the nodes within so many hops of its
 // training nodes and no others, whole lists of those nearer, and their rows and labels.
 func TestParts(t *testing.T) {
-	for _, ids := range []string{"dense", "text", "multi", "target"} {
+	for _, ids := range []string{"dense", "text", "multi", "unknown", "target"} {
 		t.Run(ids, func(t *testing.T) {
 			fs := vfs.NewMem()
 			s := layouttest.Build(t, fs, "whole", graph(400, 700, ids))

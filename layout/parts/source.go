@@ -237,16 +237,25 @@ func (l *labelReader) read(ctx context.Context, nodes []layout.NodeID) (with []l
 	return with, c, nil
 }
 
-// classesOf adds a row for each class of a node with multi-labels.
+// classesOf adds a row for each class that a node with multi-labels has, and for each that is
+// unknown; one that says so, if it has none of the classes.
 func (l *labelReader) classesOf(c *source.LabelChunk, with []layout.NodeID, v layout.NodeID,
 	row []byte) []layout.NodeID {
 	if !l.labeled(uint32(v)) {
 		return with
 	}
-	for class, name := range l.meta.Classes {
-		if row[class/8]>>(class%8)&1 != 0 {
-			with, c.Text = append(with, v), append(c.Text, []byte(name))
+	knownAt, before := l.meta.KnownAt(), len(with)
+	for class := range l.meta.Classes {
+		at, bit := class/8, byte(1)<<(class%8)
+		unknown := knownAt > 0 && row[knownAt+at]&bit == 0
+		if unknown || row[at]&bit != 0 {
+			with, c.Class = append(with, v), append(c.Class, int64(class))
+			c.Unknown = append(c.Unknown, unknown)
 		}
+	}
+	if len(with) == before {
+		with, c.Class = append(with, v), append(c.Class, source.NoClass)
+		c.Unknown = append(c.Unknown, false)
 	}
 	return with
 }

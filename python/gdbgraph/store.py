@@ -221,7 +221,8 @@ class Store:
 
     def labels_of(self, ids: Any) -> Any:
         """The labels of nodes: (len(ids),) int64 classes, -1 for none; or float32 numbers, NaN for
-        none; or (len(ids), C) float32 of 0 and 1. A store without labels is a ``ValueError``.
+        none; or (len(ids), C) float32 of 0 and 1, NaN where it is unknown. A store without labels
+        is a ``ValueError``.
         """
         nodes, parts = as_ids(ids, self.num_nodes), []
         width = len(self.classes) if self.labels == "multi" else 1

@@ -116,8 +116,11 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		rows = append(rows, [3]any{"features", f.Name, what})
 	}
 	if l := m.Labels; l != nil {
-		rows = append(rows, [3]any{"labels", l.Kind,
-			fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)})
+		what := fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)
+		if l.Unknown > 0 {
+			what += fmt.Sprintf(", %d labels unknown", l.Unknown)
+		}
+		rows = append(rows, [3]any{"labels", l.Kind, what})
 	}
 	for _, s := range m.Splits {
 		rows = append(rows, [3]any{"split", s.Name, fmt.Sprintf("%d nodes", s.Count)})

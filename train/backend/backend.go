@@ -83,6 +83,8 @@ type Loss struct {
 	Mean               float64
 	Rows               int
 	Hit, Wrong, Missed uint64
+	// Unknown is how many rows the unknown labels would fill, of rows of several labels.
+	Unknown float64
 	// Squared and Absolute are summed over the errors of predicted numbers.
 	Squared, Absolute float64
 }
@@ -204,7 +206,8 @@ type Backend interface {
 	// is by the sum of their weights.
 	WeightedCrossEntropy(grad, logits, weights Tensor, labels []int32)
 	// SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are
-	// all classes of positive logits.
+	// all classes of positive logits. Values whose target is NaN are left out, on the CPU: a device
+	// is given none.
 	SigmoidBCE(grad, logits, targets Tensor)
 	// WeightedBCE is that where targets of 1 count as the weight of their column says.
 	WeightedBCE(grad, logits, targets, positive Tensor)

@@ -38,7 +38,7 @@ func (c *cpu) SigmoidBCE(grad, logits, targets Tensor) {
 		return
 	}
 	o, y, truth := Loss{Rows: logits.Rows}, c.values(logits), c.values(targets)
-	o.countLabels(y, truth)
+	o.countLabels(y, truth, logits.Cols)
 	o.Mean = kernel.SigmoidBCE(c.pool, c.values(grad), y, truth, logits.Rows, logits.Cols)
 	c.losses = append(c.losses, o)
 }
@@ -50,23 +50,30 @@ func (c *cpu) WeightedBCE(grad, logits, targets, positive Tensor) {
 		return
 	}
 	o, y, truth := Loss{Rows: logits.Rows}, c.values(logits), c.values(targets)
-	o.countLabels(y, truth)
+	o.countLabels(y, truth, logits.Cols)
 	o.Mean = kernel.WeightedBCE(c.pool, c.values(grad), y, truth, c.values(positive), logits.Rows,
 		logits.Cols)
 	c.losses = append(c.losses, o)
 }
 
-// countLabels compares the labels of positive logits with those that are set.
-func (o *Loss) countLabels(logits, truth []float32) {
+// countLabels compares the labels of positive logits with those that are set; what is unknown, NaN,
+// counts as Unknown alone.
+func (o *Loss) countLabels(logits, truth []float32, cols int) {
+	unknown := 0
 	for i, v := range logits {
-		switch has := truth[i] > 0; {
-		case v > 0 && has:
+		switch t := truth[i]; {
+		case t != t:
+			unknown++
+		case v > 0 && t > 0:
 			o.Hit++
 		case v > 0:
 			o.Wrong++
-		case has:
+		case t > 0:
 			o.Missed++
 		}
+	}
+	if unknown > 0 {
+		o.Unknown = float64(unknown) / float64(cols)
 	}
 }
 

@@ -103,24 +103,60 @@ func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight, shar
 	s.loss += float64(weight) * (math.Log(float64(sum)) - float64(own-largest))
 }
 
-// SigmoidBCE returns the mean over all values of the binary cross-entropy between
-// sigmoid(logits) and targets, both (rows,n), and writes its gradient to grad, which may be
-// logits.
+// SigmoidBCE returns the mean, over the values whose target is not NaN, of the binary cross-entropy
+// between sigmoid(logits) and targets, both (rows,n), and writes its gradient to grad, which may be
+// logits: zero for the other values. If all targets are NaN, the loss is 0.
 func SigmoidBCE(p *Pool, grad, logits, targets []float32, rows, n int) (loss float64) {
 	total := rows * n
 	grad, logits, targets = grad[:total], logits[:total], targets[:total]
 	if total == 0 {
 		return 0
 	}
-	parts, weight := make([]float64, partsOf(total, flatPart)), 1/float32(total)
-	o := level()
+	known := max(1, knownTargets(targets))
+	parts, weight := make([]float64, partsOf(total, flatPart)), 1/float32(known)
+	o, part := level(), sigmoidPart
+	if known < total {
+		part = maskedPart
+	}
 	p.Span(total, flatPart, func(lo, hi int) {
-		parts[lo/flatPart] = sigmoidPart(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
+		parts[lo/flatPart] = part(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
 	})
 	for _, s := range parts {
 		loss += s
 	}
-	return loss / float64(total)
+	return loss / float64(known)
+}
+
+// knownTargets returns how many targets are not NaN.
+func knownTargets(targets []float32) int {
+	known := len(targets)
+	for _, t := range targets {
+		if t != t {
+			known--
+		}
+	}
+	return known
+}
+
+// maskedPart is sigmoidPart where some targets may be NaN.
+func maskedPart(o *ops, grad, logits, targets []float32, weight float32) (loss float64) {
+	var of, truth, out [64]float32
+	var at [64]int
+	for lo := 0; lo < len(logits); lo += len(of) {
+		n := 0
+		for i := lo; i < min(lo+len(of), len(logits)); i++ {
+			if t := targets[i]; t == t {
+				of[n], truth[n], at[n] = logits[i], t, i
+				n++
+			}
+			grad[i] = 0
+		}
+		loss += sigmoidPart(o, out[:n], of[:n], truth[:n], weight)
+		for k, i := range at[:n] {
+			grad[i] = out[k]
+		}
+	}
+	return loss
 }
 
 // sigmoidPart sums max(x,0) - x·t + log(1+exp(-|x|)), the form that cannot overflow. The
@@ -151,17 +187,22 @@ func sigmoidPart(o *ops, grad, logits, targets []float32, weight float32) (loss 
 }
 
 // WeightedBCE is SigmoidBCE where a target of 1 counts as the weight of its column says, of which
-// there are n; the mean is by the number of values.
+// there are n; the mean is by the number of values whose target is not NaN.
 func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows, n int) (loss float64) {
 	total := rows * n
 	grad, logits, targets, positive = grad[:total], logits[:total], targets[:total], positive[:n]
-	parts, share := make([]float64, partsOf(total, flatPart)), 1/float64(max(1, total))
+	parts := make([]float64, partsOf(total, flatPart))
+	share := 1 / float64(max(1, knownTargets(targets)))
 	p.Span(total, flatPart, func(lo, hi int) {
 		sum := 0.0
 		for i := lo; i < hi; i++ {
 			x, t, weight := float64(logits[i]), float64(targets[i]), 1.0
-			if t > 0 {
+			switch {
+			case t > 0:
 				weight = float64(positive[i%n])
+			case t != t:
+				grad[i] = 0
+				continue
 			}
 			e := math.Exp(-math.Abs(x))
 			probability := 1 / (1 + e)

@@ -167,7 +167,8 @@ func TestWeightedCrossEntropy(t *testing.T) {
 	})
 }
 
-// TestWeightedBCE compares with the formula, and with SigmoidBCE where all weights are 1.
+// TestWeightedBCE compares with the formula, and with SigmoidBCE where all weights are 1. Some targets
+// are NaN: they count for nothing.
 func TestWeightedBCE(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
@@ -181,8 +182,14 @@ func TestWeightedBCE(t *testing.T) {
 		for k := range positive {
 			positive[k], ones[k] = float32(mem.rng.ExpFloat64())*3, 1
 		}
-		loss, slopes := 0.0, make([]float64, rows*n)
+		loss, slopes, total := 0.0, make([]float64, rows*n), 0.0
+		unknown := rapid.SampledFrom([]float64{0, 0.01, 0.5, 1}).Draw(t, "share unknown")
 		for i := range target {
+			if mem.rng.Float64() < unknown {
+				target[i] = nan32
+				continue
+			}
+			total++
 			v, w := float64(x[i]), 1.0
 			if target[i] = float32(mem.rng.IntN(2)); target[i] > 0 {
 				w = float64(positive[i%n])
@@ -191,7 +198,7 @@ func TestWeightedBCE(t *testing.T) {
 			loss += w * cost
 			slopes[i] = w * (1/(1+math.Exp(-v)) - float64(target[i]))
 		}
-		total := float64(max(1, rows*n))
+		total = max(1, total)
 		grad := mem.zeros(rows * n)
 		got := WeightedBCE(p, grad, x, target, positive, rows, n)
 		if math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
@@ -210,6 +217,9 @@ func TestWeightedBCE(t *testing.T) {
 	})
 }
 
+var nan32 = float32(math.NaN())
+
+// TestSigmoidBCE compares with the formula. Some targets are NaN: they count for nothing.
 func TestSigmoidBCE(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		p := NewPool(3)
@@ -220,20 +230,29 @@ func TestSigmoidBCE(t *testing.T) {
 			rows, n := size(600).Draw(t, "rows"), size(60).Draw(t, "labels")
 			x, target := mem.values(rows*n), mem.zeros(rows*n)
 			refScale(x, rapid.SampledFrom([]float32{1, 20, 200}).Draw(t, "spread"))
-			loss := 0.0
+			loss, total := 0.0, 0.0
+			unknown := rapid.SampledFrom([]float64{0, 0.01, 0.5, 1}).Draw(t, "share unknown")
 			for i := range target {
+				if mem.rng.Float64() < unknown {
+					target[i] = nan32
+					continue
+				}
+				total++
 				target[i] = float32(mem.rng.IntN(2))
 				v := float64(x[i])
 				loss += max(v, 0) - v*float64(target[i]) + math.Log1p(math.Exp(-math.Abs(v)))
 			}
-			total := float64(rows * n)
+			total = max(1, total)
 			grad := mem.zeros(rows * n)
 			got := SigmoidBCE(p, grad, x, target, rows, n)
-			if rows*n > 0 && math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
+			if math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
 				t.Fatalf("loss %v, want %v", got, loss/total)
 			}
 			for i, g := range grad {
 				want := (1/(1+math.Exp(-float64(x[i]))) - float64(target[i])) / total
+				if target[i] != target[i] {
+					want = 0
+				}
 				if math.Abs(float64(g)-want) > 1e-6/total {
 					t.Fatalf("gradient %d is %v, want %v", i, g, want)
 				}

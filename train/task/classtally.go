@@ -49,7 +49,9 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
 			t.multi(row, truth, t.task.Thresholds)
 			for k, set := range truth {
-				t.lossSum.add(binaryCrossEntropy(row[k], set))
+				if set == set {
+					t.lossSum.add(binaryCrossEntropy(row[k], set))
+				}
 			}
 			if t.choice != nil {
 				t.choice.add(row, truth)

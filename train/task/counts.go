@@ -118,13 +118,15 @@ func (c *Counts) class(predicted, label int32) {
 }
 
 // multi counts one node of multi-labels: a class is predicted if its logit is over its threshold,
-// or without any over 0, which is a probability over one half.
+// or without any over 0, which is a probability over one half. A label that is unknown, NaN, does
+// not count, neither as right nor as wrong.
 func (c *Counts) multi(logits, truth, thresholds []float32) {
 	c.Nodes++
 	c.pairs = nil
 	right := true
 	for k, t := range truth {
 		switch yes := logits[k] > thresholdAt(thresholds, k); {
+		case t != t:
 		case yes && t > 0:
 			c.hit[k]++
 		case yes:

@@ -89,9 +89,12 @@ func ordered(x float32) uint32 {
 	return b | 1<<31
 }
 
-// multi adds a node of multi-labels: its logits are the scores.
+// multi adds a node of multi-labels: its logits are the scores of those that are known.
 func (s *Scores) multi(logits, truth []float32) error {
 	for k, v := range logits {
+		if truth[k] != truth[k] {
+			continue
+		}
 		if err := s.add(k, v, truth[k] > 0); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func TestROCAUCOfClasses(t *testing.T) {
 		t.Errorf("%g, want %g, %v", got, want, err)
 	}
 	bad := []float32{1, float32(math.NaN()), 0, 0}
-	if err := s.class(bad, 0); err == nil || s.multi(bad, bad) == nil {
+	if err := s.class(bad, 0); err == nil || s.multi(bad, make([]float32, 4)) == nil {
 		t.Error("a score that is no number is taken")
 	}
 }

@@ -58,13 +58,14 @@ func newChoice(labels int) *choice {
 		without: make([]uint32, labels*thresholdBins)}
 }
 
-// add counts one node.
+// add counts one node, by the labels that are known of it.
 func (c *choice) add(logits, truth []float32) {
 	for k, v := range logits {
 		at := k*thresholdBins + thresholdBin(v)
-		if truth[k] > 0 {
+		switch t := truth[k]; {
+		case t > 0:
 			c.with[at]++
-		} else {
+		case t == t:
 			c.without[at]++
 		}
 	}

@@ -30,15 +30,16 @@ var ErrTargets = errors.New("the labels are numbers with fractions")
 
 // Table numbers the classes of labels in order of first appearance.
 type Table struct {
-	ints  map[int64]uint32
-	texts map[string]uint32
+	listed bool // the names came first, and classes that are numbers are places among them
+	ints   map[int64]uint32
+	texts  map[string]uint32
 	// negative is the first name that, as a number, is negative and not one for unlabeled.
 	negative struct{ name, where string }
 }
 
 // Of makes a table of the names that a source lists; nil for none.
 func Of(names []string) *Table {
-	t := &Table{ints: map[int64]uint32{}, texts: map[string]uint32{}}
+	t := &Table{listed: names != nil, ints: map[int64]uint32{}, texts: map[string]uint32{}}
 	for i, name := range names {
 		t.texts[name] = uint32(i)
 	}
@@ -53,6 +54,9 @@ func (t *Table) Integer(c *source.LabelChunk, i int) (uint32, bool, error) {
 		return 0, false, nil
 	case source.NoClass:
 		return None, true, nil
+	}
+	if t.listed {
+		return uint32(class), true, nil
 	}
 	n, ok := t.ints[class]
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gdb/internal/npy"
 	"gdb/layout/ingest/badinput"
@@ -120,8 +119,7 @@ func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) (err error) {
 }
 
 // doMultiHot says what columns of classes hold.
-const doMultiHot = "labels in several columns are 0 or 1; of a node without labels all are NaN, " +
-	"-1 or -100"
+const doMultiHot = "labels in several columns are 0 or 1; NaN, -1 or -100 where it is unknown"
 
 // doClass says what classes are.
 const doClass = "classes are whole numbers from 0 on; -1, -100 or NaN is unlabeled"
@@ -264,8 +262,8 @@ func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
 	return nil
 }
 
-// multiHot turns rows of 0 and 1 into pairs. A row of NaN, -1 or -100 says that the node has no
-// labels; one of zeros says that it is labeled, and of no class.
+// multiHot turns rows of 0 and 1 into pairs. NaN, -1 and -100 are unknown, and a row of them is no
+// label; a row of zeros says that the node is labeled, and of no class.
 func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	vals := make([]float64, n*l.cols)
 	l.DType.Doubles(vals, b)
@@ -273,28 +271,21 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 		c.IDs = &IDChunk{}
 	}
 	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
+	c.Unknown = c.Unknown[:0]
 	for i := range n {
 		row, hot := int64(c.First)+int64(i), vals[i*l.cols:(i+1)*l.cols]
-		k := hotClasses(hot, func(class int64) {
+		k := hotClasses(hot, func(class int64, unknown bool) {
 			c.IDs.Ints = append(c.IDs.Ints, uint64(row))
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
+			c.Unknown = append(c.Unknown, unknown)
 		})
 		if k >= 0 {
-			return wrongHot(fmt.Sprintf("%s row %d", l.Name, row), k, float64(hot[k]))
+			return badinput.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
+				"column %d is %v", k, hot[k])
 		}
 	}
 	c.IDs.Where = c.Where
 	return nil
-}
-
-// wrongHot is the error for column k of a row of 0 and 1.
-func wrongHot(where string, k int, v float64) error {
-	if unknownHot(v) {
-		return badinput.Wrong(where, "a store keeps no labels that are known in part: write 0, "+
-			"or leave all of the row unknown",
-			"column %d is %v, unknown, and other columns are known", k, v)
-	}
-	return badinput.Wrong(where, doMultiHot, "column %d is %v", k, v)
 }
 
 // unknownHot says whether a value says nothing of a class.
@@ -302,24 +293,31 @@ func unknownHot[T float32 | float64](v T) bool {
 	return v != v || v == Unlabeled || v == Ignored
 }
 
-// hotClasses calls add with the classes of a row of 0 and 1: with NoClass if all are 0. It returns
-// the first column that is no such number, or one that is unknown where others are known; or -1.
-func hotClasses[T float32 | float64](row []T, add func(class int64)) int {
-	unknown := unknownHot(row[0])
-	some := false
+// hotClasses calls add with the classes of a row of 0 and 1, and with those that are unknown where
+// others are known; with NoClass if all are 0. It returns the first column that is no such number,
+// or -1.
+func hotClasses[T float32 | float64](row []T, add func(class int64, unknown bool)) int {
+	known := 0
 	for k, v := range row {
 		switch {
-		case unknownHot(v) != unknown:
-			return max(slices.IndexFunc(row, unknownHot[T]), 0)
-		case v == 1:
-			some = true
-			add(int64(k))
-		case v != 0 && !unknown:
+		case v == 0 || v == 1:
+			known++
+		case !unknownHot(v):
 			return k
 		}
 	}
-	if !unknown && !some {
-		add(NoClass)
+	if known == 0 {
+		return -1
+	}
+	some := known < len(row)
+	for k, v := range row {
+		if unknown := unknownHot(v); unknown || v == 1 {
+			some = true
+			add(int64(k), unknown)
+		}
+	}
+	if !some {
+		add(NoClass, false)
 	}
 	return -1
 }

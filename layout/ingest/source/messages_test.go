@@ -95,7 +95,7 @@ func TestSplitFirstLine(t *testing.T) {
 }
 
 // TestUnlabeled: -1, -100 and NaN are unlabeled in arrays, but where -1 and 1 are all labels;
-// labels that are known in part are an error.
+// of multi-labels some may be unknown.
 func TestUnlabeled(t *testing.T) {
 	edges := ints(shape(3, 2), 0, 1, 1, 2, 2, 0)
 	for _, c := range []struct {
@@ -109,8 +109,11 @@ func TestUnlabeled(t *testing.T) {
 		{ints(shape(3), 1, -2, 1), "", "label -2 is not a class"},
 		{arr{"<f4", shape(3, 2), []float32{1, 0, nan32, -100, 0, 0}},
 			"label 0 0\nlabel 2 -2\n", ""},
-		{arr{"<f4", shape(3, 2), []float32{1, 0, 1, nan32, 0, 0}}, "",
-			"column 1 is NaN, unknown, and other columns are known"},
+		{arr{"<f4", shape(3, 2), []float32{1, 0, 1, nan32, 0, 0}},
+			"label 0 0\nlabel 1 0\nlabel 1 1 unknown\nlabel 2 -2\n", ""},
+		{ints(shape(3, 2), 1, 0, -1, 1, -100, 0),
+			"label 0 0\nlabel 1 0 unknown\nlabel 1 1\nlabel 2 0 unknown\n", ""},
+		{arr{"<f4", shape(3, 2), []float32{1, 0, 0.5, nan32, 0, 0}}, "", "column 0 is 0.5"},
 	} {
 		src, err := open(t, files{"d/edges.npy": edges, "d/labels.npy": c.labels}, source.Options{})
 		if err != nil {

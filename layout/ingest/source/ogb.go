@@ -339,19 +339,20 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 	rows := whereOf(b)
 	ids := &IDChunk{}
-	c.Class, c.Lines, c.First = c.Class[:0], nil, 0
+	c.Class, c.Unknown, c.Lines, c.First = c.Class[:0], c.Unknown[:0], nil, 0
 	var hot []float32
 	for i := range b.Rows {
 		hot = hot[:0]
 		for k := range b.Columns {
 			hot = append(hot, b.Columns[k].Floats[i])
 		}
-		k := hotClasses(hot, func(class int64) {
+		k := hotClasses(hot, func(class int64, unknown bool) {
 			ids.Ints = append(ids.Ints, first+uint64(i))
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
+			c.Unknown = append(c.Unknown, unknown)
 		})
 		if k >= 0 {
-			return wrongHot(rows.Position(i), k, float64(hot[k]))
+			return badinput.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
 	ids.Where = c.Where

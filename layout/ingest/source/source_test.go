@@ -228,6 +228,8 @@ func labelString(c *source.LabelChunk, i int) string {
 		return fmt.Sprint(c.Target[i])
 	case c.Text != nil:
 		return string(c.Text[i])
+	case c.Unknown != nil && c.Unknown[i]:
+		return fmt.Sprint(c.Class[i], " unknown")
 	}
 	return fmt.Sprint(c.Class[i])
 }
@@ -447,9 +449,16 @@ func TestArrayRows(t *testing.T) {
 			"numbers to predict"},
 		{"pairs", with(files{"d/labels_coo.npy": ints(shape(3, 2), 0, 4, 0, 5, 1, 4)}),
 			source.Options{}, "edge 0 1\nlabel 0 4\nlabel 0 5\nlabel 1 4", "npy 0 1 multi", ""},
-		{"multi-hot", with(files{"d/labels.npy": arr{"<f4", shape(5, 3), []float32{1, 0, 1, 0,
-			1, 0, 0, 0, 0, nan32, nan32, nan32, -1, -1, -1}}}), source.Options{},
-			"edge 0 1\nlabel 0 0\nlabel 0 2\nlabel 1 1\nlabel 2 -2", "npy 5 1 rows multi", ""},
+		{"multi-hot", with(files{"d/labels.npy": arr{"<f4", shape(5, 3), []float32{1, 0, 1, nan32,
+			1, -1, 0, 0, 0, nan32, nan32, nan32, 0, 0, -1}}}), source.Options{},
+			`edge 0 1
+			label 0 0
+			label 0 2
+			label 1 0 unknown
+			label 1 1
+			label 1 2 unknown
+			label 2 -2
+			label 4 2 unknown`, "npy 5 1 rows multi", ""},
 		{"splits", with(files{"d/splits.npy": arr{"|u1", shape(2, 3), []uint8{1, 2, 3, 0, 1, 1}},
 			"d/train_idx.npy": ints(shape(1), 0)}), source.Options{}, `edge 0 1
 			train@0 0
