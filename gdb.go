@@ -199,7 +199,7 @@ const floatBytes = 4
 type NodeLabels struct {
 	Classes []int32   // (nodes): numbers of classes, -1 for none
 	Numbers []float32 // (nodes): NaN for none
-	Bits    []float32 // (nodes, Width): 1 for each class of a node, 0 for others, NaN for unknown ones
+	Bits    []float32 // (nodes, Width): 1 for classes of a node, 0 for others, NaN for unknown
 	Width   int
 }
 

@@ -152,8 +152,8 @@ type LabelsMeta struct {
 	// Labeled counts nodes with a label; for "multi" the set "labeled" tells which.
 	Labeled uint64
 	// Unknown counts, for "multi", the labels of labeled nodes that may be or may not be. If it is
-	// not 0, a row has a bit for each class that the node has, and then as many bytes with a bit for
-	// each class that is known.
+	// not 0, a row has a bit for each class that the node has, and then as many bytes with a bit
+	// for each class that is known.
 	Unknown uint64 `json:",omitempty"`
 }
 

@@ -31,7 +31,7 @@ type RawRows interface {
 type Labels struct {
 	rows    RawRows
 	multi   bool
-	knownAt int // where in a row of multi-labels the bits of those that are known begin; 0 if all are
+	knownAt int // where in a row of multi-labels the bits of known ones begin; 0 if all are known
 	numbers bool
 	classes int
 	values  []float32  // of the classes, if these are taken as numbers: see UseNumbers
@@ -49,7 +49,8 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 	switch meta.Kind {
 	case "multi":
 		l.multi, l.knownAt = true, meta.KnownAt()
-		if have := 8 * rows.Meta().RowBytes; have < l.classes || l.knownAt > 0 && have < 2*l.classes {
+		have := 8 * rows.Meta().RowBytes
+		if have < l.classes || l.knownAt > 0 && have < 2*l.classes {
 			return nil, fmt.Errorf("sample: label rows have %d bits for %d classes", have,
 				l.classes)
 		}

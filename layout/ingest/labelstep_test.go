@@ -57,9 +57,9 @@ func TestMultiHotZeros(t *testing.T) {
 	}
 }
 
-// TestUnknownLabels: of labels in several columns, those that are NaN, -1 or -100 are kept as unknown,
-// behind the bits of the others; a row of them is unlabeled, and where all are known a row has no more
-// bits than labels.
+// TestUnknownLabels: of labels in several columns, those that are NaN, -1 or -100 are kept as
+// unknown, behind the bits of the others; a row of them is unlabeled, and where all are known a row
+// has no more bits than labels.
 func TestUnknownLabels(t *testing.T) {
 	nan := float32(math.NaN())
 	fs := vfs.NewMem()

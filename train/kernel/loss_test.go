@@ -167,8 +167,8 @@ func TestWeightedCrossEntropy(t *testing.T) {
 	})
 }
 
-// TestWeightedBCE compares with the formula, and with SigmoidBCE where all weights are 1. Some targets
-// are NaN: they count for nothing.
+// TestWeightedBCE compares with the formula, and with SigmoidBCE where all weights are 1. Some
+// targets are NaN: they count for nothing.
 func TestWeightedBCE(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()

@@ -162,9 +162,9 @@ const (
 
 // LabelChunk is a run of labels. IDs is nil where rows are node numbers First, First+1, ….
 // For kind class, Class or Text holds one label a row (Unlabeled or empty: none). For multi, each
-// row is one (node, label) pair in IDs and Class or Text, or NoClass; if Unknown is not nil, it says
-// of which pairs nobody knows whether the node has the label. For target, Target holds one number a
-// row, NaN for none.
+// row is one (node, label) pair in IDs and Class or Text, or NoClass; if Unknown is not nil, it
+// says of which pairs nobody knows whether the node has the label. For target, Target holds one
+// number a row, NaN for none.
 type LabelChunk struct {
 	IDs     *IDChunk
 	First   uint64
