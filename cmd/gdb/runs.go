@@ -183,7 +183,7 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	w := &cli.Lines{W: a.Out}
 	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
 	for _, s := range settingtext.Set(&file.Config) {
-		w.Printf("%-20s %s\n", s[0], s[1])
+		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
 		w.Printf("%s\n", e)

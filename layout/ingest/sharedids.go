@@ -56,7 +56,8 @@ func (w *sharedWatch) edges(src, dst []uint64) {
 }
 
 // check is an error if no id of the table is an end of an edge, or if the table is larger than what
-// was looked at, a note.
+// was looked at, a note. Sources whose ids are not read from a column, such as a part of a store,
+// may have nodes that no edge touches.
 func (w *sharedWatch) check(p *pipeline) error {
 	if w.keys == nil || w.found {
 		return nil
@@ -67,16 +68,16 @@ func (w *sharedWatch) check(p *pipeline) error {
 			column = c.Name
 		}
 	}
+	if column == "" {
+		return nil
+	}
 	if w.rows > sharedRows {
 		p.note("%s: none of its first %d ids, such as %q, is in the edges", w.file, sharedRows,
 			w.first)
 		return nil
 	}
-	e := &badinput.Error{Where: w.file,
-		What: fmt.Sprintf("none of its %d ids, such as %q, is in the edges", w.rows, w.first),
-		Do:   "name the column of the ids with --id-col"}
-	if column != "" {
-		e.What += "; they were read from the column " + column
-	}
-	return e
+	return &badinput.Error{Where: w.file,
+		What: fmt.Sprintf("none of its %d ids, such as %q, is in the edges; they were read from "+
+			"the column %s", w.rows, w.first, column),
+		Do: "name the column of the ids with --id-col"}
 }

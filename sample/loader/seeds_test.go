@@ -90,16 +90,16 @@ func TestSplitsOfOneMoment(t *testing.T) {
 	all := roaring.FastOr(own["train"], own["val"], own["test"])
 	turns := [2]map[string]*roaring.Bitmap{own, {"train": own["test"], "val": own["train"],
 		"test": own["val"]}}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
+	turn, done := make(chan int), make(chan error)
 	go func() {
 		var err error
-		for i := 0; ctx.Err() == nil && err == nil; i++ {
-			err = s.Catalog().PutSplits(context.Background(), turns[i%2])
+		for i := range turn { // one beside each load: a writer without a pause keeps the lock
+			err = errors.Join(err, s.Catalog().PutSplits(context.Background(), turns[i%2]))
 		}
 		done <- err
 	}()
-	for range 30 {
+	for i := range 30 {
+		turn <- i
 		splits, err := LoadSplits(t.Context(), s, []string{"train", "val", "test"}, "",
 			mem.NewBudget(1<<20))
 		if err != nil {
@@ -117,7 +117,7 @@ func TestSplitsOfOneMoment(t *testing.T) {
 			break
 		}
 	}
-	cancel()
+	close(turn)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

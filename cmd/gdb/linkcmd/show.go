@@ -22,7 +22,7 @@ func Show(e *Env, dir runs.Dir, f *runs.File, status string, asJSON bool) error 
 	w := &cli.Lines{W: e.Out}
 	w.Printf("run %s, %s, made by %s\n", dir.Name(), status, f.GDB)
 	for _, s := range settingtext.Set(f.Link) {
-		w.Printf("%-20s %s\n", s[0], s[1])
+		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, r := range epochs {
 		w.Printf("%s\n", r)
