@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ownFlags of train are those of the command itself, not of what it trains.
+// ownFlags name the run of a training and its output; they stand before the groups.
 var ownFlags = []string{"task", "run", "resume", "from", "tensorboard", "checkpoint-every", "json"}
 
 // TestEachTrainingFlagIsInAGroup: a flag of train is in one group, and a group has no flag that is

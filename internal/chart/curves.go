@@ -27,8 +27,8 @@ type Curve struct {
 }
 
 // Curves has a line for each series over numbers, such as a score over epochs. Both axes begin and
-// end near what is drawn, and the legend stands above, so that the curves have the whole width. Its
-// colors are those of the page that it stands in, where that sets color and --grid.
+// end near what is drawn, and the legend stands above, so that the curves have the whole width. It
+// takes its colors from the page around it, where that sets color and --grid.
 type Curves struct {
 	Title, XLabel, YLabel string
 	All                   []Curve
@@ -41,7 +41,7 @@ type Curves struct {
 // span is what an axis shows: from lo to hi, with a line at each step.
 type span struct{ lo, hi, step float64 }
 
-// spanOf returns an axis that holds all values, with about so many steps.
+// spanOf returns an axis from lo to hi, or a little wider, of about the given number of steps.
 func spanOf(lo, hi float64, steps int) span {
 	if !(hi > lo) { // one value, or equal ones
 		room := max(math.Abs(lo)/10, 0.5)

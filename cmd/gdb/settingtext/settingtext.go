@@ -11,12 +11,12 @@ import (
 	"gdb/train/runs"
 )
 
-// Of are the settings behind a pointer by their names in run.json, those of embedded structs too.
+// Of returns all settings behind a pointer by their names in run.json, with embedded structs.
 func Of(settings any) [][2]string {
 	return rows(settings, func(string, reflect.Value) bool { return true })
 }
 
-// Set are those of Of that say something: what run.json leaves out and what has no text stays away.
+// Set returns the settings that have a value: not what run.json leaves out, and no empty text.
 func Set(settings any) [][2]string {
 	return rows(settings, func(tag string, v reflect.Value) bool {
 		text := fmt.Sprint(v.Interface())
