@@ -298,14 +298,16 @@ var twinOperators = map[string]func(order int) bool{
 	"<": func(o int) bool { return o < 0 }, "<=": func(o int) bool { return o <= 0 },
 	">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 }}
 
-// compares says whether two values compare as an operator says: text and a bare number never do,
-// and neither does a value that is missing.
+// compares says whether two values compare as an operator says: text is never a bare number, and a
+// value that is missing compares with nothing.
 func compares(a, b string, bare bool, op string) bool {
 	x, okX := twinNumber(a)
 	y, okY := twinNumber(b)
 	switch {
-	case a == "", bare && !okX:
+	case a == "":
 		return false
+	case bare && !okX:
+		return op == "<>"
 	case bare:
 		return twinOperators[op](cmp.Compare(x, y))
 	case okX && okY:
