@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 
-	"gdb/train/kernel/bf16"
-	"gdb/train/products"
+	"gdb/compute/kernel/bf16"
+	"gdb/compute/products"
 )
 
 // Devices says which GPUs there are, how fast locked memory is copied to each, and how fast each

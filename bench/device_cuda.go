@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gdb/bench/rowspeed"
+	"gdb/compute/backend"
+	"gdb/compute/backend/devices"
 	"gdb/internal/cuda"
-	"gdb/train/backend"
-	"gdb/train/backend/devices"
 )
 
 // How long one measurement of a device takes at least, and how many there are; the best counts.

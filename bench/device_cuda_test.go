@@ -10,7 +10,7 @@ import (
 
 // TestDevices measures the device, and then one that fails.
 func TestDevices(t *testing.T) {
-	m := cudatest.Start(t, "../train/backend/cuda/kernels/kernels.cu")
+	m := cudatest.Start(t, "../compute/backend/cuda/kernels/kernels.cu")
 	t.Cleanup(func() {
 		if n := m.Count("allocations") + m.Count("locked"); n != 0 {
 			t.Errorf("%d pieces of memory were not freed", n)

@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"slices"
 
+	"gdb/compute/kernel"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
-	"gdb/train/kernel"
 )
 
 // GatherOptions configure the benchmark of aggregation: means of random rows.

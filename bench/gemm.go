@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/bf16"
+	"gdb/compute/products"
 	"gdb/internal/badoption"
-	"gdb/train/kernel"
-	"gdb/train/kernel/bf16"
-	"gdb/train/products"
 )
 
 // GEMMOptions configure the benchmark of matrix products.

@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-tests="internal/cuda train/backend/cuda train"
+tests="internal/cuda compute/backend/cuda train"
 
 build() {
   command -v go >/dev/null && { command -v gcc || command -v clang; } >/dev/null || return 1
@@ -78,10 +78,10 @@ if ! grep -q '"why":null' <<<"$device"; then
   echo "no GPU: $(value why <<<"$device")"
   cxx=$(command -v g++ || command -v clang++) || { echo "and no C++ compiler to emulate one"; exit 1; }
   emulated=yes small=1 e=internal/cuda
-  names=$(sed -n 's/^KERNEL(\([a-z0-9_]*\)).*/K(\1) /p' train/backend/cuda/kernels/*.cu | tr -d '\n')
+  names=$(sed -n 's/^KERNEL(\([a-z0-9_]*\)).*/K(\1) /p' compute/backend/cuda/kernels/*.cu | tr -d '\n')
   say "building the emulated device"
   run "$cxx" -std=c++17 -O2 -fPIC -shared -I$e/include -I$e/emu "-DEMU_KERNEL_NAMES=$names" \
-    "-DEMU_KERNELS=\"$root/train/backend/cuda/kernels/kernels.cu\"" $e/emu/emu.cpp \
+    "-DEMU_KERNELS=\"$root/compute/backend/cuda/kernels/kernels.cu\"" $e/emu/emu.cpp \
     $e/emu/kernels.cpp -o "$scratch/emu.so" || { echo "it cannot be built: see $out/log"; exit 1; }
   export GDB_LIBCUDA=$scratch/emu.so GDB_LIBCUBLAS=$scratch/emu.so
   device=$("$gdb" bench device --json 2>>"$out/log")

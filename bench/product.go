@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/bf16"
 	"gdb/internal/mem"
-	"gdb/train/kernel"
-	"gdb/train/kernel/bf16"
 )
 
 // product is a matrix product of one shape: AB is A(m,k)·B(k,n), ATB A(m,k)ᵀ·B(m,n) and ABT

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train"
-	"gdb/train/backend"
 	"gdb/train/plan"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

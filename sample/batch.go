@@ -5,6 +5,7 @@ package sample
 import (
 	"context"
 
+	"gdb/internal/dense"
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -17,80 +18,15 @@ type NodeID = layout.NodeID
 // All as a fanout takes the whole list.
 const All = -1
 
-// Dense is the delta encoding of a multi-hop sample (Waleffe et al., Marius++, section 4.1). For k
-// hops the deltas stand outermost first: NodeIDs = Δ0 | Δ1 | … | Δk, Δk being the seeds. A node is
-// sampled once, at the hop where it first appears, and its sample serves all layers.
-//
-// Layer l (from 0) reads the nodes of Δl … Δk and computes those of Δ(l+1) … Δk. Node
-// NodeIDs[NodeIDOffsets[1]+i] has the neighbors Nbrs[NbrOffsets[i]:NbrOffsets[i+1]].
+// Dense is the delta encoding of a multi-hop sample (Waleffe et al., Marius++, section 4.1): the
+// lists by positions, and the ids of the nodes. Node NodeIDs[NodeIDOffsets[1]+i] has the neighbors
+// Nbrs[NbrOffsets[i]:NbrOffsets[i+1]].
 type Dense struct {
-	// NodeIDOffsets holds where each delta starts in NodeIDs, and len(NodeIDs) at the end: k+2
-	// entries.
-	NodeIDOffsets []uint32
-	// NodeIDs are the nodes of the sample, each once.
+	dense.Lists
+	// NodeIDs are the nodes of the sample, each once: Δ0 | Δ1 | … | Δk, Δk being the seeds.
 	NodeIDs []NodeID
-	// NbrOffsets has one entry for each node of Δ1 … Δk, and len(Nbrs) at the end.
-	NbrOffsets []uint32
-	// Nbrs are the sampled neighbors.
+	// Nbrs are the sampled neighbors, parallel to ReprMap.
 	Nbrs []NodeID
-	// ReprMap is parallel to Nbrs: the index of each neighbor in NodeIDs.
-	ReprMap []uint32
-	// Weights are the weights of the edges to Nbrs, parallel to these, of a sampler that was asked
-	// for them or draws by them; else it is empty. Of a sampler of layers they are always there,
-	// over the probability with which the neighbor was drawn, and those of edges are 1 unless they
-	// were asked for. Types are the numbers of their types, of one that was asked for them.
-	Weights []float32
-	Types   []uint32
-	// Degrees are the lengths of the whole lists of NodeIDs, of a sampler that was asked for them.
-	Degrees []uint32
-	// WeightSums are the sums of the weights of these lists, of a sampler that was asked for them.
-	WeightSums []float32
-}
-
-// Layers is the number of hops, k.
-func (d *Dense) Layers() int { return len(d.NodeIDOffsets) - 2 }
-
-// Inner is how many nodes have a list, though it may be empty; of a batch without hops, how many
-// there are.
-func (d *Dense) Inner() int {
-	if d.Layers() == 0 {
-		return len(d.NodeIDs)
-	}
-	return len(d.NodeIDs) - int(d.NodeIDOffsets[1])
-}
-
-// Layer is the view of one layer after the deltas before it were truncated (Marius++, Algorithm 2):
-// its inputs are the nodes from Base on, its outputs those from Base+Skip on.
-type Layer struct {
-	Base uint32 // index in NodeIDs of the layer's first input
-	In   uint32 // number of input nodes
-	Skip uint32 // inputs before the first output: size of the layer's first delta
-	Out  uint32 // number of output nodes, In - Skip
-	// Off are Out+1 offsets into Idx; Idx are input numbers, counted from Base. For layer 0 both
-	// alias the Dense; deeper layers are rebased into scratch by the caller of LayerView.
-	Off, Idx []uint32
-}
-
-// LayerView returns layer l (from 0), with Off and Idx rebased so that they count from the layer's
-// first input. It appends to off and idx, which may be nil, and aliases them in the result.
-func (d *Dense) LayerView(l int, off, idx []uint32) Layer {
-	base, next := d.NodeIDOffsets[l], d.NodeIDOffsets[l+1]
-	end := d.NodeIDOffsets[len(d.NodeIDOffsets)-1]
-	v := Layer{Base: base, In: end - base, Skip: next - base, Out: end - next}
-	src := d.NbrOffsets[next-d.NodeIDOffsets[1]:]
-	if l == 0 {
-		v.Off, v.Idx = src, d.ReprMap
-		return v
-	}
-	first := src[0]
-	for _, o := range src {
-		off = append(off, o-first)
-	}
-	for _, r := range d.ReprMap[first:] {
-		idx = append(idx, r-base)
-	}
-	v.Off, v.Idx = off, idx
-	return v
 }
 
 // Batch is what one step trains on. All slices belong to the batch and are valid until Release.

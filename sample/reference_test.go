@@ -13,7 +13,8 @@ import (
 // arrays at the front as in the paper's Algorithm 1. edges has what lists are chosen by.
 func reference(list func(NodeID) []NodeID, edges edgeColumns, c Config,
 	epoch, batch uint64, seeds []NodeID) Dense {
-	d := Dense{NodeIDOffsets: []uint32{0, uint32(len(seeds))}, NodeIDs: slices.Clone(seeds)}
+	d := Dense{NodeIDs: slices.Clone(seeds)}
+	d.NodeIDOffsets = []uint32{0, uint32(len(seeds))}
 	delta, held := seeds, map[NodeID]bool{}
 	for _, v := range seeds {
 		held[v] = true

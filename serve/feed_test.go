@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/serve/arena"
@@ -13,7 +14,7 @@ import (
 // oneNode is a batch of a node without neighbors.
 func oneNode() *sample.Batch {
 	return &sample.Batch{Seeds: []sample.NodeID{7}, Dense: sample.Dense{
-		NodeIDOffsets: []uint32{0, 1}, NodeIDs: []sample.NodeID{7}}}
+		Lists: dense.Lists{NodeIDOffsets: []uint32{0, 1}}, NodeIDs: []sample.NodeID{7}}}
 }
 
 // TestDealtArenasComeBack: the arena of a batch that a client left before it took it is given back,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
@@ -116,7 +117,7 @@ func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 			once = append(once, v)
 		}
 	}
-	d := &sample.Dense{NbrOffsets: []uint32{0}}
+	d := &sample.Dense{Lists: dense.Lists{NbrOffsets: []uint32{0}}}
 	if len(once) > 0 {
 		if d, err = db.Sample(ctx, once, []int{m.Fanout}, m.Seed, 0, 0); err != nil {
 			return err

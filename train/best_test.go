@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/backend"
+	"gdb/compute/backend"
 	"gdb/train/runs"
 	"gdb/train/task"
 )

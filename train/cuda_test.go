@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
 	"gdb/layout"
-	"gdb/train/backend"
 	"gdb/train/runs"
 	"gdb/train/task"
 )

@@ -6,10 +6,10 @@ import (
 	"io"
 	"math"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/train/backend"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -156,7 +156,7 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, err := e.model.Forward(&b.Dense, x, model.Step{Table: tableOf(e.be, b),
+	y, err := e.model.Forward(&b.Dense.Lists, x, model.Step{Table: tableOf(e.be, b),
 		Rows: b.TableRows})
 	if err != nil {
 		return nil, err

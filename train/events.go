@@ -3,10 +3,10 @@ package train
 import (
 	"fmt"
 
+	"gdb/compute/backend"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
-	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/runs"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/backend"
+	"gdb/compute/backend"
 	"gdb/train/runs"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/sample/loader"
-	"gdb/train/backend"
-	"gdb/train/backend/cuda"
 	"gdb/train/devicecache"
 	"gdb/train/exact"
 	"gdb/train/plan"

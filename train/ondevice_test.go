@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
-	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/runs"
 )

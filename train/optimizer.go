@@ -3,9 +3,9 @@ package train
 import (
 	"fmt"
 
-	"gdb/train/backend"
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/train/embedding"
-	"gdb/train/program"
 )
 
 // Constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A Method for

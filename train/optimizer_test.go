@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/rng"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // plainOptimizer is every optimizer as its authors wrote it down, in float64, for one parameter.

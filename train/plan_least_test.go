@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -34,9 +35,8 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	}
 	dim := s.Meta().Features[0].Dim
 	rows, means := p.RowBytes(), p.BatchInner*4*int64(dim)
-	b := &sample.Dense{NodeIDs: make([]sample.NodeID, p.BatchNodes),
-		NodeIDOffsets: []uint32{0, uint32(p.BatchNodes - p.BatchInner), uint32(p.BatchNodes) - 60,
-			uint32(p.BatchNodes) - 60, uint32(p.BatchNodes)},
+	b := &dense.Lists{NodeIDOffsets: []uint32{0, uint32(p.BatchNodes - p.BatchInner),
+		uint32(p.BatchNodes) - 60, uint32(p.BatchNodes) - 60, uint32(p.BatchNodes)},
 		NbrOffsets: make([]uint32, p.BatchInner+1)}
 	kernels := c.Spec(c.Dims(dim, 5)).StepCost(b, false, model.Growth{Num: 1, Den: 1, Parts: 1},
 		c.Threads, 6).KernelBytes

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
+	"gdb/compute/backend/devices"
 	"gdb/internal/atomicfile"
 	"gdb/internal/lockfile"
 	"gdb/internal/mem"
@@ -16,8 +18,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/backend/devices"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/runs"

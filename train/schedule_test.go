@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/layout"
-	"gdb/train/backend"
-	"gdb/train/program"
 	"gdb/train/runs"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"gdb/compute/backend"
+	"gdb/compute/backend/devices"
 	"gdb/kv"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/backend/devices"
 	"gdb/train/runs"
 	"gdb/train/task"
 )

@@ -6,13 +6,13 @@ import (
 	"math"
 	"slices"
 
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
+	"gdb/compute/backend/devices"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/sample/macrobatch"
-	"gdb/train/backend"
-	"gdb/train/backend/cuda"
-	"gdb/train/backend/devices"
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
@@ -116,7 +116,7 @@ func (s *stepper) step(b *sample.Batch) error {
 			return err
 		}
 	}
-	logits, err := s.model.Forward(&b.Dense, x, pass)
+	logits, err := s.model.Forward(&b.Dense.Lists, x, pass)
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func modelBytes(c *Config, dims []int) int64 {
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
 	c, have := s.cfg, int64(d.Inner())
 	s.large = d
-	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
-		c.Threads, c.LongestList())
+	cost := c.Spec(s.dims).StepCost(&d.Lists, inPlace,
+		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
 	if !inPlace {
 		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
 		if c.MacroBatch > 1 { // those that are new are put together first

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/probe"
 )

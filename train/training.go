@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	"gdb/blockdev"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/plan"
-	"gdb/train/program"
 	"gdb/train/task"
 )
 

@@ -7,8 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
-	"gdb/train/backend"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/kernel"
 	"gdb/internal/bug"
-	"gdb/train/kernel"
 )
 
 // panicAsTold is a command that goes wrong as gdb would: in its first goroutine, or in a helper of

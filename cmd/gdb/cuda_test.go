@@ -20,7 +20,7 @@ import (
 // TestCoraOnDevice trains on Cora on the CPU and on a device: the losses of epochs are the same but
 // for rounding. What the device trained is evaluated with it and without.
 func TestCoraOnDevice(t *testing.T) {
-	emulator := cudatest.Start(t, "../../train/backend/cuda/kernels/kernels.cu")
+	emulator := cudatest.Start(t, "../../compute/backend/cuda/kernels/kernels.cu")
 	dir := t.TempDir()
 	store := filepath.Join(dir, "cora.gdb")
 	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {

@@ -12,10 +12,10 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/compute/kernel/bf16"
+	"gdb/compute/products"
 	"gdb/internal/bug"
 	"gdb/internal/program"
-	"gdb/train/kernel/bf16"
-	"gdb/train/products"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -6,11 +6,11 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/wrap"
 	"gdb/layout"
 	"gdb/train"
-	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/steptimes"
 

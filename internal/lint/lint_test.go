@@ -32,13 +32,14 @@ var layers = map[string][]string{
 	"kv":       {"internal", "blockdev"},
 	"layout":   {"internal", "blockdev", "kv"},
 	"sample":   {"internal", "blockdev", "kv", "layout"},
-	"train":    {"internal", "blockdev", "kv", "layout", "sample"},
+	"compute":  {"internal"},
+	"train":    {"internal", "blockdev", "kv", "layout", "sample", "compute"},
 	"shell":    {"internal", "blockdev", "kv", "layout", "sample"},
-	"bench":    {"internal", "blockdev", "kv", "layout", "sample", "train"},
+	"bench":    {"internal", "blockdev", "kv", "layout", "sample", "compute", "train"},
 	"":         {"internal", "blockdev", "kv", "layout", "sample", "shell"},
 	"serve":    {"", "internal", "blockdev", "kv", "layout", "sample", "train"},
-	"cmd": {"", "internal", "blockdev", "kv", "layout", "sample", "train", "shell", "bench",
-		"serve", "testdata"},
+	"cmd": {"", "internal", "blockdev", "kv", "layout", "sample", "compute", "train", "shell",
+		"bench", "serve", "testdata"},
 	"testdata": {},
 }
 

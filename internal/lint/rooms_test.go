@@ -22,10 +22,10 @@ var largeRooms = map[string]int{
 	"layout/ingest/source": 5000, // what can be ingested: one contract, a file a format
 	"sample":               4400, // the sampler and the caches that a gather reads through
 	"train":                4600, // the loop of a run and what it reports
-	"train/kernel":         4400, // the CPU's kernels, one table
-	"train/kernel/gen":     4400, // their assembly, generated
+	"compute/kernel":       4400, // the CPU's kernels, one table
+	"compute/kernel/gen":   4400, // their assembly, generated
 	"train/link":           4400, // the loop of link prediction
-	"train/program":        4400, // operations and the passes over them
+	"compute/program":      4400, // operations and the passes over them
 }
 
 // rooms lists the packages of each folder that has several, bottom up: a package may import those
@@ -34,6 +34,7 @@ var largeRooms = map[string]int{
 var rooms = map[string][]string{
 	"internal": {
 		"internal/bug",
+		"internal/dense",
 		"internal/invariants",
 		"internal/rng",
 		"internal/trace",
@@ -174,18 +175,20 @@ var rooms = map[string][]string{
 		"shell/query",
 		"shell",
 	},
+	"compute": {
+		"compute/kernel",
+		"compute/kernel/linkrow",
+		"compute/kernel/gen",
+		"compute/kernel/amx/gen",
+		"compute/kernel/amx",
+		"compute/kernel/bf16",
+		"compute/products",
+		"compute/backend",
+		"compute/backend/cuda",
+		"compute/backend/devices",
+		"compute/program",
+	},
 	"train": {
-		"train/kernel",
-		"train/kernel/linkrow",
-		"train/kernel/gen",
-		"train/kernel/amx/gen",
-		"train/kernel/amx",
-		"train/kernel/bf16",
-		"train/products",
-		"train/backend",
-		"train/backend/cuda",
-		"train/backend/devices",
-		"train/program",
 		"train/model",
 		"train/task",
 		"train/plan",

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
+	"gdb/internal/dense"
 	"gdb/sample"
 )
 
 func smallBatch() *sample.Batch {
 	return &sample.Batch{Epoch: 3, Index: 9, Dense: sample.Dense{
-		NodeIDOffsets: []uint32{0, 2, 3, 5}, NodeIDs: []sample.NodeID{70, 8, 9, 4, 100},
-		NbrOffsets: []uint32{0, 1, 1, 4}, Nbrs: []sample.NodeID{70, 9, 8, 4},
-		ReprMap: []uint32{0, 2, 1, 3}}}
+		Lists: dense.Lists{NodeIDOffsets: []uint32{0, 2, 3, 5}, NbrOffsets: []uint32{0, 1, 1, 4},
+			ReprMap: []uint32{0, 2, 1, 3}},
+		NodeIDs: []sample.NodeID{70, 8, 9, 4, 100}, Nbrs: []sample.NodeID{70, 9, 8, 4}}}
 }
 
 // withExtras is a small batch with those of all kinds whose bit is set.

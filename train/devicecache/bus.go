@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
 	"gdb/sample/rowcopy"
-	"gdb/train/backend"
 	"gdb/train/plan"
 )
 

@@ -7,12 +7,12 @@ import (
 	"time"
 	"unsafe"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 	"gdb/train/plan"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

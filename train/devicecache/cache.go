@@ -13,11 +13,11 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/nodeset"
-	"gdb/train/backend"
-	"gdb/train/kernel"
 )
 
 // Cache is features of which a device keeps some, once it was filled. It is sample.Features for the

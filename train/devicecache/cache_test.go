@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 )
 
 const testDim, testNodes = 5, 3000

@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/kernel"
 )
 
 // stepsFlying is how many steps may still be copied from locked memory: see Separate.SendLocked.

@@ -3,9 +3,9 @@ package devicecache
 import (
 	"errors"
 
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/kernel"
 )
 
 // places say where the rows of a batch are.

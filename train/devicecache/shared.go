@@ -6,10 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/nodetable"
-	"gdb/train/backend"
 	"gdb/train/plan"
 )
 

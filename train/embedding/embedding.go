@@ -12,11 +12,11 @@ import (
 	"math"
 	"slices"
 
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/kernel"
 )
 
 // initDomain keeps the keys of initial vectors apart from other draws.

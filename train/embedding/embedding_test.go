@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/backend"
 )
 
 func mustNew(t *testing.T, c Config, budget *mem.Budget) *Table {

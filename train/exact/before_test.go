@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 	"gdb/train/model"
 )
 

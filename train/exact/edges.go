@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/layout/topology"
-	"gdb/train/program"
 )
 
 // edgesAsked is what a layer reads of entries beside their neighbors, and its memory.

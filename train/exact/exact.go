@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"
-	"gdb/train/backend"
 	"gdb/train/model"
-	"gdb/train/program"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )

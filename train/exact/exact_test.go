@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/openfiles"
@@ -13,7 +14,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -75,7 +75,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	y, err := m.Forward(&d, x, step)
+	y, err := m.Forward(&d.Lists, x, step)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/nodeset"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // layerPass computes one layer over the nodes of the graph.

@@ -3,10 +3,10 @@ package exact
 import (
 	"context"
 
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/train/program"
 )
 
 // listEdges is how many list entries are read at a time: enough to keep a disk busy, 1.5 MiB of

@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // listSums is what the lists of a block of nodes were reduced to by one reduction, as far as their

@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample/loader"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"

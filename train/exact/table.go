@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/kernel/bf16"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/train/kernel/bf16"
 )
 
 // table is a matrix with one row for each node of some set, in ascending order, read by layer-wise

@@ -3,8 +3,8 @@ package link
 import (
 	"sync"
 
-	"gdb/train/kernel"
-	"gdb/train/kernel/linkrow"
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/linkrow"
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )

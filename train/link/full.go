@@ -1,8 +1,8 @@
 package link
 
 import (
+	"gdb/compute/kernel"
 	"gdb/internal/rng"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"math"
 
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/initial"
 	"gdb/train/link/rank"

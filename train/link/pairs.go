@@ -1,7 +1,7 @@
 package link
 
 import (
-	"gdb/train/kernel/linkrow"
+	"gdb/compute/kernel/linkrow"
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
 )

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/kernel"
 	"gdb/layout"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/runs"

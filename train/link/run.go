@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/train/kernel"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"

@@ -12,12 +12,12 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest"
 	"gdb/layout/layouttest"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/runs"

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gdb/compute/kernel"
 	"gdb/internal/rng"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )

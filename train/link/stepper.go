@@ -5,8 +5,8 @@ import (
 	"math"
 	"sync"
 
+	"gdb/compute/kernel"
 	"gdb/internal/rng"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"

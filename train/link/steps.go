@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/kernel"
 	"gdb/kv"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )

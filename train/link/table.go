@@ -3,9 +3,9 @@ package link
 import (
 	"fmt"
 
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/linkrow"
 	"gdb/internal/mem"
-	"gdb/train/kernel"
-	"gdb/train/kernel/linkrow"
 )
 
 // Table holds rows of vectors and the state of the optimizer for each. It is for one goroutine.

@@ -3,8 +3,9 @@ package model
 import (
 	"slices"
 
+	"gdb/compute/program"
+	"gdb/internal/dense"
 	"gdb/sample"
-	"gdb/train/program"
 )
 
 // Params counts the values that a model learns.
@@ -38,7 +39,7 @@ type Growth struct{ Num, Den, Parts int64 }
 
 // StepCost counts the memory of a training step. inPlace says that the rows of the first layer's
 // neighbors are read where they are kept. Lists have longest entries at most.
-func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longest int) StepCost {
+func (s *Spec) StepCost(d *dense.Lists, inPlace bool, g Growth, threads, longest int) StepCost {
 	made := programs{spec: s, params: &program.Params{}}
 	sizes := program.SizesOf(d)
 	cost := s.stepCost(made.choose(true, inPlace, &sizes), &sizes, g, threads, longest)

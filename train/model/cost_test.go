@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
 )
 
 // costOptions are options of which each takes memory in its own way.
@@ -21,7 +22,7 @@ var costOptions = []Options{{Heads: 2}, {Heads: 1, Aggregate: "sum", Norm: "laye
 func ptrTo(x float64) *float64 { return &x }
 
 // sampledBatch is a mini-batch of some thousand nodes.
-func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
+func sampledBatch(t *testing.T, fanout []int) *dense.Lists {
 	t.Helper()
 	g := sampletest.RMAT(13, 60000, 3)
 	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout,
@@ -41,7 +42,7 @@ func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
 	for i := range d.Nbrs { // of the graph's edges nothing has types
 		d.Types = append(d.Types, uint32(i%relationsOfTests))
 	}
-	return d
+	return &d.Lists
 }
 
 // relationsOfTests is how many types of edges batches have.
@@ -85,7 +86,7 @@ func TestStepCostCountsTheStep(t *testing.T) {
 	}
 }
 
-func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
+func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 	const workers = 3
 	in, inner := s.Dims[0], int(d.NodeIDOffsets[1])
 	if s.HalfFeatures() {
@@ -106,10 +107,10 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 			t.Fatal(err)
 		}
 		params := total.Used()
-		x, step := make([]float32, len(d.NodeIDs)*in), Step{Train: true, Seed: 1}
+		x, step := make([]float32, d.Nodes()*in), Step{Train: true, Seed: 1}
 		own := x
 		if inPlace {
-			step.Table, step.Rows = be.Table(x, len(d.NodeIDs), in), d.ReprMap
+			step.Table, step.Rows = be.Table(x, d.Nodes(), in), d.ReprMap
 			own = make([]float32, len(x)-inner*in)
 		}
 		for range 3 { // kernels take scratch of those before them
@@ -143,7 +144,7 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 }
 
 // trainStep is one step of training.
-func trainStep(t *testing.T, be backend.Backend, m *Model, d *sample.Dense, x []float32, s Step) {
+func trainStep(t *testing.T, be backend.Backend, m *Model, d *dense.Lists, x []float32, s Step) {
 	t.Helper()
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // logitsOf are the logits of the seeds 0 to 9 of a graph over whole lists, of random features, and
@@ -54,7 +54,7 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	for _, v := range d.NodeIDs {
 		x = append(x, featuresOf(v, s.Dims[0])...)
 	}
-	y, err := m.Forward(&d, x, Step{})
+	y, err := m.Forward(&d.Lists, x, Step{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // gat is the graph attention network of Veličković and others ("Graph Attention Networks"): for
 // each head, h'(v) = sum(a(u,v)·W·h(u): u in N(v) and v) + b, where a(u,v) is the softmax over u of

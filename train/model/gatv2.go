@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // gatv2 is the attention of Brody, Alon and Yahav ("How Attentive are Graph Attention Networks?"):
 // as gat, but a(u,v) is the softmax over u of a·LeakyReLU(W_src·h(u) + W_dst·h(v)), so that which

@@ -3,7 +3,7 @@ package model
 import (
 	"errors"
 
-	"gdb/train/program"
+	"gdb/compute/program"
 )
 
 // gcn is the graph convolution of Kipf and Welling ("Semi-Supervised Classification with Graph

@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // gin is the graph isomorphism network of Xu and others ("How Powerful are Graph Neural
 // Networks?"), with ε = 0: h'(v) = W_2·ReLU(W_1·(h(v) + sum(h(u): u in N(v))) + b_1) + b_2, then

@@ -10,11 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gdb/compute/backend"
+	"gdb/compute/kernel/bf16"
+	"gdb/internal/dense"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/backend"
-	"gdb/train/kernel/bf16"
 )
 
 // BenchmarkHalf measures steps in float32 and in half precision in turn, on a batch of 1000 seeds
@@ -41,7 +42,8 @@ func BenchmarkHalf(b *testing.B) {
 			whole.Heads = 4
 			half := *whole
 			half.Half = true
-			steps := []func() time.Duration{benchStep(b, whole, d), benchStep(b, &half, d)}
+			steps := []func() time.Duration{benchStep(b, whole, &d.Lists),
+				benchStep(b, &half, &d.Lists)}
 			var times [2][]time.Duration
 			for b.Loop() {
 				for i, step := range steps {
@@ -61,7 +63,7 @@ func BenchmarkHalf(b *testing.B) {
 }
 
 // benchStep returns what trains a step and says how long the processor took.
-func benchStep(b *testing.B, s *Spec, d *sample.Dense) func() time.Duration {
+func benchStep(b *testing.B, s *Spec, d *dense.Lists) func() time.Duration {
 	be, err := backend.OpenCPU(backend.Options{Workers: runtime.NumCPU()})
 	if err != nil {
 		b.Fatal(err)
@@ -72,7 +74,7 @@ func benchStep(b *testing.B, s *Spec, d *sample.Dense) func() time.Duration {
 		b.Fatal(err)
 	}
 	m.Params().Init(be, 3)
-	x := make([]float32, len(d.NodeIDs)*s.Dims[0])
+	x := make([]float32, d.Nodes()*s.Dims[0])
 	for i := range x {
 		x[i] = float32(math.Sin(float64(i)))
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/kernel/bf16"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout/rowfile"
-	"gdb/sample"
-	"gdb/train/kernel/bf16"
 )
 
 // packed are rows of so many values as bfloat16, packed as features are read.
@@ -51,7 +51,7 @@ func halfSpecs(in int) (all []*Spec) {
 func TestHalfIsNearFloat32(t *testing.T) {
 	d := sampledBatch(t, []int{6, 5})
 	for _, in := range []int{24, 31} {
-		x := make([]float32, len(d.NodeIDs)*in)
+		x := make([]float32, d.Nodes()*in)
 		for i := range x {
 			x[i] = float32(math.Sin(float64(i))) + 0.25
 		}
@@ -63,7 +63,7 @@ func TestHalfIsNearFloat32(t *testing.T) {
 	}
 }
 
-func checkHalf(t *testing.T, s *Spec, d *sample.Dense, x []float32) {
+func checkHalf(t *testing.T, s *Spec, d *dense.Lists, x []float32) {
 	want := resultsOf(t, s, d, x, false)
 	half := *s
 	half.Half = true
@@ -87,7 +87,7 @@ func checkHalf(t *testing.T, s *Spec, d *sample.Dense, x []float32) {
 }
 
 // resultsOf are the logits and all gradients of one step.
-func resultsOf(t *testing.T, s *Spec, d *sample.Dense, x []float32, inPlace bool) [2][]float32 {
+func resultsOf(t *testing.T, s *Spec, d *dense.Lists, x []float32, inPlace bool) [2][]float32 {
 	t.Helper()
 	be := openCPU(t, 2)
 	m, err := New(be, s, true, nil)
@@ -97,8 +97,8 @@ func resultsOf(t *testing.T, s *Spec, d *sample.Dense, x []float32, inPlace bool
 	m.Params().Init(be, 3)
 	step, own := Step{Train: true, Seed: 1}, append([]float32(nil), x...)
 	if inPlace {
-		width := len(x) / len(d.NodeIDs)
-		step.Table, step.Rows = be.Table(x, len(d.NodeIDs), width), d.ReprMap
+		width := len(x) / d.Nodes()
+		step.Table, step.Rows = be.Table(x, d.Nodes(), width), d.ReprMap
 		own = own[int(d.NodeIDOffsets[1])*width:]
 	}
 	if err := be.Begin(); err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/program"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/train/program"
 )
 
 // layerSpecs are all models of such widths that are trained by layers, with and without weights of
@@ -119,7 +119,7 @@ func sampleLogits(t *testing.T, m *Model, g *sampletest.Graph, fn func(logits []
 		for _, v := range d.NodeIDs {
 			x = append(x, featuresOf(v, m.spec.Dims[0])...)
 		}
-		y, err := m.Forward(&d, x, Step{})
+		y, err := m.Forward(&d.Lists, x, Step{})
 		if err != nil {
 			t.Fatal(err)
 		}

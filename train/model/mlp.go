@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // mlp is a perceptron of the nodes' own features: what a graph is worth shows beside it. With
 // Precompute they are those, and the features of 1, 2, … hops, propagated as in gcn: SIGN (Frasca

@@ -4,10 +4,10 @@
 package model
 
 import (
+	"gdb/compute/backend"
+	"gdb/compute/program"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
-	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // Model is a network with its parameters. It is for one goroutine.
@@ -61,7 +61,7 @@ func (m *Model) Params() *program.Params { return &m.params }
 // They, and all that Backward needs, are valid until the backend's next Begin. x is changed:
 // results are put there. The error is of the host's memory, not of the device: see
 // backend.Backend.Err.
-func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error) {
+func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
 	sizes := program.SizesOf(d)
 	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/compute/program"
+	"gdb/internal/dense"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/program"
 )
 
 // goldenModels is testdata/models.json: what an independent implementation, testdata/models.py,
@@ -32,9 +33,9 @@ type goldenBatch struct {
 	X             []float32       `json:"x"`
 }
 
-func (b *goldenBatch) dense() *sample.Dense {
-	return &sample.Dense{NodeIDOffsets: b.NodeIDOffsets, NodeIDs: b.NodeIDs,
-		NbrOffsets: b.NbrOffsets, Nbrs: b.Nbrs, ReprMap: b.ReprMap, Degrees: b.Degrees}
+func (b *goldenBatch) dense() *dense.Lists {
+	return &dense.Lists{NodeIDOffsets: b.NodeIDOffsets, NbrOffsets: b.NbrOffsets,
+		ReprMap: b.ReprMap, Degrees: b.Degrees}
 }
 
 // goldenCase is one model with its options, and a pass of it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/train/program"
+	"gdb/compute/program"
 )
 
 // Options are what architectures have in common. The zero value is what each has by itself.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/train/program"
+	"gdb/compute/program"
 )
 
 // Precomputed says what is computed of the features before a training, with Options.Precompute:

@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // programs are the programs of a model, one for each order of aggregation and product that a batch
 // asked for.

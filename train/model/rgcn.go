@@ -3,7 +3,7 @@ package model
 import (
 	"fmt"
 
-	"gdb/train/program"
+	"gdb/compute/program"
 )
 
 // rgcn is the relational graph convolution of Schlichtkrull and others ("Modeling Relational Data

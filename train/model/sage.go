@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // sage is GraphSAGE (Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large
 // Graphs"): h'(v) = W_self·h(v) + W_nbr·reduce(h(u): u in N(v)) + b, then ReLU but after the last

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/backend"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/train/backend"
 )
 
 // golden is testdata/sage.json: a pass of an independent implementation, testdata/sage.py.
@@ -53,9 +54,9 @@ func loadGolden(t *testing.T) *golden {
 	return g
 }
 
-func (g *golden) dense() *sample.Dense {
-	return &sample.Dense{NodeIDOffsets: g.NodeIDOffsets, NodeIDs: g.NodeIDs,
-		NbrOffsets: g.NbrOffsets, Nbrs: g.Nbrs, ReprMap: g.ReprMap}
+func (g *golden) dense() *dense.Lists {
+	return &dense.Lists{NodeIDOffsets: g.NodeIDOffsets, NbrOffsets: g.NbrOffsets,
+		ReprMap: g.ReprMap}
 }
 
 func openCPU(t testing.TB, workers int) backend.Backend {

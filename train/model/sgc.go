@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // sgc is the simplified graph convolution of Wu and others ("Simplifying Graph Convolutional
 // Networks"): the features are propagated as in gcn once a layer, and then multiplied by W.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/train/program"
+	"gdb/compute/program"
 )
 
 // Spec says which model is made: an architecture, its widths and its options.

@@ -1,6 +1,6 @@
 package model
 
-import "gdb/train/program"
+import "gdb/compute/program"
 
 // Unused names the options that are set and change nothing in the model: its program is the same
 // whatever they are.

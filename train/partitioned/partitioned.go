@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
-	"gdb/train/backend"
 	"gdb/train/link/order"
 	"gdb/train/plan"
 	"gdb/train/runs"

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample/superbatch"
-	"gdb/train/backend"
 )
 
 // Epoch is the record of an epoch, one line of metrics.jsonl. Times are seconds.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"gdb/train/backend"
-	"gdb/train/kernel/bf16"
+	"gdb/compute/backend"
+	"gdb/compute/kernel/bf16"
 )
 
 // ResolveProducts sets what products are computed with on this machine; Backend is not auto.

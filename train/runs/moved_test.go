@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/backend"
-	"gdb/train/kernel/bf16"
+	"gdb/compute/backend"
+	"gdb/compute/kernel/bf16"
 )
 
 // TestMoved: what a resumed run computes with and did not before is said.

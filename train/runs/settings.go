@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/compute/backend"
 	"gdb/kv"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/train/backend"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/task"

@@ -1,6 +1,6 @@
 package runs
 
-import "gdb/train/backend"
+import "gdb/compute/backend"
 
 // Where says where a run is evaluated; zero values are as the run was trained.
 type Where struct {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/compute/program"
 	"gdb/layout"
 	"gdb/train"
-	"gdb/train/program"
 )
 
 // stepsMost is how many steps are measured; the first is left out, whose memory is new.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/compute/backend"
 	"gdb/sample"
-	"gdb/train/backend"
 )
 
 // Classes is node classification: every node has one class, by softmax and cross-entropy, or with

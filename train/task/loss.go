@@ -3,7 +3,7 @@ package task
 import (
 	"math"
 
-	"gdb/train/backend"
+	"gdb/compute/backend"
 )
 
 // lossSum is a loss summed over evaluated values: nodes, or of multi-labels the labels of nodes.

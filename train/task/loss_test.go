@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gdb/train/backend"
-	"gdb/train/kernel"
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
 )
 
 // TestLossesAreThoseOfTraining compares the losses of an evaluation with the kernels that training

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strconv"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/backend"
 )
 
 // Numbers is regression: every node has one number. A model is trained on standardized labels, and

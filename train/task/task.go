@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/backend"
 	"gdb/kv"
 	"gdb/sample"
-	"gdb/train/backend"
 )
 
 // ErrNothing is the error of a metric over no labeled node: never a number.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gdb/train/kernel"
+	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
 )
 

@@ -1,6 +1,6 @@
 package decoder
 
-import "gdb/train/kernel"
+import "gdb/compute/kernel"
 
 // distMult scores an edge by the sum over i of h[i]·r[i]·t[i] (Yang, Yih, He, Gao and Deng,
 // "Embedding Entities and Relations for Learning and Inference in Knowledge Bases", section 3.1).

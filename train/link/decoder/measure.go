@@ -3,7 +3,7 @@ package decoder
 import (
 	"math"
 
-	"gdb/train/kernel"
+	"gdb/compute/kernel"
 )
 
 // Measure is how a query is compared with a candidate: the larger the score, the likelier the edge.

@@ -13,14 +13,14 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/train/backend"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -174,7 +174,7 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	if err := e.gather(train && e.near != nil); err != nil {
 		return nil, err
 	}
-	out, err := e.model.Forward(&e.dense, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
+	out, err := e.model.Forward(&e.dense.Lists, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
 		Train: train})
 	if err != nil {
 		return nil, err

@@ -9,12 +9,12 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/topology"
 	"gdb/sample/sampletest"
-	"gdb/train/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 

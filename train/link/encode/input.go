@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/train/kernel"
 )
 
 // features are those of all nodes.

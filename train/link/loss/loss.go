@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/train/kernel"
+	"gdb/compute/kernel"
 )
 
 // Excluded in the place of a negative's score has it count for nothing.

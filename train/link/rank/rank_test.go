@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/train/kernel"
+	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"

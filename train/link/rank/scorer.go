@@ -4,7 +4,7 @@
 package rank
 
 import (
-	"gdb/train/kernel"
+	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 )

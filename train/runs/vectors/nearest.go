@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"gdb/compute/kernel"
 	"gdb/kv"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/rank"
 )

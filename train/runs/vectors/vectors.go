@@ -11,10 +11,10 @@ import (
 	"slices"
 
 	"gdb/blockdev"
+	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/train/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"

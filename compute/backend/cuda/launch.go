@@ -1,0 +1,121 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"gdb/compute/backend"
+	"gdb/internal/cuda"
+)
+
+const (
+	// blockThreads is the threads of a block: Threads of the kernels.
+	blockThreads = 256
+	// blocksMost bounds the blocks of a launch. Threads share more work than there is of them.
+	blocksMost = 1 << 14
+	// longBlocks bounds the blocks for long lists: about as many as a large device has at once.
+	longBlocks = 1 << 10
+	// warpThreads are the threads of a warp.
+	warpThreads = 32
+)
+
+// launch queues a kernel with at least one block and about so many threads, of which there is
+// nothing to do for none. Arguments have 8 bytes each: see the kernels.
+func (g *gpu) launch(name string, threads int, args ...any) {
+	if threads <= 0 || g.err != nil {
+		return
+	}
+	words := make([]cuda.Argument, 0, len(args)+2)
+	for i, a := range args {
+		switch a := a.(type) {
+		case uint64:
+			words = append(words, cuda.Argument(a))
+		case int:
+			words = append(words, cuda.Int(a))
+		case float64:
+			words = append(words, cuda.Float(a))
+		case float32:
+			words = append(words, cuda.Float(float64(a)))
+		case bool:
+			words = append(words, boolWord(a))
+		case backend.Tensor:
+			words = append(words, cuda.Argument(g.at(a)))
+		case longLists: // three arguments
+			words = append(words, cuda.Argument(a.at), cuda.Argument(a.parts), boolWord(a.join))
+		default:
+			panic(fmt.Sprintf("BUG: argument %d of %s is a %T", i, name, a))
+		}
+	}
+	if g.err != nil { // a tensor could not be copied
+		return
+	}
+	g.queue.kernel(name, blocksFor(threads), words...)
+}
+
+// blocksFor is how many blocks have about so many threads.
+func blocksFor(threads int) int {
+	return min(blocksMost, (threads+blockThreads-1)/blockThreads)
+}
+
+// boolWord is 1 for true.
+func boolWord(b bool) (word cuda.Argument) {
+	if b {
+		word = 1
+	}
+	return word
+}
+
+// summed says over which lists a kernel sums, into rows of how many columns.
+type summed struct {
+	lists, cols int
+	fours       bool
+	longs       longLists
+	words       int // that are written of a part for each column
+}
+
+// launchSums queues a kernel that sums over lists, one of whose arguments is s.longs, and where
+// there may be hubs a second time, to add up the sums of their parts.
+func (g *gpu) launchSums(name string, s summed, args ...any) {
+	at := slices.IndexFunc(args, func(a any) bool { return a == any(s.longs) })
+	longs := s.longs
+	longs.parts = g.takeFloats(longs.mayParts * s.cols * s.words)
+	args[at] = longs
+	g.launch(name, sumThreads(s.lists, s.cols, s.fours, longs.mayLong), args...)
+	if longs.mayHubs > 0 && s.lists > 0 {
+		longs.join = true
+		args[at] = longs
+		g.launch(name, longs.mayHubs*pieces(s.cols, s.fours), args...)
+	}
+}
+
+// fours says whether rows of so many columns may be read four values at a time: where all matrices
+// are at multiples of as many.
+func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
+	if cols%4 != 0 {
+		return false
+	}
+	for _, t := range ts {
+		if g.at(t)%uint64(4*width(t)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sumThreads is how many threads sums over lists keep busy, of rows of so many columns: a block for
+// each 32 pieces of a row of a long list too, as far as longBlocks of them are kept busy.
+func sumThreads(lists, cols int, fours bool, longs int) int {
+	n := pieces(cols, fours)
+	chunks := (n + warpThreads - 1) / warpThreads
+	return max(lists*n, min(longs*chunks, longBlocks)*blockThreads)
+}
+
+// pieces is how many threads share a row of so many columns.
+func pieces(cols int, fours bool) int {
+	if fours {
+		return cols / 4
+	}
+	return cols
+}

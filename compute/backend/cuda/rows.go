@@ -1,0 +1,134 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"errors"
+	"slices"
+
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
+	"gdb/internal/cuda"
+	"gdb/internal/mem"
+)
+
+// PickRows copies rows.
+func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
+	if !g.ready(from.Len() == out.Rows && kept.Cols == out.Cols, "PickRows", out, kept, sent,
+		from) || out.Len() == 0 {
+		return
+	}
+	four := g.fours(out.Cols, out, kept, sent)
+	threads := out.Len()
+	if four {
+		threads /= 4
+	}
+	g.launch("pick_rows", threads, out, kept, 0, sent, from, out.Rows, out.Cols, kept.Rows, 0, four)
+}
+
+// ReadLocked runs the kernel of PickRows in the stream of copies.
+func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint32,
+	cols int) backend.Tensor {
+	rows := len(from)
+	if rows*cols == 0 || g.err != nil {
+		return g.lend(lent{}, rows, cols)
+	}
+	keptAt := uint64(0)
+	if kept.Rows > 0 {
+		keptAt = g.at(kept)
+	}
+	places := send(g, from)
+	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
+	if err != nil {
+		g.fail("take memory for what a step is given", err)
+		return g.lend(lent{}, rows, cols)
+	}
+	heldAt, readAt := g.driver.seen(mem.BytesOf(held)), g.driver.seen(mem.BytesOf(read))
+	threads, four := rows*cols, cuda.Argument(0)
+	if cols%4 == 0 && (at|keptAt|heldAt|readAt)%(4*floatBytes) == 0 {
+		threads, four = threads/4, 1
+	}
+	g.fail("read rows of the host", g.driver.beside("pick_rows", threads, cuda.Argument(at),
+		cuda.Argument(keptAt), cuda.Argument(heldAt), cuda.Argument(readAt),
+		cuda.Argument(places), cuda.Int(rows), cuda.Int(cols), cuda.Int(kept.Rows),
+		cuda.Int(len(held)/cols), four))
+	g.queue.counts.Operations++
+	g.queue.counts.Calls++
+	for _, row := range from {
+		if int(row) >= kept.Rows && row != kernel.NoRow {
+			g.sent += int64(cols * floatBytes)
+		}
+	}
+	return g.lend(lent{at: at}, rows, cols)
+}
+
+// PutRows copies rows.
+func (g *gpu) PutRows(into, rows, to backend.Tensor) {
+	if !g.ready(to.Len() == rows.Rows && into.Cols == rows.Cols, "PutRows", into, rows, to) ||
+		rows.Len() == 0 {
+		return
+	}
+	threads, four := rows.Len(), g.fours(rows.Cols, into, rows)
+	if four {
+		threads /= 4
+	}
+	g.launch("put_rows", threads, into, rows, to, rows.Rows, rows.Cols, into.Rows, four)
+}
+
+// DeviceMemory asks the driver, of what may be taken.
+func (g *gpu) DeviceMemory() (free, total int64, err error) {
+	err = g.driver.on(func() (err error) {
+		free, total, err = g.driver.device.MemInfo()
+		return err
+	})
+	if most := g.driver.most; most > 0 {
+		free, total = min(free, max(0, most-g.driver.used)), min(total, most)
+	}
+	return free, total, err
+}
+
+// Sent counts what was copied for steps, and rows that they read where they lie.
+func (g *gpu) Sent() int64 { return g.sent }
+
+// Lock locks the pages of x.
+func (g *gpu) Lock(x []byte) error {
+	_, err := g.driver.lock(x)
+	return err
+}
+
+// Unlock unlocks the pages of x.
+func (g *gpu) Unlock(x []byte) error { return g.driver.unlock(x) }
+
+// SendLocked copies x to memory of the step. That it was copied is known where the step's own
+// page-locked memory is used again.
+func (g *gpu) SendLocked(x []float32, zeros, rows, cols int) backend.Tensor {
+	if rows*cols == 0 || g.err != nil {
+		return g.lend(lent{}, rows, cols)
+	}
+	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
+	if err != nil {
+		g.fail("take memory for what a step is given", err)
+		return g.lend(lent{}, rows, cols)
+	}
+	before, bytes := zeros*cols*floatBytes, mem.BytesOf(x)
+	g.sent += int64(len(bytes))
+	if before > 0 {
+		g.fail("zero memory of a step", g.driver.zeroBeside(at, before))
+	}
+	if len(bytes) > 0 {
+		g.fail("copy to the device", g.driver.toDevice(at+uint64(before), bytes))
+	}
+	return g.lend(lent{at: at}, rows, cols)
+}
+
+// Release frees what Params took, after what uses it.
+func (g *gpu) Release(t backend.Tensor) error {
+	p := g.kept[t.Memory]
+	if !slices.Contains(g.params, p) { // it was given back
+		return nil
+	}
+	g.params = slices.DeleteFunc(g.params, func(q uint64) bool { return p == q })
+	g.kept[t.Memory], g.spare = 0, append(g.spare, t.Memory)
+	g.flush()
+	return errors.Join(g.driver.sync(), g.driver.free(p))
+}

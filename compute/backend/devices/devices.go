@@ -1,0 +1,34 @@
+// Package devices opens the backend that a setting names.
+package devices
+
+import (
+	"fmt"
+
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
+)
+
+// Chosen is the name of what backend.Auto stands for here: it opens the device of that number, and
+// closes it. Other names stand for themselves.
+func Chosen(name string, device int) string {
+	if name != backend.Auto {
+		return name
+	}
+	be, err := cuda.Open(backend.Options{Device: device})
+	if err != nil || be.Close() != nil {
+		return backend.CPU
+	}
+	return backend.CUDA
+}
+
+// Open opens a backend by name: backend.CPU or backend.CUDA.
+func Open(name string, opt backend.Options) (backend.Backend, error) {
+	switch name {
+	case backend.CPU:
+		return backend.OpenCPU(opt)
+	case backend.CUDA:
+		return cuda.Open(opt)
+	}
+	return nil, fmt.Errorf("train: unknown backend %q: known are %s and %s", name, backend.CPU,
+		backend.CUDA)
+}

@@ -1,0 +1,104 @@
+package bf16
+
+import "gdb/compute/kernel"
+
+// elementsPart is how many values are computed at a time as floats: they stay in the first-level
+// cache from when they are read until they are rounded.
+const elementsPart = 4 << 10
+
+// Elements writes to out what fn makes of the rows of x(rows,n), for some rows at a time: fn is
+// given their values as floats, which it changes, and the number of the first row. out may be x.
+func Elements[T Value](p *kernel.Pool, out []Number, x []T, rows, n int,
+	fn func(values []float32, row int)) {
+	if rows*n == 0 {
+		return
+	}
+	out, x = out[:rows*n], x[:rows*n]
+	o, once := level(), max(1, elementsPart/n)
+	p.Span(rows, once*max(1, convertPart/(once*n)), func(lo, hi int) {
+		buffer := p.TakeFloats(once * n)
+		for i := lo; i < hi; i += once {
+			end := min(i+once, hi)
+			values := buffer[:(end-i)*n]
+			load(o, values, x[i*n:end*n])
+			fn(values, i)
+			o.narrow(out[i*n:end*n], values)
+		}
+		p.GiveFloats(buffer)
+	})
+}
+
+// load writes the values of x as floats.
+func load[T Value](o *ops, values []float32, x []T) {
+	switch x := any(x).(type) {
+	case []float32:
+		copy(values, x)
+	case []Number:
+		o.widen(values, x)
+	}
+}
+
+// gradient has fn make of dy what is written to out, some values at a time: fn is given them and
+// those of y, both of which it may change, and the position of the first. out may be dy.
+func gradient[T Value](p *kernel.Pool, out []T, dy []float32, y []Number,
+	fn func(values, y []float32, at int)) {
+	c, o := resultOf(out[:len(y)]), level()
+	dy = dy[:len(y)]
+	p.Span(len(y), convertPart, func(lo, hi int) {
+		buffer := p.TakeFloats(2 * elementsPart)
+		for i := lo; i < hi; i += elementsPart {
+			end := min(i+elementsPart, hi)
+			own, values := buffer[:end-i], buffer[elementsPart:][:end-i]
+			o.widen(own, y[i:end])
+			if c.floats != nil {
+				values = c.floats[i:end]
+			}
+			copy(values, dy[i:end])
+			fn(values, own, i)
+			if c.floats == nil {
+				o.narrow(c.numbers[i:end], values)
+			}
+		}
+		p.GiveFloats(buffer)
+	})
+}
+
+// columnRows is how many rows ColumnSum adds up before it adds that to the rest.
+const columnRows = 1024
+
+// ColumnWords is the scratch memory of ColumnSum, in words.
+func ColumnWords(rows, n int) int { return partsOf(rows, columnRows) * n }
+
+// ColumnSum writes the sum of the rows of x(rows,n) to out(n).
+func ColumnSum(p *kernel.Pool, out []float32, x []Number, rows, n int) {
+	out, x = out[:n], x[:rows*n]
+	clear(out)
+	if rows*n == 0 {
+		return
+	}
+	o, once := level(), max(1, elementsPart/n)
+	sums := p.TakeFloats(ColumnWords(rows, n))
+	p.Span(rows, columnRows, func(lo, hi int) {
+		buffer, sum := p.TakeFloats(once*n), sums[lo/columnRows*n:][:n]
+		own := kernel.NewPool(1)
+		for i := lo; i < hi; i += once {
+			values := buffer[:(min(i+once, hi)-i)*n]
+			o.widen(values, x[i*n:][:len(values)])
+			kernel.ColumnSum(own, sum, values, len(values)/n, n, i > lo)
+		}
+		p.GiveFloats(buffer)
+	})
+	for at := 0; at < len(sums); at += n {
+		kernel.Add(nil, out, sums[at:at+n])
+	}
+	p.GiveFloats(sums)
+}
+
+// CopyColumns writes the columns of x(rows,wide) from one on to out(rows,n).
+func CopyColumns(p *kernel.Pool, out, x []Number, rows, n, wide, from int) {
+	p.Span(rows, max(1, convertPart/max(1, wide)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			copy(out[i*n:(i+1)*n], x[i*wide+from:][:n])
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package bf16
+
+import "gdb/compute/kernel"
+
+// The products of this file are of the columns of each of some heads, which lie beside each other
+// in a row: see kernel.GEMMHeads.
+
+// GEMMHeads is C(m,heads·n) (+)= A(m,heads·k)·B(k,heads·n) for the columns of each head.
+func GEMMHeads[T Value](p *kernel.Pool, c []T, a, b []Number, m, k, n, heads int,
+	accumulate bool) {
+	r := headed(c, a, m, k, n, heads)
+	r.multiplyHeads(p, m, heads, accumulate, func(panel []uint32, h, lo, width int) {
+		r.tiles.packRows(panel, b[h*n+lo:], k, width, heads*n, 0)
+	})
+}
+
+// GEMMHeadsTB is C(m,heads·k) (+)= A(m,heads·n)·Bᵀ for B(k,heads·n), for the columns of each head.
+func GEMMHeadsTB[T Value](p *kernel.Pool, c []T, a, b []Number, m, n, k, heads int,
+	accumulate bool) {
+	r := headed(c, a, m, n, k, heads)
+	r.multiplyHeads(p, m, heads, accumulate, func(panel []uint32, h, lo, width int) {
+		r.tiles.packTransposed(panel, b[lo*heads*n+h*n:], n, width, heads*n)
+	})
+}
+
+// headed is the product of m rows by heads, each of k steps and n columns.
+func headed[T Value](c []T, a []Number, m, k, n, heads int) *product {
+	return &product{ops: level(), c: resultOf(c[:m*heads*n]), a: a[:m*heads*k], k: k, n: n,
+		lda: heads * k, ldc: heads * n}
+}
+
+// multiplyHeads computes m rows of all heads, some rows at a time, where pack writes width columns
+// of B of head h, from lo on, to a panel.
+func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
+	pack func(panel []uint32, h, lo, width int)) {
+	if m*heads*r.n == 0 {
+		return
+	}
+	w, words := r.tiles.width(), r.words()
+	own := partsOf(r.n, w) * words
+	panels := p.TakeWords(max(1, heads*own))
+	if r.k > 0 {
+		p.Run(heads, func(h int) {
+			for lo := 0; lo < r.n; lo += w {
+				panel := panels[h*own+lo/w*words:][:words]
+				pack(panel, h, lo, min(w, r.n-lo))
+				r.tiles.pad(panel, r.k)
+			}
+		})
+	}
+	p.Span(m, partRows(r.k*r.n*heads), func(lo, hi int) {
+		for i := lo; i < hi; i += chunkRows {
+			end := min(i+chunkRows, hi)
+			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
+				for h := range heads {
+					of := *r
+					of.a, of.panels = r.a[min(h*r.k, len(r.a)):], panels[h*own:]
+					of.rows(p, sums[h*r.n:], i, end-i, accumulate)
+				}
+			})
+		}
+	})
+	p.GiveWords(panels)
+}
+
+// GEMMHeadsTA is C(k,heads·n) (+)= Aᵀ·B for A(m,heads·k) and B(m,heads·n), for the columns of each
+// head.
+func GEMMHeadsTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n, heads int,
+	accumulate bool) {
+	if c = c[:k*heads*n]; m == 0 && !accumulate {
+		clear(c)
+	}
+	if m*len(c) == 0 {
+		return
+	}
+	own := p.TakeFloats(k * n)
+	for h := range heads {
+		r := reduction{ops: level(), c: own, a: a[h*k:], b: b[h*n:], m: m, k: k, n: n,
+			lda: heads * k, ldb: heads * n}
+		r.compute(p)
+		for i := range k {
+			row := c[(i*heads+h)*n:][:n]
+			if !accumulate {
+				clear(row)
+			}
+			kernel.Add(nil, row, own[i*n:(i+1)*n])
+		}
+	}
+	p.GiveFloats(own)
+}

@@ -1,0 +1,186 @@
+package bf16
+
+import (
+	"unsafe"
+
+	"gdb/compute/kernel"
+)
+
+// Value is what results are: the sums, or the nearest Number of each.
+type Value interface{ float32 | Number }
+
+// GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
+func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, m, k, n int, accumulate bool) {
+	gemm(p, level(), c, a, b, m, k, n, accumulate)
+}
+
+func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, m, k, n int, accumulate bool) {
+	r := product{ops: o, c: resultOf(c[:m*n]), a: a[:m*k], k: k, n: n, lda: k, ldc: n}
+	b = b[:k*n]
+	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
+		r.tiles.packRows(panel, b[lo:], k, width, n, 0)
+	})
+}
+
+// GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
+func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, m, n, k int, accumulate bool) {
+	r := product{ops: level(), c: resultOf(c[:m*k]), a: a[:m*n], k: n, n: k, lda: n, ldc: k}
+	b = b[:k*n]
+	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
+		r.tiles.packTransposed(panel, b[lo*n:], n, width, n)
+	})
+}
+
+// result is a matrix of floats or of Numbers: the other is nil.
+type result struct {
+	floats  []float32
+	numbers []Number
+}
+
+func resultOf[T Value](c []T) result {
+	switch c := any(c).(type) {
+	case []float32:
+		return result{floats: c}
+	case []Number:
+		return result{numbers: c}
+	}
+	panic("BUG: a result is of float32 or Number")
+}
+
+const (
+	// stepsMax is the longest reduction in one go, in pairs: a panel of B of so many stays in the
+	// first-level cache while the rows of A pass by. It is the same at all levels, as the results
+	// are.
+	stepsMax = 192
+	// chunkRows is the rows of A that stay in the second-level cache while the panels pass by.
+	chunkRows = 96
+	// partProducts is about how many multiplications make a part.
+	partProducts = 8 << 20
+	// streamLeast is the size of a C in bytes that no cache keeps until it is read again: what is
+	// not read before it is written saves a third of the traffic.
+	streamLeast = 16 << 20
+	// lineBytes is what memory gives at once.
+	lineBytes = 64
+)
+
+// product is A·B for a B that is packed. It is computed by chunks of rows, and by steps.
+type product struct {
+	*ops
+	c      result
+	a      []Number
+	panels []uint32
+	k, n   int
+	// lda and ldc are how far apart rows of A and of C are, in values.
+	lda, ldc int
+	stream   bool
+}
+
+// words is the words of a panel of B.
+func (r *product) words() int { return r.tiles.pairs(r.k) * r.tiles.step() }
+
+// multiply computes m rows, where pack writes width columns of B, from lo on, to a panel.
+func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
+	pack func(panel []uint32, lo, width int)) {
+	if m == 0 || r.n == 0 {
+		return
+	}
+	w, words := r.tiles.width(), r.words()
+	r.panels = p.TakeWords(max(1, partsOf(r.n, w)*words))
+	if r.k > 0 {
+		p.Span(r.n, w, func(lo, hi int) {
+			panel := r.panels[lo/w*words:][:words]
+			pack(panel, lo, hi-lo)
+			r.tiles.pad(panel, r.k)
+		})
+	}
+	r.stream = !accumulate && r.streams(m)
+	p.Span(m, partRows(r.k*r.n), func(lo, hi int) {
+		for i := lo; i < hi; i += chunkRows {
+			end := min(i+chunkRows, hi)
+			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
+				r.rows(p, sums, i, end-i, accumulate)
+			})
+		}
+	})
+	p.GiveWords(r.panels)
+}
+
+// partRows is how many rows of so many multiplications make a part.
+func partRows(products int) int {
+	return max(1, min(partProducts/max(1, products), 8*chunkRows)/chunkRows) * chunkRows
+}
+
+// streams tells whether a C of so many rows may be written past the caches, and should.
+func (r *product) streams(m int) bool {
+	w := r.tiles.width()
+	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 &&
+		r.ldc == r.n && r.k <= 2*stepsMax &&
+		uintptr(unsafe.Pointer(&r.c.floats[0]))%uintptr(4*r.tiles.lanes) == 0
+}
+
+// rows computes rows of the product, from row i on, to c.
+func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool) {
+	if r.k == 0 {
+		for i := 0; i < rows && !accumulate; i++ {
+			clear(c[i*r.ldc:][:r.n])
+		}
+		return
+	}
+	if r.blocks != nil {
+		r.blockRows(p, c, i, rows, accumulate)
+		return
+	}
+	w, step, words := r.tiles.width(), r.tiles.step(), r.words()
+	mode := uint64(0)
+	switch {
+	case accumulate:
+		mode = modeAccumulate
+	case r.stream:
+		mode = modeStream
+	}
+	pairs, next := r.k/2, r.next(i+chunkRows, rows)
+	for s := 0; s == 0 || s < partsOf(r.k, 2); s += stepsMax {
+		now := min(stepsMax, pairs-s)
+		if r.k%2 != 0 && s+now == pairs && now < stepsMax {
+			mode |= modeHalf
+		}
+		for j := 0; j < r.n; j += w {
+			r.tiles.column(rows, now, r.a[i*r.lda+2*s:], strides{r.lda, 2},
+				r.panels[j/w*words+s*step:], c[j:], r.ldc, min(w, r.n-j), mode, next)
+			if next.at != 0 {
+				next.at += uintptr(rows/r.tiles.rows[0]*now) * next.step
+			}
+		}
+		mode = modeAccumulate
+	}
+}
+
+// next is how the rows of A from row i on are asked for while as many are computed: all their lines
+// once, spread over all steps of tiles.
+func (r *product) next(i, rows int) ahead {
+	at, end := i*r.lda, min(len(r.a), (i+rows)*r.lda)
+	steps := rows / r.tiles.rows[0] * (r.k / 2) * partsOf(r.n, r.tiles.width())
+	if at >= end || steps == 0 {
+		return ahead{}
+	}
+	bytes := 2 * (end - at)
+	return ahead{uintptr(unsafe.Pointer(&r.a[at])), uintptr(min(lineBytes, bytes/steps+1))}
+}
+
+// packTransposed packs width rows of b, of k values each and stride apart, to the columns of a
+// panel.
+func (t *tileSet) packTransposed(panel []uint32, b []Number, k, width, stride int) {
+	as := packing{width: t.width(), step: t.step(), widened: t.widened}
+	if width < as.width {
+		clear(panel)
+	}
+	for j := range width {
+		row := b[j*stride:][:k]
+		for i := 0; i+1 < k; i += 2 {
+			as.put(panel[i/2*as.step:], j, row[i], row[i+1])
+		}
+		if k%2 != 0 {
+			as.put(panel[k/2*as.step:], j, row[k-1], 0)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package bf16
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gdb/compute/kernel"
+	"gdb/internal/mem"
+)
+
+// BenchmarkSegments measures sums of rows and their gradients beside those of float32 in turn, by
+// the thread's time: 340,000 entries in lists of 10, of 150,000 rows in huge pages.
+func BenchmarkSegments(b *testing.B) {
+	const lists, entries, rows = 34_000, 340_000, 150_000
+	rng := rand.New(rand.NewPCG(1, 2))
+	var off, idx []uint32
+	for i := range lists + 1 {
+		off = append(off, uint32(i*entries/lists))
+	}
+	for range entries {
+		idx = append(idx, uint32(rng.IntN(rows)))
+	}
+	var back kernel.Transposed
+	back.BuildEntries(off, idx, rows)
+	p := kernel.NewPool(1)
+	for _, d := range []int{128, 256} {
+		arena, err := mem.NewArena(nil, "rows", rows*int64(d)*12)
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes, n := arena.Bytes(), rows*d
+		xf, out := mem.View[float32](bytes[:4*n]), mem.View[float32](bytes[4*n:8*n])
+		x, half := mem.View[Number](bytes[8*n:10*n]), mem.View[Number](bytes[10*n:])
+		for i := range xf {
+			xf[i] = rng.Float32() - 0.5
+		}
+		Narrow(nil, x, xf)
+		weight := xf[:entries]
+		inTurn(b, fmt.Sprintf("kernel=SegmentMean/d=%d", d),
+			func() { kernel.SegmentMean(p, out, xf, off, idx, d) },
+			func() { SegmentMean(p, half, x, off, idx, d) })
+		inTurn(b, fmt.Sprintf("kernel=SegmentMeanGrad/d=%d", d),
+			func() { back.MeanGrad(p, out, xf, d, rows) },
+			func() { SegmentMeanGrad(p, half, x, &back, d, rows) })
+		inTurn(b, fmt.Sprintf("kernel=SegmentWeighted/d=%d", d),
+			func() { kernel.EdgeSum(p, out, xf, weight, off, idx, 1, d, false, false) },
+			func() { SegmentWeighted(p, half, x, weight, off, idx, d) })
+		dw := make([]float32, 4*entries)
+		for _, shared := range []bool{false, true} {
+			at := 64
+			heads := d / at
+			if shared {
+				heads, at = 4, d
+				if d > 128 {
+					break // rows of sums do not fit beside
+				}
+			}
+			name := fmt.Sprintf("d=%dx%d/shared=%v", heads, at, shared)
+			w := xf[:heads*entries]
+			inTurn(b, "kernel=EdgeDot/"+name,
+				func() { kernel.EdgeDot(p, dw, out, xf, off, idx, heads, at, shared) },
+				func() { EdgeDot(p, dw, half[:lists*heads*at], x, off, idx, heads, at, shared) })
+			inTurn(b, "kernel=WeightedHeads/"+name,
+				func() { kernel.EdgeSum(p, out, xf, w, off, idx, heads, at, shared, false) },
+				func() { WeightedHeads(p, half, x, w, off, idx, heads, at, shared, false) })
+			inTurn(b, "kernel=WeightedHeadsGrad/"+name, func() {
+				if shared {
+					back.EdgeSumSharedGrad(p, out, xf, w, heads, at, rows)
+				} else {
+					back.EdgeSumGrad(p, out, xf, w, heads, at, rows)
+				}
+			}, func() {
+				WeightedHeadsGrad(p, out, x, w, &back, heads, at, shared, rows)
+			})
+		}
+		inTurn(b, fmt.Sprintf("kernel=SegmentMax/d=%d", d),
+			func() { kernel.SegmentMax(p, out, xf, nil, off, idx, d) },
+			func() { SegmentMax(p, half, x, nil, off, idx, d) })
+		if err := arena.Free(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// inTurn reports the medians of what two take of the thread's time.
+func inTurn(b *testing.B, name string, floats, numbers func()) {
+	b.Run(name, func(b *testing.B) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var times [2][]time.Duration
+		for b.Loop() {
+			for i, fn := range []func(){floats, numbers} {
+				begin := threadTime(b)
+				fn()
+				times[i] = append(times[i], threadTime(b)-begin)
+			}
+		}
+		var middle [2]float64
+		for i, all := range times {
+			slices.Sort(all)
+			middle[i] = all[len(all)/2].Seconds() * 1e3
+		}
+		b.ReportMetric(middle[0], "f32-ms")
+		b.ReportMetric(middle[1], "bf16-ms")
+		b.ReportMetric(middle[0]/middle[1], "ratio")
+	})
+}
+
+func threadTime(b *testing.B) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,70 @@
+package bf16
+
+import "gdb/compute/kernel"
+
+// The products of this file have few columns, such as one for each head of attention: reading A is
+// what they cost. Its rows are widened some at a time, and multiplied as floats.
+
+// widenedPart is how many values of A are widened at a time: they stay in the second-level cache.
+const widenedPart = 32 << 10
+
+// widenedRows is how many rows of k values are widened at a time.
+func widenedRows(k int) int { return max(1, widenedPart/max(1, k)) }
+
+// GEMMWidened is C(m,n) (+)= A(m,k)·B(k,n) for a B of floats, for each of some heads: A has
+// heads·k columns, and C and B heads·n.
+func GEMMWidened(p *kernel.Pool, c []float32, a []Number, b []float32, m, k, n, heads int,
+	accumulate bool) {
+	wide, o := heads*k, level()
+	c, a, rows := c[:m*heads*n], a[:m*wide], widenedRows(wide)
+	p.Span(m, 8*rows, func(lo, hi int) {
+		own, all := kernel.NewPool(1), p.TakeFloats(rows*wide)
+		for i := lo; i < hi; i += rows {
+			now := min(rows, hi-i)
+			values, out := all[:now*wide], c[i*heads*n:(i+now)*heads*n]
+			o.widen(values, a[i*wide:(i+now)*wide])
+			if heads == 1 {
+				kernel.GEMM(own, out, values, b, now, k, n, accumulate)
+			} else {
+				kernel.GEMMHeads(own, out, values, b, now, k, n, heads, accumulate)
+			}
+		}
+		p.GiveFloats(all)
+	})
+}
+
+// widenedSlab is how many rows of A(m,·) are reduced to one partial C at least.
+const widenedSlab = 4096
+
+// GEMMTAWidened is C(k,n) (+)= Aᵀ·B for A(m,k) and a B(m,n) of floats, for each of some heads: A
+// has heads·k columns, and C and B heads·n.
+func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, m, k, n, heads int,
+	accumulate bool) {
+	wide, cols, o := heads*k, heads*n, level()
+	c, a, b, rows := c[:k*cols], a[:m*wide], b[:m*cols], widenedRows(wide)
+	if !accumulate {
+		clear(c)
+	}
+	if len(c) == 0 || m == 0 {
+		return
+	}
+	sums := p.TakeFloats(partsOf(m, widenedSlab) * len(c))
+	p.Span(m, widenedSlab, func(lo, hi int) {
+		sum, values := sums[lo/widenedSlab*len(c):][:len(c)], p.TakeFloats(rows*wide)
+		own := kernel.NewPool(1)
+		for i := lo; i < hi; i += rows {
+			now := min(rows, hi-i)
+			o.widen(values[:now*wide], a[i*wide:(i+now)*wide])
+			if heads == 1 {
+				kernel.GEMMTA(own, sum, values, b[i*cols:], now, k, n, i > lo)
+			} else {
+				kernel.GEMMHeadsTA(own, sum, values, b[i*cols:], now, k, n, heads, i > lo)
+			}
+		}
+		p.GiveFloats(values)
+	})
+	for at := 0; at < len(sums); at += len(c) {
+		kernel.Add(nil, c, sums[at:at+len(c)])
+	}
+	p.GiveFloats(sums)
+}

@@ -1,0 +1,487 @@
+package program
+
+import (
+	"fmt"
+
+	"gdb/compute/backend"
+	"gdb/internal/mem"
+)
+
+// ExactLayer is a layer that is computed over whole neighbor lists, for some nodes at a time. It is
+// cut into what is done once for each row that lists read (Table, Columns), what is done over
+// lists, of which parts may come one after the other (Pulls), and what is done for each node
+// (Output).
+type ExactLayer struct {
+	p      *Program
+	list   List
+	table  Value // of which lists read rows: the input, or computed from it
+	pulls  []Pull
+	values []Value // what Columns computes
+	// made are the operations that compute values, and last those that read them last: both are
+	// asked for with each chunk of nodes.
+	made map[Value]int
+	last []int
+	half bool // products read bfloat16
+}
+
+// Pull is a reduction of whole lists.
+type Pull struct {
+	op  *op
+	out Value
+	// Reduce is how rows become one.
+	Reduce Reduce
+	// Weighted says that rows have weights. Scored says that these are computed from a column of
+	// rows, and Softmax that they are the softmax of scores.
+	Weighted, Scored, Softmax bool
+	// Heads and Cols are those of the result.
+	Heads, Cols int
+	scores      *op   // nil for weights that are a property of entries
+	scale       Value // a property of entries, times which they are; 0 for none
+}
+
+// Edges is what a layer reads of entries beside their rows, as far as it does: their weights, the
+// numbers of their types, and TypeShare.
+type Edges struct {
+	Weights []float32
+	Types   []uint32
+	Shares  []float32
+}
+
+// Layer appends one layer.
+type Layer func(b *Builder, x Value) Value
+
+// MakeExactLayer cuts a layer with inputs of so many columns. Products come before aggregations
+// where rows become narrower; with half they read bfloat16.
+func MakeExactLayer(params *Params, layer Layer, cols int, half bool) *ExactLayer {
+	p := newProgram(params, 1)
+	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
+	p.logits = layer(&Builder{p: p, Exact: true}, p.features)
+	p.check()
+	p.reorder(p.narrowFirst())
+	p.fuseElements()
+	p.forward = len(p.ops)
+	p.fuseSums()
+	p.dropDead()
+	w := &ExactLayer{p: p, table: p.features, made: p.producers(), last: p.lastUses(), half: half}
+	w.findPulls()
+	return w
+}
+
+// narrowFirst is the order that reads narrow rows.
+func (p *Program) narrowFirst() (order []bool) {
+	for _, pl := range p.findPlaces() {
+		o := &p.ops[pl.product]
+		din, dout := p.of(o.in[1]).rows.n, p.of(o.in[1]).cols
+		narrow := dout < din
+		if p.ops[pl.pull].kind == opPullWeighted {
+			narrow = dout <= din
+		}
+		order = append(order, narrow)
+	}
+	return order
+}
+
+// findPulls finds what is done over lists.
+func (w *ExactLayer) findPulls() {
+	for i := range w.p.ops {
+		o := &w.p.ops[i]
+		pull := Pull{op: o, out: o.out, Heads: 1, Cols: w.p.of(o.out).cols}
+		switch o.kind {
+		case opPullMean:
+			pull.Reduce = Mean
+		case opPullSum:
+			pull.Reduce = Sum
+		case opPullMax:
+			pull.Reduce = Max
+		case opPullWeighted:
+			pull.Heads = o.heads
+			w.weighted(&pull)
+		default:
+			continue
+		}
+		if len(w.pulls) > 0 && (w.table != o.in[0] || w.list != o.list) {
+			panic("BUG: a layer reads two kinds of rows or of lists")
+		}
+		w.table, w.list = o.in[0], o.list
+		w.pulls = append(w.pulls, pull)
+	}
+}
+
+// weighted finds where the weights of a sum come from.
+func (w *ExactLayer) weighted(pull *Pull) {
+	pull.Weighted, pull.Reduce = true, Sum
+	weights := pull.op.in[1]
+	if w.p.of(weights).role == roleHost {
+		pull.scale = weights
+		return
+	}
+	pull.scores = &w.p.ops[w.made[weights]]
+	switch pull.scores.kind {
+	case opSoftmax:
+		pull.Softmax = true
+		pull.scores = &w.p.ops[w.made[pull.scores.in[0]]]
+	case opRowScale:
+		pull.scale = pull.scores.in[1]
+		pull.scores = &w.p.ops[w.made[pull.scores.in[0]]]
+	}
+	if pull.Scored = pull.scores.kind != opTypeRows; pull.Scored {
+		w.values = append(w.values, pull.scores.in[0])
+	}
+}
+
+// Pulls are the reductions of a layer, none for one that reads no lists.
+func (w *ExactLayer) Pulls() []Pull { return w.pulls }
+
+// Loops says whether lists have an entry for their own node.
+func (w *ExactLayer) Loops() bool { return w.list.Loops }
+
+// Transforms says whether lists read rows that are computed from the inputs, and not these.
+func (w *ExactLayer) Transforms() bool { return w.table != w.p.features }
+
+// TableCols is the width of the rows that lists read, OutCols that of the results.
+func (w *ExactLayer) TableCols() int { return w.p.of(w.table).cols }
+
+// OutCols is the width of the layer's results.
+func (w *ExactLayer) OutCols() int { return w.p.of(w.p.logits).cols }
+
+// NodeProperty is what the layer reads of nodes beside their rows, if anything: one of
+// InvSqrtDegree, InvListWeight and InvSqrtWeight. Lists are whole, so that it does not need
+// ListScale.
+func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
+	for _, p := range []Property{InvSqrtDegree, InvListWeight, InvSqrtWeight} {
+		if w.p.Reads(p) {
+			if reads {
+				panic("BUG: a layer reads two properties of nodes")
+			}
+			k, reads = p, true
+		}
+	}
+	return k, reads
+}
+
+// Reads says whether the layer reads a property.
+func (w *ExactLayer) Reads(k Property) bool { return w.p.Reads(k) }
+
+// ColumnCols are the widths of what Columns computes.
+func (w *ExactLayer) ColumnCols() (cols []int) {
+	for _, v := range w.values {
+		cols = append(cols, w.p.of(v).cols)
+	}
+	return cols
+}
+
+// ColumnFloats is how many values Columns computes for each row.
+func (w *ExactLayer) ColumnFloats() (n int) {
+	for _, v := range w.values {
+		n += w.p.of(v).cols
+	}
+	return n
+}
+
+// piece computes values of some nodes from what is known of them, each once.
+type piece struct {
+	w     *ExactLayer
+	m     *Machine
+	rows  int
+	known map[Value]backend.Tensor
+	lent  map[Value]bool // of known: others read them again
+	// property is that of these nodes which the layer reads: see NodeProperty.
+	property backend.Tensor
+}
+
+// rowsOf starts the computation for nodes whose rows of a value are x.
+func (w *ExactLayer) rowsOf(m *Machine, of Value, x, property backend.Tensor) *piece {
+	m.p = w.p
+	return &piece{w: w, m: m, rows: x.Rows, known: map[Value]backend.Tensor{of: x},
+		lent: map[Value]bool{of: true}, property: property}
+}
+
+// Table computes the rows that lists read from inputs x; property has a value of each node, where
+// NodeProperty asks for it.
+func (w *ExactLayer) Table(m *Machine, x, property backend.Tensor) backend.Tensor {
+	return w.rowsOf(m, w.p.features, x, property).value(w.table)
+}
+
+// Columns computes from rows of the table what weights of entries need of rows: one matrix for each
+// Pull that is scored, in their order.
+func (w *ExactLayer) Columns(m *Machine, table,
+	property backend.Tensor) (columns []backend.Tensor) {
+	p := w.rowsOf(m, w.table, table, property)
+	for _, v := range w.values {
+		columns = append(columns, p.value(v))
+	}
+	return columns
+}
+
+// Own computes from the inputs x of nodes what weights need of their lists: one matrix for each
+// Pull that is scored, in their order.
+func (w *ExactLayer) Own(m *Machine, x, property backend.Tensor) (own []backend.Tensor) {
+	p := w.rowsOf(m, w.p.features, x, property)
+	for i := range w.pulls {
+		if w.pulls[i].Scored {
+			own = append(own, p.value(w.pulls[i].scores.in[1]))
+		}
+	}
+	return own
+}
+
+// OwnCols are the widths of what Own computes.
+func (w *ExactLayer) OwnCols() (cols []int) {
+	for i := range w.pulls {
+		if w.pulls[i].Scored {
+			cols = append(cols, w.p.of(w.pulls[i].scores.in[1]).cols)
+		}
+	}
+	return cols
+}
+
+// Weights are the weights of entries for a Pull that is weighted, or what their softmax is to be
+// taken of, given what Columns and Own computed, if it is scored, and what entries have.
+func (w *ExactLayer) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edges Edges,
+	s backend.Segments) backend.Tensor {
+	o := pull.scores
+	if o == nil {
+		return w.edge(m, pull.scale, edges)
+	}
+	out := m.be.Scratch(s.Entries, pull.Heads)
+	switch o.kind {
+	case opScores:
+		m.be.Scores(out, column, own, s, o.scalar)
+	case opProduct:
+		m.be.EntryProduct(out, column, own, s)
+	case opScores2:
+		att := w.p.of(o.in[2])
+		m.be.Scores2(out, column, own, m.params.Weight(att.index), s, o.heads, o.scalar)
+	case opTypeRows:
+		m.be.TypeRows(out, m.params.Weight(w.p.of(o.in[0]).index), w.edge(m, o.in[1], edges))
+	}
+	if pull.scale != 0 {
+		m.be.RowScale(out, w.edge(m, pull.scale, edges))
+	}
+	return out
+}
+
+// edge is a property of entries.
+func (w *ExactLayer) edge(m *Machine, v Value, e Edges) backend.Tensor {
+	x := e.Weights
+	switch Property(w.p.of(v).index) {
+	case EdgeType:
+		x = mem.View[float32](mem.BytesOf(e.Types))
+	case TypeShare:
+		x = e.Shares
+	}
+	return m.be.Host(x, len(x), 1)
+}
+
+// Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
+func (w *ExactLayer) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
+	s backend.Segments) backend.Tensor {
+	out := m.be.Scratch(s.Lists, pull.Cols)
+	switch {
+	case pull.Weighted:
+		m.be.WeightedSum(out, table, weights, s, pull.Heads, pull.op.shared, false)
+	case pull.Reduce == Sum:
+		m.be.SegmentSum(out, table, s)
+	case pull.Reduce == Max:
+		m.be.SegmentMax(out, table, m.be.Scratch(s.Lists, pull.Cols), s)
+	default:
+		m.be.SegmentMean(out, table, s)
+	}
+	return out
+}
+
+// Output computes the layer's results from the inputs x of nodes and what their lists were reduced
+// to, pull by pull. The memory of these is overwritten.
+func (w *ExactLayer) Output(m *Machine, x, property backend.Tensor,
+	reduced []backend.Tensor) backend.Tensor {
+	p := w.rowsOf(m, w.p.features, x, property)
+	for i, pull := range w.pulls {
+		p.known[pull.out] = reduced[i]
+	}
+	return p.value(w.p.logits)
+}
+
+// value computes a value, and what it is computed from.
+func (p *piece) value(v Value) backend.Tensor {
+	prog := p.w.p
+	v = prog.root(v)
+	if t, ok := p.known[v]; ok {
+		return t
+	}
+	x := prog.of(v)
+	switch x.role {
+	case roleParam:
+		return p.m.params.Weight(x.index)
+	case roleHost:
+		if x.index == int(ListScale) {
+			return p.ones()
+		}
+		return p.property
+	}
+	if i, ok := p.w.made[v]; ok {
+		return p.compute(&prog.ops[i])
+	}
+	panic(fmt.Sprintf("BUG: %s is not computed from the nodes' own rows", prog.name(v)))
+}
+
+// ones is the value of ListScale: lists are whole.
+func (p *piece) ones() backend.Tensor {
+	t := p.m.be.Scratch(p.rows, 1)
+	p.m.be.Zero(t)
+	p.m.be.Shift(t, 1)
+	return t
+}
+
+// compute does an operation on rows of nodes.
+func (p *piece) compute(o *op) backend.Tensor {
+	var t operands
+	for i, v := range o.in {
+		t.in[i] = p.value(v)
+	}
+	out := p.w.p.of(o.out)
+	rows := p.rows
+	if out.rows.kind == fixedRows {
+		rows = out.rows.n
+	}
+	target := o.acc
+	if target == 0 && o.inPlace >= 0 {
+		target = o.in[o.inPlace]
+	}
+	t.acc = o.acc != 0
+	switch {
+	case target == 0:
+		t.out = p.m.be.Scratch(rows, out.cols)
+	case p.w.keeps(o, target, p.lent):
+		t.out = p.m.be.Scratch(rows, out.cols)
+		p.m.be.Copy(t.out, p.value(target))
+	default:
+		t.out = p.value(target)
+	}
+	for i, v := range o.extra {
+		t.extra[i] = p.m.be.Scratch(rows, p.w.p.of(v).cols)
+	}
+	p.known[o.out] = t.out
+	if p.w.half {
+		p.narrow(o, &t)
+	}
+	if p.m.dense(o, &t) || p.m.element(o, &t) {
+		return t.out
+	}
+	panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
+}
+
+// narrow has an operation read bfloat16 where it takes that.
+func (p *piece) narrow(o *op, t *operands) {
+	for i := range o.in {
+		x := t.in[i]
+		if p.w.p.takes(o, i) != takesHalf || !isProduct(o.kind) {
+			continue
+		}
+		half := p.m.be.Scratch(1, (x.Len()+1)/2).Halved().View(0, x.Rows, x.Cols)
+		p.m.halves().Narrow(half, x)
+		t.in[i] = half
+	}
+}
+
+// HalfFloats is the scratch that products take for weights of bfloat16, in Table, Columns, Own and
+// Output one after the other.
+func (w *ExactLayer) HalfFloats() (floats int) {
+	for i := range w.p.ops {
+		o := &w.p.ops[i]
+		for k, v := range o.in {
+			if x := w.p.of(v); w.half && isProduct(o.kind) && w.p.takes(o, k) == takesHalf &&
+				x.rows.kind == fixedRows {
+				floats += aligned((x.rows.n*x.cols + 1) / 2)
+			}
+		}
+	}
+	return floats
+}
+
+// keeps says whether a value that an operation could overwrite is read again, or lent.
+func (w *ExactLayer) keeps(o *op, target Value, lent map[Value]bool) bool {
+	root := w.p.root(target)
+	if lent[root] || w.p.of(root).role != roleStep {
+		return true
+	}
+	return w.last[root] > w.p.time(w.made[o.out])
+}
+
+// ScratchCols is how many values of scratch memory a node takes at most in Table, in Columns, or in
+// Own, Reduced and Output; Weights take EntryCols for each entry besides.
+func (w *ExactLayer) ScratchCols() int {
+	own, reduced, output := 0, 0, counting(w, w.p.features)
+	for i := range w.pulls {
+		pull := &w.pulls[i]
+		output.known[pull.out] = true
+		reduced += pull.Cols
+		if pull.Reduce == Max {
+			reduced += pull.Cols
+		}
+	}
+	of, columns := counting(w, w.p.features), counting(w, w.table)
+	for i := range w.pulls {
+		if scores := w.pulls[i].scores; scores != nil {
+			own += of.cols(scores.in[1])
+		}
+	}
+	wide := 0
+	for _, v := range w.values {
+		wide += columns.cols(v)
+	}
+	return max(own+reduced+output.cols(w.p.logits), wide, counting(w, w.p.features).cols(w.table))
+}
+
+// EntryCols is how many values Weights computes for an entry.
+func (w *ExactLayer) EntryCols() (n int) {
+	for i := range w.pulls {
+		if w.pulls[i].Weighted {
+			n += w.pulls[i].Heads
+		}
+	}
+	return n
+}
+
+// count finds what a piece would take of scratch memory.
+type count struct {
+	w           *ExactLayer
+	known, lent map[Value]bool
+}
+
+func counting(w *ExactLayer, of Value) *count {
+	return &count{w: w, known: map[Value]bool{of: true}, lent: map[Value]bool{of: true}}
+}
+
+// cols are the columns that piece.value takes for a value and what it is computed from.
+func (c *count) cols(v Value) (n int) {
+	p := c.w.p
+	v = p.root(v)
+	if c.known[v] || p.of(v).role == roleParam {
+		return 0
+	}
+	if x := p.of(v); x.role == roleHost { // ones are computed each time
+		return x.cols
+	}
+	c.known[v] = true
+	o := &p.ops[c.w.made[v]]
+	for i, x := range o.in {
+		n += c.cols(x)
+		if c.w.half && isProduct(o.kind) && p.takes(o, i) == takesHalf {
+			n += (p.of(x).cols + 1) / 2
+		}
+	}
+	target := o.acc
+	if target == 0 && o.inPlace >= 0 {
+		target = o.in[o.inPlace]
+	}
+	if o.acc != 0 {
+		n += c.cols(o.acc)
+	}
+	if target == 0 || c.w.keeps(o, target, c.lent) {
+		n += p.of(o.out).cols
+	}
+	for _, x := range o.extra {
+		n += p.of(x).cols
+	}
+	return n
+}

@@ -1,0 +1,355 @@
+package program
+
+import (
+	"time"
+
+	"gdb/compute/backend"
+	"gdb/internal/dense"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+)
+
+// dropDomain keeps the keys of dropout apart from other draws.
+const dropDomain = 0x64726f70 // "drop"
+
+// Input is what a program computes a batch from.
+type Input struct {
+	Dense *dense.Lists
+	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
+	// place. It is overwritten.
+	X []float32
+	// Features are those of all nodes, in the place of X, where the backend puts them together: in
+	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
+	Features func(rows int) backend.Tensor
+	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
+	Table backend.Tensor
+	Rows  []uint32
+	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
+	// them.
+	Degrees []uint32
+	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
+	Seed, Epoch, Batch uint64
+	// Padded are sizes that the batch is padded to, at least its own: nil for none. See Bounds and
+	// Program.Pads.
+	Padded *Sizes
+}
+
+// Machine runs programs over the same parameters on a backend. It is for one goroutine.
+type Machine struct {
+	be     backend.Backend
+	params *Params
+	held   mem.Account // the lists of layers
+
+	// Times is told what each operation of a step took, if it is not nil: on a backend that
+	// computes at once.
+	Times func(p *Program, op int, took time.Duration)
+
+	p       *Program
+	in      Input
+	own     Sizes // of the batch
+	sizes   Sizes // that it is padded to
+	layout  *layout
+	regions [2]backend.Tensor
+	// properties are those of the batch that the program reads.
+	properties [properties]backend.Tensor
+	computed   measures
+	hops       []hopLists
+}
+
+// hopLists are the lists of a hop, with the memory that they are rebased in.
+type hopLists struct {
+	view     dense.Layer
+	off, idx []uint32
+	segments [2]backend.Segments // without loops, with them
+	loopOff  []uint32
+	loopIdx  []uint32
+	padded   [2]paddedLists // likewise
+}
+
+// NewMachine returns a machine. What it holds beside the backend's memory is counted in budget,
+// which may be nil.
+func NewMachine(be backend.Backend, params *Params, budget *mem.Budget) *Machine {
+	return &Machine{be: be, params: params, held: mem.NewAccount(budget, "lists of layers")}
+}
+
+// SizesOf are the sizes of a batch.
+func SizesOf(d *dense.Lists) (s Sizes) {
+	s.set(d)
+	return s
+}
+
+func (s *Sizes) set(d *dense.Lists) {
+	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
+	end := d.Nodes()
+	for l := range d.Layers() + 1 {
+		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
+	}
+	for l := range d.Layers() {
+		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
+		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
+	}
+}
+
+// Forward computes the logits of a batch, valid until the backend's next Begin, as is all that
+// Backward needs. The error is of the host's memory, not of the device: see backend.Backend.Err.
+func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
+	m.p, m.in = p, in
+	m.own.set(in.Dense)
+	m.sizes.set(in.Dense)
+	if in.Padded != nil {
+		m.sizes.raise(in.Padded)
+	}
+	m.views(in.Dense)
+	m.setProperties(&in)
+	rows := Nodes(0)
+	if p.inPlace {
+		rows = Nodes(1)
+	}
+	floats := p.FeatureFloats(m.sizes.Of(rows))
+	m.layout = p.memory.arrange(&m.sizes, floats)
+	for _, l := range p.lists {
+		m.makeSegments(l)
+	}
+	if in.Features == nil {
+		m.regions[regionFeatures] = m.be.Host(in.X[:p.FeatureFloats(m.own.Of(rows))], 1, floats)
+	}
+	if err := m.held.AtLeast(m.listBytes()); err != nil {
+		return backend.Tensor{}, err
+	}
+	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
+	if err := m.be.Err(); err != nil {
+		return backend.Tensor{}, err
+	}
+	if in.Features != nil { // an operation too, and none is given to a device before Err
+		m.regions[regionFeatures] = in.Features(m.sizes.Of(rows)).Flat()
+	}
+	for i := range p.forward {
+		m.do(i)
+	}
+	return m.tensor(p.logits), m.be.Err()
+}
+
+// FeatureFloats is how many words of 4 bytes the features of so many rows are.
+func (p *Program) FeatureFloats(rows int) int {
+	if f := p.of(p.features); f.half {
+		return rows * f.cols / 2
+	}
+	return rows * p.of(p.features).cols
+}
+
+// Logits are those of the last Forward, and GradLogits is where their gradient goes before
+// Backward.
+func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
+
+// GradLogits is where the gradient of the logits goes before Backward.
+func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
+
+// GradInput is the gradient of the features, of a program that was made with it, after Backward.
+func (m *Machine) GradInput() backend.Tensor {
+	return lastRows(m.tensor(m.p.input), m.own.Of(m.p.of(m.p.input).rows))
+}
+
+// Backward computes the gradients of all parameters from that of the logits.
+func (m *Machine) Backward() {
+	for i := m.p.forward; i < len(m.p.ops); i++ {
+		m.do(i)
+	}
+}
+
+// do does operation i, and measures it if that is wanted.
+func (m *Machine) do(i int) {
+	if m.Times == nil {
+		m.run(&m.p.ops[i])
+		return
+	}
+	begun := time.Now()
+	m.run(&m.p.ops[i])
+	m.Times(m.p, i, time.Since(begun))
+}
+
+// Sizes are those of the last batch.
+func (m *Machine) Sizes() *Sizes { return &m.own }
+
+// views makes the lists of all hops.
+func (m *Machine) views(d *dense.Lists) {
+	for len(m.hops) < d.Layers() {
+		m.hops = append(m.hops, hopLists{})
+	}
+	for l := range d.Layers() {
+		h := &m.hops[l]
+		if l > 0 { // layer 0 aliases d
+			h.off = mem.Resized(h.off, m.own.Nodes[l+1]+1)
+			h.idx = mem.Resized(h.idx, m.own.Entries[l])
+		}
+		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
+	}
+}
+
+// listUse is lists that a program reads, and what its backward pass needs of them: transposed ones,
+// and the numbers of entries in them.
+type listUse struct {
+	List
+	transposed, entries bool
+}
+
+// findLists finds the lists that the program reads.
+func (p *Program) findLists() {
+	at := map[List]int{}
+	for i := range p.ops {
+		o := &p.ops[i]
+		if !isList(o.kind) {
+			continue
+		}
+		if _, seen := at[o.list]; !seen {
+			at[o.list] = len(p.lists)
+			p.lists = append(p.lists, listUse{List: o.list})
+		}
+		switch l := &p.lists[at[o.list]]; o.kind {
+		case opPullMeanGrad, opPullSumGrad, opPullMaxGrad:
+			l.transposed = true
+		case opPullWeightedGradX, opEntryToRow, opScores2GradRow:
+			l.transposed, l.entries = true, true
+		}
+	}
+}
+
+// which is the place of lists among those of their hop.
+func (l List) which() int {
+	if l.Loops {
+		return 1
+	}
+	return 0
+}
+
+// segments are lists on the backend.
+func (m *Machine) segments(l List) backend.Segments { return m.hops[l.Hop].segments[l.which()] }
+
+// makeSegments makes lists available on the backend.
+func (m *Machine) makeSegments(l listUse) {
+	h := &m.hops[l.Hop]
+	lists := backend.Lists{Off: h.view.Off, Idx: h.view.Idx}
+	if l.Loops {
+		lists.Off, lists.Idx = h.withLoops()
+	}
+	if l.Hop == 0 && m.p.inPlace {
+		lists.At, lists.Idx = lists.Idx, m.in.Rows
+	}
+	if m.padded() {
+		shift := m.padding(Nodes(l.Hop))
+		if lists.At != nil { // rows are those of a table
+			shift = 0
+		}
+		lists = h.padded[l.which()].pad(lists, m.sizes.Of(Nodes(l.Hop+1)),
+			m.sizes.Of(Entries(l.List)), shift)
+	}
+	if l.transposed {
+		lists.Rows, lists.Entries = m.sizes.Of(Nodes(l.Hop)), l.entries
+	}
+	h.segments[l.which()] = m.be.Segments(lists)
+}
+
+// withLoops adds to each list an entry for its own node, the last.
+func (h *hopLists) withLoops() (off, idx []uint32) {
+	lists := int(h.view.Out)
+	h.loopOff = mem.Resized(h.loopOff, lists+1)
+	h.loopIdx = mem.Resized(h.loopIdx, int(h.view.Off[lists]-h.view.Off[0])+lists)
+	off, idx = append(h.loopOff[:0], 0), h.loopIdx[:0]
+	for i := range h.view.Out {
+		idx = append(idx, h.view.Idx[h.view.Off[i]:h.view.Off[i+1]]...)
+		idx = append(idx, h.view.Skip+i)
+		off = append(off, uint32(len(idx)))
+	}
+	return off, idx
+}
+
+// listBytes is the memory of the hops' lists, and of degrees.
+func (m *Machine) listBytes() int64 {
+	n := 0
+	for i := range m.hops {
+		h := &m.hops[i]
+		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
+		for w := range h.padded {
+			n += h.padded[w].words()
+		}
+	}
+	return 4 * int64(n+m.computed.words())
+}
+
+// HeldWords is how many words of 4 bytes a machine holds for a batch of such sizes: lists, and what
+// it computes of degrees.
+func (p *Program) HeldWords(s *Sizes) (words int) {
+	for l := 1; l < len(s.Entries); l++ {
+		words += s.Nodes[l+1] + 1 + s.Entries[l]
+	}
+	for _, l := range p.lists {
+		if l.Loops {
+			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
+		}
+	}
+	for _, h := range []struct {
+		k    Property
+		rows Rows
+	}{{InvSqrtDegree, Nodes(0)}, {InvSqrtWeight, Nodes(0)}, {ListScale, Nodes(1)},
+		{InvListWeight, Nodes(1)}, {InvDegree, Nodes(1)}, {InvWeightSum, Nodes(1)},
+		{TypeShare, Entries(List{})}} {
+		if p.Reads(h.k) {
+			words += s.Of(h.rows)
+		}
+	}
+	return words
+}
+
+// ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward
+// pass.
+func (p *Program) ListFloats(s *Sizes) (floats int) {
+	for _, l := range p.lists {
+		if l.transposed {
+			floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l.List)),
+				s.Nodes[l.Hop+1], l.entries)
+		}
+	}
+	return floats
+}
+
+// tensor is where a value is.
+func (m *Machine) tensor(v Value) backend.Tensor {
+	x := m.p.of(v)
+	rows := m.sizes.Of(x.rows)
+	switch x.role {
+	case roleParam:
+		return m.params.Weight(x.index)
+	case roleGrad:
+		return m.params.Grad(x.index)
+	case roleTable:
+		if x.half {
+			return m.in.Table.Halved()
+		}
+		return m.in.Table
+	case roleHost:
+		return lastRows(m.properties[x.index], rows)
+	}
+	g := m.p.memory.of[v]
+	group, spot := &m.p.memory.groups[g], m.layout.spots[g]
+	skipped := (m.sizes.Of(group.rows) - rows) * x.cols
+	if x.half {
+		return m.regions[spot.region].Halved().View(2*spot.at+skipped, rows, x.cols)
+	}
+	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
+}
+
+// key is that of a dropout.
+func (m *Machine) key(site int) uint64 {
+	return rng.Key(dropDomain, m.in.Seed, m.in.Epoch, m.in.Batch, uint64(site)) | 1
+}
+
+// Reads says whether the program reads a property.
+func (p *Program) Reads(k Property) bool {
+	for i := range p.ops {
+		for _, v := range p.ops[i].in {
+			if x := p.of(v); x.role == roleHost && x.index == int(k) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package program
+
+import (
+	"math"
+
+	"gdb/internal/dense"
+	"gdb/internal/mem"
+)
+
+// measures are properties of a batch that are computed, with their memory.
+type measures struct {
+	norms, scales, inverse, shares []float32
+	whole                          []float32 // InvDegree or InvWeightSum
+	counter                        TypeCounter
+}
+
+// setProperties makes those that the program reads available.
+func (m *Machine) setProperties(in *Input) {
+	d, c := in.Dense, &m.computed
+	set := func(k Property, compute func() []float32) {
+		if !m.p.Reads(k) {
+			return
+		}
+		x, rows := compute(), Nodes(0)
+		switch {
+		case k.perEntry():
+			rows = Entries(List{})
+		case k.ofLists():
+			rows = Nodes(1)
+		}
+		m.properties[k] = m.be.Host(x, len(x)+m.padding(rows), 1)
+	}
+	lists := d.Inner()
+	set(InvSqrtDegree, func() []float32 {
+		c.norms = mem.Resized(c.norms, len(in.Degrees))
+		Norms(c.norms, in.Degrees)
+		return c.norms
+	})
+	set(InvSqrtWeight, func() []float32 {
+		c.norms = mem.Resized(c.norms, len(d.WeightSums))
+		WeightNorms(c.norms, d.WeightSums)
+		return c.norms
+	})
+	set(ListScale, func() []float32 {
+		c.scales = mem.Resized(c.scales, lists)
+		listScales(c.scales, d, in.Degrees)
+		return c.scales
+	})
+	set(InvListWeight, func() []float32 {
+		c.inverse = mem.Resized(c.inverse, lists)
+		listWeights(c.inverse, d)
+		InvWeights(c.inverse, c.inverse)
+		return c.inverse
+	})
+	set(InvDegree, func() []float32 {
+		c.whole = mem.Resized(c.whole, lists)
+		for i, n := range in.Degrees[d.NodeIDOffsets[1]:] {
+			c.whole[i] = float32(n)
+		}
+		InvWeights(c.whole, c.whole)
+		return c.whole
+	})
+	set(InvWeightSum, func() []float32 {
+		c.whole = mem.Resized(c.whole, lists)
+		InvWeights(c.whole, d.WeightSums[d.NodeIDOffsets[1]:])
+		return c.whole
+	})
+	set(EdgeWeight, func() []float32 { return d.Weights })
+	set(EdgeType, func() []float32 { return mem.View[float32](mem.BytesOf(d.Types)) })
+	set(TypeShare, func() []float32 {
+		c.shares = mem.Resized(c.shares, len(d.Types))
+		for i := range lists {
+			first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
+			types := d.Types[first:end]
+			c.counter.Add(types)
+			c.counter.Shares(c.shares[first:end], types)
+			c.counter.Drop(types)
+		}
+		return c.shares
+	})
+}
+
+// words is the memory of computed properties, in words of 4 bytes.
+func (c *measures) words() int {
+	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.whole) +
+		cap(c.counter.counts)
+}
+
+// listScales computes ListScale of the nodes that have lists; degrees are those of all.
+func listScales(scales []float32, d *dense.Lists, degrees []uint32) {
+	inner := degrees[d.NodeIDOffsets[1]:]
+	for i := range scales {
+		drawn := d.NbrOffsets[i+1] - d.NbrOffsets[i]
+		scales[i] = float32(inner[i]) / float32(max(1, drawn))
+	}
+}
+
+// listWeights sums the weights of the entries of each list up.
+func listWeights(sums []float32, d *dense.Lists) {
+	for i := range sums {
+		sum := float32(0)
+		for _, w := range d.Weights[d.NbrOffsets[i]:d.NbrOffsets[i+1]] {
+			sum += w
+		}
+		sums[i] = sum
+	}
+}
+
+// Norms computes InvSqrtDegree from degrees.
+func Norms(norms []float32, degrees []uint32) {
+	for i, d := range degrees {
+		norms[i] = float32(1 / math.Sqrt(1+float64(d)))
+	}
+}
+
+// WeightNorms computes InvSqrtWeight from sums of weights.
+func WeightNorms(norms, sums []float32) {
+	for i, s := range sums {
+		norms[i] = 0
+		if s > -1 {
+			norms[i] = float32(1 / math.Sqrt(1+float64(s)))
+		}
+	}
+}
+
+// InvWeights computes InvListWeight or InvWeightSum from sums of weights, which may be in the same
+// place.
+func InvWeights(inverse, sums []float32) {
+	for i, s := range sums {
+		inverse[i] = 0
+		if s > 0 {
+			inverse[i] = 1 / s
+		}
+	}
+}
+
+// TypeCounter counts the entries of each type. The zero value is ready to use.
+type TypeCounter struct{ counts []uint32 }
+
+// Add counts the types of some entries.
+func (c *TypeCounter) Add(types []uint32) {
+	for _, t := range types {
+		if int(t) >= len(c.counts) {
+			c.counts = append(c.counts, make([]uint32, int(t)+1-len(c.counts))...)
+		}
+		c.counts[t]++
+	}
+}
+
+// Shares writes 1/n for each of some entries that were counted, n being how many have its type.
+func (c *TypeCounter) Shares(shares []float32, types []uint32) {
+	for i, t := range types {
+		shares[i] = 1 / float32(c.counts[t])
+	}
+}
+
+// Drop forgets all entries of the types of some.
+func (c *TypeCounter) Drop(types []uint32) {
+	for _, t := range types {
+		c.counts[t] = 0
+	}
+}
+
+// Reset forgets all.
+func (c *TypeCounter) Reset() { clear(c.counts) }

@@ -1,9 +1,0 @@
-//go:build !amd64
-
-package bf16
-
-import "gdb/train/kernel/amx"
-
-func candidates() (all []*ops, noAMX error) { return []*ops{&plainOps}, amx.Available() }
-
-func levels() []*ops { return []*ops{&plainOps} }
