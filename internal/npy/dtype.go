@@ -191,6 +191,25 @@ func (d DType) Doubles(dst []float64, b []byte) {
 	}
 }
 
+// AppendText appends element i of b as a number in text: an integer has no point.
+func (d DType) AppendText(out, b []byte, i int) []byte {
+	b = b[i*d.Size:]
+	if d.Kind == 'f' {
+		var x [1]float64
+		d.Doubles(x[:], b)
+		if x[0] == math.Trunc(x[0]) && math.Abs(x[0]) < 1<<53 {
+			return strconv.AppendInt(out, int64(x[0]), 10)
+		}
+		return strconv.AppendFloat(out, x[0], 'g', -1, 64)
+	}
+	var id [1]uint64
+	d.IDs(id[:], b, 0, 1)
+	if d.Kind == 'i' {
+		return strconv.AppendInt(out, int64(id[0]), 10)
+	}
+	return strconv.AppendUint(out, id[0], 10)
+}
+
 // float16 is the value of an IEEE 754 binary16 number.
 func float16(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16

@@ -128,6 +128,10 @@ func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
 	if err == nil {
 		err = s.finish()
 	}
+	if err == nil && s.rounded.Count > 0 {
+		p.note("float32, in which weights are stored, changes %d of %d; the first is in %s",
+			s.rounded.Count, out.Read, s.rounded.First)
+	}
 	if s.watch != nil {
 		out.Pairs = s.watch.Counts()
 	}
@@ -153,6 +157,7 @@ type scanner struct {
 	batch     []uint64         // records on their way to the sorter
 	watch     *stats.PairWatch // nil where reverse edges are added
 	shared    sharedWatch
+	rounded   source.RoundedWeights // of all edges
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
@@ -219,6 +224,10 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
 		return err
 	}
+	if s.rounded.First == "" {
+		s.rounded.First = c.Rounded.First
+	}
+	s.rounded.Count += c.Rounded.Count
 	s.shared.edges(s.src, s.dst)
 	if s.watch != nil {
 		s.watch.Observe(s.src, s.dst)

@@ -250,24 +250,26 @@ func (t *listPass) emitMerged() error {
 		return nil
 	}
 	w, ok := t.merge.Weight()
-	if !ok {
-		return t.errWeights()
+	switch {
+	case !ok:
+		return t.errWeights("have different weights")
+	case math.IsInf(float64(w), 0):
+		return t.errWeights("have weights whose sum is not a finite number of float32")
 	}
 	rec := t.last
 	t.p.codec.SetWeight(rec[:t.width], w)
 	return t.emit(rec[:t.width])
 }
 
-// errWeights is the error of parallel edges whose weights differ.
-func (t *listPass) errWeights() error {
+// errWeights is the error of parallel edges whose weights are not merged.
+func (t *listPass) errWeights(what string) error {
 	node, nbr, err := t.ends(t.last[0])
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
 	return &badinput.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
-		"%s to %s have different weights", t.m.external(ctx, uint32(nbr)),
-		t.m.external(ctx, uint32(node))),
+		"%s to %s %s", t.m.external(ctx, uint32(nbr)), t.m.external(ctx, uint32(node)), what),
 		Do: "say with --merge what becomes of them: sum, mean, min, max or last"}
 }
 

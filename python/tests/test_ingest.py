@@ -95,6 +95,12 @@ def test_notes_are_warnings(tmp_path) -> None:
                                 'options=["--allow-nan"]')
 
 
+def test_weights_that_float32_changes(tmp_path) -> None:
+    weights = np.array([1, 16777217, 3])
+    with pytest.warns(UserWarning, match="changes 1 of 3; .* row 1: 16777217 -> 16777216"):
+        gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[[0, 1, 2], [1, 2, 0]],
+                        edge_weight=weights)
+
 
 def test_frames(tmp_path) -> None:
     pandas = pytest.importorskip("pandas")

@@ -32,9 +32,7 @@ func (b *batch) reset(columns int) {
 	}
 	b.Rows, b.Lines, b.Bad, b.Vector, b.arena = 0, nil, b.Bad[:0], b.Vector[:0], b.arena[:0]
 	for i := range b.Columns {
-		c := &b.Columns[i]
-		c.IDs, c.Texts, c.Integers = c.IDs[:0], c.Texts[:0], c.Integers[:0]
-		c.Floats = c.Floats[:0]
+		b.Columns[i].Truncate(0)
 	}
 }
 
@@ -59,10 +57,7 @@ func (b *batch) place(row int64) {
 // truncate takes back what was appended of a row that is bad.
 func (b *batch) truncate(spec *text.Spec, dims []int) {
 	for i := range b.Columns {
-		c := &b.Columns[i]
-		c.IDs, c.Texts = c.IDs[:min(b.Rows, len(c.IDs))], c.Texts[:min(b.Rows, len(c.Texts))]
-		c.Integers = c.Integers[:min(b.Rows, len(c.Integers))]
-		c.Floats = c.Floats[:min(b.Rows, len(c.Floats))]
+		b.Columns[i].Truncate(b.Rows)
 	}
 	dim := 0
 	for i := range spec.Vector {
@@ -129,7 +124,8 @@ func appendFast(v *text.Values, kind text.Kind, c *cursor, value parquet.Value) 
 		}
 		return ok
 	case text.Float, text.Optional:
-		if x := float32(c.double(value)); c.isNumbers() && x-x == 0 {
+		d := c.double(value)
+		if x := float32(d); c.isNumbers() && x-x == 0 && !(kind == text.Float && text.MayRound(d)) {
 			v.Floats = append(v.Floats, x)
 			return true
 		}

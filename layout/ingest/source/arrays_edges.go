@@ -226,6 +226,7 @@ type edgeArrayReader struct {
 	streams [5]*npy.Stream // src, dst, type, weight, time; src holds all if they are interleaved
 	chunk   EdgeChunk
 	types   []uint64
+	doubles []float64
 }
 
 func (r *edgeArrayReader) interleaved() bool { return r.src.stride > 1 }
@@ -346,11 +347,8 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		c.Weight = resized(c.Weight, n)
-		r.weight.DType.Floats(c.Weight, b)
-		if i := firstNotFinite(c.Weight); i >= 0 {
-			return &badinput.Error{Where: fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)),
-				What: fmt.Sprintf("weight %v is not a finite number", c.Weight[i])}
+		if err := r.takeWeights(n, b); err != nil {
+			return err
 		}
 	}
 	if r.times != nil {
@@ -365,6 +363,35 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 				return badinput.Wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
 					"times are signed integers of 64 bits", "time %d is too large", v)
 			}
+		}
+	}
+	return nil
+}
+
+// takeWeights makes the weights of the chunk of the n elements b.
+func (r *edgeArrayReader) takeWeights(n int, b []byte) error {
+	c, d := &r.chunk, r.weight.DType
+	row := func(i int) string { return fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)) }
+	c.Weight, c.Rounded = resized(c.Weight, n), RoundedWeights{}
+	d.Floats(c.Weight, b)
+	if i := firstNotFinite(c.Weight); i >= 0 {
+		written, what := d.AppendText(nil, b, i), "weight %s is not a finite number"
+		if string(written) != fmt.Sprint(c.Weight[i]) {
+			what += " of float32"
+		}
+		return badinput.Wrong(row(i), "", what, written)
+	}
+	if d.Size < 4 || d.Kind == 'f' && d.Size == 4 {
+		return nil // float32 holds all numbers of the type
+	}
+	r.doubles = resized(r.doubles, n)
+	d.Doubles(r.doubles, b)
+	for i, v := range r.doubles {
+		if !text.MayRound(v) {
+			continue
+		}
+		if written := d.AppendText(nil, b, i); text.Rounds(written) {
+			c.Rounded.add(func() string { return row(i) }, written, c.Weight[i])
 		}
 	}
 	return nil

@@ -419,9 +419,13 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 				}
 			}
 			if weight != nil {
-				c.Weight = resized(c.Weight, b.Rows)
+				c.Weight, c.Rounded = resized(c.Weight, b.Rows), RoundedWeights{}
 				if err := weight.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
 					c.Weight[i] = v.Floats[k]
+					if written, ok := v.RoundedAt(k); ok {
+						c.Rounded.add(func() string { return weight.position(k) }, written,
+							c.Weight[i])
+					}
 				}); err != nil {
 					return err
 				}
@@ -475,6 +479,12 @@ func (s *besideReader) take(ctx context.Context, n int,
 		s.at++
 	}
 	return nil
+}
+
+// position names row k of the batch.
+func (s *besideReader) position(k int) string {
+	where := whereOf(s.b)
+	return where.Position(k)
 }
 
 func (s *besideReader) close() error {

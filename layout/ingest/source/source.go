@@ -5,6 +5,8 @@ package source
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 
 	"gdb/kv"
 )
@@ -132,10 +134,29 @@ type EdgeChunk struct {
 	TypeInt          []uint32
 	TypeText         [][]byte
 	Weight           []float32
+	Rounded          RoundedWeights
 	Time             []int64
 	// Split is the split of all edges of the chunk, where the source splits edges (triples).
 	Split string
 	Where
+}
+
+// RoundedWeights are those weights of a chunk that float32 holds as another number than their file,
+// beyond the rounding of fractions.
+type RoundedWeights struct {
+	Count uint64
+	First string // the first, as "edges.csv line 3: 16777217 -> 16777216"
+}
+
+// add counts a weight that is written at a place, and kept as w.
+func (r *RoundedWeights) add(where func() string, written []byte, w float32) {
+	if r.Count++; r.Count == 1 {
+		after := strconv.FormatFloat(float64(w), 'g', -1, 64)
+		if math.Abs(float64(w)) >= 1 { // it is an integer
+			after = strconv.FormatFloat(float64(w), 'f', 0, 64)
+		}
+		r.First = fmt.Sprintf("%s: %s -> %s", where(), written, after)
+	}
 }
 
 // Len is the number of edges.

@@ -316,7 +316,11 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 				c.TypeText = slices.Repeat([][]byte{name}, b.Rows)
 			}
 			if t.weight >= 0 {
-				c.Weight = b.Columns[weight].Floats
+				c.Weight, c.Rounded = b.Columns[weight].Floats, RoundedWeights{}
+				for _, r := range b.Columns[weight].Rounded {
+					c.Rounded.add(func() string { return c.Position(r.Row) }, r.Text,
+						c.Weight[r.Row])
+				}
 			}
 			if t.time >= 0 {
 				c.Time = b.Columns[time].Integers

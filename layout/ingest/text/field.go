@@ -48,7 +48,10 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 		if !ok {
 			return false
 		}
-		v.Floats = append(v.Floats, x)
+		if c.Kind == Float && MayRound(x) && Rounds(f) {
+			v.Rounded = append(v.Rounded, Rounded{len(v.Floats), f})
+		}
+		v.Floats = append(v.Floats, float32(x))
 	}
 	return true
 }
@@ -72,17 +75,20 @@ func isDigits(f []byte) bool {
 }
 
 // float reads a Float or Optional field.
-func (s *Spec) float(f []byte, c Column, bad *Bad) (float32, bool) {
+func (s *Spec) float(f []byte, c Column, bad *Bad) (float64, bool) {
 	if c.Kind == Optional && s.isMissing(f) {
-		return nan, true
+		return math.NaN(), true
 	}
-	x, ok := ParseFloat(f)
+	x, ok := parseDouble(f)
 	switch {
 	case !ok:
 		s.unlike(c, f, "a number", bad)
-	case !finite(x) && (c.Kind == Float || x == x):
+	case !finite(float32(x)) && (c.Kind == Float || x == x):
 		ok = false
 		bad.What = fmt.Sprintf("%s is %s, not a finite number", s.name(c.Field), quote(f))
+		if !math.IsInf(x, 0) && x == x {
+			bad.What += " of float32"
+		}
 		bad.Do = c.Do
 	}
 	return x, ok

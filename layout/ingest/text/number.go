@@ -37,6 +37,12 @@ var powersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
 
 // ParseFloat reads a number: rounded to float64, then to float32, as NumPy does.
 func ParseFloat(b []byte) (float32, bool) {
+	v, ok := parseDouble(b)
+	return float32(v), ok
+}
+
+// parseDouble reads a number.
+func parseDouble(b []byte) (float64, bool) {
 	// Up to 15 digits and one point: the digits and the power of ten are exact in a float64, so
 	// their quotient is rounded once, as strconv rounds it. Everything else goes there.
 	var mantissa int64
@@ -46,7 +52,7 @@ func ParseFloat(b []byte) (float32, bool) {
 		rest = b[1:]
 	}
 	if len(rest) == 0 || len(rest) > 16 {
-		return parseFloat(b)
+		return parseAny(b)
 	}
 	for i, c := range rest {
 		switch d := c - '0'; {
@@ -55,11 +61,11 @@ func ParseFloat(b []byte) (float32, bool) {
 		case c == '.' && point < 0 && len(rest) > 1:
 			point = i
 		default:
-			return parseFloat(b)
+			return parseAny(b)
 		}
 	}
 	if point < 0 && len(rest) == 16 {
-		return parseFloat(b)
+		return parseAny(b)
 	}
 	v := float64(mantissa)
 	if point >= 0 {
@@ -68,12 +74,12 @@ func ParseFloat(b []byte) (float32, bool) {
 	if negative {
 		v = -v
 	}
-	return float32(v), true
+	return v, true
 }
 
-func parseFloat(b []byte) (float32, bool) {
+func parseAny(b []byte) (float64, bool) {
 	v, err := strconv.ParseFloat(str(b), 64)
-	return float32(v), err == nil
+	return v, err == nil
 }
 
 // finite tells numbers from NaN and the infinities.

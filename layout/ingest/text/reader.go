@@ -240,10 +240,7 @@ func (b *Batch) reset() {
 // truncate cuts the columns to n rows.
 func (b *Batch) truncate(n, dim int) {
 	for i := range b.Columns {
-		c := &b.Columns[i]
-		c.IDs, c.Texts = c.IDs[:min(n, len(c.IDs))], c.Texts[:min(n, len(c.Texts))]
-		c.Integers = c.Integers[:min(n, len(c.Integers))]
-		c.Floats = c.Floats[:min(n, len(c.Floats))]
+		b.Columns[i].Truncate(n)
 	}
 	b.Vector = b.Vector[:min(n*dim, len(b.Vector))]
 }

@@ -91,6 +91,17 @@ type Values struct {
 	Texts    [][]byte  // Key, Text
 	Integers []int64   // Integer, Time
 	Floats   []float32 // Float, Optional
+	// Rounded are the numbers of a column of Floats that float32 does not hold, by row.
+	Rounded []Rounded
+}
+
+// Truncate cuts the values to those of the first n rows.
+func (v *Values) Truncate(n int) {
+	v.IDs, v.Texts = v.IDs[:min(n, len(v.IDs))], v.Texts[:min(n, len(v.Texts))]
+	v.Integers, v.Floats = v.Integers[:min(n, len(v.Integers))], v.Floats[:min(n, len(v.Floats))]
+	for len(v.Rounded) > 0 && v.Rounded[len(v.Rounded)-1].Row >= n {
+		v.Rounded = v.Rounded[:len(v.Rounded)-1]
+	}
 }
 
 // Bad is a row that could not be read. It is in no column.
