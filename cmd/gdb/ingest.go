@@ -26,7 +26,6 @@ import (
 func (a *app) ingestCommand() *cobra.Command {
 	opt := &ingest.Options{}
 	var more ingestWords
-	var random string
 	cmd := &cobra.Command{
 		Use:   "ingest SRC... --out STORE",
 		Short: "Load a graph from source files into a store, in bounded memory",
@@ -38,13 +37,13 @@ same command with --resume goes on.`,
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
   gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if more.splits, random = randomSplit(more.splits); random != "" {
-				if _, err := splits.ParseShares(random); err != nil {
+			if more.splits, opt.RandomSplit = randomSplit(more.splits); opt.RandomSplit != "" {
+				if _, err := splits.ParseShares(opt.RandomSplit); err != nil {
 					return cli.Usage(err)
 				}
 				if len(more.splits) > 0 {
 					return cli.Usage(fmt.Errorf("ingest: --split %s would replace --split %s: "+
-						"give one of them", random, more.splits[0]))
+						"give one of them", opt.RandomSplit, more.splits[0]))
 				}
 			}
 			if err := a.ingestOptions(opt, args, &more); err != nil {
@@ -56,8 +55,8 @@ same command with --resume goes on.`,
 			}
 			defer func() { err = cli.FirstError(err, spooled()) }()
 			err = a.ingest(cmd, *opt)
-			if err == nil && random != "" && !opt.DryRun {
-				err = a.split(cmd.Context(), opt.Out, random)
+			if err == nil && opt.RandomSplit != "" && !opt.DryRun {
+				err = a.split(cmd.Context(), opt.Out, opt.RandomSplit)
 			}
 			return err
 		},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +171,38 @@ func TestRandomBesideFiles(t *testing.T) {
 		"random=60/20/20")
 	if code != exitUsage || !strings.Contains(errs, "would replace --split train=f") {
 		t.Errorf("exit code %d: %s", code, errs)
+	}
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"e.csv": "src,dst\na,b\nb,c\nc,a\n",
+		"n.csv":    "id,part\na,train\nb,val\nc,test\n",
+		"kind.csv": "id,split,x\na,train,1\nb,val,2\nc,test,3\n", "d/edges.csv": "0,1\n1,2\n",
+		"d/train.txt": "0\n"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const drawn = " --out s --split random=34/33/33"
+	for line, want := range map[string]string{
+		"--edges e.csv --nodes kind.csv": "would replace the splits of the source, test, train, " +
+			"val: leave it out; --split-col none leaves the column split out",
+		"--edges e.csv --nodes n.csv --split-col part": "--split-col none leaves the column part " +
+			"out",
+		"d": "would replace the splits of the source, train: leave it out; gdb split draws others",
+	} {
+		code, _, errs := said(strings.Fields("ingest " + line + drawn)...)
+		errs = strings.Join(strings.Fields(errs), " ")
+		if _, err := os.Stat("s"); code != exitUsage || !strings.Contains(errs, want) ||
+			err == nil {
+			t.Errorf("%s: exit code %d, want %q, and no store: %s", line, code, want, errs)
+		}
+	}
+	code, out, errs := said(strings.Fields("ingest --edges e.csv --nodes kind.csv " +
+		"--split-col none" + drawn)...)
+	if code != 0 || !strings.Contains(out, "train 1, val 1, test 1 nodes") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"gdb/internal/lockfile"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
@@ -192,6 +193,15 @@ func checkLabelOptions(opt *Options, info *source.Info) error {
 	case info.Labels == nil && opt.LabelSep != "":
 		return badinput.Usage("--label-sep %s, but there are no labels: --label-col names their "+
 			"column", opt.LabelSep)
+	case len(info.Splits) > 0 && opt.RandomSplit != "":
+		do := program.Name + " split draws others later"
+		for _, c := range info.Columns {
+			if c.Role == "split" {
+				do = "--split-col none leaves the column " + c.Name + " out"
+			}
+		}
+		return badinput.Usage("--split %s would replace the splits of the source, %s: leave it "+
+			"out; %s", opt.RandomSplit, strings.Join(info.Splits, ", "), do)
 	case len(info.Splits) == 0 && opt.SplitColumn != 0:
 		return badinput.Usage("--split-column %d, but there are no splits of several columns",
 			opt.SplitColumn)

@@ -49,6 +49,7 @@ type Options struct {
 	Header                         string // auto, yes, no
 
 	EdgeSplit    string // random=TRAIN/VAL/TEST: edges are in splits by chance; "" for none
+	RandomSplit  string // splits that the caller draws of the store, so the source may have none
 	SplitColumn  int
 	Partitions   int
 	Partitioner  string // one of Partitioners
