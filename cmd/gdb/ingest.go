@@ -19,6 +19,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/splits"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -49,12 +50,12 @@ same command with --resume goes on.`,
 			if err := a.ingestOptions(opt, args, &more); err != nil {
 				return err
 			}
-			spooled, err := a.spoolInput(opt)
+			fs, remove, err := a.spoolInput(opt)
 			if err != nil {
 				return err
 			}
-			defer func() { err = cli.FirstError(err, spooled()) }()
-			err = a.ingest(cmd, *opt)
+			defer func() { err = cli.FirstError(err, remove()) }()
+			err = a.ingest(cmd, fs, *opt)
 			if err == nil && opt.RandomSplit != "" && !opt.DryRun {
 				err = a.split(cmd.Context(), opt.Out, opt.RandomSplit)
 			}
@@ -274,9 +275,9 @@ func nodesFile(opt *ingest.Options, nodes []string) error {
 	return nil
 }
 
-func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
+func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 	if opt.DryRun {
-		plan, err := ingest.DryRun(cmd.Context(), a.FS, opt)
+		plan, err := ingest.DryRun(cmd.Context(), fs, opt)
 		if err != nil {
 			return fmt.Errorf("ingest: %w", err)
 		}
@@ -284,7 +285,7 @@ func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 	}
 	p := a.Progress()
 	opt.Progress = p.Update
-	m, err := ingest.Run(cmd.Context(), a.FS, opt)
+	m, err := ingest.Run(cmd.Context(), fs, opt)
 	p.Finish()
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",

@@ -120,10 +120,14 @@ const (
 	tableEnds = `\.((csv|tsv|txt)` + packed + `|` + columnar.Endings + `)`
 )
 
+// StandardInput is the name of a text file of edges that was given without a name: the caller's
+// file system has a file of it.
+const StandardInput = "standard input"
+
 // The names of tables by what they hold.
 var (
 	textName = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)` + packed +
-		`|\.` + columnar.Endings)
+		`|\.` + columnar.Endings + `|^` + StandardInput + `$`)
 	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)` + packed)
 	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?` + tableEnds)
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
