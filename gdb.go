@@ -19,6 +19,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/shell/graph"
 	"gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -35,6 +36,9 @@ type Options struct {
 	// Budget counts what the store takes, for a program that counts more in it than that. Default:
 	// one of Memory.
 	Budget *mem.Budget
+	// Vectors opens what runs have learned, for the statements NEAREST and SCORE:
+	// graph.VectorsBy(vectors.Open). Without it these are errors, and the program links no kernels.
+	Vectors graph.OpenVectors
 }
 
 // ErrClosed is the error of methods of a DB that was closed.
@@ -88,6 +92,7 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	}
 	db := &DB{store: st, dev: dev, budget: opt.Budget}
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
+	db.engine.OpenVectors(opt.Vectors)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
 	}

@@ -6,6 +6,8 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
+	"testing"
 
 	"gdb"
 	"gdb/internal/testgraph"
@@ -94,4 +96,23 @@ func ExampleOpen() {
 	// Output:
 	// 2708 papers
 	// 6 nodes in the batch, 6 rows of 1433
+}
+
+// TestQueryWithoutVectors: NEAREST and SCORE say what they lack where Options.Vectors is not given.
+func TestQueryWithoutVectors(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "cora.gdb")
+	if err := ingestCora(t.Context(), t.TempDir(), store); err != nil {
+		t.Fatal(err)
+	}
+	db, err := gdb.Open(t.Context(), store, gdb.Options{Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, statement := range []string{"NEAREST 42", "SCORE 42, 87"} {
+		if _, err := db.Query(t.Context(), statement); err == nil ||
+			!strings.Contains(err.Error(), "Options.Vectors") {
+			t.Errorf("%s: %v, want Options.Vectors named", statement, err)
+		}
+	}
 }

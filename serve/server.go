@@ -22,6 +22,8 @@ import (
 	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/serve/protocol"
+	"gdb/shell/graph"
+	"gdb/train/runs/vectors"
 
 	"golang.org/x/sys/unix"
 )
@@ -256,7 +258,8 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 		return nil, err
 	}
 	db, err := gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: budget.Limit(),
-		FS: s.opt.Store.FS(), Budget: budget})
+		FS: s.opt.Store.FS(), Budget: budget,
+		Vectors: graph.VectorsBy(vectors.Open)})
 	s.mu.db = db
 	return db, err
 }

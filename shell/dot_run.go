@@ -12,7 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/storefs"
 	"gdb/layout"
-	"gdb/shell/graph"
 	"gdb/shell/result"
 	"gdb/shell/words"
 )
@@ -212,7 +211,7 @@ func (s *session) dotOpen(ctx context.Context, arg string) error {
 		return fmt.Errorf("shell: .open: %w", err)
 	}
 	err = s.engine.Close()
-	s.Store, s.engine = st, graph.ForProcess(st, s.Dev, s.Memory)
+	s.Store, s.engine = st, s.graph(st)
 	return err
 }
 

@@ -153,7 +153,8 @@ func TestGolden(t *testing.T) {
 				store = layouttest.Build(t, fs, d.CmdArgs[0].Key, build())
 				return ""
 			case "run":
-				opt := Options{Store: store, Dev: dev, Script: d.Input, Mode: "csv", Seed: 1,
+				opt := Options{Store: store, Vectors: openVectors,
+					Dev: dev, Script: d.Input, Mode: "csv", Seed: 1,
 					KeepGoing: d.HasArg("keep"), Memory: 64 << 20}
 				d.MaybeScanArgs(t, "mode", &opt.Mode)
 				width := 0
@@ -212,7 +213,8 @@ func transcript(opt Options) string {
 func mustRun(t fatal, store *layout.Store, dev blockdev.Device, mode, script string) string {
 	t.Helper()
 	var out, notes bytes.Buffer
-	err := Run(context.Background(), Options{Store: store, Dev: dev, Script: script, Mode: mode,
+	err := Run(context.Background(), Options{Store: store, Vectors: openVectors,
+		Dev: dev, Script: script, Mode: mode,
 		Out: &out, Err: &notes, Seed: 1, Memory: 64 << 20})
 	if err != nil || notes.Len() > 0 {
 		t.Fatalf("%s: %v %s", script, err, notes.String())
@@ -230,7 +232,8 @@ type fatal interface {
 func TestErrorKinds(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", plainGraph())
 	run := func(script string, keep bool) error {
-		return Run(t.Context(), Options{Store: store, Dev: mustDevice(t), Script: script,
+		return Run(t.Context(), Options{Store: store, Vectors: openVectors,
+			Dev: mustDevice(t), Script: script,
 			Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, KeepGoing: keep, Memory: 64 << 20})
 	}
 	var syntax *lang.SyntaxError

@@ -44,7 +44,8 @@ func TestExplainReadsNothing(t *testing.T) {
 	mustLinkRun(t, store, "distmult", 4)
 	for _, stmt := range exampleStatements() {
 		var out bytes.Buffer
-		err := Run(t.Context(), Options{Store: store, Dev: brokenDevice{dev}, Out: &out,
+		err := Run(t.Context(), Options{Store: store, Vectors: openVectors,
+			Dev: brokenDevice{dev}, Out: &out,
 			Err: &bytes.Buffer{}, Script: "EXPLAIN " + stmt, Memory: 64 << 20})
 		if err != nil {
 			t.Errorf("EXPLAIN %s: %v", stmt, err)

@@ -49,6 +49,8 @@ type Options struct {
 	OutColor, ErrColor bool
 	// Width returns the columns of the terminal, 0 if it is unknown. It may be nil.
 	Width func() int
+	// Vectors opens what runs have learned, for NEAREST and SCORE; without it they are errors.
+	Vectors graph.OpenVectors
 	// Terminal is edited on if statements come from In; nil leaves editing to the terminal.
 	Terminal Terminal
 	// History keeps what was typed; nil for none.
@@ -123,6 +125,13 @@ type session struct {
 	warned  map[string]bool // the notes that were written
 }
 
+// graph opens a store as the session's statements read it.
+func (o *Options) graph(st *layout.Store) *graph.Graph {
+	g := graph.ForProcess(st, o.Dev, o.Memory)
+	g.OpenVectors = o.Vectors
+	return g
+}
+
 // errQuit ends a session without an error.
 var errQuit = errors.New("shell: quit")
 
@@ -139,7 +148,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 		return err
 	}
 	fromIn := len(opt.Statements) == 0 && opt.Script == ""
-	s := &session{Options: opt, engine: graph.ForProcess(opt.Store, opt.Dev, opt.Memory),
+	s := &session{Options: opt, engine: opt.graph(opt.Store),
 		talks: fromIn && opt.InTTY, rows: result.BoxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
 		pager: "auto"}
 	defer func() {

@@ -14,8 +14,10 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
+	"gdb/train/runs/vectors"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -71,6 +73,9 @@ func column(rows [][]string, at int) (out []string) {
 	}
 	return out
 }
+
+// openVectors is how programs open what runs have learned.
+var openVectors = graph.VectorsBy(vectors.Open)
 
 // TestNearest compares NEAREST with distances and angles in float64.
 func TestNearest(t *testing.T) {
@@ -173,7 +178,8 @@ func TestVectorStatementsFail(t *testing.T) {
 	fails := func(stmt, want string) {
 		t.Helper()
 		var out strings.Builder
-		err := Run(t.Context(), Options{Store: store, Dev: dev, Out: &out, Err: &out,
+		err := Run(t.Context(), Options{Store: store, Vectors: openVectors,
+			Dev: dev, Out: &out, Err: &out,
 			Script: stmt, Memory: 64 << 20})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", stmt, err, want)

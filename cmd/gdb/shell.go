@@ -13,8 +13,10 @@ import (
 	"gdb/cmd/gdb/terminal"
 	"gdb/layout"
 	"gdb/shell"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
+	"gdb/train/runs/vectors"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +63,8 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 	opt := shell.Options{Statements: flags.statements, In: a.In, Out: a.Out, Err: a.Err,
 		InTTY: a.InTTY, OutTTY: a.OutTTY, ErrTTY: a.ErrTTY, Mode: flags.mode,
 		OutColor: a.colored(a.OutTTY), ErrColor: a.colored(a.ErrTTY), Width: a.width,
-		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet}
+		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet,
+		Vectors: graph.VectorsBy(vectors.Open)}
 	if err := shell.CheckMode(flags.mode); err != nil {
 		return cli.Usage(err)
 	}

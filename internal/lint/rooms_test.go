@@ -167,6 +167,7 @@ var rooms = map[string][]string{
 	},
 	"shell": {
 		"shell/words",
+		"shell/value",
 		"shell/result",
 		"shell/lang",
 		"shell/graph",
@@ -304,6 +305,46 @@ func TestArchitectureNamesRooms(t *testing.T) {
 			word := filepath.Base(name)
 			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `\b`).Match(page) {
 				t.Errorf("docs/ARCHITECTURE.md does not name %s", name)
+			}
+		}
+	}
+}
+
+// reaches bounds what a package imports over any number of steps: at most so many packages of ours,
+// and none of some. A grammar that links kernels compiles, and nobody sees it in its imports.
+var reaches = []struct {
+	from  string
+	most  int
+	never []string
+}{
+	{from: "gdb/shell/lang", most: 8},
+	{from: "gdb/train/link/triples", most: 2},
+	{from: "gdb/compute/program", most: 14, never: []string{"gdb/kv", "gdb/layout", "gdb/sample"}},
+}
+
+// TestReach holds what packages import over several steps.
+func TestReach(t *testing.T) {
+	for _, r := range reaches {
+		cmd := exec.Command("go", "list", "-deps", "./"+strings.TrimPrefix(r.from, "gdb/"))
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ours []string
+		for _, path := range strings.Fields(string(out)) {
+			if _, is := folder(path); is && path != r.from {
+				ours = append(ours, path)
+			}
+		}
+		if len(ours) > r.most {
+			t.Errorf("%s reaches %d packages of ours, at most %d: %s", r.from, len(ours), r.most,
+				strings.Join(ours, ", "))
+		}
+		for _, path := range r.never {
+			if slices.Contains(ours, path) {
+				t.Errorf("%s must not reach %s: take an interface, or pass the value in from above",
+					r.from, path)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type Graph struct {
 	Dev    *Meter
 	Budget *mem.Budget
 	Files  *openfiles.Set
+	// OpenVectors opens what runs have learned; nil in a program without NEAREST and SCORE.
+	OpenVectors OpenVectors
 
 	mu struct {
 		sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gdb/shell/result"
+	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -216,7 +216,7 @@ func Skipped(text string, i int) int {
 
 // Literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
 func Literal(text string) string {
-	if _, ok := result.ParseNumber(text); ok {
+	if _, ok := value.ParseNumber(text); ok {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/sample"
-	"gdb/shell/result"
+	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -180,7 +179,7 @@ func (p *parser) unquoted() string {
 
 // uncommaed says what to do where a node stands behind a node.
 func (p *Parsed) uncommaed(t Token) string {
-	_, isID := result.ParseNumber(t.Text)
+	_, isID := value.ParseNumber(t.Text)
 	isID = isID || t.Kind == tokString
 	if p.Statement.Operand != ArgNodes || len(p.Args) > 0 || !isID {
 		return ""
@@ -370,8 +369,8 @@ func (p *parser) integer(word string) (int64, error) {
 func (p *parser) fanout() ([]int, error) {
 	var out []int
 	for {
-		if len(out) == sample.HopsMost {
-			return nil, p.fail("FANOUT has numbers for at most %d hops", sample.HopsMost)
+		if len(out) == hopsMost {
+			return nil, p.fail("FANOUT has numbers for at most %d hops", hopsMost)
 		}
 		if p.accept("all") {
 			out = append(out, -1)

@@ -5,6 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/shell/result"
+	"gdb/shell/value"
 )
 
 // collector is a renderer that keeps rows.
@@ -28,10 +29,10 @@ func (c *collector) Row(vals []any) error {
 	bytes := int64(rowBytes * len(vals))
 	row := make([]any, len(vals))
 	for i, v := range vals {
-		value := result.CellOf(v)
-		c.columns[i].Take(value)
-		bytes += int64(len(value.Text))
-		row[i] = value
+		cell := value.Of(v)
+		c.columns[i].Take(cell)
+		bytes += int64(len(cell.Text))
+		row[i] = cell
 	}
 	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
 		return fmt.Errorf("%w; LIMIT rows, or write them with INTO", err)
@@ -48,18 +49,18 @@ func (c *collector) Footer() error { return nil }
 func (c *collector) convert() {
 	for _, row := range c.rows {
 		for i, v := range row {
-			value, _ := v.(result.Cell)
-			if value.Kind == result.Empty {
+			cell, _ := v.(value.Cell)
+			if cell.Kind == value.Empty {
 				row[i] = nil
 				continue
 			}
-			switch value = value.As(c.columns[i].Kind); value.Kind {
-			case result.Int:
-				row[i] = value.Int
-			case result.Float:
-				row[i] = value.Float
+			switch cell = cell.As(c.columns[i].Kind); cell.Kind {
+			case value.Int:
+				row[i] = cell.Int
+			case value.Float:
+				row[i] = cell.Float
 			default:
-				row[i] = value.Text
+				row[i] = cell.Text
 			}
 		}
 	}

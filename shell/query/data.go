@@ -13,7 +13,7 @@ import (
 	"gdb/layout/dump"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
-	"gdb/shell/result"
+	"gdb/shell/value"
 )
 
 func planBlock(x *exec.Execution) (*exec.Plan, error) {
@@ -102,8 +102,8 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		return describeTypes(x, m)
 	}
 	x.Header("kind", "name", "what")
-	rows := [][3]any{{"graph", "nodes", result.Count(m.Nodes)},
-		{"graph", "edges", result.Count(m.Edges)},
+	rows := [][3]any{{"graph", "nodes", value.Count(m.Nodes)},
+		{"graph", "edges", value.Count(m.Edges)},
 		{"ids", string(m.IDs.Kind), ""}}
 	for _, d := range m.Directions {
 		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
@@ -140,7 +140,7 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 func describeFiles(x *exec.Execution, m *kv.Meta) error {
 	x.Header("file", "kind", "bytes", "crc32c")
 	for _, f := range m.Files {
-		if err := x.Row(f.Path, f.Kind, result.Size(f.Size), fmt.Sprintf("%08x",
+		if err := x.Row(f.Path, f.Kind, value.Size(f.Size), fmt.Sprintf("%08x",
 			f.Checksum)); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func describeTypes(x *exec.Execution, m *kv.Meta) error {
 	for i, name := range m.EdgeTypes {
 		var n any
 		if i < len(m.Stats.TypeCounts) {
-			n = result.Count(m.Stats.TypeCounts[i])
+			n = value.Count(m.Stats.TypeCounts[i])
 		}
 		if err := x.Row(i, name, n); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
-	"gdb/shell/result"
+	"gdb/shell/value"
 )
 
 // Engine runs statements for programs. It may be used from any goroutine; statements run at the
@@ -26,11 +26,15 @@ type Engine struct {
 }
 
 // NewEngine returns an engine over a store, which reads through dev; both are closed by their
-// owners, after Close. budget counts caches, sets of nodes and the rows of results; seed is that of
-// statements that do not name one.
+// owners, after Close. budget counts caches, sets of nodes and the rows of results; statements that
+// name no seed draw with seed.
 func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed uint64) *Engine {
 	return &Engine{graph: graph.New(st, dev, budget), seed: seed}
 }
+
+// OpenVectors says how NEAREST and SCORE open what runs have learned. It is called before the first
+// statement; without it they are errors.
+func (e *Engine) OpenVectors(open graph.OpenVectors) { e.graph.OpenVectors = open }
 
 // Files are the open files of the store, which statements share with the program.
 func (e *Engine) Files() *openfiles.Set { return e.graph.Files }
@@ -103,7 +107,7 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	}
 	out := &Result{Rows: rows.rows, Notes: x.Warnings()}
 	for _, c := range rows.columns {
-		kind := map[result.Kind]Type{result.Int: Int, result.Float: Float}[c.Kind]
+		kind := map[value.Kind]Type{value.Int: Int, value.Float: Float}[c.Kind]
 		out.Columns = append(out.Columns, Column{c.Name, kind})
 	}
 	rows.convert()

@@ -10,7 +10,7 @@ import (
 
 	"gdb/kv"
 	"gdb/shell/exec"
-	"gdb/shell/result"
+	"gdb/shell/value"
 	"gdb/shell/words"
 	"gdb/train/runs"
 
@@ -31,8 +31,8 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	}
 	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range all {
-		err := x.Row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric,
-			result.Score(r.BestScore()), result.Score(r.TestScore()),
+		err := x.Row(r.Name, r.Status, r.Model, value.Count(r.Epochs), r.Metric,
+			value.Score(r.BestScore()), value.Score(r.TestScore()),
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
 		if err != nil {
 			return err

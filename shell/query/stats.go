@@ -12,7 +12,7 @@ import (
 	"gdb/kv"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
-	"gdb/shell/result"
+	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -29,21 +29,21 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 }
 
 func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", result.Count(m.Nodes)}, {"edges", result.Count(m.Edges)}}
+	rows := [][2]any{{"nodes", value.Count(m.Nodes)}, {"edges", value.Count(m.Edges)}}
 	for _, s := range m.EdgeSplits {
-		rows = append(rows, [2]any{"edges of " + s.Name, result.Count(s.Count)})
+		rows = append(rows, [2]any{"edges of " + s.Name, value.Count(s.Count)})
 	}
 	rows = append(rows, [][2]any{{"undirected", m.Undirected},
-		{"edge types", result.Count(len(m.EdgeTypes))},
-		{"partitions", result.Count(len(m.Partitions))}, {"in-degree max",
-			result.Count(m.Stats.InMax)}}...)
+		{"edge types", value.Count(len(m.EdgeTypes))},
+		{"partitions", value.Count(len(m.Partitions))}, {"in-degree max",
+			value.Count(m.Stats.InMax)}}...)
 	if len(m.Stats.OutHist) > 0 {
-		rows = append(rows, [2]any{"out-degree max", result.Count(m.Stats.OutMax)})
+		rows = append(rows, [2]any{"out-degree max", value.Count(m.Stats.OutMax)})
 	}
-	rows = append(rows, [2]any{"self loops", result.Count(m.Stats.SelfLoops)},
-		[2]any{"edges read", result.Count(m.Stats.EdgesRead)},
-		[2]any{"dropped self loops", result.Count(m.Stats.DroppedSelfLoops)},
-		[2]any{"dropped duplicates", result.Count(m.Stats.DroppedDuplicates)})
+	rows = append(rows, [2]any{"self loops", value.Count(m.Stats.SelfLoops)},
+		[2]any{"edges read", value.Count(m.Stats.EdgesRead)},
+		[2]any{"dropped self loops", value.Count(m.Stats.DroppedSelfLoops)},
+		[2]any{"dropped duplicates", value.Count(m.Stats.DroppedDuplicates)})
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Size
@@ -51,8 +51,8 @@ func graphRows(m *kv.Meta) [][2]any {
 	for _, f := range m.Features {
 		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
 	}
-	return append(rows, [2]any{"files", result.Count(len(m.Files))},
-		[2]any{"bytes", result.Size(total)})
+	return append(rows, [2]any{"files", value.Count(len(m.Files))},
+		[2]any{"bytes", value.Size(total)})
 }
 
 // share is part of whole, or nothing of nothing.
@@ -60,7 +60,7 @@ func share(part, whole uint64) any {
 	if whole == 0 {
 		return nil
 	}
-	return result.Ratio(float64(part) / float64(whole))
+	return value.Ratio(float64(part) / float64(whole))
 }
 
 // skew is how many times the mean a part is.
@@ -88,7 +88,7 @@ func runStatsPartitions(_ context.Context, x *exec.Execution) error {
 	}
 	for _, i := range order {
 		p := m.Partitions[i]
-		err := x.Row(i, fmt.Sprintf("#%d", p.First), result.Count(p.Nodes), result.Count(p.Edges),
+		err := x.Row(i, fmt.Sprintf("#%d", p.First), value.Count(p.Nodes), value.Count(p.Edges),
 			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
 		if err != nil {
 			return err
@@ -106,9 +106,9 @@ func runStatsIO(_ context.Context, x *exec.Execution) error {
 	for _, r := range x.Graph.Dev.By(func(graph.IOKey) string { return "" }) {
 		sum.Add(r.IOCounts)
 	}
-	return x.Row(string(x.Graph.Dev.Info().Backend), result.Count(sum.Reads),
-		result.Size(sum.Bytes),
-		result.Count(sum.Errors), sum.Wait.Seconds())
+	return x.Row(string(x.Graph.Dev.Info().Backend), value.Count(sum.Reads),
+		value.Size(sum.Bytes),
+		value.Count(sum.Errors), sum.Wait.Seconds())
 }
 
 func ioBy(x *exec.Execution, by string) error {
@@ -123,7 +123,7 @@ func ioBy(x *exec.Execution, by string) error {
 	})
 	x.Header(by, "reads", "bytes", "errors", "wait_s")
 	for _, r := range rows {
-		err := x.Row(r.Name, result.Count(r.Reads), result.Size(r.Bytes), result.Count(r.Errors),
+		err := x.Row(r.Name, value.Count(r.Reads), value.Size(r.Bytes), value.Count(r.Errors),
 			r.Wait.Seconds())
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func runTraceIO(_ context.Context, x *exec.Execution) error {
 	x.Header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
 	for _, r := range records {
 		err := x.Row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
-			r.Offset, result.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
+			r.Offset, value.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
 		if err != nil {
 			return err
 		}

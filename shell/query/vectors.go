@@ -10,9 +10,10 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/shell/exec"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/words"
-	"gdb/train/runs/vectors"
+	"gdb/train/link/triples"
 )
 
 // topDefault is how many rows NEAREST and SCORE have without TOP.
@@ -32,23 +33,34 @@ func newScan(x *exec.Execution, detail string, rows float64, in ...*exec.Operato
 // with opens the vectors of the run that the statement names, or of the newest that predicts links,
 // and does work with them.
 func (s scan) with(ctx context.Context, work func(ctx context.Context,
-	v *vectors.Vectors) error) error {
+	v graph.Vectors) error) error {
 	return s.Run(ctx, func(ctx context.Context) (err error) {
 		run, err := linkRun(ctx, s.x, s.x.Args["RUN"].Text)
 		if err != nil {
 			return err
 		}
-		v, err := vectors.Open(ctx, s.x.Graph.Store, s.x.Graph.Dev, run,
-			s.x.Graph.Budget, runtime.NumCPU())
+		g := s.x.Graph
+		v, err := g.OpenVectors(ctx, g.Store, g.Dev, run, g.Budget, runtime.NumCPU())
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, v.Close()) }()
-		if s.x.Note("run %s: %s", run, v.Settings.Text()); v.Note != "" {
-			s.x.Note("%s", v.Note)
+		settings, note := v.About()
+		s.x.Note("run %s: %s", run, settings)
+		if note != "" {
+			s.x.Note("%s", note)
 		}
 		return work(ctx, v)
 	})
+}
+
+// checkVectors fails in a program that was given nothing to open vectors with.
+func checkVectors(x *exec.Execution) error {
+	if x.Graph.OpenVectors == nil {
+		return errors.New("this program cannot read the vectors of runs: it opened the store " +
+			"without Options.Vectors")
+	}
+	return nil
 }
 
 // linkRun is a run that predicts links, by its name; "" is the newest.
@@ -74,7 +86,10 @@ type nearest struct {
 
 func planNearest(x *exec.Execution) (*exec.Plan, error) {
 	n := &nearest{x: x}
-	var err error
+	err := checkVectors(x)
+	if err != nil {
+		return nil, err
+	}
 	if n.node, err = x.Find("nodes", x.Operand.Nodes); err != nil {
 		return nil, err
 	}
@@ -93,7 +108,7 @@ func (n *nearest) run(ctx context.Context) error {
 	var found []layout.NodeID
 	var scores []float32
 	by := n.x.Args["BY"].Text
-	err = n.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) error {
+	err = n.scan.with(ctx, func(ctx context.Context, v graph.Vectors) error {
 		if by == "" {
 			by = v.Closeness()
 		}
@@ -134,7 +149,7 @@ func planScore(x *exec.Execution) (*exec.Plan, error) {
 		return nil, fmt.Errorf("TOP and NEW want an end that is asked for, as in SCORE %s, ?",
 			lang.Literal(s.edge.Head.Text()))
 	}
-	if err := s.checkRelation(); err != nil {
+	if err := errors.Join(checkVectors(x), s.checkRelation()); err != nil {
 		return nil, err
 	}
 	var inputs []*exec.Operator
@@ -186,22 +201,22 @@ func (s *score) run(ctx context.Context) error {
 	}
 	relation := uint32(max(0, slices.Index(s.x.Graph.Meta().EdgeTypes, s.edge.Relation)))
 	if !s.edge.Asks() {
-		return s.one(ctx, vectors.Edge{Head: uint32(known[0]), Relation: relation,
+		return s.one(ctx, triples.Triple{Head: uint32(known[0]), Relation: relation,
 			Tail: uint32(known[1])})
 	}
-	return s.complete(ctx, vectors.Query{Entity: uint32(known[0]), Relation: relation,
+	return s.complete(ctx, triples.Query{Entity: uint32(known[0]), Relation: relation,
 		Head: s.edge.Head == nil})
 }
 
 // one shows the score of an edge.
-func (s *score) one(ctx context.Context, e vectors.Edge) error {
+func (s *score) one(ctx context.Context, e triples.Triple) error {
 	var value float32
 	var is any
-	err := s.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) (err error) {
+	err := s.scan.with(ctx, func(ctx context.Context, v graph.Vectors) (err error) {
 		if value, err = v.Score(ctx, e); err != nil {
 			return err
 		}
-		answers, any, err := answersOf(ctx, s.x, vectors.Query{Entity: e.Head,
+		answers, any, err := answersOf(ctx, s.x, triples.Query{Entity: e.Head,
 			Relation: e.Relation})
 		if any {
 			_, found := slices.BinarySearch(answers, e.Tail)
@@ -236,12 +251,12 @@ func yesNo(v bool) string {
 }
 
 // complete shows the best ends of an edge.
-func (s *score) complete(ctx context.Context, q vectors.Query) error {
+func (s *score) complete(ctx context.Context, q triples.Query) error {
 	var found []layout.NodeID
 	var scores []float32
 	var known []uint32
 	split := false
-	err := s.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) (err error) {
+	err := s.scan.with(ctx, func(ctx context.Context, v graph.Vectors) (err error) {
 		if known, split, err = answersOf(ctx, s.x, q); err != nil {
 			return err
 		}
@@ -286,7 +301,7 @@ func (s *score) complete(ctx context.Context, q vectors.Query) error {
 
 // answersOf are the ends that a query has in any split, in ascending order: one pass over the files
 // of edges. split is false if the store has none.
-func answersOf(ctx context.Context, x *exec.Execution, q vectors.Query) (out []uint32, split bool,
+func answersOf(ctx context.Context, x *exec.Execution, q triples.Query) (out []uint32, split bool,
 	err error) {
 	if edgefile.Check(x.Graph.Meta()) != nil {
 		return nil, false, nil
@@ -301,7 +316,7 @@ func answersOf(ctx context.Context, x *exec.Execution, q vectors.Query) (out []u
 }
 
 // answersIn appends those of a split.
-func answersIn(ctx context.Context, x *exec.Execution, split string, q vectors.Query,
+func answersIn(ctx context.Context, x *exec.Execution, split string, q triples.Query,
 	out []uint32) (_ []uint32, err error) {
 	f, err := edgefile.Open(ctx, x.Graph.Store, x.Graph.Dev, split)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"gdb/shell/value"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -16,28 +16,6 @@ import (
 
 // Modes are the output modes that a user can name; auto is box on a terminal and csv elsewhere.
 var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md", "line", "none"}
-
-// Count, Size and Ratio are numbers that the box shows with units; every other mode writes them
-// raw.
-type (
-	Count uint64  // 1,204
-	Size  int64   // bytes: 4.0 GiB
-	Ratio float64 // 31.0 %
-)
-
-// absent is a score that was not measured: the box shows a dash, every other mode nothing.
-type absent struct{}
-
-// MarshalJSON writes null.
-func (absent) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
-
-// Score is a score as a cell; nil is one that was not measured.
-func Score(v *float64) any {
-	if v == nil {
-		return absent{}
-	}
-	return *v
-}
 
 // Renderer writes one result. Header comes first, once; Footer last. All but the box stream.
 type Renderer interface {
@@ -72,23 +50,6 @@ func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 	return &boxRenderer{w: w, Box: box}
 }
 
-// Raw writes a value as scripts want it: no units, no separators.
-func Raw(v any) string {
-	switch v := v.(type) {
-	case nil, absent:
-		return ""
-	case string:
-		return v
-	case float32:
-		return strconv.FormatFloat(float64(v), 'g', -1, 32)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case Ratio:
-		return strconv.FormatFloat(float64(v), 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
-}
-
 type csvRenderer struct {
 	w     *csv.Writer
 	cells []string
@@ -101,7 +62,7 @@ func (r *csvRenderer) Header(cols []string) error { return r.w.Write(cols) }
 func (r *csvRenderer) Row(vals []any) error {
 	r.cells = r.cells[:0]
 	for _, v := range vals {
-		r.cells = append(r.cells, Raw(v))
+		r.cells = append(r.cells, value.Raw(v))
 	}
 	return r.w.Write(r.cells)
 }
@@ -172,7 +133,7 @@ func jsonValue(v any) any {
 		f = v
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return Raw(v)
+		return value.Raw(v)
 	}
 	return v
 }
@@ -212,7 +173,7 @@ func (r *lineRenderer) Row(vals []any) error {
 	r.rows++
 	for i, v := range vals {
 		b.WriteString(strings.Repeat(" ", r.width-text.StringWidth(r.cols[i])))
-		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], Raw(v))
+		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], value.Raw(v))
 	}
 	_, err := io.WriteString(r.w, b.String())
 	return err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/shell/value"
 	"gdb/shell/words"
 
 	"github.com/dustin/go-humanize"
@@ -75,20 +76,20 @@ func (r *boxRenderer) Row(vals []any) error {
 
 func boxCell(v any) string {
 	switch v := v.(type) {
-	case absent:
+	case value.Absent:
 		return "-"
-	case Count:
+	case value.Count:
 		return humanize.Comma(int64(v))
-	case Size:
+	case value.Size:
 		return mem.FormatSize(int64(v))
-	case Ratio:
+	case value.Ratio:
 		return strconv.FormatFloat(100*float64(v), 'f', 1, 64) + " %"
 	case float32:
 		return figure(float64(v))
 	case float64:
 		return figure(v)
 	}
-	s := words.Printable(Raw(v))
+	s := words.Printable(value.Raw(v))
 	if utf8.RuneCountInString(s) > boxRunes {
 		s = string([]rune(s)[:boxRunes-1]) + "…"
 	}
@@ -224,7 +225,7 @@ func (r markdownRenderer) Row(vals []any) error {
 	b := []byte("|")
 	for _, v := range vals {
 		b = append(b, ' ')
-		b = append(b, markdownEscapes.Replace(Raw(v))...)
+		b = append(b, markdownEscapes.Replace(value.Raw(v))...)
 		b = append(b, " |"...)
 	}
 	_, err := r.w.Write(append(b, '\n'))

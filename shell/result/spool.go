@@ -10,6 +10,7 @@ import (
 
 	"gdb/internal/pace"
 	"gdb/internal/tablefile"
+	"gdb/shell/value"
 )
 
 // spool keeps rows in a file, and what kinds of values came.
@@ -32,17 +33,17 @@ func (s *spool) Header(cols []string) error {
 func (s *spool) Row(vals []any) error {
 	s.row = s.row[:0]
 	for i, v := range vals {
-		c := CellOf(v)
+		c := value.Of(v)
 		s.columns[i].Take(c)
-		text := c.As(String).Text
+		text := c.As(value.String).Text
 		s.columns[i].runes = max(s.columns[i].runes, len([]rune(text)))
 		s.row = append(s.row, byte(c.Kind))
 		switch c.Kind {
-		case Int:
+		case value.Int:
 			s.row = binary.LittleEndian.AppendUint64(s.row, uint64(c.Int))
-		case Float:
+		case value.Float:
 			s.row = binary.LittleEndian.AppendUint64(s.row, math.Float64bits(c.Float))
-		case String:
+		case value.String:
 			s.row = append(binary.AppendUvarint(s.row, uint64(len(c.Text))), c.Text...)
 		}
 	}
@@ -56,7 +57,7 @@ func (s *spool) Footer() error { return nil }
 
 // replay reads the rows back.
 func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer) error {
-	cells := make([]Cell, len(s.columns))
+	cells := make([]value.Cell, len(s.columns))
 	for n := range s.rows {
 		if n%max(pace.EverySlow/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -75,13 +76,13 @@ func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer
 	return to.Close()
 }
 
-func readCell(r *bufio.Reader) (c Cell, err error) {
+func readCell(r *bufio.Reader) (c value.Cell, err error) {
 	kind, err := r.ReadByte()
-	c.Kind = Kind(kind)
-	if err != nil || c.Kind == Empty {
+	c.Kind = value.Kind(kind)
+	if err != nil || c.Kind == value.Empty {
 		return c, err
 	}
-	if c.Kind == String {
+	if c.Kind == value.String {
 		n, err := binary.ReadUvarint(r)
 		if err != nil {
 			return c, err
@@ -99,8 +100,8 @@ func readCell(r *bufio.Reader) (c Cell, err error) {
 }
 
 // columnKinds are the types of columns in files.
-var columnKinds = map[Kind]tablefile.Kind{Int: tablefile.Int64,
-	Float: tablefile.Float64, String: tablefile.String}
+var columnKinds = map[value.Kind]tablefile.Kind{value.Int: tablefile.Int64,
+	value.Float: tablefile.Float64, value.String: tablefile.String}
 
 // tableColumns are the columns of a file of typed columns.
 func tableColumns(columns []Column) (all []tablefile.Column) {
@@ -112,12 +113,12 @@ func tableColumns(columns []Column) (all []tablefile.Column) {
 }
 
 // writeRow writes the cells of a row, which are of the kinds of their columns.
-func writeRow(to tablefile.Writer, cells []Cell) error {
+func writeRow(to tablefile.Writer, cells []value.Cell) error {
 	for _, c := range cells {
 		switch c.Kind {
-		case Int:
+		case value.Int:
 			to.Int64(c.Int)
-		case Float:
+		case value.Float:
 			to.Float64(c.Float)
 		default:
 			to.String(c.Text)

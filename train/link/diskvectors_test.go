@@ -95,7 +95,7 @@ func TestDiskVectors(t *testing.T) {
 		}
 	}
 	v := mustVectors(t, s, c.Run, 64<<20)
-	edges := []vectors.Edge{{Head: 3, Relation: 1, Tail: 9}, {Head: 30, Tail: 2}}
+	edges := []triples.Triple{{Head: 3, Relation: 1, Tail: 9}, {Head: 30, Tail: 2}}
 	scores, err := trained.Scores(t.Context(), edges)
 	if err != nil {
 		t.Fatal(err)

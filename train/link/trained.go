@@ -351,7 +351,7 @@ func (t *Trained) answers(ctx context.Context, q triples.Query) ([]uint32, error
 
 // best are the best answers to a query, or those of them that are not known.
 func (t *Trained) best(ctx context.Context, q triples.Query, n int, known []uint32,
-	onlyNew bool) ([]rank.Answer, error) {
+	onlyNew bool) ([]triples.Answer, error) {
 	if t.rows != nil {
 		if !onlyNew {
 			known = nil

@@ -178,14 +178,14 @@ func TestTop(t *testing.T) {
 	s, score := newScorer(t, "complex", 1)
 	known := triples.NewIndex(randomEdges(2, 300))
 	q := triples.Query{Entity: 5, Relation: 1, Head: true}
-	var want []rank.Answer
+	var want []triples.Answer
 	for e := range uint32(entities) {
 		if !slices.Contains(known.Answers(q), e) {
 			v := score(triples.Triple{Head: e, Relation: 1, Tail: 5}, true)
-			want = append(want, rank.Answer{Entity: e, Score: float32(v)})
+			want = append(want, triples.Answer{Entity: e, Score: float32(v)})
 		}
 	}
-	slices.SortStableFunc(want, func(a, b rank.Answer) int { return int(b.Score - a.Score) })
+	slices.SortStableFunc(want, func(a, b triples.Answer) int { return int(b.Score - a.Score) })
 	for _, n := range []int{0, 1, 7, len(want), entities} {
 		if got := rank.Top(s, q, n, known); !slices.Equal(got, want[:min(n, len(want))]) {
 			t.Errorf("the best %d: %v, want %v", n, got, want)

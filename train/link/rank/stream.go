@@ -216,7 +216,7 @@ func (r *ranker) drawOf(number uint64, rows Rows) {
 // TopOf is Top of entities that are not all in memory; skip are the answers that do not count, in
 // ascending order.
 func TopOf(ctx context.Context, s *Scorer, rows Rows, q triples.Query, n int,
-	skip []uint32) ([]Answer, error) {
+	skip []uint32) ([]triples.Answer, error) {
 	entity, row := make([]float32, s.Dim), make([]float32, s.Dim)
 	if err := rows.Gather(ctx, entity, []uint32{q.Entity}); err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func TestBest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	skip := []uint32{3, 8, 21}
 	for n := range 12 {
-		best, all := rank.NewBest(n), []rank.Answer(nil)
+		best, all := rank.NewBest(n), []triples.Answer(nil)
 		order := rnd.Perm(30)
 		for lo := 0; lo < len(order); lo += 7 {
 			some := order[lo:min(lo+7, len(order))]
@@ -198,12 +198,12 @@ func TestBest(t *testing.T) {
 					continue
 				}
 				if !slices.Contains(skip, uint32(e)) {
-					all = append(all, rank.Answer{Entity: uint32(e), Score: scores[i]})
+					all = append(all, triples.Answer{Entity: uint32(e), Score: scores[i]})
 				}
 			}
 			best.Block(scores, func(i int) uint32 { return uint32(some[i]) }, skip)
 		}
-		slices.SortFunc(all, func(a, b rank.Answer) int {
+		slices.SortFunc(all, func(a, b triples.Answer) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Entity, b.Entity))
 		})
 		if got, want := best.Answers(), all[:min(n, len(all))]; !slices.Equal(got, want) {

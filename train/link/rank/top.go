@@ -7,23 +7,17 @@ import (
 	"gdb/train/link/triples"
 )
 
-// Answer is an entity that answers a query, and its score.
-type Answer struct {
-	Entity uint32
-	Score  float32
-}
-
 // Best keeps the best of the answers that it is shown.
 type Best struct {
 	most    int
-	answers []Answer
+	answers []triples.Answer
 }
 
 // NewBest returns one that keeps the n best.
 func NewBest(n int) *Best { return &Best{most: n} }
 
 // Answers are the best ones, the best first; of equal scores the entity of the lower number.
-func (b *Best) Answers() []Answer { return b.answers }
+func (b *Best) Answers() []triples.Answer { return b.answers }
 
 // Block shows it some scores, but for those of entities in skip, which ascends. entity is that of a
 // score by its place. A score that is no number is never among the best.
@@ -32,12 +26,12 @@ func (b *Best) Block(scores []float32, entity func(i int) uint32, skip []uint32)
 		if n := len(b.answers); n == b.most && n > 0 && v < b.answers[n-1].Score {
 			continue // to find the entity may take long
 		}
-		b.add(Answer{entity(i), v}, skip)
+		b.add(triples.Answer{Entity: entity(i), Score: v}, skip)
 	}
 }
 
 // add takes an answer in if it is one of the best so far, and not to be skipped.
-func (b *Best) add(a Answer, skip []uint32) {
+func (b *Best) add(a triples.Answer, skip []uint32) {
 	full := len(b.answers) == b.most
 	if a.Score != a.Score || full && (b.most == 0 ||
 		compareAnswers(a, b.answers[b.most-1]) > 0) {
@@ -55,7 +49,7 @@ func (b *Best) add(a Answer, skip []uint32) {
 
 // Top returns the n best answers to a query that are not known, the best first; of equal scores the
 // entity of the lower number. known is nil where all count.
-func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
+func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []triples.Answer {
 	row, scores := make([]float32, s.Dim), make([]float32, min(candidatesOnce, s.Count))
 	s.query(row, q)
 	var skip []uint32
@@ -72,6 +66,6 @@ func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
 }
 
 // compareAnswers orders the best first.
-func compareAnswers(a, b Answer) int {
+func compareAnswers(a, b triples.Answer) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Entity, b.Entity))
 }

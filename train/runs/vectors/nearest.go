@@ -9,7 +9,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/kv"
 	"gdb/train/link/decoder"
-	"gdb/train/link/rank"
+	"gdb/train/link/triples"
 )
 
 // The ways to compare vectors of nodes.
@@ -33,7 +33,7 @@ func (v *Vectors) Closeness() string {
 // Nearest returns the n nodes whose vectors are closest to that of a node, which is not one of
 // them, the closest first. by is one of Closenesses, or "" for Closeness. A vector of zeros has no
 // angle: it is at 0 from all.
-func (v *Vectors) Nearest(ctx context.Context, node kv.NodeID, by string, n int) ([]rank.Answer,
+func (v *Vectors) Nearest(ctx context.Context, node kv.NodeID, by string, n int) ([]triples.Answer,
 	error) {
 	if by == "" {
 		by = v.Closeness()

@@ -28,12 +28,6 @@ const (
 	blockRowsMost = 8192
 )
 
-// Query and Edge are what is asked about, by numbers of nodes and relations.
-type (
-	Query = triples.Query
-	Edge  = triples.Triple
-)
-
 // Vectors are those of the best evaluation of a run. It is for one goroutine.
 type Vectors struct {
 	Run      string
@@ -163,6 +157,9 @@ func (v *Vectors) open(ctx context.Context, relations string, workers int) error
 	return nil
 }
 
+// About returns the run's settings as text, and a note for the user or "".
+func (v *Vectors) About() (settings, note string) { return v.Settings.Text(), v.Note }
+
 // Close closes the files, and gives the memory back.
 func (v *Vectors) Close() (err error) {
 	v.budget.Release(v.held)
@@ -198,7 +195,7 @@ func (v *Vectors) Relation(name string) (uint32, bool) {
 }
 
 // Score is the score of an edge.
-func (v *Vectors) Score(ctx context.Context, e Edge) (float32, error) {
+func (v *Vectors) Score(ctx context.Context, e triples.Triple) (float32, error) {
 	head, err := v.Row(ctx, kv.NodeID(e.Head))
 	if err != nil {
 		return 0, err
@@ -208,13 +205,13 @@ func (v *Vectors) Score(ctx context.Context, e Edge) (float32, error) {
 		return 0, err
 	}
 	query := make([]float32, v.Dim())
-	v.scorer.Query(query, head, Query{Entity: e.Head, Relation: e.Relation})
+	v.scorer.Query(query, head, triples.Query{Entity: e.Head, Relation: e.Relation})
 	return v.scorer.Decoder.Measure().Pair(query, tail), nil
 }
 
 // Complete returns the n best answers to a query but for those in skip, which ascends.
-func (v *Vectors) Complete(ctx context.Context, q Query, n int,
-	skip []uint32) ([]rank.Answer, error) {
+func (v *Vectors) Complete(ctx context.Context, q triples.Query, n int,
+	skip []uint32) ([]triples.Answer, error) {
 	known, err := v.Row(ctx, kv.NodeID(q.Entity))
 	if err != nil {
 		return nil, err
@@ -226,7 +223,7 @@ func (v *Vectors) Complete(ctx context.Context, q Query, n int,
 
 // scan compares a row with all nodes. change, if there is one, changes the score of a row.
 func (v *Vectors) scan(ctx context.Context, measure decoder.Measure, query []float32, n int,
-	skip []uint32, change func(score float32, row []float32) float32) ([]rank.Answer, error) {
+	skip []uint32, change func(score float32, row []float32) float32) ([]triples.Answer, error) {
 	best, dim := rank.NewBest(n), v.Dim()
 	x := decoder.Matrices{Pool: v.scorer.Pool, Measure: measure, D: dim}
 	err := v.table.Scan(ctx, func(rows []float32, node func(row int) uint32) error {

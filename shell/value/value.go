@@ -1,6 +1,8 @@
-package result
+// Package value holds the values that statements read and answer: what a cell of a column may be.
+package value
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -24,10 +26,10 @@ type Cell struct {
 	Text  string
 }
 
-// CellOf converts what statements hand to a renderer.
-func CellOf(v any) Cell {
+// Of converts what statements hand to a renderer.
+func Of(v any) Cell {
 	switch v := v.(type) {
-	case nil, absent:
+	case nil, Absent:
 		return Cell{}
 	case float32:
 		return Cell{Kind: Float, Float: float64(v)}
@@ -68,33 +70,6 @@ func (c Cell) As(kind Kind) Cell {
 	return Cell{Kind: kind, Float: math.NaN()}
 }
 
-// Column is what is known of a column once all rows were seen.
-type Column struct {
-	Name  string
-	Kind  Kind
-	empty bool // some cell is empty
-	runes int  // of the longest string
-}
-
-// Take widens the kind so that a value fits: strings take all, floats whole numbers and nothing.
-func (c *Column) Take(v Cell) {
-	if v.Kind == Empty {
-		c.empty = true
-	}
-	c.Kind = max(c.Kind, v.Kind)
-}
-
-// final is the kind that all values of the column convert to.
-func (c *Column) final() Kind {
-	switch {
-	case c.Kind == Empty:
-		return String
-	case c.Kind == Int && c.empty:
-		return Float
-	}
-	return c.Kind
-}
-
 // ParseNumber reads an integer or a decimal number.
 func ParseNumber(s string) (Cell, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -106,4 +81,43 @@ func ParseNumber(s string) (Cell, bool) {
 		}
 	}
 	return Cell{}, false
+}
+
+// Count, Size and Ratio are numbers that the box shows with units; every other mode writes them
+// raw.
+type (
+	Count uint64  // 1,204
+	Size  int64   // bytes: 4.0 GiB
+	Ratio float64 // 31.0 %
+)
+
+// Absent is a score that was not measured: the box shows a dash, every other mode nothing.
+type Absent struct{}
+
+// MarshalJSON writes null.
+func (Absent) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// Score is a score as a cell; nil is one that was not measured.
+func Score(v *float64) any {
+	if v == nil {
+		return Absent{}
+	}
+	return *v
+}
+
+// Raw writes a value as scripts want it: no units, no separators.
+func Raw(v any) string {
+	switch v := v.(type) {
+	case nil, Absent:
+		return ""
+	case string:
+		return v
+	case float32:
+		return strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case Ratio:
+		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
 }
