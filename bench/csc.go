@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -53,7 +53,7 @@ func makeCSC(ctx context.Context, s *layout.Store, dev blockdev.Device) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	return paths, atomicfile.Write(fs, s.Path(cscDir, cscDone), b)
+	return paths, files.WriteAtomic(fs, s.Path(cscDir, cscDone), b)
 }
 
 func readCSC(fs vfs.FS, path string) (c cscFiles, err error) {

@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
@@ -289,7 +289,7 @@ func TestCSCIsMadeOnce(t *testing.T) {
 		t.Errorf("made again: %v", err)
 	}
 	other := fmt.Sprintf(`{"store":%q,"nodes":300,"edges":1}`, kv.UUID{9})
-	if err := atomicfile.Write(s.FS(), s.Path(cscDir, cscDone), []byte(other)); err != nil {
+	if err := files.WriteAtomic(s.FS(), s.Path(cscDir, cscDone), []byte(other)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := makeCSC(ctx, s, dev); err != nil || stat() == first {

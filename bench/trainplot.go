@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/chart"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -90,7 +90,7 @@ func newPlots(fs vfs.FS, dir string) (*plots, error) {
 func (p *plots) draw(name string, svg []byte) {
 	if p.err == nil {
 		p.paths = append(p.paths, p.fs.PathJoin(p.dir, name))
-		p.err = atomicfile.Write(p.fs, p.paths[len(p.paths)-1], svg)
+		p.err = files.WriteAtomic(p.fs, p.paths[len(p.paths)-1], svg)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/kv"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -200,7 +200,7 @@ func (s *Store) openError(rel string, err error) error {
 			what = s.meta.CheckSize(rel, info.Size())
 		}
 		what = cmp.Or(what, err.Error())
-	case errors.Is(err, storefs.ErrRefused):
+	case errors.Is(err, files.ErrRefused):
 		what = err.Error()
 	}
 	if what != "" {

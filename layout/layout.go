@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/internal/files"
 	"gdb/internal/program"
-	"gdb/internal/storefs"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
@@ -85,7 +85,7 @@ type Store struct {
 // Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
 // kv.ErrFormat or kv.ErrBusy where it is one of these.
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
-	fs = storefs.Guard(fs, dir, "runs")
+	fs = files.Guard(fs, dir, "runs")
 	c := catalog.New(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
 	if errors.Is(err, kv.ErrNoStore) && isUnfinished(fs, dir) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 )
 
 // WritePrep writes a file of the store's prep directory from its parts: it is there whole, or as it
@@ -15,7 +15,7 @@ func (s *Store) WritePrep(path string, parts ...[]byte) error {
 	if err := s.FS().MkdirAll(prep, 0o755); err != nil {
 		return fmt.Errorf("layout: make %s: %w", prep, err)
 	}
-	f, err := atomicfile.Create(s.FS(), path)
+	f, err := files.CreateAtomic(s.FS(), path)
 	if err != nil {
 		return fmt.Errorf("layout: %w", err)
 	}

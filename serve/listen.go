@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -29,11 +29,11 @@ type Listener struct {
 // server answers is an error, and so is anything at path that is no socket of this user. The lock
 // is a file beside the socket. Both go when the listener is closed.
 func Listen(path string) (*Listener, error) {
-	lock, err := lockfile.Take(vfs.Default, path+lockSuffix)
-	for errors.Is(err, lockfile.ErrRemoved) { // by a server that ended at this moment
-		lock, err = lockfile.Take(vfs.Default, path+lockSuffix)
+	lock, err := files.Lock(vfs.Default, path+lockSuffix)
+	for errors.Is(err, files.ErrLockRemoved) { // by a server that ended at this moment
+		lock, err = files.Lock(vfs.Default, path+lockSuffix)
 	}
-	if errors.Is(err, lockfile.ErrHeld) {
+	if errors.Is(err, files.ErrLockHeld) {
 		return nil, errOther(path)
 	}
 	if err != nil {

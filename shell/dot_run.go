@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"gdb/internal/files"
 	"gdb/internal/mem"
-	"gdb/internal/storefs"
 	"gdb/layout"
 	"gdb/shell/result"
 	"gdb/shell/words"
@@ -96,7 +96,7 @@ func (s *session) dotRead(ctx context.Context, arg string) error {
 	if s.depth == scriptDepth {
 		return dotUsagef("stops: files read each other %d deep", scriptDepth)
 	}
-	f, err := storefs.Behind(s.Store.FS()).Open(arg)
+	f, err := files.Behind(s.Store.FS()).Open(arg)
 	if err != nil {
 		return fmt.Errorf("shell: .read: %w", err)
 	}

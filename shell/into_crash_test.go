@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/shell/result"
@@ -164,22 +164,22 @@ func TestFileCrash(t *testing.T) {
 // TestTwoWriters: of two results that go to one file at a time neither has a part of the other.
 func TestTwoWriters(t *testing.T) {
 	fs := vfs.NewMem()
-	var files []*atomicfile.File
+	var written []*files.Atomic
 	for range 2 {
 		f, err := result.CreateFile(fs, "n.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, f)
+		written = append(written, f)
 	}
 	for range 3 {
-		for i, f := range files {
+		for i, f := range written {
 			if _, err := f.Write([]byte{'a' + byte(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for i, f := range files {
+	for i, f := range written {
 		if err := f.CommitContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,13 @@
 package train
 
 import (
-	"gdb/internal/smallfile"
+	"gdb/internal/files"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // readAll reads a file of a test whole.
-func readAll(fs vfs.FS, path string) ([]byte, error) { return smallfile.Read(fs, path, 1<<30) }
+func readAll(fs vfs.FS, path string) ([]byte, error) { return files.ReadSmall(fs, path, 1<<30) }
 
 // writeSynced writes a file of a test, in its place.
 func writeSynced(fs vfs.FS, path string, parts ...[]byte) error {

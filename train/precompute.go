@@ -11,8 +11,7 @@ import (
 	"gdb/blockdev"
 	"gdb/compute/backend"
 	"gdb/compute/backend/devices"
-	"gdb/internal/atomicfile"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -107,8 +106,8 @@ func (s *summing) compute(ctx context.Context) (note string, err error) {
 	if err := fs.MkdirAll(s.store.Path("prep"), 0o755); err != nil {
 		return "", err
 	}
-	lock, err := lockfile.Take(fs, prefix+".lock")
-	if errors.Is(err, lockfile.ErrHeld) {
+	lock, err := files.Lock(fs, prefix+".lock")
+	if errors.Is(err, files.ErrLockHeld) {
 		return "", fmt.Errorf("another training computes the same sums now: wait until it has "+
 			"begun its first epoch (%w)", err)
 	}
@@ -131,7 +130,7 @@ func (s *summing) compute(ctx context.Context) (note string, err error) {
 			return "", err
 		}
 	}
-	if err := atomicfile.SyncDir(fs, s.store.Path("prep")); err != nil {
+	if err := files.SyncDir(fs, s.store.Path("prep")); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("the sums of the features were computed in %.1f s and are kept in %s.rows",

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
@@ -170,7 +170,7 @@ func TestLinksOfRuns(t *testing.T) {
 	train.Run = "away"
 	_, err := Run(t.Context(), s, mustDevice(t), train, nil)
 	for what, err := range map[string]error{"a linked run": eval("link"), "into a link": err} {
-		if !errors.Is(err, storefs.ErrRefused) {
+		if !errors.Is(err, files.ErrRefused) {
 			t.Errorf("%s: %v, want it refused", what, err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestLinksOfRuns(t *testing.T) {
 	if err := os.Symlink(path+".moved", path); err != nil {
 		t.Fatal(err)
 	}
-	if err := eval(c.Run); !errors.Is(err, storefs.ErrRefused) {
+	if err := eval(c.Run); !errors.Is(err, files.ErrRefused) {
 		t.Errorf("a linked run.json: %v, want it refused", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,7 +38,7 @@ func (in *inputs) claim() error {
 		return nil
 	}
 	fs, path := in.Store.FS(), in.Store.Path(in.claims)
-	lock, err := lockfile.Take(fs, path)
+	lock, err := files.Lock(fs, path)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -74,7 +74,7 @@ func removeDead(r runs.Dir) error {
 			continue
 		}
 		base := strings.TrimSuffix(strings.TrimSuffix(name, scratchLock), scoresSuffix)
-		lock, err := lockfile.Take(r.FS(), r.Path(base+scratchLock))
+		lock, err := files.Lock(r.FS(), r.Path(base+scratchLock))
 		if err != nil {
 			continue // in use, or on a disk that cannot be written
 		}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -32,12 +32,12 @@ func NewPredictionWriter(fs vfs.FS, path string) (PredictionWriter, error) {
 type outputFile struct {
 	fs   vfs.FS
 	path string
-	file *atomicfile.File // nil before it is created
+	file *files.Atomic // nil before it is created
 	buf  *bufio.Writer
 }
 
 func (o *outputFile) create() error {
-	f, err := atomicfile.Create(o.fs, o.path)
+	f, err := files.CreateAtomic(o.fs, o.path)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/badoption"
 	"gdb/internal/codec"
+	"gdb/internal/files"
 	"gdb/internal/program"
-	"gdb/internal/storefs"
 	"gdb/internal/wrap"
 	"gdb/kv"
 	"gdb/layout"
@@ -41,7 +41,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged),
 		errors.Is(err, codec.ErrChecksum), errors.Is(err, codec.ErrForeign),
-		errors.Is(err, codec.ErrKind), errors.Is(err, storefs.ErrRefused):
+		errors.Is(err, codec.ErrKind), errors.Is(err, files.ErrRefused):
 		return exitDamaged
 	case errors.As(err, &ue), errors.As(err, &option), errors.Is(err, ingest.ErrUsage):
 		return exitUsage

@@ -10,7 +10,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/settingtext"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -198,7 +198,7 @@ func (a *app) writeReport(out string, d *report.Data) error {
 	if err := report.Write(&b, d); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(a.FS, out, b.Bytes()); err != nil {
+	if err := files.WriteAtomic(a.FS, out, b.Bytes()); err != nil {
 		return err
 	}
 	if a.Quiet {
@@ -232,5 +232,5 @@ func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
 	if out == "" {
 		return report.PlotText(a.Out, metric, drawn)
 	}
-	return atomicfile.Write(a.FS, out, report.Compare(metric, drawn))
+	return files.WriteAtomic(a.FS, out, report.Compare(metric, drawn))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"gdb/compute/kernel/bf16"
-	"gdb/internal/measured"
+	"gdb/internal/files"
 )
 
 const fileName = "products.json"
@@ -67,7 +67,7 @@ func (f *File) Kept(levels []string) []bf16.Rate {
 }
 
 func (f *File) read() (map[string]entry, error) {
-	return measured.Read[entry](f.fs, f.Path())
+	return files.ReadRecords[entry](f.fs, f.Path())
 }
 
 // Keep adds what was measured to the file.
@@ -77,5 +77,5 @@ func (f *File) Keep(levels []string, rates []bf16.Rate) error {
 		return err
 	}
 	all[name(levels)] = entry{time.Now().UTC().Truncate(time.Second), rates}
-	return measured.Write(f.fs, f.Path(), all)
+	return files.WriteRecords(f.fs, f.Path(), all)
 }

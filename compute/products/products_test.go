@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"gdb/compute/kernel/bf16"
-	"gdb/internal/measured"
+	"gdb/internal/files"
 )
 
 var levels = []string{"slow", "fast"}
@@ -78,14 +78,14 @@ func TestDamaged(t *testing.T) {
 // TestBounded: the oldest of too many processors give way.
 func TestBounded(t *testing.T) {
 	f := In(vfs.NewMem(), "kept")
-	for i := range measured.Most + 3 {
+	for i := range files.RecordsMost + 3 {
 		if err := f.Keep([]string{fmt.Sprint(i), "fast"}, rates); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := f.read()
-	if err != nil || len(all) != measured.Most {
-		t.Errorf("%d kept, want %d; %v", len(all), measured.Most, err)
+	if err != nil || len(all) != files.RecordsMost {
+		t.Errorf("%d kept, want %d; %v", len(all), files.RecordsMost, err)
 	}
 }
 

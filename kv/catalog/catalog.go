@@ -16,8 +16,7 @@ import (
 	"slices"
 	"time"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/kv"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -38,7 +37,7 @@ type Catalog struct {
 
 // New names the catalog in dir; it does no I/O.
 func New(fs vfs.FS, dir string) *Catalog {
-	return &Catalog{fs: storefs.Guard(fs, dir), dir: dir, patience: LockWait,
+	return &Catalog{fs: files.Guard(fs, dir), dir: dir, patience: LockWait,
 		opening: digestOpenBytes}
 }
 
@@ -60,7 +59,7 @@ func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roari
 	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("kv: create %s: %w", c.dir, err)
 	}
-	if err := atomicfile.SyncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
+	if err := files.SyncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
 		return fmt.Errorf("kv: create %s: %w", c.dir, err)
 	}
 	l, err := c.lock(ctx)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/kv"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -51,7 +51,7 @@ func prepared(t *testing.T, n int) *vfs.MemFS {
 	if err := fs.MkdirAll("store", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := atomicfile.SyncDir(fs, "/"); err != nil {
+	if err := files.SyncDir(fs, "/"); err != nil {
 		t.Fatal(err)
 	}
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
+	"gdb/internal/files"
 	"gdb/kv"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -160,7 +160,7 @@ func (c *Catalog) readSeal() (*seal, error) {
 // writeSeal commits: when it returns without error, s is durable. If the last step, the sync of
 // the directory, fails, then either seal may be found later.
 func (c *Catalog) writeSeal(s *seal) error {
-	if err := atomicfile.Write(c.fs, c.fs.PathJoin(c.dir, sealName), s.encode()); err != nil {
+	if err := files.WriteAtomic(c.fs, c.fs.PathJoin(c.dir, sealName), s.encode()); err != nil {
 		return fmt.Errorf("kv: seal %s: %w", c.dir, err)
 	}
 	return nil

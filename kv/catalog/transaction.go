@@ -9,8 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/kv"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -38,11 +37,11 @@ const (
 func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
-		l, err := lockfile.Take(c.fs, path)
+		l, err := files.Lock(c.fs, path)
 		if err == nil {
 			return l, nil
 		}
-		if !errors.Is(err, lockfile.ErrHeld) {
+		if !errors.Is(err, files.ErrLockHeld) {
 			return nil, fmt.Errorf("kv: %w", err)
 		}
 		if time.Since(start) >= c.patience {
@@ -227,19 +226,19 @@ func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) err
 		}
 		return w.tidy()
 	})
-	files, failed := st.finish()
+	sealed, failed := st.finish()
 	// An error of the stage comes first: others may only follow from it.
 	if err = errors.Join(failed, err); err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = atomicfile.SyncDir(c.fs, c.dir)
+		err = files.SyncDir(c.fs, c.dir)
 	}
 	if err != nil {
 		st.discard()
 		return err
 	}
-	new := &seal{uuid: old.uuid, generation: old.generation + 1, files: files}
+	new := &seal{uuid: old.uuid, generation: old.generation + 1, files: sealed}
 	if err := c.writeSeal(new); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -240,7 +240,7 @@ func TestOneBuilds(t *testing.T) {
 	if err := fs.MkdirAll("s/prep", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := lockfile.Take(fs, "s/"+lockPath)
+	lock, err := files.Lock(fs, "s/"+lockPath)
 	if err != nil {
 		t.Fatal(err)
 	}

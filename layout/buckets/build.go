@@ -6,9 +6,8 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/edgefile"
@@ -59,8 +58,8 @@ func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Option
 	if err := fs.MkdirAll(s.Path("prep"), 0o755); err != nil {
 		return fmt.Errorf("layout: make %s: %w", s.Path("prep"), err)
 	}
-	lock, err := lockfile.Take(fs, s.Path(lockPath))
-	if errors.Is(err, lockfile.ErrHeld) {
+	lock, err := files.Lock(fs, s.Path(lockPath))
+	if errors.Is(err, files.ErrLockHeld) {
 		return fmt.Errorf("layout: %w", ErrBuilding)
 	}
 	if err != nil {
@@ -88,7 +87,7 @@ func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Option
 		return err
 	}
 	path := s.Path(edgesPath)
-	if err := fs.Rename(atomicfile.Part(path), path); err != nil {
+	if err := fs.Rename(files.PartPath(path), path); err != nil {
 		return fmt.Errorf("layout: rename %s: %w", path, err)
 	}
 	return b.writeIndex()
@@ -135,7 +134,7 @@ func (b *builder) progress(done, total uint64) {
 
 // write merges the runs into the file of edges, which does not have its name yet.
 func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
-	part := atomicfile.Part(b.s.Path(edgesPath))
+	part := files.PartPath(b.s.Path(edgesPath))
 	out, err := layout.CreateFile(b.s.FS(), part)
 	if err != nil {
 		return err

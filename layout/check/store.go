@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/layout"
@@ -160,7 +160,7 @@ func (c *checker) each(folder string, fn func(rel string, isDir bool) error) err
 	if oserror.IsNotExist(err) {
 		return nil
 	}
-	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, storefs.ErrRefused) {
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, files.ErrRefused) {
 		c.find(-1, -1, "%s is no folder", folder)
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestRunningIngestIsLeftAlone(t *testing.T) {
 	if refused.Load() == 0 {
 		t.Fatal("no second ingest was tried")
 	}
-	sameFiles(t, files(t, vfs.Default, dir), want)
+	sameFiles(t, storeFiles(t, vfs.Default, dir), want)
 }
 
 func undisturbedOnDisk(t *testing.T) map[string]string {
@@ -51,7 +51,7 @@ func undisturbedOnDisk(t *testing.T) map[string]string {
 	if _, err := busyCase(t, dir, false).run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return files(t, vfs.Default, dir)
+	return storeFiles(t, vfs.Default, dir)
 }
 
 // TestIngestsAtOnce: one makes the store, the others are refused by a word that says why.
@@ -80,7 +80,7 @@ func TestIngestsAtOnce(t *testing.T) {
 		if done == 0 {
 			t.Error("no ingest ended well")
 		}
-		sameFiles(t, files(t, vfs.Default, dir), want)
+		sameFiles(t, storeFiles(t, vfs.Default, dir), want)
 	}
 }
 

@@ -66,7 +66,7 @@ func undisturbed(t testing.TB, i int) map[string]string {
 	if _, err := prepare(t, i, fs, false).run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return files(t, fs, "dir/store")
+	return storeFiles(t, fs, "dir/store")
 }
 
 // changes says whether an operation changes the file system.
@@ -105,7 +105,7 @@ func TestCrashAnywhere(t *testing.T) {
 				if _, err := prepare(t, i, clone, true).run(context.Background()); err != nil {
 					t.Fatalf("crash %d: %v", n, err)
 				}
-				if sameFiles(t, files(t, clone, "dir/store"), want); t.Failed() {
+				if sameFiles(t, storeFiles(t, clone, "dir/store"), want); t.Failed() {
 					t.Fatalf("crash %d of %d", n, len(clones))
 				}
 			}
@@ -170,7 +170,7 @@ func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
 		if openErr != nil {
 			t.Fatalf("%s: no error, and no store: %v", what, openErr)
 		}
-		sameFiles(t, files(t, mem, "dir/store"), want)
+		sameFiles(t, storeFiles(t, mem, "dir/store"), want)
 		return
 	}
 	if openErr == nil && meta.Nodes != 40 {
@@ -179,7 +179,7 @@ func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
 	if _, err := prepare(t, i, mem, true).run(ctx); err != nil {
 		t.Fatalf("%s: resume: %v", what, err)
 	}
-	if sameFiles(t, files(t, mem, "dir/store"), want); t.Failed() {
+	if sameFiles(t, storeFiles(t, mem, "dir/store"), want); t.Failed() {
 		t.Fatal(what)
 	}
 }
@@ -211,7 +211,7 @@ func TestCancelAnywhere(t *testing.T) {
 						t.Fatalf("call %d: resume: %v", n, err)
 					}
 				}
-				if sameFiles(t, files(t, fs, "dir/store"), want); t.Failed() {
+				if sameFiles(t, storeFiles(t, fs, "dir/store"), want); t.Failed() {
 					t.Fatalf("call %d", n)
 				}
 			}
@@ -243,7 +243,7 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "dir/store/tmp/ingest/" + layout.JournalName
-	good := files(t, fs, "dir/store")["tmp/ingest/"+layout.JournalName]
+	good := storeFiles(t, fs, "dir/store")["tmp/ingest/"+layout.JournalName]
 	for at := 0; at < len(good); at += 7 {
 		bad := []byte(good)
 		bad[at] ^= 4

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -257,13 +257,13 @@ func (p *pipeline) lock() (lock io.Closer, made bool, err error) {
 		if err := p.FS.MkdirAll(p.Dir, 0o755); err != nil {
 			return nil, false, fmt.Errorf("ingest: make %s: %w", p.Dir, err)
 		}
-		lock, err := lockfile.Take(p.FS, p.Path("lock"))
+		lock, err := files.Lock(p.FS, p.Path("lock"))
 		switch {
 		case err == nil:
 			return lock, made, nil
-		case errors.Is(err, lockfile.ErrHeld):
+		case errors.Is(err, files.ErrLockHeld):
 			return nil, false, fmt.Errorf("ingest: %s: %w", p.Out, ErrBusy)
-		case !errors.Is(err, lockfile.ErrRemoved) && !isNotExist(err):
+		case !errors.Is(err, files.ErrLockRemoved) && !isNotExist(err):
 			return nil, false, fmt.Errorf("ingest: %w", err)
 		}
 		// The holder before has just removed the directory.
@@ -276,8 +276,8 @@ func (p *pipeline) advise(err error) error {
 	if !errors.Is(err, ErrUnfinished) {
 		return err
 	}
-	lock, failed := lockfile.Take(p.FS, p.Path("lock"))
-	if errors.Is(failed, lockfile.ErrHeld) {
+	lock, failed := files.Lock(p.FS, p.Path("lock"))
+	if errors.Is(failed, files.ErrLockHeld) {
 		return fmt.Errorf("ingest: %s: %w", p.Out, ErrBusy)
 	}
 	if failed == nil {

@@ -141,7 +141,7 @@ func TestPathsAgree(t *testing.T) {
 				if err := p.cleanUp(); err != nil {
 					t.Fatal(err)
 				}
-				return files(t, fs, "store")
+				return storeFiles(t, fs, "store")
 			}
 			want := build(func(*pipeline) {})
 			sameFiles(t, build(func(p *pipeline) {

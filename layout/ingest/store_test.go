@@ -304,8 +304,8 @@ func (r *reading) compareSplits(g *graph) {
 	}
 }
 
-// files reads all files of a store but the catalog's.
-func files(t testing.TB, fs vfs.FS, dir string) map[string]string {
+// storeFiles reads all files of a store but the catalog's.
+func storeFiles(t testing.TB, fs vfs.FS, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	var walk func(rel string)

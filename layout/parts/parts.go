@@ -16,8 +16,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -156,8 +155,8 @@ func begin(fs vfs.FS, partial string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("partition: %w", err)
 	}
 	name := partial + ".lock"
-	lock, err := lockfile.Take(fs, name)
-	if errors.Is(err, lockfile.ErrHeld) {
+	lock, err := files.Lock(fs, name)
+	if errors.Is(err, files.ErrLockHeld) {
 		return nil, fmt.Errorf("partition: another process makes these parts now: wait for it")
 	}
 	if err != nil {
@@ -319,13 +318,13 @@ func (c *cutter) commit(report *Report) error {
 		return fmt.Errorf("partition: %w", err)
 	}
 	path := c.fs.PathJoin(c.partial, ReportName)
-	if err := atomicfile.Write(c.fs, path, append(b, '\n')); err != nil {
+	if err := files.WriteAtomic(c.fs, path, append(b, '\n')); err != nil {
 		return fmt.Errorf("partition: %w", err)
 	}
 	if err := c.fs.Rename(c.partial, c.opt.Out); err != nil {
 		return fmt.Errorf("partition: rename %s: %w", c.partial, err)
 	}
-	return atomicfile.SyncDir(c.fs, c.fs.PathDir(c.opt.Out))
+	return files.SyncDir(c.fs, c.fs.PathDir(c.opt.Out))
 }
 
 // reach finds the nodes of a part: level by level, what its training nodes draw from.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/check"
@@ -286,7 +286,7 @@ func TestCrash(t *testing.T) {
 	layouttest.Build(t, base, "whole", graph(60, 90, "text"))
 	for _, dir := range []string{"", "whole", "whole/topology", "whole/features", "whole/labels",
 		"whole/ids"} {
-		if err := atomicfile.SyncDir(base, dir); err != nil {
+		if err := files.SyncDir(base, dir); err != nil {
 			t.Fatal(err)
 		}
 	}

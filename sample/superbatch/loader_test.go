@@ -13,7 +13,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout/layouttest"
 	"gdb/layout/topology"
@@ -329,7 +329,7 @@ func TestDeadDirectories(t *testing.T) {
 	if _, err := c.FS.Stat(dead); err == nil {
 		t.Error("the directory of a dead process is still there")
 	}
-	if _, err := Open(c); !errors.Is(err, lockfile.ErrHeld) {
+	if _, err := Open(c); !errors.Is(err, files.ErrLockHeld) {
 		t.Errorf("opened twice: %v", err)
 	}
 	if err := l.Close(); err != nil {

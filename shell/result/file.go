@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/tablefile"
 	"gdb/shell/words"
 
@@ -29,7 +29,7 @@ type File struct {
 	Renderer
 	fs   vfs.FS
 	path string
-	file *atomicfile.File // of parquet and npy it begins when all rows have come
+	file *files.Atomic // of parquet and npy it begins when all rows have come
 	buf  *bufio.Writer
 	rows *spool   // of parquet and npy
 	kept vfs.File // where rows are spooled
@@ -94,7 +94,7 @@ func (o *File) Finish(ctx context.Context, failed error) error {
 		err = errors.Join(err, o.file.Abort())
 	}
 	if err != nil && failed == nil {
-		return fmt.Errorf("INTO %s: %w", o.path, atomicfile.Cause(err))
+		return fmt.Errorf("INTO %s: %w", o.path, files.Cause(err))
 	}
 	return err
 }

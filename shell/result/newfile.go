@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -15,12 +15,12 @@ import (
 // CreateFile begins a file that will be at path. Of several who write to one name at a time, the
 // last to finish gives it its contents. Errors are of path, which the user knows, and say what to
 // do.
-func CreateFile(fs vfs.FS, path string) (*atomicfile.File, error) {
+func CreateFile(fs vfs.FS, path string) (*files.Atomic, error) {
 	name, err := nameBeside(fs, path, ".part")
 	if err != nil {
 		return nil, err
 	}
-	f, err := atomicfile.CreateAs(fs, path, name)
+	f, err := files.CreateAtomicAs(fs, path, name)
 	return f, explainCreate(fs, path, err)
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/train/runs"
 
@@ -85,7 +85,7 @@ func (t *Table) Write(r runs.Dir, dir string, steps int, best bool) (err error) 
 			mem.BytesOf(a.values)))
 	}
 	path := r.FS().PathJoin(dir, FileName)
-	f, err := atomicfile.Create(r.FS(), path)
+	f, err := files.CreateAtomic(r.FS(), path)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

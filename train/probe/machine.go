@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"gdb/internal/measured"
+	"gdb/internal/files"
 	"gdb/train/plan"
 
 	"golang.org/x/sys/unix"
@@ -70,7 +70,7 @@ func (m *Probe) machinePath() string {
 // machineProfiles are those of the file that count; none if it is not there. A file of something
 // else is an error.
 func (m *Probe) machineProfiles(now time.Time) (map[string]machineProfile, error) {
-	all, err := measured.Read[machineProfile](m.src.Store.FS(), m.machinePath())
+	all, err := files.ReadRecords[machineProfile](m.src.Store.FS(), m.machinePath())
 	maps.DeleteFunc(all, func(_ string, p machineProfile) bool { return !p.counts(now) })
 	return all, err
 }
@@ -103,5 +103,5 @@ func (m *Probe) keepForMachine(now time.Time) error {
 	d := *m.device
 	d.Timed, d.Tried, d.Kept = nil, nil, ""
 	all[name] = machineProfile{now, d}
-	return measured.Write(m.src.Store.FS(), m.machinePath(), all)
+	return files.WriteRecords(m.src.Store.FS(), m.machinePath(), all)
 }

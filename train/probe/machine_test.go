@@ -10,7 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
-	"gdb/internal/measured"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -123,14 +123,14 @@ func TestMachineProfilesAreBounded(t *testing.T) {
 	m := machineProbe(t, t.TempDir())
 	mustProfile(t, m)
 	begun := time.Now().Add(-time.Hour)
-	for i := range measured.Most + 3 {
+	for i := range files.RecordsMost + 3 {
 		m.facts.Threads = i + 2
 		if err := m.keepForMachine(begun.Add(time.Duration(i) * time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := m.machineProfiles(time.Now())
-	if err != nil || len(all) != measured.Most {
+	if err != nil || len(all) != files.RecordsMost {
 		t.Fatalf("%d profiles are kept, %v", len(all), err)
 	}
 	m.facts.Threads = 2

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/layout"
 )
 
@@ -50,7 +49,7 @@ func (r Dir) WriteState(beside func(dir string) error, parts ...[]byte) error {
 			return err
 		}
 	}
-	if err := atomicfile.Write(r.fs, r.Path(name, StateName), parts...); err != nil {
+	if err := files.WriteAtomic(r.fs, r.Path(name, StateName), parts...); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if err := r.syncDir(r.dir); err != nil {
@@ -177,7 +176,7 @@ func (r Dir) readCurrent(read func(checkpoint string) error) (name string, err e
 // isDamage says whether an error is about bytes that are not those that were written, or that the
 // disk does not give back, so that another checkpoint may do.
 func isDamage(err error) bool {
-	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, storefs.ErrRefused) ||
+	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, files.ErrRefused) ||
 		errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -10,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
-	"gdb/internal/lockfile"
-	"gdb/internal/smallfile"
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -213,7 +211,7 @@ func (r Dir) Create() (lock io.Closer, err error) {
 
 // syncDir makes the names in a directory durable.
 func (r Dir) syncDir(dir string) error {
-	if err := atomicfile.SyncDir(r.fs, dir); err != nil {
+	if err := files.SyncDir(r.fs, dir); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -221,8 +219,8 @@ func (r Dir) syncDir(dir string) error {
 
 // Lock keeps a second process from training the same run.
 func (r Dir) Lock() (io.Closer, error) {
-	l, err := lockfile.Take(r.fs, r.Path("LOCK"))
-	if errors.Is(err, lockfile.ErrHeld) {
+	l, err := files.Lock(r.fs, r.Path("LOCK"))
+	if errors.Is(err, files.ErrLockHeld) {
 		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name,
 			ErrTaken)
 	}
@@ -244,9 +242,9 @@ func (r Dir) WriteFile(f File) error {
 // File reads run.json. The error does not name the run; damage is a layout.CorruptionError, which
 // names the file.
 func (r Dir) File() (f File, err error) {
-	b, err := smallfile.Read(r.fs, r.Path(FileName), runFileBytesMax)
+	b, err := files.ReadSmall(r.fs, r.Path(FileName), runFileBytesMax)
 	switch {
-	case errors.Is(err, smallfile.ErrTooLarge):
+	case errors.Is(err, files.ErrTooLarge):
 		return f, r.Corrupt(FileName, err.Error())
 	case err != nil:
 		return f, err
@@ -319,7 +317,7 @@ func (r Dir) Corrupt(file, what string) error {
 
 // replace writes a small file whole.
 func (r Dir) replace(name string, b []byte) error {
-	if err := atomicfile.Write(r.fs, r.Path(name), b); err != nil {
+	if err := files.WriteAtomic(r.fs, r.Path(name), b); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -334,7 +332,7 @@ const (
 
 // read reads a file of the run that has at most limit bytes.
 func (r Dir) read(name string, limit int64) ([]byte, error) {
-	b, err := smallfile.Read(r.fs, r.Path(name), limit)
+	b, err := files.ReadSmall(r.fs, r.Path(name), limit)
 	return b, r.readError(name, err)
 }
 
@@ -343,7 +341,7 @@ func (r Dir) readError(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, smallfile.ErrTooLarge):
+	case errors.Is(err, files.ErrTooLarge):
 		err = r.Corrupt(name, err.Error())
 	}
 	return fmt.Errorf("train: run %s: %w", r.name, err)

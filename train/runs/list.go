@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/storefs"
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/task"
@@ -46,7 +46,7 @@ func Damaged(s *layout.Store, names ...string) error {
 			continue
 		}
 		if _, err := Open(s, name).ReadAny(); errors.Is(err, layout.ErrCorrupt) ||
-			errors.Is(err, storefs.ErrRefused) {
+			errors.Is(err, files.ErrRefused) {
 			return err
 		}
 	}

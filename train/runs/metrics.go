@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/smallfile"
+	"gdb/internal/files"
 	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,11 +24,11 @@ type Metrics struct {
 // killed run wrote after its last checkpoint is done, and written, again.
 func (r Dir) OpenMetrics(last int) (*Metrics, error) {
 	path := r.Path(MetricsName)
-	f, err := r.fs.Create(atomicfile.Part(path), vfs.WriteCategoryUnspecified)
+	f, err := r.fs.Create(files.PartPath(path), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("train: create the metrics of run %s: %w", r.name, err)
 	}
-	m := &Metrics{file: f, path: atomicfile.Part(path)}
+	m := &Metrics{file: f, path: files.PartPath(path)}
 	err = r.keepMetrics(m, last)
 	if err == nil {
 		err = m.Sync()
@@ -51,7 +50,7 @@ func (r Dir) OpenMetrics(last int) (*Metrics, error) {
 
 // keepMetrics copies the records of the epochs up to and with the last.
 func (r Dir) keepMetrics(to *Metrics, last int) error {
-	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
+	err := files.ReadLines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
 		var rec Epoch
 		if json.Unmarshal(line, &rec) != nil || rec.Epoch > last {
 			return nil
@@ -112,7 +111,7 @@ func eachRecord[T any](r Dir, fn func(e *T) error) error {
 	}
 	n := 0
 	var torn error // of the line before, which may be the last
-	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
+	err := files.ReadLines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
 		n++
 		if torn != nil {
 			return torn
@@ -133,7 +132,7 @@ func eachRecord[T any](r Dir, fn func(e *T) error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // killed before its first epoch was done
 	}
-	if errors.Is(err, smallfile.ErrTooLarge) {
+	if errors.Is(err, files.ErrTooLarge) {
 		return r.readError(MetricsName, err)
 	}
 	return err

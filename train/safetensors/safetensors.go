@@ -16,7 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -52,7 +52,7 @@ func Write(fs vfs.FS, path string, metadata map[string]string, tensors []Tensor)
 	for _, t := range tensors {
 		parts = append(parts, mem.BytesOf(t.Values))
 	}
-	if err := atomicfile.Write(fs, path, parts...); err != nil {
+	if err := files.WriteAtomic(fs, path, parts...); err != nil {
 		return fmt.Errorf("safetensors: %w", err)
 	}
 	return nil

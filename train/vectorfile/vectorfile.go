@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/tablefile"
 	"gdb/kv"
 	"gdb/kv/ids"
@@ -50,7 +50,7 @@ func Write(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m 
 	if err := CheckPath(path); err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(fs, path)
+	f, err := files.CreateAtomic(fs, path)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -258,7 +258,7 @@ func (p *predictor) edge(line [3]string, of pairSource) (e triples.Triple, err e
 
 // write writes a CSV file whole, or not at all.
 func (p *predictor) write(fn func(w *csv.Writer) error) error {
-	f, err := atomicfile.Create(p.FS, p.opt.Out)
+	f, err := files.CreateAtomic(p.FS, p.opt.Out)
 	if err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}

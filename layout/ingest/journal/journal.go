@@ -9,9 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
-	"gdb/internal/smallfile"
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -76,7 +75,7 @@ const bytesMax = 256 << 20
 // Load reads the journal in dir, or returns nil if there is none.
 func Load(fs vfs.FS, dir string) (*Journal, error) {
 	j := New(fs, dir)
-	b, err := smallfile.Read(fs, j.path, bytesMax)
+	b, err := files.ReadSmall(fs, j.path, bytesMax)
 	if err != nil && oserror.IsNotExist(err) {
 		return nil, nil
 	}
@@ -116,7 +115,7 @@ func (j *Journal) Save() error {
 	if err != nil {
 		return fmt.Errorf("ingest: encode the journal: %w", err)
 	}
-	err = atomicfile.Write(j.fs, j.path, []byte(headOf(body)+"\n"), body)
+	err = files.WriteAtomic(j.fs, j.path, []byte(headOf(body)+"\n"), body)
 	if err != nil {
 		return fmt.Errorf("ingest: save the journal: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/internal/atomicfile"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
@@ -202,7 +202,7 @@ func EachEntry(ctx context.Context, opt extsort.Options, runs []extsort.Run,
 
 // SyncDir makes the names in a directory durable.
 func SyncDir(fs vfs.FS, dir string) error {
-	if err := atomicfile.SyncDir(fs, dir); err != nil {
+	if err := files.SyncDir(fs, dir); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
 	return nil

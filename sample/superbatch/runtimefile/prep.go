@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"gdb/internal/lockfile"
+	"gdb/internal/files"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -60,7 +60,7 @@ func OpenDir(fs vfs.FS, prep, name string) (*WorkDir, error) {
 
 // lockDir takes the lock of a directory.
 func lockDir(fs vfs.FS, path string) (*WorkDir, error) {
-	l, err := lockfile.Take(fs, fs.PathJoin(path, "LOCK"))
+	l, err := files.Lock(fs, fs.PathJoin(path, "LOCK"))
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
 	"gdb/internal/bug"
 	"gdb/internal/codec"
+	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
@@ -528,7 +528,7 @@ func (d *Dir) Prepare() (record, best []byte, err error) {
 		}
 	}
 	clear(d.mu.unsynced)
-	if err := atomicfile.SyncDir(d.fs, d.path); err != nil {
+	if err := files.SyncDir(d.fs, d.path); err != nil {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
 	if d.mu.best != nil {

@@ -1,4 +1,4 @@
-package atomicfile
+package files
 
 import (
 	"bytes"
@@ -34,7 +34,8 @@ func TestCrashAnywhere(t *testing.T) {
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		err := errors.Join(Write(fs, "d/f", bytes.Clone(before)), SyncDir(fs, ""), SyncDir(fs, "d"))
+		err := errors.Join(WriteAtomic(fs, "d/f", bytes.Clone(before)), SyncDir(fs, ""),
+			SyncDir(fs, "d"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestCrashAnywhere(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Write(counting, "d/f", bytes.Clone(after[:3000]),
+		if err := WriteAtomic(counting, "d/f", bytes.Clone(after[:3000]),
 			bytes.Clone(after[3000:])); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	for _, op := range []errorfs.OpKind{errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileSync,
 		errorfs.OpRename} {
 		fs := vfs.NewMem()
-		if err := Write(fs, "f", []byte("old")); err != nil {
+		if err := WriteAtomic(fs, "f", []byte("old")); err != nil {
 			t.Fatal(err)
 		}
 		failing := errorfs.Wrap(fs, errorfs.InjectorFunc(func(o errorfs.Op) error {
@@ -77,7 +78,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Write(failing, "f", []byte("new")); !errors.Is(err, errorfs.ErrInjected) {
+		if err := WriteAtomic(failing, "f", []byte("new")); !errors.Is(err, errorfs.ErrInjected) {
 			t.Errorf("operation %d: %v, want the injected error", op, err)
 		}
 		names, err := fs.List("")
@@ -89,7 +90,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	fs := vfs.NewMem()
-	f, err := Create(fs, "f")
+	f, err := CreateAtomic(fs, "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestPieces(t *testing.T) {
 		parts = append(parts, bytes.Repeat([]byte{byte(i), 7, 9}, n))
 	}
 	want := bytes.Join(parts, nil)
-	if err := Write(fs, "f", parts...); err != nil {
+	if err := WriteAtomic(fs, "f", parts...); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(mustRead(t, fs, "f"), want) || !bytes.Equal(bytes.Join(parts, nil), want) {

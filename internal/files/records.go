@@ -1,7 +1,4 @@
-// Package measured keeps what was measured of a machine in files of the user, by name, so that it
-// is not measured again by the next process. A process that writes a file replaces it whole: of two
-// that write at the same time one loses its record, and measures again.
-package measured
+package files
 
 import (
 	"encoding/json"
@@ -12,28 +9,26 @@ import (
 	"slices"
 	"time"
 
-	"gdb/internal/atomicfile"
-	"gdb/internal/smallfile"
-
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 const (
-	// Most bounds the records of a file, which several machines may share: the oldest give way.
-	Most = 64
+	// RecordsMost bounds the records of a file, which several machines may share: the oldest give
+	// way.
+	RecordsMost = 64
 
-	bytesMost = 1 << 20 // of a file
+	recordsBytesMost = 1 << 20 // of a file
 )
 
 // Record is what was measured, at some time.
 type Record interface{ When() time.Time }
 
-// Read returns the records of a file by name; none if it is not there. A file of something else is
-// an error that says where it is.
-func Read[T Record](fs vfs.FS, path string) (map[string]T, error) {
+// ReadRecords returns the records of a file by name; none if it is not there. A file of something
+// else is an error that says where it is.
+func ReadRecords[T Record](fs vfs.FS, path string) (map[string]T, error) {
 	all := map[string]T{}
-	b, err := smallfile.Read(fs, path, bytesMost)
+	b, err := ReadSmall(fs, path, recordsBytesMost)
 	if oserror.IsNotExist(err) {
 		return all, nil
 	}
@@ -45,10 +40,10 @@ func Read[T Record](fs vfs.FS, path string) (map[string]T, error) {
 	return all, err
 }
 
-// Write replaces a file, and makes its directory if need be. Of more than Most records the oldest
-// are taken out of all.
-func Write[T Record](fs vfs.FS, path string, all map[string]T) error {
-	for len(all) > Most {
+// WriteRecords replaces a file, and makes its directory if need be. Of more than Most records the
+// oldest are taken out of all.
+func WriteRecords[T Record](fs vfs.FS, path string, all map[string]T) error {
+	for len(all) > RecordsMost {
 		delete(all, slices.MinFunc(slices.Sorted(maps.Keys(all)), func(a, b string) int {
 			return all[a].When().Compare(all[b].When())
 		}))
@@ -62,7 +57,7 @@ func Write[T Record](fs vfs.FS, path string, all map[string]T) error {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	// Until it is whole it has a name of its own, since another process may write one too.
-	to, err := atomicfile.CreateAs(fs, path, fmt.Sprintf("%s.%d", path, os.Getpid()))
+	to, err := CreateAtomicAs(fs, path, fmt.Sprintf("%s.%d", path, os.Getpid()))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,4 @@
-// Package storefs is the file system as a store may use it. What stands in a store may have been
-// put there by others: a named pipe, which would be waited for, a device, or a link that leads
-// writes elsewhere. All of these are refused when they are opened.
-package storefs
+package files
 
 import (
 	"errors"

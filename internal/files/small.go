@@ -1,7 +1,4 @@
-// Package smallfile reads files of a store that are small by their kind: settings, pointers,
-// journals. A file that is larger than its kind can be was damaged or put there to do harm, and is
-// refused before memory is taken for it.
-package smallfile
+package files
 
 import (
 	"bufio"
@@ -15,10 +12,10 @@ import (
 // ErrTooLarge says that a file, or a line of it, is larger than one of its kind can be.
 var ErrTooLarge = errors.New("larger than such a file can be")
 
-// Read reads a file of at most limit bytes whole: as many bytes as it is long, so that an answer
-// that is cut off is an error and never a shorter file. The error wraps ErrTooLarge, or what the
-// file system says, and names the file.
-func Read(fs vfs.FS, path string, limit int64) (b []byte, err error) {
+// ReadSmall reads a file of at most limit bytes whole: as many bytes as it is long, so that an
+// answer that is cut off is an error and never a shorter file. The error wraps ErrTooLarge, or what
+// the file system says, and names the file.
+func ReadSmall(fs vfs.FS, path string, limit int64) (b []byte, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -41,10 +38,10 @@ func Read(fs vfs.FS, path string, limit int64) (b []byte, err error) {
 	return b, nil
 }
 
-// Lines calls fn with each line of a file, without its end; the line is fn's only until it returns.
-// An error of fn ends it and is returned. A line of over limit bytes wraps ErrTooLarge. Memory: one
-// line.
-func Lines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err error) {
+// ReadLines calls fn with each line of a file, without its end; the line is fn's only until it
+// returns. An error of fn ends it and is returned. A line of over limit bytes wraps ErrTooLarge.
+// Memory: one line.
+func ReadLines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)

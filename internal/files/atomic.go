@@ -1,7 +1,4 @@
-// Package atomicfile writes files that appear whole or not at all. A file is written beside its
-// place, synced, renamed, and its directory synced: whoever opens the name, now or after a crash,
-// finds what was there before, or all of the new contents.
-package atomicfile
+package files
 
 import (
 	"context"
@@ -17,34 +14,36 @@ import (
 // partEnding is what the name of a file has besides while it is written.
 const partEnding = ".tmp"
 
-// Part is the name under which the file at path is written: one for all who write there, so that a
-// later writer replaces what a killed one left. Two may not write at the same time.
-func Part(path string) string { return path + partEnding }
+// PartPath is the name under which the file at path is written: one for all who write there, so
+// that a later writer replaces what a killed one left. Two may not write at the same time.
+func PartPath(path string) string { return path + partEnding }
 
-// File is a file that does not have its name yet. Whoever creates it commits or aborts it.
-type File struct {
+// Atomic is a file that does not have its name yet. Whoever creates it commits or aborts it.
+type Atomic struct {
 	vfs.File
 	fs         vfs.FS
 	path, part string
 	done       bool
 }
 
-// Create begins the file that will be at path.
-func Create(fs vfs.FS, path string) (*File, error) { return CreateAs(fs, path, Part(path)) }
+// CreateAtomic begins the file that will be at path.
+func CreateAtomic(fs vfs.FS, path string) (*Atomic, error) {
+	return CreateAtomicAs(fs, path, PartPath(path))
+}
 
-// CreateAs begins the file that will be at path, under the name part in the same directory: for
-// writers who may write to one path at the same time, each under a name of its own.
-func CreateAs(fs vfs.FS, path, part string) (*File, error) {
+// CreateAtomicAs begins the file that will be at path, under the name part in the same directory:
+// for writers who may write to one path at the same time, each under a name of its own.
+func CreateAtomicAs(fs vfs.FS, path, part string) (*Atomic, error) {
 	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, Cause(err))
 	}
-	return &File{File: f, fs: fs, path: path, part: part}, nil
+	return &Atomic{File: f, fs: fs, path: path, part: part}, nil
 }
 
 // Write writes to the file. An error names no file: the name that it has meanwhile means nothing to
 // a user, and who writes knows the other.
-func (f *File) Write(b []byte) (int, error) {
+func (f *Atomic) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
 	return n, Cause(err)
 }
@@ -64,7 +63,7 @@ func Cause(err error) error {
 // Commit gives the file its name. When it returns without an error, the file is durable. After an
 // error nothing is left beside the name, which stands for what it stood for before, or for the
 // whole new file if only its directory could not be synced.
-func (f *File) Commit() error {
+func (f *Atomic) Commit() error {
 	err := f.Sync()
 	if err != nil {
 		err = fmt.Errorf("sync %s: %w", f.path, Cause(err))
@@ -74,7 +73,7 @@ func (f *File) Commit() error {
 
 // CommitContext is Commit for a caller who does not wait for the disk once ctx is done: then the
 // file is removed, and closed as soon as it is synced.
-func (f *File) CommitContext(ctx context.Context) error {
+func (f *Atomic) CommitContext(ctx context.Context) error {
 	synced := make(chan error, 1)
 	go func() {
 		defer bug.Catch()
@@ -97,7 +96,7 @@ func (f *File) CommitContext(ctx context.Context) error {
 }
 
 // commitSynced commits a file that was synced, with this result.
-func (f *File) commitSynced(synced error) error {
+func (f *Atomic) commitSynced(synced error) error {
 	f.done = true
 	err := errors.Join(synced, f.Close())
 	if err == nil {
@@ -112,7 +111,7 @@ func (f *File) commitSynced(synced error) error {
 }
 
 // Abort leaves nothing behind. After Commit it does nothing.
-func (f *File) Abort() error {
+func (f *Atomic) Abort() error {
 	if f.done {
 		return nil
 	}
@@ -123,10 +122,10 @@ func (f *File) Abort() error {
 // pieceBytes are written at a time, of a copy: a vfs.File may change what is written to it.
 const pieceBytes = 1 << 20
 
-// Write writes a file of these parts, whole, which stay as they are. An error names the offset
-// where writing ended.
-func Write(fs vfs.FS, path string, parts ...[]byte) error {
-	f, err := Create(fs, path)
+// WriteAtomic writes a file of these parts, whole, which stay as they are. An error names the
+// offset where writing ended.
+func WriteAtomic(fs vfs.FS, path string, parts ...[]byte) error {
+	f, err := CreateAtomic(fs, path)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package lockfile keeps a second process, or a second goroutine of this one, from what the first
-// one does, by a lock on a file. The operating system gives the lock back when its holder dies.
-package lockfile
+package files
 
 import (
 	"errors"
@@ -14,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld says that somebody else has the lock.
-var ErrHeld = errors.New("somebody else holds the lock")
+// ErrLockHeld says that somebody else has the lock.
+var ErrLockHeld = errors.New("somebody else holds the lock")
 
-// ErrRemoved says that the directory was removed while the lock was taken: its last holder cleaned
-// up. Whoever still wants the lock makes the directory again.
-var ErrRemoved = errors.New("the directory of the lock was removed")
+// ErrLockRemoved says that the directory was removed while the lock was taken: its last holder
+// cleaned up. Whoever still wants the lock makes the directory again.
+var ErrLockRemoved = errors.New("the directory of the lock was removed")
 
-// Take takes the lock on the file at path, and makes the file if it is not there; it does not wait.
+// Lock takes the lock on the file at path, and makes the file if it is not there; it does not wait.
 // The caller closes what it returns. An error wraps ErrHeld if somebody has the lock. A link in
 // place of the file is refused.
-func Take(fs vfs.FS, path string) (io.Closer, error) {
+func Lock(fs vfs.FS, path string) (io.Closer, error) {
 	take := fs.Lock
 	if vfs.Root(fs) == vfs.Default {
 		take = lockOnDisk
@@ -32,13 +30,13 @@ func Take(fs vfs.FS, path string) (io.Closer, error) {
 	lock, err := take(path)
 	if err != nil {
 		if isHeld(err) {
-			err = ErrHeld
+			err = ErrLockHeld
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	if _, err := fs.Stat(path); err != nil {
 		if oserror.IsNotExist(err) {
-			err = ErrRemoved
+			err = ErrLockRemoved
 		}
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), lock.Close())
 	}
@@ -76,7 +74,7 @@ func sameFile(f *os.File, path string) error {
 	}
 	there, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(opened, there) {
-		return ErrRemoved
+		return ErrLockRemoved
 	}
 	return err
 }

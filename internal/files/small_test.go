@@ -1,4 +1,4 @@
-package smallfile
+package files
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ import (
 
 func TestReadLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if _, err := Read(vfs.Default, path, 10); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadSmall(vfs.Default, path, 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := Read(vfs.Default, path, 10); err != nil || string(b) != "0123456789" {
+	if b, err := ReadSmall(vfs.Default, path, 10); err != nil || string(b) != "0123456789" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := Read(vfs.Default, path, 9); !errors.Is(err, ErrTooLarge) {
+	if _, err := ReadSmall(vfs.Default, path, 9); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("one byte too many: %v", err)
 	}
 }
@@ -40,10 +40,10 @@ func TestSparseFileTakesNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Read(vfs.Default, path, 1<<20); !errors.Is(err, ErrTooLarge) {
+	if _, err := ReadSmall(vfs.Default, path, 1<<20); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("whole: %v", err)
 	}
-	err := Lines(vfs.Default, path, 1<<20, func([]byte) error { return nil })
+	err := ReadLines(vfs.Default, path, 1<<20, func([]byte) error { return nil })
 	if !errors.Is(err, ErrTooLarge) {
 		t.Errorf("by line: %v", err)
 	}
@@ -67,15 +67,15 @@ func TestLines(t *testing.T) {
 	}
 	var got []string
 	collect := func(line []byte) error { got = append(got, string(line)); return nil }
-	if err := Lines(mem, "log", 6, collect); err != nil ||
+	if err := ReadLines(mem, "log", 6, collect); err != nil ||
 		!slices.Equal(got, []string{"one", "", "three", "last"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	stop := errors.New("stop")
-	if err := Lines(mem, "log", 6, func([]byte) error { return stop }); !errors.Is(err, stop) {
+	if err := ReadLines(mem, "log", 6, func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of the caller: %v", err)
 	}
-	if err := Lines(mem, "log", 4, collect); !errors.Is(err, ErrTooLarge) ||
+	if err := ReadLines(mem, "log", 4, collect); !errors.Is(err, ErrTooLarge) ||
 		!strings.Contains(err.Error(), "line 3") {
 		t.Errorf("a long line: %v", err)
 	}

@@ -1,4 +1,4 @@
-package lockfile
+package files
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestOneHolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
-		lock, err := Take(fs, "lock")
+		lock, err := Lock(fs, "lock")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -24,14 +24,14 @@ func TestOneHolder(t *testing.T) {
 			paths = append(paths, filepath.Join(dir, "lock"))
 		}
 		for _, path := range paths {
-			if _, err := Take(fs, path); !errors.Is(err, ErrHeld) {
+			if _, err := Lock(fs, path); !errors.Is(err, ErrLockHeld) {
 				t.Errorf("%s: taking %s twice: %v, want ErrHeld", name, path, err)
 			}
 		}
 		if err := lock.Close(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Take(fs, "lock")
+		again, err := Lock(fs, "lock")
 		if err != nil {
 			t.Fatalf("%s: after it was given back: %v", name, err)
 		}
@@ -43,8 +43,8 @@ func TestOneHolder(t *testing.T) {
 
 // TestOtherErrors are no signs of a holder.
 func TestOtherErrors(t *testing.T) {
-	if _, err := Take(vfs.Default, filepath.Join(t.TempDir(), "no", "lock")); errors.Is(err,
-		ErrHeld) || !errors.Is(err, os.ErrNotExist) {
+	if _, err := Lock(vfs.Default, filepath.Join(t.TempDir(), "no", "lock")); errors.Is(err,
+		ErrLockHeld) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("in a directory that is not there: %v", err)
 	}
 }
@@ -58,12 +58,12 @@ func TestRemoved(t *testing.T) {
 		}
 		return nil
 	}))
-	lock, err := Take(removing, "lock")
-	if !errors.Is(err, ErrRemoved) {
+	lock, err := Lock(removing, "lock")
+	if !errors.Is(err, ErrLockRemoved) {
 		t.Fatalf("%v, %v: want ErrRemoved", lock, err)
 	}
 	var again io.Closer
-	if again, err = Take(fs, "lock"); err != nil {
+	if again, err = Lock(fs, "lock"); err != nil {
 		t.Fatalf("the lock was kept: %v", err)
 	}
 	if err := again.Close(); err != nil {
