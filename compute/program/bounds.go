@@ -105,13 +105,12 @@ func (s *Sizes) all() int {
 func (p *Program) Pads() bool {
 	for i := range p.ops {
 		o := &p.ops[i]
-		switch o.kind {
-		case opBatchNorm, opTypeRowsGrad:
+		if o.kind.counts {
 			return false
-		case opColumnSum, opMatMulTA, opHeadMulTA:
-			if k := p.of(o.in[0]).rows.kind; k == entryRows || k == loopRows {
-				return false
-			}
+		}
+		k := p.of(o.in[0]).rows.kind
+		if o.kind.overRows && (k == entryRows || k == loopRows) {
+			return false
 		}
 	}
 	return true

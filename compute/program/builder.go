@@ -57,12 +57,6 @@ func (p *Program) add(o op, rows Rows, cols int) Value {
 	return o.out
 }
 
-// simple makes an operation that writes a new value.
-func simple(kind Kind, in ...Value) op { return op{kind: kind, in: in, inPlace: -1} }
-
-// inPlace makes an operation that may write in the place of its first operand.
-func inPlace(kind Kind, in ...Value) op { return op{kind: kind, in: in} }
-
 // Layers is the number of layers.
 func (b *Builder) Layers() int { return b.p.layers }
 
@@ -79,126 +73,6 @@ func (b *Builder) Next() { b.hop++ }
 func (b *Builder) Param(name string, rows, cols int, init Init) Value {
 	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: true, name: name,
 		index: b.p.params.add(name, rows, cols, init)})
-}
-
-// MatMul is x·w.
-func (b *Builder) MatMul(x, w Value) Value {
-	vx, vw := b.p.of(x), b.p.of(w)
-	b.check(vx.cols == vw.rows.n && vw.rows.kind == fixedRows, "MatMul", x, w)
-	return b.p.add(simple(opMatMul, x, w), vx.rows, vw.cols)
-}
-
-// HeadMul is x·w for each head: x has heads·k columns, w (k, heads·n), and the result heads·n.
-func (b *Builder) HeadMul(x, w Value, heads int) Value {
-	vx, vw := b.p.of(x), b.p.of(w)
-	b.check(vx.cols == heads*vw.rows.n && vw.cols%heads == 0, "HeadMul", x, w)
-	o := simple(opHeadMul, x, w)
-	o.heads = heads
-	return b.p.add(o, vx.rows, vw.cols)
-}
-
-// HeadMean is the mean of the heads of x.
-func (b *Builder) HeadMean(x Value, heads int) Value {
-	vx := b.p.of(x)
-	b.check(vx.cols%heads == 0, "HeadMean", x)
-	if heads == 1 {
-		return x
-	}
-	o := simple(opHeadMean, x)
-	o.heads = heads
-	return b.p.add(o, vx.rows, vx.cols/heads)
-}
-
-// Columns are n columns of x, from column first on.
-func (b *Builder) Columns(x Value, first, n int) Value {
-	vx := b.p.of(x)
-	b.check(first >= 0 && n > 0 && first+n <= vx.cols, "Columns", x)
-	if n == vx.cols {
-		return x
-	}
-	o := simple(opColumns, x)
-	o.first = first
-	return b.p.add(o, vx.rows, n)
-}
-
-// Add is x + y.
-func (b *Builder) Add(x, y Value) Value {
-	vx, vy := b.p.of(x), b.p.of(y)
-	b.check(vx.cols == vy.cols && vx.rows == vy.rows, "Add", x, y)
-	return b.p.add(inPlace(opAdd, x, y), vx.rows, vx.cols)
-}
-
-// Scale is x times a factor.
-func (b *Builder) Scale(x Value, factor float32) Value {
-	o := inPlace(opScale, x)
-	o.scalar = factor
-	return b.like(x, o)
-}
-
-// Shift is x plus a number.
-func (b *Builder) Shift(x Value, number float32) Value {
-	o := inPlace(opShift, x)
-	o.scalar = number
-	return b.like(x, o)
-}
-
-// RowScale multiplies each row of x by a value of y (rows,1), which is not learned.
-func (b *Builder) RowScale(x, y Value) Value {
-	b.check(b.p.of(y).cols == 1 && b.p.of(x).rows == b.p.of(y).rows, "RowScale", x, y)
-	return b.like(x, inPlace(opRowScale, x, y))
-}
-
-// Bias adds a row vector to each row.
-func (b *Builder) Bias(x, bias Value) Value {
-	b.check(b.p.of(bias).rows == Fixed(1) && b.p.of(bias).cols == b.p.of(x).cols, "Bias", x, bias)
-	return b.like(x, inPlace(opBias, x, bias))
-}
-
-// ReLU, ELU, GELU and LeakyReLU are element-wise functions.
-func (b *Builder) ReLU(x Value) Value { return b.like(x, inPlace(opReLU, x)) }
-
-// ELU is x above zero, and exp(x)-1 below.
-func (b *Builder) ELU(x Value) Value { return b.like(x, inPlace(opELU, x)) }
-
-// GELU is x times the share of the normal distribution below it.
-func (b *Builder) GELU(x Value) Value { return b.like(x, simple(opGELU, x)) }
-
-// LeakyReLU is x above zero, and slope times x below.
-func (b *Builder) LeakyReLU(x Value, slope float32) Value {
-	o := inPlace(opLeakyReLU, x)
-	o.scalar = slope
-	return b.like(x, o)
-}
-
-// Dropout zeroes values with probability rate in training and scales the others by 1/(1-rate).
-func (b *Builder) Dropout(x Value, rate float32) Value {
-	b.p.sites++
-	if !b.Train || rate == 0 {
-		return x
-	}
-	o := inPlace(opDropout, x)
-	o.scalar, o.site = rate, b.p.sites-1
-	return b.like(x, o)
-}
-
-// LayerNorm scales each row to mean 0 and variance 1, and then by gamma and beta (1,cols).
-func (b *Builder) LayerNorm(x, gamma, beta Value) Value {
-	vx := b.p.of(x)
-	o := simple(opLayerNorm, x, gamma, beta)
-	o.extra = []Value{b.p.new(value{rows: vx.rows, cols: 2})}
-	return b.like(x, o)
-}
-
-// BatchNorm scales each column of x to mean 0 and variance 1 over the batch, and then by gamma and
-// beta (1,cols). What the batches' means and variances are like is kept in statistics (2,cols), by
-// which columns are scaled where nothing is trained.
-func (b *Builder) BatchNorm(x, gamma, beta, statistics Value) Value {
-	if !b.Train {
-		return b.like(x, simple(opNormApply, x, gamma, beta, statistics))
-	}
-	o := simple(opBatchNorm, x, gamma, beta, statistics)
-	o.extra = []Value{b.p.new(value{rows: Fixed(2), cols: b.Cols(x)})}
-	return b.like(x, o)
 }
 
 // Own are the rows of x that the next layer has: those of the nodes that have lists.
@@ -226,68 +100,6 @@ func (p *Program) tail(x Value, rows Rows) Value {
 	return p.new(v)
 }
 
-// Pull reduces the rows of x in each list to one.
-func (b *Builder) Pull(x Value, l List, r Reduce) Value {
-	vx := b.p.of(x)
-	b.check(vx.rows == Nodes(l.Hop), "Pull", x)
-	o := simple([]Kind{Mean: opPullMean, Sum: opPullSum, Max: opPullMax}[r], x)
-	o.list = l
-	if r == Max {
-		o.extra = []Value{b.p.new(value{rows: Nodes(l.Hop + 1), cols: vx.cols})}
-	}
-	return b.p.add(o, Nodes(l.Hop+1), vx.cols)
-}
-
-// PullWeighted sums the rows of x in each list, times the weights w (entries, heads) of the
-// entries: head h of the result is the sum of head h of x. With shared, each head sums the whole
-// row.
-func (b *Builder) PullWeighted(x, w Value, l List, heads int, shared bool) Value {
-	vx := b.p.of(x)
-	b.check(vx.rows == Nodes(l.Hop) && b.p.of(w).rows == Entries(l) && b.p.of(w).cols == heads,
-		"PullWeighted", x, w)
-	o := simple(opPullWeighted, x, w)
-	o.list, o.heads, o.shared = l, heads, shared
-	cols := vx.cols
-	if shared {
-		cols *= heads
-	}
-	return b.p.add(o, Nodes(l.Hop+1), cols)
-}
-
-// Scores are src of the entry's row + dst of its list, and then LeakyReLU: (entries, heads).
-func (b *Builder) Scores(src, dst Value, l List, slope float32) Value {
-	b.check(b.p.of(src).rows == Nodes(l.Hop) && b.p.of(dst).rows == Nodes(l.Hop+1), "Scores", src,
-		dst)
-	o := simple(opScores, src, dst)
-	o.list, o.heads, o.scalar = l, b.Cols(src), slope
-	return b.p.add(o, Entries(l), b.Cols(src))
-}
-
-// Scores2 are att · LeakyReLU(src of the entry's row + dst of its list), for each head.
-func (b *Builder) Scores2(src, dst, att Value, l List, heads int, slope float32) Value {
-	o := simple(opScores2, src, dst, att)
-	o.list, o.heads, o.scalar = l, heads, slope
-	return b.p.add(o, Entries(l), heads)
-}
-
-// Softmax is over the entries of each list.
-func (b *Builder) Softmax(s Value, l List) Value {
-	o := inPlace(opSoftmax, s)
-	o.list, o.heads = l, b.Cols(s)
-	return b.like(s, o)
-}
-
-// Product is src of the entry's row times dst of its list, which have one column and are not
-// learned.
-func (b *Builder) Product(src, dst Value, l List) Value {
-	vs, vd := b.p.of(src), b.p.of(dst)
-	b.check(vs.rows == Nodes(l.Hop) && vd.rows == Nodes(l.Hop+1) && vs.cols == 1 && vd.cols == 1,
-		"Product", src, dst)
-	o := simple(opProduct, src, dst)
-	o.list, o.heads = l, 1
-	return b.p.add(o, Entries(l), 1)
-}
-
 // Degrees are 1/sqrt(1+in-degree) of the nodes that the layer reads.
 func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.hop)) }
 
@@ -307,14 +119,6 @@ func (b *Builder) InvWeightSums() Value { return b.p.property(InvWeightSum, Node
 // WeightDegrees are 1/sqrt(1+s) of the nodes that the layer reads, s being the sum of the weights
 // of the whole list of a node.
 func (b *Builder) WeightDegrees() Value { return b.p.property(InvSqrtWeight, Nodes(b.hop)) }
-
-// TypeRows are the rows of a table, which has one for each type of edges, by the types of the
-// entries of the layer's lists.
-func (b *Builder) TypeRows(table Value) Value {
-	entries := Entries(b.Lists())
-	o := simple(opTypeRows, table, b.p.property(EdgeType, entries))
-	return b.p.add(o, entries, b.Cols(table))
-}
 
 // TypeShares are 1/n of the entries of the layer's lists, n being how many of the list have the
 // type of the entry.

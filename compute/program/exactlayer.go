@@ -85,19 +85,13 @@ func (p *Program) narrowFirst() (order []bool) {
 func (w *ExactLayer) findPulls() {
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
-		pull := Pull{op: o, out: o.out, Heads: 1, Cols: w.p.of(o.out).cols}
-		switch o.kind {
-		case opPullMean:
-			pull.Reduce = Mean
-		case opPullSum:
-			pull.Reduce = Sum
-		case opPullMax:
-			pull.Reduce = Max
-		case opPullWeighted:
-			pull.Heads = o.heads
-			w.weighted(&pull)
-		default:
+		if !o.kind.reduces {
 			continue
+		}
+		pull := Pull{op: o, out: o.out, Reduce: o.kind.reduce, Heads: max(1, o.heads),
+			Cols: w.p.of(o.out).cols}
+		if len(o.in) > 1 {
+			w.weighted(&pull)
 		}
 		if len(w.pulls) > 0 && (w.table != o.in[0] || w.list != o.list) {
 			panic("BUG: a layer reads two kinds of rows or of lists")
@@ -109,7 +103,7 @@ func (w *ExactLayer) findPulls() {
 
 // weighted finds where the weights of a sum come from.
 func (w *ExactLayer) weighted(pull *Pull) {
-	pull.Weighted, pull.Reduce = true, Sum
+	pull.Weighted = true
 	weights := pull.op.in[1]
 	if w.p.of(weights).role == roleHost {
 		pull.scale = weights
@@ -343,10 +337,7 @@ func (p *piece) compute(o *op) backend.Tensor {
 	if out.rows.kind == fixedRows {
 		rows = out.rows.n
 	}
-	target := o.acc
-	if target == 0 && o.inPlace >= 0 {
-		target = o.in[o.inPlace]
-	}
+	target := o.target()
 	t.acc = o.acc != 0
 	switch {
 	case target == 0:
@@ -364,17 +355,18 @@ func (p *piece) compute(o *op) backend.Tensor {
 	if p.w.half {
 		p.narrow(o, &t)
 	}
-	if p.m.dense(o, &t) || p.m.element(o, &t) {
-		return t.out
+	if o.kind.lists != noLists {
+		panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
 	}
-	panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
+	o.kind.run(p.m, o, &t)
+	return t.out
 }
 
 // narrow has an operation read bfloat16 where it takes that.
 func (p *piece) narrow(o *op, t *operands) {
 	for i := range o.in {
 		x := t.in[i]
-		if p.w.p.takes(o, i) != takesHalf || !isProduct(o.kind) {
+		if p.w.p.takes(o, i) != takesHalf || o.kind.product == noProduct {
 			continue
 		}
 		half := p.m.be.Scratch(1, (x.Len()+1)/2).Halved().View(0, x.Rows, x.Cols)
@@ -389,7 +381,8 @@ func (w *ExactLayer) HalfFloats() (floats int) {
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
 		for k, v := range o.in {
-			if x := w.p.of(v); w.half && isProduct(o.kind) && w.p.takes(o, k) == takesHalf &&
+			if x := w.p.of(v); w.half && o.kind.product != noProduct &&
+				w.p.takes(o, k) == takesHalf &&
 				x.rows.kind == fixedRows {
 				floats += aligned((x.rows.n*x.cols + 1) / 2)
 			}
@@ -466,14 +459,11 @@ func (c *count) cols(v Value) (n int) {
 	o := &p.ops[c.w.made[v]]
 	for i, x := range o.in {
 		n += c.cols(x)
-		if c.w.half && isProduct(o.kind) && p.takes(o, i) == takesHalf {
+		if c.w.half && o.kind.product != noProduct && p.takes(o, i) == takesHalf {
 			n += (p.of(x).cols + 1) / 2
 		}
 	}
-	target := o.acc
-	if target == 0 && o.inPlace >= 0 {
-		target = o.in[o.inPlace]
-	}
+	target := o.target()
 	if o.acc != 0 {
 		n += c.cols(o.acc)
 	}

@@ -2,33 +2,27 @@ package program
 
 import "slices"
 
-// fuseElements makes one operation of a bias and a ReLU that follows it.
+// fuseElements makes one operation of a bias and what follows it, such as ReLU.
 func (p *Program) fuseElements() {
 	uses, from := p.uses(), p.producers()
 	for i := range p.ops {
 		o := &p.ops[i]
-		if o.kind != opReLU || uses[o.in[0]] != 1 {
+		if o.kind == nil || o.kind.biased == nil || uses[o.in[0]] != 1 {
 			continue
 		}
 		j, ok := from[o.in[0]]
 		if !ok || p.ops[j].kind != opBias {
 			continue
 		}
-		o.kind, o.in = opBiasReLU, p.ops[j].in
-		p.ops[j].kind = opNone
+		o.kind, o.in = o.kind.biased, p.ops[j].in
+		p.ops[j].kind = nil
 	}
-	p.dropNone()
+	p.drnil()
 }
 
-func (p *Program) dropNone() {
-	p.ops = slices.DeleteFunc(p.ops, func(o op) bool { return o.kind == opNone })
+func (p *Program) drnil() {
+	p.ops = slices.DeleteFunc(p.ops, func(o op) bool { return o.kind == nil })
 }
-
-// accumulators are the operations that can add their result to what is there.
-var accumulators = map[Kind]bool{opMatMul: true, opMatMulTA: true, opMatMulTB: true,
-	opHeadMul: true, opHeadMulTA: true, opHeadMulTB: true, opPullMeanGrad: true,
-	opPullSumGrad: true, opPullWeightedGradX: true, opEntryToRow: true, opPullMaxGrad: true,
-	opScores2GradRow: true}
 
 // fuseSums lets an operation add to a sum what it computes, where nothing else reads it. It is then
 // done where the sum was.
@@ -49,23 +43,23 @@ func (p *Program) fuseSums() {
 			}
 			sum := p.ops[j]
 			sum.acc, sum.out = to, o.out
-			p.ops[i], p.ops[j].kind = sum, opNone
+			p.ops[i], p.ops[j].kind = sum, nil
 			from[o.out] = i
 			break
 		}
 	}
 	for i := range ends {
-		if p.ops[i].kind == opNone {
+		if p.ops[i].kind == nil {
 			p.forward--
 		}
 	}
-	p.dropNone()
+	p.drnil()
 }
 
 // addable says whether an operation may add its result, part, to another value, where that has
 // whole rows for it.
 func (p *Program) addable(to, part Value, from *op, uses map[Value]int) bool {
-	return accumulators[from.kind] && from.acc == 0 && uses[part] == 1 &&
+	return from.kind != nil && from.kind.accumulates && from.acc == 0 && uses[part] == 1 &&
 		p.of(part).base == 0 && p.of(to).base == 0 && p.of(part).role == roleStep &&
 		(p.of(to).rows == p.of(part).rows || p.of(to).rows.n < p.of(part).rows.n &&
 			p.of(to).rows.kind == nodeRows)
@@ -158,7 +152,7 @@ func (p *Program) dropDead() {
 			needed = needed || live[v] || p.of(v).role == roleGrad
 		}
 		if !needed {
-			o.kind = opNone
+			o.kind = nil
 			if i < p.forward {
 				p.forward--
 			}
@@ -171,5 +165,5 @@ func (p *Program) dropDead() {
 			}
 		}
 	}
-	p.dropNone()
+	p.drnil()
 }

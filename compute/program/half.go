@@ -9,78 +9,45 @@ const (
 	takesEither
 )
 
-// fewColumns is up to how many columns a product has few: it is computed in float32, as scores are.
-const fewColumns = 8
-
 // takes is what operation o takes for operand i. Products and sums over lists take bfloat16; what
 // they are the gradients of does not matter.
 func (p *Program) takes(o *op, i int) operand {
-	switch o.kind {
-	case opMatMul, opMatMulTA, opMatMulTB, opHeadMul, opHeadMulTA, opHeadMulTB:
-		return p.productTakes(o, i)
-	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad,
-		opEntryDot:
+	if o.kind.takes == nil {
+		return takesFloats
+	}
+	return o.kind.takes(p, o, i)
+}
+
+// allHalf takes bfloat16, firstHalf does for the first operand.
+func allHalf(*Program, *op, int) operand { return takesHalf }
+
+func firstHalf(_ *Program, _ *op, i int) operand {
+	if i == 0 {
 		return takesHalf
-	case opPullWeighted, opPullWeightedGradX:
-		if i == 0 {
-			return takesHalf
-		}
-	case opColumnSum:
-		return takesEither
-	case opReLUGrad:
-		if i == 1 {
-			return takesEither
-		}
-	case opELUGrad:
-		switch {
-		case i == 1 && o.rate > 0:
-			return takesHalf
-		case i == 1:
-			return takesEither
-		}
 	}
 	return takesFloats
 }
 
-// productTakes is what a product takes: both operands as bfloat16, or if one of the matrices has
-// few columns for each head, only its first as it is.
-func (p *Program) productTakes(o *op, i int) operand {
-	heads := max(1, o.heads)
-	few := false
-	for _, v := range []Value{o.in[0], o.in[1], o.out} {
-		x := p.of(v)
-		cols := x.cols
-		if o.kind != opHeadMulTA || v != o.out {
-			cols /= heads
+// second takes something for the second operand, and else float32.
+func second(takes operand) func(*Program, *op, int) operand {
+	return func(_ *Program, _ *op, i int) operand {
+		if i == 1 {
+			return takes
 		}
-		few = few || cols <= fewColumns
+		return takesFloats
 	}
-	switch {
-	case !few:
-		return takesHalf
-	case i == 0 && o.kind != opMatMulTB && o.kind != opHeadMulTB:
-		return takesEither
-	}
-	return takesFloats
 }
 
 // writesHalf says whether an operation, which reads what it takes, can write its result as
 // bfloat16.
 func (p *Program) writesHalf(o *op) bool {
-	switch o.kind {
-	case opMatMul, opMatMulTB, opHeadMul, opHeadMulTB:
-		return o.acc == 0 && p.takes(o, 1) == takesHalf
-	case opColumns:
-		return p.of(o.in[0]).half
-	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullWeighted:
-		return o.acc == 0
-	case opBias, opBiasReLU, opReLU, opELU, opDropout, opReLUGrad:
-		return true
-	case opELUGrad:
-		return o.rate > 0
-	}
-	return false
+	return o.kind.writesHalf != nil && o.kind.writesHalf(p, o)
 }
+
+func always(*Program, *op) bool { return true }
+
+// unlessAdded writes bfloat16 where the result is not added to a value.
+func unlessAdded(_ *Program, o *op) bool { return o.acc == 0 }
 
 // halver rewrites the operations of a program so that products and sums over lists read bfloat16. A
 // value that they read is converted once, where it is made, or made so if nothing else needs it as
@@ -93,9 +60,6 @@ type halver struct {
 	wanted map[Value]bool  // values that are read as bfloat16
 	needed map[Value]bool  // those that are read as float32
 }
-
-// follows says whether an operation can write bfloat16 if it reads it.
-func follows(o *op) bool { return o.kind == opDropout || o.kind == opColumns }
 
 // halve has products and sums over lists read bfloat16.
 func (p *Program) halve() {
@@ -171,7 +135,7 @@ func (h *halver) add(o op) {
 func (h *halver) operand(o *op, i int, v Value) Value {
 	root := h.p.root(v)
 	takes, half := h.p.takes(o, i), h.half[root]
-	if follows(o) && h.p.of(root).half && h.wanted[o.out] && !h.needed[o.out] {
+	if o.kind.follows && h.p.of(root).half && h.wanted[o.out] && !h.needed[o.out] {
 		takes = takesEither
 	}
 	switch {
@@ -202,7 +166,7 @@ func (h *halver) narrow(v Value) Value {
 	return h.half[v]
 }
 
-func (h *halver) convert(kind Kind, v Value, half bool) Value {
+func (h *halver) convert(kind *Kind, v Value, half bool) Value {
 	x := *h.p.of(v)
 	o := simple(kind, v)
 	o.out = h.p.new(value{rows: x.rows, cols: x.cols, half: half})
@@ -222,12 +186,9 @@ func (p *Program) fuseDropouts() {
 		if !ok || j >= p.forward {
 			continue
 		}
-		switch first := &p.ops[j]; first.kind {
-		case opBias, opBiasReLU, opReLU:
-			if first.rate == 0 {
-				o.kind, o.in, o.rate = first.kind, first.in, o.scalar
-				first.kind = opNone
-			}
+		if first := &p.ops[j]; first.kind != nil && first.kind.dropout && first.rate == 0 {
+			o.kind, o.in, o.rate = first.kind, first.in, o.scalar
+			first.kind = nil
 		}
 	}
 	p.dropFused()
@@ -236,11 +197,11 @@ func (p *Program) fuseDropouts() {
 // dropFused removes operations that became part of others.
 func (p *Program) dropFused() {
 	for i := range p.ops[:p.forward] {
-		if p.ops[i].kind == opNone {
+		if p.ops[i].kind == nil {
 			p.forward--
 		}
 	}
-	p.dropNone()
+	p.drnil()
 }
 
 // fuseELUs makes one operation of an ELU, a dropout that alone reads it but for the gradient, and a
@@ -255,7 +216,7 @@ func (p *Program) fuseELUs() {
 		b, ok := from[o.in[0]]
 		if ok && p.ops[b].kind == opBias && p.ops[b].rate == 0 && uses[o.in[0]] == 1 {
 			o.in = p.ops[b].in
-			p.ops[b].kind = opNone
+			p.ops[b].kind = nil
 		}
 	}
 	p.dropFused()
@@ -282,12 +243,12 @@ func (p *Program) fuseELU(o *op, uses map[Value]int, from map[Value]int) bool {
 			return false
 		}
 		grad.in, grad.rate, grad.site = []Value{back.in[0], drop.out}, drop.scalar, drop.site
-		back.kind = opNone
+		back.kind = nil
 	} else if uses[o.out] != 1 {
 		return false
 	}
 	o.out, o.rate, o.site = drop.out, drop.scalar, drop.site
-	drop.kind = opNone
+	drop.kind = nil
 	return true
 }
 

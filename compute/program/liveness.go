@@ -49,10 +49,7 @@ func (p *Program) assign() *memoryMap {
 		}
 		o := &p.ops[i]
 		at := p.time(i)
-		target := o.acc
-		if target == 0 && o.inPlace >= 0 {
-			target = o.in[o.inPlace]
-		}
+		target := o.target()
 		switch {
 		case target != 0 && p.replaceable(o, target, last[p.root(target)], at):
 			m.of[o.out] = m.of[p.root(target)]

@@ -197,19 +197,16 @@ func (p *Program) findLists() {
 	at := map[List]int{}
 	for i := range p.ops {
 		o := &p.ops[i]
-		if !isList(o.kind) {
+		if o.kind.lists == noLists {
 			continue
 		}
 		if _, seen := at[o.list]; !seen {
 			at[o.list] = len(p.lists)
 			p.lists = append(p.lists, listUse{List: o.list})
 		}
-		switch l := &p.lists[at[o.list]]; o.kind {
-		case opPullMeanGrad, opPullSumGrad, opPullMaxGrad:
-			l.transposed = true
-		case opPullWeightedGradX, opEntryToRow, opScores2GradRow:
-			l.transposed, l.entries = true, true
-		}
+		l := &p.lists[at[o.list]]
+		l.transposed = l.transposed || o.kind.lists != ownLists
+		l.entries = l.entries || o.kind.lists == transposedEntries
 	}
 }
 

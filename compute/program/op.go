@@ -1,95 +1,86 @@
 package program
 
-// Kind is what an operation computes.
-type Kind uint8
+import "gdb/compute/backend"
 
-// The kinds. In comments the operands are x, y, … in their order; an operation with an accumulator
-// adds to it instead of writing a new value.
+// Kind is what an operation computes, with all that passes, machines and plans ask about it. Each
+// is a value in the file of its family. What a kind leaves out is the usual: it has no gradient,
+// reads no lists, takes float32 and costs nothing that matters.
+type Kind struct {
+	// name is how it is printed.
+	name string
+	// detail is printed behind the operands; nil for nothing.
+	detail func(o *op) string
+	// run computes it on a backend.
+	run func(m *Machine, o *op, t *operands)
+
+	// grad appends the gradients of the operands, given that of the result. Nil says that nothing
+	// that is learned comes before the operation.
+	grad rule
+	// masks says that the gradient asks where the result is positive, so that the result of a
+	// dropout that alone reads it answers for both.
+	masks bool
+
+	// product says which factor of a product of matrices is transposed.
+	product product
+	// lists says which lists it reads.
+	lists listReads
+	// reduces says how rows of lists become one, of a kind whose result has a row for each list;
+	// linear that this is linear in the rows, so that a product may come before or after it.
+	reduces, linear bool
+	reduce          Reduce
+	// accumulates says that it can add its result to a value instead of writing a new one.
+	accumulates bool
+	// overRows says that it sums up over all rows of its first operand, and counts that it counts
+	// rows or sums up over entries in any case: see Program.Pads.
+	overRows, counts bool
+	// biased is the kind that does the same to x + a row y in one operation.
+	biased *Kind
+	// dropout says that it takes in a dropout that alone reads it, in half precision.
+	dropout bool
+
+	// takes says what it takes for operand i in half precision; nil for float32.
+	takes func(p *Program, o *op, i int) operand
+	// writesHalf says whether its result can be bfloat16, given operands as it takes them; nil for
+	// float32 alone.
+	writesHalf func(p *Program, o *op) bool
+	// follows says that it writes bfloat16 if it reads it.
+	follows bool
+
+	// flops is what it costs where the order of aggregation and product decides that, in
+	// operations of a product.
+	flops func(z sized) float64
+	// taken is the scratch of its kernel besides operands, and takenHalf that with an operand of
+	// bfloat16. longest bounds the entries of a list of the first hop.
+	taken, takenHalf func(z sized, longest int) backend.Taken
+}
+
+// String is what the kind is called.
+func (k *Kind) String() string { return k.name }
+
+// product says whether a kind is a product of matrices, and which factor it transposes.
+type product uint8
+
 const (
-	opNone Kind = iota
-
-	// Dense operations.
-	opMatMul     // x·y
-	opMatMulTA   // xᵀ·y
-	opMatMulTB   // x·yᵀ
-	opHeadMul    // x·y for each head: columns of x by head, and of y
-	opHeadMulTA  // xᵀ·y for each head
-	opHeadMulTB  // x·yᵀ for each head
-	opAdd        // x + y: y is added to x in place
-	opColumnSum  // the sum of the rows of x
-	opHeadMean   // the mean of the heads of x
-	opHeadMeanGr // its gradient
-	opColumns    // some columns of x, from first on
-	opColumnsGr  // its gradient
-	opScale      // x times Scalar
-	opRowScale   // rows of x times the values of y (rows,1)
-	opShift      // x plus Scalar
-	opCopy       // x
-	opEmbed      // zeros, and then the rows of x
-	opNarrow     // x as bfloat16
-	opWiden      // x as float32
-
-	// Element-wise operations, in place.
-	opBias     // x + a row y
-	opBiasReLU // max(0, x + a row y)
-	opReLU
-	opReLUGrad // x where y, an output, is positive; with Rate, of ReLU and then Dropout
-	opELU
-	opELUGrad // x times the derivative at an output y
-	opGELU    // not in place: its gradient needs the input
-	opGELUGrad
-	opLeakyReLU
-	opLeakyReLUGrad
-	opDropout // its own gradient, with the same Site
-	opLayerNorm
-	opLayerNormGrad
-	opBatchNorm // of x, by the batch; adds to statistics, its last operand
-	opBatchNormGrad
-	opNormApply // of x, by statistics
-
-	// Over entries, without their lists.
-	opTypeRows     // the rows of x by the types y of entries
-	opTypeRowsGrad // the sums of the rows x of entries of each type y
-
-	// Over lists.
-	opPullMean // the mean of the rows of x in each list
-	opPullMeanGrad
-	opPullMeanDropped // opPullMean of rows that are dropped out as they are read
-	opPullSum
-	opPullSumGrad
-	opPullMax
-	opPullMaxGrad
-	opPullWeighted      // the sum of the rows of x times the entries' weights y, by head
-	opPullWeightedGradX // from x the gradient of the output, and weights y
-	opEntryDot          // from x (lists) and y (rows): their products for each entry and head
-	opScores            // x of the entry's row + y of its list, and leaky ReLU
-	opScoresGrad        // leaky ReLU's gradient: x where the score y is positive
-	opEntryToList       // the sum of the entries x of each list
-	opEntryToRow        // the sum of the entries x of each row
-	opScores2           // GATv2: z · leaky(x of the row + y of the list)
-	opScores2GradList
-	opScores2GradRow
-	opSoftmax // over the entries of each list, in place
-	opProduct // x of the entry's row times y of its list, which are not learned
-	opSoftmaxGrad
+	noProduct product = iota
+	plainProduct
+	transposesA
+	transposesB
 )
 
-// isProduct says whether a kind is a product of matrices.
-func isProduct(k Kind) bool { return k >= opMatMul && k <= opHeadMulTB }
+// listReads says which lists a kind reads: none, those of its operation, these transposed, or
+// transposed with the numbers of the entries.
+type listReads uint8
 
-// Reduce is how a list's rows become one.
-type Reduce uint8
-
-// The reductions. The mean, the sum and the largest of an empty list are zero.
 const (
-	Mean Reduce = iota
-	Sum
-	Max
+	noLists listReads = iota
+	ownLists
+	transposedLists
+	transposedEntries
 )
 
 // op is one operation.
 type op struct {
-	kind Kind
+	kind *Kind // nil for one that is removed
 	in   []Value
 	// acc is the value that the result is added to, in its place; 0 for none. It may have more rows
 	// than the result: then its last ones are added to.
@@ -112,3 +103,61 @@ type op struct {
 	// begin where they do.
 	tail bool
 }
+
+// simple makes an operation that writes a new value.
+func simple(kind *Kind, in ...Value) op { return op{kind: kind, in: in, inPlace: -1} }
+
+// inPlace makes an operation that may write in the place of its first operand.
+func inPlace(kind *Kind, in ...Value) op { return op{kind: kind, in: in} }
+
+// reads are the values that an operation reads.
+func (o *op) reads() []Value {
+	if o.acc == 0 {
+		return o.in
+	}
+	return append(o.in[:len(o.in):len(o.in)], o.acc)
+}
+
+// target is the value in whose place the result may come; 0 for none.
+func (o *op) target() Value {
+	if o.acc == 0 && o.inPlace >= 0 {
+		return o.in[o.inPlace]
+	}
+	return o.acc
+}
+
+// overEntries copies what an operation over entries is about.
+func (o op) overEntries(from *op) op {
+	o.list, o.heads, o.scalar, o.shared = from.list, from.heads, from.scalar, from.shared
+	return o
+}
+
+// sized is an operation in a batch of some sizes.
+type sized struct {
+	p *Program
+	o *op
+	s *Sizes
+}
+
+// rows are those of operand i.
+func (z sized) rows(i int) int { return z.s.Of(z.p.of(z.o.in[i]).rows) }
+
+// cols are those of operand i.
+func (z sized) cols(i int) int { return z.p.of(z.o.in[i]).cols }
+
+// out is the shape of the result.
+func (z sized) out() (rows, cols int) {
+	v := z.p.of(z.o.out)
+	return z.s.Of(v.rows), v.cols
+}
+
+// outCols is the width of the result.
+func (z sized) outCols() int { return z.p.of(z.o.out).cols }
+
+// heads is at least 1.
+func (z sized) heads() int { return max(1, z.o.heads) }
+
+// lists is how many there are, and entries how many entries they have.
+func (z sized) lists() int { return z.s.Nodes[z.o.list.Hop+1] }
+
+func (z sized) entries() int { return z.s.Of(Entries(z.o.list)) }

@@ -19,14 +19,14 @@ func (p *Program) findPlaces() (places []place) {
 	taken := map[int]bool{}
 	for i := range p.ops {
 		o := &p.ops[i]
-		switch o.kind {
-		case opMatMul:
+		switch {
+		case o.kind == opMatMul:
 			j, ok := from[o.in[0]]
 			if ok && !taken[j] && uses[o.in[0]] == 1 && isPull(&p.ops[j]) &&
 				p.of(o.in[1]).role == roleParam {
 				places = append(places, place{pull: j, product: i})
 			}
-		case opPullMean, opPullSum, opPullWeighted:
+		case o.kind.linear:
 			j, ok := from[o.in[0]]
 			if ok && p.ops[j].kind == opMatMul && p.of(p.ops[j].in[1]).role == roleParam &&
 				p.movable(o, uses) {
@@ -40,7 +40,7 @@ func (p *Program) findPlaces() (places []place) {
 
 // isPull says whether an operation reduces lists in a way that is linear in the rows.
 func isPull(o *op) bool {
-	return o.kind == opPullMean || o.kind == opPullSum || o.kind == opPullWeighted && o.heads == 1
+	return o.kind.linear && o.heads <= 1
 }
 
 // producers are the numbers of the operations that make values.

@@ -5,32 +5,6 @@ import (
 	"strings"
 )
 
-// kindNames are the names of operations as they are printed.
-var kindNames = map[Kind]string{
-	opMatMul: "matmul", opMatMulTA: "matmul-ta", opMatMulTB: "matmul-tb", opHeadMul: "headmul",
-	opHeadMulTA: "headmul-ta", opHeadMulTB: "headmul-tb", opAdd: "add", opColumnSum: "column-sum",
-	opHeadMean: "head-mean", opHeadMeanGr: "head-mean-grad", opScale: "scale", opShift: "shift",
-	opColumns: "columns", opColumnsGr: "columns-grad",
-	opRowScale: "row-scale", opCopy: "copy", opEmbed: "embed",
-	opNarrow: "narrow", opWiden: "widen", opBias: "bias",
-	opBiasReLU: "bias-relu", opReLU: "relu", opReLUGrad: "relu-grad", opELU: "elu",
-	opELUGrad: "elu-grad", opGELU: "gelu", opGELUGrad: "gelu-grad", opLeakyReLU: "leaky-relu",
-	opLeakyReLUGrad: "leaky-relu-grad", opDropout: "dropout", opLayerNorm: "layer-norm",
-	opLayerNormGrad: "layer-norm-grad", opBatchNorm: "batch-norm",
-	opBatchNormGrad: "batch-norm-grad", opNormApply: "norm-apply",
-	opPullMean: "pull-mean", opPullMeanGrad: "push-mean",
-	opPullMeanDropped: "pull-mean-dropped", opPullSum: "pull-sum", opPullSumGrad: "push-sum",
-	opPullMax: "pull-max", opPullMaxGrad: "push-max", opPullWeighted: "pull-weighted",
-	opPullWeightedGradX: "push-weighted", opEntryDot: "entry-dot", opScores: "scores",
-	opScoresGrad: "scores-grad", opEntryToList: "entries-to-lists",
-	opEntryToRow: "entries-to-rows", opScores2: "scores2", opScores2GradList: "scores2-to-lists",
-	opScores2GradRow: "scores2-to-rows", opSoftmax: "softmax", opProduct: "product",
-	opSoftmaxGrad: "softmax-grad", opTypeRows: "type-rows", opTypeRowsGrad: "type-rows-grad",
-}
-
-// String is what the kind is called.
-func (k Kind) String() string { return kindNames[k] }
-
 // String prints the program, one operation a line.
 func (p *Program) String() string {
 	var b strings.Builder
@@ -67,10 +41,10 @@ func (p *Program) Op(i int) string {
 		sign = "= " + p.name(o.acc) + " +"
 	}
 	line := fmt.Sprintf("%s %s %s(%s)", p.show(o.out), sign, o.kind, strings.Join(in, ", "))
-	if o.kind == opColumns {
-		line += fmt.Sprintf(" from %d", o.first)
+	if o.kind.detail != nil {
+		line += o.kind.detail(o)
 	}
-	if o.list != (List{}) || isList(o.kind) {
+	if o.kind.lists != noLists {
 		line += " " + o.list.String()
 	}
 	if o.rate > 0 {
@@ -81,9 +55,6 @@ func (p *Program) Op(i int) string {
 	}
 	return line
 }
-
-// isList says whether a kind reads lists.
-func isList(k Kind) bool { return k >= opPullMean && k <= opSoftmaxGrad }
 
 // name is what a value is called, and show adds its shape.
 func (p *Program) name(v Value) string {

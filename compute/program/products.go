@@ -1,0 +1,131 @@
+package program
+
+import "gdb/compute/backend"
+
+// Products of matrices, and those for each head: columns of x by head, and of y.
+
+var (
+	opMatMul = &Kind{name: "matmul", product: plainProduct, accumulates: true,
+		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
+		taken: takenByProduct, takenHalf: takenByHalfProduct,
+		grad: productRule(opMatMulTA, opMatMulTB),
+		run: func(m *Machine, _ *op, t *operands) {
+			m.be.MatMul(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], t.acc)
+		}}
+	opMatMulTA = &Kind{name: "matmul-ta", product: transposesA, accumulates: true, overRows: true,
+		takes: productTakes, flops: productFlops, taken: takenByProduct,
+		takenHalf: takenByHalfProduct,
+		run: func(m *Machine, _ *op, t *operands) {
+			m.be.MatMulTA(t.out, t.in[0], t.in[1], t.acc)
+		}}
+	opMatMulTB = &Kind{name: "matmul-tb", product: transposesB, accumulates: true,
+		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
+		taken: takenByProduct, takenHalf: takenByHalfProduct,
+		run: func(m *Machine, _ *op, t *operands) {
+			m.be.MatMulTB(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], t.acc)
+		}}
+	opHeadMul = &Kind{name: "headmul", product: plainProduct, accumulates: true,
+		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
+		taken: takenByProduct, takenHalf: takenByHalfProduct,
+		grad: productRule(opHeadMulTA, opHeadMulTB),
+		run: func(m *Machine, o *op, t *operands) {
+			m.be.HeadMul(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], o.heads, t.acc)
+		}}
+	opHeadMulTA = &Kind{name: "headmul-ta", product: transposesA, accumulates: true, overRows: true,
+		takes: productTakes, flops: productFlops, taken: takenByProduct,
+		takenHalf: takenByHalfProduct,
+		run: func(m *Machine, o *op, t *operands) {
+			m.be.HeadMulTA(t.out, t.in[0], t.in[1], o.heads, t.acc)
+		}}
+	opHeadMulTB = &Kind{name: "headmul-tb", product: transposesB, accumulates: true,
+		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
+		taken: takenByProduct, takenHalf: takenByHalfProduct,
+		run: func(m *Machine, o *op, t *operands) {
+			m.be.HeadMulTB(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], o.heads, t.acc)
+		}}
+)
+
+// MatMul is x·w.
+func (b *Builder) MatMul(x, w Value) Value {
+	vx, vw := b.p.of(x), b.p.of(w)
+	b.check(vx.cols == vw.rows.n && vw.rows.kind == fixedRows, "MatMul", x, w)
+	return b.p.add(simple(opMatMul, x, w), vx.rows, vw.cols)
+}
+
+// HeadMul is x·w for each head: x has heads·k columns, w (k, heads·n), and the result heads·n.
+func (b *Builder) HeadMul(x, w Value, heads int) Value {
+	vx, vw := b.p.of(x), b.p.of(w)
+	b.check(vx.cols == heads*vw.rows.n && vw.cols%heads == 0, "HeadMul", x, w)
+	o := simple(opHeadMul, x, w)
+	o.heads = heads
+	return b.p.add(o, vx.rows, vw.cols)
+}
+
+// productRule appends the gradient of the second factor, and then that of the first.
+func productRule(ofW, ofX *Kind) rule {
+	return func(t *tape, o *op, dy Value) {
+		x, w := o.in[0], o.in[1]
+		t.give(w, simple(ofW, x, dy).overEntries(o))
+		t.give(x, simple(ofX, dy, w).overEntries(o))
+	}
+}
+
+// fewColumns is up to how many columns a product has few: it is computed in float32, as scores are.
+const fewColumns = 8
+
+// productTakes is what a product takes: both operands as bfloat16, or if one of the matrices has
+// few columns for each head, only its first as it is.
+func productTakes(p *Program, o *op, i int) operand {
+	heads := max(1, o.heads)
+	few := false
+	for _, v := range []Value{o.in[0], o.in[1], o.out} {
+		x := p.of(v)
+		cols := x.cols
+		if o.kind.product != transposesA || v != o.out {
+			cols /= heads
+		}
+		few = few || cols <= fewColumns
+	}
+	switch {
+	case !few:
+		return takesHalf
+	case i == 0 && o.kind.product != transposesB:
+		return takesEither
+	}
+	return takesFloats
+}
+
+func productWritesHalf(p *Program, o *op) bool { return o.acc == 0 && p.takes(o, 1) == takesHalf }
+
+func productFlops(z sized) float64 {
+	n := z.cols(1)
+	if z.o.kind.product == transposesB {
+		n = z.outCols()
+	}
+	return 2 * float64(z.rows(0)) * float64(z.cols(0)) * float64(n) / float64(z.heads())
+}
+
+func takenByProduct(z sized, _ int) backend.Taken {
+	if z.o.kind.product == transposesA {
+		return backend.TakenByMatMulTA(z.rows(0), z.cols(0)/z.heads(), z.cols(1)/z.heads(),
+			z.cols(0))
+	}
+	k, n := z.rows(1), z.cols(1)/z.heads()
+	if z.o.kind.product == transposesB {
+		k, n = n, k
+	}
+	return backend.TakenByMatMul(k, n)
+}
+
+// takenByHalfProduct is that of a product whose first factor is of bfloat16, or its result.
+func takenByHalfProduct(z sized, _ int) backend.Taken {
+	heads := z.heads()
+	rows, cols, n := z.rows(0), z.cols(0)/heads, z.outCols()/heads
+	switch {
+	case !z.p.of(z.o.in[1]).half:
+		return backend.TakenByWidened(rows, cols, z.cols(1)/heads, heads)
+	case z.o.kind.product == transposesA:
+		return backend.TakenByHalfMatMulTA(rows, cols, n, heads)
+	}
+	return backend.TakenByHalfMatMul(cols, n, heads, z.p.of(z.o.out).half)
+}
