@@ -41,6 +41,20 @@ func (a *app) runNames(cmd *cobra.Command, args []string, begin string) ([]strin
 	return complete.Beginning(out, begin), complete.Nothing
 }
 
+// runLists proposes the next of several runs with commas between.
+func (a *app) runLists(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	var names []string
+	if st := a.completedStore(cmd, args); st != nil {
+		for _, r := range graph.RunNames(st) {
+			if !slices.Contains(strings.Split(begin, ","), r.Name) {
+				names = append(names, r.Name)
+			}
+		}
+	}
+	return complete.WordLists(names...)(cmd, args, begin)
+}
+
 // runFiles proposes the run.json of each run of the store, and other files.
 func (a *app) runFiles(cmd *cobra.Command, args []string, begin string) ([]string,
 	cobra.ShellCompDirective) {
@@ -117,6 +131,7 @@ func (a *app) flagCompleters() map[string]complete.Func {
 		"run": a.runNames, "resume": a.runNames, "train run": complete.None,
 		"plan run": complete.None, "from": a.runFiles, "split-column": a.splitColumns,
 		"eval split": a.splitNames, "predict split": a.splitNames, "report split": a.splitNames,
+		"report runs":         a.runLists,
 		"ingest split-column": complete.None, "ingest split": complete.WordsOrFiles("random="),
 		"ingest features": complete.WordsOrFiles(made.Names...), "ingest edges": complete.Files(),
 		"ingest nodes": complete.Files(), "ingest labels": complete.Files(),

@@ -19,10 +19,12 @@ import (
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (a *app) reportCommand() *cobra.Command {
 	var c train.EvalConfig
+	var several []string
 	var out string
 	var force bool
 	cmd := &cobra.Command{
@@ -30,12 +32,18 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Write what a run was and reached as one HTML page",
 		Long: `Write a page that needs no network: curves, scores by class and the confusion
 matrix of the test split, what the engine did, the settings, and the data. Of a
-run that predicts links: curves, how it ranks the test edges, and the same.`,
+run that predicts links: curves, how it ranks the test edges, and the same.
+--runs lays several beside each other: their scores, their curves in one
+picture, and the settings in which they differ.`,
 		Example: `  gdb report cora.gdb --out cora.html
+  gdb report cora.gdb --runs r0001,r0002 --out both.html
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if !strings.HasSuffix(out, ".html") {
 				return cli.Usage(wantFile("report", out, "FILE.html"))
+			}
+			if err := checkSeveral(cmd.Flags(), several); err != nil {
+				return err
 			}
 			if err := a.MayWrite(out, force); err != nil {
 				return err
@@ -45,6 +53,9 @@ run that predicts links: curves, how it ranks the test edges, and the same.`,
 				return fmt.Errorf("report: %w", err)
 			}
 			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			if several != nil {
+				return a.reportSeveral(cmd, st, several, out)
+			}
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
@@ -70,6 +81,7 @@ run that predicts links: curves, how it ranks the test edges, and the same.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
+	f.StringSliceVar(&several, "runs", nil, "several runs of a task, on one page: a,b")
 	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
@@ -128,7 +140,7 @@ func noteStatus(cmd *cobra.Command, st *layout.Store, d *report.Data) error {
 	all, err := st.Catalog().Runs(cmd.Context())
 	for _, r := range all {
 		if r.Name == d.Run {
-			d.Status, d.Metric = r.Status, r.Metric
+			d.Status, d.Metric, d.Tested = r.Status, r.Metric, r.TestScore()
 		}
 	}
 	return err
@@ -148,6 +160,57 @@ func (a *app) reportLinks(cmd *cobra.Command, st *layout.Store, dir, run, out st
 		return err
 	}
 	return a.writeReport(out, d)
+}
+
+// checkSeveral checks the flags of a report of several runs.
+func checkSeveral(f *pflag.FlagSet, names []string) error {
+	if !f.Changed("runs") {
+		return nil
+	}
+	for _, flag := range []string{"run", "split"} {
+		if f.Changed(flag) {
+			return cli.Usage(fmt.Errorf("report: --%s is of one run, and --runs names several: "+
+				"give one of them", flag))
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return cli.Usage(fmt.Errorf("report: --runs names %s twice", name))
+		}
+	}
+	if len(names) == 0 || slices.Contains(names, "") {
+		return cli.Usage(errors.New("report: --runs has an empty name: name the runs, as in a,b"))
+	}
+	return nil
+}
+
+// reportSeveral writes the page of several runs.
+func (a *app) reportSeveral(cmd *cobra.Command, st *layout.Store, names []string,
+	out string) (err error) {
+	s := &report.Several{Store: cmd.Flags().Arg(0), Data: storeFacts(st.Meta())}
+	if s.Differing, err = differing(st, "report", names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		var d *report.Data
+		if linkcmd.IsLink(st, name) {
+			d, err = linkcmd.ReportData(runs.Open(st, name))
+		} else {
+			d, err = a.reportData(cmd, st, s.Store, train.EvalConfig{Run: name, Split: "test"})
+		}
+		if err == nil {
+			err = noteStatus(cmd, st, d)
+		}
+		if err != nil {
+			return err
+		}
+		s.Runs = append(s.Runs, d)
+	}
+	var b bytes.Buffer
+	if err := report.WriteSeveral(&b, s); err != nil {
+		return err
+	}
+	return a.writePage(out, b.Bytes(), "runs "+strings.Join(names, ", "))
 }
 
 // epochsOf reads the epochs of a run.
@@ -175,6 +238,9 @@ func storeFacts(m *kv.Meta) (rows [][2]string) {
 	}
 	for _, f := range m.Features {
 		add("features "+f.Name, "%d x %s", f.Dim, f.DType)
+		if names := m.FeatureColumns(f).Sources(); len(names) > 0 {
+			add("columns of "+f.Name, "%d: %s", len(names), shorten(names, 20))
+		}
 	}
 	if m.Labels != nil && m.Labels.Kind == "target" {
 		add("labels", "numbers, %s nodes", cli.Count(m.Labels.Labeled))
@@ -198,13 +264,17 @@ func (a *app) writeReport(out string, d *report.Data) error {
 	if err := report.Write(&b, d); err != nil {
 		return err
 	}
-	if err := files.WriteAtomic(a.FS, out, b.Bytes()); err != nil {
+	return a.writePage(out, b.Bytes(), "run "+d.Run)
+}
+
+func (a *app) writePage(out string, page []byte, of string) error {
+	if err := files.WriteAtomic(a.FS, out, page); err != nil {
 		return err
 	}
 	if a.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Out, "the report of run %s is in %s\n", d.Run, out)
+	_, err := fmt.Fprintf(a.Out, "the report of %s is in %s\n", of, out)
 	return err
 }
 

@@ -224,37 +224,51 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	if err := printRuns(w, all); err != nil {
 		return err
 	}
-	rows := make([][][2]string, len(all))
-	for i, r := range all {
-		file, err := runs.Open(st, r.Name).ReadAny()
-		if err != nil {
-			return err
-		}
-		rows[i] = settingtext.Of(&file.Config)
-		if file.Link != nil {
-			rows[i] = settingtext.Of(file.Link)
-		}
-		if len(rows[i]) != len(rows[0]) {
-			return cli.Usage(fmt.Errorf("runs compare: %s and %s have other tasks, and so other "+
-				"settings", all[0].Name, r.Name))
-		}
+	rows, err := differing(st, "runs compare", runs.Names(all))
+	if err != nil {
+		return err
 	}
-	if len(rows) == 0 {
-		return w.Err
-	}
-	for k := range rows[0] {
-		if rows[0][k][0] == "run" || !slices.ContainsFunc(rows, func(r [][2]string) bool {
-			return r[k][1] != rows[0][k][1]
-		}) {
-			continue
-		}
+	for _, row := range rows {
 		for i, r := range all {
 			name := ""
 			if i == 0 {
-				name = rows[0][k][0]
+				name = row[0]
 			}
-			w.Printf("%-18s %-14s %s\n", name, cli.Cut(r.Name, 14), rows[i][k][1])
+			w.Printf("%-18s %-14s %s\n", name, cli.Cut(r.Name, 14), row[1+i])
 		}
 	}
 	return w.Err
+}
+
+// differing returns the settings that are not the same in all runs: a name, and a value for each.
+func differing(st *layout.Store, command string, names []string) (rows [][]string, err error) {
+	var first [][2]string
+	for i, name := range names {
+		file, err := runs.Open(st, name).ReadAny()
+		if err != nil {
+			return nil, err
+		}
+		settings := settingtext.Of(&file.Config)
+		if file.Link != nil {
+			settings = settingtext.Of(file.Link)
+		}
+		if i == 0 {
+			first = settings
+			for _, s := range settings {
+				rows = append(rows, []string{s[0]})
+			}
+		}
+		if len(settings) != len(first) {
+			return nil, cli.Usage(fmt.Errorf("%s: %s and %s have other tasks, and so other "+
+				"settings", command, names[0], name))
+		}
+		for k, s := range settings {
+			rows[k] = append(rows[k], s[1])
+		}
+	}
+	return slices.DeleteFunc(rows, func(row []string) bool {
+		return row[0] == "run" || !slices.ContainsFunc(row[2:], func(v string) bool {
+			return v != row[1]
+		})
+	}), nil
 }

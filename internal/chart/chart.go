@@ -88,12 +88,13 @@ func (d *drawing) legend(names []string) {
 	for i, name := range names {
 		x, y := chartWidth-chartRight+16, chartTop+20*float64(i)
 		fmt.Fprintf(&d.b, `<path d="M%.1f %.1fh20" stroke="%s" stroke-width="12"%s/>`+"\n", x, y+6,
-			color(i), dash(i))
+			Color(i), dash(i))
 		d.text(x+26, y+11, "start", name, "")
 	}
 }
 
-func color(i int) string { return chartColors[i%len(chartColors)] }
+// Color is that of series i of a picture.
+func Color(i int) string { return chartColors[i%len(chartColors)] }
 
 // dash tells series apart that have the color of another.
 func dash(i int) string {
@@ -130,7 +131,7 @@ func (c *Bars) SVG() []byte {
 	for i, name := range c.Groups {
 		x, width, at := chartLeft+slot*(float64(i)+0.2), slot*0.6, 0.0
 		for k, v := range c.Values[i] {
-			d.box(x, width, at, at+v, color(k))
+			d.box(x, width, at, at+v, Color(k))
 			at += v
 		}
 		label := fmt.Sprintf("%.3g", c.Sums[i])
@@ -219,10 +220,10 @@ func (c *Lines) SVG() []byte {
 			}
 			// Series at the same place stay seen: the later, the smaller.
 			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>`+"\n", x(i), d.y(v),
-				3+3*float64(len(c.Values)-1-k)/float64(len(c.Values)), color(k))
+				3+3*float64(len(c.Values)-1-k)/float64(len(c.Values)), Color(k))
 		}
 		fmt.Fprintf(&d.b, `<path d="%s" stroke="%s" stroke-width="2" fill="none"%s/>`+"\n", path,
-			color(k), dash(k))
+			Color(k), dash(k))
 	}
 	if gaps {
 		d.text(chartLeft, chartHeight-10, "start", "no mark: failed or refused there",

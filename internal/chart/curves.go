@@ -20,7 +20,7 @@ const (
 )
 
 // Curve is a series of a picture of curves: Y has a value for each number in X, NaN where there is
-// none. X rises.
+// none. X rises. One without any keeps the color of its place from others, and is not named.
 type Curve struct {
 	Name string
 	X, Y []float64
@@ -166,12 +166,12 @@ func (d *drawing) curve(k int, s Curve, p plane) {
 		pen = "L"
 		if len(s.Y) <= curvesMarksMost {
 			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>`+"\n", p.x(s.X[i]),
-				p.y(v), color(k))
+				p.y(v), Color(k))
 		}
 	}
 	if path.Len() > 0 {
 		fmt.Fprintf(&d.b, `<path d="%s" stroke="%s" stroke-width="2" fill="none"%s/>`+"\n", &path,
-			color(k), dash(k))
+			Color(k), dash(k))
 	}
 }
 
@@ -179,13 +179,16 @@ func (d *drawing) curve(k int, s Curve, p plane) {
 func (d *drawing) legendRow(all []Curve) {
 	x := curvesLeft
 	for k, s := range all {
+		if len(s.Y) == 0 {
+			continue
+		}
 		width := 26 + curvesLetter*float64(len([]rune(s.Name))+2)
 		if x+width > curvesWidth-curvesRight && k > 0 {
 			d.text(x, 40, "start", fmt.Sprintf("and %d more", len(all)-k), "")
 			return
 		}
 		fmt.Fprintf(&d.b, `<path d="M%.1f 36h20" stroke="%s" stroke-width="3"%s/>`+"\n", x,
-			color(k), dash(k))
+			Color(k), dash(k))
 		d.text(x+26, 40, "start", s.Name, "")
 		x += width
 	}

@@ -1,5 +1,6 @@
 // Package report writes what a run was and reached as one HTML page that needs no network: curves,
-// scores by class, the confusion matrix, what the engine did, settings, and the data.
+// scores by class, the confusion matrix, what the engine did, settings, and the data. The same page
+// lays several runs beside each other: their scores, curves, and the settings that differ.
 package report
 
 import (
@@ -22,6 +23,7 @@ var pageText string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"shade": shade, "figure": func(v float64) string { return runs.Figure(v, 4) },
 	"count": count, "score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
+	"measured": measured,
 }).Parse(pageText))
 
 // Data is what a report shows.
@@ -34,6 +36,8 @@ type Data struct {
 	// Val is the score of that epoch on the validation nodes, or edges; nil if there is none, or if
 	// Test is of these.
 	Val *float64
+	// Tested is the score of the test that the store has of the run; nil if it was not tested.
+	Tested *float64
 	// Ranks is how a run that predicts links ranks the test edges, and Cost what its epochs cost;
 	// nil of others.
 	Ranks, Cost [][2]string
@@ -44,21 +48,33 @@ type Data struct {
 // view is what the page is filled with.
 type view struct {
 	*Data
-	Loss, Score, Time, Reads template.HTML
-	Names                    []string
-	Engine                   [][2]string
+	Title       string
+	Runs        []runRow        // nil in the report of one run
+	Learned     []template.HTML // charts
+	Time, Reads template.HTML
+	Names       []string
+	Engine      [][2]string
+	Settings    [][]string
 }
 
 // Write writes the page.
 func Write(w io.Writer, d *Data) error {
-	v := &view{Data: d, Loss: lossChart(d), Score: scoreChart(d), Time: timeChart(d),
+	v := &view{Data: d, Title: fmt.Sprintf("Run %s of %s", d.Run, d.Store),
+		Learned: []template.HTML{scoreChart(d), lossChart(d)}, Time: timeChart(d),
 		Reads: readChart(d), Engine: engine(d.Epochs)}
+	for _, s := range d.Settings {
+		v.Settings = append(v.Settings, s[:])
+	}
 	if d.Cost != nil {
 		v.Engine = d.Cost
 	}
 	if d.Test != nil {
 		v.Names = d.Test.Names()
 	}
+	return execute(w, v)
+}
+
+func execute(w io.Writer, v *view) error {
 	if err := page.Execute(w, v); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -105,16 +121,20 @@ func learned(d *Data, title, label string) *chart.Curves {
 
 func lossChart(d *Data) template.HTML {
 	return lines(learned(d, "Loss", "loss"), d,
-		curve{"train", func(e *runs.Epoch) float64 { return e.Loss }},
-		curve{"val", func(e *runs.Epoch) float64 { return valueOf(e.ValLoss) }})
+		curve{"train", trainLoss}, curve{"val", valLoss})
 }
 
 func scoreChart(d *Data) template.HTML {
 	return lines(learned(d, "Score", d.Metric), d,
-		curve{"train", func(e *runs.Epoch) float64 { return e.Train }}, curve{"val", val})
+		curve{"train", trainScore}, curve{"val", val})
 }
 
-// val returns the score of the validation nodes.
+func trainLoss(e *runs.Epoch) float64  { return e.Loss }
+func valLoss(e *runs.Epoch) float64    { return valueOf(e.ValLoss) }
+func trainScore(e *runs.Epoch) float64 { return e.Train }
+func trainTime(e *runs.Epoch) float64  { return e.Time }
+
+// val returns the score of the validation nodes, or edges.
 func val(e *runs.Epoch) float64 { return valueOf(e.Val) }
 
 // valueOf returns NaN for nil.
@@ -127,7 +147,7 @@ func valueOf(v *float64) float64 {
 
 func timeChart(d *Data) template.HTML {
 	return lines(&chart.Curves{Title: "Time of an epoch", YLabel: "seconds"}, d,
-		curve{"training", func(e *runs.Epoch) float64 { return e.Time }},
+		curve{"training", trainTime},
 		curve{"evaluation", func(e *runs.Epoch) float64 { return e.Eval }})
 }
 
@@ -180,6 +200,14 @@ func engine(epochs []runs.Epoch) (rows [][2]string) {
 		add("busy: "+name, "%.1f s", busy[name])
 	}
 	return rows
+}
+
+// measured is a score as people read it, or - where there is none.
+func measured(score *float64) string {
+	if score == nil {
+		return "-"
+	}
+	return runs.Figure(*score, 4)
 }
 
 // shade is how dark a cell of the confusion matrix is: its share of the row, from 0 to 1.

@@ -85,6 +85,49 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportOfSeveral: each run has its line, its color in all charts, a chart for each metric, and
+// the settings that differ beside each other.
+func TestReportOfSeveral(t *testing.T) {
+	one, two, none := sampleData(), sampleData(), &Data{Run: "r3", Metric: "rmse", Status: "failed"}
+	low, high := 0.25, 0.75
+	one.Val, one.Tested, two.Run = &high, &low, "r<2>"
+	two.Metric, two.Epochs = "rmse", []runs.Epoch{{Epoch: 1, Val: &low, Train: 2, Time: 1.5}}
+	two.Best, two.Val = 1, &low
+	var b bytes.Buffer
+	s := &Several{Store: "g.gdb", Runs: []*Data{one, two, none},
+		Data: [][2]string{{"nodes", "1,000"}}, Differing: [][]string{{"lr", "1", "2", "3"}}}
+	if err := WriteSeveral(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"<h1>3 runs of g.gdb</h1>",
+		"<td>accuracy</td> <td>0.2500</td><td>0.7500</td><td>2</td> <td>100</td><td>25.0</td>" +
+			"<td>done",
+		"r&lt;2&gt;</td><td>rmse</td> <td>-</td><td>0.2500</td><td>1</td> <td>1</td><td>1.5</td>",
+		"r3</td><td>rmse</td> <td>-</td><td>-</td><td>-</td> <td>0</td><td>0.0</td><td>failed",
+		"<th>setting</th><th>r0001</th><th>r&lt;2&gt;</th><th>r3</th>",
+		"<td>lr</td><td>1</td><td>2</td><td>3</td>", "<td>nodes</td><td>1,000</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	svgs := regexp.MustCompile(`<svg.*?</svg>`).FindAllString(page, -1)
+	titles := regexp.MustCompile(`font-size="15">([^<]*)<`).FindAllStringSubmatch(page, -1)
+	if len(svgs) != 7 || len(titles) != 7 {
+		t.Fatalf("%d charts: %q", len(svgs), titles)
+	}
+	second := regexp.MustCompile(`color: (#\w+)">■</b> r&lt;2`).FindStringSubmatch(
+		strings.ReplaceAll(page, "&#9632;", "■"))
+	if second == nil || !strings.Contains(svgs[2], second[1]) ||
+		!strings.Contains(svgs[4], second[1]) ||
+		strings.Contains(svgs[0], second[1]) || strings.Contains(svgs[2], ">r0001<") {
+		t.Errorf("the color of the second run is %q:\n%s", second, page)
+	}
+	if strings.Contains(page, "NaN") || strings.Contains(page, "Classes") {
+		t.Error(page)
+	}
+}
+
 // TestReportOfNothing: a run that was stopped before its first epoch, in a store without test.
 func TestReportOfNothing(t *testing.T) {
 	var b bytes.Buffer
