@@ -20,7 +20,7 @@ var ErrLockHeld = errors.New("somebody else holds the lock")
 var ErrLockRemoved = errors.New("the directory of the lock was removed")
 
 // Lock takes the lock on the file at path, and makes the file if it is not there; it does not wait.
-// The caller closes what it returns. An error wraps ErrHeld if somebody has the lock. A link in
+// The caller closes what it returns. An error wraps ErrLockHeld if somebody has the lock. A link in
 // place of the file is refused.
 func Lock(fs vfs.FS, path string) (io.Closer, error) {
 	take := fs.Lock
@@ -65,7 +65,7 @@ func lockOnDisk(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// sameFile fails with ErrRemoved if the file at path is no longer f: the holder before may have
+// sameFile fails with ErrLockRemoved if the file at path is no longer f: the holder before may have
 // removed it after it was opened here, and then nobody else will find this lock.
 func sameFile(f *os.File, path string) error {
 	opened, err := f.Stat()
