@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 )
 
 // Finding is one damaged place that a check found.
@@ -28,7 +28,7 @@ func (e *DamageError) Error() string {
 		where += fmt.Sprintf(" at offset %d", e.Offset)
 	}
 	return fmt.Sprintf("kv: %s: %v: %s; run %s check", where, ErrDamaged, e.What,
-		program.Name)
+		message.Program)
 }
 
 // Unwrap returns ErrDamaged.

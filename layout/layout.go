@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/files"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
@@ -60,7 +60,7 @@ func (e *CorruptionError) Error() string {
 	if e.Block < 0 {
 		return fmt.Sprintf("layout: %s: %s", e.Path, e.What)
 	}
-	remedy := "run " + program.Name + " check"
+	remedy := "run " + message.Program + " check"
 	if strings.HasPrefix(e.Path, "prep/") {
 		remedy = "delete the file: it is made again"
 	}
@@ -115,13 +115,13 @@ func noStore(fs vfs.FS, dir string) error {
 	switch info, err := fs.Stat(dir); {
 	case err != nil:
 		return fmt.Errorf("%w: there is nothing of that name: %s ingest makes stores",
-			kv.ErrNoStore, program.Name)
+			kv.ErrNoStore, message.Program)
 	case !info.IsDir():
 		return fmt.Errorf("%w, but a file: %s ingest %s --out STORE makes one of it",
-			kv.ErrNoStore, program.Name, dir)
+			kv.ErrNoStore, message.Program, dir)
 	}
 	return fmt.Errorf("%w: if it holds source files, %s ingest %s --out STORE makes one of them",
-		kv.ErrNoStore, program.Name, dir)
+		kv.ErrNoStore, message.Program, dir)
 }
 
 // IngestPath is where, in the directory of a store, an ingest keeps what it needs to resume; it has

@@ -5,8 +5,8 @@ package sample
 import (
 	"context"
 
+	"gdb/internal/bug"
 	"gdb/internal/dense"
-	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample/stages"
@@ -96,6 +96,6 @@ func (b *Batch) mangle() {
 		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Types),
 		mem.BytesOf(d.Degrees), mem.BytesOf(d.WeightSums), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
-		invariants.Mangle(s)
+		bug.Mangle(s)
 	}
 }

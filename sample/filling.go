@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"gdb/internal/invariants"
+	"gdb/internal/bug"
 	"gdb/sample/slotindex"
 )
 
@@ -79,7 +79,7 @@ func (f *cached) placeOne(v NodeID) (kept uint32) {
 		f.mu.held[s] = v
 		return 0
 	}
-	invariants.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
+	bug.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
 		"sample: policy placed a row in slot %d, %d are used", s, f.mu.used)
 	if int(s) == f.mu.used {
 		f.mu.used++

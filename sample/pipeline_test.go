@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"gdb/blockdev/devtest"
-	"gdb/internal/invariants"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/topology"
@@ -183,7 +183,7 @@ func TestPipelineMemory(t *testing.T) {
 	}
 	ids := b.Dense.NodeIDs
 	b.Release()
-	if invariants.Enabled && ids[0] != 0xcdcdcdcd {
+	if bug.Checking && ids[0] != 0xcdcdcdcd {
 		t.Error("a released batch is not mangled")
 	}
 	if used := e.budget.Used(); used != before {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/bug"
-	"gdb/internal/program"
+	"gdb/internal/message"
 )
 
 // lineEditor reads items from the user. Implementations: ttyEditor and pipeEditor.
@@ -26,10 +26,10 @@ type lineEditor interface {
 var errInterrupted = errors.New("shell: interrupted")
 
 // promptFirst is what a terminal shows where a statement begins.
-func promptFirst() string { return program.Name + "> " }
+func promptFirst() string { return message.Program + "> " }
 
 // promptMore is what it shows where a statement goes on, as wide.
-func promptMore() string { return strings.Repeat(".", len(program.Name)) + "> " }
+func promptMore() string { return strings.Repeat(".", len(message.Program)) + "> " }
 
 // pipeEditor reads items from a stream that is not edited.
 type pipeEditor struct {

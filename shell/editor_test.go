@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -365,8 +365,8 @@ func FuzzKeys(f *testing.F) {
 // TestPromptNames: the prompt is the name that the program was called by; it is as wide where a
 // statement goes on.
 func TestPromptNames(t *testing.T) {
-	defer func(name string) { program.Name = name }(program.Name)
-	program.Name = "graphdb"
+	defer func(name string) { message.Program = name }(message.Program)
+	message.Program = "graphdb"
 	if promptFirst() != "graphdb> " || promptMore() != ".......> " {
 		t.Errorf("%q, %q", promptFirst(), promptMore())
 	}

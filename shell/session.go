@@ -16,8 +16,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
-	"gdb/internal/program"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/shell/exec"
@@ -293,12 +292,12 @@ func (s *session) runItem(ctx context.Context, item string) error {
 
 // complaint is the message of an error: what it says stands out on a terminal.
 func (s *session) complaint(err error) string {
-	what, where, more := strings.Cut(program.Plain(err.Error()), "\n")
+	what, where, more := strings.Cut(message.Plain(err.Error()), "\n")
 	if more {
 		where = "\n" + where
 	}
 	if s.ErrTTY {
-		what = wrap.Line(what)
+		what = message.Wrap(what)
 	}
 	if !s.ErrColor {
 		return what + where
@@ -361,7 +360,7 @@ func (s *session) warn(notes []string) {
 			s.warned = map[string]bool{}
 		}
 		s.warned[n] = true
-		fmt.Fprintln(s.Err, "note: "+program.Plain(n))
+		fmt.Fprintln(s.Err, "note: "+message.Plain(n))
 	}
 }
 

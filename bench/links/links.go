@@ -15,7 +15,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/runs"
@@ -119,7 +119,7 @@ func Measure(ctx context.Context, opt Options) (*bench.Report, error) {
 	}
 	if runs.Open(opt.Store, RunName).Exists() {
 		return nil, fmt.Errorf("bench: link: the store has a run %s, of a measurement that was "+
-			"killed: remove it with %s runs STORE rm %s", RunName, program.Name, RunName)
+			"killed: remove it with %s runs STORE rm %s", RunName, message.Program, RunName)
 	}
 	r := bench.NewReport("link", columns...)
 	var points []point

@@ -13,9 +13,7 @@ import (
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
-	"gdb/internal/program"
-	"gdb/internal/spelling"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: program.Name,
+		Use: message.Program,
 		Short: "Store graphs that do not fit in memory, and train graph neural networks " +
 			"on them",
 		SilenceUsage:  true,
@@ -154,7 +152,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
-	if best := spelling.Nearest(name, names); best != "" {
+	if best := message.Nearest(name, names); best != "" {
 		return cli.Usage(fmt.Errorf("%w; did you mean --%s?", err, best))
 	}
 	return cli.Usage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
@@ -195,7 +193,7 @@ func (a *app) setup(cmd *cobra.Command) error {
 		return cli.Usage(fmt.Errorf("--threads %d: want at least 1", a.Threads))
 	}
 	if a.ErrTTY && a.Log == "text" && a.Running != "shell" { // which edits lines itself
-		a.Err = wrap.NewWriter(a.Err, program.Name)
+		a.Err = message.NewWriter(a.Err, message.Program)
 	}
 	return a.SetMemory()
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/internal/testgraph"
-	"gdb/internal/wrap"
 
 	"github.com/spf13/cobra"
 )
@@ -63,7 +62,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	w.Printf("Cora, a citation graph, is in %s (source and licence: its README.md).\n", cora)
 	for _, step := range demoSteps {
 		line := strings.ReplaceAll(step.line, "DIR", dir)
-		w.Printf("\n# %s\n%s\n", step.why, continued("$ "+program.Name+" "+line))
+		w.Printf("\n# %s\n%s\n", step.why, continued("$ "+message.Program+" "+line))
 		if w.Err != nil {
 			return w.Err
 		}
@@ -75,7 +74,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	w.Printf("\nDone in %s.\nThe store is %s, the predictions are %s.\nNow: %s shell %s\n",
 		time.Since(start).Round(100*time.Millisecond), filepath.Join(dir, "cora.gdb"),
-		filepath.Join(dir, "predictions.csv"), program.Name, filepath.Join(dir, "cora.gdb"))
+		filepath.Join(dir, "predictions.csv"), message.Program, filepath.Join(dir, "cora.gdb"))
 	return w.Err
 }
 
@@ -85,7 +84,7 @@ func continued(line string) string {
 	var out []string
 	now := ""
 	for _, word := range strings.SplitAfter(line, " ") {
-		if now != "" && len(now)+len(word) > wrap.Columns-1 {
+		if now != "" && len(now)+len(word) > message.ScreenColumns-1 {
 			out, now = append(out, now+"\\"), "    "
 		}
 		now += word

@@ -12,8 +12,7 @@ import (
 	"gdb/internal/badoption"
 	"gdb/internal/codec"
 	"gdb/internal/files"
-	"gdb/internal/program"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -58,11 +57,11 @@ func (a *app) printError(err error) {
 	}
 	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
 	if !a.Verbose {
-		msg = program.Plain(plain(msg, a.Running))
+		msg = message.Plain(plain(msg, a.Running))
 	}
-	line := program.Name + ": " + msg
+	line := message.Program + ": " + msg
 	if _, asJSON := a.Err.(*progress.Notes); !asJSON && (a.ErrTTY || exitCode(err) == exitUsage) {
-		line = wrap.Line(line)
+		line = message.Wrap(line)
 	}
 	fmt.Fprintln(a.Err, line)
 }

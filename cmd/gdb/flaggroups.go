@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,5 +67,5 @@ func usagesOf(c *cobra.Command, belongs func(name string) bool) string {
 			part.AddFlag(f)
 		}
 	})
-	return part.FlagUsagesWrapped(wrap.Columns)
+	return part.FlagUsagesWrapped(message.ScreenColumns)
 }

@@ -12,7 +12,7 @@ import (
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -318,7 +318,7 @@ func (a *app) commandLine(args []string) string {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
-	return program.Name + " " + strings.Join(words, " ")
+	return message.Program + " " + strings.Join(words, " ")
 }
 
 func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {

@@ -15,13 +15,13 @@ import (
 	"gdb/compute/kernel/bf16"
 	"gdb/compute/products"
 	"gdb/internal/bug"
-	"gdb/internal/program"
+	"gdb/internal/message"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func main() {
-	program.Name = nameOf(os.Args[0])
+	message.Program = nameOf(os.Args[0])
 	bug.OnPanic(reportBug)
 	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
@@ -42,7 +42,7 @@ Please report it with all these lines, and with the input or the store if you ca
 share it.
 gdb %s, %s, %s/%s: %s
 
-%s`, program.Name, what, version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		strings.Join(append([]string{program.Name}, os.Args[1:]...), " "), stack)
+%s`, message.Program, what, version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		strings.Join(append([]string{message.Program}, os.Args[1:]...), " "), stack)
 	os.Exit(exitFailed)
 }

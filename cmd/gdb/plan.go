@@ -8,7 +8,7 @@ import (
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/compute/backend"
 	"gdb/internal/mem"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train"
 	"gdb/train/plan"
@@ -111,7 +111,7 @@ func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store
 			expected = fmt.Sprintf("%.2f ms", o.EstimatedMS)
 		}
 		shape := fmt.Sprintf("%d x %d", o.Rows, o.Cols)
-		text := wrap.Indented(o.Text, opIndent)
+		text := message.WrapIndented(o.Text, opIndent)
 		w.Printf("%9s %9s %13s  %s\n", expected, fmt.Sprintf("%.2f ms", o.MeasuredMS), shape,
 			text[opIndent:])
 		total += o.MeasuredMS

@@ -10,7 +10,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/settingtext"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
@@ -79,7 +79,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n }) {
 			return cli.Usage(fmt.Errorf("runs: there is no run %s: %s runs STORE lists them",
-				n, program.Name))
+				n, message.Program))
 		}
 	}
 	if len(names) > 0 && what != "rm" {
@@ -116,7 +116,7 @@ func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
 		return a.printFields(map[string]any{"runs": scored(all)})
 	}
 	if len(all) == 0 && !a.Quiet {
-		a.Note("the store has no runs yet: " + program.Name + " train makes one")
+		a.Note("the store has no runs yet: " + message.Program + " train makes one")
 	}
 	return printRuns(&cli.Lines{W: a.Out}, all)
 }
@@ -203,7 +203,7 @@ func (a *app) exportRun(ctx context.Context, st *layout.Store, run, out string) 
 	note, err := safetensors.WriteRun(ctx, st, run, out)
 	if errors.Is(err, runs.ErrOtherTask) {
 		return cli.Usage(fmt.Errorf("runs export: run %s predicts links: %s embed writes its "+
-			"vectors", run, program.Name))
+			"vectors", run, message.Program))
 	}
 	if err != nil {
 		return fmt.Errorf("runs export: %w", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,7 +43,7 @@ func writeOwnCSV(t *testing.T) {
 func screen(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	c := talk(t, nil, args...)
-	size := &unix.Winsize{Row: 24, Col: wrap.Columns}
+	size := &unix.Winsize{Row: 24, Col: message.ScreenColumns}
 	if err := unix.IoctlSetWinsize(int(c.ctl.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestScreensFit(t *testing.T) {
 			t.Errorf("gdb %s: no %q in it:\n%s", c.line, c.want, text)
 		}
 		for _, line := range lineEnds.Split(text, -1) {
-			if n := len([]rune(strings.TrimRight(line, " "))); n > wrap.Columns {
+			if n := len([]rune(strings.TrimRight(line, " "))); n > message.ScreenColumns {
 				t.Errorf("gdb %s: %d columns: %s", c.line, n, line)
 			}
 		}

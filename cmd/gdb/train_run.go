@@ -15,7 +15,7 @@ import (
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/progress"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample/superbatch"
@@ -128,7 +128,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
 	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(a.Err, "%s: stopped; go on with: %s\n", program.Name,
+		fmt.Fprintf(a.Err, "%s: stopped; go on with: %s\n", message.Program,
 			a.commandLine([]string{"train", dir, "--resume", o.run}))
 		return cli.Reported{Code: exitInterrupted}
 	}

@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/program"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,7 +20,7 @@ func usageTemplate(root *cobra.Command) string {
 	text := strings.Replace(root.UsageTemplate(),
 		"Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
 	return strings.ReplaceAll(text, ".FlagUsages ",
-		fmt.Sprintf(".FlagUsagesWrapped %d ", wrap.Columns))
+		fmt.Sprintf(".FlagUsagesWrapped %d ", message.ScreenColumns))
 }
 
 // addHelp adds cobra's commands help, which here fails for what is no command or topic, and
@@ -36,7 +35,7 @@ func addHelp(root *cobra.Command) {
 				about, rest, err := root.Find(args)
 				if err != nil || len(rest) > 0 {
 					return cli.Usage(fmt.Errorf("there is no command or topic %q; %s --help lists "+
-						"them", strings.Join(args, " "), program.Name))
+						"them", strings.Join(args, " "), message.Program))
 				}
 				about.InitDefaultHelpFlag()
 				about.InitDefaultVersionFlag()
@@ -45,7 +44,7 @@ func addHelp(root *cobra.Command) {
 		case c.HasParent() && c.Parent().Name() == "completion":
 			var lines []string
 			for line := range strings.Lines(c.Long) {
-				lines = append(lines, wrap.Line(strings.TrimRight(line, "\n")))
+				lines = append(lines, message.Wrap(strings.TrimRight(line, "\n")))
 			}
 			c.Long = strings.Join(lines, "\n")
 		}
@@ -54,7 +53,7 @@ func addHelp(root *cobra.Command) {
 
 // callByName writes the name that the program was called by into the help of all commands.
 func callByName(root *cobra.Command) {
-	if program.Name == "gdb" {
+	if message.Program == "gdb" {
 		return
 	}
 	var names []string
@@ -63,7 +62,8 @@ func callByName(root *cobra.Command) {
 	}
 	command := regexp.MustCompile(`\bgdb (` + strings.Join(names, "|") + `|COMMAND)\b`)
 	named := func(text *string) {
-		*text = command.ReplaceAllString(*text, strings.ReplaceAll(program.Name, "$", "$$")+" $1")
+		*text = command.ReplaceAllString(*text,
+			strings.ReplaceAll(message.Program, "$", "$$")+" $1")
 	}
 	walk(root, func(c *cobra.Command) {
 		named(&c.Short)

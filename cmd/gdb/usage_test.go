@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,7 +35,7 @@ func eachCommand(do func(c *cobra.Command, path []string)) {
 func checkFits(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > wrap.Columns {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > message.ScreenColumns {
 			t.Errorf("%s: %d columns: %s", what, n, line)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"fmt"
 
 	"gdb/compute/kernel"
-	"gdb/internal/invariants"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 )
 
@@ -33,7 +33,7 @@ type Tensor struct {
 
 // Slice is the view of n rows from first on.
 func (t Tensor) Slice(first, n int) Tensor {
-	invariants.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
+	bug.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
 		first+n, t.Rows)
 	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols,
 		Half: t.Half}
@@ -41,14 +41,14 @@ func (t Tensor) Slice(first, n int) Tensor {
 
 // View is the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
-	invariants.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
+	bug.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
 		"%d to %d of %d", t.Rows, off, off+rows*cols, t.Cols)
 	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off, Half: t.Half}
 }
 
 // Halved is the same memory as values of bfloat16: rows of twice as many columns.
 func (t Tensor) Halved() Tensor {
-	invariants.Check(!t.Half, "values of bfloat16 are halved")
+	bug.Check(!t.Half, "values of bfloat16 are halved")
 	return Tensor{Rows: t.Rows, Cols: 2 * t.Cols, Memory: t.Memory, Offset: 2 * t.Offset,
 		Half: true}
 }

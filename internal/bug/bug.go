@@ -1,4 +1,9 @@
-// Package bug says what becomes of a panic. In a program that uses gdb as a library a panic is one:
+// Package bug is about mistakes of the program itself.
+//
+// Check and Mangle find them: they are compiled in with the build tag "invariants" and cost nothing
+// without it, as the compiler drops a call guarded by the constant Checking.
+//
+// Catch says what becomes of a panic. In a program that uses gdb as a library a panic is one:
 // it ends the program with Go's report. The command gdb says instead that it met a bug, and what to
 // send. A panic can be caught only in the goroutine that it is in, so every goroutine defers Catch.
 package bug

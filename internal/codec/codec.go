@@ -2,7 +2,9 @@
 // sorted lists of them small.
 //
 // A Dec is sticky: after the first read past the end all further reads give zero, so a header is
-// decoded field by field and checked once with Err. An Enc appends and cannot fail.
+// decoded field by field and checked once with Err. An Enc appends and cannot fail. A Dump prints
+// binary data for people, with the name and value of each field: the shell's BLOCK statement and
+// the golden files of the formats are printed by it.
 package codec
 
 import (

@@ -69,7 +69,7 @@ var banned = []struct {
 		[]string{"cmd/", "blockdev/", "internal/mem/"}},
 	{"todo", "write TODO(name): what, and when it is due",
 		regexp.MustCompile(`//\s*TODO[^(]`), nil},
-	{"program", "write program.Name for the name: it may have been built as another",
+	{"program", "write message.Program for the name: it may have been built as another",
 		regexp.MustCompile(`^[^/]*"[^"]*\bgdb (bench|check|completion|demo|embed|eval|help|info|` +
 			`ingest|partition|plan|predict|report|runs|serve|shell|split|train)\b`),
 		[]string{"cmd/gdb/"}},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
 	"gdb/kv"
@@ -30,7 +29,7 @@ func TestDocFields(t *testing.T) {
 func dumpSeal() string {
 	s := seal{uuid: kv.UUID{1}, generation: 7, files: []sealedFile{{"000004.sst", 1234, 5}}}
 	b := s.encode()
-	d, c := binfmt.New(b), codec.NewDec(b)
+	d, c := codec.NewDump(b), codec.NewDec(b)
 	d.Field(4, "crc32c %08x", c.U32())
 	d.Field(4, "magic %s", c.Bytes(4))
 	d.Field(4, "version %d", c.U32())

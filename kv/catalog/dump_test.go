@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"gdb/internal/binfmt"
+	"gdb/internal/codec"
 	"gdb/internal/doctest"
 	"gdb/kv"
 )
@@ -16,7 +16,7 @@ func TestDumpSeal(t *testing.T) {
 	s := seal{uuid: kv.UUID{0: 0xaa, 15: 0xbb}, generation: 7, files: []sealedFile{
 		{"000004.sst", 1234, 0x01020304}, {"MANIFEST-000001", 99, 5}}}
 	b := s.encode()
-	d := binfmt.New(b)
+	d := codec.NewDump(b)
 	d.Hex(len(b))
 	doctest.Golden(t, "SEAL", d.String(), *rewrite)
 }

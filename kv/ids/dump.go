@@ -3,14 +3,13 @@ package ids
 import (
 	"encoding/binary"
 
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 )
 
 // DumpBlock prints a block of a dictionary file of the given kind, but not its header, from
 // behind the checksum on: the field at which d stands. b is the whole block. What cannot be decoded
 // is printed in hexadecimal.
-func DumpBlock(d *binfmt.Dump, kind string, b []byte) {
+func DumpBlock(d *codec.Dump, kind string, b []byte) {
 	if len(b) != BlockBytes {
 		d.Hex(d.Remaining())
 		return
@@ -29,7 +28,7 @@ func DumpBlock(d *binfmt.Dump, kind string, b []byte) {
 	d.Hex(d.Remaining())
 }
 
-func dumpTrailer(d *binfmt.Dump, b []byte) {
+func dumpTrailer(d *codec.Dump, b []byte) {
 	c := codec.NewDec(b[8:])
 	d.Field(4, "magic %q", trailerMagic)
 	d.Field(8, "entries %d", c.U64())
@@ -38,7 +37,7 @@ func dumpTrailer(d *binfmt.Dump, b []byte) {
 	d.Zeros(d.Remaining())
 }
 
-func dumpIndex(d *binfmt.Dump, kind string, b []byte, n int) {
+func dumpIndex(d *codec.Dump, kind string, b []byte, n int) {
 	keyBytes, format := 4, "first node %d"
 	if kind == ForwardKind {
 		keyBytes, format = 8, "first hash %016x"
@@ -54,7 +53,7 @@ func dumpIndex(d *binfmt.Dump, kind string, b []byte, n int) {
 	d.Zeros(d.Remaining())
 }
 
-func dumpForward(d *binfmt.Dump, b []byte) {
+func dumpForward(d *codec.Dump, b []byte) {
 	f, err := decodeForward(b)
 	if err != nil {
 		d.Note("not readable: %v", err)
@@ -71,7 +70,7 @@ func dumpForward(d *binfmt.Dump, b []byte) {
 	dumpHeap(d, f.n, f.ends, f.heap)
 }
 
-func dumpReverse(d *binfmt.Dump, b []byte) {
+func dumpReverse(d *codec.Dump, b []byte) {
 	r, err := decodeReverse(b)
 	if err != nil {
 		d.Note("not readable: %v", err)
@@ -84,7 +83,7 @@ func dumpReverse(d *binfmt.Dump, b []byte) {
 }
 
 // dumpHeap prints the ends and the ids of a data block.
-func dumpHeap(d *binfmt.Dump, n int, ends, heap []byte) {
+func dumpHeap(d *codec.Dump, n int, ends, heap []byte) {
 	for i := range n {
 		d.Field(2, "end %d of id %d", binary.LittleEndian.Uint16(ends[2*i:]), i)
 	}

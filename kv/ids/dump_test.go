@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
 
@@ -26,7 +25,7 @@ func TestDumpIDs(t *testing.T) {
 		text, b := "", readAll(t, fs, "store/"+f.Path)
 		for n := uint64(1); n < uint64(len(b)/BlockBytes); n++ {
 			block := b[n*BlockBytes : (n+1)*BlockBytes]
-			d := binfmt.New(block)
+			d := codec.NewDump(block)
 			if got := codec.BlockSum(f.Kind, m.UUID, n, block[4:]); got !=
 				binary.LittleEndian.Uint32(block) {
 				t.Errorf("%s block %d: wrong checksum", f.Path, n)

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/codec"
-	"gdb/internal/invariants"
 	"gdb/kv"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -216,7 +216,7 @@ func (f *idFile) scanIndex(ctx context.Context, keyBytes int,
 func (f *idFile) block(ctx context.Context, data uint64) (b []byte, release func(), err error) {
 	p := blockBuffers.Get().(*[]byte)
 	release = func() {
-		invariants.Mangle(*p)
+		bug.Mangle(*p)
 		blockBuffers.Put(p)
 	}
 	f.reads.Add(1)

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"gdb/blockdev"
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -56,7 +55,7 @@ func Block(ctx context.Context, s *layout.Store, dev blockdev.Device, path strin
 		return fmt.Errorf("layout: read %s: %w", path, err)
 	}
 	d := dumper{ctx: ctx, s: s, dev: dev, f: f, kind: m.Kind, b: buf.Bytes()}
-	d.Dump = binfmt.New(d.b)
+	d.Dump = codec.NewDump(d.b)
 	if m.Kind == layout.KindIndexIn || m.Kind == layout.KindIndexOut {
 		if err := d.readFields(); err != nil && block > 0 {
 			d.Note("header: %v", err)
@@ -107,7 +106,7 @@ func rowsShapeOf(s *layout.Store, path string) (rowfile.Shape, error) {
 
 // dumper prints one block.
 type dumper struct {
-	*binfmt.Dump
+	*codec.Dump
 	ctx  context.Context
 	s    *layout.Store
 	dev  blockdev.Device

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
 	"gdb/kv"
@@ -28,7 +27,7 @@ func FuzzDump(f *testing.F) {
 		d := dumper{ctx: context.Background(), b: b[:cap(b)], kind: kinds[int(kind)%len(kinds)],
 			s: layout.NewStore(vfs.NewMem(), "", &kv.Meta{BlockBytes: 4096}),
 			f: &layout.File{Path: "x"}}
-		d.Dump = binfmt.New(d.b)
+		d.Dump = codec.NewDump(d.b)
 		if d.kind == layout.KindRows {
 			block = 0 // pages of rows need their checksums
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 )
 
@@ -12,7 +11,7 @@ import (
 const dumpEdges = 12
 
 // DumpFields prints the fields of a header.
-func DumpFields(d *binfmt.Dump, fields []byte) {
+func DumpFields(d *codec.Dump, fields []byte) {
 	c := codec.NewDec(fields)
 	d.Field(4, "layout %d", c.U32())
 	d.Field(8, "nodes %d", c.U64())
@@ -20,7 +19,7 @@ func DumpFields(d *binfmt.Dump, fields []byte) {
 }
 
 // DumpBlock prints block n, a page, after its checksum.
-func DumpBlock(d *binfmt.Dump, spec Spec, b []byte, n int64) {
+func DumpBlock(d *codec.Dump, spec Spec, b []byte, n int64) {
 	c := codec.NewDec(b[4:])
 	d.Field(4, "edges %d", c.U32())
 	d.Field(8, "block %d", c.U64())

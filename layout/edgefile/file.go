@@ -9,7 +9,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 )
@@ -61,7 +61,7 @@ func Check(m *kv.Meta) error {
 	return fmt.Errorf("layout: %w: ingest it again, with %s ingest … --edge-split "+
 		"random=85/5/10 (and --rel-col COLUMN, if edges have types), or from files of train, "+
 		"valid and test triples",
-		ErrNoSplits, program.Name)
+		ErrNoSplits, message.Program)
 }
 
 func names(m *kv.Meta) (out []string) {

@@ -15,7 +15,7 @@ import (
 
 	"gdb/internal/files"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
@@ -194,7 +194,7 @@ func checkLabelOptions(opt *Options, info *source.Info) error {
 		return badinput.Usage("--label-sep %s, but there are no labels: --label-col names their "+
 			"column", opt.LabelSep)
 	case len(info.Splits) > 0 && opt.RandomSplit != "":
-		do := program.Name + " split draws others later"
+		do := message.Program + " split draws others later"
 		for _, c := range info.Columns {
 			if c.Role == "split" {
 				do = "--split-col none leaves the column " + c.Name + " out"

@@ -18,7 +18,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/files"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -141,7 +141,7 @@ func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitm
 	}
 	train, err := s.Split(ctx, m.SplitName("train", ""))
 	if errors.Is(err, kv.ErrNotFound) {
-		return bad("this store has no split train: %s split makes one", program.Name)
+		return bad("this store has no split train: %s split makes one", message.Program)
 	}
 	if err == nil && train.GetCardinality() < uint64(opt.Parts) {
 		return bad("--parts %d of %d training nodes", opt.Parts, train.GetCardinality())

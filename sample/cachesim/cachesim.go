@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"gdb/internal/invariants"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
@@ -283,7 +283,7 @@ func (s *replay) gather(ctx context.Context, nodes []sample.NodeID) error {
 		if !keep {
 			continue
 		}
-		invariants.Check(int(slot) <= s.used && int(slot) < len(s.held),
+		bug.Check(int(slot) <= s.used && int(slot) < len(s.held),
 			"cachesim: policy placed a row in slot %d, %d are used", slot, s.used)
 		if int(slot) == s.used {
 			s.used++

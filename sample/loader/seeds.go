@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
@@ -128,7 +128,7 @@ func splitAdvice(s *layout.Store, base, name string) string {
 		return fmt.Sprintf("take one that is there, or ingest again with --split %s=FILE", base)
 	}
 	return fmt.Sprintf("%s split %s --split random=60/20/20 draws some, ingest takes files with "+
-		"--split %s=FILE", program.Name, s.Dir(), base)
+		"--split %s=FILE", message.Program, s.Dir(), base)
 }
 
 // TrainNodes are the nodes of the training split of a column, as SplitNodes has them.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/rowfile"
@@ -105,7 +105,7 @@ func (l *Labels) Classes(v layout.NodeID, row []byte, out []int) ([]int, error) 
 	c := int(mem.View[int32](row)[0])
 	if c >= len(m.Classes) {
 		return nil, fmt.Errorf("%s: %w: node #%d has class %d of %d; run %s check --full",
-			m.Rows.Path, kv.ErrDamaged, v, c, len(m.Classes), program.Name)
+			m.Rows.Path, kv.ErrDamaged, v, c, len(m.Classes), message.Program)
 	}
 	if c < 0 {
 		return nil, nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -48,7 +48,7 @@ func (x *Execution) WarnNoLists(empty, nodes int) {
 		which = fmt.Sprintf("%d of %d nodes have", empty, nodes)
 	}
 	x.Warn("%s no in-edges, and this store keeps no out-lists: %s ingest --direction both "+
-		"keeps the edges that leave a node too", which, program.Name)
+		"keeps the edges that leave a node too", which, message.Program)
 }
 
 // EdgeType returns the number of the type that VIA names, or -1 without VIA.

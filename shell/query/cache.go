@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/topology"
@@ -42,7 +42,7 @@ func runStatsCache(ctx context.Context, x *exec.Execution) error {
 	rows = append(rows, more...)
 	if len(rows) == 0 {
 		x.Note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; "+
-			"%s train makes a run, which has its own", program.Name)
+			"%s train makes a run, which has its own", message.Program)
 	}
 	switch x.Args["BY"].Text {
 	case "policy":
@@ -175,7 +175,7 @@ func cacheEpochs(ctx context.Context, x *exec.Execution) error {
 	}
 	if name == "" {
 		return errors.New("no training has run on this store, and other caches have no epochs: " +
-			program.Name + " train makes a run")
+			message.Program + " train makes a run")
 	}
 	x.Header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
 	epochs := 0

@@ -9,7 +9,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/openfiles"
 	"gdb/shell/exec"
@@ -82,7 +82,7 @@ type Result struct {
 
 // ErrInto says that a program asked for a file, which would be written where the store is read: for
 // a client of gdb serve that is another machine, and no one's to write to.
-var ErrInto = errors.New("INTO writes a file where the store is, and only in " + program.Name +
+var ErrInto = errors.New("INTO writes a file where the store is, and only in " + message.Program +
 	" shell: leave INTO out, and write the rows that come back")
 
 // rowBytes is what a cell of a result is counted as, besides the text of strings.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gdb/internal/spelling"
+	"gdb/internal/message"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -30,7 +30,7 @@ func Near(w string, among []string) string {
 		if len(w) > len(a)+2*utf8.UTFMax {
 			continue // a long word, such as a pasted text, is near nothing
 		}
-		d := spelling.Distance(strings.ToUpper(w), strings.ToUpper(a))
+		d := message.Distance(strings.ToUpper(w), strings.ToUpper(a))
 		if a != w && d < least && d < len(a) {
 			best, least = a, d
 		}

@@ -11,9 +11,8 @@ import (
 	"gdb/blockdev"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/internal/rng"
-	"gdb/internal/spelling"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/link/rank"
@@ -307,11 +306,11 @@ func (t *Trained) Relation(name string) (uint32, error) {
 	case name == "":
 		return 0, fmt.Errorf("train: the edges have %d relations: name one", len(types))
 	}
-	if near := spelling.Nearest(name, types); near != "" {
+	if near := message.Nearest(name, types); near != "" {
 		return 0, fmt.Errorf("train: there is no relation %q; did you mean %s?", name, near)
 	}
 	return 0, fmt.Errorf("train: there is no relation %q; %s info lists them", name,
-		program.Name)
+		message.Program)
 }
 
 // Link is an edge that was predicted. Known says that some split has it.

@@ -8,7 +8,7 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout/edgefile"
 
@@ -85,7 +85,7 @@ func (s Sets) Replaced(now Sets) string {
 func OtherSets(run, what string) error {
 	return fmt.Errorf("train: run %s began with other splits than the store has now (%s): train "+
 		"anew, or draw its splits again (%s split, with the same shares and --seed)", run, what,
-		program.Name)
+		message.Program)
 }
 
 // OtherSetsNote says the same to who evaluates the run, or predicts with it.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/runs"
 )
@@ -62,7 +62,7 @@ func readWeights(ctx context.Context, dir runs.Dir, checkpoint string, to []floa
 
 // wordsOf are what a file says of the run that it is of.
 func wordsOf(run string, file *runs.File) (map[string]string, error) {
-	words := map[string]string{"format": "pt", "made_by": program.Name, "run": run,
+	words := map[string]string{"format": "pt", "made_by": message.Program, "run": run,
 		"model": file.Config.Model, "store": file.Store}
 	for name, value := range map[string]any{"config": file.Config, "dims": file.Dims} {
 		text, err := json.Marshal(value)

@@ -11,7 +11,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +26,7 @@ func (a commands) cache() *cobra.Command {
   gdb bench cache --store big.gdb --sizes 1GiB,4GiB,20% --json`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if store == "" {
-				return nil, cli.Usage(errors.New("bench cache: no --store DIR: " + program.Name +
+				return nil, cli.Usage(errors.New("bench cache: no --store DIR: " + message.Program +
 					" ingest makes one"))
 			}
 			opt.Fanout, opt.Seed, opt.Memory = fanout, a.Seed, a.Memory

@@ -16,7 +16,7 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/mem"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train"
 	"gdb/train/runs"
@@ -174,7 +174,7 @@ func (a *App) Chosen(cmd *cobra.Command, st *layout.Store, run string) (string, 
 	}
 	best, err := runs.Best(cmd.Context(), st)
 	if errors.Is(err, runs.ErrNone) {
-		return "", Usage(fmt.Errorf("%w: %s train %s", err, program.Name,
+		return "", Usage(fmt.Errorf("%w: %s train %s", err, message.Program,
 			cmd.Flags().Arg(0)))
 	}
 	if err != nil {

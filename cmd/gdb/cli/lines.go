@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"gdb/internal/wrap"
+	"gdb/internal/message"
 )
 
 // Lines writes formatted text and keeps the first error.
@@ -25,6 +25,6 @@ const fieldIndent = 12
 
 // Field writes a name and what is said of it, in as many lines as that takes.
 func (l *Lines) Field(name, format string, args ...any) {
-	text := wrap.Indented(fmt.Sprintf(format, args...), fieldIndent)
+	text := message.WrapIndented(fmt.Sprintf(format, args...), fieldIndent)
 	l.Printf("%-*s%s\n", fieldIndent, name, text[fieldIndent:])
 }

@@ -10,7 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/link/rank"
@@ -53,7 +53,7 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 	res, err := link.Run(ctx, st, dev, t.cfg, o.event)
 	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", program.Name,
+		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", message.Program,
 			e.CommandLine([]string{"train", dir, "--resume", o.run}))
 		return cli.Reported{Code: interrupted}
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/message"
 	"gdb/internal/npy"
-	"gdb/internal/spelling"
 	"gdb/layout/ingest/badinput"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -170,7 +170,7 @@ func (s *arraySet) given(flag, value string) (*npy.Array, error) {
 		for _, n := range s.list {
 			names = append(names, s.fs.PathBase(n.name))
 		}
-		if w := spelling.Nearest(s.fs.PathBase(value), names); w != "" {
+		if w := message.Nearest(s.fs.PathBase(value), names); w != "" {
 			e.Do = "did you mean " + w + "?"
 		}
 		return nil, e

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 	"gdb/layout/ingest/badinput"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -91,7 +91,7 @@ func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string)
 	if s.info.TextIDs {
 		return badinput.Wrong(g.edges[0].Path,
 			"number the nodes in order of the rows, or give features, "+
-				"labels and splits as text with ids ("+program.Name+" help formats)",
+				"labels and splits as text with ids ("+message.Program+" help formats)",
 			"its ids are text, but arrays are in order of node number, 0, 1, …")
 	}
 	s.info.RowIDs = s.nodesFrom != ""

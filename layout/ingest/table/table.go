@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gdb/internal/spelling"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
@@ -336,7 +336,7 @@ func (t *Table) Column(flag, name string) (int, error) {
 	}
 	e := &badinput.Error{Where: t.Path, Flag: true,
 		What: fmt.Sprintf("%s: there is no column %q", flag, name)}
-	switch w := spelling.Nearest(name, t.Names); {
+	switch w := message.Nearest(name, t.Names); {
 	case w != "":
 		e.Do = "did you mean " + w + "?"
 	case t.Names != nil:

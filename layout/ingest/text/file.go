@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"gdb/internal/program"
+	"gdb/internal/message"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/gzip"
@@ -70,7 +70,7 @@ func (t *file) start() error {
 	}
 	if !stat.Mode().IsRegular() {
 		return &Error{File: t.name, What: "is a pipe or device, and files are read more than once",
-			Do: "write it to a file, or pipe it into " + program.Name + " ingest -"}
+			Do: "write it to a file, or pipe it into " + message.Program + " ingest -"}
 	}
 	if stat.Size() == 0 {
 		return &Error{File: t.name, What: "the file is empty"}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/invariants"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
@@ -172,9 +172,9 @@ func (c *CacheState) hit(now uint32, nodes []sample.NodeID, next []uint32, out *
 		out.Hits += len(rows)
 		c.stacks.Drop(now)
 	}
-	if invariants.Enabled {
+	if bug.Checking {
 		for i, s := range out.From {
-			invariants.Check(s == 0 || c.nodes[s-1] == nodes[i], "superbatch: slot %d", s)
+			bug.Check(s == 0 || c.nodes[s-1] == nodes[i], "superbatch: slot %d", s)
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func (c *CacheState) placeNearest(nodes []sample.NodeID, next []uint32, out *Cha
 		c.push(next[i], slot)
 	}
 	out.Keep = keep
-	invariants.Check(len(keep) == len(out.Slots), "superbatch: %d rows for %d slots", len(keep),
+	bug.Check(len(keep) == len(out.Slots), "superbatch: %d rows for %d slots", len(keep),
 		len(out.Slots))
 }
 

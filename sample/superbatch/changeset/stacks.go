@@ -1,6 +1,6 @@
 package changeset
 
-import "gdb/internal/invariants"
+import "gdb/internal/bug"
 
 // turnStacks are the held rows by the turn of their next use: a stack for each turn, whose rows are
 // taken all at once when its turn comes, or from the top when others are to be kept. Of a row its
@@ -99,7 +99,7 @@ func (s *turnStacks) shrink(t *turnStack) {
 // Pop appends the slots of the n rows on top of a stack, which has as many, to slots.
 func (s *turnStacks) Pop(turn uint32, n int, slots []uint32) []uint32 {
 	t := &s.stacks[turn]
-	invariants.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
+	bug.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
 	for ; n > 0; n-- {
 		t.count--
 		level := t.count & s.mask

@@ -1,7 +1,4 @@
-// Package binfmt prints binary data for people: plain hexadecimal, or line by line with the name
-// and value of each field. The shell's BLOCK statement and the golden files of the formats are
-// printed by it.
-package binfmt
+package codec
 
 import (
 	"bytes"
@@ -23,8 +20,8 @@ type Dump struct {
 	out   bytes.Buffer
 }
 
-// New returns a dump of b.
-func New(b []byte) *Dump {
+// NewDump returns a dump of b.
+func NewDump(b []byte) *Dump {
 	return &Dump{b: b, width: max(len(fmt.Sprint(len(b))), 3)}
 }
 

@@ -1,13 +1,11 @@
-// Package invariants holds checks that are compiled in with the build tag "invariants" and cost
-// nothing without it: the compiler drops a call guarded by the constant Enabled.
-package invariants
+package bug
 
 import "fmt"
 
 // Check panics with "BUG: …" when ok is false and the binary was built with invariants. It is for
 // mistakes of the program, never for bad input or failed I/O, which are errors.
 func Check(ok bool, format string, args ...any) {
-	if Enabled && !ok {
+	if Checking && !ok {
 		panic("BUG: " + fmt.Sprintf(format, args...))
 	}
 }
@@ -15,7 +13,7 @@ func Check(ok bool, format string, args ...any) {
 // Mangle fills a buffer that goes back to a pool with a pattern that is wrong as an id, a float
 // and a length, so that a use after release is seen. It does nothing without invariants.
 func Mangle(b []byte) {
-	if !Enabled {
+	if !Checking {
 		return
 	}
 	for i := range b {

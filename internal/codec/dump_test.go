@@ -1,4 +1,4 @@
-package binfmt
+package codec
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ func TestDump(t *testing.T) {
 	b := make([]byte, 120)
 	copy(b, "\xc2\x10\x3f\x9aGDBF")
 	copy(b[100:], "some text, more than a line")
-	d := New(b)
+	d := NewDump(b)
 	d.Field(4, "crc32c %08x ok", 0x9a3f10c2)
 	d.Field(4, "magic %q", "GDBF")
 	d.Note("a list follows")
@@ -43,7 +43,7 @@ func TestDump(t *testing.T) {
 }
 
 func TestShortLine(t *testing.T) {
-	d := New([]byte("abc"))
+	d := NewDump([]byte("abc"))
 	d.Hex(100)
 	want := "000: 61 62 63" + strings.Repeat(" ", 13*3+1) + "  abc\n"
 	if got := d.String(); got != want {

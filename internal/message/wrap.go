@@ -1,5 +1,4 @@
-// Package wrap breaks what a program says at the width of a screen.
-package wrap
+package message
 
 import (
 	"bytes"
@@ -9,8 +8,8 @@ import (
 )
 
 const (
-	// Columns is the width that all text fits.
-	Columns = 80
+	// ScreenColumns is the width that all text fits.
+	ScreenColumns = 80
 	// noteLines is the most lines that a note takes.
 	noteLines = 3
 )
@@ -51,12 +50,12 @@ func (t *Writer) line(line string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Line breaks a line at blanks; the lines that follow are indented. Words that are longer than a
+// Wrap breaks a line at blanks; the lines that follow are indented. Words that are longer than a
 // line, such as paths, stay whole.
-func Line(line string) string { return strings.Join(broken(line), "\n") }
+func Wrap(line string) string { return strings.Join(broken(line), "\n") }
 
-// Indented breaks a text into lines that begin in a column.
-func Indented(text string, column int) string {
+// WrapIndented breaks a text into lines that begin in a column.
+func WrapIndented(text string, column int) string {
 	indent := strings.Repeat(" ", column)
 	return strings.Join(brokenAt(indent+text, indent), "\n")
 }
@@ -65,13 +64,13 @@ func broken(line string) []string { return brokenAt(line, "  ") }
 
 // brokenAt breaks a line; those that follow begin with an indent.
 func brokenAt(line, indent string) (out []string) {
-	if utf8.RuneCountInString(line) <= Columns {
+	if utf8.RuneCountInString(line) <= ScreenColumns {
 		return []string{line}
 	}
 	now, empty := "", true
 	for _, word := range strings.SplitAfter(line, " ") {
 		end := now + strings.TrimSuffix(word, " ")
-		if !empty && utf8.RuneCountInString(end) > Columns {
+		if !empty && utf8.RuneCountInString(end) > ScreenColumns {
 			out, now = append(out, strings.TrimRight(now, " ")), indent
 		}
 		now, empty = now+word, false

@@ -1,4 +1,4 @@
-package wrap
+package message
 
 import (
 	"bytes"

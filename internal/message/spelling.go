@@ -1,5 +1,4 @@
-// Package spelling tells how far a word is from the one that was probably meant.
-package spelling
+package message
 
 import "strings"
 
