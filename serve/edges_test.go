@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/serve/protocol"
@@ -81,5 +82,38 @@ func TestEdges(t *testing.T) {
 		if _, err := ask(c[0], c[1]); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d edges from %d on: %v", c[1], c[0], err)
 		}
+	}
+}
+
+// TestNotesOfStatements: what the rows of a statement do not show comes beside them.
+func TestNotesOfStatements(t *testing.T) {
+	k := start(t, splitStore(t), Options{}).connect(t)
+	for statement, want := range map[string][]string{
+		"DEGREES IN TOP 1": {"train edges; 20 of val and test are apart"}, "RUNS": nil} {
+		var table protocol.Table
+		f := k.must(protocol.KindQuery, protocol.Query{Statement: statement}, nil,
+			protocol.KindTable)
+		if err := f.Decode(&table); err != nil || !slices.Equal(table.Notes, want) {
+			t.Errorf("%s: notes %q, want %q; %v", statement, table.Notes, want, err)
+		}
+	}
+}
+
+// TestFeatureNames: clients hear the names of the columns of features, one for each number of a
+// row, and none where the source has none.
+func TestFeatureNames(t *testing.T) {
+	st := coraStore(t)
+	m := *st.Meta()
+	w := New(Options{Store: st, Memory: testMemory, Threads: 1}).welcome()
+	if w.Store.FeatureNames != nil {
+		t.Errorf("names %q of a source without any", w.Store.FeatureNames)
+	}
+	dim := m.Features[0].Dim
+	st.Meta().FeatureNames = map[string][]kv.ColumnMeta{m.Features[0].Name: {{Name: "age"},
+		{Name: "word", Dim: dim - 1}}}
+	names := New(Options{Store: st, Memory: testMemory, Threads: 1}).welcome().Store.FeatureNames
+	if len(names) != dim || names[0] != "age" || names[1] != "word[0]" ||
+		names[dim-1] != fmt.Sprintf("word[%d]", dim-2) {
+		t.Errorf("%d names: %q", len(names), names)
 	}
 }

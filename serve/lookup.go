@@ -10,6 +10,7 @@ import (
 	"gdb"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
 	"gdb/sample"
@@ -274,6 +275,9 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 		return err
 	}
 	out := protocol.Table{Rows: [][]any{}}
+	for _, note := range res.Notes {
+		out.Notes = append(out.Notes, message.Plain(note))
+	}
 	for _, c := range res.Columns {
 		out.Columns, out.Kinds = append(out.Columns, c.Name), append(out.Kinds, c.Type.String())
 	}

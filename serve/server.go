@@ -236,6 +236,9 @@ func (s *Server) welcome() protocol.Welcome {
 	}
 	if len(m.Features) > 0 {
 		w.Store.Dim = m.Features[0].Dim
+		if columns := m.FeatureColumns(m.Features[0]); columns.Named() {
+			w.Store.FeatureNames = columns.Names()
+		}
 	}
 	if m.Labels != nil {
 		w.Store.Labels, w.Store.Classes = m.Labels.Kind, m.Labels.Classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,9 @@ class Store:
         self.num_edges: int = about["edges"]
         #: The width of features, D; 0 for none.
         self.num_features: int = about["dim"]
+        #: The names of the columns of features, D of them, as the source has them; None where it
+        #: has none.
+        self.feature_names: list[str] | None = about.get("feature_names")
         #: class, multi or target; empty without labels.
         self.labels: str = about["labels"]
         #: The names of the classes, in the order of their numbers.
@@ -256,9 +260,11 @@ class Store:
         """The result of a statement of ``gdb shell``, such as a MATCH.
 
         ``to`` is "pandas", "arrow", or "dict" of lists by column; None is pandas where it is
-        installed.
+        installed. What ``gdb shell`` would note beside the rows arrives as warnings.
         """
         table = self._ask(_wire.QUERY, {"statement": statement}, answer=_wire.TABLE).body
+        for note in table.get("notes") or []:
+            warnings.warn(note, stacklevel=2)
         names = table["columns"] or []
         columns = {n: [row[i] for row in table["rows"]] for i, n in enumerate(names)}
         if to == "dict":

@@ -112,6 +112,7 @@ def test_frames(tmp_path) -> None:
         ids = store.node_ids(["cy", "ann"])
         assert store.external_ids(ids) == ["cy", "ann"]
         assert store.features[ids].ravel().tolist() == [50.0, 30.0]
+        assert store.feature_names == ["age"]
         assert [store.classes[k] for k in store.labels_of(ids)] == ["x", "x"]
         _, found = store.neighbors(ids)
         assert store.external_ids(found) == ["bob", "bob"]
@@ -132,6 +133,7 @@ def test_frames_of_pandas(tmp_path) -> None:
         ids = store.node_ids([1, 2, 3])
         assert store.num_nodes == 3 and store.splits == {"train": 1, "test": 1}
         assert store.features[ids].tolist() == [[7, 1], [8, 0], [9, 1]]
+        assert store.feature_names == ["age", "ok"]
         assert store.classes == ["0", "1"] and store.labels_of(ids).tolist() == [1, -1, 0]
         table = store.query("NEIGHBORS 2", "dict")
         assert table["neighbor"] == ["1"] and table["weight"] == [0.5] and "time" in table

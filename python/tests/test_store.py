@@ -12,6 +12,7 @@ from gdbgraph._convert import parse_size
 
 def test_about(store, arrays) -> None:
     assert (store.num_nodes, store.num_edges, store.num_features) == (500, 4000, 6)
+    assert store.feature_names is None
     assert store.labels == "class" and len(store.classes) == 4
     assert store.splits == {"train": 200, "val": 100, "test": 200}
     assert store.features.shape == (500, 6) and len(store.features) == 500
@@ -52,6 +53,16 @@ def test_names_and_query(store) -> None:
     with pytest.raises(ValueError, match="NONSENSE"):
         store.query("NONSENSE")
     assert store.stats()["rss_bytes"] > 0
+
+
+def test_notes_of_statements_are_warnings(tmp_path) -> None:
+    with pytest.warns(UserWarning):
+        path = gdbgraph.ingest(tmp_path / "a.gdb", edge_index=[range(40), range(1, 41)],
+                               options=["--edge-split", "random=50/25/25"])
+    with gdbgraph.open(path) as store:
+        with pytest.warns(UserWarning, match="train edges; 20 of val and test are apart") as caught:
+            store.query("DEGREES IN TOP 1", to="dict")
+        assert caught[0].filename == __file__ and len(caught) == 1
 
 
 def test_not_a_store(tmp_path) -> None:

@@ -11,7 +11,9 @@
 // next: what the request asks for, or Failed. Return alone has no answer.
 package protocol
 
-// Version is that of the protocol. A client of another one is refused.
+// Version is that of the protocol. A client of another one is refused. A field that a client may do
+// without is added without a new version: clients pass over fields that they do not know, and take
+// one that is not there for empty.
 const Version = 4
 
 // Kind says what the body of a frame is.
@@ -78,6 +80,8 @@ type Store struct {
 	// NodeTypes are the names of the types of nodes, by number; EdgeSplits has the edges of each.
 	NodeTypes  []string          `json:"node_types"`
 	EdgeSplits map[string]uint64 `json:"edge_splits"`
+	// FeatureNames are the source's names of the columns of features; null where it had none.
+	FeatureNames []string `json:"feature_names"`
 }
 
 // Failed is why a request failed.
@@ -197,10 +201,11 @@ type Names struct {
 }
 
 // Table is the result of a statement. Kinds are int64, float64 and string, one for each
-// column; a cell of any may be null.
+// column; a cell of any may be null. Notes are what the rows do not show and the user must know.
 type Table struct {
 	Columns []string `json:"columns"`
 	Kinds   []string `json:"kinds"`
+	Notes   []string `json:"notes"`
 	Rows    [][]any  `json:"rows"`
 }
 
