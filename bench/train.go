@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gdb/blockdev"
-	"gdb/internal/cgroup"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train"
@@ -278,12 +277,12 @@ func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name stri
 	if err != nil {
 		return row, err
 	}
-	var group *cgroup.Group
+	var group *mem.Cgroup
 	if system.unbounded {
 		row["why"] = "memory_bytes: not bounded"
 	} else {
 		row["memory_bytes"] = cfg.Memory
-		if group, err = cgroup.New(cfg.Memory); err != nil {
+		if group, err = mem.NewCgroup(cfg.Memory); err != nil {
 			row["why"] = "not in a cgroup, so the page cache is not bounded: " + err.Error()
 		}
 	}
@@ -335,7 +334,7 @@ const cancelDelay = 10 * time.Second
 
 // runChild starts gdb for a job, hands it the job and adds the row that it prints to row. The
 // child's standard input stays open for as long as this process lives, and ends it when it closes.
-func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *cgroup.Group,
+func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *mem.Cgroup,
 	row Row) (err error) {
 	input, err := json.Marshal(job)
 	if err != nil {

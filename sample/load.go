@@ -8,7 +8,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/sample/slotindex"
 )
 
@@ -97,7 +97,7 @@ func (f *cached) loadAll(nodes []NodeID, load func(keys []uint64) error) error {
 		for s, v := range nodes[first:min(first+part, len(nodes))] {
 			keys = append(keys, uint64(v)<<32|uint64(first+s))
 		}
-		radix.Sort(keys)
+		pace.RadixSort(keys)
 		if err := load(keys); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/internal/testgraph"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -144,7 +144,7 @@ func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
 // sourceArray reads the integers of an array; nil if there is none.
 func sourceArray(t *testing.T, dir, name string) []uint64 {
 	t.Helper()
-	a, err := npy.OpenFile(vfs.Default, filepath.Join(dir, name))
+	a, err := tables.OpenArray(vfs.Default, filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

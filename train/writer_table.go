@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"gdb/internal/tablefile"
+	"gdb/internal/tables"
 )
 
 // predictionTable writes predictions as a table of typed columns: Parquet, or a structured array of
@@ -15,7 +15,7 @@ import (
 // numbers are 32-bit floats.
 type predictionTable struct {
 	*outputFile
-	out               tablefile.Writer
+	out               tables.Writer
 	classes           int // of probabilities
 	intIDs, intLabels bool
 	numbers           bool // labels are
@@ -34,23 +34,23 @@ func (w *predictionTable) Begin(h PredictionHeader) error {
 	labels, integers := labelWidth(h)
 	w.intIDs, w.intLabels = w.numpy() && h.IntegerIDs, w.numpy() && integers && !h.Numbers
 	w.numbers = h.Numbers
-	var columns []tablefile.Column
+	var columns []tables.Column
 	for _, name := range columnNames(h) {
-		columns = append(columns, tablefile.Column{Name: name, Kind: tablefile.Float32})
+		columns = append(columns, tables.Column{Name: name, Kind: tables.Float32})
 	}
 	w.classes = len(columns) - 2
-	columns[0].Kind, columns[0].Width = tablefile.String, h.LongestID
+	columns[0].Kind, columns[0].Width = tables.String, h.LongestID
 	if !w.numbers {
-		columns[1].Kind, columns[1].Width = tablefile.String, labels
+		columns[1].Kind, columns[1].Width = tables.String, labels
 	}
 	if w.intIDs {
-		columns[0].Kind = tablefile.Int64
+		columns[0].Kind = tables.Int64
 	}
 	if w.intLabels {
-		columns[1].Kind = tablefile.Int64
+		columns[1].Kind = tables.Int64
 	}
 	var err error
-	w.out, err = tablefile.New(w.buf, filepath.Ext(w.path), columns, h.Nodes)
+	w.out, err = tables.NewWriter(w.buf, filepath.Ext(w.path), columns, h.Nodes)
 	return w.failed(err)
 }
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/internal/npy"
 	"gdb/internal/rng"
+	"gdb/internal/tables"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -162,7 +162,7 @@ type generator struct {
 // of whole rows.
 func array[T mem.Scalar](g *generator, name, descr string, shape []uint64,
 	fill func(first uint64, out []T)) (err error) {
-	w, err := npy.Create(g.FS, g.FS.PathJoin(g.Out, name+".npy"), descr, shape...)
+	w, err := tables.CreateArray(g.FS, g.FS.PathJoin(g.Out, name+".npy"), descr, shape...)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/internal/npy"
 	"gdb/internal/rng"
+	"gdb/internal/tables"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -175,7 +175,7 @@ func kronMatrix(size, ones int, seed uint64) [][2]uint64 {
 
 func (k *kron) edges(ctx context.Context) (err error) {
 	total := k.store.Meta().Edges
-	w, err := npy.Create(k.FS, k.FS.PathJoin(k.Out, "edges.npy"), "<u4",
+	w, err := tables.CreateArray(k.FS, k.FS.PathJoin(k.Out, "edges.npy"), "<u4",
 		total*uint64(len(k.ones)), 2)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (k *kron) features(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	w, err := npy.Create(k.FS, k.FS.PathJoin(k.Out, "features.npy"), "<f4",
+	w, err := tables.CreateArray(k.FS, k.FS.PathJoin(k.Out, "features.npy"), "<f4",
 		k.nodes*uint64(k.Factor), uint64(dim))
 	if err != nil {
 		return err
@@ -302,7 +302,7 @@ func (k *kron) labels(ctx context.Context) (err error) {
 		}
 		name, descr, shape = "labels_coo.npy", "<i8", []uint64{pairs * uint64(k.Factor), 2}
 	}
-	w, err := npy.Create(k.FS, k.FS.PathJoin(k.Out, name), descr, shape...)
+	w, err := tables.CreateArray(k.FS, k.FS.PathJoin(k.Out, name), descr, shape...)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 
@@ -17,7 +17,7 @@ import (
 // mustArray reads an array file that Gen or Kron wrote.
 func mustArray[T mem.Scalar](t *testing.T, fs vfs.FS, path string) []T {
 	t.Helper()
-	a, err := npy.OpenFile(fs, path)
+	a, err := tables.OpenArray(fs, path)
 	if err != nil {
 		t.Fatal(err)
 	}

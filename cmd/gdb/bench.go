@@ -16,7 +16,7 @@ import (
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
-	"gdb/internal/cgroup"
+	"gdb/internal/mem"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -214,7 +214,7 @@ func (a *app) benchSystemCommand() *cobra.Command {
 
 // rejoin executes this command anew in a cgroup, so that all its memory is of that group.
 func rejoin(group, memory string) error {
-	if err := cgroup.Join(group); err != nil {
+	if err := mem.JoinCgroup(group); err != nil {
 		return err
 	}
 	program, err := os.Executable()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,7 +24,7 @@ func writePapers(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := func(name string) (shape []int64, out []float32) {
-		a, err := npy.OpenFile(vfs.Default, "cora/"+name)
+		a, err := tables.OpenArray(vfs.Default, "cora/"+name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -149,7 +149,7 @@ func hostileArrays(t *testing.T, dir string) []string {
 		if width == 0 {
 			shape = shape[:1]
 		}
-		w, err := npy.Create(vfs.Default, filepath.Join(dir, name), descr, shape...)
+		w, err := tables.CreateArray(vfs.Default, filepath.Join(dir, name), descr, shape...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gdb/bench/gen"
-	"gdb/internal/cgroup"
 	"gdb/internal/mem"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +18,7 @@ import (
 func gdbInGroup() {
 	path, err := exec.LookPath("gdb")
 	if err == nil {
-		err = cgroup.Join(os.Args[1])
+		err = mem.JoinCgroup(os.Args[1])
 	}
 	if err == nil {
 		err = unix.Exec(path, append([]string{"gdb"}, os.Args[2:]...), os.Environ())
@@ -36,7 +35,7 @@ func runBounded(t *testing.T, memory string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group, err := cgroup.New(limit)
+	group, err := mem.NewCgroup(limit)
 	if err != nil {
 		t.Skipf("no memory cgroup can be made here, so nothing is held against --memory: %v", err)
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/npy"
-	"gdb/internal/tablefile"
+	"gdb/internal/tables"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,9 +24,9 @@ type cora struct {
 }
 
 // array reads a whole array.
-func array(t *testing.T, dir, name string) (a *npy.Array, b []byte) {
+func array(t *testing.T, dir, name string) (a *tables.Array, b []byte) {
 	t.Helper()
-	a, err := npy.OpenFile(vfs.Default, filepath.Join(dir, name))
+	a, err := tables.OpenArray(vfs.Default, filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,22 +132,22 @@ func TestFirstHourParquet(t *testing.T) {
 	}
 	half := len(c.edges) / 2
 	for part, edges := range [][][2]uint64{c.edges[:half], c.edges[half:]} {
-		writeTable(t, fmt.Sprintf("cites/part-%d.parquet", part), []tablefile.Column{
-			{Name: "citing", Kind: tablefile.String}, {Name: "cited", Kind: tablefile.String}},
-			len(edges), func(i int, w tablefile.Writer) {
+		writeTable(t, fmt.Sprintf("cites/part-%d.parquet", part), []tables.Column{
+			{Name: "citing", Kind: tables.String}, {Name: "cited", Kind: tables.String}},
+			len(edges), func(i int, w tables.Writer) {
 				w.String(fmt.Sprintf("p%d", edges[i][0]))
 				w.String(fmt.Sprintf("p%d", edges[i][1]))
 			})
 	}
-	columns := []tablefile.Column{{Name: "id", Kind: tablefile.String},
-		{Name: "topics", Kind: tablefile.String}, {Name: "part", Kind: tablefile.String}}
+	columns := []tables.Column{{Name: "id", Kind: tables.String},
+		{Name: "topics", Kind: tables.String}, {Name: "part", Kind: tables.String}}
 	for k := range c.width {
-		columns = append(columns, tablefile.Column{Name: fmt.Sprintf("f%d", k),
-			Kind: tablefile.Float32})
+		columns = append(columns, tables.Column{Name: fmt.Sprintf("f%d", k),
+			Kind: tables.Float32})
 	}
 	parts := []string{"train", "train", "train", "valid", "test"}
 	writeTable(t, "papers/part-0.parquet", columns, len(c.labels),
-		func(i int, w tablefile.Writer) {
+		func(i int, w tables.Writer) {
 			w.String(fmt.Sprintf("p%d", i))
 			w.String(fmt.Sprintf("topic%d;group%d", c.labels[i], c.labels[i]%2))
 			w.String(parts[i%len(parts)])
@@ -224,15 +223,15 @@ func TestFirstHourTwoTypes(t *testing.T) {
 }
 
 // writeTable writes a Parquet file.
-func writeTable(t *testing.T, name string, columns []tablefile.Column, rows int,
-	row func(i int, w tablefile.Writer)) {
+func writeTable(t *testing.T, name string, columns []tables.Column, rows int,
+	row func(i int, w tables.Writer)) {
 	t.Helper()
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := tablefile.New(f, ".parquet", columns, uint64(rows))
+	w, err := tables.NewWriter(f, ".parquet", columns, uint64(rows))
 	for i := 0; i < rows && err == nil; i++ {
 		row(i, w)
 		err = w.EndRow()

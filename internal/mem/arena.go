@@ -1,5 +1,6 @@
 // Package mem allocates large buffers outside the Go heap, counts them against the one bound that
-// --memory sets, and reads and writes sizes as people do.
+// --memory sets, and reads and writes sizes as people do. A BlockCache keeps blocks of one file in
+// such memory. A Cgroup bounds all memory of a child process, page cache included.
 package mem
 
 import (

@@ -3,23 +3,22 @@ package ids
 import (
 	"errors"
 
-	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 )
 
 // cachedBytes is what a block takes in the cache of ids.
-const cachedBytes = BlockBytes + blockcache.FrameBytes
+const cachedBytes = BlockBytes + mem.FrameBytes
 
 // idCache keeps verified blocks of ids/reverse.ids: where names of many nodes are asked for in
 // parts, each part needs blocks that the ones before it read. Blocks are copied out and in, a tenth
 // of a microsecond each, so that nobody holds a frame. One without a cache keeps nothing.
 type idCache struct {
-	*blockcache.Cache
+	*mem.BlockCache
 }
 
 // get copies those of blocks that are kept to their places in buf and returns the others' places.
 func (c idCache) get(blocks []uint64, buf []byte, missed []int) []int {
-	if c.Cache == nil {
+	if c.BlockCache == nil {
 		for i := range blocks {
 			missed = append(missed, i)
 		}
@@ -41,7 +40,7 @@ func (c idCache) get(blocks []uint64, buf []byte, missed []int) []int {
 
 // put keeps blocks, by their places in buf.
 func (c idCache) put(blocks []uint64, buf []byte, places []int) {
-	if c.Cache == nil {
+	if c.BlockCache == nil {
 		return
 	}
 	c.Lock()
@@ -57,7 +56,7 @@ func (c idCache) put(blocks []uint64, buf []byte, places []int) {
 }
 
 func (c idCache) free() error {
-	if c.Cache == nil {
+	if c.BlockCache == nil {
 		return nil
 	}
 	return c.Free()
@@ -65,14 +64,14 @@ func (c idCache) free() error {
 
 // Cache implements Cacher.
 func (d *dictionary) Cache(bytes int64, budget *mem.Budget) error {
-	if d.reverse.cache.Cache != nil {
+	if d.reverse.cache.BlockCache != nil {
 		return errors.New("kv: these ids have a cache already")
 	}
 	n := min(bytes/cachedBytes, int64(d.reverse.f.data))
 	if n < 1 {
 		return nil
 	}
-	c, err := blockcache.New(n, BlockBytes, budget, "table of the id cache",
+	c, err := mem.NewBlockCache(n, BlockBytes, budget, "table of the id cache",
 		"blocks of the id dictionary")
 	d.reverse.cache = idCache{c}
 	return err
@@ -82,7 +81,7 @@ func (d *dictionary) Cache(bytes int64, budget *mem.Budget) error {
 func (d *dictionary) CacheStats() CacheStats {
 	r := d.reverse
 	s := CacheStats{Hits: r.hits.Load(), Misses: r.f.reads.Load()}
-	if r.cache.Cache != nil {
+	if r.cache.BlockCache != nil {
 		s.Bytes = r.cache.Bytes()
 	}
 	return s

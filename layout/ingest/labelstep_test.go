@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -16,7 +16,7 @@ import (
 // mustArray writes an array file.
 func mustArray[T mem.Scalar](t *testing.T, fs vfs.FS, path, descr string, v []T, shape ...uint64) {
 	t.Helper()
-	w, err := npy.Create(fs, path, descr, shape...)
+	w, err := tables.CreateArray(fs, path, descr, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"gdb/blockdev"
-	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -172,13 +171,13 @@ func (t *Trial) Close() { t.count.Release() }
 func (t *Trial) Reads(c Caches, from int) (r Counts, err error) {
 	block := max(t.w.s.Meta().BlockBytes, listfile.BlockMin)
 	frames := max(c.Blocks/int64(block), 1)
-	cache, err := blockcache.NewFrames(frames, t.w.opt.Budget, "trial of a block cache")
+	cache, err := mem.NewFrames(frames, t.w.opt.Budget, "trial of a block cache")
 	if err != nil {
 		return r, err
 	}
 	defer cache.Release()
 	p := trialPlay{cache: cache, draw: rng.NewStream(1),
-		share: cache.Share(c.Sessions), over: blockcache.Overflow(block)}
+		share: cache.Share(c.Sessions), over: mem.BlockOverflow(block)}
 	var pick *pickedLists
 	if c.Neighbors >= Least {
 		w := t.w
@@ -212,7 +211,7 @@ func (t *Trial) holds(p *pickedLists, l *triedList) bool {
 // trialPlay is a session on a block cache that has no blocks.
 type trialPlay struct {
 	Counts
-	cache *blockcache.Frames
+	cache *mem.Frames
 	draw  rng.Stream
 	share int // of the frames
 	over  int // blocks that fit beyond them

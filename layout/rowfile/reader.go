@@ -10,7 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
 )
@@ -51,8 +51,8 @@ const (
 // per sector of checksums.
 type rowsBuffer struct {
 	arena *mem.Arena
-	held  mem.Account  // the rest
-	order radix.Sorter // node<<32 | index
+	held  mem.Account // the rest
+	order pace.Sorter // node<<32 | index
 	parts [rowsParts]rowsPart
 	into  *stored // where rows are read to instead, if they stay there
 }

@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
@@ -32,7 +32,7 @@ func sweepKeys(rnd *rand.Rand, nodes, lists int) (of [][]layout.NodeID, keys []u
 			keys = append(keys, uint64(v)<<32|uint64(l))
 		}
 	}
-	radix.Sort(keys)
+	pace.RadixSort(keys)
 	return of, keys
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"gdb/blockdev"
-	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/trace"
@@ -23,7 +22,7 @@ type paged struct {
 	dir    layout.Direction
 	ix     *listfile.Index
 	nbrs   *neighborcache.Cache // nil: none
-	cache  *blockcache.Cache
+	cache  *mem.BlockCache
 	budget *mem.Budget
 	types  int                 // that edges may have
 	made   neighborcache.Stats // how nbrs came to be
@@ -61,7 +60,7 @@ func openPaged(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	if err == nil {
 		// A cache larger than the file has no use.
 		size := min(opt.CacheBytes, max(f.Blocks, 1)*int64(f.BlockBytes))
-		p.cache, err = blockcache.New(max(size/int64(f.BlockBytes), 1), f.BlockBytes, opt.Budget,
+		p.cache, err = mem.NewBlockCache(max(size/int64(f.BlockBytes), 1), f.BlockBytes, opt.Budget,
 			"tables of the block cache", "block cache")
 	}
 	if err != nil {
@@ -139,7 +138,7 @@ type fetcher struct {
 	reqs   []blockdev.Request
 	blocks []int64 // the number of the block of each request, from 1
 	claims []int32 // frames that this fetch fills
-	waits  []*blockcache.Load
+	waits  []*mem.Load
 }
 
 // fetch makes blocks readable, from the first on, as many as cache and overflow buffers have room
@@ -171,7 +170,7 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 	s.reqs, s.blocks = s.reqs[:0], s.blocks[:0]
 	s.claims, s.waits = s.claims[:0], s.waits[:0]
 	p, c := s.p, s.p.cache
-	own, over := blockcache.NewLoad(), 0
+	own, over := mem.NewLoad(), 0
 	c.Lock()
 	defer c.Unlock()
 	share := c.Share(int(p.sessions.Load()))
@@ -215,7 +214,7 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 
 // placeLocked finds room for a block that is not cached: a frame, or overflow buffer number over.
 // The data is nil if there is none.
-func (s *fetcher) placeLocked(b uint32, own *blockcache.Load, share, over int) (held, error) {
+func (s *fetcher) placeLocked(b uint32, own *mem.Load, share, over int) (held, error) {
 	c := s.p.cache
 	if len(s.pins) < share {
 		if f, ok := c.ClaimLocked(uint64(b), own); ok {
@@ -228,7 +227,7 @@ func (s *fetcher) placeLocked(b uint32, own *blockcache.Load, share, over int) (
 	if s.over == nil {
 		var err error
 		s.over, err = mem.NewArena(s.p.budget, "blocks beyond the block cache",
-			int64(blockcache.Overflow(size)*size))
+			int64(mem.BlockOverflow(size)*size))
 		if err != nil {
 			return held{}, err
 		}
@@ -240,7 +239,7 @@ func (s *fetcher) placeLocked(b uint32, own *blockcache.Load, share, over int) (
 }
 
 // abandonLocked undoes a claim that failed half way.
-func (s *fetcher) abandonLocked(own *blockcache.Load, err error) error {
+func (s *fetcher) abandonLocked(own *mem.Load, err error) error {
 	s.p.cache.LoadedLocked(own, s.claims, true)
 	s.claims = s.claims[:0]
 	return err

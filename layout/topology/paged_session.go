@@ -7,7 +7,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
-	"gdb/internal/radix"
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/neighborcache"
@@ -26,14 +25,14 @@ type pagedSession struct {
 
 	// The frontier of the last Degrees.
 	nodes []layout.NodeID
-	order radix.Sorter // node<<32 | index in the frontier
-	list  []place      // where each node's list is
-	need  []uint32     // the blocks, counted from 0, ascending
-	first []uint32     // of each block in need: its first key in order; one more at the end
-	held  []held       // parallel to need
+	order pace.Sorter // node<<32 | index in the frontier
+	list  []place     // where each node's list is
+	need  []uint32    // the blocks, counted from 0, ascending
+	first []uint32    // of each block in need: its first key in order; one more at the end
+	held  []held      // parallel to need
 
 	// Entries to fetch by block: want's keys are block<<32 | index in refs.
-	want  radix.Sorter
+	want  pace.Sorter
 	refs  []ref
 	batch []uint32
 	got   []held

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gdb/blockdev"
-	"gdb/internal/blockcache"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -179,5 +178,5 @@ func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	}
 	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))
 	index := listfile.IndexBytes(fileSize(s, dir) / blockBytes)
-	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+blockcache.FrameBytes)
+	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+mem.FrameBytes)
 }

@@ -7,7 +7,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/sample"
@@ -208,7 +208,7 @@ func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
 	for i, v := range front {
 		keys[i] = uint64(v)<<32 | uint64(i)
 	}
-	radix.Sort(keys)
+	pace.RadixSort(keys)
 	m.order, m.nodes = make([]uint32, len(front)), make([]layout.NodeID, len(front))
 	for i, key := range keys {
 		m.order[i], m.nodes[i] = uint32(key), layout.NodeID(key>>32)

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/sample"
 )
 
@@ -117,7 +117,7 @@ func (r *Rows) keys(lists [][]sample.NodeID) (keys []uint64, held *mem.Arena, er
 			keys = append(keys, uint64(v)<<32)
 		}
 	}
-	radix.Sort(keys)
+	pace.RadixSort(keys)
 	keys = slices.Compact(keys)
 	for i := range keys {
 		keys[i] |= uint64(i)

@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -170,7 +170,7 @@ func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
 				if 2*len(got) < cap(keys) {
 					width *= 2
 				}
-				if radix.Sort(got); len(got) > 0 && !yield(got) {
+				if pace.RadixSort(got); len(got) > 0 && !yield(got) {
 					return
 				}
 			}

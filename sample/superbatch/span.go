@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/superbatch/changeset"
@@ -380,7 +380,7 @@ func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
 			missed = append(missed, uint64(ids[k]))
 		}
 	}
-	radix.Sort(missed)
+	pace.RadixSort(missed)
 	return w.missing.add(missed)
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/files"
-	"gdb/internal/tablefile"
+	"gdb/internal/tables"
 	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -109,7 +109,7 @@ func (o *File) convert(ctx context.Context) error {
 		return errors.Join(err, from.Close())
 	}
 	o.buf.Reset(o.file)
-	to, err := tablefile.New(o.buf, path.Ext(o.path), tableColumns(o.rows.columns),
+	to, err := tables.NewWriter(o.buf, path.Ext(o.path), tableColumns(o.rows.columns),
 		uint64(o.rows.rows))
 	if err == nil {
 		err = o.rows.replay(ctx, bufio.NewReaderSize(from, bufferBytes), to)

@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"gdb/internal/pace"
-	"gdb/internal/tablefile"
+	"gdb/internal/tables"
 	"gdb/shell/value"
 )
 
@@ -56,7 +56,7 @@ func (s *spool) Row(vals []any) error {
 func (s *spool) Footer() error { return nil }
 
 // replay reads the rows back.
-func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer) error {
+func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tables.Writer) error {
 	cells := make([]value.Cell, len(s.columns))
 	for n := range s.rows {
 		if n%max(pace.EverySlow/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
@@ -100,20 +100,20 @@ func readCell(r *bufio.Reader) (c value.Cell, err error) {
 }
 
 // columnKinds are the types of columns in files.
-var columnKinds = map[value.Kind]tablefile.Kind{value.Int: tablefile.Int64,
-	value.Float: tablefile.Float64, value.String: tablefile.String}
+var columnKinds = map[value.Kind]tables.Kind{value.Int: tables.Int64,
+	value.Float: tables.Float64, value.String: tables.String}
 
 // tableColumns are the columns of a file of typed columns.
-func tableColumns(columns []Column) (all []tablefile.Column) {
+func tableColumns(columns []Column) (all []tables.Column) {
 	for _, c := range columns {
-		all = append(all, tablefile.Column{Name: c.Name, Kind: columnKinds[c.final()],
+		all = append(all, tables.Column{Name: c.Name, Kind: columnKinds[c.final()],
 			Width: c.runes})
 	}
 	return all
 }
 
 // writeRow writes the cells of a row, which are of the kinds of their columns.
-func writeRow(to tablefile.Writer, cells []value.Cell) error {
+func writeRow(to tables.Writer, cells []value.Cell) error {
 	for _, c := range cells {
 		switch c.Kind {
 		case value.Int:

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/files"
-	"gdb/internal/tablefile"
+	"gdb/internal/tables"
 	"gdb/kv"
 	"gdb/kv/ids"
 
@@ -76,9 +76,9 @@ type writer struct {
 	buf   *bufio.Writer
 	dim   int
 
-	csv     *csv.Writer      // or
-	table   tablefile.Writer // one of both
-	numbers bool             // ids are integers
+	csv     *csv.Writer   // or
+	table   tables.Writer // one of both
+	numbers bool          // ids are integers
 	fields  []string
 	nodes   []kv.NodeID
 	ids     []string
@@ -94,16 +94,16 @@ func (w *writer) begin(ctx context.Context, extension string, m *kv.Meta) (err e
 		}
 		return w.csv.Write(w.fields)
 	}
-	id := tablefile.Column{Name: "id", Kind: tablefile.String}
+	id := tables.Column{Name: "id", Kind: tables.String}
 	if extension == ".npy" {
 		if w.numbers = m.IDs.Kind != kv.IDsString; w.numbers {
-			id.Kind = tablefile.Int64
+			id.Kind = tables.Int64
 		} else if id.Width, err = w.longestID(ctx, m.Nodes); err != nil {
 			return err
 		}
 	}
-	w.table, err = tablefile.New(w.buf, extension, []tablefile.Column{id,
-		{Name: "vector", Kind: tablefile.Vector, Width: w.dim}}, m.Nodes)
+	w.table, err = tables.NewWriter(w.buf, extension, []tables.Column{id,
+		{Name: "vector", Kind: tables.Vector, Width: w.dim}}, m.Nodes)
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/text"
 )
 
@@ -51,7 +51,7 @@ func Missing(path string, err error) error {
 
 // From turns what the readers of files say is wrong into an Error.
 func From(err error) error {
-	var n *npy.FormatError
+	var n *tables.FormatError
 	var t *text.Error
 	var b *Error
 	switch {

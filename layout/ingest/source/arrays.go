@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/message"
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -28,7 +28,7 @@ type arraySet struct {
 type namedArray struct {
 	stem, name string
 	archive    string // the file of a member, whose name is not one
-	array      *npy.Array
+	array      *tables.Array
 	used       bool
 }
 
@@ -85,7 +85,7 @@ func (s *arraySet) collect(files []string) error {
 }
 
 func (s *arraySet) collectArchive(file string) error {
-	z, err := npy.OpenArchive(s.fs, file)
+	z, err := tables.OpenArchive(s.fs, file)
 	if err != nil {
 		return badinput.Missing(file, err)
 	}
@@ -97,9 +97,9 @@ func (s *arraySet) collectArchive(file string) error {
 }
 
 // open gives an array a role.
-func (s *arraySet) open(n *namedArray) (*npy.Array, error) {
+func (s *arraySet) open(n *namedArray) (*tables.Array, error) {
 	if n.array == nil {
-		a, err := npy.OpenFile(s.fs, n.name)
+		a, err := tables.OpenArray(s.fs, n.name)
 		if err != nil {
 			return nil, badinput.Missing(n.name, err)
 		}
@@ -127,7 +127,7 @@ func (s *arraySet) find(match func(stem string) bool) (found []*namedArray) {
 }
 
 // one opens the array with one of these stems, or returns nil. Two are an error that names flag.
-func (s *arraySet) one(what, flag string, stems ...string) (*npy.Array, error) {
+func (s *arraySet) one(what, flag string, stems ...string) (*tables.Array, error) {
 	found := s.find(func(stem string) bool { return slices.Contains(stems, stem) })
 	switch len(found) {
 	case 0:
@@ -156,7 +156,7 @@ func (s *arraySet) several(what, flag string, found []*namedArray) error {
 }
 
 // given opens the array that a flag names: a file or member found already, or any file.
-func (s *arraySet) given(flag, value string) (*npy.Array, error) {
+func (s *arraySet) given(flag, value string) (*tables.Array, error) {
 	for _, n := range s.list {
 		if value == n.name || value == s.fs.PathBase(n.name) || value == n.stem ||
 			strings.HasSuffix(n.name, ":"+value) {
@@ -230,7 +230,7 @@ func (s *arraySet) describeCounts() error {
 	for _, n := range s.find(func(stem string) bool { return slices.Contains(nodeStems, stem) }) {
 		a := n.array
 		if a == nil {
-			if a, err = npy.OpenFile(s.fs, n.name); err != nil {
+			if a, err = tables.OpenArray(s.fs, n.name); err != nil {
 				return badinput.Missing(n.name, err)
 			}
 		}
@@ -244,17 +244,17 @@ func (s *arraySet) describeCounts() error {
 	return nil
 }
 
-func wrongShape(a *npy.Array, want string) error {
+func wrongShape(a *tables.Array, want string) error {
 	return badinput.Wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
 }
 
-func wrongType(a *npy.Array, want string) error {
+func wrongType(a *tables.Array, want string) error {
 	return badinput.Wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s",
 		a.DType,
 		want)
 }
 
-func fortran(a *npy.Array) error {
+func fortran(a *tables.Array) error {
 	return badinput.Wrong(a.Name, "save numpy.ascontiguousarray of it",
 		"the array is in Fortran order")
 }

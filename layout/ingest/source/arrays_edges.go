@@ -7,21 +7,21 @@ import (
 	"math"
 	"strings"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
 )
 
 // lane is a run of elements of an array that holds one column of the edges.
 type lane struct {
-	array         *npy.Array
+	array         *tables.Array
 	first, stride int64 // elements
 }
 
 // edgeArrays are the arrays of the edges, all checked to be of one length.
 type edgeArrays struct {
 	src, dst, typ lane // typ.array is nil if edges have no type
-	weight, times *npy.Array
+	weight, times *tables.Array
 	edges         int64
 	unit          string // what an edge is in src's file: "row" or "column"
 }
@@ -34,11 +34,11 @@ func (s *arraySet) describeEdges() error {
 	if e.edges == 0 {
 		return &badinput.Error{Where: e.src.array.Name, What: "there are no edges"}
 	}
-	var typ *npy.Array
+	var typ *tables.Array
 	for _, side := range []struct {
 		what  string
 		stems []string
-		to    **npy.Array
+		to    **tables.Array
 	}{{"edge types", typeStems, &typ}, {"edge weights", weightStems, &e.weight},
 		{"edge times", timeStems, &e.times}} {
 		a, err := s.one(side.what, "", side.stems...)
@@ -58,7 +58,7 @@ func (s *arraySet) describeEdges() error {
 		}
 		e.typ = lane{array: typ, stride: 1}
 	}
-	for _, a := range []*npy.Array{e.src.array, e.dst.array, e.typ.array, e.times} {
+	for _, a := range []*tables.Array{e.src.array, e.dst.array, e.typ.array, e.times} {
 		if a != nil && !a.DType.Integer() {
 			return wrongType(a, "integers")
 		}
@@ -78,7 +78,7 @@ func (s *arraySet) describeEdges() error {
 
 // edgeLanes finds where sources and destinations are.
 func (s *arraySet) edgeLanes(e *edgeArrays) (err error) {
-	var a *npy.Array
+	var a *tables.Array
 	if s.opt.Edges != "" {
 		a, err = s.given("--edges", s.opt.Edges)
 	} else {
@@ -128,7 +128,7 @@ func (s *arraySet) separateLanes(e *edgeArrays, found []*namedArray) (err error)
 }
 
 // layout decides how one array holds the edges: (E, 2), (2, E), and with types (E, 3), (3, E).
-func (e *edgeArrays) layout(a *npy.Array, typed bool) error {
+func (e *edgeArrays) layout(a *tables.Array, typed bool) error {
 	want := int64(2)
 	if typed {
 		want = 3
@@ -222,8 +222,8 @@ func (e *edgeArrays) stream(ctx context.Context, s *parts, fn func(*EdgeChunk) e
 type edgeArrayReader struct {
 	*edgeArrays
 	s       *parts
-	nodes   uint64         // 0: not known
-	streams [5]*npy.Stream // src, dst, type, weight, time; src holds all if they are interleaved
+	nodes   uint64            // 0: not known
+	streams [5]*tables.Stream // src, dst, type, weight, time; src holds all if they are interleaved
 	chunk   EdgeChunk
 	types   []uint64
 	doubles []float64
@@ -331,7 +331,7 @@ func (r *edgeArrayReader) check(src, dst, typ int) error {
 	return nil
 }
 
-func (r *edgeArrayReader) badID(ids []uint64, i int, what string, a *npy.Array) error {
+func (r *edgeArrayReader) badID(ids []uint64, i int, what string, a *tables.Array) error {
 	where := r.chunk.Where
 	where.File = a.Name
 	if a.DType.Kind != 'i' && what == "type" {

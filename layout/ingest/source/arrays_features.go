@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 )
 
@@ -76,7 +76,7 @@ func (s *arraySet) sparsePrefix(stem string) string {
 	return ""
 }
 
-func (s *arraySet) denseFeatures(a *npy.Array, name string) error {
+func (s *arraySet) denseFeatures(a *tables.Array, name string) error {
 	switch {
 	case len(a.Shape) != 2 && len(a.Shape) != 1 || a.Elements() == 0:
 		return wrongShape(a, "(nodes, values)")
@@ -97,7 +97,7 @@ func (s *arraySet) denseFeatures(a *npy.Array, name string) error {
 }
 
 // denseRows streams the rows of an array. Little-endian float32 rows are not copied.
-func denseRows(ctx context.Context, a *npy.Array, dim int, nan bool,
+func denseRows(ctx context.Context, a *tables.Array, dim int, nan bool,
 	fn func(*RowChunk) error) error {
 	c := &RowChunk{Where: Where{File: a.Name, Unit: "row"}}
 	direct := a.DType.Kind == 'f' && a.DType.Size == 4
@@ -153,7 +153,7 @@ func firstNotFinite(v []float32) int {
 // to indptr[i+1]. Entries of one column add up.
 type csrArrays struct {
 	name                    string
-	indptr, indices, values *npy.Array
+	indptr, indices, values *tables.Array
 	rows                    int64
 	dim                     int
 	nan                     bool
@@ -161,8 +161,8 @@ type csrArrays struct {
 
 func (s *arraySet) sparseFeatures(prefix string) error {
 	c := &csrArrays{name: prefix, nan: s.opt.AllowNaN}
-	var shape *npy.Array
-	for i, to := range []**npy.Array{&c.indptr, &c.indices, &c.values, &shape} {
+	var shape *tables.Array
+	for i, to := range []**tables.Array{&c.indptr, &c.indices, &c.values, &shape} {
 		a, err := s.one("sparse features", "", prefix+sparseParts[i])
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func (s *arraySet) noteSparse(c *csrArrays) {
 // stream makes the rows dense.
 func (c *csrArrays) stream(ctx context.Context, fn func(*RowChunk) error) (err error) {
 	r := csrReader{csrArrays: c}
-	for i, a := range []*npy.Array{c.indices, c.values} {
+	for i, a := range []*tables.Array{c.indices, c.values} {
 		if r.streams[i], err = a.Stream(0); err != nil {
 			return errors.Join(err, r.close())
 		}
@@ -267,8 +267,8 @@ func (c *csrArrays) stream(ctx context.Context, fn func(*RowChunk) error) (err e
 // csrReader is one pass over CSR arrays.
 type csrReader struct {
 	*csrArrays
-	streams [2]*npy.Stream // indices, values
-	at      uint64         // entries read
+	streams [2]*tables.Stream // indices, values
+	at      uint64            // entries read
 	cols    []uint64
 	vals    []float32
 }

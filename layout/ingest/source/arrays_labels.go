@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 )
 
 func (s *arraySet) describeLabels(ctx context.Context) (err error) {
-	var a *npy.Array
+	var a *tables.Array
 	if s.opt.Labels != "" {
 		a, err = s.given("--labels", s.opt.Labels)
 	} else {
@@ -27,7 +27,7 @@ func (s *arraySet) describeLabels(ctx context.Context) (err error) {
 }
 
 // labelPairs are (node, label) pairs.
-func (s *arraySet) labelPairs(a *npy.Array) error {
+func (s *arraySet) labelPairs(a *tables.Array) error {
 	switch {
 	case len(a.Shape) != 2 || a.Shape[1] != 2:
 		return wrongShape(a, "(pairs, 2): node and label")
@@ -43,7 +43,8 @@ func (s *arraySet) labelPairs(a *npy.Array) error {
 	return nil
 }
 
-func (s *arraySet) eachPair(ctx context.Context, a *npy.Array, fn func(*LabelChunk) error) error {
+func (s *arraySet) eachPair(ctx context.Context, a *tables.Array,
+	fn func(*LabelChunk) error) error {
 	c := &LabelChunk{IDs: &IDChunk{}, Where: Where{File: a.Name, Unit: "row"}}
 	var classes []uint64
 	return eachElements(ctx, a, 2, chunkRows, func(first int64, n int, b []byte) error {
@@ -82,7 +83,7 @@ func (s *parts) firstOutside(ids []uint64) int {
 }
 
 // labelRows is an array with a row for each node.
-func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) (err error) {
+func (s *arraySet) labelRows(ctx context.Context, a *tables.Array) (err error) {
 	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0 {
 		return wrongShape(a, "(nodes,), or (nodes, labels) of 0 and 1")
 	}
@@ -126,7 +127,7 @@ const doClass = "classes are whole numbers from 0 on; -1, -100 or NaN is unlabel
 
 // labelArray is an array of labels with a row for each node.
 type labelArray struct {
-	*npy.Array
+	*tables.Array
 	cols   int
 	target bool
 	signs  bool // -1 and 1 are the classes

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 )
 
@@ -86,7 +86,7 @@ func (s *arraySet) givenSplit(name, file string) error {
 
 // members takes a list of ids, or a mask: one value for each node, or a column of them for each
 // of several splits.
-func (s *arraySet) members(name string, a *npy.Array) error {
+func (s *arraySet) members(name string, a *tables.Array) error {
 	_, mask := splitOf(a.Stem)
 	mask = mask || a.DType.Kind == 'b'
 	switch {
@@ -119,7 +119,7 @@ func (s *arraySet) members(name string, a *npy.Array) error {
 	return s.setNodes(a.Name, a.Shape[0])
 }
 
-func (s *arraySet) eachMember(ctx context.Context, name string, a *npy.Array,
+func (s *arraySet) eachMember(ctx context.Context, name string, a *tables.Array,
 	fn func(*SplitChunk) error) error {
 	c := &SplitChunk{Name: name, IDs: IDChunk{Where: Where{File: a.Name, Unit: "row"}}}
 	most := uint64(0)
@@ -147,7 +147,7 @@ func (s *arraySet) eachMember(ctx context.Context, name string, a *npy.Array,
 }
 
 // eachMasked streams masks: the nodes whose value is not 0, for each column.
-func eachMasked(ctx context.Context, names []string, a *npy.Array,
+func eachMasked(ctx context.Context, names []string, a *tables.Array,
 	fn func(*SplitChunk) error) error {
 	cols := len(names)
 	c := &SplitChunk{IDs: IDChunk{Where: Where{File: a.Name, Unit: "row"}}}
@@ -179,7 +179,7 @@ func (c *SplitChunk) pick(first int64, n int, wanted func(i int) bool) {
 
 // roles takes splits.npy: (splits, nodes), or (nodes,) for one. The lists beside it say the same of
 // one of its splits, and are not read.
-func (s *arraySet) roles(a *npy.Array, given []string) error {
+func (s *arraySet) roles(a *tables.Array, given []string) error {
 	switch {
 	case len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0:
 		return wrongShape(a, "(splits, nodes)")
@@ -222,7 +222,7 @@ func (s *arraySet) roles(a *npy.Array, given []string) error {
 
 // roleArray is a splits.npy.
 type roleArray struct {
-	*npy.Array
+	*tables.Array
 	nodes int64
 	names []string // three for each row
 }

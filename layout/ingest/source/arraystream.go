@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 )
 
 // eachElements calls fn with runs of whole rows of cols elements, at most chunk rows each. The
 // bytes are little-endian and valid during the call.
-func eachElements(ctx context.Context, a *npy.Array, cols int64, chunk int,
+func eachElements(ctx context.Context, a *tables.Array, cols int64, chunk int,
 	fn func(first int64, rows int, b []byte) error) (err error) {
 	s, err := a.Stream(0)
 	if err != nil {
@@ -33,7 +33,7 @@ func eachElements(ctx context.Context, a *npy.Array, cols int64, chunk int,
 }
 
 // readInts reads a whole small array of want integers.
-func readInts(a *npy.Array, want int) ([]int64, error) {
+func readInts(a *tables.Array, want int) ([]int64, error) {
 	if !a.DType.Integer() {
 		return nil, wrongType(a, "integers")
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/npy"
+	"gdb/internal/tables"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
 
@@ -41,7 +41,7 @@ type fortran struct{ arr }
 func (a arr) bytes(t testing.TB) []byte {
 	t.Helper()
 	fs := vfs.NewMem()
-	w, err := npy.Create(fs, "a", a.descr, a.shape...)
+	w, err := tables.CreateArray(fs, "a", a.descr, a.shape...)
 	if err != nil {
 		t.Fatal(err)
 	}

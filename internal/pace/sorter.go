@@ -1,11 +1,8 @@
-// Package radix sorts 64-bit keys by their digits.
-package radix
+package pace
 
 import (
 	"context"
 	"slices"
-
-	"gdb/internal/pace"
 )
 
 // Sorter sorts keys by their upper 32 bits, keeping the order of equal ones: what a node or block
@@ -46,7 +43,7 @@ func (s *Sorter) Sort(ctx context.Context) error {
 		s.spare = make([]uint64, n, cap(s.Keys))
 	}
 	var count [digits][digitValues]uint32
-	for part := range slices.Chunk(s.Keys, pace.Every) {
+	for part := range slices.Chunk(s.Keys, Every) {
 		for _, k := range part {
 			count[0][k>>32&(digitValues-1)]++
 			count[1][k>>(32+digitBits)&(digitValues-1)]++
@@ -76,7 +73,7 @@ func (s *Sorter) pass(ctx context.Context, count *[digitValues]uint32, shift int
 		count[i] = sum
 		sum += c
 	}
-	for part := range slices.Chunk(from, pace.Every) {
+	for part := range slices.Chunk(from, Every) {
 		for _, k := range part {
 			c := &count[k>>shift&(digitValues-1)]
 			to[*c] = k

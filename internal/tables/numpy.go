@@ -1,4 +1,4 @@
-package tablefile
+package tables
 
 import (
 	"encoding/binary"
@@ -7,8 +7,6 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
-
-	"gdb/internal/npy"
 )
 
 // numpyWriter writes one structured array of NumPy, a record a row.
@@ -24,15 +22,15 @@ type numpyWriter struct {
 }
 
 func newNumpy(w io.Writer, columns []Column, rows uint64) (*numpyWriter, error) {
-	var fields []npy.Field
+	var fields []Field
 	for _, c := range columns {
-		f := npy.Field{Name: c.Name, Type: c.numpyType()}
+		f := Field{Name: c.Name, Type: c.numpyType()}
 		if c.Kind == Vector {
 			f.Length = c.Width
 		}
 		fields = append(fields, f)
 	}
-	if _, err := w.Write(npy.AppendRecordHeader(nil, fields, rows)); err != nil {
+	if _, err := w.Write(AppendRecordHeader(nil, fields, rows)); err != nil {
 		return nil, fmt.Errorf("npy: write the header: %w", err)
 	}
 	return &numpyWriter{w: w, columns: columns, left: rows}, nil

@@ -1,9 +1,7 @@
-package blockcache
+package mem
 
 import (
 	"testing"
-
-	"gdb/internal/mem"
 )
 
 // TestClock: what was used since the hand passed stays one round longer, what is pinned stays.
@@ -42,8 +40,8 @@ func TestClock(t *testing.T) {
 
 // TestFailedLoad: the blocks of a load that failed are not found, and those who wait learn of it.
 func TestFailedLoad(t *testing.T) {
-	budget := mem.NewBudget(0)
-	c, err := New(4, 4096, budget, "tables", "blocks")
+	budget := NewBudget(0)
+	c, err := NewBlockCache(4, 4096, budget, "tables", "blocks")
 	if err != nil {
 		t.Fatal(err)
 	}

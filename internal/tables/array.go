@@ -1,4 +1,4 @@
-package npy
+package tables
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type Array struct {
 	open func(offset int64) (io.ReadCloser, error) // at a byte of the elements
 }
 
-// OpenFile reads the header of an array file and checks that the file has the size it says.
-func OpenFile(fs vfs.FS, name string) (*Array, error) {
+// OpenArray reads the header of an array file and checks that the file has the size it says.
+func OpenArray(fs vfs.FS, name string) (*Array, error) {
 	f, err := fs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("npy: open: %w", err)

@@ -1,4 +1,4 @@
-package radix
+package pace
 
 import (
 	"math/bits"
@@ -8,10 +8,10 @@ import (
 // flagLeast keys are sorted by digits; fewer, by comparisons.
 const flagLeast = 64
 
-// Sort sorts numbers where they are, while Sorter takes as much memory again: by digits of 8
+// RadixSort sorts numbers where they are, while Sorter takes as much memory again: by digits of 8
 // bits from the highest down (McIlroy, Bostic and McIlroy, "Engineering Radix Sort", 1993, American
 // flag sort). Time: O(n) for each digit that tells more than flagLeast keys apart.
-func Sort(keys []uint64) {
+func RadixSort(keys []uint64) {
 	if len(keys) > 0 {
 		flagSort(keys, max(0, bits.Len64(slices.Max(keys))-1)/8*8)
 	}

@@ -1,11 +1,11 @@
-package radix_test
+package pace_test
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"gdb/internal/radix"
+	"gdb/internal/pace"
 
 	"pgregory.net/rapid"
 )
@@ -21,7 +21,7 @@ func TestSort(t *testing.T) {
 		}
 		want := slices.Clone(keys)
 		slices.Sort(want)
-		if radix.Sort(keys); !slices.Equal(keys, want) {
+		if pace.RadixSort(keys); !slices.Equal(keys, want) {
 			rt.Fatalf("%d keys are not in order", len(keys))
 		}
 	})
@@ -36,7 +36,7 @@ func BenchmarkSort(b *testing.B) {
 	}
 	for b.Loop() {
 		copy(keys, from)
-		radix.Sort(keys)
+		pace.RadixSort(keys)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(keys)), "ns/key")
 }

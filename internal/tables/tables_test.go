@@ -1,4 +1,4 @@
-package tablefile
+package tables
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ var columns = []Column{{Name: "id", Kind: String, Width: 20}, {Name: "n", Kind: 
 func writeRows(t *testing.T, extension string, rows int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := New(&out, extension, columns, uint64(rows))
+	w, err := NewWriter(&out, extension, columns, uint64(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestParquetOfManyColumns(t *testing.T) {
 		many = append(many, Column{Name: name, Kind: Float32})
 	}
 	var out bytes.Buffer
-	w, err := New(&out, ".parquet", many, 0)
+	w, err := NewWriter(&out, ".parquet", many, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestParquetOfManyColumns(t *testing.T) {
 }
 
 func TestTwoColumnsOfOneName(t *testing.T) {
-	_, err := New(io.Discard, ".parquet", []Column{{Name: "a"}, {Name: "a"}}, 0)
+	_, err := NewWriter(io.Discard, ".parquet", []Column{{Name: "a"}, {Name: "a"}}, 0)
 	if err == nil {
 		t.Fatal("two columns of one name were taken")
 	}
@@ -147,7 +147,7 @@ func TestTwoColumnsOfOneName(t *testing.T) {
 // TestNumpyIsTheFormat compares a small file with what NumPy writes, byte by byte.
 func TestNumpyIsTheFormat(t *testing.T) {
 	var out bytes.Buffer
-	w, err := New(&out, ".npy", []Column{{Name: "it's", Kind: String, Width: 2},
+	w, err := NewWriter(&out, ".npy", []Column{{Name: "it's", Kind: String, Width: 2},
 		{Name: "n", Kind: Int64}, {Name: "f", Kind: Float32}}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestNumpyIsTheFormat(t *testing.T) {
 
 func TestNumpyHoldsItsShape(t *testing.T) {
 	one := []Column{{Name: "s", Kind: String, Width: 1}}
-	w, err := New(io.Discard, ".npy", one, 1)
+	w, err := NewWriter(io.Discard, ".npy", one, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestNumpyHoldsItsShape(t *testing.T) {
 	if w.EndRow() == nil {
 		t.Error("a string longer than its column was taken")
 	}
-	if w, err = New(io.Discard, ".npy", one, 1); err != nil {
+	if w, err = NewWriter(io.Discard, ".npy", one, 1); err != nil {
 		t.Fatal(err)
 	}
 	if w.Close() == nil {
@@ -202,7 +202,7 @@ func TestVectors(t *testing.T) {
 		{Name: "p", Kind: Float32}}
 	write := func(extension string) []byte {
 		var out bytes.Buffer
-		w, err := New(&out, extension, three, rows)
+		w, err := NewWriter(&out, extension, three, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestVectors(t *testing.T) {
 		uint32(last[10])<<16|uint32(last[11])<<24) != (rows-1)*10 {
 		t.Errorf("the last record is %x", last)
 	}
-	w, err := New(io.Discard, ".npy", three, 1)
+	w, err := NewWriter(io.Discard, ".npy", three, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

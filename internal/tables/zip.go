@@ -1,4 +1,4 @@
-package npy
+package tables
 
 import (
 	"archive/zip"

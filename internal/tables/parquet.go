@@ -1,4 +1,4 @@
-package tablefile
+package tables
 
 import (
 	"cmp"

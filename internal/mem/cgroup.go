@@ -1,5 +1,4 @@
-// Package cgroup bounds the memory of a child process, page cache included, by a memory cgroup.
-package cgroup
+package mem
 
 import (
 	"errors"
@@ -20,9 +19,9 @@ const (
 	cgroupSelf = "/proc/self/cgroup"
 )
 
-// Group is a memory cgroup made for one child process: anonymous memory and page cache of
+// Cgroup is a memory cgroup made for one child process: anonymous memory and page cache of
 // what runs in it are bounded together. Its owner calls Remove when the process is gone.
-type Group struct {
+type Cgroup struct {
 	dir string
 	v2  bool
 }
@@ -33,9 +32,9 @@ const groupPrefix = "gdb-bench-"
 // groups numbers the groups that this process made.
 var groups atomic.Uint64
 
-// newGroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
+// newCgroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
 // under root; self is this process's /proc/self/cgroup.
-func newGroup(root, self string, bytes int64) (*Group, error) {
+func newCgroup(root, self string, bytes int64) (*Cgroup, error) {
 	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), groups.Add(1))
 	var errs error
 	for _, g := range groupPlaces(root, self) {
@@ -53,17 +52,17 @@ func newGroup(root, self string, bytes int64) (*Group, error) {
 	return nil, fmt.Errorf("make a memory cgroup: %w", errs)
 }
 
-// New makes a group of so many bytes, for a child of this process.
-func New(bytes int64) (*Group, error) {
+// NewCgroup makes a group of so many bytes, for a child of this process.
+func NewCgroup(bytes int64) (*Cgroup, error) {
 	self, err := os.ReadFile(cgroupSelf) //lint:os the kernel's file
 	if err != nil {
 		return nil, fmt.Errorf("cgroup: %w", err)
 	}
-	return newGroup(cgroupRoot, string(self), bytes)
+	return newCgroup(cgroupRoot, string(self), bytes)
 }
 
-// Dir is where the kernel shows the group; Join takes it.
-func (g *Group) Dir() string { return g.dir }
+// Dir is where the kernel shows the group; JoinCgroup takes it.
+func (g *Cgroup) Dir() string { return g.dir }
 
 // removeDeadGroups removes groups in dir whose owner was killed. What fails stays: the kernel keeps
 // a group that has processes, and another process may have removed it.
@@ -81,8 +80,8 @@ func removeDeadGroups(dir string) {
 // groupPlaces lists where a group may be made, the likeliest first: inside this process's own group
 // for v1, beside it for v2, where a group with processes in it has no children; else at the root,
 // which is where a container's group is mounted.
-func groupPlaces(root, self string) []Group {
-	var places []Group
+func groupPlaces(root, self string) []Cgroup {
+	var places []Cgroup
 	for line := range strings.Lines(self) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(f) != 3 {
@@ -91,18 +90,18 @@ func groupPlaces(root, self string) []Group {
 		switch {
 		case strings.Contains(","+f[1]+",", ",memory,"):
 			v1 := filepath.Join(root, "memory")
-			places = append(places, Group{dir: filepath.Join(v1, f[2])}, Group{dir: v1})
+			places = append(places, Cgroup{dir: filepath.Join(v1, f[2])}, Cgroup{dir: v1})
 		case f[1] == "":
 			beside := filepath.Join(root, filepath.Dir(f[2]))
-			places = append(places, Group{dir: beside, v2: true},
-				Group{dir: root, v2: true})
+			places = append(places, Cgroup{dir: beside, v2: true},
+				Cgroup{dir: root, v2: true})
 		}
 	}
 	return places
 }
 
 // make creates the directory and sets the limit, without swap where the kernel lets it be set.
-func (g *Group) make(bytes int64) error {
+func (g *Cgroup) make(bytes int64) error {
 	limit, swap := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
 	swapBytes := bytes // of v1: with the memory
 	if g.v2 {
@@ -120,18 +119,18 @@ func (g *Group) make(bytes int64) error {
 	return nil
 }
 
-func (g *Group) write(file, value string) error {
+func (g *Cgroup) write(file, value string) error {
 	path := filepath.Join(g.dir, file)
 	return os.WriteFile(path, []byte(value), 0o644) //lint:os a cgroup
 }
 
-func (g *Group) read(file string) (string, error) {
+func (g *Cgroup) read(file string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(g.dir, file)) //lint:os a cgroup
 	return strings.TrimSpace(string(b)), err
 }
 
 // Peak is the most memory that the group ever held, page cache included.
-func (g *Group) Peak() (int64, error) {
+func (g *Cgroup) Peak() (int64, error) {
 	file := "memory.max_usage_in_bytes"
 	if g.v2 {
 		file = "memory.peak"
@@ -144,7 +143,7 @@ func (g *Group) Peak() (int64, error) {
 }
 
 // Kills counts the processes that were killed for lack of memory.
-func (g *Group) Kills() int {
+func (g *Cgroup) Kills() int {
 	file := "memory.oom_control"
 	if g.v2 {
 		file = "memory.events"
@@ -164,7 +163,7 @@ func (g *Group) Kills() int {
 
 // Remove deletes the group, if there is one. The kernel takes a moment to see that its last process
 // is gone.
-func (g *Group) Remove() (err error) {
+func (g *Cgroup) Remove() (err error) {
 	if g == nil {
 		return nil
 	}
@@ -177,10 +176,10 @@ func (g *Group) Remove() (err error) {
 	return fmt.Errorf("remove the cgroup: %w", err)
 }
 
-// Join puts this process into the cgroup in dir. Memory that it holds already is not moved: a
+// JoinCgroup puts this process into the cgroup in dir. Memory that it holds already is not moved: a
 // process that is to be measured joins and executes itself anew.
-func Join(dir string) error {
-	g := Group{dir: dir}
+func JoinCgroup(dir string) error {
+	g := Cgroup{dir: dir}
 	if err := g.write("cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
 		return fmt.Errorf("join the cgroup: %w", err)
 	}

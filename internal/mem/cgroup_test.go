@@ -1,4 +1,4 @@
-package cgroup
+package mem
 
 import (
 	"os"
@@ -11,13 +11,13 @@ import (
 func TestGroupPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		self string
-		want []Group
+		want []Cgroup
 	}{
-		"v1": {"9:cpu:/a\n4:memory:/a/b\n0::/\n", []Group{{dir: "/cg/memory/a/b"},
+		"v1": {"9:cpu:/a\n4:memory:/a/b\n0::/\n", []Cgroup{{dir: "/cg/memory/a/b"},
 			{dir: "/cg/memory"}, {dir: "/cg", v2: true}, {dir: "/cg", v2: true}}},
-		"v1 with others": {"4:cpuset,memory:/\n", []Group{{dir: "/cg/memory"},
+		"v1 with others": {"4:cpuset,memory:/\n", []Cgroup{{dir: "/cg/memory"},
 			{dir: "/cg/memory"}}},
-		"v2": {"0::/user.slice/shell.scope\n", []Group{{dir: "/cg/user.slice", v2: true},
+		"v2": {"0::/user.slice/shell.scope\n", []Cgroup{{dir: "/cg/user.slice", v2: true},
 			{dir: "/cg", v2: true}}},
 		"none": {"1:cpu:/\nrubbish\n", nil},
 	} {
@@ -28,7 +28,7 @@ func TestGroupPlaces(t *testing.T) {
 }
 
 // mustWrite writes a file of a pretended cgroup.
-func mustWrite(t *testing.T, g *Group, file, text string) {
+func mustWrite(t *testing.T, g *Cgroup, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestMemoryGroup(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(root, c.place), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		g, err := newGroup(root, c.self, 1<<20)
+		g, err := newCgroup(root, c.self, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestMemoryGroup(t *testing.T) {
 		if n, err := g.Peak(); err != nil || n != 4096 || g.Kills() != 2 {
 			t.Errorf("peak %d, %v, %d kills", n, err, g.Kills())
 		}
-		if err := Join(g.dir); err != nil {
+		if err := JoinCgroup(g.dir); err != nil {
 			t.Error(err)
 		}
 		if s, _ := g.read("cgroup.procs"); s == "" {
@@ -89,11 +89,11 @@ func TestMemoryGroup(t *testing.T) {
 }
 
 func TestNoMemoryGroup(t *testing.T) {
-	_, err := newGroup(t.TempDir(), "1:cpu:/\n", 1<<20)
+	_, err := newCgroup(t.TempDir(), "1:cpu:/\n", 1<<20)
 	if err == nil || !strings.Contains(err.Error(), "no memory cgroups") {
 		t.Errorf("error %v", err)
 	}
-	_, err = newGroup(filepath.Join(t.TempDir(), "gone"), "4:memory:/\n", 1<<20)
+	_, err = newCgroup(filepath.Join(t.TempDir(), "gone"), "4:memory:/\n", 1<<20)
 	if err == nil {
 		t.Error("a group in a directory that is not there")
 	}

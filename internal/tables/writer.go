@@ -1,4 +1,4 @@
-package npy
+package tables
 
 import (
 	"bufio"
@@ -10,17 +10,17 @@ import (
 
 const writeBufferBytes = 1 << 20
 
-// Writer writes an array of known shape, in C order.
-type Writer struct {
+// ArrayWriter writes an array of known shape, in C order.
+type ArrayWriter struct {
 	path string
 	file vfs.File
 	buf  *bufio.Writer
 	left int64 // bytes still to come
 }
 
-// Create starts the array file path, with elements of the dtype that descr names as NumPy does:
-// "<f4", "<i8", "|b1".
-func Create(fs vfs.FS, path, descr string, shape ...uint64) (*Writer, error) {
+// CreateArray starts the array file path, with elements of the dtype that descr names as NumPy
+// does: "<f4", "<i8", "|b1".
+func CreateArray(fs vfs.FS, path, descr string, shape ...uint64) (*ArrayWriter, error) {
 	h := &Header{}
 	var err error
 	if h.DType, err = parseDType(descr); err != nil {
@@ -36,7 +36,7 @@ func Create(fs vfs.FS, path, descr string, shape ...uint64) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("npy: create %s: %w", path, err)
 	}
-	w := &Writer{path: path, file: f, buf: bufio.NewWriterSize(f, writeBufferBytes)}
+	w := &ArrayWriter{path: path, file: f, buf: bufio.NewWriterSize(f, writeBufferBytes)}
 	w.left = h.Bytes()
 	if _, err := w.buf.Write(appendHeader(nil, h)); err != nil {
 		return nil, errors.Join(fmt.Errorf("npy: write %s: %w", path, err), f.Close())
@@ -45,7 +45,7 @@ func Create(fs vfs.FS, path, descr string, shape ...uint64) (*Writer, error) {
 }
 
 // Write appends elements as their bytes, in the byte order of the dtype.
-func (w *Writer) Write(b []byte) (written int, err error) {
+func (w *ArrayWriter) Write(b []byte) (written int, err error) {
 	if w.left -= int64(len(b)); w.left < 0 {
 		return 0, fmt.Errorf("npy: write %s: %d bytes more than its shape has", w.path, -w.left)
 	}
@@ -66,7 +66,7 @@ func (w *Writer) Write(b []byte) (written int, err error) {
 }
 
 // Close writes what is buffered, syncs and closes the file. It fails if elements are missing.
-func (w *Writer) Close() error {
+func (w *ArrayWriter) Close() error {
 	err := w.buf.Flush()
 	if err == nil && w.left > 0 {
 		err = fmt.Errorf("%d bytes are missing", w.left)

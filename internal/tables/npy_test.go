@@ -1,4 +1,4 @@
-package npy
+package tables
 
 import (
 	"archive/zip"
@@ -84,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 		descr := rapid.SampledFrom([]string{"<i8", ">i8", "<i4", "<u4", ">i2", "|u1", "|i1", "|b1",
 			"<f2", "<f4", ">f4", "<f8"}).Draw(t, "descr")
 		shape := rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 3).Draw(t, "shape")
-		w, err := Create(fs, "a.npy", descr, shape...)
+		w, err := CreateArray(fs, "a.npy", descr, shape...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		a, err := OpenFile(fs, "a.npy")
+		a, err := OpenArray(fs, "a.npy")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,20 +123,20 @@ func TestRoundTrip(t *testing.T) {
 
 func TestWriterCounts(t *testing.T) {
 	fs := vfs.NewMem()
-	w, err := Create(fs, "a.npy", "<i4", 2)
+	w, err := CreateArray(fs, "a.npy", "<i4", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(make([]byte, 9)); err == nil {
 		t.Error("too many bytes are taken")
 	}
-	if w, err = Create(fs, "b.npy", "<i4", 2); err != nil {
+	if w, err = CreateArray(fs, "b.npy", "<i4", 2); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err == nil {
 		t.Error("missing bytes are not noticed")
 	}
-	if _, err := Create(fs, "c.npy", "<i3", 2); err == nil {
+	if _, err := CreateArray(fs, "c.npy", "<i3", 2); err == nil {
 		t.Error("<i3 is a dtype")
 	}
 }
@@ -160,12 +160,12 @@ func TestWrongFiles(t *testing.T) {
 		fs := vfs.NewMem()
 		layouttest.WriteFile(t, fs, "a.npy", c.data)
 		var e *FormatError
-		if _, err := OpenFile(fs, "a.npy"); !errors.As(err, &e) || e.File != "a.npy" ||
+		if _, err := OpenArray(fs, "a.npy"); !errors.As(err, &e) || e.File != "a.npy" ||
 			!strings.Contains(e.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	if _, err := OpenFile(vfs.NewMem(), "none.npy"); err == nil {
+	if _, err := OpenArray(vfs.NewMem(), "none.npy"); err == nil {
 		t.Error("no error for a missing file")
 	}
 }
@@ -177,7 +177,7 @@ func TestVersion2(t *testing.T) {
 		uint32(size))...)
 	fs := vfs.NewMem()
 	layouttest.WriteFile(t, fs, "a.npy", append(two, one[10:]...))
-	a, err := OpenFile(fs, "a.npy")
+	a, err := OpenArray(fs, "a.npy")
 	if err != nil {
 		t.Fatal(err)
 	}

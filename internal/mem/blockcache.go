@@ -1,11 +1,7 @@
-// Package blockcache keeps blocks of one file in a fixed number of frames. Frames says which block
-// is in which frame and which of them goes next; Cache adds the memory of the blocks.
-package blockcache
+package mem
 
 import (
 	"sync"
-
-	"gdb/internal/mem"
 )
 
 // FrameBytes is what a frame takes besides its block: the frame itself and its entry in the table.
@@ -15,7 +11,7 @@ const FrameBytes = 64
 // used since the clock's hand passed last goes first (CLOCK, second chance). All methods may be
 // called from any goroutine, those with Locked in their names between Lock and Unlock.
 type Frames struct {
-	budget *mem.Budget // what the frames are counted in; may be nil
+	budget *Budget // what the frames are counted in; may be nil
 
 	mu struct {
 		sync.Mutex
@@ -44,7 +40,7 @@ type Load struct {
 func NewLoad() *Load { return &Load{Done: make(chan struct{})} }
 
 // NewFrames returns n empty frames; what names them if the budget has no room for them.
-func NewFrames(n int64, budget *mem.Budget, what string) (*Frames, error) {
+func NewFrames(n int64, budget *Budget, what string) (*Frames, error) {
 	if budget != nil {
 		if err := budget.Reserve(what, n*FrameBytes); err != nil {
 			return nil, err
@@ -76,8 +72,8 @@ const (
 	overflowLeast = 4 // blocks
 )
 
-// Overflow is how many blocks a session reads at a time beside its share of the frames.
-func Overflow(blockBytes int) int { return max(overflowBytes/blockBytes, overflowLeast) }
+// BlockOverflow is how many blocks a session reads at a time beside its share of the frames.
+func BlockOverflow(blockBytes int) int { return max(overflowBytes/blockBytes, overflowLeast) }
 
 // Lock is held while frames are looked up and claimed.
 func (c *Frames) Lock() { c.mu.Lock() }
@@ -186,42 +182,43 @@ func (c *Frames) LoadedLocked(l *Load, frames []int32, failed bool) {
 	close(l.Done)
 }
 
-// Cache is Frames with the memory of their blocks.
-type Cache struct {
+// BlockCache is Frames with the memory of their blocks.
+type BlockCache struct {
 	*Frames
-	arena      *mem.Arena
+	arena      *Arena
 	blockBytes int
 }
 
-// New returns a cache with n frames of blockBytes. What their tables and the blocks are called is
-// for the error of a budget that has no room for them.
-func New(n int64, blockBytes int, budget *mem.Budget, tables, blocks string) (*Cache, error) {
+// NewBlockCache returns a cache with n frames of blockBytes. What their tables and the blocks are
+// called is for the error of a budget that has no room for them.
+func NewBlockCache(n int64, blockBytes int, budget *Budget,
+	tables, blocks string) (*BlockCache, error) {
 	frames, err := NewFrames(n, budget, tables)
 	if err != nil {
 		return nil, err
 	}
-	arena, err := mem.NewArena(budget, blocks, n*int64(blockBytes))
+	arena, err := NewArena(budget, blocks, n*int64(blockBytes))
 	if err != nil {
 		frames.Release()
 		return nil, err
 	}
-	return &Cache{Frames: frames, arena: arena, blockBytes: blockBytes}, nil
+	return &BlockCache{Frames: frames, arena: arena, blockBytes: blockBytes}, nil
 }
 
 // Free gives the memory back; nobody uses the cache any more.
-func (c *Cache) Free() error {
+func (c *BlockCache) Free() error {
 	c.Release()
 	return c.arena.Free()
 }
 
 // Bytes is the memory held.
-func (c *Cache) Bytes() int64 { return int64(c.Len()) * int64(FrameBytes+c.blockBytes) }
+func (c *BlockCache) Bytes() int64 { return int64(c.Len()) * int64(FrameBytes+c.blockBytes) }
 
 // BlockBytes is the size of a block.
-func (c *Cache) BlockBytes() int { return c.blockBytes }
+func (c *BlockCache) BlockBytes() int { return c.blockBytes }
 
 // Data is the block of a frame, for whoever has pinned it.
-func (c *Cache) Data(f int32) []byte {
+func (c *BlockCache) Data(f int32) []byte {
 	at := int(f) * c.blockBytes
 	return c.arena.Bytes()[at : at+c.blockBytes : at+c.blockBytes]
 }

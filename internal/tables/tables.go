@@ -1,6 +1,4 @@
-// Package tablefile writes tables of typed columns to files that other tools read: Parquet, and
-// structured arrays of NumPy.
-package tablefile
+package tables
 
 import "io"
 
@@ -39,10 +37,10 @@ type Writer interface {
 	Close() error
 }
 
-// New starts a table of so many rows on w, in the format that a file's extension names: ".parquet"
-// or ".npy". It returns nil if the extension is of no such format. Parquet does not need to know
-// the number of rows beforehand.
-func New(w io.Writer, extension string, columns []Column, rows uint64) (Writer, error) {
+// NewWriter starts a table of so many rows on w, in the format that a file's extension names:
+// ".parquet" or ".npy". It returns nil if the extension is of no such format. Parquet does not need
+// to know the number of rows beforehand.
+func NewWriter(w io.Writer, extension string, columns []Column, rows uint64) (Writer, error) {
 	switch extension {
 	case ".parquet":
 		return newParquet(w, columns)

@@ -1,4 +1,4 @@
-package radix
+package pace
 
 import (
 	"math/rand/v2"

@@ -1,0 +1,16 @@
+// Package tables reads and writes files of numbers that other tools use: NumPy's arrays, members of
+// .npz archives, structured arrays, and Parquet. All are streams: memory is one buffer, whatever
+// the size of the file. NewWriter writes a table of typed columns in the format that its name asks
+// for.
+//
+// # NumPy's file
+//
+//	0        6       8              10 or 12
+//	+--------+-------+--------------+--------------------------+---------------+
+//	| magic  | major | header bytes | header, a Python literal | elements      |
+//	| \x93NUMPY  minor| u16, or u32  | padded with blanks, '\n' |               |
+//	+--------+-------+--------------+--------------------------+---------------+
+//
+// The header says {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. Version 1.0 counts
+// it with 16 bits, 2.0 and 3.0 with 32. The elements begin at a multiple of 64.
+package tables
