@@ -7,22 +7,22 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/kv"
 )
 
 const docsDir = "../../docs/format"
 
 func TestDocConstants(t *testing.T) {
-	doctest.Constants(t, doctest.Page(t, docsDir, "catalog.md"), map[string]int{
+	expect.Constants(t, expect.Page(t, docsDir, "catalog.md"), map[string]int{
 		"FormatVersion": kv.FormatVersion, "sealVersion": sealVersion, "tidyEvery": tidyEvery,
 		"chunkBytes": chunkBytes, "digestOpenBytes": digestOpenBytes, "nameBytesMax": nameBytesMax})
 }
 
 // TestDocFields compares the table of the seal's fields with an annotated dump.
 func TestDocFields(t *testing.T) {
-	page := doctest.Page(t, docsDir, "catalog.md")
-	doctest.Fields(t, doctest.Section(t, page, "## SEAL"), dumpSeal(), 0)
+	page := expect.Page(t, docsDir, "catalog.md")
+	expect.Fields(t, expect.Section(t, page, "## SEAL"), dumpSeal(), 0)
 }
 
 // dumpSeal annotates an encoded seal.
@@ -42,7 +42,7 @@ func dumpSeal() string {
 
 // TestDocRecords compares the table of keys and the lists of fields with the code.
 func TestDocRecords(t *testing.T) {
-	doc := doctest.Page(t, docsDir, "catalog.md")
+	doc := expect.Page(t, docsDir, "catalog.md")
 	for _, key := range []string{keyMeta, keyProfile, keyRun, keySet, keyChunk} {
 		if row := fmt.Sprintf("\n| `%c` | %d |", key[0], key[1]); !strings.Contains(doc, row) {
 			t.Errorf("catalog.md has no row %q", row)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/kv"
 )
 
@@ -18,5 +18,5 @@ func TestDumpSeal(t *testing.T) {
 	b := s.encode()
 	d := codec.NewDump(b)
 	d.Hex(len(b))
-	doctest.Golden(t, "SEAL", d.String(), *rewrite)
+	expect.Golden(t, "SEAL", d.String(), *rewrite)
 }

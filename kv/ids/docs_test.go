@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 )
 
 const docsDir = "../../docs/format"
 
 func TestDocConstants(t *testing.T) {
-	doctest.Constants(t, doctest.Page(t, docsDir, "ids.md"), map[string]int{
+	expect.Constants(t, expect.Page(t, docsDir, "ids.md"), map[string]int{
 		"BlockBytes": BlockBytes, "MaxBytes": MaxBytes, "forwardEntry": forwardEntry,
 		"reverseEntry": reverseEntry, "flagCarried": flagCarried, "flagIndex": flagIndex})
 }
 
 // TestDocFields compares the tables of fields with the annotated dump of a block each.
 func TestDocFields(t *testing.T) {
-	page := doctest.Page(t, docsDir, "ids.md")
+	page := expect.Page(t, docsDir, "ids.md")
 	for _, c := range []struct{ heading, dump string }{
 		{"## Data blocks of ids/forward.ids", dumpOf(t, ForwardKind, 1)},
 		{"## Data blocks of ids/reverse.ids", dumpOf(t, ReverseKind, 1)},
@@ -28,7 +28,7 @@ func TestDocFields(t *testing.T) {
 		{"## Trailer", dumpOf(t, ForwardKind, 3)},
 	} {
 		const entries = 5 // of the block that is dumped
-		doctest.Fields(t, doctest.Section(t, page, c.heading), c.dump, entries)
+		expect.Fields(t, expect.Section(t, page, c.heading), c.dump, entries)
 	}
 }
 
@@ -46,7 +46,7 @@ func dumpOf(t *testing.T, kind string, block int) string {
 
 // TestDocBlock compares the block printed in the page with the golden dump.
 func TestDocBlock(t *testing.T) {
-	text := doctest.Section(t, doctest.Page(t, docsDir, "ids.md"), "## A block")
+	text := expect.Section(t, expect.Page(t, docsDir, "ids.md"), "## A block")
 	if dump := dumpOf(t, ReverseKind, 1); !strings.Contains(text, "```\n"+dump+"```") {
 		t.Errorf("the block in ids.md is not\n%s", dump)
 	}

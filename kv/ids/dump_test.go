@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,6 +37,6 @@ func TestDumpIDs(t *testing.T) {
 			}
 			text += fmt.Sprintf("block %d\n%s", n, d)
 		}
-		doctest.Golden(t, f.Kind, text, *rewrite)
+		expect.Golden(t, f.Kind, text, *rewrite)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/layout/partition"
 )
 
 // TestDocumentedBuckets compares docs/format/buckets.md with the code.
 func TestDocumentedBuckets(t *testing.T) {
-	page := doctest.Page(t, "../../docs/format", "buckets.md")
-	doctest.Values(t, page, map[string]any{"layout of buckets": bucketsLayout,
+	page := expect.Page(t, "../../docs/format", "buckets.md")
+	expect.Values(t, page, map[string]any{"layout of buckets": bucketsLayout,
 		"most partitions": partition.Most})
 	for _, name := range []string{Kind, KindIndex, edgesPath, indexPath} {
 		if !strings.Contains(page, name) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -42,11 +42,11 @@ func FuzzDump(f *testing.F) {
 
 // TestDocumentedExample holds that the block printed in the documentation is the golden one.
 func TestDocumentedExample(t *testing.T) {
-	example := doctest.Section(t, doctest.Page(t, "../../docs/format", "topology.md"),
+	example := expect.Section(t, expect.Page(t, "../../docs/format", "topology.md"),
 		"## A worked example")
 	_, example, _ = strings.Cut(example, "```\n")
 	example, _, ok := strings.Cut(example, "```")
-	if !ok || !strings.Contains(doctest.Page(t, "testdata", "dump"), example) {
+	if !ok || !strings.Contains(expect.Page(t, "testdata", "dump"), example) {
 		t.Errorf("testdata/dump does not hold the block of docs/format/topology.md:\n%s", example)
 	}
 }

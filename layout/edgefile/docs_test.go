@@ -3,16 +3,16 @@ package edgefile
 import (
 	"testing"
 
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/layout"
 )
 
 // TestDocumentedEdges compares docs/format/edges.md with the code.
 func TestDocumentedEdges(t *testing.T) {
-	page := doctest.Page(t, "../../docs/format", "edges.md")
+	page := expect.Page(t, "../../docs/format", "edges.md")
 	spec := Spec{Kind: Kind("train"), Nodes: 9, Types: 7}
 	plain := Spec{}
-	doctest.Values(t, page, map[string]any{
+	expect.Values(t, page, map[string]any{
 		"kind of train": Kind("train"), "kind of val": Kind("val"), "kind of test": Kind("test"),
 		"layout of edges": fileLayout, "bytes of a block": layout.PageBytes,
 		"bytes before the edges of a block": blockHead,
@@ -21,6 +21,6 @@ func TestDocumentedEdges(t *testing.T) {
 		"edges of a full block, with types": spec.PerBlock(),
 		"edges of a full block, without":    plain.PerBlock(),
 	})
-	doctest.HeaderFields(t, page, spec.fields(), map[string]uint64{"36/4": fileLayout, "40/8": 9,
+	expect.HeaderFields(t, page, spec.fields(), map[string]uint64{"36/4": fileLayout, "40/8": 9,
 		"48/4": 7})
 }

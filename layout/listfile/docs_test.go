@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/layout"
 )
 
 // TestDocumentedFormat compares docs/format/topology.md with the code.
 func TestDocumentedFormat(t *testing.T) {
-	page := doctest.Page(t, "../../docs/format", "topology.md")
-	doctest.Values(t, page, map[string]any{
+	page := expect.Page(t, "../../docs/format", "topology.md")
+	expect.Values(t, page, map[string]any{
 		"kind of in-lists": layout.KindTopologyIn, "kind of out-lists": layout.KindTopologyOut,
 		"kind of an in-index": layout.KindIndexIn, "kind of an out-index": layout.KindIndexOut,
 		"header bytes": codec.HeaderBytes, "block header bytes": BlockHeaderBytes,
@@ -20,6 +20,6 @@ func TestDocumentedFormat(t *testing.T) {
 		"page bytes": layout.PageBytes, "blocks in a page": IndexPerPage,
 	})
 	fields := Fields{Version: CellLayout, BlockBytes: 8192, types: true, times: true, Nodes: 77}
-	doctest.HeaderFields(t, page, fields.encode(),
+	expect.HeaderFields(t, page, fields.encode(),
 		map[string]uint64{"36/4": 3, "40/4": 8192, "44/4": 5, "48/8": 77})
 }

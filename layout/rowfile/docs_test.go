@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"gdb/internal/codec"
-	"gdb/internal/doctest"
+	"gdb/internal/expect"
 	"gdb/layout"
 )
 
 // TestDocumentedRows compares docs/format/rows.md with the code.
 func TestDocumentedRows(t *testing.T) {
-	page := doctest.Page(t, "../../docs/format", "rows.md")
-	doctest.Values(t, page, map[string]any{
+	page := expect.Page(t, "../../docs/format", "rows.md")
+	expect.Values(t, page, map[string]any{
 		"kind of rows": layout.KindRows, "kind of checksums": layout.KindSums,
 		"header bytes": codec.HeaderBytes, "row layout": rowsLayout,
 		"share of a page that may be wasted, one of": wasteShare,
@@ -35,6 +35,6 @@ func TestDocumentedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doctest.HeaderFields(t, page, s.fields(), map[string]uint64{"36/4": 1, "40/4": 602,
+	expect.HeaderFields(t, page, s.fields(), map[string]uint64{"36/4": 1, "40/4": 602,
 		"44/4": 2408, "48/4": 12288, "52/4": 512, "56/8": 9})
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"gdb/internal/disassembly"
+	"gdb/internal/expect"
 )
 
 var (
@@ -35,5 +35,5 @@ func TestEncodings(t *testing.T) {
 	if len(want) < 20 {
 		t.Fatalf("%d instructions were found", len(want))
 	}
-	disassembly.Compare(t, code, want)
+	expect.Disassembly(t, code, want)
 }

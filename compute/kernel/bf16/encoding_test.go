@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/disassembly"
+	"gdb/internal/expect"
 )
 
 // encoded is a line of an instruction that Go's assembler does not know: its bytes, and its name.
@@ -31,7 +31,7 @@ func TestEncodings(t *testing.T) {
 	if len(want) < 100 {
 		t.Fatalf("%d instructions were found", len(want))
 	}
-	disassembly.Compare(t, code, want)
+	expect.Disassembly(t, code, want)
 }
 
 // backwards returns the bytes of a number as memory has them.

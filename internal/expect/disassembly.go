@@ -1,5 +1,4 @@
-// Package disassembly has tests read machine code with binutils.
-package disassembly
+package expect
 
 import (
 	"os"
@@ -10,9 +9,9 @@ import (
 	"testing"
 )
 
-// Compare has objdump read code and compares what it says, an instruction each, with want. The test
-// skips where there is no objdump, or one that cannot read the first instruction.
-func Compare(t *testing.T, code []byte, want []string) {
+// Disassembly has objdump read code and compares what it says, an instruction each, with want. The
+// test skips where there is no objdump, or one that cannot read the first instruction.
+func Disassembly(t *testing.T, code []byte, want []string) {
 	t.Helper()
 	objdump, err := exec.LookPath("objdump")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package doctest compares the pages of docs/format with what the code writes.
-package doctest
+// Package expect holds what tests compare the program with: pages of docs/format, golden files, and
+// what a disassembler reads in machine code.
+package expect
 
 import (
 	"fmt"
