@@ -13,6 +13,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train"
+	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/probe"
 )
@@ -63,7 +64,7 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return nil, fmt.Errorf("bench: %s has no features or no labels: there is nothing to load",
 			store.Path())
 	}
-	dims := cfg.Dims(m.Features[0].Dim, len(m.Labels.Classes))
+	dims := model.Of(&cfg).Dims(m.Features[0].Dim, len(m.Labels.Classes))
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(cfg.Memory))
 	defer func() {
 		if err != nil {
@@ -75,8 +76,8 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		Profiles: cfg.Profiles,
 		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,
 			cfg.Batch, cfg.Threads, cfg.Split, cfg.Precision)}
-	c.Memory, c.Settings = cfg.Memory, cfg.Plan()
-	c.EntryBytes, c.InPlaceResident = src.EntryBytes(), cfg.InPlaceResident(dims)
+	c.Memory, c.Settings = cfg.Memory, plan.SettingsOf(&cfg)
+	c.EntryBytes, c.InPlaceResident = src.EntryBytes(), model.Of(&cfg).InPlaceResident(dims)
 	opened, p, err := probe.Open(ctx, src, cfg.Split, c)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,8 @@ func openMappedFeed(ctx context.Context, store *layout.Store, dev blockdev.Devic
 		return nil, err
 	}
 	if withModel {
-		src.Extras = cfg.Spec(cfg.Dims(store.Meta().Features[0].Dim, 1)).Extras()
+		src.Extras = model.Of(&cfg).Spec(model.Of(&cfg).Dims(store.Meta().Features[0].Dim,
+			1)).Extras()
 		s, err := train.NewStepper(cfg, store.Meta(), src.Budget)
 		if err != nil {
 			return nil, err

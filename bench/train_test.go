@@ -19,7 +19,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/train"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -52,7 +52,7 @@ func mustOpenDevice(t *testing.T) blockdev.Device {
 }
 
 func trainJob(s *layout.Store, system, model string) TrainJob {
-	c := runs.Default()
+	c := setting.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{4, 3}, 8, 20, 2, 2
 	c.Memory = 1 << 30
 	p := TrainPoint{Config: c}
@@ -151,7 +151,7 @@ func TestHalfHoldsTwice(t *testing.T) {
 }
 
 func TestTrainRefuses(t *testing.T) {
-	good := runs.Default()
+	good := setting.Default()
 	bad := good
 	bad.Fanout = nil
 	half := good

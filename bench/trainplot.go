@@ -98,7 +98,7 @@ func (p *plots) draw(name string, svg []byte) {
 func epochBars(r *Report) *chart.Bars {
 	c := &chart.Bars{Title: "Time of an epoch, by system",
 		YLabel: "seconds an epoch, less is better",
-		Note:   setting(r, ""),
+		Note:   common(r, ""),
 		Parts:  []string{"computing", "waiting for reads", "waiting otherwise"},
 		Foot:   "waiting otherwise: for sampling, planning and gathering; page faults of mmap too"}
 	for _, row := range r.Rows {
@@ -112,7 +112,7 @@ func epochBars(r *Report) *chart.Bars {
 // stageBars are how long the stages of each system were busy.
 func stageBars(r *Report) *chart.Bars {
 	c := &chart.Bars{Title: "How long stages were busy in an epoch, by system",
-		YLabel: "seconds, of all threads", Note: setting(r, ""),
+		YLabel: "seconds, of all threads", Note: common(r, ""),
 		Parts: []string{"sample", "gather", "compute"},
 		Foot:  "stages overlap, and reads are waited for in them: the sum is not the epoch"}
 	for _, row := range r.Rows {
@@ -135,8 +135,8 @@ func addBar(c *chart.Bars, row Row, sum float64, parts ...float64) {
 	c.Values, c.Sums = append(c.Values, parts), append(c.Sums, sum)
 }
 
-// setting says what all systems had in common, but for what is swept.
-func setting(r *Report, sweep string) string {
+// common says what all systems had in common, but for what is swept.
+func common(r *Report, sweep string) string {
 	var parts []string
 	bound, unbounded := "", false
 	for _, row := range r.Rows {
@@ -187,7 +187,7 @@ var sweepLabels = map[string]string{"memory": "memory of each system", "batch": 
 
 // sweepLines has a line for each system that has the value at all.
 func sweepLines(r *Report, sweep string, value func(row Row) float64) *chart.Lines {
-	c := &chart.Lines{XLabel: sweepLabels[sweep], Note: setting(r, sweep)}
+	c := &chart.Lines{XLabel: sweepLabels[sweep], Note: common(r, sweep)}
 	if c.XLabel == "" {
 		c.XLabel = "--" + sweep
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gdb/serve/protocol"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestFeaturesAreScaled: the first loader has the features of all scaled; auto of another is that.
@@ -14,8 +14,8 @@ func TestFeaturesAreScaled(t *testing.T) {
 	r := start(t, coraStore(t), Options{})
 	k := r.connect(t)
 	o := protocol.Open{Split: "train", Fanout: []int{3}, Batch: 50, Seed: 1, World: 1,
-		Normalize: runs.NormalizeRow}
-	if got := k.open(o).Normalize; got != runs.NormalizeRow {
+		Normalize: setting.NormalizeRow}
+	if got := k.open(o).Normalize; got != setting.NormalizeRow {
 		t.Fatalf("rows are scaled as %q", got)
 	}
 	k.start(0, 0)
@@ -41,7 +41,7 @@ func TestFeaturesAreScaled(t *testing.T) {
 		t.Fatalf("another way to scale: %v", err)
 	}
 	o.Normalize = "auto"
-	if got := other.open(o).Normalize; got != runs.NormalizeRow {
+	if got := other.open(o).Normalize; got != setting.NormalizeRow {
 		t.Fatalf("auto of the second loader is %q", got)
 	}
 }

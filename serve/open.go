@@ -15,7 +15,7 @@ import (
 	"gdb/serve/protocol"
 	"gdb/train/plan"
 	"gdb/train/probe"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // worldMost bounds the clients of a loader.
@@ -96,7 +96,7 @@ func (s *Server) check(o *protocol.Open) error {
 			hopsMost))
 	case o.Memory < 0:
 		return usage(fmt.Errorf("serve: memory of %d bytes", o.Memory))
-	case !slices.Contains([]string{"none", "auto", runs.NormalizeRow, runs.NormalizeColumns},
+	case !slices.Contains([]string{"none", "auto", setting.NormalizeRow, setting.NormalizeColumns},
 		asked(o)):
 		return usage(fmt.Errorf("serve: normalize %q: want auto, none, row or zscore", o.Normalize))
 	}
@@ -105,7 +105,7 @@ func (s *Server) check(o *protocol.Open) error {
 			return usage(fmt.Errorf("serve: fanout %d: want at least 1, or -1 for all", k))
 		}
 	}
-	if o.Cache == plan.CacheBelady {
+	if o.Cache == setting.CacheBelady {
 		return usage(errors.New("serve: the cache belady is for training inside gdb: take auto"))
 	}
 	return nil
@@ -251,7 +251,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	c.Spare = lookupBytes(s.mu.memory)
 	c.Memory = s.mu.memory - c.Spare
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
-		Cache: o.Cache, Topology: "auto", NeighborCache: plan.NeighborAuto,
+		Cache: o.Cache, Topology: "auto", NeighborCache: setting.NeighborAuto,
 		Lent: o.World + arenasBeside - 1} // one is the pipeline's, which fills it
 	if c.Cache == "" {
 		c.Cache = "auto"
@@ -281,8 +281,8 @@ func scaleFeatures(ctx context.Context, src *loader.Source, normalize string) (s
 	if len(src.Meta.Features) == 0 {
 		return "none", nil
 	}
-	normalize = runs.ResolveNormalize(normalize, src.Meta)
-	src.NormalizeRows = normalize == runs.NormalizeRow
+	normalize = setting.ResolveNormalize(normalize, src.Meta)
+	src.NormalizeRows = normalize == setting.NormalizeRow
 	if normalize == "none" || src.NormalizeRows {
 		return normalize, nil
 	}
@@ -294,5 +294,5 @@ func scaleFeatures(ctx context.Context, src *loader.Source, normalize string) (s
 		return "none", err
 	}
 	src.Rows.ScaleColumns(scale)
-	return runs.NormalizeColumns, nil
+	return setting.NormalizeColumns, nil
 }

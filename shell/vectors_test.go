@@ -18,6 +18,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
 	"gdb/train/runs/vectors"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -27,7 +28,7 @@ import (
 func mustLinkRun(t testing.TB, store *layout.Store, name string, dim int) (entities,
 	relations []float32) {
 	t.Helper()
-	c := runs.DefaultLink(name)
+	c := setting.DefaultLink(name)
 	c.Run, c.Dim, c.Reciprocal = name, dim, false
 	draw := rand.New(rand.NewPCG(1, uint64(dim)))
 	entities = make([]float32, int(store.Meta().Nodes)*dim)

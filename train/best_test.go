@@ -8,6 +8,7 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -58,7 +59,7 @@ func TestSameResult(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"model":         func(c *Config) { c.Model = "gat" },
 		"fanout":        func(c *Config) { c.Fanout = []int{4, 4} },
-		"sampler":       func(c *Config) { c.Sampler = runs.SamplerLayer },
+		"sampler":       func(c *Config) { c.Sampler = setting.SamplerLayer },
 		"layer-size":    func(c *Config) { c.LayerSize = []int{9, 9} },
 		"hidden":        func(c *Config) { c.Hidden++ },
 		"batch":         func(c *Config) { c.Batch++ },
@@ -70,7 +71,7 @@ func TestSameResult(t *testing.T) {
 		"metric":        func(c *Config) { c.Metric = task.MacroF1 },
 		"class-weights": func(c *Config) { c.ClassWeights = task.WeightsBalanced },
 		"eval-every":    func(c *Config) { c.EvalEvery++ },
-		"lr-schedule":   func(c *Config) { c.LRSchedule = runs.ScheduleCosine },
+		"lr-schedule":   func(c *Config) { c.LRSchedule = setting.ScheduleCosine },
 		"warmup":        func(c *Config) { c.Warmup++ },
 		"clip":          func(c *Config) { c.Clip++ },
 		"eval-mode":     func(c *Config) { c.EvalMode = "sampled" },

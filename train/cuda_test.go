@@ -17,6 +17,7 @@ import (
 	"gdb/internal/cuda/cudatest"
 	"gdb/layout"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -74,7 +75,7 @@ func TestTF32OnDevice(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	var losses []float64
-	for _, precision := range []string{runs.Float32, runs.TF32} {
+	for _, precision := range []string{setting.Float32, setting.TF32} {
 		c := testConfig()
 		c.Run, c.Precision, c.Backend, c.Epochs = precision, precision, backend.CUDA, 3
 		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
@@ -90,7 +91,7 @@ func TestTF32OnDevice(t *testing.T) {
 		t.Errorf("losses in f32 and tf32 are %v", losses)
 	}
 	emulator.Set(t, "devices", 0)
-	if _, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: runs.TF32,
+	if _, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: setting.TF32,
 		Split: "val"}); err != nil {
 		t.Error(err)
 	}
@@ -192,7 +193,7 @@ func TestTasksOnDevice(t *testing.T) {
 		{"rgcn", edges, func(c *Config) { c.Model = "rgcn" }},
 		{"weights", edges, func(c *Config) { c.Model, c.EdgeWeight = "gcn", true }},
 		{"sums-of-weights", edges, func(c *Config) { c.Aggregate, c.EdgeWeight = "sum", true }},
-		{"drawn-by-weight", edges, func(c *Config) { c.Sample = runs.SampleWeighted }},
+		{"drawn-by-weight", edges, func(c *Config) { c.Sample = setting.SampleWeighted }},
 		{"numbers", numbers, func(c *Config) { c.Optimizer = "adagrad" }},
 		{"huber", numbers, func(c *Config) { c.Loss, c.Optimizer = "huber", "sgd" }},
 		{"multi", multi, func(c *Config) { c.Norm = "batch" }},
@@ -200,10 +201,10 @@ func TestTasksOnDevice(t *testing.T) {
 		{"balanced", plain, func(c *Config) { c.ClassWeights = task.WeightsBalanced }},
 		{"vectors", plain, func(c *Config) { c.NodeEmbedding, c.Clip = 5, 1 }},
 		{"batch-norm", plain, func(c *Config) { c.Norm, c.Optimizer = "batch", "adamw" }},
-		{"sampled", plain, func(c *Config) { c.EvalMode = runs.EvalSampled }},
-		{"belady", plain, func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 4096 }},
+		{"sampled", plain, func(c *Config) { c.EvalMode = setting.EvalSampled }},
+		{"belady", plain, func(c *Config) { c.Cache, c.FeatureCache = setting.CacheBelady, 4096 }},
 		{"layers", plain, func(c *Config) {
-			c.Sampler, c.Fanout, c.LayerSize = runs.SamplerLayer, nil, []int{60, 60}
+			c.Sampler, c.Fanout, c.LayerSize = setting.SamplerLayer, nil, []int{60, 60}
 			c.Model = "gcn"
 		}},
 		{"whole", plain, func(c *Config) { c.Model, c.Fanout = "gat", []int{-1, -1} }},

@@ -10,7 +10,8 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
-	"gdb/train/runs"
+	"gdb/train/model"
+	"gdb/train/setting"
 )
 
 // plantedEdges is planted with two types of edges, within a class and others, and weights that tell
@@ -35,12 +36,12 @@ func edgeConfigs() map[string]Config {
 		"weighted mean": func(c *Config) { c.EdgeWeight = true },
 		"gcn":           func(c *Config) { c.Model, c.EdgeWeight = "gcn", true },
 		"weighted draws": func(c *Config) {
-			c.Sample, c.EdgeWeight = runs.SampleWeighted, true
+			c.Sample, c.EdgeWeight = setting.SampleWeighted, true
 		},
 		"rgcn":   func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
-		"latest": func(c *Config) { c.Sample = runs.SampleLatest },
+		"latest": func(c *Config) { c.Sample = setting.SampleLatest },
 		"latest before, weights": func(c *Config) {
-			c.Sample, c.EdgeWeight, c.Before = runs.SampleLatest, true, before(60)
+			c.Sample, c.EdgeWeight, c.Before = setting.SampleLatest, true, before(60)
 		},
 		"gcn before, weights": func(c *Config) {
 			c.Model, c.EdgeWeight, c.Before = "gcn", true, before(60)
@@ -50,7 +51,7 @@ func edgeConfigs() map[string]Config {
 			layered(c, 40, 60)
 		},
 		"weighted draws before": func(c *Config) {
-			c.Sample, c.Before = runs.SampleWeighted, before(60)
+			c.Sample, c.Before = setting.SampleWeighted, before(60)
 		},
 	} {
 		c := resumeConfig()
@@ -68,7 +69,7 @@ var edgeWays = []struct {
 }{
 	{"paged", func(c *Config) { c.Topology, c.NeighborCache = "paged", 0 }},
 	{"cached", func(c *Config) { c.Topology, c.NeighborCache = "paged", 64<<10 }},
-	{"belady", func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 8<<10 }},
+	{"belady", func(c *Config) { c.Cache, c.FeatureCache = setting.CacheBelady, 8<<10 }},
 	{"resident", func(c *Config) { c.Topology, c.Cache = "resident", "none" }},
 	{"packed", func(c *Config) { c.Topology = "packed" }},
 	{"compact", func(c *Config) { c.Topology = "compact" }},
@@ -125,21 +126,24 @@ func TestEdgesAreRefused(t *testing.T) {
 	}{
 		{func(c *Config) { c.EdgeWeight = true }, "the edges of this store have no weights"},
 		{func(c *Config) { c.Model = "rgcn" }, "have no types"},
-		{func(c *Config) { c.Sample = runs.SampleWeighted }, "--sample weighted: the edges of"},
-		{func(c *Config) { c.Sample = runs.SampleWeighted; layered(c, 9) }, "leave --sample out, " +
-			"and have weights count with --edge-weight"},
-		{func(c *Config) { c.Sample = runs.SampleLatest; layered(c, 9) }, "leave --sample out, " +
-			"and have only earlier edges count with --before"},
-		{func(c *Config) { c.Sample, c.Model = runs.SampleWeighted, "gin" }, "gin sums over"},
+		{func(c *Config) { c.Sample = setting.SampleWeighted }, "--sample weighted: the edges of"},
+		{func(c *Config) { c.Sample = setting.SampleWeighted; layered(c, 9) },
+			"leave --sample out, " +
+				"and have weights count with --edge-weight"},
+		{func(c *Config) { c.Sample = setting.SampleLatest; layered(c, 9) },
+			"leave --sample out, " +
+				"and have only earlier edges count with --before"},
+		{func(c *Config) { c.Sample, c.Model = setting.SampleWeighted, "gin" }, "gin sums over"},
 		{func(c *Config) { c.Sample = "newest" }, "known are uniform, weighted, latest"},
-		{func(c *Config) { c.Sample = runs.SampleLatest }, "--sample latest: the edges of this " +
-			"store have no times: ingest with times (--time-col), or leave the flag out"},
+		{func(c *Config) { c.Sample = setting.SampleLatest },
+			"--sample latest: the edges of this " +
+				"store have no times: ingest with times (--time-col), or leave the flag out"},
 		{func(c *Config) { c.Before = before(0) }, "--before: the edges of this store have no " +
 			"times: ingest with times (--time-col), or leave the flag out"},
-		{func(c *Config) { c.Sample, c.Model = runs.SampleLatest, "gin" }, "gin sums over " +
+		{func(c *Config) { c.Sample, c.Model = setting.SampleLatest, "gin" }, "gin sums over " +
 			"neighbors, and the latest do not tell the sum over all: --fanout all for each layer"},
-		{func(c *Config) { c.Sample, c.Model = runs.SampleLatest, "sgc" }, "sgc sums over"},
-		{func(c *Config) { c.Sample, c.Aggregate = runs.SampleLatest, "sum" }, "sage sums over"},
+		{func(c *Config) { c.Sample, c.Model = setting.SampleLatest, "sgc" }, "sgc sums over"},
+		{func(c *Config) { c.Sample, c.Aggregate = setting.SampleLatest, "sum" }, "sage sums over"},
 		{func(c *Config) { c.Model, c.EdgeWeight = "gat", true }, "gat does not use the weights"},
 		{func(c *Config) { c.Aggregate, c.EdgeWeight = "max", true }, "--aggregate mean or sum"},
 		{func(c *Config) { c.Model, c.Aggregate = "rgcn", "sum" }, "leave it out"},
@@ -170,13 +174,13 @@ func TestUnused(t *testing.T) {
 		{func(c *Config) {}, "edge weights, edge times, edge types"},
 		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
 		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
-		{func(c *Config) { c.Sample = runs.SampleWeighted }, "edge times, edge types"},
-		{func(c *Config) { c.Sample = runs.SampleLatest }, "edge weights, edge types"},
+		{func(c *Config) { c.Sample = setting.SampleWeighted }, "edge times, edge types"},
+		{func(c *Config) { c.Sample = setting.SampleLatest }, "edge weights, edge types"},
 		{func(c *Config) { c.Before = before(7) }, "edge weights, edge types"},
 	} {
 		c := testConfig()
 		tc.set(&c)
-		if got := strings.Join(c.Unused(m), ", "); got != tc.want {
+		if got := strings.Join(model.Of(&c).Unused(m), ", "); got != tc.want {
 			t.Errorf("not used: %s, want %s", got, tc.want)
 		}
 	}

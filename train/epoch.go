@@ -14,6 +14,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/partitioned"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -264,7 +265,7 @@ func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
 
 // plateau halves the rate once enough evaluations brought nothing better, if the schedule says so.
 func (t *trainer) plateau() {
-	if t.cfg.LRSchedule != runs.SchedulePlateau {
+	if t.cfg.LRSchedule != setting.SchedulePlateau {
 		return
 	}
 	if t.pos.Plateau++; t.pos.Plateau >= t.cfg.PlateauWait() {

@@ -12,7 +12,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -72,7 +72,7 @@ func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
 
 // predict adds the predictions of a set to a tally.
 func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tally) error {
-	if e.cfg.EvalMode == runs.EvalSampled {
+	if e.cfg.EvalMode == setting.EvalSampled {
 		return e.sampled(ctx, set, t)
 	}
 	if err := e.in.trim(e.be); err != nil { // blocks of nodes can use a step's memory

@@ -9,10 +9,11 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Config is the settings of a training.
-type Config = runs.Settings
+type Config = setting.Node
 
 // Event tells an observer of a run what happened; one of its fields is set.
 type Event struct {
@@ -61,7 +62,7 @@ type Result struct {
 	Planned *plan.Forecast `json:"planned,omitempty"`
 	Actual  *Totals        `json:"actual,omitempty"`
 	Stopped bool           `json:"stopped"` // before the last epoch, for lack of improvement
-	// Extends says whether more epochs may follow: see runs.Settings.Extends.
+	// Extends says whether more epochs may follow: see setting.Node.Extends.
 	Extends bool `json:"-"`
 	// OneSided says that almost all test nodes are taken for one class; "" if not.
 	OneSided string `json:"one_sided,omitempty"`

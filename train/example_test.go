@@ -12,6 +12,7 @@ import (
 	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -43,7 +44,7 @@ func ExampleRun() {
 		return
 	}
 	defer func() { _ = dev.Close() }()
-	cfg := runs.Default()
+	cfg := setting.Default()
 	cfg.Run, cfg.Hidden, cfg.LR, cfg.Epochs, cfg.Memory = "demo", 64, 0.01, 20, 512<<20
 	result, err := train.Run(ctx, store, dev, cfg, nil)
 	if err != nil {

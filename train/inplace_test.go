@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"gdb/sample"
+	"gdb/train/model"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // inPlaceConfig trains with a cache that holds batches, but not all rows.
 func inPlaceConfig() Config {
 	c := testConfig()
 	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 3
-	c.Cache, c.FeatureCache = runs.CacheBelady, plantedNodes*(4*plantedDim+12)*3/4
+	c.Cache, c.FeatureCache = setting.CacheBelady, plantedNodes*(4*plantedDim+12)*3/4
 	return c
 }
 
@@ -79,7 +80,7 @@ func TestInPlaceWhereItFits(t *testing.T) {
 		func(c *Config) { c.FeatureCache /= 8 },
 		func(c *Config) { c.Hidden = plantedDim/2 - 1 },
 		func(c *Config) { c.Dropout, c.Fanout = 0.1, []int{2, sample.All} },
-		func(c *Config) { c.EvalMode = runs.EvalSampled },
+		func(c *Config) { c.EvalMode = setting.EvalSampled },
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			c := inPlaceConfig()
@@ -110,10 +111,10 @@ func TestInPlaceAsFeaturesAreDropped(t *testing.T) {
 	} {
 		cfg := inPlaceConfig()
 		cfg.Dropout, cfg.InputDropout, cfg.Fanout = c.dropout, c.input, []int{2, sample.All}
-		dims := cfg.Dims(plantedDim, plantedClasses)
-		whole, resident := cfg.InPlace(dims), cfg.InPlaceResident(dims)
+		dims := model.Of(&cfg).Dims(plantedDim, plantedClasses)
+		whole, resident := model.Of(&cfg).InPlace(dims), model.Of(&cfg).InPlaceResident(dims)
 		cfg.Fanout = []int{2, 3}
-		if whole != c.whole || resident != c.resident || !cfg.InPlace(dims) {
+		if whole != c.whole || resident != c.resident || !model.Of(&cfg).InPlace(dims) {
 			t.Errorf("%+v: whole lists %v, resident %v", c, whole, resident)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/embedding"
 	"gdb/train/exact"
+	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/probe"
-	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -29,10 +30,10 @@ type inputs struct {
 // newInputs returns those of a store, of which nothing is open yet.
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
-	src.NormalizeRows = c.Normalize == runs.NormalizeRow && !c.Precompute
-	src.Extras = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Extras()
+	src.NormalizeRows = c.Normalize == setting.NormalizeRow && !c.Precompute
+	src.Extras = model.Of(c).Spec(model.Of(c).Dims(c.Inputs(store.Meta()), 1)).Extras()
 	src.Draw, src.Before = c.Draw(), c.Before
-	_, src.LayerSize = c.Sampled()
+	_, src.LayerSize = model.Of(c).Sampled()
 	return &inputs{Source: src}
 }
 
@@ -57,7 +58,7 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 	if in.Rows == nil { // there are none to scale
 		c.Normalize = "none"
 	}
-	if c.Normalize != "auto" && c.Normalize != runs.NormalizeColumns {
+	if c.Normalize != "auto" && c.Normalize != setting.NormalizeColumns {
 		return "", nil
 	}
 	auto := c.Normalize == "auto"
@@ -69,7 +70,7 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 		if c.Normalize = "none"; scale == nil {
 			return "", nil
 		}
-		c.Normalize, c.Scale = runs.NormalizeColumns, scale
+		c.Normalize, c.Scale = setting.NormalizeColumns, scale
 	}
 	in.Rows.ScaleColumns(c.Scale)
 	if auto {
@@ -94,7 +95,7 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 // openFeatures puts the cache of a plan before the features. Superbatches have their own.
 func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) error {
 	policy := p.Cache
-	if policy == plan.CacheBelady {
+	if policy == setting.CacheBelady {
 		policy = "none"
 	}
 	return in.OpenFeatures(ctx, loader.Cache{Policy: policy, Bytes: p.Features,

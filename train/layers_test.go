@@ -8,12 +8,12 @@ import (
 
 	"gdb/blockdev"
 	"gdb/layout/layouttest"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // layered has batches sampled by layers of such sizes.
 func layered(c *Config, sizes ...int) {
-	c.Sampler, c.LayerSize, c.Fanout = runs.SamplerLayer, sizes, nil
+	c.Sampler, c.LayerSize, c.Fanout = setting.SamplerLayer, sizes, nil
 }
 
 // layeredConfig trains by layers.
@@ -40,7 +40,7 @@ func TestLayersAreTheSame(t *testing.T) {
 			w.io, w.cfg.Topology, w.cfg.NeighborCache = blockdev.Buffered, "paged", 32<<10
 		},
 		func(w *way) {
-			w.io, w.cfg.Topology, w.cfg.Cache = blockdev.Pread, "paged", runs.CacheBelady
+			w.io, w.cfg.Topology, w.cfg.Cache = blockdev.Pread, "paged", setting.CacheBelady
 			w.cfg.FeatureCache, w.cfg.Superbatch = 8<<10, 3
 		},
 		func(w *way) { w.cfg.Threads = 1 },
@@ -65,7 +65,7 @@ func TestLayersResume(t *testing.T) {
 		c := layeredConfig(resumeConfig())
 		c.Model = model
 		if i == 1 {
-			c.EvalMode = runs.EvalSampled
+			c.EvalMode = setting.EvalSampled
 		}
 		want, weights := undisturbed(t, c)
 		s := mustBuild(t, planted(false))
@@ -104,7 +104,7 @@ func TestLayersInTheirLeast(t *testing.T) {
 		c := lawConfig()
 		layered(&c, 100, 100, 100)
 		c.Run = topology
-		c.Cache, c.Topology, c.Memory = []string{"none", runs.CacheBelady}[i], topology, 1<<20
+		c.Cache, c.Topology, c.Memory = []string{"none", setting.CacheBelady}[i], topology, 1<<20
 		c.Memory = leastMemory(t, c, planned(t, s))
 		if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
 			t.Errorf("%s, %d MiB: %v", topology, c.Memory>>20, err)

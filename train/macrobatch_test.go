@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // macroConfig draws four batches at a time.
@@ -57,7 +57,7 @@ func TestMacroBatches(t *testing.T) {
 // TestMacroBatchesAndLayers do not go together.
 func TestMacroBatchesAndLayers(t *testing.T) {
 	c := macroConfig()
-	c.Sampler, c.Fanout, c.LayerSize = runs.SamplerLayer, nil, []int{60, 60}
+	c.Sampler, c.Fanout, c.LayerSize = setting.SamplerLayer, nil, []int{60, 60}
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--macro-batch") {
 		t.Error(err)
 	}

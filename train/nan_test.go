@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gdb/layout"
-	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -16,7 +16,7 @@ import (
 // numbers. A node alone has it: training, evaluation and prediction fail as soon as they need it.
 func TestNotANumber(t *testing.T) {
 	for i, split := range []string{"train", "val", "test", ""} {
-		for k, mode := range []string{"exact", runs.EvalSampled} {
+		for k, mode := range []string{"exact", setting.EvalSampled} {
 			multi := (i+k)%2 == 1
 			t.Run(fmt.Sprintf("%s,%s,%v", split, mode, multi), func(t *testing.T) {
 				notANumber(t, split, mode, multi)

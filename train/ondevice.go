@@ -9,8 +9,9 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/devicecache"
 	"gdb/train/exact"
+	"gdb/train/model"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // rowsAfter is how many steps show what they take of a device's memory before rows are kept there.
@@ -30,8 +31,9 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 	}
 	f.Name = fmt.Sprintf("device %d", c.Device)
 	f.Cacheable = t.features > 0 && t.learned == nil
-	f.Model = (2 + int64(len(stateNames(c.Optimizer)))) * 4 * int64(c.Spec(t.dims).Params())
-	if c.EvalMode != runs.EvalSampled && !t.alone {
+	f.Model = (2 +
+		int64(len(stateNames(c.Optimizer)))) * 4 * int64(model.Of(c).Spec(t.dims).Params())
+	if c.EvalMode != setting.EvalSampled && !t.alone {
 		f.Eval = exact.Bytes + exact.HeapBytes
 	}
 	if c.DeviceMemory > 0 {

@@ -12,6 +12,7 @@ import (
 	"gdb/internal/cuda/cudatest"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // trainedOn trains and returns what it comes to, its epochs, and its plan.
@@ -49,7 +50,7 @@ func TestRowsStayOnDevice(t *testing.T) {
 		func(c *Config) { c.Cache, c.FeatureCache = "none", 0 },
 		func(c *Config) { c.Cache, c.FeatureCache = "static", 20*4*plantedDim },
 		func(c *Config) { c.Cache, c.FeatureCache = "lru", 20*4*plantedDim },
-		func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 4096 },
+		func(c *Config) { c.Cache, c.FeatureCache = setting.CacheBelady, 4096 },
 	} {
 		plain := cachedConfig(0)
 		host(&plain)
@@ -58,7 +59,7 @@ func TestRowsStayOnDevice(t *testing.T) {
 			t.Fatalf("without a cache the plan is %+v, and %g of the rows hit", p.OnDevice,
 				without[3].DeviceHit)
 		}
-		for _, size := range []int64{100 * 4 * plantedDim, runs.DeviceCacheAuto} {
+		for _, size := range []int64{100 * 4 * plantedDim, setting.DeviceCacheAuto} {
 			c := cachedConfig(size)
 			host(&c)
 			got, epochs, p := trainedOn(t, c)
@@ -75,7 +76,7 @@ func TestRowsStayOnDevice(t *testing.T) {
 func checkCached(t *testing.T, c Config, p *plan.Plan, epochs, without []runs.Epoch) {
 	t.Helper()
 	rows := int64(100)
-	if c.DeviceCache == runs.DeviceCacheAuto {
+	if c.DeviceCache == setting.DeviceCacheAuto {
 		rows = plantedNodes
 	}
 	if p.OnDevice.Rows != rows {
@@ -83,7 +84,7 @@ func checkCached(t *testing.T, c Config, p *plan.Plan, epochs, without []runs.Ep
 	}
 	last, before := epochs[3], without[3]
 	t.Logf("%s: %s; without %s", p.Cache, last.Engine(), before.Engine())
-	reads := last.Read > 0 && c.Cache != runs.CacheBelady // which gathers all rows
+	reads := last.Read > 0 && c.Cache != setting.CacheBelady // which gathers all rows
 	if rows == plantedNodes && (last.DeviceHit != 1 || last.Missed != 0 || reads) ||
 		last.DeviceHit < float64(rows)/plantedNodes-0.02 {
 		t.Errorf("with %d rows of %d on the device %g hit, %g miss, %d bytes are read", rows,
@@ -105,7 +106,7 @@ func checkCached(t *testing.T, c Config, p *plan.Plan, epochs, without []runs.Ep
 // with what would do; with so much it is trained.
 func TestDeviceTooSmall(t *testing.T) {
 	emulator := mustEmulate(t)
-	c := cachedConfig(runs.DeviceCacheAuto)
+	c := cachedConfig(setting.DeviceCacheAuto)
 	c.Hidden = 512
 	emulator.Set(t, "memory", 8<<20)
 	s := mustBuild(t, planted(false))
@@ -309,7 +310,7 @@ func TestMacroBatchesOnDevice(t *testing.T) {
 		state, epochs, p := trainedOn(t, c)
 		return state, epochs[3], p.OnDevice
 	}
-	want, all, p := run(runs.DeviceCacheAuto) // all rows are kept, so that none are shared
+	want, all, p := run(setting.DeviceCacheAuto) // all rows are kept, so that none are shared
 	if p.Rows != plantedNodes || p.SharedRows != 0 || all.DeviceHit != 1 {
 		t.Fatalf("the plan is %+v, and %g of the rows hit", p, all.DeviceHit)
 	}

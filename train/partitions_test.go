@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gdb/layout/layouttest"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -15,11 +15,12 @@ import (
 // partitionConfigs train with some partitions in memory.
 func partitionConfigs() map[string]Config {
 	all := map[string]Config{}
-	for name, p := range map[string]runs.PartitionSettings{
-		"dispersed": {PartitionOrder: runs.OrderDispersed, Partitions: 8, PartitionsInMemory: 2},
-		"one by one": {PartitionOrder: runs.OrderDispersed, Partitions: 8, PartitionsInMemory: 3,
+	for name, p := range map[string]setting.PartitionSettings{
+		"dispersed": {PartitionOrder: setting.OrderDispersed, Partitions: 8, PartitionsInMemory: 2},
+		"one by one": {PartitionOrder: setting.OrderDispersed, Partitions: 8, PartitionsInMemory: 3,
 			LogicalPartitions: 8},
-		"sequential": {PartitionOrder: runs.OrderSequential, Partitions: 8, PartitionsInMemory: 6},
+		"sequential": {PartitionOrder: setting.OrderSequential, Partitions: 8,
+			PartitionsInMemory: 6},
 	} {
 		c := resumeConfig()
 		c.PartitionSettings = p
@@ -67,9 +68,9 @@ func TestPartitions(t *testing.T) {
 // TestAllPartitionsInMemory: with all of them there, a run comes to the bits of exact sampling.
 func TestAllPartitionsInMemory(t *testing.T) {
 	want, weights := undisturbed(t, resumeConfig())
-	for _, order := range []string{runs.OrderDispersed, runs.OrderSequential} {
+	for _, order := range []string{setting.OrderDispersed, setting.OrderSequential} {
 		c := resumeConfig()
-		c.PartitionSettings = runs.PartitionSettings{PartitionOrder: order, Partitions: 5,
+		c.PartitionSettings = setting.PartitionSettings{PartitionOrder: order, Partitions: 5,
 			PartitionsInMemory: 5}
 		s := mustBuild(t, planted(false))
 		mustRun(t, s, c)
@@ -86,7 +87,7 @@ func TestPartitionsRefused(t *testing.T) {
 		"--cache":                   func(c *Config) { c.Cache = "lru" },
 		"--macro-batch":             func(c *Config) { c.MacroBatch = 2 },
 		"--node-embedding":          func(c *Config) { c.NodeEmbedding = 4 },
-		"use dispersed":             func(c *Config) { c.PartitionOrder = runs.OrderSequential },
+		"use dispersed":             func(c *Config) { c.PartitionOrder = setting.OrderSequential },
 		"9 partitions in memory of": func(c *Config) { c.PartitionsInMemory = 9 },
 		"take another --model":      func(c *Config) { c.Model = "rgcn" },
 	} {

@@ -12,7 +12,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/plan"
 	"gdb/train/probe"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 func lawConfig() Config {
@@ -39,7 +39,7 @@ func TestMemoryIsALaw(t *testing.T) {
 	}
 	s := mustBuild(t, layouttest.Skewed())
 	run := 0
-	for _, cache := range []string{"auto", "none", "static", "sieve", runs.CacheBelady} {
+	for _, cache := range []string{"auto", "none", "static", "sieve", setting.CacheBelady} {
 		for _, load := range []bool{true, false} {
 			c := lawConfig()
 			c.Cache, c.Memory = cache, 1<<20
@@ -98,8 +98,9 @@ func loadAll(t *testing.T, s *layout.Store, c Config) (err error) {
 	t.Helper()
 	src := loader.NewSource(s, mustDevice(t), mem.NewProcessBudget(c.Memory))
 	defer func() { err = errors.Join(err, src.Close()) }()
-	p := probe.Config{Facts: plan.Facts{Memory: c.Memory, Settings: c.Plan()}, Fanout: c.Fanout,
-		Seed: c.Seed, StepName: "none"}
+	p := probe.Config{Facts: plan.Facts{Memory: c.Memory, Settings: plan.SettingsOf(&c)},
+		Fanout: c.Fanout,
+		Seed:   c.Seed, StepName: "none"}
 	l, made, err := probe.Open(t.Context(), src, c.Split, p)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestLeastIsWhatABatchNeeds: besides what is there whatever the batches are, the least memory is
@@ -38,7 +38,8 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	b := &dense.Lists{NodeIDOffsets: []uint32{0, uint32(p.BatchNodes - p.BatchInner),
 		uint32(p.BatchNodes) - 60, uint32(p.BatchNodes) - 60, uint32(p.BatchNodes)},
 		NbrOffsets: make([]uint32, p.BatchInner+1)}
-	kernels := c.Spec(c.Dims(dim, 5)).StepCost(b, false, model.Growth{Num: 1, Den: 1, Parts: 1},
+	kernels := model.Of(&c).Spec(model.Of(&c).Dims(dim, 5)).StepCost(b, false, model.Growth{Num: 1,
+		Den: 1, Parts: 1},
 		c.Threads, 6).KernelBytes
 	constant := mem.HeapCost(kernels + exact.HeapBytes)
 	need := p.Batches + p.Step + p.Eval - constant
@@ -55,7 +56,7 @@ func TestPeakIsWithinPlan(t *testing.T) {
 		t.Skip("measures memory of eight runs")
 	}
 	s := mustBuild(t, layouttest.Skewed())
-	for i, cache := range []string{"none", "static", "sieve", runs.CacheBelady} {
+	for i, cache := range []string{"none", "static", "sieve", setting.CacheBelady} {
 		for k, hidden := range []int{32, 512} {
 			topology := []string{"resident", "paged"}[(i+k)%2]
 			c := lawConfig()
@@ -138,7 +139,7 @@ func uneven() layouttest.Graph {
 func TestUnevenBatches(t *testing.T) {
 	notShort(t)
 	s, want := mustBuildBare(t, uneven()), []byte(nil)
-	for _, cache := range []string{"static", "lru", runs.CacheBelady} {
+	for _, cache := range []string{"static", "lru", setting.CacheBelady} {
 		c := testConfig()
 		c.Cache, c.Fanout, c.Batch, c.Epochs, c.Dropout = cache, []int{sample.All, 40}, 4, 2, 0
 		c.Seed, c.Run, c.Memory = unseen(t, s, c), cache, 1<<20

@@ -7,7 +7,7 @@ import (
 
 	"gdb/layout/layouttest"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // modelConfigs are a run of every model, with options that take memory in their own way.
@@ -20,9 +20,9 @@ func modelConfigs(c Config) (all []Config) {
 		c.Run, c.Model = name, name
 		switch i % 3 {
 		case 1:
-			c.Options = model.Options{Heads: 2, Norm: "layer", Residual: true}
+			c.Options = setting.Options{Heads: 2, Norm: "layer", Residual: true}
 		case 2:
-			c.Options = model.Options{Aggregate: "sum", Norm: "layer", Activation: "gelu"}
+			c.Options = setting.Options{Aggregate: "sum", Norm: "layer", Activation: "gelu"}
 		}
 		all = append(all, c)
 	}
@@ -34,7 +34,7 @@ func modelConfigs(c Config) (all []Config) {
 	for _, name := range []string{"gcn", "sgc", "mlp"} { // with one hop less, and without any
 		c := c
 		c.Run, c.Model = name+"-ahead", name
-		c.Options = model.Options{Precompute: true, Residual: true}
+		c.Options = setting.Options{Precompute: true, Residual: true}
 		all = append(all, c)
 	}
 	return append(all, halfConfigs(c)...)
@@ -42,8 +42,8 @@ func modelConfigs(c Config) (all []Config) {
 
 // halfConfigs have models in half precision, with layers wide enough for products of bfloat16.
 func halfConfigs(c Config) (all []Config) {
-	c.Precision, c.Hidden = runs.BFloat16, 32
-	for name, o := range map[string]model.Options{"sage": {}, "gat": {Heads: 2},
+	c.Precision, c.Hidden = setting.BFloat16, 32
+	for name, o := range map[string]setting.Options{"sage": {}, "gat": {Heads: 2},
 		"gin": {Norm: "layer", Residual: true}, "gcn": {Precompute: true},
 		"mlp": {NodeEmbedding: 5}} {
 		c.Run, c.Model, c.Options = name+"-bf16", name, o
@@ -63,7 +63,7 @@ func TestEveryModelInItsLeast(t *testing.T) {
 	noteProfile(t, s, lawConfig(), diskProfile)
 	for i, c := range modelConfigs(lawConfig()) {
 		c.Hidden, c.Batch, c.Memory = []int{32, 256}[i%2], 60*(1+i%2), 1<<20
-		c.Cache = []string{"none", runs.CacheBelady}[i%2]
+		c.Cache = []string{"none", setting.CacheBelady}[i%2]
 		c.Topology = []string{"resident", "paged"}[i/2%2]
 		c.Memory = leastMemory(t, c, planned(t, s))
 		if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {

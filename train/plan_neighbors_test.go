@@ -13,7 +13,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/train/plan"
 	"gdb/train/probe"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // setCosts makes the plans of a store believe in a device.
@@ -50,7 +50,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 	notShort(t)
 	s, c := mustBuild(t, layouttest.ManyLists()), testConfig()
 	c.Fanout, c.Batch, c.Epochs, c.EvalEvery = []int{5, 5}, 60, 2, 2
-	c.Topology, c.Cache, c.EvalMode = "paged", "none", runs.EvalSampled
+	c.Topology, c.Cache, c.EvalMode = "paged", "none", setting.EvalSampled
 	c.Memory = 1 << 20
 	c.Memory = leastMemory(t, c, planned(t, s)) + 4<<20
 	setCosts(t, s, c, func(p *plan.Profile) { p.ReadSeconds, p.Sequential = 1e-3, 1 })
@@ -79,7 +79,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 	if none := replan(); none.Lists.Neighbors != 0 || none.Forecast.Time <= p.Forecast.Time {
 		t.Errorf("chosen %+v in %g s, without %g s", p.Lists, p.Forecast.Time, none.Forecast.Time)
 	}
-	c.NeighborCache = runs.NeighborAuto
+	c.NeighborCache = setting.NeighborAuto
 	var hit *float64
 	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
 		if e.Epoch != nil {

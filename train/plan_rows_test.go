@@ -6,7 +6,7 @@ import (
 
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestAutoIsTheBest: auto, which runs the policies only that may win, takes no longer by its
@@ -19,7 +19,7 @@ func TestAutoIsTheBest(t *testing.T) {
 		noteProfile(t, store, c, plan.Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: wait,
 			GFLOPS: 10})
 		times := map[string]float64{}
-		for _, c.Cache = range []string{"static", "sieve", runs.CacheBelady, "auto"} {
+		for _, c.Cache = range []string{"static", "sieve", setting.CacheBelady, "auto"} {
 			p, err := MakePlan(context.Background(), store, mustDevice(t), c)
 			if err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
@@ -87,10 +87,10 @@ func TestForecastOfBytes(t *testing.T) {
 		{"s3fifo", "paged", 12 << 20, []int{3, 3}, 3, false},
 		{"lru", "resident", 3 << 20, []int{4, 4, 2}, 2, false},
 		{"lru", "resident", 16 << 20, []int{3, 3}, 8, false},
-		{runs.CacheBelady, "resident", 4 << 20, []int{5, 5}, 2, false},
-		{runs.CacheBelady, "resident", 16 << 20, []int{3, 3}, 6, false},
-		{runs.CacheBelady, "resident", 4 << 20, []int{5, 5}, 2, true},
-		{runs.CacheBelady, "resident", 16 << 20, []int{3, 3}, 6, true},
+		{setting.CacheBelady, "resident", 4 << 20, []int{5, 5}, 2, false},
+		{setting.CacheBelady, "resident", 16 << 20, []int{3, 3}, 6, false},
+		{setting.CacheBelady, "resident", 4 << 20, []int{5, 5}, 2, true},
+		{setting.CacheBelady, "resident", 16 << 20, []int{3, 3}, 6, true},
 	} {
 		c := lawConfig()
 		c.Cache, c.Topology, c.FeatureCache, c.Fanout = set.cache, set.topology, set.features,
@@ -122,7 +122,7 @@ func TestForecastOfBytes(t *testing.T) {
 		got, want := float64(planned.Forecast.Read), r.Actual.Read
 		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		most := 0.03
-		if set.cache == runs.CacheBelady && set.epochs > 2 {
+		if set.cache == setting.CacheBelady && set.epochs > 2 {
 			most = 0.1 // where superbatches end differs from run to run
 		}
 		if math.Abs(got-want) > most*want {

@@ -9,9 +9,11 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train/exact"
+	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -31,7 +33,7 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 // probed is what a probe is told of the run.
 func (t *trainer) probed() probe.Config {
-	fanout, _ := t.cfg.Sampled()
+	fanout, _ := model.Of(&t.cfg).Sampled()
 	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
 		StepName: t.stepName(), Remeasure: t.cfg.Remeasure, Profiles: t.cfg.Profiles}
 }
@@ -39,16 +41,16 @@ func (t *trainer) probed() probe.Config {
 // facts are those of the run that are known before batches are sampled.
 func (t *trainer) facts() plan.Facts {
 	c := &t.cfg
-	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: c.Plan()}
+	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: plan.SettingsOf(c)}
 	if t.learned != nil {
 		f.Vectors = t.learned.Bytes()
 		f.VectorsDisk = runs.CheckpointsMost * t.learned.CheckpointBytes()
 	}
-	f.ReadsInPlace = c.InPlace(t.dims)
+	f.ReadsInPlace = model.Of(c).InPlace(t.dims)
 	f.NodeBytes, f.EntryBytes = t.in.NodeBytes(), t.in.EntryBytes()
 	f.DrawBytes = t.in.DrawBytes()
-	f.InPlaceResident = c.InPlaceResident(t.dims)
-	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
+	f.InPlaceResident = model.Of(c).InPlaceResident(t.dims)
+	f.Evaluates, f.EvalSampled = true, c.EvalMode == setting.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
 	if t.in.Labels.Multi() {
 		f.EvalBeside += task.ThresholdBytes(t.task.Outputs())
@@ -57,7 +59,7 @@ func (t *trainer) facts() plan.Facts {
 		f.EvalArenas = exact.Bytes
 		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))
 	} else {
-		f.EvalArenas = exact.Bytes + exact.SetsBytes(c.Spec(t.dims), t.in.Meta.Nodes)
+		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(t.dims), t.in.Meta.Nodes)
 	}
 	return f
 }

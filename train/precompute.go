@@ -19,7 +19,7 @@ import (
 	"gdb/sample"
 	"gdb/train/exact"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/errors/oserror"
 )
@@ -34,13 +34,13 @@ const sumsVersion = 1
 // done; some may be empty.
 func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c *Config) (of *layout.Store, notes []string, err error) {
-	pre := c.Precomputed()
+	pre := model.Of(c).Precomputed()
 	if pre.Hops == 0 {
 		return store, nil, nil
 	}
 	features := store.Meta().Features[0]
 	s := &summing{store: store, dev: dev, pre: pre, cfg: *c, parts: []kv.RowsMeta{features}}
-	s.cfg.Precompute, s.cfg.Precision = false, runs.Float32
+	s.cfg.Precompute, s.cfg.Precision = false, setting.Float32
 	scaled, err := s.scale(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +84,8 @@ func (s *summing) scale(ctx context.Context) (note string, err error) {
 
 // spec is the model that computes a sum.
 func (s *summing) spec() *model.Spec {
-	return s.cfg.Spec(s.cfg.Dims(runs.FeatureDim(s.store.Meta()), 1)).Sums()
+	return model.Of(&s.cfg).Spec(model.Of(&s.cfg).Dims(setting.FeatureDim(s.store.Meta()),
+		1)).Sums()
 }
 
 // path is that of the file without its extension, relative to the store. It has all that the sums
@@ -189,7 +190,7 @@ func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Rea
 		return nil, err
 	}
 	in.CloseLater(r)
-	if i == 0 && s.cfg.Normalize == runs.NormalizeRow {
+	if i == 0 && s.cfg.Normalize == setting.NormalizeRow {
 		r.NormalizeRows()
 	}
 	if i == 0 && s.cfg.Scale != nil {

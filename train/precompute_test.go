@@ -13,15 +13,15 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/train/model"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // aheadConfigs are models of which sums can be computed before, on whole lists: then the sums are
 // the same in each step.
-func aheadConfigs() map[string]model.Options {
-	return map[string]model.Options{
+func aheadConfigs() map[string]setting.Options {
+	return map[string]setting.Options{
 		"sage":          {},
 		"sage sum":      {Aggregate: "sum", Norm: "layer"},
 		"sage max":      {Aggregate: "max", Residual: true},
@@ -86,7 +86,7 @@ func TestSumsOfHops(t *testing.T) {
 	g := planted(false)
 	s := mustBuild(t, g)
 	c := testConfig()
-	c.Model, c.Fanout, c.Options = "mlp", []int{1, 1, 1}, model.Options{Precompute: true}
+	c.Model, c.Fanout, c.Options = "mlp", []int{1, 1, 1}, setting.Options{Precompute: true}
 	for _, memory := range []int64{1 << 30, 160 << 20} {
 		c.Memory = memory
 		of, _, err := withSums(t.Context(), s, mustDevice(t), &c)
@@ -173,7 +173,7 @@ func TestSumsAheadAreMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := layouttest.Build(t, vfs.Default, dir, planted(false))
 	c := testConfig()
-	c.Model, c.Options = "mlp", model.Options{Precompute: true}
+	c.Model, c.Options = "mlp", setting.Options{Precompute: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := withSums(ctx, s, mustDevice(t), &c); err == nil {
@@ -210,11 +210,11 @@ func TestSumsAheadAreMadeAgain(t *testing.T) {
 func TestSumsAheadAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		model string
-		o     model.Options
+		o     setting.Options
 		want  string
 	}{
-		{"gat", model.Options{}, "sage, gcn, gin, sgc, mlp can"},
-		{"sage", model.Options{NodeEmbedding: 4}, "change with each step"},
+		{"gat", setting.Options{}, "sage, gcn, gin, sgc, mlp can"},
+		{"sage", setting.Options{NodeEmbedding: 4}, "change with each step"},
 	} {
 		c := testConfig()
 		c.Model, c.Options = tc.model, tc.o

@@ -16,6 +16,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/parquet-go/parquet-go"
@@ -222,7 +223,7 @@ func TestRegressionWithAnyCache(t *testing.T) {
 func checkAnyCache(t *testing.T, g layouttest.Graph, c Config) {
 	t.Helper()
 	var losses [2][]float64
-	for i, cache := range []string{"none", runs.CacheBelady} {
+	for i, cache := range []string{"none", setting.CacheBelady} {
 		c.Cache, c.FeatureCache = cache, 8<<10
 		_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
 			if e.Epoch != nil {

@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -137,7 +138,7 @@ func TestStopOnFullDisk(t *testing.T) {
 // resumeVariant trains on superbatches in every other run: the weights are the same.
 func resumeVariant(c Config, seed uint64) Config {
 	if seed%2 == 1 {
-		c.Cache, c.FeatureCache, c.Superbatch = runs.CacheBelady, 8<<10, int(seed)
+		c.Cache, c.FeatureCache, c.Superbatch = setting.CacheBelady, 8<<10, int(seed)
 	}
 	return c
 }
@@ -145,7 +146,7 @@ func resumeVariant(c Config, seed uint64) Config {
 // TestResumeAfterCrash takes the disk as a power failure leaves it at random steps, and resumes
 // there, in both precisions.
 func TestResumeAfterCrash(t *testing.T) {
-	for _, precision := range []string{runs.Float32, runs.BFloat16} {
+	for _, precision := range []string{setting.Float32, setting.BFloat16} {
 		t.Run(precision, func(t *testing.T) {
 			c := resumeConfig()
 			c.CheckpointEvery, c.Precision, c.Hidden = 2, precision, 32

@@ -20,6 +20,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
 	"gdb/sample/superbatch/runtimefile"
+	"gdb/train/model"
 	"gdb/train/partitioned"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -142,7 +143,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Train: uint64(len(t.train)), Unused: t.cfg.Unused(t.in.Meta), Note: t.notes()}})
+		Train: uint64(len(t.train)), Unused: model.Of(&t.cfg).Unused(t.in.Meta), Note: t.notes()}})
 	err := t.epochs(ctx)
 	if err == nil {
 		return t.result(), t.record(ctx, "done")
@@ -158,11 +159,11 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("the labels are %d classes that are whole numbers: if they "+
 			"are numbers to predict, --loss mse", len(t.in.Meta.Labels.Classes)))
 	}
-	if unused := t.cfg.Spec(t.dims).Unused(); len(unused) > 0 {
+	if unused := model.Of(&t.cfg).Spec(t.dims).Unused(); len(unused) > 0 {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
-	fanout, layers := t.cfg.Sampled()
+	fanout, layers := model.Of(&t.cfg).Sampled()
 	if t.cfg.Before != nil && len(fanout)+len(layers) > 0 && t.plan.BatchEdges == 0 {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
@@ -195,7 +196,7 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	if t.cfg.Memory == 0 {
 		t.cfg.Memory = mem.Available() / 2
 	}
-	if err := t.cfg.Validate(); err != nil {
+	if err := model.Of(&t.cfg).Validate(); err != nil {
 		return err
 	}
 	if err := checkTrainable(m, &t.cfg); err != nil {

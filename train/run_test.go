@@ -15,8 +15,10 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/embedding"
+	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -72,7 +74,7 @@ func planted(multi bool) layouttest.Graph {
 }
 
 func testConfig() Config {
-	c := runs.Default()
+	c := setting.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs = []int{4, 3}, 16, 50, 8
 	c.LR, c.Dropout, c.Threads, c.Memory = 0.02, 0.2, 2, 1<<30
 	c.Run = "t"
@@ -252,7 +254,7 @@ func TestEarlyStopping(t *testing.T) {
 // beladyConfig trains on superbatches with a cache that holds some rows.
 func beladyConfig() Config {
 	c := testConfig()
-	c.Cache, c.FeatureCache = runs.CacheBelady, 8<<10
+	c.Cache, c.FeatureCache = setting.CacheBelady, 8<<10
 	return c
 }
 
@@ -360,15 +362,15 @@ func TestValidate(t *testing.T) {
 		"unknown cache \"fifo\"":              func(c *Config) { c.Cache = "fifo" },
 		"run name \"a/b\"":                    func(c *Config) { c.Run = "a/b" },
 		"run name \"..\"":                     func(c *Config) { c.Run = ".." },
-		"leave --fanout out":                  func(c *Config) { c.Sampler = runs.SamplerLayer },
+		"leave --fanout out":                  func(c *Config) { c.Sampler = setting.SamplerLayer },
 		"--sampler layer: give --layer-size": func(c *Config) {
-			c.Sampler, c.Fanout = runs.SamplerLayer, nil
+			c.Sampler, c.Fanout = setting.SamplerLayer, nil
 		},
 		"by --sampler layer only": func(c *Config) { c.LayerSize = []int{5, 5} },
 		"layer size 0 of hop 2":   func(c *Config) { layered(c, 5, 0) },
 		"have weights count with": func(c *Config) {
 			layered(c, 5, 5)
-			c.Sample = runs.SampleWeighted
+			c.Sample = setting.SampleWeighted
 		},
 		"gat takes a softmax": func(c *Config) {
 			layered(c, 5, 5)
@@ -380,14 +382,14 @@ func TestValidate(t *testing.T) {
 		},
 	}
 	for want, change := range cases {
-		c := runs.Default()
+		c := setting.Default()
 		change(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := model.Of(&c).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
-	c := runs.Default()
-	if err := c.Validate(); err != nil {
+	c := setting.Default()
+	if err := model.Of(&c).Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}
 }

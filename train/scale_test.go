@@ -7,6 +7,7 @@ import (
 
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // stretched are the features of a planted graph, of which one is a thousand times as large, and one
@@ -39,7 +40,7 @@ func TestColumnsAreScaled(t *testing.T) {
 		t.Fatalf("%+v, %v, note %q", res, err, note)
 	}
 	kept, err := runs.Load(s, "t")
-	if err != nil || kept.Normalize != runs.NormalizeColumns || kept.Scale == nil ||
+	if err != nil || kept.Normalize != setting.NormalizeColumns || kept.Scale == nil ||
 		kept.Scale.Mean[1] < 150 || kept.Scale.Inverse[0] > 0.1 {
 		t.Fatalf("kept %q, %+v, %v", kept.Normalize, kept.Scale, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"gdb/compute/program"
 	"gdb/layout"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // epochsOf trains and returns the records of the epochs.
@@ -28,8 +29,8 @@ func epochsOf(t *testing.T, s *layout.Store, c Config) (epochs []runs.Epoch) {
 
 // TestRates: each epoch says the rate of its last step, which is that of its schedule.
 func TestRates(t *testing.T) {
-	for _, schedule := range []string{runs.ScheduleConstant, runs.ScheduleCosine,
-		runs.ScheduleStep, runs.SchedulePlateau} {
+	for _, schedule := range []string{setting.ScheduleConstant, setting.ScheduleCosine,
+		setting.ScheduleStep, setting.SchedulePlateau} {
 		c := testConfig()
 		c.LRSchedule, c.Epochs, c.Patience, c.LR = schedule, 14, 0, 0.08
 		halvings, since, best := 0, 0, math.Inf(-1)
@@ -44,7 +45,7 @@ func TestRates(t *testing.T) {
 				since, halvings = 0, halvings+1
 			}
 		}
-		if schedule == runs.SchedulePlateau && halvings == 0 {
+		if schedule == setting.SchedulePlateau && halvings == 0 {
 			t.Error("the rate of the plateau was never halved")
 		}
 	}
@@ -63,7 +64,7 @@ func TestWarmup(t *testing.T) {
 
 // TestSchedulesResume: what the rate depends on is in the checkpoint.
 func TestSchedulesResume(t *testing.T) {
-	for _, schedule := range []string{runs.ScheduleCosine, runs.SchedulePlateau} {
+	for _, schedule := range []string{setting.ScheduleCosine, setting.SchedulePlateau} {
 		c := resumeConfig()
 		c.LRSchedule, c.Warmup, c.Clip, c.Patience = schedule, 7, 0.5, 6
 		c.Epochs, c.LR = 5, 0.1
@@ -122,7 +123,7 @@ func TestClippedStep(t *testing.T) {
 // TestMoreEpochsOfACosine are refused: every rate would be another.
 func TestMoreEpochsOfACosine(t *testing.T) {
 	s, c := mustBuild(t, planted(false)), testConfig()
-	c.LRSchedule, c.Epochs = runs.ScheduleCosine, 2
+	c.LRSchedule, c.Epochs = setting.ScheduleCosine, 2
 	if res := mustRun(t, s, c); res.Extends {
 		t.Error("a cosine is said to go on")
 	}

@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,7 +22,7 @@ func soakWays() map[string]Config {
 	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 10, 8<<10, 20, 4
 	static, belady := c, c
 	static.Cache, static.Topology = "static", "paged"
-	belady.Cache = runs.CacheBelady
+	belady.Cache = setting.CacheBelady
 	small := belady
 	small.Superbatch, small.Topology, small.NeighborCache = 3, "paged", 64<<10
 	return map[string]Config{"static": static, "belady": belady, "small": small, "turns": belady}
@@ -107,7 +108,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := most.Load(); n > storage || c.Cache == runs.CacheBelady && n < storage/8 {
+	if n := most.Load(); n > storage || c.Cache == setting.CacheBelady && n < storage/8 {
 		t.Errorf("superbatches took %d bytes on disk, %d were given", n, storage)
 	}
 	checkPrep(t, s)
@@ -118,7 +119,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 // was evaluated, makes the sum longer: but never longer than the run has taken so far.
 func TestStageTimes(t *testing.T) {
 	for name, want := range map[string]string{"lru": "sample gather step",
-		runs.CacheBelady: "sample plan sweep read gather step"} {
+		setting.CacheBelady: "sample plan sweep read gather step"} {
 		s, c := mustBuild(t, planted(false)), testConfig()
 		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3
 		var begun time.Time

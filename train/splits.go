@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"gdb/compute/backend"
 	"gdb/compute/backend/devices"
+	"gdb/compute/kernel/bf16"
 	"gdb/kv"
 	"gdb/sample"
-	"gdb/train/runs"
+	"gdb/train/model"
+	"gdb/train/setting"
 	"gdb/train/task"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // evalListBytes is what sampled evaluation takes to list the nodes of a set.
@@ -52,7 +54,7 @@ func resolve(c *Config, m *kv.Meta) error {
 	if err := checkFeatureFlags(c, m); err != nil {
 		return err
 	}
-	c.Resolve(m)
+	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
 	c.Backend = devices.Chosen(c.Backend, c.Device)
 	if c.Backend == backend.CUDA && m.Labels.Unknown > 0 {
 		return fmt.Errorf("train: %d labels are unknown, and --backend cuda cannot leave them out "+
@@ -61,12 +63,12 @@ func resolve(c *Config, m *kv.Meta) error {
 	if err := c.CheckPrecision(); err != nil {
 		return err
 	}
-	c.ResolveProducts()
-	if err := c.FitEdges(m); err != nil {
+	c.ResolveProducts(bf16.Level() == bf16.AMX)
+	if err := model.Of(c).FitEdges(m); err != nil {
 		return err
 	}
 	kind := task.KindOf(m.Labels, c.Loss)
-	if c.Metric == task.Auto && kind == task.KindClass && runs.Skewed(m.Labels.ClassCounts) {
+	if c.Metric == task.Auto && kind == task.KindClass && setting.Skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
 	}
 	if kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {

@@ -16,7 +16,7 @@ import (
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -45,7 +45,8 @@ type stepper struct {
 
 // newStepper opens the backend. The model takes its memory when it is opened.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
-	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
+	s := &stepper{cfg: cfg, task: t, budget: budget, dims: model.Of(cfg).Dims(cfg.Inputs(m),
+		t.Outputs()),
 		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true), nodes: m.Nodes}
 	var err error
 	on := cfg.Backend
@@ -53,13 +54,13 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 		on = backend.CPU
 	}
 	s.be, err = devices.Open(on, backend.Options{Workers: cfg.Threads, Budget: budget,
-		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == runs.TF32})
+		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == setting.TF32})
 	return s, err
 }
 
 // openModel takes the memory of the model and of its optimizer.
 func (s *stepper) openModel() (err error) {
-	if s.model, err = model.New(s.be, s.cfg.Spec(s.dims), true, s.budget); err != nil {
+	if s.model, err = model.New(s.be, model.Of(s.cfg).Spec(s.dims), true, s.budget); err != nil {
 		return err
 	}
 	if s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params()); err != nil {
@@ -179,7 +180,7 @@ const growth = 20
 // modelBytes is the memory of parameters: weights, gradients and optimizer state outside the heap,
 // and on it the best weights, and copies for a checkpoint.
 func modelBytes(c *Config, dims []int) int64 {
-	params, states := 4*int64(c.Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
+	params, states := 4*int64(model.Of(c).Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
 	weights := int64(0)
 	if c.ClassWeights == task.WeightsBalanced {
 		weights = mem.ArenaBytes(4 * int64(dims[len(dims)-1]))
@@ -191,7 +192,7 @@ func modelBytes(c *Config, dims []int) int64 {
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
 	c, have := s.cfg, int64(d.Inner())
 	s.large = d
-	cost := c.Spec(s.dims).StepCost(&d.Lists, inPlace,
+	cost := model.Of(c).Spec(s.dims).StepCost(&d.Lists, inPlace,
 		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
 	if !inPlace {
 		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale

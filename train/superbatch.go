@@ -6,6 +6,7 @@ import (
 
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/model"
 	"gdb/train/plan"
 )
 
@@ -34,10 +35,10 @@ func (t *trainer) batches() loader.Config {
 
 // batchesOf are batches that come through a pipeline.
 func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
-	fanout, _ := c.Sampled()
+	fanout, _ := model.Of(c).Sampled()
 	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
 		Workers: plan.Samplers(c.Threads), PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
-		RowBytes: p.RowBytes(), InPlace: c.InPlaceResident(dims)}
+		RowBytes: p.RowBytes(), InPlace: model.Of(c).InPlaceResident(dims)}
 }
 
 // superbatches are the batches of a run that makes superbatches. Unless their number is given, they

@@ -15,7 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -24,7 +24,7 @@ import (
 // statistics of an epoch say so.
 func TestBeladyReadsLess(t *testing.T) {
 	hits := map[string]float64{}
-	for _, cache := range []string{runs.CacheBelady, "static", "lru", "sieve"} {
+	for _, cache := range []string{setting.CacheBelady, "static", "lru", "sieve"} {
 		c := beladyConfig()
 		c.Cache, c.Epochs, c.FeatureCache = cache, 1, 12<<10
 		s := mustBuild(t, planted(false))
@@ -32,8 +32,8 @@ func TestBeladyReadsLess(t *testing.T) {
 			if e.Epoch != nil {
 				hits[cache] = e.Epoch.Hit
 			}
-			if st := e.Started; st != nil && cache == runs.CacheBelady {
-				if p := st.Plan; p.Superbatch == nil || p.Cache != runs.CacheBelady ||
+			if st := e.Started; st != nil && cache == setting.CacheBelady {
+				if p := st.Plan; p.Superbatch == nil || p.Cache != setting.CacheBelady ||
 					p.Left() < 0 ||
 					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
 					t.Errorf("plan %+v", p)
@@ -45,7 +45,7 @@ func TestBeladyReadsLess(t *testing.T) {
 		}
 	}
 	for cache, h := range hits {
-		if h > hits[runs.CacheBelady] || h <= 0 || h >= 1 {
+		if h > hits[setting.CacheBelady] || h <= 0 || h >= 1 {
 			t.Errorf("%s hits %v: all are %v", cache, h, hits)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"gdb/layout/layouttest"
 	"gdb/sample"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 func before(limit int64) *int64 { return &limit }
@@ -40,12 +40,12 @@ func TestBeforeIsAStoreOfEarlierEdges(t *testing.T) {
 		func(c *Config) { c.EdgeWeight = true },
 		func(c *Config) { c.Model, c.EdgeWeight = "gcn", true },
 		func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
-		func(c *Config) { c.Sample = runs.SampleWeighted },
-		func(c *Config) { c.Sample = runs.SampleLatest },
-		func(c *Config) { c.Sample, c.EvalMode = runs.SampleLatest, runs.EvalSampled },
+		func(c *Config) { c.Sample = setting.SampleWeighted },
+		func(c *Config) { c.Sample = setting.SampleLatest },
+		func(c *Config) { c.Sample, c.EvalMode = setting.SampleLatest, setting.EvalSampled },
 		func(c *Config) { layered(c, 40, 60) },
 		func(c *Config) {
-			c.Model, c.EdgeWeight, c.EvalMode = "gcn", true, runs.EvalSampled
+			c.Model, c.EdgeWeight, c.EvalMode = "gcn", true, setting.EvalSampled
 			layered(c, 40, 60)
 		},
 	} {
@@ -103,7 +103,7 @@ func TestLatestSumsOverAll(t *testing.T) {
 	c.Model, c.Fanout, c.Epochs = "gcn", []int{sample.All, sample.All}, 2
 	mustRun(t, s, c)
 	want, weights := finalState(t, s, c.Run)
-	c.Run, c.Sample = "latest", runs.SampleLatest
+	c.Run, c.Sample = "latest", setting.SampleLatest
 	mustRun(t, s, c)
 	checkFinal(t, s, c, want, weights)
 	c.Run, c.Fanout = "some", []int{sample.All, 4}
@@ -116,10 +116,10 @@ func TestLatestSumsOverAll(t *testing.T) {
 // TestTimesAreOfTheRun: a run that goes on keeps how it draws and which edges count, and does not
 // become another run; runs of before there were such settings go on.
 func TestTimesAreOfTheRun(t *testing.T) {
-	c := runs.Default()
+	c := setting.Default()
 	old := c
 	for _, set := range []func(c *Config){
-		func(c *Config) { c.Sample = runs.SampleLatest },
+		func(c *Config) { c.Sample = setting.SampleLatest },
 		func(c *Config) { c.Before = before(0) },
 	} {
 		now := c
@@ -168,9 +168,12 @@ func TestTimesKeepTheMemory(t *testing.T) {
 	}
 	s := mustBuild(t, g)
 	for i, set := range []func(c *Config){
-		func(c *Config) { c.Sample = runs.SampleLatest },
+		func(c *Config) { c.Sample = setting.SampleLatest },
 		func(c *Config) { c.Before = before(60) },
-		func(c *Config) { c.Sample, c.Before, c.Cache = runs.SampleLatest, before(60), "belady" },
+		func(c *Config) {
+			c.Sample, c.Before, c.Cache = setting.SampleLatest, before(60),
+				"belady"
+		},
 		func(c *Config) { c.Model, c.Before = "gcn", before(60) },
 		func(c *Config) { c.Before = before(60); layered(c, 100, 100, 100) },
 	} {

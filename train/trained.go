@@ -21,6 +21,7 @@ import (
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -47,10 +48,10 @@ type Limits struct {
 	Memory int64
 	// Threads is the number of compute workers.
 	Threads int
-	// Precision is that of products and sums over lists: see runs.Settings.
+	// Precision is that of products and sums over lists: see setting.Node.
 	Precision string
 	// Where it computes.
-	runs.Where
+	setting.Where
 	// Notes is called with what the user should know and did no harm; nil for none.
 	Notes func(note string)
 }
@@ -75,10 +76,10 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	}
 	lim.Apply(&cfg)
 	cfg.Backend = devices.Chosen(cfg.Backend, cfg.Device)
-	if cfg.Precision == runs.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
-		cfg.Precision = runs.Float32
+	if cfg.Precision == setting.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
+		cfg.Precision = setting.Float32
 	}
-	if err := errors.Join(cfg.Validate(), cfg.CheckPrecision()); err != nil {
+	if err := errors.Join(model.Of(&cfg).Validate(), cfg.CheckPrecision()); err != nil {
 		return nil, err
 	}
 	t := &trained{cfg: cfg, dir: runs.Open(store, run), notes: lim.Notes}
@@ -117,7 +118,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
-	if err := t.openModel(t.cfg.Dims(t.cfg.Inputs(m), t.in.task.Outputs())); err != nil {
+	if err := t.openModel(model.Of(&t.cfg).Dims(t.cfg.Inputs(m), t.in.task.Outputs())); err != nil {
 		return err
 	}
 	if err := t.compareSplits(ctx); err != nil {
@@ -158,12 +159,12 @@ func (t *trained) compareSplits(ctx context.Context) error {
 func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.in.Budget, Device: t.cfg.Device, DeviceMemory: t.cfg.DeviceMemory,
-		TF32: t.cfg.Precision == runs.TF32})
+		TF32: t.cfg.Precision == setting.TF32})
 	if err != nil {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = model.New(t.be, t.cfg.Spec(dims), false, t.in.Budget); err != nil {
+	if t.model, err = model.New(t.be, model.Of(&t.cfg).Spec(dims), false, t.in.Budget); err != nil {
 		return err
 	}
 	_, note, err := useCheckpoint(t.dir, t.model.Params().Total, t.useWeights)
@@ -242,19 +243,19 @@ func (t *trained) openData(ctx context.Context) error {
 	eval := mem.HeapCost(exact.HeapBytes) + 2*exact.Bytes + task.ScoreBytes
 	switch {
 	case t.set == nil:
-	case t.cfg.EvalMode == runs.EvalSampled:
+	case t.cfg.EvalMode == setting.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
 		eval += exact.SetsBytes(t.model.Spec(), t.in.Meta.Nodes)
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
-		Settings: t.cfg.Plan()}
+		Settings: plan.SettingsOf(&t.cfg)}
 	f.Nodes, f.Dim, f.Forms = t.in.Meta.Nodes, t.cfg.RowDim(t.in.Meta), t.in.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(t.in.Store, layout.In,
 			cache)
 	}
-	f.EvalSampled = t.cfg.EvalMode == runs.EvalSampled
+	f.EvalSampled = t.cfg.EvalMode == setting.EvalSampled
 	p, err := plan.Evaluating(f, eval)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -329,7 +330,7 @@ func Tested(f *runs.File) (*EvalResult, error) {
 // Kept is that evaluation, if it is on the split, exact and whole, as Evaluate makes them; else
 // nil.
 func Kept(f *runs.File, split string) (*EvalResult, error) {
-	if split != "test" || f.Config.EvalMode == runs.EvalSampled {
+	if split != "test" || f.Config.EvalMode == setting.EvalSampled {
 		return nil, nil
 	}
 	r, err := Tested(f)

@@ -9,7 +9,7 @@ import (
 	"gdb/sample"
 	"gdb/train/embedding"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // learnedVectors are the vectors of nodes that a run learns; nil if it learns none.
@@ -17,7 +17,7 @@ func learnedVectors(c *Config, m *kv.Meta, training bool) *embedding.Config {
 	if c.NodeEmbedding == 0 {
 		return nil
 	}
-	return &embedding.Config{Nodes: m.Nodes, Dim: c.NodeEmbedding, Features: runs.FeatureDim(m),
+	return &embedding.Config{Nodes: m.Nodes, Dim: c.NodeEmbedding, Features: setting.FeatureDim(m),
 		Training: training, State: stateNames(c.Optimizer), Threads: c.Threads}
 }
 
@@ -77,7 +77,7 @@ func checkFeatureFlags(c *Config, m *kv.Meta) error {
 	}{{c.Cache != "auto" && c.Cache != "none", "--cache " + c.Cache, "cache"},
 		{c.FeatureCache > 0, "--feature-cache", "cache"},
 		{c.Superbatch > 0, "--superbatch", "cache"},
-		{c.Normalize == runs.NormalizeRow, "--normalize row", "scale"}} {
+		{c.Normalize == setting.NormalizeRow, "--normalize row", "scale"}} {
 		if f.set {
 			return fmt.Errorf("train: the store has no features, so there is nothing to %s: leave "+
 				"%s out", f.what, f.flag)

@@ -15,6 +15,7 @@ import (
 	"gdb/train/embedding"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -269,7 +270,7 @@ func TestVectorsMemoryIsALaw(t *testing.T) {
 			g.Features, g.Dim = nil, 0
 		}
 		s := mustBuild(t, g)
-		for _, mode := range []string{"exact", runs.EvalSampled} {
+		for _, mode := range []string{"exact", setting.EvalSampled} {
 			c := lawConfig()
 			c.NodeEmbedding, c.EvalMode, c.Memory = 200, mode, 1<<20
 			err := planned(t, s)(c)
@@ -305,10 +306,10 @@ func TestVectorsRefused(t *testing.T) {
 		"node-embedding -1":         func(c *Config) { c.NodeEmbedding = -1 },
 		"node-embedding 65537":      func(c *Config) { c.NodeEmbedding = 1<<16 + 1 },
 		"leave --cache lru out":     func(c *Config) { c.Cache = "lru" },
-		"leave --cache belady out":  func(c *Config) { c.Cache = runs.CacheBelady },
+		"leave --cache belady out":  func(c *Config) { c.Cache = setting.CacheBelady },
 		"leave --feature-cache out": func(c *Config) { c.FeatureCache = 1 << 20 },
 		"leave --superbatch out":    func(c *Config) { c.Superbatch = 4 },
-		"leave --normalize row out": func(c *Config) { c.Normalize = runs.NormalizeRow },
+		"leave --normalize row out": func(c *Config) { c.Normalize = setting.NormalizeRow },
 	} {
 		c := vectorsConfig()
 		change(&c)

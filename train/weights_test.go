@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // trialsEnv sets how many trials each test of this package makes that draws them by a seed.
@@ -54,15 +55,17 @@ var backends = []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffe
 // ways lists, for each backend and policy, all ways: of them one is drawn for each trial.
 func ways() (all [][]way) {
 	for _, io := range backends {
-		for _, cache := range runs.CacheNames() {
+		for _, cache := range setting.CacheNames() {
 			var some []way
 			for _, c := range cacheWays(cache) {
-				for _, nbrs := range []int64{-2, runs.NeighborAuto, 0, 64 << 10} { // -2: resident
+				for _, nbrs := range []int64{-2, setting.NeighborAuto, 0,
+					64 << 10} { // -2: resident
 					for _, plain := range []bool{false, true} {
-						w := way{io: io, nbrs: max(runs.NeighborAuto, nbrs), plain: plain, cfg: c}
+						w := way{io: io, nbrs: max(setting.NeighborAuto, nbrs), plain: plain,
+							cfg: c}
 						w.cfg.Topology, w.cfg.NeighborCache = "paged", w.nbrs
 						w.cfg.NeighborsAhead = true
-						if nbrs < runs.NeighborAuto {
+						if nbrs < setting.NeighborAuto {
 							w.cfg.Topology = "resident"
 						}
 						if plain {
@@ -86,7 +89,7 @@ func cacheWays(cache string) (all []Config) {
 	switch cache {
 	case "none":
 		sizes = sizes[:1]
-	case runs.CacheBelady:
+	case setting.CacheBelady:
 		sizes, batches = sizes[1:], []int{1, 3, 0}
 	}
 	for _, c.FeatureCache = range sizes {
@@ -133,7 +136,7 @@ func TestWeightsAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	if ran < trials*len(runs.CacheNames()) || want[false] == want[true] {
+	if ran < trials*len(setting.CacheNames()) || want[false] == want[true] {
 		t.Errorf("%d runs; dropout changes nothing: %v", ran, want[false] == want[true])
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // OrderMmap is the baseline whose vectors and state are in one file that is mapped into memory, and
@@ -27,7 +28,7 @@ const OrderMmap = "mmap"
 
 // DefaultOrders are the orders that are compared if none are named.
 func DefaultOrders() []string {
-	return []string{runs.OrderMemory, runs.OrderBeta, runs.OrderTwoLevel}
+	return []string{setting.OrderMemory, setting.OrderBeta, setting.OrderTwoLevel}
 }
 
 // Orders are all that can be compared.
@@ -45,8 +46,8 @@ type Options struct {
 	Device blockdev.Device
 	// Config is what all rows share: Order, PartitionsInMemory and LogicalPartitions are set by the
 	// row. Of Partitions, 0 has the rules choose, once for all rows.
-	Config runs.LinkSettings
-	// Orders are measured in this order. All but runs.OrderMemory and OrderMmap once with each of
+	Config setting.Link
+	// Orders are measured in this order. All but OrderMemory and OrderMmap once with each of
 	// Buffers.
 	Orders []string
 	// Buffers are shares of the partitions that are in memory: N of 1/N, 2 or more.
@@ -88,8 +89,8 @@ func (o *Options) Validate() error {
 		return badoption.Errorf("bench: link: --mmap-seconds %g: want more than 0", o.MmapSeconds)
 	}
 	c := o.Config
-	c.Order = runs.OrderTwoLevel // which has no vectors of all to work with
-	return c.Validate()
+	c.Order = setting.OrderTwoLevel // which has no vectors of all to work with
+	return link.Validate(&c)
 }
 
 // columns are the fields of a row, in the order of the table. epoch_s, wait_s, read_bytes and
@@ -124,7 +125,7 @@ func Measure(ctx context.Context, opt Options) (*bench.Report, error) {
 	r := bench.NewReport("link", columns...)
 	var points []point
 	for _, order := range opt.Orders {
-		if order == runs.OrderMemory || order == OrderMmap {
+		if order == setting.OrderMemory || order == OrderMmap {
 			points = append(points, point{order: order})
 			continue
 		}
@@ -197,11 +198,11 @@ func measure(ctx context.Context, opt *Options, p point) (row bench.Row, err err
 
 // plan sets how many partitions there are and how many are in memory, one of so many, and notes
 // what an epoch goes through.
-func plan(opt *Options, cfg *runs.LinkSettings, of int, row bench.Row) error {
+func plan(opt *Options, cfg *setting.Link, of int, row bench.Row) error {
 	m := opt.Store.Meta()
 	if cfg.Partitions == 0 {
 		rules := *cfg
-		rules.Order = runs.OrderTwoLevel // so that all orders have equally many
+		rules.Order = setting.OrderTwoLevel // so that all orders have equally many
 		p, err := link.Plan(rules, m)
 		if err != nil {
 			return err

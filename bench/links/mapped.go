@@ -16,6 +16,7 @@ import (
 	"gdb/train/link/initial"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ type mappedTable struct {
 }
 
 // newMapped writes the vectors that training begins with, and state of zeros, and maps them.
-func newMapped(s *layout.Store, c *runs.LinkSettings) (t *mappedTable, err error) {
+func newMapped(s *layout.Store, c *setting.Link) (t *mappedTable, err error) {
 	rows := int(s.Meta().Nodes)
 	t = &mappedTable{fs: s.FS(), path: s.Path("runs", mappedName)}
 	if err := t.fs.MkdirAll(s.Path("runs"), 0o755); err != nil {
@@ -73,7 +74,7 @@ func newMapped(s *layout.Store, c *runs.LinkSettings) (t *mappedTable, err error
 
 // writeFirst writes vectors as they begin, and zeros for the other arrays. Memory: a row at a time
 // is drawn, 4096 of them are written together.
-func writeFirst(f vfs.File, c *runs.LinkSettings, rows, arrays int) error {
+func writeFirst(f vfs.File, c *setting.Link, rows, arrays int) error {
 	const once = 4096
 	buf := make([]float32, once*c.Dim)
 	for i := range arrays {

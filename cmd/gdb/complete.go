@@ -23,7 +23,7 @@ import (
 	"gdb/shell/graph"
 	"gdb/shell/result"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -168,7 +168,7 @@ func flagWords() map[string][]string {
 	maps.Copy(all, linkcmd.Words())
 	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
 		"normalize", "backend", "precision", "sample"} {
-		all[name] = runs.Choices(name)
+		all[name] = setting.Choices(name)
 	}
 	return all
 }

@@ -18,7 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/check"
 	"gdb/train"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -106,7 +106,7 @@ func trainOutcome(t *testing.T, dev blockdev.Device, dir string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	c := runs.Default()
+	c := setting.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{3, 3}, 8, 512, 1, 1
 	c.Memory, c.Topology, c.Cache = 1<<30, "paged", "none"
 	loss := 0.0

@@ -12,7 +12,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // items are the words that a page of help explains, in its order, each with its text.
@@ -54,7 +54,7 @@ func TestStrategiesHelp(t *testing.T) {
 	names, _ := items(t, first)
 	sameWords(t, "help strategies", names, strategies)
 	names, texts := items(t, caches)
-	sameWords(t, "help strategies", names, runs.Choices("cache"))
+	sameWords(t, "help strategies", names, setting.Choices("cache"))
 	for _, name := range sample.PolicyNames() {
 		p, err := sample.NewPolicy(name)
 		if err != nil {
@@ -68,7 +68,7 @@ func TestStrategiesHelp(t *testing.T) {
 			t.Errorf("%s takes %d bytes a row: %s", name, p.SlotBytes(), text)
 		}
 	}
-	for _, name := range runs.Choices("cache") {
+	for _, name := range setting.Choices("cache") {
 		said := regexp.MustCompile(`\b` + name + `\b`).MatchString(texts["auto"])
 		if name != "auto" && said != slices.Contains(plan.AutoCaches, name) {
 			t.Errorf("auto chooses from %v: %s", plan.AutoCaches, texts["auto"])
@@ -93,7 +93,8 @@ func TestLinkHelp(t *testing.T) {
 	for _, part := range []struct {
 		text  string
 		names []string
-	}{{decoders, decoder.Names()}, {losses, loss.Names()}, {negatives, runs.NegativeSamplings()}} {
+	}{{decoders, decoder.Names()}, {losses, loss.Names()}, {negatives,
+		setting.NegativeSamplings()}} {
 		names, _ := items(t, part.text)
 		sameWords(t, "help link", names, part.names)
 	}

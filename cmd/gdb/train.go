@@ -11,7 +11,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/train"
 	"gdb/train/model"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,7 +32,7 @@ type trainFlags struct {
 }
 
 func (t *trainFlags) bind(f *pflag.FlagSet) {
-	t.cfg = runs.Default()
+	t.cfg = setting.Default()
 	c := &t.cfg
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
 	f.StringVar(&c.Model, "model", c.Model, "architecture: "+cli.OneOf(model.Names()))
@@ -58,19 +58,19 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Normalize, "normalize", c.Normalize,
 		"scale features as they are read: none, row (sum 1), zscore (columns) or auto "+
 			"(row for counts, zscore for very different or large ranges)")
-	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, cli.OneOf(runs.Choices("optimizer")))
-	f.StringVar(&c.Loss, "loss", c.Loss, cli.OneOf(runs.Choices("loss")))
+	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, cli.OneOf(setting.Choices("optimizer")))
+	f.StringVar(&c.Loss, "loss", c.Loss, cli.OneOf(setting.Choices("loss")))
 	f.StringVar(&c.ClassWeights, "class-weights", c.ClassWeights,
 		"none, or balanced: rare classes count more in the loss, so that all count the same")
 	f.StringVar(&c.Metric, "metric", c.Metric,
-		"what val and test are judged by: "+cli.OneOf(runs.Choices("metric")))
+		"what val and test are judged by: "+cli.OneOf(setting.Choices("metric")))
 	f.IntVar(&c.Patience, "patience", c.Patience,
 		"stop after so many evaluations without a better one; 0: never, but for --epochs auto")
 	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")
 	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode, cli.EvalModeHelp)
 	cli.SplitColumn(f, &c.Split)
 	f.StringVar(&c.Cache, "cache", c.Cache,
-		"policy of the cache of features: "+cli.OneOf(runs.Choices("cache")))
+		"policy of the cache of features: "+cli.OneOf(setting.Choices("cache")))
 	f.StringVar(&t.featureCache, "feature-cache", "",
 		"size of the cache of features (default: what --memory leaves)")
 	f.Var((*flagvalue.CountOrAuto)(&c.Superbatch), "superbatch",
@@ -80,7 +80,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var((*flagvalue.SizeOrAuto)(&c.NeighborCache), "neighbor-cache", "size of the cache of "+
 		"neighbor lists, where the topology is paged; auto: as the plan finds best, 0: none")
 	f.StringVar(&c.Topology, "topology", c.Topology,
-		"where neighbor lists are read from: "+cli.OneOf(runs.Choices("topology")))
+		"where neighbor lists are read from: "+cli.OneOf(setting.Choices("topology")))
 	f.StringVar(&c.IO, "io", c.IO, cli.IOHelp())
 	f.StringVar(&t.strategy, "strategy", strategies[0], "how batches are made: "+
 		cli.OneOf(strategies)+" (gdb help strategies)")
@@ -116,7 +116,7 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 		}
 		c.FeatureCache = n
 	}
-	if err := c.Validate(); err != nil {
+	if err := model.Of(&c).Validate(); err != nil {
 		return c, cli.Usage(err)
 	}
 	return c, nil

@@ -22,6 +22,7 @@ import (
 	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/tensorboard"
 
 	"github.com/spf13/cobra"
@@ -224,7 +225,7 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 	}
 	file := struct {
 		Config train.Config `json:"config"`
-	}{runs.Default()}
+	}{setting.Default()}
 	if err := json.Unmarshal(b, &file); err != nil {
 		return cli.Usage(fmt.Errorf("train: --from %s: %w", t.from, err))
 	}
@@ -328,7 +329,7 @@ func (o *trainObserver) started(s *train.Started) {
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.Err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}
-	if c.Normalize == runs.NormalizeRow {
+	if c.Normalize == setting.NormalizeRow {
 		fmt.Fprintln(o.app.Err, "features are counts: each row is divided by its sum "+
 			"(--normalize none: not)")
 	}

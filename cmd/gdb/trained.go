@@ -11,7 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/train"
 	"gdb/train/report"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 )
@@ -64,7 +64,7 @@ func (a *app) evalCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode,
 				"precision": c.Precision} {
-				if known := runs.Choices(name); value != "" && !slices.Contains(known, value) {
+				if known := setting.Choices(name); value != "" && !slices.Contains(known, value) {
 					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
 						cli.OneOf(known)))
 				}
@@ -109,7 +109,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Mode, "eval-mode", "exact", cli.EvalModeHelp)
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
-		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
+		cli.OneOf(setting.Choices("metric"))+" (default: the run's)")
 	flagvalue.BindPrecision(f, &c.Precision)
 	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,

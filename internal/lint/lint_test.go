@@ -46,7 +46,7 @@ var layers = map[string][]string{
 // doors are the packages of a folder that another folder may import though the folder as a whole is
 // closed to it.
 var doors = map[string][]string{
-	"shell": {"gdb/train/runs", "gdb/train/link/triples"},
+	"shell": {"gdb/train/runs", "gdb/train/setting", "gdb/train/link/triples"},
 	"serve": {"gdb/shell/lang", "gdb/shell/graph"},
 }
 

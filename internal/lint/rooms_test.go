@@ -177,6 +177,7 @@ var rooms = map[string][]string{
 		"compute/program",
 	},
 	"train": {
+		"train/setting",
 		"train/model",
 		"train/task",
 		"train/plan",

@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/shell/words"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // ReadRun reads the settings of a run. Nothing but its run.json is opened.
@@ -40,7 +41,7 @@ func (g *Graph) ReadRun(name string) (run runs.File, err error) {
 }
 
 // checkBatches fails if no batches can follow from settings.
-func checkBatches(dir runs.Dir, c *runs.Settings) error {
+func checkBatches(dir runs.Dir, c *setting.Node) error {
 	if c.Batch < 1 {
 		return dir.Corrupt(runs.FileName, fmt.Sprintf("batches of %d", c.Batch))
 	}
@@ -54,7 +55,7 @@ func checkBatches(dir runs.Dir, c *runs.Settings) error {
 }
 
 // settingsText is the settings of a run in one line.
-func settingsText(c *runs.Settings) string {
+func settingsText(c *setting.Node) string {
 	return fmt.Sprintf("%s, %s, batch %d, seed %d", c.Model, c.Sampling(), c.Batch, c.Seed)
 }
 

@@ -16,7 +16,7 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/lang"
 	"gdb/shell/value"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Settings of SIMULATE CACHE without clauses: the fanout and batch size are those of gdb train.
@@ -30,7 +30,7 @@ const simulatedBatch = 1000
 // simulation is SIMULATE CACHE: what is replayed, and through which caches.
 type simulation struct {
 	x *exec.Execution
-	runs.Settings
+	setting.Node
 	split    string // the stored set
 	epochs   int
 	batches  int // of an epoch at most, 0 for all
@@ -57,13 +57,13 @@ func newSimulation(x *exec.Execution) (*simulation, error) {
 	}
 	s := &simulation{x: x, features: m.Features[0], epochs: int(x.IntOr("EPOCHS", 1)),
 		batches: int(x.IntOr("BATCHES", 0)), policies: x.Args["POLICIES"].Words}
-	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.Seed()}
+	s.Node = setting.Node{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.Seed()}
 	if x.Has("RUN") {
 		run, err := x.Graph.ReadRun(x.Args["RUN"].Text)
 		if err != nil {
 			return nil, err
 		}
-		s.Settings = run.Config
+		s.Node = run.Config
 	}
 	if x.Has("SEED") {
 		s.Seed = x.Seed()

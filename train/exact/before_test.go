@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/train/model"
+	"gdb/train/setting"
 )
 
 // withoutLater is g without the entries whose time is not below limit.
@@ -43,11 +44,11 @@ func TestInferenceBefore(t *testing.T) {
 	defer be.Close()
 	for _, c := range []struct {
 		name string
-		o    model.Options
-	}{{"sage", model.Options{}}, {"gcn", model.Options{}}, {"gat", model.Options{Heads: 2}},
-		{"sage", model.Options{Aggregate: "sum"}}, {"sage", model.Options{Aggregate: "max"}},
-		{"gcn", model.Options{EdgeWeight: true}},
-		{"rgcn", model.Options{Bases: 2, Relations: testTypes}}} {
+		o    setting.Options
+	}{{"sage", setting.Options{}}, {"gcn", setting.Options{}}, {"gat", setting.Options{Heads: 2}},
+		{"sage", setting.Options{Aggregate: "sum"}}, {"sage", setting.Options{Aggregate: "max"}},
+		{"gcn", setting.Options{EdgeWeight: true}},
+		{"rgcn", setting.Options{Bases: 2, Relations: testTypes}}} {
 		spec := specOf(t, c.name, []int{dim, 10, 5})
 		spec.Options = c.o
 		m, err := model.New(be, spec, false, nil)

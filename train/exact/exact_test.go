@@ -15,6 +15,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/sample/sampletest"
 	"gdb/train/model"
+	"gdb/train/setting"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -89,8 +90,9 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 // lists in one part and in many, all nodes and some.
 func TestInferenceIsExact(t *testing.T) {
 	for _, name := range model.Names() {
-		for _, o := range []model.Options{{Heads: 2}, {Heads: 2, Aggregate: "mean", Residual: true,
-			Norm: "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
+		for _, o := range []setting.Options{{Heads: 2}, {Heads: 2, Aggregate: "mean",
+			Residual: true,
+			Norm:     "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
 			{Heads: 1, Aggregate: "sum", Activation: "elu"}, {EdgeWeight: true},
 			{EdgeWeight: true, Aggregate: "mean"}, {EdgeWeight: true, Aggregate: "sum"},
 			{Bases: 2, Residual: true}, {Bases: 1}} {
@@ -104,7 +106,7 @@ func TestInferenceIsExact(t *testing.T) {
 	}
 }
 
-func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
+func checkModel(t *testing.T, name string, o setting.Options, hidden []int) {
 	a, err := model.Find(name)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // data is a graph to train and evaluate on.
@@ -82,7 +82,7 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 		return nil, err
 	}
 	indexed := 2 * edges // all of them, and while a split is ranked those of it
-	if c.Negatives == runs.NegativesAll || c.FilterNegatives {
+	if c.Negatives == setting.NegativesAll || c.FilterNegatives {
 		indexed += edges
 	}
 	if err := budget.Reserve("edges and their index", 12*edges+triples.Bytes(indexed)); err != nil {
@@ -97,7 +97,7 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 		}
 	}
 	d.known = triples.NewIndex(d.train, d.val, d.test)
-	if c.Negatives == runs.NegativesAll || c.FilterNegatives {
+	if c.Negatives == setting.NegativesAll || c.FilterNegatives {
 		d.trainIndex = triples.NewIndex(d.train)
 	}
 	return d, nil

@@ -15,6 +15,7 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // disk is the Source of vectors on disk.
@@ -62,8 +63,8 @@ func (d *disk) moved() (m diskStats, err error) {
 }
 
 // policies are the orders of links by their names in settings.
-var policies = map[string]order.Policy{runs.OrderBeta: order.Beta,
-	runs.OrderTwoLevel: order.TwoLevel, "dispersed": order.Dispersed,
+var policies = map[string]order.Policy{setting.OrderBeta: order.Beta,
+	setting.OrderTwoLevel: order.TwoLevel, "dispersed": order.Dispersed,
 	"sequential": order.Sequential}
 
 // NodeOrders are orders that are for training nodes: they can be planned.
@@ -107,11 +108,11 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 // MakePlan chooses how a training goes through partitions on disk; nil if all is in memory. It
 // completes the settings of the order.
 func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
-	if c.Order == runs.OrderAuto {
+	if c.Order == setting.OrderAuto {
 		fits := memoryBytes(c, m) <= mem.NewProcessBudget(c.Memory).Limit()
 		given := c.Partitions != 0 || c.PartitionsInMemory != 0 || c.LogicalPartitions != 0
-		if c.Order = runs.OrderTwoLevel; !given && (fits || c.Encodes() || c.Validate() != nil) {
-			c.Order = runs.OrderMemory
+		if c.Order = setting.OrderTwoLevel; !given && (fits || c.Encodes() || c.Validate() != nil) {
+			c.Order = setting.OrderMemory
 		}
 	}
 	if !c.OnDisk() {
@@ -133,7 +134,7 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	}
 	limit := mem.NewProcessBudget(c.Memory).Limit()
 	extra := 0
-	if c.NegativeSampling == runs.NegativesDegree {
+	if c.NegativeSampling == setting.NegativesDegree {
 		extra = degreeBytes
 	}
 	edgeExtra, what := 0, "steps, relations"
@@ -182,7 +183,7 @@ func (t *trainer) openDisk(ctx context.Context) error {
 		return err
 	}
 	t.closers = append(t.closers, s)
-	if t.cfg.NegativeSampling == runs.NegativesDegree {
+	if t.cfg.NegativeSampling == setting.NegativesDegree {
 		if err := t.budget.Reserve("degrees", degreeBytes*int64(s.BufferRows())); err != nil {
 			return fmt.Errorf("train: %w", err)
 		}

@@ -23,6 +23,7 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -31,7 +32,8 @@ import (
 // diskConfig is a training with vectors on disk, half of which are in memory.
 func diskConfig(decoder string) Config {
 	c := circleConfig(decoder)
-	c.Order, c.Partitions, c.PartitionsInMemory, c.LogicalPartitions = runs.OrderTwoLevel, 8, 4, 4
+	c.Order, c.Partitions, c.PartitionsInMemory, c.LogicalPartitions = setting.OrderTwoLevel, 8, 4,
+		4
 	c.Batch = 12
 	return c
 }
@@ -41,7 +43,7 @@ func diskSettings() map[string]Config {
 	all := map[string]Config{"two-level": diskConfig("complex"), "one set": diskConfig("distmult"),
 		"degree": diskConfig("distmult"), "beta": diskConfig("transe")}
 	c := all["degree"]
-	c.NegativeSampling, c.Optimizer, c.LR = runs.NegativesDegree, "adam", 0.01
+	c.NegativeSampling, c.Optimizer, c.LR = setting.NegativesDegree, "adam", 0.01
 	all["degree"] = c
 	c = all["one set"]
 	c.PartitionsInMemory, c.LogicalPartitions = 8, 1
@@ -50,7 +52,7 @@ func diskSettings() map[string]Config {
 	c.Encoder, c.Fanout = "sage", "3"
 	all["sage"] = c
 	c = all["beta"]
-	c.Order, c.PartitionsInMemory, c.LogicalPartitions = runs.OrderBeta, 3, 8
+	c.Order, c.PartitionsInMemory, c.LogicalPartitions = setting.OrderBeta, 3, 8
 	all["beta"] = c
 	return all
 }
@@ -424,7 +426,7 @@ func sameAnswers(t *testing.T, trained *Trained, inMemory *rank.Scorer, d *data)
 func TestDiskMemory(t *testing.T) {
 	s := mustCircle(t, true)
 	c := diskConfig("complex")
-	for _, encoder := range []string{runs.EncoderNone, "sage"} {
+	for _, encoder := range []string{setting.EncoderNone, "sage"} {
 		c.Memory, c.Epochs, c.EvalEvery, c.Encoder, c.Run = 160<<20, 2, 1, encoder, encoder
 		plan := planned(t, s, &c)
 		peak := int64(0)
@@ -440,7 +442,7 @@ func TestDiskMemory(t *testing.T) {
 				peak)
 		}
 	}
-	c.Encoder = runs.EncoderNone
+	c.Encoder = setting.EncoderNone
 	c.Memory, c.Run = 57<<20, "small"
 	if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err == nil ||
 		!strings.Contains(err.Error(), "give more memory") {
@@ -452,12 +454,12 @@ func TestDiskMemory(t *testing.T) {
 func TestDiskRefused(t *testing.T) {
 	s := mustCircle(t, true)
 	for want, change := range map[string]func(c *Config){
-		"give a number of --negatives": func(c *Config) { c.Negatives = runs.NegativesAll },
+		"give a number of --negatives": func(c *Config) { c.Negatives = setting.NegativesAll },
 		"needs all edges in memory":    func(c *Config) { c.FilterNegatives = true },
 		"are for nodes":                func(c *Config) { c.Order = "dispersed" },
 		"no more than nodes":           func(c *Config) { c.Partitions = 100 },
 		"more logical partitions":      func(c *Config) { c.LogicalPartitions = 2 },
-		"partitions are of":            func(c *Config) { c.Order = runs.OrderMemory },
+		"partitions are of":            func(c *Config) { c.Order = setting.OrderMemory },
 	} {
 		c := diskConfig("complex")
 		change(&c)
@@ -473,14 +475,14 @@ func TestAuto(t *testing.T) {
 	s := mustCircle(t, true)
 	m := *s.Meta()
 	m.Nodes = 4 << 20
-	c := runs.DefaultLink("complex")
+	c := setting.DefaultLink("complex")
 	c.Dim, c.Memory = 64, 16<<30
-	if p, err := MakePlan(&c, &m); p != nil || err != nil || c.Order != runs.OrderMemory {
+	if p, err := MakePlan(&c, &m); p != nil || err != nil || c.Order != setting.OrderMemory {
 		t.Errorf("%+v, %v, order %s", p, err, c.Order)
 	}
-	c.Order, c.Memory = runs.OrderAuto, 512<<20
+	c.Order, c.Memory = setting.OrderAuto, 512<<20
 	p, err := MakePlan(&c, &m)
-	if err != nil || c.Order != runs.OrderTwoLevel || c.PartitionsInMemory < 2 ||
+	if err != nil || c.Order != setting.OrderTwoLevel || c.PartitionsInMemory < 2 ||
 		p.Bytes() > c.Memory {
 		t.Errorf("%+v, %v, %+v", p, err, c)
 	}

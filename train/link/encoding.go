@@ -11,7 +11,7 @@ import (
 	"gdb/train/link/neighbors"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // encoding is what steps have of an encoder: the rows that are scored are not those of the table
@@ -172,7 +172,7 @@ func encodedBytes(c *Config, m *kv.Meta) int64 {
 	n := 3*mem.ArenaBytes(table) + mem.HeapCost(encode.BatchBytes(c, m, stepRows(c)))
 	n += 12*edges + triples.Bytes(2*edges)
 	if c.EncodesFeatures() {
-		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(runs.FeatureDim(m)))
+		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(setting.FeatureDim(m)))
 	}
 	n += int64(len(m.Directions)) * (4*int64(m.Edges) + 8*int64(m.Nodes))
 	return n

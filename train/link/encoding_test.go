@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestEncodedInBuffer: with all partitions in memory, whole lists of the buffer give what those of
@@ -103,7 +103,7 @@ func TestEncodedOnDisk(t *testing.T) {
 	if err := c.Validate(); err == nil {
 		t.Error("rgcn over a buffer is not refused")
 	}
-	if c.Order = runs.OrderAuto; c.Validate() != nil {
+	if c.Order = setting.OrderAuto; c.Validate() != nil {
 		t.Error("rgcn is refused where the order is open")
 	}
 }

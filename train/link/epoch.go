@@ -12,6 +12,7 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // The domains of keys of orders and of batches.
@@ -80,7 +81,7 @@ func (t *trainer) parts(ctx context.Context) error {
 // epoch and the part.
 func (t *trainer) batches(ctx context.Context, p *Part) error {
 	n := len(p.Edges)
-	if t.cfg.Negatives == runs.NegativesAll {
+	if t.cfg.Negatives == setting.NegativesAll {
 		n = t.data.trainIndex.Len()
 	}
 	order := rng.NewFiller(rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed,
@@ -149,7 +150,7 @@ func (t *trainer) count(s stepped) {
 // of the training set; there are n, in this order.
 func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 	key := t.batchKey(t.pos.Batch)
-	if t.cfg.Negatives == runs.NegativesAll {
+	if t.cfg.Negatives == setting.NegativesAll {
 		at := t.places(nil, order, n, t.pos.Batch)
 		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
 		t.pos.Loss += loss
@@ -219,7 +220,7 @@ func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.F
 func (t *trainer) finishEpoch(ctx context.Context) error {
 	epoch := int(t.pos.Epoch) + 1
 	edges := t.pos.Edges
-	if t.cfg.Negatives == runs.NegativesAll { // each edge answers two queries
+	if t.cfg.Negatives == setting.NegativesAll { // each edge answers two queries
 		edges /= 2
 	}
 	rec := runs.LinkEpoch{Epoch: epoch, Loss: t.pos.Loss / float64(max(1, edges)), Rate: t.rate(),
@@ -279,8 +280,8 @@ func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 	entities []float32) (best bool, err error) {
 	if t.pos.HasBest && mrr <= t.pos.Best {
 		t.pos.SinceBest++
-		if t.pos.Plateau++; t.cfg.LRSchedule == runs.SchedulePlateau &&
-			t.pos.Plateau >= runs.PlateauWaitLink {
+		if t.pos.Plateau++; t.cfg.LRSchedule == setting.SchedulePlateau &&
+			t.pos.Plateau >= setting.PlateauWaitLink {
 			t.pos.Plateau = 0
 			t.pos.Halvings++
 		}

@@ -3,16 +3,16 @@ package link
 import (
 	"testing"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestCompare goes through evaluations: only a better one is the best, so that of equal ones it is
-// the first, and the learning rate is halved after runs.PlateauWaitLink others on end.
+// the first, and the learning rate is halved after setting.PlateauWaitLink others on end.
 func TestCompare(t *testing.T) {
 	tables := func(v float32) (entities, relations *Table) {
 		return &Table{Values: []float32{v}}, &Table{Values: []float32{v}}
 	}
-	tr := &trainer{cfg: Config{Patience: 4, LR: 0.5, LRSchedule: runs.SchedulePlateau},
+	tr := &trainer{cfg: Config{Patience: 4, LR: 0.5, LRSchedule: setting.SchedulePlateau},
 		model: &model{}, best: &bestRows{}}
 	tr.model.entities, tr.model.relations = tables(0)
 	tr.best.entities, tr.best.relations = tables(0)

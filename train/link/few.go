@@ -8,7 +8,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 const (
@@ -22,13 +22,13 @@ const (
 
 // isFew says whether steps go edge by edge: scores are products of rows, and each side has a few
 // negatives for all edges, or each edge has its own.
-func isFew(c *runs.LinkSettings, dec decoder.Decoder) bool {
-	if dec.Measure() != decoder.Dot || c.FilterNegatives || c.Negatives == runs.NegativesAll {
+func isFew(c *setting.Link, dec decoder.Decoder) bool {
+	if dec.Measure() != decoder.Dot || c.FilterNegatives || c.Negatives == setting.NegativesAll {
 		return false
 	}
-	shared := c.NegativeSampling == runs.NegativesUniform ||
-		c.NegativeSampling == runs.NegativesDegree
-	return shared && c.Negatives <= fewMost || c.NegativeSampling == runs.NegativesEdge
+	shared := c.NegativeSampling == setting.NegativesUniform ||
+		c.NegativeSampling == setting.NegativesDegree
+	return shared && c.Negatives <= fewMost || c.NegativeSampling == setting.NegativesEdge
 }
 
 // fewBatch is what a batch has whose step goes edge by edge. Its edges are sorted by relation, and
@@ -108,7 +108,7 @@ func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
 	parts = (n + fewPart - 1) / fewPart
 	behind := 2 * parts * count
-	if s.cfg.NegativeSampling == runs.NegativesEdge {
+	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		behind = 2 * n
 	}
 	s.dRows = sized(s.dRows, (2*n+behind)*dim)
@@ -139,7 +139,7 @@ func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	m := hi - lo
 	x.dQueries = sized(x.dQueries, 2*m*dim)
-	if x.queries = s.dRows[2*n*dim:]; s.cfg.NegativeSampling == runs.NegativesEdge {
+	if x.queries = s.dRows[2*n*dim:]; s.cfg.NegativeSampling == setting.NegativesEdge {
 		x.queries = x.queries[2*lo*dim:][:2*m*dim]
 	} else {
 		x.own = sized(x.own, 2*m*dim)
@@ -214,7 +214,7 @@ func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop 
 
 // addNegatives adds up what the queries of a part ask of negatives that all edges share.
 func (s *stepper) addNegatives(x *fewScratch, n, part int) {
-	if s.cfg.NegativeSampling == runs.NegativesEdge {
+	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		return
 	}
 	dim, width := s.cfg.Dim, 1+s.cfg.Negatives
@@ -243,7 +243,7 @@ func other(n, query int) int {
 // negativesAt is the place in the list of the negatives of a query, of 2n.
 func (s *stepper) negativesAt(n, query int) int {
 	switch {
-	case s.cfg.NegativeSampling == runs.NegativesEdge:
+	case s.cfg.NegativeSampling == setting.NegativesEdge:
 		return 2*n + query*s.cfg.Negatives
 	case query < n:
 		return 2 * n
@@ -330,7 +330,7 @@ func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
 	simple := 2 * n // places of what has one row
-	if s.pairs && s.cfg.NegativeSampling == runs.NegativesEdge {
+	if s.pairs && s.cfg.NegativeSampling == setting.NegativesEdge {
 		simple = 4 * n
 	}
 	for i := lo; i < hi; i++ {
@@ -351,7 +351,7 @@ func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 // addNegative lists the rows that are asked of the negative at a place of the list.
 func (s *stepper) addNegative(x *fewScratch, n, place int) {
 	count := s.cfg.Negatives
-	if s.cfg.NegativeSampling != runs.NegativesEdge {
+	if s.cfg.NegativeSampling != setting.NegativesEdge {
 		for row := place; row < len(s.dRows)/s.cfg.Dim; row += 2 * count {
 			x.rows = append(x.rows, uint32(row))
 		}

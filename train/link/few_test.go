@@ -9,7 +9,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // fewConfigs are settings whose steps go edge by edge.
@@ -18,23 +18,24 @@ func fewConfigs() map[string]Config {
 	for _, name := range []string{"distmult", "complex"} {
 		c := circleConfig(name)
 		c.Negatives, c.Dropout, c.Reciprocal = 3, 0.2, true
-		c.Regularizer, c.RegularizerWeight = runs.RegularizerN3, 0.001
+		c.Regularizer, c.RegularizerWeight = setting.RegularizerN3, 0.001
 		all[name+" with few negatives"] = c
 	}
 	c := circleConfig("distmult")
-	c.Negatives, c.NegativeSampling, c.Loss = 1, runs.NegativesDegree, "logistic"
+	c.Negatives, c.NegativeSampling, c.Loss = 1, setting.NegativesDegree, "logistic"
 	all["one negative by degree"] = c
-	c.NegativeSampling, c.Loss, c.Reciprocal = runs.NegativesUniform, "softmax", true
-	c.Regularizer, c.RegularizerWeight = runs.RegularizerN3, 0.001
+	c.NegativeSampling, c.Loss, c.Reciprocal = setting.NegativesUniform, "softmax", true
+	c.Regularizer, c.RegularizerWeight = setting.RegularizerN3, 0.001
 	all["one negative"] = c
-	c.NegativeSampling = runs.NegativesEdge
+	c.NegativeSampling = setting.NegativesEdge
 	all["one negative of each edge"] = c
 	c = circleConfig("complex")
-	c.NegativeSampling, c.Negatives = runs.NegativesEdge, 12
+	c.NegativeSampling, c.Negatives = setting.NegativesEdge, 12
 	all["negatives of each edge"] = c
 	c = circleConfig("distmult")
-	c.NegativeSampling, c.Negatives, c.Loss, c.Reciprocal = runs.NegativesEdge, 4, "logistic", true
-	c.Regularizer, c.RegularizerWeight = runs.RegularizerL2, 0.001
+	c.NegativeSampling, c.Negatives, c.Loss, c.Reciprocal = setting.NegativesEdge, 4, "logistic",
+		true
+	c.Regularizer, c.RegularizerWeight = setting.RegularizerL2, 0.001
 	all["negatives of each edge, logistic"] = c
 	return all
 }

@@ -4,7 +4,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // full takes a step on queries of the training set whose answers are compared with all entities,
@@ -80,7 +80,7 @@ func (s *stepper) addQueries(asks []ask, answers [][]uint32, weight float32, dro
 			kernel.AddRow(to, s.ends[int(at)*dim:][:dim])
 		}
 	})
-	if s.cfg.Regularizer == runs.RegularizerNone {
+	if s.cfg.Regularizer == setting.RegularizerNone {
 		return
 	}
 	s.list = s.list[:0]

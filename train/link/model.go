@@ -11,6 +11,7 @@ import (
 	"gdb/train/link/initial"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // relationDomain keeps the keys of the first vectors of relations apart from others.
@@ -18,7 +19,7 @@ const relationDomain = 0x72656c61 // "rela"
 
 // model is what is learned.
 type model struct {
-	cfg       *runs.LinkSettings
+	cfg       *setting.Link
 	dec       decoder.Decoder
 	entities  *Table
 	relations *Table // the reciprocal ones behind the others
@@ -26,7 +27,7 @@ type model struct {
 }
 
 // newModel takes the memory of a model of zeros. training says that there is an optimizer.
-func newModel(c *runs.LinkSettings, entities, relations int, training bool,
+func newModel(c *setting.Link, entities, relations int, training bool,
 	budget *mem.Budget) (*model, error) {
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // chunksOfBatch is how many chunks a batch is cut into whose negatives differ, with sampling
-// runs.NegativesChunked.
+// setting.NegativesChunked.
 const chunksOfBatch = 10
 
 // degreeBytes is what a row takes for negatives by degree.
@@ -28,14 +28,14 @@ type negatives struct {
 }
 
 // newNegatives prepares the draws for a part.
-func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
+func newNegatives(c *setting.Link, p *Part) *negatives {
 	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
 	rows := uint64(0)
 	for _, s := range p.Spans {
 		rows += uint64(s.Count)
 		n.upTo = append(n.upTo, rows)
 	}
-	if n.kind != runs.NegativesDegree {
+	if n.kind != setting.NegativesDegree {
 		return n
 	}
 	degrees := make([]float64, p.Entities.Rows)
@@ -57,9 +57,9 @@ func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
 // chunk is how many edges of a batch share negatives.
 func (n *negatives) chunk(batch int) int {
 	switch n.kind {
-	case runs.NegativesChunked:
+	case setting.NegativesChunked:
 		return (batch + chunksOfBatch - 1) / chunksOfBatch
-	case runs.NegativesEdge:
+	case setting.NegativesEdge:
 		return 1
 	}
 	return batch
@@ -68,7 +68,7 @@ func (n *negatives) chunk(batch int) int {
 // draw returns the negatives of a chunk whose true answers these are, in the memory of to.
 func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	to = to[:0]
-	if n.kind == runs.NegativesBatch {
+	if n.kind == setting.NegativesBatch {
 		return append(to, answers...)
 	}
 	return n.drawSome(to, key, n.count)

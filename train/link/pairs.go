@@ -3,11 +3,11 @@ package link
 import (
 	"gdb/compute/kernel/linkrow"
 	"gdb/train/link/decoder"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // isPairs says whether steps go edge by edge, and linkrow.Pairs has kernels for them.
-func isPairs(c *runs.LinkSettings, dec decoder.Decoder) bool {
+func isPairs(c *setting.Link, dec decoder.Decoder) bool {
 	return isFew(c, dec) && c.Decoder == "distmult" && c.Negatives == 1 && c.Dropout == 0 &&
 		linkrow.Fast()
 }
@@ -19,7 +19,7 @@ func (s *stepper) comparePairs(n, part int) {
 	form, first, end := s.dec.FormDim(s.cfg.Dim), s.runs.partAt[part], s.runs.partAt[part+1]
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	clear(s.dForms[int(first)*form : int(end)*form])
-	p := linkrow.Pairs{Dim: s.cfg.Dim, Own: s.cfg.NegativeSampling == runs.NegativesEdge}
+	p := linkrow.Pairs{Dim: s.cfg.Dim, Own: s.cfg.NegativeSampling == setting.NegativesEdge}
 	list := s.list
 	if p.Table = s.table.Values; s.held != nil {
 		p.Table, list = s.held.entities, s.held.places
@@ -72,13 +72,13 @@ func (s *stepper) eachRun(p *linkrow.Pairs, list []uint32, n, lo, hi int,
 // isFused says that linkrow.Sums takes the steps of rows.
 func (s *stepper) isFused() bool {
 	return s.cfg.Optimizer == "adagrad" && linkrow.Fast() &&
-		(s.cfg.Regularizer == runs.RegularizerNone || s.cubes())
+		(s.cfg.Regularizer == setting.RegularizerNone || s.cubes())
 }
 
 // stepEntities takes the step of some entities of the step.
 func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
 	x := takeScratch(&s.scratch)
-	multiples := s.cfg.NegativeSampling == runs.NegativesEdge && !s.pairs
+	multiples := s.cfg.NegativeSampling == setting.NegativesEdge && !s.pairs
 	s.listGradients(x, n, lo, hi, multiples)
 	sums := o.sums(s.part.Entities)
 	sums.At, sums.Off, sums.Places, sums.Gradients = s.rows.Numbers[lo:hi], x.off, x.rows, s.dRows

@@ -14,6 +14,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // mustTrainer makes a trainer of random rows that has no store, for steps.
@@ -55,15 +56,15 @@ func randomBatch(r *rand.Rand) (edges []triples.Triple) {
 func pipelineSettings() map[string]Config {
 	adagrad, adam, chunked, batch := circleConfig("distmult"), circleConfig("complex"),
 		circleConfig("rotate"), circleConfig("transe")
-	adam.Optimizer, adam.Regularizer, adam.RegularizerWeight = "adam", runs.RegularizerN3, 0.1
-	chunked.NegativeSampling, chunked.Dropout = runs.NegativesChunked, 0.2
-	batch.NegativeSampling, batch.Reciprocal = runs.NegativesBatch, true
+	adam.Optimizer, adam.Regularizer, adam.RegularizerWeight = "adam", setting.RegularizerN3, 0.1
+	chunked.NegativeSampling, chunked.Dropout = setting.NegativesChunked, 0.2
+	batch.NegativeSampling, batch.Reciprocal = setting.NegativesBatch, true
 	few := circleConfig("distmult")
 	few.Negatives = 2
 	pairs := few
 	pairs.Negatives, pairs.Reciprocal = 1, true
 	own := pairs
-	own.NegativeSampling = runs.NegativesEdge
+	own.NegativeSampling = setting.NegativesEdge
 	return map[string]Config{"adagrad": adagrad, "adam": adam, "chunked": chunked, "batch": batch,
 		"few": few, "pairs": pairs, "pairs of their own": own}
 }

@@ -13,14 +13,17 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/train/link/decoder"
+	"gdb/train/link/loss"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Config is the settings of a training.
-type Config = runs.LinkSettings
+type Config = setting.Link
 
 // MetricName is what validation and test are judged by.
 const MetricName = "mrr"
@@ -168,6 +171,20 @@ func (t *trainer) run(ctx context.Context) (*Result, error) {
 	return nil, errors.Join(err, t.record(ctx, status))
 }
 
+// Validate reports the first setting that makes no sense, of the decoder and the loss too.
+func Validate(c *Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if _, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm}); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := (&loss.Loss{Name: c.Loss}).Validate(c.Negatives == setting.NegativesAll); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
 // prepare checks the settings, against those of the run that is resumed if one is.
 func (t *trainer) prepare() error {
 	t.created = time.Now().UTC()
@@ -181,7 +198,7 @@ func (t *trainer) prepare() error {
 		if t.cfg.Run, f.Link.Run = name, name; t.cfg.Decoder == "" { // nothing else was given
 			t.cfg = *f.Link
 		}
-		if c := &t.cfg; c.Order == runs.OrderAuto { // it was chosen when the run began
+		if c := &t.cfg; c.Order == setting.OrderAuto { // it was chosen when the run began
 			c.Order, c.Partitions = f.Link.Order, f.Link.Partitions
 			c.PartitionsInMemory, c.LogicalPartitions = f.Link.PartitionsInMemory,
 				f.Link.LogicalPartitions
@@ -197,7 +214,7 @@ func (t *trainer) prepare() error {
 	if t.cfg.Memory == 0 {
 		t.cfg.Memory = mem.Available() / 2
 	}
-	if err := t.cfg.Validate(); err != nil {
+	if err := Validate(&t.cfg); err != nil {
 		return err
 	}
 	if !t.resumed && t.cfg.Run != "" {
@@ -270,11 +287,11 @@ func stepBytes(c *Config, entities int) int64 {
 // stepRows are the rows of entities that a step with drawn negatives reads.
 func stepRows(c *Config) int64 {
 	switch c.NegativeSampling {
-	case runs.NegativesBatch:
+	case setting.NegativesBatch:
 		return 4 * int64(c.Batch)
-	case runs.NegativesChunked:
+	case setting.NegativesChunked:
 		return 2 * (int64(c.Batch) + chunksOfBatch*int64(c.Negatives))
-	case runs.NegativesEdge:
+	case setting.NegativesEdge:
 		return 2 * int64(c.Batch) * (1 + int64(c.Negatives))
 	}
 	return 2 * int64(c.Batch+c.Negatives)
@@ -285,14 +302,14 @@ func stepOnce(c *Config, entities int) int64 {
 	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
 	rows := 8*batch + 4*candidates
 	switch {
-	case c.Negatives == runs.NegativesAll:
+	case c.Negatives == setting.NegativesAll:
 		candidates = int64(entities)
 		rows = 4*batch + 2*candidates
-	case c.NegativeSampling == runs.NegativesBatch:
+	case c.NegativeSampling == setting.NegativesBatch:
 		candidates = batch
-	case c.NegativeSampling == runs.NegativesChunked:
+	case c.NegativeSampling == setting.NegativesChunked:
 		rows += 2 * chunksOfBatch * candidates
-	case c.NegativeSampling == runs.NegativesEdge:
+	case c.NegativeSampling == setting.NegativesEdge:
 		rows += 2 * batch * candidates
 	}
 	return 4 * (2*batch*candidates + 2*rows*dim)

@@ -21,6 +21,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -81,11 +82,11 @@ func mustDevice(t testing.TB) blockdev.Device {
 }
 
 func circleConfig(name string) Config {
-	c := runs.DefaultLink(name)
+	c := setting.DefaultLink(name)
 	c.Run, c.Dim, c.Batch, c.Epochs, c.EvalEvery, c.Patience = "t", 32, 24, 60, 10, 0
 	c.Negatives, c.Threads, c.Memory, c.Init = 20, 2, 1<<30, 0.1
-	c.Regularizer, c.LR, c.Optimizer, c.Dropout = runs.RegularizerNone, 0.1, "adagrad", 0
-	c.NegativeSampling, c.Loss, c.Reciprocal = runs.NegativesUniform, "softmax", false
+	c.Regularizer, c.LR, c.Optimizer, c.Dropout = setting.RegularizerNone, 0.1, "adagrad", 0
+	c.NegativeSampling, c.Loss, c.Reciprocal = setting.NegativesUniform, "softmax", false
 	return c
 }
 
@@ -146,14 +147,14 @@ func settings() map[string]Config {
 	}
 	for _, name := range []string{"distmult", "transe"} {
 		c := circleConfig(name)
-		c.Negatives, c.Reciprocal, c.Dropout = runs.NegativesAll, true, 0.1
-		c.Regularizer, c.RegularizerWeight = runs.RegularizerN3, 0.001
+		c.Negatives, c.Reciprocal, c.Dropout = setting.NegativesAll, true, 0.1
+		c.Regularizer, c.RegularizerWeight = setting.RegularizerN3, 0.001
 		all[name+" with all entities"] = c
 	}
-	for _, kind := range runs.NegativeSamplings() {
+	for _, kind := range setting.NegativeSamplings() {
 		c := circleConfig("complex")
 		c.NegativeSampling, c.Optimizer, c.LR, c.FilterNegatives = kind, "adam", 0.01, true
-		c.Regularizer, c.RegularizerWeight = runs.RegularizerL2, 0.0001
+		c.Regularizer, c.RegularizerWeight = setting.RegularizerL2, 0.0001
 		all["negatives "+kind] = c
 	}
 	for _, name := range []string{"transe", "rotate"} {
@@ -165,7 +166,7 @@ func settings() map[string]Config {
 	c.Loss, c.Margin = "margin", 1
 	all["margin"] = c
 	c = circleConfig("complex")
-	c.Loss, c.Negatives = "logistic", runs.NegativesAll
+	c.Loss, c.Negatives = "logistic", setting.NegativesAll
 	all["logistic"] = c
 	encoded := circleConfig("distmult")
 	encoded.Encoder, encoded.Fanout = "sage", "3"
@@ -366,11 +367,11 @@ func TestRefused(t *testing.T) {
 // TestDraws: rows are drawn evenly or by degree, and only those that entities have.
 func TestDraws(t *testing.T) {
 	c := circleConfig("dot")
-	c.NegativeSampling, c.DegreePower, c.Negatives = runs.NegativesDegree, 1, 60000
+	c.NegativeSampling, c.DegreePower, c.Negatives = setting.NegativesDegree, 1, 60000
 	part := &Part{Entities: &Table{Rows: 4}, Spans: []Span{{Count: 4}},
 		Edges: []triples.Triple{{Head: 0, Tail: 1}, {Head: 0, Tail: 2}, {Head: 0, Tail: 1}}}
 	var counts [4]float64
-	c.NegativeSampling = runs.NegativesUniform
+	c.NegativeSampling = setting.NegativesUniform
 	spans := &Part{Entities: &Table{Rows: 9}, Spans: []Span{{1, 2}, {6, 1}}}
 	var uniform [9]float64
 	for _, e := range newNegatives(&c, spans).draw(nil, 6, nil) {
@@ -385,7 +386,7 @@ func TestDraws(t *testing.T) {
 			t.Errorf("row %d was drawn %v times, want about %v", i, n, want)
 		}
 	}
-	c.NegativeSampling = runs.NegativesDegree
+	c.NegativeSampling = setting.NegativesDegree
 	for _, e := range newNegatives(&c, part).draw(nil, 5, nil) {
 		counts[e]++
 	}
@@ -420,7 +421,7 @@ func TestLossFalls(t *testing.T) {
 		var losses []float64
 		for range 20 {
 			var v float64
-			if c.Negatives == runs.NegativesAll {
+			if c.Negatives == setting.NegativesAll {
 				v, _, err = st.full(st.known, []uint32{0, 5, 9}, 7)
 			} else {
 				v, err = st.sampled(d.train[:20], 7)

@@ -5,7 +5,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // drawn is a batch whose negatives are drawn. It is made of no rows, so that it may be while the
@@ -169,7 +169,7 @@ func (s *stepper) edgesInMean(n int) float32 {
 
 // drawAll draws the negatives of all chunks of a batch, of one side and then of the other.
 func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
-	if s.cfg.NegativeSampling == runs.NegativesEdge {
+	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		s.drawEach(d, 2*len(edges), key)
 		return
 	}
@@ -347,7 +347,7 @@ func (s *stepper) sumEntities(n int) {
 
 // regularizeEntities regularizes some entities of the step.
 func (s *stepper) regularizeEntities(n, lo, hi int) {
-	if s.cfg.Regularizer == runs.RegularizerNone {
+	if s.cfg.Regularizer == setting.RegularizerNone {
 		return
 	}
 	dim := s.cfg.Dim

@@ -8,7 +8,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // BenchmarkFewSteps takes steps on a graph of the size of FB15k-237, whose ends are as skewed.
@@ -24,9 +24,9 @@ func BenchmarkFewSteps(b *testing.B) {
 		edges[i] = triples.Triple{Head: skewed(entities), Relation: skewed(relations),
 			Tail: skewed(entities)}
 	}
-	c := runs.DefaultLink("distmult")
+	c := setting.DefaultLink("distmult")
 	c.Dim, c.Negatives = 100, 1
-	for _, c.NegativeSampling = range []string{runs.NegativesUniform, runs.NegativesEdge} {
+	for _, c.NegativeSampling = range []string{setting.NegativesUniform, setting.NegativesEdge} {
 		b.Run("negatives="+c.NegativeSampling, func(b *testing.B) {
 			m, err := newModel(&c, entities, relations, true, nil)
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // stepper takes the steps of a training. It is for one goroutine.
 type stepper struct {
-	cfg       *runs.LinkSettings
+	cfg       *setting.Link
 	batch     int // edges of a step, or queries; the last step of a part may have fewer
 	dec       decoder.Decoder
 	loss      loss.Loss
@@ -70,7 +70,7 @@ type held struct {
 }
 
 // newStepper makes the relations' table ready to train.
-func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
+func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
 	count uint32, known *triples.Index) *stepper {
 	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
 		count: count, known: known, few: isFew(c, dec), pairs: isPairs(c, dec),
@@ -84,7 +84,7 @@ func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, re
 // use has the next steps train on a part.
 func (s *stepper) use(p *Part) {
 	s.part, s.table = p, p.Entities
-	if s.cfg.Negatives != runs.NegativesAll {
+	if s.cfg.Negatives != setting.NegativesAll {
 		s.neg = newNegatives(s.cfg, p)
 	}
 }
@@ -244,9 +244,9 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 	factor := weight * float32(s.cfg.RegularizerWeight)
 	switch {
 	case factor == 0:
-	case s.cfg.Regularizer == runs.RegularizerL2:
+	case s.cfg.Regularizer == setting.RegularizerL2:
 		kernel.AddScaledRow(g, row, 2*factor)
-	case s.cfg.Regularizer == runs.RegularizerN3 && s.cfg.Decoder == "complex":
+	case s.cfg.Regularizer == setting.RegularizerN3 && s.cfg.Decoder == "complex":
 		half := len(row) / 2
 		for i := range half {
 			a, b := row[i], row[half+i]
@@ -254,7 +254,7 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 			g[i] += f * a
 			g[half+i] += f * b
 		}
-	case s.cfg.Regularizer == runs.RegularizerN3:
+	case s.cfg.Regularizer == setting.RegularizerN3:
 		kernel.AddCubeGradRow(g, row, 3*factor)
 	}
 }
@@ -262,7 +262,7 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 // cubes says that the regularizer is of the cubes of values, which the optimizer's kernel takes
 // too.
 func (s *stepper) cubes() bool {
-	return s.cfg.Regularizer == runs.RegularizerN3 && s.cfg.Decoder != "complex" &&
+	return s.cfg.Regularizer == setting.RegularizerN3 && s.cfg.Decoder != "complex" &&
 		s.cfg.Optimizer == "adagrad"
 }
 

@@ -7,7 +7,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/kv"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Steps takes the steps of a training on rows of entities that its owner keeps, with drawn
@@ -24,7 +24,7 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 	if err := checkDecoder(c, m); err != nil {
 		return nil, err
 	}
-	if c.Negatives == runs.NegativesAll || c.NegativeSampling == runs.NegativesDegree ||
+	if c.Negatives == setting.NegativesAll || c.NegativeSampling == setting.NegativesDegree ||
 		c.FilterNegatives || c.Encodes() {
 		return nil, errors.New("train: steps on their own take uniform, chunked or batch " +
 			"negatives, none of them filtered, and no encoder")

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestSteps: a step on rows of another's changes those that Rows names, and no others.
@@ -46,7 +46,7 @@ func TestSteps(t *testing.T) {
 	if err := steps.Close(); err != nil {
 		t.Error(err)
 	}
-	c.Negatives = runs.NegativesAll
+	c.Negatives = setting.NegativesAll
 	if _, err := NewSteps(&c, s.Meta(), table); err == nil {
 		t.Error("steps with all entities as negatives")
 	}

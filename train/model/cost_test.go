@@ -12,10 +12,11 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/train/setting"
 )
 
 // costOptions are options of which each takes memory in its own way.
-var costOptions = []Options{{Heads: 2}, {Heads: 1, Aggregate: "sum", Norm: "layer"},
+var costOptions = []setting.Options{{Heads: 2}, {Heads: 1, Aggregate: "sum", Norm: "layer"},
 	{Heads: 4, Aggregate: "mean", Residual: true, Activation: "gelu", Norm: "layer"},
 	{Aggregate: "max", Activation: "elu", InputDropout: ptrTo(0.5)}}
 

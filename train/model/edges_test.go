@@ -14,6 +14,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/train/setting"
 )
 
 // logitsOf are the logits of the seeds 0 to 9 of a graph over whole lists, of random features, and
@@ -117,7 +118,7 @@ func TestWeightsAreRepetitions(t *testing.T) {
 		}
 		for _, aggregate := range []string{"", "mean", "sum"} {
 			s := &Spec{Architecture: a, Dims: Widths(a, 6, 3, []int{8}),
-				Options: Options{Aggregate: aggregate}}
+				Options: setting.Options{Aggregate: aggregate}}
 			want, _ := logitsOf(t, s, often)
 			s.EdgeWeight = true
 			if err := s.Validate(); err != nil {
@@ -140,7 +141,7 @@ func TestRGCN(t *testing.T) {
 	g.Classify(relations, 5)
 	for _, bases := range []int{1, 3, 0} {
 		s := &Spec{Architecture: rgcn{}, Dims: []int{6, 8, 3},
-			Options: Options{Bases: bases, Relations: relations}}
+			Options: setting.Options{Bases: bases, Relations: relations}}
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 // are refused.
 func TestDrawnByWeight(t *testing.T) {
 	s := &Spec{Architecture: sage{}, Dims: []int{6, 8, 3}, DrawnByWeight: true,
-		Options: Options{EdgeWeight: true}}
+		Options: setting.Options{EdgeWeight: true}}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}

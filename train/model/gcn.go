@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"gdb/compute/program"
+	"gdb/train/setting"
 )
 
 // gcn is the graph convolution of Kipf and Welling ("Semi-Supervised Classification with Graph
@@ -37,7 +38,10 @@ func (gcn) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-func (gcn) precomputed(o *Options, hops int) Precomputed { return firstSum(o.Residual, hops) }
+func (gcn) precomputed(o *setting.Options, hops int) Precomputed {
+	return firstSum(o.Residual,
+		hops)
+}
 
 // propagate is the product of the normalized adjacency matrix, with self loops, and x.
 func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {

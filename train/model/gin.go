@@ -1,6 +1,9 @@
 package model
 
-import "gdb/compute/program"
+import (
+	"gdb/compute/program"
+	"gdb/train/setting"
+)
 
 // gin is the graph isomorphism network of Xu and others ("How Powerful are Graph Neural
 // Networks?"), with ε = 0: h'(v) = W_2·ReLU(W_1·(h(v) + sum(h(u): u in N(v))) + b_1) + b_2, then
@@ -31,4 +34,7 @@ func (gin) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return b.Add(s.pull(b, x, s.reduce(program.Sum)), b.Own(x))
 }
 
-func (gin) precomputed(o *Options, hops int) Precomputed { return firstSum(o.Residual, hops) }
+func (gin) precomputed(o *setting.Options, hops int) Precomputed {
+	return firstSum(o.Residual,
+		hops)
+}

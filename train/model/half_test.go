@@ -10,6 +10,7 @@ import (
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout/rowfile"
+	"gdb/train/setting"
 )
 
 // packed are rows of so many values as bfloat16, packed as features are read.
@@ -27,7 +28,8 @@ func packed(x []float32, dim int) []float32 {
 // bfloat16, of features of so many values.
 func halfSpecs(in int) (all []*Spec) {
 	for _, a := range architectures {
-		for _, o := range []Options{{}, {Heads: 2, Aggregate: "sum", Residual: true, Norm: "layer"},
+		for _, o := range []setting.Options{{}, {Heads: 2, Aggregate: "sum", Residual: true,
+			Norm: "layer"},
 			{Heads: 1, Aggregate: "max", Activation: "gelu"}, {NodeEmbedding: 4}} {
 			s := &Spec{Architecture: a, Dims: Widths(a, in, 20, []int{32}), Options: o,
 				Dropout: 0.25}

@@ -10,6 +10,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/train/setting"
 )
 
 // layerSpecs are all models of such widths that are trained by layers, with and without weights of
@@ -17,7 +18,8 @@ import (
 func layerSpecs(t *testing.T, hidden ...int) (all []*Spec) {
 	t.Helper()
 	for _, a := range architectures {
-		for _, o := range []Options{{}, {Aggregate: "mean"}, {Aggregate: "sum"}, {Aggregate: "max"},
+		for _, o := range []setting.Options{{}, {Aggregate: "mean"}, {Aggregate: "sum"},
+			{Aggregate: "max"},
 			{EdgeWeight: true}, {EdgeWeight: true, Aggregate: "mean"}} {
 			s := &Spec{Architecture: a, Dims: Widths(a, 6, 3, hidden), Options: o}
 			usual := s.Validate()
@@ -172,13 +174,13 @@ func TestLayersAreRefused(t *testing.T) {
 // TestLayersReadOfEdges: the weights of entries are not those of edges unless these are asked for.
 func TestLayersReadOfEdges(t *testing.T) {
 	for _, c := range []struct {
-		options Options
+		options setting.Options
 		want    sample.Extras
 	}{
-		{Options{}, sample.Extras{Degrees: true}},
-		{Options{Aggregate: "sum"}, sample.Extras{}},
-		{Options{Aggregate: "max"}, sample.Extras{}},
-		{Options{EdgeWeight: true}, sample.Extras{EdgeWeights: true, WeightSums: true}},
+		{setting.Options{}, sample.Extras{Degrees: true}},
+		{setting.Options{Aggregate: "sum"}, sample.Extras{}},
+		{setting.Options{Aggregate: "max"}, sample.Extras{}},
+		{setting.Options{EdgeWeight: true}, sample.Extras{EdgeWeights: true, WeightSums: true}},
 	} {
 		s := &Spec{Architecture: sage{}, Dims: []int{6, 8, 3}, Options: c.options, LayerWise: true}
 		if got := s.Extras(); got != c.want {

@@ -1,6 +1,9 @@
 package model
 
-import "gdb/compute/program"
+import (
+	"gdb/compute/program"
+	"gdb/train/setting"
+)
 
 // mlp is a perceptron of the nodes' own features: what a graph is worth shows beside it. With
 // Precompute they are those, and the features of 1, 2, … hops, propagated as in gcn: SIGN (Frasca
@@ -24,4 +27,4 @@ func (mlp) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-func (mlp) precomputed(_ *Options, hops int) Precomputed { return Precomputed{Hops: hops} }
+func (mlp) precomputed(_ *setting.Options, hops int) Precomputed { return Precomputed{Hops: hops} }

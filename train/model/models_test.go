@@ -13,6 +13,7 @@ import (
 	"gdb/compute/program"
 	"gdb/internal/dense"
 	"gdb/sample"
+	"gdb/train/setting"
 )
 
 // goldenModels is testdata/models.json: what an independent implementation, testdata/models.py,
@@ -41,7 +42,7 @@ func (b *goldenBatch) dense() *dense.Lists {
 // goldenCase is one model with its options, and a pass of it.
 type goldenCase struct {
 	Model string `json:"model"`
-	Options
+	setting.Options
 	Dims   []int     `json:"dims"`
 	Logits []float64 `json:"logits"`
 	Loss   float64   `json:"loss"`

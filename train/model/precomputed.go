@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gdb/compute/program"
+	"gdb/train/setting"
 )
 
 // Precomputed says what is computed of the features before a training, with Options.Precompute:
@@ -27,12 +28,12 @@ type summer interface {
 	// sum appends the sum of a layer, over rows x.
 	sum(b *program.Builder, s *Spec, x program.Value) program.Value
 	// precomputed says what is computed before a training that would sample so many hops.
-	precomputed(o *Options, hops int) Precomputed
+	precomputed(o *setting.Options, hops int) Precomputed
 }
 
 // PrecomputedOf says what is computed before the training of an architecture that would sample so
 // many hops.
-func PrecomputedOf(a Architecture, o *Options, hops int) Precomputed {
+func PrecomputedOf(a Architecture, o *setting.Options, hops int) Precomputed {
 	if s, ok := a.(summer); ok && o.Precompute {
 		return s.precomputed(o, hops)
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "gdb/compute/program"
+import (
+	"gdb/compute/program"
+	"gdb/train/setting"
+)
 
 // sage is GraphSAGE (Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large
 // Graphs"): h'(v) = W_self·h(v) + W_nbr·reduce(h(u): u in N(v)) + b, then ReLU but after the last
@@ -26,4 +29,4 @@ func (sage) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.pull(b, x, s.reduce(program.Mean))
 }
 
-func (sage) precomputed(_ *Options, hops int) Precomputed { return firstSum(true, hops) }
+func (sage) precomputed(_ *setting.Options, hops int) Precomputed { return firstSum(true, hops) }

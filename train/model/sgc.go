@@ -1,6 +1,9 @@
 package model
 
-import "gdb/compute/program"
+import (
+	"gdb/compute/program"
+	"gdb/train/setting"
+)
 
 // sgc is the simplified graph convolution of Wu and others ("Simplifying Graph Convolutional
 // Networks"): the features are propagated as in gcn once a layer, and then multiplied by W.
@@ -41,6 +44,6 @@ func (sgc) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 }
 
 // precomputed: all that is learned comes after the last sum.
-func (sgc) precomputed(_ *Options, hops int) Precomputed {
+func (sgc) precomputed(_ *setting.Options, hops int) Precomputed {
 	return Precomputed{Hops: hops, First: hops}
 }

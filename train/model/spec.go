@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gdb/compute/program"
+	"gdb/train/setting"
 )
 
 // Spec says which model is made: an architecture, its widths and its options.
@@ -33,7 +34,7 @@ type Spec struct {
 	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
 	// have a weight by which sums over what is drawn estimate those over whole lists.
 	LayerWise bool
-	Options
+	setting.Options
 }
 
 // Architecture makes the layers of models.

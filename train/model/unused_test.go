@@ -5,11 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gdb/train/setting"
 )
 
 // TestUnusedOptions: options are named that a model does not read, and only if they are set.
 func TestUnusedOptions(t *testing.T) {
-	all := Options{Heads: 2, Aggregate: "mean", Residual: true, Norm: "layer", Activation: "elu",
+	all := setting.Options{Heads: 2, Aggregate: "mean", Residual: true, Norm: "layer",
+		Activation:   "elu",
 		InputDropout: ptrTo(0.1)}
 	for name, want := range map[string][]string{"sage": {"heads"}, "gcn": {"heads"},
 		"gat": {"aggregate"}, "gatv2": {"aggregate"}, "gin": {"heads"},
@@ -22,7 +25,7 @@ func TestUnusedOptions(t *testing.T) {
 		if got := s.Unused(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
-		s.Options = Options{Aggregate: "auto", Norm: "none"}
+		s.Options = setting.Options{Aggregate: "auto", Norm: "none"}
 		if got := s.Unused(); got != nil {
 			t.Errorf("%s without options: %v", name, got)
 		}
@@ -47,7 +50,8 @@ func TestDocumentedOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := Options{Heads: 2, Aggregate: "mean", Residual: true, Norm: "layer", Activation: "elu",
+	all := setting.Options{Heads: 2, Aggregate: "mean", Residual: true, Norm: "layer",
+		Activation:   "elu",
 		InputDropout: ptrTo(0.1), Bases: 2, Relations: 3}
 	_, table, _ := strings.Cut(string(page), "| option |")
 	names := strings.Split(table, "|")[:len(architectures)]

@@ -15,7 +15,7 @@ import (
 	"gdb/sample/partbuffer"
 	"gdb/train/link/order"
 	"gdb/train/plan"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Buffer is the partitions in memory, with what was chosen for them.
@@ -43,7 +43,7 @@ const (
 // most of what is not asked for by number, since batches, steps and evaluations need the other. The
 // choice is kept in the settings. train are the training nodes, ascending. The features of src are
 // open.
-func Open(src *loader.Source, c *runs.Settings, train []sample.NodeID) (*Buffer, error) {
+func Open(src *loader.Source, c *setting.Node, train []sample.NodeID) (*Buffer, error) {
 	x := src.Extras
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
 		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
@@ -88,13 +88,13 @@ func listsSize(src *loader.Source) (size int64) {
 }
 
 // choose chooses p, c and l.
-func (b *Buffer) choose(src *loader.Source, c *runs.Settings, train int) error {
+func (b *Buffer) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
 	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
 		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
 		Memory:     max(0, (budget.Limit()-budget.Used())/2-4*int64(m.Nodes)),
 		BlockBytes: layout.PageBytes, NodeTask: true,
-		OneByOne: c.PartitionOrder == runs.OrderSequential, Parts: c.Partitions,
+		OneByOne: c.PartitionOrder == setting.OrderSequential, Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions}
 	chosen, err := order.Choose(f)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *Buffer) choose(src *loader.Source, c *runs.Settings, train int) error {
 }
 
 // config is what the buffer is opened with.
-func (b *Buffer) config(src *loader.Source, c *runs.Settings,
+func (b *Buffer) config(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	o, err := order.New(b.spec)
 	if err != nil {

@@ -4,14 +4,12 @@ import (
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/train/setting"
 )
 
 // AutoCaches are the policies that --cache auto chooses from: no other hits more often than the
 // best of them on the graphs that were tried.
-var AutoCaches = []string{"static", "sieve", CacheBelady}
-
-// CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
-const CacheBelady = "belady"
+var AutoCaches = []string{"static", "sieve", setting.CacheBelady}
 
 // blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
@@ -61,7 +59,7 @@ func (p *Split) ways() (all []splitWay) {
 				continue // the next is gathered while others have this one
 			}
 			for _, w.cache = range caches {
-				if w.cache != CacheBelady {
+				if w.cache != setting.CacheBelady {
 					all = append(all, w)
 					if staged := w; w.passes && w.cache == "static" && p.Facts.Lent == 0 &&
 						p.OnDevice.Cached() == 0 {
@@ -84,7 +82,7 @@ func (p *Split) autoCaches() []string {
 		return AutoCaches
 	}
 	return slices.DeleteFunc(slices.Clone(AutoCaches), func(cache string) bool {
-		return cache == CacheBelady
+		return cache == setting.CacheBelady
 	})
 }
 
@@ -97,7 +95,7 @@ func (p *Split) take(w splitWay) (least int64, err error) {
 	} else {
 		p.setPaged(pagedCacheLeast)
 	}
-	if w.cache == CacheBelady {
+	if w.cache == setting.CacheBelady {
 		return p.takeSuperbatch(w)
 	}
 	p.Step = p.Facts.StepCopied

@@ -6,9 +6,6 @@ import (
 	"gdb/internal/mem"
 )
 
-// DeviceCacheAuto as Settings.DeviceCache is what a device has room for.
-const DeviceCacheAuto = -1
-
 // DeviceFacts are those of a device with memory of its own, which has none where the process's
 // threads compute. Sizes are bytes.
 type DeviceFacts struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gdb/layout/topology"
+	"gdb/train/setting"
 )
 
 // Facts is all that memory is split by: what was asked for, and what is known of the store, of the
@@ -43,8 +44,20 @@ type Settings struct {
 	Lent int
 }
 
-// NeighborAuto as Settings.NeighborCache has its size chosen.
-const NeighborAuto = -1
+// SettingsOf returns the settings of a training that its memory and time depend on.
+func SettingsOf(c *setting.Node) Settings {
+	s := Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch, EvalEvery: c.EvalEvery,
+		Patience: c.Patience, Cache: c.Cache, Topology: c.Topology, FeatureCache: c.FeatureCache,
+		NeighborCache: c.NeighborCache, DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
+		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+	if c.Buffered() { // what partitions in memory do not have is read for evaluations alone
+		s.Cache, s.NeighborCache = "none", 0
+		if s.Topology == "auto" {
+			s.Topology = "paged"
+		}
+	}
+	return s
+}
 
 // Store is what is known of the graph and its files.
 type Store struct {

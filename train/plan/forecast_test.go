@@ -3,6 +3,8 @@ package plan
 import (
 	"math"
 	"testing"
+
+	"gdb/train/setting"
 )
 
 // fixedCosts are of batches of 1000 rows on a machine of two cores that needs 1 µs for a row found
@@ -75,7 +77,7 @@ func TestForecastOfSuperbatchTime(t *testing.T) {
 	for i := range curved.Misses {
 		curved.Misses[i] = missed * steps / math.Exp2(float64(i))
 	}
-	p := fixedSplit(CacheBelady, true)
+	p := fixedSplit(setting.CacheBelady, true)
 	p.Superbatch = &SuperbatchPlan{Slots: 100, Kept: 100, Storage: 1 << 30, Batches: 20,
 		StageRows: 100}
 	s.Curves[s.CurveName(p)] = &Curve{Bytes: []int64{1}, Costs: []RowsCost{curved}}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"gdb/internal/mem"
+	"gdb/train/setting"
 )
 
 // ListPlan is how the memory of a paged topology is split between its caches.
@@ -29,7 +30,7 @@ const neighborsLeast = 256 << 10
 
 // neighborQuarters are the shares of a paged topology's memory that its neighbor cache may get.
 func (p *Split) neighborQuarters() []int64 {
-	if p.Facts.NeighborCache != NeighborAuto {
+	if p.Facts.NeighborCache != setting.NeighborAuto {
 		return []int64{0}
 	}
 	return []int64{0, 1, 2, 3}
@@ -52,7 +53,7 @@ func (p *Split) setLists(sum int64) {
 		p.BlockCache = min(sum, pagedCacheLeast)
 		passes = sum - p.BlockCache
 		p.Topology = p.Facts.PagedBytes(p.BlockCache) + passes
-	} else if p.Facts.NeighborCache == NeighborAuto {
+	} else if p.Facts.NeighborCache == setting.NeighborAuto {
 		p.NeighborCache = neighborSize(sum * p.quarters / 4)
 		taken := neighborBytes(p.NeighborCache)
 		p.BlockCache, p.Topology = whole(sum-taken), p.Topology-taken

@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout/topology"
+	"gdb/train/setting"
 )
 
 func TestNeighborSize(t *testing.T) {
@@ -51,7 +52,7 @@ func TestThinned(t *testing.T) {
 // TestListsShareOneBudget: whatever share of them the neighbor cache has, the caches of lists take
 // no more than the block cache alone would.
 func TestListsShareOneBudget(t *testing.T) {
-	f := &Facts{Settings: Settings{NeighborCache: NeighborAuto, Threads: 1}}
+	f := &Facts{Settings: Settings{NeighborCache: setting.NeighborAuto, Threads: 1}}
 	f.Forms = []topology.FormBytes{{Form: topology.Plain, Bytes: 12 << 20}}
 	f.PagedBytes = func(cache int64) int64 { return cache + cache/64 + 4096 }
 	for _, most := range []int64{2 << 20, 3 << 20, 8 << 20, 12 << 20} {

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"gdb/layout/topology"
+	"gdb/train/setting"
 )
 
 // smallFacts are of a graph of 1,000 nodes with 32 values each, whose lists take 1 MiB.
 func smallFacts(memory int64) *Facts {
 	f := &Facts{Memory: memory, Program: 1 << 20, Model: 1 << 20, Settings: Settings{Threads: 2,
 		Epochs: 4, Batch: 100, EvalEvery: 1, Cache: "auto", Topology: "auto",
-		NeighborCache: NeighborAuto}}
+		NeighborCache: setting.NeighborAuto}}
 	f.Nodes, f.Dim, f.Storage = 1000, 32, 1<<30
 	f.Forms = []topology.FormBytes{{Form: topology.Plain, Bytes: 1 << 20}}
 	f.PagedBytes = func(cache int64) int64 { return cache }
@@ -79,7 +80,7 @@ func TestReadsInPlace(t *testing.T) {
 	}{{true, true, false, true}, {false, true, false, false}, {true, false, false, false},
 		{true, true, true, false}} {
 		f := smallFacts(64 << 20)
-		f.Nodes, f.Cache, f.FeatureCache = 100_000, CacheBelady, 1<<20
+		f.Nodes, f.Cache, f.FeatureCache = 100_000, setting.CacheBelady, 1<<20
 		f.ReadsInPlace, f.Evaluates, f.EvalSampled = c.reads, c.evaluates, c.sampled
 		splits, err := Splits(f)
 		if err != nil {

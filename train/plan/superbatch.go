@@ -6,6 +6,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample/superbatch"
 	"gdb/sample/superbatch/changeset"
+	"gdb/train/setting"
 )
 
 const (
@@ -96,7 +97,7 @@ func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
 	dim, n := p.Facts.Dim, p.BatchNodes
 	s := &SuperbatchPlan{Storage: p.Facts.Storage, Batches: p.Facts.Superbatch, Overlap: w.overlap,
 		InPlace: w.inPlace, SweepAhead: w.sweepAhead}
-	p.Superbatch, p.Cache, p.Step = s, CacheBelady, p.Facts.StepCopied
+	p.Superbatch, p.Cache, p.Step = s, setting.CacheBelady, p.Facts.StepCopied
 	if w.inPlace {
 		p.Step = p.Facts.StepInPlace
 	}

@@ -7,7 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/nodeset"
-	"gdb/train/plan"
+	"gdb/train/setting"
 )
 
 // leaveOut finds the nodes of a trace whose rows no cache is asked for: a device keeps them.
@@ -28,7 +28,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 	if err == nil {
 		err = t.leave(kept, m.src.Budget)
 	}
-	if m.facts.Cache == plan.CacheBelady { // which gathers all rows
+	if m.facts.Cache == setting.CacheBelady { // which gathers all rows
 		t.asked = t.batches
 	}
 	return errors.Join(err, kept.Free())

@@ -16,6 +16,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/plan"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -25,7 +26,7 @@ func lawConfig(epochs int) Config {
 	c := Config{Fanout: []int{3, 3}, Seed: 1, StepName: "test"}
 	c.Memory, c.Model = 1<<30, 1<<20
 	c.Settings = plan.Settings{Threads: 2, Epochs: epochs, Batch: 8, EvalEvery: 2, Cache: "none",
-		Topology: "auto", NeighborCache: plan.NeighborAuto}
+		Topology: "auto", NeighborCache: setting.NeighborAuto}
 	return c
 }
 
@@ -112,7 +113,7 @@ func TestBound(t *testing.T) {
 // TestThinnedTrace: policies that are played over one node in four find what they find of all.
 func TestThinnedTrace(t *testing.T) {
 	m, s, seen := pricedProbe(t, lawConfig(6))
-	for _, cache := range []string{"none", "static", "lru", "sieve", plan.CacheBelady} {
+	for _, cache := range []string{"none", "static", "lru", "sieve", setting.CacheBelady} {
 		costs := func() []plan.RowsCost {
 			t.Helper()
 			r := &rowPricer{Probe: m, s: s, tr: seen, cache: cache, steps: 60,
@@ -288,7 +289,7 @@ func TestTriedListsAreKept(t *testing.T) {
 func TestListsShareOneBudget(t *testing.T) {
 	src := openSource(t, layouttest.ManyLists(), 1<<30)
 	f := plan.Facts{Memory: 1 << 30, Settings: plan.Settings{Threads: 2, Epochs: 1, Batch: 10,
-		Cache: "none", Topology: "paged", NeighborCache: plan.NeighborAuto}}
+		Cache: "none", Topology: "paged", NeighborCache: setting.NeighborAuto}}
 	f.Nodes, f.Dim, f.Forms = src.Meta.Nodes, 8, src.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,

@@ -13,6 +13,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"
 	"gdb/train/plan"
+	"gdb/train/setting"
 )
 
 // priceRows runs the policies of all splits over the trace, beside each other, with some sizes
@@ -102,7 +103,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 		return r.uncached(ctx)
 	case "static":
 		return r.hottest(ctx)
-	case plan.CacheBelady:
+	case setting.CacheBelady:
 		return r.belady(ctx)
 	}
 	return r.online(ctx)
@@ -112,7 +113,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 // have to be run, and lists have to be read to find the rows of a static cache.
 func (r *rowPricer) effort() int {
 	switch r.cache {
-	case "none", plan.CacheBelady:
+	case "none", setting.CacheBelady:
 		return 0
 	case "static":
 		return 2

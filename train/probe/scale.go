@@ -9,7 +9,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // scaleRows is how many rows the scale of columns is measured on.
@@ -49,7 +49,7 @@ func measureColumns(ctx context.Context, src *loader.Source) (*stats.Scaling, er
 		nodes[i] = sample.NodeID(uint64(i) * src.Meta.Nodes / n)
 	}
 	dim := src.Rows.Meta().Dim
-	s, row := stats.NewScaling(runs.NormalizeColumns, dim), make([]float32, 64*dim)
+	s, row := stats.NewScaling(setting.NormalizeColumns, dim), make([]float32, 64*dim)
 	for len(nodes) > 0 {
 		part := nodes[:min(64, len(nodes))]
 		if err := src.Rows.Gather(ctx, part, nil, row[:len(part)*dim]); err != nil {

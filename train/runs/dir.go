@@ -14,18 +14,19 @@ import (
 	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // File is run.json.
 type File struct {
-	GDB     string    `json:"gdb"`
-	Store   string    `json:"store"`
-	Created time.Time `json:"created"`
-	Config  Settings  `json:"config"`
+	GDB     string       `json:"gdb"`
+	Store   string       `json:"store"`
+	Created time.Time    `json:"created"`
+	Config  setting.Node `json:"config"`
 	// Link are the settings of a run that predicts links: Config, Dims and Plan mean nothing then.
-	Link *LinkSettings `json:"link,omitempty"`
+	Link *setting.Link `json:"link,omitempty"`
 	// Features and Dims say what the weights fit: the feature file, and the width of the input
 	// and of each layer.
 	Features string `json:"features"`
@@ -268,7 +269,8 @@ func (r Dir) ReadFile() (File, error) {
 		return f, fmt.Errorf("run %s predicts links, and this command is for runs that predict "+
 			"nodes: %w", r.name, ErrOtherTask)
 	}
-	if n := f.Config.Layers(); len(f.Dims) < 2 || len(f.Dims) != n+1 {
+	n := f.Config.Hops() // of which those that are summed up before may have no layer
+	if len(f.Dims) < 2 || len(f.Dims) > n+1 || len(f.Dims) <= n && !f.Config.Precompute {
 		return f, fmt.Errorf("train: run %s: %w", r.name,
 			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims), n)))
 	}
@@ -348,13 +350,13 @@ func (r Dir) readError(name string, err error) error {
 }
 
 // Load returns the settings of a run, to resume it: change what may change, then set Resume.
-func Load(s *layout.Store, run string) (Settings, error) {
-	if err := ValidName(run); err != nil || run == "" {
-		return Settings{}, errors.Join(err, errors.New("train: name the run to load"))
+func Load(s *layout.Store, run string) (setting.Node, error) {
+	if err := setting.ValidName(run); err != nil || run == "" {
+		return setting.Node{}, errors.Join(err, errors.New("train: name the run to load"))
 	}
 	f, err := Open(s, run).ReadFile()
 	if err != nil {
-		return Settings{}, err
+		return setting.Node{}, err
 	}
 	f.Config.Run = strings.TrimSpace(run)
 	return f.Config, nil

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -42,7 +43,7 @@ func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 // Damaged is the error about the first of some runs whose settings are damaged; nil if none are.
 func Damaged(s *layout.Store, names ...string) error {
 	for _, name := range names {
-		if ValidName(name) != nil {
+		if setting.ValidName(name) != nil {
 			continue
 		}
 		if _, err := Open(s, name).ReadAny(); errors.Is(err, layout.ErrCorrupt) ||
@@ -63,7 +64,7 @@ func Names(all []kv.RunMeta) (names []string) {
 
 // Remove deletes a run: its directory and its record. One that trains is refused.
 func Remove(ctx context.Context, s *layout.Store, name string) error {
-	if err := ValidName(name); err != nil {
+	if err := setting.ValidName(name); err != nil {
 		return err
 	}
 	r := Open(s, name)

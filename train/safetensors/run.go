@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/message"
 	"gdb/layout"
+	"gdb/train/model"
 	"gdb/train/runs"
 )
 
@@ -21,7 +22,7 @@ func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note s
 	if err != nil {
 		return "", err
 	}
-	params := file.Config.Spec(file.Dims).Layout()
+	params := model.Of(&file.Config).Spec(file.Dims).Layout()
 	values := make([]float32, params.Total)
 	_, note, err = dir.Whole(func(checkpoint string) error {
 		return readWeights(ctx, dir, checkpoint, values)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
 
 // BindBackend adds the flags of where a training computes.
-func BindBackend(f *pflag.FlagSet, c *runs.Settings) {
+func BindBackend(f *pflag.FlagSet, c *setting.Node) {
 	f.StringVar(&c.Backend, "backend", c.Backend, backendHelp)
 	BindPrecision(f, &c.Precision)
 	f.BoolVar(&c.PlainLaunches, "plain-launches", c.PlainLaunches, "have --backend cuda launch "+
@@ -28,7 +28,7 @@ const (
 
 // WhereFlags are the flags of where a run is evaluated, and predicts.
 type WhereFlags struct {
-	where        runs.Where
+	where        setting.Where
 	deviceMemory string
 	flags        *pflag.FlagSet
 }
@@ -43,7 +43,7 @@ func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 }
 
 // Where is what the flags say.
-func (w *WhereFlags) Where() (runs.Where, error) {
+func (w *WhereFlags) Where() (setting.Where, error) {
 	w.where.HasDevice = w.flags.Changed("device")
 	if w.where.Device < 0 {
 		return w.where, fmt.Errorf("--device %d: devices are numbered from 0", w.where.Device)

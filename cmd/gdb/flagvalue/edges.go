@@ -1,13 +1,13 @@
 package flagvalue
 
 import (
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
 
 // BindEdges adds the flags of a training that are about what edges have.
-func BindEdges(f *pflag.FlagSet, c *runs.Settings) {
+func BindEdges(f *pflag.FlagSet, c *setting.Node) {
 	f.BoolVar(&c.EdgeWeight, "edge-weight", c.EdgeWeight,
 		"have the weights of edges count: sage, gcn, gin and sgc")
 	f.StringVar(&c.Sample, "sample", c.Sample, "how neighbors are drawn: uniform, weighted (by "+

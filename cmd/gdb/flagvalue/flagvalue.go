@@ -10,7 +10,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Fanout is --fanout: numbers and all, with commas.
@@ -36,7 +36,7 @@ type SizeOrAuto int64
 
 // String is the flag's value.
 func (n *SizeOrAuto) String() string {
-	if *n == runs.NeighborAuto {
+	if *n == setting.NeighborAuto {
 		return "auto"
 	}
 	return strconv.FormatInt(int64(*n), 10)
@@ -45,7 +45,7 @@ func (n *SizeOrAuto) String() string {
 // Set parses auto or a size.
 func (n *SizeOrAuto) Set(text string) error {
 	if text == "auto" {
-		*n = runs.NeighborAuto
+		*n = setting.NeighborAuto
 		return nil
 	}
 	size, err := mem.ParseSize(text)

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Hidden is the width of the hidden layers, or one of each.
-type Hidden struct{ To *runs.Settings }
+type Hidden struct{ To *setting.Node }
 
 // String is what was given.
 func (h *Hidden) String() string {
@@ -72,7 +72,7 @@ type Dropout float64
 
 // String is the flag's value.
 func (d *Dropout) String() string {
-	if *d == runs.DropoutAuto {
+	if *d == setting.DropoutAuto {
 		return "auto"
 	}
 	return strconv.FormatFloat(float64(*d), 'g', -1, 64)
@@ -81,11 +81,11 @@ func (d *Dropout) String() string {
 // Set parses auto or a share; settings check what it may be.
 func (d *Dropout) Set(text string) error {
 	if text == "auto" {
-		*d = runs.DropoutAuto
+		*d = setting.DropoutAuto
 		return nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v == runs.DropoutAuto {
+	if err != nil || v == setting.DropoutAuto {
 		return fmt.Errorf("%q: want auto, or a number from 0 to below 1", text)
 	}
 	*d = Dropout(v)

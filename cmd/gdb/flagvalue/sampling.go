@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"gdb/sample"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
 
 // BindSampling adds the flags of a training that say how batches are sampled.
-func BindSampling(f *pflag.FlagSet, c *runs.Settings) {
+func BindSampling(f *pflag.FlagSet, c *setting.Node) {
 	f.Var((*Fanout)(&c.Fanout), "fanout",
 		"neighbors per hop, the first next to the seeds; all for every one")
-	f.StringVar(&c.Sampler, "sampler", c.Sampler, strings.Join(runs.Choices("sampler"), " or ")+
+	f.StringVar(&c.Sampler, "sampler", c.Sampler, strings.Join(setting.Choices("sampler"), " or ")+
 		": draw the neighbors of each node apart, or those of a whole hop together")
 	f.Var((*LayerSize)(&c.LayerSize), "layer-size", "nodes drawn per hop by --sampler layer, in "+
 		"the place of --fanout: 512,512")
@@ -24,11 +24,11 @@ func BindSampling(f *pflag.FlagSet, c *runs.Settings) {
 
 // FitSampling leaves out what the command line did not say of the sampler that was not chosen. With
 // --resume the run says how it samples; flags are held against it when it is loaded.
-func FitSampling(f *pflag.FlagSet, c *runs.Settings) {
+func FitSampling(f *pflag.FlagSet, c *setting.Node) {
 	switch {
 	case c.Resume != "":
-		c.Sampler, c.LayerSize = runs.SamplerNeighbor, nil
-	case c.Sampler == runs.SamplerLayer:
+		c.Sampler, c.LayerSize = setting.SamplerNeighbor, nil
+	case c.Sampler == setting.SamplerLayer:
 		if !f.Changed("fanout") {
 			c.Fanout = nil
 		}
@@ -37,7 +37,7 @@ func FitSampling(f *pflag.FlagSet, c *runs.Settings) {
 		c.LayerSize = nil
 	}
 	if len(c.Fanout) == 0 { // --from a run of layers
-		c.Fanout = runs.Default().Fanout
+		c.Fanout = setting.Default().Fanout
 	}
 }
 

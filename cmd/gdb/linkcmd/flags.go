@@ -14,6 +14,7 @@ import (
 	"gdb/train/link"
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
@@ -27,7 +28,7 @@ var Tasks = []string{"node", Task}
 // flags are those of a training. They are bound to the configuration, so that what was given on the
 // command line wins over the recipe of the decoder.
 type flags struct {
-	cfg  runs.LinkSettings
+	cfg  setting.Link
 	json bool
 	from string
 }
@@ -37,7 +38,7 @@ type countOrAll int
 
 // String is the flag's value.
 func (n *countOrAll) String() string {
-	if *n == runs.NegativesAll {
+	if *n == setting.NegativesAll {
 		return "all"
 	}
 	return strconv.Itoa(int(*n))
@@ -46,7 +47,7 @@ func (n *countOrAll) String() string {
 // Set parses all or a number.
 func (n *countOrAll) Set(text string) error {
 	if text == "all" {
-		*n = runs.NegativesAll
+		*n = setting.NegativesAll
 		return nil
 	}
 	v, err := strconv.Atoi(text)
@@ -68,7 +69,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 		"(gdb help link)")
 	f.IntVar(&c.Dim, "dim", c.Dim, "numbers that are learned for each entity")
 	f.StringVar(&c.Encoder, "encoder", c.Encoder, "model over drawn neighbors that makes the "+
-		"vectors that are scored: "+cli.OneOf(runs.Encoders()))
+		"vectors that are scored: "+cli.OneOf(setting.Encoders()))
 	f.StringVar(&c.EncoderInput, "encoder-input", c.EncoderInput, "what it reads of a node: "+
 		"vectors, which are learned, features of the store, or both")
 	f.Float64Var(&c.EncoderLR, "encoder-lr", c.EncoderLR, "rate of the encoder's weights, by Adam")
@@ -78,7 +79,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Var((*countOrAll)(&c.Negatives), "negatives",
 		"entities that each end of an edge is compared with; all: all there are")
 	f.StringVar(&c.NegativeSampling, "negative-sampling", c.NegativeSampling,
-		"how they are drawn: "+cli.OneOf(runs.NegativeSamplings()))
+		"how they are drawn: "+cli.OneOf(setting.NegativeSamplings()))
 	f.Float64Var(&c.DegreePower, "degree-power", c.DegreePower,
 		"power of the degree that --negative-sampling degree draws by")
 	f.BoolVar(&c.FilterNegatives, "filter-negatives", c.FilterNegatives,
@@ -87,7 +88,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Float64Var(&c.Temperature, "temperature", c.Temperature,
 		"how much --loss adversarial prefers negatives that score high")
 	f.StringVar(&c.Regularizer, "regularizer", c.Regularizer,
-		"what keeps numbers small: "+cli.OneOf(runs.Regularizers()))
+		"what keeps numbers small: "+cli.OneOf(setting.Regularizers()))
 	f.Float64Var(&c.RegularizerWeight, "regularizer-weight", c.RegularizerWeight,
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
@@ -108,7 +109,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 
 // orders are the values of --order: of dispersed and sequential, which train nodes, links have a
 // plan only.
-func orders() []string { return append(runs.LinkOrders(), link.NodeOrders()...) }
+func orders() []string { return append(setting.LinkOrders(), link.NodeOrders()...) }
 
 // bind adds all flags.
 func (t *flags) bind(f *pflag.FlagSet) {
@@ -133,15 +134,15 @@ func (t *flags) bind(f *pflag.FlagSet) {
 
 // Bind adds the flags of gdb train that only --task link has; Train reads them.
 func Bind(f *pflag.FlagSet) {
-	t := &flags{cfg: runs.DefaultLink("distmult")}
+	t := &flags{cfg: setting.DefaultLink("distmult")}
 	t.bindOwn(f)
 }
 
 // Words are the values of flags that have few.
 func Words() map[string][]string {
 	return map[string][]string{"task": Tasks, "decoder": decoder.Names(),
-		"encoder": runs.Encoders(), "encoder-input": runs.EncoderInputs(),
-		"negative-sampling": runs.NegativeSamplings(), "regularizer": runs.Regularizers(),
+		"encoder": setting.Encoders(), "encoder-input": setting.EncoderInputs(),
+		"negative-sampling": setting.NegativeSamplings(), "regularizer": setting.Regularizers(),
 		"norm-order": {"1", "2"}, "order": orders(), "negatives": {"all"}}
 }
 
@@ -162,15 +163,15 @@ func OnlyNode(given *pflag.FlagSet) (err error) {
 var partitionFlags = []string{"order", "partitions", "partitions-in-memory", "logical-partitions"}
 
 // NodePartitions puts those that were given in the settings of a training of nodes.
-func NodePartitions(given *pflag.FlagSet, c *runs.PartitionSettings) {
+func NodePartitions(given *pflag.FlagSet, c *setting.PartitionSettings) {
 	number := func(to *int, name string) {
 		if f := given.Lookup(name); f != nil && f.Changed {
 			*to, _ = strconv.Atoi(f.Value.String()) // the flag holds a number
 		}
 	}
 	if f := given.Lookup("order"); f != nil && f.Changed {
-		if c.PartitionOrder = f.Value.String(); c.PartitionOrder == runs.OrderAuto {
-			c.PartitionOrder = runs.OrderMemory
+		if c.PartitionOrder = f.Value.String(); c.PartitionOrder == setting.OrderAuto {
+			c.PartitionOrder = setting.OrderMemory
 		}
 	}
 	number(&c.Partitions, "partitions")
@@ -181,12 +182,12 @@ func NodePartitions(given *pflag.FlagSet, c *runs.PartitionSettings) {
 // Has says whether link prediction has a flag of gdb train.
 func Has(name string) bool {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&flags{cfg: runs.DefaultLink("distmult")}).bind(own)
+	(&flags{cfg: setting.DefaultLink("distmult")}).bind(own)
 	return own.Lookup(name) != nil
 }
 
 // Settings are those of a training.
-type Settings = runs.LinkSettings
+type Settings = setting.Link
 
 // SettingsOf completes the settings of a training from the flags that were given; they are not
 // checked.
@@ -203,7 +204,7 @@ var global = []string{"memory", "threads", "seed", "quiet", "verbose", "log", "c
 	"backend"}
 
 // parse reads the flags that were given on top of the recipe of their decoder, or of base.
-func parse(given *pflag.FlagSet, base *runs.LinkSettings) (*flags, error) {
+func parse(given *pflag.FlagSet, base *setting.Link) (*flags, error) {
 	t, set := &flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 	if base != nil {
 		t.cfg = *base
@@ -213,7 +214,7 @@ func parse(given *pflag.FlagSet, base *runs.LinkSettings) (*flags, error) {
 			return nil, fmt.Errorf("train: --decoder %q: want %s", name,
 				cli.OneOf(decoder.Names()))
 		}
-		t.cfg = runs.DefaultLink(name)
+		t.cfg = setting.DefaultLink(name)
 	}
 	t.bind(set)
 	var err error
@@ -237,7 +238,7 @@ func config(e *Env, given *pflag.FlagSet) (*flags, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.cfg.Validate()
+	return t, link.Validate(&t.cfg)
 }
 
 // settings completes the configuration from what was given.
@@ -267,7 +268,7 @@ func settings(e *Env, given *pflag.FlagSet) (*flags, error) {
 }
 
 // settingsIn reads the settings of a run.json.
-func settingsIn(file string) (*runs.LinkSettings, error) {
+func settingsIn(file string) (*setting.Link, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("train: --from: %w", err)

@@ -5,22 +5,22 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/train/link/loss"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
 
 // noteIdle tells of flags that were given and change nothing with the other settings.
-func noteIdle(e *Env, given *pflag.FlagSet, c *runs.LinkSettings) {
+func noteIdle(e *Env, given *pflag.FlagSet, c *setting.Link) {
 	distances := []string{"transe", "rotate"}
 	margins := []string{loss.Margin, loss.Adversarial}
 	cli.NoteIdle(e.App, given, []cli.Idle{
 		{Flags: []string{"fanout", "encoder-lr", "encoder-input"}, Without: "--encoder",
 			If: !c.Encodes()},
 		{Flags: []string{"negative-sampling", "filter-negatives", "degree-power"},
-			Without: "a number of --negatives", If: c.Negatives == runs.NegativesAll},
+			Without: "a number of --negatives", If: c.Negatives == setting.NegativesAll},
 		{Flags: []string{"degree-power"}, Without: "--negative-sampling degree",
-			If: c.NegativeSampling != runs.NegativesDegree},
+			If: c.NegativeSampling != setting.NegativesDegree},
 		{Flags: []string{"norm-order"}, Without: "--decoder " + cli.OneOf(distances),
 			If: !slices.Contains(distances, c.Decoder)},
 		{Flags: []string{"margin"}, Without: "--loss " + cli.OneOf(margins),
@@ -28,6 +28,6 @@ func noteIdle(e *Env, given *pflag.FlagSet, c *runs.LinkSettings) {
 		{Flags: []string{"temperature"}, Without: "--loss " + loss.Adversarial,
 			If: c.Loss != loss.Adversarial},
 		{Flags: []string{"regularizer-weight"}, Without: "--regularizer",
-			If: c.Regularizer == runs.RegularizerNone},
+			If: c.Regularizer == setting.RegularizerNone},
 	})
 }

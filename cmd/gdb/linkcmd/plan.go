@@ -10,6 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
@@ -22,9 +23,9 @@ func Plan(e *Env, st *layout.Store, given *pflag.FlagSet) error {
 	}
 	c := t.cfg
 	if slices.Contains(link.NodeOrders(), c.Order) {
-		c.Order = runs.OrderTwoLevel
+		c.Order = setting.OrderTwoLevel
 	}
-	if err := c.Validate(); err != nil {
+	if err := link.Validate(&c); err != nil {
 		return cli.Usage(err)
 	}
 	p, err := link.Plan(t.cfg, st.Meta())

@@ -15,6 +15,7 @@ import (
 	"gdb/train/link"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
@@ -29,7 +30,7 @@ type Env struct {
 
 // IsLink says whether a run that is resumed, or evaluated, predicts links.
 func IsLink(st *layout.Store, run string) bool {
-	if run == "" || runs.ValidName(run) != nil {
+	if run == "" || setting.ValidName(run) != nil {
 		return false
 	}
 	f, err := runs.Open(st, run).ReadAny()

@@ -8,7 +8,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Of returns all settings behind a pointer by their names in run.json, with embedded structs.
@@ -50,13 +50,13 @@ func settingText(name string, value any) string {
 		return sample.FormatFanout(v)
 	case int64:
 		switch {
-		case v == runs.NeighborAuto && (name == "neighbor_cache" || name == "device_cache"),
+		case v == setting.NeighborAuto && (name == "neighbor_cache" || name == "device_cache"),
 			v == 0 && name == "feature_cache":
 			return "auto"
 		}
 		return mem.FormatSize(v)
 	case float64:
-		if v == runs.DropoutAuto && name == "dropout" {
+		if v == setting.DropoutAuto && name == "dropout" {
 			return "auto"
 		}
 	case *int64:

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestSetLeavesOutWhatSaysNothing: no row is empty or nil, and what auto stands for has no number.
 func TestSetLeavesOutWhatSaysNothing(t *testing.T) {
-	s := runs.Default()
+	s := setting.Default()
 	all, set := Of(&s), map[string]string{}
 	for _, row := range Set(&s) {
 		set[row[0]] = row[1]

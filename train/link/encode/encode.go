@@ -24,6 +24,7 @@ import (
 	"gdb/train/link/triples"
 	"gdb/train/model"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Constants of Adam, as its authors set them.
@@ -36,7 +37,7 @@ const (
 // Encoder is a model with its optimizer, over the embeddings of all nodes, which it reads. It is
 // for one goroutine.
 type Encoder struct {
-	cfg        *runs.LinkSettings
+	cfg        *setting.Link
 	embeddings []float32 // (nodes, Dim)
 	nodes      int
 	files      *openfiles.Set
@@ -58,7 +59,7 @@ type Encoder struct {
 
 // Open makes the encoder of a run over the lists of a store, which are held in memory: those of
 // both directions, where the store has them and the model tells no types of edges apart.
-func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs.LinkSettings,
+func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *setting.Link,
 	embeddings []float32, budget *mem.Budget, pool *kernel.Pool) (e *Encoder, err error) {
 	m := store.Meta()
 	e = &Encoder{cfg: c, embeddings: embeddings, nodes: int(m.Nodes), pool: pool,
@@ -69,7 +70,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	spec, err := c.EncoderSpec(m)
+	spec, err := SpecOf(c, m)
 	if err != nil {
 		return e, err
 	}
@@ -239,7 +240,7 @@ func (e *Encoder) all(ctx context.Context, out []float32, rowsMost int) error {
 
 // BatchBytes is about what a batch takes, of which so many rows are scored: what is read and what
 // comes out.
-func BatchBytes(c *runs.LinkSettings, m *kv.Meta, scored int64) int64 {
+func BatchBytes(c *setting.Link, m *kv.Meta, scored int64) int64 {
 	rows := scored
 	fanout, err := sample.ParseFanout(c.Fanout)
 	for _, f := range fanout {
@@ -251,7 +252,7 @@ func BatchBytes(c *runs.LinkSettings, m *kv.Meta, scored int64) int64 {
 	}
 	width := c.Dim
 	if c.EncodesFeatures() {
-		width += runs.FeatureDim(m)
+		width += setting.FeatureDim(m)
 	}
 	return 4 * int64(width+c.Dim) * min(int64(m.Nodes), max(rows, allRows))
 }

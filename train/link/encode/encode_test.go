@@ -16,7 +16,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,7 +37,7 @@ func mustOpen(t *testing.T, name, fanout, input string) (e *Encoder, embeddings 
 		g.Edges[i].Type = uint16(i % 2)
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
-	c := runs.DefaultLink("distmult")
+	c := setting.DefaultLink("distmult")
 	c.Dim, c.Encoder, c.Fanout, c.EncoderInput, c.Threads = dim, name, fanout, input, 2
 	embeddings = make([]float32, g.Nodes*dim)
 	for i := range embeddings {
@@ -139,7 +139,7 @@ func TestAllInPieces(t *testing.T) {
 // TestLeaveOut holds that nothing of an edge that is asked about is read: its ends are not in each
 // other's lists, and all else is.
 func TestLeaveOut(t *testing.T) {
-	e, _, g := mustOpen(t, "sage", "all", runs.EncoderVectors)
+	e, _, g := mustOpen(t, "sage", "all", setting.EncoderVectors)
 	edge := g.Edges[slices.IndexFunc(g.Edges,
 		func(e layouttest.Edge) bool { return e.Src != e.Dst })]
 	asked := []triples.Triple{{Head: uint32(edge.Src), Tail: uint32(edge.Dst)}}
@@ -190,7 +190,7 @@ func backwards(g layouttest.Graph, outgoing bool) topology.Reader {
 // TestFeatures: features alone are encoded without what is learned of nodes, of which nothing
 // changes; a batch of numbers reads the features of their nodes.
 func TestFeatures(t *testing.T) {
-	e, embeddings, g := mustOpen(t, "sage", "all", runs.EncoderFeatures)
+	e, embeddings, g := mustOpen(t, "sage", "all", setting.EncoderFeatures)
 	all := make([]float32, g.Nodes*dim)
 	if err := e.All(t.Context(), all); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/initial"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // windowBytesMost is the most that Each gathers vectors in, which it goes through all partitions
@@ -35,7 +36,7 @@ type parts struct {
 }
 
 // openParts opens the vectors of a record, and takes the memory of a partition.
-func openParts(store *layout.Store, dev blockdev.Device, dir runs.Dir, c *runs.LinkSettings,
+func openParts(store *layout.Store, dev blockdev.Device, dir runs.Dir, c *setting.Link,
 	record []byte, budget *mem.Budget) (table, error) {
 	meta := store.Meta()
 	m, err := partition.New(partition.Spec{Nodes: meta.Nodes, Parts: c.Partitions, Random: true,

@@ -19,6 +19,7 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // blockBytes is how much of the vectors is read at a time, and blockRowsMost how many rows: their
@@ -31,7 +32,7 @@ const (
 // Vectors are those of the best evaluation of a run. It is for one goroutine.
 type Vectors struct {
 	Run      string
-	Settings runs.LinkSettings
+	Settings setting.Link
 	// Epoch is that of the best evaluation, or of the last one.
 	Epoch int
 	// Note is for the user; "" for none.

@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"gdb/sample"
 )
 
-// The values of Settings.Sampler.
+// The values of Node.Sampler.
 const (
 	SamplerNeighbor = "neighbor"
 	SamplerLayer    = "layer"
@@ -15,10 +15,10 @@ const (
 
 // Hops is the number of hops that the model reaches: what is summed up before a training is of
 // them.
-func (c *Settings) Hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
+func (c *Node) Hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
 
 // Sampling says how neighbors are drawn at each hop.
-func (c *Settings) Sampling() string {
+func (c *Node) Sampling() string {
 	if c.Sampler == SamplerLayer {
 		return "layers of " + sample.FormatFanout(c.LayerSize)
 	}
@@ -26,7 +26,7 @@ func (c *Settings) Sampling() string {
 }
 
 // validateSampler reports settings of sampling that do not go together.
-func (c *Settings) validateSampler() error {
+func (c *Node) validateSampler() error {
 	layers := c.Sampler == SamplerLayer
 	switch {
 	case c.Sampler != "" && !slices.Contains(Choices("sampler"), c.Sampler):
@@ -59,7 +59,7 @@ func (c *Settings) validateSampler() error {
 }
 
 // LongestList bounds the lists of batches, where rows are read in place: those of layers never are.
-func (c *Settings) LongestList() int {
+func (c *Node) LongestList() int {
 	if len(c.Fanout) == 0 {
 		return 0
 	}

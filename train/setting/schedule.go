@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const (
 
 // RateFactor is what the rate is multiplied by in an epoch, counted from 0, after so many halvings
 // of a plateau.
-func (c *Settings) RateFactor(epoch uint64, halvings int) float64 {
+func (c *Node) RateFactor(epoch uint64, halvings int) float64 {
 	done := float64(epoch) / float64(max(1, c.Epochs))
 	switch c.LRSchedule {
 	case ScheduleCosine:
@@ -45,7 +45,7 @@ const (
 )
 
 // PlateauWait is after how many evaluations without a better one the rate of a plateau is halved.
-func (c *Settings) PlateauWait() int {
+func (c *Node) PlateauWait() int {
 	if c.Patience == 0 {
 		return plateauWait
 	}
@@ -54,12 +54,12 @@ func (c *Settings) PlateauWait() int {
 
 // Extends says whether a run may be given more epochs: not where the rate of each epoch depends on
 // how many there are.
-func (c *Settings) Extends() bool {
+func (c *Node) Extends() bool {
 	return c.LRSchedule != ScheduleCosine && c.LRSchedule != ScheduleStep
 }
 
 // Rate says what the learning rate is, in words.
-func (c *Settings) Rate() string {
+func (c *Node) Rate() string {
 	text := fmt.Sprintf("rate %g", c.LR)
 	if c.Warmup > 0 {
 		text += fmt.Sprintf(" after %d steps of warm-up", c.Warmup)
@@ -77,10 +77,10 @@ func (c *Settings) Rate() string {
 }
 
 // schedule is the name of the schedule; runs of before there were any have none.
-func (c *Settings) schedule() string { return cmp.Or(c.LRSchedule, ScheduleConstant) }
+func (c *Node) schedule() string { return cmp.Or(c.LRSchedule, ScheduleConstant) }
 
 // scheduled are the settings that the rates of a schedule depend on beside its own.
-func (c *Settings) scheduled() (epochs, patience int) {
+func (c *Node) scheduled() (epochs, patience int) {
 	if !c.Extends() {
 		epochs = c.Epochs
 	}

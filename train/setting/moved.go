@@ -1,24 +1,25 @@
-package runs
+package setting
 
 import (
 	"cmp"
 	"fmt"
-
-	"gdb/compute/backend"
-	"gdb/compute/kernel/bf16"
 )
 
-// ResolveProducts sets what products are computed with on this machine; Backend is not auto.
-func (c *Settings) ResolveProducts() {
+// ProductsAMX as Node.Products sums products of bfloat16 up in the order of AMX's tiles.
+const ProductsAMX = "amx"
+
+// ResolveProducts sets what products are computed with on this machine, which may multiply in
+// tiles; Backend is not auto.
+func (c *Node) ResolveProducts(tiles bool) {
 	c.Products = ""
-	if c.Half() && c.Backend == backend.CPU && bf16.Level() == bf16.AMX {
-		c.Products = bf16.AMX
+	if tiles && c.Half() && c.Backend == BackendCPU {
+		c.Products = ProductsAMX
 	}
 }
 
 // Moved says what a resumed run computes with now, by which its result differs, and did not before;
 // "" for nothing.
-func (c *Settings) Moved(old *Settings) string {
+func (c *Node) Moved(old *Node) string {
 	now, before := cmp.Or(c.Precision, Float32), cmp.Or(old.Precision, Float32)
 	from, to := "", ""
 	switch {

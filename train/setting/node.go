@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"cmp"
@@ -8,17 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/compute/backend"
 	"gdb/kv"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/train/model"
-	"gdb/train/plan"
-	"gdb/train/task"
 )
 
-// Settings are those of a training. Start from Default.
-type Settings struct {
+// Node are those of a training. Start from Default.
+type Node struct {
 	// Run names the run; "" takes the next free of r0001, r0002, ….
 	Run string `json:"run"`
 	// Resume names a run to go on with. What decides the result must be as it was (see
@@ -47,7 +43,7 @@ type Settings struct {
 	Hidden int   `json:"hidden"`
 	Widths []int `json:"widths,omitempty"`
 	// Options are those of the architecture.
-	model.Options
+	Options
 	// Tune measures the orders of aggregation and product before the first step, and keeps the
 	// fastest in Order: see model.Spec.
 	Tune  bool    `json:"tune,omitempty"`
@@ -156,7 +152,7 @@ type Settings struct {
 	CheckpointEvery int `json:"checkpoint_every"`
 }
 
-// The values of Settings.Precision.
+// The values of Node.Precision.
 const (
 	Float32  = "f32"
 	BFloat16 = "bf16"
@@ -165,7 +161,7 @@ const (
 )
 
 // Computes names where a run computes, with what the time of its steps depends on.
-func (c *Settings) Computes() string {
+func (c *Node) Computes() string {
 	if c.Precision == TF32 {
 		return c.Backend + " in " + TF32
 	}
@@ -173,8 +169,8 @@ func (c *Settings) Computes() string {
 }
 
 // CheckPrecision refuses a precision that the CPU does not compute in; Backend is not auto.
-func (c *Settings) CheckPrecision() error {
-	if c.Precision == TF32 && c.Backend == backend.CPU {
+func (c *Node) CheckPrecision() error {
+	if c.Precision == TF32 && c.Backend == BackendCPU {
 		return errors.New("train: --precision tf32 is computed on a device alone: --backend " +
 			"cuda, or --precision f32")
 	}
@@ -182,14 +178,14 @@ func (c *Settings) CheckPrecision() error {
 }
 
 // Half says whether products and sums over lists read bfloat16.
-func (c *Settings) Half() bool { return c.Precision == BFloat16 }
+func (c *Node) Half() bool { return c.Precision == BFloat16 }
 
 // PacksFeatures says whether features are read as bfloat16: where learned vectors stand behind
 // them, the input of a step is made of both.
-func (c *Settings) PacksFeatures() bool { return c.Half() && c.NodeEmbedding == 0 }
+func (c *Node) PacksFeatures() bool { return c.Half() && c.NodeEmbedding == 0 }
 
 // RowDim is how many words of 4 bytes a node has of features in memory.
-func (c *Settings) RowDim(m *kv.Meta) int {
+func (c *Node) RowDim(m *kv.Meta) int {
 	if c.PacksFeatures() {
 		return rowfile.PackedDim(FeatureDim(m))
 	}
@@ -197,61 +193,45 @@ func (c *Settings) RowDim(m *kv.Meta) int {
 }
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
-const CacheBelady = plan.CacheBelady
+const CacheBelady = "belady"
 
 // EvalSampled is the mode of evaluation that draws neighbors.
 const EvalSampled = "sampled"
 
-// NeighborAuto as Settings.NeighborCache lets the plan choose the size.
-const NeighborAuto = plan.NeighborAuto
+// NeighborAuto as Node.NeighborCache lets the plan choose the size.
+const NeighborAuto = -1
 
-// DeviceCacheAuto as Settings.DeviceCache takes what there is room for.
-const DeviceCacheAuto = plan.DeviceCacheAuto
+// DeviceCacheAuto as Node.DeviceCache takes what there is room for.
+const DeviceCacheAuto = -1
 
-// EpochsAuto as Settings.Epochs trains until validation stops improving.
+// EpochsAuto as Node.Epochs trains until validation stops improving.
 const EpochsAuto = 0
 
-// DropoutAuto as Settings.Dropout is 0.5 where labels are classes, and none where they are numbers.
+// DropoutAuto as Node.Dropout is 0.5 where labels are classes, and none where they are numbers.
 const DropoutAuto = -1
 
-// NormalizeRow as Settings.Normalize has features divided by the sum of their row.
+// NormalizeRow as Node.Normalize has features divided by the sum of their row.
 const NormalizeRow = "row"
 
-// NormalizeColumns as Settings.Normalize has each column of the features of mean 0 and deviation 1.
+// NormalizeColumns as Node.Normalize has each column of the features of mean 0 and deviation 1.
 const NormalizeColumns = "zscore"
 
 // Default returns the settings that the command line starts from.
-func Default() Settings {
-	return Settings{Model: "sage", Fanout: []int{10, 10}, Sampler: SamplerNeighbor,
+func Default() Node {
+	return Node{Model: "sage", Fanout: []int{10, 10}, Sampler: SamplerNeighbor,
 		Sample: SampleUniform, Hidden: 256,
 		Batch:  1000,
 		Epochs: EpochsAuto, LR: 0.01, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
 		Dropout:   DropoutAuto,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
-		ClassWeights: task.WeightsNone,
+		ClassWeights: WeightsNone,
 		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
-		DeviceCache: DeviceCacheAuto, Topology: "auto", IO: "auto", Backend: backend.CPU}
-}
-
-// Plan are the settings that a run's memory and time depend on.
-func (c *Settings) Plan() plan.Settings {
-	s := plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
-		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
-		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
-		DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch, NeighborsAhead: c.NeighborsAhead,
-		Superbatch: c.Superbatch}
-	if c.Buffered() { // what partitions in memory do not have is read for evaluations alone
-		s.Cache, s.NeighborCache = "none", 0
-		if s.Topology == "auto" {
-			s.Topology = "paged"
-		}
-	}
-	return s
+		DeviceCache: DeviceCacheAuto, Topology: "auto", IO: "auto", Backend: BackendCPU}
 }
 
 // Inputs is the width of a model's input on a store: a node's features, if there are any, and
 // behind them its learned vector.
-func (c *Settings) Inputs(m *kv.Meta) int { return FeatureDim(m) + c.NodeEmbedding }
+func (c *Node) Inputs(m *kv.Meta) int { return FeatureDim(m) + c.NodeEmbedding }
 
 // FeatureDim is the width of the features of a store that models read; 0 if it has none.
 func FeatureDim(m *kv.Meta) int {
@@ -261,90 +241,35 @@ func FeatureDim(m *kv.Meta) int {
 	return m.Features[0].Dim
 }
 
-// Dims are the widths of the input and of each layer.
-func (c *Settings) Dims(in, classes int) []int {
-	a, err := model.Find(c.Model)
-	if err != nil {
-		panic("BUG: settings were not checked: " + err.Error())
-	}
-	hidden := c.Widths
-	if len(hidden) == 0 {
-		hidden = slices.Repeat([]int{c.Hidden}, c.Hops()-1)
-	}
-	if c.Layers() == 1 {
-		hidden = nil
-	}
-	return model.Widths(a, in, classes, hidden)
-}
-
-// Precomputed is what is computed of the features before the training.
-func (c *Settings) Precomputed() model.Precomputed {
-	a, err := model.Find(c.Model)
-	if err != nil { // which is reported elsewhere
-		return model.Precomputed{}
-	}
-	return model.PrecomputedOf(a, &c.Options, c.Hops())
-}
-
-// Layers is how many layers the model has: as many as hops, but those that only sum.
-func (c *Settings) Layers() int {
-	if a := c.Precomputed(); a.Hops > 0 && a.First == a.Hops {
-		return c.Hops() - a.Hops + 1
-	}
-	return c.Hops()
-}
-
-// Sampled are the fanouts, or the sizes of layers, of the hops that batches have: the last ones are
-// summed up before the training, if any.
-func (c *Settings) Sampled() (fanout, layers []int) {
-	n := c.Hops() - c.Precomputed().Hops
-	return c.Fanout[:min(n, len(c.Fanout))], c.LayerSize[:min(n, len(c.LayerSize))]
-}
-
-// InPlace says whether the first layer may average features where they are. Dropout copies a list's
-// rows at a time, so lists must be bounded. A device would read each row over the bus as often as
-// it is in a list.
-func (c *Settings) InPlace(dims []int) bool {
-	s := c.Spec(dims)
-	return c.Backend != backend.CUDA && s.InPlace() &&
-		(s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
-}
-
-// InPlaceResident says whether it does so where all features are in memory. With dropout that takes
-// as long as copying, which other cores could do.
-func (c *Settings) InPlaceResident(dims []int) bool {
-	return c.Spec(dims).InputRate() == 0 && c.InPlace(dims)
-}
-
 // choices are the values that a setting may have.
 var choices = []struct {
 	name   string
-	value  func(c *Settings) string
+	value  func(c *Node) string
 	values []string
 }{
-	{"optimizer", func(c *Settings) string { return c.Optimizer },
+	{"optimizer", func(c *Node) string { return c.Optimizer },
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
-	{"lr-schedule", func(c *Settings) string { return c.LRSchedule },
+	{"lr-schedule", func(c *Node) string { return c.LRSchedule },
 		[]string{ScheduleConstant, ScheduleCosine, ScheduleStep, SchedulePlateau, ""}},
-	{"loss", func(c *Settings) string { return c.Loss }, append([]string{task.Auto},
-		task.Losses()...)},
-	{"metric", func(c *Settings) string { return c.Metric },
-		append([]string{task.Auto}, task.Metrics()...)},
-	{"class-weights", func(c *Settings) string { return c.ClassWeights },
-		[]string{task.WeightsNone, task.WeightsBalanced, ""}},
-	{"sampler", func(c *Settings) string { return c.Sampler },
+	{"loss", func(c *Node) string { return c.Loss }, NodeLosses},
+	{"metric", func(c *Node) string { return c.Metric },
+		NodeMetrics},
+	{"class-weights", func(c *Node) string { return c.ClassWeights },
+		[]string{WeightsNone, WeightsBalanced, ""}},
+	{"sampler", func(c *Node) string { return c.Sampler },
 		[]string{SamplerNeighbor, SamplerLayer, ""}},
-	{"sample", func(c *Settings) string { return c.Sample },
+	{"sample", func(c *Node) string { return c.Sample },
 		[]string{SampleUniform, SampleWeighted, SampleLatest, ""}},
-	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
-	{"cache", func(c *Settings) string { return c.Cache },
+	{"eval-mode", func(c *Node) string { return c.EvalMode }, []string{"exact", EvalSampled}},
+	{"cache", func(c *Node) string { return c.Cache },
 		CacheNames()},
-	{"topology", func(c *Settings) string { return c.Topology },
+	{"topology", func(c *Node) string { return c.Topology },
 		[]string{"auto", "resident", "plain", "packed", "compact", "paged"}},
-	{"normalize", func(c *Settings) string { return c.Normalize },
+	{"normalize", func(c *Node) string { return c.Normalize },
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
-	{"backend", func(c *Settings) string { return c.Backend }, backend.Names()},
-	{"precision", func(c *Settings) string { return c.Precision },
+	{"backend", func(c *Node) string { return c.Backend }, []string{BackendAuto, BackendCPU,
+		BackendCUDA}},
+	{"precision", func(c *Node) string { return c.Precision },
 		[]string{Float32, BFloat16, TF32, ""}},
 }
 
@@ -359,10 +284,16 @@ func Choices(name string) []string {
 	return nil
 }
 
-// Validate reports the first setting that makes no sense, and what would.
-func (c *Settings) Validate() error {
-	if err := c.validateModel(); err != nil {
-		return err
+// Validate reports the first setting that makes no sense, and what would; model.Chosen does so of
+// what its model needs too.
+func (c *Node) Validate() error {
+	if err := c.validateSampler(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if k := len(c.Widths); k > 0 && (k != c.Hops()-1 || slices.Min(c.Widths) < 1) {
+		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
+			"before the last (--fanout or --layer-size says how many there are)", c.Widths,
+			c.Hops()-1)
 	}
 	if err := ValidName(c.Run); err != nil {
 		return err
@@ -395,44 +326,7 @@ func (c *Settings) Validate() error {
 	return c.validateRates()
 }
 
-func (c *Settings) validateModel() error {
-	if _, err := model.Find(c.Model); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	if err := c.validateSampler(); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	if n := len(c.Widths); n > 0 && (n != c.Hops()-1 || slices.Min(c.Widths) < 1) {
-		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
-			"before the last (--fanout or --layer-size says how many there are)", c.Widths,
-			c.Hops()-1)
-	}
-	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
-}
-
-// Spec is the model of valid settings, of such widths.
-func (c *Settings) Spec(dims []int) *model.Spec {
-	a, err := model.Find(c.Model)
-	if err != nil {
-		panic("BUG: settings were not checked: " + err.Error())
-	}
-	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
-		DrawnByWeight: c.Sample == SampleWeighted,
-		DrawnLatest:   c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
-		Options: c.Options, Half: c.Half()}
-}
-
-// draws says that batches do not have some lists whole.
-func (c *Settings) draws() bool {
-	fanout, _ := c.Sampled()
-	return slices.ContainsFunc(fanout, func(f int) bool { return f != sample.All })
-}
-
-func (c *Settings) validateRates() error {
+func (c *Node) validateRates() error {
 	if !(c.LR > 0) || math.IsInf(c.LR, 0) {
 		return fmt.Errorf("train: lr %g: give a positive number", c.LR)
 	}
@@ -465,7 +359,7 @@ func ValidName(name string) error {
 
 // SameResult reports the first setting by which a resumed run would not be the same run, but for
 // rounding: it may go on with another backend.
-func (c *Settings) SameResult(old *Settings) error {
+func (c *Node) SameResult(old *Node) error {
 	precision := cmp.Or(c.Precision, Float32)
 	if c.ChangePrecision {
 		precision = cmp.Or(old.Precision, Float32)
@@ -489,8 +383,8 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
 		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize},
-		{"class-weights", cmp.Or(c.ClassWeights, task.WeightsNone), cmp.Or(old.ClassWeights,
-			task.WeightsNone)},
+		{"class-weights", cmp.Or(c.ClassWeights, WeightsNone), cmp.Or(old.ClassWeights,
+			WeightsNone)},
 		{"eval-every", c.EvalEvery, old.EvalEvery},
 		{"eval-mode", c.EvalMode, old.EvalMode}, {"split-column", c.Split, old.Split},
 		{"lr-schedule", c.schedule(), old.schedule()}, {"epochs", epochs, oldEpochs},
@@ -505,7 +399,7 @@ func (c *Settings) SameResult(old *Settings) error {
 	return nil
 }
 
-// CacheNames are the policies that Settings.Cache knows.
+// CacheNames are the policies that Node.Cache knows.
 func CacheNames() []string {
 	return append([]string{"auto", "none", "static", CacheBelady}, sample.PolicyNames()...)
 }

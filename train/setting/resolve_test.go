@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestResolve(t *testing.T) {
 			Features: []kv.RowsMeta{{Name: "words"}}}
 		m.Stats.CountFeatures = []string{"words"}
 		s := Default()
-		s.Resolve(m)
+		s.Resolve(m, "")
 		if s.Epochs != c.epochs || s.Patience != c.patience || s.Normalize != NormalizeRow {
 			t.Errorf("%d nodes to train: %d epochs, patience %d, normalize %s", c.train, s.Epochs,
 				s.Patience, s.Normalize)
@@ -25,7 +25,7 @@ func TestResolve(t *testing.T) {
 	m := &kv.Meta{Features: []kv.RowsMeta{{Name: "x"}}}
 	s := Default()
 	s.Epochs = 7
-	s.Resolve(m)
+	s.Resolve(m, "")
 	if s.Epochs != 7 || s.Patience != 0 || s.Normalize != "auto" {
 		t.Errorf("given 7 epochs: %d, patience %d, normalize %s", s.Epochs, s.Patience,
 			s.Normalize)
@@ -44,7 +44,7 @@ func TestResolvePatience(t *testing.T) {
 			Labels: &kv.LabelsMeta{Kind: "class", ClassCounts: c.counts}}
 		s := Default()
 		s.Patience = c.given
-		if s.Resolve(m); s.Patience != c.want {
+		if s.Resolve(m, m.Labels.Kind); s.Patience != c.want {
 			t.Errorf("classes of %d nodes, patience %d given: %d, want %d", c.counts, c.given,
 				s.Patience, c.want)
 		}
@@ -57,11 +57,11 @@ func TestResolveDropout(t *testing.T) {
 		m := &kv.Meta{Features: []kv.RowsMeta{{Name: "x"}}, Labels: &kv.LabelsMeta{Kind: kind,
 			Classes: []string{"a"}}}
 		s := Default()
-		if s.Resolve(m); s.Dropout != want {
+		if s.Resolve(m, kind); s.Dropout != want {
 			t.Errorf("labels of kind %s: dropout %g, want %g", kind, s.Dropout, want)
 		}
 		s.Dropout = 0.25
-		if s.Resolve(m); s.Dropout != 0.25 {
+		if s.Resolve(m, kind); s.Dropout != 0.25 {
 			t.Errorf("labels of kind %s: dropout %g was given as 0.25", kind, s.Dropout)
 		}
 	}

@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"cmp"
@@ -51,7 +51,7 @@ func (p *PartitionSettings) text() string {
 }
 
 // validatePartitions reports what partitions in memory do not go with.
-func (c *Settings) validatePartitions() error {
+func (c *Node) validatePartitions() error {
 	p := &c.PartitionSettings
 	if p.PartitionOrder != "" && !slices.Contains(NodeOrders(), p.PartitionOrder) {
 		return fmt.Errorf("train: --order %s: nodes are trained in the order %s (others are of "+

@@ -1,10 +1,9 @@
-package runs
+package setting
 
 import (
 	"slices"
 
 	"gdb/kv"
-	"gdb/train/task"
 )
 
 const (
@@ -21,14 +20,18 @@ const (
 // by it.
 const dropoutClasses = 0.5
 
-// Resolve replaces auto by what it means for a store: Normalize of counts and Dropout by features
+// kindClass and kindNumbers are kinds of labels, as package task names them.
+const kindClass, kindNumbers = "class", "target"
+
+// Resolve replaces auto by what it means for a store, whose labels are trained as a kind of
+// task.KindOf, "" where there are none: Normalize of counts and Dropout by features
 // and labels, EpochsAuto by a number of epochs and of the Patience that ends them earlier, both by
 // the steps that an epoch has. Normalize of other features is decided when they are read.
-func (c *Settings) Resolve(m *kv.Meta) {
+func (c *Node) Resolve(m *kv.Meta, kind string) {
 	c.Normalize = ResolveNormalize(c.Normalize, m)
 	if c.Dropout == DropoutAuto {
 		c.Dropout = dropoutClasses
-		if m.Labels != nil && task.KindOf(m.Labels, c.Loss) == task.KindTarget {
+		if kind == kindNumbers {
 			c.Dropout = 0
 		}
 	}
@@ -45,7 +48,7 @@ func (c *Settings) Resolve(m *kv.Meta) {
 	if c.Patience == 0 {
 		perEvaluation := steps * c.EvalEvery
 		patient := stepsPatient
-		if m.Labels != nil && task.KindOf(m.Labels, c.Loss) == task.KindClass &&
+		if kind == kindClass &&
 			Skewed(m.Labels.ClassCounts) {
 			patient = stepsPatientSkewed
 		}

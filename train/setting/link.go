@@ -1,4 +1,4 @@
-package runs
+package setting
 
 import (
 	"errors"
@@ -6,12 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 )
 
-// The values of LinkSettings.NegativeSampling.
+// The values of Link.NegativeSampling.
 const (
 	NegativesUniform = "uniform" // the edges of a batch share entities drawn evenly
 	NegativesDegree  = "degree"  // the same, by a power of their degree
@@ -20,30 +17,18 @@ const (
 	NegativesEdge    = "edge"    // as uniform, but anew for each edge
 )
 
-// NegativesAll as LinkSettings.Negatives compares an edge with all entities.
+// NegativesAll as Link.Negatives compares an edge with all entities.
 const NegativesAll = 0
 
-// The values of LinkSettings.Regularizer.
+// The values of Link.Regularizer.
 const (
 	RegularizerNone = "none"
 	RegularizerL2   = "l2"
 	RegularizerN3   = "n3"
 )
 
-// The names of arrays in a checkpoint of a run that predicts links; those of the optimizer's state
-// follow EntitiesName and RelationsName and a blank.
-const (
-	EntitiesName      = "entities"
-	RelationsName     = "relations"
-	BestEntitiesName  = "best entities"
-	BestRelationsName = "best relations"
-)
-
-// PartitionsDir is the directory of a run that has its vectors by partition, if they are on disk.
-const PartitionsDir = "partitions"
-
-// LinkSettings are those of a training for link prediction. Start from DefaultLink.
-type LinkSettings struct {
+// Link are those of a training for link prediction. Start from DefaultLink.
+type Link struct {
 	// Run names the run; "" takes the next free of r0001, r0002, ….
 	Run string `json:"run"`
 	// Resume names a run to go on with: see SameResult.
@@ -129,7 +114,7 @@ type LinkSettings struct {
 	FewCheckpoints bool `json:"-"`
 }
 
-// The values of LinkSettings.Order.
+// The values of Link.Order.
 const (
 	OrderAuto     = "auto"   // in memory if all fits, else two-level
 	OrderMemory   = "memory" // all vectors are in memory
@@ -137,54 +122,46 @@ const (
 	OrderTwoLevel = "tlbeta"
 )
 
-// LinkOrders are the values of LinkSettings.Order.
+// LinkOrders are the values of Link.Order.
 func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel} }
 
 // OnDisk says that vectors are on disk by partition: of settings of a run, not those of one to be,
 // which may be OrderAuto.
-func (c *LinkSettings) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
+func (c *Link) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
 
 // ScoredOnDisk says that the vectors that are scored are on disk too: what an encoder makes of
 // learned vectors is in memory.
-func (c *LinkSettings) ScoredOnDisk() bool { return c.OnDisk() && !c.Encodes() }
+func (c *Link) ScoredOnDisk() bool { return c.OnDisk() && !c.Encodes() }
 
-// StalenessMax is the largest LinkSettings.Staleness.
+// StalenessMax is the largest Link.Staleness.
 const StalenessMax = 16
 
 // PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
 // plateau.
 const PlateauWaitLink = 3
 
-// LinkSchedules are the values of LinkSettings.LRSchedule.
+// LinkSchedules are the values of Link.LRSchedule.
 func LinkSchedules() []string { return []string{ScheduleConstant, SchedulePlateau} }
 
-// NegativeSamplings are the values of LinkSettings.NegativeSampling.
+// NegativeSamplings are the values of Link.NegativeSampling.
 func NegativeSamplings() []string {
 	return []string{NegativesUniform, NegativesDegree, NegativesBatch, NegativesChunked,
 		NegativesEdge}
 }
 
-// Regularizers are the values of LinkSettings.Regularizer.
+// Regularizers are the values of Link.Regularizer.
 func Regularizers() []string { return []string{RegularizerNone, RegularizerL2, RegularizerN3} }
 
-// LinkState names the arrays that an optimizer keeps beside the values of link prediction.
-func LinkState(optimizer string) []string {
-	if optimizer == "adam" {
-		return []string{"first moments", "second moments"}
-	}
-	return []string{"sums of squares"}
-}
-
-// LinkOptimizers are the values of LinkSettings.Optimizer.
+// LinkOptimizers are the values of Link.Optimizer.
 func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
 
 // DefaultLink returns the settings that the command line starts from for a decoder: the recipe with
 // which docs/link.md has its figures.
-func DefaultLink(name string) LinkSettings {
-	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
+func DefaultLink(name string) Link {
+	c := Link{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
 		EncoderLR: 0.003, EncoderInput: EncoderVectors, Negatives: 400,
 		NegativeSampling: NegativesUniform, DegreePower: 0.75,
-		Loss: loss.Softmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
+		Loss: LossSoftmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
 		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
 		Patience: 3, EvalEvery: 3, Seed: 1, Order: OrderAuto}
 	switch name {
@@ -199,7 +176,7 @@ func DefaultLink(name string) LinkSettings {
 }
 
 // Text is the settings in one line.
-func (c *LinkSettings) Text() string {
+func (c *Link) Text() string {
 	negatives := "all entities"
 	if c.Negatives != NegativesAll {
 		negatives = fmt.Sprintf("%d %s negatives", c.Negatives, c.NegativeSampling)
@@ -220,16 +197,10 @@ func (c *LinkSettings) Text() string {
 }
 
 // Validate reports the first setting that makes no sense, and what would.
-func (c *LinkSettings) Validate() error {
-	if !slices.Contains(decoder.Names(), c.Decoder) {
+func (c *Link) Validate() error {
+	if !slices.Contains(Decoders, c.Decoder) {
 		return fmt.Errorf("train: unknown decoder %q: known are %s", c.Decoder,
-			strings.Join(decoder.Names(), ", "))
-	}
-	if _, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm}); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	if err := (&loss.Loss{Name: c.Loss}).Validate(c.Negatives == NegativesAll); err != nil {
-		return fmt.Errorf("train: %w", err)
+			strings.Join(Decoders, ", "))
 	}
 	if err := ValidName(c.Run); err != nil {
 		return err
@@ -250,7 +221,7 @@ func (c *LinkSettings) Validate() error {
 		c.validateOrder())
 }
 
-func (c *LinkSettings) validateCounts() error {
+func (c *Link) validateCounts() error {
 	for _, n := range []struct {
 		name       string
 		value, min int
@@ -280,7 +251,7 @@ func (c *LinkSettings) validateCounts() error {
 	return nil
 }
 
-func (c *LinkSettings) validateOrder() error {
+func (c *Link) validateOrder() error {
 	if c.Order != "" && !slices.Contains(LinkOrders(), c.Order) {
 		return fmt.Errorf("train: unknown order %q: known are %s; dispersed and sequential are "+
 			"for nodes", c.Order, strings.Join(LinkOrders(), ", "))
@@ -304,7 +275,7 @@ func (c *LinkSettings) validateOrder() error {
 	return nil
 }
 
-func (c *LinkSettings) validateNumbers() error {
+func (c *Link) validateNumbers() error {
 	for _, n := range []struct {
 		name  string
 		value float64
@@ -326,9 +297,9 @@ func (c *LinkSettings) validateNumbers() error {
 }
 
 // SameResult reports the first setting by which a resumed run would not be the same run.
-func (c *LinkSettings) SameResult(old *LinkSettings) error {
+func (c *Link) SameResult(old *Link) error {
 	now, was := *c, *old
-	for _, s := range []*LinkSettings{&now, &was} { // what may change
+	for _, s := range []*Link{&now, &was} { // what may change
 		s.Run, s.Resume, s.Version, s.Threads, s.Memory, s.CheckpointEvery = "", "", "", 0, 0, 0
 		s.Epochs, s.Patience = 0, 0
 		if s.EncoderInput == "" { // of a run that was made before there was a choice

@@ -1,10 +1,8 @@
-package runs
-
-import "gdb/compute/backend"
+package setting
 
 // Where says where a run is evaluated; zero values are as the run was trained.
 type Where struct {
-	// Backend is one of backend.Names.
+	// Backend is one of the choices of backend.
 	Backend string
 	// Device is the number of the device, if HasDevice says so.
 	Device    int
@@ -14,12 +12,12 @@ type Where struct {
 }
 
 // Apply changes where settings compute. What was trained on a device need not find one.
-func (w Where) Apply(c *Settings) {
+func (w Where) Apply(c *Node) {
 	switch {
 	case w.Backend != "":
 		c.Backend = w.Backend
-	case c.Backend == backend.CUDA:
-		c.Backend = backend.Auto
+	case c.Backend == BackendCUDA:
+		c.Backend = BackendAuto
 	}
 	if w.HasDevice {
 		c.Device = w.Device

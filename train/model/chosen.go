@@ -1,0 +1,157 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/train/setting"
+)
+
+// Chosen is the model that the settings of a training of nodes choose.
+type Chosen struct{ *setting.Node }
+
+// Of returns the model that settings choose.
+func Of(c *setting.Node) Chosen { return Chosen{c} }
+
+// Dims are the widths of the input and of each layer.
+func (c Chosen) Dims(in, classes int) []int {
+	a, err := Find(c.Model)
+	if err != nil {
+		panic("BUG: settings were not checked: " + err.Error())
+	}
+	hidden := c.Widths
+	if len(hidden) == 0 {
+		hidden = slices.Repeat([]int{c.Hidden}, c.Hops()-1)
+	}
+	if c.Layers() == 1 {
+		hidden = nil
+	}
+	return Widths(a, in, classes, hidden)
+}
+
+// Precomputed is what is computed of the features before the training.
+func (c Chosen) Precomputed() Precomputed {
+	a, err := Find(c.Model)
+	if err != nil { // which is reported elsewhere
+		return Precomputed{}
+	}
+	return PrecomputedOf(a, &c.Options, c.Hops())
+}
+
+// Layers is how many layers the model has: as many as hops, but those that only sum.
+func (c Chosen) Layers() int {
+	if a := c.Precomputed(); a.Hops > 0 && a.First == a.Hops {
+		return c.Hops() - a.Hops + 1
+	}
+	return c.Hops()
+}
+
+// Sampled are the fanouts, or the sizes of layers, of the hops that batches have: the last ones are
+// summed up before the training, if any.
+func (c Chosen) Sampled() (fanout, layers []int) {
+	n := c.Hops() - c.Precomputed().Hops
+	return c.Fanout[:min(n, len(c.Fanout))], c.LayerSize[:min(n, len(c.LayerSize))]
+}
+
+// InPlace says whether the first layer may average features where they are. Dropout copies a list's
+// rows at a time, so lists must be bounded. A device would read each row over the bus as often as
+// it is in a list.
+func (c Chosen) InPlace(dims []int) bool {
+	s := c.Spec(dims)
+	return c.Backend != setting.BackendCUDA && s.InPlace() &&
+		(s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
+}
+
+// InPlaceResident says whether it does so where all features are in memory. With dropout that takes
+// as long as copying, which other cores could do.
+func (c Chosen) InPlaceResident(dims []int) bool {
+	return c.Spec(dims).InputRate() == 0 && c.InPlace(dims)
+}
+
+// Spec is the model of valid settings, of such widths.
+func (c Chosen) Spec(dims []int) *Spec {
+	a, err := Find(c.Model)
+	if err != nil {
+		panic("BUG: settings were not checked: " + err.Error())
+	}
+	return &Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
+		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
+		DrawnByWeight: c.Sample == setting.SampleWeighted,
+		DrawnLatest:   c.Sample == setting.SampleLatest && c.draws(),
+		LayerWise:     c.Sampler == setting.SamplerLayer,
+		Options:       c.Options, Half: c.Half()}
+}
+
+// draws says that batches do not have some lists whole.
+func (c Chosen) draws() bool {
+	fanout, _ := c.Sampled()
+	return slices.ContainsFunc(fanout, func(f int) bool { return f != sample.All })
+}
+
+// Validate reports the first setting that makes no sense, of the model too, and what would.
+func (c Chosen) Validate() error {
+	if _, err := Find(c.Model); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := c.Node.Validate(); err != nil {
+		return err
+	}
+	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// FitEdges completes what the model has to know of a store's edges, and reports what it needs of
+// them and they do not have.
+func (c Chosen) FitEdges(m *kv.Meta) error {
+	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
+	c.Relations = 0
+	reads := spec.Extras()
+	switch {
+	case reads.EdgeTypes && len(m.EdgeTypes) == 0:
+		return errors.New("train: --model " + c.Model + " has a weight matrix for each type of " +
+			"edges, and those of this store have no types: ingest with types (--rel-col, or " +
+			"triples), or take another model")
+	case c.EdgeWeight && !m.Weighted:
+		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
+			"with weights (--weight-col), or leave the flag out")
+	case c.Sample == setting.SampleWeighted && !m.Weighted:
+		return errors.New("train: --sample weighted: the edges of this store have no weights: " +
+			"ingest with weights (--weight-col), or leave the flag out")
+	case c.Sample == setting.SampleLatest && !m.Timestamped:
+		return errors.New("train: --sample latest: the edges of this store have no times: " +
+			"ingest with times (--time-col), or leave the flag out")
+	case c.Before != nil && !m.Timestamped:
+		return errors.New("train: --before: the edges of this store have no times: ingest with " +
+			"times (--time-col), or leave the flag out")
+	}
+	if reads.EdgeTypes {
+		c.Relations = len(m.EdgeTypes)
+	}
+	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// Unused is what a store has that a run does not read.
+func (c Chosen) Unused(m *kv.Meta) (names []string) {
+	reads := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Extras()
+	if m.Weighted && !c.EdgeWeight && c.Sample != setting.SampleWeighted {
+		names = append(names, "edge weights")
+	}
+	if m.Timestamped && c.Sample != setting.SampleLatest && c.Before == nil {
+		names = append(names, "edge times")
+	}
+	if len(m.EdgeTypes) > 1 && !reads.EdgeTypes {
+		names = append(names, "edge types")
+	}
+	for _, f := range m.Features[min(1, len(m.Features)):] {
+		names = append(names, "features "+f.Name)
+	}
+	return names
+}

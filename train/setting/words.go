@@ -1,0 +1,35 @@
+package setting
+
+// Words that settings may have, of which packages above this one have what they stand for; their
+// tests hold the two against each other.
+var (
+	// Models are the architectures of train/model.
+	Models = []string{"sage", "gcn", "gat", "gatv2", "gin", "sgc", "mlp", "rgcn"}
+	// Losses and metrics of nodes are those of train/task.
+	NodeLosses  = []string{"auto", "softmax", "bce", "mse", "mae", "huber"}
+	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "rmse", "mae",
+		"r2"}
+	// Decoders are those of train/link/decoder, and LinkLosses those of train/link/loss.
+	Decoders   = []string{"distmult", "complex", "transe", "rotate", "dot"}
+	LinkLosses = []string{LossSoftmax, "logistic", LossMargin, LossAdversarial}
+)
+
+// Losses of links that other settings belong to.
+const (
+	LossSoftmax     = "softmax"
+	LossMargin      = "margin"
+	LossAdversarial = "adversarial"
+)
+
+// Where a training computes: the words of compute/backend.
+const (
+	BackendAuto = "auto"
+	BackendCPU  = "cpu"
+	BackendCUDA = "cuda"
+)
+
+// The values of Node.ClassWeights, as package task reads them.
+const (
+	WeightsNone     = "none"
+	WeightsBalanced = "balanced"
+)
