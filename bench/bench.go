@@ -1,5 +1,6 @@
 // Package bench measures gdb against something real, in one run, and prints the ratio: what the
-// documentation claims is made by these functions, and anyone can rerun them.
+// documentation claims is made by these functions, and anyone can rerun them. A file measures one
+// thing.
 package bench
 
 import (

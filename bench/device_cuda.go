@@ -9,7 +9,6 @@ import (
 	"math"
 	"time"
 
-	"gdb/bench/rowspeed"
 	"gdb/compute/backend"
 	"gdb/compute/backend/devices"
 	"gdb/internal/cuda"
@@ -52,7 +51,7 @@ func rowSpeeds(row Row, ordinal int) error {
 	if err != nil {
 		return err
 	}
-	s, err := rowspeed.Measure(be)
+	s, err := measureRowSpeeds(be)
 	row["inner_bytes_per_s"], row["rows"] = s.Copy, s.Rows
 	row["gather_share"], row["mean_share"] = s.Gather/s.Copy, s.Mean/s.Copy
 	return errors.Join(err, be.Close())

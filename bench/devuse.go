@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gdb/blockdev"
-	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/rowfile"
@@ -62,7 +61,7 @@ func (o *DeviceUseOptions) Validate() error {
 		if name == cachesim.Belady.Name {
 			hint = "; bench cache and bench train measure belady"
 		}
-		return badoption.Errorf("bench: gather: unknown cache %q: possible are %s%s", name,
+		return optionErrorf("bench: gather: unknown cache %q: possible are %s%s", name,
 			strings.Join(Caches(), ", "), hint)
 	}
 	return nil

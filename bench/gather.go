@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gdb/compute/kernel"
-	"gdb/internal/badoption"
 	"gdb/internal/mem"
 )
 
@@ -55,7 +54,7 @@ const gatherSegments = 40_000
 func Gather(ctx context.Context, opt GatherOptions) (*Report, error) {
 	opt.setDefaults()
 	if least := int64(4 * slices.Max(opt.Dims)); opt.TableBytes < least {
-		return nil, badoption.Errorf("bench: gather: --table %d B: want at least a row of %d",
+		return nil, optionErrorf("bench: gather: --table %d B: want at least a row of %d",
 			opt.TableBytes,
 			least)
 	}

@@ -12,7 +12,6 @@ import (
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
 	"gdb/compute/products"
-	"gdb/internal/badoption"
 )
 
 // GEMMOptions configure the benchmark of matrix products.
@@ -44,7 +43,7 @@ func (o *GEMMOptions) setDefaults() error {
 	}
 	o.Precision = cmp.Or(o.Precision, Precisions[0])
 	if !slices.Contains(Precisions, o.Precision) {
-		return badoption.Errorf("bench: gemm: unknown precision %q: possible are %s", o.Precision,
+		return optionErrorf("bench: gemm: unknown precision %q: possible are %s", o.Precision,
 			strings.Join(Precisions, ", "))
 	}
 	return nil

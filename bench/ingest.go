@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gdb/bench/gen"
-	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
@@ -60,15 +59,15 @@ func (o *IngestOptions) setDefaults() error {
 	}
 	for _, f := range o.Formats {
 		if !slices.Contains(IngestFormats, f) {
-			return badoption.Errorf("bench: ingest: format %q is not one of %s", f,
+			return optionErrorf("bench: ingest: format %q is not one of %s", f,
 				strings.Join(IngestFormats, ", "))
 		}
 	}
 	if o.Dir == "" {
-		return badoption.Errorf("bench: ingest: no directory to work in")
+		return optionErrorf("bench: ingest: no directory to work in")
 	}
 	if o.Scale < 1 || o.Scale > 32 {
-		return badoption.Errorf("bench: ingest: --scale %d: want 1 to 32", o.Scale)
+		return optionErrorf("bench: ingest: --scale %d: want 1 to 32", o.Scale)
 	}
 	return nil
 }

@@ -11,9 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gdb/bench/fio"
 	"gdb/blockdev"
-	"gdb/internal/badoption"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -67,22 +65,22 @@ func (o *IOOptions) setDefaults() error {
 	largest := slices.Max(o.Blocks)
 	for _, b := range o.Blocks {
 		if b <= 0 || b%ioStampUnit != 0 {
-			return badoption.Errorf("bench: io: block of %d bytes is not a multiple of %d", b,
+			return optionErrorf("bench: io: block of %d bytes is not a multiple of %d", b,
 				ioStampUnit)
 		}
 	}
 	if o.Size < int64(largest) {
-		return badoption.Errorf("bench: io: a file of size %s is smaller than a block of %s",
+		return optionErrorf("bench: io: a file of size %s is smaller than a block of %s",
 			mem.FormatSize(o.Size), mem.FormatSize(int64(largest)))
 	}
 	for _, b := range o.Backends {
 		if !slices.Contains(blockdev.Backends(), b) {
-			return badoption.Errorf("bench: io: backend %q is not one of %v", b,
+			return optionErrorf("bench: io: backend %q is not one of %v", b,
 				blockdev.Backends())
 		}
 	}
 	if !(o.Seconds > 0) || o.Depth < 0 {
-		return badoption.Errorf("bench: io: %g seconds, depth %d: want positive numbers", o.Seconds,
+		return optionErrorf("bench: io: %g seconds, depth %d: want positive numbers", o.Seconds,
 			o.Depth)
 	}
 	return nil
@@ -98,7 +96,7 @@ type ioCell struct {
 	backend blockdev.Backend
 	block   int
 	ours    []ioResult
-	fio     []fio.Result
+	fio     []fioResult
 	why     string // why there is no measurement, or no ratio
 	failed  bool
 }
@@ -125,7 +123,7 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 			cells = append(cells, &ioCell{backend: backend, block: block})
 		}
 	}
-	beside := fio.Find(opt.Fio)
+	beside := findFio(opt.Fio)
 	for range ioRepeats {
 		for _, c := range cells {
 			if err := c.measure(ctx, &opt, path, beside); err != nil {
@@ -143,7 +141,7 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 
 // measure adds one measurement of ours and of fio to the cell.
 func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string,
-	program fio.Program) error {
+	program fioProgram) error {
 	if c.failed {
 		return nil
 	}
@@ -162,7 +160,7 @@ func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string,
 	if info.Backend != c.backend {
 		c.why = info.Why
 	}
-	beside, err := program.Run(ctx, fio.Job{Path: path, Block: c.block, Size: opt.Size,
+	beside, err := program.Run(ctx, fioJob{Path: path, Block: c.block, Size: opt.Size,
 		Depth: opt.Depth, Seconds: opt.Seconds})
 	if err != nil {
 		c.why = err.Error()
@@ -257,10 +255,10 @@ func (c *ioCell) rows(opt *IOOptions) []Row {
 		ratios[i] = c.ours[i].reads / f.Reads
 	}
 	row["fio_ratio"] = median(ratios, func(r float64) float64 { return r })
-	reads = median(c.fio, func(r fio.Result) float64 { return r.Reads })
+	reads = median(c.fio, func(r fioResult) float64 { return r.Reads })
 	return []Row{row, {"backend": "fio beside " + string(c.backend), "block_bytes": c.block,
 		"depth": opt.Depth, "reads_per_s": reads, "bytes_per_s": reads * float64(c.block),
-		"cpu_us_per_read": median(c.fio, func(r fio.Result) float64 { return r.CPUMicros }),
+		"cpu_us_per_read": median(c.fio, func(r fioResult) float64 { return r.CPUMicros }),
 		"fio_ratio":       1.0, "why": nil}}
 }
 

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/bench/fio"
 	"gdb/blockdev"
-	"gdb/internal/badoption"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -68,7 +66,7 @@ func TestRatioToFio(t *testing.T) {
 	c := ioCell{backend: blockdev.Pread, block: 4096,
 		ours: []ioResult{{reads: 100, cpuMicros: 7}, {reads: 300, cpuMicros: 9},
 			{reads: 200, cpuMicros: 8}},
-		fio: []fio.Result{{Reads: 200, CPUMicros: 4}, {Reads: 100, CPUMicros: 6},
+		fio: []fioResult{{Reads: 200, CPUMicros: 4}, {Reads: 100, CPUMicros: 6},
 			{Reads: 250, CPUMicros: 5}}}
 	rows := c.rows(&IOOptions{Depth: 8})
 	if len(rows) != 2 {
@@ -100,7 +98,7 @@ func TestIORefuses(t *testing.T) {
 	} {
 		opt.Dir = t.TempDir()
 		_, err := IO(t.Context(), opt)
-		var wrong *badoption.Error
+		var wrong *OptionError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}

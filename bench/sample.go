@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gdb/blockdev"
-	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -96,7 +95,7 @@ func (o *SampleOptions) fits() error {
 	room, made := max(1, o.Memory-programBytes), int64(0)
 	if o.Store == "" {
 		if o.Scale < 1 || o.Scale > 32 || o.Edges > 1<<40 {
-			return badoption.Errorf("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, "+
+			return optionErrorf("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, "+
 				"and at most 2^40 edges", o.Scale, o.Edges)
 		}
 		made = 16*int64(o.Edges) + 20<<o.Scale // with weights
@@ -133,17 +132,17 @@ func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
 	for _, s := range opt.Strategy {
 		if !slices.Contains(Draws, s) {
-			return nil, badoption.Errorf("bench: sample %q is not one of %s", s,
+			return nil, optionErrorf("bench: sample %q is not one of %s", s,
 				strings.Join(Draws, ", "))
 		}
 	}
 	for _, kind := range opt.Topology {
 		if !slices.Contains(Topologies, kind) {
-			return nil, badoption.Errorf("bench: topology %q is not one of %s", kind,
+			return nil, optionErrorf("bench: topology %q is not one of %s", kind,
 				strings.Join(Topologies, ", "))
 		}
 		if kind != "resident" && opt.Store == "" {
-			return nil, badoption.Errorf("bench: a graph made in memory is resident: give a "+
+			return nil, optionErrorf("bench: a graph made in memory is resident: give a "+
 				"--store to measure lists that are %s", kind)
 		}
 	}

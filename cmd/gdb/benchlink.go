@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/bench/links"
+	"gdb/bench"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
@@ -44,7 +44,7 @@ Columns:
 --json has hits@10 and partitions_in_memory besides.`
 
 func (a *app) benchLinkCommand() *cobra.Command {
-	t, opt := &trainFlags{}, links.Options{}
+	t, opt := &trainFlags{}, bench.LinkOptions{}
 	var orders, buffers string
 	cmd := &cobra.Command{
 		Use: "link STORE", Args: cli.ExactArgs(1),
@@ -56,7 +56,7 @@ func (a *app) benchLinkCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Orders = strings.Split(orders, ",")
 			var err error
-			if opt.Buffers, err = links.ParseBuffers(buffers); err != nil {
+			if opt.Buffers, err = bench.ParseBuffers(buffers); err != nil {
 				return cli.Usage(err)
 			}
 			if opt.Config, err = a.benchLinkConfig(cmd); err != nil {
@@ -66,8 +66,8 @@ func (a *app) benchLinkCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&orders, "orders", strings.Join(links.DefaultOrders(), ","),
-		"where vectors are, with commas: "+cli.OneOf(links.Orders()))
+	f.StringVar(&orders, "orders", strings.Join(bench.DefaultLinkOrders(), ","),
+		"where vectors are, with commas: "+cli.OneOf(bench.LinkOrders()))
 	f.StringVar(&buffers, "buffers", "1/2,1/4,1/8",
 		"shares of the partitions that are in memory, but for memory and mmap")
 	f.Float64Var(&opt.MmapSeconds, "mmap-seconds", 60,
@@ -102,7 +102,7 @@ func (a *app) benchLinkConfig(cmd *cobra.Command) (c linkcmd.Settings, err error
 
 // benchLink opens the store, measures, and prints.
 func (a *app) benchLink(cmd *cobra.Command, store string, t *trainFlags,
-	opt links.Options) (err error) {
+	opt bench.LinkOptions) (err error) {
 	if err := opt.Validate(); err != nil {
 		return cli.Usage(err)
 	}
@@ -112,7 +112,7 @@ func (a *app) benchLink(cmd *cobra.Command, store string, t *trainFlags,
 	defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 	p := a.Progress()
 	opt.Progress = p.Update
-	r, err := links.Measure(cmd.Context(), opt)
+	r, err := bench.Link(cmd.Context(), opt)
 	p.Finish()
 	if r == nil || len(r.Rows) == 0 {
 		return err

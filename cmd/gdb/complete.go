@@ -8,7 +8,6 @@ import (
 
 	"gdb/bench"
 	"gdb/bench/gen"
-	"gdb/bench/links"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/complete"
@@ -148,7 +147,7 @@ func (a *app) flagCompleters() map[string]complete.Func {
 	for name, words := range map[string][]string{"bench io io": cli.BackendNames(),
 		"bench sample topology": bench.Topologies, "bench sample sample": bench.Draws,
 		"bench ingest formats": bench.IngestFormats, "bench gather cache": bench.Caches(),
-		"bench train systems": bench.Systems(), "bench link orders": links.Orders()} {
+		"bench train systems": bench.Systems(), "bench link orders": bench.LinkOrders()} {
 		all[name] = complete.WordLists(words...)
 	}
 	return all

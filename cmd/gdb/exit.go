@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/bench"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
-	"gdb/internal/badoption"
 	"gdb/internal/codec"
 	"gdb/internal/files"
 	"gdb/internal/message"
@@ -30,7 +30,7 @@ const (
 func exitCode(err error) int {
 	var ue cli.UsageError
 	var reported cli.Reported
-	var option *badoption.Error
+	var option *bench.OptionError
 	switch {
 	case err == nil:
 		return exitDone

@@ -17,6 +17,7 @@ const packageLinesMax = 4000
 // largeRooms are the packages that may have more lines than packageLinesMax, up to the budget here,
 // because a wall inside them would part one idea. The reason stands beside each.
 var largeRooms = map[string]int{
+	"bench":                5200, // a measurement a file, one report of all
 	"cmd/gdb":              4600, // the commands: one table of flags in, one call out
 	"layout/ingest":        4600, // one pipeline from a source to a store
 	"layout/ingest/source": 5000, // what can be ingested: one contract, a file a format
@@ -39,7 +40,6 @@ var rooms = map[string][]string{
 		"internal/trace",
 		"internal/pace",
 		"internal/message",
-		"internal/badoption",
 		"internal/files",
 		"internal/codec",
 		"internal/codec/gen",
@@ -69,10 +69,7 @@ var rooms = map[string][]string{
 	},
 	"bench": {
 		"bench/gen",
-		"bench/fio",
-		"bench/rowspeed",
 		"bench",
-		"bench/links",
 	},
 	"blockdev": {
 		"blockdev",

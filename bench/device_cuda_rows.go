@@ -1,6 +1,6 @@
-// Package rowspeed measures how fast a device gathers rows of features and averages lists of them
-// in its own memory, beside how fast it copies there.
-package rowspeed
+//go:build cuda && cgo && linux
+
+package bench
 
 import (
 	"errors"
@@ -12,39 +12,41 @@ import (
 )
 
 const (
-	// Cols is the values of a row.
-	Cols = 128
-	// listRows is the rows of a list.
-	listRows = 10
+	// rowCols is the values of a row.
+	rowCols = 128
+	// rowListRows is the rows of a list.
+	rowListRows = 10
 	// leastRows and mostRows bound the rows of a table: 512 MiB are more than a device's caches.
 	leastRows, mostRows = 1 << 11, 1 << 20
-	// enough is the seconds after which a measurement is taken for exact.
-	enough = 0.02
-	// times is how often something is done in one measurement, of which there are some: the best
-	// counts.
-	times, rounds = 8, 5
+	// rowsEnough is the seconds after which a measurement is taken for exact.
+	rowsEnough = 0.02
+	// rowsTimes is how often something is done in one measurement, of which there are some: the
+	// best counts.
+	rowsTimes, rowsRounds = 8, 5
 )
 
-// Speeds are bytes that were read and written in a second: by copies, by gathering random rows, and
-// by averaging random lists. Rows is how many the table had.
-type Speeds struct {
+// tableSpeeds are bytes that were read and written in a second: by copies, by gathering random
+// rows, and by averaging random lists. Rows is how many the table had.
+type tableSpeeds struct {
 	Copy, Gather, Mean float64
 	Rows               int
 }
 
-// Measure measures a device that counts the time it works. Tables grow until one is large enough.
-func Measure(be backend.Backend) (s Speeds, err error) {
+// measureRowSpeeds measures a device that counts the time it works. Tables grow until one is large
+// enough.
+func measureRowSpeeds(be backend.Backend) (s tableSpeeds, err error) {
 	for rows := leastRows; ; rows *= 2 {
-		seconds, err := measure(be, rows, &s)
-		if err != nil || seconds >= enough || rows == mostRows {
+		seconds, err := measureRowsOnce(be, rows, &s)
+		if err != nil || seconds >= rowsEnough || rows == mostRows {
 			return s, err
 		}
 	}
 }
 
-// measure measures a table of so many rows, and returns the seconds of its longest measurement.
-func measure(be backend.Backend, rows int, s *Speeds) (seconds float64, err error) {
-	both, err := be.Params("rows to measure with", 2*rows*Cols)
+// measureRowsOnce measures a table of so many rows, and returns the seconds of its longest
+// measurement.
+func measureRowsOnce(be backend.Backend, rows int, s *tableSpeeds) (seconds float64, err error) {
+	both, err := be.Params("rows to measure with", 2*rows*rowCols)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +56,7 @@ func measure(be backend.Backend, rows int, s *Speeds) (seconds float64, err erro
 	if err := be.Begin(); err != nil {
 		return 0, err
 	}
-	x, out := both.View(0, rows, Cols), both.View(rows*Cols, rows, Cols)
+	x, out := both.View(0, rows, rowCols), both.View(rows*rowCols, rows, rowCols)
 	from, lists := draw(rows)
 	picked := be.Host(mem.View[float32](mem.BytesOf(from)), rows, 1)
 	segments := be.Segments(lists)
@@ -62,11 +64,11 @@ func measure(be backend.Backend, rows int, s *Speeds) (seconds float64, err erro
 	gathered := timeOf(be, func() { be.PickRows(out, x, x.Slice(0, 0), picked) })
 	means := out.Slice(0, segments.Lists)
 	averaged := timeOf(be, func() { be.SegmentMean(means, x, segments) })
-	const row, number = 4 * Cols, 4
+	const row, number = 4 * rowCols, 4
 	n, l := float64(rows), float64(segments.Lists)
-	*s = Speeds{Copy: 2 * n * row / copied, Gather: (2*n*row + n*number) / gathered,
+	*s = tableSpeeds{Copy: 2 * n * row / copied, Gather: (2*n*row + n*number) / gathered,
 		Mean: (n*row + l*row + (n+l+1)*number) / averaged, Rows: rows}
-	return times * max(copied, gathered, averaged), be.Err()
+	return rowsTimes * max(copied, gathered, averaged), be.Err()
 }
 
 // draw draws the rows to gather, and lists of as many.
@@ -76,8 +78,8 @@ func draw(rows int) (from []uint32, l backend.Lists) {
 	for i := range from {
 		from[i] = uint32(r.IntN(rows))
 	}
-	l = backend.Lists{Off: []uint32{0}, Idx: from[:rows/listRows*listRows]}
-	for end := listRows; end <= rows; end += listRows {
+	l = backend.Lists{Off: []uint32{0}, Idx: from[:rows/rowListRows*rowListRows]}
+	for end := rowListRows; end <= rows; end += rowListRows {
 		l.Off = append(l.Off, uint32(end))
 	}
 	return from, l
@@ -89,14 +91,14 @@ func timeOf(be backend.Backend, operation func()) float64 {
 	var one [1]float32
 	w := be.Scratch(1, 1)
 	be.Zero(w)
-	for range rounds {
+	for range rowsRounds {
 		before := be.Launches().Busy
-		for range times {
+		for range rowsTimes {
 			operation()
 		}
 		_ = be.Err()       // the device is given them; the caller asks again
 		be.Read(one[:], w) // it has done them
 		best = min(best, be.Launches().Busy-before)
 	}
-	return best / times
+	return best / rowsTimes
 }

@@ -1,5 +1,4 @@
-// Package fio runs the program of that name, the measure of what a disk gives.
-package fio
+package bench
 
 import (
 	"context"
@@ -11,14 +10,14 @@ import (
 	"strings"
 )
 
-// Program is fio, or why it is not run.
-type Program struct {
+// fioProgram is fio, or why it is not run.
+type fioProgram struct {
 	path    string
 	missing error
 }
 
-// Job is what fio reads: a file of Size bytes, in blocks of Block bytes, Depth at a time.
-type Job struct {
+// fioJob is what fio reads: a file of Size bytes, in blocks of Block bytes, Depth at a time.
+type fioJob struct {
 	Path    string
 	Block   int
 	Size    int64
@@ -26,26 +25,26 @@ type Job struct {
 	Seconds float64
 }
 
-// Result is what one run of fio reports.
-type Result struct {
+// fioResult is what one run of fio reports.
+type fioResult struct {
 	Reads, CPUMicros float64 // reads a second, CPU a read
 }
 
-// Find looks for fio, if it is wanted.
-func Find(wanted bool) Program {
+// findFio looks for fio, if it is wanted.
+func findFio(wanted bool) fioProgram {
 	if !wanted {
-		return Program{missing: errors.New("fio was not asked for: --fio")}
+		return fioProgram{missing: errors.New("fio was not asked for: --fio")}
 	}
 	path, err := exec.LookPath("fio")
 	if err != nil {
-		return Program{missing: errors.New("fio is not installed: apt-get install fio")}
+		return fioProgram{missing: errors.New("fio is not installed: apt-get install fio")}
 	}
-	return Program{path: path}
+	return fioProgram{path: path}
 }
 
 // Run reads as our ring does: direct, io_uring, the same block and depth, in one thread; and with
 // registered files and buffers, which is the fastest that fio can do.
-func (p Program) Run(ctx context.Context, j Job) (res Result, err error) {
+func (p fioProgram) Run(ctx context.Context, j fioJob) (res fioResult, err error) {
 	if p.missing != nil {
 		return res, p.missing
 	}
@@ -64,7 +63,7 @@ func (p Program) Run(ctx context.Context, j Job) (res Result, err error) {
 }
 
 // parse reads what fio prints as JSON; warnings may stand before it.
-func parse(out []byte) (res Result, err error) {
+func parse(out []byte) (res fioResult, err error) {
 	var report struct {
 		Jobs []struct {
 			Error   int     `json:"error"`
@@ -89,5 +88,5 @@ func parse(out []byte) (res Result, err error) {
 	}
 	j := report.Jobs[0]
 	used := (j.UserCPU + j.SysCPU) / 100 * j.Read.Runtime * 1000
-	return Result{Reads: j.Read.IOPS, CPUMicros: used / j.Read.Total}, nil
+	return fioResult{Reads: j.Read.IOPS, CPUMicros: used / j.Read.Total}, nil
 }

@@ -1,4 +1,4 @@
-package links
+package bench
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"gdb/bench"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -23,7 +22,7 @@ import (
 )
 
 const (
-	// mappedName is the file of vectors and state of OrderMmap, in the store's runs.
+	// mappedName is the file of vectors and state of linkMmap, in the store's runs.
 	mappedName = "bench-link.mmap"
 	// windowEdges are read at a time, and come in an order that is random among them: 12 MiB.
 	windowEdges = 1 << 20
@@ -117,9 +116,9 @@ func (t *mappedTable) Close() (err error) {
 	return errors.Join(err, t.fs.Remove(t.path))
 }
 
-// mappedRun is the training of a row of OrderMmap.
+// mappedRun is the training of a row of linkMmap.
 type mappedRun struct {
-	opt   *Options
+	opt   *LinkOptions
 	table *mappedTable
 	steps *link.Steps
 	warm  time.Duration
@@ -134,7 +133,7 @@ var errMappedTime = errors.New("the time of the row is over")
 
 // measureMapped trains over a file that is mapped into memory, in a random order of edges, for as
 // long as Options.MmapSeconds, and writes to row how long an epoch would take.
-func measureMapped(ctx context.Context, opt *Options, row bench.Row) (err error) {
+func measureMapped(ctx context.Context, opt *LinkOptions, row Row) (err error) {
 	c := &opt.Config
 	t, err := newMapped(opt.Store, c)
 	if err != nil {
@@ -234,7 +233,7 @@ func (r *mappedRun) tick(ctx context.Context) error {
 }
 
 // into writes the time of an epoch: of all its batches by those that were measured.
-func (r *mappedRun) into(row bench.Row, edges uint64) error {
+func (r *mappedRun) into(row Row, edges uint64) error {
 	if r.timed == 0 {
 		return fmt.Errorf("bench: link: no batch was measured in %g s: take more --mmap-seconds",
 			r.opt.MmapSeconds)
