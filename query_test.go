@@ -2,6 +2,7 @@ package gdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	shellquery "gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -114,5 +116,33 @@ func TestQueryWithoutVectors(t *testing.T) {
 			!strings.Contains(err.Error(), "Options.Vectors") {
 			t.Errorf("%s: %v, want Options.Vectors named", statement, err)
 		}
+	}
+}
+
+// TestQueryWritesNoFile: a statement of a program or of a client of gdb serve cannot write where
+// the store is: INTO is refused in each kind of statement, before anything runs.
+func TestQueryWritesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "cora.gdb")
+	if err := ingestCora(t.Context(), t.TempDir(), store); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	db, err := gdb.Open(t.Context(), store, gdb.Options{Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	file := filepath.Join(dir, "out.csv")
+	for _, statement := range []string{"NEIGHBORS 42 INTO 'out.csv'", "DEGREES INTO 'out.parquet'",
+		"MATCH (a {id: 42})-[]-(b) RETURN b.id INTO '" + file + "'", "RUNS INTO 'runs.jsonl'",
+		"EXPLAIN NEIGHBORS 42 INTO 'out.csv'", "neighbors 42 into 'cora.gdb/out.npy'"} {
+		if _, err := db.Query(t.Context(), statement); !errors.Is(err, shellquery.ErrInto) {
+			t.Errorf("%s: %v, want %v", statement, err, shellquery.ErrInto)
+		}
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) != 1 {
+		t.Errorf("%v beside the store, %v", names, err)
 	}
 }

@@ -339,3 +339,58 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 		}
 	})
 }
+
+// TestDamagedRecordAtResume: a line of metrics.jsonl that is no record, of an epoch before the
+// checkpoint, is damage, and the file stays as it is; a line that was torn after it is not.
+func TestDamagedRecordAtResume(t *testing.T) {
+	c := resumeConfig()
+	want, weights := undisturbed(t, c)
+	first := c
+	first.Epochs = 2
+	for name, change := range map[string]func(lines [][]byte) [][]byte{
+		"sound": func(lines [][]byte) [][]byte { return lines },
+		"torn after": func(lines [][]byte) [][]byte {
+			return append(lines, []byte("\x00\x00}\n"), []byte(`{"epoch":3,"lo`))
+		},
+		"first line": func(lines [][]byte) [][]byte {
+			lines[0][1] ^= 1
+			return lines
+		},
+		"last line": func(lines [][]byte) [][]byte {
+			return append(lines[:1], lines[1][:len(lines[1])/2])
+		},
+	} {
+		s := mustBuild(t, planted(false))
+		mustRun(t, s, first)
+		path := s.Path("runs", c.Run, "metrics.jsonl")
+		log, err := readAll(s.FS(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = bytes.Join(change(bytes.SplitAfter(log, []byte("\n"))[:first.Epochs]), nil)
+		if err := writeSynced(s.FS(), path, log); err != nil {
+			t.Fatal(err)
+		}
+		resumed, err := runs.Load(s, c.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed.Epochs, resumed.Resume = c.Epochs, c.Run
+		_, err = Run(t.Context(), s, mustDevice(t), resumed, nil)
+		if name == "sound" || name == "torn after" {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			checkFinal(t, s, c, want, weights)
+			continue
+		}
+		line := map[string]string{"first line": "line 1: ", "last line": "line 2: "}[name]
+		if !errors.Is(err, layout.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "runs/"+c.Run+"/metrics.jsonl: "+line) {
+			t.Errorf("%s: %v, want damage of its %s", name, err, line)
+		}
+		if now, err := readAll(s.FS(), path); err != nil || !bytes.Equal(now, log) {
+			t.Errorf("%s: the file changed: %v", name, err)
+		}
+	}
+}

@@ -61,7 +61,9 @@ func findRun(ctx context.Context, x *exec.Execution, name string) (run kv.RunMet
 	return run, nil
 }
 
-// newestRun is the newest run that predicts links, or of those that do not; "" if there is none.
+// newestRun is the newest run that predicts links, or of those that do not; "" if there is none. If
+// the settings of a run are damaged, the catalog says which it is: what is wrong is said where the
+// run is read.
 func newestRun(ctx context.Context, x *exec.Execution, links bool) (string, error) {
 	all, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
@@ -70,11 +72,15 @@ func newestRun(ctx context.Context, x *exec.Execution, links bool) (string, erro
 	slices.SortStableFunc(all, func(a, b kv.RunMeta) int { return b.Created.Compare(a.Created) })
 	for _, r := range all {
 		f, err := runs.Open(x.Graph.Store, r.Name).ReadAny()
-		if err == nil && f.Link != nil == links || err != nil && !links {
-			return r.Name, nil // what is wrong with a run is said where it is read
+		isLink := f.Link != nil
+		if err != nil {
+			isLink = r.Metric == runs.LinkMetric
+		}
+		if isLink == links {
+			return r.Name, nil
 		}
 	}
-	return "", runs.Damaged(x.Graph.Store, runs.Names(all)...) // it may be the one
+	return "", nil
 }
 
 // eachEpoch calls fn with the records of the epochs of a run.

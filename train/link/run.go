@@ -25,9 +25,6 @@ import (
 // Config is the settings of a training.
 type Config = setting.Link
 
-// MetricName is what validation and test are judged by.
-const MetricName = "mrr"
-
 // Event tells an observer of a run what happened; one of its fields is set.
 type Event struct {
 	Started  *Started        // once, before the first step
@@ -358,7 +355,7 @@ func (t *trainer) begin(ctx context.Context) (err error) {
 func (t *trainer) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
 		Status: status, Model: t.cfg.Decoder, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
-		Metric: MetricName, Validated: t.pos.HasBest && len(t.data.val) > 0,
+		Metric: runs.LinkMetric, Validated: t.pos.HasBest && len(t.data.val) > 0,
 		Tested: t.pos.Test != nil}
 	if t.pos.Test != nil {
 		r.Test = t.pos.Test.MRR

@@ -12,6 +12,9 @@ import (
 	"gdb/train/task"
 )
 
+// LinkMetric is what validation and test of runs that predict links are judged by.
+const LinkMetric = "mrr"
+
 // ErrNone says that a store has no run to choose.
 var ErrNone = errors.New("the store has no finished run")
 

@@ -48,13 +48,21 @@ func (r Dir) OpenMetrics(last int) (*Metrics, error) {
 	return m, nil
 }
 
-// keepMetrics copies the records of the epochs up to and with the last.
+// keepMetrics copies the records of the epochs up to and with the last. They were synced before its
+// checkpoint, so a line among them that is no record is damage; those after them may be torn.
 func (r Dir) keepMetrics(to *Metrics, last int) error {
+	n, seen := 0, 0
 	err := files.ReadLines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
+		n++
 		var rec Epoch
-		if json.Unmarshal(line, &rec) != nil || rec.Epoch > last {
+		err := json.Unmarshal(line, &rec)
+		switch {
+		case err != nil && seen < last:
+			return r.Corrupt(MetricsName, fmt.Sprintf("line %d: %v", n, err))
+		case err != nil || rec.Epoch > last:
 			return nil
 		}
+		seen = rec.Epoch
 		return to.write(append(line, '\n'))
 	})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ func Eval(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 // evalJSON prints one object: the fields of the last line of training, and what else there is.
 func evalJSON(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
 	all := map[string]any{"run": o.Run, "split": o.Split, "epoch": t.Epoch,
-		"metric": link.MetricName, o.Split: r.MRR, "candidates": o.Candidates, "hits@1": r.Hits1,
+		"metric": runs.LinkMetric, o.Split: r.MRR, "candidates": o.Candidates, "hits@1": r.Hits1,
 		"hits@3": r.Hits3, "hits@10": r.Hits10, "mean_rank": r.MeanRank, "ranks": r.Ranks,
 		"mrr": r.MRR, "raw": r.Raw, "heads": r.Heads, "tails": r.Tails}
 	if len(r.Relations) > 0 {

@@ -120,7 +120,7 @@ type done struct {
 }
 
 func doneOf(r *link.Result) *done {
-	d := &done{Event: "done", Metric: link.MetricName, Best: r.Best, BestEpoch: r.BestEpoch,
+	d := &done{Event: "done", Metric: runs.LinkMetric, Best: r.Best, BestEpoch: r.BestEpoch,
 		Epochs: r.Epochs, Run: r.Run}
 	if m := r.Test; m != nil {
 		d.Test, d.Hits1, d.Hits3 = &m.MRR, &m.Hits1, &m.Hits3
