@@ -88,7 +88,8 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
                               stdin=subprocess.DEVNULL)
     said = [_in_python(line, folder, graph.names) for line in _notes(done.stderr)]
     if done.returncode != 0:
-        raise GdbError(said[-1].removeprefix("gdb: ") if said else f"exit code {done.returncode}")
+        program = f"{Path(command[0]).name}: "  # it calls itself as it was called
+        raise GdbError(said[-1].removeprefix(program) if said else f"exit code {done.returncode}")
     for line in said:
         if not _EXPECTED.search(line):
             warnings.warn(line.removeprefix("note: ").removeprefix("ingest: "), stacklevel=2)

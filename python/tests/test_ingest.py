@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,29 @@ def test_notes_are_warnings(tmp_path) -> None:
         gdbgraph.ingest(tmp_path / "b.gdb", edge_index=[[0, 1], [1, 0]], x=[[1.0], [np.nan]])
     assert str(error.value) == ('ingest: x row 1: feature 0 is NaN; mend it, or allow it with '
                                 'options=["--allow-nan"]')
+
+
+def test_errors_of_a_program_of_another_name(gdb, tmp_path, monkeypatch) -> None:
+    (tmp_path / "graphs").symlink_to(Path(gdb).resolve())
+    monkeypatch.setenv("GDB_BINARY", str(tmp_path / "graphs"))
+    with pytest.raises(gdbgraph.GdbError, match="^ingest: x row 1: feature 0 is NaN"):
+        gdbgraph.ingest(tmp_path / "b.gdb", edge_index=[[0, 1], [1, 0]], x=[[1.0], [np.nan]])
+
+
+def test_graphs_of_several_types_are_refused(tmp_path) -> None:
+    """A HeteroData, and frames by type, are refused by name, with what to do instead."""
+    several = type("HeteroData", (), {"edge_index": None})()  # as that of PyG, which is not needed
+    with pytest.raises(ValueError, match="data is a HeteroData: .* --edges user:buys:item=FILE"):
+        gdbgraph.ingest(tmp_path / "a.gdb", several)
+    ends = {"u": [1], "v": [2]}
+    for frames in ({"edges": {("user", "buys", "item"): ends}}, {"edges": ends},
+                   {"edges": {"buys": ends}, "nodes": {"user": ends}}):
+        with pytest.raises(ValueError, match="edges is a dict"):
+            gdbgraph.ingest(tmp_path / "a.gdb", **frames)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="nodes is a dict"):
+        gdbgraph.ingest(tmp_path / "a.gdb", edges=pandas.DataFrame(ends), nodes={"user": ends})
+    assert not list(tmp_path.iterdir())
 
 
 def test_weights_that_float32_changes(tmp_path) -> None:
