@@ -173,32 +173,39 @@ func TestEdgeDrawKeepsPairsTogether(t *testing.T) {
 	}
 }
 
-// TestReversedInTrain says of splits of the source that an edge's reverse is in train: of the same
-// type, once for each edge.
-func TestReversedInTrain(t *testing.T) {
+// ingestTriples ingests files of triples, by the names of their splits, and returns the notes.
+func ingestTriples(t *testing.T, files map[string]string) (meta *kv.Meta, notes string) {
+	t.Helper()
 	fs := vfs.NewMem()
 	if err := fs.MkdirAll("kg", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for f, text := range map[string]string{
-		"train": "a\tr\tb\na\tr\tb\nc\tr\tc\nc\ts\td\nb\tr\td\n",
-		"valid": "b\tr\ta\nd\tr\tc\nc\tr\tc\n",
-		"test":  "b\tr\ta\nb\tr\ta\nd\ts\tc\na\ts\td\n"} {
+	for f, text := range files {
 		layouttest.WriteFile(t, fs, "kg/"+f+".txt", []byte(text))
 	}
-	var notes strings.Builder
+	var said strings.Builder
 	meta, err := Run(t.Context(), fs, Options{Sources: []string{"kg"}, Out: "s",
-		Memory: 128 << 20, Notes: &notes})
+		Memory: 128 << 20, Notes: &said})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return meta, said.String()
+}
+
+// TestReversedInTrain says of splits of the source that an edge's reverse is in train: of the same
+// type, once for each edge.
+func TestReversedInTrain(t *testing.T) {
+	meta, notes := ingestTriples(t, map[string]string{
+		"train": "a\tr\tb\na\tr\tb\nc\tr\tc\nc\ts\td\nb\tr\td\n",
+		"valid": "b\tr\ta\nd\tr\tc\nc\tr\tc\n",
+		"test":  "b\tr\ta\nb\tr\ta\nd\ts\tc\na\ts\td\n"})
 	for i, want := range []uint64{0, 1, 3} {
 		if s := meta.EdgeSplits[i]; s.Reversed != want {
 			t.Errorf("%s: %d edges have their reverse in train, want %d", s.Name, s.Reversed, want)
 		}
 	}
-	if !strings.Contains(notes.String(), "test: 3 of its 4 edges have their reverse in train") {
-		t.Errorf("no note of it in\n%s", &notes)
+	if !strings.Contains(notes, "test: 3 of its 4 edges have their reverse in train") {
+		t.Errorf("no note of it in\n%s", notes)
 	}
 }
 
@@ -267,22 +274,10 @@ func TestEdgeSplitRefused(t *testing.T) {
 
 // TestUnseen counts what train has no edge of, with room for all nodes at once and for few.
 func TestUnseen(t *testing.T) {
-	fs := vfs.NewMem()
-	if err := fs.MkdirAll("kg", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for f, text := range map[string]string{
+	meta, notes := ingestTriples(t, map[string]string{
 		"train": "a\tr\tb\nb\tr\ta\nb\tr\ta\nc\tr\tc\n",
 		"valid": "a\ts\td\nd\tr\te\na\tr\tb\n",
-		"test":  "f\tr\ta\na\tr\tf\nd\tt\td\ne\ts\ta\n"} {
-		layouttest.WriteFile(t, fs, "kg/"+f+".txt", []byte(text))
-	}
-	var notes strings.Builder
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"kg"}, Out: "s",
-		Memory: 128 << 20, Notes: &notes})
-	if err != nil {
-		t.Fatal(err)
-	}
+		"test":  "f\tr\ta\na\tr\tf\nd\tt\td\ne\ts\ta\n"})
 	want := []kv.EdgeSplitMeta{{Name: "train", Count: 4},
 		{Name: "val", Count: 3, UnseenNodes: 2, UnseenTypes: 1, Reversed: 1},
 		{Name: "test", Count: 4, UnseenNodes: 3, UnseenTypes: 2}}
@@ -291,8 +286,8 @@ func TestUnseen(t *testing.T) {
 	}
 	for _, note := range []string{"1 edges stand more than once", "1 edges of val or test are in",
 		"val: 2 of its nodes", "test: 2 of its edge types"} {
-		if !strings.Contains(notes.String(), note) {
-			t.Errorf("no note %q in\n%s", note, &notes)
+		if !strings.Contains(notes, note) {
+			t.Errorf("no note %q in\n%s", note, notes)
 		}
 	}
 }
