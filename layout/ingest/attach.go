@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
-	"gdb/layout/ingest/text"
 )
 
 // idRowsChunk is a run of rows that carry something for a node: labels, split members, features.
@@ -88,7 +87,7 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 	if c.ids.Ints != nil {
 		id = c.ids.Ints[i]
 	} else {
-		id, ok = text.ParseID(c.ids.Text[i])
+		id, ok = input.ParseID(c.ids.Text[i])
 	}
 	if ok {
 		if node, ok := a.m.node(id); ok {
@@ -99,12 +98,12 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 }
 
 func (a *attacher) errNumbered(c *idRowsChunk) error {
-	return badinput.Usage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
+	return input.Usage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
 		"give a column of ids", c.where.File, a.what)
 }
 
 func (a *attacher) errUnknown(c *idRowsChunk, i int) error {
-	e := &badinput.Error{Where: c.where.Position(i),
+	e := &input.Error{Where: c.where.Position(i),
 		What: fmt.Sprintf("%s of unknown node %s", a.what, c.id(i)),
 		Do:   "every id must be in the edges or the node table"}
 	if a.m.mode == idRows {
@@ -209,7 +208,7 @@ func (a *attacher) key(c *source.IDChunk, i int, buf []byte) (uint64, []byte, bo
 		if c.Ints != nil {
 			return c.Ints[i], buf, true
 		}
-		id, ok := text.ParseID(c.Text[i])
+		id, ok := input.ParseID(c.Text[i])
 		return id, buf, ok
 	}
 	if c.Ints != nil {

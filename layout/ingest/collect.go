@@ -3,9 +3,9 @@ package ingest
 import (
 	"errors"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/idset"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 )
@@ -140,7 +140,7 @@ func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish
 func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
 // errIntegerNodes says that a source gives ids of two kinds.
-var errIntegerNodes = badinput.Usage("node ids are integers, but edges have text ids")
+var errIntegerNodes = input.Usage("node ids are integers, but edges have text ids")
 
 // recentID is an id that was seen, if it is short enough to be remembered.
 type recentID struct {

@@ -6,8 +6,8 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgesplit"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 )
@@ -19,10 +19,10 @@ func edgeDraw(opt *Options, info *source.Info) (*edgesplit.Draw, error) {
 	}
 	shares, err := edgesplit.ParseShares(opt.EdgeSplit)
 	if err != nil {
-		return nil, badinput.Usage("--edge-split: %w", err)
+		return nil, input.Usage("--edge-split: %w", err)
 	}
 	if len(info.EdgeSplits) > 0 {
-		return nil, badinput.Usage("--edge-split %s, but the source has splits of its edges: give "+
+		return nil, input.Usage("--edge-split %s, but the source has splits of its edges: give "+
 			"the files in a directory of other names, or leave the flag out", opt.EdgeSplit)
 	}
 	return edgesplit.NewDraw(shares, opt.Seed), nil

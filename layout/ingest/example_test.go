@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gdb/layout/ingest"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -38,7 +38,7 @@ func ExampleRun() {
 
 	_, err = ingest.Run(context.Background(), fs, ingest.Options{
 		Sources: []string{"follows.csv"}, Out: "other.gdb", SrcCol: "from"})
-	fmt.Println("wrong usage:", errors.Is(err, badinput.ErrUsage))
+	fmt.Println("wrong usage:", errors.Is(err, input.ErrUsage))
 	// Output:
 	// 3 nodes, 3 edges, ids are string
 	// wrong usage: true

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/steps"
@@ -119,7 +119,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 	var rec [1]uint64
 	err = f.attacher().each(ctx, func(at attachment) error {
 		if at.seq >= nodesMax {
-			return badinput.Usage("features %s: more than %d rows", f.info.Name,
+			return input.Usage("features %s: more than %d rows", f.info.Name,
 				uint64(nodesMax))
 		}
 		rec[0] = at.seq<<32 | uint64(at.node)
@@ -231,7 +231,7 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 func outOfRange(err error, where func() string) error {
 	var e *rowfile.RangeError
 	if errors.As(err, &e) {
-		return &badinput.Error{Where: where(), What: e.Error()}
+		return &input.Error{Where: where(), What: e.Error()}
 	}
 	return err
 }
@@ -254,7 +254,7 @@ func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 	if len(f.p.info.Paths) == 1 {
 		where = f.p.info.Paths[0]
 	}
-	return &badinput.Error{Where: where,
+	return &input.Error{Where: where,
 		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
 		Do: fmt.Sprintf("each of the %d nodes needs one; --missing-nodes zero gives zeros to "+
 			"those without", f.m.nodes)}

@@ -20,8 +20,8 @@ import (
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgecodec"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/journal"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
@@ -41,7 +41,7 @@ var (
 	// ErrExists says that the store exists already.
 	ErrExists = errors.New("a store is here already: delete it, or choose another --out")
 	// ErrUsage says that options contradict each other or the source.
-	ErrUsage = badinput.ErrUsage
+	ErrUsage = input.ErrUsage
 	// ErrNotEmpty says that the directory holds something that is not of an ingest.
 	ErrNotEmpty = errors.New("the directory is not empty, and not a store: choose another --out")
 	// ErrFile says that a file is where the store is to be.
@@ -81,7 +81,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	}
 	if made.Is(opt.Features) {
 		if _, err := made.Parse(opt.Features); err != nil {
-			return nil, badinput.Usage("%w", err)
+			return nil, input.Usage("%w", err)
 		}
 		if len(info.Features) > 0 {
 			info.Features = nil
@@ -119,7 +119,7 @@ func checkChoices(opt *Options) error {
 		{"missing-nodes", opt.MissingNodes, MissingNodes},
 		{"merge", opt.Merge, stats.MergeNames}} {
 		if c.value != "" && !slices.Contains(c.values, c.value) {
-			return badinput.Usage("--%s %s is not one of %s", c.flag, c.value,
+			return input.Usage("--%s %s is not one of %s", c.flag, c.value,
 				strings.Join(c.values, ", "))
 		}
 	}
@@ -128,7 +128,7 @@ func checkChoices(opt *Options) error {
 
 // checkOptions finds options that contradict each other or the source.
 func checkOptions(opt *Options, info *source.Info) error {
-	bad := badinput.Usage
+	bad := input.Usage
 	if err := checkChoices(opt); err != nil {
 		return err
 	}
@@ -173,14 +173,14 @@ func checkFeatureOptions(opt *Options, info *source.Info) error {
 			opt.FeatureDType != "f32" && !made}} {
 		switch {
 		case f.given && made:
-			return badinput.Usage("--features %s makes features; %s is for features that are read",
+			return input.Usage("--features %s makes features; %s is for features that are read",
 				opt.Features, f.flag)
 		case f.given && len(info.Features) == 0:
-			return badinput.Usage("%s, but %s", f.flag, lacking)
+			return input.Usage("%s, but %s", f.flag, lacking)
 		}
 	}
 	if opt.MissingNodes == "zero" && info.RowIDs {
-		return badinput.Usage("--missing-nodes zero, but arrays have a row for each node")
+		return input.Usage("--missing-nodes zero, but arrays have a row for each node")
 	}
 	return nil
 }
@@ -189,9 +189,9 @@ func checkFeatureOptions(opt *Options, info *source.Info) error {
 func checkLabelOptions(opt *Options, info *source.Info) error {
 	switch {
 	case info.Labels == nil && opt.MultiLabel:
-		return badinput.Usage("--multi-label, but there are no labels: --labels names their file")
+		return input.Usage("--multi-label, but there are no labels: --labels names their file")
 	case info.Labels == nil && opt.LabelSep != "":
-		return badinput.Usage("--label-sep %s, but there are no labels: --label-col names their "+
+		return input.Usage("--label-sep %s, but there are no labels: --label-col names their "+
 			"column", opt.LabelSep)
 	case len(info.Splits) > 0 && opt.RandomSplit != "":
 		do := message.Program + " split draws others later"
@@ -200,10 +200,10 @@ func checkLabelOptions(opt *Options, info *source.Info) error {
 				do = "--split-col none leaves the column " + c.Name + " out"
 			}
 		}
-		return badinput.Usage("--split %s would replace the splits of the source, %s: leave it "+
+		return input.Usage("--split %s would replace the splits of the source, %s: leave it "+
 			"out; %s", opt.RandomSplit, strings.Join(info.Splits, ", "), do)
 	case len(info.Splits) == 0 && opt.SplitColumn != 0:
-		return badinput.Usage("--split-column %d, but there are no splits of several columns",
+		return input.Usage("--split-column %d, but there are no splits of several columns",
 			opt.SplitColumn)
 	}
 	return nil
@@ -235,7 +235,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	if err == nil {
 		meta, err = p.place(ctx, r)
 	}
-	var bad *badinput.Error
+	var bad *input.Error
 	switch {
 	case errors.As(err, &bad), errors.Is(err, ErrUsage):
 		return nil, errors.Join(err, p.undo())

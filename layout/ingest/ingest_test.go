@@ -13,7 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 
@@ -325,7 +325,7 @@ func TestBadInputLeavesNothing(t *testing.T) {
 			g, fs := base(c.kind), vfs.NewMem()
 			c.change(g)
 			_, err := small(t, fs, g, Options{Out: "a/store"}).run(context.Background())
-			var bad *badinput.Error
+			var bad *input.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}

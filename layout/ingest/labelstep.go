@@ -8,9 +8,9 @@ import (
 	"math"
 
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/classes"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
@@ -258,7 +258,7 @@ func (l *labelWriter) skipTo(node uint64) error {
 }
 
 func (l *labelWriter) errTwice(c *idRowsChunk, i int) error {
-	return &badinput.Error{Where: c.where.Position(i),
+	return &input.Error{Where: c.where.Position(i),
 		What: fmt.Sprintf("node %s has another label already", c.id(i)),
 		Do:   "give one label a node, or say --multi-label (of arrays: labels_coo.npy)"}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
@@ -22,7 +22,7 @@ func (p *pipeline) checkMade(m *nodeMap) error {
 		_, err = made.New(kind, m.nodes, 0, p.opt.Seed)
 	}
 	if err != nil {
-		return badinput.Usage("%w", err)
+		return input.Usage("%w", err)
 	}
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/dictionary"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/idset"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/steps"
 )
@@ -234,7 +234,7 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 		return err
 	}
 	if out.Nodes > nodesMax {
-		return &badinput.Error{Where: p.info.Paths[0],
+		return &input.Error{Where: p.info.Paths[0],
 			What: fmt.Sprintf("there are %d nodes", out.Nodes),
 			Do:   "a store has at most 4294967296 nodes"}
 	}
@@ -249,7 +249,7 @@ func (p *pipeline) errEmpty() error {
 	if len(p.info.Paths) > 0 {
 		where = p.info.Paths[0]
 	}
-	return &badinput.Error{Where: where, What: "there are no nodes",
+	return &input.Error{Where: where, What: "there are no nodes",
 		Do: "give edges or features"}
 }
 

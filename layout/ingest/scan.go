@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"gdb/internal/rng"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
@@ -93,7 +93,7 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			case errors.Is(err, errWide):
 				mode = idWide
 			case errors.Is(err, table.ErrNotInteger) && guesses:
-				var bad *badinput.Error
+				var bad *input.Error
 				if errors.As(err, &bad) {
 					p.note("all ids are read as text, since %s: %s", bad.Where, bad.What)
 				}
@@ -271,7 +271,7 @@ func rowOutOfRange(c *source.EdgeChunk, i int, id, limit uint64) error {
 	if c.SrcInt[i] != id {
 		what = "destination"
 	}
-	e := &badinput.Error{Where: c.Position(i),
+	e := &input.Error{Where: c.Position(i),
 		What: fmt.Sprintf("%s %d is out of range: there are %d nodes", what, id, limit),
 		Do:   fmt.Sprintf("ids are row numbers, 0 to %d", limit-1)}
 	if limit == nodesMax {

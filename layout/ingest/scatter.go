@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
 )
@@ -104,7 +104,7 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	}
 	if twice != noRow {
 		return f.attacher().at(ctx, twice, func(c *idRowsChunk, i int) error {
-			return &badinput.Error{Where: c.where.Position(i),
+			return &input.Error{Where: c.where.Position(i),
 				What: fmt.Sprintf("node %s has a row already", c.id(i)), Do: "give one row a node"}
 		})
 	}

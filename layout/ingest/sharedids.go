@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 )
 
@@ -76,7 +76,7 @@ func (w *sharedWatch) check(p *pipeline) error {
 			w.first)
 		return nil
 	}
-	return &badinput.Error{Where: w.file,
+	return &input.Error{Where: w.file,
 		What: fmt.Sprintf("none of its %d ids, such as %q, is in the edges; they were read from "+
 			"the column %s", w.rows, w.first, column),
 		Do: "name the column of the ids with --id-col"}

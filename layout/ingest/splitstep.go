@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 
@@ -56,7 +56,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	columns := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "@") })
 	want := fmt.Sprintf("@%d", p.opt.SplitColumn)
 	if !columns && p.opt.SplitColumn != 0 {
-		return badinput.Usage("--split-column %d: the splits have no columns: %s",
+		return input.Usage("--split-column %d: the splits have no columns: %s",
 			p.opt.SplitColumn,
 			strings.Join(names, ", "))
 	}
@@ -65,7 +65,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	}) {
 		return nil
 	}
-	return badinput.Usage("--split-column %d: there is no such column, the splits are %s",
+	return input.Usage("--split-column %d: there is no such column, the splits are %s",
 		p.opt.SplitColumn, strings.Join(names, ", "))
 }
 
@@ -107,7 +107,7 @@ func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsRes
 	}
 	return a.at(ctx, bad, func(c *idRowsChunk, i int) error {
 		split, _, _ := c.value(i)
-		return &badinput.Error{Where: c.where.Position(i),
+		return &input.Error{Where: c.where.Position(i),
 			What: fmt.Sprintf("node %s is in %s and in %s", c.id(i), out.Names[split],
 				out.Names[other]),
 			Do: "splits must not overlap"}

@@ -8,10 +8,10 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/degrees"
 	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/steps"
@@ -268,7 +268,7 @@ func (t *listPass) errWeights(what string) error {
 		return err
 	}
 	ctx := context.Background()
-	return &badinput.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
+	return &input.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
 		"%s to %s %s", t.m.external(ctx, uint32(nbr)), t.m.external(ctx, uint32(node)), what),
 		Do: "say with --merge what becomes of them: sum, mean, min, max or last"}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 )
 
@@ -39,7 +39,7 @@ func (t *typeTable) number(c *source.EdgeChunk, i int) (uint16, error) {
 		if t.listed {
 			limit = len(t.names)
 		}
-		return 0, &badinput.Error{Where: c.Position(i),
+		return 0, &input.Error{Where: c.Position(i),
 			What: fmt.Sprintf("edge type %d is out of range", n),
 			Do:   fmt.Sprintf("types are numbers from 0 to %d", limit-1)}
 	}
@@ -55,7 +55,7 @@ func (t *typeTable) named(c *source.EdgeChunk, i int) (uint16, error) {
 	}
 	name := string(c.TypeText[i])
 	if t.listed || len(t.names) == source.EdgeTypesMost {
-		e := &badinput.Error{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new",
+		e := &input.Error{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new",
 			name),
 			Do: "a store has at most 65536 edge types"}
 		if t.listed {

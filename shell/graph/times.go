@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"gdb/kv"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // ParseTime reads a date, and a time of day if there is one, as ingest does: seconds since 1970.
-func ParseTime(s string) (seconds int64, ok bool) { return text.ParseTime([]byte(s)) }
+func ParseTime(s string) (seconds int64, ok bool) { return input.ParseTime([]byte(s)) }
 
 // Time is the time of an edge as the source wrote it: a number, or a date. It may be a mean of
 // times.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // Time is a time of edges that may be left out, as ingest reads them.
@@ -24,7 +24,7 @@ func (t *Time) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		var ok bool
-		if v, ok = text.ParseTime([]byte(s)); !ok {
+		if v, ok = input.ParseTime([]byte(s)); !ok {
 			return fmt.Errorf("%q is no time: give an integer as it was ingested, or a date such "+
 				"as 2024-05-31 or 2024-05-31T12:00:00Z", s)
 		}

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/text"
 )
 
 // classesMax bounds the classes: their names are kept in memory and in the catalog.
@@ -90,7 +89,7 @@ func (t *Table) check(c *source.LabelChunk, i int) error {
 	if numbers, fractions := t.Numbers(); numbers && fractions {
 		return ErrTargets
 	}
-	return &badinput.Error{Where: c.Position(i),
+	return &input.Error{Where: c.Position(i),
 		What: fmt.Sprintf("there are more than %d classes", classesMax),
 		Do:   "is this the column of labels?"}
 }
@@ -98,7 +97,7 @@ func (t *Table) check(c *source.LabelChunk, i int) error {
 // Numbers reports whether all named classes are numbers, and whether one has a fraction.
 func (t *Table) Numbers() (all, fractions bool) {
 	for name := range t.texts {
-		x, ok := text.ParseFloat([]byte(name))
+		x, ok := input.ParseFloat([]byte(name))
 		if !ok {
 			return false, false
 		}
@@ -161,7 +160,7 @@ func (t *Table) Sorted() (*Order, error) {
 	_, one := forms["1"]
 	signs := minus && one && len(forms) == 2
 	if numbers && t.negative.name != "" {
-		return nil, badinput.Wrong(t.negative.where, "number the classes from 0 on, or write them "+
+		return nil, input.Wrong(t.negative.where, "number the classes from 0 on, or write them "+
 			"as words; -1 and -100 are unlabeled", "label %s is negative", t.negative.name)
 	}
 	for name, of := range forms {

@@ -8,8 +8,7 @@ import (
 	"math"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/columnar/ipc"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -17,7 +16,7 @@ import (
 // arrowFile reads Arrow: files, of which Feather is one, and streams.
 type arrowFile struct {
 	name    string
-	file    *ipc.File
+	file    *ipcFile
 	columns []column
 	bound   int64 // bytes that a batch and the dictionaries may take; 0 is any
 	// dicts are the values of the dictionaries of columns that are read, by column, and dictAt is
@@ -33,7 +32,7 @@ type dictionary struct {
 }
 
 func openArrow(name string, d *disk, bound int64) (*arrowFile, error) {
-	f, err := ipc.Open(d, d.size)
+	f, err := openIPC(d, d.size)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func openArrow(name string, d *disk, bound int64) (*arrowFile, error) {
 }
 
 // arrowColumn finds what the values of a column are.
-func arrowColumn(i int, f *ipc.Field) column {
+func arrowColumn(i int, f *ipcField) column {
 	c := column{name: f.Name, leaf: i}
 	if isArrowList(f) {
 		c.list, f = true, f.Children[0]
@@ -55,39 +54,39 @@ func arrowColumn(i int, f *ipc.Field) column {
 		}
 	}
 	switch f.Type {
-	case ipc.Int:
+	case ipcInt:
 		if c.form = integers; !f.Signed {
 			c.form = unsigned
 		}
-	case ipc.Duration, ipc.Time:
+	case ipcDuration, ipcTime:
 		c.form = integers
-	case ipc.Float:
+	case ipcFloat:
 		if c.form = float32s; f.Bits == 64 {
 			c.form = float64s
 		}
-	case ipc.Bool:
+	case ipcBool:
 		c.form = truths
-	case ipc.Date, ipc.Timestamp:
+	case ipcDate, ipcTimestamp:
 		c.form, c.unit = times, f.Unit
-	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary, ipc.TextView, ipc.BinaryView,
-		ipc.Null:
+	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary, ipcTextView, ipcBinaryView,
+		ipcNull:
 		c.form = texts
 	default:
 		c.form, c.what = others, f.Type.String()
 	}
 	switch number := c.form <= float64s || c.form == times; {
-	case number && ipc.Width(f.Bits) == 0:
+	case number && ipcWidth(f.Bits) == 0:
 		c.form, c.what = others, fmt.Sprintf("%s of %d bits", f.Type, f.Bits)
-	case f.Dict != nil && (f.Type == ipc.Null || ipc.Width(f.Dict.Bits) == 0):
+	case f.Dict != nil && (f.Type == ipcNull || ipcWidth(f.Dict.Bits) == 0):
 		c.form, c.what = others, fmt.Sprintf("dictionary of %s", f.Type)
 	}
 	return c
 }
 
 // isArrowList says whether a column has lists, of one kind of elements.
-func isArrowList(f *ipc.Field) bool {
-	return (f.Type == ipc.List || f.Type == ipc.LargeList || f.Type == ipc.FixedList) &&
-		f.Dict == nil && len(f.Children) == 1 && f.Children[0].Type != ipc.Null
+func isArrowList(f *ipcField) bool {
+	return (f.Type == ipcList || f.Type == ipcLargeList || f.Type == ipcFixedList) &&
+		f.Dict == nil && len(f.Children) == 1 && f.Children[0].Type != ipcNull
 }
 
 func (t *arrowFile) rows() int64 { return t.file.Rows }
@@ -114,7 +113,7 @@ func (t *arrowFile) openGroup(i int, cursors []*cursor) (rows int64, err error) 
 
 // inBatch says in which batch something is wrong.
 func inBatch(i int, err error) error {
-	var e *text.Error
+	var e *input.LineError
 	if errors.As(err, &e) {
 		return err
 	}
@@ -155,15 +154,16 @@ func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 	if t.bound <= 0 || bytes <= t.bound {
 		return nil
 	}
-	return &pageError{&text.Error{File: t.name, What: fmt.Sprintf("record batch %d, of %d rows, "+
-		"and its "+
-		"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
-		mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
-		"df.to_feather(FILE, chunksize=65536)"}}
+	return &pageError{&input.LineError{File: t.name,
+		What: fmt.Sprintf("record batch %d, of %d rows, "+
+			"and its "+
+			"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
+			mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
+			"df.to_feather(FILE, chunksize=65536)"}}
 }
 
 // unpackedBytes is the memory that a column takes while its batch is read.
-func unpackedBytes(c *ipc.Column) (sum int64, err error) {
+func unpackedBytes(c *ipcColumn) (sum int64, err error) {
 	for _, b := range c.Buffers {
 		n, err := b.Unpacked()
 		if err != nil {
@@ -187,7 +187,7 @@ func unpackedBytes(c *ipc.Column) (sum int64, err error) {
 const valueBytes = 48
 
 // readDictionary reads the values that columns which are read refer to.
-func (t *arrowFile) readDictionary(p ipc.Place, cursors []*cursor) error {
+func (t *arrowFile) readDictionary(p ipcPlace, cursors []*cursor) error {
 	for _, c := range cursors {
 		field := t.file.Fields[c.leaf]
 		if c.list {
@@ -229,7 +229,7 @@ func (t *arrowFile) readDictionary(p ipc.Place, cursors []*cursor) error {
 // arrowValues reads a column of a batch, from its first row on.
 type arrowValues struct {
 	batch int
-	of    *ipc.Column
+	of    *ipcColumn
 	dict  *dictionary
 	row   int64
 	ends  []int64 // of lists, scratch
@@ -256,10 +256,10 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 	of, row := a.of, a.row
 	if c.list {
 		inside := of.Children[0]
-		if of.Type == ipc.FixedList {
+		if of.Type == ipcFixedList {
 			row, n = row*int64(of.Size), n*int64(of.Size)
 		} else {
-			first, last, err := a.span(of, row, n, of.Type == ipc.LargeList)
+			first, last, err := a.span(of, row, n, of.Type == ipcLargeList)
 			if err != nil {
 				return 0, err
 			}
@@ -271,11 +271,11 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 		return 0, nil // or an error, when they are taken
 	}
 	switch of.Type {
-	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary:
-		first, last, err := a.span(of, row, n, of.Type == ipc.LargeText ||
-			of.Type == ipc.LargeBinary)
+	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary:
+		first, last, err := a.span(of, row, n, of.Type == ipcLargeText ||
+			of.Type == ipcLargeBinary)
 		return last - first, err
-	case ipc.TextView, ipc.BinaryView:
+	case ipcTextView, ipcBinaryView:
 		b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
 		sum := int64(0)
 		for ; len(b) >= viewBytes; b = b[viewBytes:] {
@@ -290,7 +290,7 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 const viewBytes = 16
 
 // span is where the first of n texts or lists begins, and the last one ends.
-func (a *arrowValues) span(of *ipc.Column, row, n int64, large bool) (first, last int64,
+func (a *arrowValues) span(of *ipcColumn, row, n int64, large bool) (first, last int64,
 	err error) {
 	if of.Rows == 0 {
 		return 0, 0, nil
@@ -334,7 +334,7 @@ func (a *arrowValues) unread(c *cursor, n int) {
 func (a *arrowValues) lists(c *cursor, n int64) error {
 	inside := a.of.Children[0]
 	first, total := a.row*int64(a.of.Size), int64(0)
-	if a.of.Type == ipc.FixedList {
+	if a.of.Type == ipcFixedList {
 		if a.of.Size < 0 || a.row+n > a.of.Rows || (a.row+n)*int64(a.of.Size) > inside.Rows {
 			return errShortLists
 		}
@@ -343,7 +343,7 @@ func (a *arrowValues) lists(c *cursor, n int64) error {
 		}
 		total = n * int64(a.of.Size)
 	} else {
-		ends, err := a.offsets(a.of, a.row, n, a.of.Type == ipc.LargeList)
+		ends, err := a.offsets(a.of, a.row, n, a.of.Type == ipcLargeList)
 		if err != nil {
 			return err
 		}
@@ -384,7 +384,7 @@ func (a *arrowValues) dropNullLists(c *cursor, n int64) error {
 }
 
 // offsets are the n+1 places where n texts or lists begin and the last one ends, in order.
-func (a *arrowValues) offsets(of *ipc.Column, row, n int64, large bool) ([]int64, error) {
+func (a *arrowValues) offsets(of *ipcColumn, row, n int64, large bool) ([]int64, error) {
 	width := int64(4)
 	if large {
 		width = 8
@@ -412,7 +412,7 @@ func (a *arrowValues) offsets(of *ipc.Column, row, n int64, large bool) ([]int64
 
 // validity are the bits, from that of row on, that say which of n rows have a value; nil if all.
 // The first byte has the bits of the rows before row in its byte.
-func validity(of *ipc.Column, row, n int64) ([]byte, error) {
+func validity(of *ipcColumn, row, n int64) ([]byte, error) {
 	if of.Nulls == 0 || of.Buffers[0].Empty() || n == 0 {
 		return nil, nil
 	}
@@ -425,11 +425,11 @@ func isSet(bits []byte, row, i int64) bool {
 }
 
 // values reads n rows of values, which may be in a dictionary.
-func (a *arrowValues) values(c *cursor, of *ipc.Column, row, n int64) error {
+func (a *arrowValues) values(c *cursor, of *ipcColumn, row, n int64) error {
 	if of.Dict == nil {
 		return a.plain(c, of, row, n)
 	}
-	width := int64(ipc.Width(of.Dict.Bits))
+	width := int64(ipcWidth(of.Dict.Bits))
 	b, err := of.Buffers[1].Read(row*width, n*width)
 	if err != nil {
 		return err
@@ -453,23 +453,23 @@ func (a *arrowValues) values(c *cursor, of *ipc.Column, row, n int64) error {
 }
 
 // plain reads n rows of values that stand in the column.
-func (a *arrowValues) plain(c *cursor, of *ipc.Column, row, n int64) error {
+func (a *arrowValues) plain(c *cursor, of *ipcColumn, row, n int64) error {
 	if row < 0 || row+n > of.Rows {
 		return fmt.Errorf("it has %d rows", of.Rows)
 	}
 	first := len(c.values)
 	var err error
 	switch of.Type {
-	case ipc.Null:
+	case ipcNull:
 		for range n {
 			c.values = append(c.values, parquet.Value{})
 		}
 		return nil
-	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary:
+	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary:
 		err = a.texts(c, of, row, n)
-	case ipc.TextView, ipc.BinaryView:
+	case ipcTextView, ipcBinaryView:
 		return a.views(c, of, row, n)
-	case ipc.Bool:
+	case ipcBool:
 		var b []byte
 		if b, err = of.Buffers[1].Read(row/8, (row+n+7)/8-row/8); err == nil {
 			for i := range n {
@@ -495,8 +495,8 @@ func (a *arrowValues) plain(c *cursor, of *ipc.Column, row, n int64) error {
 }
 
 // numbers reads integers, floats and times.
-func numbers(c *cursor, of *ipc.Column, row, n int64) error {
-	width := ipc.Width(of.Bits)
+func numbers(c *cursor, of *ipcColumn, row, n int64) error {
+	width := ipcWidth(of.Bits)
 	b, err := of.Buffers[1].Read(row*int64(width), n*int64(width))
 	if err != nil {
 		return err
@@ -505,8 +505,8 @@ func numbers(c *cursor, of *ipc.Column, row, n int64) error {
 		at := b[i*width:]
 		var v parquet.Value
 		switch {
-		case of.Type != ipc.Float:
-			v = parquet.Int64Value(integerAt(at, width, of.Signed || of.Type != ipc.Int))
+		case of.Type != ipcFloat:
+			v = parquet.Int64Value(integerAt(at, width, of.Signed || of.Type != ipcInt))
 		case width == 2:
 			v = parquet.FloatValue(halfFloat(binary.LittleEndian.Uint16(at)))
 		case width == 4:
@@ -545,8 +545,8 @@ func halfFloat(h uint16) float32 {
 }
 
 // texts reads texts that stand one after the other.
-func (a *arrowValues) texts(c *cursor, of *ipc.Column, row, n int64) error {
-	ends, err := a.offsets(of, row, n, of.Type == ipc.LargeText || of.Type == ipc.LargeBinary)
+func (a *arrowValues) texts(c *cursor, of *ipcColumn, row, n int64) error {
+	ends, err := a.offsets(of, row, n, of.Type == ipcLargeText || of.Type == ipcLargeBinary)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -562,7 +562,7 @@ func (a *arrowValues) texts(c *cursor, of *ipc.Column, row, n int64) error {
 }
 
 // views reads texts of up to 12 bytes in place, and longer ones from where their view points to.
-func (a *arrowValues) views(c *cursor, of *ipc.Column, row, n int64) error {
+func (a *arrowValues) views(c *cursor, of *ipcColumn, row, n int64) error {
 	const inPlace = 12
 	b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
 	if err != nil {

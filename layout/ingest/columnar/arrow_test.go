@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -161,11 +161,11 @@ func TestArrowAgainstParquet(t *testing.T) {
 		options := rapid.SampledFrom([][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}}).
 			Draw(rt, "compression")
 		data := writeArrow(t, stream, schema, batches, options...)
-		spec := text.Spec{Vector: []int{3, 4, 2, 7}, Gaps: rapid.Bool().Draw(rt, "gaps"),
+		spec := input.Spec{Vector: []int{3, 4, 2, 7}, Gaps: rapid.Bool().Draw(rt, "gaps"),
 			Missing: []string{"Ann"}}
-		for field, kind := range []text.Kind{text.ID, text.Text, text.Optional, text.Float,
-			text.Text, text.Key, text.Time, text.Text} {
-			spec.Columns = append(spec.Columns, text.Column{Field: field, Kind: kind})
+		for field, kind := range []input.Kind{input.ID, input.Text, input.Optional, input.Float,
+			input.Text, input.Key, input.Time, input.Text} {
+			spec.Columns = append(spec.Columns, input.Column{Field: field, Kind: kind})
 		}
 		want, err := read(t, write(t, people), spec, []int{1, 1, 1, 3})
 		if err != nil {
@@ -246,7 +246,7 @@ func TestArrowTypes(t *testing.T) {
 				}
 				data := writeArrow(t, stream, schema, batches)
 				headOf(t, data)
-				spec := text.Spec{Columns: []text.Column{{Field: 0, Kind: text.Text}}}
+				spec := input.Spec{Columns: []input.Column{{Field: 0, Kind: input.Text}}}
 				rows, err := read(t, data, spec, nil)
 				got := strings.TrimSuffix(strings.TrimPrefix(strings.Join(rows, "|"), "["), "] []")
 				got = strings.ReplaceAll(got, "] []|[", "|")
@@ -296,9 +296,9 @@ func TestArrowMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := text.Spec{Width: 2}
+		spec := input.Spec{Width: 2}
 		for _, col := range c.columns {
-			spec.Columns = append(spec.Columns, text.Column{Field: col, Kind: text.Text})
+			spec.Columns = append(spec.Columns, input.Column{Field: col, Kind: input.Text})
 		}
 		if err := f.CheckMemory(c.columns); err != nil {
 			t.Fatal(err)
@@ -344,7 +344,7 @@ func damageable(t testing.TB) (files [][]byte) {
 }
 
 // readSpec reads what spec names, whatever the columns of a file are.
-func readSpec(t testing.TB, data []byte, spec text.Spec) (rows []string, err error) {
+func readSpec(t testing.TB, data []byte, spec input.Spec) (rows []string, err error) {
 	f, err := Open(memFile(t, "t.arrow", data), "t.arrow", 0)
 	if err != nil {
 		return nil, err
@@ -361,12 +361,12 @@ func readSpec(t testing.TB, data []byte, spec text.Spec) (rows []string, err err
 // panics.
 func readDamaged(t testing.TB, data []byte) ([]string, error) {
 	t.Helper()
-	spec := text.Spec{Width: 5, Vector: []int{4}}
+	spec := input.Spec{Width: 5, Vector: []int{4}}
 	for i := range 4 {
-		spec.Columns = append(spec.Columns, text.Column{Field: i, Kind: text.Text})
+		spec.Columns = append(spec.Columns, input.Column{Field: i, Kind: input.Text})
 	}
 	rows, err := readSpec(t, data, spec)
-	var e *text.Error
+	var e *input.LineError
 	if err != nil && !errors.As(err, &e) {
 		t.Fatalf("not an error of the file: %v", err)
 	}

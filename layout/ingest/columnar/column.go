@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -202,13 +202,14 @@ func (c *column) appendText(b []byte, v parquet.Value) []byte {
 func (c *column) isNumbers() bool { return c.form <= truths }
 
 // check is an error of a column that cannot be read as kind, whatever its values are.
-func (c *column) check(file string, kind text.Kind) error {
+func (c *column) check(file string, kind input.Kind) error {
 	switch {
 	case c.form == others:
-		return &text.Error{File: file, What: fmt.Sprintf("column %q is of type %s, which is not "+
-			"read", c.name, c.what), Do: "write it as numbers or text"}
-	case c.list && kind != text.Text:
-		return &text.Error{File: file, What: fmt.Sprintf("column %q has lists", c.name),
+		return &input.LineError{File: file,
+			What: fmt.Sprintf("column %q is of type %s, which is not "+
+				"read", c.name, c.what), Do: "write it as numbers or text"}
+	case c.list && kind != input.Text:
+		return &input.LineError{File: file, What: fmt.Sprintf("column %q has lists", c.name),
 			Do: "give a column with one value a row"}
 	}
 	return nil

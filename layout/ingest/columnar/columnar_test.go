@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -53,9 +53,9 @@ func memFile(t testing.TB, name string, data []byte) vfs.FS {
 	return fs
 }
 
-// batches is what text.Reader and Reader have in common.
+// batches is what input.TextReader and Reader have in common.
 type batches interface {
-	Next(ctx context.Context) (*text.Batch, error)
+	Next(ctx context.Context) (*input.Batch, error)
 	Close() error
 }
 
@@ -92,7 +92,7 @@ func show(r batches, dim int) (lines []string, err error) {
 	}
 }
 
-func read(t testing.TB, data []byte, spec text.Spec, dims []int) ([]string, error) {
+func read(t testing.TB, data []byte, spec input.Spec, dims []int) ([]string, error) {
 	t.Helper()
 	f, err := Open(memFile(t, "t.parquet", data), "t.parquet", 0)
 	if err != nil {
@@ -152,16 +152,17 @@ func TestAgainstText(t *testing.T) {
 			}
 		}
 		w.Flush()
-		kinds := []text.Kind{text.ID, text.Text, text.Optional, text.Float, text.Text, text.Key,
-			text.Time}
-		spec := text.Spec{Format: text.Format{Delim: ',', Quotes: true}, Width: 8,
+		kinds := []input.Kind{input.ID, input.Text, input.Optional, input.Float, input.Text,
+			input.Key,
+			input.Time}
+		spec := input.Spec{Format: input.Format{Delim: ',', Quotes: true}, Width: 8,
 			Vector: []int{3, 4, 2}, Gaps: rapid.Bool().Draw(rt, "gaps"),
 			Missing: []string{"Ann"}}
 		for field, kind := range kinds {
-			spec.Columns = append(spec.Columns, text.Column{Field: field, Kind: kind})
+			spec.Columns = append(spec.Columns, input.Column{Field: field, Kind: kind})
 		}
 		spec.Names = []string{"id", "name", "age", "score", "member", "count", "since", "vector"}
-		r, err := text.Open(memFile(t, "t.csv", b.Bytes()), "t.csv", spec)
+		r, err := input.OpenText(memFile(t, "t.csv", b.Bytes()), "t.csv", spec)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -193,15 +194,15 @@ func TestLists(t *testing.T) {
 			rows[i].Vector[k] = float32(i*10 + k)
 		}
 	}
-	names := []text.Column{{Field: 7, Kind: text.Text}}
+	names := []input.Column{{Field: 7, Kind: input.Text}}
 	for _, group := range []int64{1, 7, 1000} {
 		data := write(t, rows, parquet.MaxRowsPerRowGroup(group), parquet.PageBufferSize(128))
-		got, err := read(t, data, text.Spec{Columns: names}, nil)
+		got, err := read(t, data, input.Spec{Columns: names}, nil)
 		if err != nil || len(got) != 500 || got[0] != "[] []" ||
 			got[7] != "[70\x1f71\x1f72] []" {
 			t.Fatalf("row groups of %d: %d rows, %q, %v", group, len(got), got[:8], err)
 		}
-		got, err = read(t, data, text.Spec{Columns: []text.Column{{Kind: text.ID}},
+		got, err = read(t, data, input.Spec{Columns: []input.Column{{Kind: input.ID}},
 			Vector: []int{7}},
 			[]int{3})
 		if err != nil || !slices.Contains(got, "[7] [70 71 72]") || !slices.Contains(got,
@@ -214,7 +215,7 @@ func TestLists(t *testing.T) {
 // TestEmptyLists: a row whose list is empty is bad, not the file, however many there are.
 func TestEmptyLists(t *testing.T) {
 	data := write(t, []person{{ID: 1}, {ID: 2}, {ID: 3}})
-	got, err := read(t, data, text.Spec{Columns: []text.Column{{Kind: text.ID}},
+	got, err := read(t, data, input.Spec{Columns: []input.Column{{Kind: input.ID}},
 		Vector: []int{7}}, []int{2})
 	if err != nil || len(got) != 3 || !strings.Contains(got[2], "has a list of 0 values") {
 		t.Errorf("%q, %v", got, err)
@@ -242,7 +243,7 @@ func TestHead(t *testing.T) {
 	if err := f.CheckMemory([]int{0, 1, 2}); err == nil {
 		t.Error("10 bytes are enough")
 	}
-	if _, err := Read(f, text.Spec{Width: 8, Columns: []text.Column{{Field: 7, Kind: text.ID}}},
+	if _, err := Read(f, input.Spec{Width: 8, Columns: []input.Column{{Field: 7, Kind: input.ID}}},
 		nil); err == nil {
 		t.Error("a list is an id")
 	}
@@ -255,9 +256,9 @@ func TestDamage(t *testing.T) {
 		rows = append(rows, person{ID: int64(i), Name: fmt.Sprint("n", i), Vector: []float32{1}})
 	}
 	data := write(t, rows, parquet.MaxRowsPerRowGroup(20))
-	spec := text.Spec{Columns: []text.Column{{Field: 0, Kind: text.ID}, {Field: 1,
-		Kind: text.Text}}, Vector: []int{3, 7}}
-	var e *text.Error
+	spec := input.Spec{Columns: []input.Column{{Field: 0, Kind: input.ID}, {Field: 1,
+		Kind: input.Text}}, Vector: []int{3, 7}}
+	var e *input.LineError
 	for n := 0; n < len(data); n += 13 {
 		if _, err := read(t, data[:n], spec, []int{1, 1}); !errors.As(err, &e) {
 			t.Fatalf("cut to %d of %d bytes: %v", n, len(data), err)
@@ -291,13 +292,13 @@ func TestFailingDisk(t *testing.T) {
 		f, err := Open(fs, "t.parquet", 0)
 		if err == nil {
 			var r *Reader
-			r, err = Read(f, text.Spec{Width: 8, Columns: []text.Column{{Kind: text.ID}}}, nil)
+			r, err = Read(f, input.Spec{Width: 8, Columns: []input.Column{{Kind: input.ID}}}, nil)
 			if err == nil {
 				_, err = show(r, 0)
 			}
 			f.Close()
 		}
-		var e *text.Error
+		var e *input.LineError
 		if err != nil && (!errors.Is(err, failure) || errors.As(err, &e)) {
 			t.Errorf("after %d reads: %v", skip, err)
 		}

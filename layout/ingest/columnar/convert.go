@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -15,7 +15,7 @@ func (r *Reader) convert(b *batch) {
 	b.reset(len(r.spec.Columns))
 	b.File, b.First, b.Unit = r.file.name, r.row, "row"
 	for ; r.at < r.taken && len(b.arena) < batchBytes; r.at++ {
-		bad := text.Bad{Line: r.row}
+		bad := input.Bad{Line: r.row}
 		if r.columns(b, r.at, &bad) && r.vector(b, r.at, &bad) {
 			b.place(r.row)
 		} else {
@@ -28,7 +28,7 @@ func (r *Reader) convert(b *batch) {
 
 func (b *batch) reset(columns int) {
 	if b.Columns == nil {
-		b.Columns = make([]text.Values, columns)
+		b.Columns = make([]input.Values, columns)
 	}
 	b.Rows, b.Lines, b.Bad, b.Vector, b.arena = 0, nil, b.Bad[:0], b.Vector[:0], b.arena[:0]
 	for i := range b.Columns {
@@ -55,7 +55,7 @@ func (b *batch) place(row int64) {
 }
 
 // truncate takes back what was appended of a row that is bad.
-func (b *batch) truncate(spec *text.Spec, dims []int) {
+func (b *batch) truncate(spec *input.Spec, dims []int) {
 	for i := range b.Columns {
 		b.Columns[i].Truncate(b.Rows)
 	}
@@ -67,7 +67,7 @@ func (b *batch) truncate(spec *text.Spec, dims []int) {
 }
 
 // columns appends row i to the columns, or says what is wrong with it.
-func (r *Reader) columns(b *batch, i int, bad *text.Bad) bool {
+func (r *Reader) columns(b *batch, i int, bad *input.Bad) bool {
 	for k, want := range r.spec.Columns {
 		c, v := r.cursor(want.Field), &b.Columns[k]
 		if c.list {
@@ -107,14 +107,14 @@ func (r *Reader) listText(b *batch, c *cursor, values []parquet.Value) []byte {
 }
 
 // appendFast appends values that need not be text first.
-func appendFast(v *text.Values, kind text.Kind, c *cursor, value parquet.Value) bool {
+func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value) bool {
 	switch kind {
-	case text.ID:
+	case input.ID:
 		if n, ok := c.integer(value); ok && n >= 0 && c.form != times {
 			v.IDs = append(v.IDs, uint64(n))
 			return true
 		}
-	case text.Integer, text.Time:
+	case input.Integer, input.Time:
 		n, ok := c.integer(value)
 		if c.form == times {
 			n = c.seconds(n)
@@ -123,9 +123,10 @@ func appendFast(v *text.Values, kind text.Kind, c *cursor, value parquet.Value) 
 			v.Integers = append(v.Integers, n)
 		}
 		return ok
-	case text.Float, text.Optional:
+	case input.Float, input.Optional:
 		d := c.double(value)
-		if x := float32(d); c.isNumbers() && x-x == 0 && !(kind == text.Float && text.MayRound(d)) {
+		if x := float32(d); c.isNumbers() && x-x == 0 &&
+			!(kind == input.Float && input.MayRound(d)) {
 			v.Floats = append(v.Floats, x)
 			return true
 		}
@@ -145,7 +146,7 @@ func (c *cursor) row(i int) []parquet.Value {
 }
 
 // vector appends row i to the vector, or says what is wrong with it.
-func (r *Reader) vector(b *batch, i int, bad *text.Bad) bool {
+func (r *Reader) vector(b *batch, i int, bad *input.Bad) bool {
 	for k, field := range r.spec.Vector {
 		c := r.cursor(field)
 		values := c.row(i)
@@ -165,7 +166,7 @@ func (r *Reader) vector(b *batch, i int, bad *text.Bad) bool {
 	return true
 }
 
-func (r *Reader) number(b *batch, field int, c *cursor, value parquet.Value, bad *text.Bad) (
+func (r *Reader) number(b *batch, field int, c *cursor, value parquet.Value, bad *input.Bad) (
 	x float32, ok bool) {
 	if !value.IsNull() && c.isNumbers() {
 		if x := float32(c.double(value)); x-x == 0 {

@@ -1,8 +1,13 @@
-// Package columnar reads Parquet and Arrow files as the batches of rows that layout/ingest/text
+// Package columnar reads Parquet and Arrow files as the batches of rows that layout/ingest/input
 // reads text as: only the columns that are wanted, several at a time.
 //
 // A Reader is one batch ahead of its caller. Memory: two batches, and of each wanted column a page
 // of Parquet, or what one batch of compressed Arrow unpacks to.
+//
+// Arrow's files and streams are parsed here (openIPC): the Arrow library reads all columns of a
+// batch whole, and a batch may be the whole file. What a caller asks for is read, and of a
+// compressed column one batch is unpacked. All that a file says is checked against its size before
+// it is believed.
 package columnar
 
 import (
@@ -17,8 +22,7 @@ import (
 	"time"
 
 	"gdb/kv"
-	"gdb/layout/ingest/columnar/ipc"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -104,7 +108,7 @@ func (t *File) start() error {
 		return fmt.Errorf("columnar: open %s: %w", t.name, err)
 	}
 	if stat.Size() == 0 {
-		return &text.Error{File: t.name, What: "the file is empty"}
+		return &input.LineError{File: t.name, What: "the file is empty"}
 	}
 	t.disk.size = stat.Size()
 	head := make([]byte, min(8, stat.Size()))
@@ -113,9 +117,10 @@ func (t *File) start() error {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("FEA1")):
-		return &text.Error{File: t.name, What: "is a Feather file of version 1, which is not read",
-			Do: "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
-	case ipc.Is(head):
+		return &input.LineError{File: t.name,
+			What: "is a Feather file of version 1, which is not read",
+			Do:   "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
+	case isIPC(head):
 		t.what = "Arrow"
 		f, err := openArrow(t.name, t.disk, t.bound)
 		if err == nil {
@@ -144,7 +149,7 @@ func (t *File) guard(fn func() error) (err error) {
 		}
 	}()
 	err = fn()
-	var e *text.Error
+	var e *input.LineError
 	switch failed := t.disk.failed.Load(); {
 	case err == nil, errors.Is(err, io.EOF) && failed == nil, errors.As(err, &e):
 		return err
@@ -158,8 +163,9 @@ func (t *File) guard(fn func() error) (err error) {
 var errCutOff = errors.New("it ends before it should")
 
 func (t *File) damaged(err error) error {
-	return &text.Error{File: t.name, What: "is damaged, or no " + t.what + " file: " + err.Error(),
-		Do: "copy it again"}
+	return &input.LineError{File: t.name,
+		What: "is damaged, or no " + t.what + " file: " + err.Error(),
+		Do:   "copy it again"}
 }
 
 // Close closes the file.
@@ -264,9 +270,9 @@ func (t *File) Head(rows int) (head [][]string, err error) {
 
 // headOf reads the first rows of some columns, the first of which is given.
 func (t *File) headOf(first int, columns [][]string, rows int) (err error) {
-	spec := text.Spec{Width: len(t.columns)}
+	spec := input.Spec{Width: len(t.columns)}
 	for i := range columns {
-		spec.Columns = append(spec.Columns, text.Column{Field: first + i, Kind: text.Text})
+		spec.Columns = append(spec.Columns, input.Column{Field: first + i, Kind: input.Text})
 	}
 	r, err := t.read(spec, nil, rows)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // TestHalf reads a column of 16 bits, as pyarrow 16.1 wrote it.
@@ -19,8 +19,8 @@ func TestHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := Read(f, text.Spec{Width: 2, Names: f.Names(), NaN: true, Vector: []int{0},
-		Columns: []text.Column{{Field: 0, Kind: text.Optional}}}, []int{1})
+	r, err := Read(f, input.Spec{Width: 2, Names: f.Names(), NaN: true, Vector: []int{0},
+		Columns: []input.Column{{Field: 0, Kind: input.Optional}}}, []int{1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -30,13 +30,14 @@ func (m *pageMemory) take(column string, bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bound > 0 && m.mu.used+bytes > m.bound {
-		return &pageError{&text.Error{File: m.name, What: fmt.Sprintf("a page of column %q takes "+
-			"%s in "+
-			"memory, others %s, and %s may be used for all", column, mem.FormatSize(bytes),
-			mem.FormatSize(m.mu.used), mem.FormatSize(m.bound)), Do: "give more --memory, or " +
-			"write " +
-			"smaller pages: pyarrow.parquet.write_table(…, data_page_size=65536, " +
-			"write_batch_size=64)"}}
+		return &pageError{&input.LineError{File: m.name,
+			What: fmt.Sprintf("a page of column %q takes "+
+				"%s in "+
+				"memory, others %s, and %s may be used for all", column, mem.FormatSize(bytes),
+				mem.FormatSize(m.mu.used), mem.FormatSize(m.bound)), Do: "give more --memory, or " +
+				"write " +
+				"smaller pages: pyarrow.parquet.write_table(…, data_page_size=65536, " +
+				"write_batch_size=64)"}}
 	}
 	m.mu.used += bytes
 	return nil
@@ -49,7 +50,7 @@ func (m *pageMemory) free(bytes int64) {
 }
 
 // pageError says that a page does not fit in memory.
-type pageError struct{ of *text.Error }
+type pageError struct{ of *input.LineError }
 
 // Error says what is too large.
 func (e *pageError) Error() string { return e.of.Error() }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -61,13 +61,13 @@ func TestLargePage(t *testing.T) {
 		if err != nil || len(head) == 0 || c.bound > 0 && (head[0][0] != "0" || head[0][1] != "") {
 			t.Errorf("bound %d: %d rows, %v", c.bound, len(head), err)
 		}
-		r, err := Read(f, text.Spec{Width: 2, Columns: []text.Column{{Field: c.field,
-			Kind: text.Text}}}, nil)
+		r, err := Read(f, input.Spec{Width: 2, Columns: []input.Column{{Field: c.field,
+			Kind: input.Text}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = show(r, 0)
-		var e *text.Error
+		var e *input.LineError
 		if errors.As(err, &e) != c.failed || c.failed && (e.File != "t.parquet" ||
 			!strings.Contains(e.What, `"note" takes 24`)) {
 			t.Errorf("bound %d, column %d: %v", c.bound, c.field, err)
@@ -95,7 +95,7 @@ func TestManyValuesOfFewBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := Read(f, text.Spec{Width: 1, Columns: []text.Column{{Kind: text.Text}}}, nil)
+	r, err := Read(f, input.Spec{Width: 1, Columns: []input.Column{{Kind: input.Text}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +136,11 @@ func TestBatchEndsByBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := text.Spec{Width: len(f.Names())}
+		spec := input.Spec{Width: len(f.Names())}
 		for i := range spec.Width {
-			spec.Columns = append(spec.Columns, text.Column{Field: i, Kind: text.Text})
+			spec.Columns = append(spec.Columns, input.Column{Field: i, Kind: input.Text})
 		}
-		spec.Columns[0].Kind = text.ID
+		spec.Columns[0].Kind = input.ID
 		r, err := Read(f, spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestWrongFooter(t *testing.T) {
 	for _, bad := range [][]byte{data[:8], data[:11], data[:len(data)-3], long,
 		append(bytes.Clone(data), "PAR2"...), []byte("PAR1")} {
 		_, err := Open(memFile(t, "t.parquet", bad), "t.parquet", 0)
-		var e *text.Error
+		var e *input.LineError
 		if !errors.As(err, &e) || e.File != "t.parquet" {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}

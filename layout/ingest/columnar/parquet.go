@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -45,9 +45,10 @@ func checkFooter(name string, d *disk, bound int64) error {
 	case footer > d.size-int64(len(footerSign)+len(end)):
 		return fmt.Errorf("its footer has %d bytes, and the file %d", footer, d.size)
 	case bound > 0 && footer > bound:
-		return &text.Error{File: name, What: fmt.Sprintf("the list of its columns takes %s, and "+
-			"%s "+
-			"may be used", mem.FormatSize(footer), mem.FormatSize(bound)),
+		return &input.LineError{File: name,
+			What: fmt.Sprintf("the list of its columns takes %s, and "+
+				"%s "+
+				"may be used", mem.FormatSize(footer), mem.FormatSize(bound)),
 			Do: "give more --memory, or write fewer columns: one column of lists for many numbers"}
 	}
 	return nil
@@ -117,7 +118,7 @@ func (t *parquetFile) checkMemory(columns []int) error {
 	if bound <= 0 || most <= bound {
 		return nil
 	}
-	return &text.Error{File: t.name, What: fmt.Sprintf("reading a page of each of %d columns "+
+	return &input.LineError{File: t.name, What: fmt.Sprintf("reading a page of each of %d columns "+
 		"takes %s, and %s may be used", len(columns), mem.FormatSize(most),
 		mem.FormatSize(bound)), Do: fmt.Sprintf("give more --memory, or write row groups of "+
 		"fewer than %d rows, or one column of lists", rows)}
@@ -224,8 +225,9 @@ func (p *pages) take(c *cursor, n int) error {
 			c.keep([]parquet.Value{v})
 		}
 		if len(c.values) > listValuesMost {
-			return &text.Error{File: p.held.name, What: fmt.Sprintf("column %q has lists of more "+
-				"than %d values", c.name, listValuesMost), Do: "write shorter lists"}
+			return &input.LineError{File: p.held.name,
+				What: fmt.Sprintf("column %q has lists of more "+
+					"than %d values", c.name, listValuesMost), Do: "write shorter lists"}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/bug"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -23,7 +23,7 @@ const batchRows, batchValues, batchBytes = 8192, 1 << 18, 4 << 20
 // Reader reads columns of one file. It is used from one goroutine, and must be closed.
 type Reader struct {
 	file    *File
-	spec    text.Spec
+	spec    input.Spec
 	dims    []int // of the spec's Vector: values of a field
 	rows    int   // largest number in a batch
 	head    bool  // the first rows are looked at
@@ -44,9 +44,9 @@ type Reader struct {
 	taken int
 }
 
-// batch is a text.Batch with what it is read by.
+// batch is a input.Batch with what it is read by.
 type batch struct {
-	text.Batch
+	input.Batch
 	arena []byte
 	lines []int64
 	err   error
@@ -103,7 +103,7 @@ func (c *cursor) close() error {
 
 // Read starts to read the columns that spec names. dims are the numbers of values in the fields of
 // its Vector.
-func Read(f *File, spec text.Spec, dims []int) (*Reader, error) {
+func Read(f *File, spec input.Spec, dims []int) (*Reader, error) {
 	r, err := f.read(spec, dims, batchRows)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func Read(f *File, spec text.Spec, dims []int) (*Reader, error) {
 		}
 	}
 	for _, field := range spec.Vector {
-		if err := r.cursor(field).check(f.name, text.Text); err != nil {
+		if err := r.cursor(field).check(f.name, input.Text); err != nil {
 			return nil, err
 		}
 	}
@@ -125,9 +125,9 @@ func Read(f *File, spec text.Spec, dims []int) (*Reader, error) {
 	return r, nil
 }
 
-func (t *File) read(spec text.Spec, dims []int, rows int) (*Reader, error) {
+func (t *File) read(spec input.Spec, dims []int, rows int) (*Reader, error) {
 	if spec.Width != len(t.columns) || spec.Names != nil && !slices.Equal(spec.Names, t.Names()) {
-		return nil, &text.Error{File: t.name, What: "its columns are not those of the files " +
+		return nil, &input.LineError{File: t.name, What: "its columns are not those of the files " +
 			"before it", Do: "the files of a directory have the same columns"}
 	}
 	r := &Reader{file: t, spec: spec, dims: dims, free: make(chan *batch, 2),
@@ -156,7 +156,7 @@ func (t *File) read(spec text.Spec, dims []int, rows int) (*Reader, error) {
 func (r *Reader) cursor(field int) *cursor { return r.where[field] }
 
 // Next returns the next batch, valid until the following call, or io.EOF.
-func (r *Reader) Next(ctx context.Context) (*text.Batch, error) {
+func (r *Reader) Next(ctx context.Context) (*input.Batch, error) {
 	if r.last != nil {
 		r.free <- r.last
 		r.last = nil

@@ -8,7 +8,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/edgefile"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -159,7 +159,7 @@ func (d *Divider) Finish() (r Result, err error) {
 	for _, s := range d.splits {
 		n := s.w.Count()
 		if n == 0 && d.opt.Draw != nil {
-			return r, badinput.Usage("--edge-split: %s gets none of so few edges by chance: give "+
+			return r, input.Usage("--edge-split: %s gets none of so few edges by chance: give "+
 				"it a larger share, or take another --seed", s.name)
 		}
 		if err := s.w.Finish(); err != nil {

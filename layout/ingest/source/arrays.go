@@ -11,7 +11,7 @@ import (
 
 	"gdb/internal/message"
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -61,7 +61,7 @@ func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(badinput.From(err), s.Close())
+		return nil, errors.Join(input.AsError(err), s.Close())
 	}
 	s.noteUnused()
 	return s.parts, nil
@@ -87,7 +87,7 @@ func (s *arraySet) collect(files []string) error {
 func (s *arraySet) collectArchive(file string) error {
 	z, err := tables.OpenArchive(s.fs, file)
 	if err != nil {
-		return badinput.Missing(file, err)
+		return input.Missing(file, err)
 	}
 	s.closers = append(s.closers, z)
 	for _, a := range z.Arrays {
@@ -101,7 +101,7 @@ func (s *arraySet) open(n *namedArray) (*tables.Array, error) {
 	if n.array == nil {
 		a, err := tables.OpenArray(s.fs, n.name)
 		if err != nil {
-			return nil, badinput.Missing(n.name, err)
+			return nil, input.Missing(n.name, err)
 		}
 		n.array = a
 	}
@@ -151,7 +151,7 @@ func (s *arraySet) several(what, flag string, found []*namedArray) error {
 	if where == "" {
 		where = found[0].name
 	}
-	return &badinput.Error{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
+	return &input.Error{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
 		len(found), what, strings.Join(names, ", "))}
 }
 
@@ -165,7 +165,7 @@ func (s *arraySet) given(flag, value string) (*tables.Array, error) {
 	}
 	p := s.locate(value)
 	if _, err := s.fs.Stat(p); oserror.IsNotExist(err) {
-		e := &badinput.Error{Where: flag + " " + value, What: "there is no such file"}
+		e := &input.Error{Where: flag + " " + value, What: "there is no such file"}
 		var names []string
 		for _, n := range s.list {
 			names = append(names, s.fs.PathBase(n.name))
@@ -176,7 +176,7 @@ func (s *arraySet) given(flag, value string) (*tables.Array, error) {
 		return nil, e
 	}
 	if textName.MatchString(s.fs.PathBase(p)) {
-		return nil, badinput.Wrong(flag+" "+value,
+		return nil, input.Wrong(flag+" "+value,
 			"save it as .npy, or give all of them as text with ids",
 			"it is text, but other files are arrays")
 	}
@@ -231,7 +231,7 @@ func (s *arraySet) describeCounts() error {
 		a := n.array
 		if a == nil {
 			if a, err = tables.OpenArray(s.fs, n.name); err != nil {
-				return badinput.Missing(n.name, err)
+				return input.Missing(n.name, err)
 			}
 		}
 		if len(a.Shape) != 1 {
@@ -245,16 +245,16 @@ func (s *arraySet) describeCounts() error {
 }
 
 func wrongShape(a *tables.Array, want string) error {
-	return badinput.Wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
+	return input.Wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
 }
 
 func wrongType(a *tables.Array, want string) error {
-	return badinput.Wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s",
+	return input.Wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s",
 		a.DType,
 		want)
 }
 
 func fortran(a *tables.Array) error {
-	return badinput.Wrong(a.Name, "save numpy.ascontiguousarray of it",
+	return input.Wrong(a.Name, "save numpy.ascontiguousarray of it",
 		"the array is in Fortran order")
 }

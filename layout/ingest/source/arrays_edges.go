@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // lane is a run of elements of an array that holds one column of the edges.
@@ -32,7 +31,7 @@ func (s *arraySet) describeEdges() error {
 		return err
 	}
 	if e.edges == 0 {
-		return &badinput.Error{Where: e.src.array.Name, What: "there are no edges"}
+		return &input.Error{Where: e.src.array.Name, What: "there are no edges"}
 	}
 	var typ *tables.Array
 	for _, side := range []struct {
@@ -52,7 +51,7 @@ func (s *arraySet) describeEdges() error {
 	}
 	if typ != nil {
 		if e.typ.array != nil {
-			return &badinput.Error{Where: typ.Name, Do: "remove one",
+			return &input.Error{Where: typ.Name, Do: "remove one",
 				What: "the edges have types " +
 					"already, in " + e.typ.array.Name}
 		}
@@ -104,7 +103,7 @@ func (s *arraySet) separateLanes(e *edgeArrays, found []*namedArray) (err error)
 		if where == "" && len(s.list) > 0 {
 			where = s.list[0].name
 		}
-		return &badinput.Error{Where: where, What: "no edges were found", Do: "want edges.npy, " +
+		return &input.Error{Where: where, What: "no edges were found", Do: "want edges.npy, " +
 			"edges_typed.npy, or src.npy and dst.npy; or name a file with --edges"}
 	}
 	for _, n := range found {
@@ -173,11 +172,11 @@ func (s *arraySet) edgeTypeNames(file string) error {
 	if _, err := s.fs.Stat(file); err != nil {
 		return nil
 	}
-	head, all, err := text.Head(s.fs, file, 1<<20)
+	head, all, err := input.TextHead(s.fs, file, 1<<20)
 	if err != nil {
 		return err
 	}
-	rows := text.Rows(head, all, text.Format{Delim: '\t'}, EdgeTypesMost)
+	rows := input.TextRows(head, all, input.Format{Delim: '\t'}, EdgeTypesMost)
 	for i, row := range rows {
 		if len(row) < 2 || row[0] != fmt.Sprint(i) {
 			s.note("%s does not number edge types from 0, so they go by their numbers", file)
@@ -335,7 +334,7 @@ func (r *edgeArrayReader) badID(ids []uint64, i int, what string, a *tables.Arra
 	where := r.chunk.Where
 	where.File = a.Name
 	if a.DType.Kind != 'i' && what == "type" {
-		return badinput.Wrong(where.Position(i), "", "type %d is too large", ids[i])
+		return input.Wrong(where.Position(i), "", "type %d is too large", ids[i])
 	}
 	return r.s.outOfRange(where.Position(i), what, ids[i], a.DType.Kind == 'i')
 }
@@ -360,7 +359,7 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		r.times.DType.IDs(r.types, b, 0, 1)
 		for i, v := range r.types {
 			if c.Time[i] = int64(v); c.Time[i] < 0 && r.times.DType.Kind == 'u' {
-				return badinput.Wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
+				return input.Wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
 					"times are signed integers of 64 bits", "time %d is too large", v)
 			}
 		}
@@ -379,7 +378,7 @@ func (r *edgeArrayReader) takeWeights(n int, b []byte) error {
 		if string(written) != fmt.Sprint(c.Weight[i]) {
 			what += " of float32"
 		}
-		return badinput.Wrong(row(i), "", what, written)
+		return input.Wrong(row(i), "", what, written)
 	}
 	if d.Size < 4 || d.Kind == 'f' && d.Size == 4 {
 		return nil // float32 holds all numbers of the type
@@ -387,10 +386,10 @@ func (r *edgeArrayReader) takeWeights(n int, b []byte) error {
 	r.doubles = resized(r.doubles, n)
 	d.Doubles(r.doubles, b)
 	for i, v := range r.doubles {
-		if !text.MayRound(v) {
+		if !input.MayRound(v) {
 			continue
 		}
-		if written := d.AppendText(nil, b, i); text.Rounds(written) {
+		if written := d.AppendText(nil, b, i); input.Rounds(written) {
 			c.Rounded.add(func() string { return row(i) }, written, c.Weight[i])
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // rowChunkFloats bounds the values of a chunk of feature rows, but for one row.
@@ -128,7 +128,7 @@ func checkFinite(c *RowChunk, dim int, nan bool) error {
 	if i < 0 {
 		return nil
 	}
-	return badinput.Wrong(c.Position(i/dim), "mend it, or allow it with --allow-nan",
+	return input.Wrong(c.Position(i/dim), "mend it, or allow it with --allow-nan",
 		"feature %d is %v",
 		i%dim, c.Rows[i])
 }
@@ -168,7 +168,7 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 			return err
 		}
 		if a == nil {
-			return &badinput.Error{Where: c.indptr.Name,
+			return &input.Error{Where: c.indptr.Name,
 				What: fmt.Sprintf("%s%s is missing beside it", prefix, sparseParts[i])}
 		}
 		*to = a
@@ -180,7 +180,7 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 	c.rows = dims[0]
 	switch {
 	case dims[0] == 0 || dims[1] == 0 || dims[1] > featureDimMax:
-		return badinput.Wrong(shape.Name, fmt.Sprintf("rows have 1 to %d values", featureDimMax),
+		return input.Wrong(shape.Name, fmt.Sprintf("rows have 1 to %d values", featureDimMax),
 			"the shape is %v", dims)
 	case len(c.indptr.Shape) != 1 || c.indptr.Elements() != c.rows+1:
 		return wrongShape(c.indptr, fmt.Sprintf("(%d,): one more than rows", c.rows+1))
@@ -284,7 +284,7 @@ func (r *csrReader) close() error {
 }
 
 func (r *csrReader) bad(row int64, format string, args ...any) error {
-	return badinput.Wrong(fmt.Sprintf("%s row %d", r.indptr.Name, row), "", format, args...)
+	return input.Wrong(fmt.Sprintf("%s row %d", r.indptr.Name, row), "", format, args...)
 }
 
 // rows fills out with the rows from first on that end at ends.

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 func (s *arraySet) describeLabels(ctx context.Context) (err error) {
@@ -59,7 +59,7 @@ func (s *arraySet) eachPair(ctx context.Context, a *tables.Array,
 		case node >= 0:
 			return s.outOfRange(c.Position(node), "label of node", c.IDs.Ints[node], true)
 		case class >= 0:
-			return badinput.Wrong(c.Position(class), "leave nodes without a label out",
+			return input.Wrong(c.Position(class), "leave nodes without a label out",
 				"label %d is negative", c.Class[class])
 		}
 		if i := s.firstOutside(c.IDs.Ints); i >= 0 {
@@ -225,7 +225,7 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 }
 
 func (l *labelArray) badClass(c *LabelChunk, i int, class any) error {
-	return badinput.Wrong(c.Position(i), doClass, "label %v is not a class", class)
+	return input.Wrong(c.Position(i), doClass, "label %v is not a class", class)
 }
 
 func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
@@ -281,7 +281,7 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 			c.Unknown = append(c.Unknown, unknown)
 		})
 		if k >= 0 {
-			return badinput.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
+			return input.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
 				"column %d is %v", k, hot[k])
 		}
 	}

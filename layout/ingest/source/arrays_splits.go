@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // splitRoles name the numbers in splits.npy; 0 is unused.
@@ -139,7 +139,7 @@ func (s *arraySet) eachMember(ctx context.Context, name string, a *tables.Array,
 	})
 	if err == nil && most <= 1 && s.nodesFrom != "" && s.info.Nodes > 2 &&
 		uint64(a.Elements()) == s.info.Nodes {
-		return badinput.Wrong(a.Name, "save it as bool, or call it "+name+"_mask.npy",
+		return input.Wrong(a.Name, "save it as bool, or call it "+name+"_mask.npy",
 			"it holds 0 or 1 for each of the %d nodes: it is a mask, and no list of ids",
 			s.info.Nodes)
 	}
@@ -201,7 +201,7 @@ func (s *arraySet) roles(a *tables.Array, given []string) error {
 			}
 			r.names = append(r.names, role)
 			if slices.Contains(given, role) {
-				return badinput.Usage("--split %s is in %s too", role, a.Name)
+				return input.Usage("--split %s is in %s too", role, a.Name)
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func (r *roleArray) stream(ctx context.Context, fn func(*SplitChunk) error) erro
 		for i, v := range roles {
 			if v >= uint64(len(splitRoles)) {
 				row, column := (at+int64(i))/r.nodes, (at+int64(i))%r.nodes
-				return badinput.Wrong(fmt.Sprintf("%s row %d column %d", r.Name, row, column),
+				return input.Wrong(fmt.Sprintf("%s row %d column %d", r.Name, row, column),
 					"0 is unused, 1 train, 2 val, 3 test", "%d is not a role", int64(v))
 			}
 		}

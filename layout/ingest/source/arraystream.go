@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // eachElements calls fn with runs of whole rows of cols elements, at most chunk rows each. The
@@ -44,7 +44,7 @@ func readInts(a *tables.Array, want int) ([]int64, error) {
 	err := eachElements(context.Background(), a, 1, want, func(_ int64, _ int, b []byte) error {
 		ids := make([]uint64, want)
 		if i := a.DType.IDs(ids, b, 0, 1); i >= 0 {
-			return &badinput.Error{Where: a.Name, What: fmt.Sprintf("%d is negative",
+			return &input.Error{Where: a.Name, What: fmt.Sprintf("%d is negative",
 				int64(ids[i]))}
 		}
 		for i, v := range ids {

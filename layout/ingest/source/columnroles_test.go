@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 
 	"github.com/parquet-go/parquet-go"
@@ -181,7 +181,7 @@ func TestTwoKinds(t *testing.T) {
 	asks := func(head string) bool {
 		_, _, err := rolesOf(t, files{"e.csv": head + "\n1,2\n2,3\n"},
 			source.Options{Sources: []string{"e.csv"}, Header: "yes"})
-		var bad *badinput.Error
+		var bad *input.Error
 		if err != nil && !(errors.As(err, &bad) && strings.Contains(bad.What, "two kinds")) {
 			t.Fatal(err)
 		}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 )
 
 // edgeRole is what a column of a table of edges can be.
@@ -65,10 +64,10 @@ func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
 		known[*r.col] = r.what
 	}
 	s.listColumns(t.Table, known)
-	if err := s.readsAs(ctx, t.Table, t.weight, text.Float, "--weight-col"); err != nil {
+	if err := s.readsAs(ctx, t.Table, t.weight, input.Float, "--weight-col"); err != nil {
 		return err
 	}
-	return s.readsAs(ctx, t.Table, t.time, text.Time, "--time-col")
+	return s.readsAs(ctx, t.Table, t.time, input.Time, "--time-col")
 }
 
 // flaggedColumns finds the columns that flags name; the others are -1.
@@ -83,7 +82,7 @@ func (s *textGraph) flaggedColumns(t *edgeTable, roles []edgeRole) (err error) {
 		}
 		for _, other := range roles[:i] {
 			if *other.col == *r.col && !(i == 1 && other.flag == "--src-col") {
-				return badinput.Usage("%s and %s both name the column %s: a column has one role",
+				return input.Usage("%s and %s both name the column %s: a column has one role",
 					other.flag, r.flag, t.Name(*r.col))
 			}
 		}
@@ -99,7 +98,7 @@ func isNone(t *table.Table, value string) bool {
 // chooseEnds takes columns without a role for the ends that nothing names. Where there are more
 // than are needed in a table with names, it asks.
 func (s *textGraph) chooseEnds(t *edgeTable) error {
-	which := &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
+	which := &input.Error{Where: t.Path, What: "which columns are source and destination?",
 		Do: "name them with --src-col and --dst-col"}
 	free, need := s.freeEnds(t), 0
 	for _, end := range []int{t.src, t.dst} {
@@ -223,18 +222,18 @@ func leaveOut(flag string) string { return flag + " " + NoColumn + " leaves the 
 
 // readsAs is an error, which names the row, if one of the first values of a column is not of the
 // kind of its role. Where bad rows may be skipped, that is left to the reading of all rows.
-func (s *parts) readsAs(ctx context.Context, t *table.Table, col int, kind text.Kind,
+func (s *parts) readsAs(ctx context.Context, t *table.Table, col int, kind input.Kind,
 	flag string) error {
 	is := table.IsFinite
-	if kind == text.Time {
+	if kind == input.Time {
 		is = table.IsTime
 	}
 	if col < 0 || s.opt.SkipBad > 0 || t.All(col, is) {
 		return nil
 	}
-	column := text.Column{Field: col, Kind: kind, Do: leaveOut(flag)}
-	return s.tables.Each(ctx, t, table.Fails, text.Spec{Columns: []text.Column{column}},
-		func(*text.Batch) error { return nil })
+	column := input.Column{Field: col, Kind: kind, Do: leaveOut(flag)}
+	return s.tables.Each(ctx, t, table.Fails, input.Spec{Columns: []input.Column{column}},
+		func(*input.Batch) error { return nil })
 }
 
 // listColumns adds the columns of a table to the list of what each is taken for.

@@ -3,8 +3,8 @@ package source
 import (
 	"slices"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/columnar"
+	"gdb/layout/ingest/input"
 )
 
 // kind is a kind of source as far as flags are concerned: what reads its files.
@@ -151,7 +151,7 @@ var flagRules = []flagRule{
 func checkFlags(opt *Options, k kind) error {
 	for _, r := range flagRules {
 		if do, refused := r.refused[k]; refused && r.given(opt) {
-			return badinput.Usage("%s is not read with %s: %s", r.flag, kindNames[k], do)
+			return input.Usage("%s is not read with %s: %s", r.flag, kindNames[k], do)
 		}
 	}
 	return nil
@@ -164,13 +164,13 @@ func (s *parts) checkTableFlags(nodes string) error {
 	tables := nodes != "" || o.Labels != "" || o.Features != ""
 	switch {
 	case o.IDCol != "" && !tables && len(o.Splits) == 0:
-		return badinput.Usage("--id-col %s is a column of a table of nodes, and there is none: "+
+		return input.Usage("--id-col %s is a column of a table of nodes, and there is none: "+
 			"--nodes names one", o.IDCol)
 	case o.SplitCol != "" && nodes == "":
-		return badinput.Usage("--split-col %s is a column of a table of nodes, and there is none: "+
+		return input.Usage("--split-col %s is a column of a table of nodes, and there is none: "+
 			"--nodes names one", o.SplitCol)
 	case o.NA != "" && !tables:
-		return badinput.Usage("--na %s is for labels, features and splits in tables of nodes, and "+
+		return input.Usage("--na %s is for labels, features and splits in tables of nodes, and "+
 			"there is none: --nodes names one", o.NA)
 	case !slices.ContainsFunc(s.info.Paths, func(p string) bool { return !columnar.Is(p) }):
 		return checkFlags(o, ofColumns)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 )
 
@@ -239,7 +239,7 @@ func TestFlagsAreUsedOrRefused(t *testing.T) {
 				k.columnsLike(t, flag)
 				with, err := outcome(t, k, opt)
 				used := slices.Contains(kindsOf(c.used), name)
-				if refused := errors.Is(err, badinput.ErrUsage) && strings.Contains(err.Error(),
+				if refused := errors.Is(err, input.ErrUsage) && strings.Contains(err.Error(),
 					"not read with"); refused == used {
 					t.Fatalf("used is to be %v: %v", used, err)
 				} else if refused && !strings.Contains(err.Error(), flag) {
@@ -298,7 +298,7 @@ func TestSourceIsNotLeftOut(t *testing.T) {
 	for _, opt := range []source.Options{{Sources: []string{"a.csv"}, Edges: "b.csv"},
 		{Sources: []string{"a.csv"}, Relations: []source.Relation{{Name: "r", File: "b.csv"}}}} {
 		_, err := open(t, fl, opt)
-		if !errors.Is(err, badinput.ErrUsage) || !strings.Contains(err.Error(), "a.csv") {
+		if !errors.Is(err, input.ErrUsage) || !strings.Contains(err.Error(), "a.csv") {
 			t.Errorf("%+v: %v", opt, err)
 		}
 	}

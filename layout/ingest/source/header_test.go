@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -90,7 +90,7 @@ func TestHeaderIsAsked(t *testing.T) {
 		{",s,t\n0,anna,ben\n1,carla,anna\n", ""},
 	} {
 		_, err := openText(t, c.text, Options{Header: "auto"})
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, badinput.ErrUsage) ||
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, input.ErrUsage) ||
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v", c.text, err)
 		}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 )
 
 // guessIDs takes the ids of some columns for text if one of them is no integer, and tells which if
@@ -57,14 +57,14 @@ func sameNumber(id string) string {
 }
 
 // idKind is what ids are read as.
-func (s *parts) idKind() text.Kind {
+func (s *parts) idKind() input.Kind {
 	if s.info.TextIDs {
-		return text.Key
+		return input.Key
 	}
-	return text.ID
+	return input.ID
 }
 
 // whereOf locates a batch.
-func whereOf(b *text.Batch) Where {
+func whereOf(b *input.Batch) Where {
 	return Where{File: b.File, First: b.First, Lines: b.Lines, Unit: b.Unit}
 }

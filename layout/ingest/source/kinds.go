@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // endWords are words in the names of columns that say which end of an edge a column is, or that it
@@ -72,7 +72,7 @@ func (s *textGraph) askKinds(t *edgeTable) error {
 	if src == "" || dst == "" || sameKind(src, dst) {
 		return nil
 	}
-	return &badinput.Error{Where: t.Path, Flag: true,
+	return &input.Error{Where: t.Path, Flag: true,
 		What: fmt.Sprintf("its columns %s and %s look like two kinds of nodes, and %s 1 would be "+
 			"the same node as %s 1", t.Names[t.src], t.Names[t.dst], src, dst),
 		Do: fmt.Sprintf("say --src-type %s --dst-type %s, which numbers them apart, or --same-ids "+

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gdb/internal/message"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -39,7 +39,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	edges, nodes, splits, err := g.assign(files)
 	edges = slices.DeleteFunc(edges, func(f string) bool { return !textSplit(f) })
 	if err == nil && nodes != "" {
-		err = badinput.Wrong(nodes, "give features and labels as columns of it, or leave it out",
+		err = input.Wrong(nodes, "give features and labels as columns of it, or leave it out",
 			"a table of nodes has ids, but arrays are in order of node number")
 	}
 	if err == nil {
@@ -60,7 +60,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 		err = s.mixedEdges(ctx, g, edges)
 	}
 	if err != nil {
-		return nil, errors.Join(badinput.From(err), s.Close())
+		return nil, errors.Join(input.AsError(err), s.Close())
 	}
 	s.noteUnused()
 	return s.parts, nil
@@ -74,7 +74,7 @@ func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string)
 	}
 	for _, r := range relations {
 		if r.Src != "" {
-			return badinput.Usage("--edges %s: %s", r, rowIDs)
+			return input.Usage("--edges %s: %s", r, rowIDs)
 		}
 		r.File = s.locate(r.File)
 		format, err := detectText(s.fs, "", []string{r.File}, nil)
@@ -89,7 +89,7 @@ func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string)
 		return err
 	}
 	if s.info.TextIDs {
-		return badinput.Wrong(g.edges[0].Path,
+		return input.Wrong(g.edges[0].Path,
 			"number the nodes in order of the rows, or give features, "+
 				"labels and splits as text with ids ("+message.Program+" help formats)",
 			"its ids are text, but arrays are in order of node number, 0, 1, …")

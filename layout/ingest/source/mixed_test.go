@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 )
 
@@ -69,7 +69,7 @@ func TestBadMixed(t *testing.T) {
 	} {
 		fl := mixedFiles("0,1\n")
 		fl["d/edges.npy"] = ints(shape(1, 2), 0, 1)
-		if src, err := open(t, fl, opt); !errors.Is(err, badinput.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, input.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}

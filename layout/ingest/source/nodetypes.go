@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // TypeSep stands between the type of a node and its id: user 17 is the node "user:17".
@@ -40,7 +40,7 @@ func (r Relation) String() string {
 func (s *textGraph) nodeTypes() error {
 	o := s.opt
 	if (o.SrcType == "") != (o.DstType == "") {
-		return badinput.Usage("--src-type and --dst-type go together: both ends of an edge " +
+		return input.Usage("--src-type and --dst-type go together: both ends of an edge " +
 			"have a type")
 	}
 	types := []string{o.SrcType, o.DstType}
@@ -52,7 +52,7 @@ func (s *textGraph) nodeTypes() error {
 		if o.SrcType != "" || slices.ContainsFunc(s.edges, func(t *edgeTable) bool {
 			return t.srcType == ""
 		}) {
-			return badinput.Usage("some edges have types of nodes and others have none: write " +
+			return input.Usage("some edges have types of nodes and others have none: write " +
 				"--edges SRC:REL:DST=FILE of all, or give --src-type and --dst-type")
 		}
 	}
@@ -74,10 +74,10 @@ func (s *textGraph) typeOfNodes() error {
 	tables := o.Nodes != "" || o.Labels != "" || o.Features != "" || len(o.Splits) > 0
 	switch known := s.info.NodeTypes; {
 	case o.NodesType != "" && !slices.Contains(known, o.NodesType):
-		return badinput.Usage("--nodes %s=…: there are no nodes of that type; there are %s",
+		return input.Usage("--nodes %s=…: there are no nodes of that type; there are %s",
 			o.NodesType, strings.Join(known, ", "))
 	case o.NodesType == "" && len(known) > 1 && o.Nodes != "":
-		return badinput.Usage("which type are the ids of --nodes? Write --nodes %s=%s", known[0],
+		return input.Usage("which type are the ids of --nodes? Write --nodes %s=%s", known[0],
 			o.Nodes)
 	case o.NodesType == "" && len(known) > 1 && tables:
 		s.note("ids in files of labels, features and splits have their type before them, as in "+

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,7 +37,7 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 	for _, f := range []string{"num-node-dict.csv.gz", "triplet-type-list.csv.gz",
 		"edge_index_dict.npz"} {
 		if o.exists(fs, "raw", f) {
-			return nil, &badinput.Error{Where: dir, What: "it has several types of nodes (raw/" +
+			return nil, &input.Error{Where: dir, What: "it has several types of nodes (raw/" +
 				f +
 				")", Do: "that is not supported; ingest one relation with --format csv"}
 		}
@@ -61,7 +60,7 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(badinput.From(err), src.Close())
+		return nil, errors.Join(input.AsError(err), src.Close())
 	}
 	o.inverse()
 	return src, nil
@@ -120,7 +119,7 @@ func (o *ogbDir) describeSplits() error {
 	}
 	slices.Sort(names)
 	if len(names) > 1 {
-		return &badinput.Error{Where: root, What: "there are several: " + strings.Join(names, ", "),
+		return &input.Error{Where: root, What: "there are several: " + strings.Join(names, ", "),
 			Do: "choose files with --split train=… --split val=… --split test=…"}
 	}
 	for _, n := range names {
@@ -161,7 +160,7 @@ func (o *ogbDir) csvTable(name string) (*table.Table, error) {
 	if !ok {
 		return nil, nil
 	}
-	return o.tables.Open(file, table.Hints{Format: &text.Format{Delim: ','}})
+	return o.tables.Open(file, table.Hints{Format: &input.Format{Delim: ','}})
 }
 
 // openCSV opens the files of raw/. Rows of node files are node numbers.
@@ -171,7 +170,7 @@ func (o *ogbDir) openCSV(ctx context.Context) error {
 		return err
 	}
 	if nodes < 0 {
-		return &badinput.Error{Where: o.fs.PathJoin(o.dir, "raw"),
+		return &input.Error{Where: o.fs.PathJoin(o.dir, "raw"),
 			What: "there is neither num-node-list.csv.gz nor data.npz", Do: "download it again"}
 	}
 	o.info.RowIDs = true
@@ -201,7 +200,7 @@ func (o *ogbDir) count(name string) (int64, error) {
 		}
 	}
 	if n < 0 {
-		return 0, &badinput.Error{Where: t.Path, What: "want one number",
+		return 0, &input.Error{Where: t.Path, What: "want one number",
 			Do: "datasets of several graphs are not supported"}
 	}
 	if name == "num-node-list" {
@@ -240,7 +239,7 @@ func (o *ogbDir) csvFeatures() error {
 		Rows: o.info.Nodes}}
 	o.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
-		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *text.Batch) error {
+		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *input.Batch) error {
 			row.First, row.Rows, row.Where = first, b.Vector, whereOf(b)
 			return fn(row)
 		})
@@ -249,11 +248,11 @@ func (o *ogbDir) csvFeatures() error {
 }
 
 // eachRow streams a table without ids, which must have a row for each node.
-func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []text.Column, vector []int,
-	fn func(first uint64, b *text.Batch) error) error {
+func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []input.Column, vector []int,
+	fn func(first uint64, b *input.Batch) error) error {
 	next := uint64(0)
-	err := o.tables.Each(ctx, t, table.Fails, text.Spec{Columns: columns,
-		Vector: vector}, func(b *text.Batch) error {
+	err := o.tables.Each(ctx, t, table.Fails, input.Spec{Columns: columns,
+		Vector: vector}, func(b *input.Batch) error {
 		first := next
 		if next += uint64(b.Rows); next > o.info.Nodes {
 			where := whereOf(b)
@@ -262,7 +261,7 @@ func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []text.Col
 		return fn(first, b)
 	})
 	if err == nil && next < o.info.Nodes {
-		err = badinput.Wrong(t.Path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes,
+		err = input.Wrong(t.Path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes,
 			o.nodesFrom),
 			"it ends after %d rows", next)
 	}
@@ -276,13 +275,13 @@ func (o *ogbDir) csvLabels() error {
 	}
 	l := &ogbLabels{ogbDir: o, t: t, kind: "class"}
 	for c := range t.Width {
-		l.columns = append(l.columns, text.Column{Field: c, Kind: text.Optional})
+		l.columns = append(l.columns, input.Column{Field: c, Kind: input.Optional})
 	}
 	switch {
 	case t.Width > 1:
 		l.kind = "multi"
 	case !t.All(0, func(f string) bool {
-		x, ok := text.ParseFloat([]byte(f))
+		x, ok := input.ParseFloat([]byte(f))
 		return l.noLabel([]byte(f)) || !ok || !HasFraction(x)
 	}):
 		l.kind = "target"
@@ -298,12 +297,12 @@ type ogbLabels struct {
 	*ogbDir
 	t       *table.Table
 	kind    string
-	columns []text.Column
+	columns []input.Column
 }
 
 func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) error {
 	c := &LabelChunk{}
-	return l.eachRow(ctx, l.t, l.columns, nil, func(first uint64, b *text.Batch) error {
+	return l.eachRow(ctx, l.t, l.columns, nil, func(first uint64, b *input.Batch) error {
 		c.First, c.Where = first, whereOf(b)
 		var err error
 		switch l.kind {
@@ -328,7 +327,7 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 		case v != v || v == Ignored:
 			c.Class[i] = Unlabeled
 		case v != float32(int64(v)) || v < Unlabeled || v > 1<<24:
-			return badinput.Wrong(c.Position(i), doClass, "label %v is not a class", v)
+			return input.Wrong(c.Position(i), doClass, "label %v is not a class", v)
 		default:
 			c.Class[i] = int64(v)
 		}
@@ -336,7 +335,7 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 	return nil
 }
 
-func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
+func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *input.Batch) error {
 	rows := whereOf(b)
 	ids := &IDChunk{}
 	c.Class, c.Unknown, c.Lines, c.First = c.Class[:0], c.Unknown[:0], nil, 0
@@ -352,7 +351,7 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 			c.Unknown = append(c.Unknown, unknown)
 		})
 		if k >= 0 {
-			return badinput.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
+			return input.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
 	ids.Where = c.Where
@@ -367,10 +366,10 @@ func (o *ogbDir) csvEdges() error {
 		return err
 	}
 	if t == nil {
-		return &badinput.Error{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
+		return &input.Error{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
 	}
 	if t.Width != 2 {
-		return &badinput.Error{Where: t.Path, What: fmt.Sprintf("its rows have %d fields", t.Width),
+		return &input.Error{Where: t.Path, What: fmt.Sprintf("its rows have %d fields", t.Width),
 			Do: "want source and destination"}
 	}
 	e := &ogbEdges{ogbDir: o, t: t}
@@ -382,7 +381,7 @@ func (o *ogbDir) csvEdges() error {
 	}
 	for _, side := range []*table.Table{e.weight, e.types} {
 		if side != nil && side.Width != 1 {
-			return &badinput.Error{Where: side.Path, What: fmt.Sprintf("its rows have %d fields",
+			return &input.Error{Where: side.Path, What: fmt.Sprintf("its rows have %d fields",
 				side.Width), Do: "want one"}
 		}
 	}
@@ -398,20 +397,20 @@ type ogbEdges struct {
 }
 
 func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err error) {
-	weight, err := e.beside(e.weight, text.Float)
+	weight, err := e.beside(e.weight, input.Float)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, weight.close()) }()
-	types, err := e.beside(e.types, text.ID)
+	types, err := e.beside(e.types, input.ID)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, types.close()) }()
 	c := &EdgeChunk{}
-	columns := []text.Column{{Field: 0, Kind: text.ID}, {Field: 1, Kind: text.ID}}
-	err = e.tables.Each(ctx, e.t, table.Fails, text.Spec{Columns: columns},
-		func(b *text.Batch) error {
+	columns := []input.Column{{Field: 0, Kind: input.ID}, {Field: 1, Kind: input.ID}}
+	err = e.tables.Each(ctx, e.t, table.Fails, input.Spec{Columns: columns},
+		func(b *input.Batch) error {
 			c.Where, c.SrcInt, c.DstInt = whereOf(b), b.Columns[0].IDs, b.Columns[1].IDs
 			for i, v := range c.SrcInt {
 				if m := max(v, c.DstInt[i]); m >= e.info.Nodes {
@@ -420,7 +419,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 			}
 			if weight != nil {
 				c.Weight, c.Rounded = resized(c.Weight, b.Rows), RoundedWeights{}
-				if err := weight.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+				if err := weight.take(ctx, b.Rows, func(i int, v *input.Values, k int) {
 					c.Weight[i] = v.Floats[k]
 					if written, ok := v.RoundedAt(k); ok {
 						c.Rounded.add(func() string { return weight.position(k) }, written,
@@ -432,7 +431,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 			}
 			if types != nil {
 				c.TypeInt = resized(c.TypeInt, b.Rows)
-				if err := types.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+				if err := types.take(ctx, b.Rows, func(i int, v *input.Values, k int) {
 					c.TypeInt[i] = uint32(min(v.IDs[k], 1<<32-1))
 				}); err != nil {
 					return err
@@ -446,27 +445,27 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 // besideReader reads a file of one value an edge, as many at a time as the edges come.
 type besideReader struct {
 	t  *table.Table
-	r  *text.Reader
-	b  *text.Batch
+	r  *input.TextReader
+	b  *input.Batch
 	at int
 }
 
-func (e *ogbEdges) beside(t *table.Table, kind text.Kind) (*besideReader, error) {
+func (e *ogbEdges) beside(t *table.Table, kind input.Kind) (*besideReader, error) {
 	if t == nil {
 		return nil, nil
 	}
-	r, err := text.Open(e.fs, t.Path, text.Spec{Format: t.Format, Width: 1,
-		Columns: []text.Column{{Kind: kind}}})
+	r, err := input.OpenText(e.fs, t.Path, input.Spec{Format: t.Format, Width: 1,
+		Columns: []input.Column{{Kind: kind}}})
 	return &besideReader{t: t, r: r}, err
 }
 
 // take calls fn for each of the next n values: value k of v is that of edge i.
 func (s *besideReader) take(ctx context.Context, n int,
-	fn func(i int, v *text.Values, k int)) (err error) {
+	fn func(i int, v *input.Values, k int)) (err error) {
 	for i := range n {
 		for s.b == nil || s.at == s.b.Rows {
 			if s.b, err = s.r.Next(ctx); err == io.EOF {
-				return badinput.Wrong(s.t.Path, "", "it has fewer lines than there are edges")
+				return input.Wrong(s.t.Path, "", "it has fewer lines than there are edges")
 			}
 			if err != nil {
 				return err

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/columnar"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 	"gdb/layout/ingest/triplename"
 
@@ -26,7 +26,7 @@ func Formats() []string { return slices.Clone(formats) }
 // headers and the first rows, so that Info is known. Errors about the files are badinput.Errors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
-		return nil, badinput.Usage("--format %s is not one of %s", opt.Format,
+		return nil, input.Usage("--format %s is not one of %s", opt.Format,
 			strings.Join(formats, ", "))
 	}
 	dir, files, err := resolve(fs, opt)
@@ -44,7 +44,7 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	}
 	src, err := openAs(ctx, fs, opt, format, dir, files)
 	if err != nil {
-		return nil, badinput.From(err)
+		return nil, input.AsError(err)
 	}
 	return src, nil
 }
@@ -56,7 +56,7 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		return openArrays(ctx, fs, opt, dir, files)
 	case "ogb":
 		if dir == "" {
-			return nil, badinput.Usage("--format ogb needs a dataset's directory")
+			return nil, input.Usage("--format ogb needs a dataset's directory")
 		}
 		return openOGB(ctx, fs, opt, dir)
 	case "triples":
@@ -75,7 +75,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 		case len(opt.Relations) > 0:
 			sources = []string{opt.Relations[0].File}
 		default:
-			return "", nil, badinput.Usage("no source, give a directory or files")
+			return "", nil, input.Usage("no source, give a directory or files")
 		}
 	}
 	for _, s := range sources {
@@ -87,13 +87,13 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 			stat, err := fs.Stat(f)
 			switch {
 			case err != nil:
-				return "", nil, badinput.Missing(f, err)
+				return "", nil, input.Missing(f, err)
 			case !stat.IsDir() || isTable(fs, f):
 				if !slices.Contains(files, f) {
 					files = append(files, f)
 				}
 			case dir != "" || len(sources) > 1:
-				return "", nil, badinput.Usage("%s is a directory, give one directory, or "+
+				return "", nil, input.Usage("%s is a directory, give one directory, or "+
 					"files", f)
 			default:
 				dir = f
@@ -161,7 +161,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	}
 	switch {
 	case len(arrays) > 0 && (dir == "" && len(texts) > 0 || len(edges) > 0):
-		return "", badinput.Wrong(path.Dir(files[0]), "--format npy or csv says which to take; "+
+		return "", input.Wrong(path.Dir(files[0]), "--format npy or csv says which to take; "+
 			"or take some of both: --edges F.csv --features F.npy",
 			"there are arrays and text files of edges")
 	case len(arrays) > 0:
@@ -178,7 +178,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	if err := table.Foreign(fs, files); err != nil {
 		return "", err
 	}
-	return "", &badinput.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
+	return "", &input.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
 }
 
@@ -196,7 +196,7 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 		return columnar.Format(columns[0]), nil
 	}
 	if metisName.MatchString(fs.PathBase(first)) {
-		return "", badinput.Wrong(first,
+		return "", input.Wrong(first,
 			"write a source and a destination a line; --format csv reads it "+
 				"as that", "its name says METIS, where a line lists the neighbors of a node")
 	}

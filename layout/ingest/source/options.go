@@ -27,7 +27,7 @@ type Options struct {
 	IDCol, LabelCol, FeatureCols string
 	WeightCol, TimeCol, SplitCol string
 	Categorical                  string // columns of categories: features too
-	Fill                         string // of gaps in features: see columns.ParseFill
+	Fill                         string // of gaps in features: see table.ParseFill
 	NA                           string // words for missing, with commas between
 	LabelSep                     string // between the labels of a node
 	MultiLabel                   bool   // a node may have several labels, each in a row

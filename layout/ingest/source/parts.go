@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -57,7 +57,7 @@ func (s *parts) Info() *Info { return &s.info }
 
 // Edges streams the edges.
 func (s *parts) Edges(ctx context.Context, fn func(*EdgeChunk) error) error {
-	return badinput.From(s.edges(ctx, fn))
+	return input.AsError(s.edges(ctx, fn))
 }
 
 // Nodes streams the ids of the node table, if there is one.
@@ -65,7 +65,7 @@ func (s *parts) Nodes(ctx context.Context, fn func(*IDChunk) error) error {
 	if s.nodes == nil {
 		return nil
 	}
-	return badinput.From(s.nodes(ctx, fn))
+	return input.AsError(s.nodes(ctx, fn))
 }
 
 // Features streams the rows of the features called name.
@@ -74,7 +74,7 @@ func (s *parts) Features(ctx context.Context, name string, fn func(*RowChunk) er
 	if stream == nil {
 		return fmt.Errorf("ingest: there are no features %q", name)
 	}
-	return badinput.From(stream(ctx, fn))
+	return input.AsError(stream(ctx, fn))
 }
 
 // Labels streams the labels, if there are any.
@@ -82,14 +82,14 @@ func (s *parts) Labels(ctx context.Context, fn func(*LabelChunk) error) error {
 	if s.labels == nil {
 		return nil
 	}
-	return badinput.From(s.labels(ctx, fn))
+	return input.AsError(s.labels(ctx, fn))
 }
 
 // Splits streams the members of the splits. Chunks of the splits of one file alternate.
 func (s *parts) Splits(ctx context.Context, fn func(*SplitChunk) error) error {
 	for _, stream := range s.splits {
 		if err := stream(ctx, fn); err != nil {
-			return badinput.From(err)
+			return input.AsError(err)
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func (s *parts) setNodes(file string, n int64) error {
 	case s.nodesFrom == "":
 		s.info.Nodes, s.nodesFrom = uint64(n), file
 	case s.info.Nodes != uint64(n):
-		return badinput.Wrong(file, "arrays have one row for each node",
+		return input.Wrong(file, "arrays have one row for each node",
 			"there are %d nodes here, but %d in %s", n, s.info.Nodes, s.nodesFrom)
 	}
 	return nil
@@ -143,9 +143,9 @@ func (s *parts) setNodes(file string, n int64) error {
 // outOfRange is the error for a number that is no node; signed says that the source's integers are.
 func (s *parts) outOfRange(where, what string, id uint64, signed bool) error {
 	if signed && int64(id) < 0 {
-		return badinput.Wrong(where, "ids begin at 0", "%s %d is negative", what, int64(id))
+		return input.Wrong(where, "ids begin at 0", "%s %d is negative", what, int64(id))
 	}
-	return badinput.Wrong(where, fmt.Sprintf("there are %d nodes, by %s", s.info.Nodes,
+	return input.Wrong(where, fmt.Sprintf("there are %d nodes, by %s", s.info.Nodes,
 		s.nodesFrom),
 		"%s %d is out of range", what, id)
 }

@@ -13,7 +13,7 @@ import (
 
 // Source is an opened set of source files. Each method streams one kind of data in source order,
 // in chunks that are valid only during the call; it can be called again from the start. All
-// methods check what they read and fail with a badinput.Error that names file and row.
+// methods check what they read and fail with a input.Error that names file and row.
 type Source interface {
 	// Info tells what was found; it is filled by opening, from headers and a sample of the rows.
 	Info() *Info

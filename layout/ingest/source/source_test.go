@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -334,7 +334,7 @@ func runBad(t *testing.T, tests []badTest) {
 					t.Error(cerr)
 				}
 			}
-			var bad *badinput.Error
+			var bad *input.Error
 			if !errors.As(err, &bad) {
 				t.Fatalf("error %v, want a badinput.Error", err)
 			}

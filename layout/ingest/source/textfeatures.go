@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
-	"gdb/layout/ingest/columns"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 )
 
@@ -29,7 +28,7 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 		return nil, err
 	}
 	if len(n.features) == 0 {
-		return nil, &badinput.Error{Where: n.Path, What: "there is no column but the id"}
+		return nil, &input.Error{Where: n.Path, What: "there is no column but the id"}
 	}
 	s.listColumns(n.Table, n.roles())
 	return n, nil
@@ -73,7 +72,7 @@ func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 		}
 	}
 	if s.opt.FeatureCols+s.opt.Categorical != "" && len(n.features) == 0 {
-		return badinput.Usage("--feature-cols and --categorical name only columns of %s that have "+
+		return input.Usage("--feature-cols and --categorical name only columns of %s that have "+
 			"another role", n.Path)
 	}
 	return s.refuseText(n)
@@ -108,7 +107,7 @@ func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
 			other, given = "--split-col", s.opt.SplitCol
 		}
 		if given != "" {
-			return badinput.Usage("%s and %s both name the column %s: a label, a split or an id "+
+			return input.Usage("%s and %s both name the column %s: a label, a split or an id "+
 				"is no feature", other, flag, n.Name(c))
 		}
 		do := other + " " + NoColumn + " makes it one"
@@ -148,7 +147,7 @@ func (s *parts) refuseText(n *nodeTable) error {
 			continue
 		}
 		name := n.Name(c)
-		return badinput.Wrong(n.Path,
+		return input.Wrong(n.Path,
 			fmt.Sprintf("--categorical %s makes a number of each of its values; or "+
 				"leave it out of --feature-cols", name),
 			"column %q has text, such as %.40q, and features "+
@@ -159,16 +158,16 @@ func (s *parts) refuseText(n *nodeTable) error {
 
 // useFeatures measures the columns where that is needed, which takes a pass over the table.
 func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
-	fill, err := columns.ParseFill(s.opt.Fill)
+	fill, err := table.ParseFill(s.opt.Fill)
 	if err != nil {
-		return badinput.Usage("%w", err)
+		return input.Usage("%w", err)
 	}
-	var list []columns.Column
+	var list []table.FeatureColumn
 	for _, c := range n.features {
-		list = append(list, columns.Column{Field: c, Name: n.Name(c), Dim: n.Dim(c),
+		list = append(list, table.FeatureColumn{Field: c, Name: n.Name(c), Dim: n.Dim(c),
 			List: n.List(c), Category: slices.Contains(n.categories, c)})
 	}
-	e := columns.New(list, fill)
+	e := table.NewEncoder(list, fill)
 	if e.Measures() {
 		err := s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {
 			return e.Measure(r.batch, r.first)

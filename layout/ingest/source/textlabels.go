@@ -6,10 +6,9 @@ import (
 	"iter"
 	"slices"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/columnar"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 )
 
 // openLabels opens the file of --labels: an id and a label.
@@ -28,7 +27,7 @@ func (s *textGraph) openLabels() (*nodeTable, error) {
 		n.label = named
 	}
 	if err == nil && n.label < 0 {
-		err = &badinput.Error{Where: n.Path, What: "which column is the label?",
+		err = &input.Error{Where: n.Path, What: "which column is the label?",
 			Do: "name it with --label-col"}
 	}
 	if err == nil {
@@ -50,7 +49,7 @@ func (s *parts) useLabels(n *nodeTable) {
 	fraction, numbers := false, true
 	for _, r := range n.Sample {
 		if v := r[n.label]; !s.noLabel([]byte(v)) {
-			x, ok := text.ParseFloat([]byte(v))
+			x, ok := input.ParseFloat([]byte(v))
 			fraction = fraction || ok && HasFraction(x)
 			numbers = numbers && ok
 		}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 )
 
 // nodeTable is a file with a row for each node; a column that is not there is -1. Without an id
@@ -24,7 +23,7 @@ type nodeTable struct {
 func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	if file == "" && (s.opt.LabelCol != "" && s.opt.Labels == "" ||
 		s.opt.FeatureCols+s.opt.Categorical != "" && s.opt.Features == "") {
-		return badinput.Usage("--label-col needs the file with that column, --nodes or --labels; " +
+		return input.Usage("--label-col needs the file with that column, --nodes or --labels; " +
 			"--feature-cols and --categorical need --nodes or --features")
 	}
 	var nodes, labels, features *nodeTable
@@ -118,7 +117,7 @@ func (s *textGraph) idColumn(t *table.Table) (int, error) {
 	case t.Width == 2 && slices.Contains(taken, 0):
 		return 1, nil
 	}
-	return 0, &badinput.Error{Where: t.Path, Flag: true,
+	return 0, &input.Error{Where: t.Path, Flag: true,
 		What: fmt.Sprintf("which column has the ids? The first, %s, has another role", t.Name(0)),
 		Do:   "name it with --id-col"}
 }
@@ -186,7 +185,7 @@ func (s *textGraph) nodeColumn(n *nodeTable, flag, value string, names []string)
 	}
 	for of, other := range map[string]int{"the ids": n.id, "the labels": n.label} {
 		if c == other {
-			return -1, badinput.Usage("%s %s: the column has %s: it has one role", flag, value, of)
+			return -1, input.Usage("%s %s: the column has %s: it has one role", flag, value, of)
 		}
 	}
 	return c, nil
@@ -211,9 +210,9 @@ type nodeWants struct{ label, split, features bool }
 // nodeRows are rows of a table of nodes.
 type nodeRows struct {
 	ids          IDChunk
-	label, split *text.Values // nil if not wanted
+	label, split *input.Values // nil if not wanted
 	// batch holds the features: the categories in its columns from number first on.
-	batch *text.Batch
+	batch *input.Batch
 	first int
 }
 
@@ -224,30 +223,30 @@ func (s *parts) eachNode(ctx context.Context, n *nodeTable, mode table.OnBad, wa
 	if s.opt.SkipBad > 0 {
 		want = nodeWants{true, true, true}
 	}
-	spec := text.Spec{Columns: []text.Column{{Field: n.id, Kind: s.idKind()}},
+	spec := input.Spec{Columns: []input.Column{{Field: n.id, Kind: s.idKind()}},
 		Gaps: s.opt.Fill != ""}
-	add := func(wanted bool, field int, kind text.Kind) (at int) {
+	add := func(wanted bool, field int, kind input.Kind) (at int) {
 		if !wanted || field < 0 {
 			return -1
 		}
-		spec.Columns = append(spec.Columns, text.Column{Field: field, Kind: kind})
+		spec.Columns = append(spec.Columns, input.Column{Field: field, Kind: kind})
 		return len(spec.Columns) - 1
 	}
-	kind := text.Text
+	kind := input.Text
 	if n.target {
-		kind = text.Optional
+		kind = input.Optional
 	}
-	label, split := add(want.label, n.label, kind), add(want.split, n.split, text.Text)
+	label, split := add(want.label, n.label, kind), add(want.split, n.split, input.Text)
 	r := &nodeRows{first: len(spec.Columns)}
 	for _, c := range n.features {
 		if want.features && slices.Contains(n.categories, c) {
-			add(true, c, text.Text)
+			add(true, c, input.Text)
 		} else if want.features {
 			spec.Vector = append(spec.Vector, c)
 		}
 	}
 	typed := newPrefixer(s.nodesType)
-	return s.tables.Each(ctx, n.Table, mode, spec, func(b *text.Batch) error {
+	return s.tables.Each(ctx, n.Table, mode, spec, func(b *input.Batch) error {
 		typed.apply(b.Columns[0].Texts)
 		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
 		r.batch = b

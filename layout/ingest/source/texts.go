@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 	"gdb/layout/ingest/triplename"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -36,7 +35,7 @@ var (
 )
 
 // snapFormat is that of the edge lists of the Stanford collection.
-var snapFormat = text.Format{Comment: '#'}
+var snapFormat = input.Format{Comment: '#'}
 
 // textGraph is what a set of text files holds.
 type textGraph struct {
@@ -105,7 +104,7 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		err = s.checkTableFlags(nodes)
 	}
 	if err != nil {
-		return nil, badinput.From(err)
+		return nil, input.AsError(err)
 	}
 	return s.parts, nil
 }
@@ -122,7 +121,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 			edges = append(edges, f)
 		case nodeName.MatchString(base):
 			if nodes != "" && s.opt.Nodes == "" {
-				return nil, "", nil, badinput.Wrong(s.dir, "choose one with --nodes",
+				return nil, "", nil, input.Wrong(s.dir, "choose one with --nodes",
 					"%s and %s could both be the nodes", s.fs.PathBase(nodes), base)
 			}
 			nodes = f
@@ -148,7 +147,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	if len(s.opt.Relations) > 0 && s.opt.Edges == "" {
 		edges = nil
 	} else if len(edges) == 0 {
-		return nil, "", nil, &badinput.Error{Where: s.dir, What: "no edges were found",
+		return nil, "", nil, &input.Error{Where: s.dir, What: "no edges were found",
 			Do: "want edges.csv; or name a file with --edges"}
 	}
 	first := strings.Join(edges[:min(1, len(edges))], "")
@@ -167,7 +166,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 			f == s.opt.Labels || f == s.opt.Features
 	})
 	if len(edges) == 0 && first != "" {
-		return nil, "", nil, &badinput.Error{Where: first, Flag: true,
+		return nil, "", nil, &input.Error{Where: first, Flag: true,
 			What: "it is given for something else too, and no other file holds edges",
 			Do:   "nodes, labels, features and splits need files of their own"}
 	}
@@ -188,7 +187,7 @@ func (s *textGraph) sourcesUnread(files, edges []string, nodes string,
 	}
 	for _, f := range files {
 		if !slices.Contains(read, f) && textSplit(f) {
-			return badinput.Usage("%s would not be read, since --edges names the files of edges: "+
+			return input.Usage("%s would not be read, since --edges names the files of edges: "+
 				"leave it out, or say what it is, as with --nodes %s", f, f)
 		}
 	}
@@ -209,7 +208,7 @@ func (s *textGraph) openEdges(ctx context.Context, r Relation, format string) er
 		return err
 	}
 	if opened.Width < 2 {
-		return badinput.Wrong(file, "is --delim right?",
+		return input.Wrong(file, "is --delim right?",
 			"its rows have one field, but an edge is two nodes")
 	}
 	t := &edgeTable{Table: opened, relation: r.Name, srcType: r.Src, dstType: r.Dst}
@@ -252,11 +251,11 @@ func (s *textGraph) finishEdges() error {
 	for _, t := range s.edges {
 		if t.typed() != first.typed() || t.weight >= 0 != (first.weight >= 0) ||
 			t.time >= 0 != (first.time >= 0) {
-			return &badinput.Error{Where: t.Path, Do: "edge files must have the same columns",
+			return &input.Error{Where: t.Path, Do: "edge files must have the same columns",
 				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.Path)}
 		}
 		if t.relation == "" && t.Strange(first.Table) && t.Named(srcNames) < 0 {
-			return badinput.Wrong(t.Path, "give a table of nodes with --nodes, and edges of "+
+			return input.Wrong(t.Path, "give a table of nodes with --nodes, and edges of "+
 				"another kind with --edges NAME=FILE", "it has none of the columns of %s: %s",
 				first.Path, table.Few(t.Names))
 		}
@@ -278,7 +277,7 @@ func (s *textGraph) finishEdges() error {
 			}
 		}
 		if !some {
-			return &badinput.Error{Where: first.Path, What: "there are no edges"}
+			return &input.Error{Where: first.Path, What: "there are no edges"}
 		}
 		return nil
 	}
@@ -288,23 +287,23 @@ func (s *textGraph) finishEdges() error {
 func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	fn func(*EdgeChunk) error) error {
 	id := s.idKind()
-	columns := []text.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
-	add := func(field int, kind text.Kind, do string) int {
+	columns := []input.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
+	add := func(field int, kind input.Kind, do string) int {
 		if field >= 0 {
-			columns = append(columns, text.Column{Field: field, Kind: kind, Do: do})
+			columns = append(columns, input.Column{Field: field, Kind: kind, Do: do})
 		}
 		return len(columns) - 1
 	}
-	rel, weight := add(t.rel, text.Key, ""), add(t.weight, text.Float, leaveOut("--weight-col"))
-	time := add(t.time, text.Time, leaveOut("--time-col"))
+	rel, weight := add(t.rel, input.Key, ""), add(t.weight, input.Float, leaveOut("--weight-col"))
+	time := add(t.time, input.Time, leaveOut("--time-col"))
 	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
 	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
 	name := []byte(t.relation)
 	if s.rows {
 		mode = table.Skips // text ids are wrong, not a reason to read all ids as text
 	}
-	return s.tables.Each(ctx, t.Table, mode, text.Spec{Columns: columns},
-		func(b *text.Batch) error {
+	return s.tables.Each(ctx, t.Table, mode, input.Spec{Columns: columns},
+		func(b *input.Batch) error {
 			c.Where = whereOf(b)
 			c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
 			c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
@@ -341,18 +340,18 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		})
 	}
 	if len(files) == 0 {
-		return nil, &badinput.Error{Where: dir, What: "no triples were found",
+		return nil, &input.Error{Where: dir, What: "no triples were found",
 			Do: "want train.tsv, valid.tsv and test.tsv"}
 	}
 	triplename.Sort(files)
 	named, err := s.triplesHeader(files)
 	if err != nil {
-		return nil, badinput.From(err)
+		return nil, input.AsError(err)
 	}
 	var parts []string
 	for _, f := range files {
 		if err := s.openTriplesFile(f, named); err != nil {
-			return nil, badinput.From(err)
+			return nil, input.AsError(err)
 		}
 		parts = append(parts, fs.PathBase(f))
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/table"
 
@@ -345,7 +345,7 @@ func TestUsage(t *testing.T) {
 		"backwards": {Sources: []string{"d.csv"}, Nodes: "l.csv", FeatureCols: "2:1",
 			Header: "no"},
 	} {
-		if src, err := open(t, fl, opt); !errors.Is(err, badinput.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, input.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}
@@ -364,7 +364,7 @@ func TestNotInteger(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = dump(src)
-		var bad *badinput.Error
+		var bad *input.Error
 		if !errors.Is(err, table.ErrNotInteger) || !errors.As(err, &bad) ||
 			bad.Where != "d.csv line 100001" {
 			t.Fatal(err)
@@ -414,7 +414,7 @@ func TestSkipBad(t *testing.T) {
 	if src, err = open(t, fl, opt); err != nil {
 		t.Fatal(err)
 	}
-	var bad *badinput.Error
+	var bad *input.Error
 	if _, err = dump(src); !errors.As(err, &bad) || bad.Where != "e.csv line 4" {
 		t.Errorf("the third bad line of two: %v", err)
 	}

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 )
 
 // addTextSplit adds a file of one id a line, or with a header and an id column. rows says that ids
@@ -22,7 +21,7 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 	}
 	if t.Width > 1 && t.Names == nil && t.Format.Delim == 0 {
 		// Without a header there is nothing but ids, and these have blanks in them.
-		line := &text.Format{Delim: '\t', Quotes: true, Comment: t.Format.Comment}
+		line := &input.Format{Delim: '\t', Quotes: true, Comment: t.Format.Comment}
 		if t, err = s.tables.Open(file, table.Hints{Format: line}); err != nil {
 			return err
 		}
@@ -36,11 +35,11 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		}
 	}
 	if t.Width > 1 && t.Names == nil {
-		return &badinput.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
+		return &input.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
 			Do: "a split has one node id on each line"}
 	}
 	if slices.Contains(s.info.Splits, name) {
-		return badinput.Usage("the split %s is there twice", name)
+		return input.Usage("the split %s is there twice", name)
 	}
 	s.info.Splits = append(s.info.Splits, name)
 	s.listColumns(t, map[int]string{id: "ids of " + name})
@@ -49,16 +48,17 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		if rows {
 			mode = table.Fails
 		}
-		columns := []text.Column{{Field: id, Kind: s.idKind()}}
+		columns := []input.Column{{Field: id, Kind: s.idKind()}}
 		c, typed := &SplitChunk{Name: name}, newPrefixer(s.nodesType)
-		return s.tables.Each(ctx, t, mode, text.Spec{Columns: columns}, func(b *text.Batch) error {
-			typed.apply(b.Columns[0].Texts)
-			c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
-			if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
-				return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)
-			}
-			return fn(c)
-		})
+		return s.tables.Each(ctx, t, mode, input.Spec{Columns: columns},
+			func(b *input.Batch) error {
+				typed.apply(b.Columns[0].Texts)
+				c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
+				if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
+					return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)
+				}
+				return fn(c)
+			})
 	})
 	return nil
 }
@@ -87,12 +87,12 @@ func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
 				continue
 			}
 			if _, known := splitWords[strings.ToLower(name)]; !known && s.opt.SplitCol == "" {
-				return badinput.Wrong(r.ids.Position(i), fmt.Sprintf("--split-col %s takes all "+
+				return input.Wrong(r.ids.Position(i), fmt.Sprintf("--split-col %s takes all "+
 					"its words for names of splits; %s", n.Name(n.split), leaveOut("--split-col")),
 					"column %q, %.40q, is none of train, val, test and none", n.Name(n.split), name)
 			}
 			if len(names) == splitsMost {
-				return badinput.Wrong(r.ids.Position(i), "is this the column of splits?",
+				return input.Wrong(r.ids.Position(i), "is this the column of splits?",
 					"there are more than %d splits", splitsMost)
 			}
 			names[name] = true

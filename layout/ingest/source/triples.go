@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/text"
 	"gdb/layout/ingest/triplename"
 )
 
@@ -28,7 +27,7 @@ func (s *textGraph) triplesHeader(files []string) (named bool, err error) {
 		return false, nil
 	case "", "auto":
 	default:
-		return false, badinput.Usage("--header %q is not one of %s", s.opt.Header,
+		return false, input.Usage("--header %q is not one of %s", s.opt.Header,
 			strings.Join(table.Headers, ", "))
 	}
 	var first string
@@ -79,12 +78,12 @@ func columnsByName(names []string) (columns [3]int, usual bool) {
 
 // openTriplesFile opens a file of triples.
 func (s *textGraph) openTriplesFile(file string, named bool) error {
-	t, err := s.tables.Open(file, table.Hints{Format: &text.Format{Delim: '\t', Header: named}})
+	t, err := s.tables.Open(file, table.Hints{Format: &input.Format{Delim: '\t', Header: named}})
 	if err != nil {
 		return err
 	}
 	if t.Width != 3 {
-		return badinput.Wrong(file, "want head TAB relation TAB tail", "its rows have %d fields",
+		return input.Wrong(file, "want head TAB relation TAB tail", "its rows have %d fields",
 			t.Width)
 	}
 	columns, _ := columnsByName(t.Names)
@@ -112,7 +111,7 @@ func (s *textGraph) tripleColumns(t *edgeTable) (err error) {
 		}
 	}
 	if t.src == t.rel || t.rel == t.dst || t.src == t.dst {
-		return badinput.Usage("%s: the columns of head, relation and tail are %d, %d and %d: each "+
+		return input.Usage("%s: the columns of head, relation and tail are %d, %d and %d: each "+
 			"is another; --src-col, --rel-col and --dst-col name all three", t.Path, t.src, t.rel,
 			t.dst)
 	}

@@ -2,7 +2,7 @@ package steps
 
 import (
 	"gdb/internal/mem"
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 const (
@@ -35,7 +35,7 @@ func PlanMemory(total int64) (Memory, error) {
 	}
 	least := int64(ProcessBytes + BufferBytesMin)
 	if total < least {
-		return Memory{}, badinput.Usage("--memory %s is too small, the least is %s",
+		return Memory{}, input.Usage("--memory %s is too small, the least is %s",
 			mem.FormatSize(total), mem.FormatSize(least))
 	}
 	rest := total - ProcessBytes

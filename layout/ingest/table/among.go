@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // errSeen ends the reading of a table whose rest is not needed.
@@ -23,8 +23,8 @@ func (s *Opener) Among(ctx context.Context, t *Table, col int, words []string, r
 	known, looked := map[string]bool{}, 0
 	quiet := *s
 	quiet.Bad = BadLines{Max: math.MaxInt64}
-	spec := text.Spec{Columns: []text.Column{{Field: col, Kind: text.Text}}}
-	err = quiet.Each(ctx, t, Skips, spec, func(b *text.Batch) error {
+	spec := input.Spec{Columns: []input.Column{{Field: col, Kind: input.Text}}}
+	err = quiet.Each(ctx, t, Skips, spec, func(b *input.Batch) error {
 		for _, v := range b.Columns[0].Texts {
 			if wanted[string(v)] {
 				known[string(v)] = true

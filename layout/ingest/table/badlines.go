@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"gdb/layout/ingest/badinput"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // BadLines counts and reports the bad lines that are skipped.
@@ -20,7 +19,7 @@ func (b *BadLines) Reset() { b.Count, b.seen = 0, nil }
 
 // skip reports a bad line, or returns it as the error if there are too many. A file is read more
 // than once and always has the same bad lines, in order.
-func (b *BadLines) skip(of *text.Batch, bad *text.Bad) error {
+func (b *BadLines) skip(of *input.Batch, bad *input.Bad) error {
 	file := of.File
 	if last, seen := b.seen[file]; seen && bad.Line <= last {
 		return nil
@@ -44,7 +43,7 @@ func (b *BadLines) skip(of *text.Batch, bad *text.Bad) error {
 }
 
 // BadLine is the error of a row that could not be read.
-func BadLine(of *text.Batch, bad *text.Bad) error {
-	return &badinput.Error{Where: fmt.Sprintf("%s %s %d", of.File, of.Unit, bad.Line),
+func BadLine(of *input.Batch, bad *input.Bad) error {
+	return &input.Error{Where: fmt.Sprintf("%s %s %d", of.File, of.Unit, bad.Line),
 		What: bad.What, Do: bad.Do}
 }

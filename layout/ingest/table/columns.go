@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/columnar"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -27,7 +26,7 @@ const (
 func Files(fs vfs.FS, file string) (files []string, err error) {
 	stat, err := fs.Stat(file)
 	if err != nil {
-		return nil, badinput.Missing(file, err)
+		return nil, input.Missing(file, err)
 	}
 	if !stat.IsDir() {
 		if columnar.Is(file) {
@@ -45,10 +44,10 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 		stat, err := fs.Stat(part)
 		switch {
 		case err != nil:
-			return nil, badinput.Missing(part, err)
+			return nil, input.Missing(part, err)
 		case strings.HasPrefix(n, "_"), strings.HasPrefix(n, "."): // the writer's
 		case stat.IsDir():
-			return nil, badinput.Wrong(part,
+			return nil, input.Wrong(part,
 				"give directories of files alone: a column that is only in "+
 					"the names of directories is not read", "a directory within a table of %s",
 				file)
@@ -57,7 +56,7 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, badinput.Wrong(file, "give a file",
+		return nil, input.Wrong(file, "give a file",
 			"is a directory, and there is no Parquet or Arrow file in it")
 	}
 	return files, nil
@@ -73,7 +72,7 @@ var foreignName = regexp.MustCompile(
 func Foreign(fs vfs.FS, files []string) error {
 	for _, f := range files {
 		if column, _, divided := strings.Cut(fs.PathBase(f), "="); divided {
-			return badinput.Wrong(f, "write it without partition_cols: the column is only in the "+
+			return input.Wrong(f, "write it without partition_cols: the column is only in the "+
 				"names of directories", "the table is divided by its column %q", column)
 		}
 		if foreignName.MatchString(fs.PathBase(f)) {
@@ -91,12 +90,12 @@ func (s *Opener) openColumnar(file string, files []string) (t *Table, err error)
 	for i, part := range files {
 		f, err := columnar.Open(s.FS, part, s.Memory/2)
 		if err != nil {
-			return nil, badinput.Missing(part, err)
+			return nil, input.Missing(part, err)
 		}
 		if i == 0 {
 			err = t.describe(f)
 		} else if !slices.Equal(f.Names(), t.Names) {
-			err = badinput.Wrong(part, "the files of a directory have the same columns",
+			err = input.Wrong(part, "the files of a directory have the same columns",
 				"its columns are not those of %s", files[0])
 		}
 		t.Lines += uint64(f.Rows())
@@ -110,7 +109,7 @@ func (s *Opener) openColumnar(file string, files []string) (t *Table, err error)
 		s.Use(part, stat.Size())
 	}
 	if t.Lines == 0 {
-		return nil, &badinput.Error{Where: file, What: "there are no rows in it"}
+		return nil, &input.Error{Where: file, What: "there are no rows in it"}
 	}
 	return t, nil
 }
@@ -131,7 +130,7 @@ func (t *Table) describe(f *columnar.File) (err error) {
 		}
 	}
 	if t.Width == 0 {
-		return &badinput.Error{Where: t.Path, What: "there are no columns in it"}
+		return &input.Error{Where: t.Path, What: "there are no columns in it"}
 	}
 	t.Sample, err = f.Head(min(sampleRows, max(sampleLeast, sampleCells/t.Width)))
 	if err != nil {
@@ -162,7 +161,7 @@ type columnReader struct {
 // Close closes both.
 func (r *columnReader) Close() error { return errors.Join(r.Reader.Close(), r.file.Close()) }
 
-func openColumns(s *Opener, t *Table, file string, spec text.Spec) (batches, error) {
+func openColumns(s *Opener, t *Table, file string, spec input.Spec) (batches, error) {
 	f, err := columnar.Open(s.FS, file, s.Memory/2)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -22,21 +22,21 @@ func Glob(fs vfs.FS, pattern string) ([]string, error) {
 	dir := fs.PathDir(pattern)
 	names, err := fs.List(dir)
 	if err != nil {
-		return nil, badinput.Missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
+		return nil, input.Missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
 	}
 	slices.Sort(names)
 	var found []string
 	for _, n := range names {
 		ok, err := path.Match(fs.PathBase(pattern), n)
 		if err != nil {
-			return nil, badinput.Usage("pattern %s: %w", pattern, err)
+			return nil, input.Usage("pattern %s: %w", pattern, err)
 		}
 		if ok {
 			found = append(found, fs.PathJoin(dir, n))
 		}
 	}
 	if len(found) == 0 {
-		return nil, &badinput.Error{Where: pattern, What: "no file matches"}
+		return nil, &input.Error{Where: pattern, What: "no file matches"}
 	}
 	return found, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 // Headers are the values of --header; the first is the default.
@@ -23,7 +23,7 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 		return false, nil
 	case "", "auto":
 	default:
-		return false, badinput.Usage("--header %q is not one of %s", h.Header,
+		return false, input.Usage("--header %q is not one of %s", h.Header,
 			strings.Join(Headers, ", "))
 	}
 	if h.Format != nil {
@@ -225,7 +225,7 @@ func headerOpen(file string, rows [][]string) error {
 	for _, r := range rows[:min(3, len(rows))] {
 		shown = append(shown, fmt.Sprintf("%.60q", strings.Join(r, ",")))
 	}
-	return &badinput.Error{Where: file, Flag: true,
+	return &input.Error{Where: file, Flag: true,
 		What: "does the first line name the columns? It begins with " + strings.Join(shown, " "),
 		Do:   "say --header yes or --header no"}
 }

@@ -1,3 +1,6 @@
+// Package table opens the tables that a user has as files, text or columnar: it finds the files,
+// tells how they are cut into columns, reads their rows, and turns columns into features (Encoder):
+// numbers as they are, with gaps filled, and categories as one number for each.
 package table
 
 import (
@@ -15,8 +18,7 @@ import (
 
 	"gdb/internal/message"
 	"gdb/kv"
-	"gdb/layout/ingest/badinput"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -34,7 +36,7 @@ const (
 // Table is a table whose form is known.
 type Table struct {
 	Path   string
-	Format text.Format
+	Format input.Format
 	Width  int
 	Names  []string   // of the columns, if there is a header
 	Sample [][]string // first rows, without the header
@@ -56,7 +58,7 @@ func (t *Table) TimeForm(col int) kv.TimeForm {
 	}
 	form := kv.TimeNumber
 	for _, r := range t.Sample {
-		switch date, day := text.DateForm([]byte(r[col])); {
+		switch date, day := input.DateForm([]byte(r[col])); {
 		case !date:
 			return kv.TimeNumber
 		case !day:
@@ -78,9 +80,9 @@ func (t *Table) Dim(col int) int {
 
 // Head is the beginning of a text file, and whether that is all of it.
 func Head(fs vfs.FS, file string) (head []byte, all bool, err error) {
-	head, all, err = text.Head(fs, file, sampleBytes)
+	head, all, err = input.TextHead(fs, file, sampleBytes)
 	if err != nil {
-		return nil, false, badinput.Missing(file, err)
+		return nil, false, input.Missing(file, err)
 	}
 	return head, all, nil
 }
@@ -104,9 +106,9 @@ type Opener struct {
 
 // Hints are what is known of a table before its head is read.
 type Hints struct {
-	Format *text.Format // what the source's format prescribes, or nil
-	Known  []string     // names that a header may have, besides those of flags
-	Header string       // --header
+	Format *input.Format // what the source's format prescribes, or nil
+	Known  []string      // names that a header may have, besides those of flags
+	Header string        // --header
 	// Nodes tells which of some words are ids of nodes, and whether it looked at all ids; nil if
 	// nothing lists them.
 	Nodes func(words []string) (known map[string]bool, all bool, err error)
@@ -133,13 +135,13 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	if t.Format, err = s.textFormat(head, all, file, h.Format); err != nil {
 		return nil, err
 	}
-	rows := text.Rows(head, all, t.Format, sampleRows+1)
+	rows := input.TextRows(head, all, t.Format, sampleRows+1)
 	if len(rows) == 0 {
-		return nil, &badinput.Error{Where: file, What: "there are no rows in it"}
+		return nil, &input.Error{Where: file, What: "there are no rows in it"}
 	}
 	t.Width = len(rows[0])
 	if t.Format.Header, err = s.isHeader(file, rows, h); err != nil {
-		var open *badinput.Error
+		var open *input.Error
 		if n := comments(head, t.Format.Comment); n > 0 && errors.As(err, &open) {
 			open.What += fmt.Sprintf(" (%d lines that begin with %c are passed over; --comment '' "+
 				"reads them)", n, t.Format.Comment)
@@ -160,7 +162,7 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	}
 	s.Use(file, stat.Size())
 	s.noteComments(t, head, all)
-	if t.Lines, err = text.LinesAbout(s.FS, file, head, all); err != nil {
+	if t.Lines, err = input.LinesAbout(s.FS, file, head, all); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -195,9 +197,9 @@ func comments(head []byte, sign byte) (count int) {
 }
 
 // textFormat applies --delim to a guess.
-func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Format) (
-	text.Format, error) {
-	f, sign := text.Format{}, Comment(head)
+func (s *Opener) textFormat(head []byte, all bool, file string, fixed *input.Format) (
+	input.Format, error) {
+	f, sign := input.Format{}, Comment(head)
 	switch c := s.Comment; {
 	case c == "":
 	case c == "none":
@@ -205,7 +207,7 @@ func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Form
 	case len(c) == 1 && c[0] > ' ' && c != `"`:
 		sign = c[0]
 	default:
-		return f, badinput.Usage("--comment %q is not one sign, nor '' for none", c)
+		return f, input.Usage("--comment %q is not one sign, nor '' for none", c)
 	}
 	switch {
 	case fixed != nil:
@@ -225,15 +227,15 @@ func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Form
 	case len(d) == 1 && d != "\n" && d != `"`:
 		f.Delim = d[0]
 	default:
-		return f, badinput.Usage("--delim %q is not one character, tab or space", d)
+		return f, input.Usage("--delim %q is not one character, tab or space", d)
 	}
 	return f, nil
 }
 
 // GuessFormat finds the delimiter that cuts all of the first rows, but for comments, into the same
 // number of fields.
-func GuessFormat(head []byte, all bool, file string, comment byte) text.Format {
-	f := text.Format{Quotes: true, Comment: comment}
+func GuessFormat(head []byte, all bool, file string, comment byte) input.Format {
+	f := input.Format{Quotes: true, Comment: comment}
 	delims := []byte(",\t;|")
 	if strings.Contains(path.Base(file), ".tsv") || strings.Contains(path.Base(file), ".tab") {
 		delims = []byte("\t,;|")
@@ -243,7 +245,7 @@ func GuessFormat(head []byte, all bool, file string, comment byte) text.Format {
 	}
 	for _, d := range delims {
 		f.Delim = d
-		rows := text.Rows(head, all, f, 50)
+		rows := input.TextRows(head, all, f, 50)
 		even := len(rows) > 0 && len(rows[0]) > 1
 		wrong := 0
 		for _, r := range rows {
@@ -280,31 +282,31 @@ func IsNumber(f string) bool {
 
 // IsFinite says whether a field is a number as weights are: neither NaN nor infinite.
 func IsFinite(f string) bool {
-	x, ok := text.ParseFloat([]byte(f))
+	x, ok := input.ParseFloat([]byte(f))
 	return ok && x-x == 0
 }
 
 // IsNumeric says whether a field is a number, or true or false.
 func IsNumeric(f string) bool {
-	_, truth := text.ParseTruth([]byte(f))
+	_, truth := input.ParseTruth([]byte(f))
 	return truth || IsNumber(f)
 }
 
 // IsInteger says whether a field is an integer.
 func IsInteger(f string) bool {
-	_, ok := text.ParseID([]byte(strings.TrimPrefix(f, "-")))
+	_, ok := input.ParseID([]byte(strings.TrimPrefix(f, "-")))
 	return ok
 }
 
 // IsTime says whether a field is a time.
 func IsTime(f string) bool {
-	_, ok := text.ParseTime([]byte(f))
+	_, ok := input.ParseTime([]byte(f))
 	return ok
 }
 
 // IsSigned says whether a field is an integer, which may be negative.
 func IsSigned(f string) bool {
-	_, ok := text.ParseInteger([]byte(f))
+	_, ok := input.ParseInteger([]byte(f))
 	return ok
 }
 
@@ -334,7 +336,7 @@ func (t *Table) Column(flag, name string) (int, error) {
 	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < t.Width {
 		return i, nil
 	}
-	e := &badinput.Error{Where: t.Path, Flag: true,
+	e := &input.Error{Where: t.Path, Flag: true,
 		What: fmt.Sprintf("%s: there is no column %q", flag, name)}
 	switch w := message.Nearest(name, t.Names); {
 	case w != "":
@@ -367,7 +369,7 @@ func (t *Table) Strange(other *Table) bool {
 func (t *Table) Exchanged(err error, other *Table, names []string) error {
 	for _, name := range names {
 		if name != "" && !slices.Contains(t.Names, name) && slices.Contains(other.Names, name) {
-			return &badinput.Error{Where: t.Path, Flag: true,
+			return &input.Error{Where: t.Path, Flag: true,
 				What: fmt.Sprintf("there is no column %q in it, but in %s: the files of edges and "+
 					"nodes look exchanged", name, other.Path), Do: "exchange --edges and --nodes"}
 		}
@@ -397,7 +399,7 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols, taken 
 			}
 		}
 		if len(cols) == 0 {
-			return nil, nil, badinput.Wrong(t.Path, "name columns",
+			return nil, nil, input.Wrong(t.Path, "name columns",
 				"%s *: no other column has numbers", flag)
 		}
 		return cols, nil, nil
@@ -416,7 +418,7 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols, taken 
 			return nil, nil, err
 		}
 		if b < a {
-			return nil, nil, badinput.Usage("%s %s is a range backwards", flag, part)
+			return nil, nil, input.Usage("%s %s is a range backwards", flag, part)
 		}
 		for c := a; c <= b; c++ {
 			switch {
@@ -449,14 +451,14 @@ const (
 )
 
 // Each streams a table and deals with its bad lines.
-func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec text.Spec,
-	fn func(*text.Batch) error) error {
+func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec input.Spec,
+	fn func(*input.Batch) error) error {
 	spec.Format, spec.Width, spec.Names = t.Format, t.Width, t.Names
 	spec.NaN, spec.Missing = s.AllowNaN, s.Missing
 	for _, file := range t.files {
 		r, err := s.openReader(t, file, spec)
 		if err != nil {
-			return badinput.Missing(file, err)
+			return input.Missing(file, err)
 		}
 		if err := errors.Join(s.eachOf(ctx, r, mode, fn), r.Close()); err != nil {
 			return err
@@ -467,20 +469,20 @@ func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec text.Spec,
 
 // batches is a stream of rows, in batches that are valid until the next.
 type batches interface {
-	Next(ctx context.Context) (*text.Batch, error)
+	Next(ctx context.Context) (*input.Batch, error)
 	Close() error
 }
 
-func (s *Opener) openReader(t *Table, file string, spec text.Spec) (batches, error) {
+func (s *Opener) openReader(t *Table, file string, spec input.Spec) (batches, error) {
 	if t.dims != nil {
 		return openColumns(s, t, file, spec)
 	}
-	return text.Open(s.FS, file, spec)
+	return input.OpenText(s.FS, file, spec)
 }
 
 // eachOf streams one file.
 func (s *Opener) eachOf(ctx context.Context, r batches, mode OnBad,
-	fn func(*text.Batch) error) error {
+	fn func(*input.Batch) error) error {
 	for {
 		b, err := r.Next(ctx)
 		if err == io.EOF {

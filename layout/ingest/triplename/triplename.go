@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/input"
 )
 
 var name = regexp.MustCompile(`^(train|valid|val|dev|test)\.(tsv|txt)(\.gz|\.bz2|\.zst)?$`)
@@ -44,11 +44,11 @@ func Splits(files []string) (splits []string, err error) {
 		return nil, nil
 	}
 	if last := files[len(files)-1]; Split(last) == "" {
-		return nil, badinput.Wrong(last, "name it train, valid or test too, or give it without "+
+		return nil, input.Wrong(last, "name it train, valid or test too, or give it without "+
 			"files of these names", "other files are splits, and its name says none")
 	}
 	if splits[0] != "train" {
-		return nil, badinput.Wrong(files[0], "give train.tsv too; to have its triples split by "+
+		return nil, input.Wrong(files[0], "give train.tsv too; to have its triples split by "+
 			"chance, give it another name, and --edge-split random=85/5/10",
 			"there is no file of train triples beside it")
 	}

@@ -1,4 +1,4 @@
-package ipc
+package columnar
 
 import (
 	"bufio"
@@ -12,18 +12,18 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Column is a column of a batch, or what is inside of one.
-type Column struct {
-	*Field
+// ipcColumn is a column of a batch, or what is inside of one.
+type ipcColumn struct {
+	*ipcField
 	Rows     int64
 	Nulls    int64
-	Buffers  []*Buffer
-	Children []*Column
+	Buffers  []*ipcBuffer
+	Children []*ipcColumn
 }
 
-// Buffer is a part of a column. It is used from one goroutine.
-type Buffer struct {
-	file     *File
+// ipcBuffer is a part of a column. It is used from one goroutine.
+type ipcBuffer struct {
+	file     *ipcFile
 	at, size int64 // in the file
 	codec    codec
 	unpacked []byte
@@ -40,20 +40,21 @@ const (
 )
 
 // Batch opens a batch of rows: it reads their description.
-func (f *File) Batch(p Place) ([]*Column, error) {
+func (f *ipcFile) Batch(p ipcPlace) ([]*ipcColumn, error) {
 	return f.columns(p, f.Fields, false)
 }
 
 // Values opens the values of a dictionary of field.
-func (f *File) Values(p Place, field *Field) (*Column, error) {
-	columns, err := f.columns(p, []*Field{field}, true)
+func (f *ipcFile) Values(p ipcPlace, field *ipcField) (*ipcColumn, error) {
+	columns, err := f.columns(p, []*ipcField{field}, true)
 	if err != nil {
 		return nil, err
 	}
 	return columns[0], nil
 }
 
-func (f *File) columns(p Place, fields []*Field, dictionary bool) (columns []*Column, err error) {
+func (f *ipcFile) columns(p ipcPlace, fields []*ipcField, dictionary bool) (columns []*ipcColumn,
+	err error) {
 	m, err := f.message(p.at)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (f *File) columns(p Place, fields []*Field, dictionary bool) (columns []*Co
 
 // walk hands out the nodes and buffers that a batch lists, in order of the fields.
 type walk struct {
-	file                                                     *File
+	file                                                     *ipcFile
 	m                                                        *message
 	batch                                                    table
 	codec                                                    codec
@@ -96,24 +97,24 @@ type walk struct {
 // errList says that a batch lists less than its columns have.
 var errList = errors.New("a batch has fewer parts than its columns need")
 
-func (w *walk) column(f *Field, dictionary bool) (*Column, error) {
+func (w *walk) column(f *ipcField, dictionary bool) (*ipcColumn, error) {
 	if w.nodesLeft == 0 {
 		return nil, errList
 	}
-	c := &Column{Field: f, Rows: w.batch.i64(w.nodes), Nulls: w.batch.i64(w.nodes + 8)}
+	c := &ipcColumn{ipcField: f, Rows: w.batch.i64(w.nodes), Nulls: w.batch.i64(w.nodes + 8)}
 	w.nodes, w.nodesLeft = w.nodes+16, w.nodesLeft-1
 	n, children := f.buffers(dictionary)
 	const version5 = 4
 	switch {
 	case f.Dict != nil && !dictionary:
-	case f.Type == TextView || f.Type == BinaryView:
+	case f.Type == ipcTextView || f.Type == ipcBinaryView:
 		more := w.batch.i64(w.views)
 		if w.viewsLeft == 0 || more < 0 || more > int64(w.buffersLeft) {
 			return nil, errList
 		}
 		n += int(more)
 		w.views, w.viewsLeft = w.views+8, w.viewsLeft-1
-	case f.Type == Union && w.m.version < version5:
+	case f.Type == ipcUnion && w.m.version < version5:
 		n++
 	}
 	for range n {
@@ -133,7 +134,7 @@ func (w *walk) column(f *Field, dictionary bool) (*Column, error) {
 	return c, nil
 }
 
-func (w *walk) buffer() (*Buffer, error) {
+func (w *walk) buffer() (*ipcBuffer, error) {
 	if w.buffersLeft == 0 {
 		return nil, errList
 	}
@@ -142,17 +143,17 @@ func (w *walk) buffer() (*Buffer, error) {
 	if at < 0 || size < 0 || at > w.m.bytes-size {
 		return nil, errShort
 	}
-	return &Buffer{file: w.file, at: w.m.body + at, size: size, codec: w.codec}, nil
+	return &ipcBuffer{file: w.file, at: w.m.body + at, size: size, codec: w.codec}, nil
 }
 
 // errRows says that a column has fewer values than rows.
 var errRows = errors.New("a column has fewer values than rows")
 
 // Empty says whether nothing is in the buffer.
-func (b *Buffer) Empty() bool { return b.size == 0 }
+func (b *ipcBuffer) Empty() bool { return b.size == 0 }
 
 // Unpacked is the memory that the buffer takes once it is read: nothing, if it is not compressed.
-func (b *Buffer) Unpacked() (int64, error) {
+func (b *ipcBuffer) Unpacked() (int64, error) {
 	if b.codec == plain || b.size == 0 {
 		return 0, nil
 	}
@@ -175,7 +176,7 @@ func (b *Buffer) Unpacked() (int64, error) {
 }
 
 // Read returns n bytes at an offset, valid until the next call.
-func (b *Buffer) Read(off, n int64) ([]byte, error) {
+func (b *ipcBuffer) Read(off, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -212,7 +213,7 @@ const (
 )
 
 // unpack makes the bytes of a compressed buffer, up to end at least.
-func (b *Buffer) unpack(end int64) error {
+func (b *ipcBuffer) unpack(end int64) error {
 	n, err := b.Unpacked()
 	if err != nil || b.codec == plain || b.size == 0 || end <= int64(len(b.unpacked)) {
 		return err

@@ -1,4 +1,4 @@
-package text
+package input
 
 import "bytes"
 
@@ -187,9 +187,9 @@ func unquote(b []byte) (field, rest []byte) {
 	return b[:n:n], nil
 }
 
-// Rows cuts the beginning of a file, as far as whole rows go and up to n of them; all says that it
-// is the whole file. Rows are copies. A header is a row here.
-func Rows(head []byte, all bool, f Format, n int) [][]string {
+// TextRows cuts the beginning of a file, as far as whole rows go and up to n of them; all says that
+// it is the whole file. Rows are copies. A header is a row here.
+func TextRows(head []byte, all bool, f Format, n int) [][]string {
 	s := &splitter{Format: f}
 	buf := append([]byte(nil), withoutBOM(head)...)
 	var rows [][]string

@@ -1,6 +1,4 @@
-// Package columns turns the columns of a table into rows of numbers, the features of nodes: numbers
-// as they are, with gaps filled, and columns of categories as one number for each category.
-package columns
+package table
 
 import (
 	"fmt"
@@ -11,7 +9,7 @@ import (
 	"strings"
 
 	"gdb/kv"
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 )
 
 // CategoriesMax is the most categories of a column: each is a number in every row.
@@ -49,8 +47,8 @@ func ParseFill(s string) (f Fill, err error) {
 	return f, nil
 }
 
-// Column is a column that features are made of.
-type Column struct {
+// FeatureColumn is a column that features are made of.
+type FeatureColumn struct {
 	Field    int
 	Name     string
 	Dim      int // numbers in a row of it
@@ -60,15 +58,15 @@ type Column struct {
 
 // Encoder makes rows of features. Its memory is O(columns + categories).
 type Encoder struct {
-	columns []column
+	columns []oneColumn
 	fill    Fill
 	dim     int
 	row     []float32
 }
 
-// column is a column with what was measured.
-type column struct {
-	Column
+// oneColumn is a column with what was measured.
+type oneColumn struct {
+	FeatureColumn
 	values map[string]int // place of each category, in order of the words
 	sum    []float64
 	known  []uint64
@@ -76,11 +74,11 @@ type column struct {
 	first  int      // place in the row
 }
 
-// New makes an encoder of some columns.
-func New(columns []Column, fill Fill) *Encoder {
+// NewEncoder makes an encoder of some columns.
+func NewEncoder(columns []FeatureColumn, fill Fill) *Encoder {
 	e := &Encoder{fill: fill}
 	for _, c := range columns {
-		e.columns = append(e.columns, column{Column: c, values: map[string]int{},
+		e.columns = append(e.columns, oneColumn{FeatureColumn: c, values: map[string]int{},
 			sum: make([]float64, c.Dim), known: make([]uint64, c.Dim), gaps: make([]uint64, c.Dim)})
 	}
 	e.place()
@@ -90,17 +88,17 @@ func New(columns []Column, fill Fill) *Encoder {
 // Measures says whether all rows must be seen by Measure before the first is encoded.
 func (e *Encoder) Measures() bool {
 	return e.fill.Mean || e.fill.Indicator ||
-		slices.ContainsFunc(e.columns, func(c column) bool { return c.Category })
+		slices.ContainsFunc(e.columns, func(c oneColumn) bool { return c.Category })
 }
 
 // Plain says whether rows are what a batch's Vector is.
 func (e *Encoder) Plain() bool { return !e.fill.On && !e.Measures() }
 
 // Fields are the columns to read as text, and the fields of the vector.
-func (e *Encoder) Fields() (categories []text.Column, vector []int) {
+func (e *Encoder) Fields() (categories []input.Column, vector []int) {
 	for _, c := range e.columns {
 		if c.Category {
-			categories = append(categories, text.Column{Field: c.Field, Kind: text.Text})
+			categories = append(categories, input.Column{Field: c.Field, Kind: input.Text})
 		} else {
 			vector = append(vector, c.Field)
 		}
@@ -109,7 +107,7 @@ func (e *Encoder) Fields() (categories []text.Column, vector []int) {
 }
 
 // Measure looks at a batch whose columns from number first on are the categories.
-func (e *Encoder) Measure(b *text.Batch, first int) error {
+func (e *Encoder) Measure(b *input.Batch, first int) error {
 	for i := range e.columns {
 		c := &e.columns[i]
 		if !c.Category {
@@ -120,8 +118,9 @@ func (e *Encoder) Measure(b *text.Batch, first int) error {
 				continue
 			}
 			if len(c.values) == CategoriesMax {
-				return &text.Error{File: b.File, What: fmt.Sprintf("column %q has more than %d "+
-					"categories", c.Name, CategoriesMax), Do: "leave it out of --categorical"}
+				return &input.LineError{File: b.File,
+					What: fmt.Sprintf("column %q has more than %d "+
+						"categories", c.Name, CategoriesMax), Do: "leave it out of --categorical"}
 			}
 			c.values[string(v)] = 0
 		}
@@ -194,7 +193,7 @@ func (e *Encoder) place() {
 func (e *Encoder) Dim() int { return e.dim }
 
 // Encode returns the rows of a batch, valid until the next call.
-func (e *Encoder) Encode(b *text.Batch, first int) ([]float32, error) {
+func (e *Encoder) Encode(b *input.Batch, first int) ([]float32, error) {
 	if cap(e.row) < b.Rows*e.dim {
 		e.row = make([]float32, b.Rows*e.dim)
 	}
@@ -209,7 +208,7 @@ func (e *Encoder) Encode(b *text.Batch, first int) ([]float32, error) {
 	return rows, nil
 }
 
-func (e *Encoder) encodeRow(b *text.Batch, first, i int, vector, row []float32) error {
+func (e *Encoder) encodeRow(b *input.Batch, first, i int, vector, row []float32) error {
 	for k := range e.columns {
 		c := &e.columns[k]
 		if !c.Category {
@@ -232,7 +231,7 @@ func (e *Encoder) encodeRow(b *text.Batch, first, i int, vector, row []float32) 
 }
 
 // numbers fills the numbers of a column, and the indicators behind them.
-func (e *Encoder) numbers(c *column, vector, row []float32) {
+func (e *Encoder) numbers(c *oneColumn, vector, row []float32) {
 	flag := c.first + c.Dim
 	for k, x := range vector {
 		gap := x != x

@@ -1,11 +1,13 @@
-// Package text reads rows of fields from text files in a stream: comma, tab or blank separated,
-// plain, gzip, bzip2 or zstd. It is what layout/ingest reads CSV, TSV, SNAP and OGB files with.
+// Package input reads what a user gives to be ingested, and has the errors that the user must mend:
+// a wrong row, file or flag.
 //
-// A Reader parses a buffer of rows at a time, in a goroutine of its own that is one batch ahead of
-// its caller, into one slice per wanted column. Text values are slices of the buffer. No memory is
-// allocated per row; in all there are two buffers of 1 MiB (more only if one row is longer) and
-// the columns of two batches.
-package text
+// OpenText reads rows of fields from text files in a stream: comma, tab or blank separated, plain,
+// gzip, bzip2 or zstd. CSV, TSV, SNAP and OGB files are read with it. A TextReader parses a buffer
+// of rows at a time, in a goroutine of its own that is one batch ahead of its caller, into one
+// slice per wanted column. Text values are slices of the buffer. No memory is allocated per row; in
+// all there are two buffers of 1 MiB (more only if one row is longer) and the columns of two
+// batches.
+package input
 
 import (
 	"fmt"
@@ -128,15 +130,15 @@ type Batch struct {
 	err   error
 }
 
-// Error is a wrong file.
-type Error struct {
+// LineError is a wrong file.
+type LineError struct {
 	File     string
 	Line     int64 // 0: not known
 	What, Do string
 }
 
 // Error is one line: where, what, what to do.
-func (e *Error) Error() string {
+func (e *LineError) Error() string {
 	s := e.Where() + ": " + e.What
 	if e.Do != "" {
 		s += "; " + e.Do
@@ -145,7 +147,7 @@ func (e *Error) Error() string {
 }
 
 // Where names the file and line.
-func (e *Error) Where() string {
+func (e *LineError) Where() string {
 	if e.Line == 0 {
 		return e.File
 	}

@@ -1,4 +1,4 @@
-package ipc
+package columnar
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package text
+package input
 
 import (
 	"bufio"
@@ -25,9 +25,9 @@ const (
 	bzip2Magic = "BZh91AY&SY"
 )
 
-// file is an opened text file, decompressed. What it is compressed with is told by its first
+// textFile is an opened text file, decompressed. What it is compressed with is told by its first
 // bytes, not by its name.
-type file struct {
+type textFile struct {
 	name string
 	disk diskReader
 	r    io.Reader
@@ -48,32 +48,33 @@ func (d *diskReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func openFile(fs vfs.FS, name string) (*file, error) {
+func openFile(fs vfs.FS, name string) (*textFile, error) {
 	f, err := fs.Open(name, vfs.SequentialReadsOption)
 	if err != nil {
 		return nil, fmt.Errorf("text: open: %w", err)
 	}
-	t := &file{name: name, disk: diskReader{File: f}}
+	t := &textFile{name: name, disk: diskReader{File: f}}
 	if err := t.start(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (t *file) start() error {
+func (t *textFile) start() error {
 	stat, err := t.disk.Stat()
 	if err != nil {
 		return fmt.Errorf("text: open %s: %w", t.name, err)
 	}
 	if stat.IsDir() {
-		return &Error{File: t.name, What: "is a directory", Do: "give a file"}
+		return &LineError{File: t.name, What: "is a directory", Do: "give a file"}
 	}
 	if !stat.Mode().IsRegular() {
-		return &Error{File: t.name, What: "is a pipe or device, and files are read more than once",
-			Do: "write it to a file, or pipe it into " + message.Program + " ingest -"}
+		return &LineError{File: t.name,
+			What: "is a pipe or device, and files are read more than once",
+			Do:   "write it to a file, or pipe it into " + message.Program + " ingest -"}
 	}
 	if stat.Size() == 0 {
-		return &Error{File: t.name, What: "the file is empty"}
+		return &LineError{File: t.name, What: "the file is empty"}
 	}
 	var head [len(bzip2Magic)]byte
 	n, err := t.disk.ReadAt(head[:], 0)
@@ -98,7 +99,7 @@ func (t *file) start() error {
 }
 
 // Close closes the file.
-func (t *file) Close() error {
+func (t *textFile) Close() error {
 	if t.zstd != nil {
 		t.zstd.Close()
 	}
@@ -107,7 +108,7 @@ func (t *file) Close() error {
 
 // readFull fills b, or reads to the end of the file and returns io.EOF. line tells, for errors, the
 // line on which what was read ends.
-func (t *file) readFull(b []byte, line func(read []byte) int64) (n int, err error) {
+func (t *textFile) readFull(b []byte, line func(read []byte) int64) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int
 		m, err = t.r.Read(b[n:])
@@ -123,23 +124,23 @@ func (t *file) readFull(b []byte, line func(read []byte) int64) (n int, err erro
 }
 
 // wrap says what a failed read means: damaged contents are an Error, the rest is the disk's.
-func (t *file) wrap(err error, line int64) error {
+func (t *textFile) wrap(err error, line int64) error {
 	switch {
 	case err == nil:
 		return nil
 	case t.disk.err != nil || t.r == io.Reader(&t.disk):
 		return fmt.Errorf("text: read %s: %w", t.name, err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &Error{File: t.name, Line: line, What: "the compressed file is truncated",
+		return &LineError{File: t.name, Line: line, What: "the compressed file is truncated",
 			Do: "copy it again"}
 	}
-	return &Error{File: t.name, Line: line,
+	return &LineError{File: t.name, Line: line,
 		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}
 }
 
-// Head returns the beginning of a file, at least n bytes or two lines if it has as many, and
+// TextHead returns the beginning of a file, at least n bytes or two lines if it has as many, and
 // whether that is all of it.
-func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
+func TextHead(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
 	f, err := openFile(fs, name)
 	if err != nil {
 		return nil, false, err

@@ -1,4 +1,4 @@
-package columns
+package table
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/input"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,11 +21,12 @@ func encode(t *testing.T, table, fill string) (rows [][]float32, e *Encoder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = New([]Column{{Field: 1, Name: "age", Dim: 1}, {Field: 2, Name: "city", Category: true},
+	e = NewEncoder([]FeatureColumn{{Field: 1, Name: "age", Dim: 1},
+		{Field: 2, Name: "city", Category: true},
 		{Field: 3, Name: "score", Dim: 1}}, f)
-	each := func(fn func(b *text.Batch) error) {
+	each := func(fn func(b *input.Batch) error) {
 		categories, vector := e.Fields()
-		r, err := text.Open(fs, "n.csv", text.Spec{Format: text.Format{Delim: ','}, Width: 4,
+		r, err := input.OpenText(fs, "n.csv", input.Spec{Format: input.Format{Delim: ','}, Width: 4,
 			Columns: categories, Vector: vector, Gaps: f.On, Missing: []string{"NA"}})
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +48,9 @@ func encode(t *testing.T, table, fill string) (rows [][]float32, e *Encoder) {
 			}
 		}
 	}
-	each(func(b *text.Batch) error { return e.Measure(b, 0) })
+	each(func(b *input.Batch) error { return e.Measure(b, 0) })
 	e.Finish()
-	each(func(b *text.Batch) error {
+	each(func(b *input.Batch) error {
 		all, err := e.Encode(b, 0)
 		for i := range b.Rows {
 			rows = append(rows, append([]float32(nil), all[i*e.Dim():(i+1)*e.Dim()]...))
@@ -85,7 +86,7 @@ func TestNames(t *testing.T) {
 	if got := fmt.Sprint(e.Names()); got != want || len(e.Names()) != e.Dim() {
 		t.Errorf("%d columns are called %s, want %s", e.Dim(), got, want)
 	}
-	e = New([]Column{{Field: 1, Name: "x", Dim: 3, List: true}}, Fill{})
+	e = NewEncoder([]FeatureColumn{{Field: 1, Name: "x", Dim: 3, List: true}}, Fill{})
 	if got := fmt.Sprint(e.Names()); got != "[{x 3}]" {
 		t.Errorf("a list of 3 is called %s", got)
 	}

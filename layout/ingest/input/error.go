@@ -1,4 +1,4 @@
-package badinput
+package input
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"gdb/internal/tables"
-	"gdb/layout/ingest/text"
 )
 
 // Error is a wrong row, header or file of the user's.
@@ -46,13 +45,13 @@ func Missing(path string, err error) error {
 	if oserror.IsNotExist(err) {
 		return &Error{Where: path, What: "there is no such file"}
 	}
-	return From(err)
+	return AsError(err)
 }
 
-// From turns what the readers of files say is wrong into an Error.
-func From(err error) error {
+// AsError turns what the readers of files say is wrong into an Error.
+func AsError(err error) error {
 	var n *tables.FormatError
-	var t *text.Error
+	var t *LineError
 	var b *Error
 	switch {
 	case err == nil || errors.As(err, &b):

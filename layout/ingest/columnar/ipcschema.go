@@ -1,4 +1,4 @@
-package ipc
+package columnar
 
 import (
 	"errors"
@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// Type is what the values of a field are.
-type Type uint8
+// ipcType is what the values of a field are.
+type ipcType uint8
 
 // The types, by their numbers in files.
 const (
-	Null Type = 1 + iota
-	Int
-	Float
-	Binary
-	Text
-	Bool
-	Decimal
-	Date
-	Time
-	Timestamp
-	Interval
-	List
-	Struct
-	Union
-	FixedBinary
-	FixedList
-	Map
-	Duration
-	LargeBinary
-	LargeText
-	LargeList
-	RunEnd
-	BinaryView
-	TextView
-	ListView
-	LargeListView
+	ipcNull ipcType = 1 + iota
+	ipcInt
+	ipcFloat
+	ipcBinary
+	ipcText
+	ipcBool
+	ipcDecimal
+	ipcDate
+	ipcTime
+	ipcTimestamp
+	ipcInterval
+	ipcList
+	ipcStruct
+	ipcUnion
+	ipcFixedBinary
+	ipcFixedList
+	ipcMap
+	ipcDuration
+	ipcLargeBinary
+	ipcLargeText
+	ipcLargeList
+	ipcRunEnd
+	ipcBinaryView
+	ipcTextView
+	ipcListView
+	ipcLargeListView
 )
 
 var typeNames = []string{"none", "null", "int", "float", "binary", "text", "bool", "decimal",
@@ -45,30 +45,30 @@ var typeNames = []string{"none", "null", "int", "float", "binary", "text", "bool
 	"run-end encoded", "binary view", "text view", "list view", "large list view"}
 
 // String names the type for messages.
-func (t Type) String() string {
+func (t ipcType) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
 	}
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-// Field describes a column, or what is inside of one.
-type Field struct {
+// ipcField describes a column, or what is inside of one.
+type ipcField struct {
 	Name   string
-	Type   Type
+	Type   ipcType
 	Bits   int           // of integers, floats and what is of time
 	Signed bool          // of integers
 	Unit   time.Duration // of dates and timestamps
 	// Size is the number of elements of a fixed-size list.
 	Size     int
-	Dict     *Dict // nil if values stand in the column itself
-	Children []*Field
+	Dict     *ipcDict // nil if values stand in the column itself
+	Children []*ipcField
 
 	sparse bool // of unions
 }
 
-// Dict says that a column holds places in a dictionary, which are integers.
-type Dict struct {
+// ipcDict says that a column holds places in a dictionary, which are integers.
+type ipcDict struct {
 	ID     int64
 	Bits   int
 	Signed bool
@@ -80,7 +80,7 @@ const (
 )
 
 // schema reads the descriptions of the columns.
-func schema(t table) (fields []*Field, err error) {
+func schema(t table) (fields []*ipcField, err error) {
 	if t.short(0, 0) != 0 {
 		return nil, errors.New("its numbers are big-endian, which is not read")
 	}
@@ -94,7 +94,7 @@ func schema(t table) (fields []*Field, err error) {
 }
 
 // fieldsOf reads a vector of fields; left is negative behind it if there are too many.
-func fieldsOf(t table, slot, depth int, left *int) (fields []*Field) {
+func fieldsOf(t table, slot, depth int, left *int) (fields []*ipcField) {
 	at, n := t.vector(slot, 4)
 	if *left -= n; *left < 0 || n > 0 && depth == 0 {
 		*left = -1
@@ -108,13 +108,13 @@ func fieldsOf(t table, slot, depth int, left *int) (fields []*Field) {
 	return fields
 }
 
-func fieldOf(t table, depth int, left *int) *Field {
-	f := &Field{Name: t.text(0), Type: Type(t.byteOf(2))}
+func fieldOf(t table, depth int, left *int) *ipcField {
+	f := &ipcField{Name: t.text(0), Type: ipcType(t.byteOf(2))}
 	if typ, ok := t.child(3); ok {
 		f.setType(typ)
 	}
 	if d, ok := t.child(4); ok {
-		f.Dict = &Dict{ID: d.long(0), Bits: 32, Signed: true}
+		f.Dict = &ipcDict{ID: d.long(0), Bits: 32, Signed: true}
 		if index, ok := d.child(1); ok {
 			f.Dict.Bits, f.Dict.Signed = index.word(0), index.byteOf(1) != 0
 		}
@@ -124,39 +124,39 @@ func fieldOf(t table, depth int, left *int) *Field {
 }
 
 // setType reads what belongs to the type.
-func (f *Field) setType(t table) {
+func (f *ipcField) setType(t table) {
 	switch f.Type {
-	case Int:
+	case ipcInt:
 		f.Bits, f.Signed = t.word(0), t.byteOf(1) != 0
-	case Float:
+	case ipcFloat:
 		if precision := t.short(0, 0); precision >= 0 && precision <= 2 {
 			f.Bits = 16 << precision
 		}
-	case Date:
+	case ipcDate:
 		f.Bits, f.Unit = 64, time.Millisecond
 		if t.short(0, 1) == 0 {
 			f.Bits, f.Unit = 32, 24*time.Hour
 		}
-	case Duration:
+	case ipcDuration:
 		f.Bits = 64
-	case Time:
+	case ipcTime:
 		if f.Bits = t.word(1); t.field(1) == 0 {
 			f.Bits = 32
 		}
-	case Timestamp:
+	case ipcTimestamp:
 		f.Bits, f.Unit = 64, time.Second
 		for range min(3, t.short(0, 0)) {
 			f.Unit /= 1000
 		}
-	case Union:
+	case ipcUnion:
 		f.sparse = t.short(0, 0) == 0
-	case FixedList:
+	case ipcFixedList:
 		f.Size = t.word(0)
 	}
 }
 
-// Width is the number of bytes of a number; 0 if it has no such number of bits as is read.
-func Width(bits int) int {
+// ipcWidth is the number of bytes of a number; 0 if it has no such number of bits as is read.
+func ipcWidth(bits int) int {
 	switch bits {
 	case 8, 16, 32, 64:
 		return bits / 8
@@ -165,27 +165,27 @@ func Width(bits int) int {
 }
 
 // buffers is how many a column has in a batch, but for those of views, and what is inside of it.
-func (f *Field) buffers(dictionary bool) (n int, children []*Field) {
+func (f *ipcField) buffers(dictionary bool) (n int, children []*ipcField) {
 	if f.Dict != nil && !dictionary {
 		return 2, nil
 	}
 	switch f.Type {
-	case Null:
+	case ipcNull:
 		return 0, nil
-	case RunEnd:
+	case ipcRunEnd:
 		return 0, f.Children
-	case Struct, FixedList:
+	case ipcStruct, ipcFixedList:
 		return 1, f.Children
-	case Union:
+	case ipcUnion:
 		if f.sparse {
 			return 1, f.Children
 		}
 		return 2, f.Children
-	case List, LargeList, Map:
+	case ipcList, ipcLargeList, ipcMap:
 		return 2, f.Children
-	case ListView, LargeListView:
+	case ipcListView, ipcLargeListView:
 		return 3, f.Children
-	case Binary, Text, LargeBinary, LargeText:
+	case ipcBinary, ipcText, ipcLargeBinary, ipcLargeText:
 		return 3, nil
 	}
 	return 2, nil

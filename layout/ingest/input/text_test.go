@@ -1,4 +1,4 @@
-package text
+package input
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func readTexts(t testing.TB, data []byte, spec Spec, buffer int) (rows [][]strin
 	for i := range spec.Width {
 		spec.Columns = append(spec.Columns, Column{Field: i, Kind: Text})
 	}
-	r, err := open(memFile(t, "f", data), "f", spec, buffer)
+	r, err := openText(memFile(t, "f", data), "f", spec, buffer)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -142,7 +142,7 @@ func TestBadRows(t *testing.T) {
 			data := "1,0\n2," + c.field + "\n3,0\n"
 			spec := Spec{Format: Format{Delim: ',', Quotes: true}, Width: 2,
 				Columns: []Column{{Field: 0, Kind: ID}, {Field: 1, Kind: c.kind}}}
-			r, err := Open(memFile(t, "f", []byte(data)), "f", spec)
+			r, err := OpenText(memFile(t, "f", []byte(data)), "f", spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestVector(t *testing.T) {
 		Vector: []int{1, 2}}
 	for _, allow := range []bool{false, true} {
 		spec.NaN = allow
-		r, err := Open(memFile(t, "f", []byte(data)), "f", spec)
+		r, err := OpenText(memFile(t, "f", []byte(data)), "f", spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestBzip2(t *testing.T) {
 			t.Error(rows, bad, err)
 		}
 	}
-	var e *Error
+	var e *LineError
 	for n := len("BZh91AY&SY"); n < len(bzip2ed); n++ {
 		if _, _, _, err := readTexts(t, []byte(bzip2ed[:n]), spec, 64); !errors.As(err, &e) {
 			t.Errorf("cut to %d bytes: %v", n, err)
@@ -253,7 +253,7 @@ func TestCompressed(t *testing.T) {
 			if err != nil || len(bad) > 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatal("rows differ", err, bad)
 			}
-			var e *Error
+			var e *LineError
 			for n := 4; n < len(z); n++ {
 				_, _, bad, err := readTexts(t, z[:n], spec, 64)
 				// A file cut between two members is a whole file; its last row may be half.
@@ -280,13 +280,13 @@ func TestErrors(t *testing.T) {
 	}
 	layouttest.WriteFile(t, fs, "empty", nil)
 	layouttest.WriteFile(t, fs, "data", []byte("1,2\n"))
-	var e *Error
+	var e *LineError
 	for _, name := range []string{"dir", "empty"} {
-		if _, err := Open(fs, name, Spec{Width: 2}); !errors.As(err, &e) {
+		if _, err := OpenText(fs, name, Spec{Width: 2}); !errors.As(err, &e) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open(fs, "none", Spec{Width: 2}); err == nil || errors.As(err, &e) {
+	if _, err := OpenText(fs, "none", Spec{Width: 2}); err == nil || errors.As(err, &e) {
 		t.Errorf("missing file: %v", err)
 	}
 	// A failing disk is not the fault of the file.
@@ -297,7 +297,7 @@ func TestErrors(t *testing.T) {
 		}
 		return nil
 	}))
-	r, err := Open(broken, "data", Spec{Width: 2})
+	r, err := OpenText(broken, "data", Spec{Width: 2})
 	if err == nil {
 		_, err = r.Next(context.Background())
 		r.Close()
@@ -317,7 +317,7 @@ func TestQuoteWithoutEnd(t *testing.T) {
 
 func TestCloseEarly(t *testing.T) {
 	data := bytes.Repeat([]byte("1,2\n"), 1<<20)
-	r, err := Open(memFile(t, "f", data), "f", Spec{Format: Format{Delim: ','}, Width: 2,
+	r, err := OpenText(memFile(t, "f", data), "f", Spec{Format: Format{Delim: ','}, Width: 2,
 		Columns: []Column{{Field: 0, Kind: ID}, {Field: 1, Kind: ID}}})
 	if err != nil {
 		t.Fatal(err)
@@ -419,19 +419,19 @@ func TestHead(t *testing.T) {
 	wide := []byte(strings.Repeat("x,", 5000) + "x\n1,2\n3")
 	layouttest.WriteFile(t, fs, "wide", wide)
 	for _, name := range []string{"f", "z"} {
-		head, all, err := Head(fs, name, 100)
+		head, all, err := TextHead(fs, name, 100)
 		if err != nil || all || len(head) < 100 || !bytes.HasPrefix(data, head) {
 			t.Errorf("%s: %d bytes, all %v, error %v", name, len(head), all, err)
 		}
-		rows := Rows(head, all, Format{Delim: ','}, 3)
+		rows := TextRows(head, all, Format{Delim: ','}, 3)
 		if fmt.Sprint(rows) != "[[a b] [1 2] [1 2]]" {
 			t.Errorf("%s: rows %v", name, rows)
 		}
-		if _, all, err = Head(fs, name, 1<<20); err != nil || !all {
+		if _, all, err = TextHead(fs, name, 1<<20); err != nil || !all {
 			t.Errorf("%s: all %v, error %v", name, all, err)
 		}
 	}
-	if head, _, err := Head(fs, "wide", 10); err != nil || bytes.Count(head, []byte{'\n'}) < 2 {
+	if head, _, err := TextHead(fs, "wide", 10); err != nil || bytes.Count(head, []byte{'\n'}) < 2 {
 		t.Errorf("wide: %d bytes, %v", len(head), err)
 	}
 }
@@ -452,8 +452,8 @@ func TestNoText(t *testing.T) {
 		layouttest.WriteFile(t, fs, "f", []byte(data))
 		layouttest.WriteFile(t, fs, "z", gzipped(t, []byte(data)))
 		for _, name := range []string{"f", "z"} {
-			var e *Error
-			if _, _, err := Head(fs, name, 100); !errors.As(err, &e) ||
+			var e *LineError
+			if _, _, err := TextHead(fs, name, 100); !errors.As(err, &e) ||
 				!strings.Contains(e.What, what) || e.Do == "" {
 				t.Errorf("%q in %s: %v", data, name, err)
 			}
@@ -462,7 +462,7 @@ func TestNoText(t *testing.T) {
 	for _, data := range []string{"1,2\r", "1,2\r\n3,4\r\n", "BZh,7\n", "PK,3\n"} {
 		fs := vfs.NewMem()
 		layouttest.WriteFile(t, fs, "f", []byte(data))
-		if head, _, err := Head(fs, "f", 100); err != nil || string(head) != data {
+		if head, _, err := TextHead(fs, "f", 100); err != nil || string(head) != data {
 			t.Errorf("%q: %q, %v", data, head, err)
 		}
 	}
@@ -512,7 +512,7 @@ func BenchmarkReader(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			fs := memFile(b, "f", c.data)
 			for b.Loop() {
-				r, err := Open(fs, "f", Spec{Format: Format{Delim: ',', Quotes: true},
+				r, err := OpenText(fs, "f", Spec{Format: Format{Delim: ',', Quotes: true},
 					Width: max(2, len(c.columns)), Columns: c.columns})
 				if err != nil {
 					b.Fatal(err)

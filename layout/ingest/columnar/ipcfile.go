@@ -1,8 +1,4 @@
-// Package ipc reads Arrow files and streams: the descriptions in them, and the buffers of columns,
-// a range at a time. The Arrow library reads all columns of a batch whole, and a batch may be the
-// whole file; here what a caller asks for is read, and of a compressed column one batch is
-// unpacked. All that a file says is checked against its size before it is believed.
-package ipc
+package columnar
 
 import (
 	"bytes"
@@ -27,20 +23,20 @@ const (
 	batchMessage
 )
 
-// File is an opened Arrow file or stream.
-type File struct {
-	Fields  []*Field
-	Batches []Place
+// ipcFile is an opened Arrow file or stream.
+type ipcFile struct {
+	Fields  []*ipcField
+	Batches []ipcPlace
 	// Dicts are the dictionaries, in the order in which they are to be read.
-	Dicts []Place
+	Dicts []ipcPlace
 	Rows  int64
 
 	r    io.ReaderAt
 	size int64
 }
 
-// Place is where a batch of rows, or of values of a dictionary, is.
-type Place struct {
+// ipcPlace is where a batch of rows, or of values of a dictionary, is.
+type ipcPlace struct {
 	Rows int64
 	// Of a dictionary: its identity, whether it adds to what is there, and the number of batches
 	// before it, for which it does not hold.
@@ -51,15 +47,15 @@ type Place struct {
 	at int64
 }
 
-// Is says whether a file that begins with head is an Arrow file or the beginning of a stream.
-func Is(head []byte) bool {
+// isIPC says whether a file that begins with head is an Arrow file or the beginning of a stream.
+func isIPC(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic)) || len(head) >= 8 &&
 		binary.LittleEndian.Uint32(head) == continuation
 }
 
-// Open reads the descriptions of a file or stream of a size.
-func Open(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{r: r, size: size}
+// openIPC reads the descriptions of a file or stream of a size.
+func openIPC(r io.ReaderAt, size int64) (*ipcFile, error) {
+	f := &ipcFile{r: r, size: size}
 	head, err := f.read(0, min(8, size))
 	if err != nil {
 		return nil, err
@@ -82,7 +78,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 var errShort = errors.New("it ends too soon: it was not written to its end, or was cut")
 
 // read reads n bytes at an offset.
-func (f *File) read(at, n int64) ([]byte, error) {
+func (f *ipcFile) read(at, n int64) ([]byte, error) {
 	if at < 0 || n < 0 || at > f.size-n {
 		return nil, errShort
 	}
@@ -91,7 +87,7 @@ func (f *File) read(at, n int64) ([]byte, error) {
 }
 
 // readInto fills b from an offset.
-func (f *File) readInto(b []byte, at int64) error {
+func (f *ipcFile) readInto(b []byte, at int64) error {
 	n, err := f.r.ReadAt(b, at)
 	switch {
 	case n == len(b):
@@ -115,7 +111,7 @@ type message struct {
 func (m *message) next() int64 { return m.body + m.bytes }
 
 // message reads the one at an offset; nil at the end of a stream.
-func (f *File) message(at int64) (*message, error) {
+func (f *ipcFile) message(at int64) (*message, error) {
 	head, err := f.read(at, 4)
 	if err != nil {
 		return nil, err
@@ -150,7 +146,7 @@ func (f *File) message(at int64) (*message, error) {
 }
 
 // footer reads the end of a file, which lists what is in it.
-func (f *File) footer() error {
+func (f *ipcFile) footer() error {
 	end, err := f.read(f.size-10, 10)
 	if err != nil || string(end[4:]) != magic {
 		return errors.Join(err, errShort)
@@ -189,7 +185,7 @@ func (f *File) footer() error {
 }
 
 // stream reads the descriptions of a stream, one after the other, to its end.
-func (f *File) stream() error {
+func (f *ipcFile) stream() error {
 	for at := int64(0); at < f.size; {
 		m, err := f.message(at)
 		if err != nil {
@@ -215,8 +211,8 @@ func (f *File) stream() error {
 }
 
 // add takes a message of rows or of a dictionary.
-func (f *File) add(m *message, at int64, before int) error {
-	p := Place{at: at, Before: before}
+func (f *ipcFile) add(m *message, at int64, before int) error {
+	p := ipcPlace{at: at, Before: before}
 	batch := m.header
 	if m.kind == dictionaryMessage {
 		p.ID, p.Adds = m.header.long(0), m.header.byteOf(2) != 0

@@ -1,4 +1,4 @@
-package text
+package input
 
 import (
 	"bytes"
@@ -100,12 +100,12 @@ var foreign = []struct{ magic, what, do string }{
 func checkText(name string, head []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return &Error{File: name, What: f.what, Do: f.do}
+			return &LineError{File: name, What: f.what, Do: f.do}
 		}
 	}
 	for _, f := range foreignText {
 		if f.begins.Match(head[:min(len(head), foreignHead)]) {
-			return &Error{File: name, What: f.what, Do: f.do}
+			return &LineError{File: name, What: f.what, Do: f.do}
 		}
 	}
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) {
@@ -113,13 +113,13 @@ func checkText(name string, head []byte) error {
 	}
 	switch {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return &Error{File: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
+		return &LineError{File: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
 	case bytes.IndexByte(head, 0) >= 0:
 		before := head[:bytes.IndexByte(head, 0)]
-		return &Error{File: name, Line: 1 + int64(bytes.Count(before, []byte{'\n'})),
+		return &LineError{File: name, Line: 1 + int64(bytes.Count(before, []byte{'\n'})),
 			What: "there is a zero byte in it", Do: "is this a text file?"}
 	case bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0:
-		return &Error{File: name, What: "its lines end with carriage returns alone",
+		return &LineError{File: name, What: "its lines end with carriage returns alone",
 			Do: "convert it, as with tr '\\r' '\\n'"}
 	}
 	return nil
@@ -130,11 +130,12 @@ func zipFile(name string, head []byte) error {
 	const members = 4096 // bytes
 	switch first := head[:min(len(head), members)]; {
 	case bytes.Contains(first, []byte("/data.pkl")):
-		return &Error{File: name, What: "is a PyTorch file", Do: saveTensors}
+		return &LineError{File: name, What: "is a PyTorch file", Do: saveTensors}
 	case bytes.Contains(first, []byte(".npy")):
-		return &Error{File: name, What: "is an archive of arrays", Do: "give it the ending .npz"}
+		return &LineError{File: name, What: "is an archive of arrays",
+			Do: "give it the ending .npz"}
 	case bytes.Contains(first, []byte("[Content_Types].xml")):
-		return &Error{File: name, What: "is a file of Excel", Do: "save it as CSV"}
+		return &LineError{File: name, What: "is a file of Excel", Do: "save it as CSV"}
 	}
-	return &Error{File: name, What: "is a zip archive", Do: "unpack it with unzip"}
+	return &LineError{File: name, What: "is a zip archive", Do: "unpack it with unzip"}
 }

@@ -1,4 +1,4 @@
-package text
+package input
 
 import (
 	"bytes"
@@ -25,10 +25,10 @@ const (
 	badMax = 256
 )
 
-// Reader reads the rows of one file. It is used from one goroutine, and must be closed.
-type Reader struct {
+// TextReader reads the rows of one file. It is used from one goroutine, and must be closed.
+type TextReader struct {
 	spec     Spec
-	file     *file
+	file     *textFile
 	rows     int // largest number in a batch
 	free     chan *Batch
 	full     chan *Batch
@@ -45,17 +45,17 @@ type Reader struct {
 	eof     bool
 }
 
-// Open starts to read a file.
-func Open(fs vfs.FS, name string, spec Spec) (*Reader, error) {
-	return open(fs, name, spec, bufferBytes)
+// OpenText starts to read a file.
+func OpenText(fs vfs.FS, name string, spec Spec) (*TextReader, error) {
+	return openText(fs, name, spec, bufferBytes)
 }
 
-func open(fs vfs.FS, name string, spec Spec, buffer int) (*Reader, error) {
+func openText(fs vfs.FS, name string, spec Spec, buffer int) (*TextReader, error) {
 	f, err := openFile(fs, name)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{spec: spec, file: f, rows: batchRows, free: make(chan *Batch, 2),
+	r := &TextReader{spec: spec, file: f, rows: batchRows, free: make(chan *Batch, 2),
 		full: make(chan *Batch, 1), stop: make(chan struct{}), line: 1,
 		split: splitter{Format: spec.Format}}
 	if n := len(spec.Vector); n > 0 {
@@ -70,7 +70,7 @@ func open(fs vfs.FS, name string, spec Spec, buffer int) (*Reader, error) {
 }
 
 // Next returns the next batch, valid until the following call, or io.EOF.
-func (r *Reader) Next(ctx context.Context) (*Batch, error) {
+func (r *TextReader) Next(ctx context.Context) (*Batch, error) {
 	if r.last != nil {
 		r.free <- r.last
 		r.last = nil
@@ -91,7 +91,7 @@ func (r *Reader) Next(ctx context.Context) (*Batch, error) {
 }
 
 // Close ends the reading.
-func (r *Reader) Close() error {
+func (r *TextReader) Close() error {
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.working.Wait()
 	if err := r.file.Close(); err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) Close() error {
 }
 
 // work fills batches until the end of the file, an error, or Close.
-func (r *Reader) work() {
+func (r *TextReader) work() {
 	defer bug.Catch()
 	defer close(r.full)
 	for {
@@ -128,7 +128,7 @@ func (r *Reader) work() {
 }
 
 // fill reads and parses one batch. At the end of the file it returns io.EOF.
-func (r *Reader) fill(b *Batch) error {
+func (r *TextReader) fill(b *Batch) error {
 	b.reset()
 	for {
 		size, err := r.read(b)
@@ -144,7 +144,7 @@ func (r *Reader) fill(b *Batch) error {
 			return io.EOF
 		case used > 0: // blank lines and comments
 		case size >= rowBytesMax:
-			return &Error{File: r.file.name, Line: r.line,
+			return &LineError{File: r.file.name, Line: r.line,
 				What: fmt.Sprintf("a row is longer than %d MiB", rowBytesMax>>20),
 				Do:   "is this a text file, and are its quotes closed?"}
 		default:
@@ -156,7 +156,7 @@ func (r *Reader) fill(b *Batch) error {
 }
 
 // read fills the batch's buffer: what was left of the one before, then the file.
-func (r *Reader) read(b *Batch) (size int, err error) {
+func (r *TextReader) read(b *Batch) (size int, err error) {
 	if len(b.buf) < len(r.pending) {
 		b.buf = make([]byte, len(r.pending))
 	}
@@ -174,7 +174,7 @@ func (r *Reader) read(b *Batch) (size int, err error) {
 }
 
 // parse reads rows from buf until it or the batch is full, and returns how much it used.
-func (r *Reader) parse(b *Batch, buf []byte) (used int) {
+func (r *TextReader) parse(b *Batch, buf []byte) (used int) {
 	if r.line == 1 {
 		used = len(buf) - len(withoutBOM(buf))
 	}
@@ -194,7 +194,7 @@ func (r *Reader) parse(b *Batch, buf []byte) (used int) {
 }
 
 // row appends the row that was split to the columns, or to Bad.
-func (r *Reader) row(b *Batch) {
+func (r *TextReader) row(b *Batch) {
 	if r.spec.Header && !r.begun {
 		r.begun = true
 		return
@@ -245,7 +245,7 @@ func (b *Batch) truncate(n, dim int) {
 	b.Vector = b.Vector[:min(n*dim, len(b.Vector))]
 }
 
-func (r *Reader) columns(b *Batch, bad *Bad) bool {
+func (r *TextReader) columns(b *Batch, bad *Bad) bool {
 	for i, c := range r.spec.Columns {
 		if c.Kind == ID { // most columns of most files
 			if id, ok := ParseID(r.split.fields[c.Field]); ok {
@@ -260,7 +260,7 @@ func (r *Reader) columns(b *Batch, bad *Bad) bool {
 	return true
 }
 
-func (r *Reader) vector(b *Batch, bad *Bad) bool {
+func (r *TextReader) vector(b *Batch, bad *Bad) bool {
 	for _, field := range r.spec.Vector {
 		x, ok := r.spec.Number(field, r.split.fields[field], bad)
 		if !ok {

@@ -1,5 +1,4 @@
-// Package badinput has the errors that the user must mend: a wrong row, file or flag.
-package badinput
+package input
 
 import (
 	"errors"
