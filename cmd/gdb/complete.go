@@ -15,9 +15,8 @@ import (
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/layout"
 	"gdb/layout/ingest"
-	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/ingest/table"
 	"gdb/shell/graph"
 	"gdb/shell/result"
@@ -132,8 +131,9 @@ func (a *app) flagCompleters() map[string]complete.Func {
 		"eval split": a.splitNames, "predict split": a.splitNames, "report split": a.splitNames,
 		"report runs":         a.runLists,
 		"ingest split-column": complete.None, "ingest split": complete.WordsOrFiles("random="),
-		"ingest features": complete.WordsOrFiles(made.Names...), "ingest edges": complete.Files(),
-		"ingest nodes": complete.Files(), "ingest labels": complete.Files(),
+		"ingest features": complete.WordsOrFiles(source.MadeNames...),
+		"ingest edges":    complete.Files(),
+		"ingest nodes":    complete.Files(), "ingest labels": complete.Files(),
 		"store": complete.Directories, "dir": complete.Directories, "out": complete.Directories,
 		"tensorboard": complete.Directories, "plot": complete.Directories,
 		"shell file": complete.Files("gdbq", "txt"), "report out": complete.Files("html"),
@@ -160,7 +160,7 @@ func flagWords() map[string][]string {
 		"bench train model": append(model.Names(), "none"), "strategy": strategies,
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
-		"ingest merge": stats.MergeNames, "ingest partitioner": ingest.Partitioners,
+		"ingest merge": stream.MergeNames, "ingest partitioner": ingest.Partitioners,
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}

@@ -4,10 +4,9 @@ import (
 	"errors"
 
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/idset"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 )
 
 // idCollector turns the ids of chunks to keys, one uint64 an id, and remembers what is needed to
@@ -25,14 +24,14 @@ type idCollector interface {
 func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 	switch out.Mode {
 	case idRanked:
-		set, err := idset.New(p.Budget, p.Memory.IDLimit())
+		set, err := steps.NewIDSet(p.Budget, p.Memory.IDLimit())
 		return &rankedCollector{p: p, set: set}, err
 	case idWide:
 		s, err := extsort.NewWords(p.Sorter("ids", 1, p.Memory.Strings))
 		return &wideCollector{sorter: s}, err
 	case idTable:
-		t, err := numbertable.New(p.Budget, p.Memory.Table,
-			numbertable.Slots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
+		t, err := steps.NewNumberTable(p.Budget, p.Memory.Table,
+			steps.NumberSlots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
 			nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
@@ -62,7 +61,7 @@ func (rowCollector) close() error                   { return nil }
 // rankedCollector keeps the set of integer ids.
 type rankedCollector struct {
 	p   *pipeline
-	set *idset.Set
+	set *steps.IDSet
 }
 
 func (r *rankedCollector) nodeKeys(c *source.IDChunk, out []uint64) error {

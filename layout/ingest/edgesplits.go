@@ -6,18 +6,18 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/splits"
 )
 
 // edgeDraw is the draw that --edge-split asks for; nil without it.
-func edgeDraw(opt *Options, info *source.Info) (*edgesplit.Draw, error) {
+func edgeDraw(opt *Options, info *source.Info) (*splits.EdgeDraw, error) {
 	if opt.EdgeSplit == "" {
 		return nil, nil
 	}
-	shares, err := edgesplit.ParseShares(opt.EdgeSplit)
+	shares, err := splits.ParseEdgeShares(opt.EdgeSplit)
 	if err != nil {
 		return nil, input.Usage("--edge-split: %w", err)
 	}
@@ -25,13 +25,14 @@ func edgeDraw(opt *Options, info *source.Info) (*edgesplit.Draw, error) {
 		return nil, input.Usage("--edge-split %s, but the source has splits of its edges: give "+
 			"the files in a directory of other names, or leave the flag out", opt.EdgeSplit)
 	}
-	return edgesplit.NewDraw(shares, opt.Seed), nil
+	return splits.NewEdgeDraw(shares, opt.Seed), nil
 }
 
 // newDivider starts the files of the edges' splits; nil if there are none.
-func (p *pipeline) newDivider(nodes uint64, types int) (*edgesplit.Divider, error) {
+func (p *pipeline) newDivider(nodes uint64, types int) (*splits.EdgeDivider, error) {
 	if names := p.edgeSplitNames(); len(names) > 0 {
-		return edgesplit.New(edgesplit.Options{FS: p.FS, Path: p.Path, UUID: p.Journal.UUID,
+		return splits.NewEdgeDivider(splits.EdgeOptions{FS: p.FS, Path: p.Path,
+			UUID:  p.Journal.UUID,
 			Names: names, Nodes: nodes, Types: types, Draw: p.draw})
 	}
 	return nil, nil
@@ -52,22 +53,22 @@ func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error
 		return nil
 	}
 	out, err := steps.Do(ctx, p.Work, "edge-splits",
-		func(ctx context.Context, out *edgesplit.Result) error {
+		func(ctx context.Context, out *splits.EdgeResult) error {
 			*out = r.topology.Divided
 			out.Splits = slices.Clone(out.Splits)
 			s := layout.NewStore(p.FS, p.Dir, &kv.Meta{UUID: p.Journal.UUID, Nodes: m.nodes,
 				EdgeTypes: r.scan.EdgeTypes, Files: out.Files})
-			err := edgesplit.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
+			err := splits.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
 			if err != nil || p.draw != nil { // a draw parts no edge from its reverse
 				return err
 			}
-			return edgesplit.CountReversed(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
+			return splits.CountReversed(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
 		})
 	if err != nil {
 		return err
 	}
 	r.divided = *out
-	for _, note := range edgesplit.Notes(out) {
+	for _, note := range splits.EdgeNotes(out) {
 		p.note("%s", note)
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/rowfile"
 )
 
@@ -56,10 +56,10 @@ type featureWriter struct {
 	p     *pipeline
 	m     *nodeMap
 	info  source.FeatureInfo
-	scale *stats.Scaling
+	scale *stream.Scaling
 	// counts looks at the rows as they are written.
-	counts stats.CountWatch
-	ranges stats.RangeWatch
+	counts stream.CountWatch
+	ranges stream.RangeWatch
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
@@ -70,7 +70,7 @@ type featureWriter struct {
 
 // prepare does what needs a pass of its own: column statistics, and the nodes of rows.
 func (f *featureWriter) prepare(ctx context.Context) error {
-	f.scale = stats.NewScaling(f.p.opt.Normalize, f.info.Dim)
+	f.scale = stream.NewScaling(f.p.opt.Normalize, f.info.Dim)
 	if f.scale.Columns() {
 		err := f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
 			f.scale.Observe(c.Rows)
@@ -135,7 +135,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 // eachRow calls fn with every row, scaled, and its node.
 func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	fn func(node uint32, row []float32, c *idRowsChunk, i int) error) (err error) {
-	f.done, f.counts, f.ranges = 0, stats.CountWatch{}, stats.RangeWatch{}
+	f.done, f.counts, f.ranges = 0, stream.CountWatch{}, stream.RangeWatch{}
 	a := f.attacher()
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()

@@ -3,13 +3,13 @@ package ingest
 import (
 	"encoding/json"
 	"fmt"
-	"gdb/layout/ingest/journal"
+	"gdb/layout/ingest/steps"
 	"slices"
 )
 
 // fingerprint describes what decides the bytes of the store: the options, but for those that only
 // say how to get there, and the state of the source files.
-func (p *pipeline) fingerprint() (options string, sources []journal.SourceFile, err error) {
+func (p *pipeline) fingerprint() (options string, sources []steps.SourceFile, err error) {
 	opt := p.opt
 	opt.Out = "" // the directory may be called otherwise, or moved
 	opt.Memory, opt.Threads, opt.Resume, opt.DryRun, opt.Version = 0, 0, false, false, ""
@@ -26,7 +26,7 @@ func (p *pipeline) fingerprint() (options string, sources []journal.SourceFile, 
 		if err != nil {
 			return "", nil, fmt.Errorf("ingest: %w", err)
 		}
-		sources = append(sources, journal.SourceFile{Path: path, Size: info.Size(),
+		sources = append(sources, steps.SourceFile{Path: path, Size: info.Size(),
 			Modified: info.ModTime().UTC()})
 	}
 	return string(b), sources, nil
@@ -42,7 +42,7 @@ func (p *pipeline) checkSame() error {
 		return fmt.Errorf("ingest: resume %s: the options differ; give those of the first time, "+
 			"or delete the directory and start again: %w", p.Out, ErrChanged)
 	}
-	same := slices.EqualFunc(sources, p.Journal.Sources, func(a, b journal.SourceFile) bool {
+	same := slices.EqualFunc(sources, p.Journal.Sources, func(a, b steps.SourceFile) bool {
 		return a.Path == b.Path && a.Size == b.Size && a.Modified.Equal(b.Modified)
 	})
 	if !same {

@@ -20,13 +20,10 @@ import (
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
-	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/journal"
-	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -79,8 +76,8 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	if err := checkOptions(&opt, info); err != nil {
 		return nil, err
 	}
-	if made.Is(opt.Features) {
-		if _, err := made.Parse(opt.Features); err != nil {
+	if source.IsMade(opt.Features) {
+		if _, err := source.ParseMade(opt.Features); err != nil {
 			return nil, input.Usage("%w", err)
 		}
 		if len(info.Features) > 0 {
@@ -103,7 +100,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		Report: opt.Progress}
 	return &pipeline{Work: work, src: src, info: info, opt: opt, hash: ids.Hash,
 		random: rand.Reader, draw: draw,
-		codec: edgecodec.Codec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
+		codec: stream.EdgeCodec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
 			Split:    len(info.EdgeSplits) > 0 || draw != nil && reverses,
 			Numbered: opt.Merge == "last"}}, nil
 }
@@ -117,7 +114,7 @@ func checkChoices(opt *Options) error {
 		{"feature-dtype", opt.FeatureDType, FeatureDTypes},
 		{"normalize", opt.Normalize, Normalizes},
 		{"missing-nodes", opt.MissingNodes, MissingNodes},
-		{"merge", opt.Merge, stats.MergeNames}} {
+		{"merge", opt.Merge, stream.MergeNames}} {
 		if c.value != "" && !slices.Contains(c.values, c.value) {
 			return input.Usage("--%s %s is not one of %s", c.flag, c.value,
 				strings.Join(c.values, ", "))
@@ -157,7 +154,7 @@ func checkOptions(opt *Options, info *source.Info) error {
 // checkFeatureOptions finds options of features that are read where none are.
 func checkFeatureOptions(opt *Options, info *source.Info) error {
 	lacking := "there are no features: --feature-cols names their columns"
-	made := made.Is(opt.Features)
+	made := source.IsMade(opt.Features)
 	if info.RowIDs {
 		lacking = "there are no features: --features names their array"
 	}
@@ -299,7 +296,7 @@ func (p *pipeline) look(ctx context.Context) (w found, err error) {
 	if err != nil && !isNotExist(err) {
 		return w, fmt.Errorf("ingest: %w", err)
 	}
-	if p.Journal, err = journal.Load(p.FS, p.Dir); err != nil {
+	if p.Journal, err = steps.LoadJournal(p.FS, p.Dir); err != nil {
 		return w, err
 	}
 	meta, err := p.catalog().Meta(ctx)
@@ -350,7 +347,7 @@ func (p *pipeline) complete(meta *kv.Meta) (*kv.Meta, error) {
 
 // start begins a journal.
 func (p *pipeline) start(made bool) error {
-	p.Journal = journal.New(p.FS, p.Dir)
+	p.Journal = steps.NewJournal(p.FS, p.Dir)
 	p.Journal.MadeOut, p.Journal.Created = made, time.Now().UTC().Truncate(time.Second)
 	if _, err := io.ReadFull(p.random, p.Journal.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"gdb/kv"
-	"gdb/layout/ingest/classes"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -30,7 +29,7 @@ func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error
 			return nil
 		}
 		is := p.info.Labels
-		l := &labelWriter{p: p, m: m, kind: is.Kind, classes: classes.Of(is.Classes),
+		l := &labelWriter{p: p, m: m, kind: is.Kind, classes: steps.NewClassTable(is.Classes),
 			meta: &kv.LabelsMeta{Kind: is.Kind}}
 		return l.write(ctx, out)
 	})
@@ -41,7 +40,7 @@ type labelWriter struct {
 	p       *pipeline
 	m       *nodeMap
 	kind    string
-	classes *classes.Table
+	classes *steps.ClassTable
 	meta    *kv.LabelsMeta
 	final   []uint32 // class number by number of first appearance
 	unknown bool     // of some labels nobody knows whether the node has them
@@ -106,7 +105,7 @@ type targetForcer interface{ ForceTargets() }
 func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run, error) {
 	runs, err := a.byNode(ctx)
 	t, guesses := l.p.src.(targetForcer)
-	if guesses && l.kind == "class" && (err == nil || errors.Is(err, classes.ErrTargets)) {
+	if guesses && l.kind == "class" && (err == nil || errors.Is(err, steps.ErrTargets)) {
 		if numbers, fractions := l.classes.Numbers(); numbers && fractions {
 			l.p.note("labels have fractions: they are numbers to predict, not classes")
 			t.ForceTargets()
@@ -188,8 +187,8 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 // to the row.
 func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	node, value := pair>>32, uint32(pair)
-	if l.kind != "target" && value != classes.None &&
-		l.final[value&^unknownBit] == classes.Unlabeled {
+	if l.kind != "target" && value != steps.ClassNone &&
+		l.final[value&^unknownBit] == steps.ClassUnlabeled {
 		return nil
 	}
 	if l.filled && node == l.next-1 {
@@ -226,7 +225,7 @@ const unknownBit = 1 << 31
 // setClass sets the bit of a class, bit c%8 of byte c/8; of a class that is unknown it clears the
 // bit that says that it is known.
 func (l *labelWriter) setClass(value uint32) {
-	if value == classes.None {
+	if value == steps.ClassNone {
 		return
 	}
 	class := l.final[value&^unknownBit]

@@ -7,19 +7,18 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 )
 
 // checkMade fails early if features cannot be made for so many nodes.
 func (p *pipeline) checkMade(m *nodeMap) error {
-	if !made.Is(p.opt.Features) {
+	if !source.IsMade(p.opt.Features) {
 		return nil
 	}
-	kind, err := made.Parse(p.opt.Features)
+	kind, err := source.ParseMade(p.opt.Features)
 	if err == nil {
-		_, err = made.New(kind, m.nodes, 0, p.opt.Seed)
+		_, err = source.NewMaker(kind, m.nodes, 0, p.opt.Seed)
 	}
 	if err != nil {
 		return input.Usage("%w", err)
@@ -32,11 +31,11 @@ func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResu
 	*featuresResult, error) {
 	return steps.Do(ctx, p.Work, "made features", func(ctx context.Context,
 		out *featuresResult) error {
-		kind, err := made.Parse(p.opt.Features)
+		kind, err := source.ParseMade(p.opt.Features)
 		if err != nil {
 			return err
 		}
-		maker, err := made.New(kind, m.nodes, t.Max, p.opt.Seed)
+		maker, err := source.NewMaker(kind, m.nodes, t.Max, p.opt.Seed)
 		if err != nil {
 			return err
 		}
@@ -45,7 +44,7 @@ func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResu
 	})
 }
 
-func (p *pipeline) writeMade(ctx context.Context, maker *made.Maker, m *nodeMap,
+func (p *pipeline) writeMade(ctx context.Context, maker *source.Maker, m *nodeMap,
 	degrees []extsort.Run, out *featuresResult) error {
 	f := &featureWriter{p: p, m: m, info: source.FeatureInfo{Name: "features", Dim: maker.Dim()}}
 	w, err := f.newRows()

@@ -8,11 +8,8 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/kv"
-	"gdb/layout/ingest/dictionary"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/idset"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/steps"
 )
 
@@ -24,7 +21,7 @@ type nodeMap struct {
 	nodes uint64
 	dense bool             // ids of edges are numbers 0..nodes-1, permuted by perm
 	perm  *rng.Permutation // nil: nodes keep the order of their numbers
-	set   *idset.Set       // of ranked ids that are not dense
+	set   *steps.IDSet     // of ranked ids that are not dense
 	dict  []extsort.Run    // of modes that join rows: (key, text, node) by key
 	seed  uint64
 }
@@ -147,7 +144,7 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 			}
 			return m, err
 		}
-		if !errors.Is(err, numbertable.ErrCollision) || r.scan.HashSeed+1 == hashSeeds {
+		if !errors.Is(err, steps.ErrCollision) || r.scan.HashSeed+1 == hashSeeds {
 			return nil, err
 		}
 		p.hashSeed = r.scan.HashSeed + 1
@@ -199,8 +196,8 @@ func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult
 }
 
 // loadSet reads the set of ids that the scan wrote.
-func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*idset.Set, error) {
-	set, err := idset.New(p.Budget, runs[0].Records*64)
+func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*steps.IDSet, error) {
+	set, err := steps.NewIDSet(p.Budget, runs[0].Records*64)
 	if err != nil {
 		return nil, err
 	}
@@ -303,14 +300,15 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
 	each func(add func(external []byte) error) error) error {
 	perm, _ := p.permutation(out.Nodes)
-	d, err := dictionary.New(p.Work, dictionary.Options{Perm: perm, Seed: out.Seed, Hash: p.hash,
+	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Perm: perm, Seed: out.Seed,
+		Hash:  p.hash,
 		Types: p.info.NodeTypes})
 	if err != nil {
 		return err
 	}
 	err = each(func(external []byte) error { return d.Add(ctx, external) })
 	if err == nil {
-		var r *dictionary.Result
+		var r *steps.DictionaryResult
 		if r, err = d.Finish(ctx, joins); err == nil {
 			out.Files, out.Types, out.Dict = append(out.Files, r.Files...), r.Types,
 				append(out.Dict, r.Joins...)
@@ -397,7 +395,7 @@ func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResu
 	last := uint64(0)
 	err = steps.EachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
 		if out.Nodes > 0 && e.Key == last {
-			return numbertable.ErrCollision
+			return steps.ErrCollision
 		}
 		last = e.Key
 		out.Nodes++

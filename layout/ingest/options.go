@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 )
 
@@ -28,7 +27,7 @@ type Options struct {
 	Dedup          bool
 	KeepDuplicates bool
 	KeepSelfLoops  bool
-	Merge          string // weights of parallel edges: see stats.MergeNames; implies Dedup
+	Merge          string // weights of parallel edges: see stream.MergeNames; implies Dedup
 	Both           bool   // also write out-lists
 
 	// Explicit files, and columns of text files.
@@ -102,7 +101,7 @@ func (o *Options) inputs() []string {
 
 // featureFile is the file of --features; "" if features are made.
 func (o *Options) featureFile() string {
-	if made.Is(o.Features) {
+	if source.IsMade(o.Features) {
 		return ""
 	}
 	return o.Features
@@ -158,7 +157,7 @@ func (o *Options) args() []string {
 	number("partitions", int64(o.Partitions))
 	number("block", int64(o.BlockBytes))
 	number("skip-bad", o.SkipBad)
-	if o.Partitioner == "random" || made.Is(o.Features) || o.EdgeSplit != "" {
+	if o.Partitioner == "random" || source.IsMade(o.Features) || o.EdgeSplit != "" {
 		add("seed", strconv.FormatUint(o.Seed, 10))
 	}
 	return args

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"io"
 
-	"gdb/layout/ingest/edgecodec"
-	"gdb/layout/ingest/edgesplit"
-	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
+	"gdb/layout/splits"
 )
 
 // pipeline is one ingest. Its work is a sequence of steps; each writes files below tmp/ingest,
@@ -19,8 +18,8 @@ type pipeline struct {
 	src   source.Source
 	info  *source.Info
 	opt   Options
-	codec edgecodec.Codec
-	draw  *edgesplit.Draw // of the edges' splits; nil for none
+	codec stream.EdgeCodec
+	draw  *splits.EdgeDraw // of the edges' splits; nil for none
 	// hash is ids.Hash, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
 	// random gives the identity of the store, and nothing else.
@@ -68,7 +67,7 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	if err := p.edgeSplits(ctx, r, m); err != nil {
 		return err
 	}
-	if made.Is(p.opt.Features) {
+	if source.IsMade(p.opt.Features) {
 		f, err := p.madeFeatures(ctx, m, r.topology)
 		if err != nil {
 			return err
@@ -87,6 +86,6 @@ type results struct {
 	splits   *splitsResult
 	features []*featuresResult
 	topology *topologyResult
-	divided  edgesplit.Result
+	divided  splits.EdgeResult
 	out      *topologyResult
 }

@@ -9,10 +9,9 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/ingest/table"
 )
 
@@ -45,13 +44,13 @@ type scanResult struct {
 	Nodes uint64
 	// Renumbered says that the ids in the runs are permuted already.
 	Renumbered bool
-	Edges      []extsort.Run    // ids, or keys of ids, and payload
-	IDs        []extsort.Run    // the keys of ids (wide), or entries (text), or the bitmap (ranked)
-	Read       uint64           // rows of the source
-	NodeRows   uint64           // rows of the node table
-	Pairs      stats.PairCounts // of a sample, where reverse edges are not added
-	LoopsGone  uint64           // self loops dropped
-	Skipped    uint64           // bad lines
+	Edges      []extsort.Run     // ids, or keys of ids, and payload
+	IDs        []extsort.Run     // keys of ids (wide), entries (text), or the bitmap (ranked)
+	Read       uint64            // rows of the source
+	NodeRows   uint64            // rows of the node table
+	Pairs      stream.PairCounts // of a sample, where reverse edges are not added
+	LoopsGone  uint64            // self loops dropped
+	Skipped    uint64            // bad lines
 	EdgeTypes  []string
 }
 
@@ -99,9 +98,9 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 				}
 				t.ForceText()
 				mode = idTable
-			case errors.Is(err, numbertable.ErrFull):
+			case errors.Is(err, steps.ErrNumbersFull):
 				mode = idText
-			case errors.Is(err, numbertable.ErrCollision) && p.hashSeed+1 < hashSeeds:
+			case errors.Is(err, steps.ErrCollision) && p.hashSeed+1 < hashSeeds:
 				p.hashSeed++
 			default:
 				return err
@@ -152,10 +151,10 @@ type scanner struct {
 
 	both      bool // add reverse edges
 	dropLoops bool
-	width     int              // words in a record
-	src, dst  []uint64         // keys of the ids of a chunk
-	batch     []uint64         // records on their way to the sorter
-	watch     *stats.PairWatch // nil where reverse edges are added
+	width     int               // words in a record
+	src, dst  []uint64          // keys of the ids of a chunk
+	batch     []uint64          // records on their way to the sorter
+	watch     *stream.PairWatch // nil where reverse edges are added
 	shared    sharedWatch
 	rounded   source.RoundedWeights // of all edges
 }
@@ -176,7 +175,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		s.both = p.addsReverse()
 	}
 	if !p.addsReverse() {
-		s.watch = stats.NewPairWatch()
+		s.watch = stream.NewPairWatch()
 	}
 	if p.info.RowIDs && p.info.Nodes > 0 {
 		s.limit = p.info.Nodes

@@ -4,14 +4,14 @@ import (
 	"errors"
 
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 )
 
 // tableCollector numbers text ids as they come.
 type tableCollector struct {
 	p        *pipeline
-	table    *numbertable.Table
+	table    *steps.NumberTable
 	seed     uint64
 	src, dst []uint64 // hashes
 }

@@ -8,14 +8,13 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/ingest/degrees"
-	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/made"
-	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/listfile"
+	"gdb/layout/splits"
 )
 
 // topologyResult is what writing the lists of one direction gives.
@@ -31,7 +30,7 @@ type topologyResult struct {
 	Partitions []kv.Partition
 	Types      []uint64
 	// Divided are the splits of the edges, where they have any; of in-lists.
-	Divided edgesplit.Result
+	Divided splits.EdgeResult
 	Out     []extsort.Run // the edges, turned around, if out-lists are wanted
 	Sources []extsort.Run // the sources of all edges, if their counters do not fit
 	Degrees []extsort.Run // the degree of each node that has one, if features are made of it
@@ -51,7 +50,7 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
 		t.dedup = p.dropsDuplicates()
 		if t.dedup && p.codec.Weighted {
-			t.merge = stats.NewWeightMerge(p.opt.Merge)
+			t.merge = stream.NewWeightMerge(p.opt.Merge)
 		}
 		out.Types = make([]uint64, len(s.EdgeTypes))
 		for i := range m.parts() {
@@ -116,28 +115,28 @@ type listPass struct {
 	width  int
 
 	writer  *listfile.Writer
-	turned  *extsort.Words    // for out-lists
-	sources *extsort.Words    // for out-degrees that are not counted here
-	counts  *degrees.Counters // of out-degrees
+	turned  *extsort.Words         // for out-lists
+	sources *extsort.Words         // for out-degrees that are not counted here
+	counts  *stream.DegreeCounters // of out-degrees
 
 	last   [extsort.WordsMax]uint64 // the record before, as it came
 	held   bool                     // there is one
-	merge  *stats.WeightMerge       // of parallel edges; nil if they have no weights, or are kept
+	merge  *stream.WeightMerge      // of parallel edges; nil if they have no weights, or are kept
 	edge   listfile.Edge            // the one before
 	node   uint64                   // of the list under way
 	any    bool                     // an id was ranked
 	id     uint64                   // the last that was
 	rank   uint64                   // and its node
 	degree uint64
-	hist   degrees.Hist // of the lists
+	hist   stream.DegreeHist // of the lists
 	part   int
 	total  uint64
 	done   uint64
 	batch  []uint64 // records on their way to turned or sources
 	// listed gets the degrees of the nodes; nil where they are not asked for.
 	listed  *extsort.RunWriter
-	divider *edgesplit.Divider // nil where edges have no splits
-	types   int                // of edges
+	divider *splits.EdgeDivider // nil where edges have no splits
+	types   int                 // of edges
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
@@ -176,7 +175,7 @@ func (t *listPass) open() (err error) {
 	if t.divider, err = t.p.newDivider(t.m.nodes, t.types); err != nil {
 		return err
 	}
-	if made.Is(t.p.opt.Features) {
+	if source.IsMade(t.p.opt.Features) {
 		if t.listed, err = t.p.NewRun("degrees"); err != nil {
 			return err
 		}
@@ -185,8 +184,8 @@ func (t *listPass) open() (err error) {
 	case t.p.opt.Both:
 		t.turned, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
 	case t.p.symmetric():
-	case degrees.CounterBytes(t.m.nodes) <= t.p.Memory.Counts:
-		t.counts, err = degrees.NewCounters(t.p.Budget, t.m.nodes)
+	case stream.DegreeCounterBytes(t.m.nodes) <= t.p.Memory.Counts:
+		t.counts, err = stream.NewDegreeCounters(t.p.Budget, t.m.nodes)
 	default:
 		t.sources, err = extsort.NewWords(t.p.Sorter("sources", 1, t.p.Memory.Sort))
 	}
@@ -458,7 +457,7 @@ func (t *listPass) close() error {
 // countSources counts out-degrees from the sorted sources of all edges.
 func (p *pipeline) countSources(ctx context.Context, runs []extsort.Run, nodes uint64,
 	out *topologyResult) error {
-	var counts degrees.Sorted
+	var counts stream.SortedDegrees
 	err := extsort.Merge(ctx, p.Sorter("sources", 1, p.Memory.Merge), runs,
 		func(words []uint64) error {
 			counts.Add(words)

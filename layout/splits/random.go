@@ -1,4 +1,6 @@
-// Package splits makes splits of a store's nodes: train, val and test by random.
+// Package splits deals nodes and edges to train, val and test: nodes by random, edges of an ingest
+// as the source says or by chance. It writes the files of edges of these splits, tells which edges
+// the lists have, and counts what no edge of train has.
 package splits
 
 import (

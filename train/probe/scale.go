@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/loader"
@@ -42,14 +42,14 @@ func checkScale(s *rowfile.Scale) error {
 }
 
 // measureColumns measures columns on some rows.
-func measureColumns(ctx context.Context, src *loader.Source) (*stats.Scaling, error) {
+func measureColumns(ctx context.Context, src *loader.Source) (*stream.Scaling, error) {
 	n := min(src.Meta.Nodes, scaleRows)
 	nodes := make([]sample.NodeID, n)
 	for i := range nodes {
 		nodes[i] = sample.NodeID(uint64(i) * src.Meta.Nodes / n)
 	}
 	dim := src.Rows.Meta().Dim
-	s, row := stats.NewScaling(setting.NormalizeColumns, dim), make([]float32, 64*dim)
+	s, row := stream.NewScaling(setting.NormalizeColumns, dim), make([]float32, 64*dim)
 	for len(nodes) > 0 {
 		part := nodes[:min(64, len(nodes))]
 		if err := src.Rows.Gather(ctx, part, nil, row[:len(part)*dim]); err != nil {

@@ -11,7 +11,6 @@ import (
 	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/triplename"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -155,7 +154,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		if edgeName.MatchString(base) {
 			edges = append(edges, f)
 		}
-		if triplename.Split(base) != "" {
+		if tripleSplit(base) != "" {
 			triples = append(triples, f)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/triplename"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -336,14 +335,14 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	}
 	if dir != "" {
 		files = slices.DeleteFunc(files, func(f string) bool {
-			return triplename.Split(f) == ""
+			return tripleSplit(f) == ""
 		})
 	}
 	if len(files) == 0 {
 		return nil, &input.Error{Where: dir, What: "no triples were found",
 			Do: "want train.tsv, valid.tsv and test.tsv"}
 	}
-	triplename.Sort(files)
+	sortTriples(files)
 	named, err := s.triplesHeader(files)
 	if err != nil {
 		return nil, input.AsError(err)
@@ -355,7 +354,7 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		}
 		parts = append(parts, fs.PathBase(f))
 	}
-	if s.info.EdgeSplits, err = triplename.Splits(files); err != nil {
+	if s.info.EdgeSplits, err = tripleSplits(files); err != nil {
 		return nil, err
 	}
 	s.info.TextIDs = true

@@ -6,7 +6,6 @@ import (
 
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
-	"gdb/layout/ingest/triplename"
 )
 
 // The names that the columns of triples go by besides those of edges.
@@ -88,7 +87,7 @@ func (s *textGraph) openTriplesFile(file string, named bool) error {
 	}
 	columns, _ := columnsByName(t.Names)
 	e := &edgeTable{Table: t, src: columns[0], rel: columns[1], dst: columns[2], weight: -1,
-		time: -1, split: triplename.Split(file)}
+		time: -1, split: tripleSplit(file)}
 	if err := s.tripleColumns(e); err != nil {
 		return err
 	}

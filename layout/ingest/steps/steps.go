@@ -1,6 +1,8 @@
 // Package steps is what the steps of an ingest work with: a journal of what is done, temporary
 // files, and memory for sorting. A step writes files, makes them durable, and is then recorded
-// with what it found out, so that a killed ingest goes on after the last step that was.
+// with what it found out, so that a killed ingest goes on after the last step that was. Steps
+// number nodes (IDSet, NumberTable) and classes of labels (ClassTable), and write the files of a
+// store's id dictionary (DictionaryWriter).
 package steps
 
 import (
@@ -13,7 +15,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/journal"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,7 +29,7 @@ type Work struct {
 	FS      vfs.FS
 	Out     string // the store's directory
 	Dir     string // for temporary files, below it
-	Journal *journal.Journal
+	Journal *Journal
 	Memory  Memory
 	Budget  *mem.Budget // of all buffers
 	// Report is told how far a phase is; nil for nobody.
@@ -64,13 +65,13 @@ func (w *Work) finish(name string, out any) error {
 			return err
 		}
 	}
-	refs := make([]journal.FileRef, 0, len(w.keep))
+	refs := make([]FileRef, 0, len(w.keep))
 	for _, path := range w.keep {
 		info, err := w.FS.Stat(w.Path(path))
 		if err != nil {
 			return fmt.Errorf("ingest: step %s: %w", name, err)
 		}
-		refs = append(refs, journal.FileRef{Path: path, Size: info.Size()})
+		refs = append(refs, FileRef{Path: path, Size: info.Size()})
 	}
 	if err := w.Journal.Finish(name, out, refs, w.drop); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (w *Work) Sweep() error {
 		}
 		for _, name := range names {
 			rel := d + "/" + name
-			same := func(f journal.FileRef) bool { return f.Path == rel }
+			same := func(f FileRef) bool { return f.Path == rel }
 			if slices.ContainsFunc(w.Journal.Live, same) {
 				continue
 			}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/internal/rng"
+)
+
+const (
+	// OneHotMost is the most nodes of one-hot features: there is a column for each.
+	OneHotMost = 8192
+	// randomDims is the width of random features if none is given, and dimsMost the largest.
+	randomDims, dimsMost = 64, 4096
+)
+
+// MadeKind is what features are made of.
+type MadeKind struct {
+	name string
+	dims int
+}
+
+// MadeNames are the values of --features that make features; a number may follow random and a
+// colon.
+var MadeNames = []string{"degree", "random", "one-hot"}
+
+// IsMade says whether a value of --features asks for features to be made: others are files.
+func IsMade(s string) bool {
+	return slices.Contains(MadeNames, s) || strings.HasPrefix(s, "random:")
+}
+
+// ParseMade reads degree, one-hot, random or random:DIMS.
+func ParseMade(s string) (MadeKind, error) {
+	name, dims, given := strings.Cut(s, ":")
+	k := MadeKind{name: name, dims: randomDims}
+	var err error
+	if given {
+		k.dims, err = strconv.Atoi(dims)
+	}
+	if !IsMade(s) || err != nil || k.dims < 1 || k.dims > dimsMost {
+		return k, fmt.Errorf("--features %s is not degree, one-hot or random:D with D of 1 to %d",
+			s,
+			dimsMost)
+	}
+	return k, nil
+}
+
+// Maker makes the rows of the nodes in order.
+type Maker struct {
+	kind   MadeKind
+	seed   uint64
+	top    float64 // logarithm of the largest degree, plus one
+	places int     // of degrees: one for each power of two
+	nodes  uint64
+}
+
+// ErrTooManyMade says that one-hot features would have too many columns.
+var ErrTooManyMade = errors.New("--features one-hot makes a column for each node")
+
+// NewMaker makes a maker for a graph of so many nodes, the largest degree of which is most. Random
+// features depend on the seed and the node alone.
+func NewMaker(k MadeKind, nodes, most, seed uint64) (*Maker, error) {
+	if k.name == "one-hot" && nodes > OneHotMost {
+		return nil, fmt.Errorf("%w, and there are %d: at most %d; take --features random:64",
+			ErrTooManyMade, nodes, OneHotMost)
+	}
+	return &Maker{kind: k, seed: seed, top: math.Log1p(float64(most)), nodes: nodes,
+		places: bits.Len64(most) + 1}, nil
+}
+
+// Dim is the number of columns: of degrees, the logarithm as a share of the largest, and a column
+// for degree 0, 1, 2 to 3, 4 to 7 and so on.
+func (m *Maker) Dim() int {
+	switch m.kind.name {
+	case "degree":
+		return 1 + m.places
+	case "one-hot":
+		return int(m.nodes)
+	}
+	return m.kind.dims
+}
+
+// Row writes the row of a node to row, which has Dim columns.
+func (m *Maker) Row(row []float32, node, degree uint64) {
+	clear(row)
+	switch m.kind.name {
+	case "degree":
+		if m.top > 0 {
+			row[0] = float32(math.Log1p(float64(degree)) / m.top)
+		}
+		row[1+bits.Len64(degree)] = 1
+	case "one-hot":
+		row[node] = 1
+	default:
+		m.random(row, node)
+	}
+}
+
+// random fills a row with normal values of variance 1/dims, by the method of Box and Muller: rows
+// are about of length 1 and nearly orthogonal.
+func (m *Maker) random(row []float32, node uint64) {
+	r := rng.NewStream(rng.Key(m.seed, node))
+	scale := 1 / math.Sqrt(float64(len(row)))
+	for i := range row {
+		u, v := 1-r.Float64(), r.Float64()
+		row[i] = float32(scale * math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v))
+	}
+}

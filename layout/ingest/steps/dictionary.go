@@ -1,0 +1,187 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"gdb/internal/rng"
+	"gdb/kv"
+	"gdb/kv/ids"
+	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
+)
+
+// DictionaryOptions say how ids become nodes.
+type DictionaryOptions struct {
+	Perm *rng.Permutation // of nodes; nil if they keep the order of their numbers
+	Seed uint64           // of the hash
+	Hash func(seed uint64, external []byte) uint64
+	// Types are the node types that ids begin with; none in most graphs.
+	Types []string
+}
+
+// DictionaryResult is what a dictionary has come to.
+type DictionaryResult struct {
+	Files []kv.FileMeta
+	Types []kv.NodeTypeMeta
+	Joins []extsort.Run // (key, text, node) by key, if it was asked for
+}
+
+// DictionaryWriter writes the two files of the id dictionary from the external ids in order of
+// their numbers. It sorts them by hash for the forward file and, if nodes are permuted, by node for
+// the reverse file. Disk: one or two copies of all ids. Memory: two sorters.
+type DictionaryWriter struct {
+	work     *Work
+	opt      DictionaryOptions
+	number   uint64
+	forward  *extsort.Strings
+	backward *extsort.Strings   // if permuted
+	reverse  *ids.ReverseWriter // else
+	types    map[string]uint64  // nodes by the type that their ids begin with
+}
+
+// NewDictionary begins a dictionary.
+func NewDictionary(work *Work, opt DictionaryOptions) (d *DictionaryWriter, err error) {
+	d = &DictionaryWriter{work: work, opt: opt, types: map[string]uint64{}}
+	if d.forward, err = d.sorter("forward"); err != nil {
+		return nil, err
+	}
+	if opt.Perm != nil {
+		d.backward, err = d.sorter("backward")
+	} else {
+		d.reverse, err = ids.NewReverseWriter(work.FS, work.Path("ids/reverse.ids"),
+			work.Journal.UUID)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *DictionaryWriter) sorter(name string) (*extsort.Strings, error) {
+	return extsort.NewStrings(d.work.Sorter(name, 0, d.work.Memory.Strings))
+}
+
+// Add takes the id of the next number.
+func (d *DictionaryWriter) Add(ctx context.Context, external []byte) error {
+	if d.number&0xffff == 0 {
+		d.work.Progress("number ids", d.number, 0, "ids")
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if len(d.opt.Types) > 0 {
+		name, _, _ := bytes.Cut(external, []byte(source.TypeSep))
+		d.types[string(name)]++
+	}
+	node := d.number
+	d.number++
+	var err error
+	if d.opt.Perm != nil {
+		node = d.opt.Perm.At(node)
+		err = d.backward.Add(extsort.Entry{Key: node, Text: external})
+	} else {
+		err = d.reverse.Add(external)
+	}
+	if err != nil {
+		return err
+	}
+	return d.forward.Add(extsort.Entry{Key: d.opt.Hash(d.opt.Seed, external), Text: external,
+		Aux: node})
+}
+
+// Finish writes what is left. With joins, the run that edges and rows are joined with is written
+// beside the forward file.
+func (d *DictionaryWriter) Finish(ctx context.Context, joins bool) (*DictionaryResult, error) {
+	reverse, err := d.finishReverse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &DictionaryResult{}
+	forward, err := d.finishForward(ctx, out, joins)
+	if err != nil {
+		return nil, err
+	}
+	forward.Path, reverse.Path = "ids/forward.ids", "ids/reverse.ids"
+	out.Files = []kv.FileMeta{forward, reverse}
+	for _, name := range d.opt.Types {
+		out.Types = append(out.Types, kv.NodeTypeMeta{Name: name, Nodes: d.types[name]})
+	}
+	return out, nil
+}
+
+func (d *DictionaryWriter) finishReverse(ctx context.Context) (kv.FileMeta, error) {
+	if d.opt.Perm == nil {
+		meta, err := d.reverse.Finish()
+		d.reverse = nil
+		return meta, err
+	}
+	runs, err := d.backward.Finish()
+	if err != nil {
+		return kv.FileMeta{}, err
+	}
+	w, err := ids.NewReverseWriter(d.work.FS, d.work.Path("ids/reverse.ids"), d.work.Journal.UUID)
+	if err != nil {
+		return kv.FileMeta{}, err
+	}
+	err = EachEntry(ctx, d.work.Sorter("backward", 0, d.work.Memory.Merge), runs,
+		func(e extsort.Entry) error { return w.Add(e.Text) })
+	if err != nil {
+		return kv.FileMeta{}, errors.Join(err, w.Abort())
+	}
+	return w.Finish()
+}
+
+func (d *DictionaryWriter) finishForward(ctx context.Context, out *DictionaryResult, joins bool) (
+	kv.FileMeta, error) {
+	runs, err := d.forward.Finish()
+	if err != nil {
+		return kv.FileMeta{}, err
+	}
+	w, err := ids.NewForwardWriter(d.work.FS, d.work.Path("ids/forward.ids"),
+		d.work.Journal.UUID, d.opt.Seed)
+	if err != nil {
+		return kv.FileMeta{}, err
+	}
+	add := func(e extsort.Entry) error { return w.Add(e.Key, e.Text, kv.NodeID(e.Aux)) }
+	opt := d.work.Sorter("forward", 0, d.work.Memory.Merge)
+	if joins {
+		err = d.writeBoth(ctx, opt, runs, out, add)
+	} else {
+		err = EachEntry(ctx, opt, runs, add)
+	}
+	if err != nil {
+		return kv.FileMeta{}, errors.Join(err, w.Abort())
+	}
+	return w.Finish()
+}
+
+func (d *DictionaryWriter) writeBoth(ctx context.Context, opt extsort.Options, runs []extsort.Run,
+	out *DictionaryResult, add func(extsort.Entry) error) error {
+	joined, err := d.work.NewRun("dict")
+	if err != nil {
+		return err
+	}
+	err = EachEntry(ctx, opt, runs, func(e extsort.Entry) error {
+		if err := add(e); err != nil {
+			return err
+		}
+		return joined.Add(e)
+	})
+	run, err2 := joined.Finish()
+	out.Joins = []extsort.Run{run}
+	return errors.Join(err, err2)
+}
+
+// Close frees the sorters and closes what was not finished.
+func (d *DictionaryWriter) Close() error {
+	errs := []error{d.forward.Abort()}
+	if d.backward != nil {
+		errs = append(errs, d.backward.Abort())
+	}
+	if d.reverse != nil {
+		errs = append(errs, d.reverse.Abort())
+	}
+	return errors.Join(errs...)
+}

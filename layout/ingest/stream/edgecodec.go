@@ -1,0 +1,156 @@
+package stream
+
+import (
+	"math"
+
+	"gdb/layout/listfile"
+)
+
+// EdgeCodec packs an edge into words whose order is the order of the stored lists: destination,
+// source, type, time, split, direction, weight. So equal edges are neighbors once sorted, whatever
+// the runs were.
+//
+//	word 0   first id (32) | second id (32)
+//	word 1   type (16) | split (15) | reverse (1) | weight (32)                   without time
+//	words 1, 2   type (16) | time (64) | split (15) | reverse (1) | weight (32)   with time
+//	last word    number of the edge in the source               if edges are numbered
+//
+// A split is its number, from 1, or zero where there are none or they are drawn. The bit after it
+// is set if the edge is the reverse of one of the source. Times have their sign bit flipped and
+// weights are mapped to integers of the same order.
+type EdgeCodec struct {
+	Typed, Weighted, Timed bool
+	// Split keeps the split of an edge, and whether it is a reverse edge.
+	Split bool
+	// Numbered keeps the order of the source, by which the last of parallel edges is known.
+	Numbered bool
+}
+
+// Payload is the number of words after the ids.
+func (c EdgeCodec) Payload() int {
+	if c.Numbered {
+		return c.valueWords() + 1
+	}
+	return c.valueWords()
+}
+
+// valueWords is the number of words for all but the ids and the number of an edge.
+func (c EdgeCodec) valueWords() int {
+	switch {
+	case c.Timed:
+		return 2
+	case c.Typed || c.Weighted || c.Split:
+		return 1
+	}
+	return 0
+}
+
+// Pack writes the payload words of an edge; number is its place in the source.
+func (c EdgeCodec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16,
+	number uint64) {
+	last := uint64(split)<<33 | uint64(orderedF32(weight))
+	if c.Numbered {
+		out[c.valueWords()] = number
+	}
+	switch c.valueWords() {
+	case 1:
+		out[0] = uint64(typ)<<48 | last
+	case 2:
+		t := uint64(time) ^ 1<<63
+		out[0] = uint64(typ)<<48 | t>>16
+		out[1] = t<<48 | last
+	}
+}
+
+// reversedBit is set in the last value of a reverse edge.
+const reversedBit = 1 << 32
+
+// SplitOf returns the number of the split of a record, and whether it is a reverse edge.
+func (c EdgeCodec) SplitOf(rec []uint64) (number uint16, reversed bool) {
+	if !c.Split {
+		return 0, false
+	}
+	last := *c.lastValue(rec)
+	return uint16(last>>32) >> 1, last&reversedBit != 0
+}
+
+// SetReversed makes a record, or what of it follows the ids, that of a reverse edge, or of one that
+// is not.
+func (c EdgeCodec) SetReversed(rec []uint64, reversed bool) {
+	if !c.Split {
+		return
+	}
+	last := c.lastValue(rec)
+	*last &^= reversedBit
+	if reversed {
+		*last |= reversedBit
+	}
+}
+
+// lastValue is the word of a record that has split and weight.
+func (c EdgeCodec) lastValue(rec []uint64) *uint64 {
+	if c.Numbered {
+		return &rec[len(rec)-2]
+	}
+	return &rec[len(rec)-1]
+}
+
+// NumberOf returns the place of an edge in the source; 0 if edges are not numbered.
+func (c EdgeCodec) NumberOf(rec []uint64) uint64 {
+	if !c.Numbered {
+		return 0
+	}
+	return rec[len(rec)-1]
+}
+
+// WeightOf returns the weight of a record that has one.
+func (c EdgeCodec) WeightOf(rec []uint64) float32 { return unorderedF32(uint32(*c.lastValue(rec))) }
+
+// SetWeight changes it.
+func (c EdgeCodec) SetWeight(rec []uint64, w float32) {
+	last := c.lastValue(rec)
+	*last = *last>>32<<32 | uint64(orderedF32(w))
+}
+
+// Unpack is the inverse of Pack.
+func (c EdgeCodec) Unpack(words []uint64, e *listfile.Edge) {
+	switch c.valueWords() {
+	case 1:
+		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[0]))
+	case 2:
+		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[1]))
+		e.Time = int64((words[0]<<16 | words[1]>>48) ^ 1<<63)
+	}
+}
+
+// Same says whether two records are duplicates: the same ends, type and time. Of edges that
+// differ in split and weight only, the one of the first split comes first and is kept,
+// with the weight that --merge makes of all.
+func (c EdgeCodec) Same(a, b []uint64) bool {
+	if a[0] != b[0] {
+		return false
+	}
+	switch c.valueWords() {
+	case 1:
+		return a[1]>>48 == b[1]>>48
+	case 2:
+		return a[1] == b[1] && a[2]>>48 == b[2]>>48
+	}
+	return true
+}
+
+// orderedF32 maps floats to integers of the same order.
+func orderedF32(f float32) uint32 {
+	b := math.Float32bits(f)
+	if b>>31 != 0 {
+		return ^b
+	}
+	return b | 1<<31
+}
+
+func unorderedF32(o uint32) float32 {
+	if o>>31 != 0 {
+		return math.Float32frombits(o &^ (1 << 31))
+	}
+	return math.Float32frombits(^o)
+}

@@ -1,0 +1,42 @@
+package stream
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPairWatch: in small graphs the counts are exact, in large ones the shares are close.
+func TestPairWatch(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, edges := range []int{100, 1_000_000} {
+		w, both := NewPairWatch(), 0
+		seen := map[[2]uint64]bool{}
+		for range edges {
+			a, b := rnd.Uint64N(1<<40), rnd.Uint64N(1<<40)|1<<40
+			w.Observe([]uint64{a, a}, []uint64{b, b})
+			seen[[2]uint64{a, b}] = true
+			if rnd.IntN(4) == 0 {
+				w.Observe([]uint64{b}, []uint64{a})
+				both++
+			}
+		}
+		w.Observe([]uint64{7}, []uint64{7})
+		c := w.Counts()
+		want := float64(both) / float64(len(seen))
+		got := float64(c.Both) / float64(c.Pairs)
+		exact := edges <= pairsMost
+		if exact && (c.Pairs != uint64(len(seen)) || c.Both != uint64(both)) ||
+			math.Abs(got-want) > 0.02 {
+			t.Errorf("%d edges: %d of %d pairs, want %d of %d", edges, c.Both, c.Pairs, both,
+				len(seen))
+		}
+		if share := float64(c.Shared) / float64(c.Ends); math.Abs(share-want) > 0.02 {
+			t.Errorf("%d edges: %.3f of the nodes are sources and destinations, want %.3f", edges,
+				share, want)
+		}
+		if len(w.pairs) > pairsMost || len(w.ends) > pairsMost {
+			t.Errorf("samples of %d and %d", len(w.pairs), len(w.ends))
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package splits
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/edgefile"
+	"gdb/layout/ingest/input"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Ways of the edges of a group, as bits.
+const (
+	asGiven  = 1 << iota // an edge of the source
+	reversed             // the reverse of one
+)
+
+// EdgeOptions configure an EdgeDivider.
+type EdgeOptions struct {
+	FS   vfs.FS
+	Path func(rel string) string // where a file of the store is written
+	UUID kv.UUID
+	// Names are the splits, in the order of their numbers in records, from 1.
+	Names []string
+	Nodes uint64
+	Types int
+	// Draw decides by chance; nil if records have the number of their split.
+	Draw *EdgeDraw
+}
+
+// EdgeDivider takes the edges of an ingest in the order of the in-lists, in groups: a group is an
+// edge that the lists have, with the duplicates of it that were dropped. It writes each edge of the
+// source to the file of its split, once, as the source has it, and its reverse to none. Where
+// duplicates are dropped and both directions of an undirected edge are in the source, it is written
+// from the lower node to the higher.
+type EdgeDivider struct {
+	opt      EdgeOptions
+	splits   []*split // by number, less 1
+	of       []*split // by place in edgefile.Splits
+	held     bool     // a group is under way
+	number   uint16   // of the group's split in its records
+	ways     int      // of its records of that split
+	current  *split
+	src, dst uint32
+	typ      uint16
+	// Repeated counts edges that stand twice in one split, and Shared those that stand in an
+	// earlier split too, where duplicates are kept.
+	repeated, shared uint64
+	loops            uint64 // edges written from a node to itself
+}
+
+// split is a file that is written.
+type split struct {
+	name string
+	file *layout.FileWriter
+	w    *edgefile.Writer
+}
+
+// EdgeResult is what an EdgeDivider wrote.
+type EdgeResult struct {
+	Files    []kv.FileMeta
+	Splits   []kv.EdgeSplitMeta
+	Repeated uint64 // edges that stand more than once in one split
+	Shared   uint64 // edges that stand in an earlier split too
+	Loops    uint64 // edges from a node to itself
+}
+
+// NewEdgeDivider starts the files.
+func NewEdgeDivider(opt EdgeOptions) (*EdgeDivider, error) {
+	d := &EdgeDivider{opt: opt, of: make([]*split, len(edgefile.Splits))}
+	for _, name := range opt.Names {
+		s := &split{name: name}
+		d.splits = append(d.splits, s)
+		d.of[slices.Index(edgefile.Splits, name)] = s
+		spec := edgefile.Spec{Kind: edgefile.Kind(name), UUID: opt.UUID, Nodes: opt.Nodes,
+			Types: opt.Types}
+		var err error
+		if s.file, err = layout.CreateFile(opt.FS, opt.Path(edgefile.Path(name))); err == nil {
+			s.w, err = edgefile.NewWriter(s.file, spec, nil)
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.Abort())
+		}
+	}
+	return d, nil
+}
+
+// Begin ends the group before and starts one with a record of split number n, from 1; 0 where the
+// split is drawn.
+func (d *EdgeDivider) Begin(n uint16, isReversed bool) error {
+	if err := d.end(); err != nil {
+		return err
+	}
+	d.held, d.number, d.ways, d.current = true, n, way(isReversed), nil
+	return nil
+}
+
+// Again adds a duplicate to the group that was begun.
+func (d *EdgeDivider) Again(n uint16, isReversed bool) {
+	if n == d.number {
+		d.ways |= way(isReversed)
+	}
+}
+
+// Repeat counts a record that is kept though it is like the one before, of split number before.
+func (d *EdgeDivider) Repeat(before, n uint16, isReversed bool) {
+	switch {
+	case isReversed:
+	case before == n:
+		d.repeated++
+	default:
+		d.shared++
+	}
+}
+
+func way(isReversed bool) int {
+	if isReversed {
+		return reversed
+	}
+	return asGiven
+}
+
+// Place says which edge the group is of, and returns whether the lists have it: it is of train.
+func (d *EdgeDivider) Place(src, dst uint32, typ uint16) (listed bool) {
+	d.src, d.dst, d.typ = src, dst, typ
+	if d.opt.Draw != nil {
+		d.current = d.of[d.opt.Draw.split(src, dst)]
+	} else {
+		d.current = d.splits[d.number-1]
+	}
+	return d.current == d.of[train]
+}
+
+// end writes the group's edge.
+func (d *EdgeDivider) end() error {
+	if !d.held {
+		return nil
+	}
+	d.held = false
+	if d.ways == reversed || d.ways == asGiven|reversed && d.src > d.dst {
+		return nil
+	}
+	if d.src == d.dst {
+		d.loops++
+	}
+	return d.current.w.Add(d.src, d.dst, d.typ)
+}
+
+// Finish ends the last group and the files.
+func (d *EdgeDivider) Finish() (r EdgeResult, err error) {
+	if err := d.end(); err != nil {
+		return r, err
+	}
+	r.Repeated, r.Shared, r.Loops = d.repeated, d.shared, d.loops
+	for _, s := range d.splits {
+		n := s.w.Count()
+		if n == 0 && d.opt.Draw != nil {
+			return r, input.Usage("--edge-split: %s gets none of so few edges by chance: give "+
+				"it a larger share, or take another --seed", s.name)
+		}
+		if err := s.w.Finish(); err != nil {
+			return r, err
+		}
+		m, err := s.file.Finish(edgefile.Path(s.name), edgefile.Kind(s.name))
+		if err != nil {
+			return r, err
+		}
+		r.Files = append(r.Files, m)
+		r.Splits = append(r.Splits, kv.EdgeSplitMeta{Name: s.name, Count: n})
+	}
+	return r, nil
+}
+
+// Abort closes the files that Finish did not.
+func (d *EdgeDivider) Abort() error {
+	var errs []error
+	for _, s := range d.splits {
+		if s.file != nil {
+			errs = append(errs, s.file.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// EdgeNotes say what a user should know of splits of edges.
+func EdgeNotes(r *EdgeResult) (notes []string) {
+	if r.Repeated > 0 {
+		notes = append(notes, fmt.Sprintf("%d edges stand more than once in one split: --dedup "+
+			"drops them", r.Repeated))
+	}
+	if r.Shared > 0 {
+		notes = append(notes, fmt.Sprintf("%d edges of val or test are in an earlier split too: "+
+			"--dedup leaves them in the first", r.Shared))
+	}
+	if r.Loops > 0 {
+		notes = append(notes, fmt.Sprintf("%d edges go from a node to itself: they are trained on "+
+			"and ranked as others", r.Loops))
+	}
+	for _, s := range r.Splits {
+		if s.UnseenNodes > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d of its nodes have no edge in train, so that "+
+				"nothing is learned of them", s.Name, s.UnseenNodes))
+		}
+		if s.UnseenTypes > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d of its edge types have no edge in train",
+				s.Name, s.UnseenTypes))
+		}
+		if s.Reversed > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d of its %d edges have their reverse in "+
+				"train, so that a model may have learned them: --edge-split keeps both in one "+
+				"split", s.Name, s.Reversed, s.Count))
+		}
+	}
+	return notes
+}
