@@ -128,7 +128,8 @@ func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
 	}
 }
 
-// tryJoin takes a seat, or says when to try again.
+// tryJoin takes a seat, or says when to try again: a seat that was left for a client that was
+// killed gets no batches, so that who comes in its place waits for the next epoch.
 func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
 	first uint64) (s *seat, wait <-chan struct{}, err error) {
 	f.mu.Lock()
@@ -138,12 +139,12 @@ func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
 	}
 	r := f.mu.round
 	s = r.seats[rank]
-	switch taken := isClosed(s.taken); {
-	case !taken && r.epoch == epoch && r.first == first:
+	switch free := !isClosed(s.taken) && s.left.Err() == nil; {
+	case free && r.epoch == epoch && r.first == first:
 		s.pool = pool
 		close(s.taken)
 		return s, nil, nil
-	case !taken && s.left.Err() == nil:
+	case free:
 		return nil, nil, usage(fmt.Errorf("serve: rank %d begins epoch %d with batch %d while "+
 			"others are in epoch %d from batch %d: all ranks take the same", rank, epoch, first,
 			r.epoch, r.first))
