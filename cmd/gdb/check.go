@@ -9,13 +9,13 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/check"
+	"gdb/layout/inspect"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var opt check.Options
+	var opt inspect.CheckOptions
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged",
@@ -35,7 +35,7 @@ read, and is only mentioned.`,
 			defer func() { err = cli.FirstError(err, dev.Close()) }()
 			p := a.Progress()
 			opt.Progress = func(done, total int64) { p.Update("check", done, total, "bytes") }
-			report, err := check.Run(cmd.Context(), dev, st, opt)
+			report, err := inspect.Check(cmd.Context(), dev, st, opt)
 			p.Finish()
 			if report == nil {
 				return fmt.Errorf("check: %w", err)
@@ -55,7 +55,7 @@ read, and is only mentioned.`,
 }
 
 // printReport prints what a check found; whole says that it could look into all files.
-func (a *app) printReport(dir string, r *check.Report, whole, asJSON bool) error {
+func (a *app) printReport(dir string, r *inspect.CheckReport, whole, asJSON bool) error {
 	if asJSON {
 		findings := r.Findings
 		if findings == nil {
@@ -78,7 +78,7 @@ func (a *app) printReport(dir string, r *check.Report, whole, asJSON bool) error
 	return nil
 }
 
-func (a *app) printFindings(dir string, r *check.Report, whole bool) error {
+func (a *app) printFindings(dir string, r *inspect.CheckReport, whole bool) error {
 	w := &cli.Lines{W: a.Out}
 	for _, f := range r.Findings {
 		switch {

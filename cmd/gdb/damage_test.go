@@ -16,7 +16,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/check"
+	"gdb/layout/inspect"
 	"gdb/train"
 	"gdb/train/setting"
 
@@ -63,7 +63,7 @@ func checkStore(t *testing.T, dev blockdev.Device, dir string) string {
 	if err != nil {
 		return err.Error()
 	}
-	report, err := check.Run(t.Context(), dev, st, check.Options{})
+	report, err := inspect.Check(t.Context(), dev, st, inspect.CheckOptions{})
 	if err != nil {
 		return err.Error()
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gdb/layout"
-	"gdb/layout/check"
 	"gdb/layout/edgefile"
+	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
 
@@ -86,8 +86,8 @@ func storedTriples(t *testing.T, fs vfs.FS, dir string) map[triple][]string {
 			t.Fatalf("the lists have %v %d times less than train", e, n)
 		}
 	}
-	report, err := check.Run(context.Background(), r.dev, r.store,
-		check.Options{Full: true})
+	report, err := inspect.Check(context.Background(), r.dev, r.store,
+		inspect.CheckOptions{Full: true})
 	if err != nil || len(report.Findings) > 0 {
 		t.Errorf("check: %v, %v", report.Findings, err)
 	}

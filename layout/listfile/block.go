@@ -12,7 +12,6 @@ import (
 	"gdb/internal/codec"
 	"gdb/layout"
 	"gdb/layout/listcode"
-	"gdb/layout/listdir"
 )
 
 // A topology file is a header (codec.Header), which counts as block 0, and blocks of BlockBytes, a
@@ -62,7 +61,6 @@ const (
 	TimeBytes   = 8
 )
 
-const _ uint = -(unitBits ^ listdir.UnitBits)  // a directory counts in the same units
 const _ uint = listcode.PaddingMost - unitBits // lists may be followed by what fills a unit
 
 // Shape is what the blocks of one file have in common; derived from its header.

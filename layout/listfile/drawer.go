@@ -7,7 +7,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listcode"
-	"gdb/layout/listdir"
 )
 
 // Drawer draws entries of lists of Held: of a frontier of nodes at a time. It is for one goroutine.
@@ -17,7 +16,7 @@ import (
 // block. While it is on its way other nodes are in the other stages.
 type Drawer struct {
 	h      *Held
-	locate listdir.Locator
+	locate locator
 	take   *listcode.Gatherer
 	nodes  []layout.NodeID
 	// lists are those of nodes, or their parts in their first blocks; of Count 0: they are empty.
@@ -59,7 +58,7 @@ const (
 func (h *Held) NewDrawer() *Drawer {
 	coding := listcode.Coding{PosBits: h.Shape.posBits}
 	return &Drawer{h: h, take: listcode.NewGatherer(coding, h.bytes, h.Shape.BlockBytes),
-		locate: listdir.Locator{Directory: &h.heads, Blocks: h.bytes,
+		locate: locator{directory: &h.heads, Blocks: h.bytes,
 			Index:      mem.BytesOf(h.index),
 			BlockShift: bits.TrailingZeros(uint(8 * h.Shape.BlockBytes))}}
 }

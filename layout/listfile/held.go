@@ -8,7 +8,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listcode"
-	"gdb/layout/listdir"
 )
 
 // Held are all coded blocks of a file in memory, one after the other, as they are in the file, and
@@ -27,7 +26,7 @@ type Held struct {
 	firsts     []listcode.Ref // of each block, its first list
 	firstBytes []byte         // of them
 	blocks     int            // so far
-	heads      listdir.Directory
+	heads      directory
 	arena      *mem.Arena
 	nodes      uint64
 }
@@ -39,7 +38,7 @@ const (
 	runMost = 1<<(32-listcode.CodingSpare) - 1
 )
 
-const _ uint = -(8*indexWords ^ listdir.IndexBytes) // a Locator asks for it
+const _ uint = -(8*indexWords ^ locatorIndexBytes) // a Locator asks for it
 
 // HeldBytes is the memory of the blocks of a file with so many nodes.
 func HeldBytes(blocks int64, f *Fields) int64 {
@@ -55,7 +54,7 @@ type heldSizes struct{ heads, index, firsts, bytes int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
 	lines := func(n int64) int64 { return (n + 63) &^ 63 }
-	return heldSizes{heads: lines(listdir.Bytes(s.endBits, nodes)),
+	return heldSizes{heads: lines(directoryBytes(s.endBits, nodes)),
 		index:  lines(8 * indexWords * (blocks + keysAfter)),
 		firsts: lines(listcode.RefBytes * blocks),
 		bytes:  lines((blocks+1)*int64(s.BlockBytes) + listcode.Slack)}
@@ -76,7 +75,7 @@ func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 		part, b = b[:size:size], b[size:]
 		return part
 	}
-	h.heads = listdir.New(f.Shape.endBits, cut(n.heads))
+	h.heads = newDirectory(f.Shape.endBits, cut(n.heads))
 	h.index = mem.View[uint64](cut(n.index))
 	firsts := cut(n.firsts)
 	h.firstBytes = firsts
@@ -175,7 +174,7 @@ func (h *Held) Head(v layout.NodeID) (block int, ok bool) {
 
 // head is the block of a list by what the directory has of it, and where in the block it begins, in
 // units.
-func (h *Held) head(v layout.NodeID, d listdir.Place) (block int, at uint64, ok bool) {
+func (h *Held) head(v layout.NodeID, d directoryPlace) (block int, at uint64, ok bool) {
 	if d.Known() {
 		return d.Block(), d.Unit(), true
 	}

@@ -1,7 +1,7 @@
 // Package partition deals the nodes of a graph to physical partitions of equal size, as training
 // with a partition buffer needs them (Waleffe et al., "Marius++", section 5.1). A partition is a
 // set of nodes with an order: a node is row R of partition P. Nothing is stored: both are computed
-// from a few numbers, either way.
+// from a few numbers, either way. Buckets are the train edges by pairs of partitions, on disk.
 package partition
 
 import (

@@ -13,7 +13,7 @@ import (
 	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/check"
+	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
@@ -187,8 +187,8 @@ func TestParts(t *testing.T) {
 					t.Errorf("part %d trains %d nodes of %d, reported %d", i, n, len(want.train),
 						part.Train)
 				}
-				found, err := check.Run(t.Context(), layouttest.Device(t), st,
-					check.Options{Full: true})
+				found, err := inspect.Check(t.Context(), layouttest.Device(t), st,
+					inspect.CheckOptions{Full: true})
 				if err != nil || len(found.Findings) > 0 {
 					t.Errorf("part %d: %+v, %v", i, found, err)
 				}

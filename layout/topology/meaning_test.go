@@ -8,7 +8,7 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/layout"
-	"gdb/layout/check"
+	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
 	"gdb/layout/topology"
@@ -107,7 +107,7 @@ func TestForeignNeighborsAreDamage(t *testing.T) {
 		if !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("neighbor %d, scanned: %v, want damage", id, err)
 		}
-		r, err := check.Run(t.Context(), layouttest.Device(t), s, check.Options{})
+		r, err := inspect.Check(t.Context(), layouttest.Device(t), s, inspect.CheckOptions{})
 		if err != nil || len(r.Findings) != 1 || r.Findings[0].Block != 2 {
 			t.Errorf("neighbor %d: findings %+v, %v", id, r, err)
 		}

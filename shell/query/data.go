@@ -9,8 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/kv"
-	"gdb/layout/check"
-	"gdb/layout/dump"
+	"gdb/layout/inspect"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
 	"gdb/shell/value"
@@ -26,7 +25,7 @@ func planBlock(x *exec.Execution) (*exec.Plan, error) {
 func runBlock(ctx context.Context, x *exec.Execution) error {
 	x.Header("block")
 	var out bytes.Buffer
-	err := dump.Block(ctx, x.Graph.Store, x.Graph.Dev, x.Operand.Text, x.Args["AT"].N,
+	err := inspect.DumpBlock(ctx, x.Graph.Store, x.Graph.Dev, x.Operand.Text, x.Args["AT"].N,
 		!x.Has("HEX"), &out)
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func planCheck(x *exec.Execution) (*exec.Plan, error) {
 }
 
 func runCheck(ctx context.Context, x *exec.Execution) error {
-	report, err := check.Run(ctx, x.Graph.Dev, x.Graph.Store, check.Options{
+	report, err := inspect.Check(ctx, x.Graph.Dev, x.Graph.Store, inspect.CheckOptions{
 		Full: x.Has("FULL"), File: x.Args["OF"].Text, Progress: x.Progress})
 	if err != nil {
 		return err

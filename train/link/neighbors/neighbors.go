@@ -16,7 +16,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/buckets"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
 	"gdb/layout/topology"
@@ -33,7 +32,7 @@ const (
 
 // Set is the lists of the partitions in memory. It is for one goroutine.
 type Set struct {
-	buckets *buckets.Set
+	buckets *partition.Buckets
 	m       partition.Map
 	nodes   uint64 // that sets have at most
 	each    bool   // an edge is in the lists of both its ends, which are one direction
@@ -55,7 +54,7 @@ type ends struct{ from, to []uint32 }
 
 // New is a set without partitions. A buffer has so many rows. The edges of an undirected graph are
 // in the lists of both their ends.
-func New(b *buckets.Set, bufferRows int, undirected bool, budget *mem.Budget) (*Set, error) {
+func New(b *partition.Buckets, bufferRows int, undirected bool, budget *mem.Budget) (*Set, error) {
 	s := &Set{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
 		account: mem.NewAccount(budget, "neighbors in memory"),
 		edges:   map[partition.Bucket]ends{}, at: make([]uint32, bufferRows)}

@@ -12,7 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/buckets"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
 	"gdb/train/link/order"
@@ -63,9 +62,10 @@ func mustStore(t *testing.T) (*layout.Store, []edge) {
 func mustOpen(t *testing.T, budget *mem.Budget, undirected bool) (*Set, []edge) {
 	t.Helper()
 	store, all := mustStore(t)
-	b, _, err := buckets.Open(t.Context(), store, devtest.Open(t, blockdev.Options{}),
-		buckets.Options{Partition: partition.Spec{Nodes: nodeCount, Parts: partCount, Random: true,
-			Seed: 7}})
+	b, _, err := partition.OpenBuckets(t.Context(), store, devtest.Open(t, blockdev.Options{}),
+		partition.BucketOptions{Partition: partition.Spec{Nodes: nodeCount, Parts: partCount,
+			Random: true,
+			Seed:   7}})
 	if err != nil {
 		t.Fatal(err)
 	}

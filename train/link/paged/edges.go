@@ -5,7 +5,6 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/layout"
-	"gdb/layout/buckets"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
 	"gdb/train/link/order"
@@ -52,7 +51,7 @@ type stretch struct {
 }
 
 // read reads the edges of a piece, in the order of the file.
-func (e *edges) read(ctx context.Context, sets *buckets.Set, p *piece) error {
+func (e *edges) read(ctx context.Context, sets *partition.Buckets, p *piece) error {
 	m := sets.Map()
 	e.list, e.of = e.list[:0], e.of[:0]
 	return sets.Read(ctx, p.buckets, func(k partition.Bucket, some edgefile.Edges) error {

@@ -9,7 +9,6 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/buckets"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
@@ -25,7 +24,7 @@ const passBytes, passBytesMost = 8 << 20, 256 << 20
 // and are for one goroutine.
 type Rows struct {
 	dir    *partfile.Dir
-	sets   *buckets.Set
+	sets   *partition.Buckets
 	m      partition.Map
 	frames [][]float32 // that a partition is read to
 	budget *mem.Budget

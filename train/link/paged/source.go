@@ -8,7 +8,6 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/buckets"
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/buffer"
@@ -35,7 +34,7 @@ type Config struct {
 // Source has the entities and the edges of a training. It is for one goroutine.
 type Source struct {
 	cfg     Config
-	sets    *buckets.Set
+	sets    *partition.Buckets
 	dir     *partfile.Dir
 	buf     *buffer.Buffer
 	order   *order.Order
@@ -100,7 +99,7 @@ func Check(cfg Config, record, best []byte) error {
 const sortBytes = 1 << 30
 
 // openBuckets opens the edges by bucket. They are sorted in a part of the memory that is left.
-func openBuckets(ctx context.Context, cfg *Config) (*buckets.Set, string, error) {
+func openBuckets(ctx context.Context, cfg *Config) (*partition.Buckets, string, error) {
 	m, err := cfg.Plan.Map(cfg.Store.Meta())
 	if err != nil {
 		return nil, "", err
@@ -109,7 +108,7 @@ func openBuckets(ctx context.Context, cfg *Config) (*buckets.Set, string, error)
 	if limit := cfg.Budget.Limit(); limit > 0 {
 		memory = min(memory, (limit-cfg.Budget.Used())/3)
 	}
-	sets, note, err := buckets.Open(ctx, cfg.Store, cfg.Device, buckets.Options{
+	sets, note, err := partition.OpenBuckets(ctx, cfg.Store, cfg.Device, partition.BucketOptions{
 		Partition: m.Spec(), Memory: memory, Budget: cfg.Budget,
 		Progress: cfg.Progress})
 	if err == nil && note != "" {
@@ -169,7 +168,7 @@ func (s *Source) Arrays() (out [][]float32) {
 }
 
 // Buckets are the train edges by pairs of partitions.
-func (s *Source) Buckets() *buckets.Set { return s.sets }
+func (s *Source) Buckets() *partition.Buckets { return s.sets }
 
 // First is the row of the buffer that a resident partition begins at.
 func (s *Source) First(part int) uint32 { return s.buf.First(part) }

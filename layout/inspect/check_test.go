@@ -1,4 +1,4 @@
-package check_test
+package inspect_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/check"
+	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,9 +38,9 @@ func fullGraph(nodes, edges int) layouttest.Graph {
 	return g
 }
 
-func mustCheck(t testing.TB, s *layout.Store, opt check.Options) *check.Report {
+func mustCheck(t testing.TB, s *layout.Store, opt inspect.CheckOptions) *inspect.CheckReport {
 	t.Helper()
-	r, err := check.Run(context.Background(), layouttest.Device(t), s, opt)
+	r, err := inspect.Check(context.Background(), layouttest.Device(t), s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func mustCheck(t testing.TB, s *layout.Store, opt check.Options) *check.Report {
 
 // checkFinds checks that all findings are about path, and that one is about the byte at off: its
 // block is in the file's own counting.
-func checkFinds(t testing.TB, r *check.Report, path string, off int64) {
+func checkFinds(t testing.TB, r *inspect.CheckReport, path string, off int64) {
 	t.Helper()
 	found := false
 	for _, f := range r.Findings {
@@ -76,7 +76,7 @@ func TestCheckHealthy(t *testing.T) {
 		s := layouttest.Build(t, vfs.NewMem(), "s", g)
 		for _, full := range []bool{false, true} {
 			last, total := int64(0), int64(0)
-			r := mustCheck(t, s, check.Options{Full: full, Progress: func(d, n int64) {
+			r := mustCheck(t, s, inspect.CheckOptions{Full: full, Progress: func(d, n int64) {
 				last, total = d, n
 			}})
 			if len(r.Findings) > 0 {
@@ -108,7 +108,7 @@ func TestCheckCountsUnknownLabels(t *testing.T) {
 	s := layouttest.Build(t, vfs.NewMem(), "s", withUnknown(fullGraph(300, 2000)))
 	s.Meta().Labels.Unknown--
 	found := ""
-	for _, f := range mustCheck(t, s, check.Options{Full: true}).Findings {
+	for _, f := range mustCheck(t, s, inspect.CheckOptions{Full: true}).Findings {
 		found += f.What
 	}
 	if !strings.Contains(found, "are unknown, the catalog says") {
@@ -131,13 +131,13 @@ func TestCheckFindsFlippedBits(t *testing.T) {
 		m := files[i%len(files)]
 		off, bit := r.Int64N(m.Size), byte(1)<<r.IntN(8)
 		layouttest.Flip(t, fs, s.Path(m.Path), off, bit)
-		checkFinds(t, mustCheck(t, s, check.Options{Full: i%2 == 0}), m.Path, off)
+		checkFinds(t, mustCheck(t, s, inspect.CheckOptions{Full: i%2 == 0}), m.Path, off)
 		layouttest.Flip(t, fs, s.Path(m.Path), off, bit)
 		if t.Failed() {
 			t.Fatalf("bit %08b at offset %d of %s, %d bytes", bit, off, m.Path, m.Size)
 		}
 	}
-	if f := mustCheck(t, s, check.Options{Full: true}).Findings; len(f) > 0 {
+	if f := mustCheck(t, s, inspect.CheckOptions{Full: true}).Findings; len(f) > 0 {
 		t.Errorf("all bits are back: %+v", f)
 	}
 }
@@ -157,7 +157,7 @@ func TestCheckFindsCatalogBits(t *testing.T) {
 		}
 		off := r.Int64N(info.Size())
 		layouttest.Flip(t, fs, path, off, 4)
-		if mustCheck(t, s, check.Options{}).Findings == nil {
+		if mustCheck(t, s, inspect.CheckOptions{}).Findings == nil {
 			t.Errorf("bit at %d of %s was not found", off, path)
 		}
 		layouttest.Flip(t, fs, path, off, 4)
@@ -219,7 +219,7 @@ func TestCheckFindsMisplaced(t *testing.T) {
 			s := layouttest.Build(t, fs, "s", g)
 			layouttest.Rewrite(t, fs, s.Path(c.path), c.change)
 			for _, full := range []bool{false, true} {
-				r := mustCheck(t, s, check.Options{Full: full})
+				r := mustCheck(t, s, inspect.CheckOptions{Full: full})
 				ok := slices.ContainsFunc(r.Findings, func(f kv.Finding) bool {
 					return f.Path == c.path && f.Block == c.block &&
 						strings.Contains(f.What, c.what)
@@ -256,7 +256,7 @@ func TestCheckFindsMissingAndExtra(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range mustCheck(t, s, check.Options{Full: true}).Findings {
+	for _, f := range mustCheck(t, s, inspect.CheckOptions{Full: true}).Findings {
 		got = append(got, f.Path+": "+f.What)
 	}
 	slices.Sort(got)
@@ -276,7 +276,7 @@ func TestCheckFindsMissingAndExtra(t *testing.T) {
 func TestCheckSaysWhatItLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := layouttest.Build(t, fs, "s", fullGraph(50, 300))
-	if r := mustCheck(t, s, check.Options{Full: true}); len(r.Unchecked) > 0 {
+	if r := mustCheck(t, s, inspect.CheckOptions{Full: true}); len(r.Unchecked) > 0 {
 		t.Errorf("there is no %v", r.Unchecked)
 	}
 	for _, dir := range []string{"runs/r0001", "prep/superbatch-x", "tmp"} {
@@ -284,7 +284,7 @@ func TestCheckSaysWhatItLeavesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := mustCheck(t, s, check.Options{}).Unchecked
+	got := mustCheck(t, s, inspect.CheckOptions{}).Unchecked
 	if want := []string{"prep", "runs"}; !slices.Equal(got, want) {
 		t.Errorf("left out: %q, want %q", got, want)
 	}
@@ -297,18 +297,19 @@ func TestCheckFile(t *testing.T) {
 	layouttest.Flip(t, fs, s.Path("ids/reverse.ids"), 4100, 1)
 	for file, want := range map[string]int{"topology/in.idx": 1, "topology/in.csc": 0,
 		"catalog": 0, "ids/reverse.ids": 1, "ids/forward.ids": 0} {
-		r := mustCheck(t, s, check.Options{Full: true, File: file})
+		r := mustCheck(t, s, inspect.CheckOptions{Full: true, File: file})
 		if len(r.Findings) != want {
 			t.Errorf("%s: %+v", file, r.Findings)
 		}
 	}
-	_, err := check.Run(context.Background(), layouttest.Device(t), s, check.Options{File: "x"})
+	_, err := inspect.Check(context.Background(), layouttest.Device(t), s,
+		inspect.CheckOptions{File: "x"})
 	if err == nil || !strings.Contains(err.Error(), "topology/in.csc") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := check.Run(ctx, layouttest.Device(t), s, check.Options{}); err == nil {
+	if _, err := inspect.Check(ctx, layouttest.Device(t), s, inspect.CheckOptions{}); err == nil {
 		t.Error("a check that was cancelled has no error")
 	}
 }
@@ -337,7 +338,7 @@ func TestCheckFullFindsWrongMeaning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := layouttest.Build(t, vfs.NewMem(), "s", fullGraph(600, 4000))
 			c.change(s.Meta())
-			r := mustCheck(t, s, check.Options{Full: true})
+			r := mustCheck(t, s, inspect.CheckOptions{Full: true})
 			if !slices.ContainsFunc(r.Findings, func(f kv.Finding) bool {
 				return strings.Contains(f.What, c.what)
 			}) {
@@ -364,7 +365,7 @@ func TestCheckFindsUnsorted(t *testing.T) {
 		return b
 	})
 	for _, full := range []bool{false, true} {
-		r := mustCheck(t, s, check.Options{Full: full})
+		r := mustCheck(t, s, inspect.CheckOptions{Full: full})
 		if len(r.Findings) != 1 || r.Findings[0].Block != 1 ||
 			!strings.Contains(r.Findings[0].What, "id 5 after 6") {
 			t.Errorf("findings: %+v", r.Findings)
@@ -379,7 +380,7 @@ func TestCheckFullTakesEqualNeighbors(t *testing.T) {
 	g := layouttest.Graph{Nodes: 10, Edges: []layouttest.Edge{{Src: 4, Dst: 2}, {Src: 4, Dst: 2},
 		{Src: 5, Dst: 2}}}
 	s := layouttest.Build(t, fs, "s", g)
-	if r := mustCheck(t, s, check.Options{Full: true}); len(r.Findings) > 0 {
+	if r := mustCheck(t, s, inspect.CheckOptions{Full: true}); len(r.Findings) > 0 {
 		t.Errorf("findings of a sound store: %+v", r.Findings)
 	}
 	layouttest.Rewrite(t, fs, s.Path("topology/in.csc"), func(b []byte) []byte {
@@ -392,7 +393,7 @@ func TestCheckFullTakesEqualNeighbors(t *testing.T) {
 		binary.LittleEndian.PutUint32(blk, sum)
 		return b
 	})
-	r := mustCheck(t, s, check.Options{Full: true})
+	r := mustCheck(t, s, inspect.CheckOptions{Full: true})
 	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "id 4 after 5") {
 		t.Errorf("findings: %+v", r.Findings)
 	}
@@ -416,7 +417,7 @@ func TestCheckGoesOnAfterOddLengths(t *testing.T) {
 			layouttest.Rewrite(t, fs, s.Path(m.Path), func(b []byte) []byte { return b[:n] })
 		}
 	}
-	r := mustCheck(t, s, check.Options{Full: true})
+	r := mustCheck(t, s, inspect.CheckOptions{Full: true})
 	if r.Files != len(s.Meta().Files) {
 		t.Errorf("%d of %d files were looked at", r.Files, len(s.Meta().Files))
 	}

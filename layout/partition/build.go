@@ -1,4 +1,4 @@
-package buckets
+package partition
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/partition"
 
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// Options say what is built.
-type Options struct {
-	Partition partition.Spec // Nodes is the store's
+// BucketOptions say what is built.
+type BucketOptions struct {
+	Partition Spec // Nodes is the store's
 	// Memory is the most that building takes, in bytes, counted in Budget. At least LeastMemory.
 	Memory int64
 	Budget *mem.Budget
@@ -27,12 +26,12 @@ type Options struct {
 	Progress func(done, total uint64)
 }
 
-// LeastMemory is the least with which buckets are built.
-const LeastMemory = 4 << 20
+// BucketsLeastMemory is the least with which buckets are built.
+const BucketsLeastMemory = 4 << 20
 
-// ErrBuilding says that another process builds buckets of this store.
-var ErrBuilding = errors.New("another training sorts the edges of this store now: wait until it " +
-	"has begun its first epoch")
+// ErrBuildingBuckets says that another process builds buckets of this store.
+var ErrBuildingBuckets = errors.New("another training sorts the edges of this store now: wait " +
+	"until it has begun its first epoch")
 
 // edges are sorted as two words: place and destination, source and type.
 const (
@@ -44,23 +43,23 @@ const (
 type builder struct {
 	s       *layout.Store
 	dev     blockdev.Device
-	opt     Options
-	m       partition.Map
+	opt     BucketOptions
+	m       Map
 	offsets []uint64 // by place: where a bucket begins
 	extsort.Options
 }
 
 // build makes the files. Memory: Options.Memory to sort, then as much to merge; and 8 bytes a
 // bucket, which the caller has reserved. Disk: 16 bytes an edge in prep/ while it sorts.
-func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options,
-	m partition.Map) (err error) {
+func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt BucketOptions,
+	m Map) (err error) {
 	fs := s.FS()
 	if err := fs.MkdirAll(s.Path("prep"), 0o755); err != nil {
 		return fmt.Errorf("layout: make %s: %w", s.Path("prep"), err)
 	}
 	lock, err := files.Lock(fs, s.Path(lockPath))
 	if errors.Is(err, files.ErrLockHeld) {
-		return fmt.Errorf("layout: %w", ErrBuilding)
+		return fmt.Errorf("layout: %w", ErrBuildingBuckets)
 	}
 	if err != nil {
 		return fmt.Errorf("layout: %w", err)
@@ -78,7 +77,7 @@ func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Option
 	b := &builder{s: s, dev: dev, opt: opt, m: m,
 		offsets: make([]uint64, m.Parts()*m.Parts()+1),
 		Options: extsort.Options{FS: fs, Dir: runs, Prefix: "edges", Width: wordsPerEdge,
-			Memory: max(opt.Memory, LeastMemory), Budget: opt.Budget}}
+			Memory: max(opt.Memory, BucketsLeastMemory), Budget: opt.Budget}}
 	sorted, err := b.sort(ctx)
 	if err != nil {
 		return err
@@ -148,7 +147,8 @@ func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
 	for _, r := range runs {
 		total += r.Records
 	}
-	w, err := edgefile.NewWriter(out, edgefile.SpecOf(b.s.Meta(), Kind), own(b.s.Meta(), &b.m))
+	w, err := edgefile.NewWriter(out, edgefile.SpecOf(b.s.Meta(), BucketsKind),
+		own(b.s.Meta(), &b.m))
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
 		err = w.Finish()
 	}
 	if err == nil {
-		_, err = out.Finish(edgesPath, Kind)
+		_, err = out.Finish(edgesPath, BucketsKind)
 	}
 	if err != nil {
 		return fmt.Errorf("layout: sort edges by bucket: %w", err)
@@ -184,8 +184,8 @@ func (b *builder) writeIndex() error {
 	m := b.s.Meta()
 	data := mem.BytesOf(b.offsets)
 	e := codec.Enc{B: own(m, &b.m)}
-	e.U32(codec.BlockSum(KindIndex, m.UUID, 1, data))
-	h := codec.Header{Kind: KindIndex, UUID: m.UUID, Fields: e.B}
+	e.U32(codec.BlockSum(BucketsKindIndex, m.UUID, 1, data))
+	h := codec.Header{Kind: BucketsKindIndex, UUID: m.UUID, Fields: e.B}
 	padding := make([]byte, -len(data)&(layout.PageBytes-1))
 	return b.s.WritePrep(indexPath, h.Encode(), data, padding)
 }

@@ -1,4 +1,6 @@
-// Package buckets keeps the train edges of a store by edge bucket: bucket (i, j) has the edges from
+package partition
+
+// Buckets keep the train edges of a store by edge bucket: bucket (i, j) has the edges from
 // partition i to partition j (Waleffe et al., "Marius++", section 5.1).
 //
 // # Order
@@ -21,7 +23,6 @@
 // source and type. prep/buckets.idx has where each bucket begins, as u64, one more than buckets. In
 // the header of both stands what they were made of, so that files of other partitions, or of
 // another graph, are made again.
-package buckets
 
 // place is where bucket (i, j) of p partitions stands in the order.
 func place(i, j, p int) int {

@@ -1,4 +1,4 @@
-package listdir
+package listfile
 
 import (
 	"math/rand/v2"
@@ -36,7 +36,7 @@ func TestDirectory(t *testing.T) {
 	for unitBits := 13; unitBits <= 21; unitBits++ {
 		for _, nodes := range []int{1, 31, 32, 33, 64, 1000} {
 			all := randomSpots(r, nodes, unitBits)
-			d := New(unitBits, make([]byte, Bytes(unitBits, uint64(nodes))))
+			d := newDirectory(unitBits, make([]byte, directoryBytes(unitBits, uint64(nodes))))
 			for v, s := range all {
 				if s.unit >= 0 {
 					d.Add(uint64(v), s.block, uint64(s.unit))
@@ -48,9 +48,9 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-func checkSpots(t *testing.T, r *rand.Rand, d *Directory, all []spot) {
+func checkSpots(t *testing.T, r *rand.Rand, d *directory, all []spot) {
 	t.Helper()
-	l := Locator{Directory: d, Blocks: make([]byte, 1), Index: make([]byte, 1),
+	l := locator{directory: d, Blocks: make([]byte, 1), Index: make([]byte, 1),
 		BlockShift: d.unitBits + 2}
 	nodes := make([]uint32, 1+r.IntN(200))
 	for i := range nodes {
@@ -65,14 +65,14 @@ func checkSpots(t *testing.T, r *rand.Rand, d *Directory, all []spot) {
 		far := slices.Contains(seek, uint32(i))
 		switch {
 		case s.unit < 0:
-			if at[i] != Nowhere || blocks[i] != 0 || far {
+			if at[i] != nowhere || blocks[i] != 0 || far {
 				t.Fatalf("node %d is at %d of block %d, want nowhere", v, at[i], blocks[i])
 			}
 			continue
 		case far && int(blocks[i]) > s.block || !far && int(blocks[i]) != s.block:
 			t.Fatalf("node %d is in block %d, want %d", v, blocks[i], s.block)
 		}
-		if want := uint64(blocks[i])<<l.BlockShift + UnitBits*uint64(s.unit); at[i] != want {
+		if want := uint64(blocks[i])<<l.BlockShift + unitBits*uint64(s.unit); at[i] != want {
 			t.Fatalf("node %d is at %d, want %d", v, at[i], want)
 		}
 	}

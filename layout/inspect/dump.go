@@ -1,5 +1,4 @@
-// Package dump prints a block of a store's file, field by field.
-package dump
+package inspect
 
 import (
 	"context"
@@ -20,10 +19,10 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// Block prints block number block of a data file to w: each field by name with decode, else
+// DumpBlock prints block number block of a data file to w: each field by name with decode, else
 // plain hexadecimal. Block 0 is the header; the others are what check counts: blocks of lists,
 // pages of rows, of checksums and of indexes. Damaged blocks are printed too, and marked.
-func Block(ctx context.Context, s *layout.Store, dev blockdev.Device, path string, block int64,
+func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, path string, block int64,
 	decode bool, w io.Writer) (err error) {
 	m, err := fileMeta(s, path)
 	if err != nil {

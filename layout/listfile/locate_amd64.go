@@ -1,4 +1,4 @@
-package listdir
+package listfile
 
 import "golang.org/x/sys/cpu"
 
@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
 
 // locate is Locate of the first of nodes.
-func (l *Locator) locate(nodes []uint32, at []uint64, blocks, seek []uint32) int {
+func (l *locator) locate(nodes []uint32, at []uint64, blocks, seek []uint32) int {
 	if !fast {
 		return l.locatePlain(nodes, at, blocks, seek)
 	}

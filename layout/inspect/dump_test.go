@@ -1,4 +1,4 @@
-package dump_test
+package inspect_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gdb/layout"
-	"gdb/layout/dump"
+	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/datadriven"
@@ -72,7 +72,7 @@ func TestDumpBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		err := dump.Block(context.Background(), stores[name], layouttest.Device(t),
+		err := inspect.DumpBlock(context.Background(), stores[name], layouttest.Device(t),
 			d.CmdArgs[1].Key,
 			block, !d.HasArg("hex"), &out)
 		if err != nil {

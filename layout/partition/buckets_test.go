@@ -1,4 +1,4 @@
-package buckets
+package partition
 
 import (
 	"errors"
@@ -16,7 +16,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/layouttest"
-	"gdb/layout/partition"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -72,9 +71,9 @@ func triples(e edgefile.Edges) (out [][3]uint32) {
 func compare(a, b [3]uint32) int { return slices.Compare(a[:], b[:]) }
 
 // mustOpen opens buckets and says whether they were made.
-func mustOpen(t testing.TB, s *layout.Store, opt Options) (b *Set, made bool) {
+func mustOpen(t testing.TB, s *layout.Store, opt BucketOptions) (b *Buckets, made bool) {
 	t.Helper()
-	b, note, err := Open(t.Context(), s, device, opt)
+	b, note, err := OpenBuckets(t.Context(), s, device, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +82,8 @@ func mustOpen(t testing.TB, s *layout.Store, opt Options) (b *Set, made bool) {
 
 var device = mustDevice()
 
-// TestPlace: the order is a bijection, and pairs stand beside each other.
-func TestPlace(t *testing.T) {
+// TestBucketPlace: the order is a bijection, and pairs stand beside each other.
+func TestBucketPlace(t *testing.T) {
 	for p := 1; p < 12; p++ {
 		seen := make([]bool, p*p)
 		for i := range p {
@@ -109,7 +108,7 @@ func TestBuckets(t *testing.T) {
 		nodes := rapid.IntRange(1, 300).Draw(rt, "nodes")
 		edges := rapid.IntRange(0, 4000).Draw(rt, "edges")
 		s := mustStore(t, vfs.NewMem(), nodes, edges, rapid.IntRange(0, 3).Draw(rt, "types"))
-		opt := Options{Budget: mem.NewBudget(64 << 20), Partition: partition.Spec{
+		opt := BucketOptions{Budget: mem.NewBudget(64 << 20), Partition: Spec{
 			Parts:  rapid.IntRange(1, min(nodes, 9)).Draw(rt, "parts"),
 			Random: rapid.Bool().Draw(rt, "random"), Seed: 7}}
 		b, _ := mustOpen(t, s, opt)
@@ -118,13 +117,13 @@ func TestBuckets(t *testing.T) {
 			rt.Fatal(err)
 		}
 		m := b.Map()
-		want := map[partition.Bucket][][3]uint32{}
+		want := map[Bucket][][3]uint32{}
 		for _, e := range triples(all) {
 			from, _ := m.Place(layout.NodeID(e[1]))
 			to, _ := m.Place(layout.NodeID(e[0]))
 			want[bucket(from, to)] = append(want[bucket(from, to)], e)
 		}
-		var some []partition.Bucket
+		var some []Bucket
 		for i := range m.Parts() {
 			for j := range m.Parts() {
 				if n := b.Count(bucket(i, j)); n != uint64(len(want[bucket(i, j)])) {
@@ -135,8 +134,8 @@ func TestBuckets(t *testing.T) {
 				}
 			}
 		}
-		got := map[partition.Bucket][][3]uint32{}
-		err = b.Read(t.Context(), some, func(k partition.Bucket, e edgefile.Edges) error {
+		got := map[Bucket][][3]uint32{}
+		err = b.Read(t.Context(), some, func(k Bucket, e edgefile.Edges) error {
 			got[k] = append(got[k], triples(e)...)
 			return nil
 		})
@@ -162,7 +161,7 @@ func TestBuckets(t *testing.T) {
 func TestKept(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustStore(t, fs, 100, 2000, 3)
-	opt := Options{Partition: partition.Spec{Parts: 5, Random: true, Seed: 1}}
+	opt := BucketOptions{Partition: Spec{Parts: 5, Random: true, Seed: 1}}
 	open := func(what string, want bool) {
 		t.Helper()
 		b, made := mustOpen(t, s, opt)
@@ -201,7 +200,7 @@ func TestKept(t *testing.T) {
 func TestWrongIndex(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustStore(t, fs, 100, 2000, 3)
-	opt := Options{Partition: partition.Spec{Parts: 5}}
+	opt := BucketOptions{Partition: Spec{Parts: 5}}
 	for _, c := range []struct {
 		name, want string
 		change     func(offsets []uint64)
@@ -223,7 +222,7 @@ func TestWrongIndex(t *testing.T) {
 		if err := errors.Join(b.Close(), wrong.writeIndex()); err != nil {
 			t.Fatal(err)
 		}
-		b, note, err := Open(t.Context(), s, device, opt)
+		b, note, err := OpenBuckets(t.Context(), s, device, opt)
 		if err != nil || !strings.Contains(note, c.want) || !slices.Equal(b.offsets, right) {
 			t.Fatalf("%s: note %q, want %q (%v)", c.name, note, c.want, err)
 		}
@@ -244,18 +243,18 @@ func TestOneBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Partition: partition.Spec{Parts: 5}}
-	if _, _, err := Open(t.Context(), s, device, opt); !errors.Is(err, ErrBuilding) {
+	opt := BucketOptions{Partition: Spec{Parts: 5}}
+	if _, _, err := OpenBuckets(t.Context(), s, device, opt); !errors.Is(err, ErrBuildingBuckets) {
 		t.Error(err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(t.Context(), s, device, Options{}); err == nil {
+	if _, _, err := OpenBuckets(t.Context(), s, device, BucketOptions{}); err == nil {
 		t.Error("no partitions at all were taken")
 	}
 	opt.Budget = mem.NewBudget(1 << 20)
-	if _, _, err := Open(t.Context(), s, device, opt); err == nil ||
+	if _, _, err := OpenBuckets(t.Context(), s, device, opt); err == nil ||
 		!strings.Contains(err.Error(), "sorting") {
 		t.Errorf("sorted in a budget of 1 MiB: %v", err)
 	}
@@ -264,7 +263,7 @@ func TestOneBuilds(t *testing.T) {
 // TestFaults fails each change of the file system once, with a full disk, and loses power before
 // each: what is opened afterwards has all edges.
 func TestFaults(t *testing.T) {
-	opt := Options{Partition: partition.Spec{Parts: 4, Random: true, Seed: 9}}
+	opt := BucketOptions{Partition: Spec{Parts: 4, Random: true, Seed: 9}}
 	total := 0
 	for fail := 0; ; fail++ {
 		fs := vfs.NewCrashableMem()
@@ -285,7 +284,7 @@ func TestFaults(t *testing.T) {
 			}
 			return nil
 		}))
-		b, _, err := Open(t.Context(), layout.NewStore(broken, "s", s.Meta()), device, opt)
+		b, _, err := OpenBuckets(t.Context(), layout.NewStore(broken, "s", s.Meta()), device, opt)
 		if err == nil {
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
@@ -300,7 +299,7 @@ func TestFaults(t *testing.T) {
 		for _, after := range []vfs.FS{fs, clone} {
 			b, _ := mustOpen(t, layout.NewStore(after, "s", s.Meta()), opt)
 			edges := 0
-			add := func(_ partition.Bucket, e edgefile.Edges) error {
+			add := func(_ Bucket, e edgefile.Edges) error {
 				edges += e.Len()
 				return nil
 			}
@@ -317,11 +316,11 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func bucket(from, to int) partition.Bucket {
-	return partition.Bucket{From: uint16(from), To: uint16(to)}
+func bucket(from, to int) Bucket {
+	return Bucket{From: uint16(from), To: uint16(to)}
 }
 
-func allBuckets(p int) (all []partition.Bucket) {
+func allBuckets(p int) (all []Bucket) {
 	for i := range p {
 		for j := range p {
 			all = append(all, bucket(i, j))

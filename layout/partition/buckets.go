@@ -1,4 +1,4 @@
-package buckets
+package partition
 
 import (
 	"bytes"
@@ -13,15 +13,14 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/edgefile"
-	"gdb/layout/partition"
 
 	"github.com/cockroachdb/errors/oserror"
 )
 
 // The kinds of the files, in headers.
 const (
-	Kind      = "GEBK"
-	KindIndex = "GEBI"
+	BucketsKind      = "GEBK"
+	BucketsKindIndex = "GEBI"
 )
 
 // Where the files are, relative to the store.
@@ -37,16 +36,16 @@ const bucketsLayout = 1
 // errStale is the cause of files that are whole, but not of these partitions or this graph.
 var errStale = errors.New("made for other partitions or another version")
 
-// Set are the buckets of a store's train edges. Its methods may be called from any goroutine.
-type Set struct {
-	m       partition.Map
+// Buckets are the buckets of a store's train edges. Its methods may be called from any goroutine.
+type Buckets struct {
+	m       Map
 	file    *edgefile.File
 	offsets []uint64
 	account mem.Account
 }
 
 // own are the fields of headers that say what files were made of.
-func own(m *kv.Meta, p *partition.Map) []byte {
+func own(m *kv.Meta, p *Map) []byte {
 	spec := p.Spec()
 	e := codec.Enc{}
 	e.U32(bucketsLayout)
@@ -66,16 +65,17 @@ func own(m *kv.Meta, p *partition.Map) []byte {
 	return e.B
 }
 
-// Open opens the buckets of a partitioning, and makes them if they are not there, are of another
-// partitioning, or are damaged. note says what was made and why, "" if nothing was. Memory: 8 bytes
-// a bucket, for as long as it is open; and Options.Memory while they are made.
-func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options) (b *Set,
+// OpenBuckets opens the buckets of a partitioning, and makes them if they are not there, are of
+// another partitioning, or are damaged. note says what was made and why, "" if nothing was. Memory:
+// 8 bytes a bucket, for as long as it is open; and Options.Memory while they are made.
+func OpenBuckets(ctx context.Context, s *layout.Store, dev blockdev.Device,
+	opt BucketOptions) (b *Buckets,
 	note string, err error) {
 	if err := edgefile.Check(s.Meta()); err != nil {
 		return nil, "", err
 	}
 	opt.Partition.Nodes = s.Meta().Nodes
-	m, err := partition.New(opt.Partition)
+	m, err := New(opt.Partition)
 	if err != nil {
 		return nil, "", err
 	}
@@ -84,7 +84,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options
 	if err := account.Add(2 * places); err != nil { // twice while they are made or read
 		return nil, "", fmt.Errorf("layout: %w", err)
 	}
-	b = &Set{m: m, account: account}
+	b = &Buckets{m: m, account: account}
 	err = b.open(ctx, s, dev)
 	if oserror.IsNotExist(err) || errors.Is(err, errStale) || errors.Is(err, layout.ErrCorrupt) {
 		note = fmt.Sprintf("the edges of train were sorted into %d x %d buckets, which are kept "+
@@ -107,11 +107,11 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options
 }
 
 // open opens files that are there.
-func (b *Set) open(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
+func (b *Buckets) open(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
 	if err := b.readIndex(ctx, s, dev); err != nil {
 		return err
 	}
-	f, err := edgefile.OpenFile(ctx, s, dev, edgesPath, edgefile.SpecOf(s.Meta(), Kind))
+	f, err := edgefile.OpenFile(ctx, s, dev, edgesPath, edgefile.SpecOf(s.Meta(), BucketsKind))
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (b *Set) open(ctx context.Context, s *layout.Store, dev blockdev.Device) er
 }
 
 // readIndex reads where buckets begin.
-func (b *Set) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Device) (err error) {
+func (b *Buckets) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Device) (err error) {
 	f, err := s.OpenFile(dev, indexPath)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (b *Set) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Devic
 		return err
 	}
 	defer func() { err = errors.Join(err, arena.Free()) }()
-	h, err := f.ReadHeader(ctx, KindIndex, s.Meta().UUID, arena.Bytes())
+	h, err := f.ReadHeader(ctx, BucketsKindIndex, s.Meta().UUID, arena.Bytes())
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (b *Set) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Devic
 	if err := f.Read(ctx, layout.PageBytes, data); err != nil {
 		return fmt.Errorf("layout: read %s: %w", indexPath, err)
 	}
-	if got := codec.BlockSum(KindIndex, s.Meta().UUID, 1, data[:8*n]); got != sum {
+	if got := codec.BlockSum(BucketsKindIndex, s.Meta().UUID, 1, data[:8*n]); got != sum {
 		return f.Damage(1, layout.PageBytes, "checksum is %08x, its bytes give %08x", sum, got)
 	}
 	b.offsets = slices.Clone(mem.View[uint64](data[:8*n]))
@@ -169,34 +169,34 @@ func (b *Set) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Devic
 }
 
 // Close closes the file and gives the memory back.
-func (b *Set) Close() error {
+func (b *Buckets) Close() error {
 	b.account.Release()
 	return b.file.Close()
 }
 
 // Map is the partitioning.
-func (b *Set) Map() partition.Map { return b.m }
+func (b *Buckets) Map() Map { return b.m }
 
 // Count is the number of edges of a bucket.
-func (b *Set) Count(k partition.Bucket) uint64 {
+func (b *Buckets) Count(k Bucket) uint64 {
 	first, end := b.span(k)
 	return end - first
 }
 
 // Edges is the number of all edges.
-func (b *Set) Edges() uint64 { return b.file.Count() }
+func (b *Buckets) Edges() uint64 { return b.file.Count() }
 
 // stretch is a range of edges that is read at once.
 type stretch struct {
 	first, end uint64 // edges
-	of         []partition.Bucket
+	of         []Bucket
 }
 
 // stretches are the ranges of some buckets, in the order of the file: those that follow each other
 // are one.
-func (b *Set) stretches(want []partition.Bucket) (out []stretch) {
+func (b *Buckets) stretches(want []Bucket) (out []stretch) {
 	sorted := slices.Clone(want)
-	slices.SortFunc(sorted, func(x, y partition.Bucket) int {
+	slices.SortFunc(sorted, func(x, y Bucket) int {
 		return b.place(x) - b.place(y)
 	})
 	for _, k := range sorted {
@@ -206,18 +206,18 @@ func (b *Set) stretches(want []partition.Bucket) (out []stretch) {
 			out[n-1].of = append(out[n-1].of, k)
 			continue
 		}
-		out = append(out, stretch{first, end, []partition.Bucket{k}})
+		out = append(out, stretch{first, end, []Bucket{k}})
 	}
 	return out
 }
 
 // Reads is how many stretches Read of these buckets reads.
-func (b *Set) Reads(want []partition.Bucket) int { return len(b.stretches(want)) }
+func (b *Buckets) Reads(want []Bucket) int { return len(b.stretches(want)) }
 
 // Read calls fn with the edges of each of some different buckets, whole or in several parts, in the
 // order of the file. Edges are valid during the call.
-func (b *Set) Read(ctx context.Context, want []partition.Bucket,
-	fn func(k partition.Bucket, e edgefile.Edges) error) error {
+func (b *Buckets) Read(ctx context.Context, want []Bucket,
+	fn func(k Bucket, e edgefile.Edges) error) error {
 	for _, r := range b.stretches(want) {
 		i := 0
 		err := b.file.Stream(ctx, r.first, r.end, func(at uint64, e edgefile.Edges) error {
@@ -243,12 +243,12 @@ func (b *Set) Read(ctx context.Context, want []partition.Bucket,
 }
 
 // place is where a bucket stands in the order.
-func (b *Set) place(k partition.Bucket) int {
+func (b *Buckets) place(k Bucket) int {
 	return place(int(k.From), int(k.To), b.m.Parts())
 }
 
 // span is the range of a bucket's edges in the file.
-func (b *Set) span(k partition.Bucket) (first, end uint64) {
+func (b *Buckets) span(k Bucket) (first, end uint64) {
 	at := b.place(k)
 	return b.offsets[at], b.offsets[at+1]
 }

@@ -1,4 +1,4 @@
-package check
+package inspect
 
 import (
 	"strings"
@@ -31,7 +31,7 @@ func TestEdges(t *testing.T) {
 	dev := layouttest.Device(t)
 	findings := func() (found []string) {
 		t.Helper()
-		r, err := Run(t.Context(), dev, s, Options{Full: true})
+		r, err := Check(t.Context(), dev, s, CheckOptions{Full: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,6 @@
-// Package check verifies a whole store: the catalog, every checksum, and what the bytes mean.
-package check
+// Package inspect looks at the files of a store: Check verifies all of them, the catalog, every
+// checksum and what the bytes mean; DumpBlock prints a block of one, field by field.
+package inspect
 
 import (
 	"context"
@@ -19,8 +20,8 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// Options configure Run.
-type Options struct {
+// CheckOptions configure Run.
+type CheckOptions struct {
 	// Full also checks order, degrees, counts, id ranges, and that every listed file is there and
 	// nothing else.
 	Full bool
@@ -31,8 +32,8 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Report is the result of a check.
-type Report struct {
+// CheckReport is the result of a check.
+type CheckReport struct {
 	Files    int
 	Bytes    int64
 	Findings []kv.Finding // empty if all is well
@@ -46,14 +47,14 @@ type Report struct {
 // findingsMost is how many damaged blocks of one file are listed; further ones are counted.
 const findingsMost = 1000
 
-// Run verifies a store: the catalog, every checksum of every file, and with Full what the bytes
+// Check verifies a store: the catalog, every checksum of every file, and with Full what the bytes
 // mean. It goes on after damage, and after a file that it could not look into, which is an error
 // beside the report of the others. Memory: read
 // buffers of 8 MiB, the checksums of one file of rows or the index of one topology file at a time,
 // and what ids.Verify takes.
-func Run(ctx context.Context, dev blockdev.Device, s *layout.Store,
-	opt Options) (*Report, error) {
-	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &Report{}}
+func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
+	opt CheckOptions) (*CheckReport, error) {
+	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
 	if err := c.selectFiles(); err != nil {
 		return nil, err
 	}
@@ -79,8 +80,8 @@ type checker struct {
 	ctx         context.Context
 	dev         blockdev.Device
 	s           *layout.Store
-	opt         Options
-	report      *Report
+	opt         CheckOptions
+	report      *CheckReport
 	files       []kv.FileMeta
 	done, total int64
 	idsDone     bool // the id files were checked

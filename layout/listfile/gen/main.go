@@ -1,6 +1,5 @@
 //go:build avogen
 
-// Command gen writes the assembly of package listdir; see the go:generate line in listdir.go.
 package main
 
 import (
@@ -13,12 +12,12 @@ import (
 
 func main() {
 	os.Args = []string{"gen", "-out", "kernels_amd64.s", "-stubs", "kernels_amd64.go",
-		"-pkg", "listdir"}
+		"-pkg", "listfile"}
 	locate()
 	Generate()
 }
 
-// What package listdir has as constants.
+// What package listfile has as constants.
 const (
 	groupLog     = 5
 	groupHead    = 4

@@ -1,7 +1,0 @@
-//go:build !amd64
-
-package listdir
-
-func (l *Locator) locate(nodes []uint32, at []uint64, blocks, seek []uint32) int {
-	return l.locatePlain(nodes, at, blocks, seek)
-}
