@@ -115,7 +115,7 @@ func interrupted(t *testing.T, s *layout.Store, c Config) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("the run was not interrupted: %v", err)
 	}
-	mustRun(t, s, Config{Resume: c.Run})
+	mustRun(t, s, setting.Resumed(c.Run))
 }
 
 // TestEdgesAreRefused: what a store or a model does not have is said in a line.

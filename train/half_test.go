@@ -21,7 +21,7 @@ func TestPrecisionOfARun(t *testing.T) {
 	if err != nil || old.Precision != setting.BFloat16 {
 		t.Fatalf("run.json has precision %q, %v", old.Precision, err)
 	}
-	mustRun(t, s, Config{Resume: c.Run})
+	mustRun(t, s, setting.Resumed(c.Run))
 	other := old
 	other.Resume, other.Precision, other.Epochs = c.Run, setting.Float32, 2
 	_, err = Run(t.Context(), s, mustDevice(t), other, nil)

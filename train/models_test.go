@@ -10,6 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -60,7 +61,7 @@ func TestEveryModelIsTheSame(t *testing.T) {
 func noteProfiles(t testing.TB, s *layout.Store) {
 	t.Helper()
 	for threads := range 3 {
-		noteProfile(t, s, Config{Threads: threads + 1}, diskProfile)
+		noteProfile(t, s, Config{Process: setting.Process{Threads: threads + 1}}, diskProfile)
 	}
 }
 
@@ -74,7 +75,8 @@ func mustBuildOnDisk(t testing.TB, dir string) *layout.Store {
 			continue // it is not here
 		}
 		for threads := range 3 {
-			noteProfileOf(t, dev, s, Config{Threads: threads + 1}, diskProfile)
+			noteProfileOf(t, dev, s, Config{Process: setting.Process{Threads: threads + 1}},
+				diskProfile)
 		}
 		if err := dev.Close(); err != nil {
 			t.Error(err)
@@ -132,7 +134,7 @@ func TestEveryModelResumes(t *testing.T) {
 			want, weights := undisturbed(t, c)
 			s, stops := mustBuild(t, planted(false)), 0
 			noteProfile(t, s, c, diskProfile)
-			for next := resumeVariant(c, uint64(i)); ; next = (Config{Resume: c.Run}) {
+			for next := resumeVariant(c, uint64(i)); ; next = setting.Resumed(c.Run) {
 				ctx, cancel := context.WithCancel(t.Context())
 				left := 2 + draw.IntN(8)
 				_, err := Run(ctx, s, mustDevice(t), next, func(Event) {

@@ -8,6 +8,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/compute/program"
 	"gdb/internal/rng"
+	"gdb/train/setting"
 )
 
 // plainOptimizer is every optimizer as its authors wrote it down, in float64, for one parameter.
@@ -66,7 +67,8 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 			t.Fatal(err)
 		}
 	}
-	o, err := newOptimizer(be, &Config{Optimizer: kind, LR: rate, WeightDecay: decay}, &p)
+	o, err := newOptimizer(be, &Config{Learning: setting.Learning{Optimizer: kind, LR: rate},
+		NodeLearning: setting.NodeLearning{WeightDecay: decay}}, &p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,19 @@ import (
 // partitionConfigs train with some partitions in memory.
 func partitionConfigs() map[string]Config {
 	all := map[string]Config{}
-	for name, p := range map[string]setting.PartitionSettings{
-		"dispersed": {PartitionOrder: setting.OrderDispersed, Partitions: 8, PartitionsInMemory: 2},
-		"one by one": {PartitionOrder: setting.OrderDispersed, Partitions: 8, PartitionsInMemory: 3,
-			LogicalPartitions: 8},
-		"sequential": {PartitionOrder: setting.OrderSequential, Partitions: 8,
-			PartitionsInMemory: 6},
+	for name, p := range map[string]struct {
+		order  string
+		counts setting.PartitionCounts
+	}{
+		"dispersed": {setting.OrderDispersed, setting.PartitionCounts{Partitions: 8,
+			PartitionsInMemory: 2}},
+		"one by one": {setting.OrderDispersed, setting.PartitionCounts{Partitions: 8,
+			PartitionsInMemory: 3, LogicalPartitions: 8}},
+		"sequential": {setting.OrderSequential, setting.PartitionCounts{Partitions: 8,
+			PartitionsInMemory: 6}},
 	} {
 		c := resumeConfig()
-		c.PartitionSettings = p
+		c.PartitionOrder, c.PartitionCounts = p.order, p.counts
 		all[name] = c
 	}
 	return all
@@ -70,8 +74,7 @@ func TestAllPartitionsInMemory(t *testing.T) {
 	want, weights := undisturbed(t, resumeConfig())
 	for _, order := range []string{setting.OrderDispersed, setting.OrderSequential} {
 		c := resumeConfig()
-		c.PartitionSettings = setting.PartitionSettings{PartitionOrder: order, Partitions: 5,
-			PartitionsInMemory: 5}
+		c.PartitionOrder, c.Partitions, c.PartitionsInMemory = order, 5, 5
 		s := mustBuild(t, planted(false))
 		mustRun(t, s, c)
 		checkFinal(t, s, c, want, weights)

@@ -35,7 +35,8 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 func (t *trainer) probed() probe.Config {
 	fanout, _ := model.Of(&t.cfg).Sampled()
 	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
-		StepName: t.stepName(), Remeasure: t.cfg.Remeasure, Profiles: t.cfg.Profiles}
+		StepName: fmt.Sprint(t.cfg.StepName(), t.dims), Remeasure: t.cfg.Remeasure,
+		Profiles: t.cfg.Profiles}
 }
 
 // facts are those of the run that are known before batches are sampled.
@@ -62,14 +63,6 @@ func (t *trainer) facts() plan.Facts {
 		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(t.dims), t.in.Meta.Nodes)
 	}
 	return f
-}
-
-// stepName has all settings that the time of a step or of sampling depends on.
-func (t *trainer) stepName() string {
-	c := &t.cfg
-	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, c.LayerSize, t.dims, c.Batch,
-		c.Threads, c.Computes(), c.Tune, c.Optimizer, c.Sample, c.Limit(), c.Dropout > 0, c.Split,
-		c.Half())
 }
 
 // scoreBytes is what the metric takes in evaluation.

@@ -228,7 +228,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	}
 	t.tested = file.Test
 	version := t.cfg.Version
-	if t.cfg.Model == "" { // nothing but the name was given
+	if t.cfg.AsBefore {
 		t.cfg = old
 	}
 	t.cfg.Run, t.cfg.Version, t.resumed = name, version, true
@@ -243,7 +243,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
 	t.moved = t.cfg.Moved(&old)
-	t.cfg.Resolved(&old.PartitionSettings)
+	t.cfg.Resolved(&old.PartitionCounts)
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }

@@ -105,7 +105,8 @@ func TestClippedStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o, err := newOptimizer(be, &Config{Optimizer: "sgd", LR: 1, Clip: 2}, &p)
+	o, err := newOptimizer(be, &Config{Learning: setting.Learning{Optimizer: "sgd", LR: 1},
+		NodeLearning: setting.NodeLearning{Clip: 2}}, &p)
 	if err != nil {
 		t.Fatal(err)
 	}

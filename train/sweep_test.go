@@ -17,6 +17,7 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -98,7 +99,7 @@ func TestSweptRun(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("stopped after %d steps: %v", stop, err)
 			}
-			_, err = Run(t.Context(), costly, mustDevice(t), Config{Resume: c.Run}, obs)
+			_, err = Run(t.Context(), costly, mustDevice(t), setting.Resumed(c.Run), obs)
 		}
 		cancel()
 		if err != nil {
@@ -130,14 +131,15 @@ func TestCertain(t *testing.T) {
 		{5, 2, 0, 7, 7, 15},
 		{1, 100, 0, 2, 2, 10},
 	} {
-		tr := &trainer{cfg: Config{EvalEvery: c.every, Patience: c.patience},
+		tr := &trainer{cfg: Config{Schedule: setting.Schedule{EvalEvery: c.every,
+			Patience: c.patience}},
 			plan: &plan.Plan{Superbatch: &plan.SuperbatchPlan{}}}
 		tr.pos.Epoch, tr.pos.SinceBest = c.at, c.since
 		if got := tr.certain(c.begins); got != c.want {
 			t.Errorf("%+v: epoch %d", c, got)
 		}
 	}
-	pair := &trainer{cfg: Config{EvalEvery: 1},
+	pair := &trainer{cfg: Config{Schedule: setting.Schedule{EvalEvery: 1}},
 		plan: &plan.Plan{Superbatch: &plan.SuperbatchPlan{SweepAhead: true}}}
 	if got := pair.certain(3); got != 19 {
 		t.Errorf("a pair of superbatches from epoch 3 on: epoch %d", got)
@@ -175,7 +177,7 @@ func TestFullDiskWhileSweeping(t *testing.T) {
 				t.Errorf("full at operation %d: %v", nth, err)
 			}
 		}
-		if _, err = Run(t.Context(), s, mustDevice(t), Config{Resume: c.Run}, nil); err != nil {
+		if _, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(c.Run), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, got := finalState(t, s, c.Run); !bytes.Equal(got, want) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestTheTestIsKept: run.json has what eval computes of the test split, of classes and of numbers,
@@ -30,7 +31,7 @@ func TestTheTestIsKept(t *testing.T) {
 			if got, err := Tested(&file); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("kept %+v, %v; eval says %+v", got, err, want)
 			}
-			mustRun(t, s, Config{Resume: "t"})
+			mustRun(t, s, setting.Resumed("t"))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // TestTune: the order that was measured is kept with the run, and a run that was stopped goes on
@@ -28,7 +29,7 @@ func TestTune(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("run %s was not stopped: %v", run, err)
 			}
-			_, err = Run(t.Context(), s, mustDevice(t), Config{Resume: run}, nil)
+			_, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(run), nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ var backends = []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffe
 // ways lists, for each backend and policy, all ways: of them one is drawn for each trial.
 func ways() (all [][]way) {
 	for _, io := range backends {
-		for _, cache := range setting.CacheNames() {
+		for _, cache := range setting.Choices("cache") {
 			var some []way
 			for _, c := range cacheWays(cache) {
 				for _, nbrs := range []int64{-2, setting.NeighborAuto, 0,
@@ -136,7 +136,7 @@ func TestWeightsAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	if ran < trials*len(setting.CacheNames()) || want[false] == want[true] {
+	if ran < trials*len(setting.Choices("cache")) || want[false] == want[true] {
 		t.Errorf("%d runs; dropout changes nothing: %v", ran, want[false] == want[true])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/message"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
@@ -151,6 +152,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 				return cli.Usage(fmt.Errorf("%w; here it is %s", err, hint))
 			}
 		}
+	}
+	if setting.Find(name) != nil && slices.Contains(names, "lr") { // a setting, but not of this one
+		return cli.Usage(fmt.Errorf("%s has no flag --%s", strings.TrimPrefix(cmd.CommandPath(),
+			message.Program+" "), name))
 	}
 	if best := message.Nearest(name, names); best != "" {
 		return cli.Usage(fmt.Errorf("%w; did you mean --%s?", err, best))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -17,14 +16,11 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// noBenchFlags are flags of train that say nothing about its speed, or that systems decide.
-var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-every", "eval-mode",
-	"metric", "strategy", "checkpoint-every"}
 
 // benchTrainLong says what is compared and what the columns are.
 const benchTrainLong = `Train, or with --model none only load, some epochs with each system in a
@@ -110,16 +106,14 @@ func (a *app) benchTrainCommand() *cobra.Command {
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)
-	t.bind(f)
+	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
+	t.bind(f, setting.BenchTrain)
 	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
 		flag := f.Lookup(name)
 		flag.DefValue = value
 		_ = flag.Value.Set(value) // of their own type
 	}
 	f.Lookup("model").Usage += ", or none: loading alone"
-	for _, name := range noBenchFlags {
-		f.Lookup(name).Hidden = true
-	}
 	return cmd
 }
 
@@ -127,17 +121,9 @@ func (a *app) benchTrainCommand() *cobra.Command {
 // value of the sweep.
 func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 	sweep string) (opt bench.TrainOptions, err error) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && slices.Contains(noBenchFlags, f.Name) {
-			err = cli.Usage(fmt.Errorf("bench train has no flag --%s", f.Name))
-		}
-	})
-	if err != nil {
-		return opt, err
-	}
-	opt.Model = t.cfg.Model
-	if opt.Model == "none" {
-		t.cfg.Model = "sage" // the memory is split as for it
+	opt.Model = cmd.Flags().Lookup("model").Value.String()
+	if opt.Model == "none" { // the memory is split as for the default
+		_ = t.line.Value(setting.Find("model")).Set(setting.Default().Model)
 	}
 	if opt.Program, err = os.Executable(); err != nil {
 		return opt, err
@@ -153,7 +139,7 @@ func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 				return opt, err
 			}
 		}
-		if p.Config, err = t.config(a, cmd); err != nil {
+		if p.Config, err = t.node(a, cmd.Flags()); err != nil {
 			return opt, err
 		}
 		opt.Points = append(opt.Points, p)
@@ -164,7 +150,7 @@ func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 // setSwept sets a flag to one value of a sweep.
 func (a *app) setSwept(flags *pflag.FlagSet, name, value string) error {
 	f := flags.Lookup(name)
-	if f == nil || slices.Contains(noBenchFlags, name) || name == "sweep" || name == "systems" {
+	if r := setting.Find(name); f == nil || r == nil || !r.In(setting.BenchTrain) && !r.Global {
 		return cli.Usage(fmt.Errorf("--sweep %s: want FLAG=V1,V2 of a flag of training, or store",
 			name))
 	}

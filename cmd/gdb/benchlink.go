@@ -1,25 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"gdb/bench"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/linkcmd"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
-
-// noBenchLinkFlags are flags of link prediction that rows decide, or that say nothing about them.
-var noBenchLinkFlags = []string{"run", "resume", "from", "order", "partitions-in-memory",
-	"logical-partitions", "patience", "checkpoint-every"}
-
-// benchLinkOwn are flags that gdb train does not have.
-var benchLinkOwn = []string{"orders", "buffers", "mmap-seconds"}
 
 // benchLinkLong says what is compared and what the columns are.
 const benchLinkLong = `Train for link prediction with all vectors in memory, and with shares of
@@ -59,8 +49,8 @@ func (a *app) benchLinkCommand() *cobra.Command {
 			if opt.Buffers, err = bench.ParseBuffers(buffers); err != nil {
 				return cli.Usage(err)
 			}
-			if opt.Config, err = a.benchLinkConfig(cmd); err != nil {
-				return cli.Usage(err)
+			if opt.Config, err = t.link(a, cmd.Flags()); err != nil {
+				return err
 			}
 			return a.benchLink(cmd, args[0], t, opt)
 		},
@@ -72,32 +62,8 @@ func (a *app) benchLinkCommand() *cobra.Command {
 		"shares of the partitions that are in memory, but for memory and mmap")
 	f.Float64Var(&opt.MmapSeconds, "mmap-seconds", 60,
 		"how long the order mmap trains, the first half of it to warm up")
-	t.bind(f)
-	linkcmd.Bind(f)
-	f.VisitAll(func(flag *pflag.Flag) {
-		own := slices.Contains(benchLinkOwn, flag.Name) || flag.Name == "io"
-		flag.Hidden = !own && !linkcmd.Has(flag.Name)
-	})
-	for _, name := range noBenchLinkFlags {
-		f.Lookup(name).Hidden = true
-	}
+	t.bind(f, setting.BenchLink)
 	return cmd
-}
-
-// benchLinkConfig is what all rows share.
-func (a *app) benchLinkConfig(cmd *cobra.Command) (c linkcmd.Settings, err error) {
-	for _, name := range noBenchLinkFlags {
-		if cmd.Flags().Changed(name) {
-			return c, fmt.Errorf("bench link has no flag --%s", name)
-		}
-	}
-	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(benchLinkOwn, f.Name) {
-			own.AddFlag(f)
-		}
-	})
-	return linkcmd.SettingsOf(a.linkEnv(), own)
 }
 
 // benchLink opens the store, measures, and prints.
@@ -106,7 +72,7 @@ func (a *app) benchLink(cmd *cobra.Command, store string, t *trainFlags,
 	if err := opt.Validate(); err != nil {
 		return cli.Usage(err)
 	}
-	if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, t.cfg.IO); err != nil {
+	if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, t.line.IO()); err != nil {
 		return err
 	}
 	defer func() { err = cli.FirstError(err, opt.Device.Close()) }()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/complete"
 	"gdb/cmd/gdb/flagvalue"
-	"gdb/cmd/gdb/linkcmd"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
@@ -155,19 +153,19 @@ func (a *app) flagCompleters() map[string]complete.Func {
 
 // flagWords are the values of flags that have few, from the packages that read them.
 func flagWords() map[string][]string {
-	all := map[string][]string{"color": colors, "log": logForms, "io": cli.BackendNames(),
-		"shell mode": result.Modes, "split split": {"random="}, "model": model.Names(),
-		"bench train model": append(model.Names(), "none"), "strategy": strategies,
+	all := map[string][]string{"color": colors, "log": logForms, "task": setting.TaskNames,
+		"shell mode": result.Modes, "split split": {"random="},
+		"bench train model":     append(model.Names(), "none"),
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
 		"ingest merge": stream.MergeNames, "ingest partitioner": ingest.Partitioners,
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
-	maps.Copy(all, linkcmd.Words())
-	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
-		"normalize", "backend", "precision", "sample"} {
-		all[name] = setting.Choices(name)
+	for _, r := range setting.Rows {
+		if _, own := all[r.Name]; r.Choices != nil && !own {
+			all[r.Name] = r.Choices
+		}
 	}
 	return all
 }

@@ -8,6 +8,8 @@ import (
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
+	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/vectorfile"
 
 	"github.com/spf13/cobra"
@@ -44,11 +46,11 @@ them.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			if !linkcmd.IsLink(st, c.Run) {
+			if !runs.PredictsLinks(st, c.Run) {
 				if c.Limits, err = a.limitsOf("", &on); err == nil {
 					err = train.Embed(cmd.Context(), st, dev, c)
 				}
-			} else if err = cli.OnlyFor("nodes", c.Run, cmd.Flags(), whereFlags...); err == nil {
+			} else if err = cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err == nil {
 				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
 			}
 			if err != nil || a.Quiet {

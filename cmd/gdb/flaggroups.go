@@ -1,59 +1,35 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"gdb/internal/message"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// flagGroup is a part of the flags in the help of a command that has many.
-type flagGroup struct {
-	title string
-	flags []string
-}
-
-// trainingGroups are the parts of the flags of train, and of other commands that plan or time a
-// training. A flag in none of them stands with those of the command itself, which come first.
-var trainingGroups = []flagGroup{
-	{"Model", []string{"model", "hidden", "heads", "bases", "aggregate", "residual", "norm",
-		"activation", "node-embedding", "precompute", "tune"}},
-	{"Neighbors and features", []string{"batch", "fanout", "sampler", "layer-size", "sample",
-		"macro-batch", "before", "edge-weight", "normalize", "split", "split-column"}},
-	{"Learning", []string{"epochs", "lr", "lr-schedule", "warmup", "clip", "weight-decay",
-		"dropout", "input-dropout", "optimizer", "loss", "class-weights"}},
-	{"Evaluation", []string{"metric", "eval-every", "eval-mode", "patience", "candidates"}},
-	{"Link prediction (--task link)", []string{"decoder", "dim", "negatives",
-		"negative-sampling", "degree-power", "filter-negatives", "reciprocal", "margin",
-		"temperature", "norm-order", "regularizer", "regularizer-weight", "init", "encoder",
-		"encoder-input", "encoder-lr", "staleness"}},
-	{"Partitions of a graph that are in memory in turn", []string{"order", "partitions",
-		"partitions-in-memory", "logical-partitions"}},
-	{"Memory and reads", []string{"strategy", "cache", "feature-cache", "superbatch",
-		"neighbor-cache", "topology", "io"}},
-	{"Where it computes", []string{"backend", "device", "device-cache", "precision",
-		"plain-launches"}},
+// groupOf is the part of the help that a flag of a training stands in; "" before all.
+func groupOf(name string) setting.Group {
+	if r := setting.Find(name); r != nil {
+		return r.Group
+	}
+	return ""
 }
 
 // flagUsages returns the local flags of a command for its help: in groups, if it trains.
 func flagUsages(c *cobra.Command) string {
-	groups := trainingGroups
-	if c.LocalFlags().Lookup("fanout") == nil || c.LocalFlags().Lookup("model") == nil {
-		groups = nil
+	if c.LocalFlags().Lookup("lr") == nil {
+		all := usagesOf(c, func(string) bool { return true })
+		return strings.TrimRight("Flags:\n"+all, "\n")
 	}
 	var b strings.Builder
-	b.WriteString("Flags:\n" + usagesOf(c, func(name string) bool {
-		return !slices.ContainsFunc(groups, func(g flagGroup) bool {
-			return slices.Contains(g.flags, name)
-		})
-	}))
-	for _, g := range groups {
-		text := usagesOf(c, func(name string) bool { return slices.Contains(g.flags, name) })
+	b.WriteString("Flags:\n" + usagesOf(c, func(name string) bool { return groupOf(name) == "" }))
+	for _, g := range setting.Groups {
+		text := usagesOf(c, func(name string) bool { return groupOf(name) == g })
 		if text != "" {
-			b.WriteString("\n" + g.title + ":\n" + text)
+			b.WriteString("\n" + string(g) + ":\n" + text)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -4,33 +4,31 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/train/setting"
+
 	"github.com/spf13/pflag"
 )
 
 // ownFlags name the run of a training and its output; they stand before the groups.
 var ownFlags = []string{"task", "run", "resume", "from", "tensorboard", "checkpoint-every", "json"}
 
-// TestEachTrainingFlagIsInAGroup: a flag of train is in one group, and a group has no flag that is
-// not there.
+// TestEachTrainingFlagIsInAGroup: a flag of train stands in a group of its help, and a setting is a
+// flag of train, or of plan alone.
 func TestEachTrainingFlagIsInAGroup(t *testing.T) {
 	a := &app{}
 	train, _, err := a.rootCommand().Find([]string{"train"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := map[string]int{}
-	for _, g := range trainingGroups {
-		for _, name := range g.flags {
-			times[name]++
-			if train.Flags().Lookup(name) == nil {
-				t.Errorf("group %q has --%s, which train does not have", g.title, name)
-			}
-		}
-	}
 	train.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		own := slices.Contains(ownFlags, f.Name) || f.Name == "help"
-		if own == (times[f.Name] == 1) || times[f.Name] > 1 {
-			t.Errorf("--%s is in %d groups", f.Name, times[f.Name])
+		if own == slices.Contains(setting.Groups, groupOf(f.Name)) {
+			t.Errorf("--%s is in the group %q", f.Name, groupOf(f.Name))
 		}
 	})
+	for _, r := range setting.Rows {
+		if r.In(setting.Train) != (train.LocalFlags().Lookup(r.Name) != nil) {
+			t.Errorf("--%s is a flag of train, or its row says so, and not both", r.Name)
+		}
+	}
 }

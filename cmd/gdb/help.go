@@ -6,9 +6,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// strategies are the values of --strategy; the first is the default.
-var strategies = []string{"exact"}
-
 // helpTopics are pages without a command: "gdb help exit-codes" and the like.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{

@@ -52,7 +52,7 @@ func TestStrategiesHelp(t *testing.T) {
 		t.Fatalf("no caches in %s", out)
 	}
 	names, _ := items(t, first)
-	sameWords(t, "help strategies", names, strategies)
+	sameWords(t, "help strategies", names, setting.Strategies)
 	names, texts := items(t, caches)
 	sameWords(t, "help strategies", names, setting.Choices("cache"))
 	for _, name := range sample.PolicyNames() {
@@ -94,7 +94,7 @@ func TestLinkHelp(t *testing.T) {
 		text  string
 		names []string
 	}{{decoders, decoder.Names()}, {losses, loss.Names()}, {negatives,
-		setting.NegativeSamplings()}} {
+		setting.NegativeSamplings}} {
 		names, _ := items(t, part.text)
 		sameWords(t, "help link", names, part.names)
 	}

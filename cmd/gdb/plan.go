@@ -6,12 +6,12 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
-	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train"
 	"gdb/train/plan"
+	"gdb/train/setting"
 	"gdb/train/steptimes"
 
 	"github.com/spf13/cobra"
@@ -34,12 +34,8 @@ train.`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
-	t.bind(cmd.Flags())
-	t.bindTask(cmd.Flags())
+	t.bindRun(cmd.Flags(), setting.Plan)
 	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
-	cmd.Flags().StringVar(&t.deviceMemory, "device-memory", "", "plan for a device with so much "+
-		"memory, which need not be here")
-	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }
 
@@ -50,17 +46,9 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		}
 		return err
 	}
-	remeasure := t.cfg.Remeasure // --from replaces the rest
-	cfg, err := t.config(a, cmd)
+	cfg, err := t.node(a, cmd.Flags())
 	if err != nil {
 		return err
-	}
-	cfg.Remeasure = remeasure
-	if t.deviceMemory != "" {
-		if cfg.DeviceMemory, err = mem.ParseSize(t.deviceMemory); err != nil {
-			return cli.Usage(fmt.Errorf("plan: --device-memory: %w", err))
-		}
-		cfg.Backend = backend.CUDA
 	}
 	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
 	if err != nil {
@@ -81,12 +69,16 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 }
 
 func (a *app) planLink(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
-	st, dev, err := a.OpenStore(cmd.Context(), dir, t.cfg.IO)
+	c, err := t.link(a, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	st, dev, err := a.OpenStore(cmd.Context(), dir, t.line.IO())
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	return linkcmd.Plan(a.linkEnv(), st, cmd.Flags())
+	return linkcmd.Plan(a.linkEnv(), st, c, t.json)
 }
 
 // opIndent is where the operations of a step stand in a line.

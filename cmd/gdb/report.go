@@ -9,7 +9,6 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
-	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -17,6 +16,7 @@ import (
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,7 +59,7 @@ picture, and the settings in which they differ.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			if linkcmd.IsLink(st, c.Run) {
+			if runs.PredictsLinks(st, c.Run) {
 				return a.reportLinks(cmd, st, args[0], c.Run, out)
 			}
 			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
@@ -83,6 +83,7 @@ picture, and the settings in which they differ.`,
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringSliceVar(&several, "runs", nil, "several runs of a task, on one page: a,b")
 	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
+	cli.OnlyFor(f, setting.OfNodes, "split")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
@@ -119,7 +120,7 @@ func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 		return nil, err
 	}
 	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
-		Settings: settingtext.Set(&file.Config)}
+		Settings: setting.SetTexts(&file.Config)}
 	if err := noteStatus(cmd, st, d); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func noteStatus(cmd *cobra.Command, st *layout.Store, d *report.Data) error {
 
 // reportLinks writes the page of a run that predicts links.
 func (a *app) reportLinks(cmd *cobra.Command, st *layout.Store, dir, run, out string) error {
-	if err := cli.OnlyFor("nodes", run, cmd.Flags(), "split"); err != nil {
+	if err := cli.CheckTask(cmd.Flags(), run, setting.OfLinks); err != nil {
 		return err
 	}
 	d, err := linkcmd.ReportData(runs.Open(st, run))
@@ -193,7 +194,7 @@ func (a *app) reportSeveral(cmd *cobra.Command, st *layout.Store, names []string
 	}
 	for _, name := range names {
 		var d *report.Data
-		if linkcmd.IsLink(st, name) {
+		if runs.PredictsLinks(st, name) {
 			d, err = linkcmd.ReportData(runs.Open(st, name))
 		} else {
 			d, err = a.reportData(cmd, st, s.Store, train.EvalConfig{Run: name, Split: "test"})

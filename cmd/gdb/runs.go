@@ -9,7 +9,6 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
-	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -17,6 +16,7 @@ import (
 	"gdb/train/report"
 	"gdb/train/runs"
 	"gdb/train/safetensors"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 )
@@ -182,7 +182,7 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
-	for _, s := range settingtext.Set(&file.Config) {
+	for _, s := range setting.SetTexts(&file.Config) {
 		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
@@ -248,9 +248,9 @@ func differing(st *layout.Store, command string, names []string) (rows [][]strin
 		if err != nil {
 			return nil, err
 		}
-		settings := settingtext.Of(&file.Config)
+		settings := setting.Texts(&file.Config)
 		if file.Link != nil {
-			settings = settingtext.Of(file.Link)
+			settings = setting.Texts(file.Link)
 		}
 		if i == 0 {
 			first = settings

@@ -38,7 +38,7 @@ code 130. A file PATH.lock beside the socket keeps a second server away.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.socket, "socket", "", "path of the Unix socket to listen at")
 	f.BoolVar(&flags.untilIdle, "until-idle", false, "end with the last program that is connected")
-	f.StringVar(&flags.io, "io", flags.io, cli.IOHelp())
+	f.StringVar(&flags.io, "io", flags.io, cli.HelpOf("io"))
 	return cmd
 }
 

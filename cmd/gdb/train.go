@@ -1,123 +1,204 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
-	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
-	"gdb/cmd/gdb/linkcmd"
-	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/train"
+	"gdb/train/link"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// trainFlags are the flags of gdb train and gdb plan. The configuration is bound to them, so that
-// what was given on the command line wins over --from, and --from over the defaults.
+// trainFlags are the flags of a command that trains, or plans a training.
 type trainFlags struct {
-	cfg          train.Config
-	featureCache string
-	from         string
-	tensorboard  string
-	strategy     string
-	json         bool
-	ops          bool   // of plan: the operations of a step
-	deviceMemory string // of plan
-	task         string
+	// line has the settings. What was given on the command line wins over --from, and --from over
+	// the defaults.
+	line        *setting.Line
+	task        string
+	from        string
+	tensorboard string
+	json        bool
+	ops         bool // of plan: the operations of a step
 }
 
-func (t *trainFlags) bind(f *pflag.FlagSet) {
-	t.cfg = setting.Default()
-	c := &t.cfg
-	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
-	f.StringVar(&c.Model, "model", c.Model, "architecture: "+cli.OneOf(model.Names()))
-	flagvalue.BindSampling(f, c)
-	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
-	bindModel(f, &c.Options)
-	f.BoolVar(&c.Tune, "tune", false,
-		"measure which order of sums and products is faster, and keep it in the run")
-	flagvalue.BindEdges(f, c)
-	f.IntVar(&c.Batch, "batch", c.Batch, cli.BatchHelp)
-	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
-		"epochs to train; auto: until val does not improve any more")
-	f.Float64Var(&c.LR, "lr", c.LR, "learning rate")
-	f.StringVar(&c.LRSchedule, "lr-schedule", c.LRSchedule, "constant; cosine: to 0 in --epochs "+
-		"(of auto: the most it may come to); step: a tenth after half of them, a hundredth after "+
-		"three quarters; plateau: halved when val is no better")
-	f.IntVar(&c.Warmup, "warmup", c.Warmup, "steps in which the rate grows to its own")
-	f.Float64Var(&c.Clip, "clip", c.Clip,
-		"most that the norm of all gradients may be: scaled down to it; 0: any")
-	f.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
-	f.Var((*flagvalue.Dropout)(&c.Dropout), "dropout",
-		"share of values dropped before each layer; auto: 0.5 of classes, 0 of numbers")
-	f.StringVar(&c.Normalize, "normalize", c.Normalize,
-		"scale features as they are read: none, row (sum 1), zscore (columns) or auto "+
-			"(row for counts, zscore for very different or large ranges)")
-	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, cli.OneOf(setting.Choices("optimizer")))
-	f.StringVar(&c.Loss, "loss", c.Loss, cli.OneOf(setting.Choices("loss")))
-	f.StringVar(&c.ClassWeights, "class-weights", c.ClassWeights,
-		"none, or balanced: rare classes count more in the loss, so that all count the same")
-	f.StringVar(&c.Metric, "metric", c.Metric,
-		"what val and test are judged by: "+cli.OneOf(setting.Choices("metric")))
-	f.IntVar(&c.Patience, "patience", c.Patience,
-		"stop after so many evaluations without a better one; 0: never, but for --epochs auto")
-	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")
-	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode, cli.EvalModeHelp)
-	cli.SplitColumn(f, &c.Split)
-	f.StringVar(&c.Cache, "cache", c.Cache,
-		"policy of the cache of features: "+cli.OneOf(setting.Choices("cache")))
-	f.StringVar(&t.featureCache, "feature-cache", "",
-		"size of the cache of features (default: what --memory leaves)")
-	f.Var((*flagvalue.CountOrAuto)(&c.Superbatch), "superbatch",
-		"batches that --cache belady samples ahead; auto: up to the next evaluation")
-	f.IntVar(&c.MacroBatch, "macro-batch", c.MacroBatch,
-		"draw the neighbors of so many batches at once, and use draws again within them")
-	f.Var((*flagvalue.SizeOrAuto)(&c.NeighborCache), "neighbor-cache", "size of the cache of "+
-		"neighbor lists, where the topology is paged; auto: as the plan finds best, 0: none")
-	f.StringVar(&c.Topology, "topology", c.Topology,
-		"where neighbor lists are read from: "+cli.OneOf(setting.Choices("topology")))
-	f.StringVar(&c.IO, "io", c.IO, cli.IOHelp())
-	f.StringVar(&t.strategy, "strategy", strategies[0], "how batches are made: "+
-		cli.OneOf(strategies)+" (gdb help strategies)")
-	flagvalue.BindBackend(f, c)
-	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
-		"batches between checkpoints; one is written every 30 s and each epoch too")
-	f.StringVar(&c.Resume, "resume", "", "go on with this run")
-	f.StringVar(&t.tensorboard, "tensorboard", "", "directory for event files of TensorBoard")
-	f.StringVar(&t.from, "from", "", "run.json to take the settings from")
+// bind adds the settings that a command has.
+func (t *trainFlags) bind(f *pflag.FlagSet, of setting.Commands) {
+	t.line = setting.NewLine()
+	for _, r := range setting.Rows {
+		if !r.In(of) {
+			continue
+		}
+		flag := f.VarPF(t.line.Value(r), r.Name, "", cli.HelpOf(r.Name))
+		if flag.Value.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		if r.TellsDefault() {
+			flag.DefValue = ""
+		}
+		if r.Alias != "" {
+			cli.Alias(f, r.Alias, r.Name)
+		}
+	}
 	f.BoolVar(&t.json, "json", false, "print one JSON object a line")
 }
 
-// config completes the configuration from the flags.
-func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
-	if err := t.takeFrom(a, cmd.Flags()); err != nil {
-		return train.Config{}, err
+// bindRun adds the flags of commands that train, or plan, as a run is trained.
+func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
+	t.bind(f, of)
+	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
+	f.StringVar(&t.from, "from", "", "run.json to take the settings from")
+	f.StringVar(&t.task, "task", setting.TaskNames[0],
+		"what is predicted: "+cli.OneOf(setting.TaskNames)+" (gdb help link)")
+}
+
+const tensorboardHelp = "directory for event files of TensorBoard"
+
+// trainsLink says whether links are trained: by --task, or since the run that is resumed does.
+func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
+	switch {
+	case !slices.Contains(setting.TaskNames, t.task):
+		return false, cli.Usage(fmt.Errorf("%s: --task %q: want %s", cmd.Name(), t.task,
+			cli.OneOf(setting.TaskNames)))
+	case t.task == setting.TaskNames[1]:
+		return true, nil
+	case t.line.Resume() != "":
+		st, err := layout.Open(cmd.Context(), a.FS, dir)
+		return err == nil && runs.PredictsLinks(st, t.line.Resume()), nil
 	}
-	if !slices.Contains(strategies, t.strategy) {
-		return train.Config{}, cli.Usage(fmt.Errorf("train: unknown strategy %q: known are %s",
-			t.strategy, strings.Join(strategies, ", ")))
+	return false, nil
+}
+
+// process sets what a training takes of the machine. A run that goes on has the workers and the
+// seed that it began with unless others were given.
+func (a *app) process(f *pflag.FlagSet, c *setting.Identity, p *setting.Process, fresh bool) {
+	c.Version, p.Memory = "gdb "+version, a.Memory
+	if fresh || f.Changed("threads") {
+		p.Threads = a.Threads
 	}
-	c := t.cfg
-	flagvalue.FitSampling(cmd.Flags(), &c)
-	if c.Resume == "" { // else the run has some of them
-		linkcmd.NodePartitions(cmd.Flags(), &c.PartitionSettings)
+	if f.Changed("seed") {
+		p.Seed = a.Seed
 	}
-	c.Seed, c.Threads, c.Memory, c.Version = a.Seed, a.Threads, a.Memory, "gdb "+version
-	c.Profiles = cli.ProfilesDir()
-	if t.featureCache != "" {
-		n, err := mem.ParseSize(t.featureCache)
-		if err != nil {
-			return c, cli.Usage(fmt.Errorf("train: --feature-cache: %w", err))
+}
+
+// node completes the settings of a training of nodes.
+func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
+	base := setting.Default()
+	if t.from != "" {
+		file := struct {
+			Config *train.Config `json:"config"`
+		}{&base}
+		if err := readFrom(t.from, &file); err != nil {
+			return base, err
 		}
-		c.FeatureCache = n
+		base.Run = ""
 	}
+	c, err := t.line.Node(base)
+	if err != nil {
+		return c, cli.Usage(err)
+	}
+	a.process(f, &c.Identity, &c.Process, true)
+	c.Profiles = cli.ProfilesDir()
 	if err := model.Of(&c).Validate(); err != nil {
 		return c, cli.Usage(err)
 	}
+	return c, nil
+}
+
+// readFrom reads the file of --from.
+func readFrom(name string, to any) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("train: --from: %w", err))
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return cli.Usage(fmt.Errorf("train: --from %s: %w", name, err))
+	}
+	return nil
+}
+
+// resumedNode are the settings of a run to go on with: as it was, but for what was given.
+func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (c train.Config,
+	err error) {
+	run, err := t.resumedRun()
+	if err != nil {
+		return c, err
+	}
+	old, err := runs.Load(st, run)
+	if err != nil {
+		return c, err
+	}
+	if c, err = t.line.OnNode(old); err != nil {
+		return c, cli.Usage(err)
+	}
+	c.Run = run
+	a.process(f, &c.Identity, &c.Process, false)
+	return c, nil
+}
+
+// resumedRun is the name of the run to go on with, which has no other.
+func (t *trainFlags) resumedRun() (string, error) {
+	run := t.line.Resume()
+	if t.line.Given("run") && t.line.Run() != run {
+		return "", cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run "+
+			"out", run))
+	}
+	return run, nil
+}
+
+// link completes the settings of a training of links, which are not checked.
+func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
+	if t.tensorboard != "" {
+		return c, cli.Usage(errors.New("train: --tensorboard is not for --task link: leave it " +
+			"out"))
+	}
+	base, err := t.line.Recipe()
+	if err == nil && t.from != "" {
+		var file runs.File
+		if err := readFrom(t.from, &file); err != nil {
+			return c, err
+		}
+		if file.Link == nil {
+			return c, cli.Usage(fmt.Errorf("train: --from %s: the run predicts nodes: leave "+
+				"--task out", t.from))
+		}
+		base = *file.Link
+		base.Run = ""
+	}
+	if err == nil {
+		c, err = t.line.OnLink(base)
+	}
+	if err != nil {
+		return c, cli.Usage(err)
+	}
+	a.process(f, &c.Identity, &c.Process, true)
+	return c, nil
+}
+
+// resumedLink are the settings of a run to go on with: as it was, but for what was given.
+func (t *trainFlags) resumedLink(a *app, f *pflag.FlagSet, st *layout.Store) (c link.Config,
+	err error) {
+	run, err := t.resumedRun()
+	if err != nil {
+		return c, err
+	}
+	file, err := runs.Open(st, run).ReadLink()
+	if err != nil {
+		return c, err
+	}
+	if c, err = t.line.OnLink(*file.Link); err != nil {
+		return c, cli.Usage(err)
+	}
+	c.Run = run
+	a.process(f, &c.Identity, &c.Process, false)
 	return c, nil
 }

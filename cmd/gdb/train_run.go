@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/message"
@@ -20,13 +16,12 @@ import (
 	"gdb/layout"
 	"gdb/sample/superbatch"
 	"gdb/train"
+	"gdb/train/link"
 	"gdb/train/plan"
-	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/tensorboard"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func (a *app) trainCommand() *cobra.Command {
@@ -44,16 +39,8 @@ checkpoint and prints the command that resumes.`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
-	t.bind(cmd.Flags())
-	t.bindTask(cmd.Flags())
+	t.bindRun(cmd.Flags(), setting.Train)
 	return cmd
-}
-
-// bindTask adds the flag that says what is predicted, and those that only links have.
-func (t *trainFlags) bindTask(f *pflag.FlagSet) {
-	f.StringVar(&t.task, "task", linkcmd.Tasks[0],
-		"what is predicted: "+cli.OneOf(linkcmd.Tasks)+" (gdb help link)")
-	linkcmd.Bind(f)
 }
 
 // linkEnv is what commands of links get of this one.
@@ -61,43 +48,38 @@ func (a *app) linkEnv() *linkcmd.Env {
 	return &linkcmd.Env{App: &a.App, Version: "gdb " + version, CommandLine: a.commandLine}
 }
 
-// trainsLink says whether links are trained: by --task, or since the run that is resumed does.
-func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
-	switch {
-	case !slices.Contains(linkcmd.Tasks, t.task):
-		return false, cli.Usage(fmt.Errorf("%s: --task %q: want %s", cmd.Name(), t.task,
-			cli.OneOf(linkcmd.Tasks)))
-	case t.task == linkcmd.Task:
-		return true, nil
-	case t.cfg.Resume != "":
-		if st, err := layout.Open(cmd.Context(), a.FS, dir); err == nil &&
-			linkcmd.IsLink(st, t.cfg.Resume) {
-			return true, nil
-		}
-	}
-	if err := linkcmd.OnlyNode(cmd.Flags()); err != nil {
-		return false, cli.Usage(err)
-	}
-	return false, nil
-}
-
 func (a *app) trainLink(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
-	st, dev, err := a.OpenStore(cmd.Context(), dir, t.cfg.IO)
+	c, err := t.link(a, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if err := link.Validate(&c); err != nil {
+		return cli.Usage(err)
+	}
+	st, dev, err := a.OpenStore(cmd.Context(), dir, t.line.IO())
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	return linkcmd.Train(cmd.Context(), a.linkEnv(), st, dev, dir, cmd.Flags())
+	if c.Resume != "" {
+		if c, err = t.resumedLink(a, cmd.Flags(), st); err != nil {
+			return err
+		}
+	}
+	for _, idle := range t.line.Idle(&c) {
+		a.Note("--" + idle[0] + " changes nothing without " + idle[1])
+	}
+	return linkcmd.Train(cmd.Context(), a.linkEnv(), st, dev, dir, c, t.json)
 }
 
 func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
-	if link, err := a.trainsLink(cmd, t, dir); err != nil || link {
+	if links, err := a.trainsLink(cmd, t, dir); err != nil || links {
 		if err == nil {
 			err = a.trainLink(cmd, t, dir)
 		}
 		return err
 	}
-	cfg, err := t.config(a, cmd)
+	cfg, err := t.node(a, cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -107,15 +89,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	}
 	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	if cfg.Resume != "" {
-		if run := cmd.Flags().Lookup("run"); run.Changed && cfg.Run != cfg.Resume {
-			return cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
-				cfg.Resume))
-		}
-		old, err := runs.Load(st, cfg.Resume)
-		if err != nil {
-			return err
-		}
-		if cfg, err = t.resumed(a, cmd.Flags(), old); err != nil {
+		if cfg, err = t.resumedNode(a, cmd.Flags(), st); err != nil {
 			return err
 		}
 	}
@@ -172,68 +146,6 @@ func (a *app) trained(m *kv.Meta, dir string, r *train.Result) {
 	for _, next := range next {
 		fmt.Fprintf(a.Err, "  %s\n", a.commandLine(next))
 	}
-}
-
-// resumed is the configuration of a run to go on with: as it was, but for the flags that were given
-// on the command line.
-func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.Config, error) {
-	resume := t.cfg.Resume
-	if err := t.rebase(f, old); err != nil {
-		return old, err
-	}
-	c := t.cfg
-	linkcmd.NodePartitions(f, &c.PartitionSettings)
-	c.Run, c.Resume = resume, resume
-	c.Memory, c.Version = a.Memory, "gdb "+version
-	c.ChangePrecision = f.Changed("precision")
-	if f.Changed("threads") {
-		c.Threads = a.Threads
-	}
-	if f.Changed("seed") {
-		c.Seed = a.Seed
-	}
-	return c, nil
-}
-
-// rebase puts the flags that were given on the command line on top of base.
-func (t *trainFlags) rebase(f *pflag.FlagSet, base train.Config) error {
-	fresh := &trainFlags{}
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fresh.bind(set)
-	fresh.cfg = base
-	var err error
-	f.VisitAll(func(fl *pflag.Flag) {
-		if fl.Changed && set.Lookup(fl.Name) != nil && err == nil {
-			err = set.Set(fl.Name, fl.Value.String())
-		}
-	})
-	if err != nil {
-		return cli.Usage(err)
-	}
-	t.cfg = fresh.cfg
-	return nil
-}
-
-// takeFrom loads --from run.json below the flags of the command line; the run gets a new name.
-func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
-	if t.from == "" {
-		return nil
-	}
-	b, err := os.ReadFile(t.from)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("train: --from: %w", err))
-	}
-	file := struct {
-		Config train.Config `json:"config"`
-	}{setting.Default()}
-	if err := json.Unmarshal(b, &file); err != nil {
-		return cli.Usage(fmt.Errorf("train: --from %s: %w", t.from, err))
-	}
-	file.Config.Run = ""
-	if !f.Changed("seed") {
-		a.Seed = file.Config.Seed
-	}
-	return t.rebase(f, file.Config)
 }
 
 // trainObserver prints a run as it goes.
@@ -324,7 +236,7 @@ func (o *trainObserver) started(s *train.Started) {
 	}
 	fmt.Fprintf(o.app.Err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
 	if c.Before != nil {
-		fmt.Fprintf(o.app.Err, "only edges before %s count\n", flagvalue.FormatTime(*c.Before))
+		fmt.Fprintf(o.app.Err, "only edges before %s count\n", setting.FormatTime(*c.Before))
 	}
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.Err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))

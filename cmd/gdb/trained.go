@@ -11,14 +11,11 @@ import (
 	"gdb/kv"
 	"gdb/train"
 	"gdb/train/report"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 )
-
-// whereFlags are of runs that predict nodes: those of links are on the CPU, in a precision of their
-// own.
-var whereFlags = []string{"precision", "backend", "device", "device-memory"}
 
 // limitsOf are the limits of an evaluation in a precision, computed where its flags say.
 func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Limits, err error) {
@@ -77,16 +74,15 @@ func (a *app) evalCommand() *cobra.Command {
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			if linkcmd.IsLink(st, c.Run) {
-				if err := cli.OnlyFor("nodes", c.Run, cmd.Flags(),
-					append(whereFlags, "eval-mode", "mode", "metric")...); err != nil {
+			if runs.PredictsLinks(st, c.Run) {
+				if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
 					return err
 				}
 				c.Split = a.splitOf(cmd, c.Split, edgeSplits(st.Meta()))
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
-			if err := cli.OnlyFor("links", c.Run, cmd.Flags(), "candidates"); err != nil {
+			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
 				return err
 			}
 			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
@@ -106,15 +102,17 @@ func (a *app) evalCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
-	f.StringVar(&c.Mode, "eval-mode", "exact", cli.EvalModeHelp)
+	f.StringVar(&c.Mode, "eval-mode", "exact", cli.HelpOf("eval-mode"))
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(setting.Choices("metric"))+" (default: the run's)")
 	flagvalue.BindPrecision(f, &c.Precision)
 	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,
-		cli.CandidatesHelp)
+		cli.HelpOf("candidates"))
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	cli.OnlyFor(f, setting.OfNodes, "eval-mode", "mode", "metric")
+	cli.OnlyFor(f, setting.OfLinks, "candidates")
 	return cmd
 }
 
@@ -128,7 +126,7 @@ func (a *app) predictCommand() *cobra.Command {
 		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
 		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			flag, asks := linkcmd.AsksLink(cmd.Flags())
+			asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
 			if out == "" && !asks {
 				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as in " +
 					"--out predictions.csv (of a run of links: --head ID, --tail ID or " +
@@ -152,16 +150,14 @@ func (a *app) predictCommand() *cobra.Command {
 				return err
 			}
 			links.Run, links.Out = c.Run, out
-			if linkcmd.IsLink(st, c.Run) {
-				if err := cli.OnlyFor("nodes", c.Run, cmd.Flags(),
-					append(whereFlags, "split", "probabilities")...); err != nil {
+			if runs.PredictsLinks(st, c.Run) {
+				if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
 					return err
 				}
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}
-			if asks {
-				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
-					"predicts nodes", flag, c.Run))
+			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
+				return err
 			}
 			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
 				return err
@@ -184,6 +180,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
+	cli.OnlyFor(f, setting.OfNodes, "split", "probabilities")
 	links.Bind(f)
 	return cmd
 }

@@ -57,12 +57,11 @@ var rooms = map[string][]string{
 	"cmd": {
 		"cmd/gdb/progress",
 		"cmd/gdb/terminal",
-		"cmd/gdb/flagvalue",
-		"cmd/gdb/settingtext",
 		"cmd/gdb/complete",
 		"cmd/gdb/topics",
 		"cmd/gdb/graphnote",
 		"cmd/gdb/cli",
+		"cmd/gdb/flagvalue",
 		"cmd/gdb/linkcmd",
 		"cmd/gdb/benches",
 		"cmd/gdb",

@@ -57,7 +57,7 @@ func newSimulation(x *exec.Execution) (*simulation, error) {
 	}
 	s := &simulation{x: x, features: m.Features[0], epochs: int(x.IntOr("EPOCHS", 1)),
 		batches: int(x.IntOr("BATCHES", 0)), policies: x.Args["POLICIES"].Words}
-	s.Node = setting.Node{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.Seed()}
+	s.Fanout, s.Batch, s.Seed = simulatedFanout, simulatedBatch, x.Seed()
 	if x.Has("RUN") {
 		run, err := x.Graph.ReadRun(x.Args["RUN"].Text)
 		if err != nil {

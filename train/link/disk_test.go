@@ -499,7 +499,8 @@ func TestBatchOf(t *testing.T) {
 		{1000, 4 << 20, 48, 176, 1000}, {10000, 1_000_000, 10, 80, 3906}, {3, 30, 2, 30, 1},
 	} {
 		p := &paged.Plan{Order: order.Spec{Parts: c.parts, Capacity: c.held}}
-		if got := batchOf(&Config{Batch: c.batch}, p, c.entities); got != c.want {
+		if got := batchOf(&Config{Learning: setting.Learning{Batch: c.batch}}, p,
+			c.entities); got != c.want {
 			t.Errorf("batches of %d with %d of %d partitions of %d entities, want %d", got, c.held,
 				c.parts, c.entities, c.want)
 		}

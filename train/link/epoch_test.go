@@ -12,7 +12,8 @@ func TestCompare(t *testing.T) {
 	tables := func(v float32) (entities, relations *Table) {
 		return &Table{Values: []float32{v}}, &Table{Values: []float32{v}}
 	}
-	tr := &trainer{cfg: Config{Patience: 4, LR: 0.5, LRSchedule: setting.SchedulePlateau},
+	tr := &trainer{cfg: Config{Schedule: setting.Schedule{Patience: 4},
+		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}},
 		model: &model{}, best: &bestRows{}}
 	tr.model.entities, tr.model.relations = tables(0)
 	tr.best.entities, tr.best.relations = tables(0)

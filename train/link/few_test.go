@@ -108,7 +108,8 @@ func TestPlaceRuns(t *testing.T) {
 		for i := range n {
 			d.edges = append(d.edges, triples.Triple{Relation: uint32(i * relations / n)})
 		}
-		s := &stepper{cfg: &Config{Reciprocal: reciprocal}, count: relations}
+		s := &stepper{cfg: &Config{Scoring: setting.Scoring{Reciprocal: reciprocal}},
+			count: relations}
 		s.placeRuns(d)
 		want := []uint32{0, 1, 2, 2} // 32 edges are of 0, 1 and 2, and 8 of 2
 		if reciprocal {

@@ -192,7 +192,7 @@ func (t *trainer) prepare() error {
 			return err
 		}
 		t.created = f.Created
-		if t.cfg.Run, f.Link.Run = name, name; t.cfg.Decoder == "" { // nothing else was given
+		if t.cfg.Run, f.Link.Run = name, name; t.cfg.AsBefore {
 			t.cfg = *f.Link
 		}
 		if c := &t.cfg; c.Order == setting.OrderAuto { // it was chosen when the run began

@@ -151,7 +151,7 @@ func settings() map[string]Config {
 		c.Regularizer, c.RegularizerWeight = setting.RegularizerN3, 0.001
 		all[name+" with all entities"] = c
 	}
-	for _, kind := range setting.NegativeSamplings() {
+	for _, kind := range setting.NegativeSamplings {
 		c := circleConfig("complex")
 		c.NegativeSampling, c.Optimizer, c.LR, c.FilterNegatives = kind, "adam", 0.01, true
 		c.Regularizer, c.RegularizerWeight = setting.RegularizerL2, 0.0001
@@ -339,7 +339,7 @@ func TestRefused(t *testing.T) {
 		{"relations", "dot knows no relations", s, func(c *Config) { c.Decoder = "dot" }},
 		{"odd", "even number", s, func(c *Config) { c.Decoder, c.Dim = "complex", 31 }},
 		{"all", "loss margin compares", s, func(c *Config) { c.Loss, c.Negatives = "margin", 0 }},
-		{"resume", "other settings", s, func(c *Config) { c.Resume, c.LR = "t", 7 }},
+		{"resume", "lr 7: it began with 0.1", s, func(c *Config) { c.Resume, c.LR = "t", 7 }},
 		{"memory", "", s, func(c *Config) { c.Memory = 1 << 20 }},
 		{"diverged", "lower --lr", s, func(c *Config) {
 			c.Decoder, c.LR = "distmult", 1e30

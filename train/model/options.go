@@ -20,9 +20,9 @@ const headsDefault = 4
 func (s *Spec) Validate() error {
 	for _, o := range []struct{ name, value string }{{"aggregate", s.Aggregate}, {"norm", s.Norm},
 		{"activation", s.Activation}} {
-		if o.value != "" && !slices.Contains(setting.OptionValues(o.name), o.value) {
+		if o.value != "" && !slices.Contains(setting.Choices(o.name), o.value) {
 			return fmt.Errorf("unknown %s %q: known are %s", o.name, o.value,
-				strings.Join(setting.OptionValues(o.name), ", "))
+				strings.Join(setting.Choices(o.name), ", "))
 		}
 	}
 	if d := s.InputDropout; d != nil && !(*d >= 0 && *d < 1) {

@@ -277,6 +277,15 @@ func (r Dir) ReadFile() (File, error) {
 	return f, nil
 }
 
+// PredictsLinks says whether a run predicts links. Of one that cannot be read it says no.
+func PredictsLinks(s *layout.Store, run string) bool {
+	if run == "" || setting.ValidName(run) != nil {
+		return false
+	}
+	f, err := Open(s, run).ReadAny()
+	return err == nil && f.Link != nil
+}
+
 // ReadLink reads run.json of a run that predicts links, and checks that it belongs to the store.
 func (r Dir) ReadLink() (File, error) {
 	f, err := r.ReadAny()

@@ -3,12 +3,11 @@ package setting
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
 
-// The values of Link.NegativeSampling.
+// The values of Comparing.NegativeSampling.
 const (
 	NegativesUniform = "uniform" // the edges of a batch share entities drawn evenly
 	NegativesDegree  = "degree"  // the same, by a power of their degree
@@ -17,25 +16,34 @@ const (
 	NegativesEdge    = "edge"    // as uniform, but anew for each edge
 )
 
-// NegativesAll as Link.Negatives compares an edge with all entities.
+// NegativesAll as Comparing.Negatives compares an edge with all entities.
 const NegativesAll = 0
 
-// The values of Link.Regularizer.
+// The values of Scoring.Regularizer.
 const (
 	RegularizerNone = "none"
 	RegularizerL2   = "l2"
 	RegularizerN3   = "n3"
 )
 
-// Link are those of a training for link prediction. Start from DefaultLink.
+// Link are the settings of a training for link prediction. Start from DefaultLink.
 type Link struct {
-	// Run names the run; "" takes the next free of r0001, r0002, ….
-	Run string `json:"run"`
-	// Resume names a run to go on with: see SameResult.
-	Resume string `json:"-"`
-	// Version is gdb's version, for the record.
-	Version string `json:"-"`
+	Identity
+	Scoring
+	Encoding
+	Comparing
+	Learning
+	Schedule
+	Ranking
+	LinkPartitions
+	Process
+	// FewCheckpoints writes none by the clock, only after an evaluation that is the best so far and
+	// at the end: for measurements of runs that nobody will resume.
+	FewCheckpoints bool `json:"-"`
+}
 
+// Scoring is how an edge is scored, by vectors that are learned.
+type Scoring struct {
 	// Decoder scores an edge, of entities of Dim numbers; Norm is that of transe and rotate.
 	Decoder string `json:"decoder"`
 	Dim     int    `json:"dim"`
@@ -43,14 +51,22 @@ type Link struct {
 	// Reciprocal learns a second row for each relation, for queries for heads (Lacroix, Usunier and
 	// Obozinski, "Canonical Tensor Decomposition for Knowledge Base Completion", section 3).
 	Reciprocal bool `json:"reciprocal"`
-	// Encoder is the model that computes the vectors that are scored from those that are learned,
-	// over neighbors drawn by Fanout, a number a layer: sage, gat or rgcn; none scores what is
-	// learned. EncoderLR is the rate of its weights, by Adam.
-	Encoder   string  `json:"encoder,omitempty"`
-	Fanout    string  `json:"fanout,omitempty"`
-	EncoderLR float64 `json:"encoder_lr,omitempty"`
-	// EncoderInput is what the encoder reads of a node: vectors, features or both.
-	EncoderInput string `json:"encoder_input,omitempty"`
+	// Margin is that of the losses margin and adversarial, and Temperature that of the last.
+	Margin      float64 `json:"margin"`
+	Temperature float64 `json:"temperature"`
+	// Regularizer is none, l2 (the sum of squares) or n3 (of cubes of moduli), of the rows of each
+	// edge, times RegularizerWeight.
+	Regularizer       string  `json:"regularizer"`
+	RegularizerWeight float64 `json:"regularizer_weight"`
+	// Staleness is how many updates, of the batches before it, the rows that a batch reads may
+	// lack. 0 takes one step after the other.
+	Staleness int `json:"staleness,omitempty"`
+	// Init is the deviation of the values that training begins with.
+	Init float64 `json:"init"`
+}
+
+// Comparing is what edges are compared with.
+type Comparing struct {
 	// Negatives is how many entities an edge is compared with, for each end; NegativesAll is all.
 	Negatives int `json:"negatives"`
 	// NegativeSampling is how they are drawn; by degree, the weight is the degree to DegreePower.
@@ -58,72 +74,7 @@ type Link struct {
 	DegreePower      float64 `json:"degree_power"`
 	// FilterNegatives leaves negatives out that the training set says are true.
 	FilterNegatives bool `json:"filter_negatives"`
-	// Loss is softmax, logistic, margin or adversarial, Margin the margin of the last two, and
-	// Temperature that of the last.
-	Loss        string  `json:"loss"`
-	Margin      float64 `json:"margin"`
-	Temperature float64 `json:"temperature"`
-	// Regularizer is none, l2 (the sum of squares) or n3 (of cubes of moduli), of the rows of each
-	// edge, times RegularizerWeight; that of relations is weighted by RelationWeight as well.
-	Regularizer       string  `json:"regularizer"`
-	RegularizerWeight float64 `json:"regularizer_weight"`
-	// Dropout is the share of the values of queries that are zeroed in training.
-	Dropout float64 `json:"dropout"`
-	// Staleness is how many updates, of the batches before it, the rows that a batch reads may
-	// lack. 0 takes one step after the other.
-	Staleness int `json:"staleness,omitempty"`
-	// Init is the deviation of the values that training begins with.
-	Init float64 `json:"init"`
-
-	// Optimizer is adagrad or adam, and LR its rate.
-	Optimizer string  `json:"optimizer"`
-	LR        float64 `json:"lr"`
-	// LRSchedule is constant, or plateau: the rate is halved when val did not improve in
-	// PlateauWait evaluations.
-	LRSchedule string `json:"lr_schedule"`
-	// Batch is the number of edges of a step or, with all entities as negatives, of queries.
-	Batch int `json:"batch"`
-	// Epochs is the most epochs that are trained.
-	Epochs int `json:"epochs"`
-	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
-	Patience int `json:"patience"`
-	// EvalEvery is how many epochs lie between two evaluations on the validation edges, and
-	// Candidates how many entities each end is ranked among in them and in the test; 0 is all.
-	EvalEvery  int `json:"eval_every"`
-	Candidates int `json:"candidates"`
-
-	// Order is one of LinkOrders; "" is OrderMemory. With vectors on disk, Partitions is how many
-	// partitions there are, PartitionsInMemory how many are in memory at once, and
-	// LogicalPartitions how many groups they are put to; 0 has the rules choose.
-	Order              string `json:"order,omitempty"`
-	Partitions         int    `json:"partitions,omitempty"`
-	PartitionsInMemory int    `json:"partitions_in_memory,omitempty"`
-	LogicalPartitions  int    `json:"logical_partitions,omitempty"`
-
-	// Seed is the root of all randomness.
-	Seed uint64 `json:"seed"`
-	// Threads is the number of compute workers; 0 takes all cores. Results do not depend on it.
-	Threads int `json:"threads"`
-	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
-	Memory int64 `json:"memory"`
-	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is written
-	// every 30 s and after each epoch too. 0 leaves it at that.
-	CheckpointEvery int `json:"checkpoint_every"`
-	// FewCheckpoints writes none by the clock, only after an evaluation that is the best so far and
-	// at the end: for measurements of runs that nobody will resume.
-	FewCheckpoints bool `json:"-"`
 }
-
-// The values of Link.Order.
-const (
-	OrderAuto     = "auto"   // in memory if all fits, else two-level
-	OrderMemory   = "memory" // all vectors are in memory
-	OrderBeta     = "beta"
-	OrderTwoLevel = "tlbeta"
-)
-
-// LinkOrders are the values of Link.Order.
-func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel} }
 
 // OnDisk says that vectors are on disk by partition: of settings of a run, not those of one to be,
 // which may be OrderAuto.
@@ -133,47 +84,38 @@ func (c *Link) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTw
 // learned vectors is in memory.
 func (c *Link) ScoredOnDisk() bool { return c.OnDisk() && !c.Encodes() }
 
-// StalenessMax is the largest Link.Staleness.
+// StalenessMax is the largest Scoring.Staleness.
 const StalenessMax = 16
 
 // PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
 // plateau.
 const PlateauWaitLink = 3
 
-// LinkSchedules are the values of Link.LRSchedule.
-func LinkSchedules() []string { return []string{ScheduleConstant, SchedulePlateau} }
-
-// NegativeSamplings are the values of Link.NegativeSampling.
-func NegativeSamplings() []string {
-	return []string{NegativesUniform, NegativesDegree, NegativesBatch, NegativesChunked,
-		NegativesEdge}
+// recipes are the settings of decoders, where they are not as the table has it: with these
+// docs/link.md has its figures.
+var recipes = map[string]map[string]string{
+	"distmult": bilinear, "complex": bilinear,
+	"rotate": {"dim": "256", "reciprocal": "true", "lr": "0.2", "dropout": "0.2"},
 }
 
-// Regularizers are the values of Link.Regularizer.
-func Regularizers() []string { return []string{RegularizerNone, RegularizerL2, RegularizerN3} }
+var bilinear = map[string]string{"dim": "256", "reciprocal": "true", "negatives": "1000",
+	"batch": "1024", "init": "0.01", "regularizer": RegularizerN3, "regularizer-weight": "0.03",
+	"eval-every": "6", "patience": "0"}
 
-// LinkOptimizers are the values of Link.Optimizer.
-func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
-
-// DefaultLink returns the settings that the command line starts from for a decoder: the recipe with
-// which docs/link.md has its figures.
-func DefaultLink(name string) Link {
-	c := Link{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
-		EncoderLR: 0.003, EncoderInput: EncoderVectors, Negatives: 400,
-		NegativeSampling: NegativesUniform, DegreePower: 0.75,
-		Loss: LossSoftmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
-		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
-		Patience: 3, EvalEvery: 3, Seed: 1, Order: OrderAuto}
-	switch name {
-	case "distmult", "complex":
-		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
-		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
-		c.EvalEvery, c.Patience = 6, 0
-	case "rotate":
-		c.Dim, c.Reciprocal, c.LR, c.Dropout = 256, true, 0.2, 0.2
+// DefaultLink returns the settings that the command line starts from for a decoder: its recipe.
+func DefaultLink(decoder string) (c Link) {
+	fill(&c, OfLinks)
+	c.Decoder = decoder
+	for name, value := range recipes[decoder] {
+		if err := Find(name).value(&c, OfLinks).Set(value); err != nil {
+			panic("BUG: recipe of " + decoder + ": " + name + ": " + err.Error())
+		}
 	}
 	return c
 }
+
+// ResumedLink are settings that all are as they were in a run, which goes on.
+func ResumedLink(run string) Link { return Link{Identity: Identity{Resume: run, AsBefore: true}} }
 
 // Text is the settings in one line.
 func (c *Link) Text() string {
@@ -196,7 +138,8 @@ func (c *Link) Text() string {
 		encoder, c.Loss, negatives, c.Batch, stale, c.Seed)
 }
 
-// Validate reports the first setting that makes no sense, and what would.
+// Validate reports the first setting that makes no sense, and what would; package link does so of
+// what its decoder and its loss need too.
 func (c *Link) Validate() error {
 	if !slices.Contains(Decoders, c.Decoder) {
 		return fmt.Errorf("train: unknown decoder %q: known are %s", c.Decoder,
@@ -205,42 +148,17 @@ func (c *Link) Validate() error {
 	if err := ValidName(c.Run); err != nil {
 		return err
 	}
-	for _, w := range []struct {
-		name, value string
-		known       []string
-	}{{"negative-sampling", c.NegativeSampling, NegativeSamplings()},
-		{"regularizer", c.Regularizer, Regularizers()},
-		{"optimizer", c.Optimizer, LinkOptimizers()},
-		{"lr-schedule", c.LRSchedule, LinkSchedules()}} {
-		if !slices.Contains(w.known, w.value) {
-			return fmt.Errorf("train: unknown %s %q: known are %s", w.name, w.value,
-				strings.Join(w.known, ", "))
-		}
+	if err := checkRows(c, OfLinks); err != nil {
+		return err
 	}
-	return errors.Join(c.validateCounts(), c.validateNumbers(), c.validateEncoder(),
-		c.validateOrder())
+	return errors.Join(c.validateCounts(), c.validateEncoder(), c.validateOrder())
 }
 
 func (c *Link) validateCounts() error {
-	for _, n := range []struct {
-		name       string
-		value, min int
-	}{{"batch", c.Batch, 1}, {"epochs", c.Epochs, 1}, {"patience", c.Patience, 0},
-		{"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0}, {"candidates", c.Candidates, 0},
-		{"negatives", c.Negatives, 0}, {"checkpoint-every", c.CheckpointEvery, 0},
-		{"partitions", c.Partitions, 0}, {"partitions-in-memory", c.PartitionsInMemory, 0},
-		{"logical-partitions", c.LogicalPartitions, 0}} {
-		if n.value < n.min {
-			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
-		}
-	}
 	if c.Memory < 0 {
 		return errors.New("train: memory is negative: give it in bytes")
 	}
-	switch {
-	case c.Staleness < 0 || c.Staleness > StalenessMax:
-		return fmt.Errorf("train: staleness %d: give 0 to %d", c.Staleness, StalenessMax)
-	case c.Staleness > 0 && (c.Negatives == NegativesAll || c.Encodes()):
+	if c.Staleness > 0 && (c.Negatives == NegativesAll || c.Encodes()) {
 		return errors.New("train: --staleness is for drawn negatives and no encoder: other steps " +
 			"change all that they read")
 	}
@@ -252,12 +170,11 @@ func (c *Link) validateCounts() error {
 }
 
 func (c *Link) validateOrder() error {
-	if c.Order != "" && !slices.Contains(LinkOrders(), c.Order) {
+	if c.Order != "" && !slices.Contains(LinkOrders, c.Order) {
 		return fmt.Errorf("train: unknown order %q: known are %s; dispersed and sequential are "+
-			"for nodes", c.Order, strings.Join(LinkOrders(), ", "))
+			"for nodes", c.Order, strings.Join(LinkOrders, ", "))
 	}
-	if !c.OnDisk() && c.Order != OrderAuto && (c.Partitions != 0 || c.PartitionsInMemory != 0 ||
-		c.LogicalPartitions != 0) {
+	if !c.OnDisk() && c.Order != OrderAuto && c.Given() {
 		return fmt.Errorf("train: partitions are of --order %s and %s", OrderTwoLevel, OrderBeta)
 	}
 	switch {
@@ -275,41 +192,84 @@ func (c *Link) validateOrder() error {
 	return nil
 }
 
-func (c *Link) validateNumbers() error {
-	for _, n := range []struct {
-		name  string
-		value float64
-		fits  bool
-		want  string
-	}{{"lr", c.LR, c.LR > 0, "a positive number"},
-		{"init", c.Init, c.Init > 0, "a positive number"},
-		{"regularizer-weight", c.RegularizerWeight, c.RegularizerWeight >= 0,
-			"0 or a positive number"},
-		{"margin", c.Margin, c.Margin >= 0, "0 or a positive number"},
-		{"temperature", c.Temperature, c.Temperature >= 0, "0 or a positive number"},
-		{"degree-power", c.DegreePower, c.DegreePower >= 0, "0 or a positive number"},
-		{"dropout", c.Dropout, c.Dropout >= 0 && c.Dropout < 1, "a number from 0 to below 1"}} {
-		if !n.fits || math.IsInf(n.value, 0) {
-			return fmt.Errorf("train: %s %g: give %s", n.name, n.value, n.want)
-		}
-	}
-	return nil
-}
-
 // SameResult reports the first setting by which a resumed run would not be the same run.
-func (c *Link) SameResult(old *Link) error {
-	now, was := *c, *old
-	for _, s := range []*Link{&now, &was} { // what may change
-		s.Run, s.Resume, s.Version, s.Threads, s.Memory, s.CheckpointEvery = "", "", "", 0, 0, 0
-		s.Epochs, s.Patience = 0, 0
-		if s.EncoderInput == "" { // of a run that was made before there was a choice
-			s.EncoderInput = EncoderVectors
-		}
-	}
-	if now == was {
-		return nil
-	}
-	return fmt.Errorf("train: resume %s with other settings than it began with: only --epochs, "+
-		"--patience, --threads, --memory and --checkpoint-every may change; leave the others out, "+
-		"or start a new run", old.Run)
+func (c *Link) SameResult(old *Link) error { return sameRows(c, old, OfLinks, old.Run) }
+
+// LinkOptimizers are the values of Learning.Optimizer of links.
+var LinkOptimizers = []string{"adagrad", "adam"}
+
+// NegativeSamplings are the values of Comparing.NegativeSampling.
+var NegativeSamplings = []string{NegativesUniform, NegativesDegree, NegativesBatch,
+	NegativesChunked, NegativesEdge}
+
+// Regularizers are the values of Scoring.Regularizer.
+var Regularizers = []string{RegularizerNone, RegularizerL2, RegularizerN3}
+
+// Decoders and losses that other settings belong to.
+var (
+	distances = []string{"transe", "rotate"}
+	margins   = []string{LossMargin, LossAdversarial}
+)
+
+// What settings of links need.
+var (
+	needsEncoder = []Need{{"--encoder", func(c *Link) bool { return !c.Encodes() }}}
+	needsNumber  = Need{"a number of --negatives",
+		func(c *Link) bool { return c.Negatives == NegativesAll }}
+	needsDegree = Need{"--negative-sampling degree",
+		func(c *Link) bool { return c.NegativeSampling != NegativesDegree }}
+	needsDistance = Need{"--decoder " + OneOf(distances),
+		func(c *Link) bool { return !slices.Contains(distances, c.Decoder) }}
+	needsMargin = Need{"--loss " + OneOf(margins),
+		func(c *Link) bool { return !slices.Contains(margins, c.Loss) }}
+	needsAdversarial = Need{"--loss " + LossAdversarial,
+		func(c *Link) bool { return c.Loss != LossAdversarial }}
+	needsRegularizer = Need{"--regularizer",
+		func(c *Link) bool { return c.Regularizer == RegularizerNone }}
+)
+
+var linkRows = []*Row{
+	{Name: "decoder", For: OfLinks, Default: Decoders[0], Choices: Decoders, Group: GroupLink,
+		Help: "with --task link, what scores an edge: {choices}; what else is not given is as " +
+			"its recipe says ({gdb} help link)"},
+	{Name: "dim", For: OfLinks, Default: "200", Group: GroupLink,
+		Help: "numbers that are learned for each entity"},
+	{Name: "norm-order", Field: "norm", For: OfLinks, Default: "2", Choices: []string{"1", "2"},
+		Any: true, Group: GroupLink, Needs: []Need{needsDistance},
+		Help: "norm of transe and rotate: 1 or 2"},
+	{Name: "reciprocal", For: OfLinks, Group: GroupLink,
+		Help: "learn each relation a second time for questions for heads"},
+	{Name: "encoder", For: OfLinks, Default: EncoderNone, Unset: EncoderNone, Choices: Encoders,
+		Group: GroupLink, Help: "model over drawn neighbors that makes the vectors that are " +
+			"scored: {choices}"},
+	{Name: "encoder-lr", For: OfLinks, Default: "0.003", Group: GroupLink, Needs: needsEncoder,
+		Help: "rate of the encoder's weights, by Adam"},
+	{Name: "encoder-input", For: OfLinks, Default: EncoderVectors, Unset: EncoderVectors,
+		Choices: EncoderInputs, Group: GroupLink, Needs: needsEncoder, Help: "what it reads of a " +
+			"node: vectors, which are learned, features of the store, or both"},
+	{Name: "negatives", For: OfLinks, Type: countOrAll, Default: "400", Choices: []string{"all"},
+		Any: true, Check: atLeast(0), Group: GroupLink, Help: "entities that each end of an edge " +
+			"is compared with; all: all there are"},
+	{Name: "negative-sampling", For: OfLinks, Default: NegativesUniform,
+		Choices: NegativeSamplings, Group: GroupLink, Needs: []Need{needsNumber},
+		Help: "how they are drawn: {choices}"},
+	{Name: "degree-power", For: OfLinks, Default: "0.75", Check: notNegative, Group: GroupLink,
+		Needs: []Need{needsNumber, needsDegree},
+		Help:  "power of the degree that --negative-sampling degree draws by"},
+	{Name: "filter-negatives", For: OfLinks, Group: GroupLink, Needs: []Need{needsNumber},
+		Help: "leave out drawn negatives that are edges of the train split"},
+	{Name: "margin", For: OfLinks, Default: "9", Check: notNegative, Group: GroupLink,
+		Needs: []Need{needsMargin}, Help: "margin of --loss margin and adversarial"},
+	{Name: "temperature", For: OfLinks, Default: "1", Check: notNegative, Group: GroupLink,
+		Needs: []Need{needsAdversarial},
+		Help:  "how much --loss adversarial prefers negatives that score high"},
+	{Name: "regularizer", For: OfLinks, Default: RegularizerNone, Choices: Regularizers,
+		Group: GroupLink, Help: "what keeps numbers small: {choices}"},
+	{Name: "regularizer-weight", For: OfLinks, Check: notNegative, Group: GroupLink,
+		Needs: []Need{needsRegularizer}, Help: "weight of the regularizer"},
+	{Name: "staleness", For: OfLinks, Check: between(0, StalenessMax), Group: GroupLink,
+		Help: "updates of the batches before it that a batch may be without, so that several are " +
+			"under way; 0 is exact"},
+	{Name: "init", For: OfLinks, Default: "0.1", Check: positive, Group: GroupLink,
+		Help: "deviation of the numbers that training begins with"},
 }

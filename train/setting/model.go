@@ -1,6 +1,25 @@
 package setting
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Architecture is the model of nodes.
+type Architecture struct {
+	// Model is the architecture: one of Models.
+	Model string `json:"model"`
+	// Hidden is the width of the layers between, unless Widths has those of each.
+	Hidden int   `json:"hidden"`
+	Widths []int `json:"widths,omitempty"`
+	Options
+	// Tune measures the orders of aggregation and product before the first step, and keeps the
+	// fastest in Order: see model.Spec.
+	Tune  bool    `json:"tune,omitempty"`
+	Order *uint64 `json:"order,omitempty"`
+}
 
 // Options are what architectures have in common. The zero value is what each has by itself.
 type Options struct {
@@ -42,15 +61,77 @@ func (o Options) String() string {
 	return string(b)
 }
 
-// OptionValues are the values that options may have, by their names.
-func OptionValues(name string) []string {
-	switch name {
-	case "aggregate":
-		return []string{"auto", "mean", "max", "sum"}
-	case "norm":
-		return []string{"none", "layer", "batch"}
-	case "activation":
-		return []string{"auto", "relu", "elu", "gelu"}
+var modelRows = []*Row{
+	{Name: "model", For: OfNodes, Default: "sage", Choices: Models, Any: true, InPlan: PlanValue,
+		Group: GroupModel, Help: "architecture: {choices}"},
+	{Name: "hidden", Fields: []string{"widths"}, For: OfNodes, Type: hiddenOf, Default: "256",
+		Check: atLeast(1),
+		Group: GroupModel, Help: "width of the hidden layers, or of each: 256,128"},
+	{Name: "heads", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "attention heads of gat and gatv2 (default 4)"},
+	{Name: "aggregate", For: OfNodes, Unset: "auto",
+		Choices: []string{"auto", "mean", "max", "sum"}, InPlan: PlanValue, Group: GroupModel,
+		Help: "how sage, gcn, gin and sgc sum neighbors up: {choices} (default auto, the model's " +
+			"own)"},
+	{Name: "residual", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "add the input of each layer to its output; not of sgc, as --norm and --activation"},
+	{Name: "norm", For: OfNodes, Unset: "none", Choices: []string{"none", "layer", "batch"},
+		InPlan: PlanValue, Group: GroupModel,
+		Help: "scale the hidden layers: {choices} (default none)"},
+	{Name: "activation", For: OfNodes, Unset: "auto",
+		Choices: []string{"auto", "relu", "elu", "gelu"}, InPlan: PlanValue, Group: GroupModel,
+		Help: "{choices} (default auto, the model's own)"},
+	{Name: "input-dropout", For: OfNodes, Type: optionalShare, InPlan: PlanValue,
+		Group: GroupLearning, Help: "share of features dropped (default: as --dropout)"},
+	{Name: "node-embedding", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "values learned for each node, behind its features if it has any; 0: none"},
+	{Name: "edge-weight", For: OfNodes, InPlan: PlanValue, Group: GroupInputs,
+		Help: "have the weights of edges count: sage, gcn, gin and sgc"},
+	{Name: "bases", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "matrices that those of relations are sums of, of rgcn (default 8, or the types of " +
+			"edges)"},
+	{Name: "relations", For: OfNodes, InPlan: PlanValue},
+	{Name: "precompute", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "compute first sums of neighbors once, before training; not of attention"},
+	{Name: "tune", For: OfNodes, Free: OfNodes, InPlan: PlanValue, Group: GroupModel,
+		Help: "measure which order of sums and products is faster, and keep it in the run"},
+	{Name: "order-of-operations", Field: "order", For: OfNodes, Free: OfNodes},
+}
+
+// hiddenOf is the value of --hidden.
+func hiddenOf(fields []any) Value { return hiddenValue{fields[0].(*int), fields[1].(*[]int)} }
+
+// hiddenValue is the width of the hidden layers, or one of each: 256 or 256,128.
+type hiddenValue struct {
+	width  *int
+	widths *[]int
+}
+
+// String is the flag's value.
+func (h hiddenValue) String() string {
+	if len(*h.widths) == 0 {
+		return strconv.Itoa(*h.width)
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*h.widths), " ", ","), "[]")
+}
+
+// Set takes a number, or several with commas between.
+func (h hiddenValue) Set(s string) error {
+	var widths []int
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no width: give a number, or one for each hidden layer, such "+
+				"as 256,128", part)
+		}
+		widths = append(widths, n)
+	}
+	*h.width, *h.widths = widths[0], nil
+	if len(widths) > 1 {
+		*h.widths = widths
 	}
 	return nil
 }
+
+// Type is shown in help.
+func (h hiddenValue) Type() string { return "widths" }

@@ -16,17 +16,76 @@ const (
 )
 
 // NodeOrders are the values of PartitionSettings.PartitionOrder.
-func NodeOrders() []string { return []string{OrderMemory, OrderDispersed, OrderSequential} }
+var NodeOrders = []string{OrderMemory, OrderDispersed, OrderSequential}
+
+// The values of LinkPartitions.Order.
+const (
+	OrderAuto     = "auto"   // in memory if all fits, else two-level
+	OrderMemory   = "memory" // all vectors are in memory
+	OrderBeta     = "beta"
+	OrderTwoLevel = "tlbeta"
+)
+
+// LinkOrders are the values of LinkPartitions.Order.
+var LinkOrders = []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel}
+
+// PartitionCounts say how partitions of the graph are in memory, if they are in turn; 0 has the
+// rules choose.
+type PartitionCounts struct {
+	// Partitions is how many partitions there are, PartitionsInMemory how many are in memory at
+	// once, and LogicalPartitions how many groups they are put to.
+	Partitions         int `json:"partitions,omitempty"`
+	PartitionsInMemory int `json:"partitions_in_memory,omitempty"`
+	LogicalPartitions  int `json:"logical_partitions,omitempty"`
+}
+
+// Given says whether some number is not left to the rules.
+func (p *PartitionCounts) Given() bool { return *p != PartitionCounts{} }
 
 // PartitionSettings say which part of the graph is in memory while nodes are trained on.
 type PartitionSettings struct {
-	// PartitionOrder is one of NodeOrders; "" is OrderMemory. With another, Partitions is how many
-	// partitions there are, PartitionsInMemory how many are in memory at once, and
-	// LogicalPartitions how many groups they are put to; 0 has the rules choose.
-	PartitionOrder     string `json:"partition_order,omitempty"`
-	Partitions         int    `json:"partitions,omitempty"`
-	PartitionsInMemory int    `json:"partitions_in_memory,omitempty"`
-	LogicalPartitions  int    `json:"logical_partitions,omitempty"`
+	// PartitionOrder is one of NodeOrders; "" is OrderMemory.
+	PartitionOrder string `json:"partition_order,omitempty"`
+	PartitionCounts
+}
+
+// LinkPartitions say which vectors are in memory while links are trained on.
+type LinkPartitions struct {
+	// Order is one of LinkOrders; "" is OrderMemory.
+	Order string `json:"order,omitempty"`
+	PartitionCounts
+}
+
+var partitionRows = []*Row{
+	{Name: "order", Field: "partition_order", LinkField: "order", For: OfBoth,
+		NotIn: BenchTrain | BenchLink, Type: nodeOrder, LinkType: plain, Default: OrderAuto,
+		Unset:   OrderMemory,
+		Choices: slices.Concat(LinkOrders, []string{OrderDispersed, OrderSequential}), Any: true,
+		Group: GroupPartitions,
+		Help: "in which order partitions of the graph come to memory: {choices}. Of links, auto " +
+			"is memory if all vectors fit, else tlbeta; of nodes it is memory, exact sampling, " +
+			"and dispersed and sequential draw neighbors among the partitions there"},
+	{Name: "partitions", For: OfBoth, NotIn: BenchTrain, LinkCheck: atLeast(0),
+		Group: GroupPartitions,
+		Help:  "partitions of the graph; 0 is by the rules of {gdb} plan"},
+	{Name: "partitions-in-memory", For: OfBoth, NotIn: BenchTrain | BenchLink,
+		LinkCheck: atLeast(0),
+		Group:     GroupPartitions, Help: "how many of them are in memory at once"},
+	{Name: "logical-partitions", For: OfBoth, NotIn: BenchTrain | BenchLink, LinkCheck: atLeast(0),
+		Group: GroupPartitions,
+		Help:  "how many groups they are put to, which go in and out of memory together"},
+}
+
+// nodeOrder is an order of nodes, which records do not have for auto.
+func nodeOrder(fields []any) Value {
+	return &parsed[string]{fields[0].(*string), "string", func(v string) string {
+		return cmp.Or(v, OrderAuto)
+	}, func(s string) (string, error) {
+		if s == OrderAuto {
+			return "", nil
+		}
+		return s, nil
+	}}
 }
 
 // Buffered says whether batches are drawn from partitions in memory.
@@ -35,34 +94,25 @@ func (p *PartitionSettings) Buffered() bool {
 }
 
 // Resolved takes the numbers that the rules chose for a run which goes on.
-func (p *PartitionSettings) Resolved(old *PartitionSettings) {
+func (p *PartitionCounts) Resolved(old *PartitionCounts) {
 	p.Partitions = cmp.Or(p.Partitions, old.Partitions)
 	p.PartitionsInMemory = cmp.Or(p.PartitionsInMemory, old.PartitionsInMemory)
 	p.LogicalPartitions = cmp.Or(p.LogicalPartitions, old.LogicalPartitions)
 }
 
-// text has all of them, those of graphs that are read whole being the same.
-func (p *PartitionSettings) text() string {
-	if !p.Buffered() {
-		return OrderMemory
-	}
-	return fmt.Sprintf("%s, %d of %d partitions in %d groups", p.PartitionOrder,
-		p.PartitionsInMemory, p.Partitions, p.LogicalPartitions)
-}
-
 // validatePartitions reports what partitions in memory do not go with.
 func (c *Node) validatePartitions() error {
 	p := &c.PartitionSettings
-	if p.PartitionOrder != "" && !slices.Contains(NodeOrders(), p.PartitionOrder) {
+	if p.PartitionOrder != "" && !slices.Contains(NodeOrders, p.PartitionOrder) {
 		return fmt.Errorf("train: --order %s: nodes are trained in the order %s (others are of "+
-			"--task link)", p.PartitionOrder, strings.Join(NodeOrders(), ", "))
+			"--task link)", p.PartitionOrder, strings.Join(NodeOrders, ", "))
 	}
 	if p.Partitions < 0 || p.PartitionsInMemory < 0 || p.LogicalPartitions < 0 {
 		return errors.New("train: --partitions, --partitions-in-memory and --logical-partitions " +
 			"are numbers from 1 on; 0 has the rules choose")
 	}
 	if !p.Buffered() {
-		if p.Partitions > 0 || p.PartitionsInMemory > 0 || p.LogicalPartitions > 0 {
+		if p.Given() {
 			return errors.New("train: all of the graph is read unless --order says otherwise: " +
 				"give --order dispersed or sequential, or leave numbers of partitions out")
 		}

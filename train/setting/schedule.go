@@ -1,7 +1,6 @@
 package setting
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
@@ -74,18 +73,4 @@ func (c *Node) Rate() string {
 		text += fmt.Sprintf(", halved when val is no better %d times", c.PlateauWait())
 	}
 	return text
-}
-
-// schedule is the name of the schedule; runs of before there were any have none.
-func (c *Node) schedule() string { return cmp.Or(c.LRSchedule, ScheduleConstant) }
-
-// scheduled are the settings that the rates of a schedule depend on beside its own.
-func (c *Node) scheduled() (epochs, patience int) {
-	if !c.Extends() {
-		epochs = c.Epochs
-	}
-	if c.LRSchedule == SchedulePlateau {
-		patience = c.Patience
-	}
-	return epochs, patience
 }

@@ -21,7 +21,7 @@ func TestRateFactor(t *testing.T) {
 		{ScheduleStep, 8, 0, 0.01},
 		{SchedulePlateau, 9, 0, 1}, {SchedulePlateau, 1, 3, 0.125},
 	} {
-		s := Node{LRSchedule: c.schedule, Epochs: 10}
+		s := Node{Learning: Learning{LRSchedule: c.schedule}, Schedule: Schedule{Epochs: 10}}
 		if got := s.RateFactor(c.epoch, c.halvings); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("%s, epoch %d of 10, %d halvings: %v, want %v", c.schedule, c.epoch,
 				c.halvings, got, c.want)
@@ -32,7 +32,8 @@ func TestRateFactor(t *testing.T) {
 // TestRateInWords: the epochs that are told are those whose rate changes.
 func TestRateInWords(t *testing.T) {
 	for epochs := 2; epochs < 30; epochs++ {
-		s := Node{LRSchedule: ScheduleStep, Epochs: epochs, LR: 0.5, Warmup: 3}
+		s := Node{Learning: Learning{LRSchedule: ScheduleStep, LR: 0.5},
+			Schedule: Schedule{Epochs: epochs}, NodeLearning: NodeLearning{Warmup: 3}}
 		var at []string
 		for e := 1; e < epochs; e++ {
 			if s.RateFactor(uint64(e), 0) != s.RateFactor(uint64(e-1), 0) {
@@ -49,7 +50,7 @@ func TestRateInWords(t *testing.T) {
 		}
 	}
 	for patience, want := range map[int]int{0: 5, 5: 2, 30: 10} {
-		if got := (&Node{Patience: patience}).PlateauWait(); got != want {
+		if got := (&Node{Schedule: Schedule{Patience: patience}}).PlateauWait(); got != want {
 			t.Errorf("patience %d: the rate is halved after %d evaluations, want %d", patience,
 				got, want)
 		}

@@ -1,5 +1,7 @@
 package setting
 
+import "strings"
+
 // Words that settings may have, of which packages above this one have what they stand for; their
 // tests hold the two against each other.
 var (
@@ -28,8 +30,17 @@ const (
 	BackendCUDA = "cuda"
 )
 
-// The values of Node.ClassWeights, as package task reads them.
+// The values of NodeLearning.ClassWeights, as package task reads them.
 const (
 	WeightsNone     = "none"
 	WeightsBalanced = "balanced"
 )
+
+// OneOf lists words: a, b or c.
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

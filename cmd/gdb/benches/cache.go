@@ -9,16 +9,16 @@ import (
 
 	"gdb/bench"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 	"gdb/internal/message"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 )
 
 func (a commands) cache() *cobra.Command {
 	opt := bench.CacheOptions{}
-	fanout := flagvalue.Fanout{10, 10, 10}
+	fanout := []int{10, 10, 10}
 	var store, sizes, io, plots string
 	var cmd *cobra.Command
 	cmd = a.command("cache", "Hits of each feature cache policy on a store, and the bound",
@@ -54,14 +54,14 @@ func (a commands) cache() *cobra.Command {
 		})
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose training is simulated")
-	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&opt.Batch, "batch", 1000, cli.BatchHelp)
+	f.Var(setting.Fanout(&fanout), "fanout", "neighbors per hop, as in training")
+	f.IntVar(&opt.Batch, "batch", 1000, cli.HelpOf("batch"))
 	f.IntVar(&opt.Epochs, "epochs", 1, "epochs to train, here to replay")
 	cli.SplitColumn(f, &opt.Split)
 	f.StringVar(&sizes, "sizes", "5%,10%,20%,40%",
 		"sizes of the cache, in bytes or in percent of the memory of all features")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)
-	f.StringVar(&io, "io", "auto", cli.IOHelp())
+	f.StringVar(&io, "io", "auto", cli.HelpOf("io"))
 	return cmd
 }
 

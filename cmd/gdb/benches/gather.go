@@ -8,8 +8,8 @@ import (
 
 	"gdb/bench"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +17,7 @@ import (
 func (a commands) gather() *cobra.Command {
 	opt := bench.GatherOptions{}
 	use := bench.DeviceUseOptions{}
-	fanout := flagvalue.Fanout{10, 10, 10}
+	fanout := []int{10, 10, 10}
 	var table, store, caches, size, io string
 	var cmd *cobra.Command
 	cmd = a.command("gather",
@@ -64,15 +64,15 @@ func (a commands) gather() *cobra.Command {
 	f.IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts (with --store: "+
 		"3, the median)")
 	f.StringVar(&store, "store", "", "store whose feature rows are gathered")
-	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&use.Batch, "batch", 1000, cli.BatchHelp)
+	f.Var(setting.Fanout(&fanout), "fanout", "neighbors per hop, as in training")
+	f.IntVar(&use.Batch, "batch", 1000, cli.HelpOf("batch"))
 	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
 	cli.SplitColumn(f, &use.Split)
 	f.StringVar(&caches, "cache", "none", "policies of the cache of features, with commas: "+
 		cli.OneOf(bench.Caches()))
 	f.StringVar(&size, "feature-cache", "10%",
 		"memory of each cache, in bytes or in percent of the memory of all features")
-	f.StringVar(&io, "io", "auto", cli.IOHelp())
+	f.StringVar(&io, "io", "auto", cli.HelpOf("io"))
 	return cmd
 }
 

@@ -11,8 +11,8 @@ import (
 	"gdb/bench"
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
+	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,7 +78,7 @@ func (a commands) io() *cobra.Command {
 	f.StringVar(&opt.Dir, "out", ".", "directory on the disk to measure; its file is removed")
 	f.StringVar(&size, "size", "4GiB", "size of the file")
 	f.StringVar(&blocks, "block", "4KiB,64KiB", "lengths of reads")
-	f.StringVar(&backends, "io", "uring,pread", cli.IOHelp()+"; several with commas")
+	f.StringVar(&backends, "io", "uring,pread", cli.HelpOf("io")+"; several with commas")
 	f.IntVar(&opt.Depth, "depth", 32, "reads in flight")
 	f.BoolVar(&opt.Fio, "fio", false, "measure fio back to back, for the ratio")
 	f.Float64Var(&opt.Seconds, "seconds", 2, "length of each of three measurements of a row")
@@ -90,7 +90,7 @@ var CompressWords = []string{"on", "off"}
 
 func (a commands) sample() *cobra.Command {
 	opt := bench.SampleOptions{}
-	fanout := flagvalue.Fanout{15, 10, 5}
+	fanout := []int{15, 10, 5}
 	var edges float64
 	var threads, topology, draws, cache, neighbors, compress string
 	cmd := a.command("sample", "Neighbor sampling, with dedup and relabeling",
@@ -132,8 +132,8 @@ func (a commands) sample() *cobra.Command {
 	f.StringVar(&opt.Store, "store", "", "store to sample from (default: an R-MAT graph in memory)")
 	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the graph in memory")
 	f.Float64Var(&edges, "edges", 64e6, "its edges")
-	f.Var(&fanout, "fanout", "neighbors per hop")
-	f.IntVar(&opt.Batch, "batch", 1000, cli.BatchHelp)
+	f.Var(setting.Fanout(&fanout), "fanout", "neighbors per hop")
+	f.IntVar(&opt.Batch, "batch", 1000, cli.HelpOf("batch"))
 	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
 	f.StringVar(&topology, "topology", "resident",
@@ -198,7 +198,7 @@ func (a commands) gemm() *cobra.Command {
 		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
 	cmd.Flags().StringVar(&opt.Precision, "precision", bench.Precisions[0],
-		flagvalue.PrecisionHelp)
+		cli.HelpOf("precision"))
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"gdb/train/setting"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -10,23 +11,24 @@ import (
 
 // Help of flags that several commands have: one meaning, one text.
 const (
-	EvalModeHelp = "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
-		"faster, noisy)"
-	BatchHelp = "seeds in a batch"
-	// CandidatesHelp is of runs of links.
-	CandidatesHelp = "with --task link, entities that an end is ranked among; 0: all"
-	PlotHelp       = "directory for SVG files of the result"
-	RunHelp        = "run whose best weights are taken (default: the best run)"
-	SplitHelp      = "nodes to look at: train, val, test, or a stored split such as test@3"
+	PlotHelp  = "directory for SVG files of the result"
+	RunHelp   = "run whose best weights are taken (default: the best run)"
+	SplitHelp = "nodes to look at: train, val, test, or a stored split such as test@3"
 )
 
-// IOHelp is the help of --io.
-func IOHelp() string { return "how files are read: " + OneOf(BackendNames()) }
+// HelpOf is the help of a flag that is a setting of trainings, for all commands that have it.
+func HelpOf(flag string) string {
+	r := setting.Find(flag)
+	help := strings.Replace(r.Help, "{gdb}", "gdb", 1)
+	if r.Choices == nil {
+		return help
+	}
+	return strings.Replace(help, "{choices}", OneOf(r.Choices), 1)
+}
 
 // SplitColumn is --split-column: one of several stored splits. Its first name was --split.
 func SplitColumn(f *pflag.FlagSet, column *string) {
-	f.StringVar(column, "split-column", *column,
-		"K, where the store has several splits: train@K, val@K and test@K")
+	f.StringVar(column, "split-column", *column, HelpOf("split-column"))
 	Alias(f, "split", "split-column")
 }
 
@@ -41,13 +43,7 @@ func Alias(f *pflag.FlagSet, old, name string) {
 }
 
 // OneOf lists words: a, b or c.
-func OneOf(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
+func OneOf(words []string) string { return setting.OneOf(words) }
 
 // Plural is a number of things.
 func Plural(n int, what string) string {

@@ -3,27 +3,11 @@ package flagvalue
 import (
 	"fmt"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
-)
-
-// BindBackend adds the flags of where a training computes.
-func BindBackend(f *pflag.FlagSet, c *setting.Node) {
-	f.StringVar(&c.Backend, "backend", c.Backend, backendHelp)
-	BindPrecision(f, &c.Precision)
-	f.BoolVar(&c.PlainLaunches, "plain-launches", c.PlainLaunches, "have --backend cuda launch "+
-		"each operation by itself, and not those of a step at once")
-	f.Var((*SizeOrAuto)(&c.DeviceCache), "device-cache", "size of the cache of features in the "+
-		"memory of --backend cuda's device; auto: what steps leave of that, 0: none")
-	f.IntVar(&c.Device, "device", c.Device, deviceHelp)
-}
-
-const (
-	backendHelp = "where it computes: cpu; cuda: on a device of NVIDIA, in a gdb that was built " +
-		"for it; auto: there if one opens, else on the cpu"
-	deviceHelp = "number of the device of --backend cuda"
 )
 
 // WhereFlags are the flags of where a run is evaluated, and predicts.
@@ -36,10 +20,11 @@ type WhereFlags struct {
 // Bind adds the flags.
 func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 	w.flags = f
-	f.StringVar(&w.where.Backend, "backend", "", backendHelp)
-	f.IntVar(&w.where.Device, "device", 0, deviceHelp)
+	f.StringVar(&w.where.Backend, "backend", "", cli.HelpOf("backend"))
+	f.IntVar(&w.where.Device, "device", 0, cli.HelpOf("device"))
 	f.StringVar(&w.deviceMemory, "device-memory", "", "most that is taken of the memory of the "+
 		"device, but for its driver")
+	cli.OnlyFor(f, setting.OfNodes, "backend", "device", "device-memory")
 }
 
 // Where is what the flags say.
@@ -59,11 +44,9 @@ func (w *WhereFlags) Where() (setting.Where, error) {
 	return w.where, nil
 }
 
-// PrecisionHelp is what --precision means.
-const PrecisionHelp = "what products and sums over neighbors read: f32; bf16, half as large and " +
-	"faster; tf32: f32 whose factors a device rounds (default f32; of a run, its own)"
-
-// BindPrecision adds the flag of the precision; "" as its default is a run's own.
+// BindPrecision adds the flag of the precision of a run of nodes; "" as its default is the run's
+// own: those of links have one of their own.
 func BindPrecision(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "precision", *to, PrecisionHelp)
+	f.StringVar(to, "precision", *to, cli.HelpOf("precision"))
+	cli.OnlyFor(f, setting.OfNodes, "precision")
 }

@@ -11,28 +11,22 @@ import (
 	"gdb/train/link"
 	"gdb/train/runs"
 	"gdb/train/setting"
-
-	"github.com/spf13/pflag"
 )
 
-// Plan is gdb plan of --task link. given are the flags of the command.
-func Plan(e *Env, st *layout.Store, given *pflag.FlagSet) error {
-	t, err := settings(e, given)
-	if err != nil {
-		return cli.Usage(err)
-	}
-	c := t.cfg
+// Plan is gdb plan of --task link.
+func Plan(e *Env, st *layout.Store, c setting.Link, asJSON bool) error {
+	checked := c
 	if slices.Contains(link.NodeOrders(), c.Order) {
-		c.Order = setting.OrderTwoLevel
+		checked.Order = setting.OrderTwoLevel
 	}
-	if err := link.Validate(&c); err != nil {
+	if err := link.Validate(&checked); err != nil {
 		return cli.Usage(err)
 	}
-	p, err := link.Plan(t.cfg, st.Meta())
+	p, err := link.Plan(c, st.Meta())
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	if t.json {
+	if asJSON {
 		return e.PrintJSON(p)
 	}
 	return printPlan(e, p)

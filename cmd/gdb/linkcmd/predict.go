@@ -18,6 +18,7 @@ import (
 	"gdb/train/link"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
@@ -40,19 +41,7 @@ func (o *PredictOptions) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.OnlyNew, "only-new", false, "leave out what is an edge of the graph already")
 	f.StringVar(&o.Pairs, "pairs", "",
 		"file of edges to score: head, relation and tail, or a table with a header as for ingest")
-}
-
-// predictFlags are those that only runs of links have.
-var predictFlags = []string{"head", "tail", "relation", "top", "only-new", "pairs"}
-
-// AsksLink says whether flags ask for a prediction of links, and names one that does.
-func AsksLink(given *pflag.FlagSet) (flag string, asks bool) {
-	for _, name := range predictFlags {
-		if given.Changed(name) {
-			return name, true
-		}
-	}
-	return "", false
+	cli.OnlyFor(f, setting.OfLinks, "head", "tail", "relation", "top", "only-new", "pairs")
 }
 
 // Validate reports flags that do not go together.

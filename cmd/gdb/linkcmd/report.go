@@ -6,11 +6,11 @@ import (
 	"math"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/mem"
 	"gdb/train/link/rank"
 	"gdb/train/report"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // ReportData is what a run that predicts links recorded, for its page.
@@ -19,7 +19,7 @@ func ReportData(dir runs.Dir) (*report.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: settingtext.Set(f.Link)}
+	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: setting.SetTexts(f.Link)}
 	if len(f.Test) > 0 {
 		var r rank.Result
 		if err := json.Unmarshal(f.Test, &r); err != nil {

@@ -2,8 +2,8 @@ package linkcmd
 
 import (
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/settingtext"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Show is gdb runs show of a run that predicts links: its settings, and its epochs.
@@ -21,7 +21,7 @@ func Show(e *Env, dir runs.Dir, f *runs.File, status string, asJSON bool) error 
 	}
 	w := &cli.Lines{W: e.Out}
 	w.Printf("run %s, %s, made by %s\n", dir.Name(), status, f.GDB)
-	for _, s := range settingtext.Set(f.Link) {
+	for _, s := range setting.SetTexts(f.Link) {
 		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, r := range epochs {

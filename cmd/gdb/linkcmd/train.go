@@ -1,3 +1,5 @@
+// Package linkcmd is what the commands of gdb print of link prediction: training, evaluation and
+// predictions of runs of --task link.
 package linkcmd
 
 import (
@@ -16,8 +18,6 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 	"gdb/train/setting"
-
-	"github.com/spf13/pflag"
 )
 
 // Env is what a command gets of the program around it.
@@ -28,30 +28,11 @@ type Env struct {
 	CommandLine func(args []string) string
 }
 
-// IsLink says whether a run that is resumed, or evaluated, predicts links.
-func IsLink(st *layout.Store, run string) bool {
-	if run == "" || setting.ValidName(run) != nil {
-		return false
-	}
-	f, err := runs.Open(st, run).ReadAny()
-	return err == nil && f.Link != nil
-}
-
-// Train is gdb train of --task link. given are the flags of the command.
+// Train is gdb train of --task link.
 func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, dir string,
-	given *pflag.FlagSet) error {
-	t, err := config(e, given)
-	if err != nil {
-		return cli.Usage(err)
-	}
-	if resume := t.cfg.Resume; resume != "" {
-		if t, err = resumed(e, st, given, resume); err != nil {
-			return err
-		}
-	}
-	noteIdle(e, given, &t.cfg)
-	o := &observer{Env: e, json: t.json, bar: e.Progress()}
-	res, err := link.Run(ctx, st, dev, t.cfg, o.event)
+	c setting.Link, asJSON bool) error {
+	o := &observer{Env: e, json: asJSON, bar: e.Progress()}
+	res, err := link.Run(ctx, st, dev, c, o.event)
 	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
 		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", message.Program,
@@ -61,7 +42,7 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 	if err = errors.Join(err, o.err); err != nil {
 		return err
 	}
-	if t.json {
+	if asJSON {
 		return e.PrintLine(doneOf(res))
 	}
 	if _, err := fmt.Fprintln(e.Out, lastLine(res)); err != nil || e.Quiet {
@@ -73,31 +54,6 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 		fmt.Fprintf(e.Err, "  %s\n", e.CommandLine(next))
 	}
 	return nil
-}
-
-// resumed are the settings of a run to go on with: as they were, but for the flags that were given.
-func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flags, error) {
-	if run := given.Lookup("run"); run.Changed && run.Value.String() != name {
-		return nil, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run "+
-			"out", name))
-	}
-	f, err := runs.Open(st, name).ReadLink()
-	if err != nil {
-		return nil, err
-	}
-	t, err := parse(given, f.Link)
-	if err != nil {
-		return nil, cli.Usage(err)
-	}
-	c := &t.cfg
-	c.Run, c.Resume, c.Memory, c.Version = name, name, e.Memory, e.Version
-	if given.Changed("threads") {
-		c.Threads = e.Threads
-	}
-	if given.Changed("seed") {
-		c.Seed = e.Seed
-	}
-	return t, nil
 }
 
 // interrupted is the exit code of a command that was stopped, and said so.

@@ -1,17 +1,15 @@
-package settingtext
+package setting
 
 import (
 	"strings"
 	"testing"
-
-	"gdb/train/setting"
 )
 
-// TestSetLeavesOutWhatSaysNothing: no row is empty or nil, and what auto stands for has no number.
-func TestSetLeavesOutWhatSaysNothing(t *testing.T) {
-	s := setting.Default()
-	all, set := Of(&s), map[string]string{}
-	for _, row := range Set(&s) {
+// TestTextsLeaveOutWhatSaysNothing: no row is empty or nil, and what auto stands for has no number.
+func TestTextsLeaveOutWhatSaysNothing(t *testing.T) {
+	s := Default()
+	all, set := Texts(&s), map[string]string{}
+	for _, row := range SetTexts(&s) {
 		set[row[0]] = row[1]
 		if row[1] == "" || strings.Contains(row[1], "nil") || strings.Contains(row[1], "-1") {
 			t.Errorf("%s is %q", row[0], row[1])
@@ -30,7 +28,7 @@ func TestSetLeavesOutWhatSaysNothing(t *testing.T) {
 		t.Error("heads is shown of a model without attention")
 	}
 	s.Options.Heads = 4
-	for _, row := range Set(&s) {
+	for _, row := range SetTexts(&s) {
 		if row[0] == "heads" && row[1] == "4" {
 			return
 		}

@@ -1,0 +1,58 @@
+package setting
+
+import (
+	"gdb/kv"
+	"gdb/layout/rowfile"
+)
+
+// Data is what a training of nodes reads of the store.
+type Data struct {
+	// Split is the column K of train@K, val@K, test@K; "" is the store's default.
+	Split string `json:"split"`
+	// Normalize is how features are scaled as they are read: none, row (see
+	// rowfile.NormalizeRows), zscore, or auto, which is row for counts and zscore for columns of
+	// very different or large ranges. Scale are what zscore measured.
+	Normalize string         `json:"normalize"`
+	Scale     *rowfile.Scale `json:"scale,omitempty"`
+}
+
+// NormalizeRow as Data.Normalize has features divided by the sum of their row.
+const NormalizeRow = "row"
+
+// NormalizeColumns as Data.Normalize has each column of the features of mean 0 and deviation 1.
+const NormalizeColumns = "zscore"
+
+var dataRows = []*Row{
+	{Name: "split-column", Field: "split", Alias: "split", For: OfNodes, InPlan: PlanValue,
+		Group: GroupInputs, Help: "K, where the store has several splits: train@K, val@K and " +
+			"test@K"},
+	{Name: "normalize", For: OfNodes, Default: "auto", Unset: "none",
+		Choices: []string{"auto", "none", NormalizeRow, NormalizeColumns}, Group: GroupInputs,
+		Help: "scale features as they are read: none, row (sum 1), zscore (columns) or auto (row " +
+			"for counts, zscore for very different or large ranges)"},
+	{Name: "scale", For: OfNodes, Free: OfNodes},
+}
+
+// Inputs is the width of a model's input on a store: a node's features, if there are any, and
+// behind them its learned vector.
+func (c *Node) Inputs(m *kv.Meta) int { return FeatureDim(m) + c.NodeEmbedding }
+
+// FeatureDim is the width of the features of a store that models read; 0 if it has none.
+func FeatureDim(m *kv.Meta) int {
+	if len(m.Features) == 0 {
+		return 0
+	}
+	return m.Features[0].Dim
+}
+
+// PacksFeatures says whether features are read as bfloat16: where learned vectors stand behind
+// them, the input of a step is made of both.
+func (c *Node) PacksFeatures() bool { return c.Half() && c.NodeEmbedding == 0 }
+
+// RowDim is how many words of 4 bytes a node has of features in memory.
+func (c *Node) RowDim(m *kv.Meta) int {
+	if c.PacksFeatures() {
+		return rowfile.PackedDim(FeatureDim(m))
+	}
+	return FeatureDim(m)
+}

@@ -1,0 +1,58 @@
+package setting
+
+// Schedule is how long a training goes on, and when it is evaluated.
+type Schedule struct {
+	// Epochs is the most epochs that are trained; EpochsAuto, of nodes, is as many as Resolve finds
+	// right, and then Patience too.
+	Epochs int `json:"epochs"`
+	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
+	Patience int `json:"patience"`
+	// EvalEvery is how many epochs lie between two evaluations on the validation nodes, or edges.
+	EvalEvery int `json:"eval_every"`
+}
+
+// Evaluation is how trainings of nodes are judged.
+type Evaluation struct {
+	// Metric is one of NodeMetrics.
+	Metric string `json:"metric"`
+	// EvalMode is exact (layer by layer over the whole graph) or EvalSampled (with Fanout).
+	EvalMode string `json:"eval_mode"`
+}
+
+// Ranking is how trainings of links are judged.
+type Ranking struct {
+	// Candidates is how many entities each end is ranked among; 0 is all.
+	Candidates int `json:"candidates"`
+}
+
+// EpochsAuto as Schedule.Epochs trains until validation stops improving.
+const EpochsAuto = 0
+
+// EvalSampled is the mode of evaluation that draws neighbors.
+const EvalSampled = "sampled"
+
+var scheduleRows = []*Row{
+	{Name: "epochs", For: OfBoth, Type: countOrAuto, LinkType: plain, Default: "auto",
+		LinkDefault: "36",
+		Check:       atLeast(0), LinkCheck: atLeast(1), Free: OfBoth,
+		KeptIf: func(c *Node) bool { return !c.Extends() }, Group: GroupLearning,
+		Help: "epochs to train; auto: until val does not improve any more"},
+	{Name: "patience", For: OfBoth, LinkDefault: "3", Check: atLeast(0), Free: OfBoth,
+		NotIn:  BenchTrain | BenchLink,
+		KeptIf: func(c *Node) bool { return c.LRSchedule == SchedulePlateau },
+		Group:  GroupEvaluation, Help: "stop after so many evaluations without a better one; 0: " +
+			"never, but for --epochs auto"},
+	{Name: "eval-every", For: OfBoth, NotIn: BenchTrain, Default: "1", LinkDefault: "3",
+		Check: atLeast(1), Group: GroupEvaluation, Help: "epochs between evaluations"},
+}
+
+var evaluationRows = []*Row{
+	{Name: "metric", For: OfNodes, NotIn: BenchTrain, Default: "auto", Choices: NodeMetrics,
+		Group: GroupEvaluation, Help: "what val and test are judged by: {choices}"},
+	{Name: "eval-mode", For: OfNodes, NotIn: BenchTrain, Default: "exact",
+		Choices: []string{"exact", EvalSampled}, Group: GroupEvaluation,
+		Help: "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
+			"faster, noisy)"},
+	{Name: "candidates", For: OfLinks, Check: atLeast(0), Group: GroupEvaluation,
+		Help: "with --task link, entities that an end is ranked among; 0: all"},
+}

@@ -1,0 +1,186 @@
+package setting
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// fieldPaths finds the fields of Node and of Link by their names in run.json, or by the tag
+// "setting" where they are not recorded.
+var fieldPaths = map[Tasks]func() map[string][]int{
+	OfNodes: sync.OnceValue(func() map[string][]int {
+		return pathsOf(reflect.TypeFor[Node](),
+			nil)
+	}),
+	OfLinks: sync.OnceValue(func() map[string][]int {
+		return pathsOf(reflect.TypeFor[Link](),
+			nil)
+	}),
+}
+
+// pathsOf has the fields of a struct and of those that it embeds.
+func pathsOf(t reflect.Type, at []int) map[string][]int {
+	all := map[string][]int{}
+	for i := range t.NumField() {
+		f, path := t.Field(i), append(at[:len(at):len(at)], i)
+		if f.Anonymous {
+			for name, inner := range pathsOf(f.Type, path) {
+				all[name] = inner
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			name = f.Tag.Get("setting")
+		}
+		if name != "" {
+			all[name] = path
+		}
+	}
+	return all
+}
+
+// structOf is what a pointer to Node or Link points to.
+func structOf(settings any) reflect.Value { return reflect.ValueOf(settings).Elem() }
+
+// fields are those that a setting has in settings of a task: none if it is the command's alone.
+func (r *Row) fields(settings any, t Tasks) (all []reflect.Value) {
+	paths := fieldPaths[t]()
+	for _, name := range append([]string{r.field(t)}, r.Fields...) {
+		if path, ok := paths[name]; ok {
+			all = append(all, structOf(settings).FieldByIndex(path))
+		}
+	}
+	return all
+}
+
+// value is the value in settings of a task; nil where it has no field there, or one that no flag
+// sets.
+func (r *Row) value(settings any, t Tasks) Value {
+	var to []any
+	for _, f := range r.fields(settings, t) {
+		to = append(to, f.Addr().Interface())
+	}
+	kind := r.Type
+	if t == OfLinks && r.LinkType != nil {
+		kind = r.LinkType
+	}
+	switch {
+	case to == nil || r.For&t == 0:
+		return nil
+	case kind == nil:
+		return plain(to)
+	}
+	return kind(to)
+}
+
+// fill sets the settings of a task to their defaults.
+func fill(settings any, t Tasks) {
+	for _, r := range Rows {
+		v, text := r.value(settings, t), r.byDefault(t)
+		if v == nil || text == "" {
+			continue
+		}
+		if err := v.Set(text); err != nil {
+			panic("BUG: the default of --" + r.Name + ": " + err.Error())
+		}
+	}
+}
+
+// checkRows reports the first setting whose word is unknown, or whose number is out of bounds.
+func checkRows(settings any, t Tasks) error {
+	for _, r := range Rows {
+		all := r.fields(settings, t)
+		if r.For&t == 0 || len(all) == 0 {
+			continue
+		}
+		f := all[0]
+		if f.Kind() == reflect.String && !r.Any {
+			if err := r.checkWord(f.String(), t); err != nil {
+				return err
+			}
+		}
+		if c := r.check(t); c != nil && !c.fits(number(f)) {
+			return fmt.Errorf("train: %s %v: give %s", r.Name, f.Interface(), c.want)
+		}
+	}
+	return nil
+}
+
+// number is the value of a field of some type of numbers.
+func number(f reflect.Value) float64 {
+	if f.CanInt() {
+		return float64(f.Int())
+	}
+	return f.Float()
+}
+
+// raw is a value as messages show it, an empty word being what it means.
+func (r *Row) raw(settings any, t Tasks) string {
+	var parts []string
+	for _, f := range r.fields(settings, t) {
+		text := fmt.Sprint(f.Interface())
+		switch {
+		case f.Kind() == reflect.Pointer && f.IsNil():
+			text = "none"
+		case f.Kind() == reflect.Pointer:
+			text = fmt.Sprint(f.Elem().Interface())
+		case len(parts) > 0 && f.IsZero():
+			continue
+		case text == "":
+			text = r.Unset
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
+// StepName has the settings that the time of a step, or of sampling, depends on.
+func (c *Node) StepName() string {
+	var b strings.Builder
+	for _, r := range Rows {
+		text := r.raw(c, OfNodes)
+		switch r.InPlan {
+		case PlanWhether:
+			fmt.Fprintf(&b, "%s=%t ", r.Name, text != "0")
+		case PlanValue:
+			fmt.Fprintf(&b, "%s=%s ", r.Name, text)
+		}
+	}
+	return b.String()
+}
+
+// sameRows reports the first setting of a run that is resumed which is not as it was.
+func sameRows(now, was any, t Tasks, run string) error {
+	for _, r := range Rows {
+		node, _ := now.(*Node)
+		kept := r.Free&t == 0
+		if node != nil && r.KeptIf != nil {
+			kept = r.KeptIf(node)
+		}
+		if r.For&t == 0 || !kept {
+			continue
+		}
+		if a, b := r.raw(now, t), r.raw(was, t); a != b {
+			return fmt.Errorf("train: resume %s with %s %s: it began with %s; leave the flag out, "+
+				"or start a new run", run, r.Name, a, b)
+		}
+	}
+	return nil
+}
+
+// checkWord refuses a word that a task does not know.
+func (r *Row) checkWord(word string, t Tasks) error {
+	known := r.choices(t)
+	if known == nil || word == "" && r.Unset != "" {
+		return nil
+	}
+	for _, k := range known {
+		if k == word {
+			return nil
+		}
+	}
+	return fmt.Errorf("train: unknown %s %q: known are %s", r.Name, word, strings.Join(known, ", "))
+}

@@ -1,0 +1,71 @@
+package setting
+
+import "errors"
+
+// Place is where a training of nodes computes, and in which precision.
+type Place struct {
+	// DeviceCache keeps rows of features in the memory of the device that computes, if that has its
+	// own: of so many bytes; 0 is none, DeviceCacheAuto what there is room for.
+	DeviceCache int64 `json:"device_cache"`
+	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not,
+	// and bounds what an evaluation takes of one; 0 asks the device.
+	DeviceMemory int64 `json:"-" setting:"device_memory"`
+	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
+	Backend string `json:"backend"`
+	// Precision is f32, or bf16: what products and sums over lists read, whose sums are float32
+	// either way, as are weights, losses and norms; "" is f32. ChangePrecision has a run that is
+	// resumed go on in it, though it began in another.
+	Precision       string `json:"precision,omitempty"`
+	ChangePrecision bool   `json:"-"`
+	// Products is amx where products of bfloat16 are summed up in the order of its tiles; "" for
+	// that of all else. A run's is that of the machine.
+	Products string `json:"products,omitempty"`
+	// Device is the number of the device that Backend computes on, where there are several.
+	Device int `json:"device,omitempty"`
+	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
+	// as they are: see package backend's Groups.
+	PlainLaunches bool `json:"plain_launches,omitempty"`
+}
+
+// The values of Place.Precision.
+const (
+	Float32  = "f32"
+	BFloat16 = "bf16"
+	// TF32 is float32 but for the factors of products, which a device rounds to 10 bits.
+	TF32 = "tf32"
+)
+
+// DeviceCacheAuto as Place.DeviceCache takes what there is room for.
+const DeviceCacheAuto = -1
+
+var placeRows = []*Row{
+	{Name: "device-memory", For: OfNodes, Free: OfNodes, NotIn: everywhere &^ Plan,
+		Type: sizeOrNone, Help: "plan for a device with so much memory, which need not be here"},
+	{Name: "backend", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Default: BackendCPU,
+		Choices: []string{BackendAuto, BackendCPU, BackendCUDA}, InPlan: PlanValue,
+		Group: GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a gdb " +
+			"that was built for it; auto: there if one opens, else on the cpu"},
+	{Name: "precision", For: OfNodes, Unset: Float32, Choices: []string{Float32, BFloat16, TF32},
+		KeptIf: func(c *Node) bool { return !c.ChangePrecision }, InPlan: PlanValue,
+		Group: GroupPlace, Help: "what products and sums over neighbors read: f32; bf16, half as " +
+			"large and faster; tf32: f32 whose factors a device rounds (default f32; of a run, " +
+			"its own)"},
+	{Name: "products", For: OfNodes, Free: OfNodes},
+	{Name: "device", For: OfNodes, Free: OfNodes, Check: atLeast(0), Group: GroupPlace,
+		Help: "number of the device of --backend cuda"},
+	{Name: "plain-launches", For: OfNodes, Free: OfNodes, Group: GroupPlace,
+		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +
+			"once"},
+}
+
+// CheckPrecision refuses a precision that the CPU does not compute in; Backend is not auto.
+func (c *Node) CheckPrecision() error {
+	if c.Precision == TF32 && c.Backend == BackendCPU {
+		return errors.New("train: --precision tf32 is computed on a device alone: --backend " +
+			"cuda, or --precision f32")
+	}
+	return nil
+}
+
+// Half says whether products and sums over lists read bfloat16.
+func (c *Node) Half() bool { return c.Precision == BFloat16 }

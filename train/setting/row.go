@@ -1,0 +1,191 @@
+package setting
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tasks are what is predicted: one task, or both.
+type Tasks uint8
+
+// The tasks.
+const (
+	OfNodes Tasks = 1 << iota
+	OfLinks
+	OfBoth = OfNodes | OfLinks
+)
+
+// TaskNames are the values of --task; the first is the default.
+var TaskNames = []string{"node", "link"}
+
+// Commands are commands that take settings as flags.
+type Commands uint8
+
+// The commands. Those that train, or plan a training, have all settings but those of gdb plan
+// alone.
+const (
+	Train Commands = 1 << iota
+	Plan
+	BenchTrain
+	BenchLink
+	everywhere = Train | Plan | BenchTrain | BenchLink
+)
+
+// Row is a setting: what the command line, checks, records and plans have to know of it. Its value
+// is a field of Node, Link or both, which the row finds by its name.
+type Row struct {
+	// Name is that of the flag. The field is the one of that name in run.json, with _ for -,
+	// unless Field or LinkField says otherwise; a field that is not recorded has it as its tag
+	// "setting". Fields are further ones that the flag sets too.
+	Name             string
+	Field, LinkField string
+	Fields           []string
+	// Alias is an older name of the flag.
+	Alias string
+	For   Tasks
+	// NotIn are commands that decide the setting themselves.
+	NotIn Commands
+	// Global says that the program has the flag for all commands.
+	Global bool
+
+	// Type reads and writes the value, and LinkType that of links, where it is another; nil does as
+	// the type of the field says.
+	Type, LinkType Kind
+	// Default is the value as the flag takes it, and LinkDefault that of links, where it is
+	// another.
+	Default, LinkDefault string
+	// Unset is what an empty word means, which records have that were made before there was the
+	// setting.
+	Unset string
+	// Choices are the words that there are, and LinkChoices those for links, where they are others.
+	// Any says that other code checks them.
+	Choices, LinkChoices []string
+	Any                  bool
+	// Check is what numbers must be, and LinkCheck that of links, where it is another.
+	Check, LinkCheck *Check
+
+	// Group is the part of the help that the flag stands in, and Help its text, in which {choices}
+	// are the words, and {gdb} is the program; "" is a value that it finds itself and records.
+	Group Group
+	Help  string
+
+	// Free are the tasks of which a run that is resumed may have another value: it does not change
+	// what a run of that task comes to. KeptIf keeps the value of some runs of nodes though.
+	Free   Tasks
+	KeptIf func(c *Node) bool
+	// InPlan says what of the setting the time of a step, or of sampling, depends on.
+	InPlan PlanKey
+	// Needs are other settings of links without which it changes nothing.
+	Needs []Need
+}
+
+// PlanKey is what of a setting the name of a plan has.
+type PlanKey uint8
+
+// The values of PlanKey: nothing, the value, or whether there is one.
+const (
+	PlanNothing PlanKey = iota
+	PlanValue
+	PlanWhether
+)
+
+// Need is a setting of links that another one is read with.
+type Need struct {
+	Without string // as the user is told
+	Missing func(c *Link) bool
+}
+
+// Group is a part of the flags in help.
+type Group string
+
+// Groups are the parts of the flags, in their order. A row of no group stands before them.
+var Groups = []Group{GroupModel, GroupInputs, GroupLearning, GroupEvaluation, GroupLink,
+	GroupPartitions, GroupMemory, GroupPlace}
+
+// The groups.
+const (
+	GroupModel      Group = "Model"
+	GroupInputs     Group = "Neighbors and features"
+	GroupLearning   Group = "Learning"
+	GroupEvaluation Group = "Evaluation"
+	GroupLink       Group = "Link prediction (--task link)"
+	GroupPartitions Group = "Partitions of a graph that are in memory in turn"
+	GroupMemory     Group = "Memory and reads"
+	GroupPlace      Group = "Where it computes"
+)
+
+// Rows is the table: all settings of both tasks, in the order in which records show them.
+var Rows = slices.Concat(identityRows, modelRows, neighborRows, dataRows, partitionRows,
+	learningRows, scheduleRows, evaluationRows, linkRows, cachingRows, placeRows, processRows)
+
+// Find returns the setting of a flag, by its older name too; nil if there is none.
+func Find(flag string) *Row {
+	for _, r := range Rows {
+		if r.Name == flag || r.Alias != "" && r.Alias == flag {
+			return r
+		}
+	}
+	return nil
+}
+
+// Choices are the words that the flag of that name may have; nil for flags with more than a few.
+func Choices(flag string) []string {
+	if r := Find(flag); r != nil {
+		return r.Choices
+	}
+	return nil
+}
+
+// In says whether a command has the setting as a flag of its own.
+func (r *Row) In(c Commands) bool {
+	return r.Help != "" && !r.Global && r.NotIn&c == 0 && r.For&c.tasks() != 0
+}
+
+// TellsDefault says whether the help has the default in its own words.
+func (r *Row) TellsDefault() bool { return strings.Contains(r.Help, "(default") }
+
+// tasks are those that commands train for.
+func (c Commands) tasks() (t Tasks) {
+	if c&^BenchLink != 0 {
+		t |= OfNodes
+	}
+	if c&^BenchTrain != 0 {
+		t |= OfLinks
+	}
+	return t
+}
+
+// field is the name of the field of a task.
+func (r *Row) field(t Tasks) string {
+	switch {
+	case t == OfLinks && r.LinkField != "":
+		return r.LinkField
+	case r.Field != "":
+		return r.Field
+	}
+	return strings.ReplaceAll(r.Name, "-", "_")
+}
+
+// choices are the words that a task may have.
+func (r *Row) choices(t Tasks) []string {
+	if t == OfLinks && r.LinkChoices != nil {
+		return r.LinkChoices
+	}
+	return r.Choices
+}
+
+// check is what a number of a task must be.
+func (r *Row) check(t Tasks) *Check {
+	if t == OfLinks && r.LinkCheck != nil {
+		return r.LinkCheck
+	}
+	return r.Check
+}
+
+// byDefault is the value of a task that nothing else is said of.
+func (r *Row) byDefault(t Tasks) string {
+	if t == OfLinks && r.LinkDefault != "" {
+		return r.LinkDefault
+	}
+	return r.Default
+}
