@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gdb/blockdev"
@@ -200,8 +201,12 @@ func zeroDegree(m *kv.Meta) string {
 }
 
 func shorten(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, " ")
+	sep := " "
+	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, " ") }) {
+		sep = ", "
 	}
-	return strings.Join(names[:most], " ") + " …"
+	if len(names) <= most {
+		return strings.Join(names, sep)
+	}
+	return strings.Join(names[:most], sep) + " …"
 }

@@ -198,9 +198,51 @@ func TestTwoKinds(t *testing.T) {
 		"follower,followee", "paper1,paper2", "citing_paper,cited_paper", "user,friend", "x,y",
 		"author,coauthor", "fromNodeId,toNodeId", "sender,receiver", "user_a,user_b", "node,user",
 		"parentId,childId", ":START_ID(Cell),:END_ID(Cell)", "source_user,target_users",
-		"head,tail", "caller,callee", "person_1,person_2", "Source Node,Target Node"} {
+		"head,tail", "caller,callee", "person_1,person_2", "Source Node,Target Node",
+		"Referred by,New customer", "old user,new user"} {
 		if asks(head) {
 			t.Errorf("%s is taken for two kinds", head)
+		}
+	}
+}
+
+// TestNotTaken: what "*" leaves out though it looks like numbers is said, and so is that nothing is
+// stored of a table of nodes; a number with a decimal comma is not called text.
+func TestNotTaken(t *testing.T) {
+	const taken, gap = "--feature-cols * leaves out ", "age with gaps, which --fill mean fills"
+	const comma = "price with commas in the place of points"
+	for _, c := range []struct {
+		nodes string
+		set   func(*source.Options)
+		want  string // a note, or after a ! an error; "" for neither
+	}{
+		{"id;x;age;price;city\na;1;;2,5;Bonn\nb;2;3;;Rome\n", func(*source.Options) {},
+			taken + gap + "; " + comma},
+		{"id;x;age\na;1;\nb;2;3\n", func(o *source.Options) { o.Fill = "mean" }, ""},
+		{"id;x;age\na;1;\nb;2;3\n", func(o *source.Options) { o.AllowNaN = true }, ""},
+		{"id;x;age\na;1;2\nb;2;3\n", func(*source.Options) {}, ""},
+		{"id;age;y\na;;0\nb;3;1\n", func(*source.Options) {},
+			"!n.csv: --feature-cols * takes no column, and leaves out " + gap},
+		{"id;city\na;Bonn\nb;Rome\n", func(*source.Options) {},
+			"!n.csv: --feature-cols *: no other column has numbers; name columns"},
+		{"id;price\na;2,5\nb;3,5\n", func(o *source.Options) { o.FeatureCols = "price" },
+			`!n.csv: column "price" has "3,5", which is not a number; a number has a point: 3.5`},
+		{"id;city\na;Bonn\nb;Rome\n", func(o *source.Options) { o.FeatureCols = "" },
+			"n.csv: nothing but its ids is stored; --label-col names a column of labels"},
+		{"id;y\na;0\nb;1\n", func(o *source.Options) { o.FeatureCols = "" }, ""},
+		{"id\na\nb\n", func(o *source.Options) { o.FeatureCols = "" }, ""},
+	} {
+		opt := source.Options{Sources: []string{"e.csv"}, Nodes: "n.csv", FeatureCols: "*"}
+		c.set(&opt)
+		_, notes, err := rolesOf(t, files{"e.csv": "src,dst\na,b\n", "n.csv": c.nodes}, opt)
+		said := strings.Join(notes, "\n")
+		if err != nil {
+			said = "!" + err.Error()
+		}
+		more := err != nil || strings.Contains(said, "leaves out") ||
+			strings.Contains(said, "stored")
+		if !strings.Contains(said, c.want) || c.want == "" && more {
+			t.Errorf("%q: %s\nwant %s", c.nodes, said, c.want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ var endWords = strings.Fields(`src source from head subject start begin origin f
 	recipient caller callee giver taker trustor trustee rater ratee voter votee predecessor
 	successor before after previous next referrer referred reference related other dependent
 	dependency importer imported linked linking manager employee supervisor subordinate boss
-	spouse partner payer payee lender borrower`)
+	spouse partner payer payee lender borrower by of for on at with the an new old`)
 
 var (
 	// camel is where a word begins within a name such as movieId, and idSpace is the group of ids

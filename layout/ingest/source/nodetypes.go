@@ -77,8 +77,8 @@ func (s *textGraph) typeOfNodes() error {
 		return input.Usage("--nodes %s=…: there are no nodes of that type; there are %s",
 			o.NodesType, strings.Join(known, ", "))
 	case o.NodesType == "" && len(known) > 1 && o.Nodes != "":
-		return input.Usage("which type are the ids of --nodes? Write --nodes %s=%s", known[0],
-			o.Nodes)
+		return input.Usage("which type are the ids of --nodes? Write --nodes TYPE=%s, where "+
+			"TYPE is %s", o.Nodes, strings.Join(known, " or "))
 	case o.NodesType == "" && len(known) > 1 && tables:
 		s.note("ids in files of labels, features and splits have their type before them, as in "+
 			"%s%s17", known[0], TypeSep)

@@ -65,6 +65,11 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	if features != nil && len(features.features) > 0 {
 		return s.useFeatures(ctx, features)
 	}
+	if nodes != nil && nodes == labels && nodes == features && nodes.label < 0 &&
+		nodes.split < 0 && nodes.Width > 1 && s.opt.LabelCol == "" {
+		s.note("%s: nothing but its ids is stored; --label-col names a column of labels, and "+
+			"--feature-cols those of features ('*': all numbers)", nodes.Path)
+	}
 	return nil
 }
 

@@ -26,6 +26,9 @@ func (b *BadLines) skip(of *input.Batch, bad *input.Bad) error {
 	}
 	err := BadLine(of, bad)
 	if b.Count == b.Max {
+		if bad.Do == "" {
+			err.Do = "--skip-bad N passes over N such lines"
+		}
 		return err
 	}
 	if b.seen == nil {
@@ -43,7 +46,7 @@ func (b *BadLines) skip(of *input.Batch, bad *input.Bad) error {
 }
 
 // BadLine is the error of a row that could not be read.
-func BadLine(of *input.Batch, bad *input.Bad) error {
+func BadLine(of *input.Batch, bad *input.Bad) *input.Error {
 	return &input.Error{Where: fmt.Sprintf("%s %s %d", of.File, of.Unit, bad.Line),
 		What: bad.What, Do: bad.Do}
 }

@@ -380,12 +380,48 @@ func (t *Table) Exchanged(err error, other *Table, names []string) error {
 // Numeric says whether the sampled values of a column are numbers, but for those that are missing
 // where they are filled, and some are there.
 func (s *Opener) Numeric(t *Table, col int) bool {
+	return s.numeric(t, col, s.Filled || s.AllowNaN, IsNumeric)
+}
+
+// numeric says whether the sampled values of a column are numbers of a form, but for those that are
+// missing where gaps are taken, and some are there.
+func (s *Opener) numeric(t *Table, col int, gaps bool, form func(f string) bool) bool {
 	some := false
 	return t.All(col, func(f string) bool {
 		gap := f == "" || slices.Contains(s.Missing, f)
 		some = some || !gap
-		return gap && (s.Filled || s.AllowNaN) || IsNumeric(f)
+		return gap && gaps || form(f)
 	}) && some
+}
+
+// WithPoint is a number that was written with a comma in the place of the point; "" for others.
+func WithPoint(f string) string {
+	if pointed := strings.Replace(f, ",", ".", 1); pointed != f && IsNumber(pointed) {
+		return pointed
+	}
+	return ""
+}
+
+// notTaken says why columns are not among "*" though they look like numbers; "" if none do.
+func (s *Opener) notTaken(t *Table, used []int) string {
+	var gaps, commas, said []string
+	pointed := func(f string) bool { return IsNumber(f) || WithPoint(f) != "" }
+	for c := range t.Width {
+		switch {
+		case slices.Contains(used, c) || t.List(c) || s.Numeric(t, c):
+		case s.numeric(t, c, true, IsNumeric):
+			gaps = append(gaps, t.Name(c))
+		case s.numeric(t, c, true, pointed):
+			commas = append(commas, t.Name(c))
+		}
+	}
+	if len(gaps) > 0 {
+		said = append(said, Few(gaps)+" with gaps, which --fill mean fills")
+	}
+	if len(commas) > 0 {
+		said = append(said, Few(commas)+" with commas in the place of points")
+	}
+	return strings.Join(said, "; ")
 }
 
 // Columns resolves a list of columns and ranges: "a,b", "f0:f127". "*" is every column whose
@@ -398,9 +434,16 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols, taken 
 				cols = append(cols, c)
 			}
 		}
-		if len(cols) == 0 {
+		left := s.notTaken(t, used)
+		switch {
+		case len(cols) == 0 && left != "":
+			return nil, nil, input.Wrong(t.Path, "", "%s * takes no column, and leaves out %s",
+				flag, left)
+		case len(cols) == 0:
 			return nil, nil, input.Wrong(t.Path, "name columns",
 				"%s *: no other column has numbers", flag)
+		case left != "":
+			s.Note("%s: %s * leaves out %s", t.Path, flag, left)
 		}
 		return cols, nil, nil
 	}
