@@ -287,6 +287,10 @@ func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 	opt.Progress = p.Update
 	m, err := ingest.Run(cmd.Context(), fs, opt)
 	p.Finish()
+	if err != nil && cmd.Context().Err() != nil && opt.Edges == source.StandardInput {
+		return fmt.Errorf("ingest: stopped; standard input is gone and cannot be resumed: delete "+
+			"%s and give it again: %w", opt.Out, cmd.Context().Err())
+	}
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",
 			a.commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/layout/ingest/source"
 
 	"github.com/spf13/pflag"
@@ -68,4 +73,30 @@ func TestIngestFlagsGivenTwice(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", line, code, errs)
 		}
 	}
+}
+
+// TestStoppedStandardInput: an ingest of standard input that is stopped is not told to be resumed.
+func TestStoppedStandardInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	in := io.MultiReader(strings.NewReader("src,dst\n1,2\n"), readerFunc(func() { cancel() }))
+	code := run(ctx, []string{"ingest", "-", "--out", "s"}, cli.Streams{In: in, Out: &out,
+		Err: &errs})
+	said := strings.Join(strings.Fields(errs.String()), " ")
+	if code != exitInterrupted || !strings.Contains(said, "delete s and give it again") ||
+		strings.Contains(said, "--resume") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if _, err := os.Stat("s.stdin"); err == nil {
+		t.Error("the copy is left behind")
+	}
+}
+
+// readerFunc is an empty reader that calls itself.
+type readerFunc func()
+
+func (f readerFunc) Read([]byte) (int, error) {
+	f()
+	return 0, io.EOF
 }
