@@ -6,7 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
-	"gdb/sample/nodetable"
+	"gdb/sample/draw"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -38,11 +38,11 @@ func newDeltaSet(kind Delta, held *mem.Account) deltaSet {
 	if kind == DeltaRoaring {
 		return &roaringSet{held: held}
 	}
-	return tableSet{nodetable.New(held)}
+	return tableSet{draw.NewNodeTable(held)}
 }
 
 // tableSet finds deltas with a table.
-type tableSet struct{ table *nodetable.Table }
+type tableSet struct{ table *draw.NodeTable }
 
 func (t tableSet) reset(ctx context.Context, nodes []NodeID) (int, error) {
 	return t.table.Reset(ctx, nodes)

@@ -8,12 +8,12 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout/topology"
-	"gdb/sample/layerwise"
+	"gdb/sample/draw"
 )
 
-// layers draws the neighbors of a hop together: see package layerwise.
+// layers draws the neighbors of a hop together: see draw.LayerDrawer.
 type layers struct {
-	drawer *layerwise.Drawer
+	drawer *draw.LayerDrawer
 	most   int // candidates that a hop of the batch had
 }
 
@@ -24,7 +24,7 @@ func (s *Sampler) newLayers() error {
 	if s.cfg.EdgeWeights && !(sums && entries) {
 		return errors.New("sample: layers: this topology cannot read the weights of edges")
 	}
-	s.layers = &layers{drawer: layerwise.New(s.cfg.Budget)}
+	s.layers = &layers{drawer: draw.NewLayerDrawer(s.cfg.Budget)}
 	return nil
 }
 
@@ -34,8 +34,8 @@ func (s *Sampler) LayerBytes() int64 {
 	if s.layers == nil || len(s.starts) < 2 {
 		return 0
 	}
-	return int64(s.layers.most)*layerwise.CandidateBytes +
-		int64(s.starts[len(s.starts)-2])*layerwise.FrontierBytes + layerwise.PartBytes
+	return int64(s.layers.most)*draw.CandidateBytes +
+		int64(s.starts[len(s.starts)-2])*draw.FrontierBytes + draw.PartBytes
 }
 
 // drawLayer draws the neighbors of nodes a … b-1, which are about size in all, with their
@@ -57,7 +57,7 @@ func (s *Sampler) drawLayer(ctx context.Context, key uint64, a, b, size int) err
 	}
 	counts := s.off[a+1:]
 	clear(counts)
-	if err := drawer.Each(ctx, func(p *layerwise.Part) error {
+	if err := drawer.Each(ctx, func(p *draw.LayerPart) error {
 		return s.takeDrawn(p, counts)
 	}); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (s *Sampler) drawLayer(ctx context.Context, key uint64, a, b, size int) err
 }
 
 // listsOf are the lists of the frontier, which were found.
-func (s *Sampler) listsOf(front []NodeID) layerwise.Lists {
-	l := layerwise.Lists{Degrees: s.deg, Gather: s.gather}
+func (s *Sampler) listsOf(front []NodeID) draw.LayerLists {
+	l := draw.LayerLists{Degrees: s.deg, Gather: s.gather}
 	if !s.cfg.EdgeWeights {
 		return l
 	}
@@ -100,7 +100,7 @@ func (s *Sampler) listsOf(front []NodeID) layerwise.Lists {
 }
 
 // takeDrawn takes the entries of a part whose node was drawn, and counts them for each list.
-func (s *Sampler) takeDrawn(p *layerwise.Part, counts []uint32) error {
+func (s *Sampler) takeDrawn(p *draw.LayerPart, counts []uint32) error {
 	k := len(s.nbrs)
 	edges := k + p.Drawn()
 	if uint64(edges) >= math.MaxUint32 {

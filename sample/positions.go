@@ -5,7 +5,7 @@ import (
 
 	"gdb/internal/pace"
 	"gdb/internal/rng"
-	"gdb/sample/floyd"
+	"gdb/sample/draw"
 )
 
 // positions writes to loc which entries of each list of the frontier are taken: all in order if
@@ -20,13 +20,13 @@ func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
 		if err := steps.Took(ctx, 1+len(take)); err != nil {
 			return err
 		}
-		slots := floyd.Slots(len(take))
+		slots := draw.ChooseSlots(len(take))
 		if slots > 0 && uint32(len(take)) < d {
 			if err := resize(&s.held, &s.chosen, slots); err != nil {
 				return err
 			}
 		}
-		floyd.Choose(rng.Sub(key, uint64(v)), d, take, s.chosen)
+		draw.Choose(rng.Sub(key, uint64(v)), d, take, s.chosen)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
-	"gdb/sample/macrobatch"
+	"gdb/sample/bulk"
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
@@ -209,7 +209,7 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if c.Backend == backend.CUDA && !c.PlainLaunches {
 		lists += cost.Padded
 	}
-	input += macrobatch.Bytes(c.MacroBatch, d, inner, s.nodes)
+	input += bulk.MacroBytes(c.MacroBatch, d, inner, s.nodes)
 	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 

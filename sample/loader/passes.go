@@ -5,8 +5,7 @@ import (
 
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/sample/macrobatch"
-	"gdb/sample/passes"
+	"gdb/sample/bulk"
 	"gdb/sample/staging"
 )
 
@@ -14,7 +13,7 @@ import (
 // is paged and has memory for it in passes; else it is nil. An epoch has per batches.
 func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
 	if c.Macro > 1 {
-		return macrobatch.New(macrobatch.Config{
+		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 			Workers: c.PassWorkers,
 			Order: func(epoch uint64) (*sample.Order, error) {
@@ -25,7 +24,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
 		return nil, nil
 	}
-	bytes := passes.WindowsBytes(s.Graph.PassBytes)
+	bytes := bulk.PassWindowsBytes(s.Graph.PassBytes)
 	w, ok, err := topology.NewWindows(s.Topology, bytes)
 	if err == nil && !ok { // a list may be longer than that
 		bytes = s.Graph.PassBytes / 2
@@ -38,7 +37,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	cfg := passes.Config{
+	cfg := bulk.PassesConfig{
 		Windows: func() (*topology.Windows, error) {
 			w, _, err := topology.NewWindows(s.Topology, bytes)
 			return w, err
@@ -54,7 +53,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	if s.staged != nil && c.Superbatch == nil && !c.Later {
 		cfg.Stage = s.staged
 	}
-	return passes.New(cfg), nil
+	return bulk.NewPasses(cfg), nil
 }
 
 // stagedRows has the rows that a static cache does not keep read ahead.

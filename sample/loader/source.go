@@ -16,7 +16,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/sample/layerwise"
+	"gdb/sample/draw"
 )
 
 // Source is what batches are made of: the graph of a store, its features and labels, opened as the
@@ -130,7 +130,7 @@ func (s *Source) DrawBytes() int64 {
 func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
 	bytes := sampler.LayerBytes()
 	if bytes > 0 && s.Before != nil {
-		bytes += layerwise.BeforeBytes
+		bytes += draw.BeforeBytes
 	}
 	return bytes
 }

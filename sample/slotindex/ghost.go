@@ -2,7 +2,7 @@ package slotindex
 
 import (
 	"gdb/layout"
-	"gdb/sample/nodetable"
+	"gdb/sample/draw"
 )
 
 // Ghost remembers the last nodes that were added, without their rows: a ring in the order of
@@ -27,7 +27,7 @@ func (g *Ghost) Bytes() int { return 4 * (len(g.ring) + len(g.table)) }
 
 // home is where the search for v begins.
 func (g *Ghost) home(v layout.NodeID) uint64 {
-	return uint64(v) * nodetable.Golden64 >> 32 * uint64(len(g.table)) >> 32
+	return uint64(v) * draw.Golden64 >> 32 * uint64(len(g.table)) >> 32
 }
 
 // after is the entry of the table that follows.

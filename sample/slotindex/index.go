@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"gdb/layout"
-	"gdb/sample/nodetable"
+	"gdb/sample/draw"
 )
 
 // Index finds the slot of a node: open addressing with linear probing over entries of
@@ -37,7 +37,7 @@ func New(entries []uint64) Index {
 }
 
 func (x *Index) home(v layout.NodeID) uint64 {
-	return uint64(v) * nodetable.Golden64 >> (x.shift & 63)
+	return uint64(v) * draw.Golden64 >> (x.shift & 63)
 }
 
 // Find returns the slot of v.

@@ -9,7 +9,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/nodetable"
+	"gdb/sample/draw"
 	"gdb/train/plan"
 )
 
@@ -25,9 +25,9 @@ type Shared struct {
 
 	gathering struct {
 		sync.Mutex
-		table *nodetable.Table // numbers nodes by their rows in the block
-		nodes []sample.NodeID  // by row
-		turn  turn             // of the next batch
+		table *draw.NodeTable // numbers nodes by their rows in the block
+		nodes []sample.NodeID // by row
+		turn  turn            // of the next batch
 		held  mem.Account
 	}
 	noted  notes[shares]
@@ -64,7 +64,7 @@ func Share(c *Cache) *Shared {
 		return &shares{held: mem.NewAccount(c.budget, "places of rows on the device")}
 	})
 	s.gathering.held = mem.NewAccount(c.budget, "nodes of macro-batches on the device")
-	s.gathering.table = nodetable.New(&s.gathering.held)
+	s.gathering.table = draw.NewNodeTable(&s.gathering.held)
 	s.gathering.turn.filling, s.due.filling = 1, 1
 	return s
 }

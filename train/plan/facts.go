@@ -69,7 +69,7 @@ type Store struct {
 	// PagedBytes is the memory of a paged topology with a block cache of so many bytes.
 	PagedBytes func(cache int64) int64
 	// Passes says that batches can be drawn together, in passes through the file of lists: see
-	// sample/passes.
+	// sample/bulk.
 	Passes bool
 	// Storage is what runtime files may take of the disk.
 	Storage int64

@@ -3,7 +3,7 @@ package plan
 import (
 	"math"
 
-	"gdb/sample/passes"
+	"gdb/sample/bulk"
 	"gdb/sample/staging"
 )
 
@@ -25,8 +25,8 @@ func (p *Plan) PassBytes() int64 {
 
 // together is how many batches there is memory for to draw them together.
 func (p *Split) together() float64 {
-	room := p.PassBytes() - passes.WindowsBytes(p.PassBytes())
-	batch := passes.BatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
+	room := p.PassBytes() - bulk.PassWindowsBytes(p.PassBytes())
+	batch := bulk.PassBatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
 		p.Facts.EntryBytes)
 	return float64(room) / float64(max(1, batch))
 }
@@ -52,7 +52,7 @@ func (s *Costs) readAhead(p *Split, rows RowsCost) (c Price) {
 		return c
 	}
 	drawn := p.drawn()
-	held := passes.HeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
+	held := bulk.PassHeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
 		p.Facts.EntryBytes)
 	fit := staging.Fit(p.PassBytes()-int64(drawn*float64(held)), p.Facts.Dim)
 	missed := drawn * s.Nodes * (1 - rows.Hit)

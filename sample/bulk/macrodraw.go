@@ -1,4 +1,4 @@
-package macrobatch
+package bulk
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func (w *drawer) close() {
 }
 
 // draw draws a macro-batch.
-func (w *drawer) draw(ctx context.Context, c *Config, m *macro) error {
+func (w *drawer) draw(ctx context.Context, c *MacroConfig, m *macro) error {
 	for len(w.samplers) < max(1, c.Workers) {
 		s, err := c.Sampler()
 		if err != nil {

@@ -1,4 +1,4 @@
-package floyd
+package draw
 
 import (
 	"testing"

@@ -1,5 +1,4 @@
-// Package floyd chooses entries of lists: uniformly, without replacement.
-package floyd
+package draw
 
 import (
 	"math/bits"
@@ -11,8 +10,8 @@ import (
 // set of them.
 const scanMax = 32
 
-// Slots is how large the scratch memory is that a choice of k positions needs.
-func Slots(k int) int {
+// ChooseSlots is how large the scratch memory is that a choice of k positions needs.
+func ChooseSlots(k int) int {
 	if k <= scanMax {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package macrobatch
+package bulk
 
 import (
 	"slices"

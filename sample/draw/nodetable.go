@@ -1,5 +1,4 @@
-// Package nodetable numbers nodes in the order in which they are met.
-package nodetable
+package draw
 
 import (
 	"context"
@@ -10,10 +9,10 @@ import (
 	"gdb/layout"
 )
 
-// Table numbers the nodes of a batch: open addressing with linear probing over entries of
+// NodeTable numbers the nodes of a batch: open addressing with linear probing over entries of
 // node<<32 | index+1, at most half full. Its size follows the batch, not the graph: 16 to 32
 // bytes per node of the batch. It is for one goroutine.
-type Table struct {
+type NodeTable struct {
 	held  *mem.Account
 	slots []uint64
 	shift int
@@ -28,11 +27,11 @@ const (
 	tableLoadLog = 1 // slots are at least 2^1 times the nodes
 )
 
-// New returns a table whose memory is counted in held.
-func New(held *mem.Account) *Table { return &Table{held: held} }
+// NewNodeTable returns a table whose memory is counted in held.
+func NewNodeTable(held *mem.Account) *NodeTable { return &NodeTable{held: held} }
 
 // Reset makes nodes the content; twice is the index of one that repeats an earlier one, or -1.
-func (t *Table) Reset(ctx context.Context, nodes []layout.NodeID) (twice int, err error) {
+func (t *NodeTable) Reset(ctx context.Context, nodes []layout.NodeID) (twice int, err error) {
 	if err := pace.Clear(ctx, t.slots); err != nil {
 		return 0, err
 	}
@@ -51,7 +50,7 @@ func (t *Table) Reset(ctx context.Context, nodes []layout.NodeID) (twice int, er
 }
 
 // fit makes room for n nodes, putting those given into the larger table.
-func (t *Table) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
+func (t *NodeTable) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
 	if n <= t.limit {
 		return nil
 	}
@@ -72,7 +71,7 @@ func (t *Table) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
 }
 
 // add enters a node and reports whether it was new.
-func (t *Table) add(v layout.NodeID, index uint32) bool {
+func (t *NodeTable) add(v layout.NodeID, index uint32) bool {
 	mask := uint64(len(t.slots) - 1)
 	for h := uint64(v) * Golden64 >> t.shift; ; h++ {
 		e := &t.slots[h&mask]
@@ -88,7 +87,7 @@ func (t *Table) add(v layout.NodeID, index uint32) bool {
 
 // Extend appends to nodes, which are all that the table has and whose capacity suffices, those of
 // nbrs that are new, and writes to loc the index in nodes of each of nbrs.
-func (t *Table) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
+func (t *NodeTable) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
 	loc []uint32) ([]layout.NodeID, error) {
 	for len(nbrs) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -106,7 +105,7 @@ func (t *Table) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
 }
 
 // number is Extend until the table is full; it returns how many of nbrs it took.
-func (t *Table) number(nodes, nbrs []layout.NodeID, loc []uint32) ([]layout.NodeID, int) {
+func (t *NodeTable) number(nodes, nbrs []layout.NodeID, loc []uint32) ([]layout.NodeID, int) {
 	slots, shift, limit := t.slots, t.shift&63, t.limit
 	mask := uint64(len(slots) - 1)
 	loc = loc[:len(nbrs)]

@@ -1,18 +1,4 @@
-// Package layerwise draws the neighbors of a whole frontier together, and not those of each node
-// apart, so that a hop brings about as many nodes as its layer size says, however many there are
-// before it.
-//
-// Which are likely is that of LADIES (Zou and others, "Layer-Dependent Importance Sampling for
-// Training Deep and Large Graph Convolutional Networks"): the mass of a candidate is the sum of
-// (w/s)² over the entries that it has in lists of the frontier, w being the weight of an entry (1
-// without weights) and s the sum of those of its list. They are drawn as in PLADIES (Balin and
-// Catalyurek, "Layer-Neighbor Sampling"): each by itself, u with the probability
-// p(u) = min(1, c·mass(u)), with the c at which these add up to the layer size. So what is drawn
-// follows from the key of the hop, the node and the lists alone.
-//
-// All entries of a drawn node count w/p(u) times: the sum of that times rows is an unbiased
-// estimate of the sum over whole lists (Horvitz and Thompson).
-package layerwise
+package draw
 
 import (
 	"context"
@@ -22,11 +8,10 @@ import (
 	"gdb/internal/pace"
 	"gdb/internal/rng"
 	"gdb/layout"
-	"gdb/sample/nodetable"
 )
 
-// Lists are those of a frontier. It has the degrees, positions are below them.
-type Lists struct {
+// LayerLists are those of a frontier. It has the degrees, positions are below them.
+type LayerLists struct {
 	Degrees []uint32
 	// Gather reads entries: those of list i at pos[off[i]:off[i+1]], to the same places of nbrs.
 	Gather func(ctx context.Context, off, pos []uint32, nbrs []layout.NodeID) error
@@ -36,20 +21,20 @@ type Lists struct {
 	GatherWeights func(ctx context.Context, off, pos []uint32, weights []float32) error
 }
 
-// Drawer draws layers. It is for one goroutine. Memory: what CandidateBytes, FrontierBytes and
+// LayerDrawer draws layers. It is for one goroutine. Memory: what CandidateBytes, FrontierBytes and
 // PartBytes say; it keeps what the largest layer took.
-type Drawer struct {
+type LayerDrawer struct {
 	table, held mem.Account // of index, and of the others
 
-	lists Lists
+	lists LayerLists
 	// nodes are the candidates of a layer in the order in which they are met, so that sums over
 	// them do not depend on how lists are read; index has their numbers in nodes.
 	nodes []layout.NodeID
-	index *nodetable.Table
+	index *NodeTable
 	// mass is that of each candidate, and once it is drawn 1/p(u); 0 if it is not.
 	mass  []float64
 	norms []float64 // 1/s of the lists
-	part  Part
+	part  LayerPart
 }
 
 // What a drawer takes for a candidate, for a node of the frontier, and for lists, of which a part
@@ -65,8 +50,8 @@ const (
 // partEntries are read at a time: what a hub has is never in memory at once. 1<<16: 64 blocks.
 const partEntries = 1 << 16
 
-// Part is a part of the lists of a frontier.
-type Part struct {
+// LayerPart is a part of the lists of a frontier.
+type LayerPart struct {
 	// Off has where the entries of each list begin in Pos and Nbrs, and their number at the end.
 	Off []uint32
 	// Pos and Nbrs are the positions of entries in their lists, and the neighbors.
@@ -78,27 +63,28 @@ type Part struct {
 	mass    []float64
 }
 
-// New returns a drawer whose memory is counted in budget; nil for none.
-func New(budget *mem.Budget) *Drawer {
-	d := &Drawer{table: mem.NewAccount(budget, "drawing a layer"),
+// NewLayerDrawer returns a drawer whose memory is counted in budget; nil for none.
+func NewLayerDrawer(budget *mem.Budget) *LayerDrawer {
+	d := &LayerDrawer{table: mem.NewAccount(budget, "drawing a layer"),
 		held: mem.NewAccount(budget, "drawing a layer")}
-	d.index = nodetable.New(&d.table)
+	d.index = NewNodeTable(&d.table)
 	return d
 }
 
 // Release frees the memory; the next layer takes its own.
-func (d *Drawer) Release() {
+func (d *LayerDrawer) Release() {
 	d.table.Release()
 	d.held.Release()
-	*d = Drawer{table: d.table, held: d.held}
-	d.index = nodetable.New(&d.table)
+	*d = LayerDrawer{table: d.table, held: d.held}
+	d.index = NewNodeTable(&d.table)
 }
 
 // Candidates is the number of different neighbors of the last frontier.
-func (d *Drawer) Candidates() int { return len(d.nodes) }
+func (d *LayerDrawer) Candidates() int { return len(d.nodes) }
 
 // Draw draws the neighbors of a frontier, which are about size in all, and returns how many.
-func (d *Drawer) Draw(ctx context.Context, key uint64, lists Lists, size int) (int, error) {
+func (d *LayerDrawer) Draw(ctx context.Context, key uint64, lists LayerLists, size int) (int,
+	error) {
 	d.lists = lists
 	d.nodes, d.mass = d.nodes[:0], d.mass[:0]
 	if _, err := d.index.Reset(ctx, nil); err != nil {
@@ -133,7 +119,7 @@ func (d *Drawer) Draw(ctx context.Context, key uint64, lists Lists, size int) (i
 
 // Each calls fn with all parts of the lists that Draw was called with last, in their order. A part
 // is valid during the call.
-func (d *Drawer) Each(ctx context.Context, fn func(p *Part) error) error {
+func (d *LayerDrawer) Each(ctx context.Context, fn func(p *LayerPart) error) error {
 	return d.eachPart(ctx, func(context.Context) error {
 		d.part.mass = d.mass
 		return fn(&d.part)
@@ -141,7 +127,7 @@ func (d *Drawer) Each(ctx context.Context, fn func(p *Part) error) error {
 }
 
 // Drawn counts the entries whose node was drawn.
-func (p *Part) Drawn() (n int) {
+func (p *LayerPart) Drawn() (n int) {
 	for _, at := range p.at {
 		if p.mass[at] > 0 {
 			n++
@@ -151,7 +137,7 @@ func (p *Part) Drawn() (n int) {
 }
 
 // Weight is how many times entry e counts, if its node was drawn.
-func (p *Part) Weight(e uint32) (times float32, drawn bool) {
+func (p *LayerPart) Weight(e uint32) (times float32, drawn bool) {
 	inverse := p.mass[p.at[e]]
 	if inverse == 0 {
 		return 0, false
@@ -163,7 +149,7 @@ func (p *Part) Weight(e uint32) (times float32, drawn bool) {
 }
 
 // listNorms finds what the weights of each list add up to.
-func (d *Drawer) listNorms(ctx context.Context) error {
+func (d *LayerDrawer) listNorms(ctx context.Context) error {
 	d.norms = mem.Resize(d.norms, len(d.lists.Degrees))
 	if d.lists.Sums == nil {
 		for i, n := range d.lists.Degrees {
@@ -185,7 +171,7 @@ func (d *Drawer) listNorms(ctx context.Context) error {
 
 // eachPart reads the lists of the frontier in parts and calls fn with each. Where one part is all,
 // and at hand from before, it is not read again.
-func (d *Drawer) eachPart(ctx context.Context, fn func(ctx context.Context) error) error {
+func (d *LayerDrawer) eachPart(ctx context.Context, fn func(ctx context.Context) error) error {
 	total := uint64(0)
 	for _, n := range d.lists.Degrees {
 		total += uint64(n)
@@ -206,7 +192,7 @@ func (d *Drawer) eachPart(ctx context.Context, fn func(ctx context.Context) erro
 
 // read reads entries from … to-1 of all lists of the frontier, one after the other, and numbers the
 // candidates among them.
-func (d *Drawer) read(ctx context.Context, from, to uint64) error {
+func (d *LayerDrawer) read(ctx context.Context, from, to uint64) error {
 	p, n := &d.part, int(to-from)
 	p.Off = mem.Resize(p.Off, len(d.lists.Degrees)+1)
 	p.Pos, p.Nbrs, p.at = mem.Resize(p.Pos, n), mem.Resize(p.Nbrs, n), mem.Resize(p.at, n)
@@ -241,7 +227,7 @@ func (d *Drawer) read(ctx context.Context, from, to uint64) error {
 }
 
 // addMass adds what the entries of a part are to the mass of their nodes.
-func (d *Drawer) addMass(ctx context.Context) error {
+func (d *LayerDrawer) addMass(ctx context.Context) error {
 	p, known := &d.part, len(d.mass)
 	d.mass = grown(d.mass, len(d.nodes)-known)[:len(d.nodes)]
 	clear(d.mass[known:])
@@ -269,7 +255,7 @@ func grown[T any](s []T, n int) []T {
 }
 
 // bytes is the scratch memory but for the index.
-func (d *Drawer) bytes() int64 {
+func (d *LayerDrawer) bytes() int64 {
 	p := &d.part
 	return 4*int64(cap(d.nodes)+cap(p.Off)+cap(p.Pos)+cap(p.Nbrs)+cap(p.at)+cap(p.weights)) +
 		8*int64(cap(d.mass)+cap(d.norms))

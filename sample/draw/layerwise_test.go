@@ -1,4 +1,4 @@
-package layerwise
+package draw
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package passes
+package bulk
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // drawing is a group of batches that are being drawn, a hop of all of them after the other.
 type drawing struct {
-	*Group
+	*Passes
 	windows  *topology.Windows
 	samplers []*sample.Sampler // one a worker
 	members  []*member
@@ -67,7 +67,7 @@ func (d *drawing) hand() {
 	for _, m := range d.members {
 		d.drawn[m.Epoch*d.cfg.PerEpoch+m.Batch] = &m.Partial
 		if d.cfg.Stage != nil {
-			d.Group.absent = append(d.Group.absent, m.absent)
+			d.Passes.absent = append(d.Passes.absent, m.absent)
 		}
 	}
 	d.next += uint64(len(d.members))

@@ -1,12 +1,4 @@
-// Package macrobatch draws the seeds of several batches as one, the macro-batch, and slices batches
-// from it: the large-batch sampling of Joestar (section 5.2.1). A node that several of the batches
-// reach is drawn once for all of them, and with the fanout of the hop at which the macro-batch
-// first meets it: so draws are used again within a macro-batch, which samples of their own are not.
-//
-// Workers share each hop of a macro-batch (section 5.2.3), and the next one is drawn while batches
-// are sliced from this one. What is drawn is a function of the seed, the epoch, the number of the
-// macro-batch, the hop and the node alone.
-package macrobatch
+package bulk
 
 import (
 	"context"
@@ -18,8 +10,8 @@ import (
 	"gdb/sample"
 )
 
-// Config says which batches are drawn.
-type Config struct {
+// MacroConfig says which batches are drawn.
+type MacroConfig struct {
 	// Sampler makes the sampler of a worker, of which there are Workers.
 	Sampler func() (*sample.Sampler, error)
 	Workers int
@@ -34,9 +26,9 @@ type Config struct {
 	Budget *mem.Budget
 }
 
-// Batches are batches that are sliced from macro-batches. It is a sample.Ahead.
-type Batches struct {
-	cfg    Config
+// MacroBatches are batches that are sliced from macro-batches. It is a sample.Ahead.
+type MacroBatches struct {
+	cfg    MacroConfig
 	ctx    context.Context // of what is drawn ahead
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -66,9 +58,9 @@ type macro struct {
 	held  mem.Account
 }
 
-// New returns batches, of which nothing is drawn yet.
-func New(cfg Config) *Batches {
-	b := &Batches{cfg: cfg}
+// NewMacro returns batches, of which nothing is drawn yet.
+func NewMacro(cfg MacroConfig) *MacroBatches {
+	b := &MacroBatches{cfg: cfg}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.slices.New = func() any { return &slicer{} }
 	b.mu.macros = map[place]*macro{}
@@ -76,10 +68,11 @@ func New(cfg Config) *Batches {
 }
 
 // Begins is false: no rows are read ahead.
-func (b *Batches) Begins(uint64, uint64) bool { return false }
+func (b *MacroBatches) Begins(uint64, uint64) bool { return false }
 
 // Take slices a batch from its macro-batch, which it draws if it is not there.
-func (b *Batches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (bool, error) {
+func (b *MacroBatches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (bool,
+	error) {
 	m, mine := b.find(place{epoch, batch / b.cfg.Batches})
 	if mine {
 		b.draw(ctx, m)
@@ -107,7 +100,7 @@ func (b *Batches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense
 
 // find returns a macro-batch: mine says that the caller is to draw it. Those long before it, of
 // which a batch was drawn again, are dropped.
-func (b *Batches) find(at place) (m *macro, mine bool) {
+func (b *MacroBatches) find(at place) (m *macro, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m = b.mu.macros[at]; m != nil {
@@ -127,7 +120,7 @@ func (b *Batches) find(at place) (m *macro, mine bool) {
 }
 
 // draw draws a macro-batch. One that could not be drawn is none: who asks next tries again.
-func (b *Batches) draw(ctx context.Context, m *macro) {
+func (b *MacroBatches) draw(ctx context.Context, m *macro) {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()
 	m.err = b.drawing.drawer.draw(ctx, &b.cfg, m)
@@ -142,7 +135,7 @@ func (b *Batches) draw(ctx context.Context, m *macro) {
 }
 
 // drawAhead begins to draw the macro-batch after one, of the same epoch.
-func (b *Batches) drawAhead(m *macro) {
+func (b *MacroBatches) drawAhead(m *macro) {
 	first := (m.number + 1) * b.cfg.Batches
 	if m.err != nil || first >= b.cfg.PerEpoch || m.epoch*b.cfg.PerEpoch+first >= b.cfg.End ||
 		b.ctx.Err() != nil {
@@ -169,7 +162,7 @@ func (m *macro) isDone() bool {
 }
 
 // taken notes that a batch was sliced: after the last the macro-batch is dropped.
-func (b *Batches) taken(m *macro, i uint64) {
+func (b *MacroBatches) taken(m *macro, i uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.taken[i] = true
@@ -185,7 +178,7 @@ func (b *Batches) taken(m *macro, i uint64) {
 }
 
 // Close ends what is drawn ahead, and frees the memory.
-func (b *Batches) Close() error {
+func (b *MacroBatches) Close() error {
 	b.cancel()
 	b.work.Wait()
 	b.drawing.Lock()

@@ -1,4 +1,4 @@
-package passes
+package bulk
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"gdb/sample"
 )
 
-// Stage reads rows of features before batches ask for them; staging.Rows behind a cache is one.
-type Stage interface {
+// PassStage reads rows of features before batches ask for them; staging.Rows behind a cache is one.
+type PassStage interface {
 	// Ready waits until it is known what is to be read ahead.
 	Ready(ctx context.Context) error
 	// Absent appends the nodes whose rows are to be read to a list.
@@ -26,7 +26,7 @@ type Stage interface {
 }
 
 // Begins says whether the next Take of a batch gives up the rows that are staged.
-func (g *Group) Begins(epoch, batch uint64) bool {
+func (g *Passes) Begins(epoch, batch uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	step := epoch*g.cfg.PerEpoch + batch
@@ -48,7 +48,7 @@ func (d *drawing) listAbsent(ctx context.Context) error {
 }
 
 // stageTo stages the rows of batches up to one that was drawn.
-func (g *Group) stageTo(ctx context.Context, step uint64) error {
+func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 	for g.cfg.Stage != nil && step >= g.staged && g.staged < g.next {
 		lists, fit := g.part()
 		if !fit { // these are read by themselves
@@ -74,7 +74,7 @@ func (g *Group) stageTo(ctx context.Context, step uint64) error {
 
 // part is what is staged next: as many batches as there is room for, and if it is not all that are
 // drawn, about the same with each time. It does not fit if a single batch has more.
-func (g *Group) part() (lists [][]sample.NodeID, fit bool) {
+func (g *Passes) part() (lists [][]sample.NodeID, fit bool) {
 	all := 0
 	for _, l := range g.absent {
 		all += len(l)

@@ -1,8 +1,4 @@
-// Package passes samples many batches at a time from a topology that does not fit in memory. A hop
-// of all of them is one pass through the file of lists, in its order: each block is read at most
-// once a hop, in large reads, where batches by themselves would read it once for each of them, in
-// small ones. Draws are functions of batch, hop and node, so that batches are the same.
-package passes
+package bulk
 
 import (
 	"context"
@@ -15,8 +11,8 @@ import (
 	"gdb/sample"
 )
 
-// Config says what is sampled.
-type Config struct {
+// PassesConfig says what is sampled.
+type PassesConfig struct {
 	// Windows opens what lists are read through, while batches are drawn.
 	Windows func() (*topology.Windows, error)
 	// Sampler makes a sampler that reads from windows; it is called Workers times for each group.
@@ -33,34 +29,34 @@ type Config struct {
 	Room, WindowBytes int64
 	// Stage reads rows of features ahead, in what is left of both while no batches are drawn; nil
 	// for none.
-	Stage Stage
+	Stage PassStage
 	// Budget counts the memory.
 	Budget *mem.Budget
 }
 
-// WindowsBytes is what windows get of the memory for passes: larger ones than the most do not make
-// a pass faster.
-func WindowsBytes(memory int64) int64 {
+// PassWindowsBytes is what windows get of the memory for passes: larger ones than the most do not
+// make a pass faster.
+func PassWindowsBytes(memory int64) int64 {
 	const share, most = 3, 128 << 20
 	return min(memory/share, most)
 }
 
-// BatchBytes is what a batch takes of the rest of it at most, with so many nodes, of which so many
-// have neighbors, and edges; nodes and edges have so many bytes besides.
-func BatchBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
+// PassBatchBytes is what a batch takes of the rest of it at most, with so many nodes, of which so
+// many have neighbors, and edges; nodes and edges have so many bytes besides.
+func PassBatchBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
 	const listed = 12 // of a node with neighbors: where its own begin, and its place in the batch
 	return (edgeBytes+ofEdge)*edges + (4+ofNode)*nodes + (nodeBytes+listed)*inner
 }
 
-// HeldBytes is what a batch takes once it is drawn.
-func HeldBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
+// PassHeldBytes is what a batch takes once it is drawn.
+func PassHeldBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
 	return (4+ofEdge)*edges + (4+ofNode)*nodes + 4*inner
 }
 
-// Group samples a run of batches, as many at a time as there is room for. It may be used from any
+// Passes samples a run of batches, as many at a time as there is room for. It may be used from any
 // goroutine.
-type Group struct {
-	cfg Config
+type Passes struct {
+	cfg PassesConfig
 
 	mu     sync.Mutex
 	next   uint64 // the first step that was not drawn
@@ -72,15 +68,15 @@ type Group struct {
 	absent [][]sample.NodeID // whose rows are to be staged, of each batch from that one on
 }
 
-// New returns a group. The caller closes it.
-func New(cfg Config) *Group {
-	return &Group{cfg: cfg, next: cfg.First, staged: cfg.First,
+// NewPasses returns a group. The caller closes it.
+func NewPasses(cfg PassesConfig) *Passes {
+	return &Passes{cfg: cfg, next: cfg.First, staged: cfg.First,
 		drawn: map[uint64]*sample.Partial{},
 		room:  mem.NewAccount(cfg.Budget, "batches drawn in passes")}
 }
 
 // Close frees the memory.
-func (g *Group) Close() error {
+func (g *Passes) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drawn, g.absent = nil, nil
@@ -94,7 +90,7 @@ func (g *Group) Close() error {
 // Take writes a batch to d, whose memory it reuses, and forgets it. It draws those that follow, if
 // the batch was not drawn yet. ok is false if it does not have the batch: it was taken before, or
 // there was no room to draw even one.
-func (g *Group) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
+func (g *Passes) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
 	err error) {
 	p, err := g.find(ctx, epoch*g.cfg.PerEpoch+batch)
 	if p == nil || err != nil {
@@ -109,7 +105,7 @@ func (g *Group) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) 
 }
 
 // find takes a batch out, after drawing those up to it; nil if it is not there.
-func (g *Group) find(ctx context.Context, step uint64) (*sample.Partial, error) {
+func (g *Passes) find(ctx context.Context, step uint64) (*sample.Partial, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for step >= g.next && step < g.cfg.End && !g.alone {
@@ -130,13 +126,13 @@ func (g *Group) find(ctx context.Context, step uint64) (*sample.Partial, error) 
 }
 
 // draw draws the next batches: fewer, as long as there is no room for them.
-func (g *Group) draw(ctx context.Context) (err error) {
+func (g *Passes) draw(ctx context.Context) (err error) {
 	if g.cfg.Stage != nil { // its memory is that of windows
 		if err := g.cfg.Stage.Drop(); err != nil {
 			return err
 		}
 	}
-	d := &drawing{Group: g, before: g.room.Bytes()}
+	d := &drawing{Passes: g, before: g.room.Bytes()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(); err != nil {
 		return err

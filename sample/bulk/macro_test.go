@@ -1,4 +1,4 @@
-package macrobatch
+package bulk
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const batchSize = 40
+const macroSize = 40
 
-// fixture is a graph with a hub, and some of its nodes as seeds.
-type fixture struct {
+// macroFixture is a graph with a hub, and some of its nodes as seeds.
+type macroFixture struct {
 	topo  topology.Reader
 	seeds []sample.NodeID
 }
 
-func newFixture(t testing.TB) *fixture {
+func newMacroFixture(t testing.TB) *macroFixture {
 	g := layouttest.Random(5, 9000, 100_000)
 	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true
 	for i := range 5000 {
@@ -35,7 +35,7 @@ func newFixture(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{}
+	f := &macroFixture{}
 	f.topo, err = topology.Open(t.Context(), store, dev, layout.In,
 		topology.Options{CacheBytes: 1 << 20})
 	if err != nil {
@@ -55,18 +55,18 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-func (f *fixture) order(epoch uint64) (*sample.Order, error) {
-	return sample.EpochOrder(f.seeds, 3, epoch, batchSize)
+func (f *macroFixture) order(epoch uint64) (*sample.Order, error) {
+	return sample.EpochOrder(f.seeds, 3, epoch, macroSize)
 }
 
-func (f *fixture) sampler(c sample.Config) func() (*sample.Sampler, error) {
+func (f *macroFixture) sampler(c sample.Config) func() (*sample.Sampler, error) {
 	return func() (*sample.Sampler, error) {
 		return sample.NewSampler([]topology.Reader{f.topo}, c)
 	}
 }
 
 // batches are those of macro-batches of so many.
-func (f *fixture) batches(t testing.TB, c sample.Config, n uint64, workers int) *Batches {
+func (f *macroFixture) batches(t testing.TB, c sample.Config, n uint64, workers int) *MacroBatches {
 	order, err := f.order(0)
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +74,9 @@ func (f *fixture) batches(t testing.TB, c sample.Config, n uint64, workers int) 
 	per := order.Batches()
 	budget := mem.NewBudget(0)
 	c.Budget = budget
-	b := New(Config{Sampler: f.sampler(c), Workers: workers, Order: f.order, PerEpoch: per,
-		Batches: n, End: 2 * per, Budget: budget})
+	b := NewMacro(MacroConfig{Sampler: f.sampler(c), Workers: workers, Order: f.order,
+		PerEpoch: per,
+		Batches:  n, End: 2 * per, Budget: budget})
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -102,7 +103,7 @@ func configs() map[string]sample.Config {
 
 // TestMacroOfOne: a macro-batch of one batch is the batch that the sampler draws.
 func TestMacroOfOne(t *testing.T) {
-	f := newFixture(t)
+	f := newMacroFixture(t)
 	for name, c := range configs() {
 		s, err := f.sampler(c)()
 		if err != nil {
@@ -127,7 +128,7 @@ func TestMacroOfOne(t *testing.T) {
 	}
 }
 
-func mustTake(t testing.TB, b *Batches, epoch, batch uint64, d *sample.Dense) {
+func mustTake(t testing.TB, b *MacroBatches, epoch, batch uint64, d *sample.Dense) {
 	t.Helper()
 	if ok, err := b.Take(context.Background(), epoch, batch, d); !ok || err != nil {
 		t.Errorf("batch %d: %v, %v", batch, ok, err)
@@ -137,9 +138,12 @@ func mustTake(t testing.TB, b *Batches, epoch, batch uint64, d *sample.Dense) {
 // same compares batches; slices without elements are equal.
 func same(a, b *sample.Dense) bool {
 	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
-	for i := range x.NumField() {
-		if x.Field(i).Len()+y.Field(i).Len() > 0 &&
-			!reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+	for _, f := range reflect.VisibleFields(x.Type()) {
+		if f.Anonymous {
+			continue // its fields are visible
+		}
+		v, w := x.FieldByIndex(f.Index), y.FieldByIndex(f.Index)
+		if v.Len()+w.Len() > 0 && !reflect.DeepEqual(v.Interface(), w.Interface()) {
 			return false
 		}
 	}
@@ -150,7 +154,7 @@ func same(a, b *sample.Dense) bool {
 // sampler draws of all seeds, whoever asks for them in which order with how many workers; and they
 // have less than what it takes to draw each by itself.
 func TestSlices(t *testing.T) {
-	f := newFixture(t)
+	f := newMacroFixture(t)
 	const n = 8
 	for name, c := range configs() {
 		order, err := f.order(1)
@@ -190,7 +194,8 @@ func TestSlices(t *testing.T) {
 }
 
 // checkSlices compares the batches of a macro-batch with it.
-func (f *fixture) checkSlices(t *testing.T, name string, s *sample.Sampler, order *sample.Order,
+func (f *macroFixture) checkSlices(t *testing.T, name string, s *sample.Sampler,
+	order *sample.Order,
 	batches []sample.Dense, number uint64) {
 	t.Helper()
 	const n = 8
@@ -242,7 +247,7 @@ func (f *fixture) checkSlices(t *testing.T, name string, s *sample.Sampler, orde
 
 // TestLayersAreRefused: samplers of layers draw a hop of a batch as a whole.
 func TestLayersAreRefused(t *testing.T) {
-	f := newFixture(t)
+	f := newMacroFixture(t)
 	b := f.batches(t, sample.Config{LayerSize: []int{50, 50}, Seed: 1}, 4, 2)
 	if _, err := b.Take(t.Context(), 0, 0, &sample.Dense{}); err == nil {
 		t.Error("layers were drawn")

@@ -1,10 +1,9 @@
-package passes
+package bulk
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -62,7 +61,7 @@ func (f *fixture) order(epoch uint64) (*sample.Order, error) {
 
 // group opens a group over the batches from a step on.
 func (f *fixture) group(t testing.TB, c sample.Config, windows, room int64, first uint64,
-	budget *mem.Budget, stage Stage) (*Group, topology.Reader) {
+	budget *mem.Budget, stage PassStage) (*Passes, topology.Reader) {
 	topo, err := topology.Open(context.Background(), f.store, f.dev, layout.In,
 		topology.Options{CacheBytes: 1 << 20, Budget: budget})
 	if err != nil {
@@ -79,8 +78,9 @@ func (f *fixture) group(t testing.TB, c sample.Config, windows, room int64, firs
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := New(Config{Windows: open, Order: f.order, PerEpoch: order.Batches(), First: first,
-		End: 2 * order.Batches(), Workers: 2, Room: room, WindowBytes: windows,
+	g := NewPasses(PassesConfig{Windows: open, Order: f.order, PerEpoch: order.Batches(),
+		First: first,
+		End:   2 * order.Batches(), Workers: 2, Room: room, WindowBytes: windows,
 		Budget: budget, Stage: stage,
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
 			return sample.NewSampler([]topology.Reader{t}, c)
@@ -129,7 +129,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 }
 
 // compare takes all batches, two of them in the other order.
-func (f *fixture) compare(t *testing.T, g *Group, s *sample.Sampler) {
+func (f *fixture) compare(t *testing.T, g *Passes, s *sample.Sampler) {
 	ctx := context.Background()
 	var want, got sample.Dense
 	for step := g.cfg.First; step < g.cfg.End; step++ {
@@ -158,18 +158,6 @@ func (f *fixture) compare(t *testing.T, g *Group, s *sample.Sampler) {
 			t.Fatalf("step %d is there twice: %v", at, err)
 		}
 	}
-}
-
-// same compares two batches; what is not there may be nil or empty.
-func same(a, b *sample.Dense) bool {
-	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for i := range x.NumField() {
-		if x.Field(i).Len() != y.Field(i).Len() || x.Field(i).Len() > 0 &&
-			!reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
-			return false
-		}
-	}
-	return true
 }
 
 // A batch of one seed, which is all that a window has the list of, is drawn as well.

@@ -1,4 +1,4 @@
-package macrobatch
+package bulk
 
 import (
 	"gdb/internal/mem"
@@ -8,10 +8,10 @@ import (
 // held is how many macro-batches there are at a time: one that is sliced, and the next.
 const held = 2
 
-// Bytes bounds the memory of macro-batches of so many batches like this one, of which there
+// MacroBytes bounds the memory of macro-batches of so many batches like this one, of which there
 // are inner nodes with lists: each while it is drawn, as the samplers of workers have it, as it is
 // kept, and as it is written. They have no more nodes than batches apart, nor than the graph.
-func Bytes(count int, d *sample.Dense, inner int64, graphNodes uint64) int64 {
+func MacroBytes(count int, d *sample.Dense, inner int64, graphNodes uint64) int64 {
 	if count <= 1 {
 		return 0
 	}
