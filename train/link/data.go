@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/edgefile"
+	"gdb/train/link/entities"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -109,20 +110,10 @@ func readSplit(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	if edgefile.Bytes(s.Meta(), split) == 0 {
 		return nil, nil
 	}
-	f, err := edgefile.Open(ctx, s, dev, split)
-	if err != nil {
-		return nil, err
-	}
-	out = make([]triples.Triple, 0, f.Count())
-	err = f.Stream(ctx, 0, f.Count(), func(_ uint64, e edgefile.Edges) error {
-		for i, head := range e.Src {
-			t := triples.Triple{Head: head, Tail: e.Dst[i]}
-			if e.Rel != nil {
-				t.Relation = uint32(e.Rel[i])
-			}
-			out = append(out, t)
+	for _, e := range s.Meta().EdgeSplits {
+		if e.Name == split {
+			out = make([]triples.Triple, 0, e.Count)
 		}
-		return nil
-	})
-	return out, errors.Join(err, f.Close())
+	}
+	return out, entities.Split(ctx, s, dev, split, func(t triples.Triple) { out = append(out, t) })
 }

@@ -2,8 +2,8 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -12,7 +12,6 @@ import (
 	"gdb/train/link/neighbors"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
-	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -199,18 +198,6 @@ func (t *trainer) openDisk(ctx context.Context) error {
 	return nil
 }
 
-// rankStreamed ranks edges with vectors on disk, those of the best evaluation or those of now.
-func (t *trainer) rankStreamed(ctx context.Context, edges []triples.Triple,
-	best bool) (*rank.Result, error) {
-	rows, err := t.disk.Rows(ctx, [][]triples.Triple{t.data.val, t.data.test}, best)
-	if err != nil {
-		return nil, err
-	}
-	res, err := rank.RanksOf(ctx, t.model.scorer(t.pool), rows, edges, rank.StreamConfig{
-		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed, Bytes: rows.Bytes()})
-	return res, errors.Join(err, rows.Close())
-}
-
 // commit writes a checkpoint of vectors on disk: first they, then what refers to them.
 func (t *trainer) commit(write func() error) (err error) {
 	if t.disk == nil {
@@ -260,7 +247,7 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 
 // openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
 // ones.
-func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) (*paged.Rows, error) {
+func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
 	c := &t.Config
 	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
 		len(runs.LinkState(c.Optimizer)))
@@ -274,5 +261,9 @@ func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) (*p
 	if note != "" {
 		t.Note = note
 	}
-	return rows, err
+	if err != nil {
+		return err
+	}
+	t.entities, t.known, t.opened = rows, rows, []io.Closer{rows}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/embedding/partfile"
+	"gdb/train/link/entities"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
@@ -358,22 +359,22 @@ func TestDiskTrained(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	inMemory := *trained.scorer
-	inMemory.Count, inMemory.Entities = circleEntities, make([]float32, circleEntities*c.Dim)
+	rows := make([]float32, circleEntities*c.Dim)
 	all := make([]uint32, circleEntities)
 	for i := range all {
 		all[i] = uint32(i)
 	}
-	if err := trained.rows.Gather(t.Context(), inMemory.Entities, all); err != nil {
+	if err := trained.entities.Gather(t.Context(), rows, all); err != nil {
 		t.Fatal(err)
 	}
+	inMemory := entities.InMemory(rows, c.Dim)
 	d, err := readData(t.Context(), s, mustDevice(t), &c, &mem.Budget{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, candidates := range []int{0, 7} {
-		want, err := rank.Ranks(t.Context(), &inMemory, d.test, rank.Config{Known: d.known,
-			Candidates: candidates, Seed: c.Seed})
+		want, err := rank.Ranks(t.Context(), trained.scorer, inMemory, d.test, rank.Config{
+			Known: entities.Indexed{Index: d.known}, Candidates: candidates, Seed: c.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,19 +389,22 @@ func TestDiskTrained(t *testing.T) {
 			t.Errorf("%+v, the training had %+v", got.Metrics, run.Test.Metrics)
 		}
 	}
-	sameAnswers(t, trained, &inMemory, d)
+	sameAnswers(t, trained, inMemory, d)
 }
 
 // sameAnswers compares predictions from disk with those of vectors in memory.
-func sameAnswers(t *testing.T, trained *Trained, inMemory *rank.Scorer, d *data) {
+func sameAnswers(t *testing.T, trained *Trained, inMemory *entities.Table, d *data) {
 	t.Helper()
 	for _, q := range []triples.Query{{Entity: 5, Relation: 2}, {Entity: 7, Head: true}} {
 		for _, onlyNew := range []bool{false, true} {
-			known := d.known
-			if !onlyNew {
-				known = nil
+			var known []uint32
+			if onlyNew {
+				known = d.known.Answers(q)
 			}
-			want := rank.Top(inMemory, q, 10, known)
+			want, err := rank.Top(t.Context(), trained.scorer, inMemory, q, 10, known)
+			if err != nil {
+				t.Fatal(err)
+			}
 			got, err := trained.Top(t.Context(), q, 10, onlyNew)
 			if err != nil || len(got) != len(want) {
 				t.Fatal(got, err)
@@ -416,7 +420,9 @@ func sameAnswers(t *testing.T, trained *Trained, inMemory *rank.Scorer, d *data)
 	}
 	scores, err := trained.Scores(t.Context(), d.test)
 	want := make([]float32, len(d.test))
-	inMemory.Pairs(want, d.test)
+	if err := rank.Pairs(t.Context(), trained.scorer, inMemory, want, d.test, 0); err != nil {
+		t.Fatal(err)
+	}
 	if err != nil || !slices.Equal(scores, want) {
 		t.Errorf("%v, %v, want %v", scores, err, want)
 	}

@@ -149,7 +149,7 @@ func (t *trainer) readLearned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(rows.Each(ctx, func(p *rank.Partition) error {
+	return errors.Join(rows.Each(ctx, func(p *rank.Block) error {
 		for i := range p.Count {
 			copy(to.row(p.Entity(i)), p.Rows[i*to.Dim:][:to.Dim])
 		}

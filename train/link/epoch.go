@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -263,15 +264,20 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 
 // ranks ranks edges with the relations as they are, and these vectors of entities; with vectors on
 // disk, with those of the best evaluation or of now.
-func (t *trainer) ranks(ctx context.Context, entities []float32, edges []triples.Triple,
+func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Triple,
 	best bool) (*rank.Result, error) {
+	var v rank.Vectors = entities.InMemory(rows, t.cfg.Dim)
+	var known entities.Known = entities.Indexed{Index: t.known()}
 	if t.cfg.ScoredOnDisk() {
-		return t.rankStreamed(ctx, edges, best)
+		r, err := t.disk.Rows(ctx, [][]triples.Triple{t.data.val, t.data.test}, best)
+		if err != nil {
+			return nil, err
+		}
+		v, known = r, r
 	}
-	s := t.model.scorer(t.pool)
-	s.Entities, s.Count = entities, t.data.entities
-	return rank.Ranks(ctx, s, edges, rank.Config{Known: t.known(), Candidates: t.cfg.Candidates,
-		Seed: t.cfg.Seed})
+	res, err := rank.Ranks(ctx, t.model.scorer(t.pool), v, edges, rank.Config{Known: known,
+		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed, PassBytes: known.PassBytes()})
+	return res, errors.Join(err, known.Close())
 }
 
 // compare keeps the rows, of which these are the entities', if they are the best so far, and says

@@ -71,9 +71,8 @@ func (m *model) init(seed uint64, pool *kernel.Pool) {
 // scorer scores with the model as it is.
 func (m *model) scorer(pool *kernel.Pool) *rank.Scorer {
 	width := m.dec.FormDim(m.cfg.Dim)
-	s := &rank.Scorer{Pool: pool, Decoder: m.dec, Dim: m.cfg.Dim, Count: m.entities.Rows,
-		Entities: m.entities.Values, Forms: make([]float32, m.relations.Rows*width),
-		Relations: m.count, Reciprocal: m.cfg.Reciprocal}
+	s := &rank.Scorer{Pool: pool, Decoder: m.dec, Dim: m.cfg.Dim, Relations: m.count,
+		Forms: make([]float32, m.relations.Rows*width), Reciprocal: m.cfg.Reciprocal}
 	for i := range m.relations.Rows {
 		m.dec.Form(s.Forms[i*width:][:width], m.relations.row(uint32(i)))
 	}

@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/train/link/stored"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )
@@ -28,15 +27,13 @@ func mustStored(t *testing.T, s *layout.Store, run string, rows int, memory int6
 	if tr.data, err = readEvaluated(t.Context(), s, tr.dev, &tr.Config, tr.budget); err != nil {
 		t.Fatal(err)
 	}
-	r, err := stored.Open(t.Context(), stored.Config{Store: s, Device: tr.dev, State: state,
-		Name: runs.BestEntitiesName, Dim: tr.Config.Dim, BlockRows: rows,
-		Budget: mem.NewBudget(memory),
-		Others: [][]triples.Triple{tr.data.val, tr.data.test}})
-	if err != nil {
+	own := tr.budget
+	tr.budget = mem.NewBudget(memory) // of what is opened, without evaluations
+	if err := tr.openStored(t.Context(), state, runs.BestEntitiesName, rows); err != nil {
 		t.Fatal(err)
 	}
-	tr.rows, tr.closers = r, append(tr.closers, state, r)
-	tr.scorer.Entities, tr.scorer.Count = nil, 0
+	tr.budget = own
+	tr.closers = append(append(tr.closers, state), tr.opened...)
 	return tr
 }
 
@@ -127,7 +124,7 @@ func sameStored(t *testing.T, got, want *Trained) {
 		all[i] = uint32((i*7 + 3) % len(all))
 	}
 	rows := make([]float32, len(all)*want.Config.Dim)
-	if err := got.rows.(*stored.Rows).Gather(ctx, rows, all); err != nil {
+	if err := got.entities.Gather(ctx, rows, all); err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range all {

@@ -15,8 +15,8 @@ import (
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/train/link/entities"
 	"gdb/train/link/rank"
-	"gdb/train/link/stored"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )
@@ -42,25 +42,16 @@ type Trained struct {
 	run    string
 	store  *layout.Store
 	dev    blockdev.Device
-	rows   streamed // of entities that are not in memory; nil if they are
 	budget *mem.Budget
 	model  *model
 	scorer *rank.Scorer
 	data   *data
+	// entities are the rows, and known the edges of all splits.
+	entities rank.Vectors
+	known    entities.Known
 
+	opened  []io.Closer // what the rows were opened with
 	closers []io.Closer
-}
-
-// streamed are rows that come by partition, beside the edges of all splits.
-type streamed interface {
-	rank.Rows
-	// Bytes is about the memory of the queries that go through the partitions together.
-	Bytes() int64
-	// Answers are the known answers of a query, in ascending order, and Without the edges of a list
-	// that no split has.
-	Answers(ctx context.Context, q triples.Query) ([]uint32, error)
-	Without(ctx context.Context, list []triples.Triple) ([]triples.Triple, error)
-	Close() error
 }
 
 // Open opens a run of a store. Vectors that do not fit in memory are read as they are needed. The
@@ -133,9 +124,8 @@ func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string)
 	if err := t.useState(ctx, dir, state, &pos); err != nil {
 		return errors.Join(err, state.Close())
 	}
-	if t.closers = append(t.closers, state); t.rows != nil {
-		t.closers = append(t.closers, t.rows)
-	}
+	t.closers = append(t.closers, state)
+	t.closers = append(t.closers, t.opened...)
 	if what := pos.Sets.Replaced(runs.EdgeSets(t.store.Meta())); what != "" {
 		t.Note = runs.OtherSetsNote(t.run, what)
 	}
@@ -145,31 +135,50 @@ func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string)
 // useState reads the best rows of a state.
 func (t *Trained) useState(ctx context.Context, dir runs.Dir, state *runs.StateFile,
 	pos *position) (err error) {
-	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
+	name, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest && t.Config.Encodes() {
 		return runs.NoVectorsYet(t.run)
 	}
 	if t.Epoch = pos.BestEpoch; !pos.HasBest {
-		entities, relations, t.Epoch = runs.EntitiesName, runs.RelationsName, int(pos.Epoch)
+		name, relations, t.Epoch = runs.EntitiesName, runs.RelationsName, int(pos.Epoch)
 	}
 	if err := state.Load(relations, t.model.relations.Values); err != nil {
 		return err
 	}
-	var rows streamed
 	switch {
 	case t.Config.ScoredOnDisk():
-		rows, err = t.openRows(ctx, dir, pos)
-	case t.data.known == nil: // they were not read either
-		rows, err = stored.Open(ctx, stored.Config{Store: t.store, Device: t.dev, State: state,
-			Name: entities, Dim: t.Config.Dim, Budget: t.budget,
-			Others: [][]triples.Triple{t.data.val, t.data.test}})
-	default:
-		return state.Load(entities, t.model.entities.Values)
+		return t.openRows(ctx, dir, pos)
+	case t.data.known == nil: // the edges of train were not read either
+		return t.openStored(ctx, state, name, storedRows(t.Config.Dim))
 	}
-	if err == nil {
-		t.rows = rows
+	t.entities = entities.InMemory(t.model.entities.Values, t.Config.Dim)
+	t.known = entities.Indexed{Index: t.data.known}
+	return state.Load(name, t.model.entities.Values)
+}
+
+// blockBytes is about what a block of vectors takes that are read from a checkpoint.
+const blockBytes = 8 << 20
+
+// storedRows is how many rows a block has that is read from a checkpoint.
+func storedRows(dim int) int {
+	return rank.BlockRows * max(1, blockBytes/(4*dim*rank.BlockRows))
+}
+
+// openStored reads the vectors of a checkpoint as they are needed.
+func (t *Trained) openStored(ctx context.Context, state *runs.StateFile, name string,
+	blockRows int) error {
+	table, err := entities.Stored(ctx, state, name, entities.Shape{Count: t.data.entities,
+		Dim: t.Config.Dim, BlockRows: blockRows}, entities.Memory{Frames: 2, Budget: t.budget})
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
-	return err
+	known, err := entities.Streamed(table, t.store, t.dev,
+		[][]triples.Triple{t.data.val, t.data.test}, t.budget)
+	if err != nil {
+		return errors.Join(err, table.Close())
+	}
+	t.entities, t.known, t.opened = table, known, []io.Closer{table, known}
+	return nil
 }
 
 // Close frees the memory.
@@ -222,17 +231,13 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 // ranks ranks edges among all entities, or so many.
 func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates int) (*rank.Result,
 	error) {
-	if t.rows != nil {
-		return rank.RanksOf(ctx, t.scorer, t.rows, edges, rank.StreamConfig{
-			Candidates: candidates, Seed: t.Config.Seed, Bytes: t.rows.Bytes()})
-	}
-	return rank.Ranks(ctx, t.scorer, edges, rank.Config{Known: t.data.known,
-		Candidates: candidates, Seed: t.Config.Seed})
+	return rank.Ranks(ctx, t.scorer, t.entities, edges, rank.Config{Known: t.known,
+		Candidates: candidates, Seed: t.Config.Seed, PassBytes: t.known.PassBytes()})
 }
 
 // split are the edges of one.
 func (t *Trained) split(ctx context.Context, name string) ([]triples.Triple, error) {
-	if name == "train" && t.rows != nil && t.data.train == nil {
+	if name == "train" && t.data.train == nil {
 		err := t.budget.Reserve("edges to evaluate", evaluatedBytes*int64(t.data.edges))
 		if err != nil {
 			return nil, fmt.Errorf("train: %w", err)
@@ -263,15 +268,13 @@ func (t *Trained) classify(ctx context.Context, e *Evaluation, edges []triples.T
 	pairs, n := make([]triples.Triple, 0, len(edges)), uint64(t.data.entities)
 	for tries := 0; len(pairs) < len(edges) && tries < 100*len(edges); tries++ {
 		p := triples.Triple{Head: uint32(draw.Below(n)), Tail: uint32(draw.Below(n))}
-		if p.Head != p.Tail && (t.rows != nil || !t.data.known.Has(p)) {
+		if p.Head != p.Tail && (t.data.known == nil || !t.data.known.Has(p)) {
 			pairs = append(pairs, p)
 		}
 	}
-	if t.rows != nil {
-		var err error
-		if pairs, err = t.rows.Without(ctx, pairs); err != nil {
-			return err
-		}
+	pairs, err := t.known.Without(ctx, pairs)
+	if err != nil {
+		return err
 	}
 	if len(pairs) == 0 { // every pair is an edge
 		return nil
@@ -323,11 +326,15 @@ type Link struct {
 // Top returns the n edges that score best of those with a known end and a relation, or only those
 // that no split has.
 func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool) ([]Link, error) {
-	known, err := t.answers(ctx, q)
+	known, err := t.known.Answers(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	best, err := t.best(ctx, q, n, known, onlyNew)
+	skip := known
+	if !onlyNew {
+		skip = nil
+	}
+	best, err := rank.Top(ctx, t.scorer, t.entities, q, n, skip)
 	var out []Link
 	for _, a := range best {
 		l := Link{Head: kv.NodeID(q.Entity), Tail: kv.NodeID(a.Entity), Score: a.Score}
@@ -340,36 +347,8 @@ func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool)
 	return out, err
 }
 
-// answers are those of a query that some split has, in ascending order.
-func (t *Trained) answers(ctx context.Context, q triples.Query) ([]uint32, error) {
-	if t.rows != nil {
-		return t.rows.Answers(ctx, q)
-	}
-	return t.data.known.Answers(q), nil
-}
-
-// best are the best answers to a query, or those of them that are not known.
-func (t *Trained) best(ctx context.Context, q triples.Query, n int, known []uint32,
-	onlyNew bool) ([]triples.Answer, error) {
-	if t.rows != nil {
-		if !onlyNew {
-			known = nil
-		}
-		return rank.TopOf(ctx, t.scorer, t.rows, q, n, known)
-	}
-	skip := t.data.known
-	if !onlyNew {
-		skip = nil
-	}
-	return rank.Top(t.scorer, q, n, skip), nil
-}
-
 // Scores scores edges. With vectors on disk it goes through the partitions that have their ends.
 func (t *Trained) Scores(ctx context.Context, edges []triples.Triple) ([]float32, error) {
 	out := make([]float32, len(edges))
-	if t.rows != nil {
-		return out, rank.PairsOf(ctx, t.scorer, t.rows, out, edges)
-	}
-	t.scorer.Pairs(out, edges)
-	return out, nil
+	return out, rank.Pairs(ctx, t.scorer, t.entities, out, edges, t.known.PassBytes())
 }

@@ -446,7 +446,7 @@ func TestKnown(t *testing.T) {
 		asked := triples.NewIndex(edges)
 		found := map[bool]int{}
 		for part := range 8 {
-			known, err := r.Known(t.Context(), part, asked)
+			known, err := r.In(t.Context(), part, asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -529,7 +529,7 @@ func TestEach(t *testing.T) {
 	_, r, _ := newRows(t)
 	seen := map[uint32]bool{}
 	next := 0
-	err := r.Each(t.Context(), func(p *rank.Partition) error {
+	err := r.Each(t.Context(), func(p *rank.Block) error {
 		if p.Number != next {
 			t.Errorf("partition %d comes where %d is due", p.Number, next)
 		}
@@ -553,7 +553,7 @@ func TestEach(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	calls := 0
-	if err := r.Each(t.Context(), func(*rank.Partition) error {
+	if err := r.Each(t.Context(), func(*rank.Block) error {
 		calls++
 		return broken
 	}); !errors.Is(err, broken) || calls != 1 {
@@ -567,24 +567,24 @@ func TestBytes(t *testing.T) {
 	const least = 8 << 20
 	f, r, _ := newRows(t)
 	before := f.budget.Used()
-	bytes := r.Bytes()
+	bytes := r.PassBytes()
 	if more := f.budget.Used() - before; bytes <= least || more < bytes-least ||
 		more > (f.budget.Limit()-before)/2 {
 		t.Errorf("%d bytes for queries, of %d that are free: %d more are held", bytes,
 			f.budget.Limit()-before, more)
 	}
-	if again := r.Bytes(); again != bytes {
+	if again := r.PassBytes(); again != bytes {
 		t.Errorf("asked again, there are %d bytes for queries, before %d", again, bytes)
 	}
 	full := mem.NewAccount(f.budget, "others")
 	if err := full.Add(f.budget.Limit() - f.budget.Used()); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.Bytes() // gives back what it had
+	_ = r.PassBytes() // gives back what it had
 	if err := full.Add(f.budget.Limit() - f.budget.Used()); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Bytes(); got != least {
+	if got := r.PassBytes(); got != least {
 		t.Errorf("%d bytes for queries where no memory is free, want %d", got, least)
 	}
 	full.Release()

@@ -11,6 +11,7 @@ import (
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/buffer"
+	"gdb/train/link/entities"
 	"gdb/train/link/order"
 )
 
@@ -18,8 +19,6 @@ const (
 	// tripleBytes is what an edge takes in memory. The edges of two parts are there: one that is
 	// trained on, and the next.
 	tripleBytes = 12
-	// indexBytes is about what an edge takes in an index of known answers, while it is made.
-	indexBytes = 64
 	// streamBytes are the buffers with which edges are read.
 	streamBytes = 8 << 20
 )
@@ -160,7 +159,9 @@ func Partitions(o order.Spec, dim, state int) *Plan {
 }
 
 // knownBytes is about what evaluation holds of the edges at one of some partitions.
-func knownBytes(edges, parts int64) int64 { return 2*indexBytes*edges/parts + passBytes }
+func knownBytes(edges, parts int64) int64 {
+	return entities.KnownBytes(edges, parts) + entities.PassBytes
+}
 
 // Bytes is the memory of a plan.
 func (p *Plan) Bytes() (n int64) {

@@ -3,11 +3,8 @@ package rank
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 
-	"gdb/internal/rng"
 	"gdb/train/link/triples"
 )
 
@@ -32,58 +29,90 @@ var ErrNothing = errors.New("no edge to evaluate")
 // ErrNaN says that a score is not a number.
 var ErrNaN = errors.New("the score of an edge is not a number: the training diverged; lower --lr")
 
+// Vectors are the rows of entities, in blocks: all in memory are one block.
+type Vectors interface {
+	// Count returns the number of entities.
+	Count() int
+	// Place returns the block of an entity, and its row there.
+	Place(e uint32) (block int, row uint64)
+	// Gather writes the rows of some entities.
+	Gather(ctx context.Context, to []float32, entities []uint32) error
+	// Each calls fn with every block, one after the other.
+	Each(ctx context.Context, fn func(b *Block) error) error
+	// All returns the rows of all entities, one after the other, if they are in memory; else nil.
+	All() []float32
+}
+
+// Block is some entities, whose rows are in memory during a call.
+type Block struct {
+	Number int
+	Rows   []float32
+	Count  int
+	// Ascending says that the entities follow one another.
+	Ascending bool
+	// Entity returns the entity of a row.
+	Entity func(row int) uint32
+}
+
+// BlockRows are scored together: of blocks of entities in ascending order, all but the last of a
+// multiple of BlockRows rows, scores have the bits of one block of all.
+const BlockRows = candidatesOnce
+
+// Known has the edges that are known to be true.
+type Known interface {
+	// In returns an index of the known edges between the queries of asked and a block, and maybe of
+	// more edges.
+	In(ctx context.Context, block int, asked *triples.Index) (*triples.Index, error)
+}
+
 // Config says how ranks are found.
 type Config struct {
-	// Known has the edges that are known to be true. They do not count as better than another one
-	// in filtered ranks (Bordes and others, "Translating Embeddings for Modeling Multi-relational
-	// Data", section 4.1).
-	Known *triples.Index
+	// Known has the edges that do not count as better than another one in filtered ranks (Bordes
+	// and others, "Translating Embeddings for Modeling Multi-relational Data", section 4.1); nil
+	// for none.
+	Known Known
 	// Candidates is how many entities, drawn anew for some queries, an end is ranked among; 0 is
 	// all.
 	Candidates int
 	// Seed is that of the draws.
 	Seed uint64
+	// PassBytes is about the memory of the queries that go through the blocks together; 0 is the
+	// least, for vectors in memory.
+	PassBytes int64
 }
 
 // Ranks ranks both ends of edges among the other entities that could be there. Of equal scores half
 // count as better (Sun, Vashishth, Sanyal, Talukdar and Yang, "A Re-evaluation of Knowledge Graph
 // Completion Methods"), so that a model that says the same of all is no good one.
-func Ranks(ctx context.Context, s *Scorer, edges []triples.Triple, cfg Config) (*Result, error) {
+//
+// Some queries together, as many as PassBytes has room for, go through all blocks. Ranks do not
+// depend on blocks, as far as scores are the same whichever others are computed with them.
+func Ranks(ctx context.Context, s *Scorer, v Vectors, edges []triples.Triple,
+	cfg Config) (*Result, error) {
 	if len(edges) == 0 {
 		return nil, ErrNothing
 	}
-	r := &ranker{Scorer: s, cfg: cfg, asked: triples.NewIndex(edges), result: newResult()}
-	if cfg.Candidates >= s.Count {
-		r.cfg.Candidates = 0
+	if cfg.Candidates >= v.Count() {
+		cfg.Candidates = 0
 	}
-	for first := 0; first < r.asked.Len(); {
-		if err := ctx.Err(); err != nil {
+	p := &pass{Scorer: s, vectors: v, cfg: cfg, asked: triples.NewIndex(edges),
+		result: newResult()}
+	for first := 0; first < p.asked.Len(); {
+		p.queries = p.queries[:0]
+		for used := int64(0); first < p.asked.Len() && (used == 0 || used < cfg.PassBytes); {
+			q := p.next()
+			first = q.take(p.asked, first)
+			if cfg.Candidates > 0 {
+				q.draw(&cfg, uint64(first), v)
+			}
+			used += q.bytes(s.Dim)
+		}
+		if err := p.run(ctx); err != nil {
 			return nil, err
 		}
-		first = r.take(first)
-		if err := r.block(uint64(first)); err != nil {
-			return nil, err
-		}
 	}
-	r.result.finish()
-	return r.result, nil
-}
-
-// ranker holds the queries that are under way.
-type ranker struct {
-	*Scorer
-	cfg    Config
-	asked  *triples.Index
-	result *Result
-
-	queries []triples.Query
-	targets []target
-	known   [][]uint32 // of each query
-	rows    []float32  // of queries
-	others  []float32  // of candidates
-	scored  []float32
-	drawn   []uint32
-	places  []uint64 // of those drawn, where rows come by partition
+	p.result.finish()
+	return p.result, nil
 }
 
 // target is a true answer to query number query, and what is above it.
@@ -96,88 +125,8 @@ type target struct {
 	knownAbove, knownEqual int
 }
 
-// take takes the next queries, and returns the number of the one after them.
-func (r *ranker) take(first int) int {
-	r.queries, r.targets, r.known = r.queries[:0], r.targets[:0], r.known[:0]
-	i := first
-	for ; i < r.asked.Len() && len(r.queries) < queriesMost; i++ {
-		q, answers := r.asked.At(i)
-		if len(r.targets) > 0 && len(r.targets)+len(answers) > targetsMost {
-			break
-		}
-		for _, a := range answers {
-			r.targets = append(r.targets, target{entity: a, query: len(r.queries)})
-		}
-		r.queries = append(r.queries, q)
-		var known []uint32
-		if r.cfg.Known != nil {
-			known = r.cfg.Known.Answers(q)
-		}
-		r.known = append(r.known, known)
-	}
-	return i
-}
-
-// block ranks the targets of the queries taken.
-func (r *ranker) block(number uint64) error {
-	m := len(r.queries)
-	r.rows = sized(r.rows, m*r.Dim)
-	r.Pool.Run(m, func(i int) { r.query(r.rows[i*r.Dim:][:r.Dim], r.queries[i]) })
-	n := len(r.targets)
-	r.others = sized(r.others, n*r.Dim)
-	for i, t := range r.targets {
-		copy(r.others[i*r.Dim:][:r.Dim], r.entity(t.entity))
-	}
-	if err := r.scoreTargets(m, r.others); err != nil {
-		return err
-	}
-	if r.cfg.Candidates > 0 {
-		r.draw(number, r.Count)
-		r.others = sized(r.others, len(r.drawn)*r.Dim)
-		for lo := 0; lo < len(r.drawn); lo += candidatesOnce {
-			some := r.drawn[lo:min(lo+candidatesOnce, len(r.drawn))]
-			r.gather(r.others, some)
-			r.compare(r.others, candidates{some: some, n: len(some)})
-		}
-	} else {
-		for lo := 0; lo < r.Count; lo += candidatesOnce {
-			n := min(candidatesOnce, r.Count-lo)
-			r.compare(r.Entities[lo*r.Dim:], candidates{first: uint32(lo), n: n})
-		}
-	}
-	for i := range r.targets {
-		t := &r.targets[i]
-		r.result.add(r.queries[t.query], t)
-	}
-	return nil
-}
-
-// scoreTargets finds the scores of the true answers, whose rows these are.
-func (r *ranker) scoreTargets(m int, rows []float32) error {
-	n := len(r.targets)
-	r.scored = sized(r.scored, m*n)
-	r.scores(r.scored, r.rows, rows, m, n)
-	for i := range r.targets {
-		t := &r.targets[i]
-		if t.score = r.scored[t.query*n+i]; math.IsNaN(float64(t.score)) {
-			return fmt.Errorf("rank: %w", ErrNaN)
-		}
-	}
-	return nil
-}
-
-// draw draws different candidates, in ascending order.
-func (r *ranker) draw(number uint64, count int) {
-	p := rng.NewPermutation(uint64(count), rng.Key(candidateDomain, r.cfg.Seed, number))
-	r.drawn = r.drawn[:0]
-	for i := range r.cfg.Candidates {
-		r.drawn = append(r.drawn, uint32(p.At(uint64(i))))
-	}
-	slices.Sort(r.drawn)
-}
-
-// candidates are n entities: some, in ascending order, or if that is nil those from first on; or
-// those of which at says the place, or -1.
+// candidates are n entities: those from first on; or some, in ascending order; or those of which at
+// returns the place, or -1.
 type candidates struct {
 	first uint32
 	some  []uint32
@@ -200,20 +149,6 @@ func (c *candidates) place(e uint32) int {
 		return i
 	}
 	return -1
-}
-
-// compare counts the candidates, whose rows these are, that score above targets.
-func (r *ranker) compare(rows []float32, c candidates) {
-	m := len(r.queries)
-	r.scored = sized(r.scored, m*c.n)
-	r.scores(r.scored, r.rows, rows, m, c.n)
-	const part = 16
-	r.Pool.Run((len(r.targets)+part-1)/part, func(p int) {
-		for i := p * part; i < min(len(r.targets), (p+1)*part); i++ {
-			t := &r.targets[i]
-			t.count(r.scored[t.query*c.n:][:c.n], &c, r.known[t.query])
-		}
-	})
 }
 
 // count counts what a row of scores has above a target, which does not count itself.

@@ -10,15 +10,16 @@ import (
 
 	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
+	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )
 
-const entities, relations, dim = 40, 3, 8
+const entityCount, relations, dim = 40, 3, 8
 
 // newScorer is a model of small whole numbers, so that many scores are equal.
-func newScorer(t *testing.T, name string, workers int) (*rank.Scorer, func(e triples.Triple,
-	head bool) float64) {
+func newScorer(t *testing.T, name string, workers int) (*rank.Scorer, *entities.Table,
+	func(e triples.Triple, head bool) float64) {
 	t.Helper()
 	d, err := decoder.New(name, dim, decoder.Options{Norm: 1})
 	if err != nil {
@@ -33,8 +34,9 @@ func newScorer(t *testing.T, name string, workers int) (*rank.Scorer, func(e tri
 		return x
 	}
 	learned, width := small(2*relations*d.RelationDim(dim)), d.RelationDim(dim)
-	s := &rank.Scorer{Pool: kernel.NewPool(workers), Decoder: d, Dim: dim, Count: entities,
-		Entities: small(entities * dim), Forms: make([]float32, 2*relations*d.FormDim(dim)),
+	rows := small(entityCount * dim)
+	s := &rank.Scorer{Pool: kernel.NewPool(workers), Decoder: d, Dim: dim,
+		Forms:     make([]float32, 2*relations*d.FormDim(dim)),
 		Relations: relations, Reciprocal: name == "complex"}
 	for r := range 2 * relations {
 		d.Form(s.Forms[r*d.FormDim(dim):][:d.FormDim(dim)], learned[r*width:][:width])
@@ -44,17 +46,17 @@ func newScorer(t *testing.T, name string, workers int) (*rank.Scorer, func(e tri
 		if head && s.Reciprocal {
 			h, t, r = t, h, r+relations
 		}
-		return d.Score(s.Entities[int(h)*dim:][:dim], learned[r*width:][:width],
-			s.Entities[int(t)*dim:][:dim])
+		return d.Score(rows[int(h)*dim:][:dim], learned[r*width:][:width],
+			rows[int(t)*dim:][:dim])
 	}
-	return s, score
+	return s, entities.InMemory(rows, dim), score
 }
 
 func randomEdges(seed uint64, n int) (edges []triples.Triple) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range n {
-		edges = append(edges, triples.Triple{Head: uint32(rnd.IntN(entities)),
-			Relation: uint32(rnd.IntN(relations)), Tail: uint32(rnd.IntN(entities))})
+		edges = append(edges, triples.Triple{Head: uint32(rnd.IntN(entityCount)),
+			Relation: uint32(rnd.IntN(relations)), Tail: uint32(rnd.IntN(entityCount))})
 	}
 	slices.SortFunc(edges, func(a, b triples.Triple) int {
 		return int(a.Head*10000+a.Relation*1000+a.Tail) - int(b.Head*10000+b.Relation*1000+b.Tail)
@@ -68,7 +70,7 @@ func plainRanks(edges, known []triples.Triple, score func(triples.Triple, bool) 
 	for _, e := range edges {
 		for _, head := range []bool{false, true} {
 			own, place := score(e, head), 1.0
-			for c := range uint32(entities) {
+			for c := range uint32(entityCount) {
 				other := e
 				if head {
 					other.Head = c
@@ -115,11 +117,11 @@ func sameMetrics(t *testing.T, what string, got, want rank.Metrics) {
 // TestRanks compares with an evaluation without tricks.
 func TestRanks(t *testing.T) {
 	for _, name := range []string{"distmult", "complex", "transe"} {
-		s, score := newScorer(t, name, 2)
+		s, v, score := newScorer(t, name, 2)
 		edges, train := randomEdges(1, 60), randomEdges(2, 300)
 		known := slices.Concat(edges, train)
-		cfg := rank.Config{Known: triples.NewIndex(known)}
-		got, err := rank.Ranks(context.Background(), s, edges, cfg)
+		cfg := rank.Config{Known: entities.Indexed{Index: triples.NewIndex(known)}}
+		got, err := rank.Ranks(context.Background(), s, v, edges, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,8 +136,8 @@ func TestRanks(t *testing.T) {
 			}
 			sameMetrics(t, name+" relation", r.Metrics, plainRanks(of, known, score, true))
 		}
-		cfg.Candidates = entities
-		if all, err := rank.Ranks(context.Background(), s, edges, cfg); err != nil ||
+		cfg.Candidates = entityCount
+		if all, err := rank.Ranks(context.Background(), s, v, edges, cfg); err != nil ||
 			all.Metrics != got.Metrics {
 			t.Errorf("%s: among as many candidates as there are: %v, %v", name, all, err)
 		}
@@ -144,13 +146,13 @@ func TestRanks(t *testing.T) {
 
 // TestCandidates: among few candidates ranks are at most as many, and near the share of all.
 func TestCandidates(t *testing.T) {
-	s, _ := newScorer(t, "distmult", 1)
+	s, v, _ := newScorer(t, "distmult", 1)
 	edges := randomEdges(1, 100)
-	all, err := rank.Ranks(context.Background(), s, edges, rank.Config{})
+	all, err := rank.Ranks(context.Background(), s, v, edges, rank.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := rank.Ranks(context.Background(), s, edges, rank.Config{Candidates: 20, Seed: 3})
+	some, err := rank.Ranks(context.Background(), s, v, edges, rank.Config{Candidates: 20, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,34 +163,35 @@ func TestCandidates(t *testing.T) {
 }
 
 func TestNothingToRank(t *testing.T) {
-	s, _ := newScorer(t, "distmult", 1)
-	if _, err := rank.Ranks(context.Background(), s, nil, rank.Config{}); !errors.Is(err,
+	s, v, _ := newScorer(t, "distmult", 1)
+	if _, err := rank.Ranks(context.Background(), s, v, nil, rank.Config{}); !errors.Is(err,
 		rank.ErrNothing) {
 		t.Error(err)
 	}
-	s.Entities[0] = float32(math.NaN())
+	v.All()[0] = float32(math.NaN())
 	edge := []triples.Triple{{Head: 0, Relation: 0, Tail: 1}}
-	if _, err := rank.Ranks(context.Background(), s, edge, rank.Config{}); !errors.Is(err,
+	if _, err := rank.Ranks(context.Background(), s, v, edge, rank.Config{}); !errors.Is(err,
 		rank.ErrNaN) {
 		t.Error(err)
 	}
 }
 
 func TestTop(t *testing.T) {
-	s, score := newScorer(t, "complex", 1)
+	s, v, score := newScorer(t, "complex", 1)
 	known := triples.NewIndex(randomEdges(2, 300))
 	q := triples.Query{Entity: 5, Relation: 1, Head: true}
 	var want []triples.Answer
-	for e := range uint32(entities) {
+	for e := range uint32(entityCount) {
 		if !slices.Contains(known.Answers(q), e) {
 			v := score(triples.Triple{Head: e, Relation: 1, Tail: 5}, true)
 			want = append(want, triples.Answer{Entity: e, Score: float32(v)})
 		}
 	}
 	slices.SortStableFunc(want, func(a, b triples.Answer) int { return int(b.Score - a.Score) })
-	for _, n := range []int{0, 1, 7, len(want), entities} {
-		if got := rank.Top(s, q, n, known); !slices.Equal(got, want[:min(n, len(want))]) {
-			t.Errorf("the best %d: %v, want %v", n, got, want)
+	for _, n := range []int{0, 1, 7, len(want), entityCount} {
+		got, err := rank.Top(t.Context(), s, v, q, n, known.Answers(q))
+		if err != nil || !slices.Equal(got, want[:min(n, len(want))]) {
+			t.Errorf("the best %d: %v, want %v (%v)", n, got, want, err)
 		}
 	}
 }

@@ -4,19 +4,20 @@
 package rank
 
 import (
+	"context"
+	"fmt"
 	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
+	"slices"
 )
 
-// Scorer scores all entities as answers to queries. It is for one goroutine at a time.
+// Scorer scores entities as answers to queries. It is for one goroutine at a time.
 type Scorer struct {
 	Pool    *kernel.Pool
 	Decoder decoder.Decoder
-	// Dim is the width of entities, of which there are Count, one after the other in Entities.
-	Dim      int
-	Count    int
-	Entities []float32
+	// Dim is the width of entities' rows.
+	Dim int
 	// Forms has the forms of relations, one after the other. With reciprocal relations a query for
 	// a head is one for a tail by another relation, whose form comes Relations later.
 	Forms      []float32
@@ -26,13 +27,7 @@ type Scorer struct {
 	matrices decoder.Matrices
 }
 
-// entity is a row.
-func (s *Scorer) entity(e uint32) []float32 { return s.Entities[int(e)*s.Dim:][:s.Dim] }
-
-// query writes the row of a query.
-func (s *Scorer) query(to []float32, q triples.Query) { s.Query(to, s.entity(q.Entity), q) }
-
-// Query writes the row of a query whose known end has the vector x: Entities is not read.
+// Query writes the row of a query whose known end has the vector x.
 func (s *Scorer) Query(to, x []float32, q triples.Query) {
 	width, relation := s.Decoder.FormDim(s.Dim), int(q.Relation)
 	head := q.Head
@@ -48,23 +43,55 @@ func (s *Scorer) scores(to, queries, candidates []float32, m, n int) {
 	s.matrices.Scores(to, queries, candidates, m, n)
 }
 
-// gather copies rows of entities.
-func (s *Scorer) gather(to []float32, entities []uint32) {
-	for i, e := range entities {
-		copy(to[i*s.Dim:][:s.Dim], s.entity(e))
+// Pairs writes the scores of edges: with reciprocal relations, those of the queries for the tails.
+// Vectors that are not in memory are gathered for some edges at a time, in about passBytes.
+func Pairs(ctx context.Context, s *Scorer, v Vectors, to []float32, edges []triples.Triple,
+	passBytes int64) error {
+	if all := v.All(); all != nil {
+		s.pairs(to, all, edges)
+		return nil
 	}
+	once := max(1, int(passBytes/int64(8*s.Dim+24))) // two rows an edge, and copies of it
+	for lo := 0; lo < len(edges); lo += once {
+		some := edges[lo:min(lo+once, len(edges))]
+		rows, moved, err := gathered(ctx, s.Dim, v, some)
+		if err != nil {
+			return fmt.Errorf("rank: %w", err)
+		}
+		s.pairs(to[lo:], rows, moved)
+	}
+	return nil
 }
 
-// Pairs writes the scores of edges. With reciprocal relations it is that of the query for the tail.
-func (s *Scorer) Pairs(to []float32, edges []triples.Triple) {
+// gathered returns the rows of the ends of edges, and the edges by numbers of these rows.
+func gathered(ctx context.Context, dim int, v Vectors,
+	edges []triples.Triple) (rows []float32, moved []triples.Triple, err error) {
+	var ends []uint32
+	for _, e := range edges {
+		ends = append(ends, e.Head, e.Tail)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	rows, moved = make([]float32, len(ends)*dim), slices.Clone(edges)
+	for i := range moved {
+		head, _ := slices.BinarySearch(ends, moved[i].Head)
+		tail, _ := slices.BinarySearch(ends, moved[i].Tail)
+		moved[i].Head, moved[i].Tail = uint32(head), uint32(tail)
+	}
+	return rows, moved, v.Gather(ctx, rows, ends)
+}
+
+// pairs writes the scores of edges, whose ends are numbers of rows.
+func (s *Scorer) pairs(to, rows []float32, edges []triples.Triple) {
 	const part = 256
 	measure := s.Decoder.Measure()
 	s.Pool.Run((len(edges)+part-1)/part, func(p int) {
 		q := make([]float32, s.Dim)
 		for i := p * part; i < min(len(edges), (p+1)*part); i++ {
 			e := edges[i]
-			s.query(q, triples.Query{Entity: e.Head, Relation: e.Relation})
-			to[i] = measure.Pair(q, s.entity(e.Tail))
+			s.Query(q, rows[int(e.Head)*s.Dim:][:s.Dim],
+				triples.Query{Entity: e.Head, Relation: e.Relation})
+			to[i] = measure.Pair(q, rows[int(e.Tail)*s.Dim:][:s.Dim])
 		}
 	})
 }

@@ -2,8 +2,10 @@ package rank
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
+	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 )
 
@@ -47,22 +49,50 @@ func (b *Best) add(a triples.Answer, skip []uint32) {
 	b.answers = slices.Insert(b.answers, at, a)
 }
 
-// Top returns the n best answers to a query that are not known, the best first; of equal scores the
-// entity of the lower number. known is nil where all count.
-func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []triples.Answer {
-	row, scores := make([]float32, s.Dim), make([]float32, min(candidatesOnce, s.Count))
-	s.query(row, q)
-	var skip []uint32
-	if known != nil {
-		skip = known.Answers(q)
+// Top returns the n best answers to a query but for those in skip, which ascends: the best first; of
+// equal scores the entity of the lower number.
+func Top(ctx context.Context, s *Scorer, v Vectors, q triples.Query, n int,
+	skip []uint32) ([]triples.Answer, error) {
+	entity, row := make([]float32, s.Dim), make([]float32, s.Dim)
+	if err := v.Gather(ctx, entity, []uint32{q.Entity}); err != nil {
+		return nil, err
 	}
-	best := NewBest(n)
-	for lo := 0; lo < s.Count; lo += candidatesOnce {
-		count := min(candidatesOnce, s.Count-lo)
-		s.scores(scores, row, s.Entities[lo*s.Dim:], 1, count)
-		best.Block(scores[:count], func(i int) uint32 { return uint32(lo + i) }, skip)
-	}
-	return best.Answers()
+	s.Query(row, entity, q)
+	return Nearest{Scorer: s, Measure: s.Decoder.Measure(), Skip: skip}.Find(ctx, v, row, n)
+}
+
+// Nearest finds the entities whose rows score best with a row.
+type Nearest struct {
+	*Scorer
+	Measure decoder.Measure
+	// Skip are entities that do not count, in ascending order.
+	Skip []uint32
+	// Change changes the score of a row; nil for none. Several goroutines call it.
+	Change func(score float32, row []float32) float32
+}
+
+// Find returns the n entities whose rows score best with a row.
+func (f Nearest) Find(ctx context.Context, v Vectors, row []float32,
+	n int) ([]triples.Answer, error) {
+	best, scores := NewBest(n), make([]float32, min(candidatesOnce, max(1, v.Count())))
+	matrices := decoder.Matrices{Pool: f.Pool, Measure: f.Measure, D: f.Dim}
+	err := v.Each(ctx, func(b *Block) error {
+		for lo := 0; lo < b.Count; lo += len(scores) {
+			some := scores[:min(len(scores), b.Count-lo)]
+			rows := b.Rows[lo*f.Dim:][:len(some)*f.Dim]
+			matrices.Scores(some, row, rows, 1, len(some))
+			if f.Change != nil {
+				f.Pool.Span(len(some), 256, func(from, to int) {
+					for i := from; i < to; i++ {
+						some[i] = f.Change(some[i], rows[i*f.Dim:][:f.Dim])
+					}
+				})
+			}
+			best.Block(some, func(i int) uint32 { return b.Entity(lo + i) }, f.Skip)
+		}
+		return ctx.Err()
+	})
+	return best.Answers(), err
 }
 
 // compareAnswers orders the best first.

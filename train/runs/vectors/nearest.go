@@ -9,6 +9,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/kv"
 	"gdb/train/link/decoder"
+	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )
 
@@ -42,20 +43,22 @@ func (v *Vectors) Nearest(ctx context.Context, node kv.NodeID, by string, n int)
 	if err != nil {
 		return nil, err
 	}
-	self := []uint32{uint32(node)}
+	find := rank.Nearest{Scorer: &v.scorer, Measure: decoder.Dot, Skip: []uint32{uint32(node)}}
 	switch by {
 	case Dot:
-		return v.scan(ctx, decoder.Dot, row, n, self, nil)
 	case Euclid:
-		return v.scan(ctx, decoder.Euclid, row, n, self, nil)
+		find.Measure = decoder.Euclid
 	case Cosine:
 		own := kernel.SquareSum(row)
-		return v.scan(ctx, decoder.Dot, row, n, self, func(score float32, row []float32) float32 {
+		find.Change = func(score float32, row []float32) float32 {
 			if product := own * kernel.SquareSum(row); product > 0 {
 				return score / float32(math.Sqrt(float64(product)))
 			}
 			return 0
-		})
+		}
+	default:
+		return nil, fmt.Errorf("train: closeness %q: want %s", by,
+			strings.Join(Closenesses(), ", "))
 	}
-	return nil, fmt.Errorf("train: closeness %q: want %s", by, strings.Join(Closenesses(), ", "))
+	return find.Find(ctx, v.table, row, n)
 }

@@ -5,6 +5,7 @@
 package vectors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +16,19 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/partition"
+	"gdb/train/embedding/partfile"
 	"gdb/train/link/decoder"
+	"gdb/train/link/entities"
+	"gdb/train/link/initial"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
 
-// blockBytes is how much of the vectors is read at a time, and blockRowsMost how many rows: their
-// scores take as many floats.
-const (
-	blockBytes    = 4 << 20
-	blockRowsMost = 8192
-)
+// blockBytes is how much of the vectors is read at a time.
+const blockBytes = 4 << 20
 
 // Vectors are those of the best evaluation of a run. It is for one goroutine.
 type Vectors struct {
@@ -43,12 +44,10 @@ type Vectors struct {
 	types  []string // names of relations
 	nodes  int
 	state  *runs.StateFile
-	table  table // of the nodes; nil until it is open
+	table  *entities.Table // of the nodes; nil until it is open
 	scorer rank.Scorer
 	budget *mem.Budget
 	held   int64
-	block  []float32 // in which a flat table is read
-	scores []float32
 }
 
 // position is what the checkpoint of a run says of its vectors. Records say in which files they are
@@ -100,18 +99,20 @@ func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint s
 		return err
 	}
 	v.Epoch = pos.BestEpoch
-	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
+	name, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest {
 		if v.Settings.Encodes() {
 			return errors.Join(runs.NoVectorsYet(v.Run), v.state.Close())
 		}
-		entities, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
+		name, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
 	if err = v.open(ctx, relations, workers); err == nil {
 		if v.Settings.ScoredOnDisk() {
-			v.table, err = openParts(v.store, v.dev, dir, &v.Settings, pos.record(), v.budget)
+			v.table, err = v.openParts(dir, pos.record())
 		} else {
-			v.table, err = newFlat(ctx, v.state, entities, v.nodes, v.block, v.Dim())
+			v.table, err = entities.Stored(ctx, v.state, name, entities.Shape{Count: v.nodes,
+				Dim: v.Dim(), BlockRows: max(1, blockBytes/4/v.Dim())},
+				entities.Memory{Frames: 1, Budget: v.budget})
 		}
 	}
 	if err != nil {
@@ -133,22 +134,20 @@ func (v *Vectors) open(ctx context.Context, relations string, workers int) error
 		forms *= 2
 	}
 	width, learned := dec.FormDim(c.Dim), dec.RelationDim(c.Dim)
-	blockRows := min(max(1, blockBytes/4/c.Dim), blockRowsMost, max(1, v.nodes))
-	bytes := 4 * int64(forms*(width+learned)+blockRows*(c.Dim+1)+2*c.Dim)
+	bytes := 4 * int64(forms*(width+learned)+min(rank.BlockRows, v.nodes)+2*c.Dim)
 	if err := v.budget.Reserve("vectors of a run", mem.HeapCost(bytes)); err != nil {
 		return fmt.Errorf("train: run %s: %w", v.Run, err)
 	}
 	v.held = mem.HeapCost(bytes)
-	v.block, v.scores = make([]float32, blockRows*c.Dim), make([]float32, blockRows)
-	v.scorer = rank.Scorer{Pool: kernel.NewPool(workers), Decoder: dec, Dim: c.Dim, Count: v.nodes,
+	v.scorer = rank.Scorer{Pool: kernel.NewPool(workers), Decoder: dec, Dim: c.Dim,
 		Forms: make([]float32, forms*width), Relations: count, Reciprocal: c.Reciprocal}
 	if learned == 0 {
 		return nil
 	}
-	if err := v.state.Check(ctx, relations, forms*learned, v.block); err != nil {
+	all := make([]float32, forms*learned)
+	if err := v.state.Check(ctx, relations, len(all), all); err != nil {
 		return err
 	}
-	all := make([]float32, forms*learned)
 	if err := v.state.Read(relations, 0, all); err != nil {
 		return err
 	}
@@ -180,13 +179,13 @@ func (v *Vectors) Nodes() int { return v.nodes }
 // Row reads the vector of a node.
 func (v *Vectors) Row(ctx context.Context, node kv.NodeID) ([]float32, error) {
 	row := make([]float32, v.Dim())
-	return row, v.table.Row(ctx, node, row)
+	return row, v.table.Gather(ctx, row, []uint32{uint32(node)})
 }
 
 // Each calls fn with the vectors of all nodes, a block of nodes that follow one another at a time.
 // Rows are valid during the call.
 func (v *Vectors) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
-	return v.table.Each(ctx, fn)
+	return v.table.InOrder(ctx, v.budget, fn)
 }
 
 // Relation is the number of a relation by its name.
@@ -195,53 +194,53 @@ func (v *Vectors) Relation(name string) (uint32, bool) {
 	return uint32(max(i, 0)), i >= 0
 }
 
-// Score is the score of an edge.
+// Score returns the score of an edge.
 func (v *Vectors) Score(ctx context.Context, e triples.Triple) (float32, error) {
-	head, err := v.Row(ctx, kv.NodeID(e.Head))
-	if err != nil {
-		return 0, err
-	}
-	tail, err := v.Row(ctx, kv.NodeID(e.Tail))
-	if err != nil {
-		return 0, err
-	}
-	query := make([]float32, v.Dim())
-	v.scorer.Query(query, head, triples.Query{Entity: e.Head, Relation: e.Relation})
-	return v.scorer.Decoder.Measure().Pair(query, tail), nil
+	var score [1]float32
+	err := rank.Pairs(ctx, &v.scorer, v.table, score[:], []triples.Triple{e}, 0)
+	return score[0], err
 }
 
 // Complete returns the n best answers to a query but for those in skip, which ascends.
 func (v *Vectors) Complete(ctx context.Context, q triples.Query, n int,
 	skip []uint32) ([]triples.Answer, error) {
-	known, err := v.Row(ctx, kv.NodeID(q.Entity))
+	return rank.Top(ctx, &v.scorer, v.table, q, n, skip)
+}
+
+// openParts opens the vectors of a record that are on disk by partition, of which one is in memory
+// at a time.
+func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error) {
+	c, meta := &v.Settings, v.store.Meta()
+	m, err := partition.New(partition.Spec{Nodes: meta.Nodes, Parts: c.Partitions, Random: true,
+		Seed: c.Seed})
 	if err != nil {
 		return nil, err
 	}
-	query := make([]float32, v.Dim())
-	v.scorer.Query(query, known, q)
-	return v.scan(ctx, v.scorer.Decoder.Measure(), query, n, skip, nil)
+	spec := partfile.Spec{UUID: meta.UUID, Map: m, Columns: c.Dim,
+		State: len(runs.LinkState(c.Optimizer)), Init: func(row []float32, entity uint64) {
+			initial.Entity(row, c.Seed, entity, c.Init)
+		}}
+	files, err := partfile.View(v.store.FS(), dir.Path(runs.PartitionsDir), v.dev, spec, record)
+	if err != nil {
+		return nil, err
+	}
+	return entities.Paged(files, entities.Memory{Frames: 1, Budget: v.budget},
+		func(err error) error {
+			if errors.Is(err, layout.ErrCorrupt) && outdated(dir, record) {
+				return fmt.Errorf("run %s trains, and its vectors have changed since this began: "+
+					"ask again", dir.Name())
+			}
+			return err
+		})
 }
 
-// scan compares a row with all nodes. change, if there is one, changes the score of a row.
-func (v *Vectors) scan(ctx context.Context, measure decoder.Measure, query []float32, n int,
-	skip []uint32, change func(score float32, row []float32) float32) ([]triples.Answer, error) {
-	best, dim := rank.NewBest(n), v.Dim()
-	x := decoder.Matrices{Pool: v.scorer.Pool, Measure: measure, D: dim}
-	err := v.table.Scan(ctx, func(rows []float32, node func(row int) uint32) error {
-		for lo, count := 0, len(rows)/dim; lo < count; lo += len(v.scores) {
-			scores := v.scores[:min(len(v.scores), count-lo)]
-			some := rows[lo*dim:][:len(scores)*dim]
-			x.Scores(scores, query, some, 1, len(scores))
-			if change != nil {
-				v.scorer.Pool.Span(len(scores), 256, func(from, to int) {
-					for i := from; i < to; i++ {
-						scores[i] = change(scores[i], some[i*dim:][:dim])
-					}
-				})
-			}
-			best.Block(scores, func(i int) uint32 { return node(lo + i) }, skip)
-		}
-		return nil
-	})
-	return best.Answers(), err
+// outdated says whether a run has gone on from a record, which removes files that the record names.
+func outdated(dir runs.Dir, record []byte) bool {
+	var now position
+	name, err := dir.Current()
+	if err != nil {
+		return false
+	}
+	state, err := dir.OpenState(name, &now)
+	return err == nil && state.Close() == nil && !bytes.Equal(now.record(), record)
 }

@@ -9,30 +9,30 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )
 
-// dealtRows are the rows of a scorer, dealt to partitions at random: rank.Rows in memory.
+// dealtRows are rows that were dealt to partitions at random.
 type dealtRows struct {
-	s     *rank.Scorer
+	rows  []float32
 	parts [][]uint32 // the entities of each, in the order of its rows
 	known []triples.Triple
 }
 
-// dealRows moves the rows out of a scorer.
-func dealRows(s *rank.Scorer, parts int, known []triples.Triple) (moved *rank.Scorer,
-	r *dealtRows) {
-	r = &dealtRows{s: s, parts: make([][]uint32, parts), known: known}
-	for i, e := range rand.New(rand.NewPCG(3, 3)).Perm(s.Count) {
+// dealRows deals the rows of a table.
+func dealRows(v *entities.Table, parts int, known []triples.Triple) *dealtRows {
+	r := &dealtRows{rows: v.All(), parts: make([][]uint32, parts), known: known}
+	for i, e := range rand.New(rand.NewPCG(3, 3)).Perm(v.Count()) {
 		r.parts[i%parts] = append(r.parts[i%parts], uint32(e))
 	}
-	without := *s
-	without.Entities, without.Count = nil, 0
-	return &without, r
+	return r
 }
 
-func (r *dealtRows) Count() int { return r.s.Count }
+func (r *dealtRows) Count() int { return entityCount }
+
+func (r *dealtRows) All() []float32 { return nil }
 
 func (r *dealtRows) Place(e uint32) (part int, row uint64) {
 	for part, some := range r.parts {
@@ -45,16 +45,16 @@ func (r *dealtRows) Place(e uint32) (part int, row uint64) {
 
 func (r *dealtRows) Gather(_ context.Context, to []float32, entities []uint32) error {
 	for i, e := range entities {
-		copy(to[i*dim:][:dim], r.s.Entities[int(e)*dim:])
+		copy(to[i*dim:][:dim], r.rows[int(e)*dim:])
 	}
 	return nil
 }
 
-func (r *dealtRows) Each(ctx context.Context, fn func(p *rank.Partition) error) error {
+func (r *dealtRows) Each(ctx context.Context, fn func(p *rank.Block) error) error {
 	for number, some := range r.parts {
 		rows := make([]float32, len(some)*dim)
 		_ = r.Gather(ctx, rows, some)
-		if err := fn(&rank.Partition{Number: number, Rows: rows, Count: len(some),
+		if err := fn(&rank.Block{Number: number, Rows: rows, Count: len(some),
 			Entity: func(row int) uint32 { return some[row] }}); err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func (r *dealtRows) Each(ctx context.Context, fn func(p *rank.Partition) error) 
 	return nil
 }
 
-// Known has exactly the known edges whose end in the partition answers a query.
-func (r *dealtRows) Known(_ context.Context, part int, asked *triples.Index) (*triples.Index,
+// In has exactly the known edges whose end in the partition answers a query.
+func (r *dealtRows) In(_ context.Context, part int, asked *triples.Index) (*triples.Index,
 	error) {
 	var found []triples.Triple
 	for _, e := range r.known {
@@ -78,17 +78,17 @@ func (r *dealtRows) Known(_ context.Context, part int, asked *triples.Index) (*t
 	return triples.NewIndex(found), nil
 }
 
-// TestRanksOf: ranks in rows that come by partition are those of an evaluation without tricks, be
+// TestRanksByBlock: ranks in rows that come by partition are those of an evaluation without tricks, be
 // there memory for all queries at once or for one block of them.
-func TestRanksOf(t *testing.T) {
+func TestRanksByBlock(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
 	for _, name := range []string{"distmult", "complex"} {
-		s, score := newScorer(t, name, 2)
-		moved, rows := dealRows(s, 4, known)
+		s, v, score := newScorer(t, name, 2)
+		rows := dealRows(v, 4, known)
 		for _, bytes := range []int64{1, 1 << 30} {
-			got, err := rank.RanksOf(t.Context(), moved, rows, edges,
-				rank.StreamConfig{Bytes: bytes})
+			got, err := rank.Ranks(t.Context(), s, rows, edges,
+				rank.Config{Known: rows, PassBytes: bytes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,21 +102,21 @@ func TestRanksOf(t *testing.T) {
 	}
 }
 
-// TestRanksOfDrawnCandidates: the candidates that are drawn are those of rows in memory, wherever
+// TestRanksByBlockDrawnCandidates: the candidates that are drawn are those of rows in memory, wherever
 // the partitions have them, and so are the ranks among them.
-func TestRanksOfDrawnCandidates(t *testing.T) {
+func TestRanksByBlockDrawnCandidates(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
-	s, _ := newScorer(t, "distmult", 2)
-	moved, rows := dealRows(s, 4, known)
-	for _, candidates := range []int{1, 9, entities - 1, entities} {
-		want, err := rank.Ranks(t.Context(), s, edges, rank.Config{Candidates: candidates, Seed: 3,
-			Known: triples.NewIndex(known)})
+	s, v, _ := newScorer(t, "distmult", 2)
+	rows := dealRows(v, 4, known)
+	for _, candidates := range []int{1, 9, entityCount - 1, entityCount} {
+		want, err := rank.Ranks(t.Context(), s, v, edges, rank.Config{Candidates: candidates,
+			Seed: 3, Known: entities.Indexed{Index: triples.NewIndex(known)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := rank.RanksOf(t.Context(), moved, rows, edges,
-			rank.StreamConfig{Candidates: candidates, Seed: 3, Bytes: 1 << 30})
+		got, err := rank.Ranks(t.Context(), s, rows, edges,
+			rank.Config{Known: rows, Candidates: candidates, Seed: 3, PassBytes: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,56 +125,65 @@ func TestRanksOfDrawnCandidates(t *testing.T) {
 	}
 }
 
-// TestRanksOfNothing: no edges, a score that is no number and an interruption are errors.
-func TestRanksOfNothing(t *testing.T) {
-	s, _ := newScorer(t, "distmult", 1)
-	moved, rows := dealRows(s, 3, nil)
-	cfg := rank.StreamConfig{Bytes: 1}
-	if _, err := rank.RanksOf(t.Context(), moved, rows, nil, cfg); !errors.Is(err,
+// TestRanksByBlockNothing: no edges, a score that is no number and an interruption are errors.
+func TestRanksByBlockNothing(t *testing.T) {
+	s, v, _ := newScorer(t, "distmult", 1)
+	rows := dealRows(v, 3, nil)
+	cfg := rank.Config{PassBytes: 1}
+	if _, err := rank.Ranks(t.Context(), s, rows, nil, cfg); !errors.Is(err,
 		rank.ErrNothing) {
 		t.Errorf("no edges: %v", err)
 	}
 	edge := []triples.Triple{{Head: 0, Relation: 0, Tail: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rank.RanksOf(ctx, moved, rows, edge, cfg); !errors.Is(err, context.Canceled) {
+	if _, err := rank.Ranks(ctx, s, rows, edge, cfg); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
-	s.Entities[0] = float32(math.NaN())
-	if _, err := rank.RanksOf(t.Context(), moved, rows, edge, cfg); !errors.Is(err, rank.ErrNaN) {
+	v.All()[0] = float32(math.NaN())
+	if _, err := rank.Ranks(t.Context(), s, rows, edge, cfg); !errors.Is(err, rank.ErrNaN) {
 		t.Errorf("a score that is no number: %v", err)
 	}
 }
 
-// TestTopOf: the best answers in rows that come by partition are those of rows in memory: of equal
+// TestTopByBlock: the best answers in rows that come by partition are those of rows in memory: of equal
 // scores the entity of the lower number, though partitions bring entities in any order.
-func TestTopOf(t *testing.T) {
-	s, _ := newScorer(t, "complex", 1)
+func TestTopByBlock(t *testing.T) {
+	s, v, _ := newScorer(t, "complex", 1)
 	known := triples.NewIndex(randomEdges(2, 300))
-	moved, rows := dealRows(s, 3, nil)
-	for e := range uint32(entities) {
+	rows := dealRows(v, 3, nil)
+	for e := range uint32(entityCount) {
 		q := triples.Query{Entity: e, Relation: 1, Head: e%2 == 0}
-		for _, n := range []int{0, 1, 7, entities} {
-			got, err := rank.TopOf(t.Context(), moved, rows, q, n, known.Answers(q))
-			if want := rank.Top(s, q, n, known); err != nil || !slices.Equal(got, want) {
+		for _, n := range []int{0, 1, 7, entityCount} {
+			got, err := rank.Top(t.Context(), s, rows, q, n, known.Answers(q))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := rank.Top(t.Context(), s, v, q, n, known.Answers(q))
+			if err != nil || !slices.Equal(got, want) {
 				t.Fatalf("the best %d of %v: %v, want %v (%v)", n, q, got, want, err)
 			}
 		}
 	}
 }
 
-// TestPairsOf: scores of edges are those of rows in memory, in the order of the edges.
-func TestPairsOf(t *testing.T) {
-	s, _ := newScorer(t, "complex", 2)
-	moved, rows := dealRows(s, 3, nil)
+// TestPairsByBlock: scores of edges are those of rows in memory, in the order of the edges.
+func TestPairsByBlock(t *testing.T) {
+	s, v, _ := newScorer(t, "complex", 2)
+	rows := dealRows(v, 3, nil)
 	edges := randomEdges(4, 50)
 	slices.Reverse(edges)
 	asked := slices.Clone(edges)
 	want, got := make([]float32, len(edges)), make([]float32, len(edges))
-	s.Pairs(want, edges)
-	if err := rank.PairsOf(t.Context(), moved, rows, got, edges); err != nil ||
-		!slices.Equal(got, want) {
-		t.Errorf("scores %v, want %v (%v)", got, want, err)
+	if err := rank.Pairs(t.Context(), s, v, want, edges, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []int64{0, 1000, 1 << 20} {
+		clear(got)
+		if err := rank.Pairs(t.Context(), s, rows, got, edges, bytes); err != nil ||
+			!slices.Equal(got, want) {
+			t.Errorf("scores %v, want %v (%v)", got, want, err)
+		}
 	}
 	if !slices.Equal(edges, asked) {
 		t.Error("the list of edges was changed")
