@@ -116,7 +116,8 @@ func Streamed(t *Table, s *layout.Store, dev blockdev.Device, others [][]triples
 
 // Bucketed returns the known edges of a table by partition, whose edges of train are sorted into
 // buckets of the same partitions. others are the edges of the other splits.
-func Bucketed(t *Table, sets *partition.Buckets, others [][]triples.Triple, budget *mem.Budget) *OnDisk {
+func Bucketed(t *Table, sets *partition.Buckets, others [][]triples.Triple,
+	budget *mem.Budget) *OnDisk {
 	return newOnDisk(t, &bucketed{sets, sets.Map()}, int64(sets.Edges()), others, budget)
 }
 

@@ -78,8 +78,8 @@ func (r *dealtRows) In(_ context.Context, part int, asked *triples.Index) (*trip
 	return triples.NewIndex(found), nil
 }
 
-// TestRanksByBlock: ranks in rows that come by partition are those of an evaluation without tricks, be
-// there memory for all queries at once or for one block of them.
+// TestRanksByBlock: ranks in rows that come by partition are those of an evaluation without tricks,
+// be there memory for all queries at once or for one block of them.
 func TestRanksByBlock(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
@@ -102,9 +102,9 @@ func TestRanksByBlock(t *testing.T) {
 	}
 }
 
-// TestRanksByBlockDrawnCandidates: the candidates that are drawn are those of rows in memory, wherever
+// TestDrawnCandidatesByBlock: the candidates that are drawn are those of rows in memory, wherever
 // the partitions have them, and so are the ranks among them.
-func TestRanksByBlockDrawnCandidates(t *testing.T) {
+func TestDrawnCandidatesByBlock(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
 	s, v, _ := newScorer(t, "distmult", 2)
@@ -146,8 +146,8 @@ func TestRanksByBlockNothing(t *testing.T) {
 	}
 }
 
-// TestTopByBlock: the best answers in rows that come by partition are those of rows in memory: of equal
-// scores the entity of the lower number, though partitions bring entities in any order.
+// TestTopByBlock: the best answers in rows that come by partition are those of rows in memory: of
+// equal scores the entity of the lower number, though partitions bring entities in any order.
 func TestTopByBlock(t *testing.T) {
 	s, v, _ := newScorer(t, "complex", 1)
 	known := triples.NewIndex(randomEdges(2, 300))

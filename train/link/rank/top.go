@@ -49,8 +49,8 @@ func (b *Best) add(a triples.Answer, skip []uint32) {
 	b.answers = slices.Insert(b.answers, at, a)
 }
 
-// Top returns the n best answers to a query but for those in skip, which ascends: the best first; of
-// equal scores the entity of the lower number.
+// Top returns the n best answers to a query but for those in skip, which ascends: the best first,
+// and of equal scores the entity of the lower number.
 func Top(ctx context.Context, s *Scorer, v Vectors, q triples.Query, n int,
 	skip []uint32) ([]triples.Answer, error) {
 	entity, row := make([]float32, s.Dim), make([]float32, s.Dim)
