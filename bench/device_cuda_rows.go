@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 )
 
@@ -50,7 +51,7 @@ func measureRowsOnce(be backend.Backend, rows int, s *tableSpeeds) (seconds floa
 	if err != nil {
 		return 0, err
 	}
-	if on, separate := be.(backend.Separate); separate {
+	if on := be.Device(); on != nil {
 		defer func() { err = errors.Join(err, on.Release(both)) }()
 	}
 	if err := be.Begin(); err != nil {
@@ -60,10 +61,12 @@ func measureRowsOnce(be backend.Backend, rows int, s *tableSpeeds) (seconds floa
 	from, lists := draw(rows)
 	picked := be.Host(mem.View[float32](mem.BytesOf(from)), rows, 1)
 	segments := be.Segments(lists)
-	copied := timeOf(be, func() { be.Copy(out, x) })
-	gathered := timeOf(be, func() { be.PickRows(out, x, x.Slice(0, 0), picked) })
-	means := out.Slice(0, segments.Lists)
-	averaged := timeOf(be, func() { be.SegmentMean(means, x, segments) })
+	copied := timeOf(be, func() { backend.Copy(be, out, x) })
+	gathered := timeOf(be, func() { backend.PickRows(be, out, x, x.Slice(0, 0), picked) })
+	means, mean := out.Slice(0, segments.Lists), program.Named("pull-mean")
+	averaged := timeOf(be, func() {
+		be.Run(mean, &backend.Operands{Out: means, In: [4]backend.Tensor{x}, Lists: segments})
+	})
 	const row, number = 4 * rowCols, 4
 	n, l := float64(rows), float64(segments.Lists)
 	*s = tableSpeeds{Copy: 2 * n * row / copied, Gather: (2*n*row + n*number) / gathered,
@@ -90,7 +93,7 @@ func timeOf(be backend.Backend, operation func()) float64 {
 	best := math.Inf(1)
 	var one [1]float32
 	w := be.Scratch(1, 1)
-	be.Zero(w)
+	backend.Zero(be, w)
 	for range rowsRounds {
 		before := be.Launches().Busy
 		for range rowsTimes {

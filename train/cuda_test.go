@@ -116,7 +116,7 @@ func TestTrainingOnDevice(t *testing.T) {
 	}()
 	var sent [3]int64
 	for i := range sent {
-		before := l.t.be.(backend.Separate).Sent()
+		before := l.t.be.Device().Sent()
 		e, err := l.Epoch(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTrainingOnDevice(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		sent[i] = l.t.be.(backend.Separate).Sent() - before
+		sent[i] = l.t.be.Device().Sent() - before
 	}
 	if !l.t.rows.Filled() || sent[2] > sent[0]*9/10 {
 		t.Errorf("epochs sent %v bytes", sent)

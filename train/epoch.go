@@ -135,7 +135,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		}
 		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
 		due = due || t.isDue(checkpointPause)
-		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.StepsPerRead()) == 0) {
+		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.About().StepsPerRead) == 0) {
 			err = t.readLosses()
 		}
 		if err != nil {

@@ -40,7 +40,7 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 		f.Memory, f.Free = c.DeviceMemory, max(0, c.DeviceMemory-driverBytes)
 		return f, nil
 	}
-	if on, ok := t.be.(backend.Separate); ok {
+	if on := t.be.Device(); on != nil {
 		f.Free, f.Memory, err = on.DeviceMemory()
 	}
 	return f, err
@@ -63,9 +63,8 @@ func (s *stepper) sizeDevice(floats, copied, input int64) {
 // openRows has features read into memory that the device copies them from or reads, and the device
 // keep some later, if the plan says so.
 func (t *trainer) openRows(ctx context.Context) error {
-	_, separate := t.be.(backend.Separate)
 	direct := t.plan.OnDevice.Cached() > 0 || t.plan.Superbatch == nil
-	if !separate || !direct || t.features == 0 || t.learned != nil {
+	if t.be.Device() == nil || !direct || t.features == 0 || t.learned != nil {
 		return nil
 	}
 	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
@@ -96,8 +95,8 @@ func (t *trainer) fillRows(ctx context.Context) error {
 
 // addBus takes in what went to the device since the last call.
 func (t *trainer) addBus(s *epochSums) {
-	on, ok := t.be.(backend.Separate)
-	if !ok {
+	on := t.be.Device()
+	if on == nil {
 		return
 	}
 	now := bus{sent: on.Sent()}

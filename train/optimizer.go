@@ -59,7 +59,7 @@ func (o *optimizer) rate() float64 {
 func (o *optimizer) reset() {
 	o.steps = 0
 	for _, s := range o.state {
-		o.be.Zero(s)
+		backend.Zero(o.be, s)
 	}
 }
 
@@ -84,12 +84,13 @@ func (o *optimizer) step(p *program.Params, vectors *embedding.Table) {
 	}
 	switch o.kind {
 	case "sgd":
-		o.be.SGD(w, g, rate, o.decay)
+		backend.SGD(o.be, w, g, rate, o.decay)
 	case "adagrad":
-		o.be.Adagrad(w, g, p.Learned(o.state[0]), rate, adagradEps, o.decay)
+		backend.Adagrad(o.be, w, g, p.Learned(o.state[0]),
+			backend.AdamStep{Rate: rate, Eps: adagradEps, WeightDecay: o.decay})
 	default:
-		o.be.Adam(w, g, backend.Moments{M: p.Learned(o.state[0]), V: p.Learned(o.state[1])},
-			o.adam(rate))
+		backend.Adam(o.be, w, g, backend.Moments{M: p.Learned(o.state[0]),
+			V: p.Learned(o.state[1])}, o.adam(rate))
 	}
 	if vectors == nil {
 		return

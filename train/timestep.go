@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
@@ -23,11 +24,12 @@ func (s *stepper) Products() (gflops float64, err error) {
 	var x [3]backend.Tensor
 	for i, shape := range [][2]int{{m, k}, {k, n}, {m, n}} {
 		x[i] = s.be.Scratch(shape[0], shape[1])
-		s.be.Zero(x[i])
+		backend.Zero(s.be, x[i])
 	}
 	var some [n]float32
+	product := program.Named("matmul")
 	w, err := probe.Clocked(rounds, func() error {
-		s.be.MatMul(x[2], x[0], x[1], false)
+		s.be.Run(product, &backend.Operands{Out: x[2], In: [4]backend.Tensor{x[0], x[1]}})
 		s.be.Read(some[:], x[2].Slice(0, 1)) // a device has computed it then
 		return s.be.Err()
 	})

@@ -1,10 +1,9 @@
 // Package backend runs the operations of training on a device. Models are written once against
 // Backend; the CPU is the first device.
 //
-// Tensors are row-major matrices of float32, or of bfloat16 on a backend that has Halves. Two kinds
-// of memory stand behind them: that of parameters and tables, which lives until Close, and that of
-// a step, which lives until the next Begin, so that a step allocates nothing once it has grown to
-// the size of a batch.
+// Tensors are row-major matrices of float32, or of bfloat16. Two kinds of memory stand behind them:
+// that of parameters and tables, which lives until Close, and that of a step, which lives until the
+// next Begin, so that a step allocates nothing once it has grown to the size of a batch.
 //
 // What goes wrong in a step stays until it is asked for: operations do nothing after the first
 // error, which Err returns.
@@ -27,7 +26,7 @@ type Tensor struct {
 	Rows, Cols int
 	Memory     Memory
 	Offset     int
-	// Half says that values are bfloat16, of which Offset counts as many: see Halves.
+	// Half says that values are bfloat16, of which Offset counts as many.
 	Half bool
 }
 
@@ -38,6 +37,9 @@ func (t Tensor) Slice(first, n int) Tensor {
 	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols,
 		Half: t.Half}
 }
+
+// Last is the view of the last n rows.
+func (t Tensor) Last(n int) Tensor { return t.Slice(t.Rows-n, n) }
 
 // View is the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
@@ -65,8 +67,8 @@ func (t Tensor) Len() int { return t.Rows * t.Cols }
 // Off[0] is 0, but for a backend that Groups, which takes entries of no list before the first.
 type Lists struct {
 	Off, Idx []uint32
-	// At has the places of the entries' rows for SegmentMeanDropout, parallel to Idx; nil if that
-	// is not called.
+	// At has the places of the entries' rows in the matrix that is dropped out as they are read,
+	// parallel to Idx; nil if none is.
 	At []uint32
 	// Rows is how many rows they number, if gradients of rows will be asked for, which takes
 	// SegmentFloats of scratch; else 0. Entries says that those of weights of entries will be too.
@@ -74,30 +76,9 @@ type Lists struct {
 	Entries bool
 }
 
-// Segments are lists that a backend made available for a step, by a number that it gave.
-type Segments struct{ Lists, Entries, ID int }
-
-// Loss is what a step's loss was: its mean over Rows rows with labels, and how their predictions
-// compare with these over all classes. A step without labels has no rows, and no loss.
-type Loss struct {
-	Mean               float64
-	Rows               int
-	Hit, Wrong, Missed uint64
-	// Unknown is how many rows the unknown labels would fill, of rows of several labels.
-	Unknown float64
-	// Squared and Absolute are summed over the errors of predicted numbers.
-	Squared, Absolute float64
-}
-
-// ErrorLoss is what an error of a predicted number costs: see the kernels.
-type ErrorLoss = kernel.ErrorLoss
-
-// The losses of an error: its square, its size, and the square only of small ones.
-const (
-	SquaredError  = kernel.SquaredError
-	AbsoluteError = kernel.AbsoluteError
-	HuberError    = kernel.HuberError
-)
+// Segments are lists that a backend made available for a step, by a number that it gave. Rows is
+// that of Lists.
+type Segments struct{ Lists, Entries, Rows, ID int }
 
 // Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
 // the Calls of its driver that asked for them. Graphs are those that asked for many. Busy is the
@@ -121,26 +102,27 @@ func (l Launches) Sub(before Launches) Launches {
 		l.Graphs - before.Graphs, l.Busy - before.Busy}
 }
 
-// Moments is the state of Adam and AdamW, of the parameters' shape.
-type Moments struct{ M, V Tensor }
-
-// AdamStep are the settings of one step of Adam, the Step-th from 1 on. Decoupled is AdamW: the
-// decay shrinks the weights and is not part of the gradient.
-type AdamStep struct {
-	Step                                 int
-	Rate, Beta1, Beta2, Eps, WeightDecay float32
-	Decoupled                            bool
-}
-
-// Backend runs operations on one device. It is for one goroutine. Operations panic with "BUG: …"
-// when shapes do not fit. Results have the same bits for the same inputs and the same Workers.
-type Backend interface {
-	Name() string
+// About says what a backend is.
+type About struct {
+	Name string
 	// Workers is the number of threads that compute.
-	Workers() int
+	Workers int
 	// StepsPerRead is how many steps are worth one read of their losses: 1 where reading waits for
 	// nothing.
-	StepsPerRead() int
+	StepsPerRead int
+	// Groups says that steps cost less that are the same but for values: batches are worth being
+	// padded to the same sizes.
+	Groups bool
+}
+
+// Backend runs operations on one device. It is for one goroutine. Results have the same bits for
+// the same inputs and the same Workers.
+type Backend interface {
+	About() About
+	// Launches counts what a device was given.
+	Launches() Launches
+	// Device is the memory of the backend's own; nil where it computes in the host's.
+	Device() Device
 
 	// Params returns a vector of n zeros that lives until Close.
 	Params(what string, n int) (Tensor, error)
@@ -150,10 +132,6 @@ type Backend interface {
 	// Forget ends what Table made available, before the memory of the rows is freed. The step that
 	// reads them ends too.
 	Forget(x []float32)
-	// Groups says whether steps cost less that are the same but for values: batches are worth being
-	// padded to the same sizes. Launches counts what a device was given.
-	Groups() bool
-	Launches() Launches
 
 	// Begin starts a step: all memory handed out for the one before is used again.
 	Begin() error
@@ -169,61 +147,20 @@ type Backend interface {
 	Host(x []float32, rows, cols int) Tensor
 	// Segments makes lists available for this step.
 	Segments(l Lists) Segments
-	// Read copies a tensor to dst, Write copies src to a tensor.
+	// Read copies a tensor to dst, Write copies src to a tensor: values of bfloat16 are float32 on
+	// the host.
 	Read(dst []float32, t Tensor)
 	Write(t Tensor, src []float32)
 
-	// MatMul is c = a·b, or c += a·b with acc. MatMulTA transposes a, MatMulTB transposes b.
-	MatMul(c, a, b Tensor, acc bool)
-	MatMulTA(c, a, b Tensor, acc bool)
-	MatMulTB(c, a, b Tensor, acc bool)
-	// Bias adds a row vector to every row of x; BiasReLU cuts at zero too.
-	Bias(x, bias Tensor)
-	BiasReLU(x, bias Tensor)
-	// ReLUGrad is the gradient of ReLU and then Dropout of a rate, or 0, whose output is y: it
-	// scales dx as Dropout scaled, and zeroes it where y is not positive.
-	ReLUGrad(dx, y Tensor, rate float32)
-	// Dropout zeroes values with probability rate and scales the others by 1/(1-rate): which is a
-	// function of key and position. x begins with the position first.
-	Dropout(x Tensor, first int, rate float32, key uint64)
-	Graph
-	Elements
-	Rows
-	// HeadMul is c = a·b, or c += a·b, for each head: a (m, heads·k), b (k, heads·n) and
-	// c (m, heads·n). HeadMulTA transposes a, HeadMulTB transposes b.
-	HeadMul(c, a, b Tensor, heads int, acc bool)
-	HeadMulTA(c, a, b Tensor, heads int, acc bool)
-	HeadMulTB(c, a, b Tensor, heads int, acc bool)
-	// ColumnSum writes the sum of the rows of x to out.
-	ColumnSum(out, x Tensor)
-	Add(dst, src Tensor)
-	Copy(dst, src Tensor)
-	Zero(x Tensor)
-	// SoftmaxCrossEntropy computes the mean loss of the rows whose label is not negative; a
-	// prediction is the largest logit. grad becomes its gradient.
-	SoftmaxCrossEntropy(grad, logits Tensor, labels []int32)
-	// WeightedCrossEntropy is that of rows that count as the weight of their label says: the mean
-	// is by the sum of their weights.
-	WeightedCrossEntropy(grad, logits, weights Tensor, labels []int32)
-	// SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are
-	// all classes of positive logits. Values whose target is NaN are left out, on the CPU: a device
-	// is given none.
-	SigmoidBCE(grad, logits, targets Tensor)
-	// WeightedBCE is that where targets of 1 count as the weight of their column says.
-	WeightedBCE(grad, logits, targets, positive Tensor)
-	// Regression computes the mean loss of the errors of outputs, and its gradient; targets that
-	// are NaN count for nothing.
-	Regression(kind ErrorLoss, grad, outputs, targets Tensor)
+	// Run does an operation. It panics with "BUG: …" when shapes do not fit. A tensor of bfloat16
+	// may stand where the operation says so.
+	Run(op *Op, o *Operands)
 	// Losses appends the losses that were computed since the last call to dst, in their order. It
 	// waits for the steps that they are of.
 	Losses(dst []Loss) []Loss
-
 	// ClipNorm scales a vector so that its norm is at most most, and returns the factor. beside is
 	// the sum of the squares of gradients that are elsewhere, which count too and are not scaled.
 	ClipNorm(g Tensor, most float32, beside float64) (factor float32)
-	Adam(w, g Tensor, state Moments, s AdamStep)
-	SGD(w, g Tensor, rate, weightDecay float32)
-	Adagrad(w, g, sums Tensor, rate, eps, weightDecay float32)
 
 	Close() error
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestViewsShareValues(t *testing.T) {
 	if c.Read(got, row); got[0] != 12 || got[3] != 15 || row.Rows != 1 || row.Cols != 4 {
 		t.Errorf("row 2 of the view at 4 is %v", got)
 	}
-	c.Zero(row)
+	Zero(c, row)
 	all := make([]float32, 24)
 	if c.Read(all, p); all[12] != 0 || all[15] != 0 || all[11] != 11 || all[16] != 16 {
 		t.Errorf("after clearing the view: %v", all)
@@ -110,11 +111,14 @@ func TestShapesAreChecked(t *testing.T) {
 	}
 	a := c.Scratch(2, 3)
 	defer func() {
-		if r, ok := recover().(string); !ok || !strings.Contains(r, "BUG: MatMul") {
+		r, ok := recover().(string)
+		if !ok || !strings.Contains(r, "BUG: product of shapes (2,3)") {
 			t.Errorf("a product of shapes that do not fit: %v", r)
 		}
 	}()
-	c.MatMul(a, a, a, false)
+	c.Run(&Op{Name: "product", Fits: func(o *Operands) bool {
+		return o.In[0].Cols == o.In[1].Rows
+	}}, &Operands{Out: a, In: [4]Tensor{a, a}})
 }
 
 // TestErrorsStay: after an error operations do nothing until the next step, which begins without
@@ -131,10 +135,10 @@ func TestErrorsStay(t *testing.T) {
 	}
 	big := c.Scratch(1<<10, 1<<10)
 	first, small := c.Err(), c.Scratch(2, 3)
-	c.Zero(big)
-	c.MatMul(c.Scratch(1<<10, 3), big, c.Scratch(1<<10, 3), false)
-	c.SoftmaxCrossEntropy(small, small, []int32{0, 1})
-	c.Adam(p, p, Moments{p, p}, AdamStep{Step: 1, Rate: 1})
+	Zero(c, big)
+	Copy(c, small, small)
+	SoftmaxCrossEntropy(c, small, small, Tensor{}, []int32{0, 1})
+	Adam(c, p, p, Moments{p, p}, AdamStep{Step: 1, Rate: 1})
 	c.Read(make([]float32, big.Len()), big)
 	c.Write(p, []float32{1, 2, 3, 4, 5, 6})
 	var limit *mem.LimitError
@@ -162,5 +166,26 @@ func TestTables(t *testing.T) {
 	got := make([]float32, 2)
 	if c.Read(got, a.Slice(2, 1)); c.Table(x, 3, 2) != a || got[0] != 5 || got[1] != 7 {
 		t.Errorf("the last row is %v, the table %+v and then %+v", got, a, c.Table(x, 3, 2))
+	}
+}
+
+// TestReference: an operation without a kernel is done by its reference, in float32 and bfloat16.
+func TestReference(t *testing.T) {
+	c := mustOpen(t, mem.NewBudget(0))
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	square := &Op{Name: "square", Ref: func(p *Plain) {
+		for i, v := range p.From[0].V {
+			p.To.V[i] = v * v
+		}
+	}}
+	x := c.Host([]float32{1, -2, 3, 4}, 2, 2)
+	half := c.Scratch(1, 2).Halved().View(0, 2, 2)
+	c.Run(square, &Operands{Out: half, In: [4]Tensor{x}})
+	c.Run(square, &Operands{Out: x, In: [4]Tensor{half}})
+	got := make([]float32, 4)
+	if c.Read(got, x); !slices.Equal(got, []float32{1, 16, 81, 256}) || c.Err() != nil {
+		t.Errorf("squares of squares are %v, %v", got, c.Err())
 	}
 }

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"errors"
-	"fmt"
 
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
@@ -57,6 +56,18 @@ func (c *cpu) values(t Tensor) []float32 {
 	return c.memory(t.Memory)[t.Offset:end:end]
 }
 
+// numbers are the values of a tensor of bfloat16.
+func (c *cpu) numbers(t Tensor) []bf16.Number {
+	if !t.Half {
+		panic("BUG: values of float32 are read as bfloat16")
+	}
+	end := t.Offset + t.Len()
+	return mem.View[bf16.Number](mem.BytesOf(c.memory(t.Memory)))[t.Offset:end:end]
+}
+
+// words are the values of a tensor as row numbers.
+func (c *cpu) words(t Tensor) []uint32 { return mem.View[uint32](mem.BytesOf(c.values(t))) }
+
 // memory is a piece of memory.
 func (c *cpu) memory(m Memory) []float32 {
 	if m >= 0 {
@@ -77,20 +88,16 @@ func (c *cpu) lend(x []float32, rows, cols int) Tensor {
 	return Tensor{Rows: rows, Cols: cols, Memory: Memory(-len(c.step))}
 }
 
-// Name is "cpu".
-func (c *cpu) Name() string { return "cpu" }
-
-// Workers is the size of the pool.
-func (c *cpu) Workers() int { return c.pool.Workers() }
-
-// StepsPerRead is 1: losses are there.
-func (c *cpu) StepsPerRead() int { return 1 }
-
-// Groups is false: there are no launches.
-func (c *cpu) Groups() bool { return false }
+// About says that there are no launches, and that losses are there at once.
+func (c *cpu) About() About {
+	return About{Name: CPU, Workers: c.pool.Workers(), StepsPerRead: 1}
+}
 
 // Launches are none.
 func (c *cpu) Launches() Launches { return Launches{} }
+
+// Device is none.
+func (c *cpu) Device() Device { return nil }
 
 // Params maps an arena of n floats.
 func (c *cpu) Params(what string, n int) (Tensor, error) {
@@ -195,108 +202,46 @@ func (c *cpu) Segments(l Lists) Segments {
 		s.back = c.take(SegmentFloats(l.Rows, n, lists, l.Entries))
 	}
 	c.lists = append(c.lists, s)
-	return Segments{Lists: lists, Entries: n, ID: len(c.lists) - 1}
+	return Segments{Lists: lists, Entries: n, Rows: l.Rows, ID: len(c.lists) - 1}
 }
 
 // Read copies t to dst.
 func (c *cpu) Read(dst []float32, t Tensor) {
-	if c.there(t) {
+	switch {
+	case !c.there(t):
+	case t.Half:
+		bf16.Widen(c.pool, dst, c.numbers(t))
+	default:
 		copy(dst[:t.Len()], c.values(t))
 	}
 }
 
 // Write copies src to t.
 func (c *cpu) Write(t Tensor, src []float32) {
-	if c.there(t) {
+	switch {
+	case !c.there(t):
+	case t.Half:
+		bf16.Narrow(c.pool, c.numbers(t), src[:t.Len()])
+	default:
 		copy(c.values(t), src[:t.Len()])
 	}
 }
 
-// MatMul is c = a·b.
-func (c *cpu) MatMul(y, a, b Tensor, acc bool) {
-	if !c.ready(a.Cols == b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "MatMul", y, a, b) {
+// Run does an operation with its kernel, or as its reference does it.
+func (c *cpu) Run(op *Op, o *Operands) {
+	op.Check(o)
+	if c.err != nil {
 		return
 	}
-	if c.matMulHalf(y, a, b, 1, acc) {
+	if run := cpuKernels[op.Name]; run != nil {
+		run(c, o)
 		return
 	}
-	kernel.GEMM(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
-}
-
-// MatMulTA is c = aᵀ·b.
-func (c *cpu) MatMulTA(y, a, b Tensor, acc bool) {
-	if !c.ready(a.Rows == b.Rows && y.Rows == a.Cols && y.Cols == b.Cols, "MatMulTA", y, a, b) {
-		return
+	var lists Lists
+	if o.Lists.ID < len(c.lists) {
+		lists = c.lists[o.Lists.ID].Lists
 	}
-	if c.matMulTAHalf(y, a, b, 1, acc) {
-		return
-	}
-	kernel.GEMMTA(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
-}
-
-// MatMulTB is c = a·bᵀ.
-func (c *cpu) MatMulTB(y, a, b Tensor, acc bool) {
-	if !c.ready(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == b.Rows, "MatMulTB", y, a, b) {
-		return
-	}
-	if c.matMulTBHalf(y, a, b, 1, acc) {
-		return
-	}
-	kernel.GEMMTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Rows, acc)
-}
-
-// Bias adds bias to each row.
-func (c *cpu) Bias(x, bias Tensor) {
-	if !c.ready(bias.Len() == x.Cols, "Bias", x, bias) {
-		return
-	}
-	kernel.Bias(c.pool, c.values(x), c.values(bias), x.Rows, x.Cols)
-}
-
-// BiasReLU adds bias to each row and cuts at zero.
-func (c *cpu) BiasReLU(x, bias Tensor) {
-	if !c.ready(bias.Len() == x.Cols, "BiasReLU", x, bias) {
-		return
-	}
-	kernel.BiasReLU(c.pool, c.values(x), c.values(bias), x.Rows, x.Cols)
-}
-
-// ColumnSum sums rows.
-func (c *cpu) ColumnSum(out, x Tensor) {
-	if !c.ready(out.Len() == x.Cols, "ColumnSum", out, x) {
-		return
-	}
-	if x.Half {
-		bf16.ColumnSum(c.pool, c.values(out), c.numbers(x), x.Rows, x.Cols)
-		return
-	}
-	kernel.ColumnSum(c.pool, c.values(out), c.values(x), x.Rows, x.Cols, false)
-}
-
-// Add is dst += src.
-func (c *cpu) Add(dst, src Tensor) {
-	if !c.ready(dst.Len() == src.Len(), "Add", dst, src) {
-		return
-	}
-	kernel.Add(c.pool, c.values(dst), c.values(src))
-}
-
-// Copy copies values.
-func (c *cpu) Copy(dst, src Tensor) {
-	switch {
-	case !c.ready(dst.Len() == src.Len(), "Copy", dst, src):
-	case src.Half:
-		copy(c.numbers(dst), c.numbers(src))
-	default:
-		copy(c.values(dst), c.values(src))
-	}
-}
-
-// Zero clears x.
-func (c *cpu) Zero(x Tensor) {
-	if c.there(x) {
-		clear(c.values(x))
-	}
+	op.Plain(c, o, lists)
 }
 
 // Losses hands over the losses so far.
@@ -308,32 +253,10 @@ func (c *cpu) Losses(dst []Loss) []Loss {
 
 // ClipNorm bounds the norm of g.
 func (c *cpu) ClipNorm(g Tensor, most float32, beside float64) (factor float32) {
-	if !c.ready(true, "ClipNorm", g) {
+	if c.err != nil {
 		return 1
 	}
 	return kernel.ClipNorm(c.pool, c.values(g), most, beside)
-}
-
-// Adam takes one step.
-func (c *cpu) Adam(w, g Tensor, m Moments, s AdamStep) {
-	if c.ready(w.Len() == g.Len(), "Adam", w, g) {
-		kernel.Adam(c.pool, c.values(w), c.values(g), c.values(m.M), c.values(m.V), s.Step, s.Rate,
-			s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Decoupled)
-	}
-}
-
-// SGD takes one step.
-func (c *cpu) SGD(w, g Tensor, rate, weightDecay float32) {
-	if c.ready(w.Len() == g.Len(), "SGD", w, g) {
-		kernel.SGD(c.pool, c.values(w), c.values(g), rate, weightDecay)
-	}
-}
-
-// Adagrad takes one step.
-func (c *cpu) Adagrad(w, g, sums Tensor, rate, eps, weightDecay float32) {
-	if c.ready(w.Len() == g.Len() && w.Len() == sums.Len(), "Adagrad", w, g, sums) {
-		kernel.Adagrad(c.pool, c.values(w), c.values(g), c.values(sums), rate, eps, weightDecay)
-	}
 }
 
 // Close stops the pool and frees all memory.
@@ -350,15 +273,3 @@ func (c *cpu) Close() error {
 
 // there says whether a tensor has memory: one of a step that was short of it has none.
 func (c *cpu) there(t Tensor) bool { return t.Memory >= 0 || c.err == nil }
-
-// ready says whether an operation can be done: not after an error. It checks shapes first.
-func (c *cpu) ready(fits bool, op string, ts ...Tensor) bool {
-	if fits {
-		return c.err == nil
-	}
-	shapes := ""
-	for _, t := range ts {
-		shapes += fmt.Sprintf(" (%d,%d)", t.Rows, t.Cols)
-	}
-	panic("BUG: " + op + " of shapes" + shapes)
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gdb/compute/backend"
+	"gdb/compute/program"
 )
 
 // ExampleBackend multiplies two matrices. An error of any of the operations would be that of Err.
@@ -21,7 +22,7 @@ func ExampleBackend() {
 	a := be.Host([]float32{1, 2, 3, 4}, 2, 2)
 	b := be.Host([]float32{0, 1, 1, 0}, 2, 2)
 	c := be.Scratch(2, 2)
-	be.MatMul(c, a, b, false)
+	be.Run(program.Named("matmul"), &backend.Operands{Out: c, In: [4]backend.Tensor{a, b}})
 	out := make([]float32, c.Len())
 	be.Read(out, c)
 	fmt.Println(out, be.Err())

@@ -1,26 +1,45 @@
 package backend
 
-import (
-	"errors"
+import "errors"
 
-	"gdb/compute/kernel"
+// Operations that move whole values: from one tensor to another, and rows from several places.
+
+var (
+	copyOp = &Op{Name: "copy", Fits: func(o *Operands) bool {
+		return o.Out.Len() == o.In[0].Len() && o.Out.Half == o.In[0].Half
+	}}
+	zeroOp     = &Op{Name: "zero"}
+	pickRowsOp = &Op{Name: "pick-rows", Fits: func(o *Operands) bool {
+		return o.In[2].Len() == o.Out.Rows && o.In[0].Cols == o.Out.Cols
+	}}
+	putRowsOp = &Op{Name: "put-rows", Fits: func(o *Operands) bool {
+		return o.In[1].Len() == o.In[0].Rows && o.Out.Cols == o.In[0].Cols
+	}}
 )
 
-// Rows are operations on rows that are taken from several places.
-type Rows interface {
-	// PickRows writes to each row of out that row of kept or, behind these, the one that begins so
-	// many values into sent whose number is in from (rows,1), as bits: zeros for kernel.NoRow.
-	PickRows(out, kept, sent, from Tensor)
-	// PutRows copies each row of rows to that of into whose number is in to (rows,1), as bits; a
-	// number that into does not have stands for none.
-	PutRows(into, rows, to Tensor)
+// Copy copies the values of src to dst, which are both of the same kind.
+func Copy(be Backend, dst, src Tensor) { be.Run(copyOp, &Operands{Out: dst, In: [4]Tensor{src}}) }
+
+// Zero clears x.
+func Zero(be Backend, x Tensor) { be.Run(zeroOp, &Operands{Out: x}) }
+
+// PickRows writes to each row of out that row of kept or, behind these, the one that begins so many
+// values into sent whose number is in from (rows,1), as bits: zeros for kernel.NoRow.
+func PickRows(be Backend, out, kept, sent, from Tensor) {
+	be.Run(pickRowsOp, &Operands{Out: out, In: [4]Tensor{kept, sent, from}})
+}
+
+// PutRows copies each row of rows to that of into whose number is in to (rows,1), as bits; a number
+// that into does not have stands for none.
+func PutRows(be Backend, into, rows, to Tensor) {
+	be.Run(putRowsOp, &Operands{Out: into, In: [4]Tensor{rows, to}})
 }
 
 // ErrDeviceMemory says that a device has no room for what was asked for.
 var ErrDeviceMemory = errors.New("the device has no room")
 
-// Separate is a backend whose device has memory of its own.
-type Separate interface {
+// Device is memory of a backend's own, beside the host's.
+type Device interface {
 	// DeviceMemory is what the device has, and what is free of it.
 	DeviceMemory() (free, total int64, err error)
 	// Sent is how many bytes steps were given so far, which went over the bus: at once, or read in
@@ -41,20 +60,4 @@ type Separate interface {
 	ReadLocked(kept Tensor, held, read []float32, from []uint32, cols int) Tensor
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error
-}
-
-// PickRows copies rows.
-func (c *cpu) PickRows(out, kept, sent, from Tensor) {
-	if !c.ready(from.Len() == out.Rows && kept.Cols == out.Cols, "PickRows", out, kept, sent,
-		from) {
-		return
-	}
-	kernel.PickRows(c.pool, c.values(out), c.values(kept), c.values(sent), c.words(from), out.Cols)
-}
-
-// PutRows copies rows.
-func (c *cpu) PutRows(into, rows, to Tensor) {
-	if c.ready(to.Len() == rows.Rows && into.Cols == rows.Cols, "PutRows", into, rows, to) {
-		kernel.PutRows(c.pool, c.values(into), c.values(rows), c.words(to), into.Cols)
-	}
 }

@@ -1,28 +1,53 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"math"
+
+	"gdb/compute/backend"
+)
 
 // Operations that make weights of the entries of lists.
 
 var (
 	// opScores is x of the entry's row + y of its list, and leaky ReLU.
-	opScores = &Kind{name: "scores", lists: ownLists, grad: scoresRule,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.Scores(t.out, t.in[0], t.in[1], m.segments(o.list), o.scalar)
-		}}
+	opScores = define(Kind{
+		Op: backend.Op{Name: "scores", Fits: func(o *backend.Operands) bool {
+			return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
+				o.In[0].Cols == o.In[1].Cols
+		},
+			Ref: func(h *backend.Plain) {
+				h.Entries(func(list, entry, row int) {
+					for k, x := range h.From[0].Row(row) {
+						h.To.Row(entry)[k] = leaky(x+h.From[1].Row(list)[k], h.Scalar)
+					}
+				})
+			}},
+		lists: ownLists, grad: scoresRule})
 	// opScoresGrad is leaky ReLU's gradient: x where the score y is positive.
-	opScoresGrad = &Kind{name: "scores-grad", lists: ownLists,
-		run: func(m *Machine, o *op, t *operands) { m.be.ScoresGrad(t.out, t.in[1], o.scalar) }}
+	opScoresGrad = define(Kind{
+		Op: backend.Op{Name: "scores-grad", Fits: likeSecond,
+			Ref: opLeakyReLUGrad.Ref},
+		lists: ownLists})
 	// opEntryToList is the sum of the entries x of each list, and opEntryToRow that of those of
 	// each row.
-	opEntryToList = &Kind{name: "entries-to-lists", lists: ownLists,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.EntryToList(t.out, t.in[0], m.segments(o.list))
-		}}
-	opEntryToRow = &Kind{name: "entries-to-rows", lists: transposedEntries, accumulates: true,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.EntryToRow(t.out, t.in[0], m.segments(o.list), t.fresh())
-		}}
+	opEntryToList = define(Kind{
+		Op: backend.Op{Name: "entries-to-lists", Fits: func(o *backend.Operands) bool {
+			return o.Out.Rows == o.Lists.Lists && o.In[0].Rows == o.Lists.Entries
+		},
+			Ref: func(h *backend.Plain) {
+				h.Begin()
+				h.Entries(func(list, entry, _ int) {
+					addTo(h.To.Row(list), h.From[0].Row(entry), 1)
+				})
+			}},
+		lists: ownLists})
+	opEntryToRow = define(Kind{
+		Op: backend.Op{Name: "entries-to-rows", Fits: entriesFit,
+			Ref: func(h *backend.Plain) {
+				h.Begin()
+				h.Entries(func(_, entry, row int) { addTo(h.To.Row(row), h.From[0].Row(entry), 1) })
+			}},
+		lists: transposedEntries, accumulates: true})
 )
 
 // Scores are src of the entry's row + dst of its list, and then LeakyReLU: (entries, heads).
@@ -43,26 +68,38 @@ func scoresRule(t *tape, o *op, dy Value) {
 
 var (
 	// opScores2 is that of GATv2: z · leaky(x of the row + y of the list).
-	opScores2 = &Kind{name: "scores2", lists: ownLists, grad: scores2Rule,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.Scores2(t.out, t.in[0], t.in[1], t.in[2], m.segments(o.list), o.heads, o.scalar)
-		}}
-	opScores2GradList = &Kind{name: "scores2-to-lists", lists: ownLists,
+	opScores2 = define(Kind{
+		Op: backend.Op{Name: "scores2", Fits: func(o *backend.Operands) bool {
+			return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
+				o.In[2].Len() == o.In[1].Cols
+		},
+			Ref: weighed(func(h *backend.Plain, e entryHead) {
+				src, dst := e.part(h.From[0], e.row), e.part(h.From[1], e.list)
+				sum := float32(0)
+				for k, a := range e.part(h.From[2], 0) {
+					sum += a * leaky(src[k]+dst[k], h.Scalar)
+				}
+				h.To.Row(e.entry)[e.head] = sum
+			})},
+		lists: ownLists, grad: scores2Rule})
+	opScores2GradList = define(Kind{
+		Op: backend.Op{Name: "scores2-to-lists", Fits: func(o *backend.Operands) bool {
+			return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Lists
+		},
+			Ref: scores2Ref(func(e entryHead) int { return e.list })},
+		lists: ownLists,
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.TakenByScores2GradList(z.outCols())
+		}})
+	opScores2GradRow = define(Kind{
+		Op: backend.Op{Name: "scores2-to-rows", Fits: func(o *backend.Operands) bool {
+			return entriesFit(o) && o.In[2].Rows == o.Lists.Lists
 		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.Scores2GradList(t.out, t.extra[0], t.in[0], t.in[1], t.in[2], t.in[3],
-				m.segments(o.list), o.heads, o.scalar)
-		}}
-	opScores2GradRow = &Kind{name: "scores2-to-rows", lists: transposedEntries, accumulates: true,
+			Ref: scores2Ref(func(e entryHead) int { return e.row })},
+		lists: transposedEntries, accumulates: true,
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.TakenByEntryGrad(z.o.heads, z.outCols()/z.o.heads)
-		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.Scores2GradRow(t.out, t.in[0], t.in[1], t.in[2], t.in[3], m.segments(o.list),
-				o.heads, o.scalar, t.fresh())
-		}}
+		}})
 )
 
 // Scores2 are att · LeakyReLU(src of the entry's row + dst of its list), for each head.
@@ -86,16 +123,20 @@ func scores2Rule(t *tape, o *op, dy Value) {
 
 var (
 	// opSoftmax is over the entries of each list, in place.
-	opSoftmax = &Kind{name: "softmax", lists: ownLists,
+	opSoftmax = define(Kind{
+		Op: backend.Op{Name: "softmax", Fits: func(o *backend.Operands) bool {
+			return o.Out.Rows == o.Lists.Entries
+		},
+			Ref: softmaxRef},
+		lists: ownLists,
 		grad: func(t *tape, o *op, dy Value) {
 			t.give(o.in[0], inPlace(opSoftmaxGrad, dy, o.out).overEntries(o))
 		},
-		taken: func(z sized, _ int) backend.Taken { return backend.TakenBySoftmax(z.o.heads) },
-		run:   func(m *Machine, o *op, t *operands) { m.be.Softmax(t.out, m.segments(o.list)) }}
-	opSoftmaxGrad = &Kind{name: "softmax-grad", lists: ownLists,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SoftmaxGrad(t.out, t.in[1], m.segments(o.list))
-		}}
+		taken: func(z sized, _ int) backend.Taken { return backend.TakenBySoftmax(z.o.heads) }})
+	opSoftmaxGrad = define(Kind{
+		Op: backend.Op{Name: "softmax-grad", Fits: likeSecond,
+			Ref: softmaxGradRef},
+		lists: ownLists})
 )
 
 // Softmax is over the entries of each list.
@@ -106,10 +147,16 @@ func (b *Builder) Softmax(s Value, l List) Value {
 }
 
 // opProduct is x of the entry's row times y of its list, which are not learned.
-var opProduct = &Kind{name: "product", lists: ownLists,
-	run: func(m *Machine, o *op, t *operands) {
-		m.be.EntryProduct(t.out, t.in[0], t.in[1], m.segments(o.list))
-	}}
+var opProduct = define(Kind{
+	Op: backend.Op{Name: "product", Fits: func(o *backend.Operands) bool {
+		return o.Out.Len() == o.Lists.Entries && o.In[1].Len() == o.Lists.Lists && o.In[0].Cols == 1
+	},
+		Ref: func(h *backend.Plain) {
+			h.Entries(func(list, entry, row int) {
+				h.To.V[entry] = h.From[0].V[row] * h.From[1].V[list]
+			})
+		}},
+	lists: ownLists})
 
 // Product is src of the entry's row times dst of its list, which have one column and are not
 // learned.
@@ -120,4 +167,66 @@ func (b *Builder) Product(src, dst Value, l List) Value {
 	o := simple(opProduct, src, dst)
 	o.list, o.heads = l, 1
 	return b.p.add(o, Entries(l), 1)
+}
+
+// entriesFit says that a sum over the entries of rows can be computed.
+func entriesFit(o *backend.Operands) bool {
+	return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Rows
+}
+
+// scores2Ref is the gradient of Scores2 in what an entry's list or its row has, by to, and in att.
+func scores2Ref(to func(e entryHead) int) func(h *backend.Plain) {
+	return weighed(func(h *backend.Plain, e entryHead) {
+		src, dst := e.part(h.From[1], e.row), e.part(h.From[2], e.list)
+		ds := h.From[0].Row(e.entry)[e.head]
+		for k, a := range e.part(h.From[3], 0) {
+			x := leaky(src[k]+dst[k], h.Scalar)
+			e.part(h.To, to(e))[k] += ds * a * leakySlope(x, h.Scalar)
+			if h.More[0].Rows > 0 {
+				e.part(h.More[0], 0)[k] += ds * x
+			}
+		}
+	})
+}
+
+// softmaxes calls f with the values of each list and head, of several matrices of entries.
+func softmaxes(h *backend.Plain, f func(at []int)) {
+	for i := range max(0, len(h.Lists.Off)-1) {
+		for head := range h.To.Cols {
+			var at []int
+			for e := h.Lists.Off[i]; e < h.Lists.Off[i+1]; e++ {
+				at = append(at, int(e)*h.To.Cols+head)
+			}
+			f(at)
+		}
+	}
+}
+
+func softmaxRef(h *backend.Plain) {
+	x := h.From[0].V
+	softmaxes(h, func(at []int) {
+		most, sum := math.Inf(-1), 0.0
+		for _, i := range at {
+			most = max(most, float64(x[i]))
+		}
+		for _, i := range at {
+			sum += math.Exp(float64(x[i]) - most)
+		}
+		for _, i := range at {
+			h.To.V[i] = float32(math.Exp(float64(x[i])-most) / sum)
+		}
+	})
+}
+
+func softmaxGradRef(h *backend.Plain) {
+	da, a := h.From[0].V, h.From[1].V
+	softmaxes(h, func(at []int) {
+		sum := float32(0)
+		for _, i := range at {
+			sum += da[i] * a[i]
+		}
+		for _, i := range at {
+			h.To.V[i] = a[i] * (da[i] - sum)
+		}
+	})
 }

@@ -2,29 +2,40 @@ package program
 
 import (
 	"fmt"
+	"math"
 
 	"gdb/compute/backend"
 )
 
 // Operations that move, join or sum up rows and columns.
 
-var opColumnSum = &Kind{name: "column-sum", overRows: true,
-	takes: func(*Program, *op, int) operand { return takesEither },
+var opColumnSum = define(Kind{
+	Op: backend.Op{Name: "column-sum", Fits: func(o *backend.Operands) bool {
+		return o.Out.Len() == o.In[0].Cols
+	},
+		Ref: columnSumRef},
+	overRows: true,
+	takes:    func(*Program, *op, int) operand { return takesEither },
 	taken: func(z sized, _ int) backend.Taken {
 		return backend.TakenByColumnSum(z.rows(0), z.cols(0))
-	},
-	run: func(m *Machine, _ *op, t *operands) { m.be.ColumnSum(t.out, t.in[0]) }}
+	}})
 
-var opHeadMean = &Kind{name: "head-mean",
+var opHeadMean = define(Kind{
+	Op: backend.Op{Name: "head-mean", Fits: func(o *backend.Operands) bool {
+		return o.Out.Rows == o.In[0].Rows && o.In[0].Cols == o.Heads*o.Out.Cols
+	},
+		Ref: headMeanRef},
 	grad: func(t *tape, o *op, dy Value) {
 		g := simple(opHeadMeanGr, dy)
 		g.heads = o.heads
 		t.give(o.in[0], g)
-	},
-	run: func(m *Machine, o *op, t *operands) { m.be.HeadMean(t.out, t.in[0], o.heads) }}
+	}})
 
-var opHeadMeanGr = &Kind{name: "head-mean-grad",
-	run: func(m *Machine, o *op, t *operands) { m.be.HeadMeanGrad(t.out, t.in[0], o.heads) }}
+var opHeadMeanGr = define(Kind{
+	Op: backend.Op{Name: "head-mean-grad", Fits: func(o *backend.Operands) bool {
+		return o.Out.Rows == o.In[0].Rows && o.Out.Cols == o.Heads*o.In[0].Cols
+	},
+		Ref: headMeanGradRef}})
 
 // HeadMean is the mean of the heads of x.
 func (b *Builder) HeadMean(x Value, heads int) Value {
@@ -38,18 +49,25 @@ func (b *Builder) HeadMean(x Value, heads int) Value {
 	return b.p.add(o, vx.rows, vx.cols/heads)
 }
 
-var opColumns = &Kind{name: "columns", follows: true,
-	detail: func(o *op) string { return fmt.Sprintf(" from %d", o.first) },
+var opColumns = define(Kind{
+	Op: backend.Op{Name: "columns", Fits: func(o *backend.Operands) bool {
+		return o.Out.Rows == o.In[0].Rows && o.First+o.Out.Cols <= o.In[0].Cols
+	},
+		Ref: columnsRef},
+	follows: true,
+	detail:  func(o *op) string { return fmt.Sprintf(" from %d", o.first) },
 	grad: func(t *tape, o *op, dy Value) {
 		g := simple(opColumnsGr, dy)
 		g.first = o.first
 		t.give(o.in[0], g)
 	},
-	writesHalf: func(p *Program, o *op) bool { return p.of(o.in[0]).half },
-	run:        func(m *Machine, o *op, t *operands) { m.be.Columns(t.out, t.in[0], o.first) }}
+	writesHalf: func(p *Program, o *op) bool { return p.of(o.in[0]).half }})
 
-var opColumnsGr = &Kind{name: "columns-grad",
-	run: func(m *Machine, o *op, t *operands) { m.be.ColumnsGrad(t.out, t.in[0], o.first) }}
+var opColumnsGr = define(Kind{
+	Op: backend.Op{Name: "columns-grad", Fits: func(o *backend.Operands) bool {
+		return o.Out.Rows == o.In[0].Rows && o.First+o.In[0].Cols <= o.Out.Cols
+	},
+		Ref: columnsGradRef}})
 
 // Columns are n columns of x, from column first on.
 func (b *Builder) Columns(x Value, first, n int) Value {
@@ -64,34 +82,54 @@ func (b *Builder) Columns(x Value, first, n int) Value {
 }
 
 // opEmbed is zeros, and then the rows of x.
-var opEmbed = &Kind{name: "embed",
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.Zero(t.out.Slice(0, t.out.Rows-t.in[0].Rows))
-		m.be.Copy(lastRows(t.out, t.in[0].Rows), t.in[0])
-	}}
+var opEmbed = define(Kind{
+	Op: backend.Op{Name: "embed", Fits: func(o *backend.Operands) bool {
+		return o.Out.Rows >= o.In[0].Rows && o.Out.Cols == o.In[0].Cols
+	},
+		Ref: func(h *backend.Plain) {
+			first := len(h.To.V) - len(h.From[0].V)
+			clear(h.To.V[:first])
+			copy(h.To.V[first:], h.From[0].V)
+		}}})
 
 // opNarrow is x as bfloat16, and opWiden x as float32.
 var (
-	opNarrow = &Kind{name: "narrow",
-		run: func(m *Machine, _ *op, t *operands) { m.halves().Narrow(t.out, t.in[0]) }}
-	opWiden = &Kind{name: "widen",
-		run: func(m *Machine, _ *op, t *operands) { m.halves().Widen(t.out, t.in[0]) }}
+	opNarrow = define(Kind{
+		Op: backend.Op{Name: "narrow", Fits: sameLen, Ref: copyRef}})
+	opWiden = define(Kind{
+		Op: backend.Op{Name: "widen", Fits: sameLen, Ref: copyRef}})
 )
 
 // opTypeRows are the rows of x by the types y of entries, and opTypeRowsGrad the sums of the rows x
 // of entries of each type y.
 var (
-	opTypeRows = &Kind{name: "type-rows",
+	opTypeRows = define(Kind{
+		Op: backend.Op{Name: "type-rows", Fits: func(o *backend.Operands) bool {
+			return o.Out.Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
+		},
+			Ref: func(h *backend.Plain) {
+				for e, t := range h.From[1].V {
+					copy(h.To.Row(e), h.From[0].Row(int(math.Float32bits(t))))
+				}
+			}},
 		grad: func(t *tape, o *op, dy Value) {
 			t.give(o.in[0], simple(opTypeRowsGrad, dy, o.in[1]))
+		}})
+	opTypeRowsGrad = define(Kind{
+		Op: backend.Op{Name: "type-rows-grad", Fits: func(o *backend.Operands) bool {
+			return o.In[0].Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
 		},
-		run: func(m *Machine, _ *op, t *operands) { m.be.TypeRows(t.out, t.in[0], t.in[1]) }}
-	opTypeRowsGrad = &Kind{name: "type-rows-grad", counts: true,
+			Ref: func(h *backend.Plain) {
+				h.Begin()
+				for e, t := range h.From[1].V {
+					addTo(h.To.Row(int(math.Float32bits(t))), h.From[0].Row(e), 1)
+				}
+			}},
+		counts: true,
 		taken: func(z sized, _ int) backend.Taken {
 			rows, cols := z.out()
 			return backend.TakenByTypeRowsGrad(rows * cols)
-		},
-		run: func(m *Machine, _ *op, t *operands) { m.be.TypeRowsGrad(t.out, t.in[0], t.in[1]) }}
+		}})
 )
 
 // TypeRows are the rows of a table, which has one for each type of edges, by the types of the
@@ -100,4 +138,44 @@ func (b *Builder) TypeRows(table Value) Value {
 	entries := Entries(b.Lists())
 	o := simple(opTypeRows, table, b.p.property(EdgeType, entries))
 	return b.p.add(o, entries, b.Cols(table))
+}
+
+func columnSumRef(h *backend.Plain) {
+	h.Begin()
+	for i := range h.From[0].Rows {
+		addTo(h.To.V, h.From[0].Row(i), 1)
+	}
+}
+
+func headMeanRef(h *backend.Plain) {
+	h.Begin()
+	d := h.To.Cols
+	for i := range h.To.Rows {
+		for head := range h.Heads {
+			addTo(h.To.Row(i), h.From[0].Row(i)[head*d:][:d], 1/float32(h.Heads))
+		}
+	}
+}
+
+func headMeanGradRef(h *backend.Plain) {
+	h.Begin()
+	d := h.From[0].Cols
+	for i := range h.To.Rows {
+		for head := range h.Heads {
+			addTo(h.To.Row(i)[head*d:][:d], h.From[0].Row(i), 1/float32(h.Heads))
+		}
+	}
+}
+
+func columnsRef(h *backend.Plain) {
+	for i := range h.To.Rows {
+		copy(h.To.Row(i), h.From[0].Row(i)[h.First:])
+	}
+}
+
+func columnsGradRef(h *backend.Plain) {
+	h.Begin()
+	for i := range h.To.Rows {
+		copy(h.To.Row(i)[h.First:], h.From[0].Row(i))
+	}
 }

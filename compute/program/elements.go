@@ -1,19 +1,18 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"math"
+
+	"gdb/compute/backend"
+)
 
 // Operations on single values. They work in the place of their first operand, but for GELU, whose
 // gradient needs the input.
 
-var opBias = &Kind{name: "bias", grad: biasRule, dropout: true, writesHalf: always,
-	run: func(m *Machine, o *op, t *operands) {
-		if t.out.Half {
-			m.activate(o, t, backend.Activation{Bias: t.in[1]})
-			return
-		}
-		m.be.Bias(t.out, t.in[1])
-		m.dropAfter(o, t.out)
-	}}
+var opBias = define(Kind{
+	Op: backend.Op{Name: "bias", Fits: biased,
+		Ref: each(func(x, y, _ float32) float32 { return x + y })},
+	grad: biasRule, dropout: true, writesHalf: always})
 
 // Bias adds a row vector to each row.
 func (b *Builder) Bias(x, bias Value) Value {
@@ -27,45 +26,36 @@ func biasRule(t *tape, o *op, dy Value) {
 }
 
 // opBiasReLU is max(0, x + a row y).
-var opBiasReLU = &Kind{name: "bias-relu", dropout: true, masks: true, writesHalf: always,
+var opBiasReLU = define(Kind{
+	Op: backend.Op{Name: "bias-relu", Fits: biased,
+		Ref: each(func(x, y, _ float32) float32 { return max(0, x+y) })},
+	dropout: true, masks: true, writesHalf: always,
 	grad: func(t *tape, o *op, dy Value) {
 		dz := t.reluGrad(o, dy)
 		t.give(o.in[1], simple(opColumnSum, dz))
 		t.hold(o.in[0], dz)
-	},
-	run: func(m *Machine, o *op, t *operands) {
-		if t.out.Half {
-			m.activate(o, t, backend.Activation{Bias: t.in[1], ReLU: true})
-			return
-		}
-		m.be.BiasReLU(t.out, t.in[1])
-		m.dropAfter(o, t.out)
-	}}
+	}})
 
-var opReLU = &Kind{name: "relu", biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
-	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) },
-	run: func(m *Machine, o *op, t *operands) {
-		if t.out.Half {
-			m.activate(o, t, backend.Activation{ReLU: true})
-			return
-		}
-		m.be.LeakyReLU(t.out, 0)
-		m.dropAfter(o, t.out)
-	}}
+var opReLU = define(Kind{
+	Op: backend.Op{Name: "relu", Fits: sameLen,
+		Ref: each(func(x, _, _ float32) float32 { return max(0, x) })},
+	biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
+	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) }})
 
 // ReLU is x above zero, and else zero.
 func (b *Builder) ReLU(x Value) Value { return b.like(x, inPlace(opReLU, x)) }
 
 // opReLUGrad is x where y, an output, is positive; with a scalar, of ReLU and then Dropout of that
 // rate.
-var opReLUGrad = &Kind{name: "relu-grad", takes: second(takesEither), writesHalf: always,
-	run: func(m *Machine, o *op, t *operands) {
-		if t.out.Half {
-			m.halves().ReLUGradTo(t.out, t.in[0], t.in[1], o.scalar)
-			return
-		}
-		m.be.ReLUGrad(t.out, t.in[1], o.scalar)
-	}}
+var opReLUGrad = define(Kind{
+	Op: backend.Op{Name: "relu-grad", Fits: likeSecond,
+		Ref: each(func(x, y, s float32) float32 {
+			if y > 0 {
+				return x * (1 / (1 - s))
+			}
+			return 0
+		})},
+	takes: second(takesEither), writesHalf: always})
 
 // reluGrad is the gradient of ReLU, and of a dropout after it.
 func (t *tape) reluGrad(o *op, dy Value) Value {
@@ -77,57 +67,51 @@ func (t *tape) reluGrad(o *op, dy Value) Value {
 	return t.p.add(g, v.rows, v.cols)
 }
 
-var opELU = &Kind{name: "elu", writesHalf: always,
-	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opELUGrad, dy, o.out)) },
-	run: func(m *Machine, o *op, t *operands) {
-		if t.out.Half {
-			m.activate(o, t, backend.Activation{Bias: t.in[1], ELU: true})
-			return
-		}
-		m.be.ELU(t.out)
-	}}
+var opELU = define(Kind{
+	Op: backend.Op{Name: "elu", Fits: sameLen,
+		Ref: each(func(x, bias, _ float32) float32 { return elu(x + bias) })},
+	writesHalf: always,
+	grad:       func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opELUGrad, dy, o.out)) }})
 
 // ELU is x above zero, and exp(x)-1 below.
 func (b *Builder) ELU(x Value) Value { return b.like(x, inPlace(opELU, x)) }
 
 // opELUGrad is x times the derivative at an output y; with a rate, of ELU and then a dropout.
-var opELUGrad = &Kind{name: "elu-grad",
+var opELUGrad = define(Kind{
+	Op: backend.Op{Name: "elu-grad", Fits: likeSecond, Ref: eluGradRef},
 	takes: func(p *Program, o *op, i int) operand {
 		if o.rate > 0 {
 			return second(takesHalf)(p, o, i)
 		}
 		return second(takesEither)(p, o, i)
 	},
-	writesHalf: func(p *Program, o *op) bool { return o.rate > 0 },
-	run: func(m *Machine, o *op, t *operands) {
-		x := t.in[0]
-		if !t.out.Half {
-			x = t.out
-		}
-		if t.in[1].Half || t.out.Half {
-			m.halves().ELUGradTo(t.out, x, t.in[1], m.dropped(o, t.out))
-			return
-		}
-		m.be.ELUGrad(t.out, t.in[1])
-	}}
+	writesHalf: func(p *Program, o *op) bool { return o.rate > 0 }})
 
-var opGELU = &Kind{name: "gelu",
-	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opGELUGrad, dy, o.in[0])) },
-	run:  func(m *Machine, _ *op, t *operands) { m.be.GELU(t.out, t.in[0]) }}
+var opGELU = define(Kind{
+	Op: backend.Op{Name: "gelu", Fits: sameLen,
+		Ref: each(func(x, _, _ float32) float32 {
+			return x * float32(math.Erfc(-float64(x)/math.Sqrt2)/2)
+		})},
+	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opGELUGrad, dy, o.in[0])) }})
 
 // GELU is x times the share of the normal distribution below it.
 func (b *Builder) GELU(x Value) Value { return b.like(x, simple(opGELU, x)) }
 
-var opGELUGrad = &Kind{name: "gelu-grad",
-	run: func(m *Machine, _ *op, t *operands) { m.be.GELUGrad(t.out, t.in[1]) }}
+var opGELUGrad = define(Kind{
+	Op: backend.Op{Name: "gelu-grad", Fits: likeSecond,
+		Ref: each(func(dy, x, _ float32) float32 {
+			v := float64(x)
+			return dy * float32(math.Erfc(-v/math.Sqrt2)/2+v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+		})}})
 
-var opLeakyReLU = &Kind{name: "leaky-relu",
+var opLeakyReLU = define(Kind{
+	Op: backend.Op{Name: "leaky-relu", Fits: sameLen,
+		Ref: each(func(x, _, s float32) float32 { return leaky(x, s) })},
 	grad: func(t *tape, o *op, dy Value) {
 		g := inPlace(opLeakyReLUGrad, dy, o.out)
 		g.scalar = o.scalar
 		t.give(o.in[0], g)
-	},
-	run: func(m *Machine, o *op, t *operands) { m.be.LeakyReLU(t.out, o.scalar) }}
+	}})
 
 // LeakyReLU is x above zero, and slope times x below.
 func (b *Builder) LeakyReLU(x Value, slope float32) Value {
@@ -136,20 +120,17 @@ func (b *Builder) LeakyReLU(x Value, slope float32) Value {
 	return b.like(x, o)
 }
 
-var opLeakyReLUGrad = &Kind{name: "leaky-relu-grad",
-	run: func(m *Machine, o *op, t *operands) { m.be.LeakyReLUGrad(t.out, t.in[1], o.scalar) }}
+var opLeakyReLUGrad = define(Kind{
+	Op: backend.Op{Name: "leaky-relu-grad", Fits: likeSecond,
+		Ref: each(func(dy, y, s float32) float32 {
+			return dy * leakySlope(y, s)
+		})}})
 
 // opDropout is its own gradient, with the same site.
-var opDropout = &Kind{name: "dropout", grad: dropoutRule, follows: true, writesHalf: always,
-	run: func(m *Machine, o *op, t *operands) {
-		first, key := m.firstDropped(o, t.out), m.key(o.site)
-		if t.out.Half {
-			m.halves().Activate(t.out, t.in[0], backend.Activation{Rate: o.scalar, First: first,
-				Key: key})
-			return
-		}
-		m.be.Dropout(t.out, first, o.scalar, key)
-	}}
+var opDropout = define(Kind{
+	Op: backend.Op{Name: "dropout", Fits: sameLen,
+		Ref: each(func(x, _, _ float32) float32 { return x })},
+	grad: dropoutRule, drops: true, follows: true, writesHalf: always})
 
 // Dropout zeroes values with probability rate in training and scales the others by 1/(1-rate).
 func (b *Builder) Dropout(x Value, rate float32) Value {
@@ -158,7 +139,7 @@ func (b *Builder) Dropout(x Value, rate float32) Value {
 		return x
 	}
 	o := inPlace(opDropout, x)
-	o.scalar, o.site = rate, b.p.sites-1
+	o.rate, o.site = rate, b.p.sites-1
 	return b.like(x, o)
 }
 
@@ -167,23 +148,23 @@ func dropoutRule(t *tape, o *op, dy Value) {
 	x := o.in[0]
 	for i := range t.p.forward {
 		if from := &t.p.ops[i]; from.out == x && t.uses[x] == 1 && from.kind.masks {
-			t.masked[x] = dropped{o.out, o.scalar}
+			t.masked[x] = dropped{o.out, o.rate}
 			t.hold(x, dy)
 			return
 		}
 	}
 	g := inPlace(o.kind, dy)
-	g.scalar, g.site, g.tail = o.scalar, o.site, o.tail
+	g.rate, g.site, g.tail = o.rate, o.site, o.tail
 	t.give(x, g)
 }
 
 // opAdd is x + y: y is added to the last rows of x.
-var opAdd = &Kind{name: "add",
+var opAdd = define(Kind{
+	Op: backend.Op{Name: "add", Fits: addFits, Ref: addRef},
 	grad: func(t *tape, o *op, dy Value) {
 		t.hold(o.in[0], dy)
 		t.hold(o.in[1], dy)
-	},
-	run: func(m *Machine, _ *op, t *operands) { m.be.Add(lastRows(t.out, t.in[1].Rows), t.in[1]) }}
+	}})
 
 // Add is x + y.
 func (b *Builder) Add(x, y Value) Value {
@@ -192,13 +173,14 @@ func (b *Builder) Add(x, y Value) Value {
 	return b.p.add(inPlace(opAdd, x, y), vx.rows, vx.cols)
 }
 
-var opScale = &Kind{name: "scale",
+var opScale = define(Kind{
+	Op: backend.Op{Name: "scale", Fits: sameLen,
+		Ref: each(func(x, _, s float32) float32 { return x * s })},
 	grad: func(t *tape, o *op, dy Value) {
 		g := inPlace(o.kind, dy)
 		g.scalar = o.scalar
 		t.give(o.in[0], g)
-	},
-	run: func(m *Machine, o *op, t *operands) { m.be.Scale(t.out, o.scalar) }}
+	}})
 
 // Scale is x times a factor.
 func (b *Builder) Scale(x Value, factor float32) Value {
@@ -207,9 +189,10 @@ func (b *Builder) Scale(x Value, factor float32) Value {
 	return b.like(x, o)
 }
 
-var opShift = &Kind{name: "shift",
-	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) },
-	run:  func(m *Machine, o *op, t *operands) { m.be.Shift(t.out, o.scalar) }}
+var opShift = define(Kind{
+	Op: backend.Op{Name: "shift", Fits: sameLen,
+		Ref: each(func(x, _, s float32) float32 { return x + s })},
+	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) }})
 
 // Shift is x plus a number.
 func (b *Builder) Shift(x Value, number float32) Value {
@@ -218,12 +201,40 @@ func (b *Builder) Shift(x Value, number float32) Value {
 	return b.like(x, o)
 }
 
-var opRowScale = &Kind{name: "row-scale",
-	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(o.kind, dy, o.in[1])) },
-	run:  func(m *Machine, _ *op, t *operands) { m.be.RowScale(t.out, t.in[1]) }}
+var opRowScale = define(Kind{
+	Op: backend.Op{Name: "row-scale", Fits: func(o *backend.Operands) bool {
+		return o.In[1].Len() == o.Out.Rows
+	},
+		Ref: rowScaleRef},
+	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(o.kind, dy, o.in[1])) }})
 
 // RowScale multiplies each row of x by a value of y (rows,1), which is not learned.
 func (b *Builder) RowScale(x, y Value) Value {
 	b.check(b.p.of(y).cols == 1 && b.p.of(x).rows == b.p.of(y).rows, "RowScale", x, y)
 	return b.like(x, inPlace(opRowScale, x, y))
+}
+
+func eluGradRef(h *backend.Plain) {
+	y := h.From[1].V
+	for i, dy := range h.From[0].V {
+		h.To.V[i] = dy * min(1, y[i]*(1-h.Drop.Rate)+1)
+	}
+	h.Drops()
+}
+
+func addFits(o *backend.Operands) bool {
+	return o.Out.Cols == o.In[1].Cols && o.Out.Rows >= o.In[1].Rows
+}
+
+func addRef(h *backend.Plain) {
+	copyRef(h)
+	addTo(h.To.V[len(h.To.V)-len(h.From[1].V):], h.From[1].V, 1)
+}
+
+func rowScaleRef(h *backend.Plain) {
+	for i, f := range h.From[1].V {
+		for j, x := range h.From[0].Row(i) {
+			h.To.Row(i)[j] = x * f
+		}
+	}
 }

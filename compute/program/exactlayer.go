@@ -237,22 +237,29 @@ func (w *ExactLayer) Weights(m *Machine, pull *Pull, column, own backend.Tensor,
 	if o == nil {
 		return w.edge(m, pull.scale, edges)
 	}
-	out := m.be.Scratch(s.Entries, pull.Heads)
-	switch o.kind {
-	case opScores:
-		m.be.Scores(out, column, own, s, o.scalar)
-	case opProduct:
-		m.be.EntryProduct(out, column, own, s)
-	case opScores2:
-		att := w.p.of(o.in[2])
-		m.be.Scores2(out, column, own, m.params.Weight(att.index), s, o.heads, o.scalar)
-	case opTypeRows:
-		m.be.TypeRows(out, m.params.Weight(w.p.of(o.in[0]).index), w.edge(m, o.in[1], edges))
+	t := o.operands()
+	t.Out, t.Lists = m.be.Scratch(s.Entries, pull.Heads), s
+	for i, v := range o.in {
+		switch x := w.p.of(v); {
+		case x.role == roleParam:
+			t.In[i] = m.params.Weight(x.index)
+		case x.role == roleHost && Property(x.index).perEntry():
+			t.In[i] = w.edge(m, v, edges)
+		default:
+			t.In[i] = [2]backend.Tensor{column, own}[i]
+		}
 	}
+	m.be.Run(&o.kind.Op, &t)
 	if pull.scale != 0 {
-		m.be.RowScale(out, w.edge(m, pull.scale, edges))
+		m.be.Run(&opRowScale.Op, &backend.Operands{Out: t.Out,
+			In: [4]backend.Tensor{t.Out, w.edge(m, pull.scale, edges)}})
 	}
-	return out
+	return t.Out
+}
+
+// Softmax makes weights of the scores of entries, in place.
+func (w *ExactLayer) Softmax(m *Machine, scores backend.Tensor, s backend.Segments) {
+	m.be.Run(&opSoftmax.Op, &backend.Operands{Out: scores, In: [4]backend.Tensor{scores}, Lists: s})
 }
 
 // edge is a property of entries.
@@ -270,18 +277,13 @@ func (w *ExactLayer) edge(m *Machine, v Value, e Edges) backend.Tensor {
 // Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
 func (w *ExactLayer) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
 	s backend.Segments) backend.Tensor {
-	out := m.be.Scratch(s.Lists, pull.Cols)
-	switch {
-	case pull.Weighted:
-		m.be.WeightedSum(out, table, weights, s, pull.Heads, pull.op.shared, false)
-	case pull.Reduce == Sum:
-		m.be.SegmentSum(out, table, s)
-	case pull.Reduce == Max:
-		m.be.SegmentMax(out, table, m.be.Scratch(s.Lists, pull.Cols), s)
-	default:
-		m.be.SegmentMean(out, table, s)
+	t := pull.op.operands()
+	t.Out, t.In, t.Lists = m.be.Scratch(s.Lists, pull.Cols), [4]backend.Tensor{table, weights}, s
+	if pull.Reduce == Max {
+		t.Extra[0] = m.be.Scratch(s.Lists, pull.Cols)
 	}
-	return out
+	m.be.Run(&pull.op.kind.Op, &t)
+	return t.Out
 }
 
 // Output computes the layer's results from the inputs x of nodes and what their lists were reduced
@@ -321,57 +323,55 @@ func (p *piece) value(v Value) backend.Tensor {
 // ones is the value of ListScale: lists are whole.
 func (p *piece) ones() backend.Tensor {
 	t := p.m.be.Scratch(p.rows, 1)
-	p.m.be.Zero(t)
-	p.m.be.Shift(t, 1)
+	backend.Zero(p.m.be, t)
+	p.m.be.Run(&opShift.Op, &backend.Operands{Out: t, In: [4]backend.Tensor{t}, Scalar: 1})
 	return t
 }
 
 // compute does an operation on rows of nodes.
 func (p *piece) compute(o *op) backend.Tensor {
-	var t operands
+	if o.kind.lists != noLists {
+		panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
+	}
+	t := o.operands()
 	for i, v := range o.in {
-		t.in[i] = p.value(v)
+		t.In[i] = p.value(v)
 	}
 	out := p.w.p.of(o.out)
 	rows := p.rows
 	if out.rows.kind == fixedRows {
 		rows = out.rows.n
 	}
-	target := o.target()
-	t.acc = o.acc != 0
-	switch {
+	switch target := o.target(); {
 	case target == 0:
-		t.out = p.m.be.Scratch(rows, out.cols)
+		t.Out = p.m.be.Scratch(rows, out.cols)
 	case p.w.keeps(o, target, p.lent):
-		t.out = p.m.be.Scratch(rows, out.cols)
-		p.m.be.Copy(t.out, p.value(target))
+		t.Out = p.m.be.Scratch(rows, out.cols)
+		backend.Copy(p.m.be, t.Out, p.value(target))
 	default:
-		t.out = p.value(target)
+		t.Out = p.value(target)
 	}
 	for i, v := range o.extra {
-		t.extra[i] = p.m.be.Scratch(rows, p.w.p.of(v).cols)
+		t.Extra[i] = p.m.be.Scratch(rows, p.w.p.of(v).cols)
 	}
-	p.known[o.out] = t.out
+	p.known[o.out] = t.Out
 	if p.w.half {
 		p.narrow(o, &t)
 	}
-	if o.kind.lists != noLists {
-		panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
-	}
-	o.kind.run(p.m, o, &t)
-	return t.out
+	p.m.be.Run(&o.kind.Op, &t)
+	return t.Out
 }
 
 // narrow has an operation read bfloat16 where it takes that.
-func (p *piece) narrow(o *op, t *operands) {
+func (p *piece) narrow(o *op, t *backend.Operands) {
 	for i := range o.in {
-		x := t.in[i]
+		x := t.In[i]
 		if p.w.p.takes(o, i) != takesHalf || o.kind.product == noProduct {
 			continue
 		}
 		half := p.m.be.Scratch(1, (x.Len()+1)/2).Halved().View(0, x.Rows, x.Cols)
-		p.m.halves().Narrow(half, x)
-		t.in[i] = half
+		p.m.be.Run(&opNarrow.Op, &backend.Operands{Out: half, In: [4]backend.Tensor{x}})
+		t.In[i] = half
 	}
 }
 

@@ -42,7 +42,7 @@ func (p *Program) fuseSums() {
 				continue
 			}
 			sum := p.ops[j]
-			sum.acc, sum.out = to, o.out
+			sum.acc, sum.out, sum.rows = to, o.out, p.of(part).rows
 			p.ops[i], p.ops[j].kind = sum, nil
 			from[o.out] = i
 			break
@@ -100,7 +100,7 @@ func (p *Program) readInPlace() bool {
 			o.in = []Value{table}
 		case o.kind == opPullMean && dropouts[o.in[0]].kind == opDropout:
 			d := dropouts[o.in[0]]
-			o.kind, o.in, o.scalar, o.site = opPullMeanDropped, []Value{table}, d.scalar, d.site
+			o.kind, o.in, o.rate, o.site = opPullMeanDropped, []Value{table}, d.rate, d.site
 		}
 		ops = append(ops, o)
 	}

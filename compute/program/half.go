@@ -187,7 +187,7 @@ func (p *Program) fuseDropouts() {
 			continue
 		}
 		if first := &p.ops[j]; first.kind != nil && first.kind.dropout && first.rate == 0 {
-			o.kind, o.in, o.rate = first.kind, first.in, o.scalar
+			o.kind, o.in = first.kind, first.in
 			first.kind = nil
 		}
 	}
@@ -242,12 +242,12 @@ func (p *Program) fuseELU(o *op, uses map[Value]int, from map[Value]int) bool {
 			uses[o.out] != 2 {
 			return false
 		}
-		grad.in, grad.rate, grad.site = []Value{back.in[0], drop.out}, drop.scalar, drop.site
+		grad.in, grad.rate, grad.site = []Value{back.in[0], drop.out}, drop.rate, drop.site
 		back.kind = nil
 	} else if uses[o.out] != 1 {
 		return false
 	}
-	o.out, o.rate, o.site = drop.out, drop.scalar, drop.site
+	o.out, o.rate, o.site = drop.out, drop.rate, drop.site
 	drop.kind = nil
 	return true
 }

@@ -44,6 +44,8 @@ type Machine struct {
 	// computes at once.
 	Times func(p *Program, op int, took time.Duration)
 
+	operands backend.Operands // of the operation under way
+
 	p       *Program
 	in      Input
 	own     Sizes // of the batch
@@ -146,7 +148,7 @@ func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 
 // GradInput is the gradient of the features, of a program that was made with it, after Backward.
 func (m *Machine) GradInput() backend.Tensor {
-	return lastRows(m.tensor(m.p.input), m.own.Of(m.p.of(m.p.input).rows))
+	return m.tensor(m.p.input).Last(m.own.Of(m.p.of(m.p.input).rows))
 }
 
 // Backward computes the gradients of all parameters from that of the logits.
@@ -323,7 +325,7 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 		}
 		return m.in.Table
 	case roleHost:
-		return lastRows(m.properties[x.index], rows)
+		return m.properties[x.index].Last(rows)
 	}
 	g := m.p.memory.of[v]
 	group, spot := &m.p.memory.groups[g], m.layout.spots[g]

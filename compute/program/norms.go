@@ -1,14 +1,19 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"math"
+
+	"gdb/compute/backend"
+)
 
 // Norms of rows, and of columns over a batch.
 
-var opLayerNorm = &Kind{name: "layer-norm",
-	grad: func(t *tape, o *op, dy Value) { t.norm(opLayerNormGrad, o, dy) },
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.LayerNorm(t.out, t.in[0], t.in[1], t.in[2], t.extra[0])
-	}}
+var opLayerNorm = define(Kind{
+	Op: backend.Op{Name: "layer-norm", Fits: func(o *backend.Operands) bool {
+		return sameLen(o) && o.Extra[0].Len() == 2*o.In[0].Rows && o.In[1].Len() == o.In[0].Cols
+	},
+		Ref: layerNormRef},
+	grad: func(t *tape, o *op, dy Value) { t.norm(opLayerNormGrad, o, dy) }})
 
 // LayerNorm scales each row to mean 0 and variance 1, and then by gamma and beta (1,cols).
 func (b *Builder) LayerNorm(x, gamma, beta Value) Value {
@@ -32,32 +37,33 @@ func (t *tape) norm(kind *Kind, o *op, dy Value) {
 	t.hold(x, dx)
 }
 
-var opLayerNormGrad = &Kind{name: "layer-norm-grad",
+var opLayerNormGrad = define(Kind{
+	Op: backend.Op{Name: "layer-norm-grad", Fits: normGradFits,
+		Ref: layerNormGradRef},
 	taken: func(z sized, _ int) backend.Taken {
 		return backend.TakenByLayerNormGrad(z.rows(0), z.cols(0))
-	},
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.LayerNormGrad(t.out, t.extra[0], t.extra[1], t.in[0], t.in[1], t.in[2], t.in[3])
-	}}
+	}})
 
 // opBatchNorm is of x, by the batch; it adds to statistics, its last operand.
-var opBatchNorm = &Kind{name: "batch-norm", counts: true,
-	grad: func(t *tape, o *op, dy Value) { t.norm(opBatchNormGrad, o, dy) },
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.BatchNorm(t.out, t.in[0], t.in[1], t.in[2], t.extra[0])
-		m.be.TrackNorm(t.in[3], t.extra[0], t.in[0].Rows)
-	}}
+var opBatchNorm = define(Kind{
+	Op: backend.Op{Name: "batch-norm", Fits: func(o *backend.Operands) bool {
+		n := 2 * o.In[0].Cols
+		return sameLen(o) && o.Extra[0].Len() == n && o.In[3].Len() == n
+	},
+		Ref: batchNormRef},
+	counts: true,
+	grad:   func(t *tape, o *op, dy Value) { t.norm(opBatchNormGrad, o, dy) }})
 
-var opBatchNormGrad = &Kind{name: "batch-norm-grad",
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.BatchNormGrad(t.out, t.extra[0], t.extra[1], t.in[0], t.in[1], t.in[2], t.in[3])
-	}}
+var opBatchNormGrad = define(Kind{
+	Op: backend.Op{Name: "batch-norm-grad", Fits: normGradFits,
+		Ref: batchNormGradRef}})
 
 // opNormApply is of x, by statistics.
-var opNormApply = &Kind{name: "norm-apply",
-	run: func(m *Machine, _ *op, t *operands) {
-		m.be.NormApply(t.out, t.in[0], t.in[1], t.in[2], t.in[3])
-	}}
+var opNormApply = define(Kind{
+	Op: backend.Op{Name: "norm-apply", Fits: func(o *backend.Operands) bool {
+		return sameLen(o) && o.In[3].Len() == 2*o.In[0].Cols
+	},
+		Ref: normApplyRef}})
 
 // BatchNorm scales each column of x to mean 0 and variance 1 over the batch, and then by gamma and
 // beta (1,cols). What the batches' means and variances are like is kept in statistics (2,cols), by
@@ -69,4 +75,108 @@ func (b *Builder) BatchNorm(x, gamma, beta, statistics Value) Value {
 	o := simple(opBatchNorm, x, gamma, beta, statistics)
 	o.extra = []Value{b.p.new(value{rows: Fixed(2), cols: b.Cols(x)})}
 	return b.like(x, o)
+}
+
+func normGradFits(o *backend.Operands) bool {
+	return sameLen(o) && o.In[1].Len() == o.Out.Len() && o.Extra[0].Len() == o.Out.Cols
+}
+
+// statistics are the mean of values and 1/√variance.
+func statistics(n int, value func(i int) float32) (mean, inverse float32) {
+	sum, squares := 0.0, 0.0
+	for i := range n {
+		sum += float64(value(i))
+	}
+	for i := range n {
+		d := float64(value(i)) - sum/float64(n)
+		squares += d * d
+	}
+	return float32(sum / float64(n)), float32(1 / math.Sqrt(squares/float64(n)+backend.NormEps))
+}
+
+func layerNormRef(h *backend.Plain) {
+	x, gamma, beta := h.From[0], h.From[1].V, h.From[2].V
+	for i := range x.Rows {
+		mean, inverse := statistics(x.Cols, func(j int) float32 { return x.Row(i)[j] })
+		copy(h.More[0].V[2*i:], []float32{mean, inverse})
+		for j, v := range x.Row(i) {
+			h.To.Row(i)[j] = (v-mean)*inverse*gamma[j] + beta[j]
+		}
+	}
+}
+
+func batchNormRef(h *backend.Plain) {
+	x, stats := h.From[0], h.More[0]
+	for j := range x.Cols {
+		stats.Row(0)[j], stats.Row(1)[j] = 0, 0
+		if x.Rows > 0 {
+			stats.Row(0)[j], stats.Row(1)[j] = statistics(x.Rows,
+				func(i int) float32 { return x.Row(i)[j] })
+		}
+	}
+	scaleColumns(h, stats.Row(0), stats.Row(1))
+	backend.TrackNorm(h.From[3].V, stats.V, x.Rows)
+}
+
+func normApplyRef(h *backend.Plain) {
+	n := h.From[0].Cols
+	inverse := make([]float32, n)
+	for j, v := range h.From[3].V[n:] {
+		inverse[j] = float32(1 / math.Sqrt(float64(v)+backend.NormEps))
+	}
+	scaleColumns(h, h.From[3].V[:n], inverse)
+}
+
+// scaleColumns scales columns by their statistics, and then by gamma and beta.
+func scaleColumns(h *backend.Plain, mean, inverse []float32) {
+	for i := range h.To.Rows {
+		for j, v := range h.From[0].Row(i) {
+			h.To.Row(i)[j] = (v-mean[j])*inverse[j]*h.From[1].V[j] + h.From[2].V[j]
+		}
+	}
+}
+
+// normGrad computes the gradients of gamma, of beta and of x, of which groups of n values were
+// scaled by their statistics: group is that of a value, of which there are so many.
+func normGrad(h *backend.Plain, groups, n int, statistics func(group int) (mean, inverse float32),
+	group func(i, j int) int) {
+	dy, x, gamma := h.From[0], h.From[1], h.From[2].V
+	dgamma, dbeta := h.More[0].V, h.More[1].V
+	clear(dgamma)
+	clear(dbeta)
+	plain, scaled := make([]float32, groups), make([]float32, groups)
+	each := func(f func(g, i, j int, hat, inverse float32)) {
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				g := group(i, j)
+				mean, inverse := statistics(g)
+				f(g, i, j, (v-mean)*inverse, inverse)
+			}
+		}
+	}
+	each(func(g, i, j int, hat, _ float32) {
+		d := dy.Row(i)[j]
+		dgamma[j] += d * hat
+		dbeta[j] += d
+		plain[g] += d * gamma[j]
+		scaled[g] += d * gamma[j] * hat
+	})
+	each(func(g, i, j int, hat, inverse float32) {
+		mean := (plain[g] + hat*scaled[g]) / float32(n)
+		h.To.Row(i)[j] = inverse * (dy.Row(i)[j]*gamma[j] - mean)
+	})
+}
+
+func layerNormGradRef(h *backend.Plain) {
+	x, stats := h.From[1], h.From[3].V
+	normGrad(h, x.Rows, x.Cols, func(i int) (mean, inverse float32) {
+		return stats[2*i], stats[2*i+1]
+	}, func(i, _ int) int { return i })
+}
+
+func batchNormGradRef(h *backend.Plain) {
+	x, stats := h.From[1], h.From[3].V
+	normGrad(h, x.Cols, x.Rows, func(j int) (mean, inverse float32) {
+		return stats[j], stats[x.Cols+j]
+	}, func(_, j int) int { return j })
 }

@@ -1,17 +1,20 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"maps"
+	"slices"
+
+	"gdb/compute/backend"
+)
 
 // Kind is what an operation computes, with all that passes, machines and plans ask about it. Each
 // is a value in the file of its family. What a kind leaves out is the usual: it has no gradient,
 // reads no lists, takes float32 and costs nothing that matters.
 type Kind struct {
-	// name is how it is printed.
-	name string
+	// Op is its name, the shapes that fit, and a plain reference: what backends know of it.
+	backend.Op
 	// detail is printed behind the operands; nil for nothing.
 	detail func(o *op) string
-	// run computes it on a backend.
-	run func(m *Machine, o *op, t *operands)
 
 	// grad appends the gradients of the operands, given that of the result. Nil says that nothing
 	// that is learned comes before the operation.
@@ -35,8 +38,9 @@ type Kind struct {
 	overRows, counts bool
 	// biased is the kind that does the same to x + a row y in one operation.
 	biased *Kind
-	// dropout says that it takes in a dropout that alone reads it, in half precision.
-	dropout bool
+	// dropout says that it takes in a dropout that alone reads it, in half precision; drops that it
+	// is one.
+	dropout, drops bool
 
 	// takes says what it takes for operand i in half precision; nil for float32.
 	takes func(p *Program, o *op, i int) operand
@@ -54,8 +58,32 @@ type Kind struct {
 	taken, takenHalf func(z sized, longest int) backend.Taken
 }
 
+// kinds are all kinds, by their names.
+var kinds = map[string]*Kind{}
+
+// define makes a kind known by its name.
+func define(k Kind) *Kind {
+	if kinds[k.Name] != nil {
+		panic("BUG: two operations are called " + k.Name)
+	}
+	kinds[k.Name] = &k
+	return &k
+}
+
+// Named is an operation by its name, for what runs one without a program.
+func Named(name string) *backend.Op {
+	k := kinds[name]
+	if k == nil {
+		panic("BUG: no operation is called " + name)
+	}
+	return &k.Op
+}
+
+// Names are those of all operations, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
+
 // String is what the kind is called.
-func (k *Kind) String() string { return k.name }
+func (k *Kind) String() string { return k.Name }
 
 // product says whether a kind is a product of matrices, and which factor it transposes.
 type product uint8
@@ -83,17 +111,18 @@ type op struct {
 	kind *Kind // nil for one that is removed
 	in   []Value
 	// acc is the value that the result is added to, in its place; 0 for none. It may have more rows
-	// than the result: then its last ones are added to.
-	acc Value
-	out Value
+	// than the result, which has rows: then its last ones are added to.
+	acc  Value
+	rows Rows
+	out  Value
 	// extra are more results: the rows of maxima, statistics of a norm, gradients of parameters.
 	extra  []Value
 	list   List
 	heads  int
 	first  int     // column
 	shared bool    // all heads read the whole row
-	scalar float32 // Rate, slope, factor
-	rate   float32 // of a dropout that follows an activation in half precision
+	scalar float32 // slope, factor
+	rate   float32 // of a dropout, or of one that follows an activation in half precision
 	site   int     // number of a dropout
 	// inPlace is the operand whose memory the result takes, by its number; -1 for none.
 	inPlace int

@@ -47,7 +47,7 @@ func (p *Program) Op(i int) string {
 	if o.kind.lists != noLists {
 		line += " " + o.list.String()
 	}
-	if o.rate > 0 {
+	if o.rate > 0 && !o.kind.drops {
 		line += " dropout"
 	}
 	if o.copies {

@@ -5,45 +5,23 @@ import "gdb/compute/backend"
 // Products of matrices, and those for each head: columns of x by head, and of y.
 
 var (
-	opMatMul = &Kind{name: "matmul", product: plainProduct, accumulates: true,
-		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
-		taken: takenByProduct, takenHalf: takenByHalfProduct,
-		grad: productRule(opMatMulTA, opMatMulTB),
-		run: func(m *Machine, _ *op, t *operands) {
-			m.be.MatMul(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], t.acc)
-		}}
-	opMatMulTA = &Kind{name: "matmul-ta", product: transposesA, accumulates: true, overRows: true,
-		takes: productTakes, flops: productFlops, taken: takenByProduct,
-		takenHalf: takenByHalfProduct,
-		run: func(m *Machine, _ *op, t *operands) {
-			m.be.MatMulTA(t.out, t.in[0], t.in[1], t.acc)
-		}}
-	opMatMulTB = &Kind{name: "matmul-tb", product: transposesB, accumulates: true,
-		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
-		taken: takenByProduct, takenHalf: takenByHalfProduct,
-		run: func(m *Machine, _ *op, t *operands) {
-			m.be.MatMulTB(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], t.acc)
-		}}
-	opHeadMul = &Kind{name: "headmul", product: plainProduct, accumulates: true,
-		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
-		taken: takenByProduct, takenHalf: takenByHalfProduct,
-		grad: productRule(opHeadMulTA, opHeadMulTB),
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.HeadMul(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], o.heads, t.acc)
-		}}
-	opHeadMulTA = &Kind{name: "headmul-ta", product: transposesA, accumulates: true, overRows: true,
-		takes: productTakes, flops: productFlops, taken: takenByProduct,
-		takenHalf: takenByHalfProduct,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.HeadMulTA(t.out, t.in[0], t.in[1], o.heads, t.acc)
-		}}
-	opHeadMulTB = &Kind{name: "headmul-tb", product: transposesB, accumulates: true,
-		takes: productTakes, writesHalf: productWritesHalf, flops: productFlops,
-		taken: takenByProduct, takenHalf: takenByHalfProduct,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.HeadMulTB(lastRows(t.out, t.in[0].Rows), t.in[0], t.in[1], o.heads, t.acc)
-		}}
+	opMatMulTA  = productKind("matmul-ta", transposesA, nil)
+	opMatMulTB  = productKind("matmul-tb", transposesB, nil)
+	opMatMul    = productKind("matmul", plainProduct, productRule(opMatMulTA, opMatMulTB))
+	opHeadMulTA = productKind("headmul-ta", transposesA, nil)
+	opHeadMulTB = productKind("headmul-tb", transposesB, nil)
+	opHeadMul   = productKind("headmul", plainProduct, productRule(opHeadMulTA, opHeadMulTB))
 )
+
+func productKind(name string, form product, grad rule) *Kind {
+	k := Kind{Op: backend.Op{Name: name, Fits: form.fits, Ref: form.ref}, product: form,
+		accumulates: true, grad: grad, takes: productTakes, flops: productFlops,
+		taken: takenByProduct, takenHalf: takenByHalfProduct}
+	if k.overRows = form == transposesA; !k.overRows {
+		k.writesHalf = productWritesHalf
+	}
+	return define(k)
+}
 
 // MatMul is x·w.
 func (b *Builder) MatMul(x, w Value) Value {
@@ -128,4 +106,48 @@ func takenByHalfProduct(z sized, _ int) backend.Taken {
 		return backend.TakenByHalfMatMulTA(rows, cols, n, heads)
 	}
 	return backend.TakenByHalfMatMul(cols, n, heads, z.p.of(z.o.out).half)
+}
+
+// fits says that the parts of matrices that heads have can be multiplied.
+func (k product) fits(o *backend.Operands) bool {
+	a, b, c := o.In[0], o.In[1], o.Out
+	heads := max(1, o.Heads)
+	switch k {
+	case transposesA:
+		return a.Rows == b.Rows && a.Cols == heads*c.Rows && c.Cols == b.Cols
+	case transposesB:
+		return a.Cols == b.Cols && c.Rows == a.Rows && c.Cols == heads*b.Rows
+	}
+	return a.Cols == heads*b.Rows && c.Rows == a.Rows && c.Cols == b.Cols
+}
+
+// ref multiplies matrices, for each head.
+func (k product) ref(h *backend.Plain) {
+	h.Begin()
+	heads := max(1, h.Heads)
+	at := func(m backend.Matrix, head, i, j int) *float32 {
+		return &m.V[i*m.Cols+head*(m.Cols/heads)+j]
+	}
+	a, b := h.From[0], h.From[1]
+	for head := range heads {
+		for i := range a.Rows {
+			for j := range a.Cols / heads {
+				x := *at(a, head, i, j)
+				switch k {
+				case transposesA: // c's row j is a's column
+					for n := range b.Cols / heads {
+						*at(h.To, head, j, n) += x * *at(b, head, i, n)
+					}
+				case transposesB:
+					for n := range b.Rows {
+						*at(h.To, head, i, n) += x * *at(b, head, n, j)
+					}
+				default:
+					for n := range b.Cols / heads {
+						*at(h.To, head, i, n) += x * *at(b, head, j, n)
+					}
+				}
+			}
+		}
+	}
 }

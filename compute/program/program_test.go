@@ -109,7 +109,7 @@ func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 		loss += float64(v) * float64(v) / 2
 	}
 	if backward {
-		b.be.Copy(b.machine.GradLogits(), logits)
+		backend.Copy(b.be, b.machine.GradLogits(), logits)
 		b.machine.Backward()
 	}
 	return loss

@@ -1,6 +1,12 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"math"
+	"slices"
+
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
+)
 
 // Reductions of the rows that lists name, and their gradients, which sum up over transposed lists.
 
@@ -15,57 +21,57 @@ const (
 )
 
 var (
-	opPullMean = &Kind{name: "pull-mean", lists: ownLists, reduces: true, reduce: Mean,
+	opPullMean = define(Kind{
+		Op:    backend.Op{Name: "pull-mean", Fits: pullFits, Ref: pullRef(true)},
+		lists: ownLists, reduces: true, reduce: Mean,
 		linear: true, takes: allHalf, writesHalf: unlessAdded, flops: pullFlops,
-		grad: pullRule(opPullMeanGrad),
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentMean(t.out, t.in[0], m.segments(o.list))
-		}}
-	opPullMeanGrad = &Kind{name: "push-mean", lists: transposedLists, accumulates: true,
-		takes: allHalf, flops: pullFlops,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentMeanGrad(t.out, t.in[0], m.segments(o.list), t.fresh())
-		}}
+		grad: pullRule(opPullMeanGrad)})
+	opPullMeanGrad = define(Kind{
+		Op:    backend.Op{Name: "push-mean", Fits: pushFits, Ref: pushRef(true)},
+		lists: transposedLists, accumulates: true,
+		takes: allHalf, flops: pullFlops})
 	// opPullMeanDropped is opPullMean of rows that are dropped out as they are read.
-	opPullMeanDropped = &Kind{name: "pull-mean-dropped", lists: ownLists, takes: allHalf,
+	opPullMeanDropped = define(Kind{
+		Op: backend.Op{Name: "pull-mean-dropped", Fits: pullFits,
+			Ref: pullDroppedRef},
+		drops: true, lists: ownLists, takes: allHalf,
 		writesHalf: unlessAdded, flops: pullFlops,
 		taken: func(z sized, longest int) backend.Taken {
 			return backend.TakenBySegmentMeanDropout(longest, z.outCols())
 		},
 		takenHalf: func(z sized, longest int) backend.Taken {
 			return backend.TakenByHalfDropped(longest, z.lists(), z.entries(), z.outCols())
-		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentMeanDropout(t.out, t.in[0], m.segments(o.list), o.scalar, m.key(o.site))
-		}}
-	opPullSum = &Kind{name: "pull-sum", lists: ownLists, reduces: true, reduce: Sum,
+		}})
+	opPullSum = define(Kind{
+		Op:    backend.Op{Name: "pull-sum", Fits: pullFits, Ref: pullRef(false)},
+		lists: ownLists, reduces: true, reduce: Sum,
 		linear: true, takes: allHalf, writesHalf: unlessAdded, flops: pullFlops,
-		grad: pullRule(opPullSumGrad),
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentSum(t.out, t.in[0], m.segments(o.list))
-		}}
-	opPullSumGrad = &Kind{name: "push-sum", lists: transposedLists, accumulates: true,
+		grad: pullRule(opPullSumGrad)})
+	opPullSumGrad = define(Kind{
+		Op:    backend.Op{Name: "push-sum", Fits: pushFits, Ref: pushRef(false)},
+		lists: transposedLists, accumulates: true,
 		takes: allHalf, flops: pullFlops,
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.TakenBySegmentSumGrad(z.lists())
+		}})
+	opPullMax = define(Kind{
+		Op: backend.Op{Name: "pull-max", Fits: func(o *backend.Operands) bool {
+			return pullFits(o) && o.Extra[0].Len() == o.Out.Len()
 		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentSumGrad(t.out, t.in[0], m.segments(o.list), t.fresh())
-		}}
-	opPullMax = &Kind{name: "pull-max", lists: ownLists, reduces: true, reduce: Max,
+			Ref: pullMaxRef},
+		lists: ownLists, reduces: true, reduce: Max,
 		takes: allHalf, writesHalf: unlessAdded,
 		grad: func(t *tape, o *op, dy Value) {
 			g := simple(opPullMaxGrad, dy, o.extra[0])
 			g.list = o.list
 			t.give(o.in[0], g)
+		}})
+	opPullMaxGrad = define(Kind{
+		Op: backend.Op{Name: "push-max", Fits: func(o *backend.Operands) bool {
+			return pushFits(o) && o.In[1].Len() == o.In[0].Len()
 		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentMax(t.out, t.in[0], t.extra[0], m.segments(o.list))
-		}}
-	opPullMaxGrad = &Kind{name: "push-max", lists: transposedLists, accumulates: true,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.SegmentMaxGrad(t.out, t.in[0], t.in[1], m.segments(o.list), t.fresh())
-		}}
+			Ref: pushMaxRef},
+		lists: transposedLists, accumulates: true})
 )
 
 // Pull reduces the rows of x in each list to one.
@@ -94,30 +100,45 @@ func pullFlops(z sized) float64 {
 
 var (
 	// opPullWeighted is the sum of the rows of x times the entries' weights y, by head.
-	opPullWeighted = &Kind{name: "pull-weighted", lists: ownLists, reduces: true, reduce: Sum,
+	opPullWeighted = define(Kind{
+		Op: backend.Op{Name: "pull-weighted", Fits: func(o *backend.Operands) bool {
+			width := o.In[0].Cols
+			if o.Shared {
+				width *= o.Heads
+			}
+			return o.Out.Rows == o.Lists.Lists && o.Out.Cols == width &&
+				o.In[1].Rows == o.Lists.Entries && o.In[1].Cols == o.Heads
+		},
+			Ref: weighed(func(h *backend.Plain, e entryHead) {
+				addTo(e.part(h.To, e.list), e.read(h.From[0]), h.From[1].Row(e.entry)[e.head])
+			})},
+		lists: ownLists, reduces: true, reduce: Sum,
 		linear: true, takes: firstHalf, writesHalf: unlessAdded,
 		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), z.o.shared) },
-		grad:  pullWeightedRule,
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.WeightedSum(t.out, t.in[0], t.in[1], m.segments(o.list), o.heads, o.shared, t.acc)
-		}}
+		grad:  pullWeightedRule})
 	// opPullWeightedGradX has x, the gradient of the output, and weights y.
-	opPullWeightedGradX = &Kind{name: "push-weighted", lists: transposedEntries, accumulates: true,
+	opPullWeightedGradX = define(Kind{
+		Op: backend.Op{Name: "push-weighted", Fits: pushFits,
+			Ref: weighed(func(h *backend.Plain, e entryHead) {
+				addTo(e.read(h.To), e.part(h.From[0], e.list), h.From[1].Row(e.entry)[e.head])
+			})},
+		lists: transposedEntries, accumulates: true,
 		takes: firstHalf,
 		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), false) },
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.TakenByEntryGrad(z.o.heads, z.cols(0)/z.o.heads)
-		},
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.WeightedSumGrad(t.out, t.in[0], t.in[1], m.segments(o.list), o.heads, o.shared,
-				t.fresh())
-		}}
+		}})
 	// opEntryDot has from x (lists) and y (rows) their products for each entry and head.
-	opEntryDot = &Kind{name: "entry-dot", lists: ownLists, takes: allHalf,
-		flops: func(z sized) float64 { return weighedFlops(z, z.cols(1), z.o.shared) },
-		run: func(m *Machine, o *op, t *operands) {
-			m.be.EntryDot(t.out, t.in[0], t.in[1], m.segments(o.list), o.heads, o.shared)
-		}}
+	opEntryDot = define(Kind{
+		Op: backend.Op{Name: "entry-dot", Fits: func(o *backend.Operands) bool {
+			return o.In[0].Rows == o.Lists.Lists && o.Out.Rows == o.Lists.Entries &&
+				o.Out.Cols == o.Heads && o.In[0].Half == o.In[1].Half
+		},
+			Ref: weighed(func(h *backend.Plain, e entryHead) {
+				h.To.Row(e.entry)[e.head] = dot(e.part(h.From[0], e.list), e.read(h.From[1]))
+			})},
+		lists: ownLists, takes: allHalf,
+		flops: func(z sized) float64 { return weighedFlops(z, z.cols(1), z.o.shared) }})
 )
 
 // PullWeighted sums the rows of x in each list, times the weights w (entries, heads) of the
@@ -152,4 +173,79 @@ func weighedFlops(z sized, cols int, shared bool) float64 {
 	}
 	const usedFlops = 16 // a value that is in the first cache
 	return float64(z.entries()) * (gatherFlops*read + usedFlops*(used-read))
+}
+
+func pullFits(o *backend.Operands) bool {
+	return o.Out.Cols == o.In[0].Cols && o.Out.Rows == o.Lists.Lists
+}
+
+// pushFits says that a gradient of rows can be computed: the backend was asked for transposed
+// lists.
+func pushFits(o *backend.Operands) bool {
+	return o.In[0].Rows == o.Lists.Lists && o.Out.Rows == o.Lists.Rows
+}
+
+// pullRef sums rows of lists up, or takes their mean.
+func pullRef(mean bool) func(h *backend.Plain) {
+	return func(h *backend.Plain) {
+		h.Begin()
+		h.Entries(func(list, _, row int) {
+			addTo(h.To.Row(list), h.From[0].Row(row), share(h, mean, list))
+		})
+	}
+}
+
+// pushRef is the gradient of either.
+func pushRef(mean bool) func(h *backend.Plain) {
+	return func(h *backend.Plain) {
+		h.Begin()
+		h.Entries(func(list, _, row int) {
+			addTo(h.To.Row(row), h.From[0].Row(list), share(h, mean, list))
+		})
+	}
+}
+
+// share is that of an entry of a list in its mean, or 1 for sums.
+func share(h *backend.Plain, mean bool, list int) float32 {
+	if mean {
+		return 1 / float32(h.Length(list))
+	}
+	return 1
+}
+
+func pullDroppedRef(h *backend.Plain) {
+	h.Begin()
+	h.Entries(func(list, entry, row int) {
+		x := slices.Clone(h.From[0].Row(row))
+		kernel.Dropout(nil, x, int(h.Lists.At[entry])*len(x), h.Drop.Rate, h.Drop.Key)
+		addTo(h.To.Row(list), x, share(h, true, list))
+	})
+}
+
+// pullMaxRef takes the first of equal values. A NaN is larger than any number.
+func pullMaxRef(h *backend.Plain) {
+	h.Begin()
+	for i := range h.More[0].V {
+		h.More[0].V[i] = math.Float32frombits(kernel.NoRow)
+	}
+	h.Entries(func(list, _, row int) {
+		rows, most := h.More[0].Row(list), h.To.Row(list)
+		for j, v := range h.From[0].Row(row) {
+			first := math.Float32bits(rows[j]) == kernel.NoRow
+			if first || v > most[j] || v != v && most[j] == most[j] {
+				rows[j], most[j] = math.Float32frombits(uint32(row)), v
+			}
+		}
+	})
+}
+
+func pushMaxRef(h *backend.Plain) {
+	h.Begin()
+	for i := range h.From[0].Rows {
+		for j, row := range h.From[1].Row(i) {
+			if at := math.Float32bits(row); at != kernel.NoRow {
+				h.To.Row(int(at))[j] += h.From[0].Row(i)[j]
+			}
+		}
+	}
 }

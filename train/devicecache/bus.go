@@ -54,8 +54,8 @@ func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads 
 // both. The faster is taken from then on, in place where they are equal, which leaves the host's
 // cores and memory to others. Memory that cannot be locked, or has no room, is no error.
 func (c *Cache) choose(ctx context.Context, rows, threads int) (way plan.BusWay, err error) {
-	on, ok := c.be.(backend.Separate)
-	if !ok || c.located == nil || rows == 0 {
+	on := c.be.Device()
+	if on == nil || c.located == nil || rows == 0 {
 		return way, nil
 	}
 	memory, first := c.located.Memory()
@@ -88,13 +88,13 @@ func (c *Cache) release() error {
 	}
 	memory := c.held.memory
 	c.held = held{}
-	return c.be.(backend.Separate).Unlock(memory)
+	return c.be.Device().Unlock(memory)
 }
 
 // trial tries both ways.
 type trial struct {
 	c       *Cache
-	on      backend.Separate
+	on      backend.Device
 	rows    int
 	threads int
 	arena   *mem.Arena // where the host keeps no rows

@@ -30,6 +30,7 @@ type farDevice struct {
 	read, was int  // rows that were read in place, and sent
 }
 
+func (d *farDevice) Device() backend.Device                       { return d }
 func (d *farDevice) DeviceMemory() (free, total int64, err error) { return 1 << 30, 1 << 30, nil }
 func (d *farDevice) Sent() int64                                  { return 0 }
 func (d *farDevice) Release(backend.Tensor) error                 { return nil }
@@ -95,7 +96,7 @@ func (d *farDevice) ReadLocked(kept backend.Tensor, held, read []float32, from [
 	}
 	both := append(append([]float32{}, held...), read...)
 	out := d.Scratch(len(from), cols)
-	d.PickRows(out, kept, d.Host(both, 1, len(both)),
+	backend.PickRows(d, out, kept, d.Host(both, 1, len(both)),
 		d.Host(mem.View[float32](mem.BytesOf(places)), len(from), 1))
 	return out
 }

@@ -86,7 +86,7 @@ func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32
 
 // gather reads the rows that miss, to locked memory if there is some.
 func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
-	if on, ok := c.be.(backend.Separate); ok && len(p.missed) > 0 {
+	if on := c.be.Device(); on != nil && len(p.missed) > 0 {
 		done, err := c.gatherLocked(ctx, on, p)
 		if done || err != nil {
 			return err
@@ -161,8 +161,7 @@ func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 		keptRows = p.kept.rows
 	}
 	if p.inPlace {
-		on := c.be.(backend.Separate)
-		return on.ReadLocked(keptRows, c.held.rows, p.locked, p.from, c.Dim())
+		return c.be.Device().ReadLocked(keptRows, c.held.rows, p.locked, p.from, c.Dim())
 	}
 	out := c.be.Scratch(rows, c.Dim())
 	var sent backend.Tensor
@@ -172,7 +171,7 @@ func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 		sent = c.be.Host(x, 1, len(p.missed)*c.Dim())
 	}
 	from := c.be.Host(mem.View[float32](mem.BytesOf(p.from)), rows, 1)
-	c.be.PickRows(out, keptRows, sent, from)
+	backend.PickRows(c.be, out, keptRows, sent, from)
 	return out
 }
 
@@ -215,7 +214,7 @@ func (c *Cache) Fill(ctx context.Context, rows sample.Rows, nodes []sample.NodeI
 	}
 	k := &kept{set: set, rows: all.View(0, set.Count(), c.Dim())}
 	if err := c.copyRows(ctx, rows, k); err != nil {
-		if on, separate := c.be.(backend.Separate); separate {
+		if on := c.be.Device(); on != nil {
 			err = errors.Join(err, on.Release(all))
 		}
 		return errors.Join(err, set.Free())

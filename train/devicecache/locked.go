@@ -12,12 +12,12 @@ import (
 	"gdb/sample"
 )
 
-// stepsFlying is how many steps may still be copied from locked memory: see Separate.SendLocked.
+// stepsFlying is how many steps may still be copied from locked memory: see backend.Device.
 const stepsFlying = 2
 
 // lockedRows is page-locked memory for so many bytes, which the device copies from or reads while
 // the host goes on. It is nil where there is no room for it.
-func (c *Cache) lockedRows(on backend.Separate, p *places, bytes int) ([]byte, error) {
+func (c *Cache) lockedRows(on backend.Device, p *places, bytes int) ([]byte, error) {
 	if p.memory != nil && len(p.memory.Bytes()) < bytes {
 		if err := p.free(on); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (c *Cache) lockedRows(on backend.Separate, p *places, bytes int) ([]byte, e
 }
 
 // free frees the locked memory, from which nothing is copied any more.
-func (p *places) free(on backend.Separate) error {
+func (p *places) free(on backend.Device) error {
 	a := p.memory
 	if p.memory, p.locked = nil, nil; a == nil {
 		return nil
@@ -51,7 +51,7 @@ func (p *places) free(on backend.Separate) error {
 
 // gatherLocked has the rows that miss in locked memory, or where the device reads them. It is false
 // if there is no room.
-func (c *Cache) gatherLocked(ctx context.Context, on backend.Separate, p *places) (bool, error) {
+func (c *Cache) gatherLocked(ctx context.Context, on backend.Device, p *places) (bool, error) {
 	if c.located != nil {
 		return c.gatherLocated(ctx, on, p)
 	}
@@ -67,7 +67,7 @@ func (c *Cache) gatherLocked(ctx context.Context, on backend.Separate, p *places
 }
 
 // gatherLocated is gatherLocked of features that tell where their rows are.
-func (c *Cache) gatherLocated(ctx context.Context, on backend.Separate, p *places) (bool, error) {
+func (c *Cache) gatherLocated(ctx context.Context, on backend.Device, p *places) (bool, error) {
 	p.slots = mem.Resize(p.slots, len(p.missed))
 	if err := c.located.Locate(p.missed, p.slots); err != nil {
 		return false, err
@@ -88,7 +88,7 @@ func (c *Cache) gatherLocated(ctx context.Context, on backend.Separate, p *place
 // those that are read from disk.
 type gathering struct {
 	c      *Cache
-	on     backend.Separate
+	on     backend.Device
 	p      *places
 	first  int        // the number in from of the first value of locked memory
 	front  int        // bytes of it before what is read
@@ -201,7 +201,7 @@ func (c *Cache) fly(p *places) {
 
 // sendWhole sends all rows, behind rows of zeros.
 func (c *Cache) sendWhole(p *places, rows int) backend.Tensor {
-	return c.be.(backend.Separate).SendLocked(p.locked, rows-len(p.missed), rows, c.Dim())
+	return c.be.Device().SendLocked(p.locked, rows-len(p.missed), rows, c.Dim())
 }
 
 // boundShare is the part of the values sent by which the bound of them is larger, when it grows.
@@ -214,13 +214,13 @@ func (c *Cache) sendLocked(p *places) backend.Tensor {
 	if n > c.bound {
 		c.bound = n + n/boundShare
 	}
-	return c.be.(backend.Separate).SendLocked(p.locked, 0, 1, c.bound)
+	return c.be.Device().SendLocked(p.locked, 0, 1, c.bound)
 }
 
 // freeLocked frees all locked memory, once the device has done what it was given.
 func (c *Cache) freeLocked() (err error) {
-	on, ok := c.be.(backend.Separate)
-	if ok {
+	on := c.be.Device()
+	if on != nil {
 		err = c.be.Trim()
 	}
 	for _, p := range append(c.notes.end(), c.flying[:]...) {
@@ -228,7 +228,7 @@ func (c *Cache) freeLocked() (err error) {
 			continue
 		}
 		p.held.Release()
-		if ok {
+		if on != nil {
 			err = errors.Join(err, p.free(on))
 		}
 	}

@@ -105,8 +105,8 @@ type Source struct {
 // far as a plan has room for them and the device has it. What is short of memory goes on without:
 // rows are only faster there.
 func (s *Shared) FillIn(ctx context.Context, p *plan.DevicePlan, from Source) error {
-	on, separate := s.be.(backend.Separate)
-	if !separate || p == nil {
+	on := s.be.Device()
+	if on == nil || p == nil {
 		return nil
 	}
 	free, _, err := on.DeviceMemory()
@@ -284,7 +284,7 @@ func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
 	words := func(x []uint32) backend.Tensor {
 		return s.be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
 	}
-	s.be.PutRows(block.rows, fresh, words(p.to))
+	backend.PutRows(s.be, block.rows, fresh, words(p.to))
 	zeros := rows - len(p.from)
 	from := append(p.from, make([]uint32, max(0, zeros))...)
 	copy(from[zeros:], p.from)
@@ -293,7 +293,7 @@ func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
 	}
 	p.from = from
 	out := s.be.Scratch(rows, s.Dim())
-	s.be.PickRows(out, block.rows, backend.Tensor{Cols: s.Dim()}, words(from))
+	backend.PickRows(s.be, out, block.rows, backend.Tensor{Cols: s.Dim()}, words(from))
 	return out
 }
 

@@ -376,7 +376,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 			weights = w.Weights(m, pull, column, own[scored], p.edges, s)
 			scored++
 			if pull.Softmax {
-				l.Backend.Softmax(weights, s)
+				w.Softmax(m, weights, s)
 			}
 		case pull.Weighted:
 			weights = w.Weights(m, pull, backend.Tensor{}, backend.Tensor{}, p.edges, s)

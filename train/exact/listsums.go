@@ -137,7 +137,7 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 			scored++
 			if s.pull.Softmax {
 				sums = l.logSums(weights, p.off)
-				l.Backend.Softmax(weights, lists)
+				w.Softmax(m, weights, lists)
 			}
 		case s.pull.Weighted:
 			weights = w.Weights(m, s.pull, backend.Tensor{}, backend.Tensor{}, p.edges, lists)

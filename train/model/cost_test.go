@@ -102,7 +102,7 @@ func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		be := &countedBackend{Backend: cpu, Halves: cpu.(backend.Halves)}
+		be := &countedBackend{Backend: cpu}
 		m, err := New(be, s, true, held)
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,8 @@ func trainStep(t *testing.T, be backend.Backend, m *Model, d *dense.Lists, x []f
 	if err != nil {
 		t.Fatal(err)
 	}
-	be.SoftmaxCrossEntropy(m.GradLogits(), logits, make([]int32, logits.Rows))
+	backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+		make([]int32, logits.Rows))
 	m.Backward()
 	if err := be.Err(); err != nil {
 		t.Fatal(err)

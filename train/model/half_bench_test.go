@@ -93,7 +93,8 @@ func benchStep(b *testing.B, s *Spec, d *dense.Lists) func() time.Duration {
 		if err != nil {
 			b.Fatal(err)
 		}
-		be.SoftmaxCrossEntropy(m.GradLogits(), logits, labelsOf(logits.Rows))
+		backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+			labelsOf(logits.Rows))
 		m.Backward()
 		be.Losses(nil)
 		return processTime() - begin

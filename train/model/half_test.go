@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/backend"
 	"gdb/compute/kernel/bf16"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
@@ -111,7 +112,8 @@ func resultsOf(t *testing.T, s *Spec, d *dense.Lists, x []float32, inPlace bool)
 		t.Fatal(err)
 	}
 	out := values(be, logits)
-	be.SoftmaxCrossEntropy(m.GradLogits(), logits, labelsOf(logits.Rows))
+	backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+		labelsOf(logits.Rows))
 	m.Backward()
 	if err := be.Err(); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, er
 	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
 		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
-	if s.Train && m.be.Groups() && p.Pads() {
+	if s.Train && m.be.About().Groups && p.Pads() {
 		in.Padded = m.bounds.Fit(&sizes)
 	}
 	return m.machine.Forward(p, in)

@@ -165,7 +165,8 @@ func (c *goldenCase) check(t *testing.T, be backend.Backend, m *Model, b *golden
 	for range 2 {
 		logits := forwardOf(t, be, m, b, Step{Train: true})
 		checkNear(t, m, "logits", values(be, logits), c.Logits)
-		be.SoftmaxCrossEntropy(m.GradLogits(), logits, labels)
+		backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+			labels)
 		loss := []float32{float32(lastLoss(t, be).Mean)}
 		checkNear(t, m, "loss", loss, []float64{c.Loss})
 		m.Backward()
@@ -206,7 +207,7 @@ func checkNear(t *testing.T, m *Model, what string, got []float32, want []float6
 				order = fmt.Sprintf("%b", *m.spec.Order)
 			}
 			t.Fatalf("%s[%d] = %g, want %g; order %s, %d workers", what, i, got[i], want[i], order,
-				m.be.Workers())
+				m.be.About().Workers)
 		}
 	}
 }

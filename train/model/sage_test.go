@@ -130,7 +130,8 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 				for range 2 { // the second step uses memory of the first
 					logits := mustForward(t, be, m, g, s)
 					checkClose(t, "logits", values(be, logits), g.Logits)
-					be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+					backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+						g.Labels)
 					loss := lastLoss(t, be)
 					if loss.Rows != 4 || math.Abs(loss.Mean-g.SoftmaxLoss) > goldenTolerance {
 						t.Fatalf("loss %+v, want %g over 4 rows", loss, g.SoftmaxLoss)
@@ -140,7 +141,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 
 					logits = mustForward(t, be, m, g, s)
 					targets := be.Host(g.Targets, len(g.Seeds), g.Dims[len(g.Dims)-1])
-					be.SigmoidBCE(m.GradLogits(), logits, targets)
+					backend.SigmoidBCE(be, m.GradLogits(), logits, targets, backend.Tensor{})
 					if loss := lastLoss(t, be); math.Abs(loss.Mean-g.BCELoss) > goldenTolerance {
 						t.Fatalf("loss %+v, want %g", loss, g.BCELoss)
 					}
@@ -197,7 +198,8 @@ func TestGradientsByDifferences(t *testing.T) {
 			s := Step{Train: true, Seed: 5, Epoch: 1, Batch: 2}
 			lossOf := func() float64 {
 				logits := mustForward(t, be, m, g, s)
-				be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+				backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+					g.Labels)
 				return lastLoss(t, be).Mean
 			}
 			lossOf()
@@ -262,7 +264,6 @@ func equal(a, b []float32) bool {
 // countedBackend counts the scratch of a step.
 type countedBackend struct {
 	backend.Backend
-	backend.Halves
 	floats int64
 }
 
@@ -301,7 +302,8 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		all = values(be, logits)
-		be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+		backend.SoftmaxCrossEntropy(be, m.GradLogits(), logits, backend.Tensor{},
+			g.Labels)
 		m.Backward()
 		return append(all, values(be, m.params.G)...), be.floats
 	}

@@ -129,18 +129,12 @@ func (c *Classes) TrainScore(_ string, sum *backend.Loss) float64 {
 // Loss computes the loss of a mini-batch.
 func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
 	b *sample.Batch) {
-	weighted := c.Weights.Len() > 0
-	switch {
-	case !c.Multi && weighted:
-		be.WeightedCrossEntropy(grad, logits, c.Weights, b.Labels)
-	case !c.Multi:
-		be.SoftmaxCrossEntropy(grad, logits, b.Labels)
-	case weighted:
-		be.WeightedBCE(grad, logits, be.Host(b.Multi, len(b.Seeds), c.Outputs()),
-			c.Weights)
-	default:
-		be.SigmoidBCE(grad, logits, be.Host(b.Multi, len(b.Seeds), c.Outputs()))
+	if c.Multi {
+		targets := be.Host(b.Multi, len(b.Seeds), c.Outputs())
+		backend.SigmoidBCE(be, grad, logits, targets, c.Weights)
+		return
 	}
+	backend.SoftmaxCrossEntropy(be, grad, logits, c.Weights, b.Labels)
 }
 
 // Label names the class of the largest logit, or all classes of those over their thresholds.

@@ -117,7 +117,7 @@ func (n *Numbers) Loss(be backend.Backend, grad, outputs backend.Tensor,
 	for i, v := range b.Targets {
 		b.Targets[i] = n.Scale.standard(v)
 	}
-	be.Regression(n.loss, grad, outputs, be.Host(b.Targets, len(b.Seeds), 1))
+	backend.Regression(be, n.loss, grad, outputs, be.Host(b.Targets, len(b.Seeds), 1))
 }
 
 // Remedy names the loss that a few far labels weigh less in.

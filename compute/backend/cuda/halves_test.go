@@ -17,14 +17,14 @@ const halfUlp = 1.0 / 128
 // halves draws a matrix of bfloat16, of an even number of columns.
 func (o *trial) halves(rows, cols int) backend.Tensor {
 	x := o.be.Scratch(rows, cols/2).Halved()
-	o.be.(backend.Halves).Narrow(x, o.draw(rows, cols))
+	o.be.convert("narrow", x, o.draw(rows, cols))
 	return x
 }
 
 // wide notes results that are of bfloat16.
 func (o *trial) wide(x backend.Tensor) {
 	out := o.be.Scratch(x.Rows, x.Cols)
-	o.be.(backend.Halves).Widen(out, x)
+	o.be.convert("widen", out, x)
 	o.gives(out)
 }
 
@@ -47,25 +47,30 @@ func TestHalves(t *testing.T) {
 // halfValues are operations that give the same bits everywhere.
 func halfValues(o *trial, cols int) {
 	const rows = 19
-	h := o.be.(backend.Halves)
 	odd := []float32{0, -1e-39, float32(math.Inf(1)), 1.00390625, 1.01171875, -3.4e38, 1e-30, 7}
 	x := o.be.Scratch(1, len(odd))
 	o.be.Write(x, odd)
 	narrow := o.be.Scratch(1, len(odd)/2).Halved()
-	h.Narrow(narrow, x)
+	o.be.convert("narrow", narrow, x)
 	o.wide(narrow)
 	bias, y, floats := o.draw(1, cols), o.halves(rows, cols), o.draw(rows, cols)
-	for _, a := range []backend.Activation{{}, {ReLU: true}, {Bias: bias},
-		{Bias: bias, ReLU: true, Rate: 0.4, First: 77, Key: 5}} {
+	drop := backend.Dropout{Rate: 0.4, First: 77, Key: 5}
+	for _, a := range []struct {
+		name string
+		row  tensor
+		drop backend.Dropout
+	}{{name: "dropout"}, {name: "relu"}, {name: "bias", row: bias},
+		{name: "bias-relu", row: bias, drop: drop}, {name: "dropout", drop: drop}} {
 		for _, x := range []backend.Tensor{y, floats} {
 			out := o.be.Scratch(rows, cols/2).Halved()
-			h.Activate(out, x, a)
+			o.be.activate(a.name, out, x, a.row, a.drop)
 			o.wide(out)
 		}
 	}
 	for _, mask := range []backend.Tensor{y, floats} {
 		out := o.be.Scratch(rows, cols/2).Halved()
-		h.ReLUGradTo(out, o.draw(rows, cols), mask, 0.25)
+		o.be.run("relu-grad", operands{Out: out, In: tensors{o.draw(rows, cols), mask},
+			Scalar: 0.25})
 		o.wide(out)
 	}
 	dx := o.draw(rows, cols)
@@ -82,19 +87,21 @@ func halfValues(o *trial, cols int) {
 // halfELU takes ELU, with and without dropout, and its gradient.
 func halfELU(o *trial, cols int) {
 	const rows = 19
-	h := o.be.(backend.Halves)
 	bias, y, floats := o.draw(1, cols), o.halves(rows, cols), o.draw(rows, cols)
-	for _, a := range []backend.Activation{{ELU: true},
-		{Bias: bias, ELU: true, Rate: 0.4, First: 77, Key: 5}} {
+	for _, row := range []tensor{{}, bias} {
+		d := backend.Dropout{}
+		if row.Len() > 0 {
+			d = backend.Dropout{Rate: 0.4, First: 77, Key: 5}
+		}
 		for _, x := range []backend.Tensor{y, floats} {
 			out := o.be.Scratch(rows, cols/2).Halved()
-			h.Activate(out, x, a)
+			o.be.activate("elu", out, x, row, d)
 			o.wide(out)
 		}
 		narrow, dx := o.be.Scratch(rows, cols/2).Halved(), o.draw(rows, cols)
-		h.ELUGradTo(narrow, dx, y, a)
+		o.be.activate("elu-grad", narrow, dx, y, d)
 		o.wide(narrow)
-		h.ELUGradTo(dx, dx, y, a)
+		o.be.activate("elu-grad", dx, dx, y, d)
 		o.gives(dx)
 	}
 }
@@ -140,10 +147,10 @@ func halfSums(o *trial, kind string, cols int) {
 	x, arg := o.halves(rows, cols), o.be.Scratch(s.Lists, cols)
 	floats, narrow := o.be.Scratch(s.Lists, cols), o.be.Scratch(s.Lists, cols/2).Halved()
 	for _, sum := range []func(out backend.Tensor){
-		func(out backend.Tensor) { o.be.SegmentMean(out, x, s) },
-		func(out backend.Tensor) { o.be.SegmentSum(out, x, s) },
-		func(out backend.Tensor) { o.be.SegmentMax(out, x, arg, s) },
-		func(out backend.Tensor) { o.be.SegmentMeanDropout(out, x, s, 0.3, 99) },
+		func(out backend.Tensor) { o.be.lists("pull-mean", out, s, x) },
+		func(out backend.Tensor) { o.be.lists("pull-sum", out, s, x) },
+		func(out backend.Tensor) { o.be.PullMax(out, x, arg, s) },
+		func(out backend.Tensor) { o.be.PullDropped(out, x, s, 0.3, 99) },
 	} {
 		sum(floats)
 		o.gives(floats)
@@ -151,16 +158,17 @@ func halfSums(o *trial, kind string, cols int) {
 		o.wide(narrow)
 	}
 	dx, dout := o.draw(rows, cols), o.halves(s.Lists, cols)
-	o.be.SegmentMeanGrad(dx, dout, s, rows/3)
+	o.be.push("push-mean", dx, s, rows/3, dout)
 	o.gives(dx)
-	o.be.SegmentSumGrad(dx, dout, s, rows)
+	o.be.push("push-sum", dx, s, rows, dout)
 	o.gives(dx)
 	w, out := o.draw(s.Entries, heads), o.draw(s.Lists, heads*cols)
-	o.be.WeightedSum(out, x, w, s, heads, true, true)
+	o.be.heads("pull-weighted", out, s, operands{Heads: heads, Shared: true, Acc: true}, x, w)
 	o.gives(out)
 	dw, ofHeads := o.be.Scratch(s.Entries, heads), o.halves(s.Lists, heads*cols)
-	o.be.EntryDot(dw, ofHeads, x, s, heads, true)
+	o.be.heads("entry-dot", dw, s, operands{Heads: heads, Shared: true}, ofHeads, x)
 	o.gives(dw)
-	o.be.WeightedSumGrad(dx, ofHeads, w, s, heads, true, rows/2)
+	o.be.heads("push-weighted", dx, s, operands{Heads: heads, Shared: true, Fresh: rows / 2},
+		ofHeads, w)
 	o.gives(dx)
 }

@@ -55,7 +55,7 @@ func (g *gpu) Segments(l backend.Lists) backend.Segments {
 		panic("BUG: lists are not of all entries")
 	}
 	g.lists = append(g.lists, stepLists{Lists: l})
-	return backend.Segments{Lists: lists, Entries: len(l.Idx), ID: len(g.lists) - 1}
+	return backend.Segments{Lists: lists, Entries: len(l.Idx), Rows: l.Rows, ID: len(g.lists) - 1}
 }
 
 // forward are the lists of s, which name rows of a matrix of so many.
@@ -140,10 +140,9 @@ func (g *gpu) entryLists(s backend.Segments, off uint64) uint64 {
 	return l.entryList
 }
 
-// back are the transposed lists of s, for rows rows, which the host makes in the memory that they
-// are copied from.
-func (g *gpu) back(s backend.Segments, rows int) *stepLists {
-	l := &g.lists[s.ID]
+// back are the transposed lists of s, which the host makes in the memory that they are copied from.
+func (g *gpu) back(s backend.Segments) *stepLists {
+	l, rows := &g.lists[s.ID], s.Rows
 	if l.back != nil || g.err != nil {
 		return l
 	}
@@ -174,9 +173,4 @@ func (g *gpu) back(s backend.Segments, rows int) *stepLists {
 	l.entry = l.weight + uint64(s.Lists)*floatBytes
 	l.back = b
 	return l
-}
-
-// returns says whether a gradient of rows can be computed.
-func (g *gpu) returns(dx backend.Tensor, lists int, s backend.Segments, op string) bool {
-	return g.ready(lists == s.Lists && dx.Rows == g.lists[s.ID].Rows, op+" without memory", dx)
 }

@@ -106,24 +106,24 @@ func (g *gpu) finish(to, parts uint64, count int) {
 	g.launch("finish", kept*blockThreads, to, parts, count)
 }
 
-// SoftmaxCrossEntropy is the loss of class labels.
-func (g *gpu) SoftmaxCrossEntropy(grad, logits backend.Tensor, labels []int32) {
-	if g.ready(grad.Len() == logits.Len() && len(labels) == logits.Rows, "SoftmaxCrossEntropy",
-		logits) {
-		g.crossEntropy(grad, logits, 0, labels)
-	}
+// losses write their gradient to Out, from outputs, targets and weights in In.
+var losses = map[string]deviceKernel{
+	"cross-entropy":        crossEntropy,
+	"binary-cross-entropy": binaryCrossEntropy,
+	"regression":           regression,
 }
 
-// WeightedCrossEntropy is the loss of class labels with weights.
-func (g *gpu) WeightedCrossEntropy(grad, logits, weights backend.Tensor, labels []int32) {
-	if g.ready(grad.Len() == logits.Len() && len(labels) == logits.Rows &&
-		weights.Len() == logits.Cols, "WeightedCrossEntropy", logits, weights) {
-		g.crossEntropy(grad, logits, g.at(weights), labels)
+// weightsOf are the weights that a loss has; 0 for none.
+func (g *gpu) weightsOf(o *backend.Operands) uint64 {
+	if o.In[2].Len() == 0 {
+		return 0
 	}
+	return g.at(o.In[2])
 }
 
-// crossEntropy is either; weights are 0 for none.
-func (g *gpu) crossEntropy(grad, logits backend.Tensor, weights uint64, labels []int32) {
+// crossEntropy is the loss of class labels.
+func crossEntropy(g *gpu, o *backend.Operands) {
+	logits, labels, weights := o.In[0], o.Labels, g.weightsOf(o)
 	rows, cols := logits.Rows, logits.Cols
 	for _, l := range labels {
 		if int(l) >= cols {
@@ -134,7 +134,8 @@ func (g *gpu) crossEntropy(grad, logits backend.Tensor, weights uint64, labels [
 	counts, parts, at := g.takeParts(partsOf(rows)), g.takeParts(rows), send(g, labels)
 	g.launch("label_weights", partsOf(rows)*blockThreads, counts, at, weights, rows)
 	g.finish(total, counts, partsOf(rows))
-	g.launch("cross_entropy", rows*warpThreads, grad, parts, logits, at, weights, total, rows, cols)
+	g.launch("cross_entropy", rows*warpThreads, o.Out, parts, logits, at, weights, total, rows,
+		cols)
 	g.finish(sum, parts, rows)
 	g.pend(sum, func(sum, total *[kept]float64) backend.Loss {
 		if total[1] == 0 {
@@ -146,29 +147,14 @@ func (g *gpu) crossEntropy(grad, logits backend.Tensor, weights uint64, labels [
 	})
 }
 
-// SigmoidBCE is the loss of multi-labels.
-func (g *gpu) SigmoidBCE(grad, logits, targets backend.Tensor) {
-	if g.ready(grad.Len() == logits.Len() && targets.Len() == logits.Len(), "SigmoidBCE", logits,
-		targets) {
-		g.binaryCrossEntropy(grad, logits, targets, 0)
-	}
-}
-
-// WeightedBCE is the loss of multi-labels with weights of those that are set.
-func (g *gpu) WeightedBCE(grad, logits, targets, positive backend.Tensor) {
-	if g.ready(grad.Len() == logits.Len() && targets.Len() == logits.Len() &&
-		positive.Len() == logits.Cols, "WeightedBCE", logits, targets, positive) {
-		g.binaryCrossEntropy(grad, logits, targets, g.at(positive))
-	}
-}
-
-// binaryCrossEntropy is either; positive is 0 for no weights.
-func (g *gpu) binaryCrossEntropy(grad, logits, targets backend.Tensor, positive uint64) {
+// binaryCrossEntropy is the loss of multi-labels.
+func binaryCrossEntropy(g *gpu, o *backend.Operands) {
+	logits, positive := o.In[0], g.weightsOf(o)
 	n, rows := logits.Len(), logits.Rows
 	count := partsOf(n)
 	sum, _ := g.lossNumbers()
 	parts := g.takeParts(count)
-	g.launch("binary_cross_entropy", count*blockThreads, grad, parts, logits, targets, positive, n,
+	g.launch("binary_cross_entropy", count*blockThreads, o.Out, parts, logits, o.In[1], positive, n,
 		logits.Cols, 1/float32(max(1, n)))
 	g.finish(sum, parts, count)
 	g.pend(sum, func(sum, _ *[kept]float64) backend.Loss {
@@ -177,19 +163,17 @@ func (g *gpu) binaryCrossEntropy(grad, logits, targets backend.Tensor, positive 
 	})
 }
 
-// Regression is the loss of numbers.
-func (g *gpu) Regression(kind backend.ErrorLoss, grad, outputs, targets backend.Tensor) {
-	if !g.ready(grad.Len() == outputs.Len() && targets.Len() == outputs.Len(), "Regression",
-		outputs, targets) {
-		return
-	}
+// regression is the loss of numbers.
+func regression(g *gpu, o *backend.Operands) {
+	outputs, targets := o.In[0], o.In[1]
 	n := outputs.Len()
 	count := partsOf(n)
 	sum, counted := g.lossNumbers()
 	counts, parts := g.takeParts(count), g.takeParts(count)
 	g.launch("count_targets", count*blockThreads, counts, targets, n)
 	g.finish(counted, counts, count)
-	g.launch("regression", count*blockThreads, grad, parts, outputs, targets, counted, n, int(kind))
+	g.launch("regression", count*blockThreads, o.Out, parts, outputs, targets, counted, n,
+		int(o.Error))
 	g.finish(sum, parts, count)
 	g.pend(sum, func(sum, _ *[kept]float64) backend.Loss {
 		return backend.Loss{Mean: sum[0] / max(1, sum[3]), Rows: int(sum[3]), Squared: sum[1],

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel/bf16"
 	"gdb/internal/cuda"
 	"gdb/internal/mem"
 )
@@ -199,9 +200,15 @@ func (g *gpu) Read(dst []float32, t backend.Tensor) {
 	if !g.there(t) || t.Len() == 0 {
 		return
 	}
-	at := g.at(t)
+	at, to := g.at(t), mem.BytesOf(dst[:t.Len()])
+	var half []bf16.Number
+	if t.Half {
+		half = make([]bf16.Number, t.Len())
+		to = mem.BytesOf(half)
+	}
 	if g.flush(); at != 0 && g.err == nil {
-		g.fail("copy from the device", g.driver.read(mem.BytesOf(dst[:t.Len()]), at))
+		g.fail("copy from the device", g.driver.read(to, at))
+		bf16.Widen(nil, dst, half)
 	}
 }
 
@@ -210,8 +217,13 @@ func (g *gpu) Write(t backend.Tensor, src []float32) {
 	if !g.there(t) || t.Len() == 0 {
 		return
 	}
-	at := g.at(t)
+	at, from := g.at(t), mem.BytesOf(src[:t.Len()])
+	if t.Half {
+		half := make([]bf16.Number, t.Len())
+		bf16.Narrow(nil, half, src[:t.Len()])
+		from = mem.BytesOf(half)
+	}
 	if g.flush(); at != 0 && g.err == nil {
-		g.fail("copy to the device", g.driver.write(at, mem.BytesOf(src[:t.Len()])))
+		g.fail("copy to the device", g.driver.write(at, from))
 	}
 }

@@ -60,11 +60,11 @@ func TestStepsOverlap(t *testing.T) {
 				want[i%1000] += x[i]
 			}
 			all, row := g.Host(x, n, 1000), g.Scratch(1, 1000)
-			g.ColumnSum(row, all)
+			calls{g}.ColumnSum(row, all)
 			for i := range x { // the step has its own by now
 				x[i] = -1
 			}
-			g.Add(sum, row)
+			calls{g}.Add(sum, row)
 			if err := g.Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -89,9 +89,9 @@ func TestSameBits(t *testing.T) {
 		weighted(o, "huge", 40, 20)
 		halfSums(o, "huge", 20)
 		attention(o, "huge", 40, 20)
-		norms(o, 700, 20)
-		losses(o, 700, 20)
-		optimizers(o, 9000)
+		normed(o, 700, 20)
+		lossesOf(o, 700, 20)
+		optimized(o, 9000)
 		if err := g.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestTables(t *testing.T) {
 		x[1], x[5] = float32(step), 7
 		s := g.Segments(backend.Lists{Off: []uint32{0, 2}, Idx: []uint32{0, 2}})
 		out := g.Scratch(1, 2)
-		g.SegmentSum(out, g.Table(x, 3, 2), s)
+		calls{g}.lists("pull-sum", out, s, g.Table(x, 3, 2))
 		if err := g.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +157,8 @@ func TestShortOfMemory(t *testing.T) {
 			t.Errorf("%q is not in: %v", says, first)
 		}
 	}
-	g.Zero(big)
-	g.Add(big, big)
+	calls{g}.Zero(big)
+	calls{g}.Add(big, big)
 	if g.Err() != first {
 		t.Errorf("then %v", g.Err())
 	}
@@ -170,7 +170,7 @@ func TestBudgetIsKept(t *testing.T) {
 	g, _ := mustOpenGPU(t, budget)
 	mustBegin(t, g)
 	x := g.Host(make([]float32, 1<<20), 1<<10, 1<<10)
-	g.Scale(x, 2)
+	calls{g}.Scale(x, 2)
 	var limit *mem.LimitError
 	if err := g.Err(); !errors.As(err, &limit) {
 		t.Errorf("beyond the budget: %v", err)
@@ -182,13 +182,13 @@ func TestFailedLosses(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
 	mustBegin(t, g)
 	x := g.Scratch(3, 4)
-	g.Zero(x)
-	g.SoftmaxCrossEntropy(x, x, []int32{0, 1, -1})
+	calls{g}.Zero(x)
+	backend.SoftmaxCrossEntropy(g, x, x, tensor{}, []int32{0, 1, -1})
 	if all := g.Losses(nil); len(all) != 1 || all[0].Rows != 2 {
 		t.Fatalf("%+v, %v", all, g.Err())
 	}
-	g.Zero(x)
-	g.SoftmaxCrossEntropy(x, x, []int32{0, 1, -1})
+	calls{g}.Zero(x)
+	backend.SoftmaxCrossEntropy(g, x, x, tensor{}, []int32{0, 1, -1})
 	emulator.Set(t, "fail_copy", 1)
 	if all := g.Losses(nil); len(all) != 0 || !errors.Is(g.Err(), cuda.ErrLost) {
 		t.Errorf("%+v, %v", all, g.Err())

@@ -77,14 +77,12 @@ func Open(opt backend.Options) (backend.Backend, error) {
 	return g, nil
 }
 
-// Name is "cuda".
-func (g *gpu) Name() string { return "cuda" }
-
-// Workers is the number of threads of the host.
-func (g *gpu) Workers() int { return g.workers }
-
-// StepsPerRead is more than 1: a read waits for the steps before it.
-func (g *gpu) StepsPerRead() int { return stepsPerRead }
+// About says that a read waits for the steps before it, and that steps of the same sizes are
+// launched at once.
+func (g *gpu) About() backend.About {
+	return backend.About{Name: backend.CUDA, Workers: g.workers, StepsPerRead: stepsPerRead,
+		Groups: !g.queue.plain}
+}
 
 // Err is the first error of the step, whose operations so far are given to the device. A step that
 // read memory of the caller is at an end then.
@@ -136,15 +134,3 @@ func once(err error) error {
 
 // there says whether a tensor has memory: one of a step that was short of it has none.
 func (g *gpu) there(t backend.Tensor) bool { return t.Memory >= 0 || g.err == nil }
-
-// ready says whether an operation can be done: not after an error. It checks shapes first.
-func (g *gpu) ready(fits bool, op string, ts ...backend.Tensor) bool {
-	if fits {
-		return g.err == nil
-	}
-	shapes := ""
-	for _, t := range ts {
-		shapes += fmt.Sprintf(" (%d,%d)", t.Rows, t.Cols)
-	}
-	panic("BUG: " + op + " of shapes" + shapes)
-}

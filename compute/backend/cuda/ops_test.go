@@ -41,14 +41,14 @@ func mustOpen(t *testing.T) (cpu, gpu backend.Backend) {
 // trial is operations on one backend, with inputs drawn by a seed, and what they give.
 type trial struct {
 	t  *testing.T
-	be backend.Backend
+	be calls
 	r  *rand.Rand
 	x  [][]float32 // results
 }
 
 // newTrial returns one of a name, which says what is drawn.
 func newTrial(t *testing.T, be backend.Backend, name string) *trial {
-	return &trial{t: t, be: be, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
+	return &trial{t: t, be: calls{be}, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
 }
 
 // draw is a matrix of values around 0.
@@ -133,7 +133,7 @@ func compareWithin(t *testing.T, cpu, gpu backend.Backend, tolerance float64, na
 		o := newTrial(t, be, name)
 		f(o)
 		if err := be.Err(); err != nil {
-			t.Fatalf("%s on %s: %v", name, be.Name(), err)
+			t.Fatalf("%s on %s: %v", name, be.About().Name, err)
 		}
 		all[i], losses[i] = o.x, be.Losses(nil)
 	}
@@ -203,7 +203,8 @@ func TestElements(t *testing.T) {
 		})
 		check("Dropout", func(o *trial) {
 			x := o.draw(rows, cols)
-			o.be.Dropout(x, 1<<20-60, 0.4, 12345678901234567)
+			o.be.Dropout(x, backend.Dropout{Rate: 0.4, First: 1<<20 - 60,
+				Key: 12345678901234567})
 			o.gives(x)
 		})
 		check("activations", func(o *trial) {
@@ -249,10 +250,10 @@ func TestElements(t *testing.T) {
 			o.be.HeadMeanGrad(x, out, 3)
 			o.gives(out, x)
 		})
-		check("norms", func(o *trial) { norms(o, rows, cols) })
-		check("products", func(o *trial) { products(o, rows, cols) })
-		check("optimizers", func(o *trial) { optimizers(o, rows*cols) })
-		check("losses", func(o *trial) { losses(o, rows, cols) })
+		check("norms", func(o *trial) { normed(o, rows, cols) })
+		check("products", func(o *trial) { multiplied(o, rows, cols) })
+		check("optimizers", func(o *trial) { optimized(o, rows*cols) })
+		check("losses", func(o *trial) { lossesOf(o, rows, cols) })
 		check("types", func(o *trial) {
 			table, types := o.draw(7, cols), o.words(rows, 7)
 			out := o.be.Scratch(rows, cols)
@@ -263,34 +264,34 @@ func TestElements(t *testing.T) {
 	}
 }
 
-func norms(o *trial, rows, cols int) {
+func normed(o *trial, rows, cols int) {
 	x, gamma, beta, dy := o.draw(rows, cols), o.draw(1, cols), o.draw(1, cols), o.draw(rows, cols)
 	y, stats := o.be.Scratch(rows, cols), o.be.Scratch(rows, 2)
 	dgamma, dbeta, dx := o.be.Scratch(1, cols), o.be.Scratch(1, cols), o.be.Scratch(rows, cols)
-	o.be.LayerNorm(y, x, gamma, beta, stats)
-	o.be.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats)
+	o.be.norm("layer-norm", y, x, gamma, beta, tensor{}, stats)
+	o.be.normGrad("layer-norm-grad", dx, dgamma, dbeta, dy, x, gamma, stats)
 	if cols > 1 { // the variance of one value is 0, and its gradients are of rounding
 		o.gives(y, stats, dx, dgamma, dbeta)
 	}
 	o.be.ColumnSum(dbeta, x)
 	o.gives(dbeta)
 	stats = o.be.Scratch(2, cols)
-	o.be.BatchNorm(y, x, gamma, beta, stats)
 	running := o.draw(2, cols)
-	o.be.TrackNorm(running, stats, rows)
-	o.be.BatchNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats)
+	o.be.norm("batch-norm", y, x, gamma, beta, running, stats)
+	o.be.normGrad("batch-norm-grad", dx, dgamma, dbeta, dy, x, gamma, stats)
 	if rows > 2 {
 		o.gives(y, stats, running, dx, dgamma, dbeta)
 	}
-	o.be.LayerNormGrad(dy, dgamma, dbeta, dy, x, gamma, o.draw(rows, 2)) // in place
+	// In place.
+	o.be.normGrad("layer-norm-grad", dy, dgamma, dbeta, dy, x, gamma, o.draw(rows, 2))
 	o.gives(dy)
 	o.be.Zero(running)
 	o.be.Shift(running, 0.5)
-	o.be.NormApply(y, x, gamma, beta, running)
+	o.be.norm("norm-apply", y, x, gamma, beta, running, tensor{})
 	o.gives(y)
 }
 
-func products(o *trial, m, k int) {
+func multiplied(o *trial, m, k int) {
 	const n, heads = 5, 3
 	a, b, c := o.draw(m, k), o.draw(k, n), o.draw(m, n)
 	o.be.MatMul(c, a, b, true)
@@ -311,24 +312,24 @@ func products(o *trial, m, k int) {
 	o.gives(d)
 }
 
-func optimizers(o *trial, n int) {
+func optimized(o *trial, n int) {
 	w, g, m, v := o.draw(1, n), o.draw(1, n), o.draw(1, n), o.draw(1, n)
 	o.be.LeakyReLU(v, -1) // not negative
 	s := backend.AdamStep{Step: 3, Rate: 0.1, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 		WeightDecay: 0.01}
-	o.be.Adam(w, g, backend.Moments{M: m, V: v}, s)
+	backend.Adam(o.be, w, g, backend.Moments{M: m, V: v}, s)
 	o.gives(w, m, v)
 	s.Decoupled = true
-	o.be.Adam(w, g, backend.Moments{M: m, V: v}, s)
-	o.be.SGD(w, g, 0.1, 0.01)
-	o.be.Adagrad(w, g, v, 0.1, 1e-10, 0.01)
+	backend.Adam(o.be, w, g, backend.Moments{M: m, V: v}, s)
+	backend.SGD(o.be, w, g, 0.1, 0.01)
+	backend.Adagrad(o.be, w, g, v, backend.AdamStep{Rate: 0.1, Eps: 1e-10, WeightDecay: 0.01})
 	o.gives(w, v)
 	factor := [2]float32{o.be.ClipNorm(g, 1, 2), o.be.ClipNorm(g, 1e6, 0)}
 	o.gives(g)
 	o.x = append(o.x, factor[:])
 }
 
-func losses(o *trial, rows, cols int) {
+func lossesOf(o *trial, rows, cols int) {
 	logits, grad, targets := o.draw(rows, cols), o.be.Scratch(rows, cols), o.values(rows*cols)
 	o.be.Scale(logits, 4)
 	labels := make([]int32, rows)
@@ -340,27 +341,27 @@ func losses(o *trial, rows, cols int) {
 	}
 	weights := o.draw(1, cols)
 	o.be.LeakyReLU(weights, -1)
-	o.be.SoftmaxCrossEntropy(grad, logits, labels)
+	backend.SoftmaxCrossEntropy(o.be, grad, logits, tensor{}, labels)
 	o.gives(grad)
-	o.be.WeightedCrossEntropy(grad, logits, weights, labels)
+	backend.SoftmaxCrossEntropy(o.be, grad, logits, weights, labels)
 	o.gives(grad)
 	for _, kind := range []backend.ErrorLoss{backend.SquaredError, backend.AbsoluteError,
 		backend.HuberError} {
-		o.be.Regression(kind, grad, logits, o.be.Host(targets, rows, cols))
+		backend.Regression(o.be, kind, grad, logits, o.be.Host(targets, rows, cols))
 		o.gives(grad)
 	}
 	for i := range targets {
 		targets[i] = float32(o.r.IntN(2))
 	}
 	set := o.be.Host(append([]float32(nil), targets...), rows, cols)
-	o.be.SigmoidBCE(grad, logits, set)
+	backend.SigmoidBCE(o.be, grad, logits, set, tensor{})
 	o.gives(grad)
-	o.be.WeightedBCE(grad, logits, set, weights)
+	backend.SigmoidBCE(o.be, grad, logits, set, weights)
 	o.gives(grad)
 	for i := range labels {
 		labels[i] = -1
 	}
-	o.be.SoftmaxCrossEntropy(logits, logits, labels) // in place
+	backend.SoftmaxCrossEntropy(o.be, logits, logits, tensor{}, labels) // in place
 	o.gives(logits)
 }
 
@@ -423,9 +424,9 @@ func TestLargeHub(t *testing.T) {
 	}
 	s, in := gpu.Segments(l), gpu.Host(x, entries, cols)
 	out, arg := gpu.Scratch(1, cols), gpu.Scratch(1, cols)
-	gpu.SegmentSum(out, in, s)
+	o.be.lists("pull-sum", out, s, in)
 	o.gives(out)
-	gpu.SegmentMax(out, in, arg, s)
+	o.be.PullMax(out, in, arg, s)
 	o.gives(out, arg)
 	if err := gpu.Err(); err != nil {
 		t.Fatal(err)
@@ -465,21 +466,21 @@ func sameBits(t *testing.T, gpu backend.Backend, name string, f func(o *trial)) 
 func sums(o *trial, kind string, rows, cols int) {
 	s := o.lists(kind, rows, false)
 	x, out, arg := o.draw(rows, cols), o.draw(s.Lists, cols), o.be.Scratch(s.Lists, cols)
-	o.be.SegmentMean(out, x, s)
+	o.be.lists("pull-mean", out, s, x)
 	o.gives(out)
-	o.be.SegmentMeanDropout(out, x, s, 0.3, 99)
+	o.be.PullDropped(out, x, s, 0.3, 99)
 	o.gives(out)
-	o.be.SegmentSum(out, x, s)
+	o.be.lists("pull-sum", out, s, x)
 	o.gives(out)
-	o.be.SegmentMax(out, x, arg, s)
+	o.be.PullMax(out, x, arg, s)
 	o.gives(out)
-	o.be.SegmentMaxGrad(x, out, arg, s, rows/2)
+	o.be.push("push-max", x, s, rows/2, out, arg)
 	o.gives(x)
-	o.be.SegmentMeanGrad(x, out, s, rows/3)
+	o.be.push("push-mean", x, s, rows/3, out)
 	o.gives(x)
-	o.be.SegmentSumGrad(x, out, s, 0)
+	o.be.push("push-sum", x, s, 0, out)
 	o.gives(x)
-	o.be.SegmentSumGrad(x, out, s, rows)
+	o.be.push("push-sum", x, s, rows, out)
 	o.gives(x)
 }
 
@@ -493,14 +494,17 @@ func weighted(o *trial, kind string, rows, cols int) {
 			width = cols
 		}
 		x, out := o.draw(rows, width), o.draw(s.Lists, heads*cols)
-		o.be.WeightedSum(out, x, w, s, heads, shared, true)
+		o.be.heads("pull-weighted", out, s, operands{Heads: heads, Shared: shared,
+			Acc: true}, x, w)
 		o.gives(out)
-		o.be.WeightedSum(out, x, w, s, heads, shared, false)
+		o.be.heads("pull-weighted", out, s, operands{Heads: heads, Shared: shared}, x, w)
 		o.gives(out)
 		dw := o.be.Scratch(s.Entries, heads)
-		o.be.EntryDot(dw, o.draw(s.Lists, heads*cols), x, s, heads, shared)
+		o.be.heads("entry-dot", dw, s, operands{Heads: heads, Shared: shared},
+			o.draw(s.Lists, heads*cols), x)
 		o.gives(dw)
-		o.be.WeightedSumGrad(x, o.draw(s.Lists, heads*cols), w, s, heads, shared, rows/2)
+		o.be.heads("push-weighted", x, s, operands{Heads: heads, Shared: shared, Fresh: rows / 2},
+			o.draw(s.Lists, heads*cols), w)
 		o.gives(x)
 	}
 }
@@ -509,28 +513,30 @@ func attention(o *trial, kind string, rows, cols int) {
 	const heads, slope = 3, 0.2
 	s := o.lists(kind, rows, true)
 	src, dst, a := o.draw(rows, heads), o.draw(s.Lists, heads), o.be.Scratch(s.Entries, heads)
-	o.be.Scores(a, src, dst, s, slope)
+	o.be.heads("scores", a, s, operands{Scalar: slope}, src, dst)
 	o.gives(a)
 	da := o.draw(s.Entries, heads)
 	o.be.ScoresGrad(da, a, slope)
 	o.gives(da)
-	o.be.Softmax(a, s)
-	o.be.SoftmaxGrad(da, a, s)
+	o.be.lists("softmax", a, s, a)
+	o.be.lists("softmax-grad", da, s, da, a)
 	o.gives(a, da)
-	o.be.EntryToList(dst, da, s)
-	o.be.EntryToRow(src, da, s, rows/2)
+	o.be.lists("entries-to-lists", dst, s, da)
+	o.be.push("entries-to-rows", src, s, rows/2, da)
 	o.gives(dst, src)
 	xl, xr, att := o.draw(rows, heads*cols), o.draw(s.Lists, heads*cols), o.draw(1, heads*cols)
-	o.be.Scores2(a, xl, xr, att, s, heads, slope)
+	o.be.heads("scores2", a, s, operands{Heads: heads, Scalar: slope}, xl, xr, att)
 	o.gives(a)
 	dxr, datt := o.be.Scratch(s.Lists, heads*cols), o.be.Scratch(1, heads*cols)
-	o.be.Scores2GradList(dxr, datt, da, xl, xr, att, s, heads, slope)
+	o.be.heads("scores2-to-lists", dxr, s, operands{Heads: heads, Scalar: slope,
+		Extra: results{datt}}, da, xl, xr, att)
 	o.gives(dxr, datt)
 	dxl := o.draw(rows, heads*cols)
-	o.be.Scores2GradRow(dxl, da, xl, xr, att, s, heads, slope, rows/2)
+	o.be.heads("scores2-to-rows", dxl, s, operands{Heads: heads, Scalar: slope, Fresh: rows / 2},
+		da, xl, xr, att)
 	o.gives(dxl)
 	p := o.be.Scratch(s.Entries, 1)
-	o.be.EntryProduct(p, o.draw(rows, 1), o.draw(s.Lists, 1), s)
+	o.be.lists("product", p, s, o.draw(rows, 1), o.draw(s.Lists, 1))
 	o.gives(p)
 }
 
@@ -555,8 +561,8 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 	}
-	g.Copy(out, in)
-	g.ELU(out)
+	calls{g}.Copy(out, in)
+	calls{g}.ELU(out)
 	check("ELU", 1e-6, func(v float64) float64 {
 		if v > 0 {
 			return v
@@ -565,7 +571,7 @@ func TestNumbers(t *testing.T) {
 	})
 	x[len(x)-1] = -1e5 // infinity times zero is none
 	in = g.Host(x, 1, len(x))
-	g.GELU(out, in)
+	calls{g}.GELU(out, in)
 	check("GELU", 4e-6, func(v float64) float64 { return v * math.Erfc(-v/math.Sqrt2) / 2 })
 	if err := g.Err(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ const normSize = 4096
 
 // ClipNorm bounds the norm of g. It waits for the factor, which the caller gets.
 func (g *gpu) ClipNorm(x backend.Tensor, most float32, beside float64) (factor float32) {
-	if !g.ready(true, "ClipNorm", x) {
+	if g.err != nil {
 		return 1
 	}
 	count := (x.Len() + normSize - 1) / normSize
@@ -32,32 +32,29 @@ func (g *gpu) ClipNorm(x backend.Tensor, most float32, beside float64) (factor f
 	return float32(read[0])
 }
 
-// Adam takes one step. The constants are made of the settings as the CPU makes them.
-func (g *gpu) Adam(w, grad backend.Tensor, m backend.Moments, s backend.AdamStep) {
-	if !g.ready(w.Len() == grad.Len(), "Adam", w, grad) {
-		return
-	}
+// optimizers change weights by their gradients.
+var optimizers = map[string]deviceKernel{
+	"adam": adam,
+	"sgd": func(g *gpu, o *backend.Operands) {
+		n := o.Out.Len()
+		g.launch("sgd", n, o.Out, o.In[0], n, o.Step.WeightDecay, g.float(float64(o.Step.Rate)))
+	},
+	"adagrad": func(g *gpu, o *backend.Operands) {
+		n, s := o.Out.Len(), &o.Step
+		g.launch("adagrad", n, o.Out, o.In[0], o.Extra[0], n, s.Eps, s.WeightDecay,
+			g.float(float64(s.Rate)))
+	},
+}
+
+// adam takes one step. The constants are made of the settings as the CPU makes them.
+func adam(g *gpu, o *backend.Operands) {
+	w, s := o.Out, &o.Step
 	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(s.Step)) }
 	rootScale, rate := float32(1/math.Sqrt(bias(s.Beta2))), float32(float64(s.Rate)/bias(s.Beta1))
 	l2, shrink := s.WeightDecay, float32(1)
 	if s.Decoupled {
 		l2, shrink = 0, 1-s.Rate*s.WeightDecay
 	}
-	g.launch("adam", w.Len(), w, grad, m.M, m.V, w.Len(), l2, s.Beta1, 1-s.Beta1, s.Beta2,
-		1-s.Beta2, s.Eps, g.float(float64(rootScale), float64(shrink), float64(rate)))
-}
-
-// SGD takes one step.
-func (g *gpu) SGD(w, grad backend.Tensor, rate, weightDecay float32) {
-	if g.ready(w.Len() == grad.Len(), "SGD", w, grad) {
-		g.launch("sgd", w.Len(), w, grad, w.Len(), weightDecay, g.float(float64(rate)))
-	}
-}
-
-// Adagrad takes one step.
-func (g *gpu) Adagrad(w, grad, sums backend.Tensor, rate, eps, weightDecay float32) {
-	if g.ready(w.Len() == grad.Len() && w.Len() == sums.Len(), "Adagrad", w, grad, sums) {
-		g.launch("adagrad", w.Len(), w, grad, sums, w.Len(), eps, weightDecay,
-			g.float(float64(rate)))
-	}
+	g.launch("adam", w.Len(), w, o.In[0], o.Extra[0], o.Extra[1], w.Len(), l2, s.Beta1, 1-s.Beta1,
+		s.Beta2, 1-s.Beta2, s.Eps, g.float(float64(rootScale), float64(shrink), float64(rate)))
 }

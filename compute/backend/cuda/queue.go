@@ -228,9 +228,6 @@ func (g *gpu) settle() error {
 	return nil
 }
 
-// Groups is true while steps of the same sizes are launched at once.
-func (g *gpu) Groups() bool { return !g.queue.plain }
-
 // Launches counts what the device was given.
 func (g *gpu) Launches() backend.Launches {
 	l := g.queue.counts

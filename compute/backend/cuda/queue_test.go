@@ -74,7 +74,7 @@ func groupedSteps(t *testing.T, g *gpu) (weights [][]float32, losses []backend.L
 		}
 		mustBegin(t, g)
 		x := g.Host(o.values(rows*cols-cols*(step%3)), rows, cols)
-		g.Dropout(x, step, 0.3, uint64(step))
+		calls{g}.Dropout(x, backend.Dropout{Rate: 0.3, First: step, Key: uint64(step)})
 		l := backend.Lists{Off: []uint32{0}, Rows: rows}
 		for range rows / 4 {
 			for range 4 {
@@ -84,16 +84,17 @@ func groupedSteps(t *testing.T, g *gpu) (weights [][]float32, losses []backend.L
 		}
 		s := g.Segments(l)
 		sums, logits := g.Scratch(s.Lists, cols), g.Scratch(s.Lists, classes)
-		g.SegmentMean(sums, x, s)
+		calls{g}.lists("pull-mean", sums, s, x)
 		w, dw := p[0].View(0, cols, classes), p[1].View(0, cols, classes)
-		g.MatMul(logits, sums, w, false)
+		calls{g}.MatMul(logits, sums, w, false)
 		labels := make([]int32, s.Lists)
 		for i := range labels {
 			labels[i] = int32(o.r.IntN(classes))
 		}
-		g.SoftmaxCrossEntropy(logits, logits, labels)
-		g.MatMulTA(dw, sums, logits, false)
-		g.Adam(p[0], p[1], backend.Moments{M: p[2], V: p[3]}, backend.AdamStep{Step: step + 1,
+		backend.SoftmaxCrossEntropy(g, logits, logits, tensor{}, labels)
+		calls{g}.MatMulTA(dw, sums, logits, false)
+		moments := backend.Moments{M: p[2], V: p[3]}
+		backend.Adam(g, p[0], p[1], moments, backend.AdamStep{Step: step + 1,
 			Rate: 0.1 / float32(step+1), Beta1: 0.9, Beta2: 0.999, Eps: 1e-8})
 		if err := g.Err(); err != nil {
 			t.Fatal(err)
@@ -111,8 +112,8 @@ func TestCaptureIsRefused(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
 	emulator.Set(t, "fail_capture", 1)
 	before := g.Launches()
-	if weights, _ := groupedSteps(t, g); len(weights) != 40 || g.Groups() {
-		t.Errorf("%d steps, and groups: %v", len(weights), g.Groups())
+	if weights, _ := groupedSteps(t, g); len(weights) != 40 || g.About().Groups {
+		t.Errorf("%d steps, and groups: %v", len(weights), g.About().Groups)
 	}
 	if l := g.Launches().Sub(before); l.Graphs != 0 || l.Calls != l.Operations {
 		t.Errorf("%+v", l)

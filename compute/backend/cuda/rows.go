@@ -12,10 +12,10 @@ import (
 	"gdb/internal/mem"
 )
 
-// PickRows copies rows.
-func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
-	if !g.ready(from.Len() == out.Rows && kept.Cols == out.Cols, "PickRows", out, kept, sent,
-		from) || out.Len() == 0 {
+// pickRows copies rows.
+func pickRows(g *gpu, o *backend.Operands) {
+	out, kept, sent := o.Out, o.In[0], o.In[1]
+	if out.Len() == 0 {
 		return
 	}
 	four := g.fours(out.Cols, out, kept, sent)
@@ -23,10 +23,11 @@ func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
 	if four {
 		threads /= 4
 	}
-	g.launch("pick_rows", threads, out, kept, 0, sent, from, out.Rows, out.Cols, kept.Rows, 0, four)
+	g.launch("pick_rows", threads, out, kept, 0, sent, o.In[2], out.Rows, out.Cols, kept.Rows, 0,
+		four)
 }
 
-// ReadLocked runs the kernel of PickRows in the stream of copies.
+// ReadLocked runs the kernel of pickRows in the stream of copies.
 func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint32,
 	cols int) backend.Tensor {
 	rows := len(from)
@@ -62,18 +63,21 @@ func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint3
 	return g.lend(lent{at: at}, rows, cols)
 }
 
-// PutRows copies rows.
-func (g *gpu) PutRows(into, rows, to backend.Tensor) {
-	if !g.ready(to.Len() == rows.Rows && into.Cols == rows.Cols, "PutRows", into, rows, to) ||
-		rows.Len() == 0 {
+// putRows copies rows.
+func putRows(g *gpu, o *backend.Operands) {
+	into, rows := o.Out, o.In[0]
+	if rows.Len() == 0 {
 		return
 	}
 	threads, four := rows.Len(), g.fours(rows.Cols, into, rows)
 	if four {
 		threads /= 4
 	}
-	g.launch("put_rows", threads, into, rows, to, rows.Rows, rows.Cols, into.Rows, four)
+	g.launch("put_rows", threads, into, rows, o.In[1], rows.Rows, rows.Cols, into.Rows, four)
 }
+
+// Device is the memory of the device.
+func (g *gpu) Device() backend.Device { return g }
 
 // DeviceMemory asks the driver, of what may be taken.
 func (g *gpu) DeviceMemory() (free, total int64, err error) {

@@ -23,8 +23,8 @@ func TestPickRows(t *testing.T) {
 		compare(t, cpu, gpu, name, func(o *trial) {
 			kept, out := o.draw(s.kept, s.cols), o.be.Scratch(s.rows, s.cols)
 			sent := o.be.Host(o.values(s.sent*s.cols), 1, s.sent*s.cols)
-			o.be.PickRows(out, kept, sent, o.be.Host(asFloats(o.places(s.kept, 0, s.sent, s.rows,
-				s.cols)), s.rows, 1))
+			from := asFloats(o.places(s.kept, 0, s.sent, s.rows, s.cols))
+			backend.PickRows(o.be, out, kept, sent, o.be.Host(from, s.rows, 1))
 			o.gives(out)
 			places := make([]uint32, s.rows) // every other row goes somewhere
 			for i := range places {
@@ -34,7 +34,7 @@ func TestPickRows(t *testing.T) {
 				}
 			}
 			into := o.draw(s.rows, s.cols)
-			o.be.PutRows(into, out, o.be.Host(mem.View[float32](mem.BytesOf(places)), s.rows, 1))
+			backend.PutRows(o.be, into, out, o.be.Host(asFloats(places), s.rows, 1))
 			o.gives(into)
 		})
 	}
@@ -110,7 +110,7 @@ func readsLocked(t *testing.T, g *gpu, kept, held, read, rows, cols int) {
 			}
 		}
 		kernel.PickRows(kernel.NewPool(1), want, keptValues, sent, from, cols)
-		g.Add(sum, x.Flat())
+		calls{g}.Add(sum, x.Flat())
 		for i, v := range want {
 			total[i] += v
 		}
@@ -175,9 +175,8 @@ func TestRelease(t *testing.T) {
 	}
 	mustBegin(t, g)
 	h := g.Host(make([]float32, 100), 10, 10)
-	g.ColumnSum(g.Scratch(1, 10), h)
+	calls{g}.ColumnSum(g.Scratch(1, 10), h)
 	if err := g.Err(); err != nil || g.Sent() != 400 {
 		t.Errorf("%d bytes were sent, %v", g.Sent(), err)
 	}
-	var _ backend.Separate = g
 }

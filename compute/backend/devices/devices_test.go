@@ -13,7 +13,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("tpu: %v", err)
 	}
 	be, err := Open(backend.CPU, backend.Options{Workers: 1})
-	if err != nil || be.Name() != backend.CPU {
+	if err != nil || be.About().Name != backend.CPU {
 		t.Fatal(be, err)
 	}
 	if err := be.Close(); err != nil {

@@ -196,7 +196,7 @@ func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
 		e.rows = kernel.Rows{Cols: e.cfg.Dim} // nothing of a node is learned
 	}
 	p := e.model.Params()
-	e.be.Adam(p.Learned(p.W), p.Learned(p.G), backend.Moments{M: p.Learned(e.moments.M),
+	backend.Adam(e.be, p.Learned(p.W), p.Learned(p.G), backend.Moments{M: p.Learned(e.moments.M),
 		V: p.Learned(e.moments.V)}, backend.AdamStep{Step: steps, Rate: float32(e.cfg.EncoderLR),
 		Beta1: beta1, Beta2: beta2, Eps: eps})
 	return &e.rows, e.be.Err()

@@ -1,0 +1,110 @@
+package backend
+
+import (
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/bf16"
+)
+
+// cpuProducts take factors of bfloat16, or only the first such. The first factor has heads·k
+// columns, and n are those of a head of the result.
+var cpuProducts = map[string]cpuKernel{
+	"matmul": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProduct(o) {
+			kernel.GEMM(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols,
+				o.Acc)
+		}
+	},
+	"matmul-ta": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProductTA(o) {
+			kernel.GEMMTA(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols,
+				o.Acc)
+		}
+	},
+	"matmul-tb": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProductTB(o) {
+			kernel.GEMMTB(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows, a.Cols, b.Rows,
+				o.Acc)
+		}
+	},
+	"headmul": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProduct(o) {
+			kernel.GEMMHeads(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows, b.Rows,
+				b.Cols/o.Heads, o.Heads, o.Acc)
+		}
+	},
+	"headmul-ta": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProductTA(o) {
+			kernel.GEMMHeadsTA(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows,
+				o.Out.Rows, b.Cols/o.Heads, o.Heads, o.Acc)
+		}
+	},
+	"headmul-tb": func(c *cpu, o *Operands) {
+		a, b := o.In[0], o.In[1]
+		if !c.halfProductTB(o) {
+			kernel.GEMMHeadsTB(c.pool, c.values(o.Out), c.values(a), c.values(b), a.Rows,
+				a.Cols/o.Heads, b.Rows, o.Heads, o.Acc)
+		}
+	},
+}
+
+// halfProduct is a product whose first factor is of bfloat16. It says whether it is such.
+func (c *cpu) halfProduct(o *Operands) bool {
+	y, a, b, heads, acc := o.Out, o.In[0], o.In[1], max(1, o.Heads), o.Acc
+	m, k, n := a.Rows, a.Cols/heads, b.Cols/heads
+	switch {
+	case !a.Half:
+		return false
+	case !b.Half:
+		bf16.GEMMWidened(c.pool, c.values(y), c.numbers(a), c.values(b), m, k, n, heads, acc)
+	case heads > 1 && y.Half:
+		bf16.GEMMHeads(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, k, n, heads, acc)
+	case heads > 1:
+		bf16.GEMMHeads(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, k, n, heads, acc)
+	case y.Half:
+		bf16.GEMM(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, k, n, acc)
+	default:
+		bf16.GEMM(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, k, n, acc)
+	}
+	return true
+}
+
+// halfProductTA is halfProduct of a transposed first factor.
+func (c *cpu) halfProductTA(o *Operands) bool {
+	y, a, b, heads, acc := o.Out, o.In[0], o.In[1], max(1, o.Heads), o.Acc
+	m, k, n := a.Rows, a.Cols/heads, b.Cols/heads
+	switch {
+	case !a.Half:
+		return false
+	case !b.Half:
+		bf16.GEMMTAWidened(c.pool, c.values(y), c.numbers(a), c.values(b), m, k, n, heads, acc)
+	case heads > 1:
+		bf16.GEMMHeadsTA(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, k, n, heads, acc)
+	default:
+		bf16.GEMMTA(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, k, n, acc)
+	}
+	return true
+}
+
+// halfProductTB is halfProduct of a transposed second factor, which is of bfloat16 too.
+func (c *cpu) halfProductTB(o *Operands) bool {
+	y, a, b, heads, acc := o.Out, o.In[0], o.In[1], max(1, o.Heads), o.Acc
+	m, n, k := a.Rows, a.Cols/heads, b.Rows
+	switch {
+	case !a.Half:
+		return false
+	case heads > 1 && y.Half:
+		bf16.GEMMHeadsTB(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, n, k, heads, acc)
+	case heads > 1:
+		bf16.GEMMHeadsTB(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, n, k, heads, acc)
+	case y.Half:
+		bf16.GEMMTB(c.pool, c.numbers(y), c.numbers(a), c.numbers(b), m, n, k, acc)
+	default:
+		bf16.GEMMTB(c.pool, c.values(y), c.numbers(a), c.numbers(b), m, n, k, acc)
+	}
+	return true
+}

@@ -1,0 +1,20 @@
+package backend_test
+
+import (
+	"testing"
+
+	"gdb/compute/backend"
+	"gdb/compute/program"
+)
+
+// plain are operations that the CPU does by their references, each with its reason.
+var plain = map[string]string{}
+
+// TestKernels: every other operation of programs has a kernel on the CPU.
+func TestKernels(t *testing.T) {
+	for _, name := range program.Names() {
+		if !backend.HasKernel(name) && plain[name] == "" {
+			t.Errorf("%s is computed by its reference", name)
+		}
+	}
+}
