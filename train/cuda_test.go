@@ -24,7 +24,7 @@ import (
 // mustEmulate gives the test a device.
 func mustEmulate(t *testing.T) *cudatest.Emulator {
 	t.Helper()
-	return cudatest.Start(t, "backend/cuda/kernels/kernels.cu")
+	return cudatest.Start(t, "../compute/backend/cuda/kernels/kernels.cu")
 }
 
 // TestEveryModelOnDevice trains every model on the CPU and on a device: losses differ by rounding
