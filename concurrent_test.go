@@ -14,6 +14,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -25,8 +26,9 @@ func mustCora(t *testing.T) (store string) {
 		t.Fatal(err)
 	}
 	store = filepath.Join(dir, "s")
-	_, err := gdb.Ingest(t.Context(), ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
-		Out: store, Undirected: true, Memory: 256 << 20})
+	_, err := gdb.Ingest(t.Context(),
+		ingest.Options{Options: source.Options{Sources: []string{filepath.Join(dir, "cora")},
+			Memory: 256 << 20}, Out: store, Undirected: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	shellquery "gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,12 +22,12 @@ import (
 
 // ingestCora writes the arrays of Cora to dir and makes a store of them.
 func ingestCora(ctx context.Context, dir, store string) error {
-	source := filepath.Join(dir, "cora")
-	if err := testgraph.WriteCora(vfs.Default, source); err != nil {
+	from := filepath.Join(dir, "cora")
+	if err := testgraph.WriteCora(vfs.Default, from); err != nil {
 		return err
 	}
-	_, err := gdb.Ingest(ctx, ingest.Options{Sources: []string{source}, Out: store,
-		Undirected: true, Memory: 256 << 20})
+	_, err := gdb.Ingest(ctx, ingest.Options{Options: source.Options{Sources: []string{from},
+		Memory: 256 << 20}, Out: store, Undirected: true})
 	return err
 }
 

@@ -112,18 +112,19 @@ func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
 }
 
 func ingestFormat(ctx context.Context, opt *IngestOptions, format, work string) (Row, error) {
-	source := opt.Source
+	from := opt.Source
 	if format != "npy" {
-		source = opt.FS.PathJoin(work, format+".csv")
-		if err := writeEdgeText(ctx, opt, source, format == "csv-string"); err != nil {
+		from = opt.FS.PathJoin(work, format+".csv")
+		if err := writeEdgeText(ctx, opt, from, format == "csv-string"); err != nil {
 			return nil, err
 		}
 	}
 	out := opt.FS.PathJoin(work, "store")
 	reset := mem.ResetPeak() == nil
 	start := time.Now()
-	meta, err := ingest.Run(ctx, opt.FS, ingest.Options{Sources: []string{source}, Out: out,
-		Memory: opt.Memory, Progress: opt.Progress})
+	meta, err := ingest.Run(ctx, opt.FS,
+		ingest.Options{Options: source.Options{Sources: []string{from}, Memory: opt.Memory},
+			Out: out, Progress: opt.Progress})
 	if err != nil {
 		return nil, fmt.Errorf("bench: ingest %s: %w", format, err)
 	}
@@ -136,7 +137,7 @@ func ingestFormat(ctx context.Context, opt *IngestOptions, format, work string) 
 		row["peak_rss_bytes"], row["why"] = nil, "the kernel does not let the peak be reset"
 	}
 	if format != "npy" {
-		err = opt.FS.Remove(source)
+		err = opt.FS.Remove(from)
 	}
 	return row, errors.Join(err, opt.FS.RemoveAll(out))
 }

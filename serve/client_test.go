@@ -17,6 +17,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -32,8 +33,9 @@ func coraStore(t *testing.T) *layout.Store {
 	if err := testgraph.WriteCora(fs, "cora"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingest.Run(t.Context(), fs, ingest.Options{Sources: []string{"cora"},
-		Out: "cora.gdb", Undirected: true, Memory: testMemory}); err != nil {
+	if _, err := ingest.Run(t.Context(), fs,
+		ingest.Options{Options: source.Options{Sources: []string{"cora"}, Memory: testMemory},
+			Out: "cora.gdb", Undirected: true}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := layout.Open(t.Context(), fs, "cora.gdb")

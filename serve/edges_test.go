@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -34,8 +35,9 @@ func splitStore(t *testing.T) *layout.Store {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingest.Run(t.Context(), fs, ingest.Options{Sources: []string{"edges.csv"},
-		Out: "s", Memory: testMemory, EdgeSplit: "random=50/25/25", Seed: 1}); err != nil {
+	if _, err := ingest.Run(t.Context(), fs,
+		ingest.Options{Options: source.Options{Sources: []string{"edges.csv"}, Memory: testMemory},
+			Out: "s", EdgeSplit: "random=50/25/25", Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := layout.Open(t.Context(), fs, "s")

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/shell"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,8 +22,8 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	_, err := ingest.Run(ctx, fs, ingest.Options{Sources: []string{"cora"}, Out: "cora.gdb",
-		Undirected: true, Memory: 256 << 20})
+	_, err := ingest.Run(ctx, fs, ingest.Options{Options: source.Options{Sources: []string{"cora"},
+		Memory: 256 << 20}, Out: "cora.gdb", Undirected: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -55,8 +55,8 @@ func TestEmbeddedGraph(t *testing.T) {
 // compareWithSource draws so many queries of each statement, a tenth of them under -short.
 func compareWithSource(t *testing.T, dir string, queries int) {
 	t.Helper()
-	opt := ingest.Options{Sources: []string{dir}, Out: filepath.Join(t.TempDir(), "s"),
-		Both: true, KeepDuplicates: true, KeepSelfLoops: true, Memory: 256 << 20}
+	opt := ingest.Options{Options: source.Options{Sources: []string{dir}, Memory: 256 << 20},
+		Out: filepath.Join(t.TempDir(), "s"), Both: true, KeepDuplicates: true, KeepSelfLoops: true}
 	if _, err := ingest.Run(t.Context(), vfs.Default, opt); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/testgraph"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/runs"
@@ -23,8 +24,9 @@ func coraStore(ctx context.Context) (*layout.Store, error) {
 	if err := testgraph.WriteCora(fs, "cora"); err != nil {
 		return nil, err
 	}
-	if _, err := ingest.Run(ctx, fs, ingest.Options{Sources: []string{"cora"}, Out: "cora.gdb",
-		Undirected: true, Memory: 256 << 20}); err != nil {
+	if _, err := ingest.Run(ctx, fs,
+		ingest.Options{Options: source.Options{Sources: []string{"cora"}, Memory: 256 << 20},
+			Out: "cora.gdb", Undirected: true}); err != nil {
 		return nil, err
 	}
 	return layout.Open(ctx, fs, "cora.gdb")

@@ -16,6 +16,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
 
@@ -121,8 +122,8 @@ func (o *KronOptions) open(ctx context.Context) (s *layout.Store, done func() er
 	}
 	dir := o.FS.PathJoin(o.Out, "source.gdb")
 	done = func() error { return o.FS.RemoveAll(dir) }
-	_, err = ingest.Run(ctx, o.FS, ingest.Options{Sources: []string{o.In}, Out: dir,
-		Memory: o.Memory, Progress: o.Progress})
+	_, err = ingest.Run(ctx, o.FS, ingest.Options{Options: source.Options{Sources: []string{o.In},
+		Memory: o.Memory}, Out: dir, Progress: o.Progress})
 	if err == nil {
 		s, err = layout.Open(ctx, o.FS, dir)
 	}

@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/edgefile"
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
 
@@ -70,11 +71,10 @@ func TestEdgeDraw(t *testing.T) {
 			edges = append(edges, e)
 			fmt.Fprintf(&csv, "%d,%d\n", e[0]*gap, e[1]*gap)
 		}
-		opt := Options{Sources: []string{"e.csv"}, Out: "s", Memory: 128 << 20,
-			EdgeSplit: "random=50/20/30", Seed: rapid.Uint64().Draw(rt, "seed"),
-			Undirected:    rapid.Bool().Draw(rt, "undirected"),
-			Dedup:         rapid.Bool().Draw(rt, "dedup"),
-			KeepSelfLoops: rapid.Bool().Draw(rt, "loops")}
+		opt := Options{Options: source.Options{Sources: []string{"e.csv"}, Memory: 128 << 20},
+			Out: "s", EdgeSplit: "random=50/20/30", Seed: rapid.Uint64().Draw(rt, "seed"),
+			Undirected: rapid.Bool().Draw(rt, "undirected"), Dedup: rapid.Bool().Draw(rt,
+				"dedup"), KeepSelfLoops: rapid.Bool().Draw(rt, "loops")}
 		opt.KeepDuplicates = !opt.Dedup && rapid.Bool().Draw(rt, "duplicates")
 		fs := vfs.NewMem()
 		layouttest.WriteFile(t, fs, "e.csv", []byte(csv.String()))
@@ -151,9 +151,10 @@ func TestEdgeDrawKeepsPairsTogether(t *testing.T) {
 	for _, undirected := range []bool{false, true} {
 		fs := vfs.NewMem()
 		layouttest.WriteFile(t, fs, "e.csv", []byte(csv.String()))
-		meta, err := Run(t.Context(), fs, Options{Sources: []string{"e.csv"}, Out: "s",
-			Memory: 128 << 20, EdgeSplit: "random=50/20/30", Seed: 1, RelCol: "rel",
-			TimeCol: "time", Undirected: undirected})
+		meta, err := Run(t.Context(), fs,
+			Options{Options: source.Options{Sources: []string{"e.csv"}, Memory: 128 << 20,
+				RelCol: "rel", TimeCol: "time"}, Out: "s", EdgeSplit: "random=50/20/30", Seed: 1,
+				Undirected: undirected})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,8 +185,8 @@ func ingestTriples(t *testing.T, files map[string]string) (meta *kv.Meta, notes 
 		layouttest.WriteFile(t, fs, "kg/"+f+".txt", []byte(text))
 	}
 	var said strings.Builder
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"kg"}, Out: "s",
-		Memory: 128 << 20, Notes: &said})
+	meta, err := Run(t.Context(), fs, Options{Options: source.Options{Sources: []string{"kg"},
+		Memory: 128 << 20, Notes: &said}, Out: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +219,8 @@ func TestEdgeDrawShares(t *testing.T) {
 		fmt.Fprintf(&csv, "%d,%d\n", i%977, i*31%1009)
 	}
 	layouttest.WriteFile(t, fs, "e.csv", []byte(csv.String()))
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"e.csv"}, Out: "s",
-		Memory: 128 << 20, EdgeSplit: "random=85/5/10", Seed: 3, Header: "no"})
+	meta, err := Run(t.Context(), fs, Options{Options: source.Options{Sources: []string{"e.csv"},
+		Memory: 128 << 20, Header: "no"}, Out: "s", EdgeSplit: "random=85/5/10", Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,15 +245,23 @@ func TestEdgeSplitRefused(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		"two":      {Options{Sources: []string{"kg"}, EdgeSplit: "random=80/10/10"}, "has splits"},
-		"sum":      {Options{Sources: more, EdgeSplit: "random=80/10/5"}, "want 100"},
-		"words":    {Options{Sources: more, EdgeSplit: "80/10/10"}, "random="},
-		"few":      {Options{Sources: more, EdgeSplit: "random=98/1/1"}, "--seed"},
-		"no train": {Options{Sources: []string{"notrain"}}, "no file of train"},
-		"other": {Options{Format: "triples", Sources: []string{"odd/train.tsv", "odd/more.tsv"}},
+		"two": {Options{Options: source.Options{Sources: []string{"kg"}},
+			EdgeSplit: "random=80/10/10"}, "has splits"},
+		"sum": {Options{Options: source.Options{Sources: more}, EdgeSplit: "random=80/10/5"},
+			"want 100"},
+		"words": {Options{Options: source.Options{Sources: more}, EdgeSplit: "80/10/10"},
+			"random="},
+		"few": {Options{Options: source.Options{Sources: more}, EdgeSplit: "random=98/1/1"},
+			"--seed"},
+		"no train": {Options{Options: source.Options{Sources: []string{"notrain"}}},
+			"no file of train"},
+		"other": {Options{Options: source.Options{Format: "triples",
+			Sources: []string{"odd/train.tsv", "odd/more.tsv"}}},
 			"its name says none"},
-		"no relation": {Options{Sources: []string{"bad"}}, "bad/test.tsv line 1"},
-		"cut off":     {Options{Sources: []string{"cut"}}, "cut/test.tsv line 2"},
+		"no relation": {Options{Options: source.Options{Sources: []string{"bad"}}},
+			"bad/test.tsv line 1"},
+		"cut off": {Options{Options: source.Options{Sources: []string{"cut"}}},
+			"cut/test.tsv line 2"},
 	} {
 		fs := vfs.NewMem()
 		for f, text := range files {

@@ -7,6 +7,7 @@ import (
 
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,16 +29,18 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	meta, err := ingest.Run(context.Background(), fs, ingest.Options{
-		Sources: []string{"follows.csv"}, Out: "people.gdb", Dedup: true, Memory: 128 << 20})
+	meta, err := ingest.Run(context.Background(), fs,
+		ingest.Options{Options: source.Options{Sources: []string{"follows.csv"},
+			Memory: 128 << 20}, Out: "people.gdb", Dedup: true})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(meta.Nodes, "nodes,", meta.Edges, "edges, ids are", meta.IDs.Kind)
 
-	_, err = ingest.Run(context.Background(), fs, ingest.Options{
-		Sources: []string{"follows.csv"}, Out: "other.gdb", SrcCol: "from"})
+	_, err = ingest.Run(context.Background(), fs,
+		ingest.Options{Options: source.Options{Sources: []string{"follows.csv"}, SrcCol: "from"},
+			Out: "other.gdb"})
 	fmt.Println("wrong usage:", errors.Is(err, input.ErrUsage))
 	// Output:
 	// 3 nodes, 3 edges, ids are string

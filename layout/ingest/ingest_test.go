@@ -363,7 +363,7 @@ func TestUsageErrors(t *testing.T) {
 		{Out: "s", FeatureDType: "f64"},
 		{Out: "s", Normalize: "max"},
 		{Out: "s", BlockBytes: 5000},
-		{Out: "s", Memory: 1 << 20},
+		{Options: source.Options{Memory: 1 << 20}, Out: "s"},
 	} {
 		_, err := RunSource(context.Background(), vfs.NewMem(), random(1, "rows", 5, 5), opt)
 		if !errors.Is(err, ErrUsage) {
@@ -437,7 +437,8 @@ func TestNotesAndProgress(t *testing.T) {
 	var notes bytes.Buffer
 	phases := map[string]bool{}
 	g := random(1, "text", 20, 100)
-	opt := Options{Notes: &notes, Progress: func(phase string, done, total int64, unit string) {
+	opt := Options{Options: source.Options{Notes: &notes}, Progress: func(phase string, done,
+		total int64, unit string) {
 		phases[phase+" "+unit] = true
 	}}
 	opt.Out = "store"

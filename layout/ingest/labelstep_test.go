@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/tables"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -38,7 +39,8 @@ func TestMultiHotZeros(t *testing.T) {
 	mustArray(t, fs, "d/edges.npy", "<i8", []uint64{0, 1, 1, 2, 2, 3}, 3, 2)
 	const none = ^uint64(0)
 	mustArray(t, fs, "d/labels.npy", "<i8", []uint64{1, 1, 0, 0, none, none, 0, 1}, 4, 2)
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"d"}, Out: "s", Memory: 128 << 20})
+	meta, err := Run(t.Context(), fs, Options{Options: source.Options{Sources: []string{"d"},
+		Memory: 128 << 20}, Out: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,8 @@ func TestUnknownLabels(t *testing.T) {
 	mustArray(t, fs, "d/edges.npy", "<i8", []uint64{0, 1, 1, 2, 2, 3, 3, 4}, 4, 2)
 	mustArray(t, fs, "d/labels.npy", "<f4", []float32{1, nan, 1, nan, nan, nan, 0, 0, 0, 0, -100, 0,
 		-1, 1, 1}, 5, 3)
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"d"}, Out: "s", Memory: 128 << 20})
+	meta, err := Run(t.Context(), fs, Options{Options: source.Options{Sources: []string{"d"},
+		Memory: 128 << 20}, Out: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +137,8 @@ func TestTextLabels(t *testing.T) {
 			}
 			mustText(t, fs, "edges.csv", edges.String())
 			mustText(t, fs, "nodes.csv", nodes.String())
-			meta, err := Run(t.Context(), fs, Options{Edges: "edges.csv", Nodes: "nodes.csv",
-				Out: "s", Memory: 128 << 20})
+			meta, err := Run(t.Context(), fs, Options{Options: source.Options{Edges: "edges.csv",
+				Nodes: "nodes.csv", Memory: 128 << 20}, Out: "s"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,8 +172,8 @@ func TestLateText(t *testing.T) {
 		fmt.Fprintf(edges, "%d,%d\n", i, i+1)
 	}
 	mustText(t, fs, "e.csv", edges.String()+"7,007\n")
-	meta, err := Run(t.Context(), fs, Options{Sources: []string{"e.csv"}, Out: "s", Notes: notes,
-		Memory: 128 << 20})
+	meta, err := Run(t.Context(), fs, Options{Options: source.Options{Sources: []string{"e.csv"},
+		Notes: notes, Memory: 128 << 20}, Out: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,33 +18,18 @@ var (
 
 // Options are the effective flags of an ingest. The zero value of a field is its default.
 type Options struct {
-	Sources []string // directories or files
-	Out     string   // the store's directory
+	// Options say what is read, and how. Features may also name features that are made; Memory is
+	// the bound of the process.
+	source.Options
+	Out string // the store's directory
 
-	Format         string // npy, csv, snap, ogb, triples; "" detects
 	Undirected     bool
 	Dedup          bool
 	KeepDuplicates bool
 	KeepSelfLoops  bool
-	Merge          string // weights of parallel edges: see stream.MergeNames; implies Dedup
+	Merge          string // weights of parallel edges: see stats.MergeNames; implies Dedup
 	Both           bool   // also write out-lists
-
-	// Explicit files, and columns of text files.
-	Edges, Nodes, Features, Labels string
-	Splits                         map[string]string // NAME=FILE
-	Relations                      []source.Relation
-	SrcType, DstType, NodesType    string
-	SameIDs                        bool // both ends are of one kind
-	SrcCol, DstCol, RelCol         string
-	IDCol, LabelCol, FeatureCols   string
-	WeightCol, TimeCol, SplitCol   string
-	Categorical, Fill, NA          string
-	LabelSep                       string
-	MultiLabel                     bool
-	MissingNodes                   string // one of MissingNodes; "" is error
-	Delim                          string
-	Comment                        string // see source.Options
-	Header                         string // auto, yes, no
+	MissingNodes   string // one of MissingNodes; "" is error
 
 	EdgeSplit    string // random=TRAIN/VAL/TEST: edges are in splits by chance; "" for none
 	RandomSplit  string // splits that the caller draws of the store, so the source may have none
@@ -55,10 +39,7 @@ type Options struct {
 	FeatureDType string // one of FeatureDTypes; "" is f32
 	Normalize    string // one of Normalizes
 	BlockBytes   int    // default 4096
-	AllowNaN     bool
-	SkipBad      int64 // bad lines tolerated
 
-	Memory  int64  // bound of the process, bytes
 	Threads int    // default: cores
 	Seed    uint64 // of what is random
 	Resume  bool
@@ -69,22 +50,13 @@ type Options struct {
 	Progress func(phase string, done, total int64, unit string)
 	// Found gets what was found in the sources, before it is ingested; nil for none.
 	Found func(*source.Info)
-	// Notes gets one line per note, skipped line or guess; nil for none.
-	Notes io.Writer
 }
 
 // read are the options of what is read.
 func (o *Options) read() *source.Options {
-	return &source.Options{Sources: o.Sources, Format: o.Format, Edges: o.Edges, Nodes: o.Nodes,
-		Features: o.featureFile(), Labels: o.Labels, Splits: o.Splits, Relations: o.Relations,
-		SrcType: o.SrcType, DstType: o.DstType, NodesType: o.NodesType,
-		SameIDs: o.SameIDs, Comment: o.Comment, SrcCol: o.SrcCol,
-		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
-		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
-		SplitCol: o.SplitCol, Categorical: o.Categorical, Fill: o.Fill, NA: o.NA,
-		LabelSep: o.LabelSep, MultiLabel: o.MultiLabel,
-		Header: o.Header, AllowNaN: o.AllowNaN, Memory: o.Memory, SkipBad: o.SkipBad,
-		Notes: o.Notes}
+	read := o.Options
+	read.Features = o.featureFile()
+	return &read
 }
 
 // inputs are the files of edges, as they were given.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,7 +25,7 @@ func TestWeightsOfFloat32(t *testing.T) {
 			"in a.csv line 3: 16777217 -> 16777216\n", ""},
 		{Options{Undirected: true, Merge: "max"}, "changes 2 of 5;", ""},
 		{Options{Undirected: true}, "changes 2 of 5;", "have weights whose sum is not a finite"},
-		{Options{WeightCol: "none"}, "", ""},
+		{Options{Options: source.Options{WeightCol: "none"}}, "", ""},
 	} {
 		var notes strings.Builder
 		c.opt.Sources, c.opt.Edges, c.opt.Out = []string{"a.csv", "b.csv"}, "", "s"

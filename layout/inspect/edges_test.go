@@ -6,6 +6,7 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -20,8 +21,9 @@ func TestEdges(t *testing.T) {
 	line := "a\tr\tb\nb\ts\tc\n"
 	layouttest.WriteFile(t, fs, "kg/train.txt", []byte(strings.Repeat(line, 600)))
 	layouttest.WriteFile(t, fs, "kg/test.txt", []byte(line))
-	if _, err := ingest.Run(t.Context(), fs, ingest.Options{Sources: []string{"kg"}, Out: "s",
-		Memory: 128 << 20}); err != nil {
+	if _, err := ingest.Run(t.Context(), fs,
+		ingest.Options{Options: source.Options{Sources: []string{"kg"}, Memory: 128 << 20},
+			Out: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := layout.Open(t.Context(), fs, "s")

@@ -22,6 +22,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
@@ -292,11 +293,10 @@ func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 		return nil, err
 	}
 	m := c.store.Meta()
-	opt := ingest.Options{Sources: []string{c.store.Dir()},
-		Out: c.fs.PathJoin(c.partial, name+".gdb"), KeepDuplicates: true,
-		AllowNaN: len(m.Features) > 0, BlockBytes: m.BlockBytes, Threads: c.opt.Threads,
-		Memory: max(ingestLeast, c.opt.Memory-c.budget.Used()), Version: c.opt.Version,
-		Notes: c.opt.Notes,
+	opt := ingest.Options{Options: source.Options{Sources: []string{c.store.Dir()},
+		AllowNaN: len(m.Features) > 0, Memory: max(ingestLeast, c.opt.Memory-c.budget.Used()),
+		Notes: c.opt.Notes}, Out: c.fs.PathJoin(c.partial, name+".gdb"), KeepDuplicates: true,
+		BlockBytes: m.BlockBytes, Threads: c.opt.Threads, Version: c.opt.Version,
 		Progress: func(phase string, done, total int64, unit string) {
 			c.progress(name+": "+phase, uint64(done), uint64(total), unit)
 		}}

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,8 +24,9 @@ func people(ctx context.Context, fs vfs.FS) (*layout.Store, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if _, err = ingest.Run(ctx, fs, ingest.Options{Sources: []string{"follows.csv"},
-		Out: "people.gdb", Memory: 128 << 20}); err != nil {
+	if _, err = ingest.Run(ctx, fs,
+		ingest.Options{Options: source.Options{Sources: []string{"follows.csv"},
+			Memory: 128 << 20}, Out: "people.gdb"}); err != nil {
 		return nil, err
 	}
 	return layout.Open(ctx, fs, "people.gdb")

@@ -17,6 +17,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
@@ -49,7 +50,8 @@ func mustCircle(t testing.TB, relations bool) *layout.Store {
 			fmt.Fprintf(text[split], "e%d\tr%d\te%d\n", e, r, (e+1+r)%circleEntities)
 		}
 	}
-	opt := ingest.Options{Sources: []string{"kg"}, Out: "kg.gdb", Memory: 128 << 20}
+	opt := ingest.Options{Options: source.Options{Sources: []string{"kg"}, Memory: 128 << 20},
+		Out: "kg.gdb"}
 	if err := fs.MkdirAll("kg", 0o755); err != nil {
 		t.Fatal(err)
 	}

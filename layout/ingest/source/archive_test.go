@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 )
 
 // TestArchives takes archives the whole way to a store: a member is no file that could be looked
@@ -30,8 +31,9 @@ func TestArchives(t *testing.T) {
 			[]string{"d/raw/data.npz", "d/raw/node-label.npz", "d/split/time/train.csv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			meta, err := ingest.Run(t.Context(), c.files.fs(t), ingest.Options{
-				Sources: []string{c.source}, Out: "s", Memory: 128 << 20})
+			meta, err := ingest.Run(t.Context(), c.files.fs(t),
+				ingest.Options{Options: source.Options{Sources: []string{c.source},
+					Memory: 128 << 20}, Out: "s"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 )
 
 // TestDryRunCountsLines: without reading it all, a dry run tells how many edges a text file has,
@@ -23,8 +24,9 @@ func TestDryRunCountsLines(t *testing.T) {
 	for name, most := range map[string]float64{"e.csv": 1.02, "e.csv.gz": 3} {
 		fs := files{name: b.String()}.fs(t)
 		for _, undirected := range []bool{false, true} {
-			plan, err := ingest.DryRun(context.Background(), fs, ingest.Options{
-				Sources: []string{name}, Out: "s", Undirected: undirected})
+			plan, err := ingest.DryRun(context.Background(), fs,
+				ingest.Options{Options: source.Options{Sources: []string{name}}, Out: "s",
+					Undirected: undirected})
 			if err != nil {
 				t.Fatal(err)
 			}
