@@ -22,7 +22,7 @@ var formats = []string{"npy", "csv", "parquet", "arrow", "snap", "ogb", "triples
 func Formats() []string { return slices.Clone(formats) }
 
 // Open detects the format of the sources, or takes Options.Format, and opens them: it reads
-// headers and the first rows, so that Info is known. Errors about the files are badinput.Errors.
+// headers and the first rows, so that Info is known. Errors about the files are input.Errors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
 		return nil, input.Usage("--format %s is not one of %s", opt.Format,
@@ -176,6 +176,10 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	}
 	if err := table.Foreign(fs, files); err != nil {
 		return "", err
+	}
+	if len(texts) > 0 {
+		return "", input.Wrong(dir, "name that of edges with --edges, and that of nodes with --nodes",
+			"no edges were found; it has the files %s", table.Few(texts))
 	}
 	return "", &input.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}

@@ -336,7 +336,7 @@ func runBad(t *testing.T, tests []badTest) {
 			}
 			var bad *input.Error
 			if !errors.As(err, &bad) {
-				t.Fatalf("error %v, want a badinput.Error", err)
+				t.Fatalf("error %v, want an input.Error", err)
 			}
 			where, open := strings.CutSuffix(c.where, "…")
 			if bad.Where != where && !(open && strings.HasPrefix(bad.Where, where)) ||
@@ -524,6 +524,8 @@ func TestBadArrays(t *testing.T) {
 		{"no edges", files{"d/edges.npy": ints(shape(0, 2))}, none, "d/edges.npy", "no edges"},
 		{"nothing there", files{"d/labels.npy": ints(shape(2), 0, 1)}, none, "d",
 			"no edges were found"},
+		{"two tables", files{"d/likes.csv": "a,b\n", "d/people.csv": "a\n"}, none, "d",
+			"no edges were found; it has the files d/likes.csv, d/people.csv"},
 		{"nothing at all", files{"d/README.md": "x"}, none, "d", "no edges were found"},
 		{"src alone", files{"d/src.npy": ints(shape(2), 0, 1)}, none, "d", "no edges were found"},
 		{"two edges", files{"d/edges.npy": edges, "d/edges_typed.npy": ints(shape(1, 3), 0, 1, 0)},
