@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -105,7 +106,9 @@ class Frames:
         features = self._features(columns, masks)
         columns.update(features)
         if features:
-            flags += ["--feature-cols", ",".join(features)]
+            listed = io.StringIO()
+            csv.writer(listed, lineterminator="").writerow(features)
+            flags += ["--feature-cols", listed.getvalue()]
         self.names["nodes.csv"] = "nodes"
         _write(folder / "nodes.csv", columns)
         return ["--nodes", str(folder / "nodes.csv"), *flags]
@@ -120,7 +123,7 @@ class Frames:
         return found
 
     def _features(self, taken: Sequence[str] | dict[str, Any], masks: list[str]) -> dict[str, Any]:
-        """The columns of features, under names that can stand in a list."""
+        """The columns of features."""
         found: dict[str, Any] = {}
         assert self._nodes is not None
         for column in self._nodes.names:
@@ -129,10 +132,7 @@ class Frames:
             if self._nodes.frame[column].dtype.kind not in "iufb":
                 self.unused.append(f"nodes.{column}")
                 continue
-            name = re.sub(r"[,:*\s]+", "_", column)
-            while name in found or name in taken:
-                name += "_"
-            found[name] = self._nodes.numbers(column, gaps=True)
+            found[column] = self._nodes.numbers(column, gaps=True)
         return found
 
     def _members(self) -> dict[str, Any]:

@@ -168,6 +168,17 @@ def test_frames_of_pandas(tmp_path) -> None:
         assert store.external_ids(range(6)) == ["#x", " x", "x", "x,y", "1", "p\nq"]
 
 
+def test_feature_names_of_frames(tmp_path) -> None:
+    """The features go by the names of the frame's columns, whatever signs these have."""
+    pandas = pytest.importorskip("pandas")
+    names = ["Age (years)", "a,b", 'say "hi"', '"', "x:y", "Avg. €", "*", " blanks ", "2", "a_b"]
+    edges = pandas.DataFrame({"u": ["a", "b"], "v": ["b", "a"]})
+    nodes = pandas.DataFrame({"id": ["a", "b"]} | {n: [i, i + 50] for i, n in enumerate(names)})
+    with gdbgraph.open(gdbgraph.ingest(tmp_path / "f.gdb", edges=edges, nodes=nodes)) as store:
+        assert store.feature_names == names
+        assert store.features[store.node_ids(["b"])].tolist() == [[i + 50.0 for i in range(10)]]
+
+
 @pytest.mark.parametrize("edges, nodes, said", [
     ({"u": [1, 2], "v": [2, 1], "weight": [1, None]}, None, "'weight' of edges is empty in row 1"),
     ({"u": [1, None], "v": [2, 1]}, None, "'u' of edges is empty in row 1"),

@@ -35,7 +35,8 @@ const rolesOfNodes = "id,age,y,part,city\na,1,0,train,2\nb,2,1,test,3\n"
 
 // TestRoles: a column has one role, whatever gives it.
 func TestRoles(t *testing.T) {
-	f := files{"e.csv": "src,dst\na,b\n", "n.csv": rolesOfNodes}
+	f := files{"e.csv": "src,dst\na,b\n", "n.csv": rolesOfNodes,
+		"odd.csv": "id,\"a,b\",c:d,\"say \"\"hi\"\"\",c,d\na,1,2,x,3,4\nb,1,2,y,3,4\n"}
 	set := func(fn func(*source.Options)) source.Options {
 		o := source.Options{Sources: []string{"e.csv"}, Nodes: "n.csv"}
 		fn(&o)
@@ -49,6 +50,9 @@ func TestRoles(t *testing.T) {
 	}{
 		{"all numbers", set(func(o *source.Options) { o.FeatureCols = "*" }),
 			"id=node id age=feature y=label part=- city=feature", ""},
+		{"names with commas", source.Options{Sources: []string{"e.csv"}, Nodes: "odd.csv",
+			FeatureCols: `"a,b",c:d`, Categorical: `"say ""hi"""`},
+			`id=node id a,b=feature c:d=feature say "hi"=feature, by category c=- d=-`, ""},
 		{"a range", set(func(o *source.Options) { o.FeatureCols, o.SplitCol = "age:city", "part" }),
 			"id=node id age=feature y=label part=split city=feature", ""},
 		{"a label by its name, listed", set(func(o *source.Options) { o.FeatureCols = "age,y" }),

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"strings"
 
 	"gdb/layout/ingest/input"
@@ -28,7 +29,8 @@ func (s *textGraph) nodesExchanged(err error) error {
 		return err
 	}
 	names := []string{s.opt.IDCol, s.opt.LabelCol, s.opt.SplitCol}
-	for part := range strings.SplitSeq(s.opt.FeatureCols+","+s.opt.Categorical, ",") {
+	for _, part := range slices.Concat(table.ListOf(s.opt.FeatureCols),
+		table.ListOf(s.opt.Categorical)) {
 		lo, hi, _ := strings.Cut(part, ":")
 		names = append(names, lo, hi)
 	}

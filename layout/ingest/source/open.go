@@ -178,7 +178,8 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		return "", err
 	}
 	if len(texts) > 0 {
-		return "", input.Wrong(dir, "name that of edges with --edges, and that of nodes with --nodes",
+		return "", input.Wrong(dir,
+			"name that of edges with --edges, and that of nodes with --nodes",
 			"no edges were found; it has the files %s", table.Few(texts))
 	}
 	return "", &input.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +

@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gdb/layout/ingest/table"
 )
 
 // Options say what is read, and how. The zero value of a field is its default.
@@ -50,7 +52,7 @@ const NoColumn = "none"
 func (o *Options) named() []string {
 	names := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol,
 		o.SplitCol}
-	for part := range strings.SplitSeq(o.FeatureCols+","+o.Categorical, ",") {
+	for _, part := range slices.Concat(table.ListOf(o.FeatureCols), table.ListOf(o.Categorical)) {
 		lo, hi, _ := strings.Cut(part, ":")
 		names = append(names, lo, hi)
 	}

@@ -6,6 +6,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -424,6 +425,19 @@ func (s *Opener) notTaken(t *Table, used []int) string {
 	return strings.Join(said, "; ")
 }
 
+// ListOf parts a list of names of columns at its commas. A name that has a comma itself stands in
+// double quotes, as in a text file.
+func ListOf(list string) []string {
+	if strings.Contains(list, `"`) {
+		r := csv.NewReader(strings.NewReader(list))
+		r.LazyQuotes = true
+		if names, err := r.Read(); err == nil {
+			return names
+		}
+	}
+	return strings.Split(list, ",")
+}
+
 // Columns resolves a list of columns and ranges: "a,b", "f0:f127". "*" is every column whose
 // sampled values are all numbers. Columns in use are in neither; taken are those that the list
 // names singly.
@@ -447,7 +461,7 @@ func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols, taken 
 		}
 		return cols, nil, nil
 	}
-	for part := range strings.SplitSeq(list, ",") {
+	for _, part := range ListOf(list) {
 		lo, hi, isRange := strings.Cut(part, ":")
 		if slices.Contains(t.Names, part) || !isRange {
 			lo, hi, isRange = part, part, false
