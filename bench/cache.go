@@ -13,6 +13,7 @@ import (
 	"gdb/sample/cachesim"
 	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
 )
 
@@ -158,7 +159,7 @@ func (c *cacheBench) epoch(ctx context.Context, s *sample.Sampler, seeds []sampl
 // rowsMax is the most rows that a cache of these sizes holds.
 func (c *cacheBench) rowsMax() (most int) {
 	for _, bytes := range c.Sizes {
-		most = max(most, sample.CacheRows(bytes, c.Store.Meta().Features[0].Dim, 0))
+		most = max(most, rowcache.RowsIn(bytes, c.Store.Meta().Features[0].Dim, 0))
 	}
 	return int(min(uint64(most), c.Store.Meta().Nodes))
 }

@@ -18,6 +18,7 @@ import (
 	"gdb/sample/cachesim"
 	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 )
 
 // DeviceUseOptions configure the benchmark of gathering feature rows of a store.
@@ -48,7 +49,7 @@ type DeviceUseOptions struct {
 // Caches are the feature caches that gathering can be measured with. Belady's is not among them:
 // it knows the batches of a whole epoch ahead.
 func Caches() []string {
-	return append([]string{cachesim.None, staticCache}, sample.PolicyNames()...)
+	return append([]string{cachesim.None, staticCache}, rowcache.PolicyNames()...)
 }
 
 // Validate reports a cache that is not among Caches.
@@ -226,7 +227,7 @@ func (d *deviceUse) cache(ctx context.Context, name string) (row Row, err error)
 
 // warm gathers until the cache is full, or for an epoch: what is measured begins with memory that
 // was touched, and with rows that leave for others.
-func (d *deviceUse) warm(ctx context.Context, f sample.Features) error {
+func (d *deviceUse) warm(ctx context.Context, f rowcache.Features) error {
 	for {
 		used := f.Stats().Used
 		if err := d.draw(ctx); err != nil {
@@ -243,7 +244,7 @@ func (d *deviceUse) warm(ctx context.Context, f sample.Features) error {
 }
 
 // gather gathers the batches of the round.
-func (d *deviceUse) gather(ctx context.Context, f sample.Features) (time.Duration, error) {
+func (d *deviceUse) gather(ctx context.Context, f rowcache.Features) (time.Duration, error) {
 	d.recorder.take()
 	out, begun := mem.View[float32](d.out.Bytes()), time.Now()
 	for _, list := range d.lists {
@@ -288,7 +289,7 @@ func useRow(rounds []useRound) Row {
 }
 
 // round samples batches, reads their rows, gathers them, and repeats the reads of that.
-func (d *deviceUse) round(ctx context.Context, f sample.Features) (r useRound, err error) {
+func (d *deviceUse) round(ctx context.Context, f rowcache.Features) (r useRound, err error) {
 	if err := d.draw(ctx); err != nil {
 		return r, err
 	}
@@ -365,25 +366,25 @@ func (d *deviceUse) batchesOfEpoch() uint64 {
 }
 
 // features are the rows of the store behind a cache.
-func (d *deviceUse) features(ctx context.Context, cache string) (sample.Features, error) {
-	opt := sample.CacheOptions{Bytes: d.CacheBytes, Threads: d.Threads, Budget: d.budget}
+func (d *deviceUse) features(ctx context.Context, cache string) (rowcache.Features, error) {
+	opt := rowcache.Options{Bytes: d.CacheBytes, Threads: d.Threads, Budget: d.budget}
 	switch cache {
 	case cachesim.None:
-		return sample.NewDirect(&d.rows), nil
+		return rowcache.NewDirect(&d.rows), nil
 	case staticCache:
-		rows := sample.CacheRows(d.CacheBytes, d.rows.Meta().Dim, 0)
+		rows := rowcache.RowsIn(d.CacheBytes, d.rows.Meta().Dim, 0)
 		hot, err := hotnodes.Find(ctx, d.Store, d.Device,
 			int(min(uint64(rows), d.Store.Meta().Nodes)), d.budget)
 		if err != nil {
 			return nil, err
 		}
-		return sample.NewCached(ctx, &d.rows, sample.NewStatic(hot), opt)
+		return rowcache.New(ctx, &d.rows, rowcache.NewStatic(hot), opt)
 	}
-	policy, err := sample.NewPolicy(cache)
+	policy, err := rowcache.NewPolicy(cache)
 	if err != nil {
 		return nil, err
 	}
-	return sample.NewCached(ctx, &d.rows, policy, opt)
+	return rowcache.New(ctx, &d.rows, policy, opt)
 }
 
 // staticCache is the cache of the nodes that stand in the most lists.

@@ -10,7 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/layout/layouttest"
-	"gdb/sample"
+	"gdb/sample/rowcache"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -60,7 +60,7 @@ func TestDeviceUseCached(t *testing.T) {
 	g.Dim, g.Splits, g.Features = 8, layouttest.Splits(100), layouttest.Features(100, 8)
 	r, err := DeviceUse(context.Background(), DeviceUseOptions{Device: mustDevice(t), Batch: 5,
 		Store: layouttest.Build(t, vfs.NewMem(), "store", g), Caches: []string{"static"},
-		CacheBytes: sample.CacheBytes(100, 8, 0)})
+		CacheBytes: rowcache.Bytes(100, 8, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

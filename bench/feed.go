@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/train"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -135,7 +136,7 @@ func openMappedFeed(ctx context.Context, store *layout.Store, dev blockdev.Devic
 
 // gatherer gathers the features of batches into one buffer.
 type gatherer struct {
-	rows   sample.Features
+	rows   rowcache.Features
 	budget *mem.Budget
 	arena  *mem.Arena
 	took   time.Duration // since the last lap

@@ -14,6 +14,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -176,7 +177,7 @@ func (s *mappedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*list
 // Release does nothing.
 func (s *mappedSession) Release() {}
 
-// mappedRows are the features of a mapped graph: a sample.Features.
+// mappedRows are the features of a mapped graph: a rowcache.Features.
 type mappedRows struct{ *mapped }
 
 // Dim is the number of values in a row.
@@ -199,8 +200,8 @@ func (m mappedRows) Gather(ctx context.Context, nodes []sample.NodeID, out []flo
 }
 
 // Stats counts requests; what the page cache held cannot be known.
-func (m mappedRows) Stats() sample.CacheStats {
-	return sample.CacheStats{Policy: "page cache", Requests: m.requests.Load()}
+func (m mappedRows) Stats() rowcache.Stats {
+	return rowcache.Stats{Policy: "page cache", Requests: m.requests.Load()}
 }
 
 // Close does nothing: the map is closed as a whole.

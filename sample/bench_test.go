@@ -8,6 +8,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout/topology"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -78,22 +79,22 @@ func BenchmarkGather(b *testing.B) {
 		hot = append(hot, v)
 	}
 	for _, policy := range append([]string{"all", "none", "static"},
-		PolicyNames()...) {
+		rowcache.PolicyNames()...) {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("policy=%s/threads=%d", policy, threads), func(b *testing.B) {
-				var f Features
+				var f rowcache.Features
 				var err error
-				opt := CacheOptions{Bytes: nodes / 2 * 545, Threads: threads}
+				opt := rowcache.Options{Bytes: nodes / 2 * 545, Threads: threads}
 				switch policy {
 				case "all":
-					f, err = NewResident(ctx, rows, nodes, threads, nil)
+					f, err = rowcache.NewResident(ctx, rows, nodes, threads, nil)
 				case "none":
-					f = NewDirect(rows)
+					f = rowcache.NewDirect(rows)
 				case "static":
-					f, err = NewCached(ctx, rows, NewStatic(hot), opt)
+					f, err = rowcache.New(ctx, rows, rowcache.NewStatic(hot), opt)
 				default:
-					p, _ := NewPolicy(policy)
-					f, err = NewCached(ctx, rows, p, opt)
+					p, _ := rowcache.NewPolicy(policy)
+					f, err = rowcache.New(ctx, rows, p, opt)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -98,8 +99,8 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 func TestReadErrorBesideHits(t *testing.T) {
 	const count, dim = 100, 3
 	rows := &failingRows{Rows: &sampletest.Rows{Count: count, Dim: dim}}
-	f, err := NewCached(t.Context(), rows, NewLRU(),
-		CacheOptions{Bytes: 4 << 10, Budget: mem.NewBudget(0)})
+	f, err := rowcache.New(t.Context(), rows, rowcache.NewLRU(),
+		rowcache.Options{Bytes: 4 << 10, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestReadErrorBesideHits(t *testing.T) {
 
 // failingRows fails if it is told to.
 type failingRows struct {
-	Rows
+	rowcache.Rows
 	err error
 }
 

@@ -13,6 +13,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -268,7 +269,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	return got
 }
 
-func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
+func metaPipeline(topo topology.Reader, f rowcache.Features, labels *Labels, workers int,
 	draws drawing) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
@@ -279,20 +280,20 @@ func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
 }
 
 func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *rowfile.Reader,
-	cache string) (f Features) {
-	ctx, err, opt := context.Background(), error(nil), CacheOptions{Bytes: 20 << 10, Threads: 2}
+	cache string) (f rowcache.Features) {
+	ctx, err, opt := context.Background(), error(nil), rowcache.Options{Bytes: 20 << 10, Threads: 2}
 	switch cache {
 	case "none":
-		f = NewDirect(rows)
+		f = rowcache.NewDirect(rows)
 	case "lru":
-		f, err = NewCached(ctx, rows, NewLRU(), opt)
+		f, err = rowcache.New(ctx, rows, rowcache.NewLRU(), opt)
 	case "all":
-		f, err = NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
+		f, err = rowcache.NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
 	case "static":
 		var hot []NodeID
-		hot, err = mostUsed(ctx, store, dev, CacheRows(opt.Bytes, metaDim, 0))
+		hot, err = mostUsed(ctx, store, dev, rowcache.RowsIn(opt.Bytes, metaDim, 0))
 		if err == nil {
-			f, err = NewCached(ctx, rows, NewStatic(hot), opt)
+			f, err = rowcache.New(ctx, rows, rowcache.NewStatic(hot), opt)
 		}
 	}
 	if err != nil {

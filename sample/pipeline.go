@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/sample/rowcache"
 	"gdb/sample/stages"
 )
 
@@ -44,7 +45,7 @@ type PipelineConfig struct {
 	// EndBatch is the batch after the last; 0, or past it, is the end of the epoch.
 	EndBatch uint64
 	// Features fill Batch.X; nil for none. Closed by its owner.
-	Features Features
+	Features rowcache.Features
 	// InPlace leaves the rows of the outermost delta where they are if Features are resident:
 	// the first layer averages them there. See Batch.Table.
 	InPlace bool

@@ -17,6 +17,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/topology"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -47,7 +48,7 @@ func classOf(v NodeID) int32 {
 type testEpoch struct {
 	graph    *sampletest.Graph
 	rows     *sampletest.Rows
-	features Features
+	features rowcache.Features
 	labels   *Labels
 	order    *Order
 	budget   *mem.Budget
@@ -57,7 +58,7 @@ func newTestEpoch(t *testing.T) *testEpoch {
 	t.Helper()
 	e := &testEpoch{graph: sampletest.RMAT(8, 2000, 3), budget: mem.NewBudget(0)}
 	e.rows = &sampletest.Rows{Count: e.graph.Nodes(), Dim: 4}
-	e.features = NewDirect(e.rows)
+	e.features = rowcache.NewDirect(e.rows)
 	e.order = mustOrder(t, someNodes(47), 1, 3, 5)
 	var err error
 	e.labels, err = NewLabels(context.Background(), &kv.LabelsMeta{Kind: "class",
@@ -423,7 +424,7 @@ func TestLabelsWithoutMemory(t *testing.T) {
 func TestResident(t *testing.T) {
 	rows := &sampletest.Rows{Count: 3000, Dim: 700}
 	budget := mem.NewBudget(0)
-	f, err := NewResident(context.Background(), rows, 3000, 3, budget)
+	f, err := rowcache.NewResident(context.Background(), rows, 3000, 3, budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +449,7 @@ func TestResident(t *testing.T) {
 	}
 	bad := NodeID(2500)
 	rows.Fail = &bad
-	if _, err := NewResident(context.Background(), rows, 3000, 1, budget); err == nil ||
+	if _, err := rowcache.NewResident(context.Background(), rows, 3000, 1, budget); err == nil ||
 		budget.Used() != 0 {
 		t.Errorf("a failed load: %v, %d bytes still counted", err, budget.Used())
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -59,11 +60,12 @@ func TestCacheGivesWay(t *testing.T) {
 	for i := range hot {
 		hot[i] = NodeID(i)
 	}
-	for name, policy := range map[string]Policy{"static": NewStatic(hot), "lru": NewLRU()} {
+	for name, policy := range map[string]rowcache.Policy{"static": rowcache.NewStatic(hot),
+		"lru": rowcache.NewLRU()} {
 		rows := &sampletest.Rows{Count: nodes, Dim: dim}
 		budget := mem.NewBudget(limit)
-		f, err := NewCached(context.Background(), rows, policy,
-			CacheOptions{Bytes: limit - 2<<20, Budget: budget})
+		f, err := rowcache.New(context.Background(), rows, policy,
+			rowcache.Options{Bytes: limit - 2<<20, Budget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -135,7 +136,7 @@ func insideEpochs(b *testing.B, r *running, ask *protocol.Open,
 }
 
 // ownRows gathers the rows of batches to so many pieces of memory in turn.
-func ownRows(b *testing.B, from sample.Features, pieces int) func(d *sample.Dense) {
+func ownRows(b *testing.B, from rowcache.Features, pieces int) func(d *sample.Dense) {
 	rows := make([]*mem.Arena, pieces)
 	b.Cleanup(func() {
 		for _, a := range rows {

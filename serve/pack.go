@@ -11,6 +11,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
 )
@@ -65,10 +66,10 @@ func (s *shelf) in(b []byte, name string) []byte {
 
 // packer writes batches into arenas. It is for one goroutine.
 type packer struct {
-	features sample.Features // nil for none
-	classes  int             // of multi-labels
-	nodes    []sample.NodeID // of the batch at hand, the seeds first
-	numbers  []uint32        // of its nodes as they stand in Dense, in nodes
+	features rowcache.Features // nil for none
+	classes  int               // of multi-labels
+	nodes    []sample.NodeID   // of the batch at hand, the seeds first
+	numbers  []uint32          // of its nodes as they stand in Dense, in nodes
 }
 
 // newPacker returns a packer of the batches of a source.

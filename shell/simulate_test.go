@@ -22,6 +22,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/hotnodes"
+	"gdb/sample/rowcache"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/query"
@@ -77,15 +78,15 @@ func sampledBatches(t *testing.T, store *layout.Store, fanout []int, batch int, 
 }
 
 // realHits gathers batches through a cache with rows.
-func realHits(t *testing.T, store *layout.Store, p sample.Policy, bytes int64,
-	batches [][]sample.NodeID) sample.CacheStats {
+func realHits(t *testing.T, store *layout.Store, p rowcache.Policy, bytes int64,
+	batches [][]sample.NodeID) rowcache.Stats {
 	t.Helper()
 	rows, err := rowfile.Open(t.Context(), store, mustDevice(t), store.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	f, err := sample.NewCached(t.Context(), rows, p, sample.CacheOptions{Bytes: bytes})
+	f, err := rowcache.New(t.Context(), rows, p, rowcache.Options{Bytes: bytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func wantHits(t *testing.T, store *layout.Store, name string, bytes int64,
 		t.Fatal(err)
 	}
 	if p.New == nil {
-		return plainBelady(batches, sample.CacheRows(bytes, simulatedDim, 0)), 0
+		return plainBelady(batches, rowcache.RowsIn(bytes, simulatedDim, 0)), 0
 	}
 	s := realHits(t, store, p.New(), bytes, batches)
 	if name == cachesim.StaticDegree || name == cachesim.StaticSampled {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gdb/layout/ingest/source"
-	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/train/link/decoder"
 	"gdb/train/link/loss"
 	"gdb/train/plan"
@@ -55,8 +55,8 @@ func TestStrategiesHelp(t *testing.T) {
 	sameWords(t, "help strategies", names, setting.Strategies)
 	names, texts := items(t, caches)
 	sameWords(t, "help strategies", names, setting.Choices("cache"))
-	for _, name := range sample.PolicyNames() {
-		p, err := sample.NewPolicy(name)
+	for _, name := range rowcache.PolicyNames() {
+		p, err := rowcache.NewPolicy(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,6 @@ var largeRooms = map[string]int{
 	"cmd/gdb":              4600, // the commands: one table of flags in, one call out
 	"layout/ingest":        4600, // one pipeline from a source to a store
 	"layout/ingest/source": 5400, // what can be ingested: one contract, a file a format
-	"sample":               4400, // the sampler and the caches that a gather reads through
 	"train":                4600, // the loop of a run and what it reports
 	"compute/kernel":       4400, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
@@ -112,6 +111,7 @@ var rooms = map[string][]string{
 		"sample/draw",
 		"sample/slotindex",
 		"sample/hotnodes",
+		"sample/rowcache",
 		"sample",
 		"sample/bulk",
 		"sample/staging",

@@ -1,6 +1,6 @@
 // Package cachesim says how many rows feature caches would have held, without the features: it
 // replays the nodes that batches ask for through cache policies of several sizes. Hits and
-// evictions are those of sample.NewCached for the same gathers, one at a time. Belady is the bound
+// evictions are those of rowcache.New for the same gathers, one at a time. Belady is the bound
 // of what any policy could do that reads rows when they are asked for.
 package cachesim
 
@@ -14,6 +14,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // Trace is what batches ask for. It is gone over once for each policy and size.
@@ -30,7 +31,7 @@ type Policy struct {
 	// Name is how results call it.
 	Name string
 	// New makes it; it is called for each capacity. Nil stands for the bound, Belady.
-	New func() sample.Policy
+	New func() rowcache.Policy
 }
 
 // Belady keeps the rows that are asked for soonest (L. A. Belady, A Study of Replacement Algorithms
@@ -39,7 +40,7 @@ type Policy struct {
 // begins empty has more hits. Each node may stand in a batch once.
 var Belady = Policy{Name: "belady"}
 
-// Names of policies that are not of sample.NewPolicy, besides Belady's.
+// Names of policies that are not of rowcache.NewPolicy, besides Belady's.
 const (
 	None          = "none"           // holds nothing
 	StaticDegree  = "static"         // the nodes of hotnodes.Find: those in the most lists
@@ -48,7 +49,7 @@ const (
 
 // PolicyNames are the names that ByName knows, the bound last.
 func PolicyNames() []string {
-	names := append([]string{None, StaticDegree, StaticSampled}, sample.PolicyNames()...)
+	names := append([]string{None, StaticDegree, StaticSampled}, rowcache.PolicyNames()...)
 	return append(names, Belady.Name)
 }
 
@@ -67,24 +68,24 @@ func ByName(name string, hot func() ([]sample.NodeID, error)) (Policy, error) {
 	return Online(name)
 }
 
-// Online is the policy of that name that sample.NewPolicy makes.
+// Online is the policy of that name that rowcache.NewPolicy makes.
 func Online(name string) (Policy, error) {
-	if _, err := sample.NewPolicy(name); err != nil {
+	if _, err := rowcache.NewPolicy(name); err != nil {
 		return Policy{}, err
 	}
-	return Policy{Name: name, New: func() sample.Policy {
-		p, _ := sample.NewPolicy(name) // it was made above
+	return Policy{Name: name, New: func() rowcache.Policy {
+		p, _ := rowcache.NewPolicy(name) // it was made above
 		return p
 	}}, nil
 }
 
 // Static is the policy that holds the first nodes of hot, under a name.
 func Static(name string, hot []sample.NodeID) Policy {
-	return Policy{Name: name, New: func() sample.Policy { return sample.NewStatic(hot) }}
+	return Policy{Name: name, New: func() rowcache.Policy { return rowcache.NewStatic(hot) }}
 }
 
 // Capacity is the size of a cache: so many rows, or so many bytes of memory, all included, with
-// rows of Dim values; how many rows that is depends on the policy (see sample.CacheRows).
+// rows of Dim values; how many rows that is depends on the policy (see rowcache.RowsIn).
 type Capacity struct {
 	Rows  int
 	Bytes int64
@@ -94,7 +95,7 @@ type Capacity struct {
 // rows is the number of rows of a cache.
 func (c Capacity) rows(slotBytes int) int {
 	if c.Bytes > 0 {
-		return sample.CacheRows(c.Bytes, c.Dim, slotBytes)
+		return rowcache.RowsIn(c.Bytes, c.Dim, slotBytes)
 	}
 	return c.Rows
 }
@@ -227,7 +228,7 @@ var errNothing = errors.New("the trace asks for nothing: give it batches")
 
 // replay is a cache without its rows.
 type replay struct {
-	policy sample.Policy
+	policy rowcache.Policy
 	where  []uint32 // 1 + the slot of each node; 0 if it is not held
 	held   []sample.NodeID
 	used   int

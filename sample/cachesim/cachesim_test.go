@@ -11,6 +11,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -60,7 +61,7 @@ func online() []Policy {
 		hot = append(hot, v*2)
 	}
 	policies := []Policy{Static("static", hot)}
-	for _, name := range sample.PolicyNames() {
+	for _, name := range rowcache.PolicyNames() {
 		p, err := Online(name)
 		if err != nil {
 			panic(err)
@@ -103,11 +104,11 @@ func TestSameAsCache(t *testing.T) {
 }
 
 // cacheStats gathers batches through a cache, and says how many rows it had loaded first.
-func cacheStats(t *testing.T, p sample.Policy, bytes int64,
-	batches [][]sample.NodeID) (sample.CacheStats, uint64) {
+func cacheStats(t *testing.T, p rowcache.Policy, bytes int64,
+	batches [][]sample.NodeID) (rowcache.Stats, uint64) {
 	t.Helper()
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}
-	f, err := sample.NewCached(context.Background(), rows, p, sample.CacheOptions{Bytes: bytes})
+	f, err := rowcache.New(context.Background(), rows, p, rowcache.Options{Bytes: bytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestRowsAndBytes(t *testing.T) {
 		}
 		const bytes = 2000
 		results, err := Run(context.Background(), trace, []Policy{p}, []Capacity{
-			{Bytes: bytes, Dim: dim}, {Rows: sample.CacheRows(bytes, dim, slot)}}, nil)
+			{Bytes: bytes, Dim: dim}, {Rows: rowcache.RowsIn(bytes, dim, slot)}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/rowcache"
 )
 
 // ExampleRun replays three batches through two caches that have room for two rows of four floats.
@@ -25,7 +26,7 @@ func ExampleRun() {
 		return
 	}
 	bytes := int64(0)
-	for sample.CacheRows(bytes, 4, 0) < 2 {
+	for rowcache.RowsIn(bytes, 4, 0) < 2 {
 		bytes++
 	}
 	results, err := cachesim.Run(context.Background(), record.Trace(4),

@@ -7,6 +7,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout/neighborcache"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/stages"
 )
 
@@ -35,7 +36,7 @@ type Epoch struct {
 	loader *Loader
 	begun  time.Time
 	dev    blockdev.Stats
-	cache  sample.CacheStats
+	cache  rowcache.Stats
 	nbrs   neighborcache.Stats
 	stats  sample.PipelineStats
 }

@@ -7,12 +7,13 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/hotnodes"
+	"gdb/sample/rowcache"
 	"gdb/sample/staging"
 )
 
 // Cache is what is kept of the features in memory.
 type Cache struct {
-	// Policy is all, none, static, or one that sample.NewPolicy knows. Superbatches have a cache
+	// Policy is all, none, static, or one that rowcache.NewPolicy knows. Superbatches have a cache
 	// of their own: theirs is none.
 	Policy string
 	Bytes  int64
@@ -30,12 +31,12 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	if s.Rows == nil {
 		return nil
 	}
-	opt := sample.CacheOptions{Bytes: c.Bytes, Threads: c.Threads, Budget: s.Budget}
+	opt := rowcache.Options{Bytes: c.Bytes, Threads: c.Threads, Budget: s.Budget}
 	switch c.Policy {
 	case "all":
-		s.Features, err = sample.NewResident(ctx, s.Rows, s.Meta.Nodes, c.Threads, s.Budget)
+		s.Features, err = rowcache.NewResident(ctx, s.Rows, s.Meta.Nodes, c.Threads, s.Budget)
 	case "none":
-		s.Features = sample.NewDirect(s.Rows)
+		s.Features = rowcache.NewDirect(s.Rows)
 	case "static":
 		if c.Hot == nil {
 			c.Hot, err = s.HotNodes(ctx, c.Bytes)
@@ -45,9 +46,9 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 			err = s.openStatic(ctx, c, opt)
 		}
 	default:
-		var policy sample.Policy
-		if policy, err = sample.NewPolicy(c.Policy); err == nil {
-			s.Features, err = sample.NewCached(ctx, s.Rows, policy, opt)
+		var policy rowcache.Policy
+		if policy, err = rowcache.NewPolicy(c.Policy); err == nil {
+			s.Features, err = rowcache.New(ctx, s.Rows, policy, opt)
 		}
 	}
 	if err != nil {
@@ -58,17 +59,17 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 }
 
 // openStatic opens a static cache.
-func (s *Source) openStatic(ctx context.Context, c Cache, opt sample.CacheOptions) (err error) {
-	rows := sample.Rows(s.Rows)
+func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) (err error) {
+	rows := rowcache.Rows(s.Rows)
 	var staged *staging.Rows
 	if c.Staged {
 		staged = staging.New(s.Rows, s.Budget)
 		rows = staged
 	}
-	if s.Features, err = sample.NewCached(ctx, rows, sample.NewStatic(c.Hot), opt); err != nil {
+	if s.Features, err = rowcache.New(ctx, rows, rowcache.NewStatic(c.Hot), opt); err != nil {
 		return err
 	}
-	if cache, ok := s.Features.(sample.Static); ok && c.Staged {
+	if cache, ok := s.Features.(rowcache.Static); ok && c.Staged {
 		s.staged = &stagedRows{Rows: staged, cache: cache}
 	}
 	return nil
@@ -128,7 +129,7 @@ func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, err
 // hotNodes lists as many as there are rows in so many bytes.
 func (s *Source) hotNodes(bytes int64,
 	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
-	rows := sample.CacheRows(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
+	rows := rowcache.RowsIn(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
 	limit := int(min(uint64(rows+s.OnDevice), s.Meta.Nodes))
 	hot, err := s.hottest(limit, list)
 	return hot[min(s.OnDevice, len(hot)):], err

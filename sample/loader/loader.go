@@ -10,6 +10,7 @@ import (
 
 	"gdb/sample"
 	"gdb/sample/partbuffer"
+	"gdb/sample/rowcache"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch"
 )
@@ -35,7 +36,7 @@ type Config struct {
 	RowBytes int64
 	InPlace  bool
 	// Features are what batches are gathered from; nil for those of the source.
-	Features sample.Features
+	Features rowcache.Features
 	// Later leaves the features of batches to who asks for them: they are not gathered here.
 	Later bool
 	// Superbatch has batches made as superbatches if it is not nil. What the source and the
@@ -145,7 +146,7 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 }
 
 // CacheStats are those of the cache that the batches come through.
-func (l *Loader) CacheStats() sample.CacheStats {
+func (l *Loader) CacheStats() rowcache.Stats {
 	if l.super != nil {
 		return l.super.CacheStats()
 	}
@@ -153,7 +154,7 @@ func (l *Loader) CacheStats() sample.CacheStats {
 		return b.Features().Stats()
 	}
 	if l.src.Features == nil {
-		return sample.CacheStats{}
+		return rowcache.Stats{}
 	}
 	return l.src.Features.Stats()
 }

@@ -6,6 +6,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/bulk"
+	"gdb/sample/rowcache"
 	"gdb/sample/staging"
 )
 
@@ -59,7 +60,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 // stagedRows has the rows that a static cache does not keep read ahead.
 type stagedRows struct {
 	*staging.Rows
-	cache sample.Static
+	cache rowcache.Static
 }
 
 // Ready waits until the cache is filled: the device reads one after the other faster.

@@ -17,6 +17,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/draw"
+	"gdb/sample/rowcache"
 )
 
 // Source is what batches are made of: the graph of a store, its features and labels, opened as the
@@ -47,9 +48,9 @@ type Source struct {
 	// InTurns says that the topology is in memory only while it is used: see UseGraph.
 	InTurns bool
 
-	Rows     *rowfile.Reader // the features, without a cache; nil if the store has none
-	Features sample.Features // the same behind a cache
-	Labels   *sample.Labels  // nil unless opened
+	Rows     *rowfile.Reader   // the features, without a cache; nil if the store has none
+	Features rowcache.Features // the same behind a cache
+	Labels   *sample.Labels    // nil unless opened
 	// OnDevice is how many of the hottest nodes have their rows where batches are trained on:
 	// static caches keep those of the next ones.
 	OnDevice int

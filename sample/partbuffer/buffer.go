@@ -17,6 +17,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // Order is how an epoch goes through partitions: *order.Epoch of train/link/order is one.
@@ -41,7 +42,7 @@ type Config struct {
 	Batch int
 	Seed  uint64
 	// Rows are the features; nil for none. Closed by their owner.
-	Rows sample.Rows
+	Rows rowcache.Rows
 	// Edges is how many entries all lists have. Memory is taken ahead for what can be expected of
 	// them in a set; a set that has more takes more.
 	Edges uint64

@@ -9,6 +9,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/rowcopy"
 )
 
@@ -100,7 +101,7 @@ func (s *session) Release() {}
 type features struct{ b *Buffer }
 
 // Features are those of the nodes in memory; nil without any.
-func (b *Buffer) Features() sample.Features {
+func (b *Buffer) Features() rowcache.Features {
 	if b.cfg.Rows == nil {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 		}
 	}
 	bytes := 4 * len(nodes) * b.dim
-	sample.Parallel(len(nodes), b.cfg.Threads, bytes, func(first, end int) {
+	rowcache.Parallel(len(nodes), b.cfg.Threads, bytes, func(first, end int) {
 		rowcopy.Each(out[first*b.dim:], b.rows, b.dim, end-first, bytes, func(i int) uint32 {
 			return b.slot[nodes[first+i]] - 1
 		})
@@ -129,10 +130,10 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 }
 
 // Stats counts every row as found: all are in memory by then.
-func (f features) Stats() sample.CacheStats {
+func (f features) Stats() rowcache.Stats {
 	n := f.b.counts.rows.Load()
 	bytes := int64(len(mem.BytesOf(f.b.rows)))
-	return sample.CacheStats{Policy: "partitions", Capacity: bytes, Used: bytes, Requests: n,
+	return rowcache.Stats{Policy: "partitions", Capacity: bytes, Used: bytes, Requests: n,
 		Hits: n, BytesRead: f.b.cfg.Rows.BytesRead()}
 }
 

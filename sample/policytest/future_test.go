@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -55,12 +56,12 @@ func TestPolicyThatKnowsTheFuture(t *testing.T) {
 	for g := range uint64(gathers) {
 		future = append(future, trace(g, size))
 	}
-	Run(t, func() sample.Policy { return &belady{} }, nil)
+	Run(t, func() rowcache.Policy { return &belady{} }, nil)
 	misses := map[string]uint64{}
-	for _, p := range []sample.Policy{sample.NewLRU(), &belady{future: future}} {
+	for _, p := range []rowcache.Policy{rowcache.NewLRU(), &belady{future: future}} {
 		// With no SlotBytes belady gets a few slots more; give it the bytes of as many as LRU.
 		size := int64(bytes)
-		for sample.CacheRows(size, dim, p.SlotBytes()) > sample.CacheRows(bytes, dim, 8) {
+		for rowcache.RowsIn(size, dim, p.SlotBytes()) > rowcache.RowsIn(bytes, dim, 8) {
 			size--
 		}
 		f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, p, size, nil)

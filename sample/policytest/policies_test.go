@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // plainLRU is a list of nodes, the most recent last.
@@ -28,7 +29,7 @@ func (l *plainLRU) Place(v sample.NodeID) {
 }
 
 func TestLRU(t *testing.T) {
-	Run(t, sample.NewLRU, func(slots int) Twin { return &plainLRU{slots: slots} })
+	Run(t, rowcache.NewLRU, func(slots int) Twin { return &plainLRU{slots: slots} })
 }
 
 // hot is every third node.
@@ -46,7 +47,7 @@ func (s plainStatic) Hit(sample.NodeID)          {}
 func (s plainStatic) Place(sample.NodeID)        {}
 
 func TestStatic(t *testing.T) {
-	Run(t, func() sample.Policy { return sample.NewStatic(hot()) },
+	Run(t, func() rowcache.Policy { return rowcache.NewStatic(hot()) },
 		func(slots int) Twin { return plainStatic(hot()[:min(slots, len(hot()))]) })
 }
 
@@ -74,7 +75,7 @@ func (c *plainCLOCK) Place(v sample.NodeID) {
 }
 
 func TestCLOCK(t *testing.T) {
-	Run(t, sample.NewCLOCK, func(slots int) Twin {
+	Run(t, rowcache.NewCLOCK, func(slots int) Twin {
 		return &plainCLOCK{slots: slots, asked: map[sample.NodeID]bool{}}
 	})
 }
@@ -110,7 +111,7 @@ func (s *plainSIEVE) Place(v sample.NodeID) {
 }
 
 func TestSIEVE(t *testing.T) {
-	Run(t, sample.NewSIEVE, func(slots int) Twin {
+	Run(t, rowcache.NewSIEVE, func(slots int) Twin {
 		return &plainSIEVE{slots: slots, asked: map[sample.NodeID]bool{}}
 	})
 }
@@ -166,18 +167,18 @@ func (p *plainS3FIFO) evict() {
 }
 
 func TestS3FIFO(t *testing.T) {
-	Run(t, sample.NewS3FIFO, func(slots int) Twin {
+	Run(t, rowcache.NewS3FIFO, func(slots int) Twin {
 		return &plainS3FIFO{slots: slots, uses: map[sample.NodeID]int{}}
 	})
 }
 
 func TestNewPolicy(t *testing.T) {
-	for _, name := range sample.PolicyNames() {
-		if p, err := sample.NewPolicy(name); err != nil || p.Name() != name {
+	for _, name := range rowcache.PolicyNames() {
+		if p, err := rowcache.NewPolicy(name); err != nil || p.Name() != name {
 			t.Errorf("%s: %v, %v", name, p, err)
 		}
 	}
-	if p, err := sample.NewPolicy("mru"); err == nil {
+	if p, err := rowcache.NewPolicy("mru"); err == nil {
 		t.Errorf("mru gives %v", p)
 	}
 }

@@ -1,5 +1,5 @@
 // Package policytest is the contract suite of cache policies: every implementation of
-// sample.Policy runs it, against a plain twin of its own.
+// rowcache.Policy runs it, against a plain twin of its own.
 package policytest
 
 import (
@@ -12,6 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -53,7 +54,7 @@ func gather(w Twin, nodes []sample.NodeID) (hits []sample.NodeID) {
 
 // Run checks a policy: values, counts and memory through the cache, the rules of Place, and that
 // its hits are those of the twin, gather by gather. newTwin may be nil.
-func Run(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
+func Run(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
 	t.Run("rules", func(t *testing.T) { rules(t, newPolicy) })
 	t.Run("values", func(t *testing.T) { values(t, newPolicy) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, newPolicy) })
@@ -80,7 +81,7 @@ func trace(gather uint64, size int) []sample.NodeID {
 }
 
 // rules drives the policy alone, with a plain record of what each slot holds.
-func rules(t *testing.T, newPolicy func() sample.Policy) {
+func rules(t *testing.T, newPolicy func() rowcache.Policy) {
 	for _, slots := range []int{0, 1, 2, 7, 64} {
 		p, held, where := newPolicy(), make([]sample.NodeID, slots), map[sample.NodeID]uint32{}
 		used := uint32(0)
@@ -126,11 +127,11 @@ func rules(t *testing.T, newPolicy func() sample.Policy) {
 	}
 }
 
-func mustCache(t *testing.T, rows sample.Rows, p sample.Policy, bytes int64,
-	b *mem.Budget) sample.Features {
+func mustCache(t *testing.T, rows rowcache.Rows, p rowcache.Policy, bytes int64,
+	b *mem.Budget) rowcache.Features {
 	t.Helper()
-	f, err := sample.NewCached(context.Background(), rows, p,
-		sample.CacheOptions{Bytes: bytes, Threads: 2, Budget: b})
+	f, err := rowcache.New(context.Background(), rows, p,
+		rowcache.Options{Bytes: bytes, Threads: 2, Budget: b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func checkRows(ids []sample.NodeID, out []float32) error {
 }
 
 // values gathers through caches of many sizes, also the same node twice.
-func values(t *testing.T, newPolicy func() sample.Policy) {
+func values(t *testing.T, newPolicy func() rowcache.Policy) {
 	for _, bytes := range []int64{0, 60, 200, 3000, 1 << 20} {
 		budget := mem.NewBudget(0)
 		f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, newPolicy(), bytes, budget)
@@ -178,7 +179,7 @@ func values(t *testing.T, newPolicy func() sample.Policy) {
 }
 
 // concurrent gathers from several goroutines, for the race detector and for mixed up rows.
-func concurrent(t *testing.T, newPolicy func() sample.Policy) {
+func concurrent(t *testing.T, newPolicy func() rowcache.Policy) {
 	f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, newPolicy(), 4000, nil)
 	defer f.Close()
 	var wg sync.WaitGroup
@@ -202,7 +203,7 @@ func concurrent(t *testing.T, newPolicy func() sample.Policy) {
 }
 
 // readErrors checks that a failed read is reported, and leaves nothing wrong behind.
-func readErrors(t *testing.T, newPolicy func() sample.Policy) {
+func readErrors(t *testing.T, newPolicy func() rowcache.Policy) {
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}
 	f := mustCache(t, rows, newPolicy(), 4000, nil)
 	defer f.Close()
@@ -223,7 +224,7 @@ func readErrors(t *testing.T, newPolicy func() sample.Policy) {
 }
 
 // allocations checks that a policy takes its memory at Start, and none for an access.
-func allocations(t *testing.T, newPolicy func() sample.Policy) {
+func allocations(t *testing.T, newPolicy func() rowcache.Policy) {
 	const slots = 40
 	p, held := newPolicy(), make([]sample.NodeID, slots)
 	used := copy(held, p.Start(held))
@@ -248,7 +249,7 @@ func allocations(t *testing.T, newPolicy func() sample.Policy) {
 
 // twin compares the hits of cache and twin, in caches from one row to all, with some nodes twice
 // in a gather.
-func twin(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
+func twin(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
 	total := 0
 	for _, slots := range []int{1, 2, 9, 25, 60, 200, nodes, nodes + 50} {
 		p := &counting{Policy: newPolicy()}
@@ -283,9 +284,9 @@ func twin(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) 
 }
 
 // bytesFor is the least size of a cache of so many rows.
-func bytesFor(p sample.Policy, slots int) int64 {
+func bytesFor(p rowcache.Policy, slots int) int64 {
 	bytes := int64(0)
-	for sample.CacheRows(bytes, dim, p.SlotBytes()) < slots {
+	for rowcache.RowsIn(bytes, dim, p.SlotBytes()) < slots {
 		bytes++
 	}
 	return bytes
@@ -293,7 +294,7 @@ func bytesFor(p sample.Policy, slots int) int64 {
 
 // counting notes which nodes were hits.
 type counting struct {
-	sample.Policy
+	rowcache.Policy
 	slots int
 	held  []sample.NodeID
 	hits  []sample.NodeID

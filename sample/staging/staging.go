@@ -13,12 +13,13 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // File is a file of rows that can be read in one pass; *rowfile.Reader is one.
 type File interface {
-	sample.Rows
-	sample.SweepRows
+	rowcache.Rows
+	rowcache.SweepRows
 }
 
 // sweepBytes is what a pass reads to: with less, the device waits when the processor is busy.

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
@@ -262,7 +263,7 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 		})
 	}
 	err := t.placeStage(f, x)
-	sample.Parallel(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
+	rowcache.Parallel(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			if s := c.From[i]; s != 0 {
 				from, to := uint64(s-1)*d, uint64(i)*d
@@ -274,7 +275,7 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	if err = errors.Join(err, late); err != nil {
 		return err
 	}
-	sample.Parallel(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
+	rowcache.Parallel(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
 		for k := first; k < end; k++ {
 			from, to := uint64(c.Keep[k])*d, uint64(c.Slots[k])*d
 			copy(slots[to:to+d], x[from:from+d])
@@ -289,7 +290,7 @@ func (t *assembly) placeStage(f *frame, x []float32) error {
 	d, bytes := t.l.dim, f.ahead*t.l.dim*4
 	if t.packed == nil {
 		read := f.stage.Floats()
-		sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
+		rowcache.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
 			for k := first; k < end; k++ {
 				copy(x[int(f.at[k])*d:][:d], read[k*d:][:d])
 			}
@@ -297,7 +298,7 @@ func (t *assembly) placeStage(f *frame, x []float32) error {
 		return nil
 	}
 	var failed atomic.Pointer[error]
-	sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
+	rowcache.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
 		if err := t.decodeStage(f, x, first, end); err != nil {
 			failed.Store(&err)
 		}

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 
@@ -35,7 +36,7 @@ type Config struct {
 	// Nodes is the number of nodes of the graph.
 	Nodes uint64
 	// Rows are the features, and Labels, which may be nil, the labels. Closed by their owner.
-	Rows   sample.Rows
+	Rows   rowcache.Rows
 	Labels *sample.Labels
 
 	// FS, Prep and Name are where runtime files go: Prep is the store's directory for them, and

@@ -1,7 +1,7 @@
 package superbatch
 
 import (
-	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/rowcopy"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
@@ -54,7 +54,7 @@ func (t *assembly) assembleInPlace(f *frame) {
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
 	n := len(from) * l.dim
 	x := f.x.Floats()[:n:n]
-	sample.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
+	rowcache.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
 		rowcopy.Each(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
 			return from[first+i] - 1
 		})

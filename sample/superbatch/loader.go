@@ -11,6 +11,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
@@ -456,10 +457,10 @@ func (l *Loader) Stats() sample.PipelineStats {
 }
 
 // CacheStats may be called at any time. Evicted counts the rows that were copied to slots.
-func (l *Loader) CacheStats() sample.CacheStats {
+func (l *Loader) CacheStats() rowcache.Stats {
 	kept := l.kept.Load()
 	slots := uint64(l.cfg.Slots)
-	return sample.CacheStats{Policy: "belady", Capacity: SlotBytes(l.dim) * int64(slots),
+	return rowcache.Stats{Policy: "belady", Capacity: SlotBytes(l.dim) * int64(slots),
 		Used:     int64(min(kept, slots)) * int64(l.dim) * 4,
 		Requests: l.requests.Load(), Hits: l.hits.Load(), Evicted: kept - min(kept, slots),
 		BytesRead: l.cfg.Rows.BytesRead()}

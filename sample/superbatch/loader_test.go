@@ -18,6 +18,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 	"gdb/sample/superbatch/runtimefile"
 
@@ -129,7 +130,7 @@ func wantHashes(t testing.TB, c Config) []uint64 {
 			return nil, err
 		}
 		p := sample.PipelineConfig{Sampler: c.Sampler, Order: o, StartBatch: start,
-			Features: sample.NewDirect(c.Rows)}
+			Features: rowcache.NewDirect(c.Rows)}
 		start = 0
 		return sample.NewPipeline(context.Background(), p)
 	}, c.Epoch, c.Epochs)

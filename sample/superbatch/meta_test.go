@@ -14,6 +14,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -72,7 +73,7 @@ func storesGiveTheSame(t *testing.T, draws sample.Config) {
 					}
 					return sample.NewPipeline(context.Background(), sample.PipelineConfig{
 						Sampler: c.Sampler, Order: o, Labels: c.Labels,
-						Features: sample.NewDirect(c.Rows)})
+						Features: rowcache.NewDirect(c.Rows)})
 				}, 0, c.Epochs)
 				if err != nil {
 					t.Fatal(err)

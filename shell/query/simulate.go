@@ -13,6 +13,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/hotnodes"
+	"gdb/sample/rowcache"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
 	"gdb/shell/value"
@@ -97,7 +98,7 @@ func (s *simulation) setSizes() {
 			bytes = max(1, int64(whole*w.Percent/100))
 		}
 		s.sizes = append(s.sizes, bytes)
-		s.rowsMax = max(s.rowsMax, sample.CacheRows(bytes, s.features.Dim, 0))
+		s.rowsMax = max(s.rowsMax, rowcache.RowsIn(bytes, s.features.Dim, 0))
 	}
 	s.rowsMax = int(min(uint64(s.rowsMax), nodes))
 }

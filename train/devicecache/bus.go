@@ -9,7 +9,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/rowcopy"
 	"gdb/train/plan"
 )
@@ -178,7 +178,7 @@ func (t *trial) best(ctx context.Context, round func() error) (seconds float64, 
 // copyRows copies rows as a gather does.
 func (t *trial) copyRows() {
 	d := t.c.Dim()
-	sample.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
+	rowcache.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
 		rowcopy.Rows(t.sent.locked[first*d:], t.from, d, t.ids[first:end], nil, 4*t.rows*d)
 	})
 }

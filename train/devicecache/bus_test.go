@@ -12,6 +12,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 	"gdb/train/plan"
 
@@ -86,7 +87,7 @@ func (d *farDevice) ReadLocked(kept backend.Tensor, held, read []float32, from [
 	places := make([]uint32, len(from))
 	for i, at := range from {
 		switch n := int(at) - kept.Rows; {
-		case at == sample.NoRow || n < 0:
+		case at == rowcache.NoRow || n < 0:
 			places[i] = at
 		case n < len(held)/cols:
 			places[i] = uint32(kept.Rows + n*cols)
@@ -119,24 +120,25 @@ func mustReadRows(t *testing.T, budget *mem.Budget) *rowfile.Reader {
 }
 
 // openHost opens features of the host.
-func openHost(t *testing.T, cache string, rows sample.Rows, budget *mem.Budget) sample.Features {
+func openHost(t *testing.T, cache string, rows rowcache.Rows,
+	budget *mem.Budget) rowcache.Features {
 	t.Helper()
-	var f sample.Features
+	var f rowcache.Features
 	var err error
-	opt := sample.CacheOptions{Bytes: sample.CacheBytes(900, testDim, 32), Budget: budget}
+	opt := rowcache.Options{Bytes: rowcache.Bytes(900, testDim, 32), Budget: budget}
 	switch cache {
 	case "none":
-		f = sample.NewDirect(rows)
+		f = rowcache.NewDirect(rows)
 	case "all":
-		f, err = sample.NewResident(t.Context(), rows, testNodes, 2, budget)
+		f, err = rowcache.NewResident(t.Context(), rows, testNodes, 2, budget)
 	case "static":
 		var hot []sample.NodeID
 		for v := range 900 {
 			hot = append(hot, sample.NodeID(v+80))
 		}
-		f, err = sample.NewCached(t.Context(), rows, sample.NewStatic(hot), opt)
+		f, err = rowcache.New(t.Context(), rows, rowcache.NewStatic(hot), opt)
 	case "lru":
-		f, err = sample.NewCached(t.Context(), rows, sample.NewLRU(), opt)
+		f, err = rowcache.New(t.Context(), rows, rowcache.NewLRU(), opt)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,15 +18,16 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/nodeset"
+	"gdb/sample/rowcache"
 )
 
-// Cache is features of which a device keeps some, once it was filled. It is sample.Features for the
-// pipeline of one training: what it gathers of a batch are the rows that the device does not have,
-// to page-locked memory of its own or, where there is none, to the beginning of the batch's X.
-// These methods are for any goroutine, all others for that of the backend.
+// Cache is features of which a device keeps some, once it was filled. It is rowcache.Features for
+// the pipeline of one training: what it gathers of a batch are the rows that the device does not
+// have, to page-locked memory of its own or, where there is none, to the beginning of the batch's
+// X. These methods are for any goroutine, all others for that of the backend.
 type Cache struct {
-	host    sample.Features
-	located sample.Located // the same; nil if it does not tell where rows are
+	host    rowcache.Features
+	located rowcache.Located // the same; nil if it does not tell where rows are
 	be      backend.Backend
 	budget  *mem.Budget
 	kept    atomic.Pointer[kept] // nil until it was filled
@@ -50,8 +51,8 @@ type Stats struct{ Rows, Hits uint64 }
 
 // New returns a cache in front of features, which must be closed by their owner after it. Nothing
 // is on the device yet.
-func New(host sample.Features, be backend.Backend, budget *mem.Budget) *Cache {
-	c := &Cache{host: host, located: sample.LocatedOf(host), be: be, budget: budget}
+func New(host rowcache.Features, be backend.Backend, budget *mem.Budget) *Cache {
+	c := &Cache{host: host, located: rowcache.LocatedOf(host), be: be, budget: budget}
 	c.notes = newNotes(func() *places {
 		return &places{held: mem.NewAccount(budget, "places of rows on the device")}
 	})
@@ -62,7 +63,7 @@ func New(host sample.Features, be backend.Backend, budget *mem.Budget) *Cache {
 func (c *Cache) Dim() int { return c.host.Dim() }
 
 // Stats are those of the features behind it.
-func (c *Cache) Stats() sample.CacheStats { return c.host.Stats() }
+func (c *Cache) Stats() rowcache.Stats { return c.host.Stats() }
 
 // Gather reads the rows of the nodes that the device does not have, and notes where all are; out
 // must be X of a batch.
@@ -190,7 +191,7 @@ const fillBytes = 4 << 20
 
 // Fill copies the rows of some nodes, of a graph of so many, to the device, between two steps.
 // Batches that were gathered before are trained on as they are. On an error nothing is kept.
-func (c *Cache) Fill(ctx context.Context, rows sample.Rows, nodes []sample.NodeID,
+func (c *Cache) Fill(ctx context.Context, rows rowcache.Rows, nodes []sample.NodeID,
 	total uint64) (err error) {
 	if len(nodes) == 0 || c.Filled() {
 		return nil
@@ -224,7 +225,7 @@ func (c *Cache) Fill(ctx context.Context, rows sample.Rows, nodes []sample.NodeI
 }
 
 // copyRows fills the rows, in the order of the file.
-func (c *Cache) copyRows(ctx context.Context, rows sample.Rows, k *kept) (err error) {
+func (c *Cache) copyRows(ctx context.Context, rows rowcache.Rows, k *kept) (err error) {
 	part := max(1, fillBytes/(4*c.Dim()))
 	a, err := mem.NewArena(c.budget, "rows to copy to the device", int64(4*part*c.Dim()))
 	if err != nil {

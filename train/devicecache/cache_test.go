@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
@@ -24,7 +25,7 @@ func mustOpen(t *testing.T) (*Cache, *sampletest.Rows, *mem.Budget) {
 		t.Fatal(err)
 	}
 	rows := &sampletest.Rows{Count: testNodes, Dim: testDim}
-	c := New(sample.NewDirect(rows), be, budget)
+	c := New(rowcache.NewDirect(rows), be, budget)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -44,7 +45,7 @@ func batchOf(t *testing.T, c *Cache, through bool, nodes []sample.NodeID) *sampl
 	t.Helper()
 	b := &sample.Batch{Dim: testDim, X: make([]float32, len(nodes)*testDim)}
 	b.Dense.NodeIDs = nodes
-	features := sample.Features(c)
+	features := rowcache.Features(c)
 	if !through {
 		features = c.host
 	}

@@ -9,7 +9,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // stepsFlying is how many steps may still be copied from locked memory: see backend.Device.
@@ -110,7 +110,7 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 	least := int64(4 * len(p.read) * dim)
 	var to []byte
 	read := false
-	if stored, ok := rows.(sample.StoredRows); ok && len(p.read) > 0 {
+	if stored, ok := rows.(rowcache.StoredRows); ok && len(p.read) > 0 {
 		read, err = stored.GatherStored(ctx, p.read, p.at, func(bytes, most int64) ([]byte, error) {
 			if bytes <= least+MoreSent(least) {
 				to, err = g.room(ctx, most)

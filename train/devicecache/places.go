@@ -6,6 +6,7 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // places say where the rows of a batch are.
@@ -86,7 +87,7 @@ func (p *places) locate(inPlace bool) {
 	for j, v := range p.missed {
 		i, slot := p.to[j], p.slots[j]
 		switch {
-		case slot == sample.NoRow:
+		case slot == rowcache.NoRow:
 			p.read, p.readTo = append(p.read, v), append(p.readTo, i)
 		case inPlace:
 			p.from[i] = uint32(p.keptRows()) + slot

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/draw"
+	"gdb/sample/rowcache"
 	"gdb/train/plan"
 )
 
@@ -17,7 +18,7 @@ import (
 // the first of them on: so the features of a macro-batch are gathered and sent once, and its
 // batches take their input from there by number (Joestar, section 5.2.1). Rows are put into a block
 // of the device's memory in the order in which batches first have them, until a batch's do not fit:
-// then the block is begun anew. Like Cache, before which it stands, it is sample.Features of one
+// then the block is begun anew. Like Cache, before which it stands, it is rowcache.Features of one
 // pipeline, which gathers batches in their order, and changes no bit of what a step computes with.
 type Shared struct {
 	*Cache
@@ -93,7 +94,7 @@ func (s *Shared) Open(rows int) error {
 
 // Source is what a device is filled from.
 type Source struct {
-	Rows sample.Rows
+	Rows rowcache.Rows
 	// Hottest are so many nodes, those used most first, of a graph of Nodes.
 	Hottest func(ctx context.Context, n int) ([]sample.NodeID, error)
 	Nodes   uint64

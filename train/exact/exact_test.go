@@ -13,6 +13,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 	"gdb/train/model"
 	"gdb/train/setting"
@@ -38,7 +39,7 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 	in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
 		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}
 	var err error
-	in.Features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
+	in.Features, err = rowcache.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
 	if err != nil {
 		t.Fatal(err)
 	}

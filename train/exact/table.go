@@ -10,6 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // table is a matrix with one row for each node of some set, in ascending order, read by layer-wise
@@ -58,7 +59,7 @@ func (t *memoryTable) Close() error {
 
 // fileTable reads rows of a file of the store.
 type fileTable struct {
-	rows sample.Rows
+	rows rowcache.Rows
 	drop func() error // closes and removes the file; nil if of another owner
 }
 

@@ -7,6 +7,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/loader"
+	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 )
@@ -46,7 +47,7 @@ func (r *rowPricer) bound(ctx context.Context) error {
 	}
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
-		rows = append(rows, sample.CacheRows(bytes, r.facts.Dim, slot))
+		rows = append(rows, rowcache.RowsIn(bytes, r.facts.Dim, slot))
 	}
 	b, err := r.beladyMisses(ctx, rows)
 	if err != nil {
@@ -73,7 +74,7 @@ func (r *rowPricer) slotBytes() (int, error) {
 	if r.cache == "static" {
 		return int(loader.HotBytes(1)), nil
 	}
-	policy, err := sample.NewPolicy(r.cache)
+	policy, err := rowcache.NewPolicy(r.cache)
 	if err != nil {
 		return 0, err
 	}

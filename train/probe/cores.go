@@ -14,6 +14,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 )
@@ -68,7 +69,7 @@ const (
 func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	dim, threads := max(1, m.facts.Dim), plan.CopyThreads(m.facts.Threads)
 	free := (m.src.Budget.Limit() - m.src.Budget.Used()) / copiedShare
-	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), sample.NewLRU()
+	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), rowcache.NewLRU()
 	n := max(1, min(copiedMost, 3*rows))
 	meter := &rowMeter{rows: blankRows{dim}, nodes: make([]sample.NodeID, n)}
 	out, err := mem.NewArena(m.src.Budget, "copies of rows", 4*int64(max(1, min(rows, n))*dim))
@@ -77,7 +78,7 @@ func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Free()) }()
 	meter.out = mem.View[float32](out.Bytes())
-	all, err := sample.NewResident(ctx, meter.rows, uint64(n), threads, m.src.Budget)
+	all, err := rowcache.NewResident(ctx, meter.rows, uint64(n), threads, m.src.Budget)
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	if err = errors.Join(err, all.Close()); err != nil {
 		return err
 	}
-	cache, err := sample.NewCached(ctx, meter.rows, policy, sample.CacheOptions{Threads: threads,
-		Bytes: sample.CacheBytes(n, dim, policy.SlotBytes()), Budget: m.src.Budget})
+	cache, err := rowcache.New(ctx, meter.rows, policy, rowcache.Options{Threads: threads,
+		Bytes: rowcache.Bytes(n, dim, policy.SlotBytes()), Budget: m.src.Budget})
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 
 // rowMeter times gathering nodes.
 type rowMeter struct {
-	rows  sample.Rows
+	rows  rowcache.Rows
 	nodes []sample.NodeID
 	out   []float32
 }
@@ -120,7 +121,7 @@ func (m *rowMeter) shuffle(first, key uint64) {
 }
 
 // gather is what a node takes.
-func (m *rowMeter) gather(ctx context.Context, f sample.Features, rounds int) (plan.Work, error) {
+func (m *rowMeter) gather(ctx context.Context, f rowcache.Features, rounds int) (plan.Work, error) {
 	w, err := Clocked(rounds, func() error {
 		for part := range slices.Chunk(m.nodes, len(m.out)/f.Dim()) {
 			if err := f.Gather(ctx, part, m.out[:len(part)*f.Dim()]); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/rowcache"
 	"gdb/train/plan"
 )
 
@@ -36,11 +37,11 @@ type replay struct {
 // fill the cache; and then, as many for each such node as with a cache that is full after a quarter
 // of the trace.
 func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (plan.RowsCost, error) {
-	policy, err := sample.NewPolicy(cache)
+	policy, err := rowcache.NewPolicy(cache)
 	if err != nil {
 		return plan.RowsCost{}, err
 	}
-	rows := sample.CacheRows(bytes, r.facts.Dim, policy.SlotBytes())
+	rows := rowcache.RowsIn(bytes, r.facts.Dim, policy.SlotBytes())
 	run, err := r.replay(ctx, policy, rows)
 	if err != nil {
 		return plan.RowsCost{}, err
@@ -115,7 +116,7 @@ func (w *warmSpan) missed(g *plan.Footprint, rows, factor float64) float64 {
 // to one: the batches since a row was used have as many nodes as the cache.
 func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
 	n := len(r.tr.batches)
-	policy, err := sample.NewPolicy(cache)
+	policy, err := rowcache.NewPolicy(cache)
 	if err != nil || n < traceLeast {
 		return 1, err
 	}
@@ -140,12 +141,12 @@ func missing(c plan.RowsCost, before, now, nodes float64) plan.RowsCost {
 func (p *replay) during(first, end int) misses { return p.before[end].since(p.before[first]) }
 
 // replay runs a policy over the trace.
-func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int) (p *replay,
+func (r *rowPricer) replay(ctx context.Context, policy rowcache.Policy, slots int) (p *replay,
 	err error) {
 	a := &r.tr.played
 	rows := &tracedRows{pricer: r}
-	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: r.src.Budget,
-		Bytes: sample.CacheBytes(slots/a.share, 1, policy.SlotBytes())})
+	sim, err := rowcache.New(ctx, rows, policy, rowcache.Options{Budget: r.src.Budget,
+		Bytes: rowcache.Bytes(slots/a.share, 1, policy.SlotBytes())})
 	if err != nil {
 		return nil, err
 	}

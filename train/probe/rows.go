@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"
+	"gdb/sample/rowcache"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -148,7 +149,7 @@ func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 	}
 	defer held.Free()
 	for _, bytes := range r.curve.Bytes {
-		rows := sample.CacheRows(bytes, r.facts.Dim, int(loader.HotBytes(1)))
+		rows := rowcache.RowsIn(bytes, r.facts.Dim, int(loader.HotBytes(1)))
 		held.Clear()
 		for _, v := range hot[:min(rows, len(hot))] {
 			held.Add(uint32(v))

@@ -7,7 +7,7 @@ type Caching struct {
 	// Strategy is how batches are made: one of Strategies.
 	Strategy string `json:"-" setting:"strategy"`
 	// Cache is the policy for features that do not fit: auto, none, static, or one that
-	// sample.NewPolicy knows.
+	// rowcache.NewPolicy knows.
 	Cache string `json:"cache"`
 	// Superbatch is how many batches cache belady samples ahead at most; 0 as many as a quarter of
 	// the free disk has room for, 64 GiB at most, and no more than up to the next evaluation.

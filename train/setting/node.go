@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/sample"
+	"gdb/sample/rowcache"
 )
 
 // Node are the settings of a training of nodes. Start from Default.
@@ -77,4 +77,4 @@ func ValidName(name string) error {
 func (c *Node) SameResult(old *Node) error { return sameRows(c, old, OfNodes, old.Run) }
 
 // cacheNames are the policies that Caching.Cache knows.
-var cacheNames = append([]string{"auto", "none", "static", CacheBelady}, sample.PolicyNames()...)
+var cacheNames = append([]string{"auto", "none", "static", CacheBelady}, rowcache.PolicyNames()...)

@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // Features gathers rows of one feature file, from disk or a cache. It may be used from any
@@ -14,13 +15,13 @@ type Features interface {
 	// Dim is the number of values in a row.
 	Dim() int
 	// Gather writes the row of nodes[i] to out[i*Dim:].
-	Gather(ctx context.Context, nodes []NodeID, out []float32) error
-	Stats() CacheStats
+	Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error
+	Stats() Stats
 	Close() error
 }
 
-// CacheStats are monotonic counters of a cache.
-type CacheStats struct {
+// Stats are monotonic counters of a cache.
+type Stats struct {
 	Policy    string
 	Capacity  int64 // bytes
 	Used      int64 // bytes
@@ -33,8 +34,8 @@ type CacheStats struct {
 // Rows reads the rows of a feature file; *rowfile.Reader is one.
 type Rows interface {
 	Meta() kv.RowsMeta
-	Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error
-	Scan(ctx context.Context, first NodeID, n int, out []float32) error
+	Gather(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32) error
+	Scan(ctx context.Context, first layout.NodeID, n int, out []float32) error
 	BytesRead() uint64
 }
 
@@ -43,7 +44,7 @@ type Rows interface {
 type PartRows interface {
 	// GatherParts is Gather that calls arrived once some rows are in out, with node<<32 | index in
 	// nodes of each: one call at a time, all before it returns.
-	GatherParts(ctx context.Context, nodes []NodeID, at []uint32, out []float32,
+	GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
 		arrived func(keys []uint64)) error
 }
 

@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/sample/sampletest"
 )
 
@@ -18,10 +19,11 @@ import (
 type askedRows struct {
 	sampletest.Rows
 	mu    sync.Mutex
-	asked [][]NodeID
+	asked [][]layout.NodeID
 }
 
-func (r *askedRows) Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error {
+func (r *askedRows) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []float32) error {
 	r.mu.Lock()
 	r.asked = append(r.asked, slices.Clone(nodes))
 	r.mu.Unlock()
@@ -32,18 +34,18 @@ func (r *askedRows) Gather(ctx context.Context, nodes []NodeID, at []uint32, out
 // less memory; each slot gets its row.
 func TestPreload(t *testing.T) {
 	const seed, nodes, dim = 3, 40000, 64
-	var hot []NodeID
+	var hot []layout.NodeID
 	for _, v := range rand.New(rand.NewPCG(seed, seed)).Perm(nodes)[:nodes*3/4] {
-		hot = append(hot, NodeID(v))
+		hot = append(hot, layout.NodeID(v))
 	}
-	opt := CacheOptions{Bytes: 16 << 20, Budget: mem.NewBudget(0)}
+	opt := Options{Bytes: 16 << 20, Budget: mem.NewBudget(0)}
 	base := int64(0)
 	for _, spare := range []int64{1 << 30, 1 << 17, 20 << 10, 8 << 10, 8<<10 - 1} {
 		if base > 0 {
 			opt.Budget = mem.NewBudget(base + spare)
 		}
 		rows := &askedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim}}
-		f, err := NewCached(t.Context(), rows, NewStatic(hot), opt)
+		f, err := New(t.Context(), rows, NewStatic(hot), opt)
 		var full *mem.LimitError
 		if spare < 8<<10 {
 			if !errors.As(err, &full) || opt.Budget.Used() != 0 {
@@ -85,9 +87,9 @@ func TestPreload(t *testing.T) {
 
 // TestLoadFails: the first error ends a load, and names it.
 func TestLoadFails(t *testing.T) {
-	bad, hot := NodeID(33000), make([]NodeID, 35000)
+	bad, hot := layout.NodeID(33000), make([]layout.NodeID, 35000)
 	for i := range hot {
-		hot[i] = NodeID(len(hot) - 1 - i)
+		hot[i] = layout.NodeID(len(hot) - 1 - i)
 	}
 	for name, open := range map[string]func(*sampletest.Rows) error{
 		"resident": func(rows *sampletest.Rows) error {
@@ -95,8 +97,8 @@ func TestLoadFails(t *testing.T) {
 			return err
 		},
 		"static": func(rows *sampletest.Rows) error {
-			_, err := NewCached(t.Context(), rows, NewStatic(hot),
-				CacheOptions{Bytes: 32 << 20})
+			_, err := New(t.Context(), rows, NewStatic(hot),
+				Options{Bytes: 32 << 20})
 			return err
 		},
 	} {

@@ -1,10 +1,11 @@
-package sample
+package rowcache
 
 import (
 	"context"
 	"fmt"
 
 	"gdb/internal/bug"
+	"gdb/layout"
 	"gdb/sample/slotindex"
 )
 
@@ -26,7 +27,7 @@ type background struct {
 
 // beginBackground starts to fill slots that are pending, with rows that are read in the order of
 // the file.
-func (f *cached) beginBackground(rows SweepRows, nodes []NodeID) {
+func (f *cached) beginBackground(rows SweepRows, nodes []layout.NodeID) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel, done: make(chan struct{})}
 	f.background = b

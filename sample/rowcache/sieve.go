@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 // sieve is SIEVE (Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi, SIEVE is Simpler than
 // LRU). As in CLOCK a hand goes over the rows in the order of arrival, spares those asked for since
@@ -24,7 +26,7 @@ func (p *sieve) Name() string { return "sieve" }
 func (p *sieve) SlotBytes() int { return 5 }
 
 // Start makes the queue.
-func (p *sieve) Start(held []NodeID) []NodeID {
+func (p *sieve) Start(held []layout.NodeID) []layout.NodeID {
 	p.newer, p.asked = make([]uint32, len(held)), make([]bool, len(held))
 	none := p.none()
 	p.oldest, p.newest, p.hand, p.behind = none, none, none, none
@@ -35,7 +37,7 @@ func (p *sieve) Start(held []NodeID) []NodeID {
 func (p *sieve) none() uint32 { return uint32(len(p.newer)) }
 
 // Begin does nothing.
-func (p *sieve) Begin([]NodeID) {}
+func (p *sieve) Begin([]layout.NodeID) {}
 
 // Hits marks slots.
 func (p *sieve) Hits(slots []uint32) {
@@ -45,7 +47,7 @@ func (p *sieve) Hits(slots []uint32) {
 }
 
 // Place takes a slot never used, or else the first that the hand finds unmarked.
-func (p *sieve) Place(NodeID) (uint32, bool) {
+func (p *sieve) Place(layout.NodeID) (uint32, bool) {
 	if p.none() == 0 {
 		return 0, false
 	}

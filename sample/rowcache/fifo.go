@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 // fifo is a queue of slots through links that the queues of a policy share: a slot is in one of
 // them. The zero value is an empty queue.

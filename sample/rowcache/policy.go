@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 import (
 	"fmt"
@@ -22,15 +24,15 @@ type Policy interface {
 	// Start is called once, before all else. held is the cache's record of what each slot holds,
 	// only valid for slots that were used. Start returns the nodes to load first, to slots 0, 1,
 	// …: at most len(held), each once; or nil.
-	Start(held []NodeID) []NodeID
+	Start(held []layout.NodeID) []layout.NodeID
 	// Begin starts a gather.
-	Begin(nodes []NodeID)
+	Begin(nodes []layout.NodeID)
 	// Hits says that the rows in these slots were asked for, in this order.
 	Hits(slots []uint32)
 	// Place returns the slot to which the row of a node goes that the cache does not hold; the
 	// row that was there is evicted. A slot never used before must be the lowest of them. keep is
 	// false if the row is not kept.
-	Place(node NodeID) (slot uint32, keep bool)
+	Place(node layout.NodeID) (slot uint32, keep bool)
 }
 
 // policies make the policies that need to know nothing beforehand.

@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 import "testing"
 
@@ -13,7 +15,7 @@ func TestSlotBytes(t *testing.T) {
 			sieve: func() int { return 4*len(sieve.newer) + len(sieve.asked) },
 			clock: func() int { return len(clock.asked) },
 		} {
-			p.Start(make([]NodeID, slots))
+			p.Start(make([]layout.NodeID, slots))
 			if got, want := size(), p.SlotBytes()*slots; got > want+16 || got < want*9/10 {
 				t.Errorf("%s takes %d bytes for %d slots, SlotBytes say %d", p.Name(), got, slots,
 					want)

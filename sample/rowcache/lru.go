@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 // lru evicts the row that was not asked for the longest. The slots form a ring through next and
 // prev, from the most recent, at next of the last place, which belongs to no slot.
@@ -17,7 +19,7 @@ func (l *lru) Name() string { return "lru" }
 func (l *lru) SlotBytes() int { return 8 }
 
 // Start makes the ring.
-func (l *lru) Start(held []NodeID) []NodeID {
+func (l *lru) Start(held []layout.NodeID) []layout.NodeID {
 	l.next, l.prev = make([]uint32, len(held)+1), make([]uint32, len(held)+1)
 	root := uint32(len(held))
 	l.next[root], l.prev[root] = root, root
@@ -25,7 +27,7 @@ func (l *lru) Start(held []NodeID) []NodeID {
 }
 
 // Begin does nothing.
-func (l *lru) Begin([]NodeID) {}
+func (l *lru) Begin([]layout.NodeID) {}
 
 // Hits moves slots to the front.
 func (l *lru) Hits(slots []uint32) {
@@ -36,7 +38,7 @@ func (l *lru) Hits(slots []uint32) {
 }
 
 // Place takes a slot never used, or else that at the back.
-func (l *lru) Place(NodeID) (uint32, bool) {
+func (l *lru) Place(layout.NodeID) (uint32, bool) {
 	root := uint32(len(l.next) - 1)
 	if root == 0 {
 		return 0, false

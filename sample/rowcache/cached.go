@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/sample/rowcopy"
 	"gdb/sample/slotindex"
 )
 
-// CacheOptions configure a feature cache.
-type CacheOptions struct {
+// Options configure a feature cache.
+type Options struct {
 	// Bytes is the memory of the cache, all included: per cached row 4*Dim for the values, 16 to
 	// 32 for the index, 4 for the node and what the policy needs.
 	Bytes int64
@@ -49,9 +50,9 @@ type cached struct {
 		sync.Mutex
 		policy Policy
 		index  slotindex.Index
-		held   []NodeID // the node of each used slot
-		used   int      // slots used so far
-		slots  int      // that have memory; fewer than len(held) once memory was given back
+		held   []layout.NodeID // the node of each used slot
+		used   int             // slots used so far
+		slots  int             // that have memory; fewer than len(held) once memory was given back
 		free   []*lookup
 	}
 	firstValue int         // where values begin in arena
@@ -64,7 +65,7 @@ type cached struct {
 // lookup is the scratch memory of one gather: where the hits are and what missed.
 type lookup struct {
 	slots, to []uint32 // slots of hits, and their row numbers in the output
-	missed    []NodeID
+	missed    []layout.NodeID
 	at        []uint32 // row numbers of the missed
 	keep      []uint32 // the slot+1 that each of the missed goes to; 0 if it is not kept
 	arrivals
@@ -75,11 +76,11 @@ func (l *lookup) bytes() int64 {
 	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at)+cap(l.keep)+cap(l.rows))
 }
 
-// NewCached returns features behind a cache that policy rules. rows are closed by their owner.
-func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) (Features, error) {
+// New returns features behind a cache that policy rules. rows are closed by their owner.
+func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, error) {
 	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,
 		budget: opt.Budget}
-	slots := CacheRows(opt.Bytes, f.dim, policy.SlotBytes())
+	slots := RowsIn(opt.Bytes, f.dim, policy.SlotBytes())
 	f.heap = mem.NewAccount(opt.Budget, "feature cache policy")
 	if err := f.heap.Add(int64(slots) * int64(policy.SlotBytes())); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	f.mu.policy = policy
 	f.mu.index = slotindex.New(mem.View[uint64](b[:index]))
 	f.values = mem.View[float32](b[index : index+values])
-	f.mu.held = mem.View[NodeID](b[index+values:])
+	f.mu.held = mem.View[layout.NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
 	var sweeper SweepRows
 	if opt.Background {
@@ -137,9 +138,9 @@ func (f *cached) shrink(n int64) bool {
 // hugeBytes is given back beyond what is asked for, so that it is not asked for each time.
 const hugeBytes = 2 << 20
 
-// CacheRows is how many rows a cache of so many bytes holds, with their index, whose size is a
+// RowsIn is how many rows a cache of so many bytes holds, with their index, whose size is a
 // power of two. slotBytes is what the policy takes for each.
-func CacheRows(bytes int64, dim, slotBytes int) int {
+func RowsIn(bytes int64, dim, slotBytes int) int {
 	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
 		best = max(best, min(entries/2, (bytes-8*entries)/row, slotindex.Most))
@@ -147,8 +148,8 @@ func CacheRows(bytes int64, dim, slotBytes int) int {
 	return int(best)
 }
 
-// CacheBytes is the memory of a cache of so many rows: what CacheRows is the inverse of.
-func CacheBytes(rows, dim, slotBytes int) int64 {
+// Bytes is the memory of a cache of so many rows: what RowsIn is the inverse of.
+func Bytes(rows, dim, slotBytes int) int64 {
 	return slotindex.Bytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
 }
 
@@ -159,7 +160,7 @@ func (f *cached) Dim() int { return f.dim }
 // gives
 // slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
 // comes before the reads, and nothing after them.
-func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+func (f *cached) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	if err := f.background.failed(); err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
 }
 
 // lookUp finds which nodes are cached.
-func (f *cached) lookUp(nodes []NodeID) *lookup {
+func (f *cached) lookUp(nodes []layout.NodeID) *lookup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := &lookup{account: mem.NewAccount(f.budget, "lookups of the feature cache")}
@@ -238,7 +239,7 @@ func (f *cached) lookUp(nodes []NodeID) *lookup {
 }
 
 // tell tells the policy what was asked for and found.
-func (f *cached) tell(l *lookup, nodes []NodeID) {
+func (f *cached) tell(l *lookup, nodes []layout.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.policy.Begin(nodes)
@@ -260,11 +261,11 @@ func (f *cached) copyHits(l *lookup, out []float32) {
 }
 
 // Stats counts rows.
-func (f *cached) Stats() CacheStats {
+func (f *cached) Stats() Stats {
 	f.mu.Lock()
 	used, name := f.mu.used, f.mu.policy.Name()
 	f.mu.Unlock()
-	return CacheStats{Policy: name, Capacity: f.bytes, Used: int64(used * f.dim * 4),
+	return Stats{Policy: name, Capacity: f.bytes, Used: int64(used * f.dim * 4),
 		Requests: f.requests.Load(), Hits: f.hits.Load(), Evicted: f.evicted.Load(),
 		BytesRead: f.rows.BytesRead()}
 }

@@ -1,9 +1,10 @@
-package sample
+package rowcache
 
 import (
 	"context"
 
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/sample/slotindex"
 )
 
@@ -20,14 +21,14 @@ type Located interface {
 	Hold(hold bool)
 	// Locate writes to rows which row in memory each node has, or NoRow. Those of rows that are
 	// not held are a guess, which Gather knows better.
-	Locate(nodes []NodeID, rows []uint32) error
+	Locate(nodes []layout.NodeID, rows []uint32) error
 	// Behind reads the other rows.
 	Behind() Rows
 }
 
 // StoredRows are Rows that can stay in memory as they are stored; *rowfile.Reader is one.
 type StoredRows interface {
-	GatherStored(ctx context.Context, nodes []NodeID, at []uint32,
+	GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
 		room func(read, bytes int64) ([]byte, error)) (read bool, err error)
 }
 
@@ -63,7 +64,7 @@ func (f *cached) Hold(hold bool) {
 
 // Locate finds slots whose rows are there. Rows that are not in memory count as asked for, and
 // those that are if they are held: else Gather counts them.
-func (f *cached) Locate(nodes []NodeID, rows []uint32) error {
+func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
 	if err := f.background.failed(); err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (f *resident) Memory() (memory []byte, first int) { return f.arena.Bytes(),
 func (f *resident) Hold(hold bool) { f.held.Store(hold) }
 
 // Locate finds all rows.
-func (f *resident) Locate(nodes []NodeID, rows []uint32) error {
+func (f *resident) Locate(nodes []layout.NodeID, rows []uint32) error {
 	copy(rows, mem.View[uint32](mem.BytesOf(nodes)))
 	if f.held.Load() {
 		f.requests.Add(uint64(len(nodes)))
@@ -115,7 +116,7 @@ func (f *direct) Memory() (memory []byte, first int) { return nil, 0 }
 func (f *direct) Hold(bool) {}
 
 // Locate finds no row.
-func (f *direct) Locate(nodes []NodeID, rows []uint32) error {
+func (f *direct) Locate(nodes []layout.NodeID, rows []uint32) error {
 	for i := range nodes {
 		rows[i] = NoRow
 	}

@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 // clockPolicy is CLOCK, or second chance (F. J. Corbató, A Paging Experiment with the Multics
 // System): a hand goes around the slots, spares the rows that were asked for since it last came by,
@@ -21,13 +23,13 @@ func (c *clockPolicy) Name() string { return "clock" }
 func (c *clockPolicy) SlotBytes() int { return 1 }
 
 // Start makes the marks.
-func (c *clockPolicy) Start(held []NodeID) []NodeID {
+func (c *clockPolicy) Start(held []layout.NodeID) []layout.NodeID {
 	c.asked = make([]bool, len(held))
 	return nil
 }
 
 // Begin does nothing.
-func (c *clockPolicy) Begin([]NodeID) {}
+func (c *clockPolicy) Begin([]layout.NodeID) {}
 
 // Hits marks slots.
 func (c *clockPolicy) Hits(slots []uint32) {
@@ -38,7 +40,7 @@ func (c *clockPolicy) Hits(slots []uint32) {
 
 // Place takes a slot never used, or else the first that the hand finds unmarked. A new row has no
 // mark: the request that brought it does not count.
-func (c *clockPolicy) Place(NodeID) (uint32, bool) {
+func (c *clockPolicy) Place(layout.NodeID) (uint32, bool) {
 	slots := uint32(len(c.asked))
 	if slots == 0 {
 		return 0, false

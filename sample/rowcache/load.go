@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/layout"
 	"gdb/sample/slotindex"
 )
 
@@ -49,7 +50,7 @@ func load(ctx context.Context, n, dim int,
 
 // preload fills the first slots with the rows of these nodes: before it returns or, if there is a
 // sweeper, in the background of what follows.
-func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows) error {
+func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper SweepRows) error {
 	mark := uint32(0)
 	if sweeper != nil {
 		mark = slotindex.Pending
@@ -77,7 +78,7 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows)
 // loadAll calls load with keys of these nodes, node<<32 | slot: in the order of the file, so that
 // rows near each other are read together: of all, if there is memory for 8 bytes a row at the same
 // time, else of so many at a time.
-func (f *cached) loadAll(nodes []NodeID, load func(keys []uint64) error) error {
+func (f *cached) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) error {
 	held := mem.NewAccount(f.budget, "rows to load")
 	defer held.Release()
 	part := len(nodes)
@@ -108,9 +109,9 @@ func (f *cached) loadAll(nodes []NodeID, load func(keys []uint64) error) error {
 // loadKeys reads rows of ascending nodes, in the upper half of each key, to slots, in the lower.
 func (f *cached) loadKeys(ctx context.Context, keys []uint64) error {
 	return load(ctx, len(keys), f.dim, func(ctx context.Context, first, n int) error {
-		nodes, slots := make([]NodeID, n), make([]uint32, n)
+		nodes, slots := make([]layout.NodeID, n), make([]uint32, n)
 		for i, k := range keys[first : first+n] {
-			nodes[i], slots[i] = NodeID(k>>32), uint32(k)
+			nodes[i], slots[i] = layout.NodeID(k>>32), uint32(k)
 		}
 		return f.rows.Gather(ctx, nodes, slots, f.values)
 	})

@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestCacheRows(t *testing.T) {
 		for _, slot := range []int{0, 8} {
 			last := 0
 			for bytes := int64(0); bytes < 1<<20; bytes += 777 {
-				n := CacheRows(bytes, dim, slot)
+				n := RowsIn(bytes, dim, slot)
 				size := func(n int) int64 { return int64(n*(4*dim+4+slot)) + slotindex.Bytes(n) }
 				if n > 0 && size(n) > bytes {
 					t.Fatalf("%d rows of %d take %d bytes, not %d", n, dim, size(n), bytes)

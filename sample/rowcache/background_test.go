@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -32,10 +32,10 @@ func (r *gatedRows) Sweep(ctx context.Context, keys []uint64, buf []byte,
 }
 
 // shuffled are the nodes below n in some order.
-func shuffled(n int) (nodes []NodeID) {
+func shuffled(n int) (nodes []layout.NodeID) {
 	const seed = 5
 	for _, v := range rand.New(rand.NewPCG(seed, seed)).Perm(n) {
-		nodes = append(nodes, NodeID(v))
+		nodes = append(nodes, layout.NodeID(v))
 	}
 	return nodes
 }
@@ -48,8 +48,8 @@ func TestBackground(t *testing.T) {
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
 		next: make(chan struct{}, nodes)}
 	hot, budget := shuffled(nodes)[:nodes/2], mem.NewBudget(16<<20)
-	f, err := NewCached(t.Context(), rows, NewStatic(hot),
-		CacheOptions{Bytes: 4 << 20, Budget: budget, Background: true})
+	f, err := New(t.Context(), rows, NewStatic(hot),
+		Options{Bytes: 4 << 20, Budget: budget, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestBackground(t *testing.T) {
 func TestBackgroundMisses(t *testing.T) {
 	const nodes, dim = 1000, 8
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim}, next: make(chan struct{})}
-	f, err := NewCached(t.Context(), rows, NewStatic(shuffled(nodes)),
-		CacheOptions{Bytes: 4 << 20, Background: true})
+	f, err := New(t.Context(), rows, NewStatic(shuffled(nodes)),
+		Options{Bytes: 4 << 20, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,8 @@ func TestBackgroundShrinks(t *testing.T) {
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
 		next: make(chan struct{}, nodes)}
 	budget := mem.NewBudget(16 << 20)
-	f, err := NewCached(t.Context(), rows, NewStatic(nodesFrom(0, nodes)),
-		CacheOptions{Bytes: 14 << 20, Budget: budget, Background: true})
+	f, err := New(t.Context(), rows, NewStatic(nodesFrom(0, nodes)),
+		Options{Bytes: 14 << 20, Budget: budget, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +146,8 @@ func TestBackgroundShrinks(t *testing.T) {
 func TestBackgroundFails(t *testing.T) {
 	bad := layout.NodeID(700)
 	rows := &sampletest.Rows{Count: 1000, Dim: 8, Fail: &bad}
-	f, err := NewCached(t.Context(), rows, NewStatic(nodesFrom(0, 1000)),
-		CacheOptions{Bytes: 4 << 20, Background: true})
+	f, err := New(t.Context(), rows, NewStatic(nodesFrom(0, 1000)),
+		Options{Bytes: 4 << 20, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
-package sample
+package rowcache
 
 import (
 	"slices"
 	"sync"
 
 	"gdb/internal/bug"
+	"gdb/layout"
 	"gdb/sample/slotindex"
 )
 
@@ -69,7 +70,7 @@ func (f *cached) place(l *lookup) {
 
 // placeOne gives a slot to v and returns it +1, or 0. In a small cache it may be taken away again
 // before all have theirs.
-func (f *cached) placeOne(v NodeID) (kept uint32) {
+func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
 	s, keep := f.mu.policy.Place(v)
 	if !keep {
 		return 0

@@ -1,6 +1,9 @@
-package sample
+package rowcache
 
-import "gdb/sample/slotindex"
+import (
+	"gdb/layout"
+	"gdb/sample/slotindex"
+)
 
 const (
 	// s3SmallShare is the part of the slots that new rows pass through: one in so many.
@@ -15,7 +18,7 @@ const (
 // A node found there goes to the main queue at once. There the oldest row is evicted if it was not
 // asked for since it came; else it goes around again, one request the poorer.
 type s3fifo struct {
-	held        []NodeID
+	held        []layout.NodeID
 	newer       []uint32 // links of both queues
 	uses        []uint8  // requests since a row came into its queue, s3UsesMax at most
 	small, main fifo
@@ -35,7 +38,7 @@ func (p *s3fifo) Name() string { return "s3fifo" }
 func (p *s3fifo) SlotBytes() int { return 14 }
 
 // Start makes the queues.
-func (p *s3fifo) Start(held []NodeID) []NodeID {
+func (p *s3fifo) Start(held []layout.NodeID) []layout.NodeID {
 	p.held = held
 	p.newer, p.uses = make([]uint32, len(held)), make([]uint8, len(held))
 	p.ghost = slotindex.NewGhost(len(held) - len(held)/s3SmallShare)
@@ -43,7 +46,7 @@ func (p *s3fifo) Start(held []NodeID) []NodeID {
 }
 
 // Begin does nothing.
-func (p *s3fifo) Begin([]NodeID) {}
+func (p *s3fifo) Begin([]layout.NodeID) {}
 
 // Hits counts requests.
 func (p *s3fifo) Hits(slots []uint32) {
@@ -54,7 +57,7 @@ func (p *s3fifo) Hits(slots []uint32) {
 
 // Place puts the row in the main queue if its node is remembered, else in the small one. That is
 // found out before a row is evicted, which may push the node out of the ghost queue.
-func (p *s3fifo) Place(v NodeID) (uint32, bool) {
+func (p *s3fifo) Place(v layout.NodeID) (uint32, bool) {
 	if len(p.held) == 0 {
 		return 0, false
 	}

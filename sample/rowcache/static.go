@@ -1,4 +1,6 @@
-package sample
+package rowcache
+
+import "gdb/layout"
 
 import "context"
 
@@ -8,7 +10,7 @@ type Static interface {
 	// Filled waits until these rows are in memory.
 	Filled(ctx context.Context) error
 	// Absent appends the nodes whose rows are not kept to a list, once these are filled.
-	Absent(nodes, to []NodeID) []NodeID
+	Absent(nodes, to []layout.NodeID) []layout.NodeID
 }
 
 // Filled waits for the rows that are loaded in the background.
@@ -25,7 +27,7 @@ func (f *cached) Filled(ctx context.Context) error {
 }
 
 // Absent appends the nodes whose rows have no slot.
-func (f *cached) Absent(nodes, to []NodeID) []NodeID {
+func (f *cached) Absent(nodes, to []layout.NodeID) []layout.NodeID {
 	f.content.RLock() // so slots do not change hands; none is filled any more
 	defer f.content.RUnlock()
 	for _, v := range nodes {
@@ -37,11 +39,11 @@ func (f *cached) Absent(nodes, to []NodeID) []NodeID {
 }
 
 // static holds the hottest rows, from the start.
-type static struct{ hot []NodeID }
+type static struct{ hot []layout.NodeID }
 
 // NewStatic returns the policy that loads the rows of the first nodes of hot, each given once, as
 // many as there are slots, and keeps them. Package hotnodes makes such lists.
-func NewStatic(hot []NodeID) Policy { return &static{hot: hot} }
+func NewStatic(hot []layout.NodeID) Policy { return &static{hot: hot} }
 
 // Name is "static".
 func (s *static) Name() string { return "static" }
@@ -50,17 +52,17 @@ func (s *static) Name() string { return "static" }
 func (s *static) SlotBytes() int { return 0 }
 
 // Start returns the hottest nodes, and forgets the list.
-func (s *static) Start(held []NodeID) []NodeID {
+func (s *static) Start(held []layout.NodeID) []layout.NodeID {
 	hot := s.hot[:min(len(held), len(s.hot))]
 	s.hot = nil
 	return hot
 }
 
 // Begin does nothing.
-func (s *static) Begin([]NodeID) {}
+func (s *static) Begin([]layout.NodeID) {}
 
 // Hits does nothing.
 func (s *static) Hits([]uint32) {}
 
 // Place keeps no row.
-func (s *static) Place(NodeID) (uint32, bool) { return 0, false }
+func (s *static) Place(layout.NodeID) (uint32, bool) { return 0, false }

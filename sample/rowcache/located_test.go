@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ func TestLocated(t *testing.T) {
 	some := shuffled(nodes)[:200]
 	for name, open := range map[string]func(b *mem.Budget) (Features, error){
 		"static": func(b *mem.Budget) (Features, error) {
-			return NewCached(t.Context(), rows, NewStatic(nodesFrom(0, hot)),
-				CacheOptions{Bytes: CacheBytes(hot, dim, 0), Budget: b})
+			return New(t.Context(), rows, NewStatic(nodesFrom(0, hot)),
+				Options{Bytes: Bytes(hot, dim, 0), Budget: b})
 		},
 		"all": func(b *mem.Budget) (Features, error) {
 			return NewResident(t.Context(), rows, nodes, 1, b)
@@ -64,7 +64,7 @@ func TestLocated(t *testing.T) {
 			t.Errorf("%s: after close %d bytes are counted, %v", name, budget.Used(), err)
 		}
 	}
-	f, err := NewCached(t.Context(), rows, NewLRU(), CacheOptions{Bytes: 1 << 14})
+	f, err := New(t.Context(), rows, NewLRU(), Options{Bytes: 1 << 14})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/sample/rowcopy"
 )
 
@@ -45,7 +46,7 @@ func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 func (f *resident) load(ctx context.Context, nodes uint64) error {
 	return load(ctx, int(nodes), f.dim, func(ctx context.Context, first, n int) error {
 		part := f.table[uint64(first)*uint64(f.dim):][:uint64(n)*uint64(f.dim)]
-		return f.rows.Scan(ctx, NodeID(first), n, part)
+		return f.rows.Scan(ctx, layout.NodeID(first), n, part)
 	})
 }
 
@@ -53,7 +54,7 @@ func (f *resident) load(ctx context.Context, nodes uint64) error {
 func (f *resident) Dim() int { return f.dim }
 
 // Gather copies rows.
-func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
 	bytes := len(nodes) * f.dim * 4
 	Parallel(len(nodes), f.threads, bytes, func(first, end int) {
@@ -66,10 +67,10 @@ func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) er
 func (f *resident) Table() []float32 { return f.table }
 
 // Stats counts every request as a hit.
-func (f *resident) Stats() CacheStats {
+func (f *resident) Stats() Stats {
 	n := f.requests.Load()
 	bytes := int64(len(f.table)) * 4
-	return CacheStats{Policy: "all", Capacity: bytes, Used: bytes, Requests: n, Hits: n,
+	return Stats{Policy: "all", Capacity: bytes, Used: bytes, Requests: n, Hits: n,
 		BytesRead: f.rows.BytesRead()}
 }
 
@@ -89,14 +90,14 @@ func NewDirect(rows Rows) Features { return &direct{rows: rows} }
 func (f *direct) Dim() int { return f.rows.Meta().Dim }
 
 // Gather reads rows.
-func (f *direct) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+func (f *direct) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
 	return f.rows.Gather(ctx, nodes, nil, out)
 }
 
 // Stats counts every request as a miss.
-func (f *direct) Stats() CacheStats {
-	return CacheStats{Policy: "none", Requests: f.requests.Load(), BytesRead: f.rows.BytesRead()}
+func (f *direct) Stats() Stats {
+	return Stats{Policy: "none", Requests: f.requests.Load(), BytesRead: f.rows.BytesRead()}
 }
 
 // Close does nothing.

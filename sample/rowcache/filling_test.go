@@ -1,4 +1,4 @@
-package sample
+package rowcache
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/layout"
 	"gdb/sample/sampletest"
 )
 
@@ -19,7 +20,8 @@ type slowRows struct {
 	err    error  // instead of the second part
 }
 
-func (r *slowRows) GatherParts(ctx context.Context, nodes []NodeID, at []uint32, out []float32,
+func (r *slowRows) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []float32,
 	arrived func(keys []uint64)) error {
 	half := (len(nodes) + 1) / 2
 	for part := range 2 {
@@ -50,23 +52,23 @@ type toldPolicy struct {
 	all  func()
 }
 
-func (p *toldPolicy) Place(v NodeID) (uint32, bool) {
+func (p *toldPolicy) Place(v layout.NodeID) (uint32, bool) {
 	if p.left--; p.left == 0 {
 		p.all()
 	}
 	return p.Policy.Place(v)
 }
 
-func (p *toldPolicy) Start(held []NodeID) []NodeID { return p.Policy.Start(held) }
+func (p *toldPolicy) Start(held []layout.NodeID) []layout.NodeID { return p.Policy.Start(held) }
 
-func nodesFrom(first, n int) (nodes []NodeID) {
+func nodesFrom(first, n int) (nodes []layout.NodeID) {
 	for i := range n {
-		nodes = append(nodes, NodeID(first+i))
+		nodes = append(nodes, layout.NodeID(first+i))
 	}
 	return nodes
 }
 
-func checkFilled(t *testing.T, nodes []NodeID, out []float32, dim int) {
+func checkFilled(t *testing.T, nodes []layout.NodeID, out []float32, dim int) {
 	t.Helper()
 	for i, v := range nodes {
 		for j := range dim {
@@ -84,7 +86,7 @@ func TestSlotsWhileReading(t *testing.T) {
 	placed := make(chan struct{})
 	policy := &toldPolicy{Policy: NewLRU(), left: 40, all: sync.OnceFunc(func() { close(placed) })}
 	rows := &slowRows{Rows: &sampletest.Rows{Count: 100, Dim: dim}}
-	f, err := NewCached(t.Context(), rows, policy, CacheOptions{Bytes: 1 << 16})
+	f, err := New(t.Context(), rows, policy, Options{Bytes: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestSlotsAfterError(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := &slowRows{Rows: &sampletest.Rows{Count: 100, Dim: dim}, err: syscall.EIO}
-		f, err := NewCached(t.Context(), rows, policy, CacheOptions{Bytes: 1 << 16})
+		f, err := New(t.Context(), rows, policy, Options{Bytes: 1 << 16})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +151,7 @@ func TestSlotsOfManyGathers(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := &slowRows{Rows: &sampletest.Rows{Count: 400, Dim: dim}}
-		f, err := NewCached(t.Context(), rows, policy, CacheOptions{Bytes: 3 << 10})
+		f, err := New(t.Context(), rows, policy, Options{Bytes: 3 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}
