@@ -69,7 +69,7 @@ func TestSameResult(t *testing.T) {
 		"optimizer":     func(c *Config) { c.Optimizer = "sgd" },
 		"loss":          func(c *Config) { c.Loss = "bce" },
 		"metric":        func(c *Config) { c.Metric = task.MacroF1 },
-		"class-weights": func(c *Config) { c.ClassWeights = task.WeightsBalanced },
+		"class-weights": func(c *Config) { c.ClassWeights = setting.WeightsBalanced },
 		"eval-every":    func(c *Config) { c.EvalEvery++ },
 		"lr-schedule":   func(c *Config) { c.LRSchedule = setting.ScheduleCosine },
 		"warmup":        func(c *Config) { c.Warmup++ },

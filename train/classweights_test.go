@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestClassWeights(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		g, c := planted(multi), testConfig()
-		c.ClassWeights = task.WeightsBalanced
+		c.ClassWeights = setting.WeightsBalanced
 		counts, nodes := make([]float64, plantedClasses), 0.0
 		for _, v := range g.Splits["train"] {
 			switch {
@@ -62,7 +63,7 @@ func TestClassWeightsTellRareClasses(t *testing.T) {
 	}
 	g.Splits["train"] = kept
 	recall := map[string]float64{}
-	for _, weights := range []string{task.WeightsNone, task.WeightsBalanced} {
+	for _, weights := range []string{setting.WeightsNone, setting.WeightsBalanced} {
 		s, c := mustBuild(t, g), testConfig()
 		c.ClassWeights, c.Epochs = weights, 3
 		mustRun(t, s, c)
@@ -72,21 +73,21 @@ func TestClassWeightsTellRareClasses(t *testing.T) {
 		}
 		recall[weights] = got.Classes[2].Recall
 	}
-	if recall[task.WeightsBalanced] < recall[task.WeightsNone]+0.1 {
+	if recall[setting.WeightsBalanced] < recall[setting.WeightsNone]+0.1 {
 		t.Errorf("recall of the rare class: %v", recall)
 	}
 }
 
 func TestClassWeightsResume(t *testing.T) {
 	c := resumeConfig()
-	c.ClassWeights = task.WeightsBalanced
+	c.ClassWeights = setting.WeightsBalanced
 	checkResumes(t, planted(false), c)
 	checkAnyCache(t, planted(true), c)
 }
 
 func TestClassWeightsOfNumbers(t *testing.T) {
 	c := testConfig()
-	c.ClassWeights = task.WeightsBalanced
+	c.ClassWeights = setting.WeightsBalanced
 	_, err := Run(t.Context(), mustBuild(t, plantedNumbers()), mustDevice(t), c, nil)
 	if err == nil || !strings.Contains(err.Error(), "--class-weights is for classes") {
 		t.Errorf("weights of numbers: %v", err)

@@ -18,7 +18,6 @@ import (
 	"gdb/layout"
 	"gdb/train/runs"
 	"gdb/train/setting"
-	"gdb/train/task"
 )
 
 // mustEmulate gives the test a device.
@@ -197,8 +196,8 @@ func TestTasksOnDevice(t *testing.T) {
 		{"numbers", numbers, func(c *Config) { c.Optimizer = "adagrad" }},
 		{"huber", numbers, func(c *Config) { c.Loss, c.Optimizer = "huber", "sgd" }},
 		{"multi", multi, func(c *Config) { c.Norm = "batch" }},
-		{"multi-balanced", multi, func(c *Config) { c.ClassWeights = task.WeightsBalanced }},
-		{"balanced", plain, func(c *Config) { c.ClassWeights = task.WeightsBalanced }},
+		{"multi-balanced", multi, func(c *Config) { c.ClassWeights = setting.WeightsBalanced }},
+		{"balanced", plain, func(c *Config) { c.ClassWeights = setting.WeightsBalanced }},
 		{"vectors", plain, func(c *Config) { c.NodeEmbedding, c.Clip = 5, 1 }},
 		{"batch-norm", plain, func(c *Config) { c.Norm, c.Optimizer = "batch", "adamw" }},
 		{"sampled", plain, func(c *Config) { c.EvalMode = setting.EvalSampled }},

@@ -247,7 +247,7 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 
 // compare keeps the weights if they are the best so far, and says so.
 func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
-	if t.pos.HasBest && !task.Better(t.cfg.Metric, v, t.pos.Best) {
+	if t.pos.HasBest && !setting.Better(t.cfg.Metric, v, t.pos.Best) {
 		t.pos.SinceBest++
 		t.plateau()
 		return false, nil

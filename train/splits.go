@@ -71,7 +71,7 @@ func resolve(c *Config, m *kv.Meta) error {
 	if c.Metric == task.Auto && kind == task.KindClass && setting.Skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
 	}
-	if kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {
+	if kind == task.KindTarget && c.ClassWeights == setting.WeightsBalanced {
 		return errors.New("train: --class-weights is for classes, and the labels are numbers: " +
 			"leave it out")
 	}

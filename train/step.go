@@ -85,7 +85,7 @@ func (s *stepper) begin() {
 // openWeights takes the memory of the weights of classes, if there are any: all 1 at first.
 func (s *stepper) openWeights() (err error) {
 	c, ok := s.task.(*task.Classes)
-	if !ok || s.cfg.ClassWeights != task.WeightsBalanced {
+	if !ok || s.cfg.ClassWeights != setting.WeightsBalanced {
 		return nil
 	}
 	if c.Weights, err = s.be.Params("weights of classes", c.Outputs()); err != nil {
@@ -182,7 +182,7 @@ const growth = 20
 func modelBytes(c *Config, dims []int) int64 {
 	params, states := 4*int64(model.Of(c).Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
 	weights := int64(0)
-	if c.ClassWeights == task.WeightsBalanced {
+	if c.ClassWeights == setting.WeightsBalanced {
 		weights = mem.ArenaBytes(4 * int64(dims[len(dims)-1]))
 	}
 	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights

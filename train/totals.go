@@ -30,7 +30,7 @@ func (s *epochSums) epoch(epoch int) runs.Epoch {
 		Time: s.Time.Seconds(), Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
 		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
-	if launches := s.Launches; launches.Calls > 0 {
+	if launches := runs.Launches(s.Launches); launches.Calls > 0 {
 		rec.Launches = &launches
 	}
 	if s.Requests > 0 {

@@ -22,8 +22,6 @@ func TestWordsOfSettings(t *testing.T) {
 		{"model", setting.Models, model.Names()},
 		{"loss", setting.NodeLosses, append(auto, task.Losses()...)},
 		{"metric", setting.NodeMetrics, append(auto, task.Metrics()...)},
-		{"class-weights", []string{setting.WeightsNone, setting.WeightsBalanced},
-			[]string{task.WeightsNone, task.WeightsBalanced}},
 		{"backend", setting.Choices("backend"), backend.Names()},
 		{"decoder", setting.Decoders, decoder.Names()},
 		{"loss of links", setting.LinkLosses, loss.Names()},

@@ -153,7 +153,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
-	if setting.Find(name) != nil && slices.Contains(names, "lr") { // a setting, but not of this one
+	if setting.Find(name) != nil && cmd.Parent().Name() == "bench" { // which decides it itself
 		return cli.Usage(fmt.Errorf("%s has no flag --%s", strings.TrimPrefix(cmd.CommandPath(),
 			message.Program+" "), name))
 	}

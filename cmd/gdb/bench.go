@@ -107,12 +107,7 @@ func (a *app) benchTrainCommand() *cobra.Command {
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)
 	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
-	t.bind(f, setting.BenchTrain)
-	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
-		flag := f.Lookup(name)
-		flag.DefValue = value
-		_ = flag.Value.Set(value) // of their own type
-	}
+	t.bind(f, setting.BenchTrain, "model=none", "epochs=3")
 	f.Lookup("model").Usage += ", or none: loading alone"
 	return cmd
 }
@@ -123,7 +118,7 @@ func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 	sweep string) (opt bench.TrainOptions, err error) {
 	opt.Model = cmd.Flags().Lookup("model").Value.String()
 	if opt.Model == "none" { // the memory is split as for the default
-		_ = t.line.Value(setting.Find("model")).Set(setting.Default().Model)
+		t.line.Start("model=" + setting.Default().Model)
 	}
 	if opt.Program, err = os.Executable(); err != nil {
 		return opt, err

@@ -31,9 +31,11 @@ type trainFlags struct {
 	ops         bool // of plan: the operations of a step
 }
 
-// bind adds the settings that a command has.
-func (t *trainFlags) bind(f *pflag.FlagSet, of setting.Commands) {
+// bind adds the settings that a command has, which start from their defaults or from others:
+// NAME=VALUE.
+func (t *trainFlags) bind(f *pflag.FlagSet, of setting.Commands, start ...string) {
 	t.line = setting.NewLine()
+	t.line.Start(start...)
 	for _, r := range setting.Rows {
 		if !r.In(of) {
 			continue

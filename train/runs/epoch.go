@@ -6,10 +6,17 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/sample/superbatch"
 )
+
+// Launches counts what steps gave to a device, as backend.Launches does.
+type Launches struct {
+	Operations uint64  `json:"operations"`
+	Calls      uint64  `json:"calls"`
+	Graphs     uint64  `json:"graphs"`
+	Busy       float64 `json:"device_busy_s"`
+}
 
 // Epoch is the record of an epoch, one line of metrics.jsonl. Times are seconds.
 type Epoch struct {
@@ -65,7 +72,7 @@ type Epoch struct {
 	Stages []StageTimes `json:"stages,omitempty"`
 
 	// Launches is what the steps gave to a device; left out on the CPU.
-	Launches *backend.Launches `json:"launches,omitempty"`
+	Launches *Launches `json:"launches,omitempty"`
 
 	// What the process holds after the epoch and its evaluation; left out where that is not known.
 	RSS     int64 `json:"rss,omitempty"`      // resident bytes

@@ -9,7 +9,6 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/setting"
-	"gdb/train/task"
 )
 
 // LinkMetric is what validation and test of runs that predict links are judged by.
@@ -33,7 +32,7 @@ func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 	}
 	for _, r := range all {
 		if r.Status == "done" && r.Metric == latest.Metric && (best.Name == "" ||
-			task.Better(r.Metric, r.Best, best.Best)) {
+			setting.Better(r.Metric, r.Best, best.Best)) {
 			best = r
 		}
 	}

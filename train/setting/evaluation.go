@@ -31,6 +31,14 @@ const EpochsAuto = 0
 // EvalSampled is the mode of evaluation that draws neighbors.
 const EvalSampled = "sampled"
 
+// Better says whether a value of a metric is better than another: of errors the least is.
+func Better(metric string, v, than float64) bool {
+	if metric == "rmse" || metric == "mae" {
+		return v < than
+	}
+	return v > than
+}
+
 var scheduleRows = []*Row{
 	{Name: "epochs", For: OfBoth, Type: countOrAuto, LinkType: plain, Default: "auto",
 		LinkDefault: "36",

@@ -3,6 +3,7 @@ package setting
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Line is what a command line says of settings: the values that were given, for either task.
@@ -18,6 +19,17 @@ type Line struct {
 func NewLine() *Line {
 	return &Line{node: Default(), link: DefaultLink(Decoders[0]), given: map[*Row]bool{},
 		notLinks: map[*Row]error{}}
+}
+
+// Start gives settings the values that a command starts from in the place of the table's defaults:
+// NAME=VALUE, which are words of this program.
+func (l *Line) Start(values ...string) {
+	for _, v := range values {
+		name, value, _ := strings.Cut(v, "=")
+		if err := l.Value(Find(name)).Set(value); err != nil {
+			panic("BUG: " + v + ": " + err.Error())
+		}
+	}
 }
 
 // Value is the value of a setting on the line, which a flag sets.

@@ -31,12 +31,6 @@ func thresholdAt(thresholds []float32, label int) float32 {
 	return thresholds[label]
 }
 
-// WeightsBalanced names weights by which all classes count the same, and WeightsNone none.
-const (
-	WeightsBalanced = "balanced"
-	WeightsNone     = "none"
-)
-
 // balanceFloats bounds the labels that are read at a time.
 const balanceFloats = 64 << 10
 

@@ -125,14 +125,3 @@ func Losses() (names []string) {
 
 // Metrics are the names of all metrics.
 func Metrics() []string { return []string{Accuracy, MicroF1, MacroF1, ROCAUC, RMSE, MAE, R2} }
-
-// LowerIsBetter says of which metrics the least value is the best.
-func LowerIsBetter(metric string) bool { return metric == RMSE || metric == MAE }
-
-// Better says whether a value of a metric is better than another.
-func Better(metric string, v, than float64) bool {
-	if LowerIsBetter(metric) {
-		return v < than
-	}
-	return v > than
-}
