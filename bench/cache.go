@@ -11,7 +11,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
 	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
@@ -134,7 +133,7 @@ func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error
 			return nil, err
 		}
 	}
-	return hotnodes.ByTrial(ctx, func(fn func([]sample.NodeID) error) error {
+	return rowcache.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 		return c.epoch(ctx, s, seeds, c.Epochs, fn)
 	}, c.Store.Meta().Nodes, c.rowsMax(), c.budget)
 }
@@ -172,7 +171,7 @@ func (c *cacheBench) policies(ctx context.Context, hot []sample.NodeID) ([]cache
 			if name == cachesim.StaticSampled {
 				return hot, nil
 			}
-			return hotnodes.Find(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
+			return rowcache.FindHot(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("bench: policy %s: %w", name, err)

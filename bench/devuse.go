@@ -16,7 +16,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
 	"gdb/sample/rowcache"
 )
@@ -373,7 +372,7 @@ func (d *deviceUse) features(ctx context.Context, cache string) (rowcache.Featur
 		return rowcache.NewDirect(&d.rows), nil
 	case staticCache:
 		rows := rowcache.RowsIn(d.CacheBytes, d.rows.Meta().Dim, 0)
-		hot, err := hotnodes.Find(ctx, d.Store, d.Device,
+		hot, err := rowcache.FindHot(ctx, d.Store, d.Device,
 			int(min(uint64(rows), d.Store.Meta().Nodes)), d.budget)
 		if err != nil {
 			return nil, err

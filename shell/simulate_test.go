@@ -21,7 +21,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/hotnodes"
 	"gdb/sample/rowcache"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
@@ -173,9 +172,9 @@ func wantHits(t *testing.T, store *layout.Store, name string, bytes int64,
 	t.Helper()
 	p, err := cachesim.ByName(name, func() ([]sample.NodeID, error) {
 		if name == cachesim.StaticDegree {
-			return hotnodes.Find(t.Context(), store, mustDevice(t), 900, nil)
+			return rowcache.FindHot(t.Context(), store, mustDevice(t), 900, nil)
 		}
-		return hotnodes.ByTrial(t.Context(), func(fn func([]sample.NodeID) error) error {
+		return rowcache.HotByTrial(t.Context(), func(fn func([]sample.NodeID) error) error {
 			for _, b := range sampledBatches(t, store, []int{4, 3}, 32, 7, 2) {
 				if err := fn(b); err != nil {
 					return err

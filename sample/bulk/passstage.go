@@ -10,7 +10,8 @@ import (
 	"gdb/sample"
 )
 
-// PassStage reads rows of features before batches ask for them; staging.Rows behind a cache is one.
+// PassStage reads rows of features before batches ask for them; rowcache.Staged behind a cache is
+// one.
 type PassStage interface {
 	// Ready waits until it is known what is to be read ahead.
 	Ready(ctx context.Context) error

@@ -43,8 +43,8 @@ var Belady = Policy{Name: "belady"}
 // Names of policies that are not of rowcache.NewPolicy, besides Belady's.
 const (
 	None          = "none"           // holds nothing
-	StaticDegree  = "static"         // the nodes of hotnodes.Find: those in the most lists
-	StaticSampled = "static-sampled" // the nodes that a trial asked for most: hotnodes.ByTrial
+	StaticDegree  = "static"         // the nodes of rowcache.FindHot: those in the most lists
+	StaticSampled = "static-sampled" // the nodes that a trial asked for most: rowcache.HotByTrial
 )
 
 // PolicyNames are the names that ByName knows, the bound last.

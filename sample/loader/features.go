@@ -6,9 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/hotnodes"
 	"gdb/sample/rowcache"
-	"gdb/sample/staging"
 )
 
 // Cache is what is kept of the features in memory.
@@ -20,7 +18,7 @@ type Cache struct {
 	// Hot are the nodes whose rows a static cache keeps; nil to find them.
 	Hot []sample.NodeID
 	// Staged has rows that a static cache does not keep read for many batches at a time, where
-	// batches are drawn in passes: see package staging.
+	// batches are drawn in passes: see rowcache.Staged.
 	Staged bool
 	// Threads bounds the goroutines that copy rows.
 	Threads int
@@ -61,16 +59,16 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 // openStatic opens a static cache.
 func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) (err error) {
 	rows := rowcache.Rows(s.Rows)
-	var staged *staging.Rows
+	var staged *rowcache.Staged
 	if c.Staged {
-		staged = staging.New(s.Rows, s.Budget)
+		staged = rowcache.NewStaged(s.Rows, s.Budget)
 		rows = staged
 	}
 	if s.Features, err = rowcache.New(ctx, rows, rowcache.NewStatic(c.Hot), opt); err != nil {
 		return err
 	}
 	if cache, ok := s.Features.(rowcache.Static); ok && c.Staged {
-		s.staged = &stagedRows{Rows: staged, cache: cache}
+		s.staged = &stagedRows{Staged: staged, cache: cache}
 	}
 	return nil
 }
@@ -102,7 +100,7 @@ func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, 
 // findAbout finds hot nodes by some lists.
 func (s *Source) findAbout(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
 	return func(limit int) ([]sample.NodeID, error) {
-		return hotnodes.FindAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
+		return rowcache.FindHotAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
 	}
 }
 
@@ -121,7 +119,7 @@ func (s *Source) Hottest(ctx context.Context, nodes int) ([]sample.NodeID, error
 func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
 	return func(limit int) ([]sample.NodeID, error) {
 		return s.keptHotNodes(ctx, limit, func(limit int) ([]sample.NodeID, error) {
-			return hotnodes.Find(ctx, s.Store, s.Device, limit, s.Budget)
+			return rowcache.FindHot(ctx, s.Store, s.Device, limit, s.Budget)
 		})
 	}
 }

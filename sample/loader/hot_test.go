@@ -8,7 +8,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
-	"gdb/sample/hotnodes"
+	"gdb/sample/rowcache"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -25,9 +25,9 @@ func TestHotNodesAreKept(t *testing.T) {
 		src := NewSource(s, dev, mem.NewBudget(64<<20))
 		got, err := src.keptHotNodes(t.Context(), limit, func(limit int) ([]sample.NodeID, error) {
 			listed++
-			return hotnodes.Find(t.Context(), s, dev, limit, src.Budget)
+			return rowcache.FindHot(t.Context(), s, dev, limit, src.Budget)
 		})
-		want, failed := hotnodes.Find(t.Context(), s, dev, limit, src.Budget)
+		want, failed := rowcache.FindHot(t.Context(), s, dev, limit, src.Budget)
 		if err != nil || failed != nil || !slices.Equal(got, want) {
 			t.Fatalf("%d hot nodes: wrong ones, %v, %v", limit, err, failed)
 		}

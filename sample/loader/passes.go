@@ -7,7 +7,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/bulk"
 	"gdb/sample/rowcache"
-	"gdb/sample/staging"
 )
 
 // ahead draws batches of the steps first … end-1 together: as macro-batches, or where the topology
@@ -59,7 +58,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 
 // stagedRows has the rows that a static cache does not keep read ahead.
 type stagedRows struct {
-	*staging.Rows
+	*rowcache.Staged
 	cache rowcache.Static
 }
 

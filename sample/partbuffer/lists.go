@@ -10,7 +10,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/rowcopy"
 )
 
 // counts are monotonic.
@@ -122,7 +121,7 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 	}
 	bytes := 4 * len(nodes) * b.dim
 	rowcache.Parallel(len(nodes), b.cfg.Threads, bytes, func(first, end int) {
-		rowcopy.Each(out[first*b.dim:], b.rows, b.dim, end-first, bytes, func(i int) uint32 {
+		rowcache.CopyEach(out[first*b.dim:], b.rows, b.dim, end-first, bytes, func(i int) uint32 {
 			return b.slot[nodes[first+i]] - 1
 		})
 	})

@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/layout"
-	"gdb/sample/slotindex"
 )
 
 // SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader is one.
@@ -52,7 +51,7 @@ func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) 
 	v := f.mu.held[slot]
 	s, ok := f.mu.index.Find(v)
 	f.mu.Unlock()
-	if !ok || s != slot|slotindex.Pending {
+	if !ok || s != slot|slotPending {
 		return nil
 	}
 	to := int(slot) * f.dim

@@ -10,8 +10,6 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/sample/rowcopy"
-	"gdb/sample/slotindex"
 )
 
 // Options configure a feature cache.
@@ -49,7 +47,7 @@ type cached struct {
 	mu struct {
 		sync.Mutex
 		policy Policy
-		index  slotindex.Index
+		index  slotIndex
 		held   []layout.NodeID // the node of each used slot
 		used   int             // slots used so far
 		slots  int             // that have memory; fewer than len(held) once memory was given back
@@ -85,7 +83,7 @@ func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, 
 	if err := f.heap.Add(int64(slots) * int64(policy.SlotBytes())); err != nil {
 		return nil, err
 	}
-	index, values := slotindex.Bytes(slots), int64(slots)*int64(f.dim)*4
+	index, values := slotIndexBytes(slots), int64(slots)*int64(f.dim)*4
 	arena, err := mem.NewArena(opt.Budget, "feature cache", index+values+int64(slots)*4)
 	if err != nil {
 		f.heap.Release()
@@ -94,7 +92,7 @@ func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, 
 	f.arena = arena
 	b := arena.Bytes()
 	f.mu.policy = policy
-	f.mu.index = slotindex.New(mem.View[uint64](b[:index]))
+	f.mu.index = newSlotIndex(mem.View[uint64](b[:index]))
 	f.values = mem.View[float32](b[index : index+values])
 	f.mu.held = mem.View[layout.NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
@@ -143,14 +141,14 @@ const hugeBytes = 2 << 20
 func RowsIn(bytes int64, dim, slotBytes int) int {
 	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
-		best = max(best, min(entries/2, (bytes-8*entries)/row, slotindex.Most))
+		best = max(best, min(entries/2, (bytes-8*entries)/row, slotMost))
 	}
 	return int(best)
 }
 
 // Bytes is the memory of a cache of so many rows: what RowsIn is the inverse of.
 func Bytes(rows, dim, slotBytes int) int64 {
-	return slotindex.Bytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
+	return slotIndexBytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
 }
 
 // Dim is the number of values in a row.
@@ -227,7 +225,7 @@ func (f *cached) lookUp(nodes []layout.NodeID) *lookup {
 	}
 	l.slots, l.to, l.missed, l.at = l.slots[:0], l.to[:0], l.missed[:0], l.at[:0]
 	for i, v := range nodes {
-		if s, ok := f.mu.index.Find(v); ok && s&slotindex.Pending == 0 {
+		if s, ok := f.mu.index.Find(v); ok && s&slotPending == 0 {
 			l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
 		} else {
 			l.missed, l.at = append(l.missed, v), append(l.at, uint32(i))
@@ -256,7 +254,7 @@ func (f *cached) put(l *lookup) {
 func (f *cached) copyHits(l *lookup, out []float32) {
 	n := len(l.slots)
 	Parallel(n, f.threads, n*f.dim*4, func(first, end int) {
-		rowcopy.Rows(out, f.values, f.dim, l.slots[first:end], l.to[first:end], n*f.dim*4)
+		CopyRows(out, f.values, f.dim, l.slots[first:end], l.to[first:end], n*f.dim*4)
 	})
 }
 

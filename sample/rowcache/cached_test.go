@@ -2,8 +2,6 @@ package rowcache
 
 import (
 	"testing"
-
-	"gdb/sample/slotindex"
 )
 
 func TestCacheRows(t *testing.T) {
@@ -12,7 +10,7 @@ func TestCacheRows(t *testing.T) {
 			last := 0
 			for bytes := int64(0); bytes < 1<<20; bytes += 777 {
 				n := RowsIn(bytes, dim, slot)
-				size := func(n int) int64 { return int64(n*(4*dim+4+slot)) + slotindex.Bytes(n) }
+				size := func(n int) int64 { return int64(n*(4*dim+4+slot)) + slotIndexBytes(n) }
 				if n > 0 && size(n) > bytes {
 					t.Fatalf("%d rows of %d take %d bytes, not %d", n, dim, size(n), bytes)
 				}

@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/layout"
-	"gdb/sample/slotindex"
 )
 
 // Rows that were missed get slots while they are being read. Such a slot is pending in the index:
@@ -60,8 +59,8 @@ func (f *cached) place(l *lookup) {
 	for i, v := range l.missed {
 		s, ok := f.mu.index.Find(v)
 		switch {
-		case ok && s&slotindex.Pending != 0:
-			l.keep[i] = s&^slotindex.Pending + 1
+		case ok && s&slotPending != 0:
+			l.keep[i] = s&^slotPending + 1
 		case !ok:
 			l.keep[i] = f.placeOne(v)
 		}
@@ -88,7 +87,7 @@ func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
 		f.mu.index.Remove(f.mu.held[s])
 		f.evicted.Add(1)
 	}
-	f.mu.index.Put(v, s|slotindex.Pending)
+	f.mu.index.Put(v, s|slotPending)
 	f.mu.held[s] = v
 	return s + 1
 }
@@ -122,6 +121,6 @@ func (f *cached) stillPending(l *lookup, rows []uint32) []uint32 {
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(rows, func(i uint32) bool {
 		s, ok := f.mu.index.Find(l.missed[i])
-		return l.keep[i] == 0 || !ok || s != l.keep[i]-1|slotindex.Pending
+		return l.keep[i] == 0 || !ok || s != l.keep[i]-1|slotPending
 	})
 }

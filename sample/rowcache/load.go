@@ -10,7 +10,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/layout"
-	"gdb/sample/slotindex"
 )
 
 const (
@@ -53,7 +52,7 @@ func load(ctx context.Context, n, dim int,
 func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper SweepRows) error {
 	mark := uint32(0)
 	if sweeper != nil {
-		mark = slotindex.Pending
+		mark = slotPending
 	}
 	for s, v := range nodes {
 		if _, twice := f.mu.index.Find(v); twice {

@@ -5,7 +5,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/sample/slotindex"
 )
 
 // NoRow stands for a row that is not in memory.
@@ -75,7 +74,7 @@ func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
 	found := 0
 	for i, v := range nodes {
 		rows[i] = NoRow
-		if s, ok := f.mu.index.Find(v); ok && s&slotindex.Pending == 0 {
+		if s, ok := f.mu.index.Find(v); ok && s&slotPending == 0 {
 			rows[i] = s
 			found++
 		}

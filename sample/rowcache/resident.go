@@ -8,7 +8,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/sample/rowcopy"
 )
 
 // resident holds all rows.
@@ -58,7 +57,7 @@ func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []floa
 	f.requests.Add(uint64(len(nodes)))
 	bytes := len(nodes) * f.dim * 4
 	Parallel(len(nodes), f.threads, bytes, func(first, end int) {
-		rowcopy.Rows(out[first*f.dim:], f.table, f.dim, nodes[first:end], nil, bytes)
+		CopyRows(out[first*f.dim:], f.table, f.dim, nodes[first:end], nil, bytes)
 	})
 	return ctx.Err()
 }

@@ -2,7 +2,6 @@ package rowcache
 
 import (
 	"gdb/layout"
-	"gdb/sample/slotindex"
 )
 
 const (
@@ -22,7 +21,7 @@ type s3fifo struct {
 	newer       []uint32 // links of both queues
 	uses        []uint8  // requests since a row came into its queue, s3UsesMax at most
 	small, main fifo
-	ghost       slotindex.Ghost
+	ghost       ghostNodes
 	used        uint32
 }
 
@@ -41,7 +40,7 @@ func (p *s3fifo) SlotBytes() int { return 14 }
 func (p *s3fifo) Start(held []layout.NodeID) []layout.NodeID {
 	p.held = held
 	p.newer, p.uses = make([]uint32, len(held)), make([]uint8, len(held))
-	p.ghost = slotindex.NewGhost(len(held) - len(held)/s3SmallShare)
+	p.ghost = newGhostNodes(len(held) - len(held)/s3SmallShare)
 	return nil
 }
 

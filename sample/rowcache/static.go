@@ -42,7 +42,7 @@ func (f *cached) Absent(nodes, to []layout.NodeID) []layout.NodeID {
 type static struct{ hot []layout.NodeID }
 
 // NewStatic returns the policy that loads the rows of the first nodes of hot, each given once, as
-// many as there are slots, and keeps them. Package hotnodes makes such lists.
+// many as there are slots, and keeps them. FindHot makes such lists.
 func NewStatic(hot []layout.NodeID) Policy { return &static{hot: hot} }
 
 // Name is "static".

@@ -2,7 +2,6 @@ package superbatch
 
 import (
 	"gdb/sample/rowcache"
-	"gdb/sample/rowcopy"
 	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
@@ -55,7 +54,7 @@ func (t *assembly) assembleInPlace(f *frame) {
 	n := len(from) * l.dim
 	x := f.x.Floats()[:n:n]
 	rowcache.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
-		rowcopy.Each(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
+		rowcache.CopyEach(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
 			return from[first+i] - 1
 		})
 	})

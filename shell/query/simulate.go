@@ -12,7 +12,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/hotnodes"
 	"gdb/sample/rowcache"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
@@ -277,13 +276,13 @@ func (s *simulation) hot(ctx context.Context, policy string, sampler *sample.Sam
 	}
 	if policy == cachesim.StaticDegree {
 		err = s.scan.Run(ctx, func(ctx context.Context) error {
-			hot, err = hotnodes.Find(ctx, g.Store, g.Dev, s.rowsMax, g.Budget)
+			hot, err = rowcache.FindHot(ctx, g.Store, g.Dev, s.rowsMax, g.Budget)
 			return err
 		})
 		s.scan.Emit(len(hot), 0)
 		return hot, err
 	}
-	hot, err = hotnodes.ByTrial(ctx, func(fn func([]sample.NodeID) error) error {
+	hot, err = rowcache.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 		return s.epoch(ctx, s.trial, sampler, seeds, s.epochs, fn)
 	}, g.Meta().Nodes, s.rowsMax, g.Budget)
 	s.trial.Emit(len(hot), 0)

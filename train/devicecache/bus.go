@@ -10,7 +10,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample/rowcache"
-	"gdb/sample/rowcopy"
 	"gdb/train/plan"
 )
 
@@ -179,7 +178,7 @@ func (t *trial) best(ctx context.Context, round func() error) (seconds float64, 
 func (t *trial) copyRows() {
 	d := t.c.Dim()
 	rowcache.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
-		rowcopy.Rows(t.sent.locked[first*d:], t.from, d, t.ids[first:end], nil, 4*t.rows*d)
+		rowcache.CopyRows(t.sent.locked[first*d:], t.from, d, t.ids[first:end], nil, 4*t.rows*d)
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"gdb/sample/bulk"
-	"gdb/sample/staging"
+	"gdb/sample/rowcache"
 )
 
 const (
@@ -31,7 +31,7 @@ func (p *Split) together() float64 {
 	return float64(room) / float64(max(1, batch))
 }
 
-// Staged says whether rows that the cache does not keep are read ahead: see package staging.
+// Staged says whether rows that the cache does not keep are read ahead: see rowcache.Staged.
 func (p *Plan) Staged() bool { return p.Lists != nil && p.Lists.Staged }
 
 // stage has rows read ahead, and returns whether there is a cache to read beside.
@@ -54,7 +54,7 @@ func (s *Costs) readAhead(p *Split, rows RowsCost) (c Price) {
 	drawn := p.drawn()
 	held := bulk.PassHeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
 		p.Facts.EntryBytes)
-	fit := staging.Fit(p.PassBytes()-int64(drawn*float64(held)), p.Facts.Dim)
+	fit := rowcache.StagedFit(p.PassBytes()-int64(drawn*float64(held)), p.Facts.Dim)
 	missed := drawn * s.Nodes * (1 - rows.Hit)
 	parts := math.Ceil(missed / float64(max(1, fit)))
 	once := s.Once.Of(missed / max(1, parts))

@@ -1,4 +1,4 @@
-package rowcopy
+package rowcache
 
 import (
 	"unsafe"
@@ -19,8 +19,8 @@ const (
 	vecBytes   = 32
 )
 
-// copyRows copies one row at least.
-func copyRows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
+// copyOrStream copies one row at least.
+func copyOrStream[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
 	width := 4 * dim
 	lines := (width + lineBytes - 1) / lineBytes
 	ahead := max(1, aheadBytes/lineBytes/lines)

@@ -1,4 +1,4 @@
-package hotnodes
+package rowcache
 
 import (
 	"context"
@@ -66,20 +66,20 @@ func TestHotNodes(t *testing.T) {
 	}
 	budget := mem.NewBudget(0)
 	for _, limit := range []int{0, 1, 2, 10, 1000} {
-		got, err := ByDegree(t.Context(), scanOf(g), limit)
+		got, err := HotByDegree(t.Context(), scanOf(g), limit)
 		if err != nil || !slices.Equal(got, plainHot(degree, limit)) {
 			t.Errorf("by degree, limit %d: %v, %v; want %v", limit, got, err,
 				plainHot(degree, limit))
 		}
-		got, err = ByUse(t.Context(), scanOf(g), g.Nodes(), limit, budget)
+		got, err = HotByUse(t.Context(), scanOf(g), g.Nodes(), limit, budget)
 		if err != nil || !slices.Equal(got, plainHot(use, limit)) {
 			t.Errorf("by use, limit %d: %v, %v; want %v", limit, got, err, plainHot(use, limit))
 		}
 	}
 	failed := errors.New("disk gone")
 	broken := func(func(layout.NodeID, bool, *listfile.Lists) error) error { return failed }
-	_, err := ByDegree(t.Context(), broken, 3)
-	_, err2 := ByUse(t.Context(), broken, 50, 3, budget)
+	_, err := HotByDegree(t.Context(), broken, 3)
+	_, err2 := HotByUse(t.Context(), broken, 50, 3, budget)
 	if !errors.Is(err, failed) || !errors.Is(err2, failed) || budget.Used() != 0 {
 		t.Errorf("errors %v, %v, %d bytes still counted", err, err2, budget.Used())
 	}
@@ -105,13 +105,14 @@ func TestHotByTrial(t *testing.T) {
 	}
 	for limit, want := range [][]layout.NodeID{{}, {5}, {5, 9}, {5, 9, 2}, {5, 9, 2, 3},
 		{5, 9, 2, 3, 7}, {5, 9, 2, 3, 7}} {
-		got, err := ByTrial(t.Context(), trial, 10, limit, nil)
+		got, err := HotByTrial(t.Context(), trial, 10, limit, nil)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("limit %d: %v, %v, want %v", limit, got, err, want)
 		}
 	}
 	bad := errors.New("no trial")
-	if _, err := ByTrial(t.Context(), func(func([]layout.NodeID) error) error { return bad }, 10, 1,
+	if _, err := HotByTrial(t.Context(), func(func([]layout.NodeID) error) error { return bad }, 10,
+		1,
 		nil); !errors.Is(err, bad) {
 		t.Errorf("a failed trial gives %v", err)
 	}
@@ -134,13 +135,13 @@ func TestHottestOfMany(t *testing.T) {
 		}
 		return nil
 	}
-	got, err := ByTrial(t.Context(), each, nodes, limit, nil)
+	got, err := HotByTrial(t.Context(), each, nodes, limit, nil)
 	if err != nil || !slices.Equal(got, plainHot(count, limit)) {
 		t.Errorf("%d nodes, %v", len(got), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ByTrial(ctx, each, nodes, limit, nil); !errors.Is(err, context.Canceled) {
+	if _, err := HotByTrial(ctx, each, nodes, limit, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("counted after the end: %v", err)
 	}
 	h := newHottest(3)
@@ -156,15 +157,15 @@ func TestFindAbout(t *testing.T) {
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
 	dev := layouttest.Device(t)
 	const limit = 200
-	want, err := Find(t.Context(), s, dev, limit, nil)
+	want, err := FindHot(t.Context(), s, dev, limit, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := FindAbout(t.Context(), s, dev, limit, 1, nil)
+	got, err := FindHotAbout(t.Context(), s, dev, limit, 1, nil)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d nodes by all blocks, %v; want %d", len(got), err, len(want))
 	}
-	some, err := FindAbout(t.Context(), s, dev, limit, 3, nil)
+	some, err := FindHotAbout(t.Context(), s, dev, limit, 3, nil)
 	if err != nil || len(some) == 0 {
 		t.Errorf("%d nodes by some blocks, %v", len(some), err)
 	}

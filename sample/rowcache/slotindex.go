@@ -1,6 +1,4 @@
-// Package slotindex finds where a cache keeps the row of a node, and remembers nodes whose rows it
-// kept before.
-package slotindex
+package rowcache
 
 import (
 	"math/bits"
@@ -9,39 +7,39 @@ import (
 	"gdb/sample/draw"
 )
 
-// Index finds the slot of a node: open addressing with linear probing over entries of
+// slotIndex finds the slot of a node: open addressing with linear probing over entries of
 // node<<32 | slot+1, at most half full: 16 to 32 bytes per cached row, whatever the size of the
 // graph. The slot may have the bit Pending, for its user. Deleting moves later entries of the run
 // back, so that there are no tombstones.
-type Index struct {
+type slotIndex struct {
 	entries []uint64
 	shift   int
 }
 
 const (
-	// Pending marks a slot whose row was not copied to it yet.
-	Pending = 1 << 31
-	// Most leaves that bit free.
-	Most = Pending - 1
+	// slotPending marks a slot whose row was not copied to it yet.
+	slotPending = 1 << 31
+	// slotMost leaves that bit free.
+	slotMost = slotPending - 1
 )
 
-// Bytes is the memory of an index of that many rows.
-func Bytes(rows int) int64 { return int64(Size(rows)) * 8 }
+// slotIndexBytes is the memory of an index of that many rows.
+func slotIndexBytes(rows int) int64 { return int64(slotIndexSize(rows)) * 8 }
 
-// Size is its number of entries.
-func Size(rows int) int { return 1 << bits.Len(uint(max(2*rows, 2)-1)) }
+// slotIndexSize is its number of entries.
+func slotIndexSize(rows int) int { return 1 << bits.Len(uint(max(2*rows, 2)-1)) }
 
-// New returns an empty index over zeroed memory of Size entries.
-func New(entries []uint64) Index {
-	return Index{entries: entries, shift: 64 - bits.TrailingZeros(uint(len(entries)))}
+// newSlotIndex returns an empty index over zeroed memory of Size entries.
+func newSlotIndex(entries []uint64) slotIndex {
+	return slotIndex{entries: entries, shift: 64 - bits.TrailingZeros(uint(len(entries)))}
 }
 
-func (x *Index) home(v layout.NodeID) uint64 {
+func (x *slotIndex) home(v layout.NodeID) uint64 {
 	return uint64(v) * draw.Golden64 >> (x.shift & 63)
 }
 
 // Find returns the slot of v.
-func (x *Index) Find(v layout.NodeID) (slot uint32, ok bool) {
+func (x *slotIndex) Find(v layout.NodeID) (slot uint32, ok bool) {
 	mask := uint64(len(x.entries) - 1)
 	for h := x.home(v); ; h++ {
 		e := x.entries[h&mask]
@@ -55,7 +53,7 @@ func (x *Index) Find(v layout.NodeID) (slot uint32, ok bool) {
 }
 
 // Put enters v, which is not there.
-func (x *Index) Put(v layout.NodeID, slot uint32) {
+func (x *slotIndex) Put(v layout.NodeID, slot uint32) {
 	mask := uint64(len(x.entries) - 1)
 	h := x.home(v)
 	for x.entries[h&mask] != 0 {
@@ -65,13 +63,13 @@ func (x *Index) Put(v layout.NodeID, slot uint32) {
 }
 
 // Fill takes the mark Pending from the slot of v, if that is the one and has it.
-func (x *Index) Fill(v layout.NodeID, slot uint32) bool {
+func (x *slotIndex) Fill(v layout.NodeID, slot uint32) bool {
 	mask := uint64(len(x.entries) - 1)
-	want := uint64(v)<<32 | uint64(slot|Pending+1)
+	want := uint64(v)<<32 | uint64(slot|slotPending+1)
 	for h := x.home(v); ; h++ {
 		switch e := &x.entries[h&mask]; {
 		case *e == want:
-			*e &^= Pending
+			*e &^= slotPending
 			return true
 		case *e == 0 || layout.NodeID(*e>>32) == v:
 			return false
@@ -80,7 +78,7 @@ func (x *Index) Fill(v layout.NodeID, slot uint32) bool {
 }
 
 // Remove deletes v, which is there.
-func (x *Index) Remove(v layout.NodeID) {
+func (x *slotIndex) Remove(v layout.NodeID) {
 	mask := uint64(len(x.entries) - 1)
 	h := x.home(v)
 	for layout.NodeID(x.entries[h&mask]>>32) != v || x.entries[h&mask] == 0 {

@@ -1,4 +1,4 @@
-package staging
+package rowcache
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
-	"gdb/sample"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,18 +23,18 @@ import (
 const count, dim = 3000, 5
 
 // lists are nodes of some batches; they repeat over batches, and within one.
-func lists(t *rapid.T) [][]sample.NodeID {
+func lists(t *rapid.T) [][]layout.NodeID {
 	node := rapid.Uint32Range(0, count-1)
-	return rapid.SliceOfN(rapid.SliceOfN(rapid.Map(node, func(v uint32) sample.NodeID {
-		return sample.NodeID(v)
+	return rapid.SliceOfN(rapid.SliceOfN(rapid.Map(node, func(v uint32) layout.NodeID {
+		return layout.NodeID(v)
 	}), 0, 60), 0, 5).Draw(t, "lists")
 }
 
 // checkGather compares the rows of some nodes with those of the file, in places out of order.
-func checkGather(t interface{ Fatal(...any) }, r *Rows, nodes []sample.NodeID) {
+func checkGather(t interface{ Fatal(...any) }, r *Staged, nodes []layout.NodeID) {
 	for _, at := range [][]uint32{nil, reversed(len(nodes))} {
 		want, got := make([]float32, len(nodes)*dim), make([]float32, len(nodes)*dim)
-		if err := errors.Join(r.File.Gather(context.Background(), nodes, at, want),
+		if err := errors.Join(r.StagedFile.Gather(context.Background(), nodes, at, want),
 			r.Gather(context.Background(), nodes, at, got)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +56,7 @@ func reversed(n int) []uint32 {
 func TestRowsAreTheSame(t *testing.T) {
 	budget := mem.NewBudget(0)
 	rapid.Check(t, func(t *rapid.T) {
-		r := New(&sampletest.Rows{Count: count, Dim: dim}, budget)
+		r := NewStaged(&sampletest.Rows{Count: count, Dim: dim}, budget)
 		for range 2 {
 			staged := lists(t)
 			if err := r.Stage(context.Background(), staged); err != nil {
@@ -84,19 +83,19 @@ func TestRowsAreTheSame(t *testing.T) {
 
 // Rows may be gathered while others are staged in their place.
 func TestGatherWhileStaging(t *testing.T) {
-	r := New(&sampletest.Rows{Count: count, Dim: dim}, mem.NewBudget(0))
+	r := NewStaged(&sampletest.Rows{Count: count, Dim: dim}, mem.NewBudget(0))
 	var work sync.WaitGroup
 	for g := range 3 {
 		work.Go(func() {
 			for i := range 200 {
-				v := sample.NodeID((g*1000 + 7*i) % (count - 3))
-				checkGather(t, r, []sample.NodeID{v, v + 2, v + 1})
+				v := layout.NodeID((g*1000 + 7*i) % (count - 3))
+				checkGather(t, r, []layout.NodeID{v, v + 2, v + 1})
 			}
 		})
 	}
 	for i := range 200 {
-		l := []sample.NodeID{sample.NodeID(i), sample.NodeID(7 * i), sample.NodeID(9 * i)}
-		if err := r.Stage(t.Context(), [][]sample.NodeID{l, l[:1]}); err != nil {
+		l := []layout.NodeID{layout.NodeID(i), layout.NodeID(7 * i), layout.NodeID(9 * i)}
+		if err := r.Stage(t.Context(), [][]layout.NodeID{l, l[:1]}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -109,23 +108,23 @@ func TestGatherWhileStaging(t *testing.T) {
 // What Fit says fits has room in that memory, and with less nothing is staged or left behind.
 func TestMemory(t *testing.T) {
 	const memory = 40 << 20
-	rows := Fit(memory, 64)
-	l := make([]sample.NodeID, rows)
+	rows := StagedFit(memory, 64)
+	l := make([]layout.NodeID, rows)
 	for i := range l {
-		l[i] = sample.NodeID(i)
+		l[i] = layout.NodeID(i)
 	}
 	file := &sampletest.Rows{Count: uint64(rows), Dim: 64}
 	budget := mem.NewBudget(memory)
-	r := New(file, budget)
-	if err := r.Stage(t.Context(), [][]sample.NodeID{l}); err != nil || rows == 0 {
+	r := NewStaged(file, budget)
+	if err := r.Stage(t.Context(), [][]layout.NodeID{l}); err != nil || rows == 0 {
 		t.Fatal(rows, err)
 	}
 	if n := r.Stats().Staged; n != uint64(rows) {
 		t.Errorf("%d of %d rows", n, rows)
 	}
 	var full *mem.LimitError
-	small := New(file, mem.NewBudget(memory/2))
-	if err := small.Stage(t.Context(), [][]sample.NodeID{l}); !errors.As(err, &full) {
+	small := NewStaged(file, mem.NewBudget(memory/2))
+	if err := small.Stage(t.Context(), [][]layout.NodeID{l}); !errors.As(err, &full) {
 		t.Errorf("error %v", err)
 	}
 	if used := small.budget.Used(); used != 0 {
@@ -134,7 +133,7 @@ func TestMemory(t *testing.T) {
 	if err := r.Drop(); err != nil || budget.Used() != 0 {
 		t.Error(err, budget.Used())
 	}
-	if n := Fit(fixedBytes, 64); n != 0 {
+	if n := StagedFit(fixedBytes, 64); n != 0 {
 		t.Errorf("%d rows fit in nothing", n)
 	}
 }
@@ -157,14 +156,14 @@ func TestReadErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	for name, last := range map[string]sample.NodeID{"a read fails": 9, "no such node": count} {
+	for name, last := range map[string]layout.NodeID{"a read fails": 9, "no such node": count} {
 		budget := mem.NewBudget(0)
-		r := New(openRows(t, store, dev, budget), budget)
+		r := NewStaged(openRows(t, store, dev, budget), budget)
 		before := budget.Used()
 		if name == "a read fails" {
-			r.File = openRows(t, store, broken{dev}, nil)
+			r.StagedFile = openRows(t, store, broken{dev}, nil)
 		}
-		err = r.Stage(t.Context(), [][]sample.NodeID{{4, last}, {4, 2}})
+		err = r.Stage(t.Context(), [][]layout.NodeID{{4, last}, {4, 2}})
 		if err == nil || !strings.HasPrefix(err.Error(), "staging: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -178,8 +177,8 @@ func TestReadErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := New(openRows(t, store, dev, nil), nil)
-	if err := r.Stage(ctx, [][]sample.NodeID{{1, 2}}); !errors.Is(err, context.Canceled) {
+	r := NewStaged(openRows(t, store, dev, nil), nil)
+	if err := r.Stage(ctx, [][]layout.NodeID{{1, 2}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

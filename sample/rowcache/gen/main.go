@@ -1,6 +1,5 @@
 //go:build avogen
 
-// Command gen writes the assembly of package rowcopy; see the go:generate line in rowcopy.go.
 package main
 
 import (
@@ -13,7 +12,7 @@ import (
 
 func main() {
 	os.Args = []string{"gen", "-out", "kernels_amd64.s", "-stubs", "kernels_amd64.go",
-		"-pkg", "rowcopy"}
+		"-pkg", "rowcache"}
 	askRows()
 	streamRows("streamRows", false)
 	streamRows("streamRowsTo", true)

@@ -1,7 +1,4 @@
-// Package rowcopy copies rows of a matrix in memory by their numbers. Rows of a table that is far
-// larger than the caches come from memory, and one copy after the other waits for it: here rows are
-// asked for ahead, and what is too much for the caches is written past them.
-package rowcopy
+package rowcache
 
 import (
 	"fmt"
@@ -15,10 +12,10 @@ import (
 // 11 MiB; at 6 it took a fifth more past them, and at 87 a quarter less.
 const StreamBytes = 16 << 20
 
-// Rows copies row rows[i] of table to row i of out, or, if to is not nil, to row to[i]: rows of dim
-// values, of which no two go to the same row. bytes is the size of the result that this is a part
-// of.
-func Rows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
+// CopyRows copies row rows[i] of table to row i of out, or, if to is not nil, to row to[i]: rows of
+// dim values, of which no two go to the same row. bytes is the size of the result that this is a
+// part of.
+func CopyRows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
 	if len(rows) == 0 || dim == 0 {
 		return
 	}
@@ -31,18 +28,18 @@ func Rows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes
 		panic(fmt.Sprintf("BUG: rowcopy: row %d of %d to %d of %d", most, len(table)/dim, last,
 			len(out)/dim))
 	}
-	copyRows(out, table, dim, rows, to, bytes)
+	copyOrStream(out, table, dim, rows, to, bytes)
 }
 
-// Each is Rows of n rows, to row i of out, whose numbers row finds.
-func Each(out, table []float32, dim, n, bytes int, row func(i int) uint32) {
+// CopyEach is Rows of n rows, to row i of out, whose numbers row finds.
+func CopyEach(out, table []float32, dim, n, bytes int, row func(i int) uint32) {
 	var rows [512]uint32
 	for first := 0; first < n; first += len(rows) {
 		part := rows[:min(len(rows), n-first)]
 		for i := range part {
 			part[i] = row(first + i)
 		}
-		Rows(out[first*dim:], table, dim, part, nil, bytes)
+		CopyRows(out[first*dim:], table, dim, part, nil, bytes)
 	}
 }
 

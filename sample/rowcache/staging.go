@@ -1,6 +1,4 @@
-// Package staging reads rows of features before batches ask for them: those of many batches in one
-// pass over their file, in its order, where batches by themselves would read each by itself.
-package staging
+package rowcache
 
 import (
 	"context"
@@ -12,37 +10,36 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
-	"gdb/sample"
-	"gdb/sample/rowcache"
+	"gdb/layout"
 )
 
-// File is a file of rows that can be read in one pass; *rowfile.Reader is one.
-type File interface {
-	rowcache.Rows
-	rowcache.SweepRows
+// StagedFile is a file of rows that can be read in one pass; *rowfile.Reader is one.
+type StagedFile interface {
+	Rows
+	SweepRows
 }
 
 // sweepBytes is what a pass reads to: with less, the device waits when the processor is busy.
 const sweepBytes = 8 << 20
 
-// Rows are those of a file, some of them in memory for now. All methods may be called from any
+// Staged are those of a file, some of them in memory for now. All methods may be called from any
 // goroutine.
-type Rows struct {
-	File
+type Staged struct {
+	StagedFile
 	dim    int
 	budget *mem.Budget
 
 	mu     sync.RWMutex // guards what is staged
 	arena  *mem.Arena
 	values []float32       // the row of each node
-	nodes  []sample.NodeID // ascending
+	nodes  []layout.NodeID // ascending
 
 	staged, used atomic.Uint64 // rows, in all
 }
 
-// New returns rows of which none are staged. The caller closes them before the file.
-func New(file File, budget *mem.Budget) *Rows {
-	return &Rows{File: file, dim: file.Meta().Dim, budget: budget}
+// NewStaged returns rows of which none are staged. The caller closes them before the file.
+func NewStaged(file StagedFile, budget *mem.Budget) *Staged {
+	return &Staged{StagedFile: file, dim: file.Meta().Dim, budget: budget}
 }
 
 // rowBytes is what a row of so many values takes, with its node; keyBytes its key, while rows are
@@ -54,17 +51,17 @@ const keyBytes = 8
 // fixedBytes is what staging takes whatever the number of rows: arenas are of whole huge pages.
 const fixedBytes = sweepBytes + 2*mem.HugePageBytes
 
-// Fit is how many rows of so many values can be staged in so much memory.
-func Fit(bytes int64, dim int) int {
+// StagedFit is how many rows of so many values can be staged in so much memory.
+func StagedFit(bytes int64, dim int) int {
 	return int(max(0, bytes-fixedBytes) / (rowBytes(dim) + keyBytes))
 }
 
 // Fit is how many rows can be staged in so much memory.
-func (r *Rows) Fit(bytes int64) int { return Fit(bytes, r.dim) }
+func (r *Staged) Fit(bytes int64) int { return StagedFit(bytes, r.dim) }
 
 // Stage reads the rows of the nodes of some lists, each once, in the place of what was staged
 // before. It fails with a mem.LimitError, and nothing staged, if there is no memory for them.
-func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
+func (r *Staged) Stage(ctx context.Context, lists [][]layout.NodeID) (err error) {
 	if err := r.Drop(); err != nil {
 		return err
 	}
@@ -85,9 +82,9 @@ func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
 	populated := arena.Populate()
 	split := 4 * len(keys) * r.dim
 	values := mem.View[float32](arena.Bytes()[:split])
-	nodes := mem.View[sample.NodeID](arena.Bytes()[split:])
+	nodes := mem.View[layout.NodeID](arena.Bytes()[split:])
 	for i, k := range keys {
-		nodes[i] = sample.NodeID(k >> 32)
+		nodes[i] = layout.NodeID(k >> 32)
 	}
 	err = r.Sweep(ctx, keys, buf.Bytes(), func(i uint32, row []byte) error {
 		return r.Decode(values[int(i)*r.dim:int(i+1)*r.dim], row)
@@ -104,7 +101,7 @@ func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
 }
 
 // keys are node<<32 | its place among all, ascending, each node once; and their memory.
-func (r *Rows) keys(lists [][]sample.NodeID) (keys []uint64, held *mem.Arena, err error) {
+func (r *Staged) keys(lists [][]layout.NodeID) (keys []uint64, held *mem.Arena, err error) {
 	n := 0
 	for _, l := range lists {
 		n += len(l)
@@ -127,7 +124,7 @@ func (r *Rows) keys(lists [][]sample.NodeID) (keys []uint64, held *mem.Arena, er
 }
 
 // Drop frees the memory of what is staged.
-func (r *Rows) Drop() error {
+func (r *Staged) Drop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.arena
@@ -139,18 +136,18 @@ func (r *Rows) Drop() error {
 }
 
 // Gather is that of the file: staged rows are copied, and the others read.
-func (r *Rows) Gather(ctx context.Context, nodes []sample.NodeID, at []uint32,
+func (r *Staged) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	out []float32) error {
 	others, to := r.copyStaged(nodes, at, out)
 	if len(others) == 0 {
 		return ctx.Err()
 	}
-	return r.File.Gather(ctx, others, to, out)
+	return r.StagedFile.Gather(ctx, others, to, out)
 }
 
 // copyStaged copies what is staged, and returns the other nodes and where their rows go.
-func (r *Rows) copyStaged(nodes []sample.NodeID, at []uint32,
-	out []float32) (others []sample.NodeID, to []uint32) {
+func (r *Staged) copyStaged(nodes []layout.NodeID, at []uint32,
+	out []float32) (others []layout.NodeID, to []uint32) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if len(r.nodes) == 0 && at != nil {
@@ -172,11 +169,11 @@ func (r *Rows) copyStaged(nodes []sample.NodeID, at []uint32,
 	return others, to
 }
 
-// Stats count rows, in all.
-type Stats struct {
+// StagedStats count rows, in all.
+type StagedStats struct {
 	Staged uint64 // read ahead
 	Used   uint64 // of rows asked for, those that were staged
 }
 
 // Stats may be called at any time.
-func (r *Rows) Stats() Stats { return Stats{r.staged.Load(), r.used.Load()} }
+func (r *Staged) Stats() StagedStats { return StagedStats{r.staged.Load(), r.used.Load()} }

@@ -1,4 +1,4 @@
-package hotnodes
+package rowcache
 
 import (
 	"cmp"

@@ -1,5 +1,4 @@
-// Package hotnodes finds the nodes whose rows a static cache keeps.
-package hotnodes
+package rowcache
 
 import (
 	"context"
@@ -14,22 +13,22 @@ import (
 // TopologyScan calls fn with all lists in node order, as listfile.Scan does.
 type TopologyScan func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error
 
-// Find returns the at most limit nodes that stand in the most lists, most first: those whose
+// FindHot returns the at most limit nodes that stand in the most lists, most first: those whose
 // rows the static cache of a run keeps. One scan of the topology; memory as for ByUse.
-func Find(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
+func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	scan := func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 		return listfile.Scan(ctx, s, dev, layout.In, fn)
 	}
 	if s.Meta().Undirected {
-		return ByDegree(ctx, scan, limit)
+		return HotByDegree(ctx, scan, limit)
 	}
-	return ByUse(ctx, scan, s.Meta().Nodes, limit, budget)
+	return HotByUse(ctx, scan, s.Meta().Nodes, limit, budget)
 }
 
-// FindAbout is Find by one in so many blocks of the topology: to see what a cache of them
+// FindHotAbout is Find by one in so many blocks of the topology: to see what a cache of them
 // would do.
-func FindAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
+func FindHotAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	each := func(count func([]layout.NodeID) error) error {
 		return listfile.ScanSome(ctx, s, dev, layout.In, every, func(l *listfile.Lists) error {
@@ -39,11 +38,11 @@ func FindAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit,
 	return hotByCount(ctx, s.Meta().Nodes, limit, budget, each)
 }
 
-// ByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
+// HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
 // Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
 // is that order only if the graph is undirected: else take ByUse. One scan; 8 bytes per node
 // of the result.
-func ByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.NodeID, error) {
+func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.NodeID, error) {
 	h := newHottest(limit)
 	last, degree := layout.NodeID(0), uint64(0) // a hub's list comes in parts
 	err := scan(func(first layout.NodeID, cont bool, l *listfile.Lists) error {
@@ -63,22 +62,22 @@ func ByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.NodeI
 	return h.nodes(ctx)
 }
 
-// ByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
+// HotByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
 // how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
 // of the graph while it runs, counted in budget, and 8 per node of the result. Where the budget
 // has no room for them, the nodes are done in parts, with a scan each.
-func ByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
+func HotByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	return hotByCount(ctx, nodes, limit, budget, func(count func([]layout.NodeID) error) error {
 		return scan(func(_ layout.NodeID, _ bool, l *listfile.Lists) error { return count(l.Nbrs) })
 	})
 }
 
-// ByTrial returns the at most limit nodes that stand in the most batches of a trial, such as an
+// HotByTrial returns the at most limit nodes that stand in the most batches of a trial, such as an
 // epoch sampled before training, most first, ties by id: what training will ask for, seeds and
 // fanout considered (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou, GNNLab).
 // each calls its argument with the nodes of each batch. Memory as for ByUse.
-func ByTrial(ctx context.Context, each func(fn func(nodes []layout.NodeID) error) error,
+func HotByTrial(ctx context.Context, each func(fn func(nodes []layout.NodeID) error) error,
 	nodes uint64, limit int, budget *mem.Budget) ([]layout.NodeID, error) {
 	return hotByCount(ctx, nodes, limit, budget, each)
 }

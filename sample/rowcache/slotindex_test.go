@@ -1,4 +1,4 @@
-package slotindex
+package rowcache
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 func TestIndexIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(1, 20).Draw(t, "rows")
-		x := New(make([]uint64, Size(rows)))
+		x := newSlotIndex(make([]uint64, slotIndexSize(rows)))
 		want := map[layout.NodeID]uint32{}
 		ids := rapid.SampledFrom([]layout.NodeID{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 1 << 31,
 			1<<32 - 1, 1<<32 - 2, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110})

@@ -1,4 +1,4 @@
-package rowcopy
+package rowcache
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func checkTwins(t *testing.T, table []float32, rows, to []uint32, dim, offset, m
 	plain(want, table, dim, rows, to)
 	for _, bytes := range []int{0, StreamBytes} {
 		got := aligned(most*dim, offset)
-		Rows(got, table, dim, rows, to, bytes)
+		CopyRows(got, table, dim, rows, to, bytes)
 		if !slices.Equal(got, want) {
 			t.Fatalf("dim %d, %d rows, some to %v, offset %d, of %d bytes: wrong", dim, len(rows),
 				to[:min(len(to), 4)], offset, bytes)
@@ -79,7 +79,8 @@ func TestOutside(t *testing.T) {
 					t.Errorf("row %d to %d: copied", c.row, c.to)
 				}
 			}()
-			Rows(make([]float32, 3*8), make([]float32, 4*8), 8, []uint32{c.row}, []uint32{c.to}, 0)
+			CopyRows(make([]float32, 3*8), make([]float32, 4*8), 8, []uint32{c.row}, []uint32{c.to},
+				0)
 		}()
 	}
 }
@@ -94,7 +95,7 @@ func aligned(n, offset int) []float32 {
 // BenchmarkRows copies random rows of a table in huge pages, with so many goroutines, and then adds
 // up all of the result, which shows what it costs if the caches have not got it: that is sum-ns.
 //
-//	go test ./sample/rowcopy -run '^$' -bench . -count 5
+//	go test ./sample/rowcache -run '^$' -bench . -count 5
 func BenchmarkRows(b *testing.B) {
 	for _, dim := range []int{100, 128, 256} {
 		for _, n := range []int{10_000, 90_000} {
@@ -125,9 +126,9 @@ func benchmarkRows(b *testing.B, dim, n, threads int) {
 	}
 	ways := map[string]func(out []float32, rows []uint32){
 		"plain":  func(out []float32, rows []uint32) { plain(out, table, dim, rows, nil) },
-		"cached": func(out []float32, rows []uint32) { Rows(out, table, dim, rows, nil, 0) },
+		"cached": func(out []float32, rows []uint32) { CopyRows(out, table, dim, rows, nil, 0) },
 		"streamed": func(out []float32, rows []uint32) {
-			Rows(out, table, dim, rows, nil, StreamBytes)
+			CopyRows(out, table, dim, rows, nil, StreamBytes)
 		},
 	}
 	for _, way := range []string{"plain", "cached", "streamed"} {
