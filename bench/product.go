@@ -53,22 +53,22 @@ func (p *product) allocate(half bool) (free func(), err error) {
 func (p *product) run(pool *kernel.Pool) {
 	switch p.op {
 	case "AB":
-		kernel.GEMM(pool, p.c, p.a, p.b, p.m, p.k, p.n, false)
+		kernel.GEMM(pool, p.c, p.a, p.b, kernel.Shape{M: p.m, K: p.k, N: p.n})
 	case "ATB":
-		kernel.GEMMTA(pool, p.c, p.a, p.b, p.m, p.k, p.n, false)
+		kernel.GEMMTA(pool, p.c, p.a, p.b, kernel.Shape{M: p.m, K: p.k, N: p.n})
 	case "ABT":
-		kernel.GEMMTB(pool, p.c, p.a, p.b, p.m, p.n, p.k, false)
+		kernel.GEMMTB(pool, p.c, p.a, p.b, kernel.Shape{M: p.m, N: p.n, K: p.k})
 	}
 }
 
 func (p *product) runHalf(pool *kernel.Pool) {
 	switch p.op {
 	case "AB":
-		bf16.GEMM(pool, p.c, p.aHalf, p.bHalf, p.m, p.k, p.n, false)
+		bf16.GEMM(pool, p.c, p.aHalf, p.bHalf, kernel.Shape{M: p.m, K: p.k, N: p.n})
 	case "ATB":
-		bf16.GEMMTA(pool, p.c, p.aHalf, p.bHalf, p.m, p.k, p.n, false)
+		bf16.GEMMTA(pool, p.c, p.aHalf, p.bHalf, kernel.Shape{M: p.m, K: p.k, N: p.n})
 	case "ABT":
-		bf16.GEMMTB(pool, p.c, p.aHalf, p.bHalf, p.m, p.n, p.k, false)
+		bf16.GEMMTB(pool, p.c, p.aHalf, p.bHalf, kernel.Shape{M: p.m, N: p.n, K: p.k})
 	}
 }
 

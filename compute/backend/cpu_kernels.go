@@ -133,11 +133,10 @@ func eluGradCPU(c *cpu, o *Operands) {
 	y, d := o.In[1], o.Drop
 	switch {
 	case o.Out.Half:
-		bf16.ELUGrad(c.pool, c.numbers(o.Out), c.values(o.In[0]), c.numbers(y), d.First, d.Rate,
-			d.Key)
+		bf16.ELUGrad(c.pool, c.numbers(o.Out), c.values(o.In[0]), c.numbers(y), d)
 	case y.Half:
 		dx := c.values(o.Out)
-		bf16.ELUGrad(c.pool, dx, dx, c.numbers(y), d.First, d.Rate, d.Key)
+		bf16.ELUGrad(c.pool, dx, dx, c.numbers(y), d)
 	default:
 		kernel.ELUGrad(c.pool, c.values(o.Out), c.values(y))
 	}
@@ -175,18 +174,18 @@ var cpuColumns = map[string]cpuKernel{
 	"columns": func(c *cpu, o *Operands) {
 		out, x := o.Out, o.In[0]
 		if x.Half {
-			bf16.CopyColumns(c.pool, c.numbers(out), c.numbers(x), out.Rows, out.Cols, x.Cols,
-				o.First)
+			bf16.CopyColumns(c.pool, c.numbers(out), c.numbers(x), kernel.Columns{Rows: out.Rows,
+				Count: out.Cols, FromWidth: x.Cols, From: o.First})
 			return
 		}
-		kernel.CopyColumns(c.pool, c.values(out), c.values(x), out.Rows, out.Cols, out.Cols, 0,
-			x.Cols, o.First)
+		kernel.CopyColumns(c.pool, c.values(out), c.values(x), kernel.Columns{Rows: out.Rows,
+			Count: out.Cols, ToWidth: out.Cols, FromWidth: x.Cols, From: o.First})
 	},
 	"columns-grad": func(c *cpu, o *Operands) {
 		dx, dout := o.Out, o.In[0]
 		c.zero(dx)
-		kernel.CopyColumns(c.pool, c.values(dx), c.values(dout), dx.Rows, dout.Cols, dx.Cols,
-			o.First, dout.Cols, 0)
+		kernel.CopyColumns(c.pool, c.values(dx), c.values(dout), kernel.Columns{Rows: dx.Rows,
+			Count: dout.Cols, ToWidth: dx.Cols, To: o.First, FromWidth: dout.Cols})
 	},
 	"embed": func(c *cpu, o *Operands) {
 		x := o.In[0]

@@ -10,28 +10,25 @@ var cpuPulls = map[string]cpuKernel{
 	"pull-mean": func(c *cpu, o *Operands) { c.pull(o, true) },
 	"pull-sum":  func(c *cpu, o *Operands) { c.pull(o, false) },
 	"pull-mean-dropped": func(c *cpu, o *Operands) {
-		l, x, d := &c.lists[o.Lists.ID], o.In[0], o.Drop
+		x, d := o.In[0], o.Drop
 		switch {
 		case !x.Half:
-			kernel.SegmentMeanDropout(c.pool, c.values(o.Out), c.values(x), l.Off, l.Idx, l.At,
-				x.Cols, d.Rate, d.Key)
+			kernel.SegmentMeanDropout(c.pool, c.values(o.Out), c.values(x), c.entries(o, x.Cols), d)
 		case o.Out.Half:
-			bf16.SegmentMeanDropout(c.pool, c.numbers(o.Out), c.numbers(x), l.Off, l.Idx, l.At,
-				x.Cols, d.Rate, d.Key)
+			bf16.SegmentMeanDropout(c.pool, c.numbers(o.Out), c.numbers(x), c.entries(o, x.Cols), d)
 		default:
-			bf16.SegmentMeanDropout(c.pool, c.values(o.Out), c.numbers(x), l.Off, l.Idx, l.At,
-				x.Cols, d.Rate, d.Key)
+			bf16.SegmentMeanDropout(c.pool, c.values(o.Out), c.numbers(x), c.entries(o, x.Cols), d)
 		}
 	},
 	"pull-max": func(c *cpu, o *Operands) {
-		l, x, rows := &c.lists[o.Lists.ID], o.In[0], c.words(o.Extra[0])
+		x, rows := o.In[0], c.words(o.Extra[0])
 		switch {
 		case !x.Half:
-			kernel.SegmentMax(c.pool, c.values(o.Out), c.values(x), rows, l.Off, l.Idx, x.Cols)
+			kernel.SegmentMax(c.pool, c.values(o.Out), c.values(x), rows, c.entries(o, x.Cols))
 		case o.Out.Half:
-			bf16.SegmentMax(c.pool, c.numbers(o.Out), c.numbers(x), rows, l.Off, l.Idx, x.Cols)
+			bf16.SegmentMax(c.pool, c.numbers(o.Out), c.numbers(x), rows, c.entries(o, x.Cols))
 		default:
-			bf16.SegmentMax(c.pool, c.values(o.Out), c.numbers(x), rows, l.Off, l.Idx, x.Cols)
+			bf16.SegmentMax(c.pool, c.values(o.Out), c.numbers(x), rows, c.entries(o, x.Cols))
 		}
 	},
 	"push-mean": func(c *cpu, o *Operands) {
@@ -52,26 +49,23 @@ var cpuPulls = map[string]cpuKernel{
 		for i := range ones {
 			ones[i] = 1
 		}
-		bf16.SegmentScaledGrad(c.pool, c.values(o.Out), c.numbers(dout), ones, t, dout.Cols,
-			o.Fresh)
+		bf16.SegmentScaledGrad(c.pool, c.values(o.Out), c.numbers(dout), ones, t,
+			o.rowGrad(dout.Cols))
 		c.pool.GiveFloats(ones)
 	},
 	"push-max": func(c *cpu, o *Operands) {
 		kernel.SegmentMaxGrad(c.pool, c.values(o.Out), c.values(o.In[0]), c.words(o.In[1]),
-			c.back(o), o.Out.Cols, o.Fresh)
+			c.back(o), o.rowGrad(o.Out.Cols))
 	},
 	"pull-weighted": func(c *cpu, o *Operands) {
-		l, x, w, d := &c.lists[o.Lists.ID], o.In[0], c.values(o.In[1]), o.HeadCols(o.Out)
+		x, w, d := o.In[0], c.values(o.In[1]), o.HeadCols(o.Out)
 		switch {
 		case !x.Half:
-			kernel.EdgeSum(c.pool, c.values(o.Out), c.values(x), w, l.Off, l.Idx, o.Heads, d,
-				o.Shared, o.Acc)
+			kernel.EdgeSum(c.pool, c.values(o.Out), c.values(x), w, c.entries(o, d), o.Acc)
 		case o.Out.Half:
-			bf16.WeightedHeads(c.pool, c.numbers(o.Out), c.numbers(x), w, l.Off, l.Idx, o.Heads, d,
-				o.Shared, o.Acc)
+			bf16.WeightedHeads(c.pool, c.numbers(o.Out), c.numbers(x), w, c.entries(o, d), o.Acc)
 		default:
-			bf16.WeightedHeads(c.pool, c.values(o.Out), c.numbers(x), w, l.Off, l.Idx, o.Heads, d,
-				o.Shared, o.Acc)
+			bf16.WeightedHeads(c.pool, c.values(o.Out), c.numbers(x), w, c.entries(o, d), o.Acc)
 		}
 	},
 	"push-weighted": func(c *cpu, o *Operands) {
@@ -79,23 +73,22 @@ var cpuPulls = map[string]cpuKernel{
 		d := o.HeadCols(dout)
 		switch {
 		case dout.Half:
-			bf16.WeightedHeadsGrad(c.pool, c.values(o.Out), c.numbers(dout), w, t, o.Heads, d,
-				o.Shared, o.Fresh)
+			bf16.WeightedHeadsGrad(c.pool, c.values(o.Out), c.numbers(dout), w, t, o.rowGrad(d))
 		case o.Shared:
-			t.EdgeSumSharedGrad(c.pool, c.values(o.Out), c.values(dout), w, o.Heads, d, o.Fresh)
+			t.EdgeSumSharedGrad(c.pool, c.values(o.Out), c.values(dout), w, o.rowGrad(d))
 		default:
-			t.EdgeSumGrad(c.pool, c.values(o.Out), c.values(dout), w, o.Heads, d, o.Fresh)
+			t.EdgeSumGrad(c.pool, c.values(o.Out), c.values(dout), w, o.rowGrad(d))
 		}
 	},
 	"entry-dot": func(c *cpu, o *Operands) {
-		l, g, x := &c.lists[o.Lists.ID], o.In[0], o.In[1]
+		g, x := o.In[0], o.In[1]
 		if x.Half {
-			bf16.EdgeDot(c.pool, c.values(o.Out), c.numbers(g), c.numbers(x), l.Off, l.Idx, o.Heads,
-				o.HeadCols(g), o.Shared)
+			bf16.EdgeDot(c.pool, c.values(o.Out), c.numbers(g), c.numbers(x),
+				c.entries(o, o.HeadCols(g)))
 			return
 		}
-		kernel.EdgeDot(c.pool, c.values(o.Out), c.values(g), c.values(x), l.Off, l.Idx, o.Heads,
-			o.HeadCols(g), o.Shared)
+		kernel.EdgeDot(c.pool, c.values(o.Out), c.values(g), c.values(x), c.entries(o,
+			o.HeadCols(g)))
 	},
 }
 
@@ -104,14 +97,26 @@ func (c *cpu) pull(o *Operands, mean bool) {
 	l, x := &c.lists[o.Lists.ID], o.In[0]
 	switch {
 	case x.Half && o.Out.Half:
-		bf16.SegmentReduce(c.pool, c.numbers(o.Out), c.numbers(x), l.Off, l.Idx, x.Cols, mean)
+		bf16.SegmentReduce(c.pool, c.numbers(o.Out), c.numbers(x), c.entries(o, x.Cols), mean)
 	case x.Half:
-		bf16.SegmentReduce(c.pool, c.values(o.Out), c.numbers(x), l.Off, l.Idx, x.Cols, mean)
+		bf16.SegmentReduce(c.pool, c.values(o.Out), c.numbers(x), c.entries(o, x.Cols), mean)
 	case mean:
 		kernel.SegmentMean(c.pool, c.values(o.Out), c.values(x), l.Off, l.Idx, x.Cols)
 	default:
 		kernel.SegmentSum(c.pool, c.values(o.Out), c.values(x), l.Off, l.Idx, x.Cols)
 	}
+}
+
+// rowGrad is how gradients are added to rows whose heads have so many columns.
+func (o *Operands) rowGrad(cols int) kernel.RowGrad {
+	return kernel.RowGrad{Heads: o.Heads, Cols: cols, Shared: o.Shared, Fresh: o.Fresh}
+}
+
+// entries are the lists of operands, of rows whose heads have so many columns.
+func (c *cpu) entries(o *Operands, cols int) kernel.Lists {
+	l := &c.lists[o.Lists.ID]
+	return kernel.Lists{Off: l.Off, Idx: l.Idx, At: l.At, Heads: o.Heads, Cols: cols,
+		Shared: o.Shared}
 }
 
 // back are the transposed lists of operands, made when a gradient first asks for them.
@@ -136,8 +141,8 @@ func (c *cpu) back(o *Operands) *kernel.Transposed {
 var cpuEntries = map[string]cpuKernel{
 	"scores": func(c *cpu, o *Operands) {
 		l, src := &c.lists[o.Lists.ID], o.In[0]
-		kernel.EdgeScores(c.pool, c.values(o.Out), c.values(src), c.values(o.In[1]), l.Off, l.Idx,
-			src.Cols, o.Scalar)
+		kernel.EdgeScores(c.pool, c.values(o.Out), c.values(src), c.values(o.In[1]),
+			kernel.Lists{Off: l.Off, Idx: l.Idx, Heads: src.Cols}, o.Scalar)
 	},
 	"scores-grad": func(c *cpu, o *Operands) {
 		kernel.EdgeScoresGrad(c.pool, c.values(o.Out), c.values(o.In[1]), o.Scalar)
@@ -151,21 +156,23 @@ var cpuEntries = map[string]cpuKernel{
 		c.back(o).EdgeToSrc(c.pool, c.values(o.Out), c.values(x), x.Cols, o.Fresh)
 	},
 	"scores2": func(c *cpu, o *Operands) {
-		l, dst := &c.lists[o.Lists.ID], o.In[1]
-		kernel.EdgeScores2(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(dst),
-			c.values(o.In[2]), l.Off, l.Idx, o.Heads, o.HeadCols(dst), o.Scalar)
+		dst := o.In[1]
+		kernel.EdgeScores2(c.pool, c.values(o.Out), c.entries(o, o.HeadCols(dst)),
+			kernel.Scores2{Src: c.values(o.In[0]),
+				Dst: c.values(dst), Att: c.values(o.In[2]), Slope: o.Scalar})
 	},
 	"scores2-to-lists": func(c *cpu, o *Operands) {
-		l, dst := &c.lists[o.Lists.ID], o.In[2]
+		dst := o.In[2]
 		kernel.EdgeScores2Grad(c.pool, c.values(o.Out), c.values(o.Extra[0]), c.values(o.In[0]),
-			c.values(o.In[1]), c.values(dst), c.values(o.In[3]), l.Off, l.Idx, o.Heads,
-			o.HeadCols(dst), o.Scalar)
+			c.entries(o, o.HeadCols(dst)),
+			kernel.Scores2{Src: c.values(o.In[1]), Dst: c.values(dst), Att: c.values(o.In[3]),
+				Slope: o.Scalar})
 	},
 	"scores2-to-rows": func(c *cpu, o *Operands) {
 		dst := o.In[2]
 		c.back(o).EdgeScores2SrcGrad(c.pool, c.values(o.Out), c.values(o.In[0]),
-			c.values(o.In[1]), c.values(dst), c.values(o.In[3]), o.Heads, o.HeadCols(dst), o.Scalar,
-			o.Fresh)
+			kernel.Scores2{Src: c.values(o.In[1]), Dst: c.values(dst), Att: c.values(o.In[3]),
+				Slope: o.Scalar}, o.rowGrad(o.HeadCols(dst)))
 	},
 	"product": func(c *cpu, o *Operands) {
 		l := &c.lists[o.Lists.ID]

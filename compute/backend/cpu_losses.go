@@ -10,7 +10,7 @@ var cpuLosses = map[string]cpuKernel{
 		var right, rows int
 		if w := o.In[2]; w.Len() > 0 {
 			mean, right, rows = kernel.WeightedCrossEntropy(c.pool, c.values(o.Out), c.values(y),
-				c.values(w), o.Labels, y.Rows, y.Cols)
+				c.values(w), o.Labels, y.Cols)
 		} else {
 			mean, right, rows = kernel.SoftmaxCrossEntropy(c.pool, c.values(o.Out), c.values(y),
 				o.Labels, y.Rows, y.Cols)
@@ -26,7 +26,7 @@ var cpuLosses = map[string]cpuKernel{
 		loss.countLabels(logits, truth, cols)
 		if w := o.In[2]; w.Len() > 0 {
 			loss.Mean = kernel.WeightedBCE(c.pool, c.values(o.Out), logits, truth, c.values(w),
-				rows, cols)
+				rows)
 		} else {
 			loss.Mean = kernel.SigmoidBCE(c.pool, c.values(o.Out), logits, truth, rows, cols)
 		}
@@ -39,17 +39,15 @@ var cpuLosses = map[string]cpuKernel{
 			Rows: e.Counted, Squared: e.Squared, Absolute: e.Absolute})
 	},
 	"adam": func(c *cpu, o *Operands) {
-		s := &o.Step
 		kernel.Adam(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.Extra[0]),
-			c.values(o.Extra[1]), s.Step, s.Rate, s.Beta1, s.Beta2, s.Eps, s.WeightDecay,
-			s.Decoupled)
+			c.values(o.Extra[1]), o.Step)
 	},
 	"sgd": func(c *cpu, o *Operands) {
 		kernel.SGD(c.pool, c.values(o.Out), c.values(o.In[0]), o.Step.Rate, o.Step.WeightDecay)
 	},
 	"adagrad": func(c *cpu, o *Operands) {
 		kernel.Adagrad(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.Extra[0]),
-			o.Step.Rate, o.Step.Eps, o.Step.WeightDecay)
+			kernel.AdamStep{Rate: o.Step.Rate, Eps: o.Step.Eps, WeightDecay: o.Step.WeightDecay})
 	},
 }
 

@@ -14,29 +14,34 @@ const (
 var cpuNorms = map[string]cpuKernel{
 	"layer-norm": func(c *cpu, o *Operands) {
 		x := o.In[0]
-		kernel.LayerNorm(c.pool, c.values(o.Out), c.values(x), c.values(o.In[1]), c.values(o.In[2]),
-			c.values(o.Extra[0]), x.Rows, x.Cols, NormEps)
+		kernel.LayerNorm(c.pool, c.values(o.Out), c.values(x),
+			kernel.Norm{Gamma: c.values(o.In[1]), Beta: c.values(o.In[2]),
+				Stats: c.values(o.Extra[0]), Rows: x.Rows, Cols: x.Cols, Eps: NormEps})
 	},
 	"layer-norm-grad": func(c *cpu, o *Operands) {
 		dy, x := o.In[0], o.In[1]
-		kernel.LayerNormGrad(c.pool, c.values(o.Out), c.values(o.Extra[0]), c.values(o.Extra[1]),
-			c.values(dy), c.values(x), c.values(o.In[2]), c.values(o.In[3]), x.Rows, x.Cols)
+		kernel.LayerNormGrad(c.pool, c.values(o.Out), c.values(dy), c.values(x),
+			kernel.Norm{DGamma: c.values(o.Extra[0]), DBeta: c.values(o.Extra[1]),
+				Gamma: c.values(o.In[2]), Stats: c.values(o.In[3]), Rows: x.Rows, Cols: x.Cols})
 	},
 	"batch-norm": func(c *cpu, o *Operands) {
 		x := o.In[0]
-		kernel.BatchNorm(c.pool, c.values(o.Out), c.values(x), c.values(o.In[1]), c.values(o.In[2]),
-			c.values(o.Extra[0]), x.Rows, x.Cols, NormEps)
+		kernel.BatchNorm(c.pool, c.values(o.Out), c.values(x),
+			kernel.Norm{Gamma: c.values(o.In[1]), Beta: c.values(o.In[2]),
+				Stats: c.values(o.Extra[0]), Rows: x.Rows, Cols: x.Cols, Eps: NormEps})
 		TrackNorm(c.values(o.In[3]), c.values(o.Extra[0]), x.Rows)
 	},
 	"batch-norm-grad": func(c *cpu, o *Operands) {
 		dy, x := o.In[0], o.In[1]
-		kernel.BatchNormGrad(c.pool, c.values(o.Out), c.values(o.Extra[0]), c.values(o.Extra[1]),
-			c.values(dy), c.values(x), c.values(o.In[2]), c.values(o.In[3]), x.Rows, x.Cols)
+		kernel.BatchNormGrad(c.pool, c.values(o.Out), c.values(dy), c.values(x),
+			kernel.Norm{DGamma: c.values(o.Extra[0]), DBeta: c.values(o.Extra[1]),
+				Gamma: c.values(o.In[2]), Stats: c.values(o.In[3]), Rows: x.Rows, Cols: x.Cols})
 	},
 	"norm-apply": func(c *cpu, o *Operands) {
 		x, r := o.In[0], c.values(o.In[3])
-		kernel.NormApply(c.pool, c.values(o.Out), c.values(x), c.values(o.In[1]),
-			c.values(o.In[2]), r[:x.Cols], r[x.Cols:], x.Rows, x.Cols, NormEps)
+		kernel.NormApply(c.pool, c.values(o.Out), c.values(x), r[:x.Cols], r[x.Cols:],
+			kernel.Norm{Gamma: c.values(o.In[1]), Beta: c.values(o.In[2]), Rows: x.Rows,
+				Cols: x.Cols, Eps: NormEps})
 	},
 }
 

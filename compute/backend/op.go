@@ -53,11 +53,7 @@ type Operands struct {
 
 // Dropout zeroes values with probability Rate, 0 for none, and scales the others by 1/(1-Rate):
 // which is a function of Key and position. The first value has the position First.
-type Dropout struct {
-	Rate  float32
-	First int
-	Key   uint64
-}
+type Dropout = kernel.Drop
 
 // HeadCols is the width of a head of x.
 func (o *Operands) HeadCols(x Tensor) int { return x.Cols / max(1, o.Heads) }

@@ -1,15 +1,13 @@
 package backend
 
+import "gdb/compute/kernel"
+
 // Moments is the state of Adam and AdamW, of the parameters' shape.
 type Moments struct{ M, V Tensor }
 
 // AdamStep are the settings of one step of Adam, the Step-th from 1 on. Decoupled is AdamW: the
 // decay shrinks the weights and is not part of the gradient.
-type AdamStep struct {
-	Step                                 int
-	Rate, Beta1, Beta2, Eps, WeightDecay float32
-	Decoupled                            bool
-}
+type AdamStep = kernel.AdamStep
 
 var (
 	adamOp = &Op{Name: "adam", Fits: func(o *Operands) bool { return o.Out.Len() == o.In[0].Len() }}

@@ -53,10 +53,3 @@ func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 		}
 	})
 }
-
-// AddScaled is dst += a·src.
-func AddScaled(p *Pool, dst, src []float32, a float32) {
-	dst = dst[:len(src)]
-	fn := level().addScaled
-	p.Span(len(src), flatPart, func(lo, hi int) { fn(dst[lo:hi], src[lo:hi], a) })
-}

@@ -3,15 +3,15 @@ package kernel
 // EdgeScores is s[e,h] = leaky(src[idx[e],h] + dst[i,h]) for every entry e of every list i, where
 // leaky(v) is v if v > 0 and else slope·v: the scores of GAT (Veličković and others). src is
 // (·,heads), dst is (M,heads) and s is edge values.
-func EdgeScores(p *Pool, s, src, dst []float32, off, idx []uint32, heads int, slope float32) {
-	l, some := newLists(off, idx, heads, 1, false)
+func EdgeScores(p *Pool, s, src, dst []float32, of Lists, slope float32) {
+	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: 1})
 	if !some {
 		return
 	}
-	s, dst = s[:l.entries()*heads], dst[:l.count()*heads]
+	s, dst = s[:l.entries()*of.Heads], dst[:l.count()*of.Heads]
 	edgeScores := level().edgeScores
-	l.Span(p, len(src)/heads, func(l lists, first, entry int) {
-		edgeScores(s[entry*heads:], src, dst[first*heads:], &l, slope)
+	l.Span(p, len(src)/of.Heads, func(l lists, first, entry int) {
+		edgeScores(s[entry*of.Heads:], src, dst[first*of.Heads:], &l, slope)
 	})
 }
 
@@ -91,26 +91,25 @@ func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 // EdgeScores2 is s[e,h] = the sum over c of att[h,c]·leaky(xl[idx[e],h,c] + xr[i,h,c]) for every
 // entry e of every list i: the scores of GATv2 (Brody, Alon and Yahav). xl is (·,heads*d), xr is
 // (M,heads*d) and att (1,heads*d).
-func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d int,
-	slope float32) {
-	l, some := newLists(off, idx, heads, d, false)
-	if len(off) < 2 {
+func EdgeScores2(p *Pool, s []float32, of Lists, a Scores2) {
+	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: of.Cols})
+	if len(of.Off) < 2 {
 		return
 	}
-	s = s[:l.entries()*heads]
+	s = s[:l.entries()*of.Heads]
 	if !some {
 		clear(s)
 		return
 	}
-	n := heads * d
-	xr, att = xr[:l.count()*n], att[:n]
-	l.Span(p, len(xl)/n, func(l lists, first, entry int) {
-		own, to := xr[first*n:], s[entry*heads:]
+	n := of.Heads * of.Cols
+	a.Dst, a.Att = a.Dst[:l.count()*n], a.Att[:n]
+	l.Span(p, len(a.Src)/n, func(l lists, first, entry int) {
+		own, to := a.Dst[first*n:], s[entry*of.Heads:]
 		if o := level().sums; o != nil {
-			o.scores(o.score, own, xl, to, att, nil, nil, &l, slope, false, true)
+			o.scores(o.score, own, a.Src, to, a.Att, nil, nil, &l, a.Slope, false, true)
 			return
 		}
-		refEdgeScores2(to, xl, own, att, &l, slope)
+		refEdgeScores2(to, a.Src, own, a.Att, &l, a.Slope)
 	})
 }
 
@@ -122,28 +121,29 @@ func AttentionWords(n int) int { return attParts * n }
 
 // EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and
 // datt(1,heads*d), given the gradient ds(E,heads) of its output.
-func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []uint32,
-	heads, d int, slope float32) {
-	l, some := newLists(off, idx, heads, d, false)
-	n := heads * d
+func EdgeScores2Grad(p *Pool, dxr, datt, ds []float32, of Lists, a Scores2) {
+	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: of.Cols})
+	n := of.Heads * of.Cols
 	datt = datt[:n]
 	clear(datt)
 	if !some {
 		return
 	}
-	dxr, xr, att, ds = dxr[:l.count()*n], xr[:l.count()*n], att[:n], ds[:l.entries()*heads]
-	size := max(SegmentsPart(off, n), partsOf(l.count(), attParts))
+	dxr, a.Dst, a.Att, ds = dxr[:l.count()*n], a.Dst[:l.count()*n], a.Att[:n],
+		ds[:l.entries()*of.Heads]
+	size := max(SegmentsPart(of.Off, n), partsOf(l.count(), attParts))
 	parts := partsOf(l.count(), size)
 	sums := p.TakeFloats(parts * n)
-	l.spanBy(p, size, len(xl)/n, func(l lists, first, entry int) {
+	l.spanBy(p, size, len(a.Src)/n, func(l lists, first, entry int) {
 		sum := sums[first/size*n:][:n]
 		clear(sum)
-		out, own, grad := dxr[first*n:], xr[first*n:], ds[entry*heads:]
+		out, own, grad := dxr[first*n:], a.Dst[first*n:], ds[entry*of.Heads:]
 		if o := level().sums; o != nil {
-			o.scores(o.scoreGrad, own, xl, grad, att, out, sum, &l, slope, false, false)
+			o.scores(o.scoreGrad, own, a.Src, grad, a.Att, out, sum, &l, a.Slope, false, false)
 			return
 		}
-		refEdgeScores2Grad(out, sum, grad, xl, own, att, &l, slope)
+		refEdgeScores2Grad(out, sum, grad, &l, Scores2{Src: a.Src, Dst: own, Att: a.Att,
+			Slope: a.Slope})
 	})
 	add := level().add
 	for i := range parts {
@@ -154,20 +154,20 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 
 // EdgeScores2SrcGrad adds to dxl(·,heads*d) the gradient of EdgeScores2 in xl. The first fresh rows
 // are overwritten instead. t is of BuildEntries.
-func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds, xl, xr, att []float32, heads, d int,
-	slope float32, fresh int) {
-	n := heads * d
-	dxl, xl, att = dxl[:t.rows()*n], xl[:t.rows()*n], att[:n]
-	xr, ds = xr[:len(t.weight)*n], ds[:len(t.idx)*heads]
-	t.each(p, dxl, n, fresh, func(lo, hi int, accumulate bool) {
-		t.gather(p, ds, heads, lo, hi, func(off []uint32, grad []float32, row int, more bool) {
-			l := lists{off: off, idx: t.idx, heads: heads, d: d}
-			out, own, add := dxl[row*n:(row+l.count())*n], xl[row*n:], accumulate || more
+func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds []float32, a Scores2, g RowGrad) {
+	n := g.Heads * g.Cols
+	dxl, a.Src, a.Att = dxl[:t.rows()*n], a.Src[:t.rows()*n], a.Att[:n]
+	a.Dst, ds = a.Dst[:len(t.weight)*n], ds[:len(t.idx)*g.Heads]
+	t.each(p, dxl, n, g.Fresh, func(lo, hi int, accumulate bool) {
+		t.gather(p, ds, g.Heads, lo, hi, func(off []uint32, grad []float32, row int, more bool) {
+			l := lists{off: off, idx: t.idx, heads: g.Heads, d: g.Cols}
+			out, own, add := dxl[row*n:(row+l.count())*n], a.Src[row*n:], accumulate || more
 			if o := level().sums; o != nil {
-				o.scores(o.scoreOwnGrad, own, xr, grad, att, out, nil, &l, slope, add, false)
+				o.scores(o.scoreOwnGrad, own, a.Dst, grad, a.Att, out, nil, &l, a.Slope, add, false)
 				return
 			}
-			refEdgeScores2Src(out, grad, xr, own, att, &l, slope, add)
+			refEdgeScores2Src(out, grad, &l, Scores2{Dst: a.Dst, Src: own, Att: a.Att,
+				Slope: a.Slope}, add)
 		})
 	})
 }

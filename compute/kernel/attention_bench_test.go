@@ -14,7 +14,7 @@ func BenchmarkAttention(b *testing.B) {
 	few, weight := e.dx[:rows*heads], make([]float32, k*heads)
 	copy(weight, e.out)
 	e.run(b, "EdgeScores", edges, func(p *Pool) {
-		EdgeScores(p, values, src, dst, e.off, e.idx, heads, 0.2)
+		EdgeScores(p, values, src, dst, Lists{Off: e.off, Idx: e.idx, Heads: heads}, 0.2)
 	})
 	e.run(b, "EdgeSoftmax", edges, func(p *Pool) { EdgeSoftmax(p, values, e.off, heads) })
 	e.run(b, "EdgeSoftmaxGrad", 2*edges, func(p *Pool) {
@@ -24,8 +24,14 @@ func BenchmarkAttention(b *testing.B) {
 		e.tr.EdgeToSrc(p, e.dx, values, heads, benchRows)
 	})
 	e.run(b, "EdgeToDst", edges, func(p *Pool) { EdgeToDst(p, dst, values, e.off, heads) })
-	e.run(b, "GEMM", matrix, func(p *Pool) { GEMM(p, few, e.x, weight, rows, k, heads, false) })
-	e.run(b, "GEMMTA", matrix, func(p *Pool) { GEMMTA(p, weight, e.x, few, rows, k, heads, false) })
+	e.run(b, "GEMM", matrix, func(p *Pool) {
+		GEMM(p, few, e.x, weight, Shape{M: rows, K: k,
+			N: heads})
+	})
+	e.run(b, "GEMMTA", matrix, func(p *Pool) {
+		GEMMTA(p, weight, e.x, few, Shape{M: rows, K: k,
+			N: heads})
+	})
 }
 
 // BenchmarkHeads measures the products of a layer of GAT, whose heads stand beside each other.
@@ -38,7 +44,16 @@ func BenchmarkHeads(b *testing.B) {
 	w, dw := make([]float32, k*heads*n), make([]float32, k*heads*n)
 	copy(w, e.x)
 	work := m * heads * k * n / 2 // MB/s are of 4 B each: MFLOP/s
-	e.run(b, "GEMMHeads", work, func(p *Pool) { GEMMHeads(p, y, x, w, m, k, n, heads, false) })
-	e.run(b, "GEMMHeadsTA", work, func(p *Pool) { GEMMHeadsTA(p, dw, x, y, m, k, n, heads, false) })
-	e.run(b, "GEMMHeadsTB", work, func(p *Pool) { GEMMHeadsTB(p, dx, y, w, m, n, k, heads, false) })
+	e.run(b, "GEMMHeads", work, func(p *Pool) {
+		GEMMHeads(p, y, x, w, Shape{M: m, K: k, N: n,
+			Heads: heads})
+	})
+	e.run(b, "GEMMHeadsTA", work, func(p *Pool) {
+		GEMMHeadsTA(p, dw, x, y, Shape{M: m, K: k, N: n,
+			Heads: heads})
+	})
+	e.run(b, "GEMMHeadsTB", work, func(p *Pool) {
+		GEMMHeadsTB(p, dx, y, w, Shape{M: m, N: n, K: k,
+			Heads: heads})
+	})
 }

@@ -35,7 +35,7 @@ func TestEdgeScores(t *testing.T) {
 				toSrc.add(r*c.heads+h, ds[at])
 			}
 		})
-		EdgeScores(c.p, s, src, dst, c.off, c.idx, c.heads, slope)
+		EdgeScores(c.p, s, src, dst, Lists{Off: c.off, Idx: c.idx, Heads: c.heads}, slope)
 		for i, v := range want {
 			if v != s[i] {
 				t.Fatalf("score %d is %v, want %v", i, s[i], v)
@@ -124,12 +124,15 @@ func TestEdgeScores2(t *testing.T) {
 				weight.add(j, ds[at], f, v)
 			}
 		})
-		EdgeScores2(c.p, s, xl, xr, att, c.off, c.idx, c.heads, c.d, slope)
+		EdgeScores2(c.p, s, Lists{Off: c.off, Idx: c.idx, Heads: c.heads, Cols: c.d},
+			Scores2{Src: xl, Dst: xr, Att: att, Slope: slope})
 		want.check(t, "EdgeScores2", s, c.d+5)
-		EdgeScores2Grad(c.p, dxr, datt, ds, xl, xr, att, c.off, c.idx, c.heads, c.d, slope)
+		EdgeScores2Grad(c.p, dxr, datt, ds, Lists{Off: c.off, Idx: c.idx, Heads: c.heads,
+			Cols: c.d}, Scores2{Src: xl, Dst: xr, Att: att, Slope: slope})
 		right.check(t, "gradient of EdgeScores2 in xr", dxr, 45)
 		weight.check(t, "gradient of EdgeScores2 in att", datt, c.entries+5)
-		c.tr.EdgeScores2SrcGrad(c.p, dxl, ds, xl, xr, att, c.heads, c.d, slope, fresh)
+		c.tr.EdgeScores2SrcGrad(c.p, dxl, ds, Scores2{Src: xl, Dst: xr, Att: att, Slope: slope},
+			RowGrad{Heads: c.heads, Cols: c.d, Fresh: fresh})
 		left.check(t, "gradient of EdgeScores2 in xl", dxl, c.entries+5)
 	})
 }
@@ -168,11 +171,11 @@ func compareHeads(t *rapid.T, p *Pool, m, k, n, heads int, add bool) {
 		refHeads(bound, absolute(a), absolute(b), f, heads, add)
 		switch i {
 		case 0:
-			GEMMHeads(p, c, a, b, m, k, n, heads, add)
+			GEMMHeads(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 		case 1:
-			GEMMHeadsTA(p, c, a, b, m, k, n, heads, add)
+			GEMMHeadsTA(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 		case 2:
-			GEMMHeadsTB(p, c, a, b, m, n, k, heads, add)
+			GEMMHeadsTB(p, c, a, b, Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 		}
 		within(t, f.name+" of heads", c, want, bound, 2*float64(f.steps+8))
 	}

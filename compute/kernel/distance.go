@@ -26,18 +26,19 @@ const (
 )
 
 // Distances writes to s(m,n) minus the distances of the rows of q(m,d) from those of c(n,d).
-func Distances(p *Pool, kind Distance, s, q, c []float32, m, n, d int) {
-	s, q, c = s[:m*n], q[:m*d], c[:n*d]
-	if n == 0 || d == 0 {
+func Distances(p *Pool, s []float32, of Pairs) {
+	s, of.Q, of.C = s[:of.M*of.N], of.Q[:of.M*of.Cols], of.C[:of.N*of.Cols]
+	if of.N == 0 || of.Cols == 0 {
 		clear(s)
 		return
 	}
-	distance := distanceOf(kind, d)
-	p.Span(m, distanceRows, func(lo, hi int) {
-		for j := 0; j < n; j += distanceBlock {
+	distance := distanceOf(of.Kind, of.Cols)
+	p.Span(of.M, distanceRows, func(lo, hi int) {
+		for j := 0; j < of.N; j += distanceBlock {
 			for i := lo; i < hi; i++ {
-				for k := j; k < min(j+distanceBlock, n); k++ {
-					s[i*n+k] = -distance(q[i*d:i*d+d], c[k*d:k*d+d])
+				for k := j; k < min(j+distanceBlock, of.N); k++ {
+					s[i*of.N+k] = -distance(of.Q[i*of.Cols:i*of.Cols+of.Cols],
+						of.C[k*of.Cols:k*of.Cols+of.Cols])
 				}
 			}
 		}
@@ -56,21 +57,23 @@ func distanceOf(kind Distance, d int) func(a, b []float32) float32 {
 // DistancesGrad writes to dq(m,d) and dc(n,d) the gradients of a loss from its gradient g(m,n) in
 // what Distances writes. A part has some columns of all rows, so no two of them write to the same
 // place.
-func DistancesGrad(p *Pool, kind Distance, dq, dc, g, q, c []float32, m, n, d int) {
-	dq, dc, g, q, c = dq[:m*d], dc[:n*d], g[:m*n], q[:m*d], c[:n*d]
+func DistancesGrad(p *Pool, dq, dc, g []float32, of Pairs) {
+	dq, dc, g, of.Q, of.C = dq[:of.M*of.Cols], dc[:of.N*of.Cols], g[:of.M*of.N],
+		of.Q[:of.M*of.Cols], of.C[:of.N*of.Cols]
 	clear(dq)
 	clear(dc)
-	o, columns, half := level(), d, uint64(d/2)
-	if kind == Modulus {
-		columns = d / 2
+	o, columns, half := level(), of.Cols, uint64(of.Cols/2)
+	if of.Kind == Modulus {
+		columns = of.Cols / 2
 	}
 	p.Span(columns, distanceColumns, func(lo, hi int) {
-		for j := 0; j < n; j += distanceBlock {
-			for i := range m {
-				own, row := dq[i*d:i*d+d], q[i*d:i*d+d]
-				for k := j; k < min(j+distanceBlock, n); k++ {
-					other, candidate, w := dc[k*d:k*d+d], c[k*d:k*d+d], g[i*n+k]
-					if kind == Manhattan {
+		for j := 0; j < of.N; j += distanceBlock {
+			for i := range of.M {
+				own, row := dq[i*of.Cols:i*of.Cols+of.Cols], of.Q[i*of.Cols:i*of.Cols+of.Cols]
+				for k := j; k < min(j+distanceBlock, of.N); k++ {
+					other, candidate, w := dc[k*of.Cols:k*of.Cols+of.Cols],
+						of.C[k*of.Cols:k*of.Cols+of.Cols], g[i*of.N+k]
+					if of.Kind == Manhattan {
 						o.manhattanGrad(own[lo:hi], other[lo:hi], row[lo:hi], candidate[lo:hi], w)
 					} else {
 						o.modulusGrad(own[lo:], other[lo:], row[lo:], candidate[lo:], half,
@@ -116,6 +119,7 @@ func refModulus(ar, ai, br, bi []float32) (sum float32) {
 
 // refModulusGrad is da -= w·(a-b)/|a-b| and db += w·(a-b)/|a-b| of n complex numbers, whose
 // imaginary parts lie half values behind the real ones.
+// It takes what the assembly takes that it specifies.
 func refModulusGrad(da, db, a, b []float32, half, n uint64, w float32) {
 	for k := range n {
 		x, y := a[k]-b[k], a[half+k]-b[half+k]

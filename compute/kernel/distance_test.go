@@ -60,8 +60,8 @@ func TestDistances(t *testing.T) {
 			}
 			s, dq, dc := mem.zeros(m*n), mem.zeros(m*d), mem.zeros(n*d)
 			p := NewPool(rapid.IntRange(1, 3).Draw(rt, "workers"))
-			Distances(p, kind, s, q, c, m, n, d)
-			DistancesGrad(p, kind, dq, dc, g, q, c, m, n, d)
+			Distances(p, s, Pairs{Kind: kind, Q: q, C: c, M: m, N: n, Cols: d})
+			DistancesGrad(p, dq, dc, g, Pairs{Kind: kind, Q: q, C: c, M: m, N: n, Cols: d})
 			wantS, wantDQ, wantDC := plainDistances(kind, g, q, c, m, n, d)
 			for what, of := range map[string]struct {
 				got  []float32

@@ -109,45 +109,45 @@ func DroppedWords(longest, d int) int {
 // SegmentMeanDropout is SegmentMean of rows that went through Dropout, with the same bits, where x
 // stays as it is: the row of list entry e is x's row idx[e], and counts as row at[e] of the matrix
 // that was dropped out. It takes scratch memory: see DroppedWords.
-func SegmentMeanDropout(p *Pool, out, x []float32, off, idx, at []uint32, d int, rate float32,
-	key uint64) {
-	segments := len(off) - 1
-	out = out[:max(0, segments)*d]
+func SegmentMeanDropout(p *Pool, out, x []float32, of Lists, drop Drop) {
+	segments := len(of.Off) - 1
+	out = out[:max(0, segments)*of.Cols]
 	if len(out) == 0 {
 		return
 	}
-	at = at[:len(idx)]
-	m, rows := newMask(rate, key), len(x)/d
-	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
-		CheckSegments(off[lo:hi+1], idx, rows)
-		m.means(p, out[lo*d:hi*d], x, off[lo:hi+1], idx, at, d)
+	of.At = of.At[:len(of.Idx)]
+	m, rows := newMask(drop.Rate, drop.Key), len(x)/of.Cols
+	p.Span(segments, SegmentsPart(of.Off, of.Cols), func(lo, hi int) {
+		CheckSegments(of.Off[lo:hi+1], of.Idx, rows)
+		m.means(p, out[lo*of.Cols:hi*of.Cols], x, Lists{Off: of.Off[lo : hi+1], Idx: of.Idx,
+			At: of.At, Cols: of.Cols})
 	})
 }
 
 // means computes the means of some segments, as many at a time as fit.
-func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
-	room := max(1, droppedFloats/d)
-	for i := range len(off) - 1 {
-		room = max(room, int(off[i+1]-off[i]))
+func (m *mask) means(p *Pool, out, x []float32, of Lists) {
+	room := max(1, droppedFloats/of.Cols)
+	for i := range len(of.Off) - 1 {
+		room = max(room, int(of.Off[i+1]-of.Off[i]))
 	}
-	rows, words := p.TakeFloats(room*d), p.TakeWords(len(off)+room+1)
-	ends, count := words[:len(off)], words[len(off):]
+	rows, words := p.TakeFloats(room*of.Cols), p.TakeWords(len(of.Off)+room+1)
+	ends, count := words[:len(of.Off)], words[len(of.Off):]
 	for i := range count {
 		count[i] = uint32(i)
 	}
 	ends[0] = 0
 	var plan DropoutPlan
-	for first, end := 0, 0; first < len(off)-1; first = end {
-		for end = first; end < len(off)-1 && int(off[end+1]-off[first]) <= room; end++ {
-			ends[end-first+1] = off[end+1] - off[first]
+	for first, end := 0, 0; first < len(of.Off)-1; first = end {
+		for end = first; end < len(of.Off)-1 && int(of.Off[end+1]-of.Off[first]) <= room; end++ {
+			ends[end-first+1] = of.Off[end+1] - of.Off[first]
 		}
-		list, n := idx[off[first]:off[end]], int(off[end]-off[first])
+		list, n := of.Idx[of.Off[first]:of.Off[end]], int(of.Off[end]-of.Off[first])
 		// Sums of one row each: the kernel waits for many rows at once, a loop of copies for one.
-		sumOf(rows[:n*d], x, count[:n+1], list, d, false)
-		for i, r := range at[off[first]:off[end]] {
-			m.apply(rows[i*d:(i+1)*d], int(r)*d, &plan)
+		sumOf(rows[:n*of.Cols], x, count[:n+1], list, of.Cols, false)
+		for i, r := range of.At[of.Off[first]:of.Off[end]] {
+			m.apply(rows[i*of.Cols:(i+1)*of.Cols], int(r)*of.Cols, &plan)
 		}
-		sumOf(out[first*d:end*d], rows, ends[:end-first+1], count, d, true)
+		sumOf(out[first*of.Cols:end*of.Cols], rows, ends[:end-first+1], count, of.Cols, true)
 	}
 	p.GiveWords(words)
 	p.GiveFloats(rows)

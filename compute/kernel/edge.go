@@ -51,24 +51,24 @@ func (l *lists) spanBy(p *Pool, size, rows int, fn func(part lists, first, entry
 }
 
 // newLists returns lists, and whether there are any values in their rows.
-func newLists(off, idx []uint32, heads, d int, shared bool) (l lists, some bool) {
-	return lists{off, idx, heads, d, shared}, len(off) > 1 && heads*d > 0
+func newLists(of Lists) (l lists, some bool) {
+	return lists{of.Off, of.Idx, of.Heads, of.Cols, of.Shared}, len(of.Off) > 1 &&
+		of.Heads*of.Cols > 0
 }
 
 // EdgeSum is out[i,h] (+)= the sum over the entries e of list i of w[e,h]·x[idx[e],h], for out(M,
 // heads*d), edge values w(E,heads) and x(·,heads*d); h stands for the columns of head h. If shared
 // is set, x is (·,d) and every head reads whole rows. out is added to if accumulate is set, and
 // else overwritten.
-func EdgeSum(p *Pool, out, x, w []float32, off, idx []uint32, heads, d int,
-	shared, accumulate bool) {
-	l, some := newLists(off, idx, heads, d, shared)
+func EdgeSum(p *Pool, out, x, w []float32, of Lists, accumulate bool) {
+	l, some := newLists(of)
 	if !some {
 		return
 	}
-	n := heads * d
-	out, w = out[:l.count()*n], w[:l.entries()*heads]
+	n := of.Heads * of.Cols
+	out, w = out[:l.count()*n], w[:l.entries()*of.Heads]
 	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
-		edgeSum(out[first*n:(first+l.count())*n], x, w[entry*heads:], &l, accumulate)
+		edgeSum(out[first*n:(first+l.count())*n], x, w[entry*of.Heads:], &l, accumulate)
 	})
 }
 
@@ -83,20 +83,20 @@ func edgeSum(out, x, w []float32, l *lists, accumulate bool) {
 
 // EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: the gradient of
 // EdgeSum in w, given the gradient g(M,heads*d) of its output.
-func EdgeDot(p *Pool, dw, g, x []float32, off, idx []uint32, heads, d int, shared bool) {
-	l, some := newLists(off, idx, heads, d, shared)
-	if len(off) < 2 {
+func EdgeDot(p *Pool, dw, g, x []float32, of Lists) {
+	l, some := newLists(of)
+	if len(of.Off) < 2 {
 		return
 	}
-	dw = dw[:l.entries()*heads]
+	dw = dw[:l.entries()*of.Heads]
 	if !some {
 		clear(dw)
 		return
 	}
-	n := heads * d
+	n := of.Heads * of.Cols
 	g = g[:l.count()*n]
 	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
-		edgeDot(dw[entry*heads:][:l.entries()*heads], g[first*n:], x, &l)
+		edgeDot(dw[entry*of.Heads:][:l.entries()*of.Heads], g[first*n:], x, &l)
 	})
 }
 
@@ -112,40 +112,40 @@ func edgeDot(dw, g, x []float32, l *lists) {
 // EdgeSumGrad adds to dx(·,heads*d) the gradient of EdgeSum in x, given the gradient
 // dout(M,heads*d) of its output: dx[r,h] += w[e,h]·dout[i,h] for every entry e of a list i that
 // names row r. The first fresh rows of dx are overwritten instead. t is of BuildEntries.
-func (t *Transposed) EdgeSumGrad(p *Pool, dx, dout, w []float32, heads, d, fresh int) {
-	n := heads * d
-	dx, dout, w = dx[:t.rows()*n], dout[:len(t.weight)*n], w[:len(t.idx)*heads]
-	t.each(p, dx, n, fresh, func(lo, hi int, accumulate bool) {
-		t.gather(p, w, heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
-			l := lists{off: off, idx: t.idx, heads: heads, d: d}
+func (t *Transposed) EdgeSumGrad(p *Pool, dx, dout, w []float32, g RowGrad) {
+	n := g.Heads * g.Cols
+	dx, dout, w = dx[:t.rows()*n], dout[:len(t.weight)*n], w[:len(t.idx)*g.Heads]
+	t.each(p, dx, n, g.Fresh, func(lo, hi int, accumulate bool) {
+		t.gather(p, w, g.Heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
+			l := lists{off: off, idx: t.idx, heads: g.Heads, d: g.Cols}
 			edgeSum(dx[row*n:(row+l.count())*n], dout, own, &l, accumulate || more)
 		})
 	})
 }
 
 // EdgeSumSharedGrad is EdgeSumGrad of a shared x: dx is (·,d), and all heads are added up.
-func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, heads, d, fresh int) {
-	n := heads * d
-	dx, dout, w = dx[:t.rows()*d], dout[:len(t.weight)*n], w[:len(t.idx)*heads]
-	if heads == 0 {
-		clear(dx[:fresh*d])
+func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, g RowGrad) {
+	n := g.Heads * g.Cols
+	dx, dout, w = dx[:t.rows()*g.Cols], dout[:len(t.weight)*n], w[:len(t.idx)*g.Heads]
+	if g.Heads == 0 {
+		clear(dx[:g.Fresh*g.Cols])
 		return
 	}
 	// The heads of a row of dout are rows of their own: a sum over heads times as many entries.
-	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
-		t.gather(p, w, heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
+	t.each(p, dx, g.Cols, g.Fresh, func(lo, hi int, accumulate bool) {
+		t.gather(p, w, g.Heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
 			count := len(off) - 1
 			words := p.TakeWords(len(own) + len(off))
-			l := lists{off: words[len(own):], idx: words[:len(own)], heads: 1, d: d}
+			l := lists{off: words[len(own):], idx: words[:len(own)], heads: 1, d: g.Cols}
 			for k, i := range t.idx[off[0]:off[count]] {
-				for h := range heads {
-					l.idx[k*heads+h] = i*uint32(heads) + uint32(h)
+				for h := range g.Heads {
+					l.idx[k*g.Heads+h] = i*uint32(g.Heads) + uint32(h)
 				}
 			}
 			for i, o := range off {
-				l.off[i] = (o - off[0]) * uint32(heads)
+				l.off[i] = (o - off[0]) * uint32(g.Heads)
 			}
-			edgeSum(dx[row*d:(row+count)*d], dout, own, &l, accumulate || more)
+			edgeSum(dx[row*g.Cols:(row+count)*g.Cols], dout, own, &l, accumulate || more)
 			p.GiveWords(words)
 		})
 	})

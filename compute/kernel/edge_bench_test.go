@@ -78,19 +78,21 @@ func BenchmarkEdges(b *testing.B) {
 			SegmentMean(p, e.out, e.x, e.off, e.idx, e.cols)
 		})
 		e.run(b, "EdgeSum", rows, func(p *Pool) {
-			EdgeSum(p, e.out, e.x, e.w, e.off, e.idx, h, d, c.shared, false)
+			EdgeSum(p, e.out, e.x, e.w, Lists{Off: e.off, Idx: e.idx, Heads: h, Cols: d,
+				Shared: c.shared}, false)
 		})
 		e.run(b, "EdgeDot", rows, func(p *Pool) {
-			EdgeDot(p, e.w, e.out, e.x, e.off, e.idx, h, d, c.shared)
+			EdgeDot(p, e.w, e.out, e.x, Lists{Off: e.off, Idx: e.idx, Heads: h, Cols: d,
+				Shared: c.shared})
 		})
 		e.run(b, "MeanGrad", rows, func(p *Pool) {
 			e.tr.MeanGrad(p, e.dx, e.out, e.cols, 0)
 		})
 		e.run(b, "EdgeSumGrad", benchEntries*h*d, func(p *Pool) {
 			if c.shared {
-				e.tr.EdgeSumSharedGrad(p, e.dx, e.out, e.w, h, d, 0)
+				e.tr.EdgeSumSharedGrad(p, e.dx, e.out, e.w, RowGrad{Heads: h, Cols: d})
 			} else {
-				e.tr.EdgeSumGrad(p, e.dx, e.out, e.w, h, d, 0)
+				e.tr.EdgeSumGrad(p, e.dx, e.out, e.w, RowGrad{Heads: h, Cols: d})
 			}
 		})
 	}

@@ -120,15 +120,17 @@ func TestEdgeSum(t *testing.T) {
 				}
 			}
 		})
-		EdgeSum(c.p, out, x, w, c.off, c.idx, c.heads, c.d, shared, accumulate)
+		EdgeSum(c.p, out, x, w, Lists{Off: c.off, Idx: c.idx, Heads: c.heads, Cols: c.d,
+			Shared: shared}, accumulate)
 		want.check(t, "EdgeSum", out, 40)
 		got := c.mem.values(len(w))
-		EdgeDot(c.p, got, g, x, c.off, c.idx, c.heads, c.d, shared)
+		EdgeDot(c.p, got, g, x, Lists{Off: c.off, Idx: c.idx, Heads: c.heads, Cols: c.d,
+			Shared: shared})
 		dw.check(t, "EdgeDot", got, c.d+2)
 		if shared {
-			c.tr.EdgeSumSharedGrad(c.p, dx, g, w, c.heads, c.d, fresh)
+			c.tr.EdgeSumSharedGrad(c.p, dx, g, w, RowGrad{Heads: c.heads, Cols: c.d, Fresh: fresh})
 		} else {
-			c.tr.EdgeSumGrad(c.p, dx, g, w, c.heads, c.d, fresh)
+			c.tr.EdgeSumGrad(c.p, dx, g, w, RowGrad{Heads: c.heads, Cols: c.d, Fresh: fresh})
 		}
 		gradient.check(t, "EdgeSumGrad", dx, c.entries*c.heads+4)
 	})
@@ -172,13 +174,13 @@ func TestSegmentMax(t *testing.T) {
 			}
 		})
 		got, gotArg := c.mem.values(len(want)), make([]uint32, len(arg))
-		SegmentMax(c.p, got, x, gotArg, c.off, c.idx, c.d)
+		SegmentMax(c.p, got, x, gotArg, Lists{Off: c.off, Idx: c.idx, Cols: c.d})
 		equal(t, "SegmentMax", got, want)
 		if !slices.Equal(gotArg, arg) {
 			t.Fatalf("rows %v, want %v", gotArg, arg)
 		}
 		got = c.mem.values(len(want))
-		SegmentMax(c.p, got, x, nil, c.off, c.idx, c.d)
+		SegmentMax(c.p, got, x, nil, Lists{Off: c.off, Idx: c.idx, Cols: c.d})
 		equal(t, "SegmentMax without rows", got, want)
 		dout, dx := c.mem.values(len(want)), c.mem.values(len(x))
 		fresh := rapid.IntRange(0, c.rows).Draw(t, "fresh")
@@ -188,7 +190,7 @@ func TestSegmentMax(t *testing.T) {
 				gradient.add(int(r)*c.d+at%c.d, dout[at])
 			}
 		}
-		SegmentMaxGrad(c.p, dx, dout, arg, &c.tr, c.d, fresh)
+		SegmentMaxGrad(c.p, dx, dout, arg, &c.tr, RowGrad{Cols: c.d, Fresh: fresh})
 		gradient.check(t, "SegmentMaxGrad", dx, c.count+4)
 	})
 }
@@ -204,7 +206,8 @@ func TestSegmentMaxNaN(t *testing.T) {
 					x[at*d+j] = nan
 				}
 				out := make([]float32, d)
-				SegmentMax(nil, out, x, arg, []uint32{0, 3}, []uint32{0, 1, 2}, d)
+				SegmentMax(nil, out, x, arg, Lists{Off: []uint32{0, 3}, Idx: []uint32{0, 1, 2},
+					Cols: d})
 				if out[d-1] == out[d-1] || arg[d-1] != uint32(at) {
 					t.Errorf("NaN in row %d: %v of row %d", at, out[d-1], arg[d-1])
 				}
@@ -275,11 +278,12 @@ func TestLongLists(t *testing.T) {
 					left.add(r*n+j, v, factor(xl[r*n+j]+dout[at], 0.2), att[j])
 				}
 			})
-			c.tr.EdgeSumGrad(p, dx, dout, w, c.heads, c.d, 1)
+			c.tr.EdgeSumGrad(p, dx, dout, w, RowGrad{Heads: c.heads, Cols: c.d, Fresh: 1})
 			want.check(t, "EdgeSumGrad", dx, c.entries)
-			c.tr.EdgeSumSharedGrad(p, shared, dout, w, c.heads, c.d, 1)
+			c.tr.EdgeSumSharedGrad(p, shared, dout, w, RowGrad{Heads: c.heads, Cols: c.d, Fresh: 1})
 			wantShared.check(t, "EdgeSumSharedGrad", shared, c.entries*c.heads)
-			c.tr.EdgeScores2SrcGrad(p, dxl, w, xl, dout, att, c.heads, c.d, 0.2, 1)
+			c.tr.EdgeScores2SrcGrad(p, dxl, w, Scores2{Src: xl, Dst: dout, Att: att, Slope: 0.2},
+				RowGrad{Heads: c.heads, Cols: c.d, Fresh: 1})
 			left.check(t, "EdgeScores2SrcGrad", dxl, c.entries)
 			// Each worker keeps a buffer of each kind, and the others none.
 			if most := int64(p.Workers() * 4 * EdgeGradWords(c.heads, c.d)); p.Bytes() > most {
@@ -294,12 +298,30 @@ func TestBadEdges(t *testing.T) {
 	off, idx := []uint32{0, 1, 2}, []uint32{0, 2}
 	x, w := make([]float32, 4), make([]float32, 4)
 	for name, run := range map[string]func(){
-		"EdgeSum":                func() { EdgeSum(nil, x, x, w, off, idx, 1, 2, false, false) },
-		"EdgeSum of shared rows": func() { EdgeSum(nil, x, x, w, off, idx, 1, 2, true, false) },
-		"EdgeDot":                func() { EdgeDot(nil, w, x, x, off, idx, 1, 2, false) },
-		"SegmentMax":             func() { SegmentMax(nil, x, x, nil, off, idx, 2) },
-		"EdgeScores":             func() { EdgeScores(nil, w, x, x, off, idx, 2, 0) },
-		"EdgeScores2":            func() { EdgeScores2(nil, w, x, x, w, off, idx, 1, 2, 0) },
+		"EdgeSum": func() {
+			EdgeSum(nil, x, x, w, Lists{Off: off, Idx: idx,
+				Heads: 1, Cols: 2}, false)
+		},
+		"EdgeSum of shared rows": func() {
+			EdgeSum(nil, x, x, w, Lists{Off: off, Idx: idx,
+				Heads: 1, Cols: 2, Shared: true}, false)
+		},
+		"EdgeDot": func() {
+			EdgeDot(nil, w, x, x, Lists{Off: off, Idx: idx,
+				Heads: 1, Cols: 2})
+		},
+		"SegmentMax": func() {
+			SegmentMax(nil, x, x, nil, Lists{Off: off, Idx: idx,
+				Cols: 2})
+		},
+		"EdgeScores": func() {
+			EdgeScores(nil, w, x, x, Lists{Off: off, Idx: idx,
+				Heads: 2}, 0)
+		},
+		"EdgeScores2": func() {
+			EdgeScores2(nil, w, Lists{Off: off, Idx: idx, Heads: 1, Cols: 2}, Scores2{Src: x,
+				Dst: x, Att: w})
+		},
 	} {
 		if !panics(run) {
 			t.Errorf("%s: no panic", name)
@@ -317,7 +339,7 @@ func edgeGradients(values func(n int) []float32, off, idx []uint32) map[string]g
 	attention := func(scores []float32) float64 {
 		out := make([]float32, lists*n)
 		EdgeSoftmax(nil, scores, off, heads)
-		EdgeSum(nil, out, x, scores, off, idx, heads, d, false, false)
+		EdgeSum(nil, out, x, scores, Lists{Off: off, Idx: idx, Heads: heads, Cols: d}, false)
 		sum := 0.0
 		for i, v := range out {
 			sum += float64(v) * float64(r[i])
@@ -329,7 +351,7 @@ func edgeGradients(values func(n int) []float32, off, idx []uint32) map[string]g
 	scoreGrad := func(scores []float32) []float32 {
 		a, da := slices.Clone(scores), make([]float32, entries*heads)
 		EdgeSoftmax(nil, a, off, heads)
-		EdgeDot(nil, da, r, x, off, idx, heads, d, false)
+		EdgeDot(nil, da, r, x, Lists{Off: off, Idx: idx, Heads: heads, Cols: d})
 		EdgeSoftmaxGrad(nil, da, a, off, heads)
 		return da
 	}
@@ -344,13 +366,14 @@ func edgeGradients(values func(n int) []float32, off, idx []uint32) map[string]g
 	src, dst := grid(rows*heads, 0), grid(lists*heads, 0.125)
 	scores := func(src []float32) []float32 {
 		s := make([]float32, entries*heads)
-		EdgeScores(nil, s, src, dst, off, idx, heads, slope)
+		EdgeScores(nil, s, src, dst, Lists{Off: off, Idx: idx, Heads: heads}, slope)
 		return s
 	}
 	xl, xr, att := grid(rows*n, 0), grid(lists*n, 0.125), values(n)
 	scores2 := func(xl, xr, att []float32) []float32 {
 		s := make([]float32, entries*heads)
-		EdgeScores2(nil, s, xl, xr, att, off, idx, heads, d, slope)
+		EdgeScores2(nil, s, Lists{Off: off, Idx: idx, Heads: heads, Cols: d}, Scores2{Src: xl,
+			Dst: xr, Att: att, Slope: slope})
 		return s
 	}
 	return map[string]gradient{
@@ -367,15 +390,17 @@ func edgeGradients(values func(n int) []float32, off, idx []uint32) map[string]g
 			func(xl []float32) []float32 {
 				g := make([]float32, len(xl))
 				ds := scoreGrad(scores2(xl, xr, att))
-				tr.EdgeScores2SrcGrad(nil, g, ds, xl, xr, att, heads, d, slope, rows)
+				tr.EdgeScores2SrcGrad(nil, g, ds, Scores2{Src: xl, Dst: xr, Att: att,
+					Slope: slope}, RowGrad{Heads: heads, Cols: d, Fresh: rows})
 				return g
 			}},
 		"vector of GATv2": {att,
 			func(att []float32) float64 { return attention(scores2(xl, xr, att)) },
 			func(att []float32) []float32 {
 				g, dxr := make([]float32, n), make([]float32, len(xr))
-				EdgeScores2Grad(nil, dxr, g, scoreGrad(scores2(xl, xr, att)), xl, xr, att, off, idx,
-					heads, d, slope)
+				EdgeScores2Grad(nil, dxr, g, scoreGrad(scores2(xl, xr, att)), Lists{Off: off,
+					Idx: idx, Heads: heads, Cols: d}, Scores2{Src: xl, Dst: xr, Att: att,
+					Slope: slope})
 				return g
 			}},
 	}
@@ -394,32 +419,37 @@ func edgeResults(p *Pool, values func(n int) []float32, off, idx []uint32) map[s
 		out[name] = make([]float32, n)
 		return out[name]
 	}
-	EdgeSum(p, result("EdgeSum", m*n), x, w, off, idx, heads, d, false, false)
-	EdgeDot(p, result("EdgeDot", e*heads), g, x, off, idx, heads, d, false)
-	tr.EdgeSumGrad(p, result("EdgeSumGrad", m*n), g, w, heads, d, 0)
-	tr.EdgeSumSharedGrad(p, result("EdgeSumSharedGrad", m*d), g, w, heads, d, 0)
+	EdgeSum(p, result("EdgeSum", m*n), x, w, Lists{Off: off, Idx: idx, Heads: heads, Cols: d},
+		false)
+	EdgeDot(p, result("EdgeDot", e*heads), g, x, Lists{Off: off, Idx: idx, Heads: heads, Cols: d})
+	tr.EdgeSumGrad(p, result("EdgeSumGrad", m*n), g, w, RowGrad{Heads: heads, Cols: d})
+	tr.EdgeSumSharedGrad(p, result("EdgeSumSharedGrad", m*d), g, w, RowGrad{Heads: heads, Cols: d})
 	arg := make([]uint32, m*n)
-	SegmentMax(p, result("SegmentMax", m*n), x, arg, off, idx, n)
-	SegmentMaxGrad(p, result("SegmentMaxGrad", m*n), g, arg, &tr, n, 0)
-	EdgeScores(p, result("EdgeScores", e*heads), x, g, off, idx, heads, 0.2)
+	SegmentMax(p, result("SegmentMax", m*n), x, arg, Lists{Off: off, Idx: idx, Cols: n})
+	SegmentMaxGrad(p, result("SegmentMaxGrad", m*n), g, arg, &tr, RowGrad{Cols: n})
+	EdgeScores(p, result("EdgeScores", e*heads), x, g, Lists{Off: off, Idx: idx, Heads: heads}, 0.2)
 	copy(result("EdgeSoftmax", e*heads), w)
 	EdgeSoftmax(p, out["EdgeSoftmax"], off, heads)
 	copy(result("EdgeSoftmaxGrad", e*heads), w)
 	EdgeSoftmaxGrad(p, out["EdgeSoftmaxGrad"], out["EdgeSoftmax"], off, heads)
 	EdgeToDst(p, result("EdgeToDst", m*heads), w, off, heads)
 	tr.EdgeToSrc(p, result("EdgeToSrc", m*heads), w, heads, 0)
-	EdgeScores2(p, result("EdgeScores2", e*heads), x, g, att, off, idx, heads, d, 0.2)
-	EdgeScores2Grad(p, result("EdgeScores2Grad", m*n), result("of att", n), w, x, g, att, off,
-		idx, heads, d, 0.2)
-	tr.EdgeScores2SrcGrad(p, result("EdgeScores2SrcGrad", m*n), w, x, g, att, heads, d, 0.2, 0)
-	GEMMHeads(p, result("GEMMHeads", m*n), x, att, m, d, 1, heads, false)
-	GEMMHeadsTA(p, result("GEMMHeadsTA", d*n), x, g, m, d, d, heads, false)
+	EdgeScores2(p, result("EdgeScores2", e*heads), Lists{Off: off, Idx: idx, Heads: heads,
+		Cols: d}, Scores2{Src: x, Dst: g, Att: att, Slope: 0.2})
+	EdgeScores2Grad(p, result("EdgeScores2Grad", m*n), result("of att", n), w, Lists{Off: off,
+		Idx: idx, Heads: heads, Cols: d}, Scores2{Src: x, Dst: g, Att: att, Slope: 0.2})
+	tr.EdgeScores2SrcGrad(p, result("EdgeScores2SrcGrad", m*n), w, Scores2{Src: x, Dst: g,
+		Att: att, Slope: 0.2}, RowGrad{Heads: heads, Cols: d})
+	GEMMHeads(p, result("GEMMHeads", m*n), x, att, Shape{M: m, K: d, N: 1, Heads: heads})
+	GEMMHeadsTA(p, result("GEMMHeadsTA", d*n), x, g, Shape{M: m, K: d, N: d, Heads: heads})
 	stats := make([]float32, 2*m)
-	LayerNorm(p, result("LayerNorm", m*n), x, att, att, stats, m, n, 1e-5)
-	LayerNormGrad(p, result("LayerNormGrad", m*n), result("LayerNorm gamma", n),
-		result("LayerNorm beta", n), g, x, att, stats, m, n)
-	BatchNorm(p, result("BatchNorm", m*n), x, att, att, stats, m, n, 1e-5)
-	BatchNormGrad(p, result("BatchNormGrad", m*n), result("BatchNorm gamma", n),
-		result("BatchNorm beta", n), g, x, att, stats, m, n)
+	LayerNorm(p, result("LayerNorm", m*n), x, Norm{Gamma: att, Beta: att, Stats: stats, Rows: m,
+		Cols: n, Eps: 1e-5})
+	LayerNormGrad(p, result("LayerNormGrad", m*n), g, x, Norm{DGamma: result("LayerNorm gamma", n),
+		DBeta: result("LayerNorm beta", n), Gamma: att, Stats: stats, Rows: m, Cols: n})
+	BatchNorm(p, result("BatchNorm", m*n), x, Norm{Gamma: att, Beta: att, Stats: stats, Rows: m,
+		Cols: n, Eps: 1e-5})
+	BatchNormGrad(p, result("BatchNormGrad", m*n), g, x, Norm{DGamma: result("BatchNorm gamma", n),
+		DBeta: result("BatchNorm beta", n), Gamma: att, Stats: stats, Rows: m, Cols: n})
 	return out
 }

@@ -47,20 +47,19 @@ func (t *tileSet) fewAt(i, j int) int {
 }
 
 // multiplyFew is C(m,n) (+)= A(m,k)·B for few columns n, whose values are in b as strides say.
-func (t *tileSet) multiplyFew(p *Pool, c, a view, b []float32, as strides, m, k, n int,
-	accumulate bool) {
-	if m == 0 {
+func (t *tileSet) multiplyFew(p *Pool, c, a view, b []float32, as strides, s Shape) {
+	if s.M == 0 {
 		return
 	}
-	words := t.fewWords(k)
-	packed := p.TakeFloats(partsOf(n, fewOnce) * words)
-	for j := 0; j < n; j += fewOnce {
-		t.packFew(packed[j/fewOnce*words:][:words], b[j*as.row:], k, min(fewOnce, n-j), as)
+	words := t.fewWords(s.K)
+	packed := p.TakeFloats(partsOf(s.N, fewOnce) * words)
+	for j := 0; j < s.N; j += fewOnce {
+		t.packFew(packed[j/fewOnce*words:][:words], b[j*as.row:], s.K, min(fewOnce, s.N-j), as)
 	}
-	p.Span(m, max(1, segmentPart/k), func(lo, hi int) {
-		for j := 0; j < n; j += fewOnce {
-			t.few(hi-lo, k, &a.x[lo*a.stride], uintptr(a.stride)*4, &packed[j/fewOnce*words],
-				&c.x[lo*c.stride+j], uintptr(c.stride)*4, min(fewOnce, n-j), word(accumulate))
+	p.Span(s.M, max(1, segmentPart/s.K), func(lo, hi int) {
+		for j := 0; j < s.N; j += fewOnce {
+			t.few(hi-lo, s.K, &a.x[lo*a.stride], uintptr(a.stride)*4, &packed[j/fewOnce*words],
+				&c.x[lo*c.stride+j], uintptr(c.stride)*4, min(fewOnce, s.N-j), word(s.Add))
 		}
 	})
 	p.GiveFloats(packed)
@@ -73,18 +72,18 @@ func fewSlabs(m, k, n int) int {
 
 // reduceFew is C(k,n) (+)= Aᵀ·B for A(m,k) and few columns n: partial sums of slabs of rows, which
 // are added in the order of the rows.
-func (t *tileSet) reduceFew(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
-	rows := fewSlabs(m, k, n)
-	words := t.fewWords(k)
-	all := words * partsOf(n, fewOnce)
-	sums := p.TakeFloats(partsOf(m, rows) * all)
-	p.Span(m, rows, func(lo, hi int) {
+func (t *tileSet) reduceFew(p *Pool, c, a, b view, s Shape) {
+	rows := fewSlabs(s.M, s.K, s.N)
+	words := t.fewWords(s.K)
+	all := words * partsOf(s.N, fewOnce)
+	sums := p.TakeFloats(partsOf(s.M, rows) * all)
+	p.Span(s.M, rows, func(lo, hi int) {
 		sum := sums[lo/rows*all:][:all]
 		clear(sum)
 		for i := lo; i < hi; i += blockRows {
-			for j := 0; j < n; j += fewOnce {
-				last := min(fewOnce, n-j) - 1 // what no column is for has the last one's sums
-				t.fewTA(min(blockRows, hi-i), k, &a.x[i*a.stride], uintptr(a.stride)*4,
+			for j := 0; j < s.N; j += fewOnce {
+				last := min(fewOnce, s.N-j) - 1 // what no column is for has the last one's sums
+				t.fewTA(min(blockRows, hi-i), s.K, &a.x[i*a.stride], uintptr(a.stride)*4,
 					&b.x[i*b.stride+j], uintptr(b.stride)*4, uintptr(min(1, last))*4,
 					uintptr(min(2, last))*4, uintptr(min(3, last))*4, &sum[j/fewOnce*words])
 			}
@@ -94,11 +93,11 @@ func (t *tileSet) reduceFew(p *Pool, c, a, b view, m, k, n int, accumulate bool)
 	for at := all; at < len(sums); at += all {
 		level().add(total, sums[at:at+all])
 	}
-	for i := range k {
-		row := c.row(i, n)
+	for i := range s.K {
+		row := c.row(i, s.N)
 		for j := range row {
 			v := total[j/fewOnce*words+t.fewAt(i, j%fewOnce)]
-			if accumulate {
+			if s.Add {
 				v += row[j]
 			}
 			row[j] = v

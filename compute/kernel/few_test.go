@@ -38,8 +38,8 @@ func BenchmarkFewColumns(b *testing.B) {
 			m := 1 << 22 / k
 			x, w, y := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
 			for name, run := range map[string]func(){
-				"GEMM":   func() { GEMM(p, y, x, w, m, k, n, false) },
-				"GEMMTA": func() { GEMMTA(p, w, x, y, m, k, n, false) },
+				"GEMM":   func() { GEMM(p, y, x, w, Shape{M: m, K: k, N: n}) },
+				"GEMMTA": func() { GEMMTA(p, w, x, y, Shape{M: m, K: k, N: n}) },
 			} {
 				b.Run(fmt.Sprintf("kernel=%s/k=%d/n=%d", name, k, n), func(b *testing.B) {
 					b.SetBytes(int64(m*k) * 4)

@@ -3,27 +3,27 @@ package kernel
 import "unsafe"
 
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
-func GEMM(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
-	c, a, b = c[:m*n], a[:m*k], b[:k*n]
-	product(p, view{c, n}, view{a, k}, view{b, n}, m, k, n, accumulate)
+func GEMM(p *Pool, c, a, b []float32, s Shape) {
+	c, a, b = c[:s.M*s.N], a[:s.M*s.K], b[:s.K*s.N]
+	product(p, view{c, s.N}, view{a, s.K}, view{b, s.N}, s)
 }
 
 // product is GEMM of views.
-func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
+func product(p *Pool, c, a, b view, s Shape) {
 	tiles := level().tiles
-	if tiles == nil || k == 0 {
-		plainRows(p, m, k*n, func(lo, hi int) {
-			refGEMM(c.from(lo, 0), a.from(lo, 0), b, hi-lo, k, n, accumulate)
+	if tiles == nil || s.K == 0 {
+		plainRows(p, s.M, s.K*s.N, func(lo, hi int) {
+			refGEMM(c.from(lo, 0), a.from(lo, 0), b, Shape{M: hi - lo, K: s.K, N: s.N, Add: s.Add})
 		})
 		return
 	}
-	if isFew(k, n) {
-		tiles.multiplyFew(p, c, a, b.x, strides{1, b.stride}, m, k, n, accumulate)
+	if isFew(s.K, s.N) {
+		tiles.multiplyFew(p, c, a, b.x, strides{1, b.stride}, s)
 		return
 	}
 	w := uintptr(tiles.width())
-	tiles.multiply(p, c, a, m, k, n, accumulate, func(panel []float32, lo, width int) {
-		tiles.pack[0](&panel[0], &b.x[lo], k, width, uintptr(b.stride)*4, w*uintptr(k)*4)
+	tiles.multiply(p, c, a, s, func(panel []float32, lo, width int) {
+		tiles.pack[0](&panel[0], &b.x[lo], s.K, width, uintptr(b.stride)*4, w*uintptr(s.K)*4)
 	})
 }
 
@@ -40,26 +40,29 @@ func PanelWords(k, n int) int {
 }
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
-func GEMMTB(p *Pool, c, a, b []float32, m, n, k int, accumulate bool) {
-	c, a, b = c[:m*k], a[:m*n], b[:k*n]
-	productTB(p, view{c, k}, view{a, n}, view{b, n}, m, n, k, accumulate)
+func GEMMTB(p *Pool, c, a, b []float32, s Shape) {
+	c, a, b = c[:s.M*s.K], a[:s.M*s.N], b[:s.K*s.N]
+	productTB(p, view{c, s.K}, view{a, s.N}, view{b, s.N}, s)
 }
 
 // productTB is GEMMTB of views.
-func productTB(p *Pool, c, a, b view, m, n, k int, accumulate bool) {
+func productTB(p *Pool, c, a, b view, s Shape) {
 	tiles := level().tiles
-	if tiles == nil || n == 0 {
-		plainRows(p, m, k*n, func(lo, hi int) {
-			refGEMMTB(c.from(lo, 0), a.from(lo, 0), b, hi-lo, n, k, accumulate)
+	if tiles == nil || s.N == 0 {
+		plainRows(p, s.M, s.K*s.N, func(lo, hi int) {
+			refGEMMTB(c.from(lo, 0), a.from(lo, 0), b, Shape{M: hi - lo, N: s.N, K: s.K,
+				Add: s.Add})
 		})
 		return
 	}
-	if isFew(n, k) {
-		tiles.multiplyFew(p, c, a, b.x, strides{b.stride, 1}, m, n, k, accumulate)
+	if isFew(s.N, s.K) {
+		tiles.multiplyFew(p, c, a, b.x, strides{b.stride, 1}, Shape{M: s.M, K: s.N, N: s.K,
+			Add: s.Add})
 		return
 	}
-	tiles.multiply(p, c, a, m, n, k, accumulate, func(panel []float32, lo, width int) {
-		packColumns(panel, b.from(lo, 0), n, width, tiles.width())
+	tiles.multiply(p, c, a, Shape{M: s.M, K: s.N, N: s.K, Add: s.Add}, func(panel []float32, lo,
+		width int) {
+		packColumns(panel, b.from(lo, 0), s.N, width, tiles.width())
 	})
 }
 
@@ -139,6 +142,7 @@ func (a ahead) from(line, lines int) ahead {
 
 // column computes rows x width of C, width being at most that of a panel, as columns of tiles,
 // the largest that fit first, while lines of the next rows are fetched, one for each tile.
+// It is called for each column of tiles: its parameters stay in registers.
 func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
 	c []float32, cRow, width int, mode uint64, next ahead) {
 	if next.at == 0 {
@@ -174,21 +178,20 @@ const (
 
 // multiply is C(m,n) (+)= A(m,k)·B(k,n), where pack writes width columns of B, from lo on, to a
 // panel. All of B is packed once: n·k floats.
-func (t *tileSet) multiply(p *Pool, c, a view, m, k, n int, accumulate bool,
-	pack func(panel []float32, lo, width int)) {
-	if m == 0 || n == 0 {
+func (t *tileSet) multiply(p *Pool, c, a view, s Shape, pack func(panel []float32, lo, width int)) {
+	if s.M == 0 || s.N == 0 {
 		return
 	}
 	w := t.width()
-	panels := p.TakeFloats(partsOf(n, w) * w * k)
-	p.Span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
-	r := rowProduct{t: t, c: c, a: a, panels: panels, k: k, n: n, mode: word(accumulate)}
+	panels := p.TakeFloats(partsOf(s.N, w) * w * s.K)
+	p.Span(s.N, w, func(lo, hi int) { pack(panels[lo*s.K:(lo+w)*s.K], lo, hi-lo) })
+	r := rowProduct{t: t, c: c, a: a, panels: panels, k: s.K, n: s.N, mode: word(s.Add)}
 	r.plan()
-	if !accumulate && r.steps == k && t.streams(c, m, n) {
+	if !s.Add && r.steps == s.K && t.streams(c, s.M, s.N) {
 		r.mode = modeStream
 	}
-	rows := max(1, min(partProducts/(k*n), 8*partRows)/r.chunk) * r.chunk
-	p.Span(m, rows, func(lo, hi int) {
+	rows := max(1, min(partProducts/(s.K*s.N), 8*partRows)/r.chunk) * r.chunk
+	p.Span(s.M, rows, func(lo, hi int) {
 		chunk := hi - lo
 		if r.lines > 0 {
 			chunk = r.chunk

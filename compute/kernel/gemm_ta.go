@@ -1,9 +1,9 @@
 package kernel
 
 // GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
-func GEMMTA(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
-	c, a, b = c[:k*n], a[:m*k], b[:m*n]
-	productTA(p, view{c, n}, view{a, k}, view{b, n}, m, k, n, accumulate)
+func GEMMTA(p *Pool, c, a, b []float32, s Shape) {
+	c, a, b = c[:s.K*s.N], a[:s.M*s.K], b[:s.M*s.N]
+	productTA(p, view{c, s.N}, view{a, s.K}, view{b, s.N}, s)
 }
 
 // ReductionWords is the scratch memory of GEMMTA, in words of 4 bytes: that of partial sums, and of
@@ -25,20 +25,20 @@ func ReductionWords(m, k, n, stride int) (once, each int) {
 }
 
 // productTA is GEMMTA of views.
-func productTA(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
+func productTA(p *Pool, c, a, b view, s Shape) {
 	tiles := level().tiles
-	if tiles == nil || m == 0 {
-		plainRows(p, k, m*n, func(lo, hi int) { refGEMMTA(c, a, b, m, n, lo, hi, accumulate) })
+	if tiles == nil || s.M == 0 {
+		plainRows(p, s.K, s.M*s.N, func(lo, hi int) { refGEMMTA(c, a, b, s, lo, hi) })
 		return
 	}
-	if k == 0 || n == 0 {
+	if s.K == 0 || s.N == 0 {
 		return
 	}
-	if isFew(k, n) {
-		tiles.reduceFew(p, c, a, b, m, k, n, accumulate)
+	if isFew(s.K, s.N) {
+		tiles.reduceFew(p, c, a, b, s)
 		return
 	}
-	tiles.reduce(p, c, a, b, m, k, n, accumulate)
+	tiles.reduce(p, c, a, b, s)
 }
 
 const (
@@ -75,13 +75,13 @@ type reduction struct {
 	partial         []float32
 }
 
-func (t *tileSet) reduce(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
-	r := &reduction{t: t, c: c, a: a, b: b, m: m, k: k, n: n, accumulate: accumulate}
+func (t *tileSet) reduce(p *Pool, c, a, b view, s Shape) {
+	r := &reduction{t: t, c: c, a: a, b: b, m: s.M, k: s.K, n: s.N, accumulate: s.Add}
 	r.plan()
-	r.partial = p.TakeFloats((r.slabs - 1) * k * n)
+	r.partial = p.TakeFloats((r.slabs - 1) * s.K * s.N)
 	p.Run(r.slabs*r.groups, func(part int) { r.part(p, part/r.groups, part%r.groups) })
 	if r.slabs > 1 {
-		p.Span(k*n, flatPart/4, r.sum)
+		p.Span(s.K*s.N, flatPart/4, r.sum)
 	}
 	p.GiveFloats(r.partial)
 }

@@ -21,19 +21,28 @@ type productForm struct {
 func products(m, k, n int) []productForm {
 	return []productForm{
 		{"GEMM", m, k, k, n, m, n, k,
-			func(p *Pool, c, a, b []float32, add bool) { GEMM(p, c, a, b, m, k, n, add) },
+			func(p *Pool, c, a, b []float32, add bool) {
+				GEMM(p, c, a, b, Shape{M: m, K: k, N: n,
+					Add: add})
+			},
 			func(c, a, b []float32, add bool) {
-				refGEMM(view{c, n}, view{a, k}, view{b, n}, m, k, n, add)
+				refGEMM(view{c, n}, view{a, k}, view{b, n}, Shape{M: m, K: k, N: n, Add: add})
 			}},
 		{"GEMMTA", m, k, m, n, k, n, m,
-			func(p *Pool, c, a, b []float32, add bool) { GEMMTA(p, c, a, b, m, k, n, add) },
+			func(p *Pool, c, a, b []float32, add bool) {
+				GEMMTA(p, c, a, b, Shape{M: m, K: k, N: n,
+					Add: add})
+			},
 			func(c, a, b []float32, add bool) {
-				refGEMMTA(view{c, n}, view{a, k}, view{b, n}, m, n, 0, k, add)
+				refGEMMTA(view{c, n}, view{a, k}, view{b, n}, Shape{M: m, N: n, Add: add}, 0, k)
 			}},
 		{"GEMMTB", m, n, k, n, m, k, n,
-			func(p *Pool, c, a, b []float32, add bool) { GEMMTB(p, c, a, b, m, n, k, add) },
+			func(p *Pool, c, a, b []float32, add bool) {
+				GEMMTB(p, c, a, b, Shape{M: m, N: n, K: k,
+					Add: add})
+			},
 			func(c, a, b []float32, add bool) {
-				refGEMMTB(view{c, k}, view{a, n}, view{b, n}, m, n, k, add)
+				refGEMMTB(view{c, k}, view{a, n}, view{b, n}, Shape{M: m, N: n, K: k, Add: add})
 			}},
 	}
 }
@@ -108,11 +117,12 @@ func TestStreamedProducts(t *testing.T) {
 			if tiles := level().tiles; tiles != nil && !tiles.streams(view{c, cs}, m, n) {
 				t.Fatal("the product is not streamed")
 			}
-			GEMMHeads(p, c, a, b, m, k, n, heads, false)
+			GEMMHeads(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads})
 			const rows = 1000
 			for lo := 0; lo < m; lo += rows {
 				hi := min(lo+rows, m)
-				GEMMHeads(p, want[lo*cs:hi*cs], a[lo*as:hi*as], b, hi-lo, k, n, heads, false)
+				GEMMHeads(p, want[lo*cs:hi*cs], a[lo*as:hi*as], b, Shape{M: hi - lo, K: k, N: n,
+					Heads: heads})
 			}
 			if !slices.Equal(c, want) {
 				t.Errorf("%d heads: a streamed product differs from the same in pieces", heads)

@@ -66,7 +66,7 @@ func gradients() map[string]gradient {
 	a, b, r := values(m*k), values(k*n), values(m*n)
 	product := func(a, b []float32) float64 {
 		c := make([]float32, m*n)
-		GEMM(nil, c, a, b, m, k, n, false)
+		GEMM(nil, c, a, b, Shape{M: m, K: k, N: n})
 		return dot(c, r)
 	}
 	off, idx := []uint32{0, 3, 3, 4, 9}, []uint32{0, 5, 5, 2, 1, 2, 3, 4, 5}
@@ -80,13 +80,13 @@ func gradients() map[string]gradient {
 		"input of GEMM": {values(m * k), func(x []float32) float64 { return product(x, b) },
 			func([]float32) []float32 {
 				g := make([]float32, m*k)
-				GEMMTB(nil, g, r, b, m, n, k, false)
+				GEMMTB(nil, g, r, b, Shape{M: m, N: n, K: k})
 				return g
 			}},
 		"weight of GEMM": {values(k * n), func(x []float32) float64 { return product(a, x) },
 			func([]float32) []float32 {
 				g := make([]float32, k*n)
-				GEMMTA(nil, g, a, r, m, k, n, false)
+				GEMMTA(nil, g, a, r, Shape{M: m, K: k, N: n})
 				return g
 			}},
 		"SegmentMean": {values(6 * n), func(x []float32) float64 {

@@ -4,34 +4,31 @@ package kernel
 // own in all matrices, those of a head side by side.
 
 // GEMMHeads is C(m,heads*n) (+)= A·B for A(m,heads*k) and B(k,heads*n), head by head.
-func GEMMHeads(p *Pool, c, a, b []float32, m, k, n, heads int, accumulate bool) {
-	cs, as, bs := heads*n, heads*k, heads*n
-	c, a, b = c[:m*cs], a[:m*as], b[:k*bs]
-	for h := range heads {
-		product(p, columns(c, cs, h*n), columns(a, as, h*k), columns(b, bs, h*n), m, k, n,
-			accumulate)
+func GEMMHeads(p *Pool, c, a, b []float32, s Shape) {
+	cs, as, bs := s.Heads*s.N, s.Heads*s.K, s.Heads*s.N
+	c, a, b = c[:s.M*cs], a[:s.M*as], b[:s.K*bs]
+	for h := range s.Heads {
+		product(p, columns(c, cs, h*s.N), columns(a, as, h*s.K), columns(b, bs, h*s.N), s)
 	}
 }
 
 // GEMMHeadsTA is C(k,heads*n) (+)= Aᵀ·G for A(m,heads*k) and G(m,heads*n), head by head: the
 // gradient of B in GEMMHeads.
-func GEMMHeadsTA(p *Pool, c, a, g []float32, m, k, n, heads int, accumulate bool) {
-	cs, as, gs := heads*n, heads*k, heads*n
-	c, a, g = c[:k*cs], a[:m*as], g[:m*gs]
-	for h := range heads {
-		productTA(p, columns(c, cs, h*n), columns(a, as, h*k), columns(g, gs, h*n), m, k, n,
-			accumulate)
+func GEMMHeadsTA(p *Pool, c, a, g []float32, s Shape) {
+	cs, as, gs := s.Heads*s.N, s.Heads*s.K, s.Heads*s.N
+	c, a, g = c[:s.K*cs], a[:s.M*as], g[:s.M*gs]
+	for h := range s.Heads {
+		productTA(p, columns(c, cs, h*s.N), columns(a, as, h*s.K), columns(g, gs, h*s.N), s)
 	}
 }
 
 // GEMMHeadsTB is C(m,heads*k) (+)= G·Bᵀ for G(m,heads*n) and B(k,heads*n), head by head: the
 // gradient of A in GEMMHeads.
-func GEMMHeadsTB(p *Pool, c, g, b []float32, m, n, k, heads int, accumulate bool) {
-	cs, gs, bs := heads*k, heads*n, heads*n
-	c, g, b = c[:m*cs], g[:m*gs], b[:k*bs]
-	for h := range heads {
-		productTB(p, columns(c, cs, h*k), columns(g, gs, h*n), columns(b, bs, h*n), m, n, k,
-			accumulate)
+func GEMMHeadsTB(p *Pool, c, g, b []float32, s Shape) {
+	cs, gs, bs := s.Heads*s.K, s.Heads*s.N, s.Heads*s.N
+	c, g, b = c[:s.M*cs], g[:s.M*gs], b[:s.K*bs]
+	for h := range s.Heads {
+		productTB(p, columns(c, cs, h*s.K), columns(g, gs, h*s.N), columns(b, bs, h*s.N), s)
 	}
 }
 

@@ -35,20 +35,21 @@ type lossPart struct {
 // at counted first. A label that is not below n panics.
 func SoftmaxCrossEntropy(p *Pool, grad, logits []float32, labels []int32, rows, n int) (
 	loss float64, correct, counted int) {
-	return crossEntropy(p, grad, logits, nil, labels, rows, n)
+	return crossEntropy(p, grad, logits, nil, labels[:rows], n)
 }
 
 // WeightedCrossEntropy is SoftmaxCrossEntropy where a row counts as the weight of its label says:
 // the mean is the weighted sum by the sum of the weights, which must be positive.
-func WeightedCrossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, rows,
-	n int) (loss float64, correct, counted int) {
-	return crossEntropy(p, grad, logits, weights[:n], labels, rows, n)
+func WeightedCrossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, n int) (
+	loss float64, correct, counted int) {
+	return crossEntropy(p, grad, logits, weights[:n], labels, n)
 }
 
-// crossEntropy is either; weights are nil for none.
-func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, rows, n int) (
+// crossEntropy is either, of a row for each label; weights are nil for none.
+func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, n int) (
 	loss float64, correct, counted int) {
-	grad, logits, labels = grad[:rows*n], logits[:rows*n], labels[:rows]
+	rows := len(labels)
+	grad, logits = grad[:rows*n], logits[:rows*n]
 	total := 0.0 // of the weights of the rows that count
 	for _, l := range labels {
 		if int(l) >= n {
@@ -186,11 +187,12 @@ func sigmoidPart(o *ops, grad, logits, targets []float32, weight float32) (loss 
 	return loss
 }
 
-// WeightedBCE is SigmoidBCE where a target of 1 counts as the weight of its column says, of which
-// there are n; the mean is by the number of values whose target is not NaN.
-func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows, n int) (loss float64) {
+// WeightedBCE is SigmoidBCE of rows with a column for each of positive, where a target of 1 counts
+// as the weight of its column says; the mean is by the number of values whose target is not NaN.
+func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows int) (loss float64) {
+	n := len(positive)
 	total := rows * n
-	grad, logits, targets, positive = grad[:total], logits[:total], targets[:total], positive[:n]
+	grad, logits, targets = grad[:total], logits[:total], targets[:total]
 	parts := make([]float64, partsOf(total, flatPart))
 	share := 1 / float64(max(1, knownTargets(targets)))
 	p.Span(total, flatPart, func(lo, hi int) {

@@ -5,19 +5,21 @@ import "math"
 // LayerNorm is y = gamma·(x-mean)/std + beta for each row of x(rows,n), where mean and std are
 // those of the row; std is the root of the biased variance plus eps (Ba, Kiros and Hinton). gamma
 // and beta are (n). stats(rows,2) gets the mean and 1/std of each row. y is not x.
-func LayerNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps float32) {
-	y, x, gamma, beta, stats = y[:rows*n], x[:rows*n], gamma[:n], beta[:n], stats[:rows*2]
-	if n == 0 {
+func LayerNorm(p *Pool, y, x []float32, with Norm) {
+	y, x, with.Gamma, with.Beta, with.Stats = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols],
+		with.Gamma[:with.Cols], with.Beta[:with.Cols], with.Stats[:with.Rows*2]
+	if with.Cols == 0 {
 		return
 	}
 	o := level()
-	p.Span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := x[i*n : i*n+n]
-			mean := o.sum(row) / float32(n)
-			inverse := inverseRoot(o.squares(row, mean)/float32(n), eps)
-			stats[2*i], stats[2*i+1] = mean, inverse
-			o.normRow(y[i*n:i*n+n], row, gamma, beta, mean, inverse)
+			row := x[i*with.Cols : i*with.Cols+with.Cols]
+			mean := o.sum(row) / float32(with.Cols)
+			inverse := inverseRoot(o.squares(row, mean)/float32(with.Cols), with.Eps)
+			with.Stats[2*i], with.Stats[2*i+1] = mean, inverse
+			o.normRow(y[i*with.Cols:i*with.Cols+with.Cols], row, with.Gamma, with.Beta, mean,
+				inverse)
 		}
 	})
 }
@@ -29,16 +31,21 @@ func inverseRoot(variance, eps float32) float32 {
 
 // LayerNormGrad writes the gradients of LayerNorm in x, gamma and beta, dx(rows,n), dgamma(n) and
 // dbeta(n), given the gradient dy(rows,n) of its output and the stats that it wrote. dx may be dy.
-func LayerNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, rows, n int) {
-	dx, dy, x, stats = dx[:rows*n], dy[:rows*n], x[:rows*n], stats[:rows*2]
-	dgamma, dbeta, gamma = dgamma[:n], dbeta[:n], gamma[:n]
+func LayerNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
+	dx, dy, x, with.Stats = dx[:with.Rows*with.Cols], dy[:with.Rows*with.Cols],
+		x[:with.Rows*with.Cols], with.Stats[:with.Rows*2]
+	with.DGamma, with.DBeta, with.Gamma = with.DGamma[:with.Cols], with.DBeta[:with.Cols],
+		with.Gamma[:with.Cols]
 	o := level()
-	columnParts(p, [][]float32{dgamma, dbeta}, rows, n, func(lo, hi int, sums [][]float32) {
+	columnParts(p, [][]float32{with.DGamma, with.DBeta}, with.Rows, with.Cols, func(lo, hi int,
+		sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			g, row, mean, inverse := dy[i*n:i*n+n], x[i*n:i*n+n], stats[2*i], stats[2*i+1]
-			plain, scaled := o.layerSums(sums[0], sums[1], g, row, gamma, mean, inverse)
-			o.layerGrad(dx[i*n:i*n+n], g, row, gamma, mean, inverse, plain/float32(n),
-				scaled/float32(n))
+			g, row, mean, inverse := dy[i*with.Cols:i*with.Cols+with.Cols],
+				x[i*with.Cols:i*with.Cols+with.Cols], with.Stats[2*i], with.Stats[2*i+1]
+			plain, scaled := o.layerSums(sums[0], sums[1], g, row, with.Gamma, mean, inverse)
+			o.layerGrad(dx[i*with.Cols:i*with.Cols+with.Cols], g, row, with.Gamma, mean, inverse,
+				plain/float32(with.Cols),
+				scaled/float32(with.Cols))
 		}
 	})
 }
@@ -76,47 +83,50 @@ func columnParts(p *Pool, out [][]float32, rows, n int,
 // BatchNorm is y = gamma·(x-mean)/std + beta for each column of x(rows,n), where mean and std are
 // those of the column; std is the root of the biased variance plus eps (Ioffe and Szegedy). gamma
 // and beta are (n). stats(2,n) gets the means and then 1/std of the columns. y is not x.
-func BatchNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps float32) {
-	y, x, stats = y[:rows*n], x[:rows*n], stats[:2*n]
-	mean, inverse := stats[:n], stats[n:]
-	if rows == 0 {
-		clear(stats)
+func BatchNorm(p *Pool, y, x []float32, with Norm) {
+	y, x, with.Stats = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols], with.Stats[:2*with.Cols]
+	mean, inverse := with.Stats[:with.Cols], with.Stats[with.Cols:]
+	if with.Rows == 0 {
+		clear(with.Stats)
 		return
 	}
-	ColumnSum(p, mean, x, rows, n, false)
+	ColumnSum(p, mean, x, with.Rows, with.Cols, false)
 	o := level()
-	o.scale(mean, 1/float32(rows))
-	columnParts(p, [][]float32{inverse}, rows, n, func(lo, hi int, sums [][]float32) {
+	o.scale(mean, 1/float32(with.Rows))
+	columnParts(p, [][]float32{inverse}, with.Rows, with.Cols, func(lo, hi int, sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			o.addSquares(sums[0], x[i*n:i*n+n], mean)
+			o.addSquares(sums[0], x[i*with.Cols:i*with.Cols+with.Cols], mean)
 		}
 	})
 	for j, v := range inverse {
-		inverse[j] = inverseRoot(v/float32(rows), eps)
+		inverse[j] = inverseRoot(v/float32(with.Rows), with.Eps)
 	}
-	normColumns(p, y, x, gamma[:n], beta[:n], mean, inverse, rows, n)
+	normColumns(p, y, x, mean, inverse, Norm{Gamma: with.Gamma[:with.Cols],
+		Beta: with.Beta[:with.Cols], Rows: with.Rows, Cols: with.Cols})
 }
 
 // NormApply is BatchNorm with a mean(n) and a variance(n) that are given.
-func NormApply(p *Pool, y, x, gamma, beta, mean, variance []float32, rows, n int, eps float32) {
-	y, x, mean = y[:rows*n], x[:rows*n], mean[:n]
-	inverse := p.TakeFloats(n)
-	for j, v := range variance[:n] {
-		inverse[j] = inverseRoot(v, eps)
+func NormApply(p *Pool, y, x, mean, variance []float32, with Norm) {
+	y, x, mean = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols], mean[:with.Cols]
+	inverse := p.TakeFloats(with.Cols)
+	for j, v := range variance[:with.Cols] {
+		inverse[j] = inverseRoot(v, with.Eps)
 	}
-	normColumns(p, y, x, gamma[:n], beta[:n], mean, inverse, rows, n)
+	normColumns(p, y, x, mean, inverse, Norm{Gamma: with.Gamma[:with.Cols],
+		Beta: with.Beta[:with.Cols], Rows: with.Rows, Cols: with.Cols})
 	p.GiveFloats(inverse)
 }
 
-func normColumns(p *Pool, y, x, gamma, beta, mean, inverse []float32, rows, n int) {
-	factor := p.TakeFloats(n)
-	for j, g := range gamma {
+func normColumns(p *Pool, y, x, mean, inverse []float32, with Norm) {
+	factor := p.TakeFloats(with.Cols)
+	for j, g := range with.Gamma {
 		factor[j] = g * inverse[j]
 	}
 	fn := level().normColumns
-	p.Span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			fn(y[i*n:i*n+n], x[i*n:i*n+n], mean, factor, beta)
+			fn(y[i*with.Cols:i*with.Cols+with.Cols], x[i*with.Cols:i*with.Cols+with.Cols], mean,
+				factor, with.Beta)
 		}
 	})
 	p.GiveFloats(factor)
@@ -124,26 +134,32 @@ func normColumns(p *Pool, y, x, gamma, beta, mean, inverse []float32, rows, n in
 
 // BatchNormGrad writes the gradients of BatchNorm in x, gamma and beta, dx(rows,n), dgamma(n) and
 // dbeta(n), given the gradient dy(rows,n) of its output and the stats that it wrote. dx may be dy.
-func BatchNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, rows, n int) {
-	dx, dy, x, stats = dx[:rows*n], dy[:rows*n], x[:rows*n], stats[:2*n]
-	dgamma, dbeta, gamma = dgamma[:n], dbeta[:n], gamma[:n]
-	mean, inverse, o := stats[:n], stats[n:], level()
-	columnParts(p, [][]float32{dgamma, dbeta}, rows, n, func(lo, hi int, sums [][]float32) {
+func BatchNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
+	dx, dy, x, with.Stats = dx[:with.Rows*with.Cols], dy[:with.Rows*with.Cols],
+		x[:with.Rows*with.Cols], with.Stats[:2*with.Cols]
+	with.DGamma, with.DBeta, with.Gamma = with.DGamma[:with.Cols], with.DBeta[:with.Cols],
+		with.Gamma[:with.Cols]
+	mean, inverse, o := with.Stats[:with.Cols], with.Stats[with.Cols:], level()
+	columnParts(p, [][]float32{with.DGamma, with.DBeta}, with.Rows, with.Cols, func(lo, hi int,
+		sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			o.batchSums(sums[0], sums[1], dy[i*n:i*n+n], x[i*n:i*n+n], mean, inverse)
+			o.batchSums(sums[0], sums[1], dy[i*with.Cols:i*with.Cols+with.Cols],
+				x[i*with.Cols:i*with.Cols+with.Cols], mean, inverse)
 		}
 	})
 	// dx = a·dy - b·(x-mean) - c, column by column.
-	plan := p.TakeFloats(3 * n)
-	a, b, c := plan[:n], plan[n:2*n], plan[2*n:]
-	for j, g := range gamma {
+	plan := p.TakeFloats(3 * with.Cols)
+	a, b, c := plan[:with.Cols], plan[with.Cols:2*with.Cols], plan[2*with.Cols:]
+	for j, g := range with.Gamma {
 		a[j] = g * inverse[j]
-		b[j] = a[j] * inverse[j] * dgamma[j] / float32(max(1, rows))
-		c[j] = a[j] * dbeta[j] / float32(max(1, rows))
+		b[j] = a[j] * inverse[j] * with.DGamma[j] / float32(max(1, with.Rows))
+		c[j] = a[j] * with.DBeta[j] / float32(max(1, with.Rows))
 	}
-	p.Span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			o.batchGrad(dx[i*n:i*n+n], dy[i*n:i*n+n], x[i*n:i*n+n], mean, a, b, c)
+			o.batchGrad(dx[i*with.Cols:i*with.Cols+with.Cols],
+				dy[i*with.Cols:i*with.Cols+with.Cols], x[i*with.Cols:i*with.Cols+with.Cols], mean,
+				a, b, c)
 		}
 	})
 	p.GiveFloats(plan)

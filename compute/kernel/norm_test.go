@@ -72,7 +72,7 @@ func TestRowScale(t *testing.T) {
 			x, f, y := mem.values(rows*n), mem.values(rows), mem.values(rows*n)
 			sum := mem.copyOf(y)
 			want := started(y, 0)
-			AddScaled(p, sum, x, 0.7)
+			AddScaledRow(sum, x, 0.7)
 			RowScale(p, y, x, f, rows, n)
 			for i, v := range x {
 				want.add(i, v, 0.7)
@@ -80,7 +80,7 @@ func TestRowScale(t *testing.T) {
 					t.Fatalf("value %d is %v, want %v", i, y[i], v*f[i/n])
 				}
 			}
-			want.check(t, "AddScaled", sum, 4)
+			want.check(t, "AddScaledRow", sum, 4)
 			RowScale(p, x, x, f, rows, n)
 			equal(t, "RowScale in place", x, y)
 		})
@@ -135,14 +135,17 @@ func checkNorm(t *rapid.T, p *Pool, mem *memory, x, gamma, beta []float32, rows,
 	}
 	y, stats, again := mem.values(len(x)), mem.values(2*groups), mem.values(len(x))
 	if byRow {
-		LayerNorm(p, y, x, gamma, beta, stats, rows, n, eps)
+		LayerNorm(p, y, x, Norm{Gamma: gamma, Beta: beta, Stats: stats, Rows: rows, Cols: n,
+			Eps: eps})
 	} else {
-		BatchNorm(p, y, x, gamma, beta, stats, rows, n, eps)
+		BatchNorm(p, y, x, Norm{Gamma: gamma, Beta: beta, Stats: stats, Rows: rows, Cols: n,
+			Eps: eps})
 		means, variances := make([]float32, n), make([]float32, n)
 		for j := range means {
 			means[j], variances[j] = float32(mean[j]), float32(variance[j])
 		}
-		NormApply(p, again, x, gamma, beta, means, variances, rows, n, eps)
+		NormApply(p, again, x, means, variances, Norm{Gamma: gamma, Beta: beta, Rows: rows,
+			Cols: n, Eps: eps})
 	}
 	for i, v := range x {
 		std, j := math.Sqrt(variance[group(i)]+eps), i%n
@@ -177,13 +180,14 @@ func normGradients(values func(n int) []float32) map[string]gradient {
 	all := map[string]gradient{}
 	for name, f := range map[string]struct {
 		stats   int
-		forward func(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps float32)
-		grad    func(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, rows, n int)
+		forward func(p *Pool, y, x []float32, with Norm)
+		grad    func(p *Pool, dx, dy, x []float32, with Norm)
 	}{"LayerNorm": {2 * rows, LayerNorm, LayerNormGrad},
 		"BatchNorm": {2 * n, BatchNorm, BatchNormGrad}} {
 		objective := func(x, gamma, beta []float32) (sum float64) {
 			y, stats := make([]float32, rows*n), make([]float32, f.stats)
-			f.forward(nil, y, x, gamma, beta, stats, rows, n, eps)
+			f.forward(nil, y, x, Norm{Gamma: gamma, Beta: beta, Stats: stats, Rows: rows, Cols: n,
+				Eps: eps})
 			for i, v := range y {
 				sum += float64(v) * float64(r[i])
 			}
@@ -191,9 +195,11 @@ func normGradients(values func(n int) []float32) map[string]gradient {
 		}
 		grads := func(x, gamma, beta []float32) (dx, dgamma, dbeta []float32) {
 			y, stats := make([]float32, rows*n), make([]float32, f.stats)
-			f.forward(nil, y, x, gamma, beta, stats, rows, n, eps)
+			f.forward(nil, y, x, Norm{Gamma: gamma, Beta: beta, Stats: stats, Rows: rows, Cols: n,
+				Eps: eps})
 			dx, dgamma, dbeta = append(y[:0], r...), values(n), values(n)
-			f.grad(nil, dx, dgamma, dbeta, dx, x, gamma, stats, rows, n)
+			f.grad(nil, dx, dx, x, Norm{DGamma: dgamma, DBeta: dbeta, Gamma: gamma, Stats: stats,
+				Rows: rows, Cols: n})
 			return dx, dgamma, dbeta
 		}
 		all["input of "+name] = gradient{x,

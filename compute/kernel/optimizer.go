@@ -18,9 +18,8 @@ type adamPlan struct {
 // Adam takes the step-th step, counted from 1, of w along the gradient g, with the moments m and
 // v, which begin as zeros. Decoupled weight decay (AdamW) shrinks the weights by lr·weightDecay;
 // otherwise weightDecay·w is added to the gradient.
-func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weightDecay float32,
-	decoupled bool) {
-	c := planAdam(step, lr, beta1, beta2, eps, weightDecay, decoupled)
+func Adam(p *Pool, w, g, m, v []float32, s AdamStep) {
+	c := planAdam(s)
 	w, m, v = w[:len(g)], m[:len(g)], v[:len(g)]
 	adam := level().adam
 	p.Span(len(g), flatPart, func(lo, hi int) {
@@ -29,15 +28,17 @@ func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weight
 }
 
 // planAdam finds the constants of a step.
-func planAdam(step int, lr, beta1, beta2, eps, weightDecay float32, decoupled bool) adamPlan {
-	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(step)) }
-	c := adamPlan{beta1: beta1, rest1: 1 - beta1, beta2: beta2, rest2: 1 - beta2, eps: eps,
-		rootScale: float32(1 / math.Sqrt(bias(beta2))), rate: float32(float64(lr) / bias(beta1)),
-		shrink: 1}
-	if decoupled {
-		c.shrink = 1 - lr*weightDecay
+func planAdam(s AdamStep) adamPlan {
+	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(s.Step)) }
+	c := adamPlan{beta1: s.Beta1, rest1: 1 - s.Beta1, beta2: s.Beta2, rest2: 1 - s.Beta2,
+		eps:       s.Eps,
+		rootScale: float32(1 / math.Sqrt(bias(s.Beta2))),
+		rate:      float32(float64(s.Rate) / bias(s.Beta1)),
+		shrink:    1}
+	if s.Decoupled {
+		c.shrink = 1 - s.Rate*s.WeightDecay
 	} else {
-		c.l2 = weightDecay
+		c.l2 = s.WeightDecay
 	}
 	return c
 }
@@ -50,11 +51,11 @@ func SGD(p *Pool, w, g []float32, lr, weightDecay float32) {
 }
 
 // Adagrad is s += g² and w -= lr·g/(sqrt(s)+eps), where weightDecay·w is added to g first.
-func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
+func Adagrad(p *Pool, w, g, s []float32, step AdamStep) {
 	w, s = w[:len(g)], s[:len(g)]
 	adagrad := level().adagrad
 	p.Span(len(g), flatPart, func(lo, hi int) {
-		adagrad(w[lo:hi], g[lo:hi], s[lo:hi], lr, eps, weightDecay)
+		adagrad(w[lo:hi], g[lo:hi], s[lo:hi], step.Rate, step.Eps, step.WeightDecay)
 	})
 }
 

@@ -28,9 +28,10 @@ func TestOptimizers(t *testing.T) {
 				case "sgd":
 					SGD(p, w, g, 0.1, decay)
 				case "adagrad":
-					Adagrad(p, w, g, a, 0.1, 1e-8, decay)
+					Adagrad(p, w, g, a, AdamStep{Rate: 0.1, Eps: 1e-8, WeightDecay: decay})
 				default:
-					Adam(p, w, g, a, b, step, 0.1, 0.9, 0.999, 1e-8, decay, kind == "adamw")
+					Adam(p, w, g, a, b, AdamStep{Step: step, Rate: 0.1, Beta1: 0.9, Beta2: 0.999,
+						Eps: 1e-8, WeightDecay: decay, Decoupled: kind == "adamw"})
 				}
 				for i := range want {
 					want[i].step(kind, float64(g[i]), float64(decay), step)

@@ -18,14 +18,14 @@ func (v view) row(i, n int) []float32 { return v.x[i*v.stride : i*v.stride+n] }
 func (v view) from(i, j int) view { return view{v.x[i*v.stride+j:], v.stride} }
 
 // refGEMM is C(m,n) (+)= A(m,k)·B(k,n).
-func refGEMM(c, a, b view, m, k, n int, accumulate bool) {
-	for i := range m {
-		row := c.row(i, n)
-		if !accumulate {
+func refGEMM(c, a, b view, s Shape) {
+	for i := range s.M {
+		row := c.row(i, s.N)
+		if !s.Add {
 			clear(row)
 		}
-		for t, v := range a.row(i, k) {
-			for j, w := range b.row(t, n)[:len(row)] {
+		for t, v := range a.row(i, s.K) {
+			for j, w := range b.row(t, s.N)[:len(row)] {
 				row[j] += v * w
 			}
 		}
@@ -33,14 +33,14 @@ func refGEMM(c, a, b view, m, k, n int, accumulate bool) {
 }
 
 // refGEMMTA computes the rows lo to hi-1 of C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n).
-func refGEMMTA(c, a, b view, m, n, lo, hi int, accumulate bool) {
-	for t := lo; t < hi && !accumulate; t++ {
-		clear(c.row(t, n))
+func refGEMMTA(c, a, b view, s Shape, lo, hi int) {
+	for t := lo; t < hi && !s.Add; t++ {
+		clear(c.row(t, s.N))
 	}
-	for i := range m {
+	for i := range s.M {
 		for t := lo; t < hi; t++ {
-			v, row := a.x[i*a.stride+t], c.row(t, n)
-			for j, w := range b.row(i, n) {
+			v, row := a.x[i*a.stride+t], c.row(t, s.N)
+			for j, w := range b.row(i, s.N) {
 				row[j] += v * w
 			}
 		}
@@ -48,15 +48,15 @@ func refGEMMTA(c, a, b view, m, n, lo, hi int, accumulate bool) {
 }
 
 // refGEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n).
-func refGEMMTB(c, a, b view, m, n, k int, accumulate bool) {
-	for i := range m {
-		row, own := c.row(i, k), a.row(i, n)
-		for t := range k {
+func refGEMMTB(c, a, b view, s Shape) {
+	for i := range s.M {
+		row, own := c.row(i, s.K), a.row(i, s.N)
+		for t := range s.K {
 			var sum float32
-			for j, w := range b.row(t, n) {
+			for j, w := range b.row(t, s.N) {
 				sum += own[j] * w
 			}
-			if accumulate {
+			if s.Add {
 				sum += row[t]
 			}
 			row[t] = sum
@@ -81,15 +81,15 @@ func refSegmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
 
 // refWeightedSum adds to row i of out, or writes there, the sum of weight[r] times row r of x, over
 // the same r.
-func refWeightedSum(out, x, weight []float32, off, idx []uint32, d int, accumulate bool) {
-	for i := range len(off) - 1 {
-		row := out[i*d : i*d+d]
+func refWeightedSum(out, x, weight []float32, of Lists, accumulate bool) {
+	for i := range len(of.Off) - 1 {
+		row := out[i*of.Cols : i*of.Cols+of.Cols]
 		if !accumulate {
 			clear(row)
 		}
-		for _, r := range idx[off[i]:off[i+1]] {
+		for _, r := range of.Idx[of.Off[i]:of.Off[i+1]] {
 			w := weight[r]
-			for j, v := range x[int(r)*d : int(r)*d+d] {
+			for j, v := range x[int(r)*of.Cols : int(r)*of.Cols+of.Cols] {
 				row[j] += w * v
 			}
 		}

@@ -29,20 +29,20 @@ func refMaxRow(out, x []float32, arg, list []uint32) {
 
 // refSegmentMaxGrad adds to row i of out, or writes there, the rows of x that segment i names in
 // the columns in which the same row of arg is first+i. A segment may name a row twice.
-func refSegmentMaxGrad(out, x []float32, arg, off, idx []uint32, d, first int, accumulate bool) {
-	for i := range len(off) - 1 {
-		row, last := out[i*d:i*d+d], noRow
+func refSegmentMaxGrad(out, x []float32, arg []uint32, of Lists, first int, accumulate bool) {
+	for i := range len(of.Off) - 1 {
+		row, last := out[i*of.Cols:i*of.Cols+of.Cols], noRow
 		if !accumulate {
 			clear(row)
 		}
-		for _, r := range idx[off[i]:off[i+1]] {
+		for _, r := range of.Idx[of.Off[i]:of.Off[i+1]] {
 			if r == last {
 				continue
 			}
 			last = r
-			for c, a := range arg[int(r)*d : int(r)*d+d] {
+			for c, a := range arg[int(r)*of.Cols : int(r)*of.Cols+of.Cols] {
 				if a == uint32(first+i) {
-					row[c] += x[int(r)*d+c]
+					row[c] += x[int(r)*of.Cols+c]
 				}
 			}
 		}
@@ -204,18 +204,18 @@ func refEdgeScores2(s, xl, xr, att []float32, l *lists, slope float32) {
 
 // refEdgeScores2Grad computes EdgeScores2Grad of some lists, of which dxr, ds and xr have the first
 // values first, and adds to datt.
-func refEdgeScores2Grad(dxr, datt, ds, xl, xr, att []float32, l *lists, slope float32) {
+func refEdgeScores2Grad(dxr, datt, ds []float32, l *lists, a Scores2) {
 	heads, d := l.heads, l.d
 	for i := range l.count() {
 		clear(dxr[i*heads*d : (i+1)*heads*d])
 		for e := l.off[i]; e < l.off[i+1]; e++ {
 			for h := range heads {
 				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
-				own, to := xr[at:][:d], dxr[at:][:d]
-				weight, sum := att[h*d:][:d], datt[h*d:][:d]
-				for c, v := range xl[l.at(e, h):][:d] {
+				own, to := a.Dst[at:][:d], dxr[at:][:d]
+				weight, sum := a.Att[h*d:][:d], datt[h*d:][:d]
+				for c, v := range a.Src[l.at(e, h):][:d] {
 					v += own[c]
-					factor := slope
+					factor := a.Slope
 					if v > 0 {
 						factor = 1
 					}
@@ -230,8 +230,7 @@ func refEdgeScores2Grad(dxr, datt, ds, xl, xr, att []float32, l *lists, slope fl
 // refEdgeScores2Src adds to out, or writes there, the gradient of EdgeScores2 in some rows own of
 // xl: the lists are those of the rows, of segments whose rows are x's, and ds has the first entry's
 // values first.
-func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32,
-	accumulate bool) {
+func refEdgeScores2Src(out, ds []float32, l *lists, a Scores2, accumulate bool) {
 	heads, d := l.heads, l.d
 	if !accumulate {
 		clear(out[:l.count()*heads*d])
@@ -240,9 +239,9 @@ func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32,
 		for e := l.off[i]; e < l.off[i+1]; e++ {
 			for h := range heads {
 				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
-				left, to, weight := own[at:][:d], out[at:][:d], att[h*d:][:d]
-				for c, v := range x[l.at(e, h):][:d] {
-					factor := slope
+				left, to, weight := a.Src[at:][:d], out[at:][:d], a.Att[h*d:][:d]
+				for c, v := range a.Dst[l.at(e, h):][:d] {
+					factor := a.Slope
 					if v+left[c] > 0 {
 						factor = 1
 					}

@@ -67,8 +67,9 @@ func (r *Rows) Scale(p *Pool, factor float32) {
 }
 
 // Adam takes a step of Adam for these rows of w, m and v. No weights decay, here and below.
-func (r *Rows) Adam(p *Pool, w, m, v []float32, step int, lr, beta1, beta2, eps float32) {
-	c, adam := planAdam(step, lr, beta1, beta2, eps, 0, false), level().adam
+func (r *Rows) Adam(p *Pool, w, m, v []float32, s AdamStep) {
+	c, adam := planAdam(AdamStep{Step: s.Step, Rate: s.Rate, Beta1: s.Beta1, Beta2: s.Beta2,
+		Eps: s.Eps}), level().adam
 	r.each(p, func(i int) { adam(r.in(w, i), r.of(i), r.in(m, i), r.in(v, i), &c) })
 }
 

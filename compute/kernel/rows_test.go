@@ -50,7 +50,8 @@ func stepRows(kind string, r *Rows, p *Pool, t [][]float32) {
 	case "adagrad":
 		r.Adagrad(p, t[0], t[2], 0.1, 1e-10)
 	default:
-		r.Adam(p, t[0], t[1], t[2], 3, 0.1, 0.9, 0.999, 1e-8)
+		r.Adam(p, t[0], t[1], t[2], AdamStep{Step: 3, Rate: 0.1, Beta1: 0.9, Beta2: 0.999,
+			Eps: 1e-8})
 	}
 }
 
@@ -65,10 +66,10 @@ func rowsAlone(kind string, tables [][]float32, grad []float32, at []uint32,
 		case "sgd":
 			SGD(nil, row(out[0]), g, 0.1, 0)
 		case "adagrad":
-			Adagrad(nil, row(out[0]), g, row(out[2]), 0.1, 1e-10, 0)
+			Adagrad(nil, row(out[0]), g, row(out[2]), AdamStep{Rate: 0.1, Eps: 1e-10})
 		default:
-			Adam(nil, row(out[0]), g, row(out[1]), row(out[2]), 3, 0.1, 0.9, 0.999, 1e-8, 0,
-				false)
+			Adam(nil, row(out[0]), g, row(out[1]), row(out[2]), AdamStep{Step: 3, Rate: 0.1,
+				Beta1: 0.9, Beta2: 0.999, Eps: 1e-8})
 		}
 	}
 	return out

@@ -43,14 +43,14 @@ func everyKernel(p *Pool) map[string][]float32 {
 	}
 	a, b, g, c := values(m*k), values(k*n), values(m*n), make([]float32, m*n)
 	out := map[string][]float32{}
-	GEMM(p, c, a, b, m, k, n, false)
+	GEMM(p, c, a, b, Shape{M: m, K: k, N: n})
 	out["GEMM"] = c
 	out["GEMMTB"], out["GEMMTA"] = make([]float32, m*k), make([]float32, k*n)
-	GEMMTB(p, out["GEMMTB"], g, b, m, n, k, false)
-	GEMMTA(p, out["GEMMTA"], a, g, m, k, n, false)
+	GEMMTB(p, out["GEMMTB"], g, b, Shape{M: m, N: n, K: k})
+	GEMMTA(p, out["GEMMTA"], a, g, Shape{M: m, K: k, N: n})
 	out["few"], out["fewTA"] = make([]float32, m*5), make([]float32, k*5)
-	GEMM(p, out["few"], a, b, m, k, 5, false)
-	GEMMTA(p, out["fewTA"], a, g, m, k, 5, false)
+	GEMM(p, out["few"], a, b, Shape{M: m, K: k, N: 5})
+	GEMMTA(p, out["fewTA"], a, g, Shape{M: m, K: k, N: 5})
 	off, idx := []uint32{0}, []uint32(nil)
 	for i := range m {
 		for range i % 7 {
@@ -62,7 +62,8 @@ func everyKernel(p *Pool) map[string][]float32 {
 	SegmentMean(p, out["SegmentMean"], a, off, idx, k)
 	segmentMeanGrad(p, out["SegmentMeanGrad"], a, off, idx, k)
 	out["SegmentMeanDropout"] = make([]float32, m*k)
-	SegmentMeanDropout(p, out["SegmentMeanDropout"], a, off, idx, idx, k, 0.3, 5)
+	SegmentMeanDropout(p, out["SegmentMeanDropout"], a, Lists{Off: off, Idx: idx, At: idx,
+		Cols: k}, Drop{Rate: 0.3, Key: 5})
 	out["ColumnSum"] = make([]float32, k)
 	ColumnSum(p, out["ColumnSum"], a, m, k, false)
 	labels := make([]int32, m)
@@ -78,7 +79,8 @@ func everyKernel(p *Pool) map[string][]float32 {
 	out["Dropout"] = append([]float32(nil), a...)
 	Dropout(p, out["Dropout"], 0, 0.4, 9)
 	w, moment, second := values(m*k), make([]float32, m*k), make([]float32, m*k)
-	Adam(p, w, a, moment, second, 1, 0.1, 0.9, 0.999, 1e-8, 0.01, true)
+	Adam(p, w, a, moment, second, AdamStep{Step: 1, Rate: 0.1, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+		WeightDecay: 0.01, Decoupled: true})
 	out["Adam"] = w
 	maps.Copy(out, edgeResults(p, values, off, idx))
 	return out

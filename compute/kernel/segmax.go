@@ -7,25 +7,26 @@ const noRow = ^uint32(0)
 // whose numbers are idx[off[i]:off[i+1]], and to arg(M,d), unless it is nil, the number of the row
 // that has it: of equal ones that which is named first. If there are no rows, it writes zeros, and
 // ^uint32(0) as their numbers. A NaN counts as larger than any number.
-func SegmentMax(p *Pool, out, x []float32, arg, off, idx []uint32, d int) {
-	segments := max(0, len(off)-1)
-	out = out[:segments*d]
+func SegmentMax(p *Pool, out, x []float32, arg []uint32, of Lists) {
+	segments := max(0, len(of.Off)-1)
+	out = out[:segments*of.Cols]
 	if len(out) == 0 {
 		return
 	}
 	keep := arg != nil
 	if keep {
-		arg = arg[:segments*d]
+		arg = arg[:segments*of.Cols]
 	}
-	rows := len(x) / d
-	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
-		CheckSegments(off[lo:hi+1], idx, rows)
+	rows := len(x) / of.Cols
+	p.Span(segments, SegmentsPart(of.Off, of.Cols), func(lo, hi int) {
+		CheckSegments(of.Off[lo:hi+1], of.Idx, rows)
 		if keep {
-			segmentMax(out[lo*d:hi*d], x, arg[lo*d:hi*d], off[lo:hi+1], idx, d)
+			segmentMax(out[lo*of.Cols:hi*of.Cols], x, arg[lo*of.Cols:hi*of.Cols], of.Off[lo:hi+1],
+				of.Idx, of.Cols)
 			return
 		}
-		scratch := p.TakeWords(d)
-		segmentMax(out[lo*d:hi*d], x, scratch, off[lo:hi+1], idx, d)
+		scratch := p.TakeWords(of.Cols)
+		segmentMax(out[lo*of.Cols:hi*of.Cols], x, scratch, of.Off[lo:hi+1], of.Idx, of.Cols)
 		p.GiveWords(scratch)
 	})
 }
@@ -37,7 +38,7 @@ func segmentMax(out, x []float32, arg, off, idx []uint32, d int) {
 		step = 0
 	}
 	if s := level().sums; s != nil {
-		s.segmentMax(out, x, arg, off, idx, d, step)
+		s.segmentMax(out, x, arg, Lists{Off: off, Idx: idx, Cols: d}, step)
 		return
 	}
 	for i := range len(off) - 1 {
@@ -48,15 +49,16 @@ func segmentMax(out, x []float32, arg, off, idx []uint32, d int) {
 // SegmentMaxGrad adds to dx(·,d) the gradient of SegmentMax in its input, given dout(M,d), the
 // numbers arg(M,d) that it wrote and its transposed segments: each value of dout goes to the row
 // whose value was the largest. The first fresh rows of dx are overwritten instead.
-func SegmentMaxGrad(p *Pool, dx, dout []float32, arg []uint32, t *Transposed, d, fresh int) {
-	values := len(t.weight) * d
-	dx, dout, arg = dx[:t.rows()*d], dout[:values], arg[:values]
-	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
-		out, off := dx[lo*d:hi*d], t.off[lo:hi+1]
+func SegmentMaxGrad(p *Pool, dx, dout []float32, arg []uint32, t *Transposed, g RowGrad) {
+	values := len(t.weight) * g.Cols
+	dx, dout, arg = dx[:t.rows()*g.Cols], dout[:values], arg[:values]
+	t.each(p, dx, g.Cols, g.Fresh, func(lo, hi int, accumulate bool) {
+		out, off := dx[lo*g.Cols:hi*g.Cols], t.off[lo:hi+1]
 		if s := level().sums; s != nil {
-			s.segmentMaxGrad(out, dout, arg, off, t.idx, d, lo, accumulate)
+			s.segmentMaxGrad(out, dout, arg, Lists{Off: off, Idx: t.idx, Cols: g.Cols}, lo,
+				accumulate)
 			return
 		}
-		refSegmentMaxGrad(out, dout, arg, off, t.idx, d, lo, accumulate)
+		refSegmentMaxGrad(out, dout, arg, Lists{Off: off, Idx: t.idx, Cols: g.Cols}, lo, accumulate)
 	})
 }

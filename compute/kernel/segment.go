@@ -6,24 +6,24 @@ const segmentPart = 64 << 10
 // SegmentMean writes to row i of out(M,d) the mean of the rows of x(·,d) whose numbers are
 // idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
 func SegmentMean(p *Pool, out, x []float32, off, idx []uint32, d int) {
-	segmentSum(p, out, x, off, idx, d, true)
+	segmentSum(p, out, x, Lists{Off: off, Idx: idx, Cols: d}, true)
 }
 
 // SegmentSum writes the sums of the same rows.
 func SegmentSum(p *Pool, out, x []float32, off, idx []uint32, d int) {
-	segmentSum(p, out, x, off, idx, d, false)
+	segmentSum(p, out, x, Lists{Off: off, Idx: idx, Cols: d}, false)
 }
 
-func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) {
-	segments := len(off) - 1
-	out = out[:max(0, segments)*d]
+func segmentSum(p *Pool, out, x []float32, of Lists, mean bool) {
+	segments := len(of.Off) - 1
+	out = out[:max(0, segments)*of.Cols]
 	if len(out) == 0 {
 		return
 	}
-	rows := len(x) / d
-	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
-		CheckSegments(off[lo:hi+1], idx, rows)
-		sumOf(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
+	rows := len(x) / of.Cols
+	p.Span(segments, SegmentsPart(of.Off, of.Cols), func(lo, hi int) {
+		CheckSegments(of.Off[lo:hi+1], of.Idx, rows)
+		sumOf(out[lo*of.Cols:hi*of.Cols], x, of.Off[lo:hi+1], of.Idx, of.Cols, mean)
 	})
 }
 

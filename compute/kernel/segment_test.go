@@ -166,7 +166,8 @@ func TestSegmentMeanDropout(t *testing.T) {
 			kept := mem.copyOf(table)
 			key, rate := rapid.Uint64().Draw(t, "key"), rapid.Float32Range(0, 0.9).Draw(t, "rate")
 			want, got := mem.values(count*d), mem.values(count*d)
-			SegmentMeanDropout(p, got, table, off, idx, at, d, rate, key)
+			SegmentMeanDropout(p, got, table, Lists{Off: off, Idx: idx, At: at, Cols: d},
+				Drop{Rate: rate, Key: key})
 			Dropout(p, matrix, 0, rate, key)
 			SegmentMean(p, want, matrix, off, at, d)
 			if !slices.Equal(got, want) || !slices.Equal(table, kept) {
@@ -225,7 +226,8 @@ func BenchmarkMeanDropout(b *testing.B) {
 			for b.Loop() {
 				gather(p, inner, table, where[batch.nodes-batch.inner:], d)
 				Dropout(p, inner, (batch.nodes-batch.inner)*d, 0.5, 7)
-				SegmentMeanDropout(p, out, table, off, idx, at, d, 0.5, 7)
+				SegmentMeanDropout(p, out, table, Lists{Off: off, Idx: idx, At: at, Cols: d},
+					Drop{Rate: 0.5, Key: 7})
 			}
 		})
 		b.Run(name+"gathered", func(b *testing.B) {

@@ -125,8 +125,8 @@ func (l *benchLayer) aggregate(p *Pool, i int) {
 func (l *benchLayer) own(x []float32) []float32 { return x[(l.in-l.out)*l.din:] }
 
 func (l *benchLayer) transform(p *Pool, i int) {
-	GEMM(p, l.y, l.own(l.x), l.self, l.out, l.din, l.dout, false)
-	GEMM(p, l.y, l.mean, l.nbr, l.out, l.din, l.dout, true)
+	GEMM(p, l.y, l.own(l.x), l.self, Shape{M: l.out, K: l.din, N: l.dout})
+	GEMM(p, l.y, l.mean, l.nbr, Shape{M: l.out, K: l.din, N: l.dout, Add: true})
 	if i < 2 {
 		BiasReLU(p, l.y, l.bias, l.out, l.dout)
 	} else {
@@ -136,13 +136,13 @@ func (l *benchLayer) transform(p *Pool, i int) {
 
 func (l *benchLayer) backward(p *Pool, i int) {
 	ColumnSum(p, l.gradBias, l.dy, l.out, l.dout, false)
-	GEMMTA(p, l.gradSelf, l.own(l.x), l.dy, l.out, l.din, l.dout, false)
-	GEMMTA(p, l.gradNbr, l.mean, l.dy, l.out, l.din, l.dout, false)
+	GEMMTA(p, l.gradSelf, l.own(l.x), l.dy, Shape{M: l.out, K: l.din, N: l.dout})
+	GEMMTA(p, l.gradNbr, l.mean, l.dy, Shape{M: l.out, K: l.din, N: l.dout})
 	if i == 0 {
 		return
 	}
-	GEMMTB(p, l.dmean, l.dy, l.nbr, l.out, l.dout, l.din, false)
-	GEMMTB(p, l.own(l.dx), l.dy, l.self, l.out, l.dout, l.din, false)
+	GEMMTB(p, l.dmean, l.dy, l.nbr, Shape{M: l.out, N: l.dout, K: l.din})
+	GEMMTB(p, l.own(l.dx), l.dy, l.self, Shape{M: l.out, N: l.dout, K: l.din})
 	l.transposed.Build(l.off, l.idx, l.in)
 	l.transposed.MeanGrad(p, l.dx, l.dmean, l.din, l.in-l.out)
 	DropoutReLUGrad(p, l.dx, l.x, 0.5)
@@ -153,7 +153,8 @@ func (l *benchLayer) optimize(p *Pool, step int) {
 	for _, w := range [][2][]float32{{l.self, l.gradSelf}, {l.nbr, l.gradNbr},
 		{l.bias, l.gradBias}} {
 		n := len(w[0])
-		Adam(p, w[0], w[1], moments[:n], moments[n:2*n], step, 1e-3, 0.9, 0.999, 1e-8, 0, false)
+		Adam(p, w[0], w[1], moments[:n], moments[n:2*n], AdamStep{Step: step, Rate: 1e-3,
+			Beta1: 0.9, Beta2: 0.999, Eps: 1e-8})
 		moments = moments[2*n:]
 	}
 }

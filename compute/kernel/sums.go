@@ -95,12 +95,12 @@ func (s *sumSet) segmentSum(out, x []float32, off, idx []uint32, d int, mean boo
 	})
 }
 
-func (s *sumSet) weightedSum(out, x, weight []float32, off, idx []uint32, d int,
-	accumulate bool) {
+func (s *sumSet) weightedSum(out, x, weight []float32, of Lists, accumulate bool) {
 	add := word(accumulate)
-	s.chunks(d, len(s.segment), func(col, vectors, lanes int) {
-		s.weighted[vectors](&out[col], &x[col], &weight[0], &off[0], firstOf(idx), len(off)-1,
-			uintptr(d)*4, lanes, add)
+	s.chunks(of.Cols, len(s.segment), func(col, vectors, lanes int) {
+		s.weighted[vectors](&out[col], &x[col], &weight[0], &of.Off[0], firstOf(of.Idx),
+			len(of.Off)-1,
+			uintptr(of.Cols)*4, lanes, add)
 	})
 }
 
@@ -111,7 +111,7 @@ func (s *sumSet) columnSum(out, x []float32, rows, n int) {
 }
 
 // edges runs kernels over some lists, of which own has the first row and values those of the first
-// entry. Products of several chunks of columns are added up.
+// entry. Products of several chunks of columns are added up. It names the arrays of two kernels.
 func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumulate, sum bool) {
 	xHead := l.d
 	if l.shared && l.heads > 1 {
@@ -125,7 +125,7 @@ func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumu
 }
 
 // scores runs kernels over some lists of rows that are not shared, as edges does. out and sum may
-// be nil.
+// be nil. It names the arrays of four kernels, each of which leaves some out.
 func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32, l *lists,
 	slope float32, accumulate, add bool) {
 	from := func(x []float32, col int) *float32 { return firstOf(x[min(col, len(x)):]) }
@@ -139,18 +139,20 @@ func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32,
 }
 
 // segmentMax writes largest values; arg has rows argStep values apart.
-func (s *sumSet) segmentMax(out, x []float32, arg, off, idx []uint32, d, argStep int) {
-	s.chunks(d, len(s.max), func(col, vectors, lanes int) {
-		s.max[vectors](&out[col], firstOf(x[min(col, len(x)):]), &arg[col], &off[0], firstOf(idx),
-			len(off)-1, uintptr(d)*4, uintptr(argStep)*4, lanes)
+func (s *sumSet) segmentMax(out, x []float32, arg []uint32, of Lists, argStep int) {
+	s.chunks(of.Cols, len(s.max), func(col, vectors, lanes int) {
+		s.max[vectors](&out[col], firstOf(x[min(col, len(x)):]), &arg[col], &of.Off[0],
+			firstOf(of.Idx),
+			len(of.Off)-1, uintptr(of.Cols)*4, uintptr(argStep)*4, lanes)
 	})
 }
 
 // maxGrad adds rows where arg has the number of the row, of which the first is first.
-func (s *sumSet) segmentMaxGrad(out, x []float32, arg, off, idx []uint32, d, first int,
+func (s *sumSet) segmentMaxGrad(out, x []float32, arg []uint32, of Lists, first int,
 	accumulate bool) {
-	s.chunks(d, len(s.maxGrad), func(col, vectors, lanes int) {
-		s.maxGrad[vectors](&out[col], &x[col], &arg[col], &off[0], firstOf(idx), len(off)-1,
-			uintptr(d)*4, lanes, uint32(first), word(accumulate))
+	s.chunks(of.Cols, len(s.maxGrad), func(col, vectors, lanes int) {
+		s.maxGrad[vectors](&out[col], &x[col], &arg[col], &of.Off[0], firstOf(of.Idx),
+			len(of.Off)-1,
+			uintptr(of.Cols)*4, lanes, uint32(first), word(accumulate))
 	})
 }

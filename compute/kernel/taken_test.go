@@ -25,39 +25,40 @@ func TestScratchIsAsCounted(t *testing.T) {
 		once, each int
 	}{
 		"GEMM": {func(p *Pool) {
-			GEMM(p, floats(m*n), floats(m*k), floats(k*n), m, k, n, false)
+			GEMM(p, floats(m*n), floats(m*k), floats(k*n), Shape{M: m, K: k, N: n})
 		}, PanelWords(k, n), 0},
 		"GEMMTB": {func(p *Pool) {
-			GEMMTB(p, floats(m*k), floats(m*n), floats(k*n), m, n, k, false)
+			GEMMTB(p, floats(m*k), floats(m*n), floats(k*n), Shape{M: m, N: n, K: k})
 		}, PanelWords(n, k), 0},
 		"GEMMHeads": {func(p *Pool) {
-			GEMMHeads(p, floats(m*n), floats(m*k), floats(k/heads*n), m, k/heads, n/heads, heads,
-				false)
+			GEMMHeads(p, floats(m*n), floats(m*k), floats(k/heads*n), Shape{M: m, K: k / heads,
+				N: n / heads, Heads: heads})
 		}, PanelWords(k/heads, n/heads), 0},
 		"ColumnSum": {func(p *Pool) { ColumnSum(p, floats(n), floats(m*n), m, n, false) },
 			ColumnWords(m, n), 0},
 		"LayerNormGrad": {func(p *Pool) {
-			LayerNormGrad(p, floats(m*n), floats(n), floats(n), floats(m*n), floats(m*n),
-				floats(n), floats(2*m), m, n)
+			LayerNormGrad(p, floats(m*n), floats(m*n), floats(m*n), Norm{DGamma: floats(n),
+				DBeta: floats(n), Gamma: floats(n), Stats: floats(2 * m), Rows: m, Cols: n})
 		}, 2 * ColumnWords(m, n), 0},
 		"EdgeScores2Grad": {func(p *Pool) {
-			EdgeScores2Grad(p, floats(lists*n), floats(n), floats(entries*heads), floats(m*n),
-				floats(lists*n), floats(n), off, idx, heads, n/heads, 0.2)
+			EdgeScores2Grad(p, floats(lists*n), floats(n), floats(entries*heads), Lists{Off: off,
+				Idx: idx, Heads: heads, Cols: n / heads}, Scores2{Src: floats(m * n),
+				Dst: floats(lists * n), Att: floats(n), Slope: 0.2})
 		}, AttentionWords(n), 0},
 		"few columns": {func(p *Pool) {
-			GEMM(p, floats(m*5), floats(m*k), floats(k*5), m, k, 5, false)
+			GEMM(p, floats(m*5), floats(m*k), floats(k*5), Shape{M: m, K: k, N: 5})
 		}, PanelWords(k, 5), 0},
 		"few columns TA": takenByReduction(m, k, 5),
 
 		"GEMMTA": takenByReduction(m, k, n),
 		"wide":   takenByReduction(m, 2*narrowColumns, n),
 		"EdgeSumGrad": {func(p *Pool) {
-			back.EdgeSumGrad(p, floats(m*n), floats(lists*n), floats(entries*heads), heads,
-				n/heads, m)
+			back.EdgeSumGrad(p, floats(m*n), floats(lists*n), floats(entries*heads),
+				RowGrad{Heads: heads, Cols: n / heads, Fresh: m})
 		}, 0, EdgeGradWords(heads, n/heads)},
 		"EdgeSumSharedGrad": {func(p *Pool) {
 			back.EdgeSumSharedGrad(p, floats(m*n), floats(lists*heads*n), floats(entries*heads),
-				heads, n, m)
+				RowGrad{Heads: heads, Cols: n, Fresh: m})
 		}, 0, EdgeGradWords(heads, n)},
 	} {
 		for _, workers := range []int{1, 3} {
@@ -80,7 +81,8 @@ func takenByReduction(m, k, n int) (c struct {
 }) {
 	c.once, c.each = ReductionWords(m, k, n, k)
 	c.run = func(p *Pool) {
-		GEMMTA(p, make([]float32, k*n), make([]float32, m*k), make([]float32, m*n), m, k, n, false)
+		GEMMTA(p, make([]float32, k*n), make([]float32, m*k), make([]float32, m*n), Shape{M: m,
+			K: k, N: n})
 	}
 	return c
 }

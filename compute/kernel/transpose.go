@@ -120,9 +120,11 @@ func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh 
 	o := level()
 	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
 		if o.sums != nil {
-			o.sums.weightedSum(dx[lo*d:hi*d], dout, weight, t.off[lo:hi+1], t.idx, d, accumulate)
+			o.sums.weightedSum(dx[lo*d:hi*d], dout, weight, Lists{Off: t.off[lo : hi+1],
+				Idx: t.idx, Cols: d}, accumulate)
 		} else {
-			refWeightedSum(dx[lo*d:hi*d], dout, weight, t.off[lo:hi+1], t.idx, d, accumulate)
+			refWeightedSum(dx[lo*d:hi*d], dout, weight, Lists{Off: t.off[lo : hi+1], Idx: t.idx,
+				Cols: d}, accumulate)
 		}
 	})
 }

@@ -223,8 +223,7 @@ func (t *Table) Scale(factor float32) { t.batch.Scale(t.pool, factor) }
 // they; the bias of all moments is corrected by the number of all steps. There is no weight decay,
 // here and below: nodes would decay by how often they are in batches.
 func (t *Table) Adam(s backend.AdamStep) {
-	t.batch.Adam(t.pool, t.rows.values, t.state[0].values, t.state[1].values, s.Step, s.Rate,
-		s.Beta1, s.Beta2, s.Eps)
+	t.batch.Adam(t.pool, t.rows.values, t.state[0].values, t.state[1].values, s)
 }
 
 // SGD takes one step for the nodes of the batch.

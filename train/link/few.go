@@ -163,10 +163,12 @@ func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 		s.drop(q, drop, query)
 	}
 	scores := s.fewGrads[2*lo*width : 2*hi*width]
-	kernel.EdgeDot(nil, scores, x.queries, table, x.off, x.rows, 1, dim, false)
+	kernel.EdgeDot(nil, scores, x.queries, table, kernel.Lists{Off: x.off, Idx: x.rows, Heads: 1,
+		Cols: dim})
 	s.excludeAnswers(scores, n, lo, hi)
 	s.losses[part] = s.loss.Rows(scores, width, 1/s.edgesInMean(n))
-	kernel.EdgeSum(nil, x.dQueries, table, scores, x.off, x.rows, 1, dim, false, false)
+	kernel.EdgeSum(nil, x.dQueries, table, scores, kernel.Lists{Off: x.off, Idx: x.rows, Heads: 1,
+		Cols: dim}, false)
 	s.addPart(edges, x, part, drop)
 	s.scratch.Put(x)
 }
@@ -321,7 +323,8 @@ func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 	dim, x := s.cfg.Dim, takeScratch(&s.scratch)
 	s.listGradients(x, n, lo, hi, true)
 	sums := s.sums[lo*dim : hi*dim]
-	kernel.EdgeSum(nil, sums, s.dRows, x.values, x.off, x.rows, 1, dim, false, false)
+	kernel.EdgeSum(nil, sums, s.dRows, x.values, kernel.Lists{Off: x.off, Idx: x.rows, Heads: 1,
+		Cols: dim}, false)
 	s.scratch.Put(x)
 }
 

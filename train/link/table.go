@@ -80,8 +80,8 @@ func (o *optimizer) some(t *Table, at []uint32, g []float32) {
 	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
 	switch {
 	case o.kind == "adam":
-		r.Adam(nil, t.Values, t.State[0], t.State[1], o.steps, o.rate, adamBeta1, adamBeta2,
-			adamEps)
+		r.Adam(nil, t.Values, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps, Rate: o.rate,
+			Beta1: adamBeta1, Beta2: adamBeta2, Eps: adamEps})
 		return
 	case !linkrow.Fast():
 		r.Adagrad(nil, t.Values, t.State[0], o.rate, adagradEps)
@@ -113,9 +113,9 @@ func (o *optimizer) sums(t *Table) linkrow.Sums {
 // all changes a whole table.
 func (o *optimizer) all(t *Table, g []float32) {
 	if o.kind == "adam" {
-		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], o.steps, o.rate, adamBeta1,
-			adamBeta2, adamEps, 0, false)
+		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps,
+			Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2, Eps: adamEps})
 		return
 	}
-	kernel.Adagrad(o.pool, t.Values, g, t.State[0], o.rate, adagradEps, 0)
+	kernel.Adagrad(o.pool, t.Values, g, t.State[0], kernel.AdamStep{Rate: o.rate, Eps: adagradEps})
 }

@@ -61,13 +61,14 @@ func Activate[T Value](p *kernel.Pool, out []Number, x []T, rows, n int, a *Acti
 		return
 	}
 	p.Span(rows, max(1, convertPart/n), func(lo, hi int) {
-		activate(o, out, x, n, lo*n, hi*n, a)
+		activate(out, x, n, lo*n, hi*n, a)
 	})
 }
 
 // activate computes values from one on to another of rows of n: as many rows at a time as draw by
 // the same plan, or what such rows have of one that is cut.
-func activate[T Value](o *ops, out []Number, x []T, n, from, to int, a *Activation) {
+func activate[T Value](out []Number, x []T, n, from, to int, a *Activation) {
+	o := level()
 	for from < to {
 		rows, width, col := (to-from)/n, n, from%n
 		d, first, left := plan(a.Rate, a.Key, a.First+from)
@@ -121,7 +122,7 @@ func (a *Activation) apply(values []float32, row, n int) {
 // given that of y, dy: see kernel.DropoutReLUGrad. out may be dy.
 func ReLUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, rate float32) {
 	scale := 1 / (1 - rate)
-	if !activateGrad(p, out, dy, y, actReLU, scale, &Activation{}) {
+	if !activateGrad(p, out, dy, y, scale, &Activation{ReLU: true}) {
 		gradient(p, out, dy, y, func(values, y []float32, _ int) {
 			kernel.DropoutReLUGrad(nil, values, y, rate)
 		})
@@ -131,21 +132,20 @@ func ReLUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, rate f
 // ELUGrad writes to out the gradient of ELU and then Dropout, whose output was y, given that of y,
 // dy: see kernel.ELUGrad. y begins at the position first; a rate of 0 is for no Dropout. out may be
 // dy. What was dropped out is found by key: a value that is kept may be zero too.
-func ELUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, first int, rate float32,
-	key uint64) {
-	a := Activation{ELU: true, Rate: rate, First: first, Key: key}
-	if !activateGrad(p, out, dy, y, a.act(), 1-rate, &a) {
+func ELUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, drop kernel.Drop) {
+	a := Activation{ELU: true, Rate: drop.Rate, First: drop.First, Key: drop.Key}
+	if !activateGrad(p, out, dy, y, 1-drop.Rate, &a) {
 		gradient(p, out, dy, y, func(values, y []float32, at int) {
-			kernel.Scale(nil, y, 1-rate) // as it was before
+			kernel.Scale(nil, y, 1-drop.Rate) // as it was before
 			kernel.ELUGrad(nil, values, y)
-			kernel.Dropout(nil, values, first+at, rate, key)
+			kernel.Dropout(nil, values, drop.First+at, drop.Rate, drop.Key)
 		})
 	}
 }
 
 // activateGrad has a kernel compute a gradient, if there is one and the result is of Numbers.
-func activateGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, act uint64,
-	factor float32, a *Activation) bool {
+func activateGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, factor float32,
+	a *Activation) bool {
 	c, o := resultOf(out[:len(y)]), level()
 	if c.numbers == nil || o.activateGrad == nil {
 		return false
@@ -155,7 +155,8 @@ func activateGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, ac
 		for lo < hi {
 			d, first, left := plan(a.Rate, a.Key, a.First+lo)
 			n := min(hi-lo, left)
-			o.activateGrad((*uint16)(&c.numbers[lo]), &dy[lo], (*uint16)(&y[lo]), d, n, act, first,
+			o.activateGrad((*uint16)(&c.numbers[lo]), &dy[lo], (*uint16)(&y[lo]), d, n, a.act(),
+				first,
 				factor)
 			lo += n
 		}

@@ -42,15 +42,21 @@ func BenchmarkProducts(b *testing.B) {
 				b.ReportMetric(flops/b.Elapsed().Seconds(), "GFLOP/s")
 			})
 		}
-		measure("AB", "f32", func() { kernel.GEMM(p, c, xf, wf, m, k, n, false) })
-		measure("ATB", "f32", func() { kernel.GEMMTA(p, c, xf, yf, m, k, n, false) })
-		measure("ABT", "f32", func() { kernel.GEMMTB(p, c, xf, wf, m, n, k, false) })
+		measure("AB", "f32", func() { kernel.GEMM(p, c, xf, wf, kernel.Shape{M: m, K: k, N: n}) })
+		measure("ATB", "f32", func() {
+			kernel.GEMMTA(p, c, xf, yf, kernel.Shape{M: m, K: k,
+				N: n})
+		})
+		measure("ABT", "f32", func() {
+			kernel.GEMMTB(p, c, xf, wf, kernel.Shape{M: m, N: n,
+				K: k})
+		})
 		for _, o := range levels()[1:] {
 			active.Store(o)
-			measure("AB", o.name, func() { GEMM(p, c, x, w, m, k, n, false) })
-			measure("AB16", o.name, func() { GEMM(p, h, x, w, m, k, n, false) })
-			measure("ATB", o.name, func() { GEMMTA(p, c, x, y, m, k, n, false) })
-			measure("ABT", o.name, func() { GEMMTB(p, c, x, w, m, n, k, false) })
+			measure("AB", o.name, func() { GEMM(p, c, x, w, kernel.Shape{M: m, K: k, N: n}) })
+			measure("AB16", o.name, func() { GEMM(p, h, x, w, kernel.Shape{M: m, K: k, N: n}) })
+			measure("ATB", o.name, func() { GEMMTA(p, c, x, y, kernel.Shape{M: m, K: k, N: n}) })
+			measure("ABT", o.name, func() { GEMMTB(p, c, x, w, kernel.Shape{M: m, N: n, K: k}) })
 		}
 	}
 }

@@ -122,19 +122,19 @@ func TestBlocksOfHeads(t *testing.T) {
 		active.Store(o)
 		ab, abt := make([]float32, m*heads*n), make([]float32, m*heads*k)
 		atb := make([]float32, k*heads*n)
-		GEMMHeads(nil, ab, x, w, m, k, n, heads, false)
-		GEMMHeadsTB(nil, abt, y, w, m, n, k, heads, false)
-		GEMMHeadsTA(nil, atb, x, y, m, k, n, heads, false)
+		GEMMHeads(nil, ab, x, w, kernel.Shape{M: m, K: k, N: n, Heads: heads})
+		GEMMHeadsTB(nil, abt, y, w, kernel.Shape{M: m, N: n, K: k, Heads: heads})
+		GEMMHeadsTA(nil, atb, x, y, kernel.Shape{M: m, K: k, N: n, Heads: heads})
 		for h := range heads {
 			xh, yh, wh := part(x, m, k, h), part(y, m, n, h), part(w, k, n, h)
 			one := make([]float32, m*n)
-			GEMM(nil, one, xh, wh, m, k, n, false)
+			GEMM(nil, one, xh, wh, kernel.Shape{M: m, K: k, N: n})
 			equalHead(t, "GEMMHeads", ab, one, m, n, h, heads)
 			one = make([]float32, m*k)
-			GEMMTB(nil, one, yh, wh, m, n, k, false)
+			GEMMTB(nil, one, yh, wh, kernel.Shape{M: m, N: n, K: k})
 			equalHead(t, "GEMMHeadsTB", abt, one, m, k, h, heads)
 			one = make([]float32, k*n)
-			GEMMTA(nil, one, xh, yh, m, k, n, false)
+			GEMMTA(nil, one, xh, yh, kernel.Shape{M: m, K: k, N: n})
 			equalHead(t, "GEMMHeadsTA", atb, one, k, n, h, heads)
 		}
 	}
@@ -162,14 +162,14 @@ func TestBlockScratch(t *testing.T) {
 	}
 	once, worker := GEMMWords(k, n, 1, true)
 	check("GEMM", once, worker, func(p *kernel.Pool) {
-		GEMM(p, make([]Number, m*n), a, w, m, k, n, true)
+		GEMM(p, make([]Number, m*n), a, w, kernel.Shape{M: m, K: k, N: n, Add: true})
 	})
 	once, worker = GEMMWords(n, k, 1, false)
 	check("GEMMTB", once, worker, func(p *kernel.Pool) {
-		GEMMTB(p, make([]float32, m*k), b, w, m, n, k, false)
+		GEMMTB(p, make([]float32, m*k), b, w, kernel.Shape{M: m, N: n, K: k})
 	})
 	once, worker = GEMMTAWords(m, k, n)
 	check("GEMMTA", once, worker, func(p *kernel.Pool) {
-		GEMMTA(p, make([]float32, k*n), a, b, m, k, n, true)
+		GEMMTA(p, make([]float32, k*n), a, b, kernel.Shape{M: m, K: k, N: n, Add: true})
 	})
 }

@@ -95,10 +95,10 @@ func ColumnSum(p *kernel.Pool, out []float32, x []Number, rows, n int) {
 }
 
 // CopyColumns writes the columns of x(rows,wide) from one on to out(rows,n).
-func CopyColumns(p *kernel.Pool, out, x []Number, rows, n, wide, from int) {
-	p.Span(rows, max(1, convertPart/max(1, wide)), func(lo, hi int) {
+func CopyColumns(p *kernel.Pool, out, x []Number, c kernel.Columns) {
+	p.Span(c.Rows, max(1, convertPart/max(1, c.FromWidth)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			copy(out[i*n:(i+1)*n], x[i*wide+from:][:n])
+			copy(out[i*c.Count:(i+1)*c.Count], x[i*c.FromWidth+c.From:][:c.Count])
 		}
 	})
 }

@@ -4,11 +4,10 @@ import "gdb/compute/kernel"
 
 // EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: see kernel.EdgeDot.
 // Where it computes is of no matter but for speed: results have the same bits.
-func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
-	count, wide, read := max(0, len(off)-1), heads*d, heads*d
-	if shared {
-		read = d
+func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, of kernel.Lists) {
+	count, wide, read := max(0, len(of.Off)-1), of.Heads*of.Cols, of.Heads*of.Cols
+	if of.Shared {
+		read = of.Cols
 	}
 	if count == 0 || wide == 0 {
 		clear(dw)
@@ -16,10 +15,11 @@ func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, hea
 	}
 	o, rows := level(), len(x)/read
 	g = g[:count*wide]
-	p.Span(count, kernel.SegmentsPart(off, wide), func(lo, hi int) {
-		kernel.CheckSegments(off[lo:hi+1], idx, rows)
-		first, end := int(off[lo]-off[0])*heads, int(off[hi]-off[0])*heads
-		o.sums.entryDots(dw[first:end], g[lo*wide:hi*wide], x, off[lo:hi+1], idx, heads, d, shared)
+	p.Span(count, kernel.SegmentsPart(of.Off, wide), func(lo, hi int) {
+		kernel.CheckSegments(of.Off[lo:hi+1], of.Idx, rows)
+		first, end := int(of.Off[lo]-of.Off[0])*of.Heads, int(of.Off[hi]-of.Off[0])*of.Heads
+		o.sums.entryDots(dw[first:end], g[lo*wide:hi*wide], x, kernel.Lists{Off: of.Off[lo : hi+1],
+			Idx: of.Idx, Heads: of.Heads, Cols: of.Cols, Shared: of.Shared})
 	})
 }
 
@@ -30,20 +30,20 @@ func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, hea
 type dotFunc func(dw *float32, own, x *uint16, off, idx *uint32, lists, heads, d int,
 	xRow, xHead uintptr)
 
-func (s *sumSet) entryDots(dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
+func (s *sumSet) entryDots(dw []float32, g, x []Number, of kernel.Lists) {
 	switch {
 	case len(dw) == 0:
 		return
-	case s.dots == nil, s.whole && d%2 != 0:
-		refEntryDots(dw, g, x, off, idx, heads, d, shared)
+	case s.dots == nil, s.whole && of.Cols%2 != 0:
+		refEntryDots(dw, g, x, of)
 		return
 	}
-	xRow, xHead := uintptr(heads*d)*2, uintptr(d)*2
-	if shared {
-		xRow, xHead = uintptr(d)*2, 0
+	xRow, xHead := uintptr(of.Heads*of.Cols)*2, uintptr(of.Cols)*2
+	if of.Shared {
+		xRow, xHead = uintptr(of.Cols)*2, 0
 	}
-	s.dots(&dw[0], rowsFrom(g, 0), rowsFrom(x, 0), &off[0], &idx[0], len(off)-1, heads, d, xRow,
+	s.dots(&dw[0], rowsFrom(g, 0), rowsFrom(x, 0), &of.Off[0], &of.Idx[0], len(of.Off)-1, of.Heads,
+		of.Cols, xRow,
 		xHead)
 }
 
@@ -52,16 +52,16 @@ const dotLanes = 16
 
 // refEntryDots is the specification. Columns 2l and 2l+1 of 32 are added to two sums of their own,
 // which are added up in the end, and then the halves of all lanes.
-func refEntryDots(dw []float32, g, x []Number, off, idx []uint32, heads, d int, shared bool) {
+func refEntryDots(dw []float32, g, x []Number, of kernel.Lists) {
 	n := 0
-	for i := range len(off) - 1 {
-		for _, r := range idx[off[i]:off[i+1]] {
-			for h := range heads {
-				at := (int(r)*heads + h) * d
-				if shared {
-					at = int(r) * d
+	for i := range len(of.Off) - 1 {
+		for _, r := range of.Idx[of.Off[i]:of.Off[i+1]] {
+			for h := range of.Heads {
+				at := (int(r)*of.Heads + h) * of.Cols
+				if of.Shared {
+					at = int(r) * of.Cols
 				}
-				dw[n] = refDot(g[(i*heads+h)*d:][:d], x[at:at+d])
+				dw[n] = refDot(g[(i*of.Heads+h)*of.Cols:][:of.Cols], x[at:at+of.Cols])
 				n++
 			}
 		}

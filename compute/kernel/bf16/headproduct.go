@@ -6,20 +6,18 @@ import "gdb/compute/kernel"
 // in a row: see kernel.GEMMHeads.
 
 // GEMMHeads is C(m,heads·n) (+)= A(m,heads·k)·B(k,heads·n) for the columns of each head.
-func GEMMHeads[T Value](p *kernel.Pool, c []T, a, b []Number, m, k, n, heads int,
-	accumulate bool) {
-	r := headed(c, a, m, k, n, heads)
-	r.multiplyHeads(p, m, heads, accumulate, func(panel []uint32, h, lo, width int) {
-		r.tiles.packRows(panel, b[h*n+lo:], k, width, heads*n, 0)
+func GEMMHeads[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	r := headed(c, a, s.M, s.K, s.N, s.Heads)
+	r.multiplyHeads(p, s.M, s.Heads, s.Add, func(panel []uint32, h, lo, width int) {
+		r.tiles.packRows(panel, b[h*s.N+lo:], s.K, width, s.Heads*s.N, 0)
 	})
 }
 
 // GEMMHeadsTB is C(m,heads·k) (+)= A(m,heads·n)·Bᵀ for B(k,heads·n), for the columns of each head.
-func GEMMHeadsTB[T Value](p *kernel.Pool, c []T, a, b []Number, m, n, k, heads int,
-	accumulate bool) {
-	r := headed(c, a, m, n, k, heads)
-	r.multiplyHeads(p, m, heads, accumulate, func(panel []uint32, h, lo, width int) {
-		r.tiles.packTransposed(panel, b[lo*heads*n+h*n:], n, width, heads*n)
+func GEMMHeadsTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	r := headed(c, a, s.M, s.N, s.K, s.Heads)
+	r.multiplyHeads(p, s.M, s.Heads, s.Add, func(panel []uint32, h, lo, width int) {
+		r.tiles.packTransposed(panel, b[lo*s.Heads*s.N+h*s.N:], s.N, width, s.Heads*s.N)
 	})
 }
 
@@ -51,7 +49,7 @@ func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
 	p.Span(m, partRows(r.k*r.n*heads), func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
-			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
+			r.c.part(i*r.ldc, end*r.ldc).compute(p, r.ops, accumulate, func(sums []float32) {
 				for h := range heads {
 					of := *r
 					of.a, of.panels = r.a[min(h*r.k, len(r.a)):], panels[h*own:]
@@ -65,25 +63,24 @@ func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
 
 // GEMMHeadsTA is C(k,heads·n) (+)= Aᵀ·B for A(m,heads·k) and B(m,heads·n), for the columns of each
 // head.
-func GEMMHeadsTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n, heads int,
-	accumulate bool) {
-	if c = c[:k*heads*n]; m == 0 && !accumulate {
+func GEMMHeadsTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
+	if c = c[:s.K*s.Heads*s.N]; s.M == 0 && !s.Add {
 		clear(c)
 	}
-	if m*len(c) == 0 {
+	if s.M*len(c) == 0 {
 		return
 	}
-	own := p.TakeFloats(k * n)
-	for h := range heads {
-		r := reduction{ops: level(), c: own, a: a[h*k:], b: b[h*n:], m: m, k: k, n: n,
-			lda: heads * k, ldb: heads * n}
+	own := p.TakeFloats(s.K * s.N)
+	for h := range s.Heads {
+		r := reduction{ops: level(), c: own, a: a[h*s.K:], b: b[h*s.N:], m: s.M, k: s.K, n: s.N,
+			lda: s.Heads * s.K, ldb: s.Heads * s.N}
 		r.compute(p)
-		for i := range k {
-			row := c[(i*heads+h)*n:][:n]
-			if !accumulate {
+		for i := range s.K {
+			row := c[(i*s.Heads+h)*s.N:][:s.N]
+			if !s.Add {
 				clear(row)
 			}
-			kernel.Add(nil, row, own[i*n:(i+1)*n])
+			kernel.Add(nil, row, own[i*s.N:(i+1)*s.N])
 		}
 	}
 	p.GiveFloats(own)

@@ -68,39 +68,46 @@ func TestHeadProducts(t *testing.T) {
 			toHalf func(c []Number)
 		}{
 			{"GEMMHeads", m * heads * n, k, func(c []float32) {
-				GEMMHeads(p, c, a, b, m, k, n, heads, add)
+				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeads(p, c, widened(a), widened(b), m, k, n, heads, add)
+				kernel.GEMMHeads(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
+					Heads: heads, Add: add})
 			}, true, nil},
 			{"GEMMHeads", m * heads * n, k, func(c []float32) {
-				GEMMHeads(p, c, a, b, m, k, n, heads, add)
+				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func([]float32) {}, true, func(c []Number) {
-				GEMMHeads(p, c, a, b, m, k, n, heads, add)
+				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}},
 			{"GEMMHeadsTA", k * heads * n, m, func(c []float32) {
-				GEMMHeadsTA(p, c, a, g, m, k, n, heads, add)
+				GEMMHeadsTA(p, c, a, g, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), m, k, n, heads, add)
+				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
+					Heads: heads, Add: add})
 			}, true, nil},
 			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
-				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
+				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTB(p, c, widened(g), widened(b), m, n, k, heads, add)
+				kernel.GEMMHeadsTB(p, c, widened(g), widened(b), kernel.Shape{M: m, N: n, K: k,
+					Heads: heads, Add: add})
 			}, true, nil},
 			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
-				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
+				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}, func([]float32) {}, true, func(c []Number) {
-				GEMMHeadsTB(p, c, g, b, m, n, k, heads, add)
+				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}},
 			{"GEMMWidened", m * heads * n, k, func(c []float32) {
-				GEMMWidened(p, c, a, widened(b), m, k, n, heads, add)
+				GEMMWidened(p, c, a, widened(b), kernel.Shape{M: m, K: k, N: n, Heads: heads,
+					Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeads(p, c, widened(a), widened(b), m, k, n, heads, add)
+				kernel.GEMMHeads(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
+					Heads: heads, Add: add})
 			}, false, nil},
 			{"GEMMTAWidened", k * heads * n, m, func(c []float32) {
-				GEMMTAWidened(p, c, a, widened(g), m, k, n, heads, add)
+				GEMMTAWidened(p, c, a, widened(g), kernel.Shape{M: m, K: k, N: n, Heads: heads,
+					Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), m, k, n, heads, add)
+				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
+					Heads: heads, Add: add})
 			}, false, nil},
 		} {
 			start := mem.floats(f.size)
@@ -162,23 +169,30 @@ func TestHeads(t *testing.T) {
 			closeTo(t, fmt.Sprint(name, " shared ", shared), got, want, 12*heads*s.lists+d)
 		}
 		check("WeightedHeads", s.lists*wide, func(out []float32) {
-			WeightedHeads(p, out, x, w, s.off, s.idx, heads, d, shared, add)
+			WeightedHeads(p, out, x, w, kernel.Lists{Off: s.off, Idx: s.idx, Heads: heads, Cols: d,
+				Shared: shared}, add)
 		}, func(out []float32) {
-			kernel.EdgeSum(p, out, widened(x), w, s.off, s.idx, heads, d, shared, add)
+			kernel.EdgeSum(p, out, widened(x), w, kernel.Lists{Off: s.off, Idx: s.idx,
+				Heads: heads, Cols: d, Shared: shared}, add)
 		})
 		check("WeightedHeadsGrad", s.rows*read, func(out []float32) {
-			WeightedHeadsGrad(p, out, g, w, &s.back, heads, d, shared, min(s.fresh, s.rows))
+			WeightedHeadsGrad(p, out, g, w, &s.back, kernel.RowGrad{Heads: heads, Cols: d,
+				Shared: shared, Fresh: min(s.fresh, s.rows)})
 		}, func(out []float32) {
 			if shared {
-				s.back.EdgeSumSharedGrad(p, out, widened(g), w, heads, d, min(s.fresh, s.rows))
+				s.back.EdgeSumSharedGrad(p, out, widened(g), w, kernel.RowGrad{Heads: heads,
+					Cols: d, Fresh: min(s.fresh, s.rows)})
 				return
 			}
-			s.back.EdgeSumGrad(p, out, widened(g), w, heads, d, min(s.fresh, s.rows))
+			s.back.EdgeSumGrad(p, out, widened(g), w, kernel.RowGrad{Heads: heads, Cols: d,
+				Fresh: min(s.fresh, s.rows)})
 		})
 		check("EdgeDot", s.entry*heads, func(out []float32) {
-			EdgeDot(p, out, g, x, s.off, s.idx, heads, d, shared)
+			EdgeDot(p, out, g, x, kernel.Lists{Off: s.off, Idx: s.idx, Heads: heads, Cols: d,
+				Shared: shared})
 		}, func(out []float32) {
-			kernel.EdgeDot(p, out, widened(g), widened(x), s.off, s.idx, heads, d, shared)
+			kernel.EdgeDot(p, out, widened(g), widened(x), kernel.Lists{Off: s.off, Idx: s.idx,
+				Heads: heads, Cols: d, Shared: shared})
 		})
 	})
 }
@@ -248,10 +262,10 @@ func testELUGrad(t *testing.T, p *kernel.Pool, mem *memory, dy []float32, y []Nu
 	kernel.Dropout(p, want, first, rate, key)
 	rounded, got := of[Number](mem, len(dy)), of[Number](mem, len(dy))
 	refNarrow(rounded, want)
-	ELUGrad(p, got, dy, y, first, rate, key)
+	ELUGrad(p, got, dy, y, kernel.Drop{First: first, Rate: rate, Key: key})
 	equal(t, "ELUGrad", got, rounded)
 	in := copyOf(mem, dy)
-	ELUGrad(p, in, in, y, first, rate, key)
+	ELUGrad(p, in, in, y, kernel.Drop{First: first, Rate: rate, Key: key})
 	equal(t, "ELUGrad in place", in, want)
 }
 
@@ -280,6 +294,7 @@ func TestSegmentMeanDropout(t *testing.T) {
 	kernel.SegmentMean(nil, want, widened(dropped), off, idx, d)
 	refNarrow(rounded, want)
 	got := make([]Number, lists*d)
-	SegmentMeanDropout(kernel.NewPool(2), got, x, off, rows, at, d, 0.3, 9)
+	SegmentMeanDropout(kernel.NewPool(2), got, x, kernel.Lists{Off: off, Idx: rows, At: at,
+		Cols: d}, kernel.Drop{Rate: 0.3, Key: 9})
 	equal(t, "SegmentMeanDropout", got, rounded)
 }

@@ -9,19 +9,19 @@ const noRow = ^uint32(0)
 // whose numbers are idx[off[i]:off[i+1]], and to arg(M,d), unless it is nil, the number of the row
 // that has it: of equal ones that which is named first. If there are no rows, it writes zeros, and
 // ^uint32(0) as their numbers. A NaN counts as larger than any number.
-func SegmentMax[T Value](p *kernel.Pool, out []T, x []Number, arg, off, idx []uint32, d int) {
+func SegmentMax[T Value](p *kernel.Pool, out []T, x []Number, arg []uint32, of kernel.Lists) {
 	keep := arg != nil
 	if keep {
-		arg = arg[:max(0, len(off)-1)*d]
+		arg = arg[:max(0, len(of.Off)-1)*of.Cols]
 	}
 	o := level()
-	segments(p, o, out, x, off, idx, d, func(sums []float32, lo, hi int) {
+	segments(p, o, out, x, of, func(sums []float32, lo, hi int) {
 		if keep {
-			o.sums.max(sums, x, arg[lo*d:hi*d], off[lo:hi+1], idx, d)
+			o.sums.max(sums, x, arg[lo*of.Cols:hi*of.Cols], of.Off[lo:hi+1], of.Idx, of.Cols)
 			return
 		}
-		scratch := p.TakeWords(d)
-		o.sums.max(sums, x, scratch, off[lo:hi+1], idx, d)
+		scratch := p.TakeWords(of.Cols)
+		o.sums.max(sums, x, scratch, of.Off[lo:hi+1], of.Idx, of.Cols)
 		p.GiveWords(scratch)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gdb/compute/kernel"
 )
 
 // Rate is how fast a level multiplies, on one thread.
@@ -88,7 +90,7 @@ func measured(all []*ops) []Rate {
 	for range rounds {
 		for i, o := range all {
 			begin := time.Now()
-			gemm(nil, o, c, x, w, m, k, n, false)
+			gemm(nil, o, c, x, w, kernel.Shape{M: m, K: k, N: n})
 			best[i] = min(best[i], time.Since(begin).Seconds())
 		}
 	}

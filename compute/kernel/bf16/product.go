@@ -10,24 +10,26 @@ import (
 type Value interface{ float32 | Number }
 
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
-func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, m, k, n int, accumulate bool) {
-	gemm(p, level(), c, a, b, m, k, n, accumulate)
+func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	gemm(p, level(), c, a, b, s)
 }
 
-func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, m, k, n int, accumulate bool) {
-	r := product{ops: o, c: resultOf(c[:m*n]), a: a[:m*k], k: k, n: n, lda: k, ldc: n}
-	b = b[:k*n]
-	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
-		r.tiles.packRows(panel, b[lo:], k, width, n, 0)
+func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, s kernel.Shape) {
+	r := product{ops: o, c: resultOf(c[:s.M*s.N]), a: a[:s.M*s.K], k: s.K, n: s.N, lda: s.K,
+		ldc: s.N}
+	b = b[:s.K*s.N]
+	r.multiply(p, s.M, s.Add, func(panel []uint32, lo, width int) {
+		r.tiles.packRows(panel, b[lo:], s.K, width, s.N, 0)
 	})
 }
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
-func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, m, n, k int, accumulate bool) {
-	r := product{ops: level(), c: resultOf(c[:m*k]), a: a[:m*n], k: n, n: k, lda: n, ldc: k}
-	b = b[:k*n]
-	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
-		r.tiles.packTransposed(panel, b[lo*n:], n, width, n)
+func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	r := product{ops: level(), c: resultOf(c[:s.M*s.K]), a: a[:s.M*s.N], k: s.N, n: s.K, lda: s.N,
+		ldc: s.K}
+	b = b[:s.K*s.N]
+	r.multiply(p, s.M, s.Add, func(panel []uint32, lo, width int) {
+		r.tiles.packTransposed(panel, b[lo*s.N:], s.N, width, s.N)
 	})
 }
 
@@ -97,7 +99,7 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 	p.Span(m, partRows(r.k*r.n), func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
-			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
+			r.c.part(i*r.ldc, end*r.ldc).compute(p, r.ops, accumulate, func(sums []float32) {
 				r.rows(p, sums, i, end-i, accumulate)
 			})
 		}

@@ -24,20 +24,24 @@ func products(m, k, n int) []productForm {
 	return []productForm{
 		{"GEMM", m, k, k, n, m, n, k,
 			func(p *kernel.Pool, c []float32, a, b []Number, add bool) {
-				GEMM(p, c, a, b, m, k, n, add)
+				GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Add: add})
 			},
-			func(p *kernel.Pool, c, a, b []Number, add bool) { GEMM(p, c, a, b, m, k, n, add) },
+			func(p *kernel.Pool, c, a, b []Number, add bool) {
+				GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Add: add})
+			},
 			func(i, j, s int) (int, int) { return i*k + s, s*n + j }},
 		{"GEMMTA", m, k, m, n, k, n, m,
 			func(p *kernel.Pool, c []float32, a, b []Number, add bool) {
-				GEMMTA(p, c, a, b, m, k, n, add)
+				GEMMTA(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Add: add})
 			}, nil,
 			func(i, j, s int) (int, int) { return s*k + i, s*n + j }},
 		{"GEMMTB", m, n, k, n, m, k, n,
 			func(p *kernel.Pool, c []float32, a, b []Number, add bool) {
-				GEMMTB(p, c, a, b, m, n, k, add)
+				GEMMTB(p, c, a, b, kernel.Shape{M: m, N: n, K: k, Add: add})
 			},
-			func(p *kernel.Pool, c, a, b []Number, add bool) { GEMMTB(p, c, a, b, m, n, k, add) },
+			func(p *kernel.Pool, c, a, b []Number, add bool) {
+				GEMMTB(p, c, a, b, kernel.Shape{M: m, N: n, K: k, Add: add})
+			},
 			func(i, j, s int) (int, int) { return i*n + s, j*n + s }},
 	}
 }
@@ -148,10 +152,10 @@ func TestStreamedProducts(t *testing.T) {
 		if r := (product{ops: level(), c: resultOf(c), k: k, n: n, ldc: n}); !r.streams(m) {
 			t.Fatal("the product is not streamed")
 		}
-		GEMM(p, c, a, b, m, k, n, false)
+		GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n})
 		for lo := 0; lo < m; lo += rows {
 			hi := min(lo+rows, m)
-			GEMM(p, want[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, false)
+			GEMM(p, want[lo*n:hi*n], a[lo*k:hi*k], b, kernel.Shape{M: hi - lo, K: k, N: n})
 		}
 		equal(t, "a streamed product", c, want)
 	})

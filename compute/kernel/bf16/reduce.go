@@ -8,19 +8,19 @@ import (
 )
 
 // GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
-func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n int, accumulate bool) {
-	c, a, b = c[:k*n], a[:m*k], b[:m*n]
+func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
+	c, a, b = c[:s.K*s.N], a[:s.M*s.K], b[:s.M*s.N]
 	switch {
-	case k == 0 || n == 0:
+	case s.K == 0 || s.N == 0:
 		return
-	case m == 0:
-		if !accumulate {
+	case s.M == 0:
+		if !s.Add {
 			clear(c)
 		}
 		return
 	}
-	r := reduction{ops: level(), c: c, a: a, b: b, m: m, k: k, n: n, lda: k, ldb: n,
-		accumulate: accumulate}
+	r := reduction{ops: level(), c: c, a: a, b: b, m: s.M, k: s.K, n: s.N, lda: s.K, ldb: s.N,
+		accumulate: s.Add}
 	r.compute(p)
 }
 

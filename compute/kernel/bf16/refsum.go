@@ -1,18 +1,20 @@
 package bf16
 
+import "gdb/compute/kernel"
+
 // The functions of this file are the specification of sums of rows, over the columns from one on.
 
 // refSum writes to row i of out the sum, or the mean, of the rows of x whose numbers are
 // idx[off[i]:off[i+1]]; zero if there are none.
-func refSum(out []float32, x []Number, off, idx []uint32, d, from int, mean bool) {
-	if from == d {
+func refSum(out []float32, x []Number, of kernel.Lists, from int, mean bool) {
+	if from == of.Cols {
 		return
 	}
-	for i := range len(off) - 1 {
-		row, list := out[i*d+from:i*d+d], idx[off[i]:off[i+1]]
+	for i := range len(of.Off) - 1 {
+		row, list := out[i*of.Cols+from:i*of.Cols+of.Cols], of.Idx[of.Off[i]:of.Off[i+1]]
 		clear(row)
 		for _, r := range list {
-			for j, v := range x[int(r)*d+from : int(r)*d+d] {
+			for j, v := range x[int(r)*of.Cols+from : int(r)*of.Cols+of.Cols] {
 				row[j] += v.Float32()
 			}
 		}

@@ -48,9 +48,15 @@ func BenchmarkSegments(b *testing.B) {
 		inTurn(b, fmt.Sprintf("kernel=SegmentMeanGrad/d=%d", d),
 			func() { back.MeanGrad(p, out, xf, d, rows) },
 			func() { SegmentMeanGrad(p, half, x, &back, d, rows) })
-		inTurn(b, fmt.Sprintf("kernel=SegmentWeighted/d=%d", d),
-			func() { kernel.EdgeSum(p, out, xf, weight, off, idx, 1, d, false, false) },
-			func() { SegmentWeighted(p, half, x, weight, off, idx, d) })
+		inTurn(b, fmt.Sprintf("kernel=EdgeSum/d=%d", d),
+			func() {
+				kernel.EdgeSum(p, out, xf, weight, kernel.Lists{Off: off, Idx: idx, Heads: 1,
+					Cols: d}, false)
+			},
+			func() {
+				WeightedHeads(p, half, x, weight, kernel.Lists{Off: off, Idx: idx, Heads: 1,
+					Cols: d}, false)
+			})
 		dw := make([]float32, 4*entries)
 		for _, shared := range []bool{false, true} {
 			at := 64
@@ -64,24 +70,42 @@ func BenchmarkSegments(b *testing.B) {
 			name := fmt.Sprintf("d=%dx%d/shared=%v", heads, at, shared)
 			w := xf[:heads*entries]
 			inTurn(b, "kernel=EdgeDot/"+name,
-				func() { kernel.EdgeDot(p, dw, out, xf, off, idx, heads, at, shared) },
-				func() { EdgeDot(p, dw, half[:lists*heads*at], x, off, idx, heads, at, shared) })
+				func() {
+					kernel.EdgeDot(p, dw, out, xf, kernel.Lists{Off: off, Idx: idx, Heads: heads,
+						Cols: at, Shared: shared})
+				},
+				func() {
+					EdgeDot(p, dw, half[:lists*heads*at], x, kernel.Lists{Off: off, Idx: idx,
+						Heads: heads, Cols: at, Shared: shared})
+				})
 			inTurn(b, "kernel=WeightedHeads/"+name,
-				func() { kernel.EdgeSum(p, out, xf, w, off, idx, heads, at, shared, false) },
-				func() { WeightedHeads(p, half, x, w, off, idx, heads, at, shared, false) })
+				func() {
+					kernel.EdgeSum(p, out, xf, w, kernel.Lists{Off: off, Idx: idx, Heads: heads,
+						Cols: at, Shared: shared}, false)
+				},
+				func() {
+					WeightedHeads(p, half, x, w, kernel.Lists{Off: off, Idx: idx, Heads: heads,
+						Cols: at, Shared: shared}, false)
+				})
 			inTurn(b, "kernel=WeightedHeadsGrad/"+name, func() {
 				if shared {
-					back.EdgeSumSharedGrad(p, out, xf, w, heads, at, rows)
+					back.EdgeSumSharedGrad(p, out, xf, w, kernel.RowGrad{Heads: heads, Cols: at,
+						Fresh: rows})
 				} else {
-					back.EdgeSumGrad(p, out, xf, w, heads, at, rows)
+					back.EdgeSumGrad(p, out, xf, w, kernel.RowGrad{Heads: heads, Cols: at,
+						Fresh: rows})
 				}
 			}, func() {
-				WeightedHeadsGrad(p, out, x, w, &back, heads, at, shared, rows)
+				WeightedHeadsGrad(p, out, x, w, &back, kernel.RowGrad{Heads: heads, Cols: at,
+					Shared: shared, Fresh: rows})
 			})
 		}
 		inTurn(b, fmt.Sprintf("kernel=SegmentMax/d=%d", d),
-			func() { kernel.SegmentMax(p, out, xf, nil, off, idx, d) },
-			func() { SegmentMax(p, half, x, nil, off, idx, d) })
+			func() {
+				kernel.SegmentMax(p, out, xf, nil, kernel.Lists{Off: off, Idx: idx,
+					Cols: d})
+			},
+			func() { SegmentMax(p, half, x, nil, kernel.Lists{Off: off, Idx: idx, Cols: d}) })
 		if err := arena.Free(); err != nil {
 			b.Fatal(err)
 		}

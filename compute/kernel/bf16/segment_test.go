@@ -69,11 +69,13 @@ func (s *segmentCase) kernels() []segmentKernel {
 			func(p *kernel.Pool, out []float32) { SegmentMean(p, out, s.x, s.off, s.idx, s.d) },
 			func(p *kernel.Pool, out []Number) { SegmentMean(p, out, s.x, s.off, s.idx, s.d) },
 			mean},
-		{"SegmentWeighted", false,
+		{"WeightedHeads", false,
 			func(p *kernel.Pool, out []float32) {
-				SegmentWeighted(p, out, s.x, s.weight, s.off, s.idx, s.d)
+				WeightedHeads(p, out, s.x, s.weight,
+					kernel.Lists{Off: s.off, Idx: s.idx, Heads: 1, Cols: s.d}, false)
 			}, func(p *kernel.Pool, out []Number) {
-				SegmentWeighted(p, out, s.x, s.weight, s.off, s.idx, s.d)
+				WeightedHeads(p, out, s.x, s.weight,
+					kernel.Lists{Off: s.off, Idx: s.idx, Heads: 1, Cols: s.d}, false)
 			}, weighted},
 		{"SegmentMeanGrad", true,
 			func(p *kernel.Pool, out []float32) {
@@ -83,15 +85,19 @@ func (s *segmentCase) kernels() []segmentKernel {
 			}, mean},
 		{"SegmentScaledGrad", true,
 			func(p *kernel.Pool, out []float32) {
-				SegmentScaledGrad(p, out, s.dout, s.scale, &s.back, s.d, s.fresh)
+				SegmentScaledGrad(p, out, s.dout, s.scale, &s.back, kernel.RowGrad{Cols: s.d,
+					Fresh: s.fresh})
 			}, func(p *kernel.Pool, out []Number) {
-				SegmentScaledGrad(p, out, s.dout, s.scale, &s.back, s.d, s.fresh)
+				SegmentScaledGrad(p, out, s.dout, s.scale, &s.back, kernel.RowGrad{Cols: s.d,
+					Fresh: s.fresh})
 			}, scaled},
-		{"SegmentWeightedGrad", true,
+		{"WeightedHeadsGrad", true,
 			func(p *kernel.Pool, out []float32) {
-				SegmentWeightedGrad(p, out, s.dout, s.weight, &s.back, s.d, s.fresh)
+				WeightedHeadsGrad(p, out, s.dout, s.weight, &s.back,
+					kernel.RowGrad{Heads: 1, Cols: s.d, Fresh: s.fresh})
 			}, func(p *kernel.Pool, out []Number) {
-				SegmentWeightedGrad(p, out, s.dout, s.weight, &s.back, s.d, s.fresh)
+				WeightedHeadsGrad(p, out, s.dout, s.weight, &s.back,
+					kernel.RowGrad{Heads: 1, Cols: s.d, Fresh: s.fresh})
 			}, weighted},
 	}
 }
@@ -192,13 +198,13 @@ func TestSegmentMax(t *testing.T) {
 		for _, o := range levels() {
 			active.Store(o)
 			got, numbers := of[Number](s.m, len(want)), of[uint32](s.m, len(want))
-			SegmentMax(p, got, s.x, numbers, s.off, s.idx, s.d)
+			SegmentMax(p, got, s.x, numbers, kernel.Lists{Off: s.off, Idx: s.idx, Cols: s.d})
 			equal(t, "SegmentMax "+o.name, got, want)
 			if fmt.Sprint(numbers) != fmt.Sprint(arg) {
 				t.Fatalf("SegmentMax %s: rows %v, want %v", o.name, numbers, arg)
 			}
 			clear(got)
-			SegmentMax(p, got, s.x, nil, s.off, s.idx, s.d)
+			SegmentMax(p, got, s.x, nil, kernel.Lists{Off: s.off, Idx: s.idx, Cols: s.d})
 			equal(t, "SegmentMax without rows "+o.name, got, want)
 		}
 	})

@@ -130,24 +130,29 @@ func (w *workload) run(p *kernel.Pool) (out [][]float32) {
 		return x
 	}
 	half := make([]Number, m*n)
-	GEMM(p, floats(m*n), w.a, w.b, m, k, n, false)
-	GEMM(p, half, w.a, w.b, m, k, n, false)
+	GEMM(p, floats(m*n), w.a, w.b, kernel.Shape{M: m, K: k, N: n})
+	GEMM(p, half, w.a, w.b, kernel.Shape{M: m, K: k, N: n})
 	Widen(p, floats(m*n), half)
-	GEMMTA(p, floats(k*n), w.a, w.b, m, k, n, false)
-	GEMMTB(p, floats(m*k), half, w.b, m, n, k, false)
+	GEMMTA(p, floats(k*n), w.a, w.b, kernel.Shape{M: m, K: k, N: n})
+	GEMMTB(p, floats(m*k), half, w.b, kernel.Shape{M: m, N: n, K: k})
 	SegmentMean(p, floats(m*k), w.a, w.off, w.idx, k)
-	SegmentWeighted(p, floats(m*k), w.a, w.weight, w.off, w.idx, k)
-	SegmentWeightedGrad(p, floats(m*k), w.a, w.weight, &w.back, k, m)
-	SegmentMax(p, floats(m*n), w.b, nil, w.off, w.idx, n)
+	WeightedHeads(p, floats(m*k), w.a, w.weight, kernel.Lists{Off: w.off, Idx: w.idx, Heads: 1,
+		Cols: k}, false)
+	WeightedHeadsGrad(p, floats(m*k), w.a, w.weight, &w.back, kernel.RowGrad{Heads: 1, Cols: k,
+		Fresh: m})
+	SegmentMax(p, floats(m*n), w.b, nil, kernel.Lists{Off: w.off, Idx: w.idx, Cols: n})
 	if k%4 == 0 {
-		WeightedHeads(p, floats(m*k), w.a, w.heads, w.off, w.idx, 4, k/4, false, false)
-		WeightedHeadsGrad(p, floats(m*k), w.a, w.heads, &w.back, 4, k/4, false, m)
-		GEMMHeadsTA(p, floats(k/4*k), w.a, w.a, m, k/4, k/4, 4, false)
+		WeightedHeads(p, floats(m*k), w.a, w.heads, kernel.Lists{Off: w.off, Idx: w.idx, Heads: 4,
+			Cols: k / 4}, false)
+		WeightedHeadsGrad(p, floats(m*k), w.a, w.heads, &w.back, kernel.RowGrad{Heads: 4,
+			Cols: k / 4, Fresh: m})
+		GEMMHeadsTA(p, floats(k/4*k), w.a, w.a, kernel.Shape{M: m, K: k / 4, N: k / 4, Heads: 4})
 	}
-	EdgeDot(p, floats(len(w.idx)), w.a, w.a, w.off, w.idx, 1, k, false)
+	EdgeDot(p, floats(len(w.idx)), w.a, w.a, kernel.Lists{Off: w.off, Idx: w.idx, Heads: 1,
+		Cols: k})
 	Activate(p, half, out[0], m, n, &Activation{Bias: w.weight[:n], ELU: true, Rate: 0.5, Key: 3})
 	Widen(p, floats(m*n), half)
-	ELUGrad(p, half, out[0], half, 0, 0.5, 3)
+	ELUGrad(p, half, out[0], half, kernel.Drop{Rate: 0.5, Key: 3})
 	Widen(p, floats(m*n), half)
 	ReLUGrad(p, out[0][:m*n], out[0][:m*n], w.b, 0.5)
 	ColumnSum(p, floats(n), w.b, m, n)

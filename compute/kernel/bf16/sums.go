@@ -1,5 +1,7 @@
 package bf16
 
+import "gdb/compute/kernel"
+
 // sumFunc sums rows of x: row i of out is the sum, or the mean, of the rows idx[off[i]:off[i+1]].
 // Rows are stride bytes apart in x and outStride in out; the function's name says how many vectors
 // are read of each, of which the last has so many lanes. There is at least one segment.
@@ -65,7 +67,7 @@ func (s *sumSet) sum(out []float32, x []Number, off, idx []uint32, d int, mean b
 		s.sums[vectors](&out[col], rowsFrom(x, col), &off[0], from(idx, 0), len(off)-1,
 			uintptr(d)*2, uintptr(d)*4, lanes, flag(mean))
 	})
-	refSum(out, x, off, idx, d, left, mean)
+	refSum(out, x, kernel.Lists{Off: off, Idx: idx, Cols: d}, left, mean)
 }
 
 // max finds largest values. arg has a row for each segment, or one for all.

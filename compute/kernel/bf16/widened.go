@@ -13,20 +13,20 @@ func widenedRows(k int) int { return max(1, widenedPart/max(1, k)) }
 
 // GEMMWidened is C(m,n) (+)= A(m,k)·B(k,n) for a B of floats, for each of some heads: A has
 // heads·k columns, and C and B heads·n.
-func GEMMWidened(p *kernel.Pool, c []float32, a []Number, b []float32, m, k, n, heads int,
-	accumulate bool) {
-	wide, o := heads*k, level()
-	c, a, rows := c[:m*heads*n], a[:m*wide], widenedRows(wide)
-	p.Span(m, 8*rows, func(lo, hi int) {
+func GEMMWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kernel.Shape) {
+	wide, o := s.Heads*s.K, level()
+	c, a, rows := c[:s.M*s.Heads*s.N], a[:s.M*wide], widenedRows(wide)
+	p.Span(s.M, 8*rows, func(lo, hi int) {
 		own, all := kernel.NewPool(1), p.TakeFloats(rows*wide)
 		for i := lo; i < hi; i += rows {
 			now := min(rows, hi-i)
-			values, out := all[:now*wide], c[i*heads*n:(i+now)*heads*n]
+			values, out := all[:now*wide], c[i*s.Heads*s.N:(i+now)*s.Heads*s.N]
 			o.widen(values, a[i*wide:(i+now)*wide])
-			if heads == 1 {
-				kernel.GEMM(own, out, values, b, now, k, n, accumulate)
+			if s.Heads == 1 {
+				kernel.GEMM(own, out, values, b, kernel.Shape{M: now, K: s.K, N: s.N, Add: s.Add})
 			} else {
-				kernel.GEMMHeads(own, out, values, b, now, k, n, heads, accumulate)
+				kernel.GEMMHeads(own, out, values, b, kernel.Shape{M: now, K: s.K, N: s.N,
+					Heads: s.Heads, Add: s.Add})
 			}
 		}
 		p.GiveFloats(all)
@@ -38,27 +38,28 @@ const widenedSlab = 4096
 
 // GEMMTAWidened is C(k,n) (+)= Aᵀ·B for A(m,k) and a B(m,n) of floats, for each of some heads: A
 // has heads·k columns, and C and B heads·n.
-func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, m, k, n, heads int,
-	accumulate bool) {
-	wide, cols, o := heads*k, heads*n, level()
-	c, a, b, rows := c[:k*cols], a[:m*wide], b[:m*cols], widenedRows(wide)
-	if !accumulate {
+func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kernel.Shape) {
+	wide, cols, o := s.Heads*s.K, s.Heads*s.N, level()
+	c, a, b, rows := c[:s.K*cols], a[:s.M*wide], b[:s.M*cols], widenedRows(wide)
+	if !s.Add {
 		clear(c)
 	}
-	if len(c) == 0 || m == 0 {
+	if len(c) == 0 || s.M == 0 {
 		return
 	}
-	sums := p.TakeFloats(partsOf(m, widenedSlab) * len(c))
-	p.Span(m, widenedSlab, func(lo, hi int) {
+	sums := p.TakeFloats(partsOf(s.M, widenedSlab) * len(c))
+	p.Span(s.M, widenedSlab, func(lo, hi int) {
 		sum, values := sums[lo/widenedSlab*len(c):][:len(c)], p.TakeFloats(rows*wide)
 		own := kernel.NewPool(1)
 		for i := lo; i < hi; i += rows {
 			now := min(rows, hi-i)
 			o.widen(values[:now*wide], a[i*wide:(i+now)*wide])
-			if heads == 1 {
-				kernel.GEMMTA(own, sum, values, b[i*cols:], now, k, n, i > lo)
+			if s.Heads == 1 {
+				kernel.GEMMTA(own, sum, values, b[i*cols:], kernel.Shape{M: now, K: s.K, N: s.N,
+					Add: i > lo})
 			} else {
-				kernel.GEMMHeadsTA(own, sum, values, b[i*cols:], now, k, n, heads, i > lo)
+				kernel.GEMMHeadsTA(own, sum, values, b[i*cols:], kernel.Shape{M: now, K: s.K,
+					N: s.N, Heads: s.Heads, Add: i > lo})
 			}
 		}
 		p.GiveFloats(values)

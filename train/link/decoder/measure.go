@@ -58,7 +58,8 @@ func (x *Matrices) Scores(s, q, c []float32, m, n int) {
 		x.cSquares = x.squares(x.cSquares, c, n)
 		x.rows(m, n, func(i int) { distancesOf(s[i*n:i*n+n], x.qSquares[i], x.cSquares) })
 	default:
-		kernel.Distances(x.Pool, x.Measure.kind(), s, q, c, m, n, x.D)
+		kernel.Distances(x.Pool, s, kernel.Pairs{Kind: x.Measure.kind(), Q: q, C: c, M: m, N: n,
+			Cols: x.D})
 	}
 }
 
@@ -66,13 +67,13 @@ func (x *Matrices) Scores(s, q, c []float32, m, n int) {
 func (x *Matrices) products(s, q, c []float32, m, n int) {
 	const least = 9
 	if n >= least {
-		kernel.GEMMTB(x.Pool, s, q, c, m, x.D, n, false)
+		kernel.GEMMTB(x.Pool, s, q, c, kernel.Shape{M: m, N: x.D, K: n})
 		return
 	}
 	more := make([]float32, least*x.D)
 	copy(more, c[:n*x.D])
 	wide := make([]float32, m*least)
-	kernel.GEMMTB(x.Pool, wide, q, more, m, x.D, least, false)
+	kernel.GEMMTB(x.Pool, wide, q, more, kernel.Shape{M: m, N: x.D, K: least})
 	for i := range m {
 		copy(s[i*n:i*n+n], wide[i*least:])
 	}
@@ -108,12 +109,13 @@ func distancesOf(s []float32, own float32, squares []float32) {
 func (x *Matrices) Grad(dq, dc, g, s, q, c []float32, m, n int) {
 	switch x.Measure {
 	case Dot:
-		kernel.GEMM(x.Pool, dq, g, c, m, n, x.D, false)
-		kernel.GEMMTA(x.Pool, dc, g, q, m, n, x.D, false)
+		kernel.GEMM(x.Pool, dq, g, c, kernel.Shape{M: m, K: n, N: x.D})
+		kernel.GEMMTA(x.Pool, dc, g, q, kernel.Shape{M: m, K: n, N: x.D})
 	case Euclid:
 		x.euclidGrad(dq, dc, g, s, q, c, m, n)
 	default:
-		kernel.DistancesGrad(x.Pool, x.Measure.kind(), dq, dc, g, q, c, m, n, x.D)
+		kernel.DistancesGrad(x.Pool, dq, dc, g, kernel.Pairs{Kind: x.Measure.kind(), Q: q, C: c,
+			M: m, N: n, Cols: x.D})
 	}
 }
 
@@ -130,8 +132,8 @@ func (x *Matrices) euclidGrad(dq, dc, g, s, q, c []float32, m, n int) {
 		qSums[i] = sum
 	})
 	kernel.ColumnSum(x.Pool, cSums, g, m, n, false)
-	kernel.GEMM(x.Pool, dq, g, c, m, n, x.D, false)
-	kernel.GEMMTA(x.Pool, dc, g, q, m, n, x.D, false)
+	kernel.GEMM(x.Pool, dq, g, c, kernel.Shape{M: m, K: n, N: x.D})
+	kernel.GEMMTA(x.Pool, dc, g, q, kernel.Shape{M: m, K: n, N: x.D})
 	less := func(to, rows, sums []float32, n int) {
 		x.rows(n, x.D, func(i int) {
 			kernel.AddScaledRow(to[i*x.D:(i+1)*x.D], rows[i*x.D:(i+1)*x.D], -sums[i])
@@ -155,7 +157,7 @@ func (m Measure) Pair(q, c []float32) float32 {
 		return -float32(math.Sqrt(float64(max(sum, distanceLeast*distanceLeast))))
 	}
 	var s [1]float32
-	kernel.Distances(nil, m.kind(), s[:], q, c, 1, 1, len(q))
+	kernel.Distances(nil, s[:], kernel.Pairs{Kind: m.kind(), Q: q, C: c, M: 1, N: 1, Cols: len(q)})
 	return s[0]
 }
 
@@ -175,7 +177,8 @@ func (m Measure) PairGrad(dq, dc []float32, g, score float32, q, c []float32) {
 		}
 	default:
 		own := make([]float32, len(q))
-		kernel.DistancesGrad(nil, m.kind(), own, dc, []float32{g}, q, c, 1, 1, len(q))
+		kernel.DistancesGrad(nil, own, dc, []float32{g}, kernel.Pairs{Kind: m.kind(), Q: q, C: c,
+			M: 1, N: 1, Cols: len(q)})
 		kernel.AddRow(dq, own)
 	}
 }

@@ -1,0 +1,75 @@
+package kernel
+
+// The types of this file are what kernels are given besides their matrices. Each kernel says which
+// fields it reads.
+
+// Shape is the sizes of a product, which its comment has in lower case, and whether it is added to
+// what is there. Heads is how many parts of those sizes a product for each head has.
+type Shape struct {
+	M, K, N int
+	Heads   int
+	Add     bool
+}
+
+// Lists are lists of entries, as segments are: entry e of list i, which are those from Off[i] to
+// Off[i+1]-1, names row Idx[e] of a matrix, and counts as row At[e] where rows are dropped out.
+type Lists struct {
+	Off, Idx, At []uint32
+	// Rows have Heads parts of Cols values side by side; with Shared all heads read the same Cols.
+	Heads, Cols int
+	Shared      bool
+}
+
+// RowGrad says how gradients are added to rows over transposed lists: rows are as in Lists, and the
+// first Fresh of them are overwritten instead, whatever they hold.
+type RowGrad struct {
+	Heads, Cols int
+	Shared      bool
+	Fresh       int
+}
+
+// Scores2 is what the scores of GATv2 are made of: of rows and of lists, (·,heads*d), attention
+// (1,heads*d), and the slope below zero.
+type Scores2 struct {
+	Src, Dst, Att []float32
+	Slope         float32
+}
+
+// Drop is a dropout of values, whose first has the position First: see Dropout.
+type Drop struct {
+	Rate  float32
+	First int
+	Key   uint64
+}
+
+// Columns says which columns are copied: Count of each of so many rows, from column From of rows of
+// FromWidth values to column To of rows of ToWidth.
+type Columns struct {
+	Rows, Count     int
+	To, ToWidth     int
+	From, FromWidth int
+}
+
+// Norm is what a norm of a matrix of Rows and Cols is given. Gradients are written to DGamma and
+// DBeta.
+type Norm struct {
+	Rows, Cols         int
+	Gamma, Beta, Stats []float32
+	DGamma, DBeta      []float32
+	Eps                float32
+}
+
+// Pairs are rows whose distances are asked for: each of Q(m,d) from each of C(n,d).
+type Pairs struct {
+	Kind       Distance
+	Q, C       []float32
+	M, N, Cols int
+}
+
+// AdamStep is one step of Adam, counted from 1. Decoupled weight decay (AdamW) shrinks the weights;
+// otherwise it is added to the gradient. Other optimizers read some of it.
+type AdamStep struct {
+	Step                                 int
+	Rate, Beta1, Beta2, Eps, WeightDecay float32
+	Decoupled                            bool
+}
