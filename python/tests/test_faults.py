@@ -118,6 +118,8 @@ def test_rank_killed(store_path, tmp_path) -> None:
             other = subprocess.Popen([sys.executable, "-c", RANK, str(store_path), path],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
+            # Before that the server has forgotten the other one, and waits for it to come.
+            loader = store.loader([4, 4], 2, output="numpy", rank=0, world_size=2)
             if moment == 0:
                 other.kill()  # before it has begun
             assert other.stdin is not None
@@ -125,7 +127,6 @@ def test_rank_killed(store_path, tmp_path) -> None:
             other.stdin = None
             timer = threading.Timer(0.002 * moment, other.kill)
             timer.start()
-            loader = store.loader([4, 4], 2, output="numpy", rank=0, world_size=2)
             begun = time.monotonic()
             assert [b.n_id.tolist() for b in loader] == every[0::2]
             assert time.monotonic() - begun < 5
