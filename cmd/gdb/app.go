@@ -12,7 +12,6 @@ import (
 
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/progress"
 	"gdb/internal/message"
 	"gdb/train/setting"
 
@@ -46,7 +45,7 @@ type app struct{ cli.App }
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	a := &app{cli.App{Streams: s, FS: vfs.Default}}
 	if logForm(args) == "json" {
-		a.Err = progress.NewNotes(a.Err)
+		a.Err = cli.NewNotes(a.Err)
 	}
 	root := a.rootCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {

@@ -9,7 +9,6 @@ import (
 	"gdb/bench/gen"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/complete"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -34,7 +33,7 @@ func (a *app) runNames(cmd *cobra.Command, args []string, begin string) ([]strin
 			out = append(out, r.Name+"\t"+r.Settings)
 		}
 	}
-	return complete.Beginning(out, begin), complete.Nothing
+	return cli.Beginning(out, begin), cli.CompleteNothing
 }
 
 // runLists proposes the next of several runs with commas between.
@@ -48,7 +47,7 @@ func (a *app) runLists(cmd *cobra.Command, args []string, begin string) ([]strin
 			}
 		}
 	}
-	return complete.WordLists(names...)(cmd, args, begin)
+	return cli.CompleteWordLists(names...)(cmd, args, begin)
 }
 
 // runFiles proposes the run.json of each run of the store, and other files.
@@ -60,7 +59,7 @@ func (a *app) runFiles(cmd *cobra.Command, args []string, begin string) ([]strin
 			out = append(out, filepath.Join(args[0], "runs", r.Name, "run.json")+"\t"+r.Settings)
 		}
 	}
-	return complete.Beginning(out, begin), cobra.ShellCompDirectiveDefault
+	return cli.Beginning(out, begin), cobra.ShellCompDirectiveDefault
 }
 
 // splitNames proposes the splits of the store that is the first argument.
@@ -74,7 +73,7 @@ func (a *app) splitNames(cmd *cobra.Command, args []string, begin string) ([]str
 		}
 	}
 	slices.Sort(out)
-	return complete.Beginning(slices.Compact(out), begin), complete.Nothing
+	return cli.Beginning(slices.Compact(out), begin), cli.CompleteNothing
 }
 
 // splitColumns proposes the K of the splits train@K of the store.
@@ -92,7 +91,7 @@ func (a *app) splitColumns(cmd *cobra.Command, args []string, begin string) ([]s
 			}
 		}
 	}
-	return complete.Beginning(out, begin), complete.Nothing
+	return cli.Beginning(out, begin), cli.CompleteNothing
 }
 
 // completedStore opens the store on the line; nil if it cannot: the command will say why.
@@ -111,7 +110,7 @@ func (a *app) completedStore(cmd *cobra.Command, args []string) *layout.Store {
 func (a *app) runsArguments(cmd *cobra.Command, args []string, begin string) ([]string,
 	cobra.ShellCompDirective) {
 	if len(args) == 1 {
-		return complete.Beginning(runsWords, begin), complete.Nothing
+		return cli.Beginning(runsWords, begin), cli.CompleteNothing
 	}
 	names, then := a.runNames(cmd, args, begin)
 	return slices.DeleteFunc(names, func(line string) bool {
@@ -122,31 +121,33 @@ func (a *app) runsArguments(cmd *cobra.Command, args []string, begin string) ([]
 
 // flagCompleters are those of flags, by "command flag", or by "flag" for all commands that have no
 // entry of their own. A flag that is not here has no values to propose.
-func (a *app) flagCompleters() map[string]complete.Func {
-	all := map[string]complete.Func{
-		"run": a.runNames, "resume": a.runNames, "train run": complete.None,
-		"plan run": complete.None, "from": a.runFiles, "split-column": a.splitColumns,
+func (a *app) flagCompleters() map[string]cli.CompleteFunc {
+	all := map[string]cli.CompleteFunc{
+		"run": a.runNames, "resume": a.runNames, "train run": cli.CompleteNone,
+		"plan run": cli.CompleteNone, "from": a.runFiles, "split-column": a.splitColumns,
 		"eval split": a.splitNames, "predict split": a.splitNames, "report split": a.splitNames,
 		"report runs":         a.runLists,
-		"ingest split-column": complete.None, "ingest split": complete.WordsOrFiles("random="),
-		"ingest features": complete.WordsOrFiles(source.MadeNames...),
-		"ingest edges":    complete.Files(),
-		"ingest nodes":    complete.Files(), "ingest labels": complete.Files(),
-		"store": complete.Directories, "dir": complete.Directories, "out": complete.Directories,
-		"tensorboard": complete.Directories, "plot": complete.Directories,
-		"shell file": complete.Files("gdbq", "txt"), "report out": complete.Files("html"),
-		"predict out":         complete.Files("csv", "parquet", "npy"),
-		"runs out":            complete.Files("svg", "safetensors"),
-		"bench ingest source": complete.Directories, "bench gen in": complete.Files(),
+		"ingest split-column": cli.CompleteNone,
+		"ingest split":        cli.CompleteWordsOrFiles("random="),
+		"ingest features":     cli.CompleteWordsOrFiles(source.MadeNames...),
+		"ingest edges":        cli.CompleteFiles(),
+		"ingest nodes":        cli.CompleteFiles(), "ingest labels": cli.CompleteFiles(),
+		"store": cli.CompleteDirectories, "dir": cli.CompleteDirectories,
+		"out":         cli.CompleteDirectories,
+		"tensorboard": cli.CompleteDirectories, "plot": cli.CompleteDirectories,
+		"shell file": cli.CompleteFiles("gdbq", "txt"), "report out": cli.CompleteFiles("html"),
+		"predict out":         cli.CompleteFiles("csv", "parquet", "npy"),
+		"runs out":            cli.CompleteFiles("svg", "safetensors"),
+		"bench ingest source": cli.CompleteDirectories, "bench gen in": cli.CompleteFiles(),
 	}
 	for name, words := range flagWords() {
-		all[name] = complete.Words(words...)
+		all[name] = cli.CompleteWords(words...)
 	}
 	for name, words := range map[string][]string{"bench io io": cli.BackendNames(),
 		"bench sample topology": bench.Topologies, "bench sample sample": bench.Draws,
 		"bench ingest formats": bench.IngestFormats, "bench gather cache": bench.Caches(),
 		"bench train systems": bench.Systems(), "bench link orders": bench.LinkOrders()} {
-		all[name] = complete.WordLists(words...)
+		all[name] = cli.CompleteWordLists(words...)
 	}
 	return all
 }
@@ -181,19 +182,19 @@ func helpWords(cmd *cobra.Command, args []string, begin string) ([]string,
 			}
 		}
 	}
-	return complete.Beginning(names, begin), complete.Nothing
+	return cli.Beginning(names, begin), cli.CompleteNothing
 }
 
 // complete makes shells complete arguments and the values of flags.
 func (a *app) complete(root *cobra.Command) {
-	arguments := map[string]complete.Func{"help": helpWords,
-		"runs":        complete.StoreThen(a.runsArguments),
-		"bench train": complete.StoreThen(complete.None),
-		"bench link":  complete.StoreThen(complete.None),
-		"bench gen":   complete.Words(append(gen.Kinds, benches.Kron)...)}
+	arguments := map[string]cli.CompleteFunc{"help": helpWords,
+		"runs":        cli.CompleteStoreThen(a.runsArguments),
+		"bench train": cli.CompleteStoreThen(cli.CompleteNone),
+		"bench link":  cli.CompleteStoreThen(cli.CompleteNone),
+		"bench gen":   cli.CompleteWords(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
 		"predict", "embed", "shell", "serve", "partition"} {
-		arguments[name] = complete.StoreThen(complete.None)
+		arguments[name] = cli.CompleteStoreThen(cli.CompleteNone)
 	}
 	flags := a.flagCompleters()
 	walk(root, func(cmd *cobra.Command) {
@@ -201,7 +202,7 @@ func (a *app) complete(root *cobra.Command) {
 		if propose := arguments[path]; propose != nil {
 			cmd.ValidArgsFunction = propose
 		} else if path != "" && path != "ingest" && !cmd.HasSubCommands() {
-			cmd.ValidArgsFunction = complete.None
+			cmd.ValidArgsFunction = cli.CompleteNone
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			name := f.Name
@@ -216,7 +217,7 @@ func (a *app) complete(root *cobra.Command) {
 				propose = flags[name]
 			}
 			if propose == nil {
-				propose = complete.None
+				propose = cli.CompleteNone
 			}
 			if _, known := cmd.GetFlagCompletionFunc(f.Name); known {
 				return

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/cmd/gdb/complete"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -154,7 +154,7 @@ func TestCompletedWordsAreTold(t *testing.T) {
 				return
 			}
 			words, then := propose(c, nil, "")
-			if then&complete.Nothing == 0 {
+			if then&cli.CompleteNothing == 0 {
 				return
 			}
 			for _, word := range words {

@@ -9,7 +9,6 @@ import (
 
 	"gdb/bench"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/progress"
 	"gdb/internal/codec"
 	"gdb/internal/files"
 	"gdb/internal/message"
@@ -60,7 +59,7 @@ func (a *app) printError(err error) {
 		msg = message.Plain(plain(msg, a.Running))
 	}
 	line := message.Program + ": " + msg
-	if _, asJSON := a.Err.(*progress.Notes); !asJSON && (a.ErrTTY || exitCode(err) == exitUsage) {
+	if _, asJSON := a.Err.(*cli.Notes); !asJSON && (a.ErrTTY || exitCode(err) == exitUsage) {
 		line = message.Wrap(line)
 	}
 	fmt.Fprintln(a.Err, line)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"gdb/cmd/gdb/topics"
+	"gdb/cmd/gdb/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -9,10 +9,10 @@ import (
 // helpTopics are pages without a command: "gdb help exit-codes" and the like.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean", Long: topics.ExitCodes},
-		{Use: "environment", Short: "Environment variables", Long: topics.Environment},
-		{Use: "link", Short: "Link prediction", Long: topics.Link},
-		{Use: "formats", Short: "Source formats that ingest reads", Long: topics.Formats},
-		{Use: "strategies", Short: "Training strategies", Long: topics.Strategies},
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: cli.TopicExitCodes},
+		{Use: "environment", Short: "Environment variables", Long: cli.TopicEnvironment},
+		{Use: "link", Short: "Link prediction", Long: cli.TopicLink},
+		{Use: "formats", Short: "Source formats that ingest reads", Long: cli.TopicFormats},
+		{Use: "strategies", Short: "Training strategies", Long: cli.TopicStrategies},
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -182,12 +181,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, s := range m.Splits {
 		w.Printf("split       %s: %s nodes\n", s.Name, cli.Count(s.Count))
 	}
-	for _, line := range graphnote.EdgeSplits(m) {
+	for _, line := range cli.EdgeSplitLines(m) {
 		w.Printf("edge split  %s\n", line)
 	}
 	w.Printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.Printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
-	for _, note := range graphnote.Directions(m) {
+	for _, note := range cli.DirectionNotes(m) {
 		w.Printf("note  %s\n", note)
 	}
 	return w.Err

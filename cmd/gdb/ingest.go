@@ -10,7 +10,6 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
-	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/kv"
@@ -334,7 +333,7 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		mem.FormatSize(storeBytes(m)))
 	w.Printf("read %s edges; dropped %s self loops, %s duplicates\n", cli.Count(s.EdgesRead),
 		cli.Count(s.DroppedSelfLoops), cli.Count(s.DroppedDuplicates))
-	for _, line := range graphnote.EdgeSplits(m) {
+	for _, line := range cli.EdgeSplitLines(m) {
 		w.Printf("edge split %s\n", line)
 	}
 	if s.DroppedDuplicates > 0 && m.Weighted && opt.Merge == "" {
@@ -351,7 +350,7 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		w.Printf("%s\n", strings.Join(said, ", "))
 	}
 	if w.Err == nil {
-		for _, line := range graphnote.Directions(m) {
+		for _, line := range cli.DirectionNotes(m) {
 			a.Note(line)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/terminal"
 	"gdb/layout"
 	"gdb/shell"
 	"gdb/shell/graph"
@@ -102,10 +101,10 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 	opt.Interrupts = presses
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 	if a.OutTTY && a.ErrTTY && os.Getenv("TERM") != "dumb" {
-		opt.Terminal = terminal.New(a.In, a.Err)
+		opt.Terminal = cli.NewTerminal(a.In, a.Err)
 	}
 	opt.Edit, opt.Page = a.editText, a.page
-	if h := terminal.NewHistory(); !noHistory && h != nil {
+	if h := cli.NewHistory(); !noHistory && h != nil {
 		opt.History = h
 	}
 	return ctx, func() { stop(); signal.Stop(presses) }

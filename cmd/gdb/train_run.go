@@ -10,7 +10,6 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
-	"gdb/cmd/gdb/progress"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -152,7 +151,7 @@ func (a *app) trained(m *kv.Meta, dir string, r *train.Result) {
 type trainObserver struct {
 	app  *app
 	json bool
-	bar  *progress.Bar
+	bar  *cli.Bar
 	run  string
 	// events is the directory of --tensorboard, and board what writes there.
 	events string

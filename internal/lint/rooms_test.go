@@ -54,11 +54,6 @@ var rooms = map[string][]string{
 		"internal/lint",
 	},
 	"cmd": {
-		"cmd/gdb/progress",
-		"cmd/gdb/terminal",
-		"cmd/gdb/complete",
-		"cmd/gdb/topics",
-		"cmd/gdb/graphnote",
 		"cmd/gdb/cli",
 		"cmd/gdb/flagvalue",
 		"cmd/gdb/linkcmd",

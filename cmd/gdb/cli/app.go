@@ -1,5 +1,6 @@
 // Package cli is what the commands of gdb share: the values of global flags, the streams that they
-// write to, the words of errors and help, and how stores are opened.
+// write to, the terminal and what was typed there, bars of progress and notes, what shells propose,
+// the words of errors, the pages of help that are about no command, and how stores are opened.
 package cli
 
 import (
@@ -14,7 +15,6 @@ import (
 	"strings"
 
 	"gdb/blockdev"
-	"gdb/cmd/gdb/progress"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/layout"
@@ -92,8 +92,8 @@ func (a *App) Limits() train.Limits {
 }
 
 // Progress returns what tells how far work is.
-func (a *App) Progress() *progress.Bar {
-	return progress.New(a.Err, a.ErrTTY && a.Log == "text", a.Log == "json", a.Quiet)
+func (a *App) Progress() *Bar {
+	return NewBar(a.Err, a.ErrTTY && a.Log == "text", a.Log == "json", a.Quiet)
 }
 
 // NotePlots says what was drawn.

@@ -11,7 +11,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/progress"
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/link"
@@ -105,7 +104,7 @@ func hits(m *rank.Metrics) string {
 type observer struct {
 	*Env
 	json bool
-	bar  *progress.Bar
+	bar  *cli.Bar
 	run  string
 	err  error
 }

@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package terminal is the terminal of this process, and what was typed there.
-package terminal
+package cli
 
 import (
 	"errors"
@@ -22,8 +21,8 @@ type terminal struct {
 	out *os.File
 }
 
-// New returns nil where the streams are no files, as in tests.
-func New(in io.Reader, out io.Writer) shell.Terminal {
+// NewTerminal returns nil where the streams are no files, as in tests.
+func NewTerminal(in io.Reader, out io.Writer) shell.Terminal {
 	i, ok := in.(*os.File)
 	o, ok2 := out.(*os.File)
 	if !ok || !ok2 {

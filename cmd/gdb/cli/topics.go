@@ -1,8 +1,7 @@
-// Package topics has the pages of help that are about no command.
-package topics
+package cli
 
-// ExitCodes is the page of that name.
-const ExitCodes = `Exit codes:
+// TopicExitCodes is the page of that name.
+const TopicExitCodes = `Exit codes:
 
     0  done
     1  the work failed: the message says what, where, and what to do
@@ -11,8 +10,8 @@ const ExitCodes = `Exit codes:
   130  interrupted (Ctrl-C or SIGTERM), after cleaning up; the message says
        how to go on`
 
-// Environment is the page of that name.
-const Environment = `Every flag can be given as a variable: --feature-cache is
+// TopicEnvironment is the page of that name.
+const TopicEnvironment = `Every flag can be given as a variable: --feature-cache is
 GDB_FEATURE_CACHE. A flag on the command line beats its variable, which beats
 the default. There is no configuration file.
 
@@ -34,8 +33,8 @@ What gdb shell uses on a terminal:
   GDB_PAGER, PAGER   shows long results (default: less -FRSX)
   VISUAL, EDITOR     edits statements for .edit (default: vi)`
 
-// Formats is the page of that name.
-const Formats = `gdb ingest detects the format; --format NAME decides.
+// TopicFormats is the page of that name.
+const TopicFormats = `gdb ingest detects the format; --format NAME decides.
 
   npy      a directory of arrays: edges.npy (E,2) or (2,E), edges_typed.npy
            (E,3), or src.npy with dst.npy; features.npy (N,d) or
@@ -66,8 +65,8 @@ what is in them with numpy, a line each, into a directory of arrays:
 What a directory of arrays holds, to the byte, and what is refused:
 docs/format/sources.md.`
 
-// Strategies is the page of that name.
-const Strategies = `What --strategy of gdb train chooses:
+// TopicStrategies is the page of that name.
+const TopicStrategies = `What --strategy of gdb train chooses:
 
   exact  every batch is sampled from the whole graph, every byte is read as
          stored (default)
@@ -96,8 +95,8 @@ Caches of features, --cache; they change what is read, and nothing else:
           docs/out-of-core.md
   none    every row is read`
 
-// Link is the page of that name.
-const Link = `gdb train STORE --task link learns a vector for each node and each type of
+// TopicLink is the page of that name.
+const TopicLink = `gdb train STORE --task link learns a vector for each node and each type of
 edges, and scores edges by them. The edges of the store must be in splits:
 files of train, valid and test triples, or gdb ingest --edge-split. gdb eval
 ranks the true end of each edge of a split among all nodes, gdb predict names

@@ -1,5 +1,4 @@
-// Package graphnote says in lines of text what a user should know of a graph.
-package graphnote
+package cli
 
 import (
 	"fmt"
@@ -9,9 +8,9 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// EdgeSplits are lines about the splits of the edges, each with the nodes and edge types that train
-// has no edge of.
-func EdgeSplits(m *kv.Meta) (lines []string) {
+// EdgeSplitLines are lines about the splits of the edges, each with the nodes and edge types that
+// train has no edge of.
+func EdgeSplitLines(m *kv.Meta) (lines []string) {
 	for _, s := range m.EdgeSplits {
 		line := fmt.Sprintf("%s: %s edges", s.Name, humanize.Comma(int64(s.Count)))
 		if s.UnseenNodes > 0 {
@@ -29,9 +28,9 @@ func EdgeSplits(m *kv.Meta) (lines []string) {
 	return lines
 }
 
-// Directions say what a user may not know of a graph whose edges go one way only. Of a part of a
-// store there is nothing to say: its outermost nodes have no lists.
-func Directions(m *kv.Meta) (notes []string) {
+// DirectionNotes say what a user may not know of a graph whose edges go one way only. Of a part of
+// a store there is nothing to say: its outermost nodes have no lists.
+func DirectionNotes(m *kv.Meta) (notes []string) {
 	s := m.Stats
 	share, known := m.ReversedShare()
 	if !known {
