@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 )
 
 // Operations that make weights of the entries of lists.
@@ -89,7 +90,7 @@ var (
 			Ref: scores2Ref(func(e entryHead) int { return e.list })},
 		lists: ownLists,
 		taken: func(z sized, _ int) backend.Taken {
-			return backend.TakenByScores2GradList(z.outCols())
+			return backend.Taken{Once: kernel.AttentionWords(z.outCols())}
 		}})
 	opScores2GradRow = define(Kind{
 		Op: backend.Op{Name: "scores2-to-rows", Fits: func(o *backend.Operands) bool {
@@ -98,7 +99,7 @@ var (
 			Ref: scores2Ref(func(e entryHead) int { return e.row })},
 		lists: transposedEntries, accumulates: true,
 		taken: func(z sized, _ int) backend.Taken {
-			return backend.TakenByEntryGrad(z.o.heads, z.outCols()/z.o.heads)
+			return backend.Taken{List: kernel.EdgeGradWords(z.o.heads, z.outCols()/z.o.heads)}
 		}})
 )
 
@@ -132,7 +133,7 @@ var (
 		grad: func(t *tape, o *op, dy Value) {
 			t.give(o.in[0], inPlace(opSoftmaxGrad, dy, o.out).overEntries(o))
 		},
-		taken: func(z sized, _ int) backend.Taken { return backend.TakenBySoftmax(z.o.heads) }})
+		taken: func(z sized, _ int) backend.Taken { return backend.Taken{List: z.o.heads} }})
 	opSoftmaxGrad = define(Kind{
 		Op: backend.Op{Name: "softmax-grad", Fits: likeSecond,
 			Ref: softmaxGradRef},

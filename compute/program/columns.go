@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 )
 
 // Operations that move, join or sum up rows and columns.
@@ -17,7 +18,7 @@ var opColumnSum = define(Kind{
 	overRows: true,
 	takes:    func(*Program, *op, int) operand { return takesEither },
 	taken: func(z sized, _ int) backend.Taken {
-		return backend.TakenByColumnSum(z.rows(0), z.cols(0))
+		return backend.Taken{Once: kernel.ColumnWords(z.rows(0), z.cols(0))}
 	}})
 
 var opHeadMean = define(Kind{
@@ -128,7 +129,7 @@ var (
 		counts: true,
 		taken: func(z sized, _ int) backend.Taken {
 			rows, cols := z.out()
-			return backend.TakenByTypeRowsGrad(rows * cols)
+			return backend.Taken{Once: kernel.TypeParts(rows*cols) * rows * cols}
 		}})
 )
 

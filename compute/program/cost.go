@@ -1,9 +1,5 @@
 package program
 
-// gatherFlops is what reading one float of a random row costs, in floating-point operations of a
-// matrix product: a core gathers about 5 GB/s and multiplies at about 100 GFLOP/s.
-const gatherFlops = 80
-
 // Cost is what a program takes on a batch of such sizes, in floating-point operations of a matrix
 // product. Only what depends on the order of aggregation and product is counted.
 func (p *Program) Cost(s *Sizes) (flops float64) {

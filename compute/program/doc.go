@@ -14,4 +14,9 @@
 // The stages of a program: Build appends operations; the passes rewrite them (order of aggregation
 // and product, fusion, rows read in place); the gradient of each operation is appended by its rule;
 // operations whose results nothing reads are dropped; values are given memory by their liveness.
+//
+// An operation is one value, a Kind, in the file of its family: elements.go, products.go,
+// columns.go, norms.go, pulls.go and attention.go. Passes ask its fields and stand above these
+// files: order.go, fuse.go, grad.go, half.go and liveness.go; Machine and ExactLayer, above all,
+// run programs.
 package program

@@ -17,10 +17,10 @@ func (p *Program) fuseElements() {
 		o.kind, o.in = o.kind.biased, p.ops[j].in
 		p.ops[j].kind = nil
 	}
-	p.drnil()
+	p.dropNone()
 }
 
-func (p *Program) drnil() {
+func (p *Program) dropNone() {
 	p.ops = slices.DeleteFunc(p.ops, func(o op) bool { return o.kind == nil })
 }
 
@@ -53,7 +53,7 @@ func (p *Program) fuseSums() {
 			p.forward--
 		}
 	}
-	p.drnil()
+	p.dropNone()
 }
 
 // addable says whether an operation may add its result, part, to another value, where that has
@@ -165,5 +165,5 @@ func (p *Program) dropDead() {
 			}
 		}
 	}
-	p.drnil()
+	p.dropNone()
 }

@@ -73,14 +73,6 @@ func (p *Program) time(i int) int {
 	return i
 }
 
-// root is the value of which v is a view, or v.
-func (p *Program) root(v Value) Value {
-	if base := p.of(v).base; base != 0 {
-		return base
-	}
-	return v
-}
-
 // replaceable says whether the result of an operation may take the place of a value.
 func (p *Program) replaceable(o *op, target Value, last, at int) bool {
 	switch t, out := p.of(target), p.of(o.out); {

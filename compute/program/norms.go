@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 )
 
 // Norms of rows, and of columns over a batch.
@@ -41,7 +42,7 @@ var opLayerNormGrad = define(Kind{
 	Op: backend.Op{Name: "layer-norm-grad", Fits: normGradFits,
 		Ref: layerNormGradRef},
 	taken: func(z sized, _ int) backend.Taken {
-		return backend.TakenByLayerNormGrad(z.rows(0), z.cols(0))
+		return backend.Taken{Once: 2 * kernel.ColumnWords(z.rows(0), z.cols(0))}
 	}})
 
 // opBatchNorm is of x, by the batch; it adds to statistics, its last operand.

@@ -106,6 +106,16 @@ const (
 	transposedEntries
 )
 
+// Reduce is how a list's rows become one.
+type Reduce uint8
+
+// The reductions. The mean, the sum and the largest of an empty list are zero.
+const (
+	Mean Reduce = iota
+	Sum
+	Max
+)
+
 // op is one operation.
 type op struct {
 	kind *Kind // nil for one that is removed

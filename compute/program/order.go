@@ -43,15 +43,6 @@ func isPull(o *op) bool {
 	return o.kind.linear && o.heads <= 1
 }
 
-// producers are the numbers of the operations that make values.
-func (p *Program) producers() map[Value]int {
-	from := map[Value]int{}
-	for i := range p.ops {
-		from[p.ops[i].out] = i
-	}
-	return from
-}
-
 // movable says whether all that reads the product that o pulls can do without it.
 func (p *Program) movable(o *op, uses map[Value]int) bool {
 	z := o.in[0]

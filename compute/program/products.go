@@ -1,6 +1,10 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"gdb/compute/backend"
+	"gdb/compute/kernel"
+	"gdb/compute/kernel/bf16"
+)
 
 // Products of matrices, and those for each head: columns of x by head, and of y.
 
@@ -83,29 +87,34 @@ func productFlops(z sized) float64 {
 	return 2 * float64(z.rows(0)) * float64(z.cols(0)) * float64(n) / float64(z.heads())
 }
 
-func takenByProduct(z sized, _ int) backend.Taken {
+func takenByProduct(z sized, _ int) (t backend.Taken) {
 	if z.o.kind.product == transposesA {
-		return backend.TakenByMatMulTA(z.rows(0), z.cols(0)/z.heads(), z.cols(1)/z.heads(),
-			z.cols(0))
+		t.Once, t.Product = kernel.ReductionWords(z.rows(0), z.cols(0)/z.heads(),
+			z.cols(1)/z.heads(), z.cols(0))
+		return t
 	}
 	k, n := z.rows(1), z.cols(1)/z.heads()
 	if z.o.kind.product == transposesB {
 		k, n = n, k
 	}
-	return backend.TakenByMatMul(k, n)
+	return backend.Taken{Once: kernel.PanelWords(k, n)}
 }
 
 // takenByHalfProduct is that of a product whose first factor is of bfloat16, or its result.
-func takenByHalfProduct(z sized, _ int) backend.Taken {
+func takenByHalfProduct(z sized, _ int) (t backend.Taken) {
 	heads := z.heads()
 	rows, cols, n := z.rows(0), z.cols(0)/heads, z.outCols()/heads
 	switch {
 	case !z.p.of(z.o.in[1]).half:
-		return backend.TakenByWidened(rows, cols, z.cols(1)/heads, heads)
+		t.Once, t.Product = bf16.WidenedWords(rows, cols, z.cols(1)/heads, heads)
 	case z.o.kind.product == transposesA:
-		return backend.TakenByHalfMatMulTA(rows, cols, n, heads)
+		if t.Once, t.Product = bf16.GEMMTAWords(rows, cols, n); heads > 1 {
+			t.Once += cols * n
+		}
+	default:
+		t.Once, t.List = bf16.GEMMWords(cols, n, heads, z.p.of(z.o.out).half)
 	}
-	return backend.TakenByHalfMatMul(cols, n, heads, z.p.of(z.o.out).half)
+	return t
 }
 
 // fits says that the parts of matrices that heads have can be multiplied.

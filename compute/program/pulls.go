@@ -6,19 +6,10 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/compute/kernel"
+	"gdb/compute/kernel/bf16"
 )
 
 // Reductions of the rows that lists name, and their gradients, which sum up over transposed lists.
-
-// Reduce is how a list's rows become one.
-type Reduce uint8
-
-// The reductions. The mean, the sum and the largest of an empty list are zero.
-const (
-	Mean Reduce = iota
-	Sum
-	Max
-)
 
 var (
 	opPullMean = define(Kind{
@@ -37,10 +28,11 @@ var (
 		drops: true, lists: ownLists, takes: allHalf,
 		writesHalf: unlessAdded, flops: pullFlops,
 		taken: func(z sized, longest int) backend.Taken {
-			return backend.TakenBySegmentMeanDropout(longest, z.outCols())
+			return backend.Taken{List: kernel.DroppedWords(longest, z.outCols())}
 		},
 		takenHalf: func(z sized, longest int) backend.Taken {
-			return backend.TakenByHalfDropped(longest, z.lists(), z.entries(), z.outCols())
+			return backend.Taken{List: bf16.DroppedWords(longest, z.outCols()) +
+				bf16.SegmentWords(z.lists(), z.entries(), z.outCols(), true)}
 		}})
 	opPullSum = define(Kind{
 		Op:    backend.Op{Name: "pull-sum", Fits: pullFits, Ref: pullRef(false)},
@@ -52,7 +44,7 @@ var (
 		lists: transposedLists, accumulates: true,
 		takes: allHalf, flops: pullFlops,
 		taken: func(z sized, _ int) backend.Taken {
-			return backend.TakenBySegmentSumGrad(z.lists())
+			return backend.Taken{Once: z.lists()}
 		}})
 	opPullMax = define(Kind{
 		Op: backend.Op{Name: "pull-max", Fits: func(o *backend.Operands) bool {
@@ -94,6 +86,10 @@ func pullRule(kind *Kind) rule {
 	}
 }
 
+// gatherFlops is what reading one float of a random row costs, in floating-point operations of a
+// matrix product: a core gathers about 5 GB/s and multiplies at about 100 GFLOP/s.
+const gatherFlops = 80
+
 func pullFlops(z sized) float64 {
 	return gatherFlops * float64(z.entries()) * float64(z.cols(0))
 }
@@ -126,7 +122,7 @@ var (
 		takes: firstHalf,
 		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), false) },
 		taken: func(z sized, _ int) backend.Taken {
-			return backend.TakenByEntryGrad(z.o.heads, z.cols(0)/z.o.heads)
+			return backend.Taken{List: kernel.EdgeGradWords(z.o.heads, z.cols(0)/z.o.heads)}
 		}})
 	// opEntryDot has from x (lists) and y (rows) their products for each entry and head.
 	opEntryDot = define(Kind{

@@ -1,6 +1,9 @@
 package program
 
-import "gdb/compute/backend"
+import (
+	"gdb/compute/backend"
+	"gdb/compute/kernel/bf16"
+)
 
 // KernelBytes is the scratch memory that the operations of a step take one after the other, besides
 // what StepFloats and ListFloats count, on a batch of such sizes with so many threads. Lists of the
@@ -40,8 +43,9 @@ func (z sized) taken(longest int) (t backend.Taken) {
 	case k.takenHalf != nil:
 		return k.takenHalf(z, longest)
 	case k.lists != noLists:
-		return backend.TakenByHalfSegments(z.lists(), z.entries(), max(z.cols(0), out.cols),
-			out.half)
+		return backend.Taken{Once: z.lists(), List: bf16.SegmentWords(z.lists(), z.entries(),
+			max(z.cols(0), out.cols), out.half)}
 	}
-	return backend.TakenByHalfElements(z.rows(0), z.cols(0))
+	return backend.Taken{Once: bf16.ColumnWords(z.rows(0), z.cols(0)),
+		List: bf16.ElementWords(z.cols(0))}
 }
