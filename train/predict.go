@@ -17,7 +17,6 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/sample/nodeset"
 	"gdb/train/exact"
 	"gdb/train/task"
 
@@ -141,7 +140,7 @@ const predictRows = 8192
 
 // longestID reads the ids of a set once.
 func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
-	longest, next := 0, nodeset.Of(set, p.in.Meta.Nodes)
+	longest, next := 0, sample.NodesOf(set, p.in.Meta.Nodes)
 	for buf := make([]sample.NodeID, predictRows); ; {
 		nodes := next(buf)
 		if len(nodes) == 0 {

@@ -9,7 +9,6 @@ import (
 	"gdb/bench/gen"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
@@ -158,7 +157,7 @@ func flagWords() map[string][]string {
 		"shell mode": result.Modes, "split split": {"random="},
 		"bench train model":     append(model.Names(), "none"),
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
-		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
+		"ingest direction": cli.Directions, "ingest header": table.Headers,
 		"ingest merge": stream.MergeNames, "ingest partitioner": ingest.Partitioners,
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,

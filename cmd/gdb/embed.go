@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
 	"gdb/train/runs"
@@ -17,7 +16,7 @@ import (
 
 func (a *app) embedCommand() *cobra.Command {
 	var c train.EmbedConfig
-	var on flagvalue.WhereFlags
+	var on cli.WhereFlags
 	var force bool
 	cmd := &cobra.Command{
 		Use: "embed STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/kv"
@@ -62,7 +61,7 @@ same command with --resume goes on.`,
 		},
 	}
 	ingestFlags(cmd.Flags(), opt, &more)
-	flagvalue.OnlyOnce(cmd.Flags())
+	cli.OnlyOnce(cmd.Flags())
 	return cmd
 }
 
@@ -85,7 +84,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
-	direction := f.VarPF((*flagvalue.Direction)(&opt.Both), "direction", "",
+	direction := f.VarPF((*cli.Direction)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
 	direction.DefValue = ""
 	f.StringArrayVar(&more.edges, "edges", nil,

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/kv"
 	"gdb/train"
@@ -18,7 +17,7 @@ import (
 )
 
 // limitsOf are the limits of an evaluation in a precision, computed where its flags say.
-func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Limits, err error) {
+func (a *app) limitsOf(precision string, on *cli.WhereFlags) (lim train.Limits, err error) {
 	lim = a.Limits()
 	lim.Precision = precision
 	if lim.Where, err = on.Where(); err != nil {
@@ -52,7 +51,7 @@ func edgeSplits(m *kv.Meta) (names []string) {
 
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
-	var on flagvalue.WhereFlags
+	var on cli.WhereFlags
 	var asJSON bool
 	candidates := 0
 	cmd := &cobra.Command{
@@ -106,7 +105,7 @@ func (a *app) evalCommand() *cobra.Command {
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(setting.Choices("metric"))+" (default: the run's)")
-	flagvalue.BindPrecision(f, &c.Precision)
+	cli.BindPrecision(f, &c.Precision)
 	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.HelpOf("candidates"))
@@ -118,7 +117,7 @@ func (a *app) evalCommand() *cobra.Command {
 
 func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
-	var on flagvalue.WhereFlags
+	var on cli.WhereFlags
 	var out string
 	var force bool
 	links := &linkcmd.PredictOptions{}
@@ -175,7 +174,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
-	flagvalue.BindPrecision(f, &c.Precision)
+	cli.BindPrecision(f, &c.Precision)
 	on.Bind(f)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")

@@ -55,7 +55,6 @@ var rooms = map[string][]string{
 	},
 	"cmd": {
 		"cmd/gdb/cli",
-		"cmd/gdb/flagvalue",
 		"cmd/gdb/linkcmd",
 		"cmd/gdb/benches",
 		"cmd/gdb",
@@ -106,8 +105,6 @@ var rooms = map[string][]string{
 		"sample/rowcache",
 		"sample",
 		"sample/bulk",
-		"sample/nodeset",
-		"sample/policytest",
 		"sample/cachesim",
 		"sample/superbatch/runtimefile",
 		"sample/superbatch/changeset",

@@ -17,7 +17,6 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/nodeset"
 	"gdb/sample/rowcache"
 )
 
@@ -42,8 +41,8 @@ type Cache struct {
 
 // kept are the rows that the device has.
 type kept struct {
-	set  *nodeset.Set   // of their nodes, in the order of rows
-	rows backend.Tensor // (nodes, Dim)
+	set  *sample.NodeSet // of their nodes, in the order of rows
+	rows backend.Tensor  // (nodes, Dim)
 }
 
 // Stats counts rows of batches that were trained on, and those that the device had.
@@ -201,7 +200,7 @@ func (c *Cache) Fill(ctx context.Context, rows rowcache.Rows, nodes []sample.Nod
 			err = fmt.Errorf("devicecache: copy rows of features to the device: %w", err)
 		}
 	}()
-	set, err := nodeset.New(total, c.budget)
+	set, err := sample.NewNodeSet(total, c.budget)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/sample/nodeset"
 	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -65,9 +64,9 @@ type Inference struct {
 	RowsMax int
 
 	lists *lists
-	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
-	sets  []*nodeset.Set  // those that the input (0) and each layer but the last is for
-	files bool            // states were written to files
+	want  *roaring.Bitmap   // the nodes whose logits are wanted; nil is all
+	sets  []*sample.NodeSet // those that the input (0) and each layer but the last is for
+	files bool              // states were written to files
 
 	// What tests set: the sizes of parts of lists, and a wrapper of tables that hides that they are
 	// in memory.
@@ -123,12 +122,12 @@ func (f *Inference) limit() uint64 {
 // the graph is, it is taken whole.
 func (f *Inference) need(ctx context.Context) error {
 	total, top := f.Source.Meta.Nodes, len(f.Model.Dims())-1
-	f.sets = make([]*nodeset.Set, top)
+	f.sets = make([]*sample.NodeSet, top)
 	if f.want == nil {
 		return nil
 	}
 	for i := top - 1; i >= leastSet(f.Model.ExactLayer(0)) && f.rowsOf(i+1) < int(total/2); i-- {
-		below, err := nodeset.New(total, f.Source.Budget)
+		below, err := sample.NewNodeSet(total, f.Source.Budget)
 		if err != nil {
 			return err
 		}
@@ -167,14 +166,14 @@ func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	for _, w := range whole {
 		columns = max(columns, 4*int64(w.ColumnFloats())*int64(nodes))
 	}
-	return int64(s.Layers()-leastSet(whole[0]))*mem.ArenaBytes(nodeset.Bytes(nodes)) + columns
+	return int64(s.Layers()-leastSet(whole[0]))*mem.ArenaBytes(sample.NodeSetBytes(nodes)) + columns
 }
 
 // nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
 // the input.
-func (f *Inference) nodesOf(layer int) nodeset.Iter {
+func (f *Inference) nodesOf(layer int) sample.NodeIter {
 	if layer == len(f.sets) {
-		return nodeset.Of(f.want, f.Source.Meta.Nodes)
+		return sample.NodesOf(f.want, f.Source.Meta.Nodes)
 	}
 	return f.sets[layer].Nodes(f.Source.Meta.Nodes)
 }
@@ -190,7 +189,8 @@ func (f *Inference) rowsOf(layer int) int {
 }
 
 // addNeighbors adds the neighbors of some nodes to a set.
-func (f *Inference) addNeighbors(ctx context.Context, to *nodeset.Set, next nodeset.Iter) error {
+func (f *Inference) addNeighbors(ctx context.Context, to *sample.NodeSet,
+	next sample.NodeIter) error {
 	buf := make([]sample.NodeID, chunkRowsMax)
 	for {
 		nodes := next(buf)

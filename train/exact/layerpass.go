@@ -9,7 +9,6 @@ import (
 	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/nodeset"
 )
 
 // layerPass computes one layer over the nodes of the graph.
@@ -17,10 +16,10 @@ type layerPass struct {
 	*Inference
 	index           int
 	layer           *program.ExactLayer
-	src             table        // input of the layer
-	from            table        // of which lists read rows: src, or what is computed from it
-	srcSet, fromSet *nodeset.Set // the nodes whose rows they hold
-	chunk           int          // rows computed at a time
+	src             table           // input of the layer
+	from            table           // of which lists read rows: src, or what is computed from it
+	srcSet, fromSet *sample.NodeSet // the nodes whose rows they hold
+	chunk           int             // rows computed at a time
 
 	arena    *mem.Arena
 	nodes    []sample.NodeID // a block of nodes
@@ -212,7 +211,7 @@ func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float
 
 // fillColumns computes what weights need of n rows of from; next are their nodes.
 func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
-	next nodeset.Iter) error {
+	next sample.NodeIter) error {
 	if len(l.columns) == 0 {
 		return nil
 	}

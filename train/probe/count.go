@@ -7,7 +7,6 @@ import (
 	"sort"
 
 	"gdb/sample"
-	"gdb/sample/nodeset"
 	"gdb/train/plan"
 )
 
@@ -15,7 +14,7 @@ import (
 // nodes that none before it had, and in one pass all that were seen.
 func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	src := m.src
-	seen, err := nodeset.New(src.Meta.Nodes, src.Budget)
+	seen, err := sample.NewNodeSet(src.Meta.Nodes, src.Budget)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ const (
 )
 
 // addOnce finds what a pass costs over the nodes of a set.
-func (m *Probe) addOnce(s *plan.Costs, seen *nodeset.Set) {
+func (m *Probe) addOnce(s *plan.Costs, seen *sample.NodeSet) {
 	seen.Number()
 	looked := 0
 	once, _ := m.src.Rows.SweepCost(func(yield func([]uint64) bool) {
@@ -75,7 +74,7 @@ func (m *Probe) addOnce(s *plan.Costs, seen *nodeset.Set) {
 
 // parts calls each with the first nodes of every part of the graph, that share of it, as keys of a
 // sweep for one list, some at a time.
-func parts(s *nodeset.Set, share float64, each func(keys []uint64) bool) {
+func parts(s *sample.NodeSet, share float64, each func(keys []uint64) bool) {
 	words := len(s.Words()) / onceParts
 	keys := make([]uint64, 0, onceAtOnce+64)
 	for part := range onceParts + 1 {
@@ -98,7 +97,7 @@ func parts(s *nodeset.Set, share float64, each func(keys []uint64) bool) {
 
 // countFootprint counts them in a trace, with a set that it empties first. It calls look, which may
 // be nil, after each number of batches that is counted, with the nodes that the last one brought.
-func (t *trace) countFootprint(seen *nodeset.Set,
+func (t *trace) countFootprint(seen *sample.NodeSet,
 	look func(fresh []sample.NodeID) error) (plan.Footprint,
 	error) {
 	g := plan.Footprint{Most: float64(seen.Total())}

@@ -8,7 +8,6 @@ import (
 
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/nodeset"
 	"gdb/train/plan"
 )
 
@@ -34,7 +33,7 @@ func TestFootprintGoesOn(t *testing.T) {
 	const seed, nodes, batches = 5, 40000, 160
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	all := &trace{batches: skewedTrace(rnd, nodes, batches, 1500)}
-	seen, err := nodeset.New(nodes, nil)
+	seen, err := sample.NewNodeSet(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestFootprintGoesOn(t *testing.T) {
 	}
 }
 
-func mustCount(t *testing.T, tr *trace, seen *nodeset.Set) plan.Footprint {
+func mustCount(t *testing.T, tr *trace, seen *sample.NodeSet) plan.Footprint {
 	t.Helper()
 	g, err := tr.countFootprint(seen, nil)
 	if err != nil {
@@ -70,7 +69,7 @@ func TestWarmCacheIsForecast(t *testing.T) {
 	const seed, nodes, batches, known, size = 7, 40000, 240, 40, 1500
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	all := skewedTrace(rnd, nodes, batches, size)
-	seen, err := nodeset.New(nodes, nil)
+	seen, err := sample.NewNodeSet(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

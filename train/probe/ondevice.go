@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/nodeset"
 	"gdb/train/setting"
 )
 
@@ -17,7 +16,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 	if rows == 0 {
 		return nil
 	}
-	kept, err := nodeset.New(m.src.Meta.Nodes, m.src.Budget)
+	kept, err := sample.NewNodeSet(m.src.Meta.Nodes, m.src.Budget)
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 }
 
 // leave asks for the rows of the other nodes.
-func (t *trace) leave(kept *nodeset.Set, budget *mem.Budget) (err error) {
+func (t *trace) leave(kept *sample.NodeSet, budget *mem.Budget) (err error) {
 	t.asked, t.missed = nil, 0
 	for _, b := range t.batches {
 		for _, v := range b {

@@ -11,7 +11,6 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/sample/nodeset"
 	"gdb/sample/rowcache"
 	"gdb/train/plan"
 	"gdb/train/setting"
@@ -143,7 +142,7 @@ func (r *rowPricer) hottest(ctx context.Context) error {
 
 // static is a cache that holds the first of these nodes.
 func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
-	held, err := nodeset.New(r.src.Meta.Nodes, r.src.Budget)
+	held, err := sample.NewNodeSet(r.src.Meta.Nodes, r.src.Budget)
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (r *rowPricer) uncached(ctx context.Context) error {
 }
 
 // missesOf are what a cache misses that has some nodes all the time.
-func (r *rowPricer) missesOf(ctx context.Context, held *nodeset.Set) (m misses, err error) {
+func (r *rowPricer) missesOf(ctx context.Context, held *sample.NodeSet) (m misses, err error) {
 	a := &r.tr.played
 	var missed []sample.NodeID
 	for i, b := range a.of(r.tr) {

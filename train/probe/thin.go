@@ -6,7 +6,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/sample/nodeset"
 )
 
 // thinMost bounds the accesses that policies are played over: of a trace of more, those of some
@@ -36,7 +35,7 @@ func (m *Probe) thin(tr *trace, most uint64) error {
 	if a.share == 1 {
 		return nil
 	}
-	in, err := nodeset.New(m.src.Meta.Nodes, m.src.Budget)
+	in, err := sample.NewNodeSet(m.src.Meta.Nodes, m.src.Budget)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (a *accesses) takes(v sample.NodeID) bool {
 }
 
 // fill writes the nodes of a set that batches have, of which there are so many.
-func (a *accesses) fill(tr *trace, in *nodeset.Set, taken int) {
+func (a *accesses) fill(tr *trace, in *sample.NodeSet, taken int) {
 	all := mem.View[sample.NodeID](a.arena.Bytes())
 	free, ids := all[:taken], all[taken:]
 	a.nodes = uint64(len(ids))

@@ -1,27 +1,27 @@
-package policytest
+package rowcache_test
 
 import (
 	"slices"
 	"testing"
 
-	"gdb/sample"
+	"gdb/layout"
 	"gdb/sample/rowcache"
 )
 
 // plainLRU is a list of nodes, the most recent last.
 type plainLRU struct {
 	slots int
-	held  []sample.NodeID
+	held  []layout.NodeID
 }
 
-func (l *plainLRU) Holds(v sample.NodeID) bool { return slices.Contains(l.held, v) }
+func (l *plainLRU) Holds(v layout.NodeID) bool { return slices.Contains(l.held, v) }
 
-func (l *plainLRU) Hit(v sample.NodeID) {
+func (l *plainLRU) Hit(v layout.NodeID) {
 	i := slices.Index(l.held, v)
 	l.held = append(slices.Delete(l.held, i, i+1), v)
 }
 
-func (l *plainLRU) Place(v sample.NodeID) {
+func (l *plainLRU) Place(v layout.NodeID) {
 	if len(l.held) == l.slots {
 		l.held = l.held[1:]
 	}
@@ -33,18 +33,18 @@ func TestLRU(t *testing.T) {
 }
 
 // hot is every third node.
-func hot() (out []sample.NodeID) {
-	for v := sample.NodeID(0); v < 300; v += 3 {
+func hot() (out []layout.NodeID) {
+	for v := layout.NodeID(0); v < 300; v += 3 {
 		out = append(out, v)
 	}
 	return out
 }
 
-type plainStatic []sample.NodeID
+type plainStatic []layout.NodeID
 
-func (s plainStatic) Holds(v sample.NodeID) bool { return slices.Contains(s, v) }
-func (s plainStatic) Hit(sample.NodeID)          {}
-func (s plainStatic) Place(sample.NodeID)        {}
+func (s plainStatic) Holds(v layout.NodeID) bool { return slices.Contains(s, v) }
+func (s plainStatic) Hit(layout.NodeID)          {}
+func (s plainStatic) Place(layout.NodeID)        {}
 
 func TestStatic(t *testing.T) {
 	Run(t, func() rowcache.Policy { return rowcache.NewStatic(hot()) },
@@ -55,14 +55,14 @@ func TestStatic(t *testing.T) {
 // what is spared or new goes to its end.
 type plainCLOCK struct {
 	slots int
-	queue []sample.NodeID
-	asked map[sample.NodeID]bool
+	queue []layout.NodeID
+	asked map[layout.NodeID]bool
 }
 
-func (c *plainCLOCK) Holds(v sample.NodeID) bool { return slices.Contains(c.queue, v) }
-func (c *plainCLOCK) Hit(v sample.NodeID)        { c.asked[v] = true }
+func (c *plainCLOCK) Holds(v layout.NodeID) bool { return slices.Contains(c.queue, v) }
+func (c *plainCLOCK) Hit(v layout.NodeID)        { c.asked[v] = true }
 
-func (c *plainCLOCK) Place(v sample.NodeID) {
+func (c *plainCLOCK) Place(v layout.NodeID) {
 	for len(c.queue) == c.slots {
 		first := c.queue[0]
 		c.queue = c.queue[1:]
@@ -76,22 +76,22 @@ func (c *plainCLOCK) Place(v sample.NodeID) {
 
 func TestCLOCK(t *testing.T) {
 	Run(t, rowcache.NewCLOCK, func(slots int) Twin {
-		return &plainCLOCK{slots: slots, asked: map[sample.NodeID]bool{}}
+		return &plainCLOCK{slots: slots, asked: map[layout.NodeID]bool{}}
 	})
 }
 
 // plainSIEVE is a queue, the newest last, and the node that the hand points at, or none.
 type plainSIEVE struct {
 	slots int
-	queue []sample.NodeID
-	asked map[sample.NodeID]bool
-	hand  *sample.NodeID
+	queue []layout.NodeID
+	asked map[layout.NodeID]bool
+	hand  *layout.NodeID
 }
 
-func (s *plainSIEVE) Holds(v sample.NodeID) bool { return slices.Contains(s.queue, v) }
-func (s *plainSIEVE) Hit(v sample.NodeID)        { s.asked[v] = true }
+func (s *plainSIEVE) Holds(v layout.NodeID) bool { return slices.Contains(s.queue, v) }
+func (s *plainSIEVE) Hit(v layout.NodeID)        { s.asked[v] = true }
 
-func (s *plainSIEVE) Place(v sample.NodeID) {
+func (s *plainSIEVE) Place(v layout.NodeID) {
 	if len(s.queue) == s.slots {
 		i := 0
 		if s.hand != nil {
@@ -112,24 +112,24 @@ func (s *plainSIEVE) Place(v sample.NodeID) {
 
 func TestSIEVE(t *testing.T) {
 	Run(t, rowcache.NewSIEVE, func(slots int) Twin {
-		return &plainSIEVE{slots: slots, asked: map[sample.NodeID]bool{}}
+		return &plainSIEVE{slots: slots, asked: map[layout.NodeID]bool{}}
 	})
 }
 
 // plainS3FIFO has three queues, the oldest first.
 type plainS3FIFO struct {
 	slots              int
-	small, main, ghost []sample.NodeID
-	uses               map[sample.NodeID]int
+	small, main, ghost []layout.NodeID
+	uses               map[layout.NodeID]int
 }
 
-func (p *plainS3FIFO) Holds(v sample.NodeID) bool {
+func (p *plainS3FIFO) Holds(v layout.NodeID) bool {
 	return slices.Contains(p.small, v) || slices.Contains(p.main, v)
 }
 
-func (p *plainS3FIFO) Hit(v sample.NodeID) { p.uses[v] = min(p.uses[v]+1, 3) }
+func (p *plainS3FIFO) Hit(v layout.NodeID) { p.uses[v] = min(p.uses[v]+1, 3) }
 
-func (p *plainS3FIFO) Place(v sample.NodeID) {
+func (p *plainS3FIFO) Place(v layout.NodeID) {
 	known := slices.Contains(p.ghost, v)
 	for len(p.small)+len(p.main) == p.slots {
 		p.evict()
@@ -168,7 +168,7 @@ func (p *plainS3FIFO) evict() {
 
 func TestS3FIFO(t *testing.T) {
 	Run(t, rowcache.NewS3FIFO, func(slots int) Twin {
-		return &plainS3FIFO{slots: slots, uses: map[sample.NodeID]int{}}
+		return &plainS3FIFO{slots: slots, uses: map[layout.NodeID]int{}}
 	})
 }
 

@@ -1,5 +1,4 @@
-// Package flagvalue has the values of flags that are neither words nor plain numbers.
-package flagvalue
+package cli
 
 import (
 	"errors"

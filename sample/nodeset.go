@@ -1,11 +1,9 @@
-// Package nodeset has sets of nodes that number their members.
-package nodeset
+package sample
 
 import (
 	"math/bits"
 
 	"gdb/internal/mem"
-	"gdb/sample"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -13,10 +11,10 @@ import (
 // rankWords is how many words of a Set share one count: 512 nodes, 4 bytes.
 const rankWords = 8
 
-// Set is a set of nodes that numbers its members in ascending order: a table of their rows
+// NodeSet is a set of nodes that numbers its members in ascending order: a table of their rows
 // needs no place for the others. Memory: 1/8 byte for each node of the graph for the bits and
 // 1/128 for the counts. A nil Set is all nodes, each its own number.
-type Set struct {
+type NodeSet struct {
 	words []uint64
 	ranks []uint32 // members before each rankWords words
 	count int
@@ -24,29 +22,29 @@ type Set struct {
 	arena *mem.Arena
 }
 
-// New returns an empty set of a graph of total nodes.
-func New(total uint64, budget *mem.Budget) (*Set, error) {
+// NewNodeSet returns an empty set of a graph of total nodes.
+func NewNodeSet(total uint64, budget *mem.Budget) (*NodeSet, error) {
 	words := groups(total) * rankWords
-	a, err := mem.NewArena(budget, "set of nodes", Bytes(total))
+	a, err := mem.NewArena(budget, "set of nodes", NodeSetBytes(total))
 	if err != nil {
 		return nil, err
 	}
 	b := a.Bytes()
-	return &Set{words: mem.View[uint64](b[:words*8]), ranks: mem.View[uint32](b[words*8:]),
+	return &NodeSet{words: mem.View[uint64](b[:words*8]), ranks: mem.View[uint32](b[words*8:]),
 		total: total, arena: a}, nil
 }
 
 // groups is how many counts a set has.
 func groups(total uint64) int64 { return int64(total/(64*rankWords)) + 1 }
 
-// Bytes is the memory of a set.
-func Bytes(total uint64) int64 { return groups(total) * (8*rankWords + 4) }
+// NodeSetBytes is the memory of a set.
+func NodeSetBytes(total uint64) int64 { return groups(total) * (8*rankWords + 4) }
 
 // Add adds a node.
-func (s *Set) Add(v uint32) { s.words[v/64] |= 1 << (v % 64) }
+func (s *NodeSet) Add(v uint32) { s.words[v/64] |= 1 << (v % 64) }
 
 // AddSet adds the nodes of a bitmap.
-func (s *Set) AddSet(set *roaring.Bitmap) {
+func (s *NodeSet) AddSet(set *roaring.Bitmap) {
 	var buf [1024]uint32
 	for it := set.ManyIterator(); ; {
 		n := it.NextMany(buf[:])
@@ -60,22 +58,22 @@ func (s *Set) AddSet(set *roaring.Bitmap) {
 }
 
 // Words are the bits of the nodes, 64 in each.
-func (s *Set) Words() []uint64 { return s.words }
+func (s *NodeSet) Words() []uint64 { return s.words }
 
 // Total is the number of nodes of the graph.
-func (s *Set) Total() uint64 { return s.total }
+func (s *NodeSet) Total() uint64 { return s.total }
 
 // Count is the number of members when they were numbered.
-func (s *Set) Count() int { return s.count }
+func (s *NodeSet) Count() int { return s.count }
 
 // Clear removes all members.
-func (s *Set) Clear() { clear(s.words) }
+func (s *NodeSet) Clear() { clear(s.words) }
 
 // Has says whether a node is a member.
-func (s *Set) Has(v uint32) bool { return s.words[v/64]>>(v%64)&1 == 1 }
+func (s *NodeSet) Has(v uint32) bool { return s.words[v/64]>>(v%64)&1 == 1 }
 
 // Number counts the members once all are added.
-func (s *Set) Number() {
+func (s *NodeSet) Number() {
 	s.count = 0
 	for i, w := range s.words {
 		if i%rankWords == 0 {
@@ -86,7 +84,7 @@ func (s *Set) Number() {
 }
 
 // Row is the number of a member.
-func (s *Set) Row(v uint32) uint32 {
+func (s *NodeSet) Row(v uint32) uint32 {
 	if s == nil {
 		return v
 	}
@@ -99,7 +97,7 @@ func (s *Set) Row(v uint32) uint32 {
 }
 
 // MapRows replaces members by their numbers.
-func (s *Set) MapRows(nodes []uint32) {
+func (s *NodeSet) MapRows(nodes []uint32) {
 	if s == nil {
 		return
 	}
@@ -109,23 +107,23 @@ func (s *Set) MapRows(nodes []uint32) {
 }
 
 // Rows is the number of members; all is the answer of a nil set.
-func (s *Set) Rows(all uint64) int {
+func (s *NodeSet) Rows(all uint64) int {
 	if s == nil {
 		return int(all)
 	}
 	return s.count
 }
 
-// Iter fills dst with the next nodes, to its length at most; none at the end.
-type Iter func(dst []sample.NodeID) []sample.NodeID
+// NodeIter fills dst with the next nodes, to its length at most; none at the end.
+type NodeIter func(dst []NodeID) []NodeID
 
 // Nodes iterates over the members in ascending order; total is the size of a nil set.
-func (s *Set) Nodes(total uint64) Iter {
+func (s *NodeSet) Nodes(total uint64) NodeIter {
 	if s == nil {
-		return All(total)
+		return AllNodes(total)
 	}
 	word, left := 0, s.words[0]
-	return func(dst []sample.NodeID) []sample.NodeID {
+	return func(dst []NodeID) []NodeID {
 		n := 0
 		for n < len(dst) {
 			for left == 0 {
@@ -135,7 +133,7 @@ func (s *Set) Nodes(total uint64) Iter {
 				}
 				left = s.words[word]
 			}
-			dst[n] = sample.NodeID(word*64 + bits.TrailingZeros64(left))
+			dst[n] = NodeID(word*64 + bits.TrailingZeros64(left))
 			left &= left - 1
 			n++
 		}
@@ -143,32 +141,32 @@ func (s *Set) Nodes(total uint64) Iter {
 	}
 }
 
-// All iterates over 0 to total-1.
-func All(total uint64) Iter {
+// AllNodes iterates over 0 to total-1.
+func AllNodes(total uint64) NodeIter {
 	at := uint64(0)
-	return func(dst []sample.NodeID) []sample.NodeID {
+	return func(dst []NodeID) []NodeID {
 		n := min(uint64(len(dst)), total-at)
 		for i := range n {
-			dst[i] = sample.NodeID(at + i)
+			dst[i] = NodeID(at + i)
 		}
 		at += n
 		return dst[:n]
 	}
 }
 
-// Of iterates over a bitmap, or over 0 to total-1 if it is nil.
-func Of(set *roaring.Bitmap, total uint64) Iter {
+// NodesOf iterates over a bitmap, or over 0 to total-1 if it is nil.
+func NodesOf(set *roaring.Bitmap, total uint64) NodeIter {
 	if set == nil {
-		return All(total)
+		return AllNodes(total)
 	}
 	it := set.ManyIterator()
-	return func(dst []sample.NodeID) []sample.NodeID {
+	return func(dst []NodeID) []NodeID {
 		return dst[:it.NextMany(mem.View[uint32](mem.BytesOf(dst)))]
 	}
 }
 
 // Free frees the memory.
-func (s *Set) Free() error {
+func (s *NodeSet) Free() error {
 	if s == nil {
 		return nil
 	}

@@ -1,10 +1,10 @@
-package policytest
+package rowcache_test
 
 import (
 	"context"
 	"testing"
 
-	"gdb/sample"
+	"gdb/layout"
 	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
@@ -12,20 +12,20 @@ import (
 // belady knows all gathers to come: it counts Begin calls and evicts the row that is needed last,
 // or does not keep the new one. It is here to show that the interface has room for such policies.
 type belady struct {
-	future [][]sample.NodeID
+	future [][]layout.NodeID
 	now    int
-	held   []sample.NodeID
+	held   []layout.NodeID
 	used   uint32
 }
 
 func (b *belady) Name() string                               { return "belady" }
 func (b *belady) SlotBytes() int                             { return 0 }
-func (b *belady) Start(held []sample.NodeID) []sample.NodeID { b.held = held; return nil }
-func (b *belady) Begin([]sample.NodeID)                      { b.now++ }
+func (b *belady) Start(held []layout.NodeID) []layout.NodeID { b.held = held; return nil }
+func (b *belady) Begin([]layout.NodeID)                      { b.now++ }
 func (b *belady) Hits([]uint32)                              {}
 
 // next is when a node is needed after the gather under way.
-func (b *belady) next(v sample.NodeID) int {
+func (b *belady) next(v layout.NodeID) int {
 	for g := b.now; g < len(b.future); g++ {
 		for _, u := range b.future[g] {
 			if u == v {
@@ -36,7 +36,7 @@ func (b *belady) next(v sample.NodeID) int {
 	return len(b.future)
 }
 
-func (b *belady) Place(v sample.NodeID) (uint32, bool) {
+func (b *belady) Place(v layout.NodeID) (uint32, bool) {
 	if int(b.used) < len(b.held) {
 		b.used++
 		return b.used - 1, true
@@ -52,7 +52,7 @@ func (b *belady) Place(v sample.NodeID) (uint32, bool) {
 
 func TestPolicyThatKnowsTheFuture(t *testing.T) {
 	const gathers, size, bytes = 120, 30, 1500
-	var future [][]sample.NodeID
+	var future [][]layout.NodeID
 	for g := range uint64(gathers) {
 		future = append(future, trace(g, size))
 	}

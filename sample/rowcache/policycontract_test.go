@@ -1,6 +1,7 @@
-// Package policytest is the contract suite of cache policies: every implementation of
-// rowcache.Policy runs it, against a plain twin of its own.
-package policytest
+// The contract suite of cache policies: every implementation of rowcache.Policy runs it, against a
+// plain twin of its own.
+
+package rowcache_test
 
 import (
 	"context"
@@ -11,7 +12,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/sample"
+	"gdb/layout"
 	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
@@ -24,16 +25,16 @@ const (
 // Twin is a cache of a policy written as plainly as can be, over sets of nodes.
 type Twin interface {
 	// Holds says whether a row is held.
-	Holds(v sample.NodeID) bool
+	Holds(v layout.NodeID) bool
 	// Hit is called for each request of a gather that was held before it, in order.
-	Hit(v sample.NodeID)
+	Hit(v layout.NodeID)
 	// Place is called after that for each other node of the gather that is not held by then.
-	Place(v sample.NodeID)
+	Place(v layout.NodeID)
 }
 
 // gather asks a twin for nodes, and returns those that it held.
-func gather(w Twin, nodes []sample.NodeID) (hits []sample.NodeID) {
-	var missed []sample.NodeID
+func gather(w Twin, nodes []layout.NodeID) (hits []layout.NodeID) {
+	var missed []layout.NodeID
 	for _, v := range nodes {
 		if w.Holds(v) {
 			hits = append(hits, v)
@@ -66,12 +67,12 @@ func Run(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int)
 }
 
 // trace gives gathers of distinct nodes, skewed so that low ids are hot, and moving slowly.
-func trace(gather uint64, size int) []sample.NodeID {
-	stream, seen := rng.NewStream(rng.Key(gather)), map[sample.NodeID]bool{}
-	var out []sample.NodeID
+func trace(gather uint64, size int) []layout.NodeID {
+	stream, seen := rng.NewStream(rng.Key(gather)), map[layout.NodeID]bool{}
+	var out []layout.NodeID
 	for len(out) < size {
 		x := stream.Float64()
-		v := sample.NodeID((uint64(x*x*x*nodes) + gather/8) % nodes)
+		v := layout.NodeID((uint64(x*x*x*nodes) + gather/8) % nodes)
 		if !seen[v] {
 			seen[v] = true
 			out = append(out, v)
@@ -83,7 +84,7 @@ func trace(gather uint64, size int) []sample.NodeID {
 // rules drives the policy alone, with a plain record of what each slot holds.
 func rules(t *testing.T, newPolicy func() rowcache.Policy) {
 	for _, slots := range []int{0, 1, 2, 7, 64} {
-		p, held, where := newPolicy(), make([]sample.NodeID, slots), map[sample.NodeID]uint32{}
+		p, held, where := newPolicy(), make([]layout.NodeID, slots), map[layout.NodeID]uint32{}
 		used := uint32(0)
 		if p.Name() == "" || p.SlotBytes() < 0 {
 			t.Fatalf("name %q, %d bytes a slot", p.Name(), p.SlotBytes())
@@ -97,7 +98,7 @@ func rules(t *testing.T, newPolicy func() rowcache.Policy) {
 		}
 		for g := range uint64(200) {
 			var hits []uint32
-			var missed []sample.NodeID
+			var missed []layout.NodeID
 			batch := trace(g, 20)
 			for _, v := range batch {
 				if s, ok := where[v]; ok {
@@ -138,7 +139,7 @@ func mustCache(t *testing.T, rows rowcache.Rows, p rowcache.Policy, bytes int64,
 	return f
 }
 
-func checkRows(ids []sample.NodeID, out []float32) error {
+func checkRows(ids []layout.NodeID, out []float32) error {
 	for i, v := range ids {
 		for j := range dim {
 			if got, want := out[i*dim+j], sampletest.Value(v, j); got != want {
@@ -207,14 +208,14 @@ func readErrors(t *testing.T, newPolicy func() rowcache.Policy) {
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}
 	f := mustCache(t, rows, newPolicy(), 4000, nil)
 	defer f.Close()
-	bad := sample.NodeID(nodes - 1) // in no list of nodes to load
+	bad := layout.NodeID(nodes - 1) // in no list of nodes to load
 	rows.Fail = &bad
 	out := make([]float32, 10*dim)
-	if err := f.Gather(context.Background(), []sample.NodeID{1, bad, 2}, out); err == nil {
+	if err := f.Gather(context.Background(), []layout.NodeID{1, bad, 2}, out); err == nil {
 		t.Fatal("a failed read is not reported")
 	}
 	rows.Fail = nil
-	ids := []sample.NodeID{2, bad, 1, 3}
+	ids := []layout.NodeID{2, bad, 1, 3}
 	if err := f.Gather(context.Background(), ids, out); err != nil {
 		t.Fatal(err)
 	}
@@ -226,12 +227,12 @@ func readErrors(t *testing.T, newPolicy func() rowcache.Policy) {
 // allocations checks that a policy takes its memory at Start, and none for an access.
 func allocations(t *testing.T, newPolicy func() rowcache.Policy) {
 	const slots = 40
-	p, held := newPolicy(), make([]sample.NodeID, slots)
+	p, held := newPolicy(), make([]layout.NodeID, slots)
 	used := copy(held, p.Start(held))
-	next, hits := sample.NodeID(0), []uint32{0}
+	next, hits := layout.NodeID(0), []uint32{0}
 	allocs := testing.AllocsPerRun(1000, func() {
 		next++
-		batch := [1]sample.NodeID{next}
+		batch := [1]layout.NodeID{next}
 		if used > 0 {
 			hits[0] = uint32(next) % uint32(used)
 			p.Hits(hits)
@@ -296,12 +297,12 @@ func bytesFor(p rowcache.Policy, slots int) int64 {
 type counting struct {
 	rowcache.Policy
 	slots int
-	held  []sample.NodeID
-	hits  []sample.NodeID
+	held  []layout.NodeID
+	hits  []layout.NodeID
 }
 
 // Start notes the slots.
-func (c *counting) Start(held []sample.NodeID) []sample.NodeID {
+func (c *counting) Start(held []layout.NodeID) []layout.NodeID {
 	c.slots, c.held = len(held), held
 	return c.Policy.Start(held)
 }

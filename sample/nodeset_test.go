@@ -1,9 +1,7 @@
-package nodeset
+package sample
 
 import (
 	"testing"
-
-	"gdb/sample"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"pgregory.net/rapid"
@@ -15,7 +13,7 @@ func TestSet(t *testing.T) {
 		total := rapid.Uint64Range(1, 5000).Draw(t, "total")
 		members := rapid.SliceOf(rapid.Uint32Range(0, uint32(total-1))).Draw(t, "members")
 		want := roaring.BitmapOf(members...)
-		s, err := New(total, nil)
+		s, err := NewNodeSet(total, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +27,7 @@ func TestSet(t *testing.T) {
 		if s.Rows(total) != int(want.GetCardinality()) {
 			t.Fatalf("%d members, want %d", s.Rows(total), want.GetCardinality())
 		}
-		buf := make([]sample.NodeID, rapid.IntRange(1, 700).Draw(t, "buffer"))
+		buf := make([]NodeID, rapid.IntRange(1, 700).Draw(t, "buffer"))
 		row := uint32(0)
 		for next := s.Nodes(total); ; {
 			nodes := next(buf)
@@ -53,7 +51,7 @@ func TestSet(t *testing.T) {
 // TestLastNode: the last of 2^32 nodes is a member like others.
 func TestLastNode(t *testing.T) {
 	const total, last = uint64(1) << 32, uint32(1<<32 - 1)
-	s, err := New(total, nil)
+	s, err := NewNodeSet(total, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +62,7 @@ func TestLastNode(t *testing.T) {
 	}()
 	s.AddSet(roaring.BitmapOf(5, 1<<31, last))
 	s.Number()
-	got := s.Nodes(total)(make([]sample.NodeID, 4))
+	got := s.Nodes(total)(make([]NodeID, 4))
 	if len(got) != 3 || uint32(got[2]) != last || s.Row(last) != 2 || s.Row(1<<31) != 1 {
 		t.Errorf("members %v, rows %d and %d", got, s.Row(1<<31), s.Row(last))
 	}

@@ -1,4 +1,4 @@
-package flagvalue
+package cli
 
 import (
 	"fmt"

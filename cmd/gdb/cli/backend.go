@@ -1,9 +1,8 @@
-package flagvalue
+package cli
 
 import (
 	"fmt"
 
-	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/train/setting"
 
@@ -20,11 +19,11 @@ type WhereFlags struct {
 // Bind adds the flags.
 func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 	w.flags = f
-	f.StringVar(&w.where.Backend, "backend", "", cli.HelpOf("backend"))
-	f.IntVar(&w.where.Device, "device", 0, cli.HelpOf("device"))
+	f.StringVar(&w.where.Backend, "backend", "", HelpOf("backend"))
+	f.IntVar(&w.where.Device, "device", 0, HelpOf("device"))
 	f.StringVar(&w.deviceMemory, "device-memory", "", "most that is taken of the memory of the "+
 		"device, but for its driver")
-	cli.OnlyFor(f, setting.OfNodes, "backend", "device", "device-memory")
+	OnlyFor(f, setting.OfNodes, "backend", "device", "device-memory")
 }
 
 // Where is what the flags say.
@@ -47,6 +46,6 @@ func (w *WhereFlags) Where() (setting.Where, error) {
 // BindPrecision adds the flag of the precision of a run of nodes; "" as its default is the run's
 // own: those of links have one of their own.
 func BindPrecision(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "precision", *to, cli.HelpOf("precision"))
-	cli.OnlyFor(f, setting.OfNodes, "precision")
+	f.StringVar(to, "precision", *to, HelpOf("precision"))
+	OnlyFor(f, setting.OfNodes, "precision")
 }
