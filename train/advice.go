@@ -26,7 +26,7 @@ const (
 // may have none there. What the user should know is in t.direction then.
 func (t *trainer) lookAtDirection(ctx context.Context) error {
 	share, known := t.in.Meta.ReversedShare()
-	if t.alone || t.resumed || t.in.Meta.Undirected || known && share == 1 ||
+	if t.alone || t.Resumed || t.in.Meta.Undirected || known && share == 1 ||
 		t.cfg.Model == "mlp" {
 		return nil
 	}

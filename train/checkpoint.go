@@ -1,11 +1,11 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 
 	"gdb/internal/codec"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/task"
 )
@@ -20,33 +20,13 @@ const (
 // errNotExist is the error of a missing file.
 var errNotExist = fs.ErrNotExist
 
-// position is where a run stands: all that a checkpoint holds besides arrays. Epochs and batches
-// are counted from 0; Batch is the next one of Epoch, and may be one past the last.
+// position is where a run stands: all that a checkpoint holds besides arrays.
 type position struct {
-	Seed  uint64 `json:"seed"`
-	Epoch uint64 `json:"epoch"`
-	Batch uint64 `json:"batch"`
-	Steps int    `json:"steps"` // of the optimizer
-
+	run.Position
 	Sums epochSums `json:"sums"` // of the epoch so far
-
-	HasBest   bool    `json:"has_best"`
-	Best      float64 `json:"best"`
-	BestEpoch int     `json:"best_epoch"` // counted from 1
-	SinceBest int     `json:"since_best"` // evaluations since
-	// Plateau is evaluations since the best one or the last halving of the rate, of which there
-	// were so many.
-	Plateau  int `json:"plateau,omitempty"`
-	Halvings int `json:"halvings,omitempty"`
-
-	// Sets are the nodes that the run began with; nil if it was made before they were kept.
-	Sets runs.Sets `json:"sets,omitempty"`
-
 	// Scale is that of the labels, if they are numbers.
 	Scale *task.Scale `json:"scale,omitempty"`
-
-	Done bool     `json:"done"`
-	Test *float64 `json:"test,omitempty"`
+	Test  *float64    `json:"test,omitempty"`
 }
 
 // checkpoint is one that was read, and the name of its directory.
@@ -97,27 +77,20 @@ func useCheckpoint(r runs.Dir, params int, use func(c *checkpoint) error) (name,
 	})
 }
 
-// load restores the current checkpoint, or the newest that is whole. A run that was killed before
-// its first begins again.
-func (t *trainer) load() error {
-	name, note, err := useCheckpoint(t.dir, t.model.Params().Total, t.goOn)
-	if errors.Is(err, runs.ErrNoCheckpoint) {
-		return nil
-	}
+// Restore takes all that a run goes on with from a checkpoint.
+func (t *trainer) Restore(name string) error {
+	c, err := readCheckpoint(t.Dir, name, t.model.Params().Total)
 	if err != nil {
 		return err
 	}
-	if t.note = note; note != "" {
-		return t.dir.GoOn(name)
-	}
-	return nil
+	return t.goOn(&c)
 }
 
-// goOn takes all that a run goes on with from a checkpoint.
+// goOn takes what a checkpoint has.
 func (t *trainer) goOn(c *checkpoint) error {
 	p, arrays := c.pos, c.arrays
 	if what := p.Sets.Replaced(t.sets); what != "" {
-		return runs.OtherSets(t.dir.Name(), what)
+		return runs.OtherSets(t.Dir.Name(), what)
 	}
 	p.Sets = t.sets
 	if t.opt.steps = p.Steps; p.Scale == nil {
@@ -146,7 +119,7 @@ func (t *trainer) goOn(c *checkpoint) error {
 		t.thresholds, err = thresholdsOf(t.task, arrays)
 	}
 	if err == nil && t.vectors != nil {
-		err = t.vectors.Restore(t.dir, c.name, p.Steps, p.HasBest)
+		err = t.vectors.Restore(t.Dir, c.name, p.Steps, p.HasBest)
 	}
 	return err
 }

@@ -14,56 +14,14 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/partitioned"
 	"gdb/train/runs"
-	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const (
-	// checkpointPause is the longest time between checkpoints while a run trains.
-	checkpointPause = 30 * time.Second
-	// checkpointShare has a checkpoint wait for so many times what the last one took: those with
-	// vectors of nodes can be large.
-	checkpointShare = 10
-	// checkpointLeast is the least time between those at the end of epochs: an epoch of
-	// milliseconds is faster done again than saved.
-	checkpointLeast = time.Second
-)
-
-// epochs trains from where the run stands to its end.
-func (t *trainer) epochs(ctx context.Context) error {
-	t.pos.Done = false
-	for int(t.pos.Epoch) < t.cfg.Epochs && !t.exhausted() {
-		err := t.steps(ctx)
-		if err == nil {
-			err = t.finishEpoch(ctx)
-		}
-		if err != nil {
-			return t.interrupted(ctx, err)
-		}
-		if t.isDue(checkpointLeast) {
-			if err := t.checkpoint(); err != nil {
-				return err
-			}
-		}
-	}
-	return t.finish(ctx)
-}
-
-// isDue says whether the last checkpoint is so long ago that there should be another.
-func (t *trainer) isDue(pause time.Duration) bool {
-	return time.Since(t.saved) > max(pause, checkpointShare*t.saving)
-}
-
-// exhausted says whether validation has not improved for long enough.
-func (t *trainer) exhausted() bool {
-	return t.cfg.Patience > 0 && t.pos.SinceBest >= t.cfg.Patience
-}
-
-// steps trains the rest of the current epoch.
-func (t *trainer) steps(ctx context.Context) error {
+// Steps trains on the rest of the current epoch.
+func (t *trainer) Steps(ctx context.Context) error {
 	t.setRate()
 	batches, err := t.batchesOfEpoch()
 	if err != nil {
@@ -105,7 +63,7 @@ func (t *trainer) openBuffer() (err error) {
 		return nil
 	}
 	if t.buffer, err = partitioned.Open(t.in.Source, &t.cfg, t.train); err == nil {
-		t.closers = append(t.closers, t.buffer)
+		t.CloseLater(t.buffer)
 	}
 	return err
 }
@@ -134,7 +92,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 			err = t.fillRows(ctx)
 		}
 		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
-		due = due || t.isDue(checkpointPause)
+		due = due || t.IsDue()
 		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.About().StepsPerRead) == 0) {
 			err = t.readLosses()
 		}
@@ -146,7 +104,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 			Batches: batches, Loss: t.lastLoss}})
 		if due {
 			e.Lap(&t.pos.Sums.Sums)
-			if err := t.checkpoint(); err != nil {
+			if err := t.Checkpoint(); err != nil {
 				return err
 			}
 		}
@@ -164,11 +122,11 @@ func (t *trainer) readLosses() error {
 	return err
 }
 
-// finishEpoch evaluates if it is time to, and reports the epoch.
-func (t *trainer) finishEpoch(ctx context.Context) error {
+// FinishEpoch evaluates if it is time to, and reports the epoch.
+func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	sums := &t.pos.Sums
 	if sums.Rows == 0 {
-		return fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
+		return 0, fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
 			task.ErrNothing)
 	}
 	epoch := int(t.pos.Epoch) + 1
@@ -178,13 +136,13 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Rate = t.opt.rate()
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
-	if t.evaluates(epoch) {
+	if t.Evaluates(epoch) {
 		chosen, err := t.validate(ctx, &rec)
 		if err != nil {
-			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
+			return 0, fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
 		if rec.Best, err = t.compare(*rec.Val, epoch); err != nil {
-			return err
+			return 0, err
 		}
 		if rec.Best {
 			t.thresholds = chosen
@@ -195,19 +153,14 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Reads, t.reads = t.reads, nil
 	t.totals.add(&rec, t.plan.Superbatch != nil)
 	if err := t.weigh(&rec); err != nil {
-		return err
+		return 0, err
 	}
-	if err := t.metric.Add(rec); err != nil {
-		return err
+	if err := t.Metrics.Add(rec); err != nil {
+		return 0, err
 	}
 	t.noteSteep(&rec)
 	t.obs(Event{Epoch: &rec})
-	return t.diverged.Add(rec.Loss)
-}
-
-// evaluates says whether there is an evaluation after an epoch, counted from 1.
-func (t *trainer) evaluates(epoch int) bool {
-	return epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs
+	return rec.Loss, nil
 }
 
 // weigh notes what the process holds between two epochs.
@@ -247,35 +200,20 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 
 // compare keeps the weights if they are the best so far, and says so.
 func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
-	if t.pos.HasBest && !setting.Better(t.cfg.Metric, v, t.pos.Best) {
-		t.pos.SinceBest++
-		t.plateau()
+	if !t.Improves(v, epoch) {
 		return false, nil
 	}
-	t.pos.Plateau = 0
 	if t.best, err = t.weights(); err != nil {
 		return false, err
 	}
-	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
 	if t.vectors != nil {
 		t.vectors.KeepBest()
 	}
 	return true, nil
 }
 
-// plateau halves the rate once enough evaluations brought nothing better, if the schedule says so.
-func (t *trainer) plateau() {
-	if t.cfg.LRSchedule != setting.SchedulePlateau {
-		return
-	}
-	if t.pos.Plateau++; t.pos.Plateau >= t.cfg.PlateauWait() {
-		t.pos.Plateau = 0
-		t.pos.Halvings++
-	}
-}
-
-// finish tests the best weights, and writes the last checkpoint with the last ones.
-func (t *trainer) finish(ctx context.Context) error {
+// Test tests the best weights; the last ones are in their place afterwards.
+func (t *trainer) Test(ctx context.Context) error {
 	if !t.pos.HasBest {
 		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
 	}
@@ -288,22 +226,6 @@ func (t *trainer) finish(ctx context.Context) error {
 	err = t.testBest(ctx)
 	t.swapVectors()
 	t.be.Write(t.model.Params().W, last)
-	if err != nil {
-		return t.interrupted(ctx, err)
-	}
-	t.pos.Done = true
-	return errors.Join(t.checkpoint(), t.writeRun())
-}
-
-// interrupted saves where the run stands if err is the cancellation of ctx.
-func (t *trainer) interrupted(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
-		return err
-	}
-	if failed := t.checkpoint(); failed != nil {
-		return fmt.Errorf("interrupted, and where it stood could not be saved: it goes on from "+
-			"the checkpoint before: %w", failed)
-	}
 	return err
 }
 
@@ -321,7 +243,7 @@ func (t *trainer) testBest(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	r.Run, r.Split, r.Epoch = t.dir.Name(), "test", t.pos.BestEpoch
+	r.Run, r.Split, r.Epoch = t.Dir.Name(), "test", t.pos.BestEpoch
 	if r.ClassMetrics != nil && len(r.Classes) > task.ConfusionMost {
 		r.Classes = nil
 	}
@@ -346,6 +268,6 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 	defer func() { err = errors.Join(err, release()) }()
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
 		t.dims, t.plan),
-		dir: "runs/" + t.dir.Name() + "/" + hiddenDir, choose: choose}
+		dir: "runs/" + t.Dir.Name() + "/" + hiddenDir, choose: choose}
 	return e.counts(ctx, set)
 }

@@ -69,7 +69,7 @@ func (t *trainer) openRows(ctx context.Context) error {
 	}
 	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
 	t.shared = devicecache.Share(t.rows)
-	t.closers = append(t.closers, t.rows, t.shared)
+	t.CloseLater(t.rows, t.shared)
 	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))
 }
 

@@ -20,12 +20,12 @@ import (
 // MakePlan does the planning of Run, and nothing else of it: no run is made.
 func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*plan.Plan, error) {
-	t := &trainer{cfg: cfg, obs: func(Event) {}}
-	err := t.prepare(ctx, store)
+	t := newTrainer(store, dev, cfg, nil)
+	err := t.Prepare(ctx)
 	if err == nil {
-		err = t.plans(ctx, store, dev)
+		err = t.plans(ctx)
 	}
-	if err = errors.Join(err, t.close()); err != nil {
+	if err = errors.Join(err, t.Loop.Close()); err != nil {
 		return nil, err
 	}
 	return t.plan, nil

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 
@@ -317,7 +318,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 
 func FuzzDecodeCheckpoint(f *testing.F) {
 	var uuid [16]byte
-	parts, err := runs.EncodeState(uuid, position{Epoch: 3, HasBest: true},
+	parts, err := runs.EncodeState(uuid, position{Position: run.Position{Epoch: 3, HasBest: true}},
 		[]array{{Name: "weights", Values: []float32{1, 2, 3}}, {Name: "empty"}})
 	if err != nil {
 		f.Fatal(err)

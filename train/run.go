@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -24,7 +21,9 @@ import (
 	"gdb/train/partitioned"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/run"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -33,9 +32,11 @@ import (
 // trainer is one run under way. It is for one goroutine.
 type trainer struct {
 	*stepper
+	run.Loop
 	cfg      Config
+	store    *layout.Store
+	dev      blockdev.Device
 	in       *inputs
-	dir      runs.Dir
 	obs      func(Event)
 	plan     *plan.Plan
 	loader   *loader.Loader       // nil until the run has a name: see epoch
@@ -43,10 +44,8 @@ type trainer struct {
 	device   *plan.Profile        // for superbatches; nil with other caches
 	reads    []superbatch.Reading // of superbatches, decided in this epoch
 	alone    bool                 // nothing is evaluated: see Training
-	metric   *runs.Metrics
-	lastLoss float64         // of the steps whose losses were read
-	diverged task.Divergence // of the losses of epochs
-	totals   Totals          // of the epochs of this process
+	lastLoss float64              // of the steps whose losses were read
+	totals   Totals               // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
@@ -57,15 +56,10 @@ type trainer struct {
 	best []float32 // the weights of the best evaluation
 	// thresholds of labels that were chosen in it, of which a node can have several; else nil.
 	thresholds []float32
-	saved      time.Time     // of the last checkpoint
-	saving     time.Duration // what it took
-	resumed    bool
-	note       string   // for the user: of the checkpoint
-	valNote    string   // of validation nodes that are taken from train
-	direction  string   // of a graph whose edges go one way
-	moved      string   // of a run that began on another backend
-	inputNotes []string // of how features are scaled and summed up
-	created    time.Time
+	valNote    string          // of validation nodes that are taken from train
+	direction  string          // of a graph whose edges go one way
+	moved      string          // of a run that began on another backend
+	inputNotes []string        // of how features are scaled and summed up
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do. steep tells of
 	// a loss far over that of guessing.
@@ -73,8 +67,19 @@ type trainer struct {
 
 	bus     bus // when it was last added to sums
 	stepped int // steps of this process, up to rowsAfter
+}
 
-	closers []io.Closer // in the order of opening
+// newTrainer returns a trainer that has opened nothing.
+func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(Event)) *trainer {
+	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
+	if obs == nil {
+		t.obs = func(Event) {}
+	}
+	t.Loop = run.Loop{Store: store, Identity: &t.cfg.Identity, Schedule: &t.cfg.Schedule,
+		At: &t.pos.Position, Better: func(a, b float64) bool {
+			return setting.Better(t.cfg.Metric, a, b)
+		}}
+	return t
 }
 
 // Run trains a model on a store until the last epoch, or until validation has not improved for
@@ -86,70 +91,18 @@ type trainer struct {
 // one that was never stopped. An error that wraps layout.ErrCorrupt means damaged data.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	obs func(Event)) (*Result, error) {
-	t := &trainer{cfg: cfg, obs: obs}
-	if obs == nil {
-		t.obs = func(Event) {}
+	t := newTrainer(store, dev, cfg, obs)
+	if err := t.Run(ctx, t); err != nil {
+		return nil, err
 	}
-	res, err := t.run(ctx, store, dev)
-	return res, t.remedied(errors.Join(err, t.close()))
+	return t.result(), nil
 }
 
-// remedied adds to an error of the disk what to do. Damage says it itself.
-func (t *trainer) remedied(err error) error {
-	var (
-		read *blockdev.ReadError
-		what string
-	)
-	switch {
-	case err == nil || errors.Is(err, layout.ErrCorrupt) || errors.Is(err, kv.ErrDamaged):
-		return err
-	case errors.Is(err, syscall.ENOSPC):
-		what = "free space on the disk"
-	case errors.As(err, &read), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrUnexpectedEOF):
-		what = "see to the disk"
-	default:
-		return err
-	}
-	if t.dir.Exists() {
-		return fmt.Errorf("%w; %s, then go on with --resume %s", err, what, t.dir.Name())
-	}
-	return fmt.Errorf("%w; %s, then begin again", err, what)
-}
-
-func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Device) (*Result,
-	error) {
-	if err := t.prepare(ctx, store); err != nil {
-		return nil, err
-	}
-	if !t.resumed && t.cfg.Run != "" {
-		if err := t.dir.IsNew(); err != nil { // before the plan is made, which takes time
-			return nil, err
-		}
-	}
-	if err := t.open(ctx, store, dev); err != nil {
-		return nil, err
-	}
-	if err := t.learnLabels(ctx); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	if err := t.restore(); err != nil {
-		return nil, err
-	}
-	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
-		return t.result(), t.record(ctx, "done") // it may have failed to say so
-	}
-	if err := t.record(ctx, "running"); err != nil {
-		return nil, err
-	}
-	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Plan: t.plan,
+// Started tells the observer that training begins.
+func (t *trainer) Started() {
+	t.obs(Event{Started: &Started{Run: t.Dir.Name(), Resumed: t.Resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
 		Train: uint64(len(t.train)), Unused: model.Of(&t.cfg).Unused(t.in.Meta), Note: t.notes()}})
-	err := t.epochs(ctx)
-	if err == nil {
-		return t.result(), t.record(ctx, "done")
-	}
-	status, err := runs.Ending(t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, err)
-	return nil, errors.Join(err, t.record(ctx, status))
 }
 
 // notes are those for the user when a run begins.
@@ -168,7 +121,7 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.note, t.moved, t.valNote, t.direction,
+	for _, note := range append([]string{t.Notes(), t.moved, t.valNote, t.direction,
 		t.in.Neighbors().Note,
 		t.in.HotNote, t.macroNote(), t.buffer.Note(), t.plan.OnDevice.Note()}, t.inputNotes...) {
 		if note != "" {
@@ -178,18 +131,18 @@ func (t *trainer) notes() string {
 	return strings.Join(all, "; ")
 }
 
-// prepare checks settings against the store and finds the run's directory.
-func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
-	m := store.Meta()
+// Prepare checks settings against the store, and finds the run that is resumed.
+func (t *trainer) Prepare(context.Context) error {
+	m := t.store.Meta()
 	if m.Labels == nil {
 		return checkTrainable(m, &t.cfg)
 	}
 	if t.cfg.Resume != "" {
-		if err := t.loadRun(store); err != nil {
+		if err := t.loadRun(); err != nil {
 			return err
 		}
 	}
-	t.cfg.Resume, t.created = "", time.Now().UTC()
+	t.cfg.Resume = ""
 	if t.cfg.Threads == 0 {
 		t.cfg.Threads = runtime.NumCPU()
 	}
@@ -205,19 +158,15 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	if err := resolve(&t.cfg, m); err != nil {
 		return err
 	}
-	if t.resumed {
-		return nil
+	if t.cfg.LRSchedule == setting.SchedulePlateau {
+		t.PlateauWait = t.cfg.PlateauWait()
 	}
-	if t.cfg.Run == "" { // what it is called shows when its directory is made
-		return nil
-	}
-	t.dir = runs.Open(store, t.cfg.Run)
 	return nil
 }
 
 // loadRun finds the run to resume and holds the settings against its own.
-func (t *trainer) loadRun(store *layout.Store) error {
-	name := t.cfg.Resume
+func (t *trainer) loadRun() error {
+	store, name := t.store, t.cfg.Resume
 	old, err := runs.Load(store, name)
 	if err != nil {
 		return err
@@ -231,7 +180,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if t.cfg.AsBefore {
 		t.cfg = old
 	}
-	t.cfg.Run, t.cfg.Version, t.resumed = name, version, true
+	t.cfg.Run, t.cfg.Version, t.Resumed = name, version, true
 	if t.cfg.Threads == 0 {
 		t.cfg.Threads = old.Threads
 	}
@@ -244,18 +193,18 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
 	t.moved = t.cfg.Moved(&old)
 	t.cfg.Resolved(&old.PartitionCounts)
-	t.dir = runs.Open(store, name)
+	t.Dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }
 
 // plans opens what is read, and splits the memory.
-func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
-	store, notes, err := withSums(ctx, store, dev, &t.cfg)
+func (t *trainer) plans(ctx context.Context) error {
+	store, notes, err := withSums(ctx, t.store, t.dev, &t.cfg)
 	if err != nil {
 		return err
 	}
-	t.in = newInputs(store, dev, &t.cfg)
-	t.closers = append(t.closers, t.in)
+	t.in = newInputs(store, t.dev, &t.cfg)
+	t.CloseLater(t.in)
 	if err := t.in.checkLeast(&t.cfg, true); err != nil {
 		return err
 	}
@@ -274,7 +223,7 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	if t.stepper, err = newStepper(&t.cfg, t.in.Meta, t.in.task, t.in.Budget); err != nil {
 		return err
 	}
-	t.closers = append(t.closers, t.stepper)
+	t.CloseLater(t.stepper)
 	if err := t.openBuffer(); err != nil {
 		return err
 	}
@@ -332,9 +281,9 @@ func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*
 	return p.Choose(ctx, splits)
 }
 
-// open opens all that the run needs, as its memory allows.
-func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
-	if err := t.plans(ctx, store, dev); err != nil {
+// Open opens all that the run needs, as its memory allows.
+func (t *trainer) Open(ctx context.Context) error {
+	if err := t.plans(ctx); err != nil {
 		return err
 	}
 	if !t.in.InTurns {
@@ -348,7 +297,13 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openFeatures(ctx, t.plan, t.cfg.Threads); err != nil {
 		return err
 	}
-	return t.openRows(ctx)
+	if err := t.openRows(ctx); err != nil {
+		return err
+	}
+	if err := t.learnLabels(ctx); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
 }
 
 // openModel takes the memory of the model.
@@ -412,66 +367,32 @@ func isMissing(err error) bool {
 	return errors.Is(err, loader.ErrNoSplit) || errors.Is(err, loader.ErrEmptySplit)
 }
 
-// claim makes the directory of a new run, or takes that of an old one, and keeps others out of it.
-func (t *trainer) claim() error {
-	var lock io.Closer
-	var err error
-	switch {
-	case t.resumed:
-		lock, err = t.dir.Lock()
-	case t.cfg.Run == "":
-		t.dir, lock, err = runs.CreateNext(t.in.Store)
-		t.cfg.Run = t.dir.Name()
-	default:
-		lock, err = t.dir.Create()
-	}
-	if err != nil {
+// Begin removes what killed processes left, and makes what training begins with.
+func (t *trainer) Begin(context.Context) error {
+	if err := runtimefile.RemoveDead(t.Dir.FS(), t.in.Store.Path("prep")); err != nil {
 		return err
 	}
-	t.closers = append(t.closers, lock)
-	return nil
-}
-
-// restore makes the directory of a new run, or loads the checkpoint of an old one.
-func (t *trainer) restore() error {
-	if err := t.claim(); err != nil {
-		return err
-	}
-	if err := runtimefile.RemoveDead(t.dir.FS(), t.in.Store.Path("prep")); err != nil {
-		return err
-	}
-	if err := t.dir.FS().RemoveAll(t.dir.Path(hiddenDir)); err != nil { // of a killed process
+	if err := t.Dir.FS().RemoveAll(t.Dir.Path(hiddenDir)); err != nil { // of a killed process
 		return fmt.Errorf("train: remove hidden states: %w", err)
 	}
-	if err := removeDead(t.dir); err != nil {
+	if err := removeDead(t.Dir); err != nil {
 		return err
 	}
 	t.begin()
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, t.sets
-	if t.resumed {
-		if err := t.load(); err != nil {
-			return err
-		}
-	}
-	if err := t.writeRun(); err != nil {
-		return err
-	}
-	var err error
-	if t.metric, err = t.dir.OpenMetrics(int(t.pos.Epoch)); err != nil {
-		return err
-	}
-	t.closers = append(t.closers, t.metric)
-	t.saved = time.Now()
 	return nil
 }
 
-// writeRun writes run.json: with what epochs cost, once there were any.
-func (t *trainer) writeRun() error {
+// Restored has nothing to do: all is open.
+func (t *trainer) Restored(context.Context) error { return nil }
+
+// WriteRun writes run.json: with what epochs cost, once there were any.
+func (t *trainer) WriteRun() error {
 	planned, err := json.Marshal(t.plan)
 	if err != nil {
 		return fmt.Errorf("train: encode the plan: %w", err)
 	}
-	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
+	f := runs.File{GDB: t.cfg.Version, Store: t.Dir.UUID().String(), Created: t.Created,
 		Config: t.cfg, Dims: t.dims, Plan: t.plan.String(), Planned: planned, Test: t.tested}
 	if t.features > 0 {
 		f.Features = t.in.Meta.Features[0].Name
@@ -481,14 +402,11 @@ func (t *trainer) writeRun() error {
 			return fmt.Errorf("train: encode what epochs cost: %w", err)
 		}
 	}
-	return t.dir.WriteFile(f)
+	return t.Dir.WriteFile(f)
 }
 
-// checkpoint writes where the run stands.
-func (t *trainer) checkpoint() error {
-	if err := t.metric.Sync(); err != nil { // a checkpoint's epochs have their records
-		return err
-	}
+// WriteState writes the state of a checkpoint.
+func (t *trainer) WriteState() error {
 	t.pos.Steps = t.opt.steps
 	weights, err := t.weights()
 	if err != nil {
@@ -511,11 +429,7 @@ func (t *trainer) checkpoint() error {
 		chosen := array{Name: thresholdsName, Values: slices.Clone(t.thresholds)}
 		arrays = append(arrays, chosen)
 	}
-	begun := time.Now()
-	err = writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
-	t.saved = time.Now()
-	t.saving = t.saved.Sub(begun)
-	return err
+	return writeCheckpoint(t.Dir, t.pos, arrays, t.writeVectors())
 }
 
 // weights copies the weights.
@@ -528,36 +442,21 @@ func (t *trainer) weights() ([]float32, error) {
 	return w, nil
 }
 
-// record notes the run in the catalog, for others to see.
-func (t *trainer) record(ctx context.Context, status string) error {
-	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
-		Status: status, Model: t.cfg.Model, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
-		Metric: t.cfg.Metric, Validated: t.pos.HasBest, Tested: t.pos.Test != nil}
-	if t.pos.Test != nil {
+// Tell writes what the catalog says of the training.
+func (t *trainer) Tell(r *kv.RunMeta) {
+	r.Model, r.Metric = t.cfg.Model, t.cfg.Metric
+	if r.Validated, r.Tested = t.pos.HasBest, t.pos.Test != nil; r.Tested {
 		r.Test = *t.pos.Test
 	}
-	if err := t.in.Store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
-		return fmt.Errorf("train: note the run in the catalog: %w", err)
-	}
-	return nil
 }
 
 func (t *trainer) result() *Result {
-	r := &Result{Run: t.dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
-		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted(),
+	r := &Result{Run: t.Dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
+		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.Exhausted(),
 		Extends:  t.cfg.Extends(),
 		OneSided: t.oneSided, Steep: t.steep}
 	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
 		r.Planned, r.Actual = t.plan.Forecast, &t.totals
 	}
 	return r
-}
-
-// close closes all, the last opened first.
-func (t *trainer) close() error {
-	var err error
-	for i := len(t.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, t.closers[i].Close())
-	}
-	return err
 }

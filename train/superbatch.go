@@ -14,7 +14,7 @@ import (
 func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 	if t.loader == nil {
 		t.loader = loader.New(t.in.Source, t.batches())
-		t.closers = append(t.closers, t.loader)
+		t.CloseLater(t.loader)
 	}
 	return t.loader.Epoch(ctx, t.pos.Epoch, t.pos.Batch)
 }
@@ -46,7 +46,7 @@ func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
 func (t *trainer) superbatches() *superbatch.Config {
 	s := t.plan.Superbatch
 	c := t.plan.SuperbatchConfig(t.device, t.cfg.Threads)
-	c.Epochs, c.Name = uint64(t.cfg.Epochs), cmp.Or(t.dir.Name(), newToken())
+	c.Epochs, c.Name = uint64(t.cfg.Epochs), cmp.Or(t.Dir.Name(), newToken())
 	if s.Batches == 0 {
 		c.Until = t.certain
 	}
@@ -54,7 +54,7 @@ func (t *trainer) superbatches() *superbatch.Config {
 		if s.Spill(t.features) > s.Storage/plan.SpillShare {
 			c.Until = t.nextEvaluation // the superbatch has ended then
 		} else if !t.alone {
-			c.Spill = func(epoch uint64) bool { return t.evaluates(int(epoch) + 1) }
+			c.Spill = func(epoch uint64) bool { return t.Evaluates(int(epoch) + 1) }
 		}
 	}
 	c.Decided = func(r superbatch.Reading) {

@@ -131,16 +131,16 @@ func TestCertain(t *testing.T) {
 		{5, 2, 0, 7, 7, 15},
 		{1, 100, 0, 2, 2, 10},
 	} {
-		tr := &trainer{cfg: Config{Schedule: setting.Schedule{EvalEvery: c.every,
-			Patience: c.patience}},
-			plan: &plan.Plan{Superbatch: &plan.SuperbatchPlan{}}}
+		tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: c.every,
+			Patience: c.patience}}, nil)
+		tr.plan = &plan.Plan{Superbatch: &plan.SuperbatchPlan{}}
 		tr.pos.Epoch, tr.pos.SinceBest = c.at, c.since
 		if got := tr.certain(c.begins); got != c.want {
 			t.Errorf("%+v: epoch %d", c, got)
 		}
 	}
-	pair := &trainer{cfg: Config{Schedule: setting.Schedule{EvalEvery: 1}},
-		plan: &plan.Plan{Superbatch: &plan.SuperbatchPlan{SweepAhead: true}}}
+	pair := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: 1}}, nil)
+	pair.plan = &plan.Plan{Superbatch: &plan.SuperbatchPlan{SweepAhead: true}}
 	if got := pair.certain(3); got != 19 {
 		t.Errorf("a pair of superbatches from epoch 3 on: epoch %d", got)
 	}

@@ -28,16 +28,14 @@ type Training struct {
 // epochs.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Training, error) {
-	t := &trainer{cfg: cfg, obs: func(Event) {}, alone: true}
-	err := t.prepare(ctx, store)
+	t := newTrainer(store, dev, cfg, nil)
+	t.alone = true
+	err := t.Prepare(ctx)
 	if err == nil {
-		err = t.open(ctx, store, dev)
-	}
-	if err == nil {
-		err = t.learnLabels(ctx)
+		err = t.Open(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.close())
+		return nil, errors.Join(err, t.Loop.Close())
 	}
 	t.begin()
 	return &Training{t: t}, nil
@@ -66,7 +64,7 @@ func (l *Training) Step(b *sample.Batch) (float64, error) {
 func (l *Training) Machine() *program.Machine { return l.t.model.Machine() }
 
 // Close frees all.
-func (l *Training) Close() error { return l.t.close() }
+func (l *Training) Close() error { return l.t.Loop.Close() }
 
 // Stepper trains a model on batches that others make, in the order in which they come. It is for
 // one goroutine.

@@ -50,7 +50,7 @@ func (t *trainer) writeVectors() func(dir string) error {
 		return nil
 	}
 	return func(dir string) error {
-		return t.vectors.Write(t.dir, dir, t.pos.Steps, t.pos.HasBest)
+		return t.vectors.Write(t.Dir, dir, t.pos.Steps, t.pos.HasBest)
 	}
 }
 

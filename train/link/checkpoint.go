@@ -1,23 +1,14 @@
 package link
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"gdb/internal/mem"
 	"gdb/train/link/paged"
 	"gdb/train/runs"
-)
-
-const (
-	// checkpointPause is the longest time between checkpoints while a run trains.
-	checkpointPause = 30 * time.Second
-	// checkpointShare has a checkpoint wait for so many times what the last one took.
-	checkpointShare = 10
-	// checkpointLeast is the least time between those at the end of epochs.
-	checkpointLeast = time.Second
 )
 
 // bestRows are the rows of the best evaluation.
@@ -69,63 +60,45 @@ func (t *trainer) arrays() (all []runs.Array) {
 	return all
 }
 
-// checkpoint writes where the run stands.
-func (t *trainer) checkpoint() error {
-	if err := t.metrics.Sync(); err != nil { // a checkpoint's epochs have their records
+// WriteState writes the state of a checkpoint: vectors on disk first, then what refers to them.
+func (t *trainer) WriteState() (err error) {
+	if t.disk == nil {
+		return t.writeState()
+	}
+	t.pos.Record, t.pos.BestRecord, err = t.disk.Prepare(context.Background())
+	if err != nil {
+		return fmt.Errorf("write the vectors of a checkpoint: %w", err)
+	}
+	if err := t.writeState(); err != nil {
 		return err
 	}
-	begun := time.Now()
-	err := t.commit(t.writeState)
-	t.saved = time.Now()
-	t.saving = t.saved.Sub(begun)
-	return err
+	return t.disk.Committed()
 }
 
-// writeState writes the state of a checkpoint.
+// writeState writes all but vectors on disk.
 func (t *trainer) writeState() error {
 	t.pos.Steps = t.stepper.opt.steps
 	arrays := t.arrays()
 	if t.stepper.enc != nil {
 		arrays = append(arrays, t.stepper.enc.encoder.Arrays()...)
 	}
-	parts, err := runs.EncodeState(t.dir.UUID(), &t.pos, arrays)
+	parts, err := runs.EncodeState(t.Dir.UUID(), &t.pos, arrays)
 	if err != nil {
 		return err
 	}
-	return t.dir.WriteState(nil, parts...)
+	return t.Dir.WriteState(nil, parts...)
 }
 
-// isDue says whether the last checkpoint is so long ago that there should be another.
-func (t *trainer) isDue(pause time.Duration) bool {
-	return !t.cfg.FewCheckpoints && time.Since(t.saved) > max(pause, checkpointShare*t.saving)
-}
-
-// load restores the current checkpoint, or the newest that is whole. A run that was killed before
-// its first begins again.
-func (t *trainer) load() error {
-	name, note, err := t.dir.Whole(t.goOn)
-	if errors.Is(err, runs.ErrNoCheckpoint) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if t.note = note; note != "" {
-		return t.dir.GoOn(name)
-	}
-	return nil
-}
-
-// goOn takes all that a run goes on with from a checkpoint.
-func (t *trainer) goOn(checkpoint string) error {
+// Restore takes all that a run goes on with from a checkpoint.
+func (t *trainer) Restore(checkpoint string) error {
 	var pos position
-	state, err := t.dir.OpenState(checkpoint, &pos)
+	state, err := t.Dir.OpenState(checkpoint, &pos)
 	if err != nil {
 		return err
 	}
 	sets := runs.EdgeSets(t.store.Meta())
 	if what := pos.Sets.Replaced(sets); what != "" {
-		return errors.Join(runs.OtherSets(t.dir.Name(), what), state.Close())
+		return errors.Join(runs.OtherSets(t.Dir.Name(), what), state.Close())
 	}
 	pos.Sets = sets
 	t.pos, t.stepper.opt.steps = pos, pos.Steps
@@ -141,14 +114,14 @@ func (t *trainer) goOn(checkpoint string) error {
 	return errors.Join(err, state.Close())
 }
 
-// writeRun writes run.json.
-func (t *trainer) writeRun() (err error) {
-	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
+// WriteRun writes run.json.
+func (t *trainer) WriteRun() (err error) {
+	f := runs.File{GDB: t.cfg.Version, Store: t.Dir.UUID().String(), Created: t.Created,
 		Link: &t.cfg}
 	if t.pos.Test != nil {
 		if f.Test, err = json.Marshal(t.pos.Test); err != nil {
 			return fmt.Errorf("train: encode the test: %w", err)
 		}
 	}
-	return t.dir.WriteFile(f)
+	return t.Dir.WriteFile(f)
 }

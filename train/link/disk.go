@@ -171,7 +171,7 @@ func initOf(c *Config) func(row []float32, entity uint64) {
 
 // diskConfig says where the vectors of a run are, and what they are opened with.
 func (t *trainer) diskConfig() paged.Config {
-	return paged.Config{Store: t.store, Device: t.dev, Path: t.dir.Path(runs.PartitionsDir),
+	return paged.Config{Store: t.store, Device: t.dev, Path: t.Dir.Path(runs.PartitionsDir),
 		Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget}
 }
 
@@ -181,7 +181,7 @@ func (t *trainer) openDisk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.closers = append(t.closers, s)
+	t.CloseLater(s)
 	if t.cfg.NegativeSampling == setting.NegativesDegree {
 		if err := t.budget.Reserve("degrees", degreeBytes*int64(s.BufferRows())); err != nil {
 			return fmt.Errorf("train: %w", err)
@@ -192,26 +192,8 @@ func (t *trainer) openDisk(ctx context.Context) error {
 	if err := t.encodeNear(); err != nil {
 		return err
 	}
-	if note != "" && t.note == "" {
-		t.note = note
-	}
+	t.Note(note)
 	return nil
-}
-
-// commit writes a checkpoint of vectors on disk: first they, then what refers to them.
-func (t *trainer) commit(write func() error) (err error) {
-	if t.disk == nil {
-		return write()
-	}
-	t.pos.Record, t.pos.BestRecord, err = t.disk.Prepare(context.Background())
-	if err != nil {
-		return fmt.Errorf("write the vectors of a checkpoint: %w", err)
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	t.bestUnsaved = false
-	return t.disk.Committed()
 }
 
 // plannedFor says where vectors are, for the user; "" if all are in memory. Steps have so many

@@ -40,19 +40,19 @@ func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 		if err != nil {
 			return nil, err
 		}
-		t.closers = append(t.closers, e.learned)
+		t.CloseLater(e.learned)
 		learned = e.learned
 	}
 	e.encoder, err = encode.Open(ctx, t.store, t.dev, &t.cfg, learned.Values, t.budget, t.pool)
 	if err != nil {
 		return nil, err
 	}
-	t.closers = append(t.closers, e.encoder)
+	t.CloseLater(e.encoder)
 	e.all, err = newTable("encoded vectors", t.data.entities, t.cfg.Dim, 0, t.budget)
 	if err != nil {
 		return nil, err
 	}
-	t.closers = append(t.closers, e.all)
+	t.CloseLater(e.all)
 	return e, nil
 }
 
@@ -136,7 +136,7 @@ func (t *trainer) encodeNear() (err error) {
 	if err != nil {
 		return err
 	}
-	t.closers = append(t.closers, e.near)
+	t.CloseLater(e.near)
 	t.disk.near = e.near
 	return e.encoder.Near(e.near.Readers(e.encoder.Both()), t.disk.entities.Values, e.near.Row,
 		e.near.Node, t.budget)

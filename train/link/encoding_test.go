@@ -2,10 +2,10 @@ package link
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
+	"gdb/train/runs"
 	"gdb/train/setting"
 )
 
@@ -16,16 +16,24 @@ func TestEncodedInBuffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := diskConfig("distmult")
 			c.Encoder, c.Fanout, c.PartitionsInMemory, c.LogicalPartitions = name, "all,all", 8, 1
-			tr := &trainer{cfg: c, store: mustCircle(t, true), dev: mustDevice(t),
-				obs: func(Event) {}}
+			tr := newTrainer(mustCircle(t, true), mustDevice(t), c, nil)
 			ctx := context.Background()
 			defer func() {
-				if err := tr.close(); err != nil {
+				if err := tr.Close(); err != nil {
 					t.Error(err)
 				}
 			}()
-			if err := errors.Join(tr.prepare(), tr.open(ctx), tr.begin(ctx)); err != nil {
+			tr.Dir = runs.Open(tr.store, "encoded")
+			lock, err := tr.Dir.Create()
+			if err != nil {
 				t.Fatal(err)
+			}
+			tr.CloseLater(lock)
+			for _, do := range []func(context.Context) error{tr.Prepare, tr.Open, tr.Begin,
+				tr.Restored} {
+				if err := do(ctx); err != nil {
+					t.Fatal(err)
+				}
 			}
 			all, err := tr.scored(ctx)
 			if err != nil {

@@ -22,40 +22,15 @@ const (
 	batchDomain = 0x62617463 // "batc"
 )
 
-// epochs trains from where the run stands to its end.
-func (t *trainer) epochs(ctx context.Context) error {
-	t.pos.Done = false
-	for int(t.pos.Epoch) < t.cfg.Epochs && !t.exhausted() {
-		err := t.parts(ctx)
-		if err == nil {
-			err = t.finishEpoch(ctx)
-		}
-		if err != nil {
-			return t.interrupted(ctx, err)
-		}
-		if t.isDue(checkpointLeast) || t.bestUnsaved {
-			if err := t.checkpoint(); err != nil {
-				return err
-			}
-		}
-	}
-	return t.finish(ctx)
-}
-
-// exhausted says whether validation has not improved for long enough.
-func (t *trainer) exhausted() bool {
-	return t.cfg.Patience > 0 && t.pos.SinceBest >= t.cfg.Patience
-}
-
 // rate is the learning rate of the epoch.
 func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.Halvings)) }
 
-// parts trains on the rest of the current epoch.
-func (t *trainer) parts(ctx context.Context) error {
+// Steps trains on the rest of the current epoch.
+func (t *trainer) Steps(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
 		if t.disk != nil && t.disk.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
-			if err := t.checkpoint(); err != nil {
+			if err := t.Checkpoint(); err != nil {
 				return err
 			}
 		}
@@ -88,32 +63,35 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	order := rng.NewFiller(rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed,
 		t.pos.Epoch, uint64(t.pos.Part))))
 	size := t.stepper.batch
-	for batches := (n + size - 1) / size; t.pos.Batch < batches; {
+	for batches := (n + size - 1) / size; t.batch() < batches; {
 		if err := ctx.Err(); err != nil && t.whole() {
 			return err
 		}
 		begun := time.Now()
 		if err := t.step(p, order, n); err != nil {
-			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
+			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.batch()+1, err)
 		}
 		t.pos.Batch++
 		t.pos.Batches++
-		if t.pos.Batch%drainEvery == 0 || t.pos.Batch == batches {
+		if t.batch()%drainEvery == 0 || t.batch() == batches {
 			if err := t.drain(); err != nil {
 				return err
 			}
 		}
 		t.pos.Time += time.Since(begun).Seconds()
-		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch,
+		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: t.batch(),
 			Batches: batches}})
-		if t.whole() && (t.isCounted() || t.isDue(checkpointPause)) {
-			if err := t.checkpoint(); err != nil {
+		if t.whole() && (t.isCounted() || t.IsDue()) {
+			if err := t.Checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// batch is the number of the next batch of the part.
+func (t *trainer) batch() int { return int(t.pos.Batch) }
 
 // whole says that the updates of all batches were made: that the run may stop here.
 func (t *trainer) whole() bool { return t.pipe == nil || t.pipe.empty() }
@@ -123,9 +101,9 @@ func (t *trainer) whole() bool { return t.pipe == nil || t.pipe.empty() }
 func (t *trainer) isCounted() bool {
 	every, since := t.cfg.CheckpointEvery, 1
 	if t.pipe != nil {
-		since = (t.pos.Batch-1)%drainEvery + 1
+		since = (t.batch()-1)%drainEvery + 1
 	}
-	return every > 0 && t.pos.Batch/every > (t.pos.Batch-since)/every
+	return every > 0 && t.batch()/every > (t.batch()-since)/every
 }
 
 // drain makes the updates of the batches that are under way.
@@ -133,7 +111,7 @@ func (t *trainer) drain() error {
 	for !t.whole() {
 		s, err := t.pipe.end()
 		if err != nil {
-			return fmt.Errorf("epoch %d, up to batch %d: %w", t.pos.Epoch+1, t.pos.Batch, err)
+			return fmt.Errorf("epoch %d, up to batch %d: %w", t.pos.Epoch+1, t.batch(), err)
 		}
 		t.count(s)
 	}
@@ -150,9 +128,9 @@ func (t *trainer) count(s stepped) {
 // step trains on the next edges of a part or, with all entities as negatives, on the next queries
 // of the training set; there are n, in this order.
 func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
-	key := t.batchKey(t.pos.Batch)
+	key := t.batchKey(t.batch())
 	if t.cfg.Negatives == setting.NegativesAll {
-		at := t.places(nil, order, n, t.pos.Batch)
+		at := t.places(nil, order, n, t.batch())
 		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
 		t.pos.Loss += loss
 		t.pos.Edges += uint64(edges)
@@ -163,7 +141,7 @@ func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 		t.disk.Touch()
 	}
 	if t.pipe != nil {
-		s, err := t.pipe.step(t.edges(nil, new([]uint32), p, order, t.pos.Batch), key)
+		s, err := t.pipe.step(t.edges(nil, new([]uint32), p, order, t.batch()), key)
 		t.count(s)
 		return err
 	}
@@ -176,7 +154,7 @@ func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 // of the part meanwhile.
 func (t *trainer) exactStep(p *Part, order *rng.Filler, n int) (loss float64, edges int,
 	err error) {
-	s, batch := t.stepper, t.pos.Batch
+	s, batch := t.stepper, t.batch()
 	draw := func(d *drawn, batch int) {
 		d.taken = t.edges(d.taken[:0], &d.places, p, order, batch)
 		s.draw(d, d.taken, t.batchKey(batch))
@@ -217,8 +195,8 @@ func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.F
 	return to
 }
 
-// finishEpoch evaluates if it is time to, and reports the epoch.
-func (t *trainer) finishEpoch(ctx context.Context) error {
+// FinishEpoch evaluates if it is time to, and reports the epoch.
+func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	epoch := int(t.pos.Epoch) + 1
 	edges := t.pos.Edges
 	if t.cfg.Negatives == setting.NegativesAll { // each edge answers two queries
@@ -230,23 +208,23 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	if t.disk != nil {
 		moved, err := t.disk.moved()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		rec.Sets, rec.Wait = t.disk.Sets(t.pos.Epoch), t.pos.Wait
 		rec.Read, rec.Written = moved.read, moved.written
 	}
-	if len(t.data.val) > 0 && (epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs) {
+	if len(t.data.val) > 0 && t.Evaluates(epoch) {
 		rows, err := t.scored(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		res, err := t.ranks(ctx, rows, t.data.val, false)
 		if err != nil {
-			return fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
+			return 0, fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
 		}
 		rec.Val = &res.MRR
 		if rec.Best, err = t.compare(ctx, res.MRR, epoch, rows); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
@@ -255,11 +233,11 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
 	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
 	t.pos.Wait = 0
-	if err := t.metrics.Add(rec); err != nil {
-		return err
+	if err := t.Metrics.Add(rec); err != nil {
+		return 0, err
 	}
 	t.obs(Event{Epoch: &rec})
-	return nil
+	return rec.Loss, nil
 }
 
 // ranks ranks edges with the relations as they are, and these vectors of entities; with vectors on
@@ -284,17 +262,9 @@ func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Tri
 // so.
 func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 	entities []float32) (best bool, err error) {
-	if t.pos.HasBest && mrr <= t.pos.Best {
-		t.pos.SinceBest++
-		if t.pos.Plateau++; t.cfg.LRSchedule == setting.SchedulePlateau &&
-			t.pos.Plateau >= setting.PlateauWaitLink {
-			t.pos.Plateau = 0
-			t.pos.Halvings++
-		}
+	if !t.Improves(mrr, epoch) {
 		return false, nil
 	}
-	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch = true, mrr, epoch
-	t.pos.SinceBest, t.pos.Plateau = 0, 0
 	return true, t.keepBest(ctx, entities)
 }
 
@@ -304,45 +274,33 @@ func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	if !t.cfg.ScoredOnDisk() {
 		return nil
 	}
-	t.bestUnsaved = true
+	t.BestUnsaved = true
 	return t.disk.KeepBest(context.WithoutCancel(ctx))
 }
 
-// finish tests the best rows, and writes the last checkpoint with the last ones. Without validation
-// edges the last rows are the best.
-func (t *trainer) finish(ctx context.Context) error {
+// Test tests the best rows; the last ones are in their place afterwards. Without validation edges
+// the last rows are the best.
+func (t *trainer) Test(ctx context.Context) error {
 	if !t.pos.HasBest {
 		rows, err := t.scored(ctx)
 		if err != nil {
-			return t.interrupted(ctx, err)
+			return err
 		}
 		t.pos.HasBest, t.pos.BestEpoch = true, int(t.pos.Epoch)
 		if err := t.keepBest(ctx, rows); err != nil {
 			return err
 		}
 	}
-	if len(t.data.test) > 0 {
-		t.best.swap(t.model)
-		res, err := t.ranks(ctx, t.model.entities.Values, t.data.test, true)
-		t.best.swap(t.model)
-		if err != nil {
-			return t.interrupted(ctx, fmt.Errorf("test: %w", err))
-		}
-		res.Relations = nil
-		t.pos.Test = res
+	if len(t.data.test) == 0 {
+		return nil
 	}
-	t.pos.Done = true
-	return errors.Join(t.checkpoint(), t.writeRun())
-}
-
-// interrupted saves where the run stands if err is the cancellation of ctx.
-func (t *trainer) interrupted(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
-		return err
+	t.best.swap(t.model)
+	res, err := t.ranks(ctx, t.model.entities.Values, t.data.test, true)
+	t.best.swap(t.model)
+	if err != nil {
+		return fmt.Errorf("test: %w", err)
 	}
-	if failed := t.checkpoint(); failed != nil {
-		return fmt.Errorf("interrupted, and where it stood could not be saved: it goes on from "+
-			"the checkpoint before: %w", failed)
-	}
-	return err
+	res.Relations = nil
+	t.pos.Test = res
+	return nil
 }

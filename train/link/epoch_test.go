@@ -12,9 +12,9 @@ func TestCompare(t *testing.T) {
 	tables := func(v float32) (entities, relations *Table) {
 		return &Table{Values: []float32{v}}, &Table{Values: []float32{v}}
 	}
-	tr := &trainer{cfg: Config{Schedule: setting.Schedule{Patience: 4},
-		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}},
-		model: &model{}, best: &bestRows{}}
+	tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{Patience: 4},
+		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}}, nil)
+	tr.model, tr.best, tr.PlateauWait = &model{}, &bestRows{}, setting.PlateauWaitLink
 	tr.model.entities, tr.model.relations = tables(0)
 	tr.best.entities, tr.best.relations = tables(0)
 	for i, c := range []struct {
@@ -41,9 +41,9 @@ func TestCompare(t *testing.T) {
 		tr.model.relations.Values[0] = float32(epoch)
 		best, err := tr.compare(t.Context(), c.mrr, epoch, []float32{float32(epoch)})
 		if err != nil || best != c.best || tr.pos.BestEpoch != c.bestEpoch || tr.rate() != c.rate ||
-			tr.exhausted() != c.exhausted {
+			tr.Exhausted() != c.exhausted {
 			t.Fatalf("epoch %d of MRR %v: best %v, the best is epoch %d, rate %v, exhausted %v, "+
-				"want %+v (%v)", epoch, c.mrr, best, tr.pos.BestEpoch, tr.rate(), tr.exhausted(),
+				"want %+v (%v)", epoch, c.mrr, best, tr.pos.BestEpoch, tr.rate(), tr.Exhausted(),
 				c, err)
 		}
 		if kept := float32(c.bestEpoch); tr.best.entities.Values[0] != kept ||

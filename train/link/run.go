@@ -2,11 +2,8 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"runtime"
-	"time"
 
 	"gdb/blockdev"
 	"gdb/compute/kernel"
@@ -18,6 +15,7 @@ import (
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -58,14 +56,11 @@ type Result struct {
 	Stopped bool // before the last epoch, for lack of improvement
 }
 
-// position is where a run stands: all that a checkpoint holds besides arrays. Epochs, parts and
-// batches are counted from 0.
+// position is where a run stands: all that a checkpoint holds besides arrays. Batch counts those of
+// Part, from 0.
 type position struct {
-	Seed  uint64 `json:"seed"`
-	Epoch uint64 `json:"epoch"`
-	Part  int    `json:"part"`
-	Batch int    `json:"batch"`
-	Steps int    `json:"steps"` // of the optimizer
+	run.Position
+	Part int `json:"part"`
 
 	// Of the epoch so far.
 	Loss    float64 `json:"loss"` // summed over Edges
@@ -75,30 +70,19 @@ type position struct {
 	Time    float64 `json:"time"`
 	Wait    float64 `json:"wait"` // for the next parts
 
-	HasBest   bool    `json:"has_best"`
-	Best      float64 `json:"best"`
-	BestEpoch int     `json:"best_epoch"`
-	SinceBest int     `json:"since_best"`
-	Plateau   int     `json:"plateau"`
-	Halvings  int     `json:"halvings"`
-
-	// Sets are the edges that the run began with; nil if it was made before they were kept.
-	Sets runs.Sets `json:"sets,omitempty"`
-
 	// Record and BestRecord say which files the vectors are in if they are on disk.
 	Record     []byte `json:"record,omitempty"`
 	BestRecord []byte `json:"best_record,omitempty"`
 
-	Done bool         `json:"done"`
 	Test *rank.Result `json:"test,omitempty"`
 }
 
 // trainer is one run under way. It is for one goroutine.
 type trainer struct {
+	run.Loop
 	cfg     Config
 	store   *layout.Store
 	dev     blockdev.Device
-	dir     runs.Dir
 	obs     func(Event)
 	budget  *mem.Budget
 	pool    *kernel.Pool
@@ -110,17 +94,19 @@ type trainer struct {
 	disk    *disk
 	stepper *stepper
 	pipe    *pipeline // nil without staleness
-	metrics *runs.Metrics
-
 	pos     position
-	resumed bool
-	created time.Time
-	saved   time.Time
-	saving  time.Duration
-	// bestUnsaved says that no checkpoint has the best rows.
-	bestUnsaved bool
-	note        string
-	closers     []io.Closer
+}
+
+// newTrainer returns a trainer that has opened nothing.
+func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(Event)) *trainer {
+	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
+	if obs == nil {
+		t.obs = func(Event) {}
+	}
+	t.Loop = run.Loop{Store: store, Identity: &t.cfg.Identity, Schedule: &t.cfg.Schedule,
+		ByBest: cfg.FewCheckpoints, At: &t.pos.Position,
+		Better: func(a, b float64) bool { return a > b }}
+	return t
 }
 
 // Run trains a model on the train edges of a store until the last epoch, or until validation has
@@ -132,40 +118,19 @@ type trainer struct {
 // one that was never stopped.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	obs func(Event)) (*Result, error) {
-	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
-	if obs == nil {
-		t.obs = func(Event) {}
+	t := newTrainer(store, dev, cfg, obs)
+	if err := t.Run(ctx, t); err != nil {
+		return nil, err
 	}
-	res, err := t.run(ctx)
-	return res, errors.Join(err, t.close())
+	return t.result(), nil
 }
 
-func (t *trainer) run(ctx context.Context) (*Result, error) {
-	if err := t.prepare(); err != nil {
-		return nil, err
-	}
-	if err := t.open(ctx); err != nil {
-		return nil, err
-	}
-	if err := t.begin(ctx); err != nil {
-		return nil, err
-	}
-	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
-		return t.result(), t.record(ctx, "done")
-	}
-	if err := t.record(ctx, "running"); err != nil {
-		return nil, err
-	}
-	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Config: t.cfg,
-		Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch, Entities: t.data.entities,
-		Relations: t.data.relations, Edges: t.data.edges, Note: t.note,
+// Started tells the observer that training begins.
+func (t *trainer) Started() {
+	t.obs(Event{Started: &Started{Run: t.Dir.Name(), Resumed: t.Resumed, Config: t.cfg,
+		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Entities: t.data.entities,
+		Relations: t.data.relations, Edges: t.data.edges, Note: t.Notes(),
 		Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}})
-	err := t.epochs(ctx)
-	if err == nil {
-		return t.result(), t.record(ctx, "done")
-	}
-	status, err := runs.Ending(t.dir.Name(), t.pos.Epoch+1, uint64(t.pos.Batch), err)
-	return nil, errors.Join(err, t.record(ctx, status))
 }
 
 // Validate reports the first setting that makes no sense, of the decoder and the loss too.
@@ -182,16 +147,15 @@ func Validate(c *Config) error {
 	return nil
 }
 
-// prepare checks the settings, against those of the run that is resumed if one is.
-func (t *trainer) prepare() error {
-	t.created = time.Now().UTC()
+// Prepare checks the settings, against those of the run that is resumed if one is.
+func (t *trainer) Prepare(context.Context) error {
 	if name := t.cfg.Resume; name != "" {
-		t.resumed, t.dir = true, runs.Open(t.store, name)
-		f, err := t.dir.ReadLink()
+		t.Resumed, t.Dir = true, runs.Open(t.store, name)
+		f, err := t.Dir.ReadLink()
 		if err != nil {
 			return err
 		}
-		t.created = f.Created
+		t.Created = f.Created
 		if t.cfg.Run, f.Link.Run = name, name; t.cfg.AsBefore {
 			t.cfg = *f.Link
 		}
@@ -211,18 +175,14 @@ func (t *trainer) prepare() error {
 	if t.cfg.Memory == 0 {
 		t.cfg.Memory = mem.Available() / 2
 	}
-	if err := Validate(&t.cfg); err != nil {
-		return err
+	if t.cfg.LRSchedule == setting.SchedulePlateau {
+		t.PlateauWait = setting.PlateauWaitLink
 	}
-	if !t.resumed && t.cfg.Run != "" {
-		t.dir = runs.Open(t.store, t.cfg.Run)
-		return t.dir.IsNew()
-	}
-	return nil
+	return Validate(&t.cfg)
 }
 
-// open reads the edges, and takes the memory of the model.
-func (t *trainer) open(ctx context.Context) (err error) {
+// Open reads the edges, and takes the memory of the model.
+func (t *trainer) Open(ctx context.Context) (err error) {
 	t.budget = mem.NewProcessBudget(t.cfg.Memory)
 	t.pool = kernel.NewPool(t.cfg.Threads)
 	if err := checkDecoder(&t.cfg, t.store.Meta()); err != nil {
@@ -246,11 +206,11 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.closers = append(t.closers, t.model)
+	t.CloseLater(t.model)
 	if t.best, err = newBestRows(t.model, scored, t.budget); err != nil {
 		return err
 	}
-	t.closers = append(t.closers, t.best)
+	t.CloseLater(t.best)
 	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, rows)); err != nil {
 		return fmt.Errorf("train: %w; a smaller --batch, or fewer --negatives, take less", err)
 	}
@@ -263,7 +223,7 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	}
 	if t.cfg.Staleness > 0 {
 		t.pipe = newPipeline(t, t.cfg.Staleness, t.cfg.Threads)
-		t.closers = append(t.closers, t.pipe)
+		t.CloseLater(t.pipe)
 	}
 	if t.cfg.Encodes() {
 		t.stepper.enc, err = newEncoding(ctx, t)
@@ -312,72 +272,34 @@ func stepOnce(c *Config, entities int) int64 {
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }
 
-// begin makes the directory of a new run, or loads the checkpoint of an old one.
-func (t *trainer) begin(ctx context.Context) (err error) {
-	var lock io.Closer
-	switch {
-	case t.resumed:
-		lock, err = t.dir.Lock()
-	case t.cfg.Run == "":
-		t.dir, lock, err = runs.CreateNext(t.store)
-		t.cfg.Run = t.dir.Name()
-	default:
-		lock, err = t.dir.Create()
-	}
-	if err != nil {
-		return err
-	}
-	t.closers = append(t.closers, lock)
+// Begin makes what training begins with.
+func (t *trainer) Begin(context.Context) error {
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
-	if t.resumed {
-		if err := t.load(); err != nil {
-			return err
-		}
-	}
-	if err := t.writeRun(); err != nil {
-		return err
-	}
-	if t.plan != nil {
-		if err := t.openDisk(ctx); err != nil {
-			return err
-		}
-	}
-	if t.metrics, err = t.dir.OpenMetrics(int(t.pos.Epoch)); err != nil {
-		return err
-	}
-	t.closers = append(t.closers, t.metrics)
-	t.saved = time.Now()
 	return nil
 }
 
-// record notes the run in the catalog, for others to see.
-func (t *trainer) record(ctx context.Context, status string) error {
-	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
-		Status: status, Model: t.cfg.Decoder, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
-		Metric: runs.LinkMetric, Validated: t.pos.HasBest && len(t.data.val) > 0,
-		Tested: t.pos.Test != nil}
-	if t.pos.Test != nil {
+// Restored opens vectors that are on disk.
+func (t *trainer) Restored(ctx context.Context) error {
+	if t.plan == nil {
+		return nil
+	}
+	return t.openDisk(ctx)
+}
+
+// Tell writes what the catalog says of the training.
+func (t *trainer) Tell(r *kv.RunMeta) {
+	r.Model, r.Metric = t.cfg.Decoder, runs.LinkMetric
+	r.Validated = t.pos.HasBest && len(t.data.val) > 0
+	if r.Tested = t.pos.Test != nil; r.Tested {
 		r.Test = t.pos.Test.MRR
 	}
-	if err := t.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
-		return fmt.Errorf("train: note the run in the catalog: %w", err)
-	}
-	return nil
 }
 
 func (t *trainer) result() *Result {
-	return &Result{Run: t.dir.Name(), Best: t.pos.Best, BestEpoch: t.pos.BestEpoch,
-		Epochs: int(t.pos.Epoch), Test: t.pos.Test, Stopped: t.exhausted()}
+	return &Result{Run: t.Dir.Name(), Best: t.pos.Best, BestEpoch: t.pos.BestEpoch,
+		Epochs: int(t.pos.Epoch), Test: t.pos.Test, Stopped: t.Exhausted()}
 }
 
 // known has the edges of all splits.
 func (t *trainer) known() *triples.Index { return t.data.known }
-
-// close closes all, the last opened first.
-func (t *trainer) close() (err error) {
-	for i := len(t.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, t.closers[i].Close())
-	}
-	return err
-}

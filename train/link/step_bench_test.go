@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"testing"
-	"time"
 
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
@@ -34,7 +33,9 @@ func BenchmarkFewSteps(b *testing.B) {
 			}
 			defer m.Close()
 			m.init(1, nil)
-			t := &trainer{cfg: c, model: m, obs: func(Event) {}, saved: time.Now().Add(time.Hour)}
+			c.FewCheckpoints = true
+			t := newTrainer(nil, nil, c, nil)
+			t.model = m
 			t.stepper = newStepper(&c, m.dec, kernel.NewPool(0), m.relations, relations,
 				triples.NewIndex(nil))
 			p, err := NewMemory(edges, m.entities).Part(context.Background(), 0, 0)

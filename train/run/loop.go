@@ -1,0 +1,326 @@
+// Package run is the life of a run, whatever it learns: its directory is claimed or a checkpoint
+// loaded, epochs are trained until the last one or until nothing improves, checkpoints are written
+// in between, and the best weights are tested. An interruption is a checkpoint too. What is learned
+// is a Job.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train/runs"
+	"gdb/train/setting"
+)
+
+const (
+	// CheckpointPause is the longest time between checkpoints while a run trains.
+	CheckpointPause = 30 * time.Second
+	// checkpointShare has a checkpoint wait for so many times what the last one took: those with
+	// vectors of nodes can be large.
+	checkpointShare = 10
+	// checkpointLeast is the least time between those at the end of epochs: an epoch of
+	// milliseconds is faster done again than saved.
+	checkpointLeast = time.Second
+)
+
+// Job is what a run learns: data, a model, and steps. A loop calls it from one goroutine, in the
+// order of the methods.
+type Job interface {
+	// Prepare checks the settings, against those of the run that is resumed if one is: it sets
+	// Loop.Resumed, Loop.Dir and, of a resumed run, Loop.Created.
+	Prepare(ctx context.Context) error
+	// Open opens what is read, and takes the memory.
+	Open(ctx context.Context) error
+	// Begin makes what training begins with, in a directory that is the run's now.
+	Begin(ctx context.Context) error
+	// Restore takes all that a run goes on with from a checkpoint. An error about damage has the
+	// one before tried.
+	Restore(checkpoint string) error
+	// WriteRun writes run.json.
+	WriteRun() error
+	// Restored does what is left once it is known where the run stands.
+	Restored(ctx context.Context) error
+	// Started tells the observer that training begins.
+	Started()
+	// Steps trains on the rest of the current epoch.
+	Steps(ctx context.Context) error
+	// FinishEpoch evaluates if it is due, counts the epoch and records it. It returns its loss.
+	FinishEpoch(ctx context.Context) (loss float64, err error)
+	// WriteState writes the state of a checkpoint.
+	WriteState() error
+	// Test tests the best weights.
+	Test(ctx context.Context) error
+	// Tell writes what the catalog says of the job: its model, metric, and how it was tested.
+	Tell(r *kv.RunMeta)
+}
+
+// Loop takes a job through its run. It is for one goroutine.
+type Loop struct {
+	Store *layout.Store
+	// Identity and Schedule are settings of the run. ByBest has no checkpoints written by the clock,
+	// only after an evaluation that is the best so far and at the end.
+	Identity *setting.Identity
+	Schedule *setting.Schedule
+	ByBest   bool
+	// PlateauWait is how many evaluations without a better one halve the rate; 0 is never.
+	PlateauWait int
+	// Better says whether a value of the metric is better than another.
+	Better func(a, b float64) bool
+	// At is where the run stands.
+	At *Position
+
+	// Dir is the run's directory, Resumed says that it was there, and Created when it was made.
+	Dir     runs.Dir
+	Resumed bool
+	Created time.Time
+	Metrics *runs.Metrics
+	// BestUnsaved says that no checkpoint has the best weights, and that the next one is due.
+	BestUnsaved bool
+
+	job      Job
+	diverged Divergence
+	notes    []string
+	saved    time.Time     // of the last checkpoint
+	saving   time.Duration // what it took
+	closers  []io.Closer   // in the order of opening
+}
+
+// Run takes the job through its run, and closes what was opened.
+func (l *Loop) Run(ctx context.Context, job Job) error {
+	l.job, l.Created = job, time.Now().UTC()
+	err := l.run(ctx)
+	return advised(l.Dir, errors.Join(err, l.Close()))
+}
+
+// CloseLater has Close close something, before what was opened earlier.
+func (l *Loop) CloseLater(c ...io.Closer) { l.closers = append(l.closers, c...) }
+
+// Close closes all, the last opened first.
+func (l *Loop) Close() (err error) {
+	for _, c := range slices.Backward(l.closers) {
+		err = errors.Join(err, c.Close())
+	}
+	l.closers = nil
+	return err
+}
+
+// Note has the user told something when the run begins; "" is nothing.
+func (l *Loop) Note(notes ...string) {
+	for _, note := range notes {
+		if note != "" {
+			l.notes = append(l.notes, note)
+		}
+	}
+}
+
+// Notes returns what the user is told.
+func (l *Loop) Notes() string { return strings.Join(l.notes, "; ") }
+
+func (l *Loop) run(ctx context.Context) error {
+	if err := l.job.Prepare(ctx); err != nil {
+		return err
+	}
+	if !l.Resumed && l.Identity.Run != "" { // before memory is planned, which takes time
+		l.Dir = runs.Open(l.Store, l.Identity.Run)
+		if err := l.Dir.IsNew(); err != nil {
+			return err
+		}
+	}
+	if err := l.job.Open(ctx); err != nil {
+		return err
+	}
+	if err := l.begin(ctx); err != nil {
+		return err
+	}
+	if l.At.Done && int(l.At.Epoch) >= l.Schedule.Epochs {
+		return l.record(ctx, "done") // it may have failed to say so
+	}
+	if err := l.record(ctx, "running"); err != nil {
+		return err
+	}
+	l.job.Started()
+	err := l.epochs(ctx)
+	if err == nil {
+		return l.record(ctx, "done")
+	}
+	status, err := runs.Ending(l.Dir.Name(), l.At.Epoch+1, l.At.Batch, err)
+	return errors.Join(err, l.record(ctx, status))
+}
+
+// begin makes the directory of a new run, or loads the checkpoint of an old one.
+func (l *Loop) begin(ctx context.Context) (err error) {
+	if err := l.claim(); err != nil {
+		return err
+	}
+	if err := l.job.Begin(ctx); err != nil {
+		return err
+	}
+	if l.Resumed {
+		if err := l.load(); err != nil {
+			return err
+		}
+	}
+	if err := l.job.WriteRun(); err != nil {
+		return err
+	}
+	if err := l.job.Restored(ctx); err != nil {
+		return err
+	}
+	if l.Metrics, err = l.Dir.OpenMetrics(int(l.At.Epoch)); err != nil {
+		return err
+	}
+	l.CloseLater(l.Metrics)
+	l.saved = time.Now()
+	return nil
+}
+
+// claim makes the directory of a new run, or takes that of an old one, and keeps others out of it.
+func (l *Loop) claim() error {
+	var lock io.Closer
+	var err error
+	switch {
+	case l.Resumed:
+		lock, err = l.Dir.Lock()
+	case l.Identity.Run == "":
+		l.Dir, lock, err = runs.CreateNext(l.Store)
+		l.Identity.Run = l.Dir.Name()
+	default:
+		lock, err = l.Dir.Create()
+	}
+	if err != nil {
+		return err
+	}
+	l.CloseLater(lock)
+	return nil
+}
+
+// load restores the current checkpoint, or the newest that is whole. A run that was killed before
+// its first begins again.
+func (l *Loop) load() error {
+	name, note, err := l.Dir.Whole(l.job.Restore)
+	if errors.Is(err, runs.ErrNoCheckpoint) {
+		return nil
+	}
+	if err != nil || note == "" {
+		return err
+	}
+	l.Note(note)
+	return l.Dir.GoOn(name)
+}
+
+// epochs trains from where the run stands to its end.
+func (l *Loop) epochs(ctx context.Context) error {
+	l.At.Done = false
+	for int(l.At.Epoch) < l.Schedule.Epochs && !l.Exhausted() {
+		err := l.job.Steps(ctx)
+		if err == nil {
+			err = l.finishEpoch(ctx)
+		}
+		if err != nil {
+			return l.interrupted(ctx, err)
+		}
+		if l.isDue(checkpointLeast) || l.BestUnsaved {
+			if err := l.Checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.finish(ctx)
+}
+
+func (l *Loop) finishEpoch(ctx context.Context) error {
+	loss, err := l.job.FinishEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	return l.diverged.Add(loss)
+}
+
+// finish tests the best weights, and writes the last checkpoint with the last ones.
+func (l *Loop) finish(ctx context.Context) error {
+	if err := l.job.Test(ctx); err != nil {
+		return l.interrupted(ctx, err)
+	}
+	l.At.Done = true
+	return errors.Join(l.Checkpoint(), l.job.WriteRun())
+}
+
+// Exhausted says whether validation has not improved for long enough.
+func (l *Loop) Exhausted() bool {
+	return l.Schedule.Patience > 0 && l.At.SinceBest >= l.Schedule.Patience
+}
+
+// Evaluates says whether there is an evaluation after an epoch, counted from 1.
+func (l *Loop) Evaluates(epoch int) bool {
+	return epoch%l.Schedule.EvalEvery == 0 || epoch == l.Schedule.Epochs
+}
+
+// Improves takes in what an evaluation after an epoch gave, and says whether it is the best so far.
+// It halves the rate once enough of them brought nothing better.
+func (l *Loop) Improves(v float64, epoch int) bool {
+	p := l.At
+	if !p.HasBest || l.Better(v, p.Best) {
+		p.HasBest, p.Best, p.BestEpoch, p.SinceBest, p.Plateau = true, v, epoch, 0, 0
+		return true
+	}
+	p.SinceBest++
+	if l.PlateauWait > 0 {
+		if p.Plateau++; p.Plateau >= l.PlateauWait {
+			p.Plateau = 0
+			p.Halvings++
+		}
+	}
+	return false
+}
+
+// IsDue says whether the last checkpoint is so long ago that there should be another, in the middle
+// of an epoch.
+func (l *Loop) IsDue() bool { return l.isDue(CheckpointPause) }
+
+func (l *Loop) isDue(pause time.Duration) bool {
+	return !l.ByBest && time.Since(l.saved) > max(pause, checkpointShare*l.saving)
+}
+
+// Checkpoint writes where the run stands.
+func (l *Loop) Checkpoint() error {
+	if err := l.Metrics.Sync(); err != nil { // a checkpoint's epochs have their records
+		return err
+	}
+	begun := time.Now()
+	err := l.job.WriteState()
+	l.saved = time.Now()
+	if l.saving = l.saved.Sub(begun); err == nil {
+		l.BestUnsaved = false
+	}
+	return err
+}
+
+// interrupted saves where the run stands if err is the cancellation of ctx.
+func (l *Loop) interrupted(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
+		return err
+	}
+	if failed := l.Checkpoint(); failed != nil {
+		return fmt.Errorf("interrupted, and where it stood could not be saved: it goes on from "+
+			"the checkpoint before: %w", failed)
+	}
+	return err
+}
+
+// record notes the run in the catalog, for others to see.
+func (l *Loop) record(ctx context.Context, status string) error {
+	r := kv.RunMeta{Name: l.Dir.Name(), Created: l.Created, Updated: time.Now().UTC(),
+		Status: status, Epochs: int(l.At.Epoch), Best: l.At.Best}
+	l.job.Tell(&r)
+	if err := l.Store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
+		return fmt.Errorf("train: note the run in the catalog: %w", err)
+	}
+	return nil
+}
