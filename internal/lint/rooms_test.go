@@ -152,6 +152,7 @@ var rooms = map[string][]string{
 		"train/link/rank",
 		"train/link/initial",
 		"train/runs",
+		"train/run",
 		"train/vectorfile",
 		"train/safetensors",
 		"train/tensorboard",

@@ -64,8 +64,8 @@ type Job interface {
 // Loop takes a job through its run. It is for one goroutine.
 type Loop struct {
 	Store *layout.Store
-	// Identity and Schedule are settings of the run. ByBest has no checkpoints written by the clock,
-	// only after an evaluation that is the best so far and at the end.
+	// Identity and Schedule are settings of the run. ByBest has checkpoints written after an
+	// evaluation that is the best so far and at the end, and none by the clock.
 	Identity *setting.Identity
 	Schedule *setting.Schedule
 	ByBest   bool

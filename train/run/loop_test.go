@@ -1,0 +1,301 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/train/run"
+	"gdb/train/runs"
+	"gdb/train/setting"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// batches is how many batches an epoch of a job has.
+const batches = 3
+
+// job learns a number: each batch adds to it, and a checkpoint keeps it.
+type job struct {
+	run.Loop
+	identity setting.Identity
+	schedule setting.Schedule
+	at       position
+	vals     []float64 // of the evaluations
+	losses   []float64 // of the epochs; 1 if there are no more
+	stop     func()    // after stopAt batches
+	stopAt   int
+	fails    error // of the first step
+
+	taken []string // what was done, in order
+	best  int
+}
+
+// position is a position with what the job learns.
+type position struct {
+	run.Position
+	Learned int `json:"learned"`
+}
+
+func newJob(s *layout.Store, resume string) *job {
+	j := &job{schedule: setting.Schedule{Epochs: 4, EvalEvery: 1}}
+	j.identity.Resume = resume
+	j.Loop = run.Loop{Store: s, Identity: &j.identity, Schedule: &j.schedule, At: &j.at.Position,
+		Better: func(a, b float64) bool { return a > b }}
+	return j
+}
+
+func (j *job) Prepare(context.Context) error {
+	if name := j.identity.Resume; name != "" {
+		j.Resumed, j.Dir = true, runs.Open(j.Store, name)
+		j.identity.Run = name
+	}
+	return nil
+}
+
+func (j *job) Open(context.Context) error     { return nil }
+func (j *job) Begin(context.Context) error    { j.at.Learned = 100; return nil }
+func (j *job) Restored(context.Context) error { return nil }
+func (j *job) Started()                       { j.taken = append(j.taken, "started") }
+func (j *job) Tell(r *kv.RunMeta)             { r.Model = "sum" }
+
+func (j *job) WriteRun() error {
+	return j.Dir.WriteFile(runs.File{Store: j.Dir.UUID().String(), Created: j.Created})
+}
+
+func (j *job) Restore(checkpoint string) error {
+	b, err := j.Dir.ReadState(checkpoint, 1<<20)
+	if err != nil {
+		return err
+	}
+	if _, err = runs.DecodeState(j.Dir.UUID(), b, &j.at); err != nil {
+		return j.Dir.Corrupt(checkpoint, err.Error())
+	}
+	return nil
+}
+
+func (j *job) WriteState() error {
+	j.taken = append(j.taken, fmt.Sprintf("checkpoint %d.%d", j.at.Epoch, j.at.Batch))
+	parts, err := runs.EncodeState(j.Dir.UUID(), &j.at, nil)
+	if err != nil {
+		return err
+	}
+	return j.Dir.WriteState(nil, parts...)
+}
+
+func (j *job) Steps(ctx context.Context) error {
+	for ; j.at.Batch < batches; j.at.Batch++ {
+		if err := errors.Join(ctx.Err(), j.fails); err != nil {
+			return err
+		}
+		j.at.Learned++
+		if j.stopAt--; j.stopAt == 0 {
+			j.stop()
+		}
+	}
+	return nil
+}
+
+func (j *job) FinishEpoch(context.Context) (float64, error) {
+	epoch, loss := int(j.at.Epoch)+1, 1.0
+	if epoch <= len(j.losses) {
+		loss = j.losses[epoch-1]
+	}
+	if j.Evaluates(epoch) {
+		v := 0.0
+		if epoch <= len(j.vals) {
+			v = j.vals[epoch-1]
+		}
+		if j.Improves(v, epoch) {
+			j.best = j.at.Learned
+		}
+	}
+	j.at.Epoch, j.at.Batch = j.at.Epoch+1, 0
+	return loss, j.Metrics.Add(runs.Epoch{Epoch: epoch, Loss: loss})
+}
+
+func (j *job) Test(context.Context) error {
+	j.taken = append(j.taken, "tested")
+	return nil
+}
+
+func mustStore(t *testing.T) *layout.Store {
+	t.Helper()
+	return layouttest.Build(t, vfs.NewMem(), "s", layouttest.Random(1, 10, 20))
+}
+
+// status is what the catalog says of a run.
+func status(t *testing.T, s *layout.Store, name string) kv.RunMeta {
+	t.Helper()
+	all, err := s.Catalog().Runs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("the catalog has no run %q", name)
+	return kv.RunMeta{}
+}
+
+// TestRunToItsEnd: a run claims the next name, goes through all epochs, is tested once and noted as
+// done; resumed, it has nothing left to do.
+func TestRunToItsEnd(t *testing.T) {
+	s := mustStore(t)
+	j := newJob(s, "")
+	if err := j.Run(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"started", "tested", "checkpoint 4.0"}
+	if !slices.Equal(j.taken, want) || j.at.Learned != 100+4*batches || !j.at.Done {
+		t.Errorf("%v, learned %d, done %v; want %v", j.taken, j.at.Learned, j.at.Done, want)
+	}
+	if r := status(t, s, "r0001"); r.Status != "done" || r.Epochs != 4 || r.Model != "sum" {
+		t.Errorf("the catalog has %+v", r)
+	}
+	again := newJob(s, "r0001")
+	if err := again.Run(t.Context(), again); err != nil || len(again.taken) != 0 ||
+		again.at.Learned != j.at.Learned {
+		t.Errorf("resumed, it did %v and has %d: %v", again.taken, again.at.Learned, err)
+	}
+	more := newJob(s, "r0001")
+	more.schedule.Epochs = 6
+	if err := more.Run(t.Context(), more); err != nil || more.at.Learned != 100+6*batches {
+		t.Errorf("with more epochs it has %d: %v", more.at.Learned, err)
+	}
+}
+
+// TestStoppedAndResumed: whenever it is stopped, a run that is resumed learns what one that was
+// never stopped does, and an interruption is an error that names the run.
+func TestStoppedAndResumed(t *testing.T) {
+	for at := 1; at <= 3*batches; at++ {
+		s := mustStore(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		j := newJob(s, "")
+		j.stop, j.stopAt = cancel, at
+		err := j.Run(ctx, j)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "r0001") {
+			t.Fatalf("stopped after %d batches: %v", at, err)
+		}
+		if r := status(t, s, "r0001"); r.Status == "done" || r.Status == "running" {
+			t.Errorf("stopped, the catalog says %s", r.Status)
+		}
+		again := newJob(s, "r0001")
+		if err := again.Run(t.Context(), again); err != nil || again.at.Learned != 100+4*batches {
+			t.Errorf("stopped after %d batches, it learned %d: %v", at, again.at.Learned, err)
+		}
+	}
+}
+
+// TestPatience: a run ends after evaluations without a better one, and the rate is halved on the
+// way.
+func TestPatience(t *testing.T) {
+	j := newJob(mustStore(t), "")
+	j.schedule.Epochs, j.schedule.Patience, j.PlateauWait = 20, 4, 2
+	j.vals = []float64{1, 3, 2, 3, 3, 1, 9}
+	if err := j.Run(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if !j.Exhausted() || j.at.Epoch != 6 || j.at.Best != 3 || j.at.BestEpoch != 2 ||
+		j.best != 100+2*batches || j.at.Halvings != 2 {
+		t.Errorf("%d epochs, best %v of epoch %d at %d, halved %d times", j.at.Epoch, j.at.Best,
+			j.at.BestEpoch, j.best, j.at.Halvings)
+	}
+}
+
+// TestEvaluates: the last epoch is evaluated whatever EvalEvery says.
+func TestEvaluates(t *testing.T) {
+	j := newJob(nil, "")
+	j.schedule.Epochs, j.schedule.EvalEvery = 7, 3
+	var at []int
+	for epoch := 1; epoch <= 7; epoch++ {
+		if j.Evaluates(epoch) {
+			at = append(at, epoch)
+		}
+	}
+	if !slices.Equal(at, []int{3, 6, 7}) {
+		t.Errorf("evaluated after %v", at)
+	}
+}
+
+// TestBestUnsaved has a checkpoint at the end of an epoch whose best weights no other has.
+func TestBestUnsaved(t *testing.T) {
+	j := newJob(mustStore(t), "")
+	j.ByBest, j.BestUnsaved = true, true
+	if err := j.Run(t.Context(), j); err != nil || j.BestUnsaved {
+		t.Fatal(err, j.BestUnsaved)
+	}
+	if want := []string{"started", "checkpoint 1.0", "tested", "checkpoint 4.0"}; !slices.Equal(
+		j.taken, want) {
+		t.Errorf("%v, want %v", j.taken, want)
+	}
+}
+
+// TestFailures: an error of the disk says what to do and how to go on, a loss that grows without
+// end ends the run, and a run that others train is not touched.
+func TestFailures(t *testing.T) {
+	s := mustStore(t)
+	full := newJob(s, "")
+	full.fails = fmt.Errorf("write: %w", syscall.ENOSPC)
+	err := full.Run(t.Context(), full)
+	if err == nil || !strings.Contains(err.Error(),
+		"free space on the disk, then go on with --resume r0001") {
+		t.Errorf("a full disk: %v", err)
+	}
+	if r := status(t, s, "r0001"); r.Status != "failed" {
+		t.Errorf("the catalog says %s", r.Status)
+	}
+	grows := newJob(s, "")
+	grows.schedule.Epochs, grows.losses = 9, []float64{1, 200, 400, 800, 1600}
+	if err := grows.Run(t.Context(), grows); err == nil ||
+		!strings.Contains(err.Error(), "the training diverges") {
+		t.Errorf("a loss that grows: %v", err)
+	}
+	lock, err := runs.Open(s, "r0001").Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	other := newJob(s, "r0001")
+	if err := other.Run(t.Context(), other); err == nil || len(other.taken) > 0 {
+		t.Errorf("a run that is locked was trained: %v, %v", other.taken, err)
+	}
+}
+
+// TestDamagedCheckpoint: the checkpoint before is taken where the last is damaged, and the user is
+// told.
+func TestDamagedCheckpoint(t *testing.T) {
+	s := mustStore(t)
+	j := newJob(s, "")
+	if err := j.Run(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	more := newJob(s, "r0001")
+	more.schedule.Epochs = 5
+	if err := more.Run(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	dir := runs.Open(s, "r0001")
+	name, err := dir.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layouttest.Flip(t, s.FS(), dir.Path(name, runs.StateName), 20, 1)
+	last := newJob(s, "r0001")
+	last.schedule.Epochs = 5
+	if err := last.Run(t.Context(), last); err != nil || last.at.Learned != 100+5*batches {
+		t.Errorf("it learned %d: %v", last.at.Learned, err)
+	}
+	if !strings.Contains(last.Notes(), name) {
+		t.Errorf("the user is told %q, not of %s", last.Notes(), name)
+	}
+}
