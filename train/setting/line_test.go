@@ -207,9 +207,6 @@ func TestRecordedNames(t *testing.T) {
 		for _, s := range Texts(c.settings) {
 			got = append(got, s[0])
 		}
-		if slices.Sort(got); !slices.Equal(got, c.want) {
-			t.Errorf("%v, want %v", got, c.want)
-		}
 		b, err := json.Marshal(c.settings)
 		if err != nil {
 			t.Fatal(err)
@@ -218,9 +215,14 @@ func TestRecordedNames(t *testing.T) {
 		if err := json.Unmarshal(b, &flat); err != nil {
 			t.Fatal(err)
 		}
+		for _, name := range c.want {
+			if !slices.Contains(got, name) {
+				t.Errorf("records have no %s any more", name)
+			}
+		}
 		for name := range maps.Keys(flat) {
-			if !slices.Contains(c.want, name) {
-				t.Errorf("a record has %s", name)
+			if !slices.Contains(got, name) {
+				t.Errorf("a record has %s, which no row shows", name)
 			}
 		}
 	}
