@@ -85,8 +85,8 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVar(&a.Quiet, "quiet", false, "no progress and no notes")
 	f.BoolVar(&a.Verbose, "verbose", false, "tell what the engine does, and the chain of an error")
 	f.StringVar(&a.Log, "log", logForms[0],
-		"form of progress and notes on stderr: "+cli.OneOf(logForms))
-	f.StringVar(&a.Color, "color", colors[0], "color: "+cli.OneOf(colors))
+		"form of progress and notes on stderr: "+message.OneOf(logForms))
+	f.StringVar(&a.Color, "color", colors[0], "color: "+message.OneOf(colors))
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
@@ -188,10 +188,10 @@ func (a *app) setup(cmd *cobra.Command) error {
 		}
 	}
 	if !slices.Contains(logForms, a.Log) {
-		return cli.Usage(fmt.Errorf("--log %q: want %s", a.Log, cli.OneOf(logForms)))
+		return cli.Usage(fmt.Errorf("--log %q: want %s", a.Log, message.OneOf(logForms)))
 	}
 	if !slices.Contains(colors, a.Color) {
-		return cli.Usage(fmt.Errorf("--color %q: want %s", a.Color, cli.OneOf(colors)))
+		return cli.Usage(fmt.Errorf("--color %q: want %s", a.Color, message.OneOf(colors)))
 	}
 	if a.Threads < 1 {
 		return cli.Usage(fmt.Errorf("--threads %d: want at least 1", a.Threads))

@@ -16,6 +16,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ func (a *app) benchTrainCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory",
 		"what is compared, in order, of "+
-			cli.OneOf(bench.Systems()))
+			message.OneOf(bench.Systems()))
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)

@@ -6,6 +6,7 @@ import (
 	"gdb/bench"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
+	"gdb/internal/message"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func (a *app) benchLinkCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&orders, "orders", strings.Join(bench.DefaultLinkOrders(), ","),
-		"where vectors are, with commas: "+cli.OneOf(bench.LinkOrders()))
+		"where vectors are, with commas: "+message.OneOf(bench.LinkOrders()))
 	f.StringVar(&buffers, "buffers", "1/2,1/4,1/8",
 		"shares of the partitions that are in memory, but for memory and mmap")
 	f.Float64Var(&opt.MmapSeconds, "mmap-seconds", 60,

@@ -10,6 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/shell"
 	"gdb/shell/graph"
@@ -51,7 +52,7 @@ not.`,
 	f.StringArrayVarP(&flags.statements, "command", "c", nil, "statement to run; repeatable")
 	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
 	f.StringVar(&flags.mode, "mode", "auto",
-		"form of results: "+cli.OneOf(result.Modes))
+		"form of results: "+message.OneOf(result.Modes))
 	f.BoolVar(&flags.keepGoing, "keep-going", false,
 		"run on after a failed statement, and say how many failed; the exit code is then 1")
 	f.BoolVar(&flags.noHistory, "no-history", false, "neither read nor keep what is typed")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train"
 	"gdb/train/link"
@@ -60,7 +61,7 @@ func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
 	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
 	f.StringVar(&t.from, "from", "", "run.json to take the settings from")
 	f.StringVar(&t.task, "task", setting.TaskNames[0],
-		"what is predicted: "+cli.OneOf(setting.TaskNames)+" (gdb help link)")
+		"what is predicted: "+message.OneOf(setting.TaskNames)+" (gdb help link)")
 }
 
 const tensorboardHelp = "directory for event files of TensorBoard"
@@ -70,7 +71,7 @@ func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, e
 	switch {
 	case !slices.Contains(setting.TaskNames, t.task):
 		return false, cli.Usage(fmt.Errorf("%s: --task %q: want %s", cmd.Name(), t.task,
-			cli.OneOf(setting.TaskNames)))
+			message.OneOf(setting.TaskNames)))
 	case t.task == setting.TaskNames[1]:
 		return true, nil
 	case t.line.Resume() != "":
@@ -82,14 +83,34 @@ func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, e
 
 // process sets what a training takes of the machine. A run that goes on has the workers and the
 // seed that it began with unless others were given.
-func (a *app) process(f *pflag.FlagSet, c *setting.Identity, p *setting.Process, fresh bool) {
+func (a *app) process(f *pflag.FlagSet, c *setting.Identity, p *setting.Process, goesOn bool) {
 	c.Version, p.Memory = "gdb "+version, a.Memory
-	if fresh || f.Changed("threads") {
+	if !goesOn || f.Changed("threads") {
 		p.Threads = a.Threads
 	}
 	if f.Changed("seed") {
 		p.Seed = a.Seed
 	}
+	if goesOn {
+		c.Run = c.Resume
+	}
+}
+
+// resumed completes the settings of a run to go on with: as it was, but for what was given.
+func resumed[T any](l *setting.Line, load func(run string) (T, error),
+	over func(T) (T, error)) (c T, err error) {
+	run := l.Resume()
+	if l.Given("run") && l.Run() != run {
+		return c, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
+			run))
+	}
+	if c, err = load(run); err != nil {
+		return c, err
+	}
+	if c, err = over(c); err != nil {
+		return c, cli.Usage(err)
+	}
+	return c, nil
 }
 
 // node completes the settings of a training of nodes.
@@ -108,7 +129,7 @@ func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
 	if err != nil {
 		return c, cli.Usage(err)
 	}
-	a.process(f, &c.Identity, &c.Process, true)
+	a.process(f, &c.Identity, &c.Process, false)
 	c.Profiles = cli.ProfilesDir()
 	if err := model.Of(&c).Validate(); err != nil {
 		return c, cli.Usage(err)
@@ -128,33 +149,13 @@ func readFrom(name string, to any) error {
 	return nil
 }
 
-// resumedNode are the settings of a run to go on with: as it was, but for what was given.
-func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (c train.Config,
-	err error) {
-	run, err := t.resumedRun()
-	if err != nil {
-		return c, err
-	}
-	old, err := runs.Load(st, run)
-	if err != nil {
-		return c, err
-	}
-	if c, err = t.line.OnNode(old); err != nil {
-		return c, cli.Usage(err)
-	}
-	c.Run = run
-	a.process(f, &c.Identity, &c.Process, false)
-	return c, nil
-}
-
-// resumedRun is the name of the run to go on with, which has no other.
-func (t *trainFlags) resumedRun() (string, error) {
-	run := t.line.Resume()
-	if t.line.Given("run") && t.line.Run() != run {
-		return "", cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run "+
-			"out", run))
-	}
-	return run, nil
+// resumedNode are the settings of a run of nodes to go on with.
+func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (train.Config, error) {
+	c, err := resumed(t.line, func(run string) (train.Config, error) {
+		return runs.Load(st, run)
+	}, t.line.OnNode)
+	a.process(f, &c.Identity, &c.Process, true)
+	return c, err
 }
 
 // link completes the settings of a training of links, which are not checked.
@@ -182,25 +183,19 @@ func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
 	if err != nil {
 		return c, cli.Usage(err)
 	}
-	a.process(f, &c.Identity, &c.Process, true)
+	a.process(f, &c.Identity, &c.Process, false)
 	return c, nil
 }
 
-// resumedLink are the settings of a run to go on with: as it was, but for what was given.
-func (t *trainFlags) resumedLink(a *app, f *pflag.FlagSet, st *layout.Store) (c link.Config,
-	err error) {
-	run, err := t.resumedRun()
-	if err != nil {
-		return c, err
-	}
-	file, err := runs.Open(st, run).ReadLink()
-	if err != nil {
-		return c, err
-	}
-	if c, err = t.line.OnLink(*file.Link); err != nil {
-		return c, cli.Usage(err)
-	}
-	c.Run = run
-	a.process(f, &c.Identity, &c.Process, false)
-	return c, nil
+// resumedLink are the settings of a run of links to go on with.
+func (t *trainFlags) resumedLink(a *app, f *pflag.FlagSet, st *layout.Store) (link.Config, error) {
+	c, err := resumed(t.line, func(run string) (link.Config, error) {
+		file, err := runs.Open(st, run).ReadLink()
+		if err != nil {
+			return link.Config{}, err
+		}
+		return *file.Link, nil
+	}, t.line.OnLink)
+	a.process(f, &c.Identity, &c.Process, true)
+	return c, err
 }

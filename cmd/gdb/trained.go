@@ -7,6 +7,7 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/train"
 	"gdb/train/report"
@@ -62,7 +63,7 @@ func (a *app) evalCommand() *cobra.Command {
 				"precision": c.Precision} {
 				if known := setting.Choices(name); value != "" && !slices.Contains(known, value) {
 					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
-						cli.OneOf(known)))
+						message.OneOf(known)))
 				}
 			}
 			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
@@ -104,7 +105,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Mode, "eval-mode", "exact", cli.HelpOf("eval-mode"))
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
-		cli.OneOf(setting.Choices("metric"))+" (default: the run's)")
+		message.OneOf(setting.Choices("metric"))+" (default: the run's)")
 	cli.BindPrecision(f, &c.Precision)
 	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,

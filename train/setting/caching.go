@@ -35,7 +35,7 @@ type Caching struct {
 	NeighborsAhead bool `json:"-"`
 }
 
-// Strategies are the values of Caching.Strategy; the first is the default.
+// Strategies lists the values of Caching.Strategy; the first is the default.
 var Strategies = []string{"exact"}
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
@@ -44,7 +44,7 @@ const CacheBelady = "belady"
 // NeighborAuto as Caching.NeighborCache lets the plan choose the size.
 const NeighborAuto = -1
 
-// Backends are the values of Caching.IO.
+// ioNames lists the values of Caching.IO.
 func ioNames() (names []string) {
 	for _, b := range blockdev.Backends() {
 		names = append(names, string(b))

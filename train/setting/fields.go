@@ -7,20 +7,26 @@ import (
 	"sync"
 )
 
-// fieldPaths finds the fields of Node and of Link by their names in run.json, or by the tag
-// "setting" where they are not recorded.
-var fieldPaths = map[Tasks]func() map[string][]int{
-	OfNodes: sync.OnceValue(func() map[string][]int {
-		return pathsOf(reflect.TypeFor[Node](),
-			nil)
-	}),
-	OfLinks: sync.OnceValue(func() map[string][]int {
-		return pathsOf(reflect.TypeFor[Link](),
-			nil)
-	}),
+// nodePaths and linkPaths find the fields of Node and of Link by their names in run.json, or by the
+// tag "setting" where they are not recorded.
+var (
+	nodePaths = sync.OnceValue(func() map[string][]int {
+		return pathsOf(reflect.TypeFor[Node](), nil)
+	})
+	linkPaths = sync.OnceValue(func() map[string][]int {
+		return pathsOf(reflect.TypeFor[Link](), nil)
+	})
+)
+
+// paths returns where the fields of a task's settings are.
+func (t Tasks) paths() map[string][]int {
+	if t == OfLinks {
+		return linkPaths()
+	}
+	return nodePaths()
 }
 
-// pathsOf has the fields of a struct and of those that it embeds.
+// pathsOf lists the fields of a struct and of those that it embeds.
 func pathsOf(t reflect.Type, at []int) map[string][]int {
 	all := map[string][]int{}
 	for i := range t.NumField() {
@@ -42,12 +48,12 @@ func pathsOf(t reflect.Type, at []int) map[string][]int {
 	return all
 }
 
-// structOf is what a pointer to Node or Link points to.
+// structOf returns what a pointer to Node or Link points to.
 func structOf(settings any) reflect.Value { return reflect.ValueOf(settings).Elem() }
 
-// fields are those that a setting has in settings of a task: none if it is the command's alone.
+// fields returns the fields that a row has in settings of a task; none where the task has none.
 func (r *Row) fields(settings any, t Tasks) (all []reflect.Value) {
-	paths := fieldPaths[t]()
+	paths := t.paths()
 	for _, name := range append([]string{r.field(t)}, r.Fields...) {
 		if path, ok := paths[name]; ok {
 			all = append(all, structOf(settings).FieldByIndex(path))
@@ -56,8 +62,8 @@ func (r *Row) fields(settings any, t Tasks) (all []reflect.Value) {
 	return all
 }
 
-// value is the value in settings of a task; nil where it has no field there, or one that no flag
-// sets.
+// value returns the value of a row in settings of a task; nil where the task has none, or no flag
+// sets it.
 func (r *Row) value(settings any, t Tasks) Value {
 	var to []any
 	for _, f := range r.fields(settings, t) {
@@ -109,7 +115,7 @@ func checkRows(settings any, t Tasks) error {
 	return nil
 }
 
-// number is the value of a field of some type of numbers.
+// number returns a field of any type of numbers.
 func number(f reflect.Value) float64 {
 	if f.CanInt() {
 		return float64(f.Int())
@@ -117,7 +123,7 @@ func number(f reflect.Value) float64 {
 	return f.Float()
 }
 
-// raw is a value as messages show it, an empty word being what it means.
+// raw returns a value as messages show it. An empty word is shown as what it means.
 func (r *Row) raw(settings any, t Tasks) string {
 	var parts []string
 	for _, f := range r.fields(settings, t) {
@@ -137,7 +143,8 @@ func (r *Row) raw(settings any, t Tasks) string {
 	return strings.Join(parts, " ")
 }
 
-// StepName has the settings that the time of a step, or of sampling, depends on.
+// StepName writes the settings that the time of a step, or of sampling, depends on: plans are kept
+// under it.
 func (c *Node) StepName() string {
 	var b strings.Builder
 	for _, r := range Rows {

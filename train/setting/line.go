@@ -2,6 +2,7 @@ package setting
 
 import (
 	"fmt"
+	"gdb/internal/message"
 	"slices"
 	"strings"
 )
@@ -32,21 +33,21 @@ func (l *Line) Start(values ...string) {
 	}
 }
 
-// Value is the value of a setting on the line, which a flag sets.
+// Value returns the value of a setting on the line, which a flag sets.
 func (l *Line) Value(r *Row) Value { return &lineValue{l, r} }
 
-// lineValue is a setting of a line.
+// lineValue is a setting of a line, as a flag.
 type lineValue struct {
 	line *Line
 	row  *Row
 }
 
-// values are those of each task; nil where it has none.
+// values returns the value of each task; nil where the task has none.
 func (v *lineValue) values() (node, link Value) {
 	return v.row.value(&v.line.node, OfNodes), v.row.value(&v.line.link, OfLinks)
 }
 
-// first is the value that help shows.
+// first returns the value that help shows.
 func (v *lineValue) first() Value {
 	node, link := v.values()
 	if node != nil {
@@ -55,7 +56,7 @@ func (v *lineValue) first() Value {
 	return link
 }
 
-// String is the value.
+// String returns the value.
 func (v *lineValue) String() string {
 	if v.row == nil { // of the zero value, which flags are compared with
 		return ""
@@ -164,11 +165,11 @@ func (l *Line) Run() string { return l.node.Run }
 // Resume returns the name of the run to go on with, "" if none was given.
 func (l *Line) Resume() string { return l.node.Resume }
 
-// Recipe are the settings that links start from: those of the decoder that was given.
+// Recipe returns the settings that links start from: those of the decoder that was given.
 func (l *Line) Recipe() (Link, error) {
 	if !slices.Contains(Decoders, l.link.Decoder) {
 		return l.link, fmt.Errorf("train: --decoder %q: want %s", l.link.Decoder,
-			OneOf(Decoders))
+			message.OneOf(Decoders))
 	}
 	return DefaultLink(l.link.Decoder), nil
 }

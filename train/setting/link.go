@@ -3,6 +3,7 @@ package setting
 import (
 	"errors"
 	"fmt"
+	"gdb/internal/message"
 	"slices"
 	"strings"
 )
@@ -91,8 +92,8 @@ const StalenessMax = 16
 // plateau.
 const PlateauWaitLink = 3
 
-// recipes are the settings of decoders, where they are not as the table has it: with these
-// docs/link.md has its figures.
+// recipes lists by decoder what its settings start from, where it is not the default of the table.
+// The figures of docs/link.md are made with these.
 var recipes = map[string]map[string]string{
 	"distmult": bilinear, "complex": bilinear,
 	"rotate": {"dim": "256", "reciprocal": "true", "lr": "0.2", "dropout": "0.2"},
@@ -114,7 +115,7 @@ func DefaultLink(decoder string) (c Link) {
 	return c
 }
 
-// ResumedLink are settings that all are as they were in a run, which goes on.
+// ResumedLink returns settings that go on with a run as it was.
 func ResumedLink(run string) Link { return Link{Identity: Identity{Resume: run, AsBefore: true}} }
 
 // Text is the settings in one line.
@@ -218,9 +219,9 @@ var (
 		func(c *Link) bool { return c.Negatives == NegativesAll }}
 	needsDegree = Need{"--negative-sampling degree",
 		func(c *Link) bool { return c.NegativeSampling != NegativesDegree }}
-	needsDistance = Need{"--decoder " + OneOf(distances),
+	needsDistance = Need{"--decoder " + message.OneOf(distances),
 		func(c *Link) bool { return !slices.Contains(distances, c.Decoder) }}
-	needsMargin = Need{"--loss " + OneOf(margins),
+	needsMargin = Need{"--loss " + message.OneOf(margins),
 		func(c *Link) bool { return !slices.Contains(margins, c.Loss) }}
 	needsAdversarial = Need{"--loss " + LossAdversarial,
 		func(c *Link) bool { return c.Loss != LossAdversarial }}

@@ -44,7 +44,7 @@ func (c *Link) EncodesVectors() bool {
 	return c.Encodes() && c.EncoderInput != EncoderFeatures
 }
 
-// Encoders are the values of Link.Encoder.
+// Encoders are the values of Encoding.Encoder.
 var Encoders = []string{EncoderNone, "sage", "gat", "rgcn"}
 
 // Encodes says whether there is an encoder. Runs that were made before there were any have none.

@@ -31,7 +31,7 @@ func Default() (c Node) {
 	return c
 }
 
-// Resumed are settings that all are as they were in a run, which goes on.
+// Resumed returns settings that go on with a run as it was.
 func Resumed(run string) Node { return Node{Identity: Identity{Resume: run, AsBefore: true}} }
 
 // Validate reports the first setting that makes no sense, and what would; model.Chosen does so of
@@ -76,5 +76,5 @@ func ValidName(name string) error {
 // rounding: it may go on with another backend.
 func (c *Node) SameResult(old *Node) error { return sameRows(c, old, OfNodes, old.Run) }
 
-// cacheNames are the policies that Caching.Cache knows.
+// cacheNames lists the policies that Caching.Cache knows.
 var cacheNames = append([]string{"auto", "none", "static", CacheBelady}, rowcache.PolicyNames()...)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Tasks are what is predicted: one task, or both.
+// Tasks is a set of tasks: what is predicted.
 type Tasks uint8
 
 // The tasks.
@@ -15,10 +15,10 @@ const (
 	OfBoth = OfNodes | OfLinks
 )
 
-// TaskNames are the values of --task; the first is the default.
+// TaskNames lists the values of --task; the first is the default.
 var TaskNames = []string{"node", "link"}
 
-// Commands are commands that take settings as flags.
+// Commands is a set of commands that take settings as flags.
 type Commands uint8
 
 // The commands. Those that train, or plan a training, have all settings but those of gdb plan
@@ -98,7 +98,7 @@ type Need struct {
 // Group is a part of the flags in help.
 type Group string
 
-// Groups are the parts of the flags, in their order. A row of no group stands before them.
+// Groups lists the parts of the help in their order. Flags of no group stand before them.
 var Groups = []Group{GroupModel, GroupInputs, GroupLearning, GroupEvaluation, GroupLink,
 	GroupPartitions, GroupMemory, GroupPlace}
 
@@ -128,7 +128,7 @@ func Find(flag string) *Row {
 	return nil
 }
 
-// Choices are the words that the flag of that name may have; nil for flags with more than a few.
+// Choices returns the words that a flag may have; nil for a flag with more than a few.
 func Choices(flag string) []string {
 	if r := Find(flag); r != nil {
 		return r.Choices
@@ -144,7 +144,7 @@ func (r *Row) In(c Commands) bool {
 // TellsDefault says whether the help has the default in its own words.
 func (r *Row) TellsDefault() bool { return strings.Contains(r.Help, "(default") }
 
-// tasks are those that commands train for.
+// tasks returns the tasks that the commands train for.
 func (c Commands) tasks() (t Tasks) {
 	if c&^BenchLink != 0 {
 		t |= OfNodes
@@ -155,7 +155,7 @@ func (c Commands) tasks() (t Tasks) {
 	return t
 }
 
-// field is the name of the field of a task.
+// field returns the name of the field of a task.
 func (r *Row) field(t Tasks) string {
 	switch {
 	case t == OfLinks && r.LinkField != "":
@@ -166,7 +166,7 @@ func (r *Row) field(t Tasks) string {
 	return strings.ReplaceAll(r.Name, "-", "_")
 }
 
-// choices are the words that a task may have.
+// choices returns the words that a task may have.
 func (r *Row) choices(t Tasks) []string {
 	if t == OfLinks && r.LinkChoices != nil {
 		return r.LinkChoices
@@ -174,7 +174,7 @@ func (r *Row) choices(t Tasks) []string {
 	return r.Choices
 }
 
-// check is what a number of a task must be.
+// check returns what a number of a task must be; nil for any.
 func (r *Row) check(t Tasks) *Check {
 	if t == OfLinks && r.LinkCheck != nil {
 		return r.LinkCheck
@@ -182,7 +182,7 @@ func (r *Row) check(t Tasks) *Check {
 	return r.Check
 }
 
-// byDefault is the value of a task that nothing else is said of.
+// byDefault returns the default of a task.
 func (r *Row) byDefault(t Tasks) string {
 	if t == OfLinks && r.LinkDefault != "" {
 		return r.LinkDefault

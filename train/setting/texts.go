@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Texts are the settings behind a pointer to Node or Link that are recorded: their names in
+// Texts returns the settings behind a pointer to Node or Link that are recorded: their names in
 // run.json and their values as flags take them, in the order of the table.
 func Texts(settings any) [][2]string { return texts(settings, false) }
 
-// SetTexts are those of Texts that have a value: not what run.json leaves out, and no empty text.
+// SetTexts returns what Texts does, without what run.json leaves out and without empty texts.
 func SetTexts(settings any) [][2]string { return texts(settings, true) }
 
 func texts(settings any, set bool) (all [][2]string) {
@@ -24,7 +24,7 @@ func texts(settings any, set bool) (all [][2]string) {
 			continue
 		}
 		for _, name := range append([]string{r.field(t)}, r.Fields...) {
-			path, ok := fieldPaths[t]()[name]
+			path, ok := t.paths()[name]
 			if !ok {
 				continue
 			}
@@ -39,7 +39,7 @@ func texts(settings any, set bool) (all [][2]string) {
 	return all
 }
 
-// text is a field of a setting as its flag takes it, or as people read what no flag sets.
+// text returns a field as its flag takes it, or as people read it where no flag sets it.
 func (r *Row) text(f reflect.Value, settings any, t Tasks) string {
 	v := plain([]any{f.Addr().Interface()})
 	if len(r.Fields) == 0 {

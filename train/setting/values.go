@@ -43,7 +43,7 @@ func (p *parsed[T]) Set(text string) error {
 	return err
 }
 
-// plain is the value of a field of a type that needs no row to say more.
+// plain reads and writes a field as its type says.
 func plain(fields []any) Value {
 	switch to := fields[0].(type) {
 	case *string:
@@ -110,7 +110,7 @@ type auto[T int | int64 | float64] struct {
 	read  func(text string) (T, error)
 }
 
-// kind reads and writes numbers, or auto.
+// kind makes the value of a field.
 func (a auto[T]) kind(fields []any) Value {
 	return &parsed[T]{fields[0].(*T), a.name, func(v T) string {
 		if v == a.value {
@@ -144,7 +144,7 @@ var sizeOrAuto = auto[int64]{NeighborAuto, "auto|SIZE", mem.FormatSize,
 		return n, nil
 	}}.kind
 
-// sizeOrRest is a size; auto, which is 0, is what there is room for.
+// sizeOrRest is a size, or auto for what there is room for, which is 0.
 var sizeOrRest = auto[int64]{0, "string", mem.FormatSize, mem.ParseSize}.kind
 
 // sizeOrNone is a size that may be left out.
@@ -237,13 +237,13 @@ type Check struct {
 	want string
 }
 
-// atLeast is a number from least on.
+// atLeast wants a number from least on.
 func atLeast(least int) *Check {
 	return &Check{func(v float64) bool { return v >= float64(least) },
 		fmt.Sprintf("at least %d", least)}
 }
 
-// between is a number from least to most.
+// between wants a number from least to most.
 func between(least, most int) *Check {
 	return &Check{func(v float64) bool { return v >= float64(least) && v <= float64(most) },
 		fmt.Sprintf("%d to %d", least, most)}
@@ -257,10 +257,10 @@ var (
 	share = &Check{func(v float64) bool { return v >= 0 && v < 1 }, "a number from 0 to below 1"}
 )
 
-// orAuto is a check that the number for auto passes too.
+// orAuto returns a check that the number for auto passes too.
 func (c *Check) orAuto(value float64) *Check {
 	return &Check{func(v float64) bool { return v == value || c.fits(v) }, c.want + ", or auto"}
 }
 
-// saying is the check with other words for what is wanted.
+// saying returns the check with other words for what is wanted.
 func (c *Check) saying(want string) *Check { return &Check{c.fits, want} }

@@ -1,7 +1,5 @@
 package setting
 
-import "strings"
-
 // Words that settings may have, of which packages above this one have what they stand for; their
 // tests hold the two against each other.
 var (
@@ -35,12 +33,3 @@ const (
 	WeightsNone     = "none"
 	WeightsBalanced = "balanced"
 )
-
-// OneOf lists words: a, b or c.
-func OneOf(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}

@@ -9,6 +9,7 @@ import (
 	"gdb/bench"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func (a commands) gather() *cobra.Command {
 	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
 	cli.SplitColumn(f, &use.Split)
 	f.StringVar(&caches, "cache", "none", "policies of the cache of features, with commas: "+
-		cli.OneOf(bench.Caches()))
+		message.OneOf(bench.Caches()))
 	f.StringVar(&size, "feature-cache", "10%",
 		"memory of each cache, in bytes or in percent of the memory of all features")
 	f.StringVar(&io, "io", "auto", cli.HelpOf("io"))

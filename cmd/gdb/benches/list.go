@@ -12,6 +12,7 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
@@ -111,7 +112,7 @@ func (a commands) sample() *cobra.Command {
 					neighbors, cache))
 			case !slices.Contains(CompressWords, compress):
 				return nil, cli.Usage(fmt.Errorf("--compress %q: want %s", compress,
-					cli.OneOf(CompressWords)))
+					message.OneOf(CompressWords)))
 			}
 			opt.RawNeighbors = compress == "off"
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
@@ -138,8 +139,8 @@ func (a commands) sample() *cobra.Command {
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
 	f.StringVar(&topology, "topology", "resident",
 		"where neighbor lists are read from, with commas: "+
-			cli.OneOf(bench.Topologies))
-	f.StringVar(&draws, "sample", "uniform", "draws, with commas: "+cli.OneOf(bench.Draws))
+			message.OneOf(bench.Topologies))
+	f.StringVar(&draws, "sample", "uniform", "draws, with commas: "+message.OneOf(bench.Draws))
 	cli.Alias(f, "strategy", "sample")
 	f.StringVar(&cache, "block-cache", "64MiB",
 		"memory of the paged reader for blocks and lists")
@@ -148,7 +149,7 @@ func (a commands) sample() *cobra.Command {
 		"size of the cache of neighbor lists, a part of "+
 			"--block-cache")
 	f.StringVar(&compress, "compress", "on",
-		"whether these lists are compressed: "+cli.OneOf(CompressWords))
+		"whether these lists are compressed: "+message.OneOf(CompressWords))
 	return cmd
 }
 

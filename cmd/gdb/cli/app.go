@@ -155,7 +155,7 @@ func OpenDevice(io string) (blockdev.Device, error) {
 	if b := blockdev.Backend(io); slices.Contains(blockdev.Backends(), b) {
 		return blockdev.Open(blockdev.Options{Backend: b})
 	}
-	return nil, Usage(fmt.Errorf("--io %q: want %s", io, OneOf(BackendNames())))
+	return nil, Usage(fmt.Errorf("--io %q: want %s", io, message.OneOf(BackendNames())))
 }
 
 // BackendNames are the values of --io.

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"gdb/train/setting"
 	"strings"
+
+	"gdb/internal/message"
+	"gdb/train/setting"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
@@ -23,7 +25,7 @@ func HelpOf(flag string) string {
 	if r.Choices == nil {
 		return help
 	}
-	return strings.Replace(help, "{choices}", OneOf(r.Choices), 1)
+	return strings.Replace(help, "{choices}", message.OneOf(r.Choices), 1)
 }
 
 // SplitColumn is --split-column: one of several stored splits. Its first name was --split.
@@ -41,9 +43,6 @@ func Alias(f *pflag.FlagSet, old, name string) {
 	f.AddFlag(&pflag.Flag{Name: old, Usage: "the old name of --" + name, Value: now.Value,
 		DefValue: now.DefValue, Hidden: true, Annotations: map[string][]string{AliasOf: {name}}})
 }
-
-// OneOf lists words: a, b or c.
-func OneOf(words []string) string { return setting.OneOf(words) }
 
 // Plural is a number of things.
 func Plural(n int, what string) string {
