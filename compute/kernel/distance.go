@@ -119,7 +119,8 @@ func refModulus(ar, ai, br, bi []float32) (sum float32) {
 
 // refModulusGrad is da -= w·(a-b)/|a-b| and db += w·(a-b)/|a-b| of n complex numbers, whose
 // imaginary parts lie half values behind the real ones.
-// It takes what the assembly takes that it specifies.
+//
+//lint:parameters as many as the assembly takes that it specifies
 func refModulusGrad(da, db, a, b []float32, half, n uint64, w float32) {
 	for k := range n {
 		x, y := a[k]-b[k], a[half+k]-b[half+k]

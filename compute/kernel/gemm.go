@@ -142,7 +142,8 @@ func (a ahead) from(line, lines int) ahead {
 
 // column computes rows x width of C, width being at most that of a panel, as columns of tiles,
 // the largest that fit first, while lines of the next rows are fetched, one for each tile.
-// It is called for each column of tiles: its parameters stay in registers.
+//
+//lint:parameters called for each column of tiles, with all in registers
 func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
 	c []float32, cRow, width int, mode uint64, next ahead) {
 	if next.at == 0 {

@@ -100,7 +100,8 @@ func refNormRow(y, x, gamma, beta []float32, mean, inverse float32) {
 
 // refLayerSums adds one row to the gradients of gamma and beta in refNormRow, and returns the sums
 // of the gradients in its values: plainly, and times the values.
-// It takes what the assembly takes that it specifies.
+//
+//lint:parameters as many as the assembly takes that it specifies
 func refLayerSums(dgamma, dbeta, dy, x, gamma []float32, mean, inverse float32) (
 	plain, scaled float32) {
 	sum, product := 0.0, 0.0
@@ -117,7 +118,8 @@ func refLayerSums(dgamma, dbeta, dy, x, gamma []float32, mean, inverse float32) 
 
 // refLayerGrad is the gradient of refNormRow in x, mean and inverse being of x too, given the means
 // of refLayerSums.
-// It takes what the assembly takes that it specifies.
+//
+//lint:parameters as many as the assembly takes that it specifies
 func refLayerGrad(dx, dy, x, gamma []float32, mean, inverse, plain, scaled float32) {
 	for j, g := range dy {
 		dx[j] = inverse * (g*gamma[j] - plain - (x[j]-mean)*inverse*scaled)
@@ -148,7 +150,8 @@ func refBatchSums(dgamma, dbeta, dy, x, mean, inverse []float32) {
 }
 
 // refBatchGrad is dx = a·dy - b·(x-mean) - c, column by column.
-// It takes what the assembly takes that it specifies.
+//
+//lint:parameters as many as the assembly takes that it specifies
 func refBatchGrad(dx, dy, x, mean, a, b, c []float32) {
 	for j, g := range dy {
 		dx[j] = a[j]*g - b[j]*(x[j]-mean[j]) - c[j]

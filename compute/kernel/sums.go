@@ -111,7 +111,9 @@ func (s *sumSet) columnSum(out, x []float32, rows, n int) {
 }
 
 // edges runs kernels over some lists, of which own has the first row and values those of the first
-// entry. Products of several chunks of columns are added up. It names the arrays of two kernels.
+// entry. Products of several chunks of columns are added up.
+//
+//lint:parameters the arrays of two kernels, called for each part of lists
 func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumulate, sum bool) {
 	xHead := l.d
 	if l.shared && l.heads > 1 {
@@ -125,7 +127,9 @@ func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumu
 }
 
 // scores runs kernels over some lists of rows that are not shared, as edges does. out and sum may
-// be nil. It names the arrays of four kernels, each of which leaves some out.
+// be nil: each of four kernels leaves some out.
+//
+//lint:parameters the arrays of four kernels, called for each part of lists
 func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32, l *lists,
 	slope float32, accumulate, add bool) {
 	from := func(x []float32, col int) *float32 { return firstOf(x[min(col, len(x)):]) }

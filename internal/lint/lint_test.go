@@ -19,6 +19,7 @@ import (
 
 const (
 	funcLinesMax = 70  // one screen
+	paramsMax    = 6   // of a function in compute: more are a struct
 	fileLinesMax = 600 // without tests
 	lineWidthMax = 100 // columns, a tab counts as four
 	root         = "../.."
@@ -236,6 +237,15 @@ func checkFunc(t *testing.T, fset *token.FileSet, rel string, fn *ast.FuncDecl, 
 	if n > funcLinesMax && !isTest && !strings.Contains(rawText(fn.Doc), "//lint:long ") {
 		t.Errorf("%s:%d: %s has %d lines, limit %d: split it, or say why with //lint:long REASON",
 			rel, pos.Line, fn.Name.Name, n, funcLinesMax)
+	}
+	count := 0
+	for _, f := range fn.Type.Params.List {
+		count += max(1, len(f.Names))
+	}
+	if count > paramsMax && !isTest && strings.HasPrefix(rel, "compute/") &&
+		!strings.Contains(rawText(fn.Doc), "//lint:parameters ") {
+		t.Errorf("%s:%d: %s has %d parameters, limit %d: give it a struct, or say why with "+
+			"//lint:parameters REASON", rel, pos.Line, fn.Name.Name, count, paramsMax)
 	}
 	if fn.Name.IsExported() && fn.Doc == nil && !isTest && exportedReceiver(fn) {
 		t.Errorf("%s:%d: exported %s has no comment: say what it does, its units and its errors",

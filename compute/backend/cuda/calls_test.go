@@ -3,10 +3,12 @@
 package cuda
 
 import (
+	"slices"
 	"testing"
 
 	"gdb/compute/backend"
 	"gdb/compute/program"
+	"gdb/internal/mem"
 )
 
 // calls does operations one by one.
@@ -138,5 +140,31 @@ func TestKernels(t *testing.T) {
 		if deviceKernels[name] == nil && plain[name] == "" {
 			t.Errorf("%s is computed by its reference, on the host", name)
 		}
+	}
+}
+
+// TestReference: what has no kernel is done by its reference, on values and lists of a step, in
+// float32 and bfloat16.
+func TestReference(t *testing.T) {
+	g, _ := mustOpenGPU(t, mem.NewBudget(0))
+	mustBegin(t, g)
+	sum := &backend.Op{Name: "squares of entries", Ref: func(p *backend.Plain) {
+		p.Begin()
+		p.Entries(func(list, _, row int) {
+			for j, v := range p.From[0].Row(row) {
+				p.To.Row(list)[j] += v * v
+			}
+		})
+	}}
+	s := g.Segments(backend.Lists{Off: []uint32{0, 2, 2, 3}, Idx: []uint32{0, 1, 2}})
+	x := g.Host([]float32{1, -2, 3, 4, 5, 6}, 3, 2)
+	half := g.Scratch(1, 3).Halved().View(0, 3, 2)
+	g.Run(sum, &operands{Out: half, In: tensors{x}, Lists: s})
+	calls{g}.inPlace("scale", x, tensor{}, 2) // it is ordered behind
+	g.Run(sum, &operands{Out: x, In: tensors{half}, Lists: s})
+	got := make([]float32, 6)
+	want := []float32{100, 400, 0, 0, 625, 1296}
+	if g.Read(got, x); !slices.Equal(got, want) || g.Err() != nil {
+		t.Errorf("sums of squares are %v, not %v: %v", got, want, g.Err())
 	}
 }

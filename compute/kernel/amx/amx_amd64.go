@@ -11,8 +11,9 @@ import (
 var configuration = [64]byte{0: 1, 16: 64, 18: 64, 20: 64, 22: 64, 24: 64, 26: 64, 28: 64, 30: 64,
 	48: 16, 49: 16, 50: 16, 51: 16, 52: 16, 53: 16, 54: 16, 55: 16}
 
-// multiplyBlocks is Blocks in registers: a parameter for each that its loops step by.
+// multiplyBlocks computes blocks: see Blocks.
 //
+//lint:parameters a register for each that the loops step by
 //go:noescape
 func multiplyBlocks(rows, cols, steps int, a *uint16, aRow, aStep, aTile uintptr, b *uint32,
 	c *float32, cRow uintptr, mode uint64, buffer *float32, next, nextStep uintptr,

@@ -7,7 +7,8 @@ import "math"
 
 // refColumn computes rows x width of C (+)= A·B for a panel of B that is not widened: see tileFunc.
 // The last pair is half a pair if the mode says so.
-// It takes what the assembly takes that it specifies.
+//
+//lint:parameters as many as the assembly takes that it specifies
 func refColumn(rows, pairs int, a []Number, as strides, b []uint32, c []float32,
 	cRow, width int, mode uint64) {
 	panel := plainTiles.width()
@@ -64,7 +65,8 @@ type packing struct {
 
 // rows packs rows r0 to r1-1, from an even one on, and of these columns c0 to c1-1, from the first
 // one of a panel on; a panel that is not full is padded with zeros, and so is a pair.
-// Its parameters are a block of a matrix, for the innermost loop.
+//
+//lint:parameters a block of a matrix, for the innermost loop
 func (k packing) rows(panels []uint32, x []Number, r0, r1, c0, c1, stride, panel int) {
 	if c0 == c1 {
 		return

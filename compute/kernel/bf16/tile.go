@@ -77,7 +77,8 @@ type ahead struct {
 
 // column computes rows x width of C, width being at most that of a panel, as columns of tiles, the
 // largest that fit first.
-// It is called for each column of tiles: its parameters stay in registers.
+//
+//lint:parameters called for each column of tiles, with all in registers
 func (t *tileSet) column(rows, pairs int, a []Number, as strides, b []uint32, c []float32,
 	cRow, width int, mode uint64, next ahead) {
 	if t.fn[0] == nil {
@@ -112,8 +113,9 @@ func (t *tileSet) packColumns(panels []uint32, x []Number, rows, n, stride, pane
 	t.pack(t.packA, panels, x, rows, n, stride, panel, packing{width: t.wide(), step: t.wide()})
 }
 
-// pack has fn pack what it can of a panel, and does the rest. Its parameters are a block of a
-// matrix, as fn takes it.
+// pack has fn pack what it can of a panel, and does the rest.
+//
+//lint:parameters a block of a matrix, as the assembly takes it
 func (t *tileSet) pack(fn packFunc, panels []uint32, x []Number, rows, n, stride, panel int,
 	as packing) {
 	pairs, whole := rows/2, n

@@ -106,7 +106,8 @@ func (s *sumSet) sideBySide(out []float32, x []Number, w *weights, add bool) (le
 }
 
 // call calls a kernel for some heads from one on, and the columns from one on.
-// It is called for each list and head: its parameters stay in registers.
+//
+//lint:parameters called for each list and head, with all in registers
 func (w *weights) call(fn weightedFunc, out []float32, x []Number, h, heads, col, lanes int,
 	add bool) {
 	fn(&out[h*w.outHead+col], rowsFrom(x, h*w.xHead+col), from(w.w, h), &w.off[0], from(w.idx, 0),

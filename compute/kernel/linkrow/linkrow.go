@@ -34,7 +34,8 @@ func Fast() bool { return wide }
 // gradient, and g, the gradient of the score of the answer: dx is dq∘r and dAnswer g·q, or these
 // are added if add is set, and dq∘x is added to dr. None of the rows overlap, and all have the
 // length of q.
-// It is called for each triple: its parameters stay in registers.
+//
+//lint:parameters called for each triple, with all in registers
 func ProductGrad(dx, dAnswer, dr, dq, q, x, r []float32, g float32, add bool) {
 	n := len(q)
 	dx, dAnswer, dr, dq, x, r = dx[:n], dAnswer[:n], dr[:n], dq[:n], x[:n], r[:n]
@@ -49,7 +50,7 @@ func ProductGrad(dx, dAnswer, dr, dq, q, x, r []float32, g float32, add bool) {
 	productGrad(&dx[0], &dAnswer[0], &dr[0], &dq[0], &q[0], &x[0], &r[0], g, mask, n)
 }
 
-// It takes what the assembly takes that it specifies.
+//lint:parameters as many as the assembly takes that it specifies
 func refProductGrad(dx, dAnswer, dr, dq, q, x, r []float32, g float32, add bool) {
 	if !add {
 		clear(dx)

@@ -7,9 +7,9 @@ const hasAssembly = true
 //go:noescape
 func prefetchRows(table *float32, rows *uint32, count int, bytes uintptr)
 
-// productGrad is ProductGrad of n values, at least one; add has the lanes that are added to. It has
-// a parameter for each register.
+// productGrad is ProductGrad of n values, at least one; add has the lanes that are added to.
 //
+//lint:parameters a register for each that the loop steps by
 //go:noescape
 func productGrad(dx, dAnswer, dr, dq, q, x, r *float32, grad float32, add uint64, n int)
 

@@ -6,7 +6,7 @@ const hasAssembly = false
 
 func prefetchRows(*float32, *uint32, int, uintptr) {}
 
-// It takes what the assembly takes.
+//lint:parameters a register for each that the loop steps by
 func productGrad(_, _, _, _, _, _, _ *float32, _ float32, _ uint64, _ int) {
 	panic("BUG: no assembly")
 }
