@@ -2,11 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"gdb/cmd/gdb/cli"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gdb/cmd/gdb/cli"
 )
 
 // realGraph is the directory of a graph below GDB_TEST_DATA, or the end of the test.

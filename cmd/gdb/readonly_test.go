@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"gdb/cmd/gdb/cli"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"gdb/cmd/gdb/cli"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

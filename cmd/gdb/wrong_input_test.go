@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"gdb/cmd/gdb/cli"
 	"os"
 	"strings"
 	"testing"
+
+	"gdb/cmd/gdb/cli"
 )
 
 // wrongFiles are what the commands of wrongInputs read.

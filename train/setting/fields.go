@@ -3,6 +3,7 @@ package setting
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -48,44 +49,39 @@ func pathsOf(t reflect.Type, at []int) map[string][]int {
 	return all
 }
 
-// structOf returns what a pointer to Node or Link points to.
-func structOf(settings any) reflect.Value { return reflect.ValueOf(settings).Elem() }
+// Settings are those of a task: *Node or *Link.
+type Settings interface{ task() Tasks }
 
-// fields returns the fields that a row has in settings of a task; none where the task has none.
-func (r *Row) fields(settings any, t Tasks) (all []reflect.Value) {
-	paths := t.paths()
-	for _, name := range append([]string{r.field(t)}, r.Fields...) {
+func (c *Node) task() Tasks { return OfNodes }
+func (c *Link) task() Tasks { return OfLinks }
+
+// fields returns the fields that a row has in settings; none where their task has none.
+func (r *Row) fields(c Settings) (all []reflect.Value) {
+	paths := c.task().paths()
+	for _, name := range r.names(c.task()) {
 		if path, ok := paths[name]; ok {
-			all = append(all, structOf(settings).FieldByIndex(path))
+			all = append(all, reflect.ValueOf(c).Elem().FieldByIndex(path))
 		}
 	}
 	return all
 }
 
-// value returns the value of a row in settings of a task; nil where the task has none, or no flag
-// sets it.
-func (r *Row) value(settings any, t Tasks) Value {
+// value returns the value of a row in settings; nil where their task has none, or no flag sets it.
+func (r *Row) value(c Settings) Value {
 	var to []any
-	for _, f := range r.fields(settings, t) {
+	for _, f := range r.fields(c) {
 		to = append(to, f.Addr().Interface())
 	}
-	kind := r.Type
-	if t == OfLinks && r.LinkType != nil {
-		kind = r.LinkType
-	}
-	switch {
-	case to == nil || r.For&t == 0:
+	if to == nil || r.For&c.task() == 0 {
 		return nil
-	case kind == nil:
-		return plain(to)
 	}
-	return kind(to)
+	return r.kind(c.task())(to)
 }
 
-// fill sets the settings of a task to their defaults.
-func fill(settings any, t Tasks) {
+// fill sets all settings to their defaults.
+func fill(c Settings) {
 	for _, r := range Rows {
-		v, text := r.value(settings, t), r.byDefault(t)
+		v, text := r.value(c), r.byDefault(c.task())
 		if v == nil || text == "" {
 			continue
 		}
@@ -96,9 +92,10 @@ func fill(settings any, t Tasks) {
 }
 
 // checkRows reports the first setting whose word is unknown, or whose number is out of bounds.
-func checkRows(settings any, t Tasks) error {
+func checkRows(c Settings) error {
+	t := c.task()
 	for _, r := range Rows {
-		all := r.fields(settings, t)
+		all := r.fields(c)
 		if r.For&t == 0 || len(all) == 0 {
 			continue
 		}
@@ -108,8 +105,8 @@ func checkRows(settings any, t Tasks) error {
 				return err
 			}
 		}
-		if c := r.check(t); c != nil && !c.fits(number(f)) {
-			return fmt.Errorf("train: %s %v: give %s", r.Name, f.Interface(), c.want)
+		if want := r.check(t); want != nil && !want.fits(number(f)) {
+			return fmt.Errorf("train: %s %v: give %s", r.Name, f.Interface(), want.want)
 		}
 	}
 	return nil
@@ -124,9 +121,9 @@ func number(f reflect.Value) float64 {
 }
 
 // raw returns a value as messages show it. An empty word is shown as what it means.
-func (r *Row) raw(settings any, t Tasks) string {
+func (r *Row) raw(c Settings) string {
 	var parts []string
-	for _, f := range r.fields(settings, t) {
+	for _, f := range r.fields(c) {
 		text := fmt.Sprint(f.Interface())
 		switch {
 		case f.Kind() == reflect.Pointer && f.IsNil():
@@ -148,7 +145,7 @@ func (r *Row) raw(settings any, t Tasks) string {
 func (c *Node) StepName() string {
 	var b strings.Builder
 	for _, r := range Rows {
-		text := r.raw(c, OfNodes)
+		text := r.raw(c)
 		switch r.InPlan {
 		case PlanWhether:
 			fmt.Fprintf(&b, "%s=%t ", r.Name, text != "0")
@@ -160,17 +157,16 @@ func (c *Node) StepName() string {
 }
 
 // sameRows reports the first setting of a run that is resumed which is not as it was.
-func sameRows(now, was any, t Tasks, run string) error {
+func sameRows(now, was Settings, run string) error {
 	for _, r := range Rows {
-		node, _ := now.(*Node)
-		kept := r.Free&t == 0
-		if node != nil && r.KeptIf != nil {
+		kept := r.Free&now.task() == 0
+		if node, is := now.(*Node); is && r.KeptIf != nil {
 			kept = r.KeptIf(node)
 		}
-		if r.For&t == 0 || !kept {
+		if r.For&now.task() == 0 || !kept {
 			continue
 		}
-		if a, b := r.raw(now, t), r.raw(was, t); a != b {
+		if a, b := r.raw(now), r.raw(was); a != b {
 			return fmt.Errorf("train: resume %s with %s %s: it began with %s; leave the flag out, "+
 				"or start a new run", run, r.Name, a, b)
 		}
@@ -181,13 +177,8 @@ func sameRows(now, was any, t Tasks, run string) error {
 // checkWord refuses a word that a task does not know.
 func (r *Row) checkWord(word string, t Tasks) error {
 	known := r.choices(t)
-	if known == nil || word == "" && r.Unset != "" {
+	if known == nil || slices.Contains(known, word) || word == "" && r.Unset != "" {
 		return nil
-	}
-	for _, k := range known {
-		if k == word {
-			return nil
-		}
 	}
 	return fmt.Errorf("train: unknown %s %q: known are %s", r.Name, word, strings.Join(known, ", "))
 }

@@ -2,9 +2,10 @@ package setting
 
 import (
 	"fmt"
-	"gdb/internal/message"
 	"slices"
 	"strings"
+
+	"gdb/internal/message"
 )
 
 // Line is what a command line says of settings: the values that were given, for either task.
@@ -44,7 +45,7 @@ type lineValue struct {
 
 // values returns the value of each task; nil where the task has none.
 func (v *lineValue) values() (node, link Value) {
-	return v.row.value(&v.line.node, OfNodes), v.row.value(&v.line.link, OfLinks)
+	return v.row.value(&v.line.node), v.row.value(&v.line.link)
 }
 
 // first returns the value that help shows.
@@ -90,10 +91,10 @@ func (v *lineValue) Set(text string) error {
 func (l *Line) Given(name string) bool { return l.given[Find(name)] }
 
 // over puts the values that were given on settings of a task.
-func (l *Line) over(to, from any, t Tasks) {
+func (l *Line) over(to, from Settings) {
 	for r := range l.given {
-		values := r.fields(from, t)
-		for i, f := range r.fields(to, t) {
+		values := r.fields(from)
+		for i, f := range r.fields(to) {
 			f.Set(values[i])
 		}
 	}
@@ -130,7 +131,7 @@ func (l *Line) OnNode(base Node) (Node, error) {
 				r.Name)
 		}
 	}
-	l.over(&base, &l.node, OfNodes)
+	l.over(&base, &l.node)
 	base.ChangePrecision = l.Given("precision")
 	if base.DeviceMemory > 0 {
 		base.Backend = BackendCUDA
@@ -152,7 +153,7 @@ func (l *Line) OnLink(base Link) (Link, error) {
 	if l.node.Backend != BackendCPU {
 		return base, fmt.Errorf("train: --backend %s: links are trained on cpu", l.node.Backend)
 	}
-	l.over(&base, &l.link, OfLinks)
+	l.over(&base, &l.link)
 	return base, nil
 }
 

@@ -146,13 +146,13 @@ func TestSameResult(t *testing.T) {
 func TestWordsAndBounds(t *testing.T) {
 	for _, r := range Rows {
 		for _, task := range []Tasks{OfNodes, OfLinks} {
-			var settings any
+			var settings Settings
 			if node, link := Default(), DefaultLink("distmult"); task == OfNodes {
 				settings = &node
 			} else {
 				settings = &link
 			}
-			v := r.value(settings, task)
+			v := r.value(settings)
 			if v == nil || v.Type() != "string" || r.Any || r.choices(task) == nil {
 				continue
 			}
@@ -160,7 +160,7 @@ func TestWordsAndBounds(t *testing.T) {
 				if err := v.Set(word); err != nil {
 					t.Errorf("--%s %s: %v", r.Name, word, err)
 				}
-				err := checkRows(settings, task)
+				err := checkRows(settings)
 				if (err == nil) != (word != "nonsense") {
 					t.Errorf("--%s %s: error %v", r.Name, word, err)
 				}
@@ -200,7 +200,7 @@ temperature threads`)
 func TestRecordedNames(t *testing.T) {
 	node, link := Default(), DefaultLink("dot")
 	for _, c := range []struct {
-		settings any
+		settings Settings
 		want     []string
 	}{{&node, nodeNames}, {&link, linkNames}} {
 		var got []string

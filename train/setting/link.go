@@ -3,9 +3,10 @@ package setting
 import (
 	"errors"
 	"fmt"
-	"gdb/internal/message"
 	"slices"
 	"strings"
+
+	"gdb/internal/message"
 )
 
 // The values of Comparing.NegativeSampling.
@@ -105,10 +106,10 @@ var bilinear = map[string]string{"dim": "256", "reciprocal": "true", "negatives"
 
 // DefaultLink returns the settings that the command line starts from for a decoder: its recipe.
 func DefaultLink(decoder string) (c Link) {
-	fill(&c, OfLinks)
+	fill(&c)
 	c.Decoder = decoder
 	for name, value := range recipes[decoder] {
-		if err := Find(name).value(&c, OfLinks).Set(value); err != nil {
+		if err := Find(name).value(&c).Set(value); err != nil {
 			panic("BUG: recipe of " + decoder + ": " + name + ": " + err.Error())
 		}
 	}
@@ -149,7 +150,7 @@ func (c *Link) Validate() error {
 	if err := ValidName(c.Run); err != nil {
 		return err
 	}
-	if err := checkRows(c, OfLinks); err != nil {
+	if err := checkRows(c); err != nil {
 		return err
 	}
 	return errors.Join(c.validateCounts(), c.validateEncoder(), c.validateOrder())
@@ -194,7 +195,7 @@ func (c *Link) validateOrder() error {
 }
 
 // SameResult reports the first setting by which a resumed run would not be the same run.
-func (c *Link) SameResult(old *Link) error { return sameRows(c, old, OfLinks, old.Run) }
+func (c *Link) SameResult(old *Link) error { return sameRows(c, old, old.Run) }
 
 // LinkOptimizers are the values of Learning.Optimizer of links.
 var LinkOptimizers = []string{"adagrad", "adam"}

@@ -27,7 +27,7 @@ type Node struct {
 
 // Default returns the settings that the command line starts from.
 func Default() (c Node) {
-	fill(&c, OfNodes)
+	fill(&c)
 	return c
 }
 
@@ -48,7 +48,7 @@ func (c *Node) Validate() error {
 	if err := ValidName(c.Run); err != nil {
 		return err
 	}
-	if err := checkRows(c, OfNodes); err != nil {
+	if err := checkRows(c); err != nil {
 		return err
 	}
 	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < NeighborAuto ||
@@ -74,7 +74,7 @@ func ValidName(name string) error {
 
 // SameResult reports the first setting by which a resumed run would not be the same run, but for
 // rounding: it may go on with another backend.
-func (c *Node) SameResult(old *Node) error { return sameRows(c, old, OfNodes, old.Run) }
+func (c *Node) SameResult(old *Node) error { return sameRows(c, old, old.Run) }
 
 // cacheNames lists the policies that Caching.Cache knows.
 var cacheNames = append([]string{"auto", "none", "static", CacheBelady}, rowcache.PolicyNames()...)

@@ -166,6 +166,20 @@ func (r *Row) field(t Tasks) string {
 	return strings.ReplaceAll(r.Name, "-", "_")
 }
 
+// names are the names of all fields of a task.
+func (r *Row) names(t Tasks) []string { return append([]string{r.field(t)}, r.Fields...) }
+
+// kind returns how the value of a task is read and written.
+func (r *Row) kind(t Tasks) Kind {
+	switch {
+	case t == OfLinks && r.LinkType != nil:
+		return r.LinkType
+	case r.Type != nil:
+		return r.Type
+	}
+	return plain
+}
+
 // choices returns the words that a task may have.
 func (r *Row) choices(t Tasks) []string {
 	if t == OfLinks && r.LinkChoices != nil {

@@ -2,6 +2,7 @@ package setting
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ func TestRowsHaveFields(t *testing.T) {
 	node, link := Default(), DefaultLink("transe")
 	for _, c := range []struct {
 		task     Tasks
-		settings any
+		settings Settings
 		without  []string // rows whose value the other task has for both
 	}{{OfNodes, &node, nil}, {OfLinks, &link, []string{"io", "backend"}}} {
 		rows := map[string]bool{}
@@ -19,14 +20,14 @@ func TestRowsHaveFields(t *testing.T) {
 			if r.For&c.task == 0 {
 				continue
 			}
-			fields := r.fields(c.settings, c.task)
-			if len(fields) != 1+len(r.Fields) && !contains(c.without, r.Name) {
+			fields := r.fields(c.settings)
+			if len(fields) != 1+len(r.Fields) && !slices.Contains(c.without, r.Name) {
 				t.Errorf("--%s has %d fields of task %d", r.Name, len(fields), c.task)
 			}
-			if r.Help != "" && len(fields) > 0 && r.value(c.settings, c.task) == nil {
+			if r.Help != "" && len(fields) > 0 && r.value(c.settings) == nil {
 				t.Errorf("--%s has no type for task %d", r.Name, c.task)
 			}
-			for _, name := range append([]string{r.field(c.task)}, r.Fields...) {
+			for _, name := range r.names(c.task) {
 				rows[name] = true
 			}
 		}
@@ -36,15 +37,6 @@ func TestRowsHaveFields(t *testing.T) {
 			}
 		}
 	}
-}
-
-func contains(all []string, name string) bool {
-	for _, n := range all {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // TestDefaults: what is trained where nothing is said.
