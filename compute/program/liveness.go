@@ -5,30 +5,6 @@ import "slices"
 // noUse is the last use of what nothing reads.
 const noUse = -1
 
-// group is values that share memory: a value, its views, and what is computed in its place.
-type group struct {
-	rows     Rows
-	cols     int
-	half     bool // values of bfloat16
-	role     role
-	index    int
-	begin    int // the operation that writes it first
-	segments []segment
-}
-
-// segment is the rows of a group from those of a value to those of the next one: they are free once
-// nothing reads them any more.
-type segment struct {
-	rows Rows // from the first of these, counted from the end, on
-	last int  // the last operation that reads it
-}
-
-// memoryMap says which group each value is in.
-type memoryMap struct {
-	groups []group
-	of     []int // by value; -1 for none
-}
-
 // assign finds which values share memory, and marks what must be copied. Operations have numbers as
 // the program does them: the loss, which reads the logits and writes their gradient, stands between
 // the passes.

@@ -12,28 +12,6 @@ import (
 // dropDomain keeps the keys of dropout apart from other draws.
 const dropDomain = 0x64726f70 // "drop"
 
-// Input is what a program computes a batch from.
-type Input struct {
-	Dense *dense.Lists
-	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
-	// place. It is overwritten.
-	X []float32
-	// Features are those of all nodes, in the place of X, where the backend puts them together: in
-	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
-	Features func(rows int) backend.Tensor
-	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
-	Table backend.Tensor
-	Rows  []uint32
-	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
-	// them.
-	Degrees []uint32
-	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
-	Seed, Epoch, Batch uint64
-	// Padded are sizes that the batch is padded to, at least its own: nil for none. See Bounds and
-	// Program.Pads.
-	Padded *Sizes
-}
-
 // Machine runs programs over the same parameters on a backend. It is for one goroutine.
 type Machine struct {
 	be     backend.Backend
@@ -74,24 +52,6 @@ func NewMachine(be backend.Backend, params *Params, budget *mem.Budget) *Machine
 	return &Machine{be: be, params: params, held: mem.NewAccount(budget, "lists of layers")}
 }
 
-// SizesOf are the sizes of a batch.
-func SizesOf(d *dense.Lists) (s Sizes) {
-	s.set(d)
-	return s
-}
-
-func (s *Sizes) set(d *dense.Lists) {
-	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
-	end := d.Nodes()
-	for l := range d.Layers() + 1 {
-		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
-	}
-	for l := range d.Layers() {
-		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
-		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
-	}
-}
-
 // Forward computes the logits of a batch, valid until the backend's next Begin, as is all that
 // Backward needs. The error is of the host's memory, not of the device: see backend.Backend.Err.
 func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
@@ -102,7 +62,7 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.sizes.raise(in.Padded)
 	}
 	m.views(in.Dense)
-	m.setProperties(&in)
+	m.setProperties()
 	rows := Nodes(0)
 	if p.inPlace {
 		rows = Nodes(1)
@@ -129,6 +89,24 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.do(i)
 	}
 	return m.tensor(p.logits), m.be.Err()
+}
+
+// setProperties makes those that the program reads available, in an order that does not change.
+func (m *Machine) setProperties() {
+	for _, k := range [properties]Property{InvSqrtDegree, InvSqrtWeight, ListScale, InvListWeight,
+		InvDegree, InvWeightSum, EdgeWeight, EdgeType, TypeShare} {
+		if !m.p.Reads(k) {
+			continue
+		}
+		x, rows := m.computed.values(k, &m.in), Nodes(0)
+		switch {
+		case k.perEntry():
+			rows = Entries(List{})
+		case k.ofLists():
+			rows = Nodes(1)
+		}
+		m.properties[k] = m.be.Host(x, len(x)+m.padding(rows), 1)
+	}
 }
 
 // FeatureFloats is how many words of 4 bytes the features of so many rows are.
@@ -169,6 +147,43 @@ func (m *Machine) do(i int) {
 	m.Times(m.p, i, time.Since(begun))
 }
 
+// run does an operation.
+func (m *Machine) run(o *op) {
+	t := o.operands()
+	for i, v := range o.in {
+		t.In[i] = m.tensor(v)
+	}
+	for i, v := range o.extra {
+		t.Extra[i] = m.tensor(v)
+	}
+	t.Out = m.tensor(o.out)
+	if o.copies {
+		backend.Copy(m.be, t.Out, m.tensor(o.target()))
+	}
+	if o.acc != 0 {
+		t.Out = t.Out.Last(m.sizes.Of(o.rows))
+	} else {
+		t.Fresh = t.Out.Rows
+	}
+	if o.kind.lists != noLists {
+		t.Lists = m.segments(o.list)
+	}
+	if o.rate > 0 {
+		t.Drop = backend.Dropout{Rate: o.rate, First: m.firstDropped(o, t.Out), Key: m.key(o.site)}
+	}
+	m.operands = t
+	m.be.Run(&o.kind.Op, &m.operands)
+}
+
+// firstDropped is the position of the first value of a matrix that is dropped out.
+func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
+	first := -m.padding(m.p.of(o.out).rows)
+	if o.tail { // the positions are those among all nodes
+		first = m.own.Nodes[0] - m.sizes.Nodes[1]
+	}
+	return first * x.Cols
+}
+
 // Sizes are those of the last batch.
 func (m *Machine) Sizes() *Sizes { return &m.own }
 
@@ -185,39 +200,6 @@ func (m *Machine) views(d *dense.Lists) {
 		}
 		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
 	}
-}
-
-// listUse is lists that a program reads, and what its backward pass needs of them: transposed ones,
-// and the numbers of entries in them.
-type listUse struct {
-	List
-	transposed, entries bool
-}
-
-// findLists finds the lists that the program reads.
-func (p *Program) findLists() {
-	at := map[List]int{}
-	for i := range p.ops {
-		o := &p.ops[i]
-		if o.kind.lists == noLists {
-			continue
-		}
-		if _, seen := at[o.list]; !seen {
-			at[o.list] = len(p.lists)
-			p.lists = append(p.lists, listUse{List: o.list})
-		}
-		l := &p.lists[at[o.list]]
-		l.transposed = l.transposed || o.kind.lists != ownLists
-		l.entries = l.entries || o.kind.lists == transposedEntries
-	}
-}
-
-// which is the place of lists among those of their hop.
-func (l List) which() int {
-	if l.Loops {
-		return 1
-	}
-	return 0
 }
 
 // segments are lists on the backend.
@@ -352,3 +334,9 @@ func (p *Program) Reads(k Property) bool {
 	}
 	return false
 }
+
+// padded says whether the batch is padded.
+func (m *Machine) padded() bool { return m.in.Padded != nil }
+
+// padding is how many rows of a value are padding.
+func (m *Machine) padding(r Rows) int { return m.sizes.Of(r) - m.own.Of(r) }

@@ -165,6 +165,12 @@ func (o *op) target() Value {
 	return o.acc
 }
 
+// operands are those of an operation, without tensors and lists.
+func (o *op) operands() backend.Operands {
+	return backend.Operands{Acc: o.acc != 0, Heads: o.heads, Shared: o.shared, First: o.first,
+		Scalar: o.scalar}
+}
+
 // overEntries copies what an operation over entries is about.
 func (o op) overEntries(from *op) op {
 	o.list, o.heads, o.scalar, o.shared = from.list, from.heads, from.scalar, from.shared

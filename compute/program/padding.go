@@ -53,9 +53,3 @@ func (p *Program) PaddedWords(s *Sizes) (words int) {
 	}
 	return words
 }
-
-// padded says whether the batch is padded.
-func (m *Machine) padded() bool { return m.in.Padded != nil }
-
-// padding is how many rows of a value are padding.
-func (m *Machine) padding(r Rows) int { return m.sizes.Of(r) - m.own.Of(r) }

@@ -14,70 +14,58 @@ type measures struct {
 	counter                        TypeCounter
 }
 
-// setProperties makes those that the program reads available.
-func (m *Machine) setProperties(in *Input) {
-	d, c := in.Dense, &m.computed
-	set := func(k Property, compute func() []float32) {
-		if !m.p.Reads(k) {
-			return
-		}
-		x, rows := compute(), Nodes(0)
-		switch {
-		case k.perEntry():
-			rows = Entries(List{})
-		case k.ofLists():
-			rows = Nodes(1)
-		}
-		m.properties[k] = m.be.Host(x, len(x)+m.padding(rows), 1)
-	}
+// values are those of a property of a batch, computed in memory of c where the batch has them not.
+func (c *measures) values(k Property, in *Input) []float32 {
+	d := in.Dense
 	lists := d.Inner()
-	set(InvSqrtDegree, func() []float32 {
+	switch k {
+	case InvSqrtDegree:
 		c.norms = mem.Resized(c.norms, len(in.Degrees))
 		Norms(c.norms, in.Degrees)
 		return c.norms
-	})
-	set(InvSqrtWeight, func() []float32 {
+	case InvSqrtWeight:
 		c.norms = mem.Resized(c.norms, len(d.WeightSums))
 		WeightNorms(c.norms, d.WeightSums)
 		return c.norms
-	})
-	set(ListScale, func() []float32 {
+	case ListScale:
 		c.scales = mem.Resized(c.scales, lists)
 		listScales(c.scales, d, in.Degrees)
 		return c.scales
-	})
-	set(InvListWeight, func() []float32 {
+	case InvListWeight:
 		c.inverse = mem.Resized(c.inverse, lists)
 		listWeights(c.inverse, d)
 		InvWeights(c.inverse, c.inverse)
 		return c.inverse
-	})
-	set(InvDegree, func() []float32 {
+	case InvDegree:
 		c.whole = mem.Resized(c.whole, lists)
 		for i, n := range in.Degrees[d.NodeIDOffsets[1]:] {
 			c.whole[i] = float32(n)
 		}
 		InvWeights(c.whole, c.whole)
 		return c.whole
-	})
-	set(InvWeightSum, func() []float32 {
+	case InvWeightSum:
 		c.whole = mem.Resized(c.whole, lists)
 		InvWeights(c.whole, d.WeightSums[d.NodeIDOffsets[1]:])
 		return c.whole
-	})
-	set(EdgeWeight, func() []float32 { return d.Weights })
-	set(EdgeType, func() []float32 { return mem.View[float32](mem.BytesOf(d.Types)) })
-	set(TypeShare, func() []float32 {
-		c.shares = mem.Resized(c.shares, len(d.Types))
-		for i := range lists {
-			first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
-			types := d.Types[first:end]
-			c.counter.Add(types)
-			c.counter.Shares(c.shares[first:end], types)
-			c.counter.Drop(types)
-		}
-		return c.shares
-	})
+	case EdgeType:
+		return mem.View[float32](mem.BytesOf(d.Types))
+	case TypeShare:
+		return c.typeShares(d)
+	}
+	return d.Weights
+}
+
+// typeShares computes TypeShare.
+func (c *measures) typeShares(d *dense.Lists) []float32 {
+	c.shares = mem.Resized(c.shares, len(d.Types))
+	for i := range d.Inner() {
+		first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
+		types := d.Types[first:end]
+		c.counter.Add(types)
+		c.counter.Shares(c.shares[first:end], types)
+		c.counter.Drop(types)
+	}
+	return c.shares
 }
 
 // words is the memory of computed properties, in words of 4 bytes.

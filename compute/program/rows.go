@@ -83,3 +83,18 @@ func (s *Sizes) Of(r Rows) int {
 	}
 	return r.n
 }
+
+// listUse is lists that a program reads, and what its backward pass needs of them: transposed ones,
+// and the numbers of entries in them.
+type listUse struct {
+	List
+	transposed, entries bool
+}
+
+// which is the place of lists among those of their hop.
+func (l List) which() int {
+	if l.Loops {
+		return 1
+	}
+	return 0
+}

@@ -32,3 +32,21 @@ func (p *Program) root(v Value) Value {
 	}
 	return v
 }
+
+// findLists finds the lists that the program reads.
+func (p *Program) findLists() {
+	at := map[List]int{}
+	for i := range p.ops {
+		o := &p.ops[i]
+		if o.kind.lists == noLists {
+			continue
+		}
+		if _, seen := at[o.list]; !seen {
+			at[o.list] = len(p.lists)
+			p.lists = append(p.lists, listUse{List: o.list})
+		}
+		l := &p.lists[at[o.list]]
+		l.transposed = l.transposed || o.kind.lists != ownLists
+		l.entries = l.entries || o.kind.lists == transposedEntries
+	}
+}

@@ -1,0 +1,46 @@
+package program
+
+import (
+	"gdb/compute/backend"
+	"gdb/internal/dense"
+)
+
+// Input is what a program computes a batch from.
+type Input struct {
+	Dense *dense.Lists
+	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
+	// place. It is overwritten.
+	X []float32
+	// Features are those of all nodes, in the place of X, where the backend puts them together: in
+	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
+	Features func(rows int) backend.Tensor
+	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
+	Table backend.Tensor
+	Rows  []uint32
+	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
+	// them.
+	Degrees []uint32
+	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
+	Seed, Epoch, Batch uint64
+	// Padded are sizes that the batch is padded to, at least its own: nil for none. See Bounds and
+	// Program.Pads.
+	Padded *Sizes
+}
+
+// SizesOf are the sizes of a batch.
+func SizesOf(d *dense.Lists) (s Sizes) {
+	s.set(d)
+	return s
+}
+
+func (s *Sizes) set(d *dense.Lists) {
+	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
+	end := d.Nodes()
+	for l := range d.Layers() + 1 {
+		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
+	}
+	for l := range d.Layers() {
+		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
+		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
+	}
+}
