@@ -4,12 +4,15 @@ package kernel
 // fields it reads.
 
 // Shape is the sizes of a product, which its comment has in lower case, and whether it is added to
-// what is there. Heads is how many parts of those sizes a product for each head has.
+// what is there. Heads is how many products of those sizes there are side by side, 0 for one.
 type Shape struct {
 	M, K, N int
 	Heads   int
 	Add     bool
 }
+
+// heads is at least 1.
+func (s Shape) heads() int { return max(1, s.Heads) }
 
 // Lists are lists of entries, as segments are: entry e of list i, which are those from Off[i] to
 // Off[i+1]-1, names row Idx[e] of a matrix, and counts as row At[e] where rows are dropped out.

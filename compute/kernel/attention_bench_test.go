@@ -44,16 +44,16 @@ func BenchmarkHeads(b *testing.B) {
 	w, dw := make([]float32, k*heads*n), make([]float32, k*heads*n)
 	copy(w, e.x)
 	work := m * heads * k * n / 2 // MB/s are of 4 B each: MFLOP/s
-	e.run(b, "GEMMHeads", work, func(p *Pool) {
-		GEMMHeads(p, y, x, w, Shape{M: m, K: k, N: n,
+	e.run(b, "GEMM of heads", work, func(p *Pool) {
+		GEMM(p, y, x, w, Shape{M: m, K: k, N: n,
 			Heads: heads})
 	})
-	e.run(b, "GEMMHeadsTA", work, func(p *Pool) {
-		GEMMHeadsTA(p, dw, x, y, Shape{M: m, K: k, N: n,
+	e.run(b, "GEMMTA of heads", work, func(p *Pool) {
+		GEMMTA(p, dw, x, y, Shape{M: m, K: k, N: n,
 			Heads: heads})
 	})
-	e.run(b, "GEMMHeadsTB", work, func(p *Pool) {
-		GEMMHeadsTB(p, dx, y, w, Shape{M: m, N: n, K: k,
+	e.run(b, "GEMMTB of heads", work, func(p *Pool) {
+		GEMMTB(p, dx, y, w, Shape{M: m, N: n, K: k,
 			Heads: heads})
 	})
 }

@@ -171,11 +171,11 @@ func compareHeads(t *rapid.T, p *Pool, m, k, n, heads int, add bool) {
 		refHeads(bound, absolute(a), absolute(b), f, heads, add)
 		switch i {
 		case 0:
-			GEMMHeads(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+			GEMM(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 		case 1:
-			GEMMHeadsTA(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+			GEMMTA(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 		case 2:
-			GEMMHeadsTB(p, c, a, b, Shape{M: m, N: n, K: k, Heads: heads, Add: add})
+			GEMMTB(p, c, a, b, Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 		}
 		within(t, f.name+" of heads", c, want, bound, 2*float64(f.steps+8))
 	}

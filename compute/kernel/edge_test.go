@@ -440,8 +440,8 @@ func edgeResults(p *Pool, values func(n int) []float32, off, idx []uint32) map[s
 		Idx: idx, Heads: heads, Cols: d}, Scores2{Src: x, Dst: g, Att: att, Slope: 0.2})
 	tr.EdgeScores2SrcGrad(p, result("EdgeScores2SrcGrad", m*n), w, Scores2{Src: x, Dst: g,
 		Att: att, Slope: 0.2}, RowGrad{Heads: heads, Cols: d})
-	GEMMHeads(p, result("GEMMHeads", m*n), x, att, Shape{M: m, K: d, N: 1, Heads: heads})
-	GEMMHeadsTA(p, result("GEMMHeadsTA", d*n), x, g, Shape{M: m, K: d, N: d, Heads: heads})
+	GEMM(p, result("GEMM of heads", m*n), x, att, Shape{M: m, K: d, N: 1, Heads: heads})
+	GEMMTA(p, result("GEMMTA of heads", d*n), x, g, Shape{M: m, K: d, N: d, Heads: heads})
 	stats := make([]float32, 2*m)
 	LayerNorm(p, result("LayerNorm", m*n), x, Norm{Gamma: att, Beta: att, Stats: stats, Rows: m,
 		Cols: n, Eps: 1e-5})

@@ -2,10 +2,21 @@ package kernel
 
 import "unsafe"
 
-// GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
+// GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if Add is set, and else overwritten. Each of
+// several heads has columns of its own in all matrices, those of a head side by side: it is
+// C(m,heads*n) (+)= A(m,heads*k)·B(k,heads*n), head by head.
 func GEMM(p *Pool, c, a, b []float32, s Shape) {
-	c, a, b = c[:s.M*s.N], a[:s.M*s.K], b[:s.K*s.N]
-	product(p, view{c, s.N}, view{a, s.K}, view{b, s.N}, s)
+	heads := s.heads()
+	n, k := heads*s.N, heads*s.K
+	c, a, b = c[:s.M*n], a[:s.M*k], b[:s.K*n]
+	for h := range heads {
+		product(p, columns(c, n, h*s.N), columns(a, k, h*s.K), columns(b, n, h*s.N), s)
+	}
+}
+
+// columns is the view of a matrix from a column on; empty matrices have no columns.
+func columns(x []float32, stride, column int) view {
+	return view{x[min(column, len(x)):], stride}
 }
 
 // product is GEMM of views.
@@ -39,10 +50,15 @@ func PanelWords(k, n int) int {
 	return 0
 }
 
-// GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
+// GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n), and for the columns of each head: the gradient of an
+// input.
 func GEMMTB(p *Pool, c, a, b []float32, s Shape) {
-	c, a, b = c[:s.M*s.K], a[:s.M*s.N], b[:s.K*s.N]
-	productTB(p, view{c, s.K}, view{a, s.N}, view{b, s.N}, s)
+	heads := s.heads()
+	n, k := heads*s.N, heads*s.K
+	c, a, b = c[:s.M*k], a[:s.M*n], b[:s.K*n]
+	for h := range heads {
+		productTB(p, columns(c, k, h*s.K), columns(a, n, h*s.N), columns(b, n, h*s.N), s)
+	}
 }
 
 // productTB is GEMMTB of views.

@@ -1,9 +1,14 @@
 package kernel
 
-// GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
+// GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n), and for the columns of each head: the gradient
+// of a weight.
 func GEMMTA(p *Pool, c, a, b []float32, s Shape) {
-	c, a, b = c[:s.K*s.N], a[:s.M*s.K], b[:s.M*s.N]
-	productTA(p, view{c, s.N}, view{a, s.K}, view{b, s.N}, s)
+	heads := s.heads()
+	n, k := heads*s.N, heads*s.K
+	c, a, b = c[:s.K*n], a[:s.M*k], b[:s.M*n]
+	for h := range heads {
+		productTA(p, columns(c, n, h*s.N), columns(a, k, h*s.K), columns(b, n, h*s.N), s)
+	}
 }
 
 // ReductionWords is the scratch memory of GEMMTA, in words of 4 bytes: that of partial sums, and of

@@ -117,11 +117,11 @@ func TestStreamedProducts(t *testing.T) {
 			if tiles := level().tiles; tiles != nil && !tiles.streams(view{c, cs}, m, n) {
 				t.Fatal("the product is not streamed")
 			}
-			GEMMHeads(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads})
+			GEMM(p, c, a, b, Shape{M: m, K: k, N: n, Heads: heads})
 			const rows = 1000
 			for lo := 0; lo < m; lo += rows {
 				hi := min(lo+rows, m)
-				GEMMHeads(p, want[lo*cs:hi*cs], a[lo*as:hi*as], b, Shape{M: hi - lo, K: k, N: n,
+				GEMM(p, want[lo*cs:hi*cs], a[lo*as:hi*as], b, Shape{M: hi - lo, K: k, N: n,
 					Heads: heads})
 			}
 			if !slices.Equal(c, want) {

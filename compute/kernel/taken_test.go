@@ -30,8 +30,8 @@ func TestScratchIsAsCounted(t *testing.T) {
 		"GEMMTB": {func(p *Pool) {
 			GEMMTB(p, floats(m*k), floats(m*n), floats(k*n), Shape{M: m, N: n, K: k})
 		}, PanelWords(n, k), 0},
-		"GEMMHeads": {func(p *Pool) {
-			GEMMHeads(p, floats(m*n), floats(m*k), floats(k/heads*n), Shape{M: m, K: k / heads,
+		"GEMM of heads": {func(p *Pool) {
+			GEMM(p, floats(m*n), floats(m*k), floats(k/heads*n), Shape{M: m, K: k / heads,
 				N: n / heads, Heads: heads})
 		}, PanelWords(k/heads, n/heads), 0},
 		"ColumnSum": {func(p *Pool) { ColumnSum(p, floats(n), floats(m*n), m, n, false) },

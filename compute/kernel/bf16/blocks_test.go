@@ -122,20 +122,20 @@ func TestBlocksOfHeads(t *testing.T) {
 		active.Store(o)
 		ab, abt := make([]float32, m*heads*n), make([]float32, m*heads*k)
 		atb := make([]float32, k*heads*n)
-		GEMMHeads(nil, ab, x, w, kernel.Shape{M: m, K: k, N: n, Heads: heads})
-		GEMMHeadsTB(nil, abt, y, w, kernel.Shape{M: m, N: n, K: k, Heads: heads})
-		GEMMHeadsTA(nil, atb, x, y, kernel.Shape{M: m, K: k, N: n, Heads: heads})
+		GEMM(nil, ab, x, w, kernel.Shape{M: m, K: k, N: n, Heads: heads})
+		GEMMTB(nil, abt, y, w, kernel.Shape{M: m, N: n, K: k, Heads: heads})
+		GEMMTA(nil, atb, x, y, kernel.Shape{M: m, K: k, N: n, Heads: heads})
 		for h := range heads {
 			xh, yh, wh := part(x, m, k, h), part(y, m, n, h), part(w, k, n, h)
 			one := make([]float32, m*n)
 			GEMM(nil, one, xh, wh, kernel.Shape{M: m, K: k, N: n})
-			equalHead(t, "GEMMHeads", ab, one, m, n, h, heads)
+			equalHead(t, "GEMM of heads", ab, one, m, n, h, heads)
 			one = make([]float32, m*k)
 			GEMMTB(nil, one, yh, wh, kernel.Shape{M: m, N: n, K: k})
-			equalHead(t, "GEMMHeadsTB", abt, one, m, k, h, heads)
+			equalHead(t, "GEMMTB of heads", abt, one, m, k, h, heads)
 			one = make([]float32, k*n)
 			GEMMTA(nil, one, xh, yh, kernel.Shape{M: m, K: k, N: n})
-			equalHead(t, "GEMMHeadsTA", atb, one, k, n, h, heads)
+			equalHead(t, "GEMMTA of heads", atb, one, k, n, h, heads)
 		}
 	}
 }

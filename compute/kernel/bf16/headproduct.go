@@ -3,18 +3,18 @@ package bf16
 import "gdb/compute/kernel"
 
 // The products of this file are of the columns of each of some heads, which lie beside each other
-// in a row: see kernel.GEMMHeads.
+// in a row: see kernel.GEMM.
 
-// GEMMHeads is C(m,heads·n) (+)= A(m,heads·k)·B(k,heads·n) for the columns of each head.
-func GEMMHeads[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+// gemmHeads is C(m,heads·n) (+)= A(m,heads·k)·B(k,heads·n) for the columns of each head.
+func gemmHeads[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
 	r := headed(c, a, s.M, s.K, s.N, s.Heads)
 	r.multiplyHeads(p, s.M, s.Heads, s.Add, func(panel []uint32, h, lo, width int) {
 		r.tiles.packRows(panel, b[h*s.N+lo:], s.K, width, s.Heads*s.N, 0)
 	})
 }
 
-// GEMMHeadsTB is C(m,heads·k) (+)= A(m,heads·n)·Bᵀ for B(k,heads·n), for the columns of each head.
-func GEMMHeadsTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+// gemmHeadsTB is C(m,heads·k) (+)= A(m,heads·n)·Bᵀ for B(k,heads·n), for the columns of each head.
+func gemmHeadsTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
 	r := headed(c, a, s.M, s.N, s.K, s.Heads)
 	r.multiplyHeads(p, s.M, s.Heads, s.Add, func(panel []uint32, h, lo, width int) {
 		r.tiles.packTransposed(panel, b[lo*s.Heads*s.N+h*s.N:], s.N, width, s.Heads*s.N)
@@ -61,9 +61,9 @@ func (r *product) multiplyHeads(p *kernel.Pool, m, heads int, accumulate bool,
 	p.GiveWords(panels)
 }
 
-// GEMMHeadsTA is C(k,heads·n) (+)= Aᵀ·B for A(m,heads·k) and B(m,heads·n), for the columns of each
+// gemmHeadsTA is C(k,heads·n) (+)= Aᵀ·B for A(m,heads·k) and B(m,heads·n), for the columns of each
 // head.
-func GEMMHeadsTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
+func gemmHeadsTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
 	if c = c[:s.K*s.Heads*s.N]; s.M == 0 && !s.Add {
 		clear(c)
 	}

@@ -67,46 +67,46 @@ func TestHeadProducts(t *testing.T) {
 			// toHalf is half with a result of Numbers, and compared with it.
 			toHalf func(c []Number)
 		}{
-			{"GEMMHeads", m * heads * n, k, func(c []float32) {
-				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+			{"GEMM of heads", m * heads * n, k, func(c []float32) {
+				GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeads(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
+				kernel.GEMM(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
 					Heads: heads, Add: add})
 			}, true, nil},
-			{"GEMMHeads", m * heads * n, k, func(c []float32) {
-				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+			{"GEMM of heads", m * heads * n, k, func(c []float32) {
+				GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func([]float32) {}, true, func(c []Number) {
-				GEMMHeads(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+				GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}},
-			{"GEMMHeadsTA", k * heads * n, m, func(c []float32) {
-				GEMMHeadsTA(p, c, a, g, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
+			{"GEMMTA of heads", k * heads * n, m, func(c []float32) {
+				GEMMTA(p, c, a, g, kernel.Shape{M: m, K: k, N: n, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
+				kernel.GEMMTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
 					Heads: heads, Add: add})
 			}, true, nil},
-			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
-				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
+			{"GEMMTB of heads", m * heads * k, n, func(c []float32) {
+				GEMMTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTB(p, c, widened(g), widened(b), kernel.Shape{M: m, N: n, K: k,
+				kernel.GEMMTB(p, c, widened(g), widened(b), kernel.Shape{M: m, N: n, K: k,
 					Heads: heads, Add: add})
 			}, true, nil},
-			{"GEMMHeadsTB", m * heads * k, n, func(c []float32) {
-				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
+			{"GEMMTB of heads", m * heads * k, n, func(c []float32) {
+				GEMMTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}, func([]float32) {}, true, func(c []Number) {
-				GEMMHeadsTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
+				GEMMTB(p, c, g, b, kernel.Shape{M: m, N: n, K: k, Heads: heads, Add: add})
 			}},
 			{"GEMMWidened", m * heads * n, k, func(c []float32) {
 				GEMMWidened(p, c, a, widened(b), kernel.Shape{M: m, K: k, N: n, Heads: heads,
 					Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeads(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
+				kernel.GEMM(p, c, widened(a), widened(b), kernel.Shape{M: m, K: k, N: n,
 					Heads: heads, Add: add})
 			}, false, nil},
 			{"GEMMTAWidened", k * heads * n, m, func(c []float32) {
 				GEMMTAWidened(p, c, a, widened(g), kernel.Shape{M: m, K: k, N: n, Heads: heads,
 					Add: add})
 			}, func(c []float32) {
-				kernel.GEMMHeadsTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
+				kernel.GEMMTA(p, c, widened(a), widened(g), kernel.Shape{M: m, K: k, N: n,
 					Heads: heads, Add: add})
 			}, false, nil},
 		} {

@@ -9,8 +9,12 @@ import (
 // Value is what results are: the sums, or the nearest Number of each.
 type Value interface{ float32 | Number }
 
-// GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
+// GEMM is C(m,n) (+)= A(m,k)·B(k,n), and for the columns of each head: see kernel.GEMM.
 func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	if s.Heads > 1 {
+		gemmHeads(p, c, a, b, s)
+		return
+	}
 	gemm(p, level(), c, a, b, s)
 }
 
@@ -25,6 +29,10 @@ func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, s kernel.Shape)
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
 func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
+	if s.Heads > 1 {
+		gemmHeadsTB(p, c, a, b, s)
+		return
+	}
 	r := product{ops: level(), c: resultOf(c[:s.M*s.K]), a: a[:s.M*s.N], k: s.N, n: s.K, lda: s.N,
 		ldc: s.K}
 	b = b[:s.K*s.N]

@@ -9,6 +9,10 @@ import (
 
 // GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
 func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
+	if s.Heads > 1 {
+		gemmHeadsTA(p, c, a, b, s)
+		return
+	}
 	c, a, b = c[:s.K*s.N], a[:s.M*s.K], b[:s.M*s.N]
 	switch {
 	case s.K == 0 || s.N == 0:

@@ -3,8 +3,8 @@ package bf16
 // The functions of this file say what kernels take of a pool's scratch memory, in words of 4 bytes:
 // once, and for each worker.
 
-// GEMMWords is for GEMM with B(k,n), and for GEMMHeads with B(k,heads·n); GEMMTB is that for
-// B(n,k). toHalf says that results are Numbers.
+// GEMMWords is for GEMM with B(k,heads·n); GEMMTB is that for B(n,k). toHalf says that results are
+// Numbers.
 func GEMMWords(k, n, heads int, toHalf bool) (once, worker int) {
 	r := product{ops: level(), k: k, n: n}
 	if toHalf {
@@ -13,7 +13,7 @@ func GEMMWords(k, n, heads int, toHalf bool) (once, worker int) {
 	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, worker + r.blockWords()
 }
 
-// GEMMTAWords is for GEMMTA, and for each head of GEMMHeadsTA, which takes a C more.
+// GEMMTAWords is for GEMMTA. Several heads take a C more.
 func GEMMTAWords(m, k, n int) (once, worker int) {
 	if m*k*n == 0 {
 		return 0, 0

@@ -146,7 +146,7 @@ func (w *workload) run(p *kernel.Pool) (out [][]float32) {
 			Cols: k / 4}, false)
 		WeightedHeadsGrad(p, floats(m*k), w.a, w.heads, &w.back, kernel.RowGrad{Heads: 4,
 			Cols: k / 4, Fresh: m})
-		GEMMHeadsTA(p, floats(k/4*k), w.a, w.a, kernel.Shape{M: m, K: k / 4, N: k / 4, Heads: 4})
+		GEMMTA(p, floats(k/4*k), w.a, w.a, kernel.Shape{M: m, K: k / 4, N: k / 4, Heads: 4})
 	}
 	EdgeDot(p, floats(len(w.idx)), w.a, w.a, kernel.Lists{Off: w.off, Idx: w.idx, Heads: 1,
 		Cols: k})

@@ -14,6 +14,7 @@ func widenedRows(k int) int { return max(1, widenedPart/max(1, k)) }
 // GEMMWidened is C(m,n) (+)= A(m,k)·B(k,n) for a B of floats, for each of some heads: A has
 // heads·k columns, and C and B heads·n.
 func GEMMWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kernel.Shape) {
+	s.Heads = max(1, s.Heads)
 	wide, o := s.Heads*s.K, level()
 	c, a, rows := c[:s.M*s.Heads*s.N], a[:s.M*wide], widenedRows(wide)
 	p.Span(s.M, 8*rows, func(lo, hi int) {
@@ -22,12 +23,8 @@ func GEMMWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kernel.
 			now := min(rows, hi-i)
 			values, out := all[:now*wide], c[i*s.Heads*s.N:(i+now)*s.Heads*s.N]
 			o.widen(values, a[i*wide:(i+now)*wide])
-			if s.Heads == 1 {
-				kernel.GEMM(own, out, values, b, kernel.Shape{M: now, K: s.K, N: s.N, Add: s.Add})
-			} else {
-				kernel.GEMMHeads(own, out, values, b, kernel.Shape{M: now, K: s.K, N: s.N,
-					Heads: s.Heads, Add: s.Add})
-			}
+			kernel.GEMM(own, out, values, b, kernel.Shape{M: now, K: s.K, N: s.N,
+				Heads: s.Heads, Add: s.Add})
 		}
 		p.GiveFloats(all)
 	})
@@ -39,6 +36,7 @@ const widenedSlab = 4096
 // GEMMTAWidened is C(k,n) (+)= Aᵀ·B for A(m,k) and a B(m,n) of floats, for each of some heads: A
 // has heads·k columns, and C and B heads·n.
 func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kernel.Shape) {
+	s.Heads = max(1, s.Heads)
 	wide, cols, o := s.Heads*s.K, s.Heads*s.N, level()
 	c, a, b, rows := c[:s.K*cols], a[:s.M*wide], b[:s.M*cols], widenedRows(wide)
 	if !s.Add {
@@ -54,13 +52,8 @@ func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kerne
 		for i := lo; i < hi; i += rows {
 			now := min(rows, hi-i)
 			o.widen(values[:now*wide], a[i*wide:(i+now)*wide])
-			if s.Heads == 1 {
-				kernel.GEMMTA(own, sum, values, b[i*cols:], kernel.Shape{M: now, K: s.K, N: s.N,
-					Add: i > lo})
-			} else {
-				kernel.GEMMHeadsTA(own, sum, values, b[i*cols:], kernel.Shape{M: now, K: s.K,
-					N: s.N, Heads: s.Heads, Add: i > lo})
-			}
+			kernel.GEMMTA(own, sum, values, b[i*cols:], kernel.Shape{M: now, K: s.K,
+				N: s.N, Heads: s.Heads, Add: i > lo})
 		}
 		p.GiveFloats(values)
 	})
