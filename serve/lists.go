@@ -31,12 +31,12 @@ func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.
 	if err := src.OpenGraph(ctx, opt); err != nil {
 		return nil, err
 	}
-	s.mu.src = src
-	s.mu.normalize = "none"
-	s.mu.plan = fmt.Sprintf("memory %s: lists are %s, and there are no features",
-		mem.FormatSize(memory), how)
-	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), Ready: 1, Later: true}
-	c := s.mu.shape
+	c := loader.Config{Workers: plan.Samplers(s.opt.Threads), Ready: 1, Later: true}
+	s.settle(func() {
+		s.mu.src = src
+		s.mu.settled = settled{shape: c, normalize: "none", plan: fmt.Sprintf(
+			"memory %s: lists are %s, and there are no features", mem.FormatSize(memory), how)}
+	})
 	c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
 	return loader.New(src, c), nil
 }

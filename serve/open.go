@@ -41,8 +41,8 @@ func (s *Server) open(ctx context.Context, o *protocol.Open,
 	if err := s.check(o); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.opening.Lock()
+	defer s.opening.Unlock()
 	if s.mu.src != nil && o.Memory != 0 && o.Memory != s.mu.memory {
 		return nil, usage(fmt.Errorf("serve: the loaders of a store share memory of %s: give "+
 			"the first what all need", mem.FormatSize(s.mu.memory)))
@@ -54,17 +54,29 @@ func (s *Server) open(ctx context.Context, o *protocol.Open,
 	}
 	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, sha256.Sum256(frame.Data),
 		" ", o.Own)
-	if f := s.mu.feeds[name]; f != nil {
-		f.users++
+	if f := s.used(name); f != nil {
 		return f, nil
 	}
-	f, err := s.openLocked(ctx, o, frame)
+	f, err := s.openNew(ctx, o, frame)
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	f.name, f.users = name, 1
 	s.mu.feeds[name] = f
 	return f, nil
+}
+
+// used returns an open loader for one client more; nil if there is none of the name.
+func (s *Server) used(name string) *feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.mu.feeds[name]
+	if f != nil {
+		f.users++
+	}
+	return f
 }
 
 // release gives up a loader for one client: with its last one it is closed, and what it had freed.
@@ -114,25 +126,26 @@ func (s *Server) check(o *protocol.Open) error {
 // asked is how a client wants features scaled.
 func asked(o *protocol.Open) string { return cmp.Or(o.Normalize, "none") }
 
-// openLocked opens a loader, and what batches are made of if it is the first.
-func (s *Server) openLocked(ctx context.Context, o *protocol.Open, frame *protocol.Frame) (f *feed,
+// settle changes what all loaders share.
+func (s *Server) settle(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// openNew opens a loader, and what batches are made of if it is the first. The caller holds
+// opening.
+func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.Frame) (f *feed,
 	err error) {
 	src := s.mu.src
 	if src == nil {
-		if s.mu.memory = o.Memory; o.Memory == 0 {
-			s.mu.memory = s.opt.Memory
-		}
-		defer func() {
-			if s.mu.src == nil {
-				s.mu.memory = s.opt.Memory
-			}
-		}()
+		s.settle(func() { s.mu.memory = cmp.Or(o.Memory, s.opt.Memory) })
 		src = loader.NewSource(s.opt.Store, s.opt.Device, mem.NewProcessBudget(s.mu.memory))
 		m := s.opt.Store.Meta()
 		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
 			if err != nil {
-				s.mu.src = nil
+				s.settle(func() { s.mu.src, s.mu.apart, s.mu.memory = nil, false, s.opt.Memory })
 				err = errors.Join(err, src.Close())
 			}
 		}()
@@ -162,7 +175,7 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, frame *protoc
 		return nil, usage(fmt.Errorf("serve: %d seeds are fewer batches of %d than there are "+
 			"clients (%d): take smaller batches", len(seeds), o.Batch, o.World))
 	}
-	l, err := s.loaderLocked(ctx, src, o, seeds)
+	l, err := s.loader(ctx, src, o, seeds)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +188,8 @@ func (s *Server) openLocked(ctx context.Context, o *protocol.Open, frame *protoc
 		pack:  newPacker(src), src: src, open: o}, nil
 }
 
-// loaderLocked makes a loader of a source, and opens that if the loader is the first.
-func (s *Server) loaderLocked(ctx context.Context, src *loader.Source, o *protocol.Open,
+// loader makes a loader of a source, and opens that if the loader is the first.
+func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (l *loader.Loader, err error) {
 	switch m := s.opt.Store.Meta(); {
 	case s.mu.src == nil && len(m.Features) == 0 && m.Labels == nil:
@@ -191,6 +204,8 @@ func (s *Server) loaderLocked(ctx context.Context, src *loader.Source, o *protoc
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.mu.lookup != nil || !s.mu.shrinks {
 		err = s.setApartLocked()
 	}
@@ -268,10 +283,12 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if err != nil {
 		return nil, err
 	}
-	s.mu.src, s.mu.plan, s.mu.shrinks = src, p.String(), p.GivesBack()
-	s.mu.normalize = normalize
-	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
-		Ready: p.Ready, Later: true}
+	s.settle(func() {
+		s.mu.src, s.mu.shrinks = src, p.GivesBack()
+		s.mu.settled = settled{plan: p.String(), normalize: normalize,
+			shape: loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
+				Ready: p.Ready, Later: true}}
+	})
 	return l, nil
 }
 

@@ -67,6 +67,12 @@ type Server struct {
 	// early counts seeds that come before there is a source in whose budget they are.
 	early *mem.Budget
 
+	// opening is held while a loader is opened, which may plan and measure for seconds, and
+	// connecting while the database of lookups is. Both come before mu.
+	opening, connecting sync.Mutex
+
+	// mu is held for moments. src, memory and settled are written with opening held too, so that
+	// who opens a loader reads them without it.
 	mu struct {
 		sync.Mutex
 		memory int64          // of the source, or what it is if no loader says
@@ -251,28 +257,35 @@ func (s *Server) welcome() protocol.Welcome {
 
 // lookups is the database of lookups and statements.
 func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.db != nil {
-		return s.mu.db, nil
-	}
+	db := s.mu.db
 	budget, err := s.lookupLocked()
-	if err != nil {
-		return nil, err
+	s.mu.Unlock()
+	if db != nil || err != nil {
+		return db, err
 	}
-	db, err := gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: budget.Limit(),
+	db, err = gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: budget.Limit(),
 		FS: s.opt.Store.FS(), Budget: budget,
 		Vectors: graph.VectorsBy(vectors.Open)})
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.mu.db = db
 	return db, err
 }
 
-// room is where a request of a kind is counted while it comes: seeds with the loaders, and all else
-// with the lookups.
+// room returns where a request of a kind is counted while it comes: seeds with the loaders, once
+// the first is open, and all else with the lookups.
 func (s *Server) room(kind protocol.Kind) (*mem.Budget, error) {
+	seeds := kind == protocol.KindOpen || kind == protocol.KindSample
+	if seeds {
+		s.opening.Lock()
+		defer s.opening.Unlock()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kind != protocol.KindOpen && kind != protocol.KindSample {
+	if !seeds {
 		return s.lookupLocked()
 	}
 	if s.mu.src != nil {
