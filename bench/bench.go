@@ -37,8 +37,8 @@ type Machine struct {
 	Go          string   `json:"go"`
 }
 
-// NewReport returns an empty report of this machine.
-func NewReport(name string, columns ...string) *Report {
+// newReport returns an empty report of this machine.
+func newReport(name string, columns ...string) *Report {
 	return &Report{Bench: name, Machine: thisMachine(), Columns: columns}
 }
 

@@ -193,7 +193,7 @@ func (c *cacheBench) replay(ctx context.Context, policies []cachesim.Policy) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := NewReport("cache", "policy", "capacity_bytes", "rows", "hit_ratio", "bytes_read",
+	r := newReport("cache", "policy", "capacity_bytes", "rows", "hit_ratio", "bytes_read",
 		"requests", "seconds", "ns_per_request")
 	planned := []cachesim.Result{}
 	for _, one := range results {

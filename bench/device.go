@@ -17,7 +17,7 @@ func Devices(ctx context.Context) (*Report, error) {
 	columns := []string{"device", "name", "capability", "memory_bytes", "copy_bytes_per_s",
 		"gflops", "tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share",
 		"mean_share"}
-	r := NewReport("device", columns...)
+	r := newReport("device", columns...)
 	r.Notes = []string{products.Text(bf16.Chosen())}
 	rows, err := deviceRows(ctx)
 	if ctx.Err() != nil {

@@ -113,7 +113,7 @@ func DeviceUse(ctx context.Context, opt DeviceUseOptions) (r *Report, err error)
 	if err := d.open(ctx); err != nil {
 		return nil, fmt.Errorf("bench: gather: %w", err)
 	}
-	r = NewReport("gather", "cache", "backend", "depth", "nodes_per_batch", "hit_ratio", "reads",
+	r = newReport("gather", "cache", "backend", "depth", "nodes_per_batch", "hit_ratio", "reads",
 		"bytes_per_read", "reads_per_s", "bytes_per_s", "raw_reads_per_s", "raw_bytes_per_s",
 		"device_use", "sector_ratio", "apart_ratio", "merge_gain")
 	for _, cache := range opt.Caches {

@@ -71,7 +71,7 @@ func Gather(ctx context.Context, opt GatherOptions) (*Report, error) {
 	for i := range table {
 		table[i] = float32(i & 1023)
 	}
-	r := NewReport("gather", "dim", "threads", "bytes_per_s_per_core", "rows_per_s_per_core",
+	r := newReport("gather", "dim", "threads", "bytes_per_s_per_core", "rows_per_s_per_core",
 		"level")
 	for _, dim := range opt.Dims {
 		for _, threads := range opt.Threads {

@@ -74,7 +74,7 @@ func GEMM(ctx context.Context, opt GEMMOptions) (*Report, error) {
 	if opt.Precision == "bf16" {
 		used, other = bf16.Level(), "f32"
 	}
-	r := NewReport("gemm", "op", "m", "k", "n", "threads", "gflops", other+"_gflops",
+	r := newReport("gemm", "op", "m", "k", "n", "threads", "gflops", other+"_gflops",
 		other+"_ratio", "level")
 	if opt.Precision == "bf16" {
 		r.Notes = append(r.Notes, products.Text(bf16.Chosen()))

@@ -82,7 +82,7 @@ func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
 	if err := opt.setDefaults(); err != nil {
 		return nil, err
 	}
-	r = NewReport("ingest", "format", "edges", "seconds", "edges_per_s", "peak_rss_bytes")
+	r = newReport("ingest", "format", "edges", "seconds", "edges_per_s", "peak_rss_bytes")
 	if _, err := opt.FS.Stat(opt.Dir); err != nil {
 		return nil, fmt.Errorf("bench: ingest: the directory to work in: %w", err)
 	}

@@ -131,7 +131,7 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 			}
 		}
 	}
-	r := NewReport("io", "backend", "block_bytes", "depth", "reads_per_s", "bytes_per_s",
+	r := newReport("io", "backend", "block_bytes", "depth", "reads_per_s", "bytes_per_s",
 		"cpu_us_per_read", "fio_ratio")
 	for _, c := range cells {
 		r.Rows = append(r.Rows, c.rows(&opt)...)

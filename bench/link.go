@@ -117,7 +117,7 @@ func Link(ctx context.Context, opt LinkOptions) (*Report, error) {
 		return nil, fmt.Errorf("bench: link: the store has a run %s, of a measurement that was "+
 			"killed: remove it with %s runs STORE rm %s", linkRunName, message.Program, linkRunName)
 	}
-	r := NewReport("link", linkColumns...)
+	r := newReport("link", linkColumns...)
 	var points []linkPoint
 	for _, order := range opt.Orders {
 		if order == setting.OrderMemory || order == linkMmap {

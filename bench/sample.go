@@ -149,7 +149,7 @@ func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	if err := opt.fits(); err != nil {
 		return nil, err
 	}
-	r := NewReport("sample", "topology", "strategy", "threads", "fanout", "edges_per_s_per_core",
+	r := newReport("sample", "topology", "strategy", "threads", "fanout", "edges_per_s_per_core",
 		"nodes_per_batch", "edges_per_batch", "blocks_per_batch", "reads_per_batch",
 		"neighbor_hit_ratio", "neighbors_cached", "compression")
 	for _, kind := range opt.Topology {

@@ -144,7 +144,7 @@ func Train(ctx context.Context, opt TrainOptions) (*Report, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	r := NewReport("train", trainColumns...)
+	r := newReport("train", trainColumns...)
 	if len(opt.Points) > 1 {
 		r.Columns = slices.Insert(slices.Clone(trainColumns), 1, "value")
 	}

@@ -142,18 +142,6 @@ func (w *FileWriter) Finish(rel, kind string) (kv.FileMeta, error) {
 	return kv.FileMeta{Path: rel, Kind: kind, Size: w.size, Checksum: w.sum}, w.err
 }
 
-// FinishUnsynced writes what is left and closes: for a file that its owner syncs later, or has no
-// need of after a crash.
-func (w *FileWriter) FinishUnsynced() error {
-	if w.err == nil {
-		w.failed(w.out.Finish())
-	}
-	if err := w.Abort(); w.err == nil {
-		w.err = err
-	}
-	return w.err
-}
-
 // Abort closes the file; further calls do nothing.
 func (w *FileWriter) Abort() error {
 	if w.file == nil {

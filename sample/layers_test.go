@@ -241,7 +241,7 @@ func TestLayersAreRefused(t *testing.T) {
 		"positive":                       {LayerSize: []int{1, 0}},
 		"ask for the":                    {LayerSize: []int{1}, Draw: DrawWeighted},
 		"times of edges: draw uniformly": {LayerSize: []int{1}, Draw: DrawLatest},
-		"hops, at most":                  {LayerSize: make([]int, HopsMost+1)},
+		"hops, at most":                  {LayerSize: make([]int, hopsMost+1)},
 	} {
 		if _, err := NewSampler([]topology.Reader{g}, c); err == nil ||
 			!strings.Contains(err.Error(), what) {

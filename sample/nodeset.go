@@ -120,7 +120,7 @@ type NodeIter func(dst []NodeID) []NodeID
 // Nodes iterates over the members in ascending order; total is the size of a nil set.
 func (s *NodeSet) Nodes(total uint64) NodeIter {
 	if s == nil {
-		return AllNodes(total)
+		return allNodes(total)
 	}
 	word, left := 0, s.words[0]
 	return func(dst []NodeID) []NodeID {
@@ -141,8 +141,8 @@ func (s *NodeSet) Nodes(total uint64) NodeIter {
 	}
 }
 
-// AllNodes iterates over 0 to total-1.
-func AllNodes(total uint64) NodeIter {
+// allNodes iterates over 0 to total-1.
+func allNodes(total uint64) NodeIter {
 	at := uint64(0)
 	return func(dst []NodeID) []NodeID {
 		n := min(uint64(len(dst)), total-at)
@@ -157,7 +157,7 @@ func AllNodes(total uint64) NodeIter {
 // NodesOf iterates over a bitmap, or over 0 to total-1 if it is nil.
 func NodesOf(set *roaring.Bitmap, total uint64) NodeIter {
 	if set == nil {
-		return AllNodes(total)
+		return allNodes(total)
 	}
 	it := set.ManyIterator()
 	return func(dst []NodeID) []NodeID {

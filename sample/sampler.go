@@ -18,7 +18,7 @@ type Config struct {
 	// next to the seeds; All takes whole lists. Without any, a batch is its seeds.
 	Fanout []int
 	// LayerSize draws the neighbors of all nodes of a hop together, about so many at each hop, the
-	// first hop being the one next to the seeds; see package layerwise. It takes the place of
+	// first hop being the one next to the seeds; see draw.LayerDrawer. It takes the place of
 	// Fanout.
 	LayerSize []int
 	// Draw is how the neighbors of a node are drawn; layers are drawn in a way of their own, and
@@ -67,18 +67,18 @@ func (x Extras) EntryBytes() (n int64) {
 	return n
 }
 
-// HopsMost is the largest number of hops of a sample. After some ten, every node that can be
+// hopsMost is the largest number of hops of a sample. After some ten, every node that can be
 // reached
 // has been.
-const HopsMost = 64
+const hopsMost = 64
 
 // Validate reports what is wrong with a configuration.
 func (c Config) Validate() error {
 	if len(c.LayerSize) > 0 {
 		return c.validateLayers()
 	}
-	if len(c.Fanout) > HopsMost {
-		return fmt.Errorf("sample: fanouts for %d hops, at most %d", len(c.Fanout), HopsMost)
+	if len(c.Fanout) > hopsMost {
+		return fmt.Errorf("sample: fanouts for %d hops, at most %d", len(c.Fanout), hopsMost)
 	}
 	for i, f := range c.Fanout {
 		if f != All && (f < 1 || f > math.MaxInt32) {
@@ -93,8 +93,8 @@ func (c Config) validateLayers() error {
 	switch {
 	case len(c.Fanout) > 0:
 		return errors.New("sample: fanouts and layer sizes: give one of both, a number a hop")
-	case len(c.LayerSize) > HopsMost:
-		return fmt.Errorf("sample: layer sizes for %d hops, at most %d", len(c.LayerSize), HopsMost)
+	case len(c.LayerSize) > hopsMost:
+		return fmt.Errorf("sample: layer sizes for %d hops, at most %d", len(c.LayerSize), hopsMost)
 	case c.Draw == DrawWeighted:
 		return errors.New("sample: layers are drawn by what nodes are to the sums over lists, " +
 			"and not by the weights of edges: ask for the weights, which count in those sums")

@@ -38,14 +38,14 @@ type Options struct {
 	Version string // of gdb
 	// Profiles is as in probe.Config.
 	Profiles string
-	// UntilIdle ends the server with its last client, or if none comes within IdleTime.
+	// UntilIdle ends the server with its last client, or if none comes within 30 s.
 	UntilIdle bool
 	// Notes is told what went wrong with a client and did no harm to others; nil for none.
 	Notes func(text string)
 }
 
-// IdleTime is how long a server that ends with its last client waits for the first.
-const IdleTime = 30 * time.Second
+// idleTime is how long a server that ends with its last client waits for the first.
+const idleTime = 30 * time.Second
 
 // lookupShare is the part of the memory that lookups and statements may take, which have a budget
 // of their own: a sixteenth, and lookupMost at most. Until there are any, a cache of features has
@@ -119,7 +119,7 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 		defer bug.Catch()
 		failed <- s.accept(ctx, l)
 	})
-	late := time.NewTimer(IdleTime)
+	late := time.NewTimer(idleTime)
 	defer late.Stop()
 	if !s.opt.UntilIdle {
 		late.Stop()
@@ -133,7 +133,7 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 		case <-s.mu.idle:
 		case <-late.C:
 			if ended = s.clients.Load() == 0; ended {
-				err = fmt.Errorf("serve: no client came within %v", IdleTime)
+				err = fmt.Errorf("serve: no client came within %v", idleTime)
 			}
 		}
 	}

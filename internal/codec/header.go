@@ -12,8 +12,8 @@ const HeaderBytes = 4096
 // headerMagic begins every data file, after the checksum.
 const headerMagic = "GDBF"
 
-// FileVersion is the version of the framing: header and block checksums.
-const FileVersion = 1
+// fileVersion is the version of the framing: header and block checksums.
+const fileVersion = 1
 
 // headerFixed is the size of what stands before Fields.
 const headerFixed = 4 + 4 + 4 + 4 + 16 + 4
@@ -50,7 +50,7 @@ func (h Header) Encode() []byte {
 	}
 	e := Enc{B: make([]byte, 4, HeaderBytes)}
 	e.Bytes([]byte(headerMagic))
-	e.U32(FileVersion)
+	e.U32(fileVersion)
 	e.Bytes([]byte(h.Kind))
 	e.Bytes(h.UUID[:])
 	e.U32(uint32(len(h.Fields)))
@@ -79,8 +79,8 @@ func DecodeHeader(b []byte, kind string, uuid [16]byte) (Header, error) {
 	if magic != headerMagic || h.Kind != kind {
 		return h, fmt.Errorf("%w: %q %q, want %q %q", ErrKind, magic, h.Kind, headerMagic, kind)
 	}
-	if version != FileVersion {
-		return h, fmt.Errorf("%w: %d, this gdb reads %d", ErrVersion, version, FileVersion)
+	if version != fileVersion {
+		return h, fmt.Errorf("%w: %d, this gdb reads %d", ErrVersion, version, fileVersion)
 	}
 	if uuid != ([16]byte{}) && uuid != h.UUID {
 		return h, fmt.Errorf("%w: %s, want %s", ErrForeign,

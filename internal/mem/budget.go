@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// ProgramBytes is what the process holds besides arenas and Go's heap: code and its data, as
+	// programBytes is what the process holds besides arenas and Go's heap: code and its data, as
 	// far as they are resident. 26 MiB were measured.
-	ProgramBytes = 32 << 20
+	programBytes = 32 << 20
 	// heapBase is the heap that is not counted anywhere: Go's runtime, stacks, catalog
 	// transactions, small things.
 	heapBase = 24 << 20
@@ -19,7 +19,7 @@ const (
 	// it must to keep within.
 	heapSlack = 4 // a quarter
 	// ProcessBytes is the least that a process bounded by NewProcessBudget has.
-	ProcessBytes = ProgramBytes + heapBase
+	ProcessBytes = programBytes + heapBase
 )
 
 // Budget counts the bytes in use against a limit: arenas, and what its users reserve on Go's heap.

@@ -30,7 +30,7 @@ func newNumpy(w io.Writer, columns []Column, rows uint64) (*numpyWriter, error) 
 		}
 		fields = append(fields, f)
 	}
-	if _, err := w.Write(AppendRecordHeader(nil, fields, rows)); err != nil {
+	if _, err := w.Write(appendRecordHeader(nil, fields, rows)); err != nil {
 		return nil, fmt.Errorf("npy: write the header: %w", err)
 	}
 	return &numpyWriter{w: w, columns: columns, left: rows}, nil

@@ -13,9 +13,9 @@ type Field struct {
 	Length     int
 }
 
-// AppendRecordHeader appends the header of a structured array of one dimension, whose records
+// appendRecordHeader appends the header of a structured array of one dimension, whose records
 // follow packed. It is of version 3.0, whose names are UTF-8.
-func AppendRecordHeader(dst []byte, fields []Field, records uint64) []byte {
+func appendRecordHeader(dst []byte, fields []Field, records uint64) []byte {
 	var descr strings.Builder
 	for _, f := range fields {
 		shape := ""

@@ -2,7 +2,7 @@
 //
 // It is a Pebble database with typed records; no raw key leaves this package. The directory lock is
 // held for one transaction only: every method opens the database, does its work and closes it, so
-// that a shell reads while a training runs. A busy lock is retried for LockWait.
+// that a shell reads while a training runs. A busy lock is retried for lockWait.
 package catalog
 
 import (
@@ -23,21 +23,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// LockWait is how long a busy catalog is retried.
-const LockWait = 5 * time.Second
+// lockWait is how long a busy catalog is retried.
+const lockWait = 5 * time.Second
 
 // Catalog is the metadata of one store. It holds no lock and no open file between calls, and may
 // be used from any goroutine and by several processes at once.
 type Catalog struct {
 	fs       vfs.FS
 	dir      string
-	patience time.Duration // LockWait; shorter in tests
+	patience time.Duration // lockWait; shorter in tests
 	opening  uint64        // digestOpenBytes; fewer in tests
 }
 
 // New names the catalog in dir; it does no I/O.
 func New(fs vfs.FS, dir string) *Catalog {
-	return &Catalog{fs: files.Guard(fs, dir), dir: dir, patience: LockWait,
+	return &Catalog{fs: files.Guard(fs, dir), dir: dir, patience: lockWait,
 		opening: digestOpenBytes}
 }
 

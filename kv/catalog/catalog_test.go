@@ -253,7 +253,7 @@ func TestCatalogBusy(t *testing.T) {
 // TestCatalogConcurrent has readers and writers wait for each other.
 func TestCatalogConcurrent(t *testing.T) {
 	c := mustCreate(t, vfs.NewMem())
-	c.patience = LockWait
+	c.patience = lockWait
 	const writers, each = 4, 5
 	var wg sync.WaitGroup
 	for i := range writers {

@@ -23,7 +23,6 @@ const (
 	keyRun     = "r\x01"
 	keySet     = "s\x01"
 	keyChunk   = "t\x01"
-	keyEnd     = "u"
 )
 
 // nameBytesMax bounds the names of sets, runs and profiles.

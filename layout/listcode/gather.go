@@ -28,7 +28,7 @@ const (
 	kindWhole  = 1
 )
 
-// recips are 2^32 by a number, rounded up: so i*recips[n]>>32 is i/n for all i below CountMost.
+// recips are 2^32 by a number, rounded up: so i*recips[n]>>32 is i/n for all i below countMost.
 var recips = func() (all [1 << 6]uint32) {
 	for n := perLeast; n < len(all); n++ {
 		all[n] = uint32((1<<32 + uint64(n) - 1) / uint64(n))
@@ -36,7 +36,7 @@ var recips = func() (all [1 << 6]uint32) {
 	return all
 }()
 
-const _ uint = 1<<32 - (CountMost-1)<<6 // what makes the quotients right
+const _ uint = 1<<32 - (countMost-1)<<6 // what makes the quotients right
 
 // Ref is that of a list.
 func (l *List) Ref() Ref {

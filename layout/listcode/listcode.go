@@ -45,8 +45,8 @@ const (
 	sampleEvery = 64
 )
 
-// CountMost is the largest number of entries of a list.
-const CountMost = countLong + 1<<longBits
+// countMost is the largest number of entries of a list.
+const countMost = countLong + 1<<longBits
 
 // Slack is how many bytes must follow the bits of lists and columns, so that a field is one load.
 const Slack = 8
@@ -141,7 +141,7 @@ func (c Coding) Bits(count int, first, last uint32) int {
 	return c.headBits(n) + wayBits + size
 }
 
-// Append writes a sorted list of at least one id and at most CountMost.
+// Append writes a sorted list of at least one id and at most countMost.
 func (c Coding) Append(w *Writer, list []uint32) { c.AppendAs(w, list, c.FormOf(list)) }
 
 // AppendAs writes a list whose form is known.

@@ -45,7 +45,7 @@ import (
 // block number and all bytes after the checksum. Blocks of codec 0 are those of rawblock.go.
 const (
 	blockMagic       = "GTBK"
-	BlockHeaderBytes = 48
+	blockHeaderBytes = 48
 	codecRaw         = 0
 	codecCompact     = 1
 	BlockMin         = 4096 // the least block, in bytes
@@ -174,7 +174,7 @@ func parseCompact(s *Shape, k Block) (Block, error) {
 // directory finds the lists of ends and of counts, and returns where the lists begin.
 func (k *Block) directory(s *Shape) (at uint64, err error) {
 	le := binary.LittleEndian
-	at = BlockHeaderBytes * 8
+	at = blockHeaderBytes * 8
 	for i, l := range [...]*listcode.List{&k.ends, &k.counts} {
 		coding := s.directoryCoding(i)
 		size := uint64(le.Uint32(k.Bytes[40+4*i:]))

@@ -94,7 +94,7 @@ func (b *blockBuilder) size(node layout.NodeID, e entries, listBits int) int {
 	if !b.empty() {
 		opening, openingBits = int(b.ends[0]), b.forms[0].Bits()
 	}
-	head := BlockHeaderBytes*8 + s.directoryBits(endsDirectory, int(slots),
+	head := blockHeaderBytes*8 + s.directoryBits(endsDirectory, int(slots),
 		listUnits(openingBits, width), units)
 	if s.HasAttributes() {
 		head += s.directoryBits(countsDirectory, int(slots), opening, len(b.ids)+count)
@@ -236,7 +236,7 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	le.PutUint32(out[28:], uint32(len(b.ids)))
 	le.PutUint32(out[32:], b.start)
 	le.PutUint32(out[36:], uint32(base))
-	at := BlockHeaderBytes
+	at := blockHeaderBytes
 	at += b.directory(out, at, endsDirectory, b.listEnds(width))
 	if b.shape.HasAttributes() {
 		at += b.directory(out, at, countsDirectory, b.ends)

@@ -26,11 +26,11 @@ type Fields struct {
 
 // Versions of the layout; only the last one is written. Files of the former one have raw blocks,
 // and an index without positions. CodedLayout is the first with coded lists: no list is in cells. A
-// program that does not know these takes them for damage, and so must not read CellLayout.
+// program that does not know these takes them for damage, and so must not read cellLayout.
 const (
 	formerLayout = 1
 	CodedLayout  = 2
-	CellLayout   = 3
+	cellLayout   = 3
 )
 
 func (f *Fields) encode() []byte {
@@ -58,10 +58,10 @@ func DecodeFields(b []byte) (Fields, error) {
 	switch {
 	case d.Err() != nil:
 		return f, d.Err()
-	case f.Version < formerLayout || f.Version > CellLayout:
+	case f.Version < formerLayout || f.Version > cellLayout:
 		return f, fmt.Errorf("topology layout %d, this program reads %d to %d: read the store "+
 			"with the program that wrote it, or ingest its source again", f.Version, formerLayout,
-			CellLayout)
+			cellLayout)
 	case flags > 7 || d.Remaining() != 0:
 		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
 	case f.Nodes > layout.MaxNodes:

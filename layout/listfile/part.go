@@ -221,7 +221,7 @@ const (
 
 // Regions are the parts of a coded block after its header, in their order.
 func (k *Block) Regions(s *Shape) (all []Region) {
-	at := BlockHeaderBytes
+	at := blockHeaderBytes
 	add := func(name string, end uint64) {
 		to := int(end+7) / 8
 		all = append(all, Region{name, at, to})

@@ -54,7 +54,7 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if spec.BlockBytes == 0 {
 		spec.BlockBytes = blockDefault
 	}
-	f := Fields{Version: CellLayout, BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
+	f := Fields{Version: cellLayout, BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
 		types: spec.Types, weights: spec.Weights, times: spec.Times}
 	shape, err := f.Shape()
 	if err != nil {

@@ -26,8 +26,8 @@ type BucketOptions struct {
 	Progress func(done, total uint64)
 }
 
-// BucketsLeastMemory is the least with which buckets are built.
-const BucketsLeastMemory = 4 << 20
+// bucketsLeastMemory is the least with which buckets are built.
+const bucketsLeastMemory = 4 << 20
 
 // ErrBuildingBuckets says that another process builds buckets of this store.
 var ErrBuildingBuckets = errors.New("another training sorts the edges of this store now: wait " +
@@ -77,7 +77,7 @@ func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Bucket
 	b := &builder{s: s, dev: dev, opt: opt, m: m,
 		offsets: make([]uint64, m.Parts()*m.Parts()+1),
 		Options: extsort.Options{FS: fs, Dir: runs, Prefix: "edges", Width: wordsPerEdge,
-			Memory: max(opt.Memory, BucketsLeastMemory), Budget: opt.Budget}}
+			Memory: max(opt.Memory, bucketsLeastMemory), Budget: opt.Budget}}
 	sorted, err := b.sort(ctx)
 	if err != nil {
 		return err

@@ -32,11 +32,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Most is the largest number of parts, and HopsMost the largest number of hops.
-const Most, HopsMost = 1024, 64
+// Most is the largest number of parts, and hopsMost the largest number of hops.
+const Most, hopsMost = 1024, 64
 
-// ReportName is the file beside the parts that has the Report as JSON.
-const ReportName = "partition.json"
+// reportName is the file beside the parts that has the Report as JSON.
+const reportName = "partition.json"
 
 // partialSuffix ends the name of the directory in which parts are made.
 const partialSuffix = ".partial"
@@ -56,7 +56,7 @@ func (e usageError) Is(target error) bool { return target == ErrUsage }
 // Options say how a store is cut.
 type Options struct {
 	Parts int // 1 to Most
-	// Hops is how far batches reach from their seeds: the number of layers, 1 to HopsMost.
+	// Hops is how far batches reach from their seeds: the number of layers, 1 to 64.
 	Hops int
 	Out  string // a directory that is not there yet
 	// Memory bounds the process, in bytes.
@@ -135,8 +135,8 @@ func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitm
 		return bad("--out is missing: say where the parts go")
 	case opt.Parts < 1 || opt.Parts > Most:
 		return bad("--parts %d: want 1 to %d", opt.Parts, Most)
-	case opt.Hops < 1 || opt.Hops > HopsMost:
-		return bad("--hops %d: want 1 to %d, the layers of the model", opt.Hops, HopsMost)
+	case opt.Hops < 1 || opt.Hops > hopsMost:
+		return bad("--hops %d: want 1 to %d, the layers of the model", opt.Hops, hopsMost)
 	case len(m.EdgeSplits) > 0:
 		return bad("the splits of this store are of its edges: parts are made of training nodes")
 	}
@@ -317,7 +317,7 @@ func (c *cutter) commit(report *Report) error {
 	if err != nil {
 		return fmt.Errorf("partition: %w", err)
 	}
-	path := c.fs.PathJoin(c.partial, ReportName)
+	path := c.fs.PathJoin(c.partial, reportName)
 	if err := files.WriteAtomic(c.fs, path, append(b, '\n')); err != nil {
 		return fmt.Errorf("partition: %w", err)
 	}

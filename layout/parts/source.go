@@ -34,8 +34,8 @@ type part struct {
 	names []string
 }
 
-// SourceFormat is what the catalog of a part has as the format of its source.
-const SourceFormat = kv.PartFormat
+// sourceFormat is what the catalog of a part has as the format of its source.
+const sourceFormat = kv.PartFormat
 
 var _ source.Source = (*part)(nil)
 
@@ -43,7 +43,7 @@ var _ source.Source = (*part)(nil)
 // not, so that their numbers are the same in all parts.
 func (p *part) Info() *source.Info {
 	m := p.meta
-	info := &source.Info{Format: SourceFormat, Paths: []string{p.files.Store.Dir()},
+	info := &source.Info{Format: sourceFormat, Paths: []string{p.files.Store.Dir()},
 		TextIDs: m.IDs.Kind == kv.IDsString, Typed: len(m.EdgeTypes) > 0, EdgeTypes: m.EdgeTypes,
 		Weighted: m.Weighted, Timed: m.Timestamped, Times: m.Times, Splits: []string{"train"},
 		IDsAbout: p.nodes.count()}

@@ -29,7 +29,7 @@ func copyOrStream[N ~uint32](out, table []float32, dim int, rows []N, to []uint3
 	if to != nil {
 		whole = lineBytes
 	}
-	if !streams || bytes < StreamBytes || width%whole != 0 ||
+	if !streams || bytes < streamBytes || width%whole != 0 ||
 		uintptr(unsafe.Pointer(&out[0]))%uintptr(whole) != 0 {
 		askedAhead(out, table, dim, rows, to, ahead)
 		return

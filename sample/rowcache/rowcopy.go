@@ -7,10 +7,10 @@ import (
 
 //go:generate go run -tags avogen ./gen
 
-// StreamBytes is the size of a result from which on it is written past the caches. On an AMD EPYC
+// streamBytes is the size of a result from which on it is written past the caches. On an AMD EPYC
 // (Zen 4) with a third cache of 32 MiB, copying and then adding up all took as long either way at
 // 11 MiB; at 6 it took a fifth more past them, and at 87 a quarter less.
-const StreamBytes = 16 << 20
+const streamBytes = 16 << 20
 
 // CopyRows copies row rows[i] of table to row i of out, or, if to is not nil, to row to[i]: rows of
 // dim values, of which no two go to the same row. bytes is the size of the result that this is a
@@ -25,7 +25,7 @@ func CopyRows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, b
 		last = slices.Max(to)
 	}
 	if most := slices.Max(rows); int(most) >= len(table)/dim || int(last) >= len(out)/dim {
-		panic(fmt.Sprintf("BUG: rowcopy: row %d of %d to %d of %d", most, len(table)/dim, last,
+		panic(fmt.Sprintf("BUG: rowcache: row %d of %d to %d of %d", most, len(table)/dim, last,
 			len(out)/dim))
 	}
 	copyOrStream(out, table, dim, rows, to, bytes)

@@ -45,7 +45,7 @@ func checkTwins(t *testing.T, table []float32, rows, to []uint32, dim, offset, m
 	t.Helper()
 	want := make([]float32, most*dim)
 	plain(want, table, dim, rows, to)
-	for _, bytes := range []int{0, StreamBytes} {
+	for _, bytes := range []int{0, streamBytes} {
 		got := aligned(most*dim, offset)
 		CopyRows(got, table, dim, rows, to, bytes)
 		if !slices.Equal(got, want) {
@@ -128,7 +128,7 @@ func benchmarkRows(b *testing.B, dim, n, threads int) {
 		"plain":  func(out []float32, rows []uint32) { plain(out, table, dim, rows, nil) },
 		"cached": func(out []float32, rows []uint32) { CopyRows(out, table, dim, rows, nil, 0) },
 		"streamed": func(out []float32, rows []uint32) {
-			CopyRows(out, table, dim, rows, nil, StreamBytes)
+			CopyRows(out, table, dim, rows, nil, streamBytes)
 		},
 	}
 	for _, way := range []string{"plain", "cached", "streamed"} {

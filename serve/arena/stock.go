@@ -51,9 +51,6 @@ func NewStock(budget *mem.Budget, most int) *Stock {
 	return s
 }
 
-// Most is how many arenas there are as long as clients do not keep them all.
-func (s *Stock) Most() int { return s.most }
-
 // Pool is the share of one more client. The caller closes it.
 func (s *Stock) Pool() *Pool {
 	s.mu.Lock()

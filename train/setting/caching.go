@@ -13,7 +13,7 @@ type Caching struct {
 	// the free disk has room for, 64 GiB at most, and no more than up to the next evaluation.
 	Superbatch int `json:"superbatch"`
 	// MacroBatch is of how many batches the seeds are drawn together, which are sliced from the
-	// sample then: see package macrobatch. 0 and 1 draw each batch by itself.
+	// sample then: see bulk.MacroBatches. 0 and 1 draw each batch by itself.
 	MacroBatch int `json:"macro_batch,omitempty"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`

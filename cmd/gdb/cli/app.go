@@ -93,7 +93,7 @@ func (a *App) Limits() train.Limits {
 
 // Progress returns what tells how far work is.
 func (a *App) Progress() *Bar {
-	return NewBar(a.Err, a.ErrTTY && a.Log == "text", a.Log == "json", a.Quiet)
+	return newBar(a.Err, a.ErrTTY && a.Log == "text", a.Log == "json", a.Quiet)
 }
 
 // NotePlots says what was drawn.

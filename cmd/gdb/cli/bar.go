@@ -81,8 +81,8 @@ func (r *rate) describe(phase string, now time.Time, done, total int64, unit str
 	return s
 }
 
-// NewBar returns one that writes to w: a bar if that is a terminal, objects if asJSON is set.
-func NewBar(w io.Writer, tty, asJSON, quiet bool) *Bar {
+// newBar returns one that writes to w: a bar if that is a terminal, objects if asJSON is set.
+func newBar(w io.Writer, tty, asJSON, quiet bool) *Bar {
 	return &Bar{w: w, tty: tty, json: asJSON, quiet: quiet}
 }
 

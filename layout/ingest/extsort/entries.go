@@ -90,7 +90,7 @@ func (e *Entries) open(runs []Run) (err error) {
 
 // reduce merges runs until they can be merged at once.
 func (e *Entries) reduce(ctx context.Context, runs []Run) ([]Run, error) {
-	fan := FanIn(e.opt.Memory, e.opt.BlockBytes)
+	fan := fanIn(e.opt.Memory, e.opt.BlockBytes)
 	for len(runs) > fan {
 		n := min(fan, len(runs)-fan+1)
 		name := fmt.Sprintf("%s-m%d.run", e.opt.Prefix, len(e.made))

@@ -19,10 +19,10 @@ const (
 
 const _ uint = -(batchWords % (3 * 4 * 5)) // a batch holds whole records of any width
 
-// FanIn is the number of runs that may be merged at once in memory bytes.
-func FanIn(memory int64, blockBytes int) int {
+// fanIn is the number of runs that may be merged at once in memory bytes.
+func fanIn(memory int64, blockBytes int) int {
 	if blockBytes == 0 {
-		blockBytes = DefaultBlockBytes
+		blockBytes = defaultBlockBytes
 	}
 	return int(max(2, (memory-batches*batchWords*8)/int64(blockBytes)))
 }
@@ -43,7 +43,7 @@ func Merge(ctx context.Context, opt Options, runs []Run, fn func(words []uint64)
 // reduce merges runs until they can be merged at once. The runs that it was given stay; those
 // that it made itself and needs no more are removed.
 func reduce(ctx context.Context, opt Options, runs []Run) ([]Run, error) {
-	fan, made := FanIn(opt.Memory, opt.BlockBytes), 0
+	fan, made := fanIn(opt.Memory, opt.BlockBytes), 0
 	ours := map[string]bool{}
 	for len(runs) > fan {
 		// Merge no more than needed: what is left is merged once only.

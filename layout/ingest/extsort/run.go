@@ -29,9 +29,9 @@ import (
 
 const (
 	headerBytes = 16
-	// DefaultBlockBytes is the size of a run's blocks: large enough that a disk seek between two
+	// defaultBlockBytes is the size of a run's blocks: large enough that a disk seek between two
 	// runs costs little beside the block's transfer.
-	DefaultBlockBytes = 256 << 10
+	defaultBlockBytes = 256 << 10
 	// syncBytes is how much of a run may be dirty in the page cache before it is sent to disk, so
 	// that a memory cgroup is not filled with it.
 	syncBytes = 8 << 20

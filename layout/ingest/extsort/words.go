@@ -30,7 +30,7 @@ type Options struct {
 	Budget *mem.Budget
 	// Distinct keeps only the first of the entries with one key and text. Words ignores it.
 	Distinct bool
-	// BlockBytes is the size of a run's blocks. Default DefaultBlockBytes.
+	// BlockBytes is the size of a run's blocks. Default 256 KiB.
 	BlockBytes int
 }
 
@@ -46,7 +46,7 @@ func (o *Options) Remove(run Run) error {
 
 func (o *Options) ensureDefaults() {
 	if o.BlockBytes == 0 {
-		o.BlockBytes = DefaultBlockBytes
+		o.BlockBytes = defaultBlockBytes
 	}
 	if o.Key == 0 {
 		o.Key = o.Width

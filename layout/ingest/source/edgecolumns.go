@@ -92,7 +92,7 @@ func (s *textGraph) flaggedColumns(t *edgeTable, roles []edgeRole) (err error) {
 
 // isNone says that a flag's value means no column.
 func isNone(t *table.Table, value string) bool {
-	return value == NoColumn && !slices.Contains(t.Names, NoColumn)
+	return value == noColumn && !slices.Contains(t.Names, noColumn)
 }
 
 // chooseEnds takes columns without a role for the ends that nothing names. Where there are more
@@ -218,7 +218,7 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 }
 
 // leaveOut is what to do about a column that was taken by its name and does not read.
-func leaveOut(flag string) string { return flag + " " + NoColumn + " leaves the column out" }
+func leaveOut(flag string) string { return flag + " " + noColumn + " leaves the column out" }
 
 // readsAs is an error, which names the row, if one of the first values of a column is not of the
 // kind of its role. Where bad rows may be skipped, that is left to the reading of all rows.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// OneHotMost is the most nodes of one-hot features: there is a column for each.
-	OneHotMost = 8192
+	// oneHotMost is the most nodes of one-hot features: there is a column for each.
+	oneHotMost = 8192
 	// randomDims is the width of random features if none is given, and dimsMost the largest.
 	randomDims, dimsMost = 64, 4096
 )
@@ -65,9 +65,9 @@ var ErrTooManyMade = errors.New("--features one-hot makes a column for each node
 // NewMaker makes a maker for a graph of so many nodes, the largest degree of which is most. Random
 // features depend on the seed and the node alone.
 func NewMaker(k MadeKind, nodes, most, seed uint64) (*Maker, error) {
-	if k.name == "one-hot" && nodes > OneHotMost {
+	if k.name == "one-hot" && nodes > oneHotMost {
 		return nil, fmt.Errorf("%w, and there are %d: at most %d; take --features random:64",
-			ErrTooManyMade, nodes, OneHotMost)
+			ErrTooManyMade, nodes, oneHotMost)
 	}
 	return &Maker{kind: k, seed: seed, top: math.Log1p(float64(most)), nodes: nodes,
 		places: bits.Len64(most) + 1}, nil

@@ -62,7 +62,7 @@ func TestOneHot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewMaker(k, OneHotMost+1, 1, 1); err == nil {
+	if _, err := NewMaker(k, oneHotMost+1, 1, 1); err == nil {
 		t.Error("too many nodes are taken")
 	}
 	m, err := NewMaker(k, 3, 1, 1)

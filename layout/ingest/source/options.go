@@ -45,8 +45,8 @@ type Options struct {
 	Notes io.Writer
 }
 
-// NoColumn is the value of a flag for a column that says that none has its role.
-const NoColumn = "none"
+// noColumn is the value of a flag for a column that says that none has its role.
+const noColumn = "none"
 
 // named are the columns that flags name, and the ends of ranges.
 func (o *Options) named() []string {
@@ -57,6 +57,6 @@ func (o *Options) named() []string {
 		names = append(names, lo, hi)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || name == NoColumn
+		return name == "" || name == noColumn
 	})
 }

@@ -110,7 +110,7 @@ func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
 			return input.Usage("%s and %s both name the column %s: a label, a split or an id "+
 				"is no feature", other, flag, n.Name(c))
 		}
-		do := other + " " + NoColumn + " makes it one"
+		do := other + " " + noColumn + " makes it one"
 		if c == n.id {
 			do = other + " names the ids"
 		}

@@ -12,8 +12,8 @@ import (
 	"gdb/layout/ingest/input"
 )
 
-// CategoriesMax is the most categories of a column: each is a number in every row.
-const CategoriesMax = 1000
+// categoriesMax is the most categories of a column: each is a number in every row.
+const categoriesMax = 1000
 
 // Fill says what stands where a value is missing. The zero value fills nothing.
 type Fill struct {
@@ -94,18 +94,6 @@ func (e *Encoder) Measures() bool {
 // Plain says whether rows are what a batch's Vector is.
 func (e *Encoder) Plain() bool { return !e.fill.On && !e.Measures() }
 
-// Fields are the columns to read as text, and the fields of the vector.
-func (e *Encoder) Fields() (categories []input.Column, vector []int) {
-	for _, c := range e.columns {
-		if c.Category {
-			categories = append(categories, input.Column{Field: c.Field, Kind: input.Text})
-		} else {
-			vector = append(vector, c.Field)
-		}
-	}
-	return categories, vector
-}
-
 // Measure looks at a batch whose columns from number first on are the categories.
 func (e *Encoder) Measure(b *input.Batch, first int) error {
 	for i := range e.columns {
@@ -117,10 +105,10 @@ func (e *Encoder) Measure(b *input.Batch, first int) error {
 			if _, seen := c.values[string(v)]; seen || len(v) == 0 {
 				continue
 			}
-			if len(c.values) == CategoriesMax {
+			if len(c.values) == categoriesMax {
 				return &input.LineError{File: b.File,
 					What: fmt.Sprintf("column %q has more than %d "+
-						"categories", c.Name, CategoriesMax), Do: "leave it out of --categorical"}
+						"categories", c.Name, categoriesMax), Do: "leave it out of --categorical"}
 			}
 			c.values[string(v)] = 0
 		}

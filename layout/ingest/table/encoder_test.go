@@ -25,9 +25,9 @@ func encode(t *testing.T, table, fill string) (rows [][]float32, e *Encoder) {
 		{Field: 2, Name: "city", Category: true},
 		{Field: 3, Name: "score", Dim: 1}}, f)
 	each := func(fn func(b *input.Batch) error) {
-		categories, vector := e.Fields()
 		r, err := input.OpenText(fs, "n.csv", input.Spec{Format: input.Format{Delim: ','}, Width: 4,
-			Columns: categories, Vector: vector, Gaps: f.On, Missing: []string{"NA"}})
+			Columns: []input.Column{{Field: 2, Kind: input.Text}}, Vector: []int{1, 3}, Gaps: f.On,
+			Missing: []string{"NA"}})
 		if err != nil {
 			t.Fatal(err)
 		}

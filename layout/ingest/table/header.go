@@ -32,7 +32,7 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 	if !couldBeNames(rows[0]) {
 		return false, nil
 	}
-	if IsIndex(rows[0]) {
+	if isIndex(rows[0]) {
 		return true, nil
 	}
 	for _, name := range rows[0] {
@@ -77,8 +77,8 @@ func couldBeNames(row []string) bool {
 	return named
 }
 
-// IsIndex says that a header's first name is that of an index, as pandas writes it.
-func IsIndex(names []string) bool {
+// isIndex says that a header's first name is that of an index, as pandas writes it.
+func isIndex(names []string) bool {
 	return len(names) > 2 && (names[0] == "" || names[0] == "Unnamed: 0")
 }
 

@@ -50,7 +50,7 @@ func (t *Table) Named(names []string, except ...int) int {
 
 // Unnamed says that a column is an index for which pandas had no name.
 func (t *Table) Unnamed(col int) bool {
-	return col == 0 && IsIndex(t.Names) || t.Names != nil && indexLevel.MatchString(t.Names[col])
+	return col == 0 && isIndex(t.Names) || t.Names != nil && indexLevel.MatchString(t.Names[col])
 }
 
 // Order are the columns as their frame had them: an index, which pandas writes last, comes first.

@@ -41,7 +41,7 @@ func FuzzRecords(f *testing.F) {
 		if err := c.Decode(payload, 5, 8); err == nil && len(c.From) != 5 {
 			t.Error("changes of another number of nodes")
 		}
-		w := NextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 2, 40}},
+		w := nextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 2, 40}},
 			NextUses: &NextUses{Ranges: Ranges{Shift: 9, Count: 1, Window: 64}, Bits: 6}},
 			Last: make([]uint32, 1<<9), Next: make([]uint32, 64)}
 		w.Begin()

@@ -118,7 +118,7 @@ func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 		return err
 	}
 	b := arena.Bytes()
-	w := &NextWorker{NextPass: p, Last: Carve[uint32](&b, 1<<p.Shift),
+	w := &nextWorker{NextPass: p, Last: Carve[uint32](&b, 1<<p.Shift),
 		Next: Carve[uint32](&b, p.Window)}
 	ahead := runtimefile.NewAhead(ctx, budget, w.choose)
 	defer func() { err = errors.Join(err, ahead.Close(), arena.Free()) }()
@@ -138,8 +138,8 @@ func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	}
 }
 
-// NextWorker is the memory of one goroutine of findNextUses.
-type NextWorker struct {
+// nextWorker is the memory of one goroutine of findNextUses.
+type nextWorker struct {
 	*NextPass
 	Last []uint32 // of each node: the use found last, or never
 	Next []uint32 // of a part's accesses
@@ -150,7 +150,7 @@ type NextWorker struct {
 
 // choose takes some parts of the range at hand, the last first, or of the next one: as much as a
 // window may have in one part.
-func (w *NextWorker) choose(g *runtimefile.Group) bool {
+func (w *nextWorker) choose(g *runtimefile.Group) bool {
 	most := int64(w.Ranges.Window * w.wordBytes())
 	for bytes := int64(0); len(g.Records) == 0; g.Fresh = true {
 		for ; w.window > 0; w.window-- {
@@ -176,7 +176,7 @@ func (w *NextWorker) choose(g *runtimefile.Group) bool {
 }
 
 // one does one part, whose accesses are the payload.
-func (w *NextWorker) one(payload []byte, part int) error {
+func (w *nextWorker) one(payload []byte, part int) error {
 	next, err := w.Find(payload, part)
 	if err != nil {
 		return w.in.Damage(w.Accesses.refs[part].Off(), "%v", err)
@@ -188,7 +188,7 @@ func (w *NextWorker) one(payload []byte, part int) error {
 }
 
 // Find gives the next uses of a part's accesses.
-func (w *NextWorker) Find(payload []byte, part int) ([]uint32, error) {
+func (w *nextWorker) Find(payload []byte, part int) ([]uint32, error) {
 	width := w.wordBytes()
 	n := (len(payload) - 8) / width
 	if n < 1 || n > w.Ranges.Window || len(payload) != n*width+8 {
@@ -205,7 +205,7 @@ func (w *NextWorker) Find(payload []byte, part int) ([]uint32, error) {
 // over those of a turn nothing needs to be guessed: the reads of last are spread over a range's
 // nodes, and go on while one waits for memory. It is false if an access does not come before what
 // is said to be the next.
-func (w *NextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
+func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
 	last, number, wrong, starts := w.Last, w.numberBits(), uint64(0), w.Accesses.Starts
 	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.Bits-1
 	for i := len(next) - 1; i >= 0; {
@@ -230,7 +230,7 @@ func (w *NextWorker) backward(words []byte, width int, first uint32, next []uint
 }
 
 // Begin makes ready for a range.
-func (w *NextWorker) Begin() {
+func (w *nextWorker) Begin() {
 	w.turn = len(w.Accesses.Starts) - 1
 	for i := range w.Last {
 		w.Last[i] = w.never

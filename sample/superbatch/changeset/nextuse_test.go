@@ -19,7 +19,7 @@ func TestNextUsesAscend(t *testing.T) {
 		{"descending by one", []uint32{4, 3}, true},
 		{"descending", []uint32{0, 9, 2}, true},
 	} {
-		w := NextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 40}},
+		w := nextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 40}},
 			NextUses: &NextUses{Ranges: Ranges{Shift: 9, Count: 1, Window: 64}, Bits: 6}},
 			Last: make([]uint32, 1<<9), Next: make([]uint32, 64)}
 		w.never = 1<<31 - 1
