@@ -23,7 +23,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitDamaged     = 3
-	exitInterrupted = 130
+	exitInterrupted = cli.Interrupted
 )
 
 func exitCode(err error) int {

@@ -63,11 +63,8 @@ func (d *disk) moved() (m diskStats, err error) {
 
 // policies are the orders of links by their names in settings.
 var policies = map[string]order.Policy{setting.OrderBeta: order.Beta,
-	setting.OrderTwoLevel: order.TwoLevel, "dispersed": order.Dispersed,
-	"sequential": order.Sequential}
-
-// NodeOrders are orders that are for training nodes: they can be planned.
-func NodeOrders() []string { return []string{"dispersed", "sequential"} }
+	setting.OrderTwoLevel: order.TwoLevel, setting.OrderDispersed: order.Dispersed,
+	setting.OrderSequential: order.Sequential}
 
 // memoryBytes is what a training takes whose vectors are all in memory.
 func memoryBytes(c *Config, m *kv.Meta) int64 {

@@ -11,6 +11,7 @@ import (
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // Planned is what a training would do, for a person to read.
@@ -54,15 +55,15 @@ func (p *Planned) Left() int64 {
 	return left
 }
 
-// Plan says what a training would do, and runs nothing of it. The order may be one of NodeOrders
-// too.
+// Plan says what a training would do, and runs nothing of it. The order may be one of
+// setting.BufferedOrders too.
 func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	if err := edgefile.Check(m); err != nil {
 		return nil, err
 	}
 	var plan *paged.Plan
 	var err error
-	if slices.Contains(NodeOrders(), c.Order) {
+	if slices.Contains(setting.BufferedOrders, c.Order) {
 		plan, err = planOf(&c, m)
 	} else if err = checkDecoder(&c, m); err == nil {
 		plan, err = MakePlan(&c, m)

@@ -15,8 +15,12 @@ const (
 	OrderSequential = "sequential"
 )
 
-// NodeOrders are the values of PartitionSettings.PartitionOrder.
-var NodeOrders = []string{OrderMemory, OrderDispersed, OrderSequential}
+// BufferedOrders lists the orders of nodes in which some partitions are in memory at a time. Links
+// are planned in them, and not trained.
+var BufferedOrders = []string{OrderDispersed, OrderSequential}
+
+// NodeOrders lists the values of PartitionSettings.PartitionOrder.
+var NodeOrders = slices.Concat([]string{OrderMemory}, BufferedOrders)
 
 // The values of LinkPartitions.Order.
 const (
@@ -60,7 +64,7 @@ var partitionRows = []*Row{
 	{Name: "order", Field: "partition_order", LinkField: "order", For: OfBoth,
 		NotIn: BenchTrain | BenchLink, Type: nodeOrder, LinkType: plain, Default: OrderAuto,
 		Unset:   OrderMemory,
-		Choices: slices.Concat(LinkOrders, []string{OrderDispersed, OrderSequential}), Any: true,
+		Choices: slices.Concat(LinkOrders, BufferedOrders), Any: true,
 		Group: GroupPartitions,
 		Help: "in which order partitions of the graph come to memory: {choices}. Of links, auto " +
 			"is memory if all vectors fit, else tlbeta; of nodes it is memory, exact sampling, " +

@@ -19,6 +19,9 @@ func (e UsageError) Unwrap() error { return e.err }
 // Usage is an error that a wrong command line is the cause of.
 func Usage(err error) error { return UsageError{err} }
 
+// Interrupted is the exit code of a command that was stopped, and said so.
+const Interrupted = 130
+
 // Reported is returned by commands that have printed why they failed.
 type Reported struct{ Code int }
 

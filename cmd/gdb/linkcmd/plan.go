@@ -16,7 +16,7 @@ import (
 // Plan is gdb plan of --task link.
 func Plan(e *Env, st *layout.Store, c setting.Link, asJSON bool) error {
 	checked := c
-	if slices.Contains(link.NodeOrders(), c.Order) {
+	if slices.Contains(setting.BufferedOrders, c.Order) {
 		checked.Order = setting.OrderTwoLevel
 	}
 	if err := link.Validate(&checked); err != nil {

@@ -36,7 +36,7 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 	if errors.Is(err, context.Canceled) && o.run != "" {
 		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", message.Program,
 			e.CommandLine([]string{"train", dir, "--resume", o.run}))
-		return cli.Reported{Code: interrupted}
+		return cli.Reported{Code: cli.Interrupted}
 	}
 	if err = errors.Join(err, o.err); err != nil {
 		return err
@@ -54,9 +54,6 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 	}
 	return nil
 }
-
-// interrupted is the exit code of a command that was stopped, and said so.
-const interrupted = 130
 
 // done is the last line of --json.
 type done struct {
