@@ -32,7 +32,7 @@ import (
 var hostileExcuses = []string{"--memory", "no labeled node", "no run", "not finite", "is NaN",
 	"is +Inf", "is -Inf", "diverged", "no split", "no such split", "has no node", "no label",
 	"no features", "was trained on", "of another version", "format version", "no checkpoint",
-	"another --run", "no weights", "has no", "keeps no out-lists", "known are"}
+	"another --run", "no weights", "has no", "keeps no out-lists", "known are", "it began with"}
 
 // hostility makes cases of hostile stores.
 type hostility struct {

@@ -1,6 +1,9 @@
 package setting
 
 import (
+	"errors"
+	"fmt"
+
 	"gdb/kv"
 	"gdb/layout/rowfile"
 )
@@ -30,7 +33,16 @@ var dataRows = []*Row{
 		Choices: []string{"auto", "none", NormalizeRow, NormalizeColumns}, Group: GroupInputs,
 		Help: "scale features as they are read: none, row (sum 1), zscore (columns) or auto (row " +
 			"for counts, zscore for very different or large ranges)"},
-	{Name: "scale", For: OfNodes, Free: OfNodes},
+	{Name: "scale", For: OfNodes, Free: OfNodes, Type: measuredScale},
+}
+
+// measuredScale tells people what was measured, in short.
+func measuredScale(fields []any) Value {
+	return &parsed[*rowfile.Scale]{fields[0].(**rowfile.Scale), "", func(v *rowfile.Scale) string {
+		return fmt.Sprintf("of %d columns, measured", len(v.Mean))
+	}, func(string) (*rowfile.Scale, error) {
+		return nil, errors.New("a scale is measured")
+	}}
 }
 
 // Inputs is the width of a model's input on a store: a node's features, if there are any, and

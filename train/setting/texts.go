@@ -41,14 +41,11 @@ func (r *Row) text(f reflect.Value, c Settings) string {
 	if len(r.Fields) == 0 {
 		v = r.value(c)
 	}
-	number := f.Kind() == reflect.Pointer && f.Type().Elem().Kind() != reflect.Struct
 	switch {
-	case number && f.IsNil():
+	case f.Kind() == reflect.Pointer && f.IsNil():
 		return "none"
-	case number:
-		return fmt.Sprint(f.Elem().Interface())
-	case v == nil:
-		return fmt.Sprint(f.Interface())
+	case v != nil:
+		return v.String()
 	}
-	return v.String()
+	return fmt.Sprint(reflect.Indirect(f).Interface())
 }

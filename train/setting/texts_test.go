@@ -3,6 +3,8 @@ package setting
 import (
 	"strings"
 	"testing"
+
+	"gdb/layout/rowfile"
 )
 
 // TestTextsLeaveOutWhatSaysNothing: no row is empty or nil, and what auto stands for has no number.
@@ -34,4 +36,17 @@ func TestTextsLeaveOutWhatSaysNothing(t *testing.T) {
 		}
 	}
 	t.Error("heads is not shown though it is set")
+}
+
+// TestTextsAreShort: what was measured of each column is told in a few words.
+func TestTextsAreShort(t *testing.T) {
+	s := Default()
+	for _, want := range []string{"none", "of 3 columns, measured"} {
+		for _, row := range Texts(&s) {
+			if row[0] == "scale" && row[1] != want {
+				t.Errorf("scale is %q, want %q", row[1], want)
+			}
+		}
+		s.Scale = &rowfile.Scale{Mean: make([]float32, 3), Inverse: make([]float32, 3)}
+	}
 }

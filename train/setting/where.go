@@ -4,9 +4,8 @@ package setting
 type Where struct {
 	// Backend is one of the choices of backend.
 	Backend string
-	// Device is the number of the device, if HasDevice says so.
-	Device    int
-	HasDevice bool
+	// Device is the number of the device.
+	Device *int
 	// DeviceMemory bounds what is taken of a device's memory, in bytes; 0 for what it has.
 	DeviceMemory int64
 }
@@ -19,8 +18,8 @@ func (w Where) Apply(c *Node) {
 	case c.Backend == BackendCUDA:
 		c.Backend = BackendAuto
 	}
-	if w.HasDevice {
-		c.Device = w.Device
+	if w.Device != nil {
+		c.Device = *w.Device
 	}
 	c.DeviceMemory = w.DeviceMemory
 }

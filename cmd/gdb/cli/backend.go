@@ -12,6 +12,7 @@ import (
 // WhereFlags are the flags of where a run is evaluated, and predicts.
 type WhereFlags struct {
 	where        setting.Where
+	device       int
 	deviceMemory string
 	flags        *pflag.FlagSet
 }
@@ -20,7 +21,7 @@ type WhereFlags struct {
 func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 	w.flags = f
 	f.StringVar(&w.where.Backend, "backend", "", HelpOf("backend"))
-	f.IntVar(&w.where.Device, "device", 0, HelpOf("device"))
+	f.IntVar(&w.device, "device", 0, HelpOf("device"))
 	f.StringVar(&w.deviceMemory, "device-memory", "", "most that is taken of the memory of the "+
 		"device, but for its driver")
 	OnlyFor(f, setting.OfNodes, "backend", "device", "device-memory")
@@ -28,9 +29,11 @@ func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 
 // Where is what the flags say.
 func (w *WhereFlags) Where() (setting.Where, error) {
-	w.where.HasDevice = w.flags.Changed("device")
-	if w.where.Device < 0 {
-		return w.where, fmt.Errorf("--device %d: devices are numbered from 0", w.where.Device)
+	if w.flags.Changed("device") {
+		w.where.Device = &w.device
+	}
+	if w.device < 0 {
+		return w.where, fmt.Errorf("--device %d: devices are numbered from 0", w.device)
 	}
 	if w.deviceMemory == "" {
 		return w.where, nil
