@@ -7,30 +7,31 @@ import (
 	"gdb/train/setting"
 )
 
-// AutoCaches are the policies that --cache auto chooses from: no other hits more often than the
-// best of them on the graphs that were tried.
+// AutoCaches lists the policies that --cache auto chooses from: on the graphs that were tried no
+// other policy hits more often than the best of these.
 var AutoCaches = []string{"static", "sieve", setting.CacheBelady}
 
-// blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
+// blockShares lists the shares, in sixteenths, of the memory left beside batches that the caches of
+// a paged topology may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
 
-// splitWay is one way to split the memory.
+// splitWay names one way to split the memory; Split.take works out its sizes.
 type splitWay struct {
 	cache    string
 	resident bool
-	form     int   // of Facts.Forms, of those that are allowed
-	blocks   int64 // sixteenths for a paged topology's caches
-	quarters int64 // of these, for its neighbor cache
+	form     int   // index into Facts.residentForms
+	blocks   int64 // sixteenths of the memory left that the caches of a paged topology get
+	quarters int64 // quarters of that which the neighbor cache gets
 	passes   bool  // batches are drawn together, in passes through the lists
-	staged   bool  // rows that their cache does not keep are read for many of them at a time
-	ready    int   // batches that wait, or inTurn
+	staged   bool  // rows outside the static cache are read ahead for many batches at once
+	ready    int   // gathered batches that wait for the step, or inTurn
 
 	overlap, inPlace, sweepAhead bool  // of superbatches
-	stage                        int64 // the share of a batch's rows that may wait
+	stage                        int64 // one in stage of a batch's rows may wait after reading
 }
 
-// ways lists what can be chosen. Where nothing can be said about the cost the first that fits is
-// taken.
+// ways lists the ways to split the memory that the settings allow. The order matters where costs
+// are not known: the first that fits is taken.
 func (p *Split) ways() (all []splitWay) {
 	caches := []string{p.Facts.Cache}
 	if p.Facts.Cache == "auto" {
@@ -75,8 +76,9 @@ func (p *Split) ways() (all []splitWay) {
 	return all
 }
 
-// autoCaches are the policies to choose from. What superbatches plan are all rows of their batches:
-// beside those that a device keeps, other policies read less; and batches that are lent have none.
+// autoCaches returns the policies to choose from. A superbatch plans all rows of its batches, so
+// where a device keeps some rows the other policies read less; and superbatches cannot serve
+// batches that are lent.
 func (p *Split) autoCaches() []string {
 	if p.OnDevice.Cached() == 0 && p.Facts.Lent == 0 {
 		return AutoCaches
@@ -86,8 +88,8 @@ func (p *Split) autoCaches() []string {
 	})
 }
 
-// take splits the memory in a way, and returns the least memory that would do. It does not fit if
-// Left is below 0, or short says so.
+// take fills in the sizes of a way to split the memory, and returns the least memory with which
+// that way would work. The split does not fit if afterwards Left is below 0 or short is set.
 func (p *Split) take(w splitWay) (least int64, err error) {
 	p.quarters, p.passes = w.quarters, w.passes
 	if w.resident {
@@ -109,7 +111,8 @@ func (p *Split) take(w splitWay) (least int64, err error) {
 	return least, nil
 }
 
-// takeFeatures gives the features what is left.
+// takeFeatures gives the memory that is left to the feature cache, and settles its policy: all rows
+// where they fit, none where a cache would be too small to help.
 func (p *Split) takeFeatures(cache string) {
 	dim := int64(p.Facts.Dim)
 	all, room := mem.ArenaBytes(int64(p.Facts.Nodes)*dim*4), max(0, p.Left())
@@ -131,8 +134,8 @@ func (p *Split) takeFeatures(cache string) {
 	}
 }
 
-// holdsAll splits the memory with everything resident, if it fits, with the fastest form of lists
-// that does.
+// holdsAll returns the split that keeps the lists and all features in memory, with the fastest form
+// of lists that fits; nil if none does.
 func (p *Split) holdsAll() *Split {
 	if p.Facts.Cache == "none" && p.Facts.Dim > 0 {
 		return nil
@@ -149,15 +152,15 @@ func (p *Split) holdsAll() *Split {
 	return nil
 }
 
-// copied is a split of its own.
+// copied returns a copy of the split that can be changed without changing p.
 func (p *Split) copied() *Split {
 	c, plan := *p, *p.Plan
 	c.Plan = &plan
 	return &c
 }
 
-// Splits are the ways to split the memory that fit, but for those that another beats in all. If
-// there are none the error is a TooSmallError.
+// Splits returns the ways to split the memory that fit, without those that another one beats in
+// every respect. If none fits the error is a TooSmallError.
 func Splits(f *Facts) (all []*Split, err error) {
 	if err := f.checkTopology(); err != nil {
 		return nil, err
@@ -189,8 +192,8 @@ func Splits(f *Facts) (all []*Split, err error) {
 	return all, nil
 }
 
-// beaten says that another split of the kind holds the topology in no slower form, and no fewer
-// features.
+// beaten reports whether one of the others, of the same kind, holds the topology in a form that is
+// no slower and holds at least as many features.
 func (p *Split) beaten(others []*Split) bool {
 	for _, o := range others {
 		same := o.Cache == p.Cache && o.Ready == p.Ready && o.InTurn == p.InTurn &&

@@ -8,31 +8,32 @@ import (
 	"gdb/layout/topology"
 )
 
-// Costs are what the stages of a run cost for a batch, by what they are given, as measured.
+// Costs holds what the stages of a run cost for a batch, as a function of the memory they are
+// given, as measured by package probe. Times are seconds.
 type Costs struct {
-	Sampled              int     // batches
-	Batches              uint64  // of an epoch
-	Full                 float64 // batches of an epoch, the last one in part
+	Sampled              int     // batches that were measured
+	Batches              uint64  // in an epoch
+	Full                 float64 // batches of an epoch, the last one as a fraction
 	Nodes, Edges, Unique float64
 	RowBytes             float64
 	StoredBytes          float64 // of a row in the store
 	TopologyBytes        int64   // of the file
-	OnDevice             float64 // share of rows that a device keeps
-	Inner                float64 // share of rows that are copied if others are read in place
+	OnDevice             float64 // share of a batch's rows that the device keeps
+	Inner                float64 // share of rows that are copied when others are read in place
 	Device               *Profile
-	Step, StepInPlace    Work // of a step, also with rows read in place
+	Step, StepInPlace    Work // a step that copies its rows, and one that reads them in place
 
 	Resident Price             // of lists, sampled from a resident topology
-	Paged    []PagedPrice      // by size, ascending
-	NoPaged  bool              // none is worth it
+	Paged    []PagedPrice      // by size of the block cache, ascending
+	NoPaged  bool              // no split with a paged topology is worth measuring
 	Floor    *ReadFloor        // of paged lists; nil if not known
 	Tried    *ListTable        // of neighbor caches; nil if none is worth it
-	ListsWhy string            // why none was tried
+	ListsWhy string            // why no neighbor cache was tried
 	Kept     map[int64]bool    // sizes of neighbor caches that the store has
 	Curves   map[string]*Curve // by Split.CurveName
 
-	// ScanSeconds is what it takes to read and score all lists, and Scans how often that is done
-	// to make a neighbor cache with so much memory.
+	// ScanSeconds is how long reading and scoring all lists takes. Scans returns how often that is
+	// done to make a neighbor cache when scratch bytes of memory are free for it.
 	ScanSeconds float64
 	Scans       func(scratch int64) int
 
@@ -40,22 +41,25 @@ type Costs struct {
 	Apart, Once ReadTable // rows of a batch that were not seen before, and all in one pass
 }
 
-// Price is what lists cost a batch: reading so many bytes, for which it waits, and cores work; and
-// what cores do of their own.
+// Price is what reading lists costs a batch. Bytes are read, Wait is the time spent waiting for
+// them, and CPU the core time that goes into reading; Own is the core time of sampling itself.
+// Times are seconds.
 type Price struct{ Bytes, Wait, CPU, Own float64 }
 
-// work is both, one after the other, of so many workers.
+// work returns the price as Work: reading and sampling follow each other, shared by a number of
+// workers that sample different batches.
 func (p Price) work(workers float64) Work {
 	return Work{(p.Wait + p.Own) / workers, p.CPU + p.Own}
 }
 
-// PagedPrice is what lists cost with a block cache.
+// PagedPrice is what lists cost with a block cache of Blocks bytes.
 type PagedPrice struct {
 	Blocks int64
 	Price
 }
 
-// Choose returns the split with the least time; of the others the best of each kind are its rivals.
+// Choose forecasts every split and returns the one whose epoch takes least. It records the best
+// split of each other kind in its Rivals.
 func (s *Costs) Choose(splits []*Split) *Split {
 	splits = slices.DeleteFunc(slices.Clone(splits), func(p *Split) bool {
 		return s.NoPaged && !p.Resident && !p.passes || s.Tried == nil && p.quarters > 0
@@ -91,7 +95,7 @@ func (p *Split) kind() string {
 	return p.what()
 }
 
-// InPlace says whether steps read rows where they are kept: see Facts.
+// InPlace reports whether steps read rows where they are kept, instead of copying them: see Steps.
 func (s *Costs) InPlace(p *Split) bool {
 	if p.Superbatch != nil {
 		return p.Superbatch.InPlace
@@ -99,7 +103,7 @@ func (s *Costs) InPlace(p *Split) bool {
 	return p.Cache == "all" && p.Facts.InPlaceResident
 }
 
-// stepOf is what a step takes with a split.
+// stepOf returns what a step costs with a split: rows are read in place or copied.
 func (s *Costs) stepOf(p *Split) Work {
 	if s.InPlace(p) {
 		return s.StepInPlace
@@ -107,7 +111,7 @@ func (s *Costs) stepOf(p *Split) Work {
 	return s.Step
 }
 
-// lists is what sampling costs with a split.
+// lists returns what sampling a batch costs with a split.
 func (s *Costs) lists(p *Split) Price {
 	switch {
 	case p.passes:
@@ -126,8 +130,8 @@ func (s *Costs) lists(p *Split) Price {
 	return price
 }
 
-// paged is what sampling costs with a paged topology by what was measured; if nothing was, as if
-// lists came for nothing.
+// paged returns what sampling costs with a paged topology, on a line between the block caches that
+// were measured. Where none was, it counts no reading at all: a lower bound.
 func (s *Costs) paged(p *Split) Price {
 	if len(s.Paged) == 0 {
 		return Price{Own: s.ownLeast(p)}
@@ -143,13 +147,14 @@ func (s *Costs) paged(p *Split) Price {
 		CPU: mix(first.CPU, last.CPU), Own: mix(first.Own, last.Own)}
 }
 
-// formSlowdown is how many times as long sampling takes with lists of a form as with plain ones, as
-// docs/format/topology.md has it measured.
+// formSlowdown says how many times as long sampling takes from lists of a form as from plain ones,
+// as docs/format/topology.md has it measured.
 var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
 	topology.Compact: 2.3}
 
-// Slowdown is that of a form; of none, as of paged lists, it is that of the form in which blocks of
-// the file are as they are, if lists are coded: they are decoded in the same way.
+// Slowdown returns how many times as long sampling takes from lists of a form as from plain ones.
+// Paged lists have the form "": if the file's lists are coded they are decoded in the same way as
+// the compact form, and cost the same.
 func (s *Store) Slowdown(form topology.Form) float64 {
 	coded := slices.ContainsFunc(s.Forms, func(f topology.FormBytes) bool {
 		return f.Form == topology.Compact
@@ -160,10 +165,11 @@ func (s *Store) Slowdown(form topology.Form) float64 {
 	return max(1, formSlowdown[form])
 }
 
-// slowdown is that of the form of the split's lists.
+// slowdown returns how many times as long sampling takes with the split's lists as with plain ones.
 func (p *Split) slowdown() float64 { return p.Facts.Slowdown(p.Form) }
 
-// known is the least time of a split of which all is known before lists are priced.
+// known returns the shortest epoch, in seconds, among the splits whose cost is known before paged
+// lists are priced; infinity if there is none.
 func (s *Costs) known(splits []*Split) float64 {
 	least := math.Inf(1)
 	for _, p := range splits {
@@ -174,7 +180,8 @@ func (s *Costs) known(splits []*Split) float64 {
 	return least
 }
 
-// MayWin says whether a policy whose costs are a bound may be the fastest.
+// MayWin reports whether a split with a policy whose costs are only a lower bound may still
+// be the fastest.
 func (s *Costs) MayWin(cache string, splits []*Split) bool {
 	known := s.known(splits)
 	return slices.ContainsFunc(splits, func(p *Split) bool {
@@ -182,12 +189,13 @@ func (s *Costs) MayWin(cache string, splits []*Split) bool {
 	})
 }
 
-// worthALook is the share of the time of the best that is known that others have to stay below to
-// be measured: a forecast is not better than that.
+// worthALook is how far below the best known time the lower bound of a split has to be for it to be
+// measured: forecasts are not more exact than that.
 const worthALook = 0.97
 
-// Hopeful are, of the splits with a paged topology that may cost less than all others by what is
-// known, those with the least and the largest block cache; nil for none.
+// Hopeful returns the two splits with a paged topology that are worth measuring: the ones with the
+// smallest and with the largest block cache among those whose lower bound beats the best time known
+// so far. Both are nil if there is none.
 func (s *Costs) Hopeful(splits []*Split) (least, most *Split) {
 	resident := worthALook * s.known(splits)
 	for _, p := range splits {
@@ -204,8 +212,8 @@ func (s *Costs) Hopeful(splits []*Split) (least, most *Split) {
 	return least, most
 }
 
-// Complete fills in what the best of the splits says of itself, once costs are known at its very
-// sizes.
+// Complete fills in what the best split tells the user of its lists, and forecasts it again, once
+// costs were measured at its exact sizes.
 func (s *Costs) Complete(best *Split, splits []*Split) {
 	s.tellLists(best, splits)
 	best.Forecast = s.forecast(best)

@@ -6,17 +6,18 @@ import (
 	"gdb/internal/mem"
 )
 
-// DeviceFacts are those of a device with memory of its own, which has none where the process's
-// threads compute. Sizes are bytes.
+// DeviceFacts are what is known of a device with memory of its own, such as a GPU. Memory is 0
+// where the process's own threads compute. Sizes are bytes.
 type DeviceFacts struct {
 	Name         string
-	Memory, Free int64 // in all, and before the run takes any
-	// Model are weights, gradients and the optimizer's state. Step is what a step on the largest
-	// batch computes, and Given what so many as are under way are given: rows and lists.
+	Memory, Free int64 // all of it, and what is free before the run takes any
+	// Model is what weights, gradients and the optimizer's state take. Step is what a step on the
+	// largest batch takes to compute. Given is what the inputs (rows and lists) of all steps
+	// under way take.
 	Model, Step, Given int64
-	// Eval is what an evaluation may take in the place of a step.
+	// Eval is the memory that an evaluation may take, instead of a step's.
 	Eval int64
-	// Cacheable says that there are rows of features that it may keep.
+	// Cacheable says that there are feature rows which the device may keep.
 	Cacheable bool
 }
 
@@ -29,35 +30,34 @@ type DevicePlan struct {
 	Model int64 `json:"model_bytes"` // weights, gradients, optimizer state
 	Step  int64 `json:"step_bytes"`  // activations and gradients
 	Given int64 `json:"given_bytes"` // rows and lists of the steps under way
-	// Eval is what evaluation takes besides the memory of steps.
+	// Eval is what evaluation takes beyond the memory of steps.
 	Eval int64 `json:"evaluation_bytes"`
-	// Cache has rows of features, so many.
+	// Cache is the memory of Rows feature rows that the device keeps.
 	Cache int64 `json:"cache_bytes"`
 	Rows  int64 `json:"cache_rows"`
-	// Bus is how the other rows come to it, once a run began.
+	// Bus is how the other rows come to the device; nil until a run began.
 	Bus *BusWay `json:"bus,omitempty"`
-	// Shared has those of the batches of a macro-batch, so many.
+	// Shared is the memory of SharedRows rows that the batches of a macro-batch share.
 	Shared     int64 `json:"shared_bytes,omitempty"`
 	SharedRows int64 `json:"shared_rows,omitempty"`
 }
 
-// BusWay is how rows that a device does not keep come to it, and what both ways took when they were
-// tried with Bytes of rows.
+// BusWay is how rows that the device does not keep come to it, and what both ways took when they
+// were tried with Bytes of rows.
 type BusWay struct {
-	// InPlace says that the device reads them where they lie in the host's memory; else copies are
-	// sent.
+	// InPlace says that the device reads rows in the host's memory. Otherwise copies are sent.
 	InPlace bool  `json:"in_place"`
 	Bytes   int64 `json:"bytes,omitempty"`
-	// Copy is what it takes the host to copy rows that it keeps, Send to send the copies, and Read
-	// the device to read rows in place, in seconds.
+	// Copy is the time the host takes to copy rows out of its cache, Send to send the copies, and
+	// Read the time the device takes to read rows in place, in seconds.
 	Copy float64 `json:"copy_s,omitempty"`
 	Send float64 `json:"send_s,omitempty"`
 	Read float64 `json:"read_s,omitempty"`
-	// Why says what went wrong with the device reading them.
+	// Why says what went wrong when the device tried to read rows in place; "" if nothing did.
 	Why string `json:"why,omitempty"`
 }
 
-// String is a line.
+// String returns one line for people.
 func (w *BusWay) String() string {
 	way := "copies are sent"
 	if w.InPlace {
@@ -76,7 +76,7 @@ func (w *BusWay) String() string {
 	return way
 }
 
-// BusWays says how rows that the device does not keep come to it; "" where there are none.
+// BusWays says how rows that the device does not keep will come to it; "" where there are none.
 func (p *Plan) BusWays() string {
 	switch {
 	case p.OnDevice == nil || p.Forecast == nil || p.Forecast.DeviceHit == 1:
@@ -88,14 +88,14 @@ func (p *Plan) BusWays() string {
 	return "copies of rows are sent, since they change places in the host's cache"
 }
 
-// deviceReserve is the part of a device's memory that is left free: for batches that are larger
-// than any that was seen, and for what arenas take while they grow.
+// deviceReserve leaves one part in 16 of a device's memory free: for batches larger than any that
+// was sampled, and for what arenas take while they grow.
 const deviceReserve = 16
 
-// DeviceTooSmallError says that a run has no place in the memory of its device.
+// DeviceTooSmallError says that a run does not fit in the memory of its device.
 type DeviceTooSmallError struct{ Plan *DevicePlan }
 
-// Error says what would do.
+// Error says how much memory the run needs, for what, and which settings lower it.
 func (e *DeviceTooSmallError) Error() string {
 	p := e.Plan
 	size := mem.FormatSize
@@ -106,10 +106,10 @@ func (e *DeviceTooSmallError) Error() string {
 		size(p.Given), size(p.Eval))
 }
 
-// taken is what there must be.
+// taken returns the bytes that a run needs with no feature rows kept.
 func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given + p.Eval }
 
-// planDevice splits the memory of the device; nil if there is none.
+// planDevice splits the memory of the device; it returns nil if there is none.
 func (f *Facts) planDevice() *DevicePlan {
 	d := &f.Device
 	if d.Memory == 0 {
@@ -132,8 +132,8 @@ func (f *Facts) planDevice() *DevicePlan {
 	return p
 }
 
-// planShared gives rows that batches of a macro-batch share up to half of the room for rows, unless
-// all rows are kept.
+// planShared reserves up to half of the room, in rows, for rows that the batches of a macro-batch
+// share. It reserves none if all rows are kept anyway.
 func (f *Facts) planShared(p *DevicePlan, room int64) {
 	if f.MacroBatch <= 1 || p.Rows == int64(f.Nodes) {
 		return
@@ -144,7 +144,7 @@ func (f *Facts) planShared(p *DevicePlan, room int64) {
 	}
 }
 
-// fits says whether the run has a place on the device.
+// fits returns a DeviceTooSmallError if the run does not fit on the device.
 func (p *DevicePlan) fits() error {
 	if p != nil && p.taken() > p.Memory {
 		return &DeviceTooSmallError{Plan: p}
@@ -152,7 +152,7 @@ func (p *DevicePlan) fits() error {
 	return nil
 }
 
-// Cached is how many rows of features the device keeps.
+// Cached returns how many feature rows the device keeps; 0 without a device.
 func (p *DevicePlan) Cached() int64 {
 	if p == nil {
 		return 0
@@ -160,7 +160,7 @@ func (p *DevicePlan) Cached() int64 {
 	return p.Rows
 }
 
-// Note tells the user that rows cannot come to the device in both ways; "" if they can.
+// Note tells the user why the device cannot read rows in the host's memory; "" if it can.
 func (p *DevicePlan) Note() string {
 	if p == nil || p.Bus == nil || p.Bus.Why == "" {
 		return ""
@@ -169,24 +169,26 @@ func (p *DevicePlan) Note() string {
 		"memory: " + p.Bus.Why
 }
 
-// InPlace says whether the device reads rows in the host's memory.
+// InPlace reports whether the device reads rows in the host's memory.
 func (p *DevicePlan) InPlace() bool { return p != nil && p.Bus != nil && p.Bus.InPlace }
 
-// Room is how many rows of so many values a device keeps that has so much free once steps have
-// taken theirs: no more than planned.
+// Room returns how many rows of dim values the device keeps if free bytes are left once steps have
+// taken their memory: no more than planned.
 func (p *DevicePlan) Room(free int64, dim int) int64 {
 	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve-p.Shared)/(4*int64(dim))))
 }
 
-// RoomShared is the same of rows that the batches of a macro-batch share, once others are kept.
+// RoomShared returns how many rows that the batches of a macro-batch share fit in free bytes, once
+// the other rows are kept: no more than planned.
 func (p *DevicePlan) RoomShared(free int64, dim int) int64 {
 	return max(0, min(p.SharedRows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))-1))
 }
 
-// DeviceRows is how many rows the device keeps with any split of the host's memory.
+// DeviceRows returns how many rows the device keeps. It is the same for every split of the
+// host's memory.
 func (f *Facts) DeviceRows() int64 { return f.planDevice().Cached() }
 
-// pool are the shares of the device's memory.
+// pool returns the device's memory as a Pool, with the share of each part of the run.
 func (p *DevicePlan) pool() Pool {
 	parts := []Part{{"other", "driver, kernels, other processes", p.Other},
 		{"model", "", p.Model}, {"step", "", p.Step},

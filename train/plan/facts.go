@@ -8,13 +8,14 @@ import (
 	"gdb/train/setting"
 )
 
-// Facts is all that memory is split by: what was asked for, and what is known of the store, of the
-// model and of batches that were sampled. Sizes are bytes.
+// Facts hold all that a split of the memory depends on: the settings, and what is known of the
+// store, of the model and of batches that were sampled. Sizes are bytes.
 type Facts struct {
-	// Memory bounds the process. Of it the program has Program, and the model Model.
+	// Memory bounds the process. Program is the part that the program itself takes, and Model the
+	// part of the model.
 	Memory, Program, Model int64
-	// Vectors is what vectors that are learned for each node have of it, and VectorsDisk what they
-	// take of the disk in checkpoints.
+	// Vectors is the memory of vectors that are learned for each node, and VectorsDisk the disk
+	// space that checkpoints take for them.
 	Vectors, VectorsDisk int64
 
 	Settings
@@ -25,26 +26,26 @@ type Facts struct {
 	Device DeviceFacts
 }
 
-// Settings are those of a run that its memory and time depend on.
+// Settings are the settings of a run that its memory and time depend on.
 type Settings struct {
 	Threads         int // that compute
 	Epochs, Batch   int
 	EvalEvery       int // epochs between two evaluations
-	Patience        int // evaluations without improvement that end the run; 0 is none
+	Patience        int // evaluations without improvement that end the run; 0 never ends it
 	Cache, Topology string
-	FeatureCache    int64 // 0 is what there is room for
-	DeviceCache     int64 // of features on a device; DeviceCacheAuto is what there is room for
+	FeatureCache    int64 // bytes; 0 is as much as there is room for
+	DeviceCache     int64 // bytes on a device; DeviceCacheAuto is as much as fits
 	MacroBatch      int   // batches that are sliced from one sample
-	NeighborCache   int64 // NeighborAuto is what is best
-	NeighborsAhead  bool  // neighbor caches are made before the run, whatever that takes
-	Superbatch      int   // batches at most; 0 is what there is room for
-	// Lent is how many batches are with others at a time, for whom their features are gathered
-	// apart; 0 where a batch is given back before the next is asked for. Superbatches and rows that
-	// are read ahead are not made for them.
+	NeighborCache   int64 // bytes; NeighborAuto chooses the best size
+	NeighborsAhead  bool  // neighbor caches are made before the run, however long it takes
+	Superbatch      int   // batches at most; 0 is as many as there is room for
+	// Lent is how many batches a caller may hold at a time, each with its features in memory of its
+	// own; 0 where a batch is given back before the next is asked for. Superbatches and rows that
+	// are read ahead need Lent to be 0.
 	Lent int
 }
 
-// SettingsOf returns the settings of a training that its memory and time depend on.
+// SettingsOf returns the part of a training's settings that its memory and time depend on.
 func SettingsOf(c *setting.Node) Settings {
 	s := Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch, EvalEvery: c.EvalEvery,
 		Patience: c.Patience, Cache: c.Cache, Topology: c.Topology, FeatureCache: c.FeatureCache,
@@ -63,22 +64,23 @@ func SettingsOf(c *setting.Node) Settings {
 type Store struct {
 	Nodes uint64
 	Dim   int // of features
-	// Forms are those in which all lists can be in memory, from the fastest to the smallest: plain
-	// is the first.
+	// Forms lists the forms in which all lists can be in memory, from the fastest to the smallest;
+	// the first is plain.
 	Forms []topology.FormBytes
-	// PagedBytes is the memory of a paged topology with a block cache of so many bytes.
+	// PagedBytes returns the memory of a paged topology whose block cache has cache bytes.
 	PagedBytes func(cache int64) int64
 	// Passes says that batches can be drawn together, in passes through the file of lists: see
 	// sample/bulk.
 	Passes bool
-	// Storage is what runtime files may take of the disk.
+	// Storage is how many bytes of disk runtime files may take.
 	Storage int64
 }
 
-// PlainBytes is what plain lists take.
+// PlainBytes returns the memory that plain lists take.
 func (s *Store) PlainBytes() int64 { return s.Forms[0].Bytes }
 
-// residentForms are the forms that a setting of the topology allows; of auto all.
+// residentForms returns the forms of resident lists that the setting Topology allows;
+// auto allows all.
 func (f *Facts) residentForms() (all []topology.FormBytes) {
 	for _, form := range f.Forms {
 		switch f.Topology {
@@ -89,7 +91,7 @@ func (f *Facts) residentForms() (all []topology.FormBytes) {
 	return all
 }
 
-// checkTopology reports a form that was asked for and that the store's lists do not have.
+// checkTopology returns an error if the setting asks for a form that the store's lists do not have.
 func (f *Facts) checkTopology() error {
 	if f.mayPage() || len(f.residentForms()) > 0 {
 		return nil
@@ -102,51 +104,51 @@ func (f *Facts) checkTopology() error {
 		"--topology %s, or auto", f.Topology, strings.Join(names, ", "))
 }
 
-// mayPage says whether lists may be paged.
+// mayPage reports whether the settings allow a paged topology.
 func (f *Facts) mayPage() bool { return f.Topology == "auto" || f.Topology == "paged" }
 
-// Batches are the sizes of the largest batch that memory is reserved for.
+// Batches hold the sizes of the largest batch that memory is reserved for.
 type Batches struct {
 	BatchNodes, BatchEdges int64
-	// NodeBytes and EntryBytes are what a batch keeps of each of its nodes, and of its neighbors,
-	// besides their numbers.
+	// NodeBytes and EntryBytes are what a batch keeps for each node and for each neighbor, besides
+	// their numbers.
 	NodeBytes, EntryBytes int64
-	// LentNodeBytes and LentEntryBytes are what a batch that is lent has of them, features apart,
-	// outside Go's heap.
+	// LentNodeBytes and LentEntryBytes are what a lent batch keeps for each node and for each
+	// neighbor outside Go's heap, without features.
 	LentNodeBytes, LentEntryBytes int64
 
-	DrawBytes    int64 // that drawing a neighbor takes beside these
-	LayerBytes   int64 // that a sampler takes to draw layers, of all neighbors of a batch
-	BatchInner   int64 // of the nodes, those with neighbors
-	Hops         int   // of a batch
-	SeedBytes    int64 // of a seed: its number and its labels
-	TrainBatches int64 // of an epoch
+	DrawBytes    int64 // scratch for drawing one neighbor, besides these
+	LayerBytes   int64 // scratch of a sampler that draws layers, for all neighbors of a batch
+	BatchInner   int64 // nodes of the batch that have neighbors
+	Hops         int   // in a batch
+	SeedBytes    int64 // for each seed: its number and its labels
+	TrainBatches int64 // in an epoch
 }
 
-// Steps is the memory of a training step on the largest batch, which is 0 where batches are loaded
-// and nothing else is done.
+// Steps hold the memory of a training step on the largest batch. They are 0 where batches are only
+// loaded and no model is trained.
 type Steps struct {
-	// StepCopied is that of a step whose first layer has rows of its own, and StepInPlace that of
-	// one which reads those of a cache.
+	// StepCopied is for a step that copies its first layer's rows, and StepInPlace for one that
+	// reads them in the cache.
 	StepCopied, StepInPlace int64
-	// ReadsInPlace says that a step can read rows where they are kept. Of all rows that is faster
-	// than copying them only if InPlaceResident says so.
+	// ReadsInPlace says that a step can read rows where they are kept. When all rows are in memory
+	// that is faster than copying them only if InPlaceResident is set.
 	ReadsInPlace, InPlaceResident bool
 }
 
-// Evaluation is what an evaluation takes, beside a training that pauses.
+// Evaluation holds what an evaluation takes; training pauses meanwhile.
 type Evaluation struct {
-	Evaluates bool // false where batches are loaded and nothing else is done
-	// EvalSampled says that it takes sampled batches, through a pipeline as training does.
+	Evaluates bool // false where batches are only loaded and no model is trained
+	// EvalSampled says that evaluation samples batches, through a pipeline as training does.
 	EvalSampled bool
-	// EvalArenas and EvalHeap may be in the place of a step and of batches, EvalBeside may not.
+	// EvalArenas and EvalHeap may use the memory of a step and of batches. EvalBeside comes on top.
 	EvalArenas, EvalHeap, EvalBeside int64
 }
 
 // Reach is the range of a size over some batches.
 type Reach struct{ Least, Most int64 }
 
-// Add takes the size of a batch in.
+// Add extends the range to include the size n of a batch.
 func (r *Reach) Add(n int64) {
 	if r.Least == 0 || n < r.Least {
 		r.Least = n
@@ -154,9 +156,10 @@ func (r *Reach) Add(n int64) {
 	r.Most = max(r.Most, n)
 }
 
-// Reserve is a size that hardly a batch passes: beyond the largest seen by twice the range, which
-// is four standard deviations if four were seen, and a little for a range that is small by chance;
-// but by no more than an eighth. Beyond it the feature cache gives way, and batches wait.
+// Reserve returns a size that hardly any batch exceeds: the largest seen plus twice the range seen
+// (four standard deviations if four batches were seen) plus a little for a range that is small by
+// chance, but at most an eighth above the largest. If a batch is larger still, the feature cache
+// gives memory back and the batch waits.
 func (r Reach) Reserve() int64 {
 	return r.Most + min(r.Most/8, r.Most/64+2*(r.Most-r.Least))
 }

@@ -5,18 +5,19 @@ import (
 	"sort"
 )
 
-// Footprint is how many different nodes the first batches of a run have: between the batches after
-// which that is known, a power of the batches.
+// Footprint counts how many different nodes the first batches of a run have. Between the counts it
+// interpolates with a power of the number of batches.
 type Footprint struct {
 	Batches, Unique []float64 // ascending
-	Most            float64   // nodes that there are
+	Most            float64   // nodes in the graph
 }
 
-// doublings are forecast beyond what was counted.
+// doublings is how often Forecast doubles the number of batches beyond those that were counted.
 const doublings = 12
 
-// Forecast goes on from what was counted. Of the numbers of nodes that each doubling of the batches
-// brings, the logarithm is taken to bend on as it did: few nodes are left that were not seen.
+// Forecast extrapolates the counts. Each doubling of the batches brings a number of new nodes; the
+// logarithm of that number is assumed to keep bending as it did, since ever fewer nodes are left
+// that were not seen.
 func (g *Footprint) Forecast() {
 	n := len(g.Batches)
 	brought := func(i int) float64 { // by the doubling that ended at i
@@ -41,7 +42,7 @@ func (g *Footprint) Forecast() {
 	}
 }
 
-// After is how many nodes so many batches have.
+// After returns how many different nodes the first batches have, batches being their number.
 func (g *Footprint) After(batches float64) float64 {
 	i := sort.SearchFloat64s(g.Batches, batches)
 	switch {
@@ -53,12 +54,13 @@ func (g *Footprint) After(batches float64) float64 {
 	return Between(batches, g.Batches[i-1], g.Batches[i], g.Unique[i-1], g.Unique[i])
 }
 
-// Between is the power of x that is a at the first and b at the last.
+// Between interpolates with a power of x that is a at first and b at last.
 func Between(x, first, last, a, b float64) float64 {
 	return b * math.Pow(x/last, math.Log(b/a)/math.Log(last/first))
 }
 
-// Filled is after how many batches there are so many nodes, and limit if not before.
+// Filled returns the number of batches after which that many different nodes were seen, or limit if
+// it would take more.
 func (g *Footprint) Filled(nodes, limit float64) float64 {
 	low, high := 0.0, limit
 	if g.After(limit) < nodes {
@@ -74,7 +76,7 @@ func (g *Footprint) Filled(nodes, limit float64) float64 {
 	return high
 }
 
-// Rate is how many new nodes a batch brings after so many.
+// Rate returns how many new nodes one more batch brings after the given number of batches.
 func (g *Footprint) Rate(batches float64) float64 {
 	from, to := batches/1.2, batches*1.2
 	return (g.After(to) - g.After(from)) / (to - from)

@@ -11,47 +11,49 @@ import (
 // Forecast is what an epoch of a run is expected to cost once caches are warm. Times are seconds.
 type Forecast struct {
 	Batches uint64 `json:"batches"`
-	// Sampled is how many batches it was computed from.
+	// Sampled is the number of batches that the forecast was computed from.
 	Sampled int     `json:"sampled_batches"`
 	Nodes   float64 `json:"nodes_per_batch"`
 	Edges   float64 `json:"edges_per_batch"`
-	Read    int64   `json:"read_bytes"` // of the device: features and lists
-	Lists   int64   `json:"list_bytes"` // of these, lists
+	Read    int64   `json:"read_bytes"` // from the disk: features and lists
+	Lists   int64   `json:"list_bytes"` // the part of Read that is lists
 	Hit     float64 `json:"hit"`        // rows found in the feature cache
-	// DeviceHit is the share of all rows that the device keeps, which are not asked of that cache,
-	// and Sent the bytes of the others in a batch.
+	// DeviceHit is the share of all rows that the device keeps and that the feature cache is not
+	// asked for. Sent is how many bytes the other rows of a batch have.
 	DeviceHit float64 `json:"device_hit,omitempty"`
 	Sent      float64 `json:"sent_bytes_per_batch,omitempty"`
-	// Unique is how many different nodes the sampled batches have, over the sum of their nodes.
+	// Unique is the number of different nodes in the sampled batches, divided by the sum
+	// of their nodes.
 	Unique float64 `json:"unique"`
 
 	Sample  float64 `json:"sample_s"`
 	Gather  float64 `json:"gather_s"`
 	Compute float64 `json:"compute_s"`
 	Time    float64 `json:"time"`
-	// Start is what comes before the first epoch: lists that are held, and a cache that is filled.
+	// Start is the time before the first epoch, in which resident lists are loaded and
+	// caches filled.
 	Start float64 `json:"start_s"`
-	Step  float64 `json:"step_s"` // a batch's, with the machine for itself
-	// Sweep is what sweeps for an epoch's rows take, and Beside how much of it goes on beside
-	// training.
+	Step  float64 `json:"step_s"` // of one batch, when nothing else runs
+	// Sweep is how long the sweeps for an epoch's rows take, and Beside how much of that happens
+	// while batches are trained on.
 	Sweep  float64 `json:"sweep_s"`
 	Beside float64 `json:"sweep_beside_s"`
-	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
-	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
-	// turns if they wait for each other.
+	// Binding is the stage that determines the epoch's time: sample, gather or compute; device if
+	// sampling and gathering wait for the same one; cores if the stages together need more cores
+	// than there are; or turns if they wait for each other.
 	Binding string `json:"binding"`
 
 	Device *Profile `json:"device"`
 }
 
-// String is one line.
+// String returns one line for people.
 func (f *Forecast) String() string {
 	return fmt.Sprintf("an epoch of %d batches: read %s, hit %.1f%%, sample %.1fs, gather %.1fs, "+
 		"compute %.1fs, time %.1fs (%s)", f.Batches, mem.FormatSize(f.Read), 100*f.Hit, f.Sample,
 		f.Gather, f.Compute, f.Time, f.Binding)
 }
 
-// forecast predicts an epoch with a split.
+// forecast predicts what an epoch costs with a split.
 func (s *Costs) forecast(p *Split) *Forecast {
 	f := &Forecast{Sampled: s.Sampled, Nodes: s.Nodes, Edges: s.Edges, Batches: s.Batches,
 		Unique: s.Unique, Device: s.Device}
@@ -98,8 +100,9 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	return f
 }
 
-// start is how long it takes to open what a split holds: lists and all features are read in
-// sequence, and of a static cache the rows by themselves, or all of them, what is faster.
+// start returns how long it takes to open what a split holds, in seconds. Resident lists and all
+// features are read in sequence; a static cache reads its rows one by one or reads all rows in
+// sequence, whichever is faster.
 func (s *Costs) start(p *Split) (seconds float64) {
 	d, all := s.Device, float64(p.Facts.Nodes)*s.StoredBytes/s.Device.Sequential
 	if p.Resident && (p.Superbatch == nil || p.Superbatch.Overlap) {
@@ -115,8 +118,8 @@ func (s *Costs) start(p *Split) (seconds float64) {
 	return seconds
 }
 
-// cycle is how long sampling, gathering and the step of a batch take beside each other. In turn,
-// the latter two are not.
+// cycle returns how long sampling, gathering and the step of a batch take while they share the
+// cores. If inTurn, gathering and the step of a batch follow each other.
 func (s *Costs) cycle(inTurn bool, works []Work) []float64 {
 	if !inTurn {
 		return shared(s.Device.Cores, works...)
@@ -129,8 +132,8 @@ func (s *Costs) cycle(inTurn bool, works []Work) []float64 {
 	return []float64{ends[0], k * works[1].Seconds, k * works[2].Seconds}
 }
 
-// shortOfCores says whether all that cores compute for a batch takes them longer than any of the
-// works that go on beside each other would take alone.
+// shortOfCores reports whether the core time of all stages of a batch, spread over all cores, is
+// longer than the longest of the stages that run at the same time.
 func (s *Costs) shortOfCores(inTurn bool, works []Work) bool {
 	all := works[0].Beside(works[1]).Beside(works[2])
 	if inTurn {
@@ -139,16 +142,17 @@ func (s *Costs) shortOfCores(inTurn bool, works []Work) bool {
 	return all.CPU/s.Device.Cores > all.Seconds
 }
 
-// bind takes a time that the epoch takes at least.
+// bind records a lower bound of the epoch's time, and what as its cause if it is the
+// largest so far.
 func (f *Forecast) bind(what string, time float64) {
 	if time > f.Time {
 		f.Time, f.Binding = time, what
 	}
 }
 
-// stall is the share of the shorter of gathering and computing for which a stage waits since
-// batches are not equally large and no more of them are ready: an assumption that decides between
-// splits that cost the same.
+// stall returns the share of the shorter of gathering and computing that a stage spends waiting
+// because batches differ in size and few of them are ready. It is an assumption, made to decide
+// between splits that otherwise cost the same.
 func (s *Costs) stall(p *Split) float64 {
 	if p.InTurn || p.Superbatch != nil && p.Superbatch.InPlace {
 		return 0
@@ -211,9 +215,9 @@ func (s *Costs) superbatch(p *Split, f *Forecast, lists Price, rows RowsCost) {
 	f.Time += alone * (loop + ahead - f.Time)
 }
 
-// assembling is what putting a batch of a superbatch together takes, but for reading: each row is
-// copied there, and those that were missed to the cache; or a part of them, and none that was
-// missed.
+// assembling returns what it costs to put together a batch of a superbatch, without reading. Every
+// row is copied to the batch, and rows that were missed to the cache as well; in place only the
+// rows of inner nodes are copied, and no missed ones.
 func (s *Costs) assembling(p *Split, missed float64) Work {
 	if p.Superbatch.InPlace {
 		return s.Device.Copy.Times(s.Inner * s.Nodes)
@@ -221,19 +225,21 @@ func (s *Costs) assembling(p *Split, missed float64) Work {
 	return s.Device.Copy.Times(s.Nodes + missed)
 }
 
-// batchRecords are the bytes that the runtime files have of a batch: its nodes, its edges, and
-// where its rows come from.
+// batchRecords is how many bytes the runtime files have for a batch: its nodes, its edges, and the
+// plan of where its rows come from.
 type batchRecords struct{ nodes, edges, plan float64 }
 
-// records forecasts them: numbers are stored at the width of the largest.
+// records forecasts the bytes of a batch's records: each number is stored at the width
+// of the largest.
 func (s *Costs) records(b *SuperbatchPlan) batchRecords {
 	width := func(most float64) float64 { return math.Ceil(math.Log2(max(2, most))) / 8 }
 	return batchRecords{nodes: s.Nodes * width(s.Grows.Most), edges: s.Edges * width(s.Nodes),
 		plan: s.Nodes * width(float64(b.Slots))}
 }
 
-// runtimeBytes are read of runtime files for a batch: to plan it, to train on it, and a part of it
-// looked times to decide on sweeps; accesses and next uses as far as they do not fit in memory.
+// runtimeBytes returns how many bytes of runtime files are read for a batch: once to plan it, once
+// to train on it, and a part of it looked times to decide on sweeps. Accesses and next uses are
+// read as far as they do not fit in memory.
 func (s *Costs) runtimeBytes(b *SuperbatchPlan, steps, looked float64) float64 {
 	const noteBytes = 4
 	r, notes := s.records(b), 0.0
@@ -243,7 +249,7 @@ func (s *Costs) runtimeBytes(b *SuperbatchPlan, steps, looked float64) float64 {
 	return 2*r.nodes + r.edges + r.plan + looked*(r.nodes+r.plan) + notes
 }
 
-// Steps is how many batches a superbatch of a split has.
+// Steps returns how many batches a superbatch of a split has.
 func (s *Costs) Steps(p *Split) float64 {
 	b, f := p.Superbatch, p.Facts
 	epochs := f.Epochs
@@ -268,12 +274,12 @@ func (s *Costs) Steps(p *Split) float64 {
 	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
 }
 
-// epochsAhead are sampled before the first of them is trained on, if the storage has room: with
-// more, a sweep for all of them would not cost much less.
+// epochsAhead is how many epochs are sampled before the first of them is trained on, if the storage
+// has room: with more, a sweep for all of them would not cost much less.
 const epochsAhead = 8
 
-// EpochsAhead is how many epochs a superbatch has at most, or a pair of them, of which most are
-// sampled while rows are swept for the first ones.
+// EpochsAhead returns how many epochs a superbatch covers at most. A pair of superbatches, most of
+// which is sampled while rows are swept for the first, covers twice as many.
 func (s *SuperbatchPlan) EpochsAhead() int {
 	if s.SweepAhead && !s.Overlap {
 		return 2 * epochsAhead

@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// Kept is a split that was chosen, from which it is made again for a run of the same settings.
+// Kept is the record of a chosen split that the catalog keeps, so that a run of the same settings
+// gets the same split without measuring again.
 type Kept struct {
 	Plan          Plan  `json:"plan"`
 	BlockCache    int64 `json:"block_cache"`
 	NeighborCache int64 `json:"neighbor_cache"`
 }
 
-// Kept is what is kept of a split.
+// Kept returns the record of the split to keep.
 func (p *Split) Kept() Kept {
 	k := Kept{Plan: *p.Plan, BlockCache: p.BlockCache, NeighborCache: p.NeighborCache}
 	if p.Forecast != nil { // the device has a place of its own
@@ -23,9 +24,9 @@ func (p *Split) Kept() Kept {
 	return k
 }
 
-// Split makes the split again, with runtime files that the disk has room for now. It is nil where
-// the program has grown so that it does not fit any more, or the disk has less than half of the
-// room.
+// Split makes the split again from its record, with runtime files as large as the disk has room for
+// now. It returns nil where the program has grown so that the split does not fit any more, or where
+// the disk has less than half of the room.
 func (k *Kept) Split(f *Facts, d *Profile) *Split {
 	plan := k.Plan
 	plan.dim, plan.Fixed = f.Dim, f.Program
@@ -49,8 +50,8 @@ func (k *Kept) Split(f *Facts, d *Profile) *Split {
 	return p
 }
 
-// deviceAgain splits the memory of the device for the sizes of a plan that was made before, with
-// what is free of it now.
+// deviceAgain splits the memory of the device with the step's sizes of an earlier plan and with the
+// memory that is free now.
 func (f *Facts) deviceAgain(before *DevicePlan) *DevicePlan {
 	if before != nil {
 		f.Device.Step, f.Device.Given = before.Step, before.Given
@@ -58,9 +59,9 @@ func (f *Facts) deviceAgain(before *DevicePlan) *DevicePlan {
 	return f.planDevice()
 }
 
-// Name tells facts apart that make other plans, before batches are measured: but for the memory of
-// the program, what is free of a device's, and the room on the disk, which are never the same
-// twice.
+// Name returns a hash that differs between facts that lead to different plans, before batches are
+// measured. It leaves out the memory of the program, the free memory of the device and the room on
+// the disk, which are never the same twice.
 func (f Facts) Name() string {
 	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))

@@ -8,27 +8,29 @@ import (
 	"gdb/train/setting"
 )
 
-// ListPlan is how the memory of a paged topology is split between its caches.
+// ListPlan is how the memory of a paged topology is split between its caches. Sizes are bytes.
 type ListPlan struct {
 	Blocks    int64 `json:"block_cache_bytes"`
 	Neighbors int64 `json:"neighbor_cache_bytes"`
-	// Passes is for batches that are drawn together; 0 has each drawn by itself.
+	// Passes is the memory in which batches are drawn together; 0 draws each by itself.
 	Passes int64 `json:"pass_bytes,omitempty"`
-	// Staged says that these have the rows that a static cache does not keep read ahead, for many
-	// of them at a time, in what of that memory drawing does not take then.
+	// Staged says that rows outside the static cache are read ahead, for many of the batches that
+	// are drawn together, in the part of Passes that drawing does not need then.
 	Staged bool `json:"staged,omitempty"`
-	// Hit is the share of lists that is expected in the neighbor cache, where it was chosen.
+	// Hit is the share of lists expected to be found in a neighbor cache whose size was chosen.
 	Hit float64 `json:"neighbor_hit"`
-	// Make is how long it takes to make it before the first epoch, in seconds: 0 if it is kept.
+	// Make is how long it takes to make the neighbor cache before the first epoch, in seconds; 0 if
+	// the store has one already.
 	Make float64 `json:"make_s"`
-	// Why says why this size was chosen, or none.
+	// Why says why this size of the neighbor cache was chosen, or why there is none.
 	Why string `json:"why,omitempty"`
 }
 
 // neighborsLeast is the smallest neighbor cache that is chosen.
 const neighborsLeast = 256 << 10
 
-// neighborQuarters are the shares of a paged topology's memory that its neighbor cache may get.
+// neighborQuarters returns the shares, in quarters, that the neighbor cache may get of the memory
+// of a paged topology's caches.
 func (p *Split) neighborQuarters() []int64 {
 	if p.Facts.NeighborCache != setting.NeighborAuto {
 		return []int64{0}
@@ -36,8 +38,8 @@ func (p *Split) neighborQuarters() []int64 {
 	return []int64{0, 1, 2, 3}
 }
 
-// setLists splits what the caches of a paged topology have, whatever the shares: a neighbor cache
-// whose size was given is besides. Blocks lie in whole arenas.
+// setLists splits sum bytes between the caches of a paged topology. A neighbor cache whose size the
+// user gave comes on top. Block caches are whole arenas.
 func (p *Split) setLists(sum int64) {
 	whole := func(n int64) int64 {
 		if n > mem.HugePageBytes {
@@ -62,17 +64,19 @@ func (p *Split) setLists(sum int64) {
 	p.Lists = &ListPlan{Blocks: p.BlockCache, Neighbors: p.NeighborCache, Passes: passes}
 }
 
-// joinLists counts the neighbor cache with the topology, which takes turns with batches.
+// joinLists counts the neighbor cache as part of the topology, for superbatches whose topology
+// takes turns with batches in the same memory.
 func (p *Split) joinLists() {
 	p.Topology, p.Neighbor = p.Topology+p.Neighbor, 0
 }
 
-// neighborBytes is what a neighbor cache takes: the lists, and the directory of less than a
-// sixteenth.
+// neighborBytes returns what a neighbor cache of a size takes: the lists, and a directory of less
+// than a sixteenth of that.
 func neighborBytes(size int64) int64 { return mem.ArenaBytes(size) + mem.ArenaBytes(size/16) }
 
-// neighborSize is the largest neighbor cache whose lists take so many bytes, with three leading
-// bits, so that runs with nearly the same memory find the one that is kept. 0 is none.
+// neighborSize returns the largest neighbor cache whose lists take no more than most bytes; 0 if
+// that is too small. Only the three leading bits are kept, so that runs with nearly the same memory
+// share one cache.
 func neighborSize(most int64) int64 {
 	n := most
 	for n >= neighborsLeast {
@@ -85,7 +89,8 @@ func neighborSize(most int64) int64 {
 	return 0
 }
 
-// epochSeconds is what splits are compared by: an epoch, with its share of what is made once.
+// epochSeconds returns the time by which splits are compared: an epoch, plus its share of
+// what is done once.
 func (p *Split) epochSeconds() float64 {
 	once := p.Forecast.Start
 	if p.Lists != nil {
@@ -94,11 +99,11 @@ func (p *Split) epochSeconds() float64 {
 	return p.Forecast.Time + once/float64(max(1, p.Facts.Epochs))
 }
 
-// ChoosesNeighbors says that the split has a neighbor cache whose size was chosen.
+// ChoosesNeighbors reports whether the split has a neighbor cache whose size was chosen.
 func (p *Split) ChoosesNeighbors() bool { return p.quarters > 0 }
 
-// MakeSeconds is how long it takes to make the neighbor cache of a split before the first epoch, if
-// its size was chosen.
+// MakeSeconds returns how long it takes to make the split's neighbor cache before the first epoch.
+// It is 0 unless the size was chosen.
 func (s *Costs) MakeSeconds(p *Split) float64 {
 	if p.quarters == 0 || p.Facts.NeighborsAhead || s.Kept[p.NeighborCache] {
 		return 0
@@ -110,7 +115,7 @@ func (s *Costs) MakeSeconds(p *Split) float64 {
 	return float64(s.Scans(scratch))*s.ScanSeconds + float64(p.NeighborCache)/s.Device.Sequential
 }
 
-// loaded is how many bytes are read when the topology is opened for a superbatch.
+// loaded returns how many bytes are read when the topology is opened for a superbatch.
 func (s *Costs) loaded(p *Split) float64 {
 	switch {
 	case p.Superbatch.Overlap:
@@ -121,7 +126,8 @@ func (s *Costs) loaded(p *Split) float64 {
 	return float64(p.NeighborCache)
 }
 
-// tellLists completes what the best split says of its lists: what neighbor caches would bring.
+// tellLists fills in what the best split tells the user of its lists: why it has a neighbor cache
+// of that size, or what one would have cost.
 func (s *Costs) tellLists(best *Split, splits []*Split) {
 	l := best.Lists
 	switch {
@@ -145,7 +151,7 @@ func (s *Costs) tellLists(best *Split, splits []*Split) {
 	}
 }
 
-// bestNeighbors says what the best of the splits with a neighbor cache would take.
+// bestNeighbors says how long an epoch would take with the best split that has a neighbor cache.
 func (s *Costs) bestNeighbors(splits []*Split) string {
 	var best *Split
 	for _, p := range splits {

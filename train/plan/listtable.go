@@ -2,30 +2,30 @@ package plan
 
 import "slices"
 
-// ListReads is what sampling a batch takes of caches of lists: so many Lists, of which Hits are
-// found in the neighbor cache, and Reads of blocks.
+// ListReads counts what sampling a batch asks of the caches of lists: Lists are asked for, Hits of
+// them are found in the neighbor cache, and Reads blocks are read for the others.
 type ListReads struct {
 	Lists float64 `json:"lists"`
 	Hits  float64 `json:"hits"`
 	Reads float64 `json:"reads"`
 }
 
-// ListCaches are the sizes of the caches of a paged topology.
+// ListCaches are the sizes, in bytes, of the caches of a paged topology.
 type ListCaches struct{ Blocks, Neighbors int64 }
 
-// ListTable has what sampling reads with caches of lists of some sizes. Between them costs lie on a
-// line.
+// ListTable holds what sampling reads at some sizes of the two caches of lists. In between it
+// interpolates linearly.
 type ListTable struct {
 	Blocks, Neighbors []int64 // sizes of caches, ascending
 	BlockBytes        float64
 	Reads             map[ListCaches]ListReads
 }
 
-// TriedSizes of each cache are tried.
+// TriedSizes is how many sizes of each cache are tried.
 const TriedSizes = 4
 
-// WorthTrying are the splits with a neighbor cache that would be the fastest if lists came for
-// nothing, and the seconds that the run would save then.
+// WorthTrying returns the splits with a neighbor cache that would be the fastest if reading lists
+// cost nothing, and the most seconds that the run would save in that case.
 func (s *Costs) WorthTrying(splits []*Split) (wanted []*Split, saved float64) {
 	if s.NoPaged {
 		return nil, 0
@@ -52,7 +52,8 @@ func (s *Costs) WorthTrying(splits []*Split) (wanted []*Split, saved float64) {
 	return wanted, saved
 }
 
-// Thinned picks some sizes, with the smallest and the largest.
+// Thinned picks at most TriedSizes of the sizes, evenly spaced by rank, with the smallest and the
+// largest among them.
 func Thinned(sizes []int64) (picked []int64) {
 	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
 	for i := range TriedSizes {
@@ -61,7 +62,7 @@ func Thinned(sizes []int64) (picked []int64) {
 	return slices.Compact(picked)
 }
 
-// at is what a batch takes of caches of any sizes.
+// at returns what a batch reads with caches of any sizes, interpolated between the tried ones.
 func (l *ListTable) at(blocks, neighbors int64) ListReads {
 	if r, ok := l.Reads[ListCaches{blocks, neighbors}]; ok {
 		return r
@@ -72,7 +73,8 @@ func (l *ListTable) at(blocks, neighbors int64) ListReads {
 	return at(b0, n0).mix(at(b1, n0), x).mix(at(b0, n1).mix(at(b1, n1), x), y)
 }
 
-// around finds the neighbors of a size, and where it is between them.
+// around finds the two neighbors of a size in an ascending list, and where it lies between
+// them, from 0 to 1.
 func around(sizes []int64, size int64) (a, b int64, at float64) {
 	i, _ := slices.BinarySearch(sizes, size)
 	a, b = sizes[max(0, i-1)], sizes[min(i, len(sizes)-1)]
@@ -82,16 +84,16 @@ func around(sizes []int64, size int64) (a, b int64, at float64) {
 	return a, b, min(1, float64(size-a)/float64(b-a))
 }
 
-// mix is the way from r to o by a share.
+// mix interpolates from r, at 0, to o, at 1.
 func (r ListReads) mix(o ListReads, at float64) ListReads {
 	mix := func(a, b float64) float64 { return a + at*(b-a) }
 	return ListReads{Lists: mix(r.Lists, o.Lists), Hits: mix(r.Hits, o.Hits),
 		Reads: mix(r.Reads, o.Reads)}
 }
 
-// price is what lists cost a batch with the caches of a split. What cores do of their own goes by
-// the blocks read, as it was measured with the least and the largest block cache: a list takes the
-// same wherever it is found.
+// price returns what lists cost a batch with the caches of a split. The core time of sampling
+// depends on the blocks read; it was measured with the smallest and the largest block cache, and a
+// list is assumed to take the same time wherever it is found.
 func (l *ListTable) price(s *Costs, p *Split) Price {
 	reads := l.at(p.BlockCache, p.NeighborCache).Reads
 	c := s.Device.Reading(reads, reads*l.BlockBytes)
@@ -105,7 +107,7 @@ func (l *ListTable) price(s *Costs, p *Split) Price {
 	return c
 }
 
-// ownLeast is what sampling with a split takes of cores at least.
+// ownLeast returns the least core time that sampling a batch takes with a split, in seconds.
 func (s *Costs) ownLeast(p *Split) float64 {
 	least := s.Resident.Own * p.slowdown()
 	for _, paged := range s.Paged {
@@ -114,21 +116,23 @@ func (s *Costs) ownLeast(p *Split) float64 {
 	return least
 }
 
-// ReadFloor is how many blocks a batch reads at least with block caches of some sizes.
+// ReadFloor is a lower bound of the blocks that a batch reads, for some sizes of the block cache.
 type ReadFloor struct {
 	Blocks     []int64 // sizes of caches, ascending
 	Reads      []float64
 	BlockBytes float64
 }
 
-// neighborsAtBest is how many times as much a neighbor cache may bring as a block cache of its
-// size. On R-MAT graphs it brings about as much.
+// neighborsAtBest is how many times as many hits as a block cache of its size a neighbor cache may
+// bring. On R-MAT graphs it brings about as many.
 const neighborsAtBest = 4
 
-// FloorSize is the size of the block cache that brings no less than the caches of a split.
+// FloorSize returns the size of a block cache that brings at least as many hits as the
+// caches of a split.
 func FloorSize(p *Split) int64 { return p.BlockCache + neighborsAtBest*p.NeighborCache }
 
-// price is what the reads of a split cost at least: those of the next size that is known.
+// price returns a lower bound of what the reads of a split cost: the cost with the next larger
+// cache of the table, or nothing beyond the largest.
 func (f *ReadFloor) price(s *Costs, p *Split) Price {
 	if f == nil {
 		return Price{}

@@ -6,37 +6,42 @@ import (
 )
 
 const (
-	// growth, in sixteenths, is how much more a list that grows takes than it needs.
+	// growth, in sixteenths, is the capacity of a list that grows by appending, as a share of its
+	// length: a quarter more than it needs.
 	growth = 20
-	// pagedCacheLeast is the least block cache of the paged reader.
+	// pagedCacheLeast is the smallest block cache of the paged reader, in bytes.
 	pagedCacheLeast = 8 << 20
-	// readyBatches wait gathered for the step at most, ReadyLeast where nothing was planned.
+	// readyBatches is how many gathered batches wait for the step at most, and ReadyLeast how many
+	// wait where nothing was planned.
 	readyBatches, ReadyLeast = 2, 1
-	// inTurn, as a number of batches that wait, has the memory of one batch's features.
+	// inTurn stands for a number of waiting batches: batches are gathered and trained on in turn,
+	// in the memory of one batch's features.
 	inTurn = -1
-	// sessionBytes is what a paged reader takes for blocks beyond its cache.
+	// sessionBytes is what each session of the paged reader takes for blocks outside the cache.
 	sessionBytes = 512 << 10
-	// rowsLeast is the smallest feature cache that is worth its trouble.
+	// rowsLeast is the number of rows of the smallest feature cache that is worth having.
 	rowsLeast = 64
 )
 
-// Split is a way to split the memory of a run.
+// Split is one way to split the memory of a run.
 type Split struct {
 	*Plan
 	Facts *Facts
 
-	// BlockCache and NeighborCache are the sizes of the paged reader's caches, and both have
-	// listCaches if the latter's size is chosen: it has so many quarters of that.
+	// BlockCache and NeighborCache are the sizes of the paged reader's caches, in bytes. If the
+	// size of the neighbor cache is chosen, both together have listCaches bytes, and the neighbor
+	// cache has quarters fourths of that.
 	BlockCache, NeighborCache int64
 	listCaches                int64
 	quarters                  int64
-	passes                    bool // the rest of listCaches is for drawing batches together
+	passes                    bool // the rest of listCaches draws batches together
 
-	rowArenas int64 // of Batches: features, which evaluation can have
-	short     bool  // there is no cache of the size that superbatches need
+	rowArenas int64 // the part of Batches for features, which evaluation may use
+	short     bool  // it does not fit: a cache or a buffer would be smaller than needed
 }
 
-// begin has the memory of what is there whatever the split is.
+// begin returns a split that holds only what every way needs: the program, the model, the vectors
+// that are learned, and the memory of a device.
 func begin(f *Facts) *Split {
 	return &Split{Facts: f, NeighborCache: max(0, f.NeighborCache),
 		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
@@ -44,8 +49,9 @@ func begin(f *Facts) *Split {
 			BatchInner: f.BatchInner, OnDevice: f.planDevice(), dim: f.Dim}}
 }
 
-// planTopology plans the topology before batches are known: resident if the lists fit in half of
-// what the program leaves, in the fastest form that does; of a form that was asked for in any case.
+// planTopology chooses how the topology is held before the sizes of batches are known: resident in
+// the fastest form that fits in half of the memory the program leaves, else paged. A form that the
+// user asked for is taken even if it does not fit.
 func (p *Split) planTopology() {
 	room := p.Left()
 	if form, ok := p.Facts.formIn(room / 2); ok {
@@ -59,7 +65,7 @@ func (p *Split) planTopology() {
 	p.setPaged(max(pagedCacheLeast, room/4))
 }
 
-// formIn is the fastest form that takes no more than room.
+// formIn returns the fastest form of resident lists that takes no more than room bytes.
 func (f *Facts) formIn(room int64) (topology.FormBytes, bool) {
 	for _, form := range f.residentForms() {
 		if form.Bytes <= room {
@@ -69,10 +75,10 @@ func (f *Facts) formIn(room int64) (topology.FormBytes, bool) {
 	return topology.FormBytes{}, false
 }
 
-// Sampling is how the topology is held while batches are sampled to plan a run, and how if those
-// have no place beside it; nil if there is no other way. It is resident where that leaves a quarter
-// of the memory free: a plan has no batches in memory, and from a paged topology its samples take
-// many times as long.
+// Sampling returns how the topology is held while batches are sampled to plan a run, and how to
+// hold it if those batches do not fit beside it; the latter is nil if there is no other way. The
+// topology is resident where that leaves a quarter of the memory free: a plan keeps no batches in
+// memory, and sampling from a paged topology takes many times as long.
 func Sampling(f *Facts) (first, otherwise *Split) {
 	first = begin(f)
 	first.planTopology()
@@ -84,8 +90,9 @@ func Sampling(f *Facts) (first, otherwise *Split) {
 	return first, otherwise
 }
 
-// Evaluating splits the memory for an evaluation alone, which has so much besides: the topology has
-// its place first, then the features, if all of them fit and it reads all.
+// Evaluating splits the memory for an evaluation without training, which takes eval bytes beside
+// the topology and the features. The topology has its place first, then the features, if all of
+// them fit and the evaluation reads all.
 func Evaluating(f *Facts, eval int64) (*Split, error) {
 	if err := f.checkTopology(); err != nil {
 		return nil, err
@@ -108,7 +115,7 @@ func Evaluating(f *Facts, eval int64) (*Split, error) {
 	return p, nil
 }
 
-// TopologyOptions is how the topology is opened with the split.
+// TopologyOptions returns the options with which the split's topology is opened.
 func (p *Split) TopologyOptions() topology.Options {
 	if p.Resident {
 		return topology.Options{Resident: true, Form: p.Form}
@@ -117,22 +124,22 @@ func (p *Split) TopologyOptions() topology.Options {
 		PassBytes: p.PassBytes()}
 }
 
-// setResident plans the resident reader.
+// setResident gives the topology the memory of a form of resident lists.
 func (p *Split) setResident(form topology.FormBytes) {
 	p.Resident, p.BlockCache, p.Neighbor, p.Lists = true, 0, 0, nil
 	p.Topology, p.Form = form.Bytes, form.Form
 }
 
-// setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file; a
-// neighbor cache whose size is chosen has its share of that.
+// setPaged gives the topology a paged reader whose caches have most bytes, but hardly more than the
+// file. A neighbor cache whose size is chosen has its share of that.
 func (p *Split) setPaged(most int64) {
 	p.Resident, p.Form = false, ""
 	p.setLists(max(1<<20, min(most, p.Facts.PlainBytes()*5/4)))
 	p.Topology += int64(Samplers(p.Facts.Threads)+1) * sessionBytes
 }
 
-// setReady sizes what is in flight if so many gathered batches wait, or with inTurn if a batch is
-// gathered when the one before was released: see sample.Pipeline.
+// setReady sizes the batches in flight when ready gathered batches wait for the step, or, with
+// inTurn, when a batch is gathered once the one before was released: see package loader.
 func (p *Split) setReady(ready int) {
 	p.Ready, p.InTurn = max(ready, 0), ready == inTurn
 	arenas, heap := p.pipeline(ready)
@@ -140,8 +147,9 @@ func (p *Split) setReady(ready int) {
 	p.setEval(heap)
 }
 
-// pipeline is the memory of a pipeline: features of batches, and its heap. Batches that are lent
-// have their lists beside their features, and those of the pipeline are not lent.
+// pipeline returns the memory of a pipeline: arenas for the features of batches, and its heap.
+// A lent batch has its lists in the arenas too, beside its features; batches inside the
+// pipeline are not lent.
 func (p *Split) pipeline(ready int) (arenas, heap int64) {
 	const gatherers, queued, held = 1, 1, 1
 	f, workers := p.Facts, int64(Samplers(p.Facts.Threads))
@@ -156,14 +164,15 @@ func (p *Split) pipeline(ready int) (arenas, heap int64) {
 	return rows * mem.ArenaBytes(each), mem.HeapCost(heap * growth / 16)
 }
 
-// batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.
+// batchLists returns the bytes of a sampled batch's lists: its edges twice, its nodes, and
+// their offsets.
 func (p *Split) batchLists() int64 {
 	return (8+p.Facts.EntryBytes)*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes +
 		4*p.BatchInner + p.Facts.SeedBytes*int64(p.Facts.Batch)
 }
 
-// samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
-// topology.Session. A frontier has no more nodes than have neighbors in the batch.
+// samplerBytes returns the scratch that a sampler and its reader take: see sample.Sampler and
+// topology.Session. A frontier has at most as many nodes as the batch has nodes with neighbors.
 func (p *Split) samplerBytes() int64 {
 	each := 12 + p.Facts.EntryBytes + p.Facts.DrawBytes
 	bytes := each*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes + p.Facts.LayerBytes
@@ -176,17 +185,17 @@ func (p *Split) samplerBytes() int64 {
 	return bytes
 }
 
-// setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
-// much is heap: training pauses.
+// setEval sizes what evaluation takes beyond the memory of the step and of batches, which it may
+// use because training pauses; heap is how much of the latter is Go heap.
 func (p *Split) setEval(heap int64) {
 	f := &p.Facts.Evaluation
 	p.Eval = max(0, mem.HeapCost(f.EvalHeap)-heap) +
 		max(0, f.EvalArenas-p.rowArenas-p.Step) + f.EvalBeside
 }
 
-// Samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
-// of a core's time to sample of what it takes to compute.
+// Samplers returns how many goroutines sample beside compute threads: a batch takes about a tenth
+// of the core time to sample that it takes to compute.
 func Samplers(compute int) int { return max(1, compute/8) }
 
-// CopyThreads is how many goroutines copy features beside so many that compute.
+// CopyThreads returns how many goroutines copy features beside compute threads.
 func CopyThreads(compute int) int { return max(1, compute/2) }

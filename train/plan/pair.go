@@ -2,8 +2,9 @@ package plan
 
 import "gdb/sample/superbatch"
 
-// head is how many batches the first superbatch of a pair has, if a step takes so many seconds, or
-// the first of a run of two that overlap; 0 if there are no pairs: see superbatch.Costs.Head.
+// head returns how many batches the first superbatch of a pair has, if a step takes step seconds:
+// see superbatch.Costs.Head. With overlap it is the length of the first superbatch of a run of two.
+// It is 0 where superbatches come neither in pairs nor in such a run.
 func (s *Costs) head(p *Split, step float64) float64 {
 	b, d := p.Superbatch, s.Device
 	switch {
@@ -19,11 +20,12 @@ func (s *Costs) head(p *Split, step float64) float64 {
 	return float64(costs.Head(int(s.Steps(p)), int64(features)))
 }
 
-// batches are all of a run.
+// batches returns the number of batches in a run.
 func (s *Costs) batches(p *Split) float64 { return float64(p.Facts.Epochs) * float64(s.Batches) }
 
-// besideHead is how many seconds of sampling ahead cost nothing: those of the other superbatch of a
-// pair, whose head is such a share of it, while the head's rows are swept for.
+// besideHead returns how many seconds of sampling cost nothing because they pass while rows
+// are swept for the head: the sampling of the pair's other superbatch. share is the head's
+// part of the pair.
 func (s *Costs) besideHead(share, sweep, ahead float64) float64 {
 	if share == 0 {
 		return 0

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// passSlowdown is how many times as long as from plain lists in memory batches take to be drawn
-	// in passes, but for reading, checksums and all.
+	// passSlowdown is how many times as long batches take to be drawn in passes as from plain lists
+	// in memory, with checksums and without reading.
 	passSlowdown = 6
-	// togetherLeast is how many batches are drawn together at least.
+	// togetherLeast is the smallest number of batches that are drawn together.
 	togetherLeast = 4
 )
 
-// PassBytes is the memory for batches that are drawn together; 0 has each drawn by itself.
+// PassBytes returns the memory in which batches are drawn together; 0 draws each by itself.
 func (p *Plan) PassBytes() int64 {
 	if p.Lists == nil {
 		return 0
@@ -23,7 +23,7 @@ func (p *Plan) PassBytes() int64 {
 	return p.Lists.Passes
 }
 
-// together is how many batches there is memory for to draw them together.
+// together returns how many batches can be drawn together in the split's memory.
 func (p *Split) together() float64 {
 	room := p.PassBytes() - bulk.PassWindowsBytes(p.PassBytes())
 	batch := bulk.PassBatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
@@ -31,22 +31,22 @@ func (p *Split) together() float64 {
 	return float64(room) / float64(max(1, batch))
 }
 
-// Staged says whether rows that the cache does not keep are read ahead: see rowcache.Staged.
+// Staged reports whether rows that the cache does not keep are read ahead: see rowcache.Staged.
 func (p *Plan) Staged() bool { return p.Lists != nil && p.Lists.Staged }
 
-// stage has rows read ahead, and returns whether there is a cache to read beside.
+// stage sets rows to be read ahead, and returns whether that works: it needs a static cache.
 func (p *Split) stage() bool {
 	p.Lists.Staged = p.Cache == "static"
 	return p.Lists.Staged
 }
 
-// drawn is how many batches of an epoch are drawn together.
+// drawn returns how many batches of one epoch are drawn together.
 func (p *Split) drawn() float64 {
 	return max(1, min(p.together(), float64(p.Facts.TrainBatches)))
 }
 
-// readAhead is what reading rows ahead costs an epoch, of which a batch misses what its cache does
-// not hold: batches share few of these.
+// readAhead returns what reading rows ahead costs an epoch. A batch misses the rows that its cache
+// does not hold; the batches are assumed to share none of these.
 func (s *Costs) readAhead(p *Split, rows RowsCost) (c Price) {
 	if !p.Staged() {
 		return c
@@ -62,12 +62,14 @@ func (s *Costs) readAhead(p *Split, rows RowsCost) (c Price) {
 	return s.Device.Reading(times*float64(once.Reads), times*float64(once.Bytes))
 }
 
-// drawsTogether says whether there is, if batches are to be drawn together, memory for that.
+// drawsTogether reports whether the split has memory enough to draw batches together, if it
+// does that at all.
 func (p *Split) drawsTogether() bool {
 	return !p.passes || p.together() >= min(togetherLeast, float64(p.Facts.TrainBatches))
 }
 
-// passed is what sampling costs a batch in passes: a hop of some batches reads the lists once.
+// passed returns what sampling a batch costs in passes: the batches that are drawn together read
+// all lists once for each hop.
 func (s *Costs) passed(p *Split) Price {
 	batches := min(p.together(), float64(p.Facts.TrainBatches)*float64(p.Facts.Epochs))
 	if p.Superbatch == nil {
@@ -81,5 +83,6 @@ func (s *Costs) passed(p *Split) Price {
 	return c
 }
 
-// samplers is how many goroutines draw batches together: nothing else goes on.
+// samplers returns how many goroutines draw batches together: all threads, since nothing else
+// runs at that time.
 func (p *Split) samplers() int { return max(1, p.Facts.Threads) }

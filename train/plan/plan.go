@@ -18,8 +18,8 @@ type Plan struct {
 	Resident bool  `json:"topology_resident"`
 	// Form is how a resident topology is held.
 	Form     topo.Form `json:"topology_form,omitempty"`
-	Batches  int64     `json:"batches_bytes"` // batches in flight, and sampling and gathering them
-	Ready    int       `json:"ready_batches"` // that wait for the step
+	Batches  int64     `json:"batches_bytes"` // in flight, with sampling's and gathering's scratch
+	Ready    int       `json:"ready_batches"` // gathered batches that wait for the step
 	InTurn   bool      `json:"in_turn"`       // a batch is gathered when the one before is done
 	Step     int64     `json:"step_bytes"`    // activations and gradients
 	Eval     int64     `json:"evaluation_bytes"`
@@ -27,12 +27,13 @@ type Plan struct {
 	Features int64     `json:"feature_cache_bytes"` // all rows, or the cache
 	Cache    string    `json:"cache"`               // all, static, lru, …, or none
 
-	// Vectors are those that are learned for each node: as they are, the best ones, and the state
-	// of the optimizer. VectorsDisk is what checkpoints take for them.
+	// Vectors is the memory of vectors that are learned for each node: the current ones, the
+	// best ones, and the optimizer's state. VectorsDisk is the disk space that checkpoints
+	// take for them.
 	Vectors     int64 `json:"node_embedding_bytes,omitempty"`
 	VectorsDisk int64 `json:"node_embedding_disk_bytes,omitempty"`
 
-	// Superbatch is set for cache belady alone.
+	// Superbatch is set only for the cache policy belady.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
 
 	// OnDevice is set where a device has memory of its own.
@@ -44,54 +45,55 @@ type Plan struct {
 	// Partitions is set where batches are drawn from partitions in memory.
 	Partitions *Partitions `json:"partition_buffer,omitempty"`
 
-	// Rivals are what was not chosen, the best of each kind, the fastest first.
+	// Rivals lists splits that were not chosen: the best of each kind, the fastest first.
 	Rivals []Rival `json:"rivals,omitempty"`
 
-	// BatchNodes and BatchEdges are of the largest batch that memory is reserved for.
+	// BatchNodes and BatchEdges are the sizes of the largest batch that memory is reserved for.
 	BatchNodes int64 `json:"batch_nodes_max"`
 	BatchEdges int64 `json:"batch_edges_max"`
-	BatchInner int64 `json:"batch_inner_max"` // of the nodes, those with neighbors
+	BatchInner int64 `json:"batch_inner_max"` // nodes of it that have neighbors
 
 	// Forecast is nil if there was no room to sample a few batches.
 	Forecast *Forecast `json:"epoch,omitempty"`
 
-	dim int // of features
+	dim int // values in a feature row
 }
 
-// RowBytes are the features of the largest batch that memory is reserved for.
+// RowBytes returns the bytes of the features of the largest batch that memory is reserved for.
 func (p *Plan) RowBytes() int64 { return 4 * p.BatchNodes * int64(p.dim) }
 
 // Rival is a split that was not chosen.
 type Rival struct {
 	What string  `json:"what"`
 	Time float64 `json:"time"` // of an epoch, in seconds
-	// AtLeast says that it takes longer: no policy of the kind does better.
+	// AtLeast says that Time is a lower bound, which no policy of the kind reaches.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
-// GivesBack says that the features have a cache that gives memory back where others want it.
+// GivesBack reports whether the features have a cache that gives memory back when other parts of
+// the run need it.
 func (p *Plan) GivesBack() bool {
 	return p.Superbatch == nil && p.Cache != "all" && p.Cache != "none"
 }
 
-// Pool is the memory of a device: what each part of a run has of it.
+// Pool is the memory of a device, and how the parts of a run share it.
 type Pool struct {
 	Device string
-	Bytes  int64 // of all
+	Bytes  int64 // all of the device's memory
 	Parts  []Part
 }
 
-// Part is a share of a pool.
+// Part is one share of a pool: its name, a remark for people, and its size.
 type Part struct {
 	Name, What string
 	Bytes      int64
 }
 
-// Host is the device of the process's own memory.
+// Host names the pool that is the process's own memory.
 const Host = "host"
 
 // Pools lists the memory of each device, the host's first. The parts of a pool add up to no more
-// than it has.
+// than its Bytes.
 func (p *Plan) Pools() []Pool {
 	parts := []Part{{"program", "", p.Fixed}, {"model", "", p.Model}}
 	if p.Vectors > 0 {
@@ -113,7 +115,7 @@ func (p *Plan) Pools() []Pool {
 	return pools
 }
 
-// Left is what no part of a pool has.
+// Left returns the bytes of the pool that no part has.
 func (p *Pool) Left() int64 {
 	left := p.Bytes
 	for _, part := range p.Parts {
@@ -122,7 +124,8 @@ func (p *Pool) Left() int64 {
 	return left
 }
 
-// cacheName names the cache, with what it has of the batches' memory while they are trained on.
+// cacheName names the cache. It adds how much larger the cache is while batches are trained on, if
+// it uses memory that is needed otherwise between.
 func (p *Plan) cacheName() string {
 	s := p.Superbatch
 	if s == nil || s.Kept == s.Slots || s.Kept == 0 {
@@ -132,7 +135,7 @@ func (p *Plan) cacheName() string {
 		float64(s.Slots)/float64(s.Kept))
 }
 
-// topologyKind says how lists are read.
+// topologyKind says how neighbor lists are held and read.
 func (p *Plan) topologyKind() string {
 	topology := "paged"
 	if p.Resident {
@@ -154,7 +157,8 @@ func (p *Plan) topologyKind() string {
 	return topology
 }
 
-// neighborKind has the size of a neighbor cache that takes turns with batches, whose memory it has.
+// neighborKind returns the size of a neighbor cache that is counted with the topology, because it
+// takes turns with batches in the same memory; else "".
 func (p *Plan) neighborKind() string {
 	if l := p.Lists; l != nil && l.Neighbors > 0 && p.Neighbor == 0 {
 		return mem.FormatSize(l.Neighbors) + " in turn with batches"
@@ -162,7 +166,7 @@ func (p *Plan) neighborKind() string {
 	return ""
 }
 
-// batchKind says how many batches are in memory.
+// batchKind says how many gathered batches wait for the step.
 func (p *Plan) batchKind() string {
 	if p.InTurn {
 		return "gathered in turn"
@@ -170,7 +174,8 @@ func (p *Plan) batchKind() string {
 	return fmt.Sprintf("%d ready", p.Ready)
 }
 
-// Why says what the plan was chosen before: a line for people, empty if there was no choice.
+// Why says against which rivals the plan was chosen, in a line for people; "" if there
+// was no choice.
 func (p *Plan) Why() string {
 	if p.Forecast == nil || len(p.Rivals) == 0 {
 		return ""
@@ -194,7 +199,7 @@ func (p *Plan) Why() string {
 	return b.String()
 }
 
-// seconds are s seconds with three digits, in the unit that suits.
+// seconds formats s seconds with three digits, in the unit that suits.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	unit := time.Duration(1)
@@ -204,12 +209,12 @@ func seconds(s float64) string {
 	return d.Round(unit).String()
 }
 
-// what tells the plan from its rivals.
+// what describes the plan by the choices that distinguish it from its rivals.
 func (p *Plan) what() string {
 	return fmt.Sprintf("%s, topology %s, %s", p.Cache, p.topologyKind(), p.batchKind())
 }
 
-// String is one line.
+// String returns one line for people.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory %s: ", mem.FormatSize(p.Memory))
@@ -227,7 +232,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// Left is what no part has of the memory.
+// Left returns the bytes of the host's memory that no part has.
 func (p *Plan) Left() int64 {
 	return p.Memory - p.Fixed - p.Model - p.Vectors - p.Topology - p.Batches - p.Step - p.Eval -
 		p.Neighbor - p.Features

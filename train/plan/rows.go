@@ -6,24 +6,25 @@ import (
 	"slices"
 )
 
-// RowsCost is what the rows of a batch cost: which are hits, and reading the others.
+// RowsCost is what the rows of a batch cost: Hit is the share found in the cache; for the others
+// Bytes are read, with Wait seconds of waiting and CPU seconds of core time.
 type RowsCost struct {
 	Hit, Bytes, Wait, CPU float64
-	Misses                MissCurve // of superbatches, whose reads depend on sweeps
+	Misses                MissCurve // of superbatches, where reading depends on sweeps
 }
 
-// Curve is what rows cost with a policy, by the bytes of its cache.
+// Curve is what rows cost with one policy, as a function of the cache's size.
 type Curve struct {
 	Bytes []int64 // ascending
 	Costs []RowsCost
-	Bound bool // they are less than any that the policy may have
+	Bound bool // the costs are a lower bound for any policy of this kind
 }
 
-// curvePoints are simulated for a policy; between them costs are a line over the logarithm of the
-// size.
+// curvePoints is how many sizes are simulated for a policy. In between, costs are interpolated
+// linearly over the logarithm of the size.
 const curvePoints = 5
 
-// at is the cost with so many bytes.
+// at returns the cost with a cache of a size in bytes.
 func (c *Curve) at(bytes int64) RowsCost {
 	i, found := slices.BinarySearch(c.Bytes, bytes)
 	if found || i == 0 || i == len(c.Bytes) {
@@ -35,7 +36,7 @@ func (c *Curve) at(bytes int64) RowsCost {
 	return a.Mixed(b, at)
 }
 
-// Mixed is a share of b, and the rest of a.
+// Mixed interpolates between a, at share 0, and b, at share 1.
 func (a RowsCost) Mixed(b RowsCost, share float64) RowsCost {
 	mix := func(a, b float64) float64 { return a + share*(b-a) }
 	c := RowsCost{Hit: mix(a.Hit, b.Hit), Bytes: mix(a.Bytes, b.Bytes),
@@ -46,7 +47,7 @@ func (a RowsCost) Mixed(b RowsCost, share float64) RowsCost {
 	return c
 }
 
-// rows is what a batch's rows cost with a split.
+// rows returns what a batch's rows cost with a split.
 func (s *Costs) rows(p *Split) RowsCost {
 	if p.Cache == "all" {
 		return RowsCost{Hit: 1}
@@ -54,8 +55,8 @@ func (s *Costs) rows(p *Split) RowsCost {
 	return s.Curves[s.CurveName(p)].at(p.CacheBytes())
 }
 
-// gathering is what gathering takes with a split: rows that are in memory are copied while others
-// are read.
+// gathering returns what gathering a batch takes with a split: rows that are in memory are copied
+// while others are read.
 func (s *Costs) gathering(p *Split, rows RowsCost) Work {
 	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Nodes*(1-s.OnDevice)
 	switch {
@@ -70,7 +71,8 @@ func (s *Costs) gathering(p *Split, rows RowsCost) Work {
 	return d.Copy.Times(asked)
 }
 
-// CurveName tells policies apart, and lengths of superbatches.
+// CurveName returns the key of a split's curve in Costs.Curves: the policy and, for
+// superbatches, their length.
 func (s *Costs) CurveName(p *Split) string {
 	if b := p.Superbatch; b != nil {
 		return fmt.Sprint(p.Cache, s.Steps(p))
@@ -78,7 +80,7 @@ func (s *Costs) CurveName(p *Split) string {
 	return p.Cache
 }
 
-// Spread picks sizes from the smallest to the largest, each as many times the one before.
+// Spread picks sizes from the smallest to the largest, at a constant ratio.
 func Spread(sizes []int64) []int64 {
 	first, last := slices.Min(sizes), slices.Max(sizes)
 	picked := []int64{first}

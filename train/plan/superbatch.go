@@ -10,66 +10,75 @@ import (
 )
 
 const (
-	// planningLeast is the memory of planning that is there even if batches take less: enough for
-	// any number of nodes.
+	// planningLeast is the smallest memory of planning, even where batches take less: it is enough
+	// for any number of nodes.
 	planningLeast = 32 << 20
-	// bytesPerStep is what is kept for each batch of a superbatch, with room to grow.
+	// bytesPerStep is the memory kept for each batch of a superbatch, with room to grow.
 	bytesPerStep = 144
-	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
+	// bytesPerRecord is the memory kept for each record of swept rows. A record has at least
+	// recordLeast bytes of rows.
 	bytesPerRecord, recordLeast = 8, 64 << 10
-	// SpillShare of the storage is what rows of slots may take that are spilled between epochs.
+	// SpillShare bounds the rows of slots that are spilled between epochs: one part in SpillShare
+	// of the storage.
 	SpillShare = 8
-	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
-	// It is no more than a share of what is left: without it rows are read one by one.
+	// sweepLeast is the memory of a sweep even where batches take less: enough for 512
+	// batches. It is at most one part in sweepShare of the memory left: without a sweep rows
+	// are read one by one.
 	sweepLeast, sweepShare = 32 << 20, 8
-	// aheadMost and aheadLeast bound the memory of a sweep beside training: more would take the
-	// cache's, and with less a span is too short.
+	// aheadMost and aheadLeast bound the memory of a sweep that goes on beside training: more would
+	// shrink the cache, and with less a span of batches is too short.
 	aheadMost, aheadLeast = 48 << 20, 4 << 20
-	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
-	// and there is garbage.
+	// heapFactor is how much Go heap is reserved for each byte in use: lists grow by a quarter, and
+	// garbage remains until it is collected.
 	heapFactor = 2
 )
 
-// SuperbatchPlan is what training on superbatches takes besides.
+// SuperbatchPlan is what training on superbatches takes in addition. Sizes are bytes.
 type SuperbatchPlan struct {
 	Slots    int   `json:"slots"`          // rows in the cache
-	Kept     int   `json:"kept_slots"`     // of them, those that stay when phases take turns
-	Planning int64 `json:"planning_bytes"` // that planning may take, in the place of batches
+	Kept     int   `json:"kept_slots"`     // slots that stay while planning takes its turn
+	Planning int64 `json:"planning_bytes"` // that planning may take, in the memory of batches
 	Storage  int64 `json:"storage_bytes"`  // of runtime files at most
 	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
 	Overlap  bool  `json:"overlap"`        // the next is sampled while one is trained on
 
-	// Accesses and NextUses are memory of planning besides, so that less is written.
+	// Accesses and NextUses are memory that planning gets in addition, so that it
+	// writes less to disk.
 	Accesses int64 `json:"access_bytes"`
 	NextUses int64 `json:"next_use_bytes"`
 
-	// StageRows may wait after reading, for each of two batches.
+	// StageRows is how many rows may wait after reading, for each of two batches.
 	StageRows int `json:"stage_rows"`
-	// InPlace has no such rows, and no copies: see superbatch.Config.
+	// InPlace says that steps use rows in the cache: no rows wait, and none are copied. See
+	// superbatch.Config.
 	InPlace bool `json:"in_place"`
-	// Sweep is the memory of a sweep over the features: in the place of batches or, if SweepAhead,
-	// beside them, while the next ones are swept for.
+	// Sweep is the memory of a sweep over the features. It uses the memory of batches; or, if
+	// SweepAhead is set, it has its own, and rows for the next batches are swept during training.
 	Sweep      int64 `json:"sweep_bytes"`
 	SweepAhead bool  `json:"sweep_ahead"`
 }
 
 const (
-	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
-	// be written, beside what is free while batches are sampled; accessCost is what one takes.
+	// accessShare and accessMost bound the memory that keeps accesses from being written to disk,
+	// beyond what is free while batches are sampled: one part in accessShare of the memory left,
+	// and accessMost bytes. accessCost is the bytes that one access takes.
 	accessShare, accessMost, accessCost = 32, 32 << 20, 5
-	// stageMost and stageLeast are the shares of a batch's rows that may wait after reading. A
-	// batch that reads more, such as the first, reads the rest when it is assembled.
+	// stageMost and stageLeast bound the rows that may wait after reading: one part in stageMost,
+	// or one in stageLeast, of a batch's rows. A batch that reads more, such as the first, reads
+	// the rest when it is assembled.
 	stageMost, stageLeast = 8, 64
-	// spareShare of the memory that rows could have while batches are trained on is not theirs: the
-	// sizes are not exact.
+	// spareShare keeps one part in spareShare of the memory that rows could have during training
+	// free, because the sizes are not exact.
 	spareShare = 16
-	// inPlaceShare halves of the largest batch fit in a cache whose rows are used in place: batches
-	// that follow each other share rows, and where two do not fit, the second is read late.
+	// inPlaceShare is how many halves of the largest batch fit in a cache whose rows are
+	// used in place. Batches that follow each other share rows; where two do not fit, the
+	// second is read late.
 	inPlaceShare = 3
 )
 
-// superbatchWays are the ways to train on superbatches with a topology: phases in turn or not, and
-// rows used in the cache where the step can do that, or copied to each batch.
+// superbatchWays lists the ways to train on superbatches with a topology: with phases in
+// turn or overlapping, and with rows used in the cache, where the step can do that, or
+// copied to each batch.
 func (p *Split) superbatchWays(w splitWay) (all []splitWay) {
 	for _, w.overlap = range []bool{false, true} {
 		// Sampled evaluation gathers batches, and has no other memory for their rows.
@@ -88,11 +97,12 @@ func (p *Split) superbatchWays(w splitWay) (all []splitWay) {
 	return all
 }
 
-// takeSuperbatch splits the memory for training on superbatches. If their phases take turns, what
-// is held for batches is the larger of what training on them takes, and the topology, sampling and
-// planning, where a paged topology's blocks have what would be left over; if they overlap, it is
-// both. The cache gets the rest; and while batches are trained on, what they do not take of their
-// share.
+// takeSuperbatch splits the memory for training on superbatches.
+//
+// If the phases take turns, the memory held for batches is the larger of what training takes and of
+// what the topology, sampling and planning take; a paged topology's blocks get what would be left
+// over of it. If the phases overlap, it is the sum of both. The cache gets the rest; during
+// training it also gets what batches do not need of their share.
 func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
 	dim, n := p.Facts.Dim, p.BatchNodes
 	s := &SuperbatchPlan{Storage: p.Facts.Storage, Batches: p.Facts.Superbatch, Overlap: w.overlap,
@@ -146,7 +156,8 @@ func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
 	return least, nil
 }
 
-// planNotes gives memory to what planning notes, and returns what is held for batches then.
+// planNotes gives planning memory for its notes (accesses and next uses), and returns how much
+// memory is held for batches then.
 func (p *Split) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64) int64 {
 	steps, _ := p.steps(p.Facts.Storage)
 	s.Accesses = min(max(0, batches-ph.ahead-ph.use-topology-ph.sampling)+
@@ -157,22 +168,24 @@ func (p *Split) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64
 	return batches
 }
 
-// Spill is the memory of the slots that are not kept.
+// Spill returns the bytes of the rows in slots that are not kept.
 func (s *SuperbatchPlan) Spill(dim int) int64 { return 4 * int64(s.Slots-s.Kept) * int64(dim) }
 
-// phases is what training on a superbatch and making one take but for the cache and the topology.
+// phases holds the bytes that training on a superbatch and making one take, without the cache
+// and the topology.
 type phases struct {
-	loop, lists             int64 // training, and its heap, given back before the other
-	ahead                   int64 // of loop, a sweep beside it; in turn, beside both others too
-	use, sampling, planning int64 // of both others, and of each
+	loop, lists             int64 // training, and its heap, given back before the next is made
+	ahead                   int64 // of loop, a sweep beside it; in turn, beside making too
+	use, sampling, planning int64 // of making one: always, while sampling, and while planning
 }
 
-// build is making a superbatch.
+// build returns the memory that making a superbatch takes, with a topology of that many bytes.
 func (ph *phases) build(topology int64) int64 {
 	return ph.use + max(topology+ph.sampling, ph.planning)
 }
 
-// phases sizes them. A sweep has the arenas of training, or its own beside them.
+// phases sizes the phases. A sweep uses the arenas of training; if it runs beside training
+// it has its own.
 func (p *Split) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phases, err error) {
 	n := p.BatchNodes
 	heap, read := superbatch.SweepMemory(int(n))
@@ -200,13 +213,13 @@ func (p *Split) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phas
 	return ph, nil
 }
 
-// recordBytes are the records of the largest batch.
+// recordBytes returns the bytes that the largest batch takes in the runtime files.
 func (p *Split) recordBytes() int64 {
 	return (9+p.Facts.NodeBytes)*p.BatchNodes + (4+p.Facts.EntryBytes)*p.BatchEdges
 }
 
-// steps is how many batches a superbatch has at most with so much storage, and what is kept for
-// them and for the records of their rows.
+// steps returns how many batches a superbatch has at most with storage bytes of disk, and the
+// memory that is kept for them and for the records of their rows.
 func (p *Split) steps(storage int64) (steps, bytes int64) {
 	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20,
 		int64(p.Facts.Epochs)*p.Facts.TrainBatches)
@@ -217,7 +230,8 @@ func (p *Split) steps(storage int64) (steps, bytes int64) {
 	return steps, steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
 }
 
-// planSlots gives the cache what is left, and so many bytes more that it has now and then.
+// planSlots gives the cache the memory that is left, and spare bytes more that it has only
+// during training.
 func (p *Split) planSlots(s *SuperbatchPlan, spare int64) {
 	row, slot := 4*int64(p.Facts.Dim), superbatch.SlotBytes(p.Facts.Dim)
 	most := int64(p.Facts.Nodes)
@@ -230,14 +244,14 @@ func (p *Split) planSlots(s *SuperbatchPlan, spare int64) {
 	s.Slots = int(min(max(0, kept+more), most))
 }
 
-// features is the memory of the cache: of all slots where they are listed, and of the rows that
-// stay.
+// features returns the memory of the cache: the directory of all slots, and the rows of the
+// slots that stay.
 func (s *SuperbatchPlan) features(dim int) int64 {
 	row := 4 * int64(dim)
 	return int64(s.Kept)*row + int64(s.Slots)*(superbatch.SlotBytes(dim)-row)
 }
 
-// CacheBytes is the size of the cache that batches are trained with.
+// CacheBytes returns the size that the feature cache has during training.
 func (p *Split) CacheBytes() int64 {
 	if s := p.Superbatch; s != nil {
 		return int64(s.Slots) * superbatch.SlotBytes(p.Facts.Dim)
@@ -245,8 +259,9 @@ func (p *Split) CacheBytes() int64 {
 	return p.Features
 }
 
-// loop is what training on a superbatch takes but for the cache: features of batches, rows that
-// were read, and read buffers; and on the heap the lists of batches with what their changes say.
+// loop returns the memory that training on a superbatch takes without the cache. arenas hold
+// features of batches, rows that were read, and read buffers; lists is the heap that batches and
+// their changes to the cache take.
 func (p *Split) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.Facts.Dim)
 	records := p.recordBytes()
@@ -261,8 +276,8 @@ func (p *Split) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 		mem.HeapCost((int64(superbatch.Frames(ready))*(8*e+28*n) + 8*n) * growth / 16)
 }
 
-// SuperbatchConfig is what superbatches are made with, on a device, by so many threads: the rest is
-// for the run to fill in.
+// SuperbatchConfig returns the configuration with which superbatches are made on a device by a
+// number of threads. The run fills in the rest.
 func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 	s := p.Superbatch
 	c := &superbatch.Config{Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,

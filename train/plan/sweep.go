@@ -8,11 +8,12 @@ import (
 	"gdb/sample/superbatch"
 )
 
-// ReadTable is what reading numbers of rows costs: between two a line, below the first as each of
-// its rows.
+// ReadTable estimates what reading a number of rows costs. It interpolates linearly between
+// measured points; below the first point it scales that point's cost per row.
 type ReadTable struct{ rows, reads, bytes []float64 } // ascending
 
-// Add takes in what a number of rows costs, which is more than those before.
+// Add records what reading a number of rows costs. Points that do not exceed the last number of
+// rows are ignored.
 func (t *ReadTable) Add(rows, reads, bytes float64) {
 	if n := len(t.rows); rows > 0 && (n == 0 || rows > t.rows[n-1]) {
 		t.rows, t.reads, t.bytes = append(t.rows, rows), append(t.reads, reads),
@@ -20,7 +21,8 @@ func (t *ReadTable) Add(rows, reads, bytes float64) {
 	}
 }
 
-// Of is what so many rows cost; beyond the last, each as one of the last.
+// Of returns what reading a number of rows costs. Beyond the last point it scales that
+// point's cost per row.
 func (t *ReadTable) Of(rows float64) rowfile.ReadCost {
 	n := len(t.rows)
 	i := sort.SearchFloat64s(t.rows, rows)
@@ -37,39 +39,42 @@ func (t *ReadTable) Of(rows float64) rowfile.ReadCost {
 	return rowfile.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
 }
 
-// missedRows are what a batch of a superbatch costs with its missing rows, on average.
+// missedRows holds what a batch of a superbatch costs on average, with the rows that the cache
+// misses. Times are seconds.
 type missedRows struct {
 	bytes   float64 // read of the features and packed
-	wait    float64 // to read for it
-	cpu     float64 // of cores, for reading, assembling and the step
-	loop    float64 // from one batch to the next, but for sweeps
-	gather  float64 // of it, or beside it: reading and assembling
-	compute float64 // of it, the step
-	sweep   float64 // of sweeps
-	once    float64 // of it, what does not go on beside training
-	passes  float64 // of cores, for sweeps
-	looked  float64 // batches whose lists are read to decide on sweeps, for each batch
+	wait    float64 // waiting for these reads
+	cpu     float64 // core time of reading, assembling and the step
+	loop    float64 // from one batch to the next, without sweeps
+	gather  float64 // reading and assembling, in loop or beside it
+	compute float64 // the step, as part of loop
+	sweep   float64 // sweeping for rows
+	once    float64 // the part of sweep that training waits for
+	passes  float64 // core time of sweeping
+	looked  float64 // batches whose lists are read to decide on sweeps, per batch
 }
 
-// superbatchReads forecasts how the rows of a superbatch are read, as superbatch.Loader decides it:
-// for spans of batches, and for the first half, quarter, … of each.
+// superbatchReads forecasts how the rows of a superbatch are read, by the rules with
+// which superbatch.Loader decides: for each span of batches, and for the first half,
+// quarter, … of each span.
 type superbatchReads struct {
 	*Costs
 	split  *Split
 	missed *MissCurve
 	steps  float64
 	step   Work
-	staged int     // rows that are read ahead at most, or 0
+	staged int     // rows read ahead at most; 0 without bound
 	ahead  bool    // sweeps go on beside training
 	head   float64 // batches of the first superbatch of a pair
-	before float64 // bytes of rows that the span before has in the same storage
-	free   float64 // seconds that training on the span before leaves for one
+	before float64 // bytes of rows that the previous span has in the same storage
+	free   float64 // seconds of the previous span's training in which a sweep may run
 	costs  superbatch.Costs
 	room   superbatch.SweepRoom
 	sum    missedRows
 }
 
-// missedRows decides with means in the place of the rows' places.
+// missedRows forecasts the average cost of a batch of a superbatch. It decides on sweeps as the
+// loader does, but from mean costs, since it does not know where rows lie.
 func (s *Costs) missedRows(p *Split, rows RowsCost, step Work) missedRows {
 	d, b := s.Device, p.Superbatch
 	steps := s.Steps(p)
@@ -96,8 +101,8 @@ func (s *Costs) missedRows(p *Split, rows RowsCost, step Work) missedRows {
 	return m
 }
 
-// span decides on the batches from one on that there is room for, counts what they cost, and
-// returns how many they are.
+// span decides how the next batches are read, as many as there is room for from batch at on, counts
+// what they cost, and returns how many they are.
 func (r *superbatchReads) span(at float64) float64 {
 	n := r.extent(at)
 	if n < 1 {
@@ -116,7 +121,7 @@ func (r *superbatchReads) span(at float64) float64 {
 	return n
 }
 
-// extent is how many batches there is room for.
+// extent returns how many batches from batch at on there is room to sweep for.
 func (r *superbatchReads) extent(at float64) float64 {
 	room, end := r.room, r.steps
 	if at < r.head {
@@ -141,13 +146,13 @@ func (r *superbatchReads) extent(at float64) float64 {
 	return low
 }
 
-// during is how many rows some batches miss.
+// during returns how many rows n batches miss, from batch at on.
 func (r *superbatchReads) during(at, n float64) float64 {
 	return r.missed.After(at+n, r.steps) - r.missed.After(at, r.steps)
 }
 
-// parts calls each with parts of some batches, the first ones shorter, and the rows that a batch of
-// each misses.
+// parts divides n batches from batch at on into parts, the first ones shorter, and calls each with
+// the number of batches in a part and the rows that one of them misses.
 func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64)) {
 	const most = 8
 	for first, k := 0.0, most-1; k >= 0; k-- {
@@ -159,7 +164,8 @@ func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64))
 	}
 }
 
-// weigh is what the loader weighs.
+// weigh returns the costs of sweeping for n batches and of reading without a sweep, for the
+// loader's rule to compare.
 func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
 	w.Sweep = r.costs.Seconds(r.pass(at, n))
 	r.parts(at, n, func(batches, rows float64) {
@@ -169,8 +175,8 @@ func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
 	return w
 }
 
-// pass is what a sweep for some batches reads. Of the rows that they miss those are all different
-// that were not seen before; any of the seen may be missed again.
+// pass returns what a sweep for n batches reads. Missed rows that were not seen before are all
+// different; rows that were seen before may be missed more than once.
 func (r *superbatchReads) pass(at, n float64) rowfile.ReadCost {
 	before, seen := r.Grows.After(at), r.Grows.After(at+n)
 	missed := r.during(at, n)
@@ -182,7 +188,7 @@ func (r *superbatchReads) pass(at, n float64) rowfile.ReadCost {
 	return r.Once.Of(unique)
 }
 
-// count adds what some batches cost.
+// count adds what n batches cost from batch at on, swept or not.
 func (r *superbatchReads) count(at, n float64, swept bool) {
 	total, m, d := r.during(at, n), &r.sum, r.Device
 	w := r.weigh(at, n)
@@ -210,8 +216,8 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 	})
 }
 
-// countBatches adds batches that each miss so many rows. What has no room to be read ahead is read
-// when the batch is assembled.
+// countBatches adds the cost of batches that miss rows rows each. Rows that have no room to be read
+// ahead are read when the batch is assembled.
 func (r *superbatchReads) countBatches(batches, rows float64, read Price) {
 	ahead := 1.0
 	if r.staged > 0 && rows > float64(r.staged) {

@@ -6,17 +6,17 @@ import (
 	"gdb/internal/mem"
 )
 
-// TooSmallError says that a run has no place in its memory.
+// TooSmallError says that a run does not fit in the memory it was given.
 type TooSmallError struct {
 	Memory int64
-	Least  int64 // that would do, as far as is known
-	// Nearest is the split that needs so little, or nil where batches were not sampled.
+	Least  int64 // the smallest memory that would do, as far as is known
+	// Nearest is the split that needs only Least, or nil where batches were not sampled.
 	Nearest *Plan
-	// Evaluates says that it is for an evaluation alone.
+	// Evaluates says that the run is an evaluation without training.
 	Evaluates bool
 }
 
-// Error says what would do.
+// Error says how much memory is needed, and which settings lower that.
 func (e *TooSmallError) Error() string {
 	memory, least := mem.FormatSize(e.Memory), sizeUp(e.Least)
 	switch {
@@ -31,5 +31,5 @@ func (e *TooSmallError) Error() string {
 		"or lower --batch, --fanout or --hidden", memory, least, e.Nearest)
 }
 
-// sizeUp writes a size that is no smaller than n, in whole MiB.
+// sizeUp writes a size of n bytes in MiB, rounded up.
 func sizeUp(n int64) string { return fmt.Sprintf("%dMiB", (n+1<<20-1)>>20) }

@@ -1,22 +1,22 @@
 package plan
 
-// Work is what a stage does for a batch, or for a row: the seconds that it takes with the machine
-// for itself, and those that cores compute at the same time.
+// Work is what a stage takes for a batch, or for a row: the seconds that pass when it has the
+// machine to itself, and the core time, in seconds, that it uses meanwhile.
 type Work struct {
 	Seconds float64 `json:"s"`
 	CPU     float64 `json:"cpu_s"`
 }
 
-// Plus is one after the other.
+// Plus returns the work of doing w and then o.
 func (w Work) Plus(o Work) Work { return Work{w.Seconds + o.Seconds, w.CPU + o.CPU} }
 
-// Times is the work n times.
+// Times returns the work of doing w n times.
 func (w Work) Times(n float64) Work { return Work{n * w.Seconds, n * w.CPU} }
 
-// Beside is both at once, each with cores of its own.
+// Beside returns the work of doing both at once, each with cores of its own.
 func (w Work) Beside(o Work) Work { return Work{max(w.Seconds, o.Seconds), w.CPU + o.CPU} }
 
-// Demand is how many cores the work has busy.
+// Demand returns how many cores the work keeps busy on average.
 func (w Work) Demand() float64 {
 	if w.Seconds <= 0 {
 		return 0
@@ -24,12 +24,12 @@ func (w Work) Demand() float64 {
 	return w.CPU / w.Seconds
 }
 
-// slowdown is how many times as long the work takes when cores compute for it so many times slower:
-// what it waits for a device stays as it is.
+// slowdown returns how many times as long the work takes when cores compute for it slower times
+// slower. The time it waits for a device does not change.
 func (w Work) slowdown(slower float64) float64 { return 1 + min(1, w.Demand())*(slower-1) }
 
-// shared is when each of some works ends that begin together and share so many cores. While they
-// ask for more cores than there are, each gets as much less of them as the others.
+// shared returns when each of the works ends if they begin together and share the cores. While they
+// need more cores than there are, all are slowed by the same factor.
 func shared(cores float64, works ...Work) []float64 {
 	ends, left := make([]float64, len(works)), make([]float64, len(works))
 	for i, w := range works {
@@ -69,8 +69,8 @@ func shared(cores float64, works ...Work) []float64 {
 	}
 }
 
-// slowdown is how many times slower cores compute for each of some works, so that together they
-// have no more of them busy than there are.
+// slowdown returns the factor by which cores have to compute slower for each of the works, so that
+// together they keep no more cores busy than there are.
 func slowdown(cores float64, works []Work) float64 {
 	over := func(slower float64) bool {
 		sum := 0.0
