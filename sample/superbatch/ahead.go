@@ -7,7 +7,7 @@ import (
 	"gdb/internal/bug"
 )
 
-// ahead is a superbatch that is sampled and planned by a goroutine.
+// ahead is a superbatch that a goroutine samples and plans. The caller calls wait or stop.
 type ahead struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when s and err are set
@@ -15,7 +15,8 @@ type ahead struct {
 	err    error
 }
 
-// begin starts on a superbatch; one at a time.
+// begin starts a goroutine that builds superbatch w. Only one may be under way at a time, because
+// all of them use the builder's cache state.
 func (b *builder) begin(w wanted) *ahead {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &ahead{cancel: cancel, done: make(chan struct{})}
@@ -27,7 +28,8 @@ func (b *builder) begin(w wanted) *ahead {
 	return a
 }
 
-// wait returns the superbatch, which is the caller's then. Giving up a wait leaves it as it is.
+// wait returns the superbatch, which belongs to the caller from then on. If ctx ends first, the
+// work goes on and wait may be called again.
 func (a *ahead) wait(ctx context.Context) (*superbatch, error) {
 	select {
 	case <-a.done:
@@ -37,7 +39,7 @@ func (a *ahead) wait(ctx context.Context) (*superbatch, error) {
 	}
 }
 
-// stop ends the work and waits for its end.
+// stop cancels the work, waits until the goroutine has ended and closes what it built.
 func (a *ahead) stop() {
 	a.cancel()
 	<-a.done
@@ -46,7 +48,7 @@ func (a *ahead) stop() {
 	}
 }
 
-// spanAhead is a span that is decided on, and swept for, by a goroutine.
+// spanAhead is a span that a goroutine decides on and, where that is worth it, sweeps for.
 type spanAhead struct {
 	cancel context.CancelFunc
 	fitted chan struct{} // closed when it takes no more memory
@@ -55,7 +57,8 @@ type spanAhead struct {
 	err    error
 }
 
-// beginSpan starts on the span of a superbatch that begins with a step; one at a time.
+// beginSpan starts a goroutine that makes the span of s whose first batch is at step. Only one may
+// be under way at a time.
 func (b *builder) beginSpan(s *superbatch, step uint64, m alongside) *spanAhead {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &spanAhead{cancel: cancel, fitted: make(chan struct{}), done: make(chan struct{})}
@@ -69,7 +72,7 @@ func (b *builder) beginSpan(s *superbatch, step uint64, m alongside) *spanAhead 
 	return a
 }
 
-// stop ends the work, waits for its end and removes what it left.
+// stop cancels the work, waits until the goroutine has ended and removes the files it left.
 func (a *spanAhead) stop() {
 	if a == nil {
 		return

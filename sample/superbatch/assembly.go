@@ -17,41 +17,42 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// assembly assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
-// reads the records and the rows that no slot has, which are few. Then, in order, these and the
-// rows from slots are copied to the batch's features, and the rows to keep to slots. Reading needs
-// nothing from the slots, so it is never late for a decision. If rows are used in place, those that
-// are read go to slots at once, and only a part is copied to the batch: see inplace.go.
+// assembly assembles consecutive batches of a superbatch, in two stages. A reader runs ahead: for
+// each batch it reads the records and the few rows that no slot holds. Then, batch by batch, these
+// rows and the rows in slots are copied to the batch's features, and the rows to keep are copied to
+// slots. Reading needs nothing from the slots, so it never waits for the second stage. If rows are
+// used in place, rows that are read go to slots at once and only a part is copied to the batch: see
+// inplace.go.
 type assembly struct {
 	l      *Loader
 	s      *superbatch
 	first  uint64 // step
 	end    uint64
 	stages *stages.Group
-	packed *packed  // where missed rows were put by a sweep, or nil
-	keys   []uint64 // to sort them
+	packed *packed  // where a sweep put the missed rows, or nil
+	keys   []uint64 // scratch of order, for sorting
 
 	empty, read, ready chan *frame
-	staged, xs         *stages.Buffers // rows that were read, and batches' features
+	staged, xs         *stages.Buffers // memory for rows read ahead, and for features of batches
 
 	mu struct {
 		sync.Mutex
-		held mem.Account // the batches but for their features
+		held mem.Account // lists of the frames, without features
 	}
 }
 
-// frame is the memory of one batch, but for rows.
+// frame holds one batch while it is read and assembled. Its rows lie in stage and x.
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *stages.Buffer     // the rows that were read, until the batch is assembled
-	ahead   int                // how many these are
-	records runtimefile.Buffer // their records in the stage, if they were swept
-	x       *stages.Buffer     // the features
+	stage   *stages.Buffer     // rows read ahead, until the batch is assembled
+	ahead   int                // number of rows in stage
+	records runtimefile.Buffer // records in the stage, if the rows were swept
+	x       *stages.Buffer     // the batch's features
 	changes changeset.Changes
-	missed  []sample.NodeID // the nodes to read
-	at      []uint32        // where their rows go
-	rows    []uint32        // in place: the slots of its neighbors
+	missed  []sample.NodeID // nodes whose rows are read
+	at      []uint32        // row of the features (in place: slot) for each of missed
+	rows    []uint32        // in place: the slot of each neighbor's row
 	counted int64
 }
 
@@ -101,10 +102,10 @@ func (t *assembly) recycle(f *frame) {
 	}
 }
 
-// rowBytes is the memory of so many rows, at least one.
+// rowBytes returns the bytes of rows feature rows as floats; below one row it counts one.
 func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * int64(t.l.dim) }
 
-// readAll is the first stage.
+// readAll is the first stage: for each batch it reads the records and the rows that no slot holds.
 func (t *assembly) readAll(first uint64) (err error) {
 	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
@@ -135,13 +136,13 @@ func (t *assembly) readAll(first uint64) (err error) {
 	return nil
 }
 
-// at says in which batch reading failed.
+// at wraps an error of reading with the batch and epoch at step, counted from 1.
 func (t *assembly) at(step uint64, err error) error {
 	per := t.l.builder.perEpoch
 	return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per+1, step/per+1, err)
 }
 
-// load reads ahead what a batch has on disk.
+// load reads the records of a frame's batch, and ahead of its assembly the rows that it misses.
 func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
 	payloads, err := buf.Read(t.stages.Context(), t.s.parts(i)...)
@@ -182,7 +183,8 @@ func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
 	return t.readStage(f, buf)
 }
 
-// readStage reads rows ahead: as many as have room, or whole records of them.
+// readStage reads missed rows to the frame's stage and sets f.ahead to their number. It reads as
+// many as the stage has room for; rows that were swept are read in whole records.
 func (t *assembly) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
 	if t.packed != nil {
 		f.records.Arena = f.stage.Arena()
@@ -196,10 +198,10 @@ func (t *assembly) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
 	return t.fetch(f, 0, f.ahead, nil, f.stage.Floats(), buf)
 }
 
-// batchOf is the number of a frame's batch in the span.
+// batchOf returns the index of a frame's batch in the span.
 func (t *assembly) batchOf(f *frame) int { return int(f.step-t.s.first) - t.s.span.first }
 
-// count counts the lists of a frame.
+// count adds the memory of a frame's lists to the budget, where they have grown.
 func (t *assembly) count(f *frame) error {
 	c := &f.changes
 	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(f.rows)+cap(c.From)+
@@ -213,7 +215,7 @@ func (t *assembly) count(f *frame) error {
 	return nil
 }
 
-// assembleAll is the second stage.
+// assembleAll is the second stage: it assembles the batches that were read, in order.
 func (t *assembly) assembleAll(first uint64) (err error) {
 	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
@@ -247,7 +249,8 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 	return nil
 }
 
-// assemble copies rows from slots to the batch and from the batch to slots.
+// assemble copies rows from the stage and from slots to the batch's features, reads those that the
+// stage had no room for, and then copies the rows to keep to slots.
 func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
@@ -256,7 +259,7 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	f.batch.X, f.batch.Dim = x, l.dim
 	var late error
 	var reading sync.WaitGroup
-	if end := len(f.missed); f.ahead < end { // while those that are there are copied
+	if end := len(f.missed); f.ahead < end { // read the rest while the others are copied
 		reading.Go(func() {
 			defer bug.Catch()
 			late = t.fetch(f, f.ahead, end, f.at[f.ahead:], x, buf)
@@ -285,7 +288,7 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	return nil
 }
 
-// placeStage copies the rows that were read ahead to the batch's features.
+// placeStage copies the rows that were read ahead from the stage to the batch's features.
 func (t *assembly) placeStage(f *frame, x []float32) error {
 	d, bytes := t.l.dim, f.ahead*t.l.dim*4
 	if t.packed == nil {
@@ -309,7 +312,7 @@ func (t *assembly) placeStage(f *frame, x []float32) error {
 	return nil
 }
 
-// decodeStage copies some of the rows that were swept.
+// decodeStage decodes the swept rows first … end-1 of a frame's stage to the batch's features.
 func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 	for k, d := first, t.l.dim; k < end; k++ {
 		err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
@@ -320,7 +323,7 @@ func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 	return nil
 }
 
-// close stops the stages, waits for them and frees the memory but for batches still lent.
+// close stops the stages, waits for them and frees the memory, except that of batches still lent.
 func (t *assembly) close() error {
 	t.stages.Stop(errClosed)
 	t.mu.Lock()

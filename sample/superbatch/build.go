@@ -16,43 +16,44 @@ import (
 )
 
 const (
-	// planBytesPerAccess is what an access takes on disk at most besides its batch and the record
-	// of accesses: its next use and its part of the plan.
+	// planBytesPerAccess bounds the bytes on disk per access, besides the batch and the record of
+	// accesses: its next use and its part of the plan.
 	planBytesPerAccess = 12
-	// planHeapPerNode is the memory of planning for each node of the largest batch: its id and next
-	// use, its source, and what is kept, of three batches, the records that these are read from and
-	// written to, and the slots that two batches hold.
+	// planHeapPerNode is the heap that planning takes per node of the largest batch, in bytes. It
+	// holds three batches with ids, next uses, sources and what is kept of them, the records that
+	// these are read from and written to, and the slots that two batches hold.
 	planHeapPerNode = 140
-	// batchesAtOnce are read at a time for planning.
+	// batchesAtOnce is the number of batches that planning reads together.
 	batchesAtOnce = 2
 )
 
-// superbatch is a run of batches that were sampled and planned, in runtime files.
+// superbatch is a run of sampled and planned batches, stored in runtime files.
 type superbatch struct {
 	wanted
 	id        runtimefile.Identity
 	end       uint64 // the step after the last, counted over all epochs
 	index     []stepRefs
 	held      mem.Account // index
-	nodesMost int         // of a batch
-	innerMost int         // of them, not in the outermost delta
+	nodesMost int         // nodes of the largest batch
+	innerMost int         // most nodes of a batch outside the outermost delta
 	edgesMost int
-	slots     int // that its changes use
-	readsMost int // rows that a batch reads
+	slots     int // slots that its changes may use
+	readsMost int // most rows that a batch reads
 	batches   *runtimefile.Reader
 	plans     *runtimefile.Reader
 	gone      *runtimefile.Remover
-	span      *span // where missing rows are read from, once it was decided
+	span      *span // how missing rows are read, nil until decided
 	upcoming  *spanAhead
 }
 
-// stepRefs are the records of one batch, and how many rows it reads.
+// stepRefs locate the records of one batch, and say how many rows it reads.
 type stepRefs struct {
 	nodes, edges, plan runtimefile.Ref
 	reads              uint32
 }
 
-// close gives the memory back, and begins to remove the files. It may be called at any stage.
+// close gives the memory back and begins to remove the files. It may be called at any stage, and
+// again.
 func (s *superbatch) close() {
 	s.upcoming.stop()
 	s.upcoming = nil
@@ -83,8 +84,8 @@ type builder struct {
 	sweeping stages.Clock
 }
 
-// build makes a superbatch. After an error the files that it leaves are removed with their
-// directory.
+// build samples and plans superbatch w. After an error, files may be left in the loader's
+// directory, which is removed when the loader is closed.
 func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	b.seq++
 	if err := b.gone.Wait(); err != nil {
@@ -99,12 +100,12 @@ func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	return s, nil
 }
 
-// identity is that of the files with a number.
+// identity returns where the runtime files with number seq lie.
 func (b *builder) identity(seq uint64) runtimefile.Identity {
 	return runtimefile.Identity{FS: b.cfg.FS, Dir: b.dir, UUID: b.cfg.UUID, Seq: seq}
 }
 
-// fill samples and plans a superbatch.
+// fill samples and plans superbatch s.
 func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	a, err := changeset.NewAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
 	if err != nil {
@@ -125,10 +126,10 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	return nil
 }
 
-// whole is how much of so many bytes an arena can have, which is a multiple of 2 MiB.
+// whole rounds bytes down to a multiple of 2 MiB, the unit in which arenas are taken.
 func whole(bytes int64) int64 { return max(0, bytes) &^ (2<<20 - 1) }
 
-// withGraph calls work while the topology is there.
+// withGraph calls work while the topology is in memory, and releases it after.
 func (b *builder) withGraph(ctx context.Context, work func() error) (err error) {
 	if b.cfg.Graph == nil {
 		return work()
@@ -141,7 +142,7 @@ func (b *builder) withGraph(ctx context.Context, work func() error) (err error) 
 	return work()
 }
 
-// sample writes the batches and their accesses.
+// sample writes the batches and their accesses to runtime files.
 func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
 	w, err := s.id.Create(runtimefile.KindBatches)
 	if err != nil {
@@ -167,7 +168,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 	return err
 }
 
-// sampleAll samples until storage is full, or there is no more to sample.
+// sampleAll samples batches until their storage is full or the last wanted one was written.
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
 	var ahead, drawn sample.Ahead
 	if b.cfg.Ahead != nil {
@@ -187,12 +188,12 @@ func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
 	return nil
 }
 
-// lasting outlives the pipeline that it is given to.
+// lasting lets a pipeline use an Ahead without closing it: one is used by several pipelines.
 type lasting struct{ sample.Ahead }
 
 func (lasting) Close() error { return nil }
 
-// sampleEpoch samples on to the end of the epoch, or of the superbatch, or until storage is full.
+// sampleEpoch samples batches until the epoch or the superbatch ends, or storage is full.
 func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	ahead sample.Ahead) (err error) {
 	epoch, batch := out.end/b.perEpoch, out.end%b.perEpoch
@@ -228,20 +229,20 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	return nil
 }
 
-// batchWriter writes sampled batches.
+// batchWriter writes sampled batches to the runtime files of a superbatch.
 type batchWriter struct {
 	*superbatch
 	w       *runtimefile.Writer
 	a       *changeset.Accesses
-	share   int64 // of the storage, that more than one batch may take
-	largest int64 // bytes of a batch on disk, with all that will be written for it
+	share   int64 // bytes of storage for these files, if they hold more than one batch
+	largest int64 // bytes on disk of the largest batch, with its accesses and plan
 	full    bool
 	enc     codec.Enc
 	degrees []uint32
 	scratch mem.Account // enc and degrees
 }
 
-// add writes one batch, and finds out whether there is room for another.
+// add writes one batch, and sets o.full if there is no room for another.
 func (o *batchWriter) add(d *sample.Batch) (err error) {
 	before, nodes := o.w.Size+o.a.File.Total(), len(d.Dense.NodeIDs)
 	var r stepRefs
@@ -280,12 +281,12 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	return nil
 }
 
-// tailShare of their share, and no more, files may take beyond it so that all batches that are
-// wanted are in the superbatch: the rest would be one of its own, for which the topology is loaded
-// and rows are swept for, as for any.
+// tailShare says how far files may grow beyond their share, a quarter of it, if that is enough for
+// all batches that are wanted. The few batches left over would otherwise be a superbatch of their
+// own, for which the topology is loaded and rows are swept once more.
 const tailShare = 4
 
-// room is how much of the storage files may take that take so much now.
+// room returns how many bytes the files may take, given that they take used bytes now.
 func (o *batchWriter) room(used int64) int64 {
 	most := min(o.share+o.share/tailShare, o.storage)
 	if used+int64(o.until-o.end)*o.largest <= most {
@@ -294,7 +295,7 @@ func (o *batchWriter) room(used int64) int64 {
 	return o.share
 }
 
-// plan finds the next uses and decides for each batch.
+// plan finds the next use of each access, then decides for each batch which rows the cache keeps.
 func (b *builder) plan(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
 	next, err := changeset.FindNextUses(ctx, s.id, b.cfg.Device, a, changeset.NextOptions{
 		Memory: whole(min(b.cfg.NextBytes, a.NextMost())), Workers: b.cfg.Workers}, b.cfg.Budget)
@@ -312,7 +313,7 @@ func (b *builder) plan(ctx context.Context, s *superbatch, a *changeset.Accesses
 	return err
 }
 
-// parts are the records of batch i that training on it needs.
+// parts returns where the three records of batch i lie that training reads: nodes, edges and plan.
 func (s *superbatch) parts(i int) []runtimefile.Record {
 	r := s.index[i]
 	return []runtimefile.Record{{File: s.batches, At: r.nodes},
@@ -339,7 +340,7 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 	return nil
 }
 
-// decodeChanges decodes the changes of batch i, of so many nodes.
+// decodeChanges decodes the changes of batch i, which has the given number of nodes, to c.
 func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int,
 	c *changeset.Changes) error {
 	if err := c.Decode(payload, nodes, slots); err != nil {

@@ -15,134 +15,138 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// batchesMost bounds a superbatch: what is kept for each batch, 24 to 32 bytes, stays small.
+// batchesMost bounds the batches of a superbatch, so that its index of 24 to 32 bytes a batch stays
+// small.
 const batchesMost = 1 << 20
 
-// Config says what a Loader runs.
+// Config configures a Loader: what is sampled, where runtime files go, and how much memory each
+// part may take.
 type Config struct {
-	// Graph, if it is not nil, is called before batches are sampled, and what it returns after:
-	// the topology needs to be there between only.
+	// Graph is called before batches are sampled, and the release that it returns is called after:
+	// the topology is needed in between only. Nil if the topology is always in memory.
 	Graph func(ctx context.Context) (release func() error, err error)
-	// Sampler makes the sampler of one worker.
+	// Sampler returns a new sampler, for one worker.
 	Sampler func() (*sample.Sampler, error)
-	// Ahead draws the batches of steps first … end-1 together, counted over all epochs of perEpoch
-	// steps each; it may return nil, as may be Ahead: then each is drawn by itself. It is called
-	// after Graph.
+	// Ahead returns what draws the batches of steps first … end-1 together; steps are counted over
+	// all epochs, perEpoch in each. If Ahead is nil or returns nil, each batch is drawn by itself.
+	// It is called after Graph.
 	Ahead func(perEpoch, first, end uint64) (sample.Ahead, error)
-	// Order gives the order of an epoch. All epochs have the same number of batches.
+	// Order returns the order of an epoch's seeds. All epochs have the same number of batches.
 	Order func(epoch uint64) (*sample.Order, error)
-	// Epoch and StartBatch are where to begin, and Epochs is the epoch after the last.
+	// Epoch and StartBatch say where to begin, counted from 0; Epochs is the epoch after the last.
 	Epoch, StartBatch, Epochs uint64
 	// Nodes is the number of nodes of the graph.
 	Nodes uint64
-	// Rows are the features, and Labels, which may be nil, the labels. Closed by their owner.
+	// Rows reads features and Labels, which may be nil, reads labels. The caller closes both.
 	Rows   rowcache.Rows
 	Labels *sample.Labels
 
-	// FS, Prep and Name are where runtime files go: Prep is the store's directory for them, and
-	// Name is not used by another Loader at the same time.
+	// FS, Prep and Name say where runtime files go: Prep is the store's directory for them, and
+	// Name is a name that no other Loader uses at the same time.
 	FS         vfs.FS
 	Prep, Name string
 	UUID       kv.UUID
 	// Device reads the runtime files.
 	Device blockdev.Device
 
-	// Batches is the most batches of a superbatch, which may go over several epochs; 0 takes as
-	// many as StorageBytes has room for.
+	// Batches bounds the batches of a superbatch, which may go over several epochs. 0 takes as many
+	// as fit in StorageBytes.
 	Batches int
-	// Until says before which epoch a superbatch ends that begins in one, at the latest; nil does
-	// not. It is called by who asks for a batch.
+	// Until returns the epoch before which a superbatch that begins in the given epoch must end.
+	// Nil sets no such end. It is called by the goroutine that asks for a batch.
 	Until func(epoch uint64) uint64
-	// StorageBytes bounds the runtime files.
+	// StorageBytes bounds the bytes of runtime files.
 	StorageBytes int64
-	// Overlap samples and plans the next superbatch while one is trained on. The memory of both is
-	// taken at the same time then, and each has half of StorageBytes.
+	// Overlap samples and plans the next superbatch while one is trained on. Both then hold memory
+	// at the same time, and each has half of StorageBytes.
 	Overlap bool
-	// InPlace leaves the rows of the outermost delta in their slots, for the first layer to read:
-	// see sample.Batch.Table. All rows of a batch are in slots then: it must fit. The rows that it
-	// misses are read to their slots while the batch before is used, if both fit, else after it.
+	// InPlace leaves the rows of the outermost delta in their slots, where the first layer reads
+	// them: see sample.Batch.Table. Every row of a batch is in a slot then, so a batch must fit in
+	// the cache. Missed rows are read to their slots while the previous batch is used, if the cache
+	// has room for both, else after it.
 	InPlace bool
-	// Planned are the sizes that a batch was planned with: where one is larger, the cache gets
-	// smaller, and stays so.
+	// Planned holds the sizes that memory was planned for. Where a batch is larger, the cache gives
+	// up slots for good.
 	Planned Sizes
-	// StageRows is how many rows of a batch may be read ahead; a batch that needs more reads the
-	// rest when it is assembled. 0 is no bound.
+	// StageRows bounds the rows of a batch that are read ahead, in rows. A batch that misses more
+	// reads the rest when it is assembled. 0 is no bound.
 	StageRows int
-	// Slots is the number of rows in the cache: each takes SlotBytes.
+	// Slots is the number of rows that the cache holds; each takes SlotBytes.
 	Slots int
-	// SlotsKept is how many of them have memory while the next superbatch is sampled and planned:
-	// the others are emptied at the end of each, and come back when it is trained on. 0, or
-	// Overlap, keeps all.
+	// SlotsKept is how many slots keep their memory while the next superbatch is sampled and
+	// planned. The others are emptied at the end of each superbatch and come back for the next. 0,
+	// or Overlap, keeps all.
 	SlotsKept int
-	// Spill says after which epochs the memory of the others is asked for, if the superbatch does
-	// not end there: their rows are written to a file then, and read back for the next epoch. Nil
-	// is never.
+	// Spill reports whether the memory of the slots that are not kept is wanted after an epoch that
+	// does not end a superbatch. Their rows are then written to a file and read back for the next
+	// epoch. Nil never spills.
 	Spill func(epoch uint64) bool
-	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
+	// PlanBytes bounds the memory of planning, besides PlanHeap of the largest batch.
 	PlanBytes int64
-	// AccessBytes and NextBytes are memory besides, for what planning notes of a superbatch while
-	// it is sampled, and then until it is planned. What does not fit there is written.
+	// AccessBytes and NextBytes are memory besides PlanBytes: for the accesses noted while a
+	// superbatch is sampled, and for their next uses while it is planned. What does not fit is
+	// written to runtime files.
 	AccessBytes, NextBytes int64
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
 	// Threads bounds the goroutines that copy rows. Default 1.
 	Threads int
-	// Ready is how many batches are assembled while one is used: with none, the next is assembled
-	// when that one is released, and reading goes on at the same time. Memory: the features of
-	// Ready+1
-	// batches, Stages times StageRows, and the lists of Frames(Ready). If InPlace, it is 1, and
-	// memory is for the features of FramesInPlace batches but for the outermost delta, and their
-	// lists.
+	// Ready is how many batches are assembled ahead while one is used. With 0, the next is
+	// assembled when the one before is released, but its rows are read meanwhile. It takes memory
+	// for the features of Ready+1 batches, Stages times StageRows rows, and the lists of
+	// Frames(Ready) batches. If InPlace, Ready is 1, and memory is taken for the features of
+	// FramesInPlace batches without their outermost deltas, and for their lists.
 	Ready int
-	// Sweeper reads Rows in one pass for many batches where Costs say that this is faster; nil
-	// reads them one by one. It takes SweepBytes at most between batches, in the place of their
-	// memory, and PackedBytes beside it.
+	// Sweeper reads Rows in one pass for many batches, where Costs say that this is faster. Nil
+	// always reads rows one by one. A sweep takes at most SweepBytes between batches, in place of
+	// the batches' memory, and PackedBytes besides.
 	Sweeper    Sweeper
 	Costs      Costs
 	SweepBytes int64
-	// SweepAhead sweeps for the batches that come next while those before are trained on: its
-	// memory is beside that of batches then, and the rows of each have half of their storage.
+	// SweepAhead sweeps for the next batches while those before are trained on. A sweep's memory is
+	// then taken besides that of batches, and the rows of each sweep get half of the storage.
 	SweepAhead bool
-	// Decided, if it is not nil, is told how rows are read before the first of some batches, by who
-	// asks for it.
+	// Decided is called with how rows are read, before the first batch that they are read for, by
+	// the goroutine that asks for it. Nil is not called.
 	Decided func(Reading)
-	// Budget counts the memory; nil for none.
+	// Budget counts the memory. Nil counts none.
 	Budget *mem.Budget
 }
 
-// Sizes are those of the largest batch, and what a training step on it takes.
+// Sizes are the sizes of the largest batch, and the bytes that a training step on it takes.
 type Sizes struct {
-	Nodes, Inner, Edges int64 // inner nodes are those that have neighbors
+	Nodes, Inner, Edges int64 // inner nodes have neighbors in the batch
 	StepBytes           int64
 }
 
-// SlotBytes is the memory of a cached row.
+// SlotBytes returns the memory of a cached row of dim floats, in bytes.
 func SlotBytes(dim int) int64 { return 4*int64(dim) + changeset.SlotBytes }
 
-// PlanHeap is the memory of planning for the largest batch, of so many nodes.
+// PlanHeap returns the heap that planning takes if the largest batch has this number of nodes.
 func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
 
-// PlanMemory is what planning takes for a graph of so many nodes if it may take most.
+// PlanMemory returns the bytes that planning takes for a graph with this number of nodes, given
+// that it may take most bytes.
 func PlanMemory(nodes uint64, most int64) (int64, error) {
 	r, err := changeset.PlanRanges(nodes, most)
 	return r.Memory(), err
 }
 
-// SweepMemory is what a sweep takes besides SweepBytes, if batches have at most so many nodes: to
-// write, on the heap, and to read the records of batches.
+// SweepMemory returns the bytes that a sweep takes besides SweepBytes if batches have at most this
+// number of nodes: heap is for writing, and read for the records of batches.
 func SweepMemory(nodes int) (heap, read int64) {
 	return blockdev.WriteBytes + bufferMost, max(collectReadPerNode*int64(nodes),
 		missingReads*(8*missingRecord+runtimefile.UnitBytes)*5/4)
 }
 
-// Stages is how many batches' rows, of those that are read, are in memory: one batch is read while
-// one is assembled.
+// Stages is the number of batches whose read rows are in memory: one batch is read while another is
+// assembled.
 const Stages = 2
 
-// Frames is how many batches' lists are in memory while a superbatch is trained on.
+// Frames returns how many batches' lists are in memory while a superbatch is trained on.
 func Frames(ready int) int { return Stages + ready + 1 }
 
-// frames is how many batches' lists are in memory.
+// frames returns how many batches' lists are in memory with this configuration.
 func (c *Config) frames() int {
 	if c.InPlace {
 		return changeset.FramesInPlace

@@ -9,34 +9,34 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// Costs are what decides between reading missing rows one by one and sweeping the file once for
-// many batches, in seconds. All zero never sweeps.
+// Costs are measured times, in seconds, by which the loader decides between reading missing rows
+// one by one and sweeping the file of features once for many batches. The zero value never sweeps.
 type Costs struct {
-	Read    float64 // of a read of features
-	Byte    float64 // of each byte that it reads
-	Written float64 // of each byte written to runtime files
-	Step    float64 // of a batch, besides reading for it, which goes on at the same time
+	Read    float64 // a read of features
+	Byte    float64 // each byte of such a read
+	Written float64 // each byte written to runtime files
+	Step    float64 // a training step on a batch; rows are read at the same time
 }
 
-// Reading tells how the rows that some consecutive batches miss are read.
+// Reading reports how the rows that some consecutive batches miss are read, and why.
 type Reading struct {
-	Epoch   uint64 `json:"epoch"` // of the first batch, both from 0
+	Epoch   uint64 `json:"epoch"` // epoch and batch of the first, both from 0
 	Batch   uint64 `json:"batch"`
 	Batches int    `json:"batches"`
-	Rows    uint64 `json:"rows"` // that they miss, summed
+	Rows    uint64 `json:"rows"` // missed rows, summed over the batches
 	Swept   bool   `json:"swept"`
 	Why     string `json:"why"`
-	// Apart and Once are the seconds that the batches are expected to take with rows read one by
-	// one, and with a sweep; SweptBytes and PackedBytes what a sweep reads and writes.
+	// Apart and Once are the expected seconds of training on the batches, with rows read one by one
+	// and with a sweep. SweptBytes and PackedBytes are what a sweep reads and writes.
 	Apart       float64 `json:"apart_s"`
 	Once        float64 `json:"sweep_s"`
 	SweptBytes  int64   `json:"swept_bytes"`
 	PackedBytes int64   `json:"packed_bytes"`
 
-	idle float64 // seconds that nothing is read for the batches while they are trained on
+	idle float64 // seconds of training on the batches in which nothing is read for them
 }
 
-// String is one line.
+// String describes the reading in one line.
 func (r *Reading) String() string {
 	how := "read one by one"
 	if r.Swept {
@@ -46,24 +46,24 @@ func (r *Reading) String() string {
 		r.Batches, r.Batch+1, r.Epoch+1, how, r.Why)
 }
 
-// load is what reading the rows that some batches miss takes.
+// load holds the costs of the two ways to read the rows that some batches miss.
 type load struct {
 	once          rowfile.ReadCost
-	apart, packed []rowfile.ReadCost // of each batch: of its rows where they are, and packed
-	free          float64            // seconds of a sweep that cost nothing
+	apart, packed []rowfile.ReadCost // for each batch: its rows read where they lie, and packed
+	free          float64            // seconds of a sweep that other work hides
 }
 
-// Weighed are the seconds of training on some batches, by how the rows are read that they miss. A
-// batch takes a step or its reading, whichever is longer: reads go on while batches are trained on,
-// a batch or two ahead.
+// Weighed sums the seconds of training on some batches, for both ways to read the rows that they
+// miss. A batch takes its step or its reading, whichever is longer, because rows are read while the
+// batches before are trained on.
 type Weighed struct {
-	Apart, Packed         float64 // with rows read where they are, and with those that were swept
-	ApartIdle, PackedIdle float64 // of these, those in which nothing is read
-	Sweep                 float64 // of reading and writing them in a sweep, which is made before
-	Written               float64 // of it, of writing
+	Apart, Packed         float64 // training with rows read where they lie, and with swept rows
+	ApartIdle, PackedIdle float64 // the parts of Apart and Packed in which nothing is read
+	Sweep                 float64 // reading and writing in a sweep, before training
+	Written               float64 // the part of Sweep that writes
 }
 
-// Add takes so many batches that each read the same.
+// Add adds a number of batches, each of which costs the same to read: apart or packed.
 func (w *Weighed) Add(c Costs, batches float64, apart, packed rowfile.ReadCost) {
 	a, p := c.Seconds(apart), c.Seconds(packed)
 	w.Apart, w.Packed = w.Apart+batches*max(c.Step, a), w.Packed+batches*max(c.Step, p)
@@ -73,11 +73,12 @@ func (w *Weighed) Add(c Costs, batches float64, apart, packed rowfile.ReadCost) 
 	w.Sweep, w.Written = w.Sweep+written, w.Written+written
 }
 
-// Once is the time with a sweep, of which so much costs nothing.
+// Once returns the seconds with a sweep, of which other work hides free seconds.
 func (w Weighed) Once(free float64) float64 { return w.Packed + max(0, w.Sweep-free) }
 
-// after is the time of the batches after the first ones, which are swept for: read one by one or,
-// if there is a sweep ahead, swept for while the first are trained on, if that is sooner.
+// after returns the seconds of the batches beyond first, if there is a sweep for first. Their rows
+// are read one by one or, if sweeps go on ahead, swept for while the first are trained on, if that
+// is sooner.
 func (w Weighed) after(first Weighed, ahead bool) float64 {
 	apart := w.Apart - first.Apart
 	if !ahead {
@@ -87,14 +88,14 @@ func (w Weighed) after(first Weighed, ahead bool) float64 {
 	return min(apart, w.Packed-first.Packed+max(0, sweep-first.PackedIdle))
 }
 
-// partGain is what a sweep for a part takes at most, of the time with one for all: for less a plan
-// and what comes of it would go apart.
+// partGain is the largest share of the time of one sweep for all that a sweep for a part may take.
+// A smaller gain is not worth departing from what was planned.
 const partGain = 0.97
 
-// Part is for how many of n batches a sweep saves the most time: all or, as the first batches of an
-// empty cache may miss much more than those after, the first half, quarter, … of them if that saves
-// more than a little; 0 for none. So many seconds of a sweep cost nothing. weigh is called with n,
-// then with ever fewer.
+// Part returns for how many of n batches a sweep saves the most time; 0 is for none. It weighs all
+// of them and, since the first batches of an empty cache may miss far more than later ones, the
+// first half, quarter, … of them, which must save more than a little. Other work hides free seconds
+// of a sweep. weigh is called with n, then with ever smaller numbers.
 func Part(n, free float64, ahead bool, weigh func(batches float64) Weighed) (best float64) {
 	whole := weigh(n)
 	least := whole.Once(free)
@@ -111,8 +112,8 @@ func Part(n, free float64, ahead bool, weigh func(batches float64) Weighed) (bes
 	return best
 }
 
-// leastWith is what all batches of a load take at least if there is a sweep for the first of them:
-// as if the sweep itself took no time.
+// leastWith returns a lower bound of the seconds that all batches of a load take if there is a
+// sweep for the first of them: as if the sweep itself took no time.
 func (c Costs) leastWith(all load, first int, ahead bool) float64 {
 	var before, after Weighed
 	for i, apart := range all.apart {
@@ -128,7 +129,7 @@ func (c Costs) leastWith(all load, first int, ahead bool) float64 {
 	return before.Packed + after.Apart
 }
 
-// weigh decides for a sweep if the batches are done sooner with it.
+// weigh computes the seconds of both ways, fills in r, and chooses a sweep if that is faster.
 func (c Costs) weigh(l load, r *Reading) (w Weighed) {
 	r.SweptBytes, r.PackedBytes = l.once.Bytes, 0
 	reads, late := uint64(0), 0
@@ -155,38 +156,39 @@ func (c Costs) weigh(l load, r *Reading) (w Weighed) {
 	return w
 }
 
-// Seconds is what reading takes.
+// Seconds returns the seconds that reading r takes.
 func (c Costs) Seconds(r rowfile.ReadCost) float64 {
 	return c.Read*float64(r.Reads) + c.Byte*float64(r.Bytes)
 }
 
-// SweepRoom is what a sweep may take, and how rows are stored.
+// SweepRoom says how much memory and storage a sweep may take, and how large rows and batches are.
 type SweepRoom struct {
 	Memory, Storage int64
 	RowBytes        int
-	BatchNodes      int // of the largest batch
+	BatchNodes      int // nodes of the largest batch
 }
 
-// Fits says whether so many batches that miss so many rows can be swept for together.
+// Fits reports whether one sweep can serve this number of batches and of missed rows.
 func (s SweepRoom) Fits(misses uint64, batches int) bool {
 	buffer := rowsPerRecord(bufferLeast, s.RowBytes) * s.RowBytes
 	return max(int64(batches)*int64(buffer), finding(s.BatchNodes)) <= collectBytes(s.Memory) &&
 		int64(misses)*int64(s.RowBytes+missingBytes) <= s.Storage
 }
 
-// Packed is what reading so many rows of a batch takes that were swept for so many batches.
+// Packed returns the cost of reading rows of one batch that were swept for together with those of
+// other batches.
 func (s SweepRoom) Packed(rows float64, batches int) rowfile.ReadCost {
 	reads := math.Ceil(rows / s.record(batches))
 	return rowfile.ReadCost{Reads: uint64(reads),
 		Bytes: int64(rows*float64(s.RowBytes) + reads*runtimefile.UnitBytes)}
 }
 
-// record is how many rows a record holds.
+// record returns how many rows a record of packed rows holds.
 func (s SweepRoom) record(batches int) float64 {
 	most := min(bufferMost, collectBytes(s.Memory)/int64(max(1, batches)))
 	return float64(rowsPerRecord(max(bufferLeast, int(most)), s.RowBytes))
 }
 
-// BatchStorage is how much of the storage of a superbatch is for batches and their plans if there
-// may be sweeps.
+// BatchStorage returns how many bytes of a superbatch's storage are for batches and their plans, if
+// there may be sweeps.
 func BatchStorage(storage int64) int64 { return storage / filesShare }

@@ -15,14 +15,14 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// decider is the memory of the forward pass. Three goroutines hand frames on: one reads batches and
-// their next uses, one decides, and one writes what was decided.
+// decider runs the forward pass of planning. Three goroutines hand frames on: one reads batches and
+// their next uses, one decides what the cache keeps, and one writes the changes.
 type decider struct {
 	*builder
 	*superbatch
 	next    *changeset.NextReader
 	nodes   *runtimefile.Ahead // records of batches
-	due     int                // the first batch that is not chosen to be read
+	due     int                // the first batch whose record was not asked for yet
 	out     *runtimefile.Writer
 	enc     codec.Enc
 	gaps    []uint32
@@ -32,7 +32,7 @@ type decider struct {
 	decided chan *decideFrame
 }
 
-// decideFrame is a batch, the next uses of its nodes, and its changes.
+// decideFrame holds a batch, the next uses of its nodes, and its changes.
 type decideFrame struct {
 	batch   sample.Batch
 	i       int
@@ -40,10 +40,10 @@ type decideFrame struct {
 	changes changeset.Changes
 }
 
-// decideFrames are in memory: one is read while it is decided for one, and one is written.
+// decideFrames is the number of frames in memory: one is read, one decided on and one written.
 const decideFrames = 3
 
-// decide writes the changes of each batch.
+// decide writes the changes of each batch to the runtime file of plans.
 func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.NextUses) (err error) {
 	heap := mem.NewAccount(b.cfg.Budget, "superbatch plan")
 	defer heap.Release()
@@ -79,7 +79,8 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.Nex
 	return w.Finish()
 }
 
-// resume begins with the rows that the cache holds, a batch's number of them at a time.
+// resume gives the cache the next uses of the rows that it holds, reading a batch's number of them
+// at a time.
 func (d *decider) resume(ctx context.Context) error {
 	if err := d.cache.Begin(len(d.index), d.next.Bits); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (d *decider) resume(ctx context.Context) error {
 	return nil
 }
 
-// choose takes the nodes of the next batches.
+// choose adds the node records of the next batches to a group of reads.
 func (d *decider) choose(g *runtimefile.Group) bool {
 	for ; d.due < len(d.index) && len(g.Records) < batchesAtOnce; d.due++ {
 		g.Add(d.batches, d.index[d.due].nodes, d.due)
@@ -105,7 +106,7 @@ func (d *decider) choose(g *runtimefile.Group) bool {
 	return len(g.Records) > 0
 }
 
-// run decides for all batches.
+// run runs the three goroutines until all batches are decided on, or one of them fails.
 func (d *decider) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +124,7 @@ func (d *decider) run(ctx context.Context) error {
 	return pace.Cause(errs[:])
 }
 
-// read fills frames with batches and their next uses.
+// read fills frames with batches and the next uses of their nodes.
 func (d *decider) read(ctx context.Context) error {
 	defer close(d.full)
 	for {
@@ -150,7 +151,7 @@ func (d *decider) read(ctx context.Context) error {
 	}
 }
 
-// decideAll decides for the batches that were read.
+// decideAll computes the changes of each batch that was read.
 func (d *decider) decideAll(context.Context) error {
 	defer close(d.decided)
 	for f := range d.full {
@@ -169,7 +170,7 @@ func (d *decider) decideAll(context.Context) error {
 	return nil
 }
 
-// write writes the changes.
+// write writes the changes of each batch that was decided on.
 func (d *decider) write(context.Context) (err error) {
 	for f := range d.decided {
 		d.enc.B = d.enc.B[:0]

@@ -7,7 +7,8 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// order brings the rows that a batch misses into the order in which they were packed.
+// order sorts the rows that a batch misses by node, which is the order in which a sweep packed
+// them.
 func (t *assembly) order(f *frame) error {
 	if t.packed == nil {
 		return nil
@@ -26,8 +27,9 @@ func (t *assembly) order(f *frame) error {
 	return t.mu.held.Add(8 * int64(cap(t.keys)-before))
 }
 
-// fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row
-// at[k] of out: from the file of features, where at nil means k, or as they were packed.
+// fetch reads the missed rows first … end-1 of a batch to out: the k-th of them to row at[k], or to
+// row k if at is nil. They come from the file of features or, if they were swept, from the packed
+// rows; then at must not be nil.
 func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
 	buf *runtimefile.Buffer) error {
 	c, dim := &t.l.cfg, t.l.dim

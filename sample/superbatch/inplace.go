@@ -7,8 +7,8 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
-// The batch that is in use then has no row in these slots: see cacheState.
+// readInPlace reads the rows that a batch misses to their slots, and sets f.rows to the slots of
+// its neighbors. No batch still in use has a row in these slots: see changeset.Changes.Alone.
 func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]
@@ -34,7 +34,7 @@ func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
 	}
-	if c.Alone { // the other frame comes back when the batch before was used
+	if c.Alone { // wait until the previous batch's frame was returned
 		other, ok := stages.Receive(t.stages, t.empty, &t.l.reading.Blocked)
 		if !ok {
 			return t.stages.Err()
@@ -47,7 +47,8 @@ func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots, buf)
 }
 
-// assembleInPlace copies the rows but for those of the outermost delta, which stay in slots.
+// assembleInPlace copies the rows to the batch, except those of the outermost delta, which stay in
+// slots.
 func (t *assembly) assembleInPlace(f *frame) {
 	l, b := t.l, &f.batch
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
@@ -62,21 +63,21 @@ func (t *assembly) assembleInPlace(f *frame) {
 	l.add(&f.changes)
 }
 
-// add counts the rows of a batch.
+// add counts the rows that a batch asked for, found in slots and copied to slots.
 func (l *Loader) add(c *changeset.Changes) {
 	l.requests.Add(uint64(len(c.From)))
 	l.hits.Add(uint64(c.Hits))
 	l.kept.Add(uint64(len(c.Keep)))
 }
 
-// lend counts a batch that the consumer holds, and reads slots of.
+// lend counts a batch that the consumer holds, which may have rows in slots.
 func (l *Loader) lend() {
 	l.mu.Lock()
 	l.mu.lent++
 	l.mu.Unlock()
 }
 
-// giveBack takes it back, and the memory of slots if there is no more use for it.
+// giveBack counts a batch as returned, and frees the slots if the loader was closed meanwhile.
 func (l *Loader) giveBack() {
 	l.mu.Lock()
 	l.mu.lent--
@@ -84,14 +85,14 @@ func (l *Loader) giveBack() {
 	_ = l.freeSlots() // unmapping what was mapped cannot fail
 }
 
-// slotsHeld says whether the consumer holds a batch with rows in slots.
+// slotsHeld reports whether the consumer holds a batch with rows in slots.
 func (l *Loader) slotsHeld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cfg.InPlace && l.mu.lent > 0
 }
 
-// freeSlots frees the slots of a loader that was closed, unless batches lent have rows there.
+// freeSlots frees the slots of a loader that was closed, unless a lent batch has rows there.
 func (l *Loader) freeSlots() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// errClosed is the error of a loader that was closed.
+// errClosed is returned by a loader that was closed, or that ended in the middle of an epoch.
 var errClosed = errors.New("superbatch: the loader is closed")
 
-// Loader hands out the batches of a training, epoch by epoch, from superbatches. Unless they
-// overlap the phases take turns: what training on a superbatch holds in memory but for the cache is
-// freed while the next one is sampled and planned. It is for one goroutine, but for the statistics.
+// Loader hands out the batches of a training, epoch by epoch, from superbatches. Unless these
+// overlap, the phases take turns: memory that training holds, besides the cache, is freed while the
+// next superbatch is sampled and planned. One goroutine may use it; statistics may be read by any.
 type Loader struct {
 	cfg     Config
 	dim     int
@@ -30,17 +30,17 @@ type Loader struct {
 	dir     *runtimefile.WorkDir
 	arena   *mem.Arena
 	slots   []float32
-	have    int // slots, but for those that gave way to large batches
+	have    int // slots that are left: large batches take some, see giveSlots
 
 	due      uint64 // the next step to hand out
 	phase    phase
-	current  *superbatch // but in phase empty
-	assembly *assembly   // in phase handing
-	upcoming *ahead      // the superbatch that follows, if it is being made
-	outgoing *span       // whose rows go when some batches of the next one were handed out
-	trimmed  bool        // only the first slots have memory: see SlotsKept
+	current  *superbatch // nil in phase empty
+	assembly *assembly   // nil except in phase handing
+	upcoming *ahead      // the superbatch after current, if it is being made
+	outgoing *span       // its rows are removed after some batches of the next span
+	trimmed  bool        // only the first SlotsKept slots have memory
 	spilled  *spilled
-	err      error // the first; nothing works afterwards
+	err      error // the first error; nothing works afterwards
 	since    time.Time
 
 	reading, gathering, stepping stages.Clock
@@ -67,7 +67,7 @@ const (
 )
 
 // Open takes the memory of the cache and makes the directory of runtime files, after removing
-// those of processes that died. The caller calls Close.
+// directories of processes that died. The caller calls Close.
 func Open(cfg Config) (*Loader, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ func (l *Loader) shrink() error {
 	return l.arena.Discard(l.unkept())
 }
 
-// grow takes it again, and reads the rows that were spilled. It may be given up and called again.
+// grow takes the memory of all slots again, and reads back the rows that were spilled. It may be
+// called again after an error.
 func (l *Loader) grow(ctx context.Context) error {
 	if l.trimmed {
 		first, end := l.unkept()
@@ -139,14 +140,14 @@ func (l *Loader) grow(ctx context.Context) error {
 	return l.unspill(ctx)
 }
 
-// unkept are the bytes of the slots that are not kept.
+// unkept returns which bytes of the slots are those that are not kept.
 func (l *Loader) unkept() (first, end int) {
 	return 4 * min(l.cfg.SlotsKept, l.have) * l.dim, 4 * l.have * l.dim
 }
 
-// Epoch returns the batches of an epoch, or what is left of the first. Epochs come in order, each
-// when all batches of the one before were handed out; closing one frees the memory of batches, and
-// keeps the cache and the superbatch.
+// Epoch returns the batches of an epoch, or of the first epoch those from StartBatch on. Epochs
+// come in order, each after all batches of the one before were handed out. Closing an epoch frees
+// the memory of batches, and keeps the cache and the superbatch.
 func (l *Loader) Epoch(epoch uint64) (sample.Batches, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -160,7 +161,7 @@ func (l *Loader) Epoch(epoch uint64) (sample.Batches, error) {
 	return &epochBatches{l: l, end: (epoch + 1) * per}, nil
 }
 
-// epochBatches are the batches of one epoch.
+// epochBatches hands out the batches of one epoch.
 type epochBatches struct {
 	l   *Loader
 	end uint64
@@ -171,11 +172,11 @@ func (e *epochBatches) Next(ctx context.Context) (*sample.Batch, error) {
 	return e.l.next(ctx, e.end)
 }
 
-// Stats are those of the loader.
+// Stats returns the statistics of the loader, over all epochs.
 func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 
-// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here that
-// is no head, or if they are to be spilled.
+// Close frees the memory of batches. It also frees that of the slots that are not kept, if a
+// superbatch ends here and no next one was begun, or if Config.Spill wants them.
 func (e *epochBatches) Close() error {
 	l := e.l
 	err := l.endAssembly()
@@ -191,7 +192,7 @@ func (e *epochBatches) Close() error {
 	return errors.Join(err, l.spill())
 }
 
-// next hands out the next step's batch if it is before end.
+// next hands out the batch of the next step, or io.EOF once the next step is end.
 func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 	asked := time.Now()
 	l.stepping.Busy.Add(int64(asked.Sub(l.since)))
@@ -217,8 +218,8 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 	return b, nil
 }
 
-// ended is io.EOF once no superbatch is being made any more: what comes between epochs takes the
-// memory that is free, and that of making one is not to be taken.
+// ended returns io.EOF, after any superbatch or span that is being made has taken its memory: what
+// runs between epochs takes the memory that is free, and must not take what these still need.
 func (l *Loader) ended(ctx context.Context) error {
 	if l.upcoming != nil {
 		if err := await(ctx, l.upcoming.done); err != nil {
@@ -235,7 +236,7 @@ func (l *Loader) ended(ctx context.Context) error {
 	return io.EOF
 }
 
-// await waits until c is closed.
+// await waits until c is closed or ctx ends.
 func await(ctx context.Context, c chan struct{}) error {
 	select {
 	case <-c:
@@ -245,7 +246,7 @@ func await(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// take waits for the next batch, and makes what it needs first.
+// take returns the next batch, after making the superbatch, span and assembly that it comes from.
 func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 	for {
 		var err error
@@ -271,8 +272,8 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 	}
 }
 
-// assemble starts on the batches of the superbatch at hand that come before end and whose rows are
-// read in the same way.
+// assemble starts to assemble batches of the current superbatch: those before step end whose rows
+// are read in the same way.
 func (l *Loader) assemble(ctx context.Context, end uint64) error {
 	if s := l.current.span; s == nil || l.due == s.end {
 		if err := l.nextSpan(ctx); err != nil {
@@ -290,18 +291,17 @@ func (l *Loader) assemble(ctx context.Context, end uint64) error {
 	return nil
 }
 
-// outgoingBatches of a span are handed out before the rows of the one before are removed: while a
-// file
-// system gives up the room of some GiB, reads may have to wait.
+// outgoingBatches is how many batches of a span are handed out before the rows of the previous span
+// are removed: while a file system frees some GiB, reads may have to wait.
 const outgoingBatches = 2
 
-// endOutgoing removes these rows.
+// endOutgoing removes the rows of the previous span.
 func (l *Loader) endOutgoing() {
 	l.outgoing.close()
 	l.outgoing = nil
 }
 
-// nextSpan waits for the span that begins with the next step.
+// nextSpan waits for the span that begins with the next step, and makes it the current one.
 func (l *Loader) nextSpan(ctx context.Context) error {
 	s := l.current
 	if !l.cfg.sweeps() {
@@ -329,8 +329,8 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 	return nil
 }
 
-// sweepAhead starts on the span after the one at hand, of this superbatch or the one that follows
-// once that is there.
+// sweepAhead starts a goroutine on the span after the current one. That span may be of the next
+// superbatch, once this one is made.
 func (l *Loader) sweepAhead() {
 	s, step := l.current, l.current.span.end
 	if l.outgoing != nil && l.due < l.assembly.first+outgoingBatches {
@@ -357,7 +357,7 @@ func (l *Loader) sweepAhead() {
 	s.upcoming = l.builder.beginSpan(s, step, m)
 }
 
-// following is the superbatch after the current one, once it is there.
+// following returns the superbatch after the current one, or nil while that is not made.
 func (l *Loader) following() *superbatch {
 	if l.upcoming == nil {
 		return nil
@@ -371,7 +371,7 @@ func (l *Loader) following() *superbatch {
 }
 
 // advance waits for the superbatch that begins with the next step, and starts on the one after it
-// if they overlap.
+// if they overlap or come in pairs.
 func (l *Loader) advance(ctx context.Context) error {
 	if l.upcoming == nil {
 		l.giveHeapBack()
@@ -397,8 +397,8 @@ func (l *Loader) advance(ctx context.Context) error {
 	return nil
 }
 
-// tailMade waits for the other superbatch of a pair, whose memory training on the head takes. What
-// went wrong is reported when its batches are due.
+// tailMade waits for the second superbatch of a pair, so that training on the head can take the
+// memory of making it. An error of it is reported when its batches are due.
 func (l *Loader) tailMade(ctx context.Context) error {
 	if l.cfg.Overlap || l.upcoming == nil || !l.trimmed {
 		return nil
@@ -410,17 +410,16 @@ func (l *Loader) tailMade(ctx context.Context) error {
 	return nil
 }
 
-// giveHeapBack gives the heap of one phase back before the next takes its own, where they take
-// turns.
+// giveHeapBack collects the heap of one phase before the next phase takes its own. Where
+// superbatches overlap, it does nothing.
 func (l *Loader) giveHeapBack() {
 	if !l.cfg.Overlap {
 		l.cfg.Budget.CollectHeap()
 	}
 }
 
-// endAssembly ends the work on batches that were not handed out. If there are such, the slots hold
-// what
-// they brought, and no batch can follow.
+// endAssembly ends the assembly of batches. If some were not handed out, no batch can follow,
+// because the slots then hold rows of batches that never came out.
 func (l *Loader) endAssembly() error {
 	if l.phase != handing {
 		return nil
@@ -434,7 +433,7 @@ func (l *Loader) endAssembly() error {
 	return err
 }
 
-// drop removes the current superbatch.
+// drop closes the current superbatch and removes its files.
 func (l *Loader) drop() error {
 	l.current.close()
 	l.current, l.phase = nil, empty
@@ -444,7 +443,7 @@ func (l *Loader) drop() error {
 	return l.shrink()
 }
 
-// Stats may be called at any time.
+// Stats returns the statistics of all stages. It may be called at any time.
 func (l *Loader) Stats() sample.PipelineStats {
 	s := l.builder.sampling.stats(l.cfg.Workers)
 	s.Stages = append(s.Stages, l.builder.planning.Stats("plan", 1))
@@ -456,7 +455,8 @@ func (l *Loader) Stats() sample.PipelineStats {
 	return s
 }
 
-// CacheStats may be called at any time. Evicted counts the rows that were copied to slots.
+// CacheStats returns the statistics of the cache. Its Evicted counts rows that were copied to a
+// slot in place of another. It may be called at any time.
 func (l *Loader) CacheStats() rowcache.Stats {
 	kept := l.kept.Load()
 	slots := uint64(l.cfg.Slots)
@@ -466,8 +466,8 @@ func (l *Loader) CacheStats() rowcache.Stats {
 		BytesRead: l.cfg.Rows.BytesRead()}
 }
 
-// Close stops all work, frees the memory and removes the runtime files. Batches that are still
-// held stay valid until their Release. Further calls do nothing.
+// Close stops all work, frees the memory and removes the runtime files. Batches that the consumer
+// still holds stay valid until their Release. Further calls do nothing.
 func (l *Loader) Close() error {
 	if l.err == nil {
 		l.err = errClosed
@@ -497,7 +497,7 @@ func (l *Loader) Close() error {
 	return err
 }
 
-// samplingStats add up the statistics of pipelines that follow each other.
+// samplingStats adds up the statistics of pipelines that run one after the other.
 type samplingStats struct {
 	sync.Mutex
 	done    sample.PipelineStats
@@ -517,7 +517,7 @@ func (s *samplingStats) end() {
 	s.Unlock()
 }
 
-// stats has the stage "sample" alone.
+// stats returns the sum, with the stage "sample" alone.
 func (s *samplingStats) stats(workers int) sample.PipelineStats {
 	s.Lock()
 	defer s.Unlock()

@@ -11,42 +11,43 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// missing are the keys node<<32 | list of the nodes that the batches of a span, its lists, miss.
-// They are on disk, dealt out by node range, so that memory does not grow with their number: the
-// keys of a range are read at once, and sorted then. Ranges have about as many of the first list's
-// nodes: batches are alike.
+// missing collects which nodes each batch of a span misses, as keys node<<32 | list, where list is
+// the batch's index in the span. The keys are written to disk, dealt out by node range, so that
+// memory does not grow with their number; those of a range are later read at once and sorted.
+// Ranges are cut so that each has about the same number of nodes of the first list, since batches
+// are alike.
 type missing struct {
 	out   *runtimefile.Writer
 	file  *runtimefile.Reader
-	first []uint32            // node of each range, ascending from 0
-	refs  [][]runtimefile.Ref // of each range
+	first []uint32            // first node of each range, ascending from 0
+	refs  [][]runtimefile.Ref // records of each range
 	held  mem.Account
 	lists uint32
 
-	room []uint64 // keys that were collected, a part for each range
-	fill []int    // of each range, how many these are
+	room []uint64 // collected keys, a part of equal length for each range
+	fill []int    // number of collected keys of each range
 
 	reads *runtimefile.Buffer
-	err   error // the first of reading
+	err   error // the first error of reading
 }
 
 const (
-	// missingRecord is how many keys of a range are collected at most before they are written, and
-	// missingRecordLeast the least: a page of them.
+	// missingRecord bounds the keys of a range that are collected before they are written, and
+	// missingRecordLeast is the least number, a page of them.
 	missingRecord, missingRecordLeast = 8 << 10, 512
-	// missingRangesMost bounds the ranges.
+	// missingRangesMost bounds the number of ranges.
 	missingRangesMost = 1 << 10
-	// missingReads records are read at once.
+	// missingReads is the number of records that are read at once.
 	missingReads = 16
-	// missingBytes is what a missed row takes on disk besides, at most: its key, and a part of what
-	// records take that are not full.
+	// missingBytes bounds the bytes on disk that a missed row takes besides the row itself: its
+	// key, and its part of records that are not full.
 	missingBytes = 9
-	// missingPerRange is the memory of a range.
+	// missingPerRange is the memory of a range, in bytes.
 	missingPerRange = 4 + 24 + 8
 )
 
-// newMissing begins to write the keys of some lists, so many in all, which are to be read so many
-// at a time; room is memory to collect them.
+// newMissing begins to collect the given number of keys, of which atOnce fit in memory when they
+// are read. It collects them in room.
 func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
 	budget *mem.Budget) (*missing, error) {
 	m := &missing{room: room, held: mem.NewAccount(budget, "superbatch rows")}
@@ -67,7 +68,7 @@ func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
 	return m, nil
 }
 
-// cut has ranges begin at nodes of the first list, each as many further on.
+// cut sets where ranges begin, from the nodes of the first list.
 func (m *missing) cut(nodes []uint64) {
 	m.first = make([]uint32, len(m.refs))
 	for r := range m.first[1:] {
@@ -75,10 +76,10 @@ func (m *missing) cut(nodes []uint64) {
 	}
 }
 
-// perRange is how many keys of a range are collected.
+// perRange returns how many keys of a range are collected before they are written.
 func (m *missing) perRange() int { return min(missingRecord, len(m.room)/len(m.refs)) }
 
-// add adds the next list. Its nodes ascend.
+// add adds the nodes that the next batch misses, in ascending order.
 func (m *missing) add(nodes []uint64) error {
 	if m.first == nil && len(nodes) > 0 {
 		m.cut(nodes)
@@ -99,7 +100,7 @@ func (m *missing) add(nodes []uint64) error {
 	return nil
 }
 
-// flush writes the keys of a range that were collected.
+// flush writes the collected keys of range r.
 func (m *missing) flush(r int) (err error) {
 	begin := r * m.perRange()
 	keys := m.room[begin : begin+m.fill[r]]
@@ -114,7 +115,8 @@ func (m *missing) flush(r int) (err error) {
 	return err
 }
 
-// finish ends the last list. From here on, chunks reads with a buffer, and the room is free.
+// finish writes all keys. After it, room is free for other use, and chunks reads with the buffer
+// reads.
 func (m *missing) finish(ctx context.Context, c *Config, reads *runtimefile.Buffer) (err error) {
 	for r := range m.refs {
 		if err := m.flush(r); err != nil {
@@ -129,7 +131,7 @@ func (m *missing) finish(ctx context.Context, c *Config, reads *runtimefile.Buff
 	return err
 }
 
-// close removes the file; nil has none.
+// close gives the memory back and removes the file. A nil missing has nothing to close.
 func (m *missing) close() error {
 	if m == nil {
 		return nil
@@ -141,9 +143,9 @@ func (m *missing) close() error {
 	return errors.Join(m.out.Abort(), m.out.ID.Remove(runtimefile.KindMissing))
 }
 
-// chunks are the keys of the first lists, ascending: those of a range at once, or of as much of it
-// as keys has room for, which is one for each list at least. Reading may end it early: see err.
-// Time: O(1) for each, and sorting.
+// chunks yields the keys of the first lists, ascending, a range at a time or as much of it as keys
+// has room for; keys must have room for one key per list. An error of reading ends it early and is
+// left in m.err. Time: O(1) per key, besides sorting.
 func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
 	keys []uint64) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
@@ -178,7 +180,8 @@ func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
 	}
 }
 
-// window takes the keys of some nodes of a range, or says that they do not fit.
+// window reads the keys of range r whose nodes are first … end-1, or returns fits false if keys has
+// no room for them.
 func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
 	keys []uint64) (got []uint64, fits bool, err error) {
 	got = keys[:0]

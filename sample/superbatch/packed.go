@@ -7,30 +7,29 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// packed are the rows that the batches of a span miss, as they are stored: for each batch records
-// of so many rows each, the last with what is left, in the order of nodes. Memory: 8 bytes per
-// record and 4 per batch.
+// packed locates the rows that the batches of a span miss, as a sweep wrote them: for each batch
+// records of perRecord rows, the last with the remainder, ordered by node. It takes 8 bytes of
+// memory per record and 4 per batch.
 type packed struct {
 	file      *runtimefile.Reader
 	rowBytes  int
 	perRecord int
-	starts    []uint32 // of each batch its first record, and the number of all
+	starts    []uint32 // first record of each batch, and at the end the number of all
 	refs      []runtimefile.Ref
 	held      mem.Account // starts and refs
 	gone      *runtimefile.Remover
 }
 
 const (
-	// packedChunk is how many bytes of packed rows are read at once, and PackedBytes the memory
-	// for it: records are read whole, and a buffer that grows takes a quarter more.
+	// packedChunk is how many bytes of packed rows are read at once, about.
 	packedChunk = 2 << 20
-	// PackedBytes is the memory of reading packed rows, but for those that are read ahead and for
-	// rows longer than a MiB.
+	// PackedBytes is the memory to read packed rows, besides rows that are read ahead and rows
+	// longer than a MiB: records are read whole, and a buffer that grows takes a quarter more.
 	PackedBytes = (packedChunk + bufferMost) * 5 / 4
 )
 
-// read calls emit with the rows first … end-1 of a batch of the span, some at a time and in order:
-// the number of the first and their bytes.
+// read calls emit with rows first … end-1 of a batch of the span, in order and some at a time. emit
+// gets the index of its first row and the rows' bytes, valid during the call.
 func (p *packed) read(ctx context.Context, batch, first, end int, buf *runtimefile.Buffer,
 	emit func(first int, rows []byte) error) error {
 	refs := p.refs[p.starts[batch]:p.starts[batch+1]]
@@ -64,8 +63,8 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *runtimefi
 	return nil
 }
 
-// readFirst reads the first records of a batch, as many as fit in the buffer, which keeps them; it
-// returns how many rows they are.
+// readFirst reads the first records of a batch, as many as fit in the buffer, which holds them
+// afterwards. It returns the number of their rows.
 func (p *packed) readFirst(ctx context.Context, batch int, buf *runtimefile.Buffer) (rows int,
 	err error) {
 	room := int64(len(buf.Arena.Bytes()))
@@ -83,7 +82,7 @@ func (p *packed) readFirst(ctx context.Context, batch int, buf *runtimefile.Buff
 	return rows, err
 }
 
-// row is one of those that readFirst read to a buffer.
+// row returns the bytes of row k, of those that readFirst read to buf.
 func (p *packed) row(buf *runtimefile.Buffer, k int) []byte {
 	at := k % p.perRecord * p.rowBytes
 	return buf.Payloads[k/p.perRecord][at : at+p.rowBytes]

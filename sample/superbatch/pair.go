@@ -6,37 +6,38 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// Where phases take turns and sweeps go on beside training, superbatches come in pairs. While the
-// rows of the first batches are swept for, the processor is idle; and no sweep can go on while
-// these are not trained on. So a short superbatch comes first, the head. While its rows are swept
-// for, the other is sampled and planned, and while it is trained on, the rows of the other are
-// swept for.
+// Where phases take turns and sweeps go on beside training, superbatches come in pairs. The
+// processor is idle while the rows of the first batches are swept for, and a sweep can only hide
+// behind training on other batches. So a short superbatch comes first, the head. While its rows are
+// swept for, the second superbatch is sampled and planned; while the head is trained on, the rows
+// of the second are swept for.
 
-// Where superbatches overlap, the first has nothing to be sampled beside: it is short, so that
-// training begins early, and the next is sampled while it is trained on.
+// Where superbatches overlap, the first has no training to be sampled beside. It is short, so that
+// training begins early, and the next one is sampled while it is trained on.
 
-// wanted is what a superbatch is to be.
+// wanted says which steps a superbatch may hold and how much storage it may take.
 type wanted struct {
-	first, until uint64 // steps, counted over all epochs: until is the end at the latest
+	first, until uint64 // steps, counted over all epochs: it ends before until or earlier
 	storage      int64  // bytes
-	head         bool   // another follows that is made before this one is trained on
+	head         bool   // another superbatch is made before this one is trained on
 }
 
 const (
-	// headShare of a pair's batches is the head's at most, and of the batches that there are for
-	// the first of superbatches that overlap its own.
+	// headShare bounds the head: at most one batch of this number is in the head of a pair, or in
+	// the first of superbatches that overlap.
 	headShare = 4
-	// headPasses over all features are what training on a head hides: a pass, and writing the rows.
+	// headPasses is how much training on a head should hide, in passes over all features: one to
+	// read them and half a pass to write the rows.
 	headPasses = 1.5
-	// passBytes is the size of the reads of a pass.
+	// passBytes is the size of the reads of a pass, in bytes.
 	passBytes = 256 << 10
 )
 
-// pairs says whether superbatches come in pairs.
+// pairs reports whether superbatches come in pairs.
 func (c *Config) pairs() bool { return c.SweepAhead && !c.Overlap && c.sweeps() }
 
-// Head is how many batches of so many are the head of a pair, if features take so many bytes; 0 if
-// they are too few for two superbatches.
+// Head returns how many of the batches make the head of a pair, given the bytes of all features. It
+// is 0 if there are too few batches for two superbatches.
 func (c Costs) Head(batches int, features int64) int {
 	most := float64(batches / headShare)
 	if c.Step > 0 {
@@ -46,10 +47,10 @@ func (c Costs) Head(batches int, features int64) int {
 	return int(most)
 }
 
-// First is how many of so many batches the first superbatch has, where superbatches overlap.
+// First returns how many of the batches the first superbatch has, where superbatches overlap.
 func First(batches uint64) uint64 { return max(1, batches/headShare) }
 
-// want says what the superbatch is to be that begins with a step; before is the head that it
+// want returns what the superbatch that begins at step first should be. before is the head that it
 // follows, or nil.
 func (b *builder) want(first uint64, before *superbatch) wanted {
 	w := wanted{first: first, until: b.end, storage: b.storage}

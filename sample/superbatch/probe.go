@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TimeWriting writes so many bytes of rows to a runtime file in prep, as a sweep does, and returns
-// how long that took until they were on the disk. The file is removed.
+// TimeWriting writes this number of bytes to a runtime file in prep, in records as a sweep does,
+// and returns the time until they were synced to disk. The file is removed.
 func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration, err error) {
 	d, err := runtimefile.OpenDir(fs, prep, name)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 // hopsMost bounds the deltas of a decoded batch.
 const hopsMost = 1 << 10
 
-// A batch is stored as two records. The first is what planning needs: epoch, index, where each
-// delta starts, and the nodes. The second is the edges: for each node but those of the outermost
-// delta its number of neighbors, and for each neighbor its index in the nodes, by which it is
-// found; then which of sample.Extras there are, and those. Seeds are the last delta. About 9 bytes
-// per node for two neighbors each.
+// A batch is stored as two records. The first holds what planning needs: epoch, index, where each
+// delta starts, and the nodes. The second holds the edges: the number of neighbors of each node
+// outside the outermost delta, and for each neighbor its index among the nodes. Flags follow that
+// say which of sample.Extras the batch has, and then the extras. Seeds are not stored, since they
+// are the last delta. A batch takes about 9 bytes per node if nodes have two neighbors each.
 
 // encodeNodes appends the first record of a batch.
 func encodeNodes(e *codec.Enc, b *sample.Batch) {
@@ -30,8 +30,8 @@ func encodeNodes(e *codec.Enc, b *sample.Batch) {
 	changeset.PutArray(e, changeset.IDs32(b.Dense.NodeIDs))
 }
 
-// decodeNodes reads what encodeNodes wrote of the batch with this epoch and index; its nodes are
-// below total.
+// decodeNodes decodes to b what encodeNodes wrote. It checks that b is the batch with this epoch
+// and index and that its nodes are below total.
 func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (err error) {
 	d := codec.NewDec(payload)
 	b.Epoch, b.Index = d.U64(), d.U64()
@@ -68,7 +68,7 @@ func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (e
 	return nil
 }
 
-// encodeEdges appends the second record of a batch. degrees is scratch memory.
+// encodeEdges appends the second record of a batch. degrees is scratch memory, which it returns.
 func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	degrees = degrees[:0]
 	for i := range len(s.NbrOffsets) - 1 {
@@ -91,15 +91,16 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	return degrees
 }
 
-// extrasOf are the arrays of sample.Extras, those of nodes first.
+// extrasOf returns the arrays of sample.Extras: first the two with a value per node, then the two
+// with a value per neighbor.
 func extrasOf(s *sample.Dense) [4][]uint32 {
 	return [4][]uint32{s.Degrees, cast[uint32](s.WeightSums), cast[uint32](s.Weights), s.Types}
 }
 
-// cast has an array and its capacity as numbers of another type of 4 bytes.
+// cast returns x, with its capacity, as numbers of another type of 4 bytes. Both share memory.
 func cast[T, F mem.Scalar](x []F) []T { return mem.View[T](mem.BytesOf(x[:cap(x)]))[:len(x)] }
 
-// decodeExtras reads those that a batch has.
+// decodeExtras decodes the extras that a batch has, and empties the others.
 func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 	flags, all := d.U8(), extrasOf(s)
 	for i := range all {
@@ -125,7 +126,7 @@ func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 	return d.Err()
 }
 
-// decodeEdges reads what encodeEdges wrote for a batch whose nodes were decoded.
+// decodeEdges decodes to s what encodeEdges wrote. The nodes of s must have been decoded before.
 func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 	d := codec.NewDec(payload)
 	rows := len(s.NodeIDs) - int(s.NodeIDOffsets[1])

@@ -12,21 +12,20 @@ import (
 	"gdb/sample/superbatch/changeset"
 )
 
-// Rehearsal is what planning a superbatch in memory gives.
+// Rehearsal is the result of planning a superbatch in memory.
 type Rehearsal struct {
 	Requests uint64        // rows that batches ask for
-	Hits     uint64        // of them, rows that are in the cache
-	Elapsed  time.Duration // that planning took: next uses and what is kept, without files
+	Hits     uint64        // requests whose rows are in the cache
+	Elapsed  time.Duration // time of finding next uses and deciding, without files
 }
 
-// Rehearse plans a superbatch of batches of a graph of so many nodes, for an empty cache of so many
-// slots. With a hop of 1 the plan is exact. With a larger one it is that of the k-hop approximation
-// (Ginex++): so many batches are taken as one, so that the cache changes only after them; a row
-// that they ask for several times and that it has not is read as often. Each node may stand in a
-// batch once.
+// Rehearse plans a superbatch of the given batches, for an empty cache of this number of slots and
+// a graph of this number of nodes. With a hop of 1 the plan is exact. With a larger hop it is the
+// k-hop approximation (Ginex++): hop batches are planned as one, so the cache changes only after
+// them, and a row that several of them miss is read for each. A node may stand in a batch once.
 //
-// Memory, counted in budget, which may be nil: 4 bytes a node of the graph, and 4 a request, or 12
-// with a hop of more than 1; and what a cache's plan takes.
+// Memory is counted in budget, which may be nil: 4 bytes per node of the graph, 4 per request, or
+// 12 with a hop of more than 1, and what the plan of the cache takes.
 func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slots, hop int,
 	budget *mem.Budget) (r Rehearsal, err error) {
 	p, cache, err := newRehearsal(batches, nodes, slots, hop, budget)
@@ -56,26 +55,27 @@ func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slot
 	return r, nil
 }
 
-// rehearser is the memory of Rehearse.
+// rehearser holds the memory of Rehearse.
 type rehearser struct {
 	arena *mem.Arena
-	last  []uint32 // as in nextWorker
-	next  []uint32 // of each access
+	last  []uint32 // next use of each node, going backward
+	next  []uint32 // next use of each request
 	bits  int
 
-	// With a hop of more than 1, the nodes of batches taken together, each once, and how often.
+	// union and count are for a hop of more than 1: the nodes of batches that are planned as one,
+	// each node once, and the number of those batches that have it.
 	union []sample.NodeID
 	count []uint32
-	turns []rehearsedTurn // the last one first
-	used  int             // of next and union
+	turns []rehearsedTurn // in reverse order
+	used  int             // entries used of next and union
 
 	changes changeset.Changes
 }
 
-// rehearsedTurn is a batch, or several as one.
+// rehearsedTurn is a batch, or several that are planned as one.
 type rehearsedTurn struct {
 	nodes []sample.NodeID
-	first int // of its next uses
+	first int // where its next uses begin in rehearser.next
 }
 
 func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
@@ -109,7 +109,7 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 	return p, c, nil
 }
 
-// findNextUses goes backward over the batches.
+// findNextUses finds the next use of each request, going backward over the batches.
 func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID, hop int) error {
 	turn, most := (len(batches)+hop-1)/hop, 0
 	for group := range slices.Chunk(batches, hop) {
@@ -154,7 +154,7 @@ func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID,
 	return nil
 }
 
-// one finds the next uses of a batch. It is false if a node stands in it twice.
+// one finds the next uses of a batch. It returns false if a node stands in it twice.
 func (p *rehearser) one(turn uint32, nodes []sample.NodeID) bool {
 	once, next := true, p.next[p.used:p.used+len(nodes)]
 	for i, v := range nodes {
@@ -164,7 +164,7 @@ func (p *rehearser) one(turn uint32, nodes []sample.NodeID) bool {
 	return once
 }
 
-// join takes batches as one: the nodes of all, each with the number of batches that have it.
+// join plans batches as one: it returns the nodes of all, and counts for each the batches with it.
 func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 	n := p.used
 	for _, b := range group {
@@ -182,7 +182,7 @@ func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 	return p.union[p.used:n]
 }
 
-// step goes forward: it decides for turn i, counted from 0, and returns the hits.
+// step decides what the cache keeps after turn i, counted from 0, and returns the turn's hits.
 func (p *rehearser) step(cache *changeset.CacheState, i int) (hits uint64, err error) {
 	t := p.turns[len(p.turns)-1-i]
 	end := t.first + len(t.nodes)

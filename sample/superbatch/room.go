@@ -5,8 +5,8 @@ import (
 	"gdb/sample/superbatch/changeset"
 )
 
-// slotsFor is how many slots have memory beside the batches of a superbatch: all, unless some are
-// larger than was planned.
+// slotsFor returns how many slots have memory beside the batches of s: all of them, unless some of
+// its batches are larger than was planned for.
 func (c *Config) slotsFor(s *superbatch, dim int) int {
 	p := c.Planned
 	if p.Nodes == 0 || p.Inner == 0 {
@@ -24,7 +24,7 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 	return int(max(0, int64(c.Slots)-(need+row-1)/row))
 }
 
-// giveSlots gives the memory of the slots from so many on back, for good: in whole pages.
+// giveSlots gives back, for good, the memory of all slots but the first ones, in whole pages.
 func (l *Loader) giveSlots(slots int) error {
 	if slots >= l.have {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// Sweeper reads the rows of many lists of nodes in one pass; *rowfile.Reader is one.
+// Sweeper reads the rows of many lists of nodes in one pass over the file; *rowfile.Reader does.
 type Sweeper interface {
 	Sweep(ctx context.Context, keys []uint64, buf []byte,
 		emit func(list uint32, row []byte) error) error
@@ -27,13 +27,13 @@ type Sweeper interface {
 
 // span is consecutive batches of a superbatch whose missing rows are read in the same way.
 type span struct {
-	first   int    // batch of the superbatch
+	first   int    // index of its first batch in the superbatch
 	end     uint64 // the step after the last
 	rows    *packed
 	reading Reading
 }
 
-// bytes are those of rows that were swept for it.
+// bytes returns the size of the rows that were swept for the span, 0 if none were.
 func (p *span) bytes() int64 {
 	if p.rows == nil {
 		return 0
@@ -47,21 +47,21 @@ func (p *span) close() {
 	}
 }
 
-// endSpan removes the rows of the span at hand.
+// endSpan removes the rows of the current span.
 func (s *superbatch) endSpan() {
 	s.span.close()
 	s.span = nil
 }
 
-// alongside is what goes on while a span is made: training on the one before, or nothing.
+// alongside says what goes on while a span is made: training on the span before, or nothing.
 type alongside struct {
-	free   float64 // seconds of a sweep that cost nothing
-	beside int64   // bytes of the same storage that files of what is trained on take
+	free   float64 // seconds of a sweep that training hides
+	beside int64   // bytes of the same storage that the span in training takes
 }
 
-// makeSpan decides how the rows are read that the batches from a step on miss: by as many batches
-// together as memory and storage have room for. If it is by a sweep, that is done. fitted is
-// called when it takes no more memory.
+// makeSpan takes as many batches from step on as memory and storage have room for, decides how the
+// rows that they miss are read and, if that is by a sweep, sweeps. It calls fitted once it will
+// take no more memory.
 func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m alongside,
 	fitted func()) (*span, error) {
 	begun := time.Now()
@@ -81,37 +81,39 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m al
 	return &span{first: w.first, end: s.first + uint64(w.end), rows: rows, reading: w.reading}, nil
 }
 
-// sweeps says whether a sweep is ever made.
+// sweeps reports whether a sweep may be made at all.
 func (c *Config) sweeps() bool { return c.Sweeper != nil && c.Costs != (Costs{}) }
 
 const (
-	// bufferLeast and bufferMost are the least and most bytes that are collected of a batch's rows
-	// before they are written as a record. A disk reads 64 KiB at random as fast as in sequence.
+	// bufferLeast and bufferMost bound the bytes of a batch's rows that are collected before they
+	// are written as a record. A disk reads 64 KiB at random as fast as in sequence.
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
-	// readMost bounds the memory that a sweep reads to.
+	// readMost bounds the memory that a sweep reads to, in bytes.
 	readMost = 8 << 20
-	// keysMost bounds the memory of the keys that are swept for at once.
+	// keysMost bounds the memory of the keys that are swept for at once, in bytes.
 	keysMost = 2 << 20
-	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses,
-	// in the place of what is collected later.
+	// collectBytesPerNode is the memory to find what a batch misses, per node of the largest batch.
+	// Collected rows take its place later.
 	collectBytesPerNode = 24
-	// collectLeast is the memory to collect what batches miss, besides.
+	// collectLeast is the least memory for the keys that are collected while that is found.
 	collectLeast = 64 << 10
-	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
-	// each batch read at once, and a quarter to spare, twice: the next ones are read meanwhile.
+	// collectReadPerNode is the memory of the records that are read to find this: two records of 4
+	// bytes per node for each batch read at once, a quarter to spare, and all twice since the next
+	// ones are read meanwhile.
 	collectReadPerNode = 2 * 2 * 4 * batchesAtOnce * 5 / 4
-	// weighBytesPerBatch is what reading each batch's rows costs, and where it stands, twice.
+	// weighBytesPerBatch is the memory per batch, in bytes, of the costs of its reads and of where
+	// it stands, twice.
 	weighBytesPerBatch = 192
-	// filesShare of the storage is for batches and their plans, if there may be sweeps: rows have
-	// the rest.
+	// filesShare says which part of the storage is for batches and their plans if there may be
+	// sweeps: one in filesShare. Rows have the rest.
 	filesShare = 4
 )
 
-// sweep is the memory of deciding on a span, and of the sweep.
+// sweep holds the memory of deciding on a span and of sweeping for it.
 type sweep struct {
 	*builder
 	*superbatch
-	first, end int // batches of the superbatch
+	first, end int // indexes of batches in the superbatch
 	misses     uint64
 	rowBytes   int
 	perRecord  int // rows
@@ -122,18 +124,18 @@ type sweep struct {
 	arena     *mem.Arena
 	missing   *missing
 	buf       runtimefile.Buffer // records of batches, then of what they miss
-	keys      []uint64           // node<<32 | batch of the span, of some rows that are missed
-	read      []byte             // rows are read there
-	collected []byte             // and collected here
+	keys      []uint64           // node<<32 | batch of the span, for a part of the missed rows
+	read      []byte             // memory that rows are read to
+	collected []byte             // rows that are not written yet, a part for each batch
 
 	out    *runtimefile.Writer
-	fill   []uint32 // of each batch: bytes collected, and the record that comes next
+	fill   []uint32 // for each batch: bytes collected, and (next) the record that comes next
 	next   []uint32
 	packed packed
 	held   mem.Account
 }
 
-// run returns the rows if they were swept.
+// run decides, and returns the rows if they were swept, else nil.
 func (w *sweep) run(ctx context.Context) (*packed, error) {
 	if !w.extend() {
 		return nil, nil
@@ -151,7 +153,7 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	return &w.packed, nil
 }
 
-// weigh decides for how many of the batches that there is room for a sweep is made.
+// weigh decides for how many of the span's batches a sweep is made, and reports whether for any.
 func (w *sweep) weigh(ctx context.Context) (bool, error) {
 	n := w.end - w.first
 	if err := w.held.Add(weighBytesPerBatch * int64(n)); err != nil {
@@ -196,12 +198,13 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// chunks are the keys of the first batches of the span, some at a time.
+// chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
 	return w.missing.chunks(ctx, batches, w.cfg.Nodes, w.keys)
 }
 
-// extend finds the end of the span; without room for one batch, that is read row by row.
+// extend sets the end of the span. It returns false if there is no room to sweep even for one
+// batch, whose rows are then read one by one.
 func (w *sweep) extend() bool {
 	w.perRecord = rowsPerRecord(bufferLeast, w.rowBytes)
 	room := w.room()
@@ -234,8 +237,9 @@ func (w *sweep) extend() bool {
 	return true
 }
 
-// room is how many bytes the rows of a span may take. Where the span after it is swept for before
-// these go, it is half of the storage unless all that is left fits beside the span before.
+// room returns how many bytes the rows of a span may take. Where the next span is swept for while
+// these are still stored, that is half of the storage, unless all rows that are left fit beside the
+// span before.
 func (w *sweep) room() int64 {
 	room := w.wanted.storage - w.batches.File.Size() - w.plans.File.Size()
 	if !w.cfg.SweepAhead {
@@ -252,26 +256,26 @@ func (w *sweep) room() int64 {
 	return min(room, (room+w.beside)/2)
 }
 
-// rowsPerRecord is how many rows a record of so many bytes holds: one at least.
+// rowsPerRecord returns how many rows a record of this many bytes holds, at least one.
 func rowsPerRecord(bytes, rowBytes int) int {
 	return max(1,
 		(bytes-runtimefile.RecordHead)/rowBytes)
 }
 
-// finding is the memory of finding what batches of so many nodes miss, before it is swept for.
+// finding returns the memory to find what batches of this many nodes miss, in bytes.
 func finding(nodes int) int64 { return collectBytesPerNode*int64(nodes) + collectLeast }
 
-// readBytes is what a sweep of so much memory reads to: the less there is under way, the longer the
-// disk waits where the processor has other work.
+// readBytes returns how much of a sweep's memory it reads to. Small reads are no better: the fewer
+// are under way, the longer the disk waits while the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 
-// keysBytes is what the keys take of it that are swept for at once.
+// keysBytes returns how much of a sweep's memory is for the keys that are swept for at once.
 func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ 7 }
 
-// collectBytes is the rest of it, for buffers.
+// collectBytes returns how much of a sweep's memory is left for collecting rows.
 func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keysBytes(memory) }
 
-// recordBytes is what the records of so many rows take on disk.
+// recordBytes returns the bytes on disk of the records of this many rows of a batch.
 func (w *sweep) recordBytes(rows uint32) int64 {
 	n := int64(rows)
 	full, last := n/int64(w.perRecord), n%int64(w.perRecord)
@@ -282,15 +286,15 @@ func (w *sweep) recordBytes(rows uint32) int64 {
 	return bytes
 }
 
-// storedBytes is that, and what the sweep that writes them notes on disk.
+// storedBytes returns recordBytes, and the bytes that the keys of these rows take on disk.
 func (w *sweep) storedBytes(rows uint32) int64 {
 	return w.recordBytes(rows) + missingBytes*int64(rows)
 }
 
-// records is how many records so many rows take.
+// records returns how many records this many rows of a batch take.
 func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) / w.perRecord }
 
-// collect finds the rows that the batches miss.
+// collect takes the sweep's memory and finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
 	keys := max(8*int64(n), min(keysBytes(w.cfg.SweepBytes), 8*int64(w.misses)))
@@ -317,8 +321,8 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	return w.missing.finish(ctx, w.cfg, &w.buf)
 }
 
-// missedAll notes the nodes whose rows the batches miss. While it is found out for some, the
-// records of the next ones are read.
+// missedAll notes the nodes whose rows the batches miss. The records of the next batches are read
+// while those before are worked on.
 func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 	due := w.first
 	ahead := runtimefile.NewAhead(ctx, w.cfg.Budget, func(g *runtimefile.Group) bool {
@@ -342,12 +346,12 @@ func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 	}
 }
 
-// finder is the memory of finding what batches miss, which is that of what is collected later.
+// finder holds the memory to find what batches miss. Collected rows take its place later.
 type finder struct {
 	batch   sample.Batch
 	changes changeset.Changes
-	nodes   []uint64 // that a batch misses
-	room    []uint64 // see missing
+	nodes   []uint64 // nodes that a batch misses
+	room    []uint64 // for missing.room
 }
 
 func (w *sweep) newFinder(b []byte) *finder {
@@ -422,7 +426,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	return nil
 }
 
-// write writes all rows.
+// write sweeps for all keys and writes the rows by batch.
 func (w *sweep) write(ctx context.Context) error {
 	for keys := range w.chunks(ctx, w.end-w.first) {
 		if err := w.cfg.Sweeper.Sweep(ctx, keys, w.read, w.put); err != nil {
@@ -440,7 +444,7 @@ func (w *sweep) write(ctx context.Context) error {
 	return w.out.Finish()
 }
 
-// put takes a row of a batch.
+// put collects a row for a batch, and writes the batch's rows once a record is full.
 func (w *sweep) put(list uint32, row []byte) error {
 	size := w.perRecord * w.rowBytes
 	at := int(list)*size + int(w.fill[list])
@@ -451,7 +455,7 @@ func (w *sweep) put(list uint32, row []byte) error {
 	return w.flush(int(list))
 }
 
-// flush writes the rows of a batch that were collected.
+// flush writes the collected rows of a batch as a record.
 func (w *sweep) flush(list int) (err error) {
 	n, begin := w.fill[list], list*w.perRecord*w.rowBytes
 	if n == 0 {
@@ -463,7 +467,7 @@ func (w *sweep) flush(list int) (err error) {
 	return err
 }
 
-// release gives the memory back but for that of the rows.
+// release gives the memory back, except that of the packed rows.
 func (w *sweep) release() error {
 	w.held.Release()
 	err := errors.Join(w.missing.close(), w.buf.Free())

@@ -8,16 +8,17 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// spilled are the rows of slots that are not kept, in a file, while their memory serves others.
+// spilled locates the rows of slots that are not kept, in a file, while other work uses their
+// memory.
 type spilled struct {
 	id   runtimefile.Identity
 	refs []runtimefile.Ref
 }
 
-// spillChunk is the size of a record of rows.
+// spillChunk is the size of a record of spilled rows, in bytes.
 const spillChunk = 512 << 10
 
-// spillBytes is what spilled rows take on disk, about.
+// spillBytes returns about how many bytes spilled rows take on disk.
 func (c *Config) spillBytes(dim int) int64 {
 	if c.Spill == nil {
 		return 0
@@ -25,8 +26,8 @@ func (c *Config) spillBytes(dim int) int64 {
 	return 4 * int64(c.Slots-c.SlotsKept) * int64(dim)
 }
 
-// spill writes the rows of slots that are not kept, and gives their memory back, if it is asked for
-// after the epoch that ends here, in a superbatch that goes on.
+// spill writes the rows of slots that are not kept to a file and gives their memory back, if
+// Config.Spill wants that after the epoch that ends here.
 func (l *Loader) spill() error {
 	first, end := l.unkept()
 	epoch := l.due/l.builder.perEpoch - 1
@@ -58,7 +59,7 @@ func (s *spilled) write(rows []byte) (err error) {
 	return w.Finish()
 }
 
-// unspill reads the rows back.
+// unspill reads spilled rows back to their slots and removes the file.
 func (l *Loader) unspill(ctx context.Context) (err error) {
 	if l.spilled == nil {
 		return nil
