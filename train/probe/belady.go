@@ -12,7 +12,7 @@ import (
 	"gdb/train/plan"
 )
 
-// belady is the cache of superbatches.
+// belady fills in the curve of Belady's policy, with which superbatches are trained on.
 func (r *rowPricer) belady(ctx context.Context) error {
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
@@ -34,12 +34,14 @@ func (r *rowPricer) belady(ctx context.Context) error {
 	return nil
 }
 
-// boundMargin is of the misses of a bound: what is taken from a trace is off by a little.
+// boundMargin is the part of the counted misses that is taken as a lower bound: counts from a trace
+// are off by a little.
 const boundMargin = 0.97
 
-// bound prices a policy as if it missed as few rows as Belady's does in the epochs after the first,
-// if there are several: no policy that decides at each batch misses fewer. A static cache misses as
-// many in all batches alike, and, with those that it begins with, no fewer in all.
+// bound fills in a curve with a lower bound of what a policy costs: as few misses as Belady's
+// policy has, in the epochs after the first if there are several. No policy that decides at each
+// batch misses fewer. A static cache misses equally many rows in every batch; together with the
+// rows it is filled with at the start it misses no fewer than Belady's policy either.
 func (r *rowPricer) bound(ctx context.Context) error {
 	slot, err := r.slotBytes()
 	if err != nil {
@@ -69,7 +71,7 @@ func (r *rowPricer) bound(ctx context.Context) error {
 	return nil
 }
 
-// slotBytes is what the cache takes for a row besides its values.
+// slotBytes returns how many bytes the cache takes for a row besides its values.
 func (r *rowPricer) slotBytes() (int, error) {
 	if r.cache == "static" {
 		return int(loader.HotBytes(1)), nil
@@ -81,8 +83,8 @@ func (r *rowPricer) slotBytes() (int, error) {
 	return policy.SlotBytes(), nil
 }
 
-// beladyMisses counts what Belady's policy misses with so many rows on the trace, and on parts of
-// it from its begin.
+// beladyMisses counts what Belady's policy misses on the trace, and on first parts of it, with
+// caches that hold each of the numbers of rows.
 func (r *rowPricer) beladyMisses(ctx context.Context, rows []int) (*beladyMisses, error) {
 	whole, share := len(r.tr.batches), r.tr.played.share
 	b := &beladyMisses{Footprint: &r.s.Grows, quarter: r.s.Grows.After(float64(whole) / 4),
@@ -105,7 +107,7 @@ func (r *rowPricer) beladyMisses(ctx context.Context, rows []int) (*beladyMisses
 	return b, nil
 }
 
-// part is what is played of the first so many batches of the trace.
+// part returns the accesses that are played of the first batches of the trace.
 func (r *rowPricer) part(batches int) cachesim.Trace {
 	return cachesim.Trace{Nodes: r.tr.played.nodes,
 		Each: func(fn func([]sample.NodeID) error) error {
@@ -118,14 +120,14 @@ func (r *rowPricer) part(batches int) cachesim.Trace {
 		}}
 }
 
-// beladyMisses are the rows that the first batches of a trace miss with caches of some sizes, the
-// first of which is full after a quarter of the trace.
+// beladyMisses holds how many rows the first batches of a trace miss with caches of some sizes. The
+// first size is the cache that is full after a quarter of the trace.
 type beladyMisses struct {
 	*plan.Footprint
-	quarter float64 // rows
-	share   float64 // of accesses, one in so many was played
+	quarter float64 // rows of the first size
+	share   float64 // one in share of the nodes was played
 	batches []float64
-	missed  [][]float64 // of each number of batches, with each size
+	missed  [][]float64 // by number of batches, then by size
 }
 
 func (b *beladyMisses) known(batches float64, results []cachesim.Result) {
@@ -137,10 +139,13 @@ func (b *beladyMisses) known(batches float64, results []cachesim.Result) {
 	b.missed = append(b.missed, missed)
 }
 
-// after is how many rows so many batches miss with a size. Beyond the trace, a batch misses the
-// nodes that none before it had until these fill the cache, and then as many rows as the last
-// quarter of the trace if that found it full; else, for each new node, as many as with the first
-// size.
+// after returns how many rows the first batches of a run miss with a cache of rows rows, whose
+// index among the sizes is size.
+//
+// Beyond the trace there are two cases. If the last quarter of the trace found the cache full, each
+// batch misses as many rows as that quarter did. If not, batches miss the nodes that were not seen
+// before until these fill the cache; after that they miss, for each new node, as many rows as with
+// the first size.
 func (b *beladyMisses) after(batches, rows float64, size int) float64 {
 	last := len(b.batches) - 1
 	end, missed := b.batches[last], b.missed[last][size]
@@ -160,7 +165,7 @@ func (b *beladyMisses) after(batches, rows float64, size int) float64 {
 	return missed + (batches-end)*late
 }
 
-// late is how many rows a batch of the last quarter of the trace misses.
+// late returns how many rows a batch of the last quarter of the trace misses.
 func (b *beladyMisses) late(size int) float64 {
 	last := len(b.batches) - 1
 	if last == 0 {
@@ -169,7 +174,7 @@ func (b *beladyMisses) late(size int) float64 {
 	return (b.missed[last][size] - b.missed[last-1][size]) / (b.batches[last] - b.batches[last-1])
 }
 
-// within is how many rows so many batches of the trace miss.
+// within returns how many rows the first batches miss, for a number of batches within the trace.
 func (b *beladyMisses) within(batches float64, size int) float64 {
 	for i, n := range b.batches {
 		if batches > n {

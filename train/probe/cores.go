@@ -19,7 +19,7 @@ import (
 	"gdb/train/plan"
 )
 
-// Clocked does something some times, and returns the middle one of what it took.
+// Clocked runs do a number of times and returns the round of median duration.
 func Clocked(rounds int, do func() error) (plan.Work, error) {
 	var all []plan.Work
 	for range rounds {
@@ -33,13 +33,14 @@ func Clocked(rounds int, do func() error) (plan.Work, error) {
 	return Middle(all), nil
 }
 
-// Middle is the one that half of all take no longer than.
+// Middle returns the work of median duration. It sorts all.
 func Middle(all []plan.Work) plan.Work {
 	slices.SortFunc(all, func(a, b plan.Work) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return all[len(all)/2]
 }
 
-// coresHad is how many cores the process gets of those there are, while others use some.
+// coresHad returns how many cores the process gets while other processes use some: from 0.01 to the
+// number there are.
 func coresHad() float64 {
 	const spin = 30 * time.Millisecond
 	w, _ := Clocked(1, func() error { // which cannot fail
@@ -58,14 +59,15 @@ func coresHad() float64 {
 }
 
 const (
-	// copiedBytes is the memory with which rows are copied to time that, if there is room: more
-	// than the caches of most processors. It is copiedShare of what is free at most.
+	// copiedBytes is the memory in which copying rows is timed: more than the caches of most
+	// processors hold. It is at most one part in copiedShare of the memory that is free.
 	copiedBytes, copiedShare = 96 << 20, 4
-	// copiedMost are enough of narrow rows.
+	// copiedMost is how many rows are copied at most: enough where rows are narrow.
 	copiedMost = 1 << 17
 )
 
-// measureRows times what training does with rows that are in memory, by the code that does it.
+// measureRows times what training does with rows that are in memory, with the code that
+// training runs.
 func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	dim, threads := max(1, m.facts.Dim), plan.CopyThreads(m.facts.Threads)
 	free := (m.src.Budget.Limit() - m.src.Budget.Used()) / copiedShare
@@ -105,14 +107,14 @@ func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	return errors.Join(err, cache.Close())
 }
 
-// rowMeter times gathering nodes.
+// rowMeter times gathering the rows of nodes.
 type rowMeter struct {
 	rows  rowcache.Rows
 	nodes []sample.NodeID
 	out   []float32
 }
 
-// shuffle takes the nodes from the first on, in an order of its own.
+// shuffle sets the nodes to consecutive numbers from first on, in an order that key determines.
 func (m *rowMeter) shuffle(first, key uint64) {
 	draw := rng.NewPermutation(uint64(len(m.nodes)), key)
 	for i := range m.nodes {
@@ -120,7 +122,7 @@ func (m *rowMeter) shuffle(first, key uint64) {
 	}
 }
 
-// gather is what a node takes.
+// gather returns what gathering one node's row takes.
 func (m *rowMeter) gather(ctx context.Context, f rowcache.Features, rounds int) (plan.Work, error) {
 	w, err := Clocked(rounds, func() error {
 		for part := range slices.Chunk(m.nodes, len(m.out)/f.Dim()) {
@@ -133,16 +135,16 @@ func (m *rowMeter) gather(ctx context.Context, f rowcache.Features, rounds int) 
 	return w.Times(1 / float64(len(m.nodes))), err
 }
 
-// blankRows are rows that are read in no time.
+// blankRows are rows that take no time to read.
 type blankRows struct{ dim int }
 
-// Meta describes them.
+// Meta returns a description of the rows.
 func (r blankRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "blank", Dim: r.dim} }
 
-// Gather leaves the rows as they are.
+// Gather leaves the output as it is.
 func (blankRows) Gather(context.Context, []sample.NodeID, []uint32, []float32) error { return nil }
 
-// Scan writes values: memory that was never written to is copied faster.
+// Scan writes values, because memory that was never written to is copied faster.
 func (blankRows) Scan(_ context.Context, _ sample.NodeID, _ int, out []float32) error {
 	for i := range out {
 		out[i] = 1
@@ -150,10 +152,10 @@ func (blankRows) Scan(_ context.Context, _ sample.NodeID, _ int, out []float32) 
 	return nil
 }
 
-// BytesRead is 0.
+// BytesRead returns 0.
 func (blankRows) BytesRead() uint64 { return 0 }
 
-// measureDeciding times the planning of a superbatch.
+// measureDeciding times planning the accesses of a superbatch.
 func (m *Probe) measureDeciding(ctx context.Context, p *plan.Profile) error {
 	const nodes, batches, size, slots = 1 << 17, 16, 1 << 13, 1 << 15
 	all := make([][]sample.NodeID, batches)

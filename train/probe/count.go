@@ -10,8 +10,8 @@ import (
 	"gdb/train/plan"
 )
 
-// countRows counts the different nodes of a trace, and what reading costs: for a batch those of its
-// nodes that none before it had, and in one pass all that were seen.
+// countRows counts the different nodes of a trace, and finds what reading costs: for a batch, the
+// rows of its nodes that no batch before had; and in one pass, the rows of all nodes seen.
 func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	src := m.src
 	seen, err := sample.NewNodeSet(src.Meta.Nodes, src.Budget)
@@ -50,15 +50,16 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 }
 
 const (
-	// sweepExtent is the longest read of a sweep.
+	// sweepExtent is the longest read of a sweep, in bytes.
 	sweepExtent = 256 << 10
-	// onceParts of the graph, and onceRows at most, are looked at to see what a pass costs.
+	// onceParts and onceRows bound what is looked at to estimate the cost of a pass: a share of
+	// each of onceParts parts of the graph, onceRows rows in all.
 	onceParts, onceRows = 16, 1 << 20
-	// onceAtOnce is how many keys there are at a time.
+	// onceAtOnce is how many keys are handed over at a time.
 	onceAtOnce = 1 << 14
 )
 
-// addOnce finds what a pass costs over the nodes of a set.
+// addOnce estimates what a pass over the nodes of a set costs, and adds it to the table.
 func (m *Probe) addOnce(s *plan.Costs, seen *sample.NodeSet) {
 	seen.Number()
 	looked := 0
@@ -72,8 +73,8 @@ func (m *Probe) addOnce(s *plan.Costs, seen *sample.NodeSet) {
 	s.Once.Add(float64(seen.Count()), k*float64(once.Reads), k*float64(once.Bytes))
 }
 
-// parts calls each with the first nodes of every part of the graph, that share of it, as keys of a
-// sweep for one list, some at a time.
+// parts divides the graph into parts and calls each with the first nodes of every part, a share of
+// it, as keys of a sweep for one list. It hands over some keys at a time.
 func parts(s *sample.NodeSet, share float64, each func(keys []uint64) bool) {
 	words := len(s.Words()) / onceParts
 	keys := make([]uint64, 0, onceAtOnce+64)
@@ -95,8 +96,9 @@ func parts(s *sample.NodeSet, share float64, each func(keys []uint64) bool) {
 	each(keys)
 }
 
-// countFootprint counts them in a trace, with a set that it empties first. It calls look, which may
-// be nil, after each number of batches that is counted, with the nodes that the last one brought.
+// countFootprint counts the different nodes of a trace. It uses the set seen, which it empties
+// first. After each number of batches that is counted it calls look, unless that is nil, with the
+// new nodes of the last batch.
 func (t *trace) countFootprint(seen *sample.NodeSet,
 	look func(fresh []sample.NodeID) error) (plan.Footprint,
 	error) {
@@ -129,7 +131,7 @@ func (t *trace) countFootprint(seen *sample.NodeSet,
 	return g, nil
 }
 
-// halved says whether n is whole, a half of it, a quarter, …, rounded down.
+// halved reports whether n is whole, a half of it, a quarter, …, rounded down.
 func halved(whole, n int) bool {
 	for ; whole > n; whole /= 2 {
 	}

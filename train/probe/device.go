@@ -20,20 +20,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptMost bounds what is kept of each: beyond it all is found anew.
+// keptMost bounds the entries of each table of the profile: when a table is full it is emptied.
 const keptMost = 256
 
-// timed returns the work kept under a name, or else keeps what measure returns.
+// timed returns the work recorded under a name in the profile, or else measures and records it.
 func (m *Probe) timed(name string, measure func() (plan.Work, error)) (plan.Work, error) {
 	return kept(m, &m.device.Timed, name, measure)
 }
 
-// tried returns the reads kept under a name, or else keeps what try returns.
+// tried returns the reads recorded under a name in the profile, or else tries and records them.
 func (m *Probe) tried(name string, try func() (plan.ListReads, error)) (plan.ListReads, error) {
 	return kept(m, &m.device.Tried, name, try)
 }
 
-// kept returns what is kept under a name, or else what find returns, and keeps it.
+// kept returns the entry of a table under a name, or else finds and records it.
 func kept[T any](m *Probe, in *map[string]T, name string, find func() (T, error)) (T, error) {
 	if v, ok := (*in)[name]; ok {
 		return v, nil
@@ -50,18 +50,18 @@ func kept[T any](m *Probe, in *map[string]T, name string, find func() (T, error)
 }
 
 const (
-	// profileRows are read one by one at random, in all.
+	// profileRows is how many rows are read at random, one by one, in all.
 	profileRows = 8192
-	// profileDense is how many bytes are read in large pieces, and written: some disks do the first
-	// ones faster.
+	// profileDense is how many bytes are read in large pieces, and how many are written. It is
+	// large because some disks are faster at first.
 	profileDense = 128 << 20
-	// profileRounds of each are measured, of which the middle one counts: training meets the
-	// machine as it mostly is.
+	// profileRounds is how often each measurement is made. The median counts, since training meets
+	// the machine as it usually is.
 	profileRounds = 3
 )
 
-// profile finds the profile of this device: that in the catalog, one that was measured for another
-// store, or a new one.
+// profile finds the profile of the device and of this machine: in the catalog, or as it was
+// measured for another store; else it measures a new one.
 func (m *Probe) profile(ctx context.Context) error {
 	if m.device != nil {
 		return nil
@@ -93,8 +93,8 @@ func (m *Probe) profile(ctx context.Context) error {
 	return nil
 }
 
-// keepProfile puts the profile into the catalog if there is something new in it, and what was
-// measured where other stores find it.
+// keepProfile writes the profile to the catalog if anything in it is new, and what was measured to
+// the file where other stores find it.
 func (m *Probe) keepProfile(ctx context.Context) error {
 	if !m.news {
 		return nil
@@ -117,8 +117,8 @@ func (m *Probe) keepProfile(ctx context.Context) error {
 	return nil
 }
 
-// ProfileName is the name in a catalog of a profile: it tells machines, ways of reading, kinds of
-// rows and numbers of threads apart.
+// ProfileName returns the name of a profile in a catalog. It differs by machine, way of reading,
+// kind of rows and number of threads.
 func ProfileName(dev blockdev.Device, rows kv.RowsMeta, threads int) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Probe) profileName() string {
 	return ProfileName(m.src.Device, m.src.AnyRows().Meta(), m.facts.Threads)
 }
 
-// measure takes about two seconds on a disk.
+// measure measures a new profile; it takes about two seconds on a disk.
 func (m *Probe) measure(ctx context.Context) (*plan.Profile, error) {
 	p := &plan.Profile{Cores: coresHad()}
 	for _, part := range []func(context.Context, *plan.Profile) error{m.measureReads,
@@ -153,11 +153,11 @@ func (m *Probe) measureProducts(_ context.Context, p *plan.Profile) (err error) 
 	return err
 }
 
-// reading is the cost of some reads.
+// reading is what some reads cost together. Times are seconds.
 type reading struct{ reads, bytes, seconds, cpu float64 }
 
-// measureReads gathers rows far apart, and sweeps over rows close together, and from both finds
-// what a read and a byte cost.
+// measureReads gathers rows that lie far apart and sweeps over rows that lie close together, and
+// works out from both what each read and each byte costs.
 func (m *Probe) measureReads(ctx context.Context, p *plan.Profile) error {
 	nodes := m.src.Meta.Nodes
 	width := uint64(max(1, m.src.AnyRows().Meta().RowBytes))
@@ -183,7 +183,8 @@ func (m *Probe) measureReads(ctx context.Context, p *plan.Profile) error {
 	return nil
 }
 
-// solve finds a and b with a·reads + b·bytes = cost for both, not below 0.
+// solve returns the a and b, neither below 0, for which a·reads + b·bytes is the cost of
+// both measurements.
 func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 	det := far.reads*near.bytes - near.reads*far.bytes
 	if det <= 0 { // all in one read
@@ -200,7 +201,7 @@ func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 	return a, b
 }
 
-// measureWrites writes a runtime file.
+// measureWrites times writing a runtime file.
 func (m *Probe) measureWrites(_ context.Context, p *plan.Profile) error {
 	bytes := min(profileDense, int64(m.src.Meta.Nodes)*int64(m.src.AnyRows().Meta().RowBytes))
 	cpu := cpuTime()
@@ -214,8 +215,8 @@ func (m *Probe) measureWrites(_ context.Context, p *plan.Profile) error {
 	return nil
 }
 
-// readRounds is the middle one of some rounds, each further on in the file, by so many rows: a
-// device may hold what it read before.
+// readRounds returns the median of some rounds of read. Each round begins further rows after the
+// one before, because a device may cache what it read.
 func readRounds(further uint64, read func(start uint64) (reading, error)) (reading, error) {
 	var all []reading
 	for i := range uint64(profileRounds) {
@@ -229,7 +230,7 @@ func readRounds(further uint64, read func(start uint64) (reading, error)) (readi
 	return all[len(all)/2], nil
 }
 
-// gather gathers n rows from one on, apart from each other by so many rows.
+// gather gathers n rows from start on, one in apart.
 func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, error) {
 	var r reading
 	dim := m.rowFloats()
@@ -257,13 +258,14 @@ func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, er
 	return r, nil
 }
 
-// rowFloats has room for a row that is read to measure the device.
+// rowFloats returns how many floats a buffer needs for a row that is read to measure the device.
 func (m *Probe) rowFloats() int {
 	meta := m.src.AnyRows().Meta()
 	return max(meta.Dim, (meta.RowBytes+3)/4)
 }
 
-// gatherRows gathers features, or labels where there are none, as they are.
+// gatherRows gathers the features of nodes, or their labels, undecoded, where the store
+// has no features.
 func (m *Probe) gatherRows(ctx context.Context, ids []sample.NodeID, out []float32) error {
 	if m.src.Rows != nil {
 		return m.src.Rows.Gather(ctx, ids, nil, out)
@@ -272,7 +274,7 @@ func (m *Probe) gatherRows(ctx context.Context, ids []sample.NodeID, out []float
 	return labels.GatherRaw(ctx, ids, nil, mem.BytesOf(out)[:len(ids)*labels.Meta().RowBytes])
 }
 
-// sweep sweeps over n rows from one on, apart from each other by so many rows.
+// sweep sweeps over n rows from start on, one in apart.
 func (m *Probe) sweep(ctx context.Context, start, apart, n uint64) (reading, error) {
 	keys := make([]uint64, n)
 	for i := range keys {
@@ -292,7 +294,7 @@ func (m *Probe) sweep(ctx context.Context, start, apart, n uint64) (reading, err
 		seconds: max(time.Since(begun).Seconds(), 1e-9), cpu: (cpuTime() - cpu).Seconds()}, err
 }
 
-// cpuTime is the time that the process has computed.
+// cpuTime returns the core time that the process has used; 0 if the system does not tell.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

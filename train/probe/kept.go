@@ -14,12 +14,13 @@ import (
 	"gdb/train/plan"
 )
 
-// plansMost bounds the plans that a store keeps for a machine: beyond it all are made anew.
+// plansMost bounds the plans that a store keeps for a machine: when it is reached they
+// are all dropped.
 const plansMost = 64
 
-// Kept is the split that was chosen before for the same settings, facts and device; nil if there is
-// none, or the device is to be measured anew. The topology is not open then, but will be as the
-// split says.
+// Kept returns the split that was chosen before for the same settings, facts and device. It returns
+// nil if there is none, or if the device is to be measured again. It does not open the topology,
+// but sets how the source opens it later.
 func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
 	if m.cfg.Remeasure {
 		return nil, nil
@@ -52,8 +53,8 @@ func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
 	return best, nil
 }
 
-// keepPlan keeps the split that was chosen in the catalog. Where that cannot be written, a plan is
-// made again next time.
+// keepPlan records the chosen split in the catalog. A catalog that cannot be written is no error:
+// the plan is then made again next time.
 func (m *Probe) keepPlan(ctx context.Context, best *plan.Split) error {
 	plans, err := m.plans(ctx)
 	if err != nil {
@@ -73,7 +74,7 @@ func (m *Probe) keepPlan(ctx context.Context, best *plan.Split) error {
 	return nil
 }
 
-// plans are those that the catalog has for this device.
+// plans returns the plans that the catalog keeps for this device, by keptName; nil if none.
 func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err error) {
 	b, err := m.src.Store.Catalog().Profile(ctx, m.plansName())
 	if errors.Is(err, kv.ErrNotFound) {
@@ -90,14 +91,15 @@ func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err erro
 
 func (m *Probe) plansName() string { return "plans5/" + m.profileName() }
 
-// keptName is what a plan is kept under: planName, and what was measured of the device.
+// keptName returns the key under which a plan is kept: a hash of planName and of what was measured
+// of the device.
 func (m *Probe) keptName() string {
 	d := *m.device
 	d.Timed, d.Tried, d.Kept = nil, nil, ""
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %+v", m.name, d)))
 }
 
-// planName has all that a plan is made from but for what is measured.
+// planName returns a hash of all that a plan is made from, except measurements.
 func (m *Probe) planName() string {
 	h := sha256.New()
 	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,

@@ -12,25 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file of the user has the profiles of the devices of this machine, for all stores: what one of
-// them had measured is known to the others for a day. Nothing depends on the file: without it,
+// The profiles of this machine's devices are also kept in a file of the user, for all stores:
+// what one store had measured the others use for a day. Nothing depends on the file: without it
 // devices are measured.
 const (
 	machineFile = "devices.json"
-	// machineDay is how long a profile counts: a device that others use is faster by turns.
+	// machineDay is how long a profile counts. A device that other processes use is faster at some
+	// times than at others.
 	machineDay = 24 * time.Hour
 )
 
-// machineProfile is that of a device.
+// machineProfile is the profile of a device, with the time it was measured at.
 type machineProfile struct {
 	Measured time.Time    `json:"measured"`
 	Profile  plan.Profile `json:"profile"`
 }
 
-// When is for measured.
+// When returns the time of measurement, as files.ReadRecords asks of a record.
 func (p machineProfile) When() time.Time { return p.Measured }
 
-// counts says that a profile is of the day before now, and what a device can be.
+// counts reports whether a profile was measured in the day before now and has values that a
+// device can have.
 func (p *machineProfile) counts(now time.Time) bool {
 	d := &p.Profile
 	for _, v := range []float64{d.RandomReads, d.Sequential, d.Cores} {
@@ -49,10 +51,10 @@ func (p *machineProfile) counts(now time.Time) bool {
 	return age >= 0 && age < machineDay
 }
 
-// machineName is what the profile of the store's device is kept under: with what a catalog has it
-// under, the file system that the store is in, and whether there is a model, whose products are
-// timed. It is empty where nothing is kept: no directory was given, or the store is in no file
-// system of the machine.
+// machineName returns the key of the profile of the store's device: the profile's name in a
+// catalog, the file system that the store is in, and whether there is a model, whose products are
+// timed. It is "" where nothing is kept: no directory was given, or the store is in no file system
+// of the machine.
 func (m *Probe) machineName() string {
 	var at unix.Stat_t
 	if m.cfg.Profiles == "" || unix.Stat(m.src.Store.Path(), &at) != nil {
@@ -67,16 +69,16 @@ func (m *Probe) machinePath() string {
 	return m.src.Store.FS().PathJoin(m.cfg.Profiles, machineFile)
 }
 
-// machineProfiles are those of the file that count; none if it is not there. A file of something
-// else is an error.
+// machineProfiles returns the profiles in the file that still count; none if there is no file. A
+// file with other content is an error.
 func (m *Probe) machineProfiles(now time.Time) (map[string]machineProfile, error) {
 	all, err := files.ReadRecords[machineProfile](m.src.Store.FS(), m.machinePath())
 	maps.DeleteFunc(all, func(_ string, p machineProfile) bool { return !p.counts(now) })
 	return all, err
 }
 
-// ofMachine is the profile of the device that was measured for any store less than a day ago, or
-// nil.
+// ofMachine returns the profile of the device that was measured for any store less than a
+// day ago, or nil.
 func (m *Probe) ofMachine(now time.Time) *plan.Profile {
 	name := m.machineName()
 	if name == "" {
@@ -89,8 +91,8 @@ func (m *Probe) ofMachine(now time.Time) *plan.Profile {
 	return nil
 }
 
-// keepForMachine adds what was measured to the file. Where it cannot be written, the other stores
-// have the device measured again.
+// keepForMachine adds what was measured to the file. If it cannot be written, other stores measure
+// the device again.
 func (m *Probe) keepForMachine(now time.Time) error {
 	name := m.machineName()
 	if name == "" {

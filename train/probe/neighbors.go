@@ -14,16 +14,18 @@ import (
 )
 
 const (
-	// triedLists and triedBatches bound the trial of caches.
+	// triedLists and triedBatches bound what is played to try caches.
 	triedLists, triedBatches = 1 << 20, 16
-	// triedEdges is the size of a graph whose lists are scanned to try neighbor caches, at most.
+	// triedEdges is the number of edges up to which a graph's lists are scanned to try
+	// neighbor caches.
 	triedEdges = 1 << 28
-	// flooredBatches, of which half warm the caches, tell what block caches read at least.
+	// flooredBatches is how many batches are played to find what block caches read at least; the
+	// first half of them warms the caches.
 	flooredBatches = 8
 )
 
-// floorLists finds what paged lists read at least, with block caches of some sizes: this takes the
-// index of the lists alone, and no more than that.
+// floorLists finds how much paged lists read at least, with block caches of some sizes. It needs
+// only the index of the lists, and no other reads.
 func (m *Probe) floorLists(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) (err error) {
 	var sizes []int64
@@ -62,15 +64,15 @@ type listTrial struct {
 	*plan.ListTable
 	probe   *Probe
 	open    func() (*neighborcache.Trial, error)
-	trial   *neighborcache.Trial // nil until a size is tried that was not before
-	name    string               // of the trace, in the profile
+	trial   *neighborcache.Trial // nil until a size is tried that the profile does not have
+	name    string               // of the trace, as part of the key in the profile
 	batches float64              // that are counted
-	from    int                  // the first hop that is
+	from    int                  // the first hop that is counted
 	workers int
 }
 
-// priceNeighbors tries neighbor caches, if one could save more in all epochs than it takes to make
-// it, and returns the trial, which may be nil. Memory: what is free.
+// priceNeighbors tries neighbor caches, if one could save more time in all epochs than making it
+// takes, and returns the trial, which may be nil. It uses what memory is free.
 func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) (*listTrial, error) {
 	wanted, saved := s.WorthTrying(splits)
@@ -104,7 +106,8 @@ func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
 	return l, err
 }
 
-// cheapest is the least time that it takes to make the neighbor cache of one of the splits.
+// cheapest returns the least time, in seconds, that making the neighbor cache of one of
+// the splits takes.
 func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Split) (least float64,
 	err error) {
 	s.Kept, s.ScanSeconds = map[int64]bool{}, m.scanSeconds(s)
@@ -121,7 +124,7 @@ func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Spli
 	return least, nil
 }
 
-// trialSeconds is what a trial takes.
+// trialSeconds returns how long a trial takes; 0 where caches are made ahead of the run anyway.
 func (m *Probe) trialSeconds(s *plan.Costs) float64 {
 	if m.facts.NeighborsAhead {
 		return 0
@@ -130,16 +133,17 @@ func (m *Probe) trialSeconds(s *plan.Costs) float64 {
 	return float64(scans) * m.scanSeconds(s)
 }
 
-// scanLists is the name in a profile of reading and scoring all lists.
+// scanLists is the key in a profile for the time of reading and scoring all lists.
 const scanLists = "scan lists"
 
-// scanSeconds is what reading and scoring all lists took; no less than reading if it was not done.
+// scanSeconds returns how long reading and scoring all lists took, and at least the time that
+// reading them takes.
 func (m *Probe) scanSeconds(s *plan.Costs) float64 {
 	return max(float64(s.TopologyBytes)/s.Device.Sequential, m.device.Timed[scanLists].Seconds)
 }
 
-// tryLists plays the trace through caches of some of the sizes that splits have, unless the profile
-// has what came of it.
+// tryLists plays the trace through caches of some of the sizes that the splits have, unless the
+// profile has the results.
 func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 	wanted []*plan.Split) (*listTrial, error) {
 	hops, from, counted := tr.frontiers(m.fanout(), triedBatches)
@@ -169,7 +173,7 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 	return l, nil
 }
 
-// fanout is how many entries of a list each hop reads: layers are drawn from whole lists.
+// fanout returns how many entries of a list each hop reads. Layers are drawn from whole lists.
 func (m *Probe) fanout() []int {
 	if n := len(m.src.LayerSize); n > 0 {
 		return slices.Repeat([]int{sample.All}, n)
@@ -177,7 +181,7 @@ func (m *Probe) fanout() []int {
 	return m.cfg.Fanout
 }
 
-// openTrial scores all lists, and times that.
+// openTrial scores all lists for a trial, and records how long that took.
 func (m *Probe) openTrial(ctx context.Context,
 	hops []neighborcache.Frontier) (trial *neighborcache.Trial, err error) {
 	_, scans := neighborcache.Scans(m.src.Store, (m.src.Budget.Limit()-m.src.Budget.Used())/2)
@@ -194,15 +198,15 @@ func (m *Probe) openTrial(ctx context.Context,
 	return trial, err
 }
 
-// close ends the trial.
+// close releases the trial. It may be called on nil.
 func (l *listTrial) close() {
 	if l != nil && l.trial != nil {
 		l.trial.Close()
 	}
 }
 
-// frontiers are the hops of the last batches of a trace, so many at most, of which the later half
-// is counted: from hop number from on.
+// frontiers returns the hops of the last batches of a trace, at most most batches. The later half
+// of the batches is counted: these begin at hop number from.
 func (t *trace) frontiers(fanout []int, most int) (hops []neighborcache.Frontier, from,
 	counted int) {
 	first, lists := len(t.batches), 0
@@ -231,7 +235,7 @@ func (t *trace) frontiers(fanout []int, most int) (hops []neighborcache.Frontier
 	return hops, from, counted
 }
 
-// try plays the trace through caches of some sizes, or finds in the profile what came of it.
+// try plays the trace through caches of two sizes, or takes the result from the profile.
 func (l *listTrial) try(blocks, neighbors int64) error {
 	at := plan.ListCaches{Blocks: blocks, Neighbors: neighbors}
 	if _, ok := l.Reads[at]; ok {
@@ -247,7 +251,7 @@ func (l *listTrial) try(blocks, neighbors int64) error {
 	return err
 }
 
-// play plays the trace through caches.
+// play plays the trace through caches and returns the mean reads of a batch.
 func (l *listTrial) play(c neighborcache.Caches) (r plan.ListReads, err error) {
 	if l.trial == nil {
 		if l.trial, err = l.open(); err != nil {

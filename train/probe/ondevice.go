@@ -9,7 +9,8 @@ import (
 	"gdb/train/setting"
 )
 
-// leaveOut finds the nodes of a trace whose rows no cache is asked for: a device keeps them.
+// leaveOut finds the nodes of a trace whose rows are asked of a cache: all but those that
+// a device keeps.
 func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 	t.asked, t.missed = t.batches, t.nodes
 	rows := int(m.facts.DeviceRows())
@@ -33,7 +34,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 	return errors.Join(err, kept.Free())
 }
 
-// leave asks for the rows of the other nodes.
+// leave sets the nodes that are asked for to those that are not in kept.
 func (t *trace) leave(kept *sample.NodeSet, budget *mem.Budget) (err error) {
 	t.asked, t.missed = nil, 0
 	for _, b := range t.batches {
@@ -61,5 +62,5 @@ func (t *trace) leave(kept *sample.NodeSet, budget *mem.Budget) (err error) {
 	return nil
 }
 
-// onDevice is the share of the rows of a trace that a device keeps.
+// onDevice returns the share of a trace's rows that a device keeps.
 func (t *trace) onDevice() float64 { return 1 - float64(t.missed)/float64(max(1, t.nodes)) }

@@ -10,7 +10,7 @@ import (
 	"gdb/train/plan"
 )
 
-// online runs a policy over the trace with each size.
+// online fills in the curve of a policy by playing the trace through a cache of each size.
 func (r *rowPricer) online(ctx context.Context) error {
 	costs := make([]plan.RowsCost, len(r.curve.Bytes))
 	var runs []func() error
@@ -25,17 +25,18 @@ func (r *rowPricer) online(ctx context.Context) error {
 	return err
 }
 
-// replay is what the batches of a trace missed with a policy.
+// replay records what the batches of a trace missed with a policy.
 type replay struct {
-	before []misses // each batch, and after the last
-	used   []int    // rows of the cache then
+	before []misses // counts before each batch, and after the last
+	used   []int    // rows in the cache at these times
 }
 
-// warmed is what a batch costs in the epochs after the first, which fills the cache. Those that are
-// in the trace are counted there. The batches after them cost what the last quarter of the trace
-// does, if it finds the cache full. Else they miss the nodes that were not seen before, until these
-// fill the cache; and then, as many for each such node as with a cache that is full after a quarter
-// of the trace.
+// warmed returns what a batch costs in the epochs after the first, which fills the cache.
+//
+// Batches that are in the trace are counted there. For the batches after it there are two cases. If
+// the last quarter of the trace found the cache full, they cost what that quarter did. If not, they
+// miss the nodes that were not seen before until these fill the cache; after that, for each new
+// node, as many rows as with a cache that is full after a quarter of the trace.
 func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (plan.RowsCost, error) {
 	policy, err := rowcache.NewPolicy(cache)
 	if err != nil {
@@ -70,14 +71,14 @@ func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (plan
 	return cost.Mixed(rest, 1-share), nil
 }
 
-// warmSpan are the batches of a run whose costs are forecast: those after the first epoch, if there
-// are several.
+// warmSpan is the range of batches whose costs are forecast: those after the first epoch, if there
+// are several epochs.
 type warmSpan struct {
-	counted     int     // the last so many of the trace are of them
-	first, more float64 // those that are not in the trace
+	counted     int     // how many of them end the trace
+	first, more float64 // the first that the trace lacks, and how many those are
 }
 
-// later are the batches whose costs are forecast, from one up to another.
+// later returns the range of batches whose costs are forecast, from begin up to end.
 func (r *rowPricer) later() (begin, end float64) {
 	if r.facts.Epochs > 1 {
 		begin = r.s.Full
@@ -101,9 +102,9 @@ func (r *rowPricer) span() warmSpan {
 	return w
 }
 
-// missed is the mean of the rows that the batches miss which are not in the trace, with a cache of
-// so many rows that the trace does not fill, and of which a batch misses, once it is full, factor
-// for each node that was not seen before.
+// missed returns the mean number of rows that the batches beyond the trace miss, with a cache of
+// rows rows which the trace does not fill. Once the cache is full a batch misses factor rows for
+// each node that was not seen before.
 func (w *warmSpan) missed(g *plan.Footprint, rows, factor float64) float64 {
 	end := w.first + w.more
 	filled := g.Filled(rows, end)
@@ -111,9 +112,9 @@ func (w *warmSpan) missed(g *plan.Footprint, rows, factor float64) float64 {
 	return (g.After(full) - g.After(w.first) + (end-full)*factor*g.Rate(filled)) / w.more
 }
 
-// again is how many rows the last batches of a trace miss with a cache that is full after its first
-// quarter, for each node that a batch brought then that was not seen before. With lru it is close
-// to one: the batches since a row was used have as many nodes as the cache.
+// again returns how many rows the last batches of a trace miss for each new node, with a cache that
+// is full after the first quarter of the trace; new nodes are counted at that time. With lru it is
+// close to one: since a row was last used, batches had as many nodes as the cache has rows.
 func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
 	n := len(r.tr.batches)
 	policy, err := rowcache.NewPolicy(cache)
@@ -129,7 +130,7 @@ func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
 	return float64(last.missed) / float64(n-n*3/4) / r.s.Grows.Rate(at), nil
 }
 
-// missing is what a batch costs of so many nodes that misses now rows where it missed before.
+// missing scales the cost of a batch of nodes nodes from before missed rows to now missed rows.
 func missing(c plan.RowsCost, before, now, nodes float64) plan.RowsCost {
 	k := now / max(before, 1)
 	c.Hit = max(0, 1-now/nodes)
@@ -137,10 +138,10 @@ func missing(c plan.RowsCost, before, now, nodes float64) plan.RowsCost {
 	return c
 }
 
-// during is what some batches missed.
+// during returns what the batches from first up to end missed.
 func (p *replay) during(first, end int) misses { return p.before[end].since(p.before[first]) }
 
-// replay runs a policy over the trace.
+// replay plays the trace through a cache with a policy and records what is missed.
 func (r *rowPricer) replay(ctx context.Context, policy rowcache.Policy, slots int) (p *replay,
 	err error) {
 	a := &r.tr.played
@@ -172,17 +173,17 @@ func (r *rowPricer) replay(ctx context.Context, policy rowcache.Policy, slots in
 	return p, nil
 }
 
-// tracedRows counts what a cache would read. Its rows have one value, which is no one's.
+// tracedRows counts what a cache would read. Its rows have one value, which nobody reads.
 type tracedRows struct {
 	pricer *rowPricer
 	misses
-	missing int // in this batch, of a trace that is played in part
+	missing int // rows of this batch, of a trace that is played in part
 }
 
-// Meta describes the rows.
+// Meta returns a description of the rows.
 func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
 
-// Gather counts.
+// Gather counts the rows that would be read.
 func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
 	_ []float32) error {
 	if r.pricer.tr.played.share > 1 {
@@ -192,14 +193,14 @@ func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint
 	return r.add(ctx, r.pricer.src.Rows, nodes)
 }
 
-// endBatch counts a batch of so many nodes.
+// endBatch adds up a batch that asked for the rows of a number of nodes.
 func (r *tracedRows) endBatch(nodes int) {
 	r.addSome(r.pricer, r.missing*r.pricer.tr.played.share, nodes)
 	r.missing, r.nodes = 0, r.nodes+nodes
 }
 
-// Scan is not used by caches.
+// Scan does nothing: caches do not call it.
 func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
 
-// BytesRead is 0: nothing is.
+// BytesRead returns 0, because nothing is read.
 func (r *tracedRows) BytesRead() uint64 { return 0 }

@@ -11,10 +11,10 @@ import (
 	"gdb/train/plan"
 )
 
-// Open opens a loader of the batches of cfg.Seeds or, if there are none, of a training split, which
-// no model is trained on here: it loads the seeds, plans the memory, and opens what that says.
-// Where batches are lent their features are left to the caller. The caller closes the loader, then
-// the source.
+// Open opens a loader of batches for callers that train no model themselves. The seeds are
+// cfg.Seeds or, if there are none, the nodes of the training split. It loads the seeds, plans the
+// memory, and opens what the plan says. Where batches are lent the caller gathers their features.
+// The caller closes the loader, then the source.
 func Open(ctx context.Context, src *loader.Source, split string,
 	cfg Config) (l *loader.Loader, p *plan.Plan, err error) {
 	if err := CheckLeast(src, cfg.Memory, 0); err != nil {
@@ -72,7 +72,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	return loader.New(src, c), best.Plan, nil
 }
 
-// best is the split that was chosen before for the same settings, or else a new one.
+// best returns the split that was chosen before for the same settings, or else chooses one.
 func (m *Probe) best(ctx context.Context) (*plan.Split, error) {
 	best, err := m.Kept(ctx)
 	if err != nil || best != nil {
@@ -85,8 +85,8 @@ func (m *Probe) best(ctx context.Context) (*plan.Split, error) {
 	return m.Choose(ctx, splits)
 }
 
-// CheckLeast reports a memory that is too small whatever the batches are: the program, what is open
-// and a paged topology have no place in it beside extra bytes.
+// CheckLeast returns an error if the memory is too small whatever the batches are: it cannot hold
+// the program, what is open, a paged topology, and extra bytes.
 func CheckLeast(src *loader.Source, memory, extra int64) error {
 	least := src.ProgramBytes() + topology.PagedBytes(src.Store, layout.In, 1<<20) + extra
 	if memory < least {

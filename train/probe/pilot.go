@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// pilotBatches are sampled at least before the memory is split, to know how large batches are;
-	// small ones until they have pilotEdges, but no more than pilotMost.
+	// pilotBatches is the least number of batches that are sampled to learn their sizes before the
+	// memory is split. Small batches are sampled until they have pilotEdges edges together, but no
+	// more than pilotMost of them.
 	pilotBatches, pilotMost = 4, 32
 	pilotEdges              = 1 << 20
-	// pagedPilot is pilotBatches where the topology is paged: a large batch takes a second there,
-	// and hardly differs from another.
+	// pagedPilot stands in for pilotBatches where the topology is paged: a large batch takes a
+	// second there, and sizes of large batches hardly differ.
 	pagedPilot = 2
 )
 
-// pilotSizes are those of some batches.
+// pilotSizes holds the range of sizes of some batches.
 type pilotSizes struct {
 	nodes, edges plan.Reach
-	inner        plan.Reach    // of the nodes, those with neighbors
-	drawing      plan.Reach    // bytes that a sampler of layers takes to draw them
-	sampled      int           // edges of all
-	largest      *sample.Dense // of most nodes
+	inner        plan.Reach    // nodes that have neighbors
+	drawing      plan.Reach    // bytes of scratch of a sampler that draws layers
+	sampled      int           // edges of all batches
+	largest      *sample.Dense // the batch with most nodes
 	batches      []pilotBatch
 }
 
-// pilotBatch is a batch that was sampled, for the trace of a plan.
+// pilotBatch is a sampled batch that the trace of a plan may use again.
 type pilotBatch struct {
 	epoch, index uint64
 	nodes        []sample.NodeID
@@ -51,8 +52,8 @@ func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
 	}
 }
 
-// pilot samples the first batches of an epoch, and of those after it if that has few, to see how
-// large they are. The last of an epoch, which may be small, is left out unless it is the only one.
+// pilot samples the first batches of an epoch, and of later epochs if it has few, to learn their
+// sizes. The last batch of an epoch, which may be small, is left out unless it is the only one.
 func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) {
 	s, err := m.src.Sampler(m.cfg.Fanout, m.cfg.Seed)
 	if err != nil {
@@ -79,7 +80,7 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 	}
 }
 
-// knowsSizes says whether so many batches with so many edges tell how large they are.
+// knowsSizes reports whether enough batches, with enough edges, were sampled to know their sizes.
 func (m *Probe) knowsSizes(batches, edges int) bool {
 	least := pilotBatches
 	if !m.src.Graph.Resident {
@@ -88,9 +89,9 @@ func (m *Probe) knowsSizes(batches, edges int) bool {
 	return batches == pilotMost || batches >= least && edges >= pilotEdges
 }
 
-// sampleBatches samples batches to see how large they are. If a whole one does not fit in memory
-// beside a resident topology, that is paged; if it does not fit then, the least that would do is
-// found from a part of one: a batch has at most as many times its nodes.
+// sampleBatches samples batches to learn their sizes. If a batch does not fit in memory beside a
+// resident topology, the topology is paged. If it does not fit then either, the least memory that
+// would do is estimated from a part of a batch: a whole one has at most as many times its nodes.
 func (m *Probe) sampleBatches(ctx context.Context) error {
 	first, otherwise := plan.Sampling(&m.facts)
 	if err := m.src.OpenGraph(ctx, m.graph(first)); err != nil {
@@ -117,7 +118,8 @@ func (m *Probe) sampleBatches(ctx context.Context) error {
 	}
 }
 
-// sized takes the sizes of batches, or of parts of which a batch has at most so many.
+// sized takes over the sizes of batches, or of parts of a batch, of which a batch has
+// at most scale.
 func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f := &m.facts
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
@@ -145,7 +147,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 		"--batch or %s", mem.FormatSize(f.Memory), sizes)
 }
 
-// graph is how the topology is opened with a split.
+// graph returns the options with which the topology of a split is opened.
 func (m *Probe) graph(p *plan.Split) topology.Options {
 	o := p.TopologyOptions()
 	o.Budget = m.src.Budget

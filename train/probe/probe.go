@@ -1,7 +1,9 @@
-// Package probe measures what a plan is made of: how large batches are, what the device and the
-// processor do in a second, and which rows and lists a run will need. It asks package plan for the
-// ways to split the memory, measures what tells them apart, and opens nothing that it does not
-// close, but for the topology.
+// Package probe measures what a plan is made from: how large batches are, how fast the disk and the
+// processor are, and which rows and lists a run will need. It asks package plan for the ways to
+// split the memory, and measures what decides between them. Its terms: the pilot is the first few
+// batches, sampled to learn their sizes; the trace is the nodes of more batches, through which
+// caches are played; the profile holds the speeds of the device. It closes all that it opens,
+// except the topology.
 package probe
 
 import (
@@ -19,65 +21,66 @@ import (
 	"gdb/train/plan"
 )
 
-// Config says what is planned.
+// Config says what to plan for.
 type Config struct {
-	// Facts are those that are known before anything is measured: the memory, the settings, the
-	// model and what evaluates it. The others are filled in.
+	// Facts holds what is known before anything is measured: the memory, the settings, the model
+	// and its evaluation. The probe fills in the rest.
 	plan.Facts
-	// Seeds, Fanout and Seed are those of the batches: see loader.Config. Layer sizes are those of
-	// the source.
+	// Seeds, Fanout and Seed determine the batches: see loader.Config. Layer sizes are set
+	// in the source.
 	Seeds  []sample.NodeID
 	Fanout []int
 	Seed   uint64
-	// Spare is memory beyond what is planned that a cache of features has until its budget wants it
-	// back. Other caches have none of it.
+	// Spare is memory beyond the plan that a feature cache uses until its budget wants it back.
+	// Caches that cannot give memory back do not get it.
 	Spare int64
-	// StepName has all settings that the time of a step or of sampling depends on: what was
+	// StepName names all settings that the time of a step or of sampling depends on: what was
 	// measured under this name is not measured again.
 	StepName string
-	// Remeasure measures the device anew, though the catalog has a profile of it.
+	// Remeasure measures the device again, although the catalog has a profile of it.
 	Remeasure bool
-	// Profiles is the directory where profiles of devices are kept for a day for all stores of this
-	// machine; "" keeps none there.
+	// Profiles is the directory where profiles of devices are kept for a day, for all stores of
+	// this machine; "" keeps none there.
 	Profiles string
 }
 
-// Model is what a probe asks of the model that is trained on batches.
+// Model is what a probe needs of the model that is trained on the batches.
 type Model interface {
-	// StepBytes is the memory of a step on the largest batch, which has so many nodes with
-	// neighbors. d is the largest that was sampled; no batch is more than scale times as large.
+	// StepBytes returns the memory of a step on the largest batch, which has inner nodes
+	// with neighbors. d is the largest batch that was sampled; no batch is more than scale
+	// times as large.
 	StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64
-	// DeviceBytes is what such a step takes of a device with memory of its own, as StepBytes was
-	// asked last with rows that are not in place: what it computes, and what the steps under way
-	// are given.
+	// DeviceBytes returns what a step takes of a device with memory of its own: what it
+	// computes, and the inputs of the steps under way. It answers for the last call of StepBytes
+	// without inPlace.
 	DeviceBytes() (step, given int64)
-	// TimeStep is what a step takes on a batch.
+	// TimeStep returns how long a step takes on a batch.
 	TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
-	// Products is how many billions of operations a second matrix products do.
+	// Products returns how many billion operations matrix products do in a second.
 	Products() (gflops float64, err error)
 }
 
-// Probe measures one source for one run. It is for one goroutine.
+// Probe measures one source for one run. It may be used by one goroutine.
 type Probe struct {
 	src   *loader.Source
 	cfg   Config
 	facts plan.Facts
-	model Model         // nil where batches are loaded and nothing else is done
+	model Model         // nil where batches are loaded and no model is trained
 	dense *sample.Dense // a large batch
-	// pilots are the batches that were sampled to see how large they are, which a trace begins
-	// with, and piloted is how the topology was open then.
+	// pilots are the batches that were sampled to learn their sizes; a trace begins with them.
+	// piloted says how the topology was open then.
 	pilots  []pilotBatch
 	piloted topology.Options
 
 	device *plan.Profile // nil until it is known
-	name   string        // of the plan: see planName
-	news   bool          // something is known that the catalog does not have
-	// measured says that the device was measured, and other stores do not know it.
+	name   string        // key of the plan: see planName
+	news   bool          // the catalog lacks something that is known
+	// measured says that the device was measured and other stores do not have the result yet.
 	measured bool
 }
 
 // New returns a probe of a source whose features are open. model is nil where batches are loaded
-// and nothing else is done.
+// and no model is trained.
 func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	m := &Probe{src: src, cfg: cfg, facts: cfg.Facts, model: model}
 	f := &m.facts
@@ -104,7 +107,7 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	return m, nil
 }
 
-// Splits opens the topology, samples batches to see how large they are, and finds the ways to split
+// Splits opens the topology, samples batches to learn their sizes, and returns the ways to split
 // the memory. If there is none the error is a plan.TooSmallError.
 func (m *Probe) Splits(ctx context.Context) ([]*plan.Split, error) {
 	if err := m.sampleBatches(ctx); err != nil {
@@ -113,8 +116,9 @@ func (m *Probe) Splits(ctx context.Context) ([]*plan.Split, error) {
 	return plan.Splits(&m.facts)
 }
 
-// Choose takes the split of the least forecast time; the topology is closed if it is not open as
-// that says. The first is taken if there is no choice, or no room to look.
+// Choose returns the split whose epoch is forecast to take least. The first split is taken if
+// there is no choice, or no memory to measure in. The topology is closed unless it is open as the
+// chosen split has it.
 func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, error) {
 	best := splits[0]
 	if len(splits) > 1 || m.facts.Evaluates { // loading alone needs a forecast to choose by only
@@ -144,7 +148,7 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, 
 	return best, nil
 }
 
-// Profile is what is known of the device, measured if it was not before.
+// Profile returns the profile of the device, which it measures if it is not known yet.
 func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
 	if err := m.profile(ctx); err != nil {
 		return nil, err
@@ -152,8 +156,8 @@ func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
 	return m.device, m.keepProfile(ctx)
 }
 
-// price samples batches, finds what the stages cost, and returns the fastest split. Memory: what is
-// free; the topology gives way where that is short.
+// price samples batches, measures what the stages cost, and returns the fastest split. It uses what
+// memory is free; the topology is closed where that is too little.
 func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Split, err error) {
 	src := m.src
 	tr, err := m.record(ctx, (src.Budget.Limit()-src.Budget.Used())/3)
@@ -193,8 +197,8 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Spl
 	return m.fastest(ctx, s, tr, splits)
 }
 
-// roomy does something beside the topology, which is there already when the run begins; where it
-// has no place, without it.
+// roomy calls do while the topology is open, as it will be in the run. If memory is too short for
+// both it closes the topology and calls do again.
 func (m *Probe) roomy(do func() error) error {
 	err := do()
 	var full *mem.LimitError
@@ -207,7 +211,7 @@ func (m *Probe) roomy(do func() error) error {
 	return do()
 }
 
-// fastest chooses by all costs, and looks again at those of what was chosen, at its very sizes.
+// fastest chooses by all costs, and measures those of the chosen split again at its exact sizes.
 func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) (*plan.Split, error) {
 	trial, err := m.priceNeighbors(ctx, s, tr, splits)
@@ -232,7 +236,8 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 	return best, nil
 }
 
-// timedSampling is what cores did to sample a trace, for a batch, but for reading.
+// timedSampling returns the core time, in seconds, that sampling a batch of a trace took,
+// without reading.
 func (m *Probe) timedSampling(tr *trace, how string) (float64, error) {
 	w, err := m.timed("sample "+how+" "+m.cfg.StepName, func() (plan.Work, error) {
 		s := max(0, tr.cost.took-tr.cost.waited).Seconds() / float64(max(1, tr.sampled))
@@ -241,7 +246,8 @@ func (m *Probe) timedSampling(tr *trace, how string) (float64, error) {
 	return w.CPU, err
 }
 
-// priceSteps times steps as the splits make them, on a batch that is larger than most.
+// priceSteps times steps on a batch that is larger than most, with rows copied and in place as the
+// splits need it.
 func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Split) error {
 	if m.model == nil {
 		return nil
@@ -270,8 +276,8 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 	return nil
 }
 
-// tableRoom is the memory that a step leaves at least which is timed with rows used in place: those
-// have a quarter of it, and less may be in the caches of a processor.
+// tableRoom is the least memory that must be free beside a step that is timed with rows in place. A
+// quarter of it holds these rows; fewer might all lie in the caches of a processor.
 const tableRoom = 256 << 20
 
 // makeRoom closes the topology where rows that are used in place would have little memory.
@@ -283,7 +289,7 @@ func (m *Probe) makeRoom(inPlace bool) error {
 	return m.src.DropGraph()
 }
 
-// newCosts takes from a trace what is the same for all splits.
+// newCosts returns costs with what is the same for all splits filled in from a trace.
 func (m *Probe) newCosts(tr *trace) *plan.Costs {
 	n, size, d := float64(len(tr.batches)), uint64(m.facts.Batch), m.dense
 	s := &plan.Costs{Sampled: len(tr.batches), OnDevice: tr.onDevice(),
@@ -310,10 +316,10 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 	return s
 }
 
-// priceLists measures sampling from a paged topology with the largest and the least of the block
-// caches, as long as such a split may cost less than all others: first as if lists came for
-// nothing, then as if they cost what reading blocks takes at least, then as if they came as cheaply
-// for all as with the largest.
+// priceLists measures sampling from a paged topology with the largest and then with the smallest
+// block cache, as long as such a split may cost less than all others. It decides that first as if
+// reading lists cost nothing, then with the least that reading blocks costs, then as if all block
+// caches were as good as the largest.
 func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) error {
 	least, most := s.Hopeful(splits)
@@ -335,8 +341,8 @@ func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
 	return m.measureLists(ctx, s, least)
 }
 
-// measureLists samples batches with the block cache of a split, of which those after the first few
-// find it as it will be.
+// measureLists samples batches with the block cache of a split. Only the later ones count, since
+// they find the cache filled.
 func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Split) error {
 	if err := m.src.ChangeGraph(ctx, m.graph(p)); err != nil {
 		return err

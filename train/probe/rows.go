@@ -16,9 +16,9 @@ import (
 	"gdb/train/setting"
 )
 
-// priceRows runs the policies of all splits over the trace, beside each other, with some sizes
-// between the smallest and the largest. Those of which it takes longer come after the others, and
-// only if they could win: see bound.
+// priceRows plays the trace through the policies of all splits, several at once, with some sizes
+// between the smallest and the largest. Policies that take longer to play are first given a bound,
+// and are played only if they could win: see bound.
 func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) error {
 	all := m.rowPricers(s, tr, splits)
@@ -48,7 +48,7 @@ func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 	return nil
 }
 
-// rowPricers are those of all curves that the splits need, in their order.
+// rowPricers returns a pricer for each curve that the splits need, in the order of the splits.
 func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Split) (all []*rowPricer) {
 	by := map[string]*rowPricer{}
 	for _, p := range splits {
@@ -72,8 +72,8 @@ func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Split) (all 
 	return all
 }
 
-// beside does work on so many goroutines. What was short of memory is done again, alone, when all
-// else is done: what is done does not depend on what else held memory.
+// beside does work on a number of goroutines. What failed for lack of memory is done again alone
+// when all else is done, so that the result does not depend on what held memory at the time.
 func beside(goroutines int, work []func() error) error {
 	var wg sync.WaitGroup
 	errs, turns := make([]error, len(work)), make(chan struct{}, max(1, goroutines))
@@ -95,7 +95,7 @@ func beside(goroutines int, work []func() error) error {
 	return errors.Join(errs...)
 }
 
-// fill runs the policy.
+// fill plays the policy at each size and fills in its costs.
 func (r *rowPricer) fill(ctx context.Context) error {
 	r.curve.Costs, r.curve.Bound = nil, false
 	switch r.cache {
@@ -109,8 +109,8 @@ func (r *rowPricer) fill(ctx context.Context) error {
 	return r.online(ctx)
 }
 
-// effort ranks policies by how long it takes to know what they do: those that decide at each batch
-// have to be run, and lists have to be read to find the rows of a static cache.
+// effort ranks policies by how long playing them takes: policies that decide at each batch have to
+// be run, and for a static cache lists have to be read to find its rows.
 func (r *rowPricer) effort() int {
 	switch r.cache {
 	case "none", setting.CacheBelady:
@@ -127,11 +127,11 @@ type rowPricer struct {
 	s     *plan.Costs
 	tr    *trace
 	cache string  // the policy
-	steps float64 // of a superbatch
+	steps float64 // batches of a superbatch
 	curve *plan.Curve
 }
 
-// hottest is the static cache: its rows are those of the nodes that stand in most lists.
+// hottest prices the static cache, which holds the rows of the nodes that occur in most lists.
 func (r *rowPricer) hottest(ctx context.Context) error {
 	hot, err := r.src.HotNodesAbout(ctx, slices.Max(r.curve.Bytes))
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *rowPricer) hottest(ctx context.Context) error {
 	return r.static(ctx, hot)
 }
 
-// static is a cache that holds the first of these nodes.
+// static prices caches that hold the rows of the first nodes of hot.
 func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 	held, err := sample.NewNodeSet(r.src.Meta.Nodes, r.src.Budget)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 	return nil
 }
 
-// uncached is no cache: all rows are read.
+// uncached prices having no cache: all rows are read.
 func (r *rowPricer) uncached(ctx context.Context) error {
 	if r.tr.played.share == 1 {
 		return r.static(ctx, nil)
@@ -178,7 +178,7 @@ func (r *rowPricer) uncached(ctx context.Context) error {
 	return nil
 }
 
-// missesOf are what a cache misses that has some nodes all the time.
+// missesOf returns what a cache misses that always holds the nodes of a set.
 func (r *rowPricer) missesOf(ctx context.Context, held *sample.NodeSet) (m misses, err error) {
 	a := &r.tr.played
 	var missed []sample.NodeID
@@ -202,13 +202,14 @@ func (r *rowPricer) missesOf(ctx context.Context, held *sample.NodeSet) (m misse
 	return m, nil
 }
 
-// misses are summed over batches.
+// misses counts what a cache missed, summed over batches: the rows it was asked for (nodes), those
+// it did not hold (missed), and the reads and bytes that it takes to read these.
 type misses struct {
 	nodes, missed, reads int
 	bytes                int64
 }
 
-// add counts rows that are read; there are none where the store has no features.
+// add counts the rows that are read; a store without features reads none.
 func (m *misses) add(ctx context.Context, rows *rowfile.Reader, missed []sample.NodeID) error {
 	if rows == nil {
 		m.missed += len(missed)
@@ -219,20 +220,20 @@ func (m *misses) add(ctx context.Context, rows *rowfile.Reader, missed []sample.
 	return err
 }
 
-// addSome counts the rows that a batch reads, about so many of all it has.
+// addSome counts about how much a batch reads that misses some of all its rows.
 func (m *misses) addSome(r *rowPricer, missed, all int) {
 	missed = min(missed, all)
 	read := r.s.Apart.Of(float64(missed))
 	m.missed, m.reads, m.bytes = m.missed+missed, m.reads+int(read.Reads), m.bytes+read.Bytes
 }
 
-// since is what was added since before.
+// since returns what was counted after before was taken.
 func (m *misses) since(before misses) misses {
 	return misses{m.nodes - before.nodes, m.missed - before.missed, m.reads - before.reads,
 		m.bytes - before.bytes}
 }
 
-// cost is that of one of so many batches.
+// cost returns the mean cost of a batch, the misses being summed over a number of batches.
 func (m *misses) cost(batches int, d *plan.Profile) plan.RowsCost {
 	n := float64(batches)
 	read := d.Reading(float64(m.reads)/n, float64(m.bytes)/n)

@@ -12,11 +12,12 @@ import (
 	"gdb/train/setting"
 )
 
-// scaleRows is how many rows the scale of columns is measured on.
+// scaleRows is the number of rows on which the scale of columns is measured.
 const scaleRows = 4096
 
-// Scale is how the columns of a source's open features are scaled, measured on rows that lie evenly
-// over all nodes. With auto it is nil if their ranges are alike and small: they are left then.
+// Scale returns how the columns of a source's open features are scaled, measured on rows spread
+// evenly over all nodes. With auto it returns nil if their ranges are alike and small; they need
+// no scaling then.
 func Scale(ctx context.Context, src *loader.Source, auto bool) (*rowfile.Scale, error) {
 	measured, err := measureColumns(ctx, src)
 	if err != nil {
@@ -30,7 +31,7 @@ func Scale(ctx context.Context, src *loader.Source, auto bool) (*rowfile.Scale, 
 	return s, checkScale(s)
 }
 
-// checkScale reports a column that cannot be scaled.
+// checkScale returns an error that names the first column which cannot be scaled.
 func checkScale(s *rowfile.Scale) error {
 	for k := range s.Mean {
 		if x := float64(s.Mean[k]) + float64(s.Inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
@@ -41,7 +42,7 @@ func checkScale(s *rowfile.Scale) error {
 	return nil
 }
 
-// measureColumns measures columns on some rows.
+// measureColumns measures the columns on some rows.
 func measureColumns(ctx context.Context, src *loader.Source) (*stream.Scaling, error) {
 	n := min(src.Meta.Nodes, scaleRows)
 	nodes := make([]sample.NodeID, n)

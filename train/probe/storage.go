@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// storageShare of the free disk, and storageMost, bound the runtime files of superbatches.
+	// storageShare and storageMost bound the runtime files of superbatches: one part in
+	// storageShare of the free disk, and storageMost bytes.
 	storageShare, storageMost = 4, 64 << 30
-	// storageUnknown bounds them on a file system that does not tell its free space.
+	// storageUnknown bounds them on a file system that does not report its free space.
 	storageUnknown = 1 << 30
 )
 
-// storage is how many bytes of runtime files a store has room for.
+// storage returns how many bytes of runtime files the store's disk has room for.
 func storage(s *layout.Store) (int64, error) {
 	usage, err := s.FS().GetDiskUsage(s.Path())
 	if errors.Is(err, vfs.ErrUnsupported) {

@@ -8,24 +8,24 @@ import (
 	"gdb/sample"
 )
 
-// thinMost bounds the accesses that policies are played over: of a trace of more, those of some
-// nodes. Of so many, misses are off by less than a hundredth.
+// thinMost bounds the accesses that policies are played over. Of a longer trace only the accesses
+// to some nodes are played; with this many, misses are off by less than a hundredth.
 const thinMost = 1 << 20
 
-// accesses are what policies are played over: the nodes of each batch of a trace, or of a long
-// trace those of one node in share, chosen by a hash of its id. A cache of as many times fewer rows
-// finds the same part of them (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, SHARDS).
+// accesses are what policies are played over: all nodes of each batch of a trace or, of a long
+// trace, those of one node in share, chosen by a hash of its id. A cache with as many times fewer
+// rows finds the same part of these (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, SHARDS).
 type accesses struct {
 	share int
-	// batches have nodes by their rank among those that are there, of which ids has the ids. Of a
-	// trace that is played whole, both are nil.
+	// batches hold, for each batch, the ranks of its nodes among those that are played; ids holds
+	// the ids of the ranks. Both are nil for a trace that is played whole.
 	batches [][]sample.NodeID
 	ids     []sample.NodeID
-	nodes   uint64 // different ones, or all of the graph
+	nodes   uint64 // different nodes that are played, or all of the graph
 	arena   *mem.Arena
 }
 
-// thin takes the accesses of a trace that policies are played over, about most of them at most.
+// thin selects the accesses of a trace that policies are played over, about most of them at most.
 func (m *Probe) thin(tr *trace, most uint64) error {
 	a := &tr.played
 	*a = accesses{share: 1, nodes: m.src.Meta.Nodes}
@@ -56,12 +56,12 @@ func (m *Probe) thin(tr *trace, most uint64) error {
 	return errors.Join(err, in.Free())
 }
 
-// takes says whether a node is one of those that are played.
+// takes reports whether a node is one of those that are played.
 func (a *accesses) takes(v sample.NodeID) bool {
 	return rng.Key(uint64(v))&uint64(a.share-1) == 0
 }
 
-// fill writes the nodes of a set that batches have, of which there are so many.
+// fill writes the taken accesses of all batches, as ranks in the set of played nodes.
 func (a *accesses) fill(tr *trace, in *sample.NodeSet, taken int) {
 	all := mem.View[sample.NodeID](a.arena.Bytes())
 	free, ids := all[:taken], all[taken:]
@@ -82,7 +82,7 @@ func (a *accesses) fill(tr *trace, in *sample.NodeSet, taken int) {
 	}
 }
 
-// of are the accesses of the batches of a trace.
+// of returns the accesses of each batch of a trace that are played.
 func (a *accesses) of(tr *trace) [][]sample.NodeID {
 	if a.batches == nil {
 		return tr.asked

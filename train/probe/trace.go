@@ -12,39 +12,41 @@ import (
 )
 
 const (
-	// traceEdges, traceBatches and traceBytes bound the trace of a plan: less than a second.
+	// traceEdges, traceBatches and traceBytes bound the trace of a plan, so that sampling it takes
+	// less than a second.
 	traceEdges, traceBatches, traceBytes = 8 << 20, 128, 64 << 20
-	// traceLeast is sampled however large batches are: reuse shows between batches.
+	// traceLeast is how many batches are sampled however large they are, because reuse shows only
+	// between batches.
 	traceLeast = 4
-	// pagedBatches are sampled to see what lists cost with a block cache.
+	// pagedBatches is how many batches are sampled to learn what lists cost with a block cache.
 	pagedBatches = 3
-	// pagedEdges is traceEdges where the topology is paged: there a batch of 400,000 edges may take
-	// a second.
+	// pagedEdges stands in for traceEdges where the topology is paged: there a batch of 400,000
+	// edges may take a second.
 	pagedEdges = 2 << 20
 )
 
-// trace is the first batches of a run, sampled to see what they will need.
+// trace holds the first batches of a run, sampled to learn what the run will need.
 type trace struct {
 	arena   *mem.Arena
 	batches [][]sample.NodeID
-	hops    [][]uint32 // of each batch, its NodeIDOffsets
+	hops    [][]uint32 // NodeIDOffsets of each batch
 	edges   uint64
-	// nodes are summed over the batches.
+	// nodes is the sum of the batches' nodes.
 	nodes uint64
-	// asked are the nodes of each batch whose rows are asked of a cache, missed in all: those of
-	// the others are on a device. Without one they are batches.
+	// asked holds the nodes of each batch whose rows are asked of a cache, missed in all; a device
+	// keeps the other rows. Without a device it is the same as batches.
 	asked   [][]sample.NodeID
 	missed  uint64
-	missing *mem.Arena // has them; nil if they are batches
+	missing *mem.Arena // memory of asked; nil if that is the same as batches
 	played  accesses
 	second  int  // the first batch of the second epoch, or 0
-	whole   bool // these are all batches of the run, but for last ones in part
-	// cost and sampled are of the later half, which finds the block cache warm.
+	whole   bool // the trace has all batches of the run, but partial ones
+	// cost and sampled count the later half of the batches, which finds the block cache warm.
 	cost    sampledCost
 	sampled int // batches
 }
 
-// record samples the first batches of a run and keeps their nodes.
+// record samples the first batches of a run and keeps their nodes in at most room bytes.
 func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 	t = &trace{}
 	t.arena, err = mem.NewArena(m.src.Budget, "trace of accesses", min(room, traceBytes))
@@ -63,7 +65,7 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 	return t, nil
 }
 
-// sampleFew samples a few batches and keeps what they cost alone.
+// sampleFew samples a few batches and keeps only what they cost.
 func (m *Probe) sampleFew(ctx context.Context) (*trace, error) {
 	t := &trace{}
 	if err := t.fill(ctx, m, pagedBatches); err != nil {
@@ -72,7 +74,7 @@ func (m *Probe) sampleFew(ctx context.Context) (*trace, error) {
 	return t, nil
 }
 
-// fill samples until there is enough, or no room, or the run would be over.
+// fill samples batches until there are enough, or no more room, or the run would be over.
 func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
 	c := &m.cfg
 	s, err := m.src.Sampler(c.Fanout, c.Seed)
@@ -112,10 +114,10 @@ type traceFiller struct {
 	edgesMost  uint64
 	dense      sample.Dense
 	seeds      []sample.NodeID
-	free       []sample.NodeID // of the arena
+	free       []sample.NodeID // the rest of the arena
 }
 
-// epoch samples the batches of an epoch, and returns whether there may be more.
+// epoch samples the batches of an epoch, and returns whether more may follow.
 func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, err error) {
 	for i := range o.Batches() {
 		if f.done == f.most || f.done >= traceLeast && f.edges >= f.edgesMost {
@@ -133,7 +135,7 @@ func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, er
 	return true, nil
 }
 
-// batch samples one batch, unless the pilot did, and returns whether there was room for it.
+// batch adds one batch, sampled now or by the pilot, and returns whether there was room for it.
 func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, error) {
 	b, ok := f.piloted(epoch, index)
 	if !ok {
@@ -165,7 +167,7 @@ func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, err
 	return true, nil
 }
 
-// piloted is a batch that was sampled before, from a topology that is open as it was.
+// piloted returns the batch if the pilot sampled it from a topology that was open in the same way.
 func (f *traceFiller) piloted(epoch, index uint64) (b pilotBatch, ok bool) {
 	m := f.probe
 	i := f.done
@@ -176,7 +178,8 @@ func (f *traceFiller) piloted(epoch, index uint64) (b pilotBatch, ok bool) {
 	return b, b.epoch == epoch && b.index == index
 }
 
-// sampledCost is what sampling took: of took, waited for reads of so many bytes of lists.
+// sampledCost is what sampling took: took is the whole time, of which waited was spent waiting for
+// reads; listBytes of lists were read.
 type sampledCost struct {
 	took, waited time.Duration
 	listBytes    uint64
@@ -186,7 +189,7 @@ func (c *sampledCost) add(o sampledCost) {
 	c.took, c.waited, c.listBytes = c.took+o.took, c.waited+o.waited, c.listBytes+o.listBytes
 }
 
-// meterSampling begins to count, and returns what ends that.
+// meterSampling starts to measure, and returns a function that ends it and returns the cost.
 func (m *Probe) meterSampling() func() sampledCost {
 	src := m.src
 	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
