@@ -11,36 +11,40 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// A superbatch counts what happens in it twice. Turn 0 is the rows that the cache holds before, by
-// slot, and 1 … S are its batches. An access is a node of a turn, in the order of the batch, and
-// all are counted through, from 0. As a use, an access is one number too, its turn above its
-// position: see useBits.
+// Accesses deals the accesses of a superbatch out by node range and writes them to a file, in about
+// 5 bytes per access.
 //
-// accesses deals the accesses out by node range. So many as a window has are collected, and then
-// written to a part of the window for each range, in order: for each access a word of a whole
-// number of bytes, the number in the window below the node in the range, and at the end 8 bytes,
-// so that a word can be read as 8 bytes. 5 bytes per access or so.
+// A superbatch counts its turns: turn 0 is the rows that the cache holds at the start, in the order
+// of slots, and turns 1 … S are its batches. An access is a node of a turn, in the order of the
+// batch; all accesses are numbered through, from 0. As a use, an access is one number too: its
+// turn, above its position in the turn (see UseBits).
+//
+// Accesses are collected until a window is full, then written as one part per range, in order. A
+// part holds a word of wordBytes bytes per access: the access's number in the window, and above it
+// the node's number in the range. 8 bytes follow the last word, so that each word can be read as 8
+// bytes.
 type Accesses struct {
 	Ranges
 	File   *runtimefile.Writer
 	arena  *mem.Arena
-	memory *mem.Arena // of records
+	memory *mem.Arena // memory that the first records go to instead of the file
 
-	nodes []uint32 // of the window at hand
-	ends  []uint32 // of each part: where its next word goes
-	words []byte
+	nodes []uint32 // nodes accessed in the current window
+	ends  []uint32 // for each part, where its next word goes
+	words []byte   // words of all parts of the window
 
-	refs   []runtimefile.Ref // of the parts, window by window; of those without accesses none
-	Starts []uint32          // of each turn, its first access
-	most   int               // of a batch
-	Total  uint64
-	held   mem.Account // refs and starts
+	refs   []runtimefile.Ref // records of parts, window by window; zero if without accesses
+	Starts []uint32          // the number of each turn's first access
+	most   int               // largest number of accesses of a batch
+	Total  uint64            // number of accesses so far
+	held   mem.Account       // refs and starts
 }
 
-// accessesMost bounds the accesses of a superbatch, and the one after the last is still a number.
+// accessesMost bounds the accesses of a superbatch, so that the number after the last still fits.
 const accessesMost = math.MaxUint32 - 1
 
-// NewAccesses starts the file of a superbatch's accesses, so many bytes of which stay in memory.
+// NewAccesses starts the file of a superbatch's accesses, of which the first memory bytes stay in
+// memory. The caller calls Free.
 func NewAccesses(id runtimefile.Identity, r Ranges, memory int64, budget *mem.Budget) (*Accesses,
 	error) {
 	words := r.Window*r.wordBytes() + 8*r.Count
@@ -65,7 +69,7 @@ func NewAccesses(id runtimefile.Identity, r Ranges, memory int64, budget *mem.Bu
 	return a, nil
 }
 
-// Add notes the accesses of the next turn.
+// Add adds the accesses of the next turn.
 func (a *Accesses) Add(nodes []sample.NodeID) (err error) {
 	if a.Total+uint64(len(nodes)) > accessesMost {
 		return fmt.Errorf("a superbatch of %d accesses, %d at most: lower --superbatch",
@@ -91,7 +95,7 @@ func (a *Accesses) Add(nodes []sample.NodeID) (err error) {
 	return nil
 }
 
-// deal writes the parts of a window.
+// deal writes the parts of the current window.
 func (a *Accesses) deal() (err error) {
 	width := uint32(a.wordBytes())
 	a.sort(width)
@@ -112,8 +116,8 @@ func (a *Accesses) deal() (err error) {
 	return nil
 }
 
-// sort puts a word for each access of the window to the part of its range, one part after the
-// other, and has in ends where each ends: 8 bytes before the next, if there are any words.
+// sort writes a word for each access of the window to the part of its range, and sets ends to where
+// the words of each part end. The parts that have words lie one after the other, 8 bytes apart.
 func (a *Accesses) sort(width uint32) {
 	clear(a.ends)
 	for _, v := range a.nodes {
@@ -134,7 +138,7 @@ func (a *Accesses) sort(width uint32) {
 	}
 }
 
-// Finish writes the last window and frees the memory but for refs and starts.
+// Finish writes the last window and frees the memory of windows; refs and Starts are kept.
 func (a *Accesses) Finish() error {
 	if len(a.nodes) > 0 {
 		if err := a.deal(); err != nil {
@@ -147,16 +151,16 @@ func (a *Accesses) Finish() error {
 	return a.freeWindow()
 }
 
-// Full says that the next batch, if it is not much larger than all before, is to be of another
-// superbatch: its accesses cannot be numbered.
+// Full reports whether the next batch may not fit in this superbatch, because its accesses could
+// not be numbered. It assumes a batch at most an eighth larger than the largest so far.
 func (a *Accesses) Full() bool {
 	likely := a.most + a.most/8
 	return a.Total+uint64(likely) > accessesMost || UseBits(len(a.Starts), likely) < 0
 }
 
-// UseBits is how many of the 32 bits of a use are its position in one of so many batches of so many
-// nodes at most. The others are the turn; the one after the last stands for no use. It is -1 if
-// there are too few bits.
+// UseBits returns how many of the 32 bits of a use hold the position in its batch, for this number
+// of batches, each with at most this number of nodes. The other bits hold the turn; the turn after
+// the last stands for no use. It returns -1 if 32 bits are too few.
 func UseBits(batches, nodes int) int {
 	at := bits.Len(uint(max(nodes, 1) - 1))
 	if at+bits.Len(uint(batches+1)) > 32 {
@@ -165,11 +169,11 @@ func UseBits(batches, nodes int) int {
 	return at
 }
 
-// windows is how many there are.
+// windows returns the number of windows that were written.
 func (a *Accesses) windows() int { return len(a.refs) / a.Count }
 
-// NextMost is what the next uses take at most, in whole arenas: a number each, and for each part a
-// head and the rest of a unit.
+// NextMost bounds the bytes that the next uses take, in whole arenas: 4 per access, and a head and
+// the rest of a unit per part.
 func (a *Accesses) NextMost() int64 {
 	return 4*int64(a.Total) + 2<<20 + runtimefile.UnitBytes*int64(len(a.refs))
 }
@@ -179,7 +183,7 @@ func (a *Accesses) freeWindow() error {
 	return a.arena.Free()
 }
 
-// Free gives all back, finished or not; the file stays.
+// Free gives all memory back and closes the file, finished or not. The file is not removed.
 func (a *Accesses) Free() {
 	_ = a.freeWindow() // unmapping what was mapped cannot fail
 	if a.memory != nil {
@@ -191,7 +195,7 @@ func (a *Accesses) Free() {
 	a.held.Release()
 }
 
-// IDs32 sees node ids as numbers, with their capacity.
+// IDs32 returns node ids as numbers, with their capacity. Both share memory.
 func IDs32(s []sample.NodeID) []uint32 {
 	return mem.View[uint32](mem.BytesOf(s[:cap(s)]))[:len(s)]
 }

@@ -1,7 +1,7 @@
-// Package changeset plans the cache of a superbatch from all accesses to come: what each batch
-// finds, keeps and gives up, as the optimal policy of Belady does. Accesses and their next uses go
-// through files, one range of nodes after the other, so that memory does not grow with their
-// number.
+// Package changeset plans the cache of a superbatch. Since all accesses to come are known, it
+// decides what each batch finds, keeps and gives up as the optimal policy of Belady does. Accesses
+// and their next uses go through files, one range of nodes after the other, so that memory does not
+// grow with their number. The words access, turn and use are explained at Accesses.
 package changeset
 
 import (
@@ -14,67 +14,69 @@ import (
 )
 
 // FramesInPlace is how many batches are in memory if rows are read in place: one is used, and the
-// rows that the next one misses are read at the same time, to slots that neither needs for others.
+// rows that the next one misses are read meanwhile, to slots that hold no row of either.
 const FramesInPlace = 2
 
-// Changes are what the cache does for one batch.
+// Changes say what the cache does for one batch.
 type Changes struct {
-	// From says for each node of the batch where its row comes from: slot+1, or 0 if it is read.
+	// From holds, for each node of the batch, slot+1 of its row, or 0 if the row is read.
 	From []uint32
-	// Keep are the positions in the batch of the rows that go to Slots when the batch is
-	// assembled, each replacing what the slot held; ascending.
+	// Keep holds the positions in the batch of the rows to keep, ascending, and Slots the slot of
+	// each. The row replaces the slot's row once the batch is assembled.
 	Keep, Slots []uint32
-	// Hits are the nodes that are not read.
+	// Hits is the number of nodes whose row is in a slot.
 	Hits int
-	// Alone says that Slots has some that the batch before uses: they are free when it was used.
+	// Alone is set if Slots has slots whose rows the previous batch uses: read to them only once
+	// that batch is done with.
 	Alone bool
 }
 
-// CacheState decides which rows a cache of numbered slots holds, when all accesses to come are
-// known: after each batch, of the rows it held and those of the batch, it keeps the ones whose next
-// use is nearest (Belady's rule over batches, which no other rule reads fewer rows than). A row
-// without a known next use is the farthest, and stays while there is room: the superbatch that
-// follows may need it.
+// CacheState decides which rows a cache of numbered slots holds when all accesses to come are
+// known. After each batch it keeps, of the rows held and the rows of the batch, those whose next
+// use is nearest (Belady's rule over batches; no other rule reads fewer rows). A row without a
+// known next use counts as farthest, and stays while there is room, since the next superbatch may
+// need it.
 //
-// Held rows stand on stacks by the turn of their next use, so the hits of a turn are one stack, and
-// the farthest rows are on the last that is not empty; no node is ever looked up. Memory: 16 bytes
-// per slot and 12 per turn.
+// Held rows stand on stacks by the turn of their next use. So the hits of a turn are one stack, the
+// farthest rows are on the last stack that is not empty, and no node is ever looked up. It takes 16
+// bytes of memory per slot and 12 per turn.
 type CacheState struct {
 	arena  *mem.Arena
-	nodes  []sample.NodeID // of each slot
-	pool   []byte          // of stacks
-	used   int             // slots that hold rows: the first ones
-	Most   int             // slots that may
-	stacks turnStacks      // the last turn is never
+	nodes  []sample.NodeID // the node whose row each slot holds
+	pool   []byte          // memory of stacks
+	used   int             // number of slots that hold rows, which are the first ones
+	Most   int             // number of slots that may hold rows
+	stacks turnStacks      // a row that is never used again stands on the last
 	read   readTurns
-	bits   int // of a use: see useBits
+	bits   int // bits of a use that hold the position: see UseBits
 	held   mem.Account
 
-	// inPlace says that a batch's rows lie in slots while it is used: see pin.
+	// InPlace is set if a batch reads its rows in their slots while it is used: see pin.
 	InPlace bool
-	pinned  [FramesInPlace][]pin // of the batches that are used or made ready
+	pinned  [FramesInPlace][]pin // slots of the batches in use or made ready
 }
 
-// pin keeps a slot off the stacks, and so from being taken, until its batch is done with: the rows
-// of a batch stay while it is used, and while the rows of the next one are read. It goes on the
-// stack of its turn then. A slot that the next batch uses again goes there at once, when the rows
-// that the batch at hand misses have their slots: nothing takes it before it is pinned again.
+// pin keeps a slot from being taken, by keeping it off the stacks, until its batch is done with: a
+// batch's rows must stay while it is used, and while the rows of the next batch are read. After
+// that, the slot goes on the stack of its next use. A slot that the next batch uses again goes
+// there as soon as the current batch's rows have slots, since nothing can take it before it is
+// pinned again.
 type pin struct{ slot, use uint32 }
 
-// ErrNoSlot says that a batch does not fit.
+// ErrNoSlot is returned if the rows of a batch do not fit in the cache.
 var ErrNoSlot = errors.New("its rows do not fit in the feature cache: raise --memory or " +
 	"--feature-cache, or lower --batch or --fanout")
 
 // readTurns counts the rows of one batch that were read, by the turn of their next use.
 type readTurns struct {
 	count []uint32
-	set   turnSet // of the turns that are not 0
+	set   turnSet // turns whose count is not 0
 }
 
-// SlotBytes is what cacheState takes per slot.
+// SlotBytes is the memory that CacheState takes per slot, in bytes.
 const SlotBytes = 4 + poolPerSlot
 
-// NewCacheState is an empty cache of so many slots.
+// NewCacheState returns an empty cache with this number of slots. The caller calls Close.
 func NewCacheState(slots int, budget *mem.Budget) (*CacheState, error) {
 	pool := PoolBytes(slots)
 	arena, err := mem.NewArena(budget, "superbatch cache index", pool+4*int64(slots))
@@ -87,8 +89,8 @@ func NewCacheState(slots int, budget *mem.Budget) (*CacheState, error) {
 		held:  mem.NewAccount(budget, "superbatch turns")}, nil
 }
 
-// Begin starts a superbatch of so many batches, whose uses have so many bits of position; resume is
-// called for all held rows before the first step.
+// Begin starts a superbatch of this number of batches. useBits is the number of bits of a use that
+// hold the position. Resume must be called for all held rows before the first Step.
 func (c *CacheState) Begin(batches, useBits int) error {
 	c.held.Release()
 	c.bits = useBits
@@ -101,7 +103,8 @@ func (c *CacheState) Begin(batches, useBits int) error {
 	return nil
 }
 
-// Resume takes the next uses of the held rows, from a slot on, but for those that may not stay.
+// Resume sets the next uses of the rows held in the slots from slot on. Slots from c.Most on are
+// left out.
 func (c *CacheState) Resume(slot int, next []uint32) {
 	for i, use := range next[:min(len(next), max(0, c.Most-slot))] {
 		c.push(use, uint32(slot+i))
@@ -113,14 +116,16 @@ func (c *CacheState) push(use, slot uint32) {
 	c.stacks.Push(use>>c.bits, uint64(slot)<<32|uint64(use&(1<<c.bits-1)))
 }
 
-// Rows are the nodes whose rows are held, in the order of slots.
+// Rows returns the nodes whose rows are held, in the order of slots. It is valid until the next
+// Step.
 func (c *CacheState) Rows() []sample.NodeID { return c.nodes[:c.used] }
 
-// Trim empties the slots from so many on.
+// Trim empties all slots but the first ones.
 func (c *CacheState) Trim(slots int) { c.used = min(c.used, slots) }
 
-// Step decides for the batch of a turn, which follows those before. next are the next uses of its
-// nodes, each of which comes once; out's memory is reused. Amortized O(1) per node.
+// Step decides for the batch of turn now, which must be one more than in the call before. next
+// holds the next use of each node; a node comes once in a batch. The result goes to out, whose
+// memory is reused. Amortized O(1) per node.
 func (c *CacheState) Step(now uint32, nodes []sample.NodeID, next []uint32, out *Changes) error {
 	if cap(out.From) < len(nodes) || cap(out.Keep) < len(nodes) {
 		out.From = make([]uint32, len(nodes), len(nodes)+len(nodes)/8)
@@ -137,7 +142,7 @@ func (c *CacheState) Step(now uint32, nodes []sample.NodeID, next []uint32, out 
 	}
 	out.Keep = out.Keep[:len(nodes)]
 	n := 0
-	for i, s := range out.From { // without a branch, which would be a guess
+	for i, s := range out.From { // without a branch, which would often be mispredicted
 		out.Keep[n] = uint32(i)
 		n += int((uint64(s) - 1) >> 63)
 	}
@@ -152,7 +157,7 @@ func (c *CacheState) Step(now uint32, nodes []sample.NodeID, next []uint32, out 
 	return nil
 }
 
-// hit takes the rows that are held for a turn, and holds them for their next use.
+// hit takes the rows held for turn now off their stack, and holds them for their next use.
 func (c *CacheState) hit(now uint32, nodes []sample.NodeID, next []uint32, out *Changes) error {
 	pins := &c.pinned[now%FramesInPlace]
 	for rows := c.stacks.Chunk(now); len(rows) > 0; rows = c.stacks.Chunk(now) {
@@ -180,7 +185,7 @@ func (c *CacheState) hit(now uint32, nodes []sample.NodeID, next []uint32, out *
 	return nil
 }
 
-// placeNearest gives slots to those of the rows that were read, which are out.Keep, that are kept.
+// placeNearest chooses which of the read rows, out.Keep, are kept, and gives these a slot.
 func (c *CacheState) placeNearest(nodes []sample.NodeID, next []uint32, out *Changes) {
 	last, quota := c.makeRoom(next, out)
 	keep := out.Keep[:0]
@@ -202,9 +207,10 @@ func (c *CacheState) placeNearest(nodes []sample.NodeID, next []uint32, out *Cha
 		len(out.Slots))
 }
 
-// makeRoom takes rows off so that those of out.Keep that stay can be placed, in out.Slots: the ones
-// used before the turn last, and so many of that turn. Of rows that are used at the same turn the
-// held ones stay: nothing needs to be copied.
+// makeRoom takes rows off the stacks, and adds their slots to out.Slots, so that the rows of
+// out.Keep that stay have a slot each. Those that stay are used before turn last, or are the first
+// quota rows used in that turn. Among rows used in the same turn, held ones stay rather than read
+// ones, since they need not be copied.
 func (c *CacheState) makeRoom(next []uint32, out *Changes) (last uint32, quota int) {
 	excess := len(out.Keep) - len(out.Slots)
 	if excess == 0 {
@@ -227,8 +233,8 @@ func (c *CacheState) makeRoom(next []uint32, out *Changes) (last uint32, quota i
 	return last, quota
 }
 
-// placeAll gives all rows of a batch that are read a slot, and pins the batch's slots. If there are
-// too few, the batch before is unpinned, and the batch is not read before that one is done with.
+// placeAll gives all read rows of a batch a slot, and pins the batch's slots. If there are too few
+// slots, it also takes those of the previous batch and sets out.Alone.
 func (c *CacheState) placeAll(now uint32, nodes []sample.NodeID, next []uint32,
 	out *Changes) error {
 	stacked := c.used - len(out.Slots) - len(c.pinned[0]) - len(c.pinned[1])
@@ -260,7 +266,8 @@ func (c *CacheState) placeAll(now uint32, nodes []sample.NodeID, next []uint32,
 	return nil
 }
 
-// unpin is for the slots of the batch that is done with, whose memory that of a turn takes.
+// unpin puts the pinned slots of a batch on the stacks. That batch is done with, and turn now has
+// the same place in c.pinned.
 func (c *CacheState) unpin(now uint32) {
 	pins := &c.pinned[now%FramesInPlace]
 	for _, p := range *pins {
@@ -269,7 +276,7 @@ func (c *CacheState) unpin(now uint32) {
 	*pins = (*pins)[:0]
 }
 
-// UnpinAll forgets the pins at the end of a superbatch, whose slots all have new uses in the next.
+// UnpinAll forgets the pins at the end of a superbatch. In the next one, all slots get new uses.
 func (c *CacheState) UnpinAll() { c.pinned = [FramesInPlace][]pin{} }
 
 // Close gives the memory back.
@@ -278,7 +285,7 @@ func (c *CacheState) Close() error {
 	return c.arena.Free()
 }
 
-// add counts a row.
+// add counts a read row whose next use is in turn.
 func (r *readTurns) add(turn uint32) {
 	if r.count[turn] == 0 {
 		r.set.Add(turn)
@@ -286,7 +293,7 @@ func (r *readTurns) add(turn uint32) {
 	r.count[turn]++
 }
 
-// take is the number of rows of a turn, which are not counted any more.
+// take returns the number of read rows of a turn, and no longer counts them.
 func (r *readTurns) take(turn uint32) uint32 {
 	n := r.count[turn]
 	if n > 0 {

@@ -6,8 +6,8 @@ import (
 	"gdb/internal/codec"
 )
 
-// Encode appends the record of a batch's changes: about 3 bytes per node for a million slots, and
-// 4 for each row that is kept.
+// Encode appends the record of a batch's changes: about 3 bytes per node for a million slots, and 4
+// for each row that is kept. gaps is scratch memory, which it returns.
 func (c *Changes) Encode(e *codec.Enc, gaps []uint32) []uint32 {
 	gaps = gaps[:0]
 	before := uint32(0)
@@ -22,7 +22,7 @@ func (c *Changes) Encode(e *codec.Enc, gaps []uint32) []uint32 {
 	return gaps
 }
 
-// word is a truth value as a number.
+// word returns 1 for true and 0 for false.
 func word(b bool) uint32 {
 	if b {
 		return 1
@@ -30,7 +30,8 @@ func word(b bool) uint32 {
 	return 0
 }
 
-// Decode reads what encode wrote, for a batch of so many nodes and a cache of so many slots.
+// Decode reads what Encode wrote, and checks it for a batch of this number of nodes and a cache of
+// this number of slots.
 func (c *Changes) Decode(payload []byte, nodes, slots int) (err error) {
 	d := codec.NewDec(payload)
 	c.Alone = d.U32() != 0

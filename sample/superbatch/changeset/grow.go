@@ -6,7 +6,7 @@ import (
 	"gdb/internal/mem"
 )
 
-// Push appends v to s and counts what s grows by.
+// Push appends v to s, and adds the memory by which s grows to l.
 func Push[T any](l *mem.Account, s []T, v T) ([]T, error) {
 	if len(s) < cap(s) {
 		return append(s, v), nil
@@ -18,7 +18,7 @@ func Push[T any](l *mem.Account, s []T, v T) ([]T, error) {
 	return append(append(make([]T, 0, grown), s...), v), nil
 }
 
-// Carve cuts the next n numbers off an arena's bytes.
+// Carve cuts the next n numbers off the front of an arena's bytes.
 func Carve[T mem.Scalar](b *[]byte, n int) []T {
 	var zero T
 	size := n * int(unsafe.Sizeof(zero))

@@ -16,28 +16,28 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// NextUses tells for every access of a superbatch the next use of its node, or never. They are in
-// parts, parallel to those of the accesses, 4 bytes each.
+// NextUses holds, for every access of a superbatch, the next use of its node, or never. The uses
+// are in parts parallel to the parts of the accesses, 4 bytes each.
 type NextUses struct {
 	Ranges
 	id     runtimefile.Identity
 	refs   []runtimefile.Ref
 	total  uint64
-	Bits   int         // of a use: see useBits
-	never  uint32      // the use that is none
+	Bits   int         // bits of a use that hold the position: see UseBits
+	never  uint32      // the use that stands for no next use
 	held   mem.Account // refs
-	memory *mem.Arena  // of records
+	memory *mem.Arena  // memory that the first records go to
 }
 
-// NextOptions are how much memory keeps next uses from being written, and how many goroutines find
-// them, rangesAtOnce at most.
+// NextOptions say how many bytes of next uses stay in memory instead of a file, and how many
+// goroutines find them, at most rangesAtOnce.
 type NextOptions struct {
 	Memory  int64
 	Workers int
 }
 
-// FindNextUses goes backward over the accesses of each range, with the next use of each node of the
-// range in memory.
+// FindNextUses finds the next use of each access. It goes backward over the accesses of each range,
+// with the next use of each node of the range in memory. The caller calls Free.
 func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Device, a *Accesses,
 	opt NextOptions, budget *mem.Budget) (n *NextUses, err error) {
 	n = &NextUses{Ranges: a.Ranges, id: id, total: a.Total,
@@ -63,24 +63,24 @@ func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Dev
 	return n, nil
 }
 
-// Free gives the memory back; the file stays.
+// Free gives the memory back. The file is not removed.
 func (n *NextUses) Free() error {
 	n.held.Release()
 	return n.memory.Free()
 }
 
-// NextPass is what findNextUses does.
+// NextPass is the state of FindNextUses that its goroutines share.
 type NextPass struct {
 	*NextUses
 	Accesses *Accesses
 	in       *runtimefile.Reader
-	due      atomic.Int64 // the next range
+	due      atomic.Int64 // the next range that no goroutine has taken
 
-	mu  sync.Mutex // of out
+	mu  sync.Mutex // protects out
 	out *runtimefile.Writer
 }
 
-// runAll opens the files, and does all ranges.
+// runAll opens the files and starts goroutines that find the next uses of all ranges.
 func (p *NextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	budget *mem.Budget) (err error) {
 	if p.in, err = p.id.Open(ctx, dev, runtimefile.KindAccesses); err != nil {
@@ -110,7 +110,7 @@ func (p *NextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	return p.out.Finish()
 }
 
-// work takes the memory for one range at a time, and does ranges until none is left.
+// work takes memory for one range, and finds next uses of range after range until none is left.
 func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	arena, err := mem.NewArena(budget, "superbatch next uses",
 		bytesPerNode<<p.Shift+4*int64(p.Window))
@@ -138,18 +138,18 @@ func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	}
 }
 
-// nextWorker is the memory of one goroutine of findNextUses.
+// nextWorker is the state of one goroutine of FindNextUses.
 type nextWorker struct {
 	*NextPass
-	Last []uint32 // of each node: the use found last, or never
-	Next []uint32 // of a part's accesses
-	turn int      // of the access found last
+	Last []uint32 // the use found last of each node of the range, or never
+	Next []uint32 // next uses of a part's accesses
+	turn int      // turn of the access found last
 
-	r, window int // of the range that is read: the windows before are left
+	r, window int // range that is read, and how many of its windows are left
 }
 
-// choose takes some parts of the range at hand, the last first, or of the next one: as much as a
-// window may have in one part.
+// choose adds parts of the current range to g, the last first, or of the next range if none is
+// left. It adds as many bytes as a window can have in one part, or one part.
 func (w *nextWorker) choose(g *runtimefile.Group) bool {
 	most := int64(w.Ranges.Window * w.wordBytes())
 	for bytes := int64(0); len(g.Records) == 0; g.Fresh = true {
@@ -175,7 +175,7 @@ func (w *nextWorker) choose(g *runtimefile.Group) bool {
 	return true
 }
 
-// one does one part, whose accesses are the payload.
+// one finds and writes the next uses of one part, whose accesses are the payload.
 func (w *nextWorker) one(payload []byte, part int) error {
 	next, err := w.Find(payload, part)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *nextWorker) one(payload []byte, part int) error {
 	return err
 }
 
-// Find gives the next uses of a part's accesses.
+// Find returns the next uses of a part's accesses, valid until the next call.
 func (w *nextWorker) Find(payload []byte, part int) ([]uint32, error) {
 	width := w.wordBytes()
 	n := (len(payload) - 8) / width
@@ -201,10 +201,10 @@ func (w *nextWorker) Find(payload []byte, part int) ([]uint32, error) {
 	return next, nil
 }
 
-// backward finds the next uses of a part's accesses, whose numbers begin with first. In the loop
-// over those of a turn nothing needs to be guessed: the reads of last are spread over a range's
-// nodes, and go on while one waits for memory. It is false if an access does not come before what
-// is said to be the next.
+// backward finds the next uses of a part's accesses, whose numbers begin with first. It returns
+// false if an access is not before its next use, so the part is damaged. The inner loop, over the
+// accesses of one turn, has no branch that depends on data: reads of last are spread over a range's
+// nodes, and later ones go on while one waits for memory.
 func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
 	last, number, wrong, starts := w.Last, w.numberBits(), uint64(0), w.Accesses.Starts
 	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.Bits-1
@@ -223,13 +223,13 @@ func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint
 			node, use := word>>number&mask, turn|(access-from)&ats
 			later := last[node]
 			last[node], next[i] = use, later
-			wrong |= uint64(later) - uint64(use) - 1 // has the top bit if it is not later
+			wrong |= uint64(later) - uint64(use) - 1 // the top bit is set if later is not after use
 		}
 	}
 	return wrong>>63 == 0
 }
 
-// Begin makes ready for a range.
+// Begin prepares for the next range: no node has a next use.
 func (w *nextWorker) Begin() {
 	w.turn = len(w.Accesses.Starts) - 1
 	for i := range w.Last {
@@ -247,20 +247,20 @@ func (p *NextPass) close() (err error) {
 	return err
 }
 
-// NextReader gives the next uses in the order of accesses: it merges the parts of each window, each
-// node's range telling which is next.
+// NextReader returns next uses in the order of the accesses. It merges the parts of each window:
+// the range of the next node says from which part the next use comes.
 type NextReader struct {
 	*NextUses
 	In     *runtimefile.Reader
 	ahead  *runtimefile.Ahead
-	window int        // the one to choose the parts of
-	parts  [][]uint32 // of the window at hand
-	begins []uint32   // of each part: what is left of it begins here
-	taken  uint64     // accesses
-	left   int        // of the window
+	window int        // the window whose parts choose adds next
+	parts  [][]uint32 // parts of the current window
+	begins []uint32   // for each part, how much of it was returned
+	taken  uint64     // accesses whose next use was returned
+	left   int        // accesses left of the current window
 }
 
-// Read opens the next uses for one pass.
+// Read opens the next uses for one pass over all accesses.
 func (n *NextUses) Read(ctx context.Context, dev blockdev.Device,
 	budget *mem.Budget) (*NextReader, error) {
 	in, err := n.id.Open(ctx, dev, runtimefile.KindNext)
@@ -274,7 +274,7 @@ func (n *NextUses) Read(ctx context.Context, dev blockdev.Device,
 	return r, nil
 }
 
-// choose takes the parts of the next window.
+// choose adds the parts of the next window to g.
 func (r *NextReader) choose(g *runtimefile.Group) bool {
 	first := r.window * r.Count
 	if first == len(r.refs) {
@@ -289,7 +289,8 @@ func (r *NextReader) choose(g *runtimefile.Group) bool {
 	return true
 }
 
-// Of writes the next uses of a turn's nodes, or of some of them, which follow those before.
+// Of writes the next uses of nodes to next. The nodes are those of a turn, or some of them, and
+// must follow those of the call before.
 func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 	next []uint32) error {
 	low, high := r.never, uint32(0)
@@ -321,7 +322,7 @@ func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 	return nil
 }
 
-// load goes on to the next window.
+// load moves to the next window.
 func (r *NextReader) load(ctx context.Context) error {
 	g, err := r.ahead.Next(ctx)
 	if err != nil {
@@ -339,7 +340,7 @@ func (r *NextReader) load(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the files.
+// Close ends reading and closes the file.
 func (r *NextReader) Close() error {
 	return errors.Join(r.ahead.Close(), r.In.Close())
 }

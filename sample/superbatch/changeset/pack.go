@@ -8,11 +8,11 @@ import (
 	"gdb/internal/codec"
 )
 
-// Numbers are stored at the width of the largest of an array: node ids and indexes are spread
-// evenly below a bound that is known, so that no general compression does better, and this one
-// runs at about a billion numbers a second.
+// Numbers are stored at the bit width of the largest of an array. Node ids and indexes are spread
+// evenly below a known bound, so that no general compression does better, and this one runs at
+// about a billion numbers a second.
 
-// appendPacked appends values at so many bits each, the lowest bits first.
+// appendPacked appends values at width bits each, the lowest bits first.
 func appendPacked(dst []byte, values []uint32, width int) []byte {
 	acc, have := uint64(0), 0
 	for _, v := range values {
@@ -29,10 +29,10 @@ func appendPacked(dst []byte, values []uint32, width int) []byte {
 	return dst
 }
 
-// packedBytes is the size of n packed numbers.
+// packedBytes returns the size in bytes of n packed numbers.
 func packedBytes(n, width int) int { return (n*width + 7) / 8 }
 
-// unpack fills dst from src, which has packedBytes of them.
+// unpack fills dst with numbers from src, which has packedBytes(len(dst), width) bytes.
 func unpack(dst []uint32, src []byte, width int) {
 	mask, bit, i := uint64(1)<<width-1, 0, 0
 	for ; i < len(dst) && bit>>3+8 <= len(src); i++ {
@@ -59,7 +59,8 @@ func PutArray(e *codec.Enc, values []uint32) {
 	e.B = appendPacked(e.B, values, width)
 }
 
-// TakeArray reads what putArray wrote, at most so many values, to the memory of dst.
+// TakeArray reads what PutArray wrote to the memory of dst, or to new memory if dst is too small.
+// It returns an error if there are more than most values.
 func TakeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
 	n, width := int(d.U32()), int(d.U8())
 	if err := d.Err(); err != nil {

@@ -8,41 +8,45 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// Ranges is how nodes are cut into ranges, so that the next use of each node of a range fits in
-// memory, and near the core if it can be, and how accesses are cut into windows, each of which is
-// dealt out to the ranges at once.
+// Ranges says how nodes are cut into ranges, so that the next use of each node of a range fits in
+// memory and preferably in the processor's cache. It also says how accesses are cut into windows:
+// each window is dealt out to the ranges as a whole.
 type Ranges struct {
-	Shift  int // a range is 1<<shift nodes
-	Count  int
-	Window int // accesses
+	Shift  int // a range has 1<<Shift nodes
+	Count  int // number of ranges
+	Window int // accesses of a window
 }
 
 const (
-	// bytesPerNode is the memory for the next use of a node of a range.
+	// bytesPerNode is the memory for the next use of a node of a range, in bytes.
 	bytesPerNode = 4
-	// wordBytesMost is what an access takes where it is dealt out.
+	// wordBytesMost bounds the bytes of an access in its part.
 	wordBytesMost = 8
-	// bytesPerAccess is the memory of a window for each access, in the pass that takes most: each
-	// of rangesAtOnce goroutines reads two groups of parts, to buffers with a quarter to spare, and
-	// makes next uses of one.
+	// bytesPerAccess is the memory for each access of a window, in bytes, in the pass that takes
+	// most. In that pass, each of rangesAtOnce goroutines reads two groups of parts, to buffers
+	// with a quarter to spare, and holds the next uses of one.
 	bytesPerAccess = rangesAtOnce * (2*wordBytesMost*5/4 + 4)
-	// bytesPerPart is the memory of a window for each range: the heads and rests of units of two
-	// windows that are read, with a quarter to spare, and what is noted of the part.
+	// bytesPerPart is the memory for each range's part of a window, in bytes: the heads and rests
+	// of units of two windows that are read, with a quarter to spare, and what is noted of the
+	// part.
 	bytesPerPart = 2*(runtimefile.RecordHead+runtimefile.UnitBytes)*5/4 + 64
 
-	// With 8192 accesses to a part, a record is about 40 KiB, half way from one read to streaming;
-	// parts of less than 512 bytes pay for their heads and padding.
+	// partWanted is the number of accesses that a part should have: a record is then about 40 KiB,
+	// half way from a single read to streaming. Parts of less than 512 bytes waste space on heads
+	// and padding.
 	partWanted              = 8192
 	windowMost, windowLeast = 1 << 19, 1 << 11
-	// cachedNodesLog is the size of range whose next uses, 1 MiB, stay near the core.
+	// cachedNodesLog is the size of a range, as a logarithm, whose next uses, 1 MiB, stay in the
+	// processor's cache.
 	cachedNodesLog = 18
-	// rangesAtOnce are done at a time: more goroutines would each take the memory of a range.
+	// rangesAtOnce is how many ranges are worked on together: each goroutine takes the memory of a
+	// range.
 	rangesAtOnce = 2
-	// countMost bounds the ranges that are made for the sake of speed alone.
+	// countMost bounds the ranges that are made for speed alone; memory may require more.
 	countMost = 64
 )
 
-// PlanRanges cuts so many nodes into ranges for passes that may take so many bytes.
+// PlanRanges cuts nodes into ranges for passes that may take this many bytes of memory.
 func PlanRanges(nodes uint64, memory int64) (Ranges, error) {
 	r := Ranges{Shift: max(0, bits.Len64(max(nodes, 1)-1))}
 	r.Count = r.counted(nodes)
@@ -64,15 +68,15 @@ func PlanRanges(nodes uint64, memory int64) (Ranges, error) {
 
 func (r Ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.Shift) + 1 }
 
-// Memory is what the passes take.
+// Memory returns the bytes that the passes take.
 func (r Ranges) Memory() int64 {
 	return rangesAtOnce*bytesPerNode<<r.Shift + bytesPerAccess*int64(r.Window) +
 		bytesPerPart*int64(r.Count)
 }
 
-// wordBytes is what an access takes where it is dealt out: its number in the window, and above it
-// that of its node in the range.
+// wordBytes returns the bytes of an access in its part: its number in the window, and above it the
+// number of its node in the range.
 func (r Ranges) wordBytes() int { return max(1, (r.numberBits()+r.Shift+7)/8) }
 
-// numberBits is what the number of an access in the window takes.
+// numberBits returns how many bits the number of an access in its window takes.
 func (r Ranges) numberBits() int { return bits.Len(uint(r.Window - 1)) }

@@ -2,26 +2,29 @@ package changeset
 
 import "gdb/internal/bug"
 
-// turnStacks are the held rows by the turn of their next use: a stack for each turn, whose rows are
-// taken all at once when its turn comes, or from the top when others are to be kept. Of a row its
-// slot and the position of its next use are known. A stack is a list of chunks, so that rows are
-// read in sequence: in a list of single rows only the row before tells where to wait for the next.
+// turnStacks holds the held rows by the turn of their next use, on one stack per turn. The rows of
+// a turn are taken all at once when the turn comes, or from the top when other rows are kept
+// instead. A row is known by its slot and the position of its next use. A stack is a list of
+// chunks, so that rows are read in sequence; in a list of single rows, each read would wait for the
+// one before.
 //
-// Memory: poolPerSlot for each slot, whatever the number of turns, since the size of a chunk is
-// chosen so that a part of one for each turn fits; and 8 bytes for each turn.
+// It takes poolPerSlot bytes of memory per slot, whatever the number of turns, since chunks are
+// small enough that one chunk that is partly filled fits for each turn. It takes 8 bytes for each
+// turn besides.
 type turnStacks struct {
 	rows  []uint64 // slot<<32 | position, in chunks of 1<<shift
-	link  []uint32 // of each chunk: the one below it in its stack, or +1 the next that is free
+	link  []uint32 // the chunk below in its stack, or the next free chunk +1
 	shift int
 	mask  uint32 // 1<<shift - 1
-	free  uint32 // the first chunk that was given back, +1
-	fresh uint32 // chunks from here on were not used yet
+	free  uint32 // the first free chunk +1, or 0
+	fresh uint32 // number of chunks that were ever used
 
 	stacks []turnStack
-	set    turnSet // of the stacks that are not empty
+	set    turnSet // turns whose stack is not empty
 }
 
-// turnStack is where the chunk on top begins, if there is one, and the number of rows of all.
+// turnStack says where the top chunk's rows begin, if count is not 0, and how many rows the stack
+// has.
 type turnStack struct{ top, count uint32 }
 
 const (
@@ -29,20 +32,20 @@ const (
 	linkBytes = 4
 	// poolPerSlot is the memory for a row and its chunk's link, if each has a chunk of its own.
 	poolPerSlot = rowBytes + linkBytes
-	// poolSpare is memory for chunks that are read while others are filled.
+	// poolSpare is memory for chunks that are read while others are filled, in bytes.
 	poolSpare = 4 * poolPerSlot
-	// chunkMostLog bounds chunks: 512 bytes are read at full speed.
+	// chunkMostLog bounds the size of chunks, as a logarithm: 512 bytes are read at full speed.
 	chunkMostLog = 6
 )
 
-// PoolBytes is the memory of so many slots' rows.
+// PoolBytes returns the memory of the rows of this number of slots, in bytes.
 func PoolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
 
-// stackBytes is the memory of so many turns.
+// stackBytes returns the memory of the stacks' heads and set for this number of turns, in bytes.
 func stackBytes(turns int) int64 { return 8*int64(turns) + TurnSetBytes(turns) }
 
-// ChunkLog is the size of chunks for so many slots and turns: the largest with which as many
-// chunks fit in the memory as can be in use, of each turn one that is not full.
+// ChunkLog returns the logarithm of the size of chunks: the largest size with which as many chunks
+// fit in PoolBytes as can be in use, given that each turn may have one chunk that is not full.
 func ChunkLog(slots, turns int) int {
 	for log := chunkMostLog; log > 0; log-- {
 		chunks := int64(slots>>log + min(turns, slots) + 2)
@@ -53,7 +56,7 @@ func ChunkLog(slots, turns int) int {
 	return 0
 }
 
-// NewTurnStacks makes empty stacks in a pool of poolBytes.
+// NewTurnStacks returns empty stacks in pool, which has PoolBytes(slots) bytes.
 func NewTurnStacks(pool []byte, slots, turns int) turnStacks {
 	s := turnStacks{shift: ChunkLog(slots, turns), stacks: make([]turnStack, turns),
 		set: NewTurnSet(turns)}
@@ -63,7 +66,7 @@ func NewTurnStacks(pool []byte, slots, turns int) turnStacks {
 	return s
 }
 
-// Push puts a row on the stack of a turn.
+// Push puts a row, slot<<32 | position, on the stack of a turn.
 func (s *turnStacks) Push(turn uint32, row uint64) {
 	t := &s.stacks[turn]
 	level := t.count & s.mask
@@ -74,7 +77,7 @@ func (s *turnStacks) Push(turn uint32, row uint64) {
 	t.count++
 }
 
-// grow puts a chunk on top of a stack.
+// grow puts an empty chunk on top of a stack.
 func (s *turnStacks) grow(t *turnStack, turn uint32) {
 	chunk := s.free
 	if chunk != 0 {
@@ -89,14 +92,14 @@ func (s *turnStacks) grow(t *turnStack, turn uint32) {
 	t.top = (chunk - 1) << s.shift
 }
 
-// shrink takes the chunk on top off a stack.
+// shrink frees the chunk on top of a stack.
 func (s *turnStacks) shrink(t *turnStack) {
 	chunk := t.top >> s.shift
 	t.top = s.link[chunk] << s.shift
 	s.link[chunk], s.free = s.free, chunk+1
 }
 
-// Pop appends the slots of the n rows on top of a stack, which has as many, to slots.
+// Pop takes n rows off a stack, which must have them, and appends their slots to slots.
 func (s *turnStacks) Pop(turn uint32, n int, slots []uint32) []uint32 {
 	t := &s.stacks[turn]
 	bug.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
@@ -114,10 +117,10 @@ func (s *turnStacks) Pop(turn uint32, n int, slots []uint32) []uint32 {
 	return slots
 }
 
-// Len is the number of rows of a turn.
+// Len returns the number of rows of a turn.
 func (s *turnStacks) Len(turn uint32) int { return int(s.stacks[turn].count) }
 
-// Chunk is the part of a stack that is on top; drop takes it off.
+// Chunk returns the rows of a stack's top chunk, or nil if the stack is empty. Drop takes them off.
 func (s *turnStacks) Chunk(turn uint32) []uint64 {
 	t := &s.stacks[turn]
 	if t.count == 0 {

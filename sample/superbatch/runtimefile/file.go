@@ -1,7 +1,7 @@
-// Package runtimefile keeps what a superbatch holds on disk while its process runs: files of
-// checked
-// records, written from start to end and read in any order, and their directory in the store's
-// prep/.
+// Package runtimefile stores what a superbatch holds on disk while its process runs: files of
+// records with checksums, written from start to end and read in any order. The files lie in a
+// directory of the process in the store's prep/, which is removed with the process, or by a later
+// one.
 package runtimefile
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Kinds of runtime files, as in their headers.
+// Kinds of runtime files, as they stand in their headers.
 const (
 	KindBatches  = "GSBB" // the sampled batches: for each its nodes, then its edges
 	KindAccesses = "GSBA" // which nodes are accessed when, by node range
-	KindNext     = "GSBN" // the next use of each access, parallel to these
+	KindNext     = "GSBN" // the next use of each access, in parallel parts
 	KindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
 	KindMissing  = "GSBM" // which rows batches miss, by node range
 	KindRows     = "GSBR" // the rows that some batches miss, batch by batch
 	KindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
 )
 
-// A runtime file is a header block (see codec.Header; its fields are the number of the
-// superbatch) and records, each at a multiple of unitBytes:
+// A runtime file is a header block (see codec.Header; its one field is the number of the
+// superbatch) and records, each at a multiple of UnitBytes:
 //
 //	0        4        8          16
 //	+--------+--------+----------+------------------+-------+
@@ -39,37 +39,37 @@ const (
 //	+--------+--------+----------+------------------+-------+
 //
 // The checksum covers kind, store, offset, length, sequence and payload, so a record of another
-// place, file or superbatch never verifies. These files do not outlive the process: they are not
-// synced, and nothing reads those of a process that died.
+// place, file or superbatch never verifies. The files do not outlive their process: they are not
+// synced, and no process reads those of another.
 const (
 	RecordHead = 16
 	UnitBytes  = blockdev.Align
-	// readChunk is the size of one of the reads of a large record.
+	// readChunk is the size of the reads into which a large record is split, in bytes.
 	readChunk = 1 << 20
 )
 
 const _ uint = -(codec.HeaderBytes % UnitBytes) // records begin at a whole unit
 
-// Ref is where a record is: 8 bytes, so that a million batches need few MiB.
+// Ref locates a record. It takes 8 bytes, so that a million batches need a few MiB.
 type Ref struct {
-	Unit  uint32 // offset in units, with inMemory: files end at 1 TiB
-	Bytes uint32 // of the payload
+	Unit  uint32 // offset in units, or'ed with inMemory: files end at 1 TiB
+	Bytes uint32 // size of the payload
 }
 
-// inMemory says that a record is not in the file but in the memory that stands before it.
+// inMemory is set in Ref.Unit if the record is in memory instead of the file.
 const inMemory = 1 << 31
 
 func (r Ref) inMemory() bool { return r.Unit&inMemory != 0 }
 
-// Off is where the record begins, in bytes.
+// Off returns where the record begins, in bytes, in the file or in memory.
 func (r Ref) Off() int64 { return int64(r.Unit&^inMemory) * UnitBytes }
 
-// DiskBytes is what the record takes in its file.
+// DiskBytes returns how many bytes the record takes in its file, with head and padding.
 func (r Ref) DiskBytes() int64 { return roundUp(RecordHead+int64(r.Bytes), UnitBytes) }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
-// Identity is what all files of a superbatch have in common.
+// Identity is what all files of a superbatch have in common: their place, store and number.
 type Identity struct {
 	FS   vfs.FS
 	Dir  string
@@ -77,7 +77,7 @@ type Identity struct {
 	Seq  uint64 // number of the superbatch
 }
 
-// Path is that of the file of a kind.
+// Path returns the path of the file of a kind.
 func (id Identity) Path(kind string) string {
 	name := map[string]string{KindBatches: "batches", KindAccesses: "accesses",
 		KindNext: "next", KindPlan: "plan", KindMissing: "missing", KindRows: "rows",
@@ -85,26 +85,26 @@ func (id Identity) Path(kind string) string {
 	return id.FS.PathJoin(id.Dir, fmt.Sprintf("%d.%s", id.Seq, name))
 }
 
-// sum is the checksum of a record whose head is given without the checksum.
+// sum returns the checksum of a record at off. head is the record's head without the checksum.
 func (id Identity) sum(kind string, off int64, head, payload []byte) uint32 {
 	return codec.BlockSum(kind, id.UUID, uint64(off), head, payload)
 }
 
-// Writer writes one runtime file from start to end. The first records go to memory, if it has some:
-// they are never written.
+// Writer writes one runtime file from start to end. The first records go to Memory, as long as they
+// fit, and are never written to the file.
 type Writer struct {
 	ID   Identity
 	Kind string
 	File vfs.File
 	out  *blockdev.Writer
-	Size int64 // with what out has not written yet
-	err  error // the first; all later writes fail with it
+	Size int64 // bytes of the file, with what out has not written yet
+	err  error // the first error; all later writes return it
 
 	Memory []byte
-	used   int64 // of memory
+	used   int64 // bytes used of Memory
 }
 
-// Create starts a runtime file.
+// Create creates a runtime file of this kind.
 func (id Identity) Create(kind string) (*Writer, error) {
 	f, err := id.FS.Create(id.Path(kind), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -119,7 +119,7 @@ func (id Identity) Create(kind string) (*Writer, error) {
 	return w, nil
 }
 
-// Append writes a record; the contents of payload may be lost.
+// Append writes a record. payload's contents may be overwritten.
 func (w *Writer) Append(payload []byte) (Ref, error) {
 	if w.err != nil {
 		return Ref{}, w.err
@@ -164,10 +164,10 @@ func (w *Writer) failed(err error) {
 		"lower --superbatch", w.ID.Path(w.Kind), w.Size, err)
 }
 
-// Total is what the records take, in memory too.
+// Total returns the bytes that the records take, in the file and in memory.
 func (w *Writer) Total() int64 { return w.Size + w.used }
 
-// Flush writes what is left; no record can follow.
+// Flush writes what is buffered. No record can follow.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		if err := w.out.Finish(); err != nil {
@@ -177,10 +177,10 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Finish writes what is left and closes the file.
+// Finish writes what is buffered and closes the file.
 func (w *Writer) Finish() error { return errors.Join(w.Flush(), w.Abort()) }
 
-// Abort closes the file; further calls do nothing.
+// Abort closes the file. Further calls do nothing.
 func (w *Writer) Abort() error {
 	if w.File == nil {
 		return nil
@@ -201,7 +201,7 @@ type Reader struct {
 	dev  blockdev.Device
 	File blockdev.File
 
-	Memory []byte // see writer
+	Memory []byte // that of the Writer, with its first records
 }
 
 // Open opens a finished file and checks its header.
@@ -223,20 +223,21 @@ func (id Identity) Open(ctx context.Context, dev blockdev.Device, kind string) (
 	return r, nil
 }
 
-// Damage says that the disk gave other bytes than were written. It wraps layout.ErrCorrupt.
+// Damage returns an error saying that the disk returned other bytes than were written. It wraps
+// layout.ErrCorrupt.
 func (r *Reader) Damage(off int64, format string, args ...any) error {
 	return fmt.Errorf("superbatch: %s record at offset %d: %w: %s; check the disk and run again",
 		r.id.Path(r.kind), off, layout.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// Record is one of a file.
+// Record names one record of a file.
 type Record struct {
 	File *Reader
 	At   Ref
 }
 
-// Read returns the payloads of records, verified, in the memory of the buffer. All are read at
-// once.
+// Read reads all records at once and returns their payloads, verified. They are valid until the
+// next call.
 func (b *Buffer) Read(ctx context.Context, records ...Record) ([][]byte, error) {
 	total := int64(0)
 	for _, r := range records {
@@ -289,7 +290,7 @@ func (b *Buffer) Read(ctx context.Context, records ...Record) ([][]byte, error) 
 	return b.Payloads, nil
 }
 
-// verify returns the payload of a record.
+// verify checks the record in b and returns its payload.
 func (r *Reader) verify(at Ref, b []byte) ([]byte, error) {
 	d := codec.NewDec(b)
 	sum, bytes, seq := d.U32(), d.U32(), d.U64()
@@ -315,7 +316,7 @@ func (r *Reader) Close() error {
 // Drop closes and removes the file.
 func (r *Reader) Drop() error { return errors.Join(r.Close(), r.id.Remove(r.kind)) }
 
-// Remove deletes a file of the superbatch.
+// Remove deletes the superbatch's file of this kind.
 func (id Identity) Remove(kind string) error {
 	if err := id.FS.Remove(id.Path(kind)); err != nil {
 		return fmt.Errorf("superbatch: remove %s: %w", id.Path(kind), err)
@@ -323,7 +324,7 @@ func (id Identity) Remove(kind string) error {
 	return nil
 }
 
-// Buffer is aligned memory that records are read to.
+// Buffer is aligned memory that records are read to. The zero value is empty; the owner calls Free.
 type Buffer struct {
 	Budget   *mem.Budget
 	Arena    *mem.Arena
@@ -331,7 +332,7 @@ type Buffer struct {
 	Payloads [][]byte
 }
 
-// fit makes the buffer hold n bytes, with a quarter to spare; what it held is lost.
+// fit makes the buffer hold n bytes, with a quarter to spare. What it held may be lost.
 func (b *Buffer) fit(n int64) error {
 	if b.Arena != nil && int64(len(b.Arena.Bytes())) >= n {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// dirPrefix begins the names of the directories of runtime files in the store's prep/.
+// DirPrefix begins the names of directories of runtime files in the store's prep/.
 const DirPrefix = "superbatch-"
 
-// WorkDir is a directory of runtime files. Its owner holds its LOCK, so one that can be locked is
-// of a process that died.
+// WorkDir is a directory of runtime files. Its owner holds the lock of its file LOCK, so a
+// directory that can be locked belongs to a process that died.
 type WorkDir struct {
 	fs   vfs.FS
 	Path string
 	lock io.Closer
 }
 
-// RemoveDead removes the runtime files of processes that died from prep, which need not exist.
+// RemoveDead removes from prep the directories of processes that died. prep need not exist.
 func RemoveDead(fs vfs.FS, prep string) error {
 	entries, err := fs.List(prep)
 	if errors.Is(err, os.ErrNotExist) {
@@ -45,7 +45,7 @@ func RemoveDead(fs vfs.FS, prep string) error {
 	return nil
 }
 
-// OpenDir makes a directory of this name in prep.
+// OpenDir makes and locks a directory of this name in prep. The caller calls Remove.
 func OpenDir(fs vfs.FS, prep, name string) (*WorkDir, error) {
 	path := fs.PathJoin(prep, DirPrefix+name)
 	if err := fs.MkdirAll(path, 0o755); err != nil {
@@ -58,7 +58,7 @@ func OpenDir(fs vfs.FS, prep, name string) (*WorkDir, error) {
 	return d, nil
 }
 
-// lockDir takes the lock of a directory.
+// lockDir takes the lock of a directory, or returns an error if another process holds it.
 func lockDir(fs vfs.FS, path string) (*WorkDir, error) {
 	l, err := files.Lock(fs, fs.PathJoin(path, "LOCK"))
 	if err != nil {
@@ -67,7 +67,7 @@ func lockDir(fs vfs.FS, path string) (*WorkDir, error) {
 	return &WorkDir{fs: fs, Path: path, lock: l}, nil
 }
 
-// Remove deletes the directory and gives the lock back.
+// Remove deletes the directory and releases its lock.
 func (d *WorkDir) Remove() error {
 	err := d.fs.RemoveAll(d.Path)
 	if err != nil {

@@ -8,32 +8,32 @@ import (
 	"gdb/internal/mem"
 )
 
-// Ahead reads groups of records in order, in a goroutine: one while another is used.
+// Ahead reads groups of records in order, in a goroutine: one is read while another is used.
 type Ahead struct {
 	groups      [2]Group
-	used        *Group // which the consumer has
+	used        *Group // the group that the consumer has
 	empty, full chan *Group
 	cancel      context.CancelFunc
 	done        sync.WaitGroup
 }
 
-// Group is what is read at once.
+// Group is records that are read together.
 type Group struct {
 	Records  []Record
 	Payloads [][]byte
-	Parts    []int // what the records are, for who chose them
-	Fresh    bool  // so is this
+	Parts    []int // one number per record, by which the chooser knows it
+	Fresh    bool  // set and read by the chooser; false for each new group
 	err      error
 	buf      Buffer
 }
 
-// Add asks for a record.
+// Add adds a record to the group. part is the number by which the caller knows it.
 func (g *Group) Add(file *Reader, at Ref, part int) {
 	g.Records, g.Parts = append(g.Records, Record{File: file, At: at}), append(g.Parts, part)
 }
 
-// NewAhead begins to read. choose adds the records of the next group, and says whether there
-// is one; it is called by the goroutine.
+// NewAhead begins to read. choose adds the records of the next group and returns whether there is
+// one; it is called by Ahead's goroutine. The caller calls Close.
 func NewAhead(ctx context.Context, budget *mem.Budget, choose func(*Group) bool) *Ahead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &Ahead{cancel: cancel, empty: make(chan *Group, 2), full: make(chan *Group, 2)}
@@ -65,7 +65,7 @@ func NewAhead(ctx context.Context, budget *mem.Budget, choose func(*Group) bool)
 	return a
 }
 
-// Next gives the next group, or nil after the last; the one before is not used any more.
+// Next returns the next group, or nil after the last. The group before must not be used any more.
 func (a *Ahead) Next(ctx context.Context) (*Group, error) {
 	if a.used != nil {
 		a.empty <- a.used // never blocks
@@ -82,7 +82,7 @@ func (a *Ahead) Next(ctx context.Context) (*Group, error) {
 	return g, nil
 }
 
-// Close ends the goroutine and gives the memory back.
+// Close ends the goroutine and frees the memory.
 func (a *Ahead) Close() error {
 	a.cancel()
 	a.done.Wait()

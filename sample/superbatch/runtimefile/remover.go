@@ -7,14 +7,15 @@ import (
 	"gdb/internal/bug"
 )
 
-// Remover removes files beside other work: the file system takes most of a second for one of some
-// GiB. What is written next waits for it: the bound of the storage takes them for gone.
+// Remover removes files while other work goes on: a file system takes most of a second to remove a
+// file of some GiB. Whoever writes files next calls Wait first, because the bound on storage counts
+// these as removed.
 type Remover struct {
 	mu  sync.Mutex // held as long as files are removed
 	err error
 }
 
-// Begin starts to remove files when those before are gone.
+// Begin starts to remove files, once those of earlier calls are removed.
 func (r *Remover) Begin(remove func() error) {
 	r.mu.Lock()
 	go func() {
@@ -24,7 +25,7 @@ func (r *Remover) Begin(remove func() error) {
 	}()
 }
 
-// Wait returns when no file is being removed any more, with what went wrong since it last did.
+// Wait waits until no file is being removed, and returns the errors since the last call.
 func (r *Remover) Wait() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
