@@ -199,7 +199,7 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	for caller := range ioCallers {
 		callers.Go(func() {
 			own := arena.Bytes()[caller*n*block : (caller+1)*n*block]
-			errs[caller] = readUntil(ctx, dev, f, own, block, end, &done)
+			errs[caller] = randomReads{f, own, block, &done}.until(ctx, dev, end)
 		})
 	}
 	callers.Wait()
@@ -209,9 +209,17 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	return res, errors.Join(errs...)
 }
 
-// readUntil reads batch after batch of random blocks into buf.
-func readUntil(ctx context.Context, dev blockdev.Device, f blockdev.File, buf []byte, block int,
-	end time.Time, done *atomic.Int64) error {
+// randomReads are reads of random blocks of a file into buf; done counts them.
+type randomReads struct {
+	f     blockdev.File
+	buf   []byte
+	block int
+	done  *atomic.Int64
+}
+
+// until reads batch after batch.
+func (r randomReads) until(ctx context.Context, dev blockdev.Device, end time.Time) error {
+	f, buf, block, done := r.f, r.buf, r.block, r.done
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	reqs := make([]blockdev.Request, len(buf)/block)
 	for time.Now().Before(end) {
@@ -222,9 +230,9 @@ func readUntil(ctx context.Context, dev blockdev.Device, f blockdev.File, buf []
 		if err := dev.ReadBatch(ctx, reqs); err != nil {
 			return err
 		}
-		r := reqs[rng.IntN(len(reqs))]
-		if got := binary.LittleEndian.Uint64(r.Buf); got != stamp(r.Off) {
-			return fmt.Errorf("wrong bytes at offset %d of %s", r.Off, f.Path())
+		one := reqs[rng.IntN(len(reqs))]
+		if got := binary.LittleEndian.Uint64(one.Buf); got != stamp(one.Off) {
+			return fmt.Errorf("wrong bytes at offset %d of %s", one.Off, f.Path())
 		}
 		done.Add(int64(len(reqs)))
 	}

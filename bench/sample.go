@@ -268,7 +268,7 @@ func sampleRow(ctx context.Context, topo topology.Reader, c sample.Config, seeds
 	for w := range threads {
 		ready.Add(1)
 		done.Go(func() {
-			counts[w] = sampleBatches(ctx, topo, c, order, uint64(w), &ready, begin, opt)
+			counts[w] = sampling{c, order, opt, &ready, begin}.batches(ctx, topo, uint64(w))
 		})
 	}
 	ready.Wait()
@@ -300,13 +300,22 @@ func sampleRow(ctx context.Context, topo topology.Reader, c sample.Config, seeds
 	return row, all.err
 }
 
-// sampleBatches is one goroutine of the measurement; it waits at begin after some batches.
-func sampleBatches(ctx context.Context, topo topology.Reader, config sample.Config,
-	order *sample.Order, worker uint64, ready *sync.WaitGroup, begin chan struct{},
-	opt SampleOptions) (c sampled) {
-	s, err := sample.NewSampler([]topology.Reader{topo}, config)
+// sampling is what the goroutines of a measurement share: each says that it is ready after some
+// batches, and waits for begin.
+type sampling struct {
+	config sample.Config
+	order  *sample.Order
+	opt    SampleOptions
+	ready  *sync.WaitGroup
+	begin  chan struct{}
+}
+
+// batches samples the batches of a worker.
+func (m sampling) batches(ctx context.Context, topo topology.Reader, worker uint64) (c sampled) {
+	opt, order := &m.opt, m.order
+	s, err := sample.NewSampler([]topology.Reader{topo}, m.config)
 	if err != nil {
-		ready.Done()
+		m.ready.Done()
 		return sampled{err: err}
 	}
 	defer s.Close()
@@ -314,8 +323,8 @@ func sampleBatches(ctx context.Context, topo topology.Reader, config sample.Conf
 	var seeds []sample.NodeID
 	for i := range opt.Batches + warmUp {
 		if i == warmUp {
-			ready.Done()
-			<-begin
+			m.ready.Done()
+			<-m.begin
 			c = sampled{err: c.err}
 		}
 		if c.err != nil {

@@ -29,7 +29,7 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := vectorfile.CheckPath(c.Out); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	t, err := openTrained(ctx, store, dev, c.Run, "", c.Limits, "exact", true)
+	t, err := openTrained(ctx, store, dev, opening{run: c.Run, limits: c.Limits, withIDs: true})
 	if err != nil {
 		return err
 	}

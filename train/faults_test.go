@@ -327,7 +327,7 @@ func inferFromFiles(t *testing.T, s *layout.Store) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := openTrained(t.Context(), s, dev, "t", "", Limits{}, "exact", false)
+	tr, err := openTrained(t.Context(), s, dev, opening{run: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ type PredictionWriter interface {
 // and streams them to w under the user's own ids and labels.
 func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
 	w PredictionWriter) (err error) {
-	t, err := openTrained(ctx, store, dev, c.Run, c.Split, c.Limits, "exact", true)
+	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, limits: c.Limits,
+		withIDs: true})
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func TestPredictInLittleMemory(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	mustRun(t, s, testConfig())
 	want := mustPredict(t, s, PredictConfig{Run: "t"}, "all.csv")
-	tr, err := openTrained(t.Context(), s, mustDevice(t), "t", "", Limits{}, "exact", false)
+	tr, err := openTrained(t.Context(), s, mustDevice(t), opening{run: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestDeadScratch(t *testing.T) {
 func TestScratchIsClaimed(t *testing.T) {
 	s, ctx := mustBuild(t, planted(false)), context.Background()
 	mustRun(t, s, testConfig())
-	tr, err := openTrained(ctx, s, mustDevice(t), "t", "", Limits{}, "exact", false)
+	tr, err := openTrained(ctx, s, mustDevice(t), opening{run: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,11 +57,19 @@ type Limits struct {
 	Notes func(note string)
 }
 
-// openTrained opens a run of a store to predict a split, or all nodes if it is "", and the ids of
-// its nodes if withIDs says so. mode is how it evaluates.
-func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run, split string,
-	lim Limits, mode string, withIDs bool) (*trained, error) {
-	cfg, err := runs.Load(store, run)
+// opening says what of a run is opened: to predict a split, or all nodes if it is "", with the ids
+// of nodes or without. mode is how it evaluates; "" is exact.
+type opening struct {
+	run, split, mode string
+	limits           Limits
+	withIDs          bool
+}
+
+// openTrained opens a run of a store.
+func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	o opening) (*trained, error) {
+	lim := &o.limits
+	cfg, err := runs.Load(store, o.run)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +79,7 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if cfg.Threads = runtime.NumCPU(); lim.Threads > 0 {
 		cfg.Threads = lim.Threads
 	}
-	cfg.EvalMode = mode
+	cfg.EvalMode = cmp.Or(o.mode, "exact")
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
@@ -82,8 +91,8 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if err := errors.Join(model.Of(&cfg).Validate(), cfg.CheckPrecision()); err != nil {
 		return nil, err
 	}
-	t := &trained{cfg: cfg, dir: runs.Open(store, run), notes: lim.Notes}
-	if err := t.open(ctx, store, dev, split, withIDs); err != nil {
+	t := &trained{cfg: cfg, dir: runs.Open(store, o.run), notes: lim.Notes}
+	if err := t.open(ctx, store, dev, o.split, o.withIDs); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -362,10 +371,8 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if c.Split == "" {
 		c.Split = "test"
 	}
-	if c.Mode == "" {
-		c.Mode = "exact"
-	}
-	t, err := openTrained(ctx, store, dev, c.Run, c.Split, c.Limits, c.Mode, false)
+	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, mode: c.Mode,
+		limits: c.Limits})
 	if err != nil {
 		return nil, err
 	}

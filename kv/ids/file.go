@@ -40,9 +40,22 @@ var blockBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
+// idForm is what a dictionary file is: its path in the store, its kind, and the bytes of a key in its
+// index.
+type idForm struct {
+	rel, kind string
+	keyBytes  int
+}
+
+var (
+	forwardForm = idForm{ForwardPath, ForwardKind, 8}
+	reverseForm = idForm{ReversePath, ReverseKind, 4}
+)
+
 // openIDFile opens a dictionary file and reads its first and last block.
-func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, kind string,
-	m *kv.Meta, keyBytes int) (*idFile, error) {
+func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, form idForm,
+	m *kv.Meta) (*idFile, error) {
+	rel := form.rel
 	path := fs.PathJoin(dir, rel)
 	info, err := fs.Stat(path)
 	if oserror.IsNotExist(err) {
@@ -62,8 +75,8 @@ func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, k
 	if err != nil {
 		return nil, fmt.Errorf("kv: open %s: %w", path, err)
 	}
-	f := &idFile{dev: dev, file: file, rel: rel, kind: kind, uuid: m.UUID}
-	if err := f.readEnds(ctx, keyBytes); err != nil {
+	f := &idFile{dev: dev, file: file, rel: rel, kind: form.kind, uuid: m.UUID}
+	if err := f.readEnds(ctx, form.keyBytes); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return f, nil

@@ -28,7 +28,7 @@ type forwardFile struct {
 // openForward opens ids/forward.ids and loads its index.
 func openForward(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	m *kv.Meta) (*forwardFile, error) {
-	f, err := openIDFile(ctx, dev, fs, dir, ForwardPath, ForwardKind, m, 8)
+	f, err := openIDFile(ctx, dev, fs, dir, forwardForm, m)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ type reverseFile struct {
 // openReverse opens ids/reverse.ids and loads its index.
 func openReverse(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	m *kv.Meta) (*reverseFile, error) {
-	f, err := openIDFile(ctx, dev, fs, dir, ReversePath, ReverseKind, m, 4)
+	f, err := openIDFile(ctx, dev, fs, dir, reverseForm, m)
 	if err != nil {
 		return nil, err
 	}

@@ -30,14 +30,14 @@ func Verify(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, m *
 	}
 	v := &idVerifier{ctx: ctx, m: m, full: full}
 	forward := newIDSums(m.Nodes)
-	err := v.file(dev, fs, dir, ForwardPath, ForwardKind, 8, func(f *idFile, index []uint64) error {
+	err := v.file(dev, fs, dir, forwardForm, func(f *idFile, index []uint64) error {
 		return v.forward(f, index, forward)
 	})
 	if err != nil {
 		return v.findings, err
 	}
 	reverse := newIDSums(m.Nodes)
-	err = v.file(dev, fs, dir, ReversePath, ReverseKind, 4, func(f *idFile, index []uint64) error {
+	err = v.file(dev, fs, dir, reverseForm, func(f *idFile, index []uint64) error {
 		if err := v.reverse(f, index, reverse); err != nil {
 			return err
 		}
@@ -92,9 +92,9 @@ func (v *idVerifier) noteBlock(path string, block uint64, format string, args ..
 }
 
 // file opens a file, loads its index and calls do. index is nil if a block of it is damaged.
-func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir, rel, kind string, keyBytes int,
+func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir string, form idForm,
 	do func(f *idFile, index []uint64) error) error {
-	f, err := openIDFile(v.ctx, dev, fs, dir, rel, kind, v.m, keyBytes)
+	f, err := openIDFile(v.ctx, dev, fs, dir, form, v.m)
 	if err != nil {
 		return v.note(err)
 	}
@@ -104,13 +104,13 @@ func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir, rel, kind string,
 	}
 	index := make([]uint64, 0, f.data)
 	if err == nil {
-		err = f.scanIndex(v.ctx, keyBytes, func(_, key uint64) error {
+		err = f.scanIndex(v.ctx, form.keyBytes, func(_, key uint64) error {
 			index = append(index, key)
 			return nil
 		})
 		var found []kv.Finding
 		if found, err = kv.Findings(err); len(found) > 0 {
-			if len(v.findings) == 0 || v.findings[len(v.findings)-1].Path != rel {
+			if len(v.findings) == 0 || v.findings[len(v.findings)-1].Path != form.rel {
 				v.findings = append(v.findings, found...)
 			}
 			index = nil
