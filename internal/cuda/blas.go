@@ -140,6 +140,8 @@ type Operand struct {
 
 // Sgemm queues c = alpha*a·b + beta*c in float32: a has m rows, b n columns, c is m x n, and the
 // sums are over k. With beta 0 c is not read.
+//
+//lint:parameters those of the library's function
 func (b *BLAS) Sgemm(m, n, k int, alpha float32, x, y Operand, beta float32, c Operand) error {
 	status := C.sgemm(b.handle(), flag(x.Transposed), flag(y.Transposed), C.int(m), C.int(n),
 		C.int(k), C.float(alpha), C.CUdeviceptr(x.Memory), C.int(x.Stride),
@@ -152,6 +154,8 @@ func (b *BLAS) Sgemm(m, n, k int, alpha float32, x, y Operand, beta float32, c O
 type Steps struct{ A, B, C int }
 
 // SgemmBatched queues count products as Sgemm does, of matrices that are Steps apart.
+//
+//lint:parameters those of the library's function
 func (b *BLAS) SgemmBatched(m, n, k int, alpha float32, x, y Operand, beta float32, c Operand,
 	steps Steps, count int) error {
 	status := C.sgemm_batched(b.handle(), flag(x.Transposed), flag(y.Transposed), C.int(m),
@@ -163,6 +167,8 @@ func (b *BLAS) SgemmBatched(m, n, k int, alpha float32, x, y Operand, beta float
 
 // GemmBF16 queues c = alpha*a·b + beta*c of factors in bfloat16, with sums in float32; c is in
 // bfloat16 or in float32.
+//
+//lint:parameters those of the library's function
 func (b *BLAS) GemmBF16(m, n, k int, alpha float32, x, y Operand, beta float32, c Operand,
 	resultBF16 bool) error {
 	status := C.gemm_bf16(b.handle(), flag(x.Transposed), flag(y.Transposed), C.int(m), C.int(n),

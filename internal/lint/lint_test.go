@@ -19,7 +19,7 @@ import (
 
 const (
 	funcLinesMax = 70  // one screen
-	paramsMax    = 6   // of a function in compute: more are a struct
+	paramsMax    = 6   // of a function: more are a struct
 	fileLinesMax = 600 // without tests
 	lineWidthMax = 100 // columns, a tab counts as four
 	root         = "../.."
@@ -242,7 +242,7 @@ func checkFunc(t *testing.T, fset *token.FileSet, rel string, fn *ast.FuncDecl, 
 	for _, f := range fn.Type.Params.List {
 		count += max(1, len(f.Names))
 	}
-	if count > paramsMax && !isTest && strings.HasPrefix(rel, "compute/") &&
+	if count > paramsMax && !isTest &&
 		!strings.Contains(rawText(fn.Doc), "//lint:parameters ") {
 		t.Errorf("%s:%d: %s has %d parameters, limit %d: give it a struct, or say why with "+
 			"//lint:parameters REASON", rel, pos.Line, fn.Name.Name, count, paramsMax)

@@ -40,8 +40,8 @@ var blockBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// idForm is what a dictionary file is: its path in the store, its kind, and the bytes of a key in its
-// index.
+// idForm says what a dictionary file is: its path in the store, its kind, and the bytes of a key in
+// its index.
 type idForm struct {
 	rel, kind string
 	keyBytes  int

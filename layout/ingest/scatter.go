@@ -44,7 +44,7 @@ func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error 
 	for b, run := range runs {
 		first := uint64(b) * perBucket
 		n := min(perBucket, f.m.nodes-first)
-		if err = f.emptyBucket(ctx, opt, run, arena, uint32(first), n, w); err != nil {
+		if err = f.emptyBucket(ctx, opt, run, bucketRows{arena, first, n}, w); err != nil {
 			break
 		}
 	}
@@ -83,15 +83,22 @@ func (f *featureWriter) fillBuckets(ctx context.Context, opt extsort.Options, bu
 	return runs, err
 }
 
-// emptyBucket writes the rows of n nodes from first on.
+// bucketRows are the rows of n nodes from first on, in memory.
+type bucketRows struct {
+	arena    *mem.Arena
+	first, n uint64
+}
+
+// emptyBucket writes the rows of a bucket, which a run has.
 func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, run extsort.Run,
-	arena *mem.Arena, first uint32, n uint64, w *rowfile.Writer) error {
+	rows bucketRows, w *rowfile.Writer) error {
+	arena, first, n := rows.arena, rows.first, rows.n
 	rowBytes := uint64(f.info.Dim) * 4
 	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
 	clear(there)
 	twice := noRow
 	err := steps.EachEntry(ctx, opt, []extsort.Run{run}, func(e extsort.Entry) error {
-		at := e.Key - uint64(first)
+		at := e.Key - first
 		if there[at] != 0 {
 			twice = min(twice, e.Aux)
 		}
@@ -110,7 +117,7 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	}
 	for i := range n {
 		if there[i] == 0 {
-			if err := f.addMissing(ctx, w, first+uint32(i)); err != nil {
+			if err := f.addMissing(ctx, w, uint32(first+i)); err != nil {
 				return err
 			}
 			continue
@@ -118,7 +125,7 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 		row := mem.View[float32](arena.Bytes()[i*rowBytes : (i+1)*rowBytes])
 		if err := outOfRange(w.AddF32(row), func() string {
 			return fmt.Sprintf("features %s of node %s", f.info.Name,
-				f.m.external(ctx, first+uint32(i)))
+				f.m.external(ctx, uint32(first+i)))
 		}); err != nil {
 			return err
 		}

@@ -19,11 +19,19 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// DumpBlock prints block number block of a data file to w: each field by name with decode, else
-// plain hexadecimal. Block 0 is the header; the others are what check counts: blocks of lists,
-// pages of rows, of checksums and of indexes. Damaged blocks are printed too, and marked.
-func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, path string, block int64,
-	decode bool, w io.Writer) (err error) {
+// BlockOf names a block of a file of the store; Decode has its fields shown by name.
+type BlockOf struct {
+	Path   string
+	Number int64
+	Decode bool
+}
+
+// DumpBlock prints a block of a data file to w, its fields by name or as plain hexadecimal. Block 0
+// is the header; the others are what check counts: blocks of lists, pages of rows, of checksums and
+// of indexes. Damaged blocks are printed too, and marked.
+func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, of BlockOf,
+	w io.Writer) (err error) {
+	path, block, decode := of.Path, of.Number, of.Decode
 	m, err := fileMeta(s, path)
 	if err != nil {
 		return err

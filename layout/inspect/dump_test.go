@@ -73,8 +73,7 @@ func TestDumpBlock(t *testing.T) {
 		}
 		var out strings.Builder
 		err := inspect.DumpBlock(context.Background(), stores[name], layouttest.Device(t),
-			d.CmdArgs[1].Key,
-			block, !d.HasArg("hex"), &out)
+			inspect.BlockOf{Path: d.CmdArgs[1].Key, Number: block, Decode: !d.HasArg("hex")}, &out)
 		if err != nil {
 			return err.Error()
 		}

@@ -66,7 +66,8 @@ const (
 func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	hops []Frontier,
 	budget *mem.Budget) (made *Trial, err error) {
-	return newTrial(ctx, s, dev, dir, hops, budget, true)
+	return newTrial(ctx, builder{s: s, dev: dev, dir: dir, opt: Options{Budget: budget}}, hops,
+		true)
 }
 
 // NewBlockTrial is NewTrial without the scan: it knows neighbor caches of no bytes only. Which
@@ -74,12 +75,14 @@ func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 // room for the blocks of a frontier reads no fewer than it says.
 func NewBlockTrial(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	dir layout.Direction, hops []Frontier, budget *mem.Budget) (*Trial, error) {
-	return newTrial(ctx, s, dev, dir, hops, budget, false)
+	return newTrial(ctx, builder{s: s, dev: dev, dir: dir, opt: Options{Budget: budget}}, hops,
+		false)
 }
 
-func newTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
-	hops []Frontier, budget *mem.Budget, scan bool) (made *Trial, err error) {
-	ix, err := listfile.LoadIndex(ctx, s, dev, dir, budget)
+// newTrial prepares a trial of what w reads, with a scan or without.
+func newTrial(ctx context.Context, w builder, hops []Frontier, scan bool) (made *Trial, err error) {
+	budget := w.opt.Budget
+	ix, err := listfile.LoadIndex(ctx, w.s, w.dev, w.dir, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +91,8 @@ func newTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 	for _, h := range hops {
 		n += len(h.Nodes)
 	}
-	t := &Trial{w: builder{s: s, dev: dev, dir: dir, ix: ix,
-		opt: Options{Compress: true, Budget: budget}}}
+	t := &Trial{w: w}
+	t.w.ix, t.w.opt.Compress = ix, true
 	t.count = mem.NewAccount(budget, "lists that are tried")
 	if err := t.count.AtLeast(triedBytes * int64(n)); err != nil {
 		return nil, err
@@ -103,8 +106,8 @@ func newTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 	t.tried = make([]triedList, 0, n)
 	for _, h := range hops {
 		for _, v := range h.Nodes {
-			if uint64(v) >= s.Meta().Nodes {
-				return nil, layout.OutOfRange(v, s.Meta().Nodes)
+			if n := w.s.Meta().Nodes; uint64(v) >= n {
+				return nil, layout.OutOfRange(v, n)
 			}
 			t.tried = append(t.tried, triedList{node: uint32(v)})
 		}

@@ -25,8 +25,8 @@ func planBlock(x *exec.Execution) (*exec.Plan, error) {
 func runBlock(ctx context.Context, x *exec.Execution) error {
 	x.Header("block")
 	var out bytes.Buffer
-	err := inspect.DumpBlock(ctx, x.Graph.Store, x.Graph.Dev, x.Operand.Text, x.Args["AT"].N,
-		!x.Has("HEX"), &out)
+	err := inspect.DumpBlock(ctx, x.Graph.Store, x.Graph.Dev, inspect.BlockOf{
+		Path: x.Operand.Text, Number: x.Args["AT"].N, Decode: !x.Has("HEX")}, &out)
 	if err != nil {
 		return err
 	}

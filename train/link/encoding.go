@@ -43,7 +43,8 @@ func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 		t.CloseLater(e.learned)
 		learned = e.learned
 	}
-	e.encoder, err = encode.Open(ctx, t.store, t.dev, &t.cfg, learned.Values, t.budget, t.pool)
+	e.encoder, err = encode.Open(ctx, t.store, t.dev, encode.Inputs{Settings: &t.cfg,
+		Embeddings: learned.Values, Budget: t.budget, Pool: t.pool})
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ type Env struct {
 }
 
 // Train is gdb train of --task link.
+//
+//lint:parameters what each command of links gets
 func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, dir string,
 	c setting.Link, asJSON bool) error {
 	o := &observer{Env: e, json: asJSON, bar: e.Progress()}

@@ -106,6 +106,8 @@ func distancesOf(s []float32, own float32, squares []float32) {
 
 // Grad writes to dq(m,D) and dc(n,D) the gradients of a loss from g(m,n), its gradient in the
 // scores s(m,n); g is changed.
+//
+//lint:parameters the matrices of one product
 func (x *Matrices) Grad(dq, dc, g, s, q, c []float32, m, n int) {
 	switch x.Measure {
 	case Dot:
@@ -120,6 +122,8 @@ func (x *Matrices) Grad(dq, dc, g, s, q, c []float32, m, n int) {
 }
 
 // euclidGrad is, with w = g/distance, Σ w·c - (Σ w)·q for queries and the same for candidates.
+//
+//lint:parameters the matrices of one product
 func (x *Matrices) euclidGrad(dq, dc, g, s, q, c []float32, m, n int) {
 	x.sums = append(x.sums[:0], make([]float32, m+n)...)
 	qSums, cSums := x.sums[:m], x.sums[m:]

@@ -57,11 +57,19 @@ type Encoder struct {
 	both       bool // lists of outgoing edges are drawn from too
 }
 
+// Inputs are what an encoder is made of: embeddings are the vectors of all nodes that it reads.
+type Inputs struct {
+	Settings   *setting.Link
+	Embeddings []float32
+	Budget     *mem.Budget
+	Pool       *kernel.Pool
+}
+
 // Open makes the encoder of a run over the lists of a store, which are held in memory: those of
 // both directions, where the store has them and the model tells no types of edges apart.
-func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *setting.Link,
-	embeddings []float32, budget *mem.Budget, pool *kernel.Pool) (e *Encoder, err error) {
-	m := store.Meta()
+func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	in Inputs) (e *Encoder, err error) {
+	m, c, embeddings, budget, pool := store.Meta(), in.Settings, in.Embeddings, in.Budget, in.Pool
 	e = &Encoder{cfg: c, embeddings: embeddings, nodes: int(m.Nodes), pool: pool,
 		files: openfiles.New(store, dev, budget), pairs: map[uint64]struct{}{},
 		held: mem.NewAccount(budget, "vectors of a batch")}

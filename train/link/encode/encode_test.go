@@ -43,8 +43,9 @@ func mustOpen(t *testing.T, name, fanout, input string) (e *Encoder, embeddings 
 	for i := range embeddings {
 		embeddings[i] = float32(math.Sin(float64(i)))
 	}
-	e, err := Open(context.Background(), store, devtest.Open(t, blockdev.Options{}), &c, embeddings,
-		mem.NewBudget(0), kernel.NewPool(2))
+	e, err := Open(context.Background(), store, devtest.Open(t, blockdev.Options{}),
+		Inputs{Settings: &c, Embeddings: embeddings, Budget: mem.NewBudget(0),
+			Pool: kernel.NewPool(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
