@@ -9,20 +9,22 @@ import (
 	"gdb/layout/topology"
 )
 
-// edgesAsked is what a layer reads of entries beside their neighbors, and its memory.
+// edgesAsked holds what a layer reads of list entries besides their neighbors (weights, types,
+// shares of types), and the memory for it.
 type edgesAsked struct {
 	weights, types bool
 
 	values program.Edges
-	// Of shares: counted is the list that long has the types of, -1 for none. It is one that does
-	// not lie in a part whole; whole counts those that do.
+	// These count types, for shares. A list that lies in a part as a whole is counted by
+	// whole. A longer one is counted by long; counted is the index of the list that long has
+	// counted, -1 for none.
 	counted     int
 	long, whole program.TypeCounter
 	off, pos    []uint32 // of a part of that list
 	part        []uint32 // its types
 }
 
-// ask has each give what a layer reads of entries.
+// ask finds out what a layer reads of entries, for each to deliver it.
 func (l *lists) ask(w *program.ExactLayer) error {
 	a := &l.asked
 	a.weights = w.Reads(program.EdgeWeight)
@@ -33,8 +35,8 @@ func (l *lists) ask(w *program.ExactLayer) error {
 	return nil
 }
 
-// edges reads what was asked for of the entries [first, end) of the concatenation, which window set
-// off and pos for.
+// edges reads what the layer asks of the entries [first, end) of the concatenated lists, for which
+// window has set off and pos.
 func (l *lists) edges(ctx context.Context, first, end uint64) (e program.Edges, err error) {
 	a, n := &l.asked, int(end-first)
 	if !a.weights && !a.types {
@@ -75,7 +77,7 @@ func (l *lists) edges(ctx context.Context, first, end uint64) (e program.Edges, 
 	return e, nil
 }
 
-// countLong counts the types of all entries of a list, part by part.
+// countLong counts the types of all entries of list i, part by part.
 func (l *lists) countLong(ctx context.Context, reader topology.AttributeReader, i int) error {
 	a := &l.asked
 	a.counted = i

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// Bytes is what inference takes at least: a range of nodes, a window of a file.
+	// Bytes is the least memory that inference takes: for a range of nodes and a window of a file.
 	Bytes = 24 << 20
-	// HeapBytes is what it takes on the heap: parts of lists, of at most listEdges entries, and
-	// rows of a chunk of nodes.
+	// HeapBytes is the part of it on the heap: parts of lists, of at most listEdges entries, and
+	// the rows of a chunk of nodes.
 	HeapBytes = 12 << 20
-	// chunkRowsMax is how many nodes are computed at a time at most: enough for full speed.
+	// chunkRowsMax is how many nodes are computed at once at most: enough for full speed.
 	chunkRowsMax = 8192
 	// chunkBytes bounds all buffers of a chunk of nodes.
 	chunkBytes = Bytes * 5 / 12
@@ -48,37 +48,37 @@ type Inference struct {
 	Source  *loader.Source
 	Backend backend.Backend
 	Model   *model.Model
-	// Vectors are learned rows that stand behind the features of each node, (nodes, ..); nil if
+	// Vectors are learned rows that stand behind each node's features, (nodes, width); nil if
 	// there are none.
 	Vectors []float32
-	// Dir is where states go that do not fit in memory, relative to the store. Claim, which may be
-	// nil, is called before the first is written.
+	// Dir is the directory, relative to the store, for states that do not fit in memory. Claim is
+	// called before the first is written there; it may be nil.
 	Dir   string
 	Claim func() error
-	// Layers is how many of the model's are computed: what they give is what is emitted, as it is
-	// computed for all nodes. 0 is all of them.
+	// Layers is how many of the model's layers are computed. Run emits the output of the last of
+	// these. 0 computes all layers.
 	Layers int
-	// OnDisk has states in files whatever the memory, and RowsMax bounds blocks and windows: for
-	// tests.
+	// OnDisk writes states to files even if they fit in memory, and RowsMax bounds blocks and
+	// windows. Tests set them.
 	OnDisk  bool
 	RowsMax int
 
 	lists *lists
-	want  *roaring.Bitmap   // the nodes whose logits are wanted; nil is all
-	sets  []*sample.NodeSet // those that the input (0) and each layer but the last is for
+	want  *roaring.Bitmap   // the nodes whose logits are wanted; nil for all
+	sets  []*sample.NodeSet // nodes needed of the input (0) and of each layer but the last
 	files bool              // states were written to files
 
-	// What tests set: the sizes of parts of lists, and a wrapper of tables that hides that they are
-	// in memory.
+	// Tests set these: the size of parts of lists, and a wrapper that hides that a
+	// table is in memory.
 	partEdges uint64
 	wrap      func(table) table
 }
 
-// Emit takes the rows of some nodes.
+// Emit is called with the rows of some nodes. Both slices are valid during the call.
 type Emit func(nodes []sample.NodeID, rows []float32) error
 
-// Run calls emit with the logits of the wanted nodes, in ascending order of ids; nil wants all.
-// What emit gets is valid during the call.
+// Run computes the logits of the wanted nodes and passes them to emit, in ascending order of ids;
+// nil wants all nodes. What emit gets is valid during the call.
 func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	emit Emit) (err error) {
 	f.lists = newLists(f.Source.Topology)
@@ -110,7 +110,7 @@ func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	return nil
 }
 
-// limit is how many entries of lists are read at a time.
+// limit returns how many entries of lists are read at a time.
 func (f *Inference) limit() uint64 {
 	if f.partEdges > 0 {
 		return f.partEdges
@@ -118,8 +118,8 @@ func (f *Inference) limit() uint64 {
 	return listEdges
 }
 
-// need finds the nodes of which each layer is needed, from the last on backward. Where most of
-// the graph is, it is taken whole.
+// need finds the nodes for which each layer has to be computed, from the last layer backward. A
+// layer that is needed for most of the graph is computed for all of it.
 func (f *Inference) need(ctx context.Context) error {
 	total, top := f.Source.Meta.Nodes, len(f.Model.Dims())-1
 	f.sets = make([]*sample.NodeSet, top)
@@ -149,8 +149,8 @@ func (f *Inference) need(ctx context.Context) error {
 	return nil
 }
 
-// leastSet is the first of Inference.sets that is used: features are read as they are, so which of
-// them are needed only matters where they are transformed first.
+// leastSet returns the index of the first of Inference.sets that is used. Features are read as they
+// are, so which nodes need them only matters where they are transformed first.
 func leastSet(first *program.ExactLayer) int {
 	if first.Transforms() {
 		return 0
@@ -158,8 +158,8 @@ func leastSet(first *program.ExactLayer) int {
 	return 1
 }
 
-// SetsBytes is what Inference.sets take, of a graph of so many nodes, and what is computed
-// for each node of a table in memory.
+// SetsBytes returns the memory of Inference.sets for a graph of that many nodes, plus what is
+// computed for each node of a table in memory.
 func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	columns := int64(0)
 	whole := s.ExactLayers()
@@ -169,8 +169,8 @@ func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	return int64(s.Layers()-leastSet(whole[0]))*mem.ArenaBytes(sample.NodeSetBytes(nodes)) + columns
 }
 
-// nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
-// the input.
+// nodesOf iterates over the nodes for which a layer is needed, and rowsOf returns how many they
+// are. Layer 0 is the input.
 func (f *Inference) nodesOf(layer int) sample.NodeIter {
 	if layer == len(f.sets) {
 		return sample.NodesOf(f.want, f.Source.Meta.Nodes)
@@ -218,7 +218,7 @@ func (f *Inference) freeSets() error {
 	return err
 }
 
-// hidden computes the states of layer i.
+// hidden computes the states of layer i and returns them as a table.
 func (f *Inference) hidden(ctx context.Context, i int, src table) (table, error) {
 	rows := f.rowsOf(i + 1)
 	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.Model.Dims()[i+1])
@@ -249,7 +249,7 @@ func (f *Inference) wrapped(t table) table {
 	return f.wrap(t)
 }
 
-// layer computes layer i of the nodes that it is needed of, block by block.
+// layer computes layer i for the nodes that need it, block by block.
 func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err error) {
 	l := &layerPass{Inference: f, index: i, src: src, from: src, layer: f.Model.ExactLayer(i)}
 	if err := f.lists.ask(l.layer); err != nil {
@@ -289,7 +289,7 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 	}
 }
 
-// newTable starts a table of so many rows.
+// newTable starts a table of the given number of rows and columns.
 func (f *Inference) newTable(name string, rows, width int) (*tableWriter, error) {
 	keep := int64(Bytes)
 	if f.OnDisk {

@@ -17,26 +17,26 @@ type layerPass struct {
 	index           int
 	layer           *program.ExactLayer
 	src             table           // input of the layer
-	from            table           // of which lists read rows: src, or what is computed from it
-	srcSet, fromSet *sample.NodeSet // the nodes whose rows they hold
+	from            table           // table whose rows lists read: src, or computed from it
+	srcSet, fromSet *sample.NodeSet // the nodes whose rows src and from hold
 	chunk           int             // rows computed at a time
 
 	arena    *mem.Arena
 	nodes    []sample.NodeID // a block of nodes
-	sums     []listSums      // of their lists, reduction by reduction
+	sums     []listSums      // of their lists, one for each reduction
 	window   []float32       // rows of from, from a file: (.., from.dim())
-	columns  [][]float32     // what weights need of the rows of from that are at hand
-	places   []sample.NodeID // the rows of a chunk of nodes in src
+	columns  [][]float32     // what weights need of each row of from that is in memory
+	places   []sample.NodeID // row numbers in src of a chunk of nodes
 	rows     []float32       // inputs: (chunk, src.dim())
 	results  []float32       // outputs: (chunk, ..)
 	degrees  []uint32        // of a chunk of nodes
-	norms    []float32       // what the layer reads of these: see program.ExactLayer.NodeProperty
+	norms    []float32       // what the layer reads of nodes: see program.ExactLayer.NodeProperty
 	off, idx []uint32        // lists cut to the window
-	edges    program.Edges   // of their entries
+	edges    program.Edges   // of the entries of these
 }
 
-// sizeChunk finds how many nodes are computed at a time, and takes the scratch memory for them at
-// once: growing takes more.
+// sizeChunk decides how many nodes are computed at once, and takes the scratch memory for them in
+// one piece, since memory that grows takes more.
 func (l *layerPass) sizeChunk() error {
 	w, heads := l.layer, l.layer.EntryCols()
 	l.lists.limit = min(l.limit(), entryFloats/uint64(max(1, heads)))
@@ -56,8 +56,8 @@ func (l *layerPass) sizeChunk() error {
 	return l.Backend.Err()
 }
 
-// allocate takes the buffers: small ones if the table is in memory, else half of what is left for
-// sums and half for the window on the file.
+// allocate takes the buffers. They are small if the table is in memory; else half of the remaining
+// memory is for sums and half for the window on the file.
 func (l *layerPass) allocate() error {
 	width, total, dout := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes), l.layer.OutCols()
 	perNode, perRow := l.sumFloats(), l.layer.ColumnFloats()
@@ -99,7 +99,7 @@ func (l *layerPass) allocate() error {
 	return nil
 }
 
-// carver cuts an arena into pieces, each at a cache line.
+// carver divides an arena into pieces that begin at cache lines.
 type carver struct {
 	at, size []int
 	floats   int
@@ -113,7 +113,7 @@ func (c *carver) add(n int) int {
 	return len(c.at) - 1
 }
 
-// take is a piece.
+// take returns piece i.
 func (c *carver) take(i int) []float32 {
 	first, end := c.at[i], c.at[i]+c.size[i]
 	return c.all[first:end:end]
@@ -128,7 +128,8 @@ func (l *layerPass) free() error {
 	return l.arena.Free()
 }
 
-// transformAll writes the rows that lists read to a table, of the nodes that are needed.
+// transformAll computes the rows that lists read, for the nodes that are needed, and returns
+// them as a table.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 	rows := l.fromSet.Rows(l.Source.Meta.Nodes)
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.layer.TableCols())
@@ -168,13 +169,13 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 	}
 }
 
-// host is a matrix in memory of this pass.
+// host returns a matrix in memory of this pass as a tensor.
 func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 	return l.Backend.Host(x, len(x)/cols, cols)
 }
 
-// tableOf is a matrix of the rows that lists read, all of them or those in the window: it is larger
-// than what is read of it at a time, so it is not copied to a device.
+// tableOf returns the rows that lists read, all or those in the window, as a tensor. It stays in
+// the host's memory, since it is larger than what is read of it at a time.
 func (l *layerPass) tableOf(rows []float32) backend.Tensor {
 	width := l.from.dim()
 	if isPacked(l.from) && l.from.whole() != nil {
@@ -183,7 +184,8 @@ func (l *layerPass) tableOf(rows []float32) backend.Tensor {
 	return l.Backend.Table(rows, len(rows)/width, width)
 }
 
-// normsOf are what a layer reads of nodes beside their rows, if it does: of their whole lists.
+// normsOf returns what a layer reads of nodes besides their rows, such as a function of their
+// degree in the whole graph. The values are undefined if the layer reads no such thing.
 func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	norms := l.norms[:len(nodes)]
 	k, reads := l.layer.NodeProperty()
@@ -209,7 +211,7 @@ func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float
 	return norms, nil
 }
 
-// fillColumns computes what weights need of n rows of from; next are their nodes.
+// fillColumns computes what weights need of each of n rows of from; next iterates over their nodes.
 func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 	next sample.NodeIter) error {
 	if len(l.columns) == 0 {
@@ -240,7 +242,7 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 	return nil
 }
 
-// valuesOf are the values of n of rows of from, from one on.
+// valuesOf returns the values of n rows of from, from row first on.
 func (l *layerPass) valuesOf(ctx context.Context, rows []float32, first, n int) ([]float32, error) {
 	width := l.from.dim()
 	if l.from.whole() == nil || !isPacked(l.from) {
@@ -281,7 +283,7 @@ func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit)
 	return nil
 }
 
-// chunk is a part of a block of nodes that is computed at a time.
+// chunk is a part of a block of nodes that is computed at once.
 type chunk struct {
 	nodes []sample.NodeID
 	first int // in the block
@@ -289,7 +291,8 @@ type chunk struct {
 	norms []float32
 }
 
-// read reads what a layer needs of nodes of the block, from first on, valid until the next call.
+// read reads what a layer needs of nodes of the block. The first of them is node first of the
+// block. The chunk is valid until the next call.
 func (l *layerPass) read(ctx context.Context, nodes []sample.NodeID, first int) (*chunk, error) {
 	x, err := l.inputs(ctx, nodes)
 	if err != nil {
@@ -299,7 +302,7 @@ func (l *layerPass) read(ctx context.Context, nodes []sample.NodeID, first int) 
 	return &chunk{nodes: nodes, first: first, x: x, norms: norms}, err
 }
 
-// sweep reads the whole table once and leaves the sums of nodes.
+// sweep reads the whole table once, window by window, and adds up the sums of the nodes.
 func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 	width, total := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes)
 	l.clearSums(0, len(nodes))
@@ -331,7 +334,8 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 	return nil
 }
 
-// direct computes a chunk of nodes from rows in memory. Lists that come in parts are summed up.
+// direct computes a chunk of nodes from rows in memory. Lists that come in several parts are
+// summed up first.
 func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []float32, err error) {
 	inParts := false
 	err = l.lists.each(ctx, c.nodes, l.layer.Loops(), func(p part) (err error) {
@@ -355,7 +359,7 @@ func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []f
 	return l.fromSums(c)
 }
 
-// atOnce computes a chunk of nodes whose lists are all there.
+// atOnce computes a chunk of nodes whose lists are all in one part.
 func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) {
 	if err := l.Backend.Begin(); err != nil {
 		return nil, err
@@ -385,7 +389,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 	return l.output(x, norms, reduced)
 }
 
-// fromSums computes a chunk of nodes whose lists were summed up.
+// fromSums computes a chunk of nodes from the sums of their lists.
 func (l *layerPass) fromSums(c *chunk) ([]float32, error) {
 	if err := l.Backend.Begin(); err != nil {
 		return nil, err
@@ -404,7 +408,7 @@ func (l *layerPass) output(x, norms backend.Tensor, reduced []backend.Tensor) ([
 	return out, l.Backend.Err()
 }
 
-// cut keeps the entries of p that lie in the window of n rows from base on, counted from base.
+// cut returns the entries of p that lie in the window of n rows from base on, renumbered from base.
 func (l *layerPass) cut(p part, base, n uint32) part {
 	l.off = append(l.off[:0], 0)
 	l.idx = l.idx[:0]
@@ -430,7 +434,8 @@ func (l *layerPass) cut(p part, base, n uint32) part {
 	return part{off: l.off, nbrs: l.idx, deg: p.deg, edges: l.edges}
 }
 
-// inputs returns the rows of nodes, which ascend: in place where they follow each other in memory.
+// inputs returns the rows of nodes, which must ascend. They are not copied where they follow each
+// other in memory.
 func (l *layerPass) inputs(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	at, din, n := l.places[:len(nodes)], l.src.dim(), len(nodes)
 	for i, v := range nodes {

@@ -9,12 +9,12 @@ import (
 	"gdb/sample"
 )
 
-// listEdges is how many list entries are read at a time: enough to keep a disk busy, 1.5 MiB of
-// buffers, and as much for what entries have beside their neighbors.
+// listEdges is how many list entries are read at a time: enough to keep a disk busy. It takes 1.5
+// MiB of buffers, and as much for what entries have besides their neighbors.
 const listEdges = 1 << 17
 
-// lists reads whole neighbor lists, in parts of at most listEdges entries whatever the degrees.
-// It is for one goroutine.
+// lists reads whole neighbor lists, in parts of at most listEdges entries however long lists are.
+// It may be used by one goroutine.
 type lists struct {
 	session topology.Session
 	limit   uint64 // entries read at a time
@@ -24,7 +24,7 @@ type lists struct {
 	pos     []uint32
 	nbrs    []sample.NodeID
 
-	// With loops: the entries of a part with those of the nodes themselves.
+	// These hold, with loops, the entries of a part together with the nodes' own entries.
 	loopOff []uint32
 	loopIDs []uint32
 	loopDeg []uint32
@@ -34,16 +34,16 @@ type lists struct {
 
 func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
 
-// part is a run of the concatenated lists of some nodes: node i has nbrs[off[i]:off[i+1]] of
-// its deg[i] neighbors in it. whole says that it is all lists.
+// part is a section of the concatenated lists of some nodes: of its deg[i] neighbors, node i has
+// nbrs[off[i]:off[i+1]] in it. whole says that the part contains all of the lists.
 type part struct {
 	off, nbrs []uint32
 	deg       []uint32
-	edges     program.Edges // of its entries, as far as they were asked for
+	edges     program.Edges // what was asked for of its entries
 	whole     bool
 }
 
-// each calls fn with the parts of the lists of nodes, valid during the call. There is at least one.
+// each calls fn with the parts of the nodes' lists, at least one. A part is valid during the call.
 // With loops, each list ends with its own node.
 func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
 	fn func(part) error) error {
@@ -80,8 +80,9 @@ func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
 	return nil
 }
 
-// withLoops adds to the lists that end in a part, the entries [first, end) of the concatenation,
-// their own node. The lists that are empty before the first entry end in the first part.
+// withLoops adds its own node to each list that ends in a part; the part has the entries [first,
+// end) of the concatenated lists. Lists that are empty and come before the first entry end in
+// the first part.
 func (l *lists) withLoops(p part, nodes []sample.NodeID, first, end uint64) part {
 	l.loopOff, l.loopIDs = append(l.loopOff[:0], 0), l.loopIDs[:0]
 	for i, v := range nodes {
@@ -98,7 +99,7 @@ func (l *lists) withLoops(p part, nodes []sample.NodeID, first, end uint64) part
 	return part{off: l.loopOff, nbrs: l.loopIDs, deg: l.loopDeg, whole: p.whole}
 }
 
-// window sets off and pos for the entries [first, end) of the concatenation.
+// window sets off and pos for the entries [first, end) of the concatenated lists.
 func (l *lists) window(first, end uint64) {
 	l.off[0] = 0
 	l.pos, l.nbrs = mem.Resized(l.pos, int(end-first)), mem.Resized(l.nbrs, int(end-first))

@@ -9,23 +9,23 @@ import (
 	"gdb/sample"
 )
 
-// listSums is what the lists of a block of nodes were reduced to by one reduction, as far as their
-// parts came. A softmax is summed up as its parts come too: what each of them gives is weighed by
-// the sum of its exponentials, whose logarithm is kept (Milakov and Gimelshein, "Online normalizer
-// calculation for softmax").
+// listSums holds what one reduction has made of the lists of a block of nodes so far, since lists
+// come in parts. A softmax is reduced part by part too: the result of each part is weighted by the
+// sum of its exponentials, of which the logarithm is kept (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax").
 type listSums struct {
 	pull    *program.Pull
-	columns int       // width of what weights need of rows
-	width   int       // and of what they need of lists
+	columns int       // number of values that weights need of each row
+	width   int       // number of values that they need of each list
 	rows    []float32 // (block, pull.Cols)
 	own     []float32 // (block, width)
-	// logs are, with a softmax, the logarithms of sums, (block, heads); with a maximum they are
-	// zero once there was an entry.
+	// logs holds, for a softmax, the logarithms of sums, (block, heads). For a maximum it is zero
+	// once there was an entry.
 	logs []float32
-	part []float32 // what a part gives: (chunk, pull.Cols)
+	part []float32 // result of one part: (chunk, pull.Cols)
 }
 
-// sumFloats is what the sums take for each node.
+// sumFloats returns how many floats the sums take for each node.
 func (l *layerPass) sumFloats() (n int) {
 	pulls := l.layer.Pulls()
 	for i := range pulls {
@@ -37,7 +37,7 @@ func (l *layerPass) sumFloats() (n int) {
 	return max(n, 1)
 }
 
-// sizeSums plans the memory of the sums of a block.
+// sizeSums plans the memory for the sums of a block. It returns the number of the first piece.
 func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	first = len(c.at)
 	pulls, columns, own := l.layer.Pulls(), l.layer.ColumnCols(), l.layer.OwnCols()
@@ -57,7 +57,7 @@ func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	return first
 }
 
-// takeSums takes it.
+// takeSums takes the memory that sizeSums planned.
 func (l *layerPass) takeSums(c *carver, first int) {
 	for i := range l.sums {
 		s, at := &l.sums[i], first+4*i
@@ -65,12 +65,12 @@ func (l *layerPass) takeSums(c *carver, first int) {
 	}
 }
 
-// of are the sums of n nodes of the block.
+// of returns the sums of n nodes of the block, from node first on.
 func (s *listSums) of(first, n int) []float32 {
 	return s.rows[first*s.pull.Cols : (first+n)*s.pull.Cols]
 }
 
-// clearSums begins with n nodes of the block.
+// clearSums resets the sums of n nodes of the block, from node first on.
 func (l *layerPass) clearSums(first, n int) {
 	for i := range l.sums {
 		s := &l.sums[i]
@@ -81,7 +81,7 @@ func (l *layerPass) clearSums(first, n int) {
 	}
 }
 
-// ownOf computes what weights need of the lists of a block of nodes.
+// ownOf computes what weights need of the list of each node of a block.
 func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
 	if len(l.columns) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
 	return nil
 }
 
-// ownOfChunk is ownOf for a chunk.
+// ownOfChunk does the work of ownOf for one chunk.
 func (l *layerPass) ownOfChunk(c *chunk) error {
 	if len(l.columns) == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	return l.Backend.Err()
 }
 
-// accumulate adds to the sums of nodes of the block, from first on, what the entries of a part
-// give. Rows are those at hand, which the columns are of.
+// accumulate reduces the entries of a part and merges the results into the sums of the block's
+// nodes, from node first on. rows are the rows in memory, to which l.columns belong.
 func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	return nil
 }
 
-// logSums are the logarithms of the sums of the exponentials of scores, by list and head.
+// logSums returns the logarithms of the sums of the exponentials of scores, for each list and head.
 func (l *layerPass) logSums(scores backend.Tensor, off []uint32) []float32 {
 	heads := scores.Cols
 	values := make([]float32, scores.Len())
@@ -179,8 +179,8 @@ func (l *layerPass) logSums(scores backend.Tensor, off []uint32) []float32 {
 	return out
 }
 
-// merge adds to the sums of a node what a part of its list gives, its k-th; share is the part's of
-// the list's entries.
+// merge adds the result of part k to the sums of a node; share is the part of the list's entries
+// that it covers.
 func (s *listSums) merge(node int, part, logSums []float32, k int, share float32) {
 	row := s.of(node, 1)
 	switch {
@@ -212,8 +212,8 @@ func (s *listSums) merge(node int, part, logSums []float32, k int, share float32
 	}
 }
 
-// merged are the shares that what was and what comes have in a softmax of both, whose logarithms of
-// sums these are; was becomes that of both.
+// merged returns the shares that an earlier and a new part have in a softmax of both, given the
+// logarithms of their sums. It sets was to the logarithm of the sum of both.
 func merged(was *float32, now float32) (old, fresh float32) {
 	a, b := float64(*was), float64(now)
 	top := max(a, b)

@@ -17,20 +17,20 @@ import (
 // inference: the features, or the hidden states of a layer, in memory or in a file.
 type table interface {
 	dim() int
-	// whole is all rows if they are in memory, else nil.
+	// whole returns all rows if they are in memory, else nil.
 	whole() []float32
-	// read writes rows by number, in ascending order, to out. (A file of rows calls them nodes.)
+	// read writes rows, given by ascending numbers, to out. (A file of rows calls them nodes.)
 	read(ctx context.Context, rows []sample.NodeID, out []float32) error
 	// scan writes n rows from first on to out.
 	scan(ctx context.Context, first sample.NodeID, n int, out []float32) error
 	Close() error
 }
 
-// memoryTable holds all rows in an arena, or in memory of another owner.
+// memoryTable holds all rows in memory, of its own or of another owner.
 type memoryTable struct {
 	width int
 	rows  []float32
-	arena *mem.Arena // nil if of another owner
+	arena *mem.Arena // nil if the memory has another owner
 }
 
 func (t *memoryTable) dim() int { return t.width }
@@ -57,10 +57,10 @@ func (t *memoryTable) Close() error {
 	return t.arena.Free()
 }
 
-// fileTable reads rows of a file of the store.
+// fileTable reads rows from a file of the store.
 type fileTable struct {
 	rows rowcache.Rows
-	drop func() error // closes and removes the file; nil if of another owner
+	drop func() error // closes and removes the file; nil if it has another owner
 }
 
 func (t *fileTable) dim() int { return t.rows.Meta().Dim }
@@ -86,7 +86,7 @@ func (t *fileTable) Close() error {
 	return t.drop()
 }
 
-// tableWriter makes a table from rows that come in node order.
+// tableWriter makes a table from rows that are added in the order of nodes.
 type tableWriter struct {
 	f     *Inference
 	count int // rows in all
@@ -98,8 +98,8 @@ type tableWriter struct {
 	path []string // of the file, without its extension
 }
 
-// newTable starts a table of so many rows and columns: in memory if the budget has room for it
-// with keep bytes to spare, else in a file of the directory dir, given relative to the store.
+// tableIn starts a table of the given number of rows and columns. It is in memory if the budget has
+// room for it with keep bytes to spare, else in a file of the directory f.Dir of the store.
 func (f *Inference) tableIn(name string, rows, width int, keep int64) (*tableWriter, error) {
 	w := &tableWriter{f: f, count: rows, width: width, path: []string{f.Dir, name}}
 	size := int64(rows) * int64(width) * 4
@@ -131,10 +131,10 @@ func (f *Inference) tableIn(name string, rows, width int, keep int64) (*tableWri
 	return w, nil
 }
 
-// room is the memory that may still be taken.
+// room returns how many bytes of the budget are free.
 func (f *Inference) room() int64 { return f.Source.Budget.Limit() - f.Source.Budget.Used() }
 
-// add appends rows, which it may change: in half precision, values are those of bfloat16.
+// add appends rows. It may change them: in half precision, values are rounded to bfloat16.
 func (w *tableWriter) add(rows []float32) error {
 	if w.f.Model.Spec().Half {
 		bf16.Round(rows)
@@ -174,7 +174,7 @@ func (w *tableWriter) finish(ctx context.Context) (table, error) {
 	}}, nil
 }
 
-// abort frees what was written; after finish it does nothing.
+// abort frees what was written. After finish it does nothing.
 func (w *tableWriter) abort() error {
 	if w.mem != nil {
 		return w.mem.Close()
@@ -191,7 +191,7 @@ func (w *tableWriter) remove() error {
 	return errors.Join(fs.Remove(prefix+".rows"), fs.Remove(prefix+".crc"))
 }
 
-// inputTable is the table of what the first layer reads.
+// inputTable returns the table that the first layer reads.
 func (f *Inference) inputTable() table {
 	if f.Vectors == nil {
 		return f.featureTable()
@@ -204,7 +204,7 @@ func (f *Inference) inputTable() table {
 	return &joinedTable{left: f.featureTable(), right: vectors}
 }
 
-// joinedTable has the rows of two tables beside each other.
+// joinedTable joins the rows of two tables, left before right.
 type joinedTable struct {
 	left  table
 	right *memoryTable
@@ -227,8 +227,8 @@ func (t *joinedTable) scan(ctx context.Context, first sample.NodeID, n int, out 
 	}, func(i int) int { return int(first) + i })
 }
 
-// join puts n rows of both tables beside each other: read reads some of left, and row is the number
-// of a row.
+// join writes n joined rows to out. read reads n rows of left, from the at-th on, and row returns
+// the number of the i-th row.
 func (t *joinedTable) join(n int, out []float32, read func(at, n int, left []float32) error,
 	row func(i int) int) error {
 	const bufFloats = 1 << 18
@@ -250,10 +250,10 @@ func (t *joinedTable) join(n int, out []float32, read func(at, n int, left []flo
 	return nil
 }
 
-// Close closes both.
+// Close closes both tables.
 func (t *joinedTable) Close() error { return errors.Join(t.left.Close(), t.right.Close()) }
 
-// featureTable is the table of the features.
+// featureTable returns the table of the features, with unpacked values.
 func (f *Inference) featureTable() table {
 	if r := f.Source.Rows; r != nil && r.Packed() {
 		return &packedTable{table: f.featuresAsKept(), width: f.Source.Rows.Width()}
@@ -261,7 +261,7 @@ func (f *Inference) featureTable() table {
 	return f.featuresAsKept()
 }
 
-// featuresAsKept is the table of the features as they are read.
+// featuresAsKept returns the table of the features as they are stored, packed or not.
 func (f *Inference) featuresAsKept() table {
 	if r, ok := f.Source.Features.(interface{ Table() []float32 }); ok {
 		return &memoryTable{width: f.Source.Features.Dim(), rows: r.Table()}
@@ -269,16 +269,17 @@ func (f *Inference) featuresAsKept() table {
 	return &fileTable{rows: f.Source.Rows}
 }
 
-// packedTable is a table of rows of bfloat16, packed as rowfile.Reader.Pack says.
+// packedTable is a table whose rows are bfloat16 values, packed as rowfile.Reader.Pack describes.
 type packedTable struct {
 	table
-	width int       // in values
+	width int       // number of values in a row
 	buf   []float32 // some packed rows
 }
 
 func (t *packedTable) dim() int { return t.width }
 
-// whole is the packed rows, if an operation can read them: those of an odd width have gaps.
+// whole returns the packed rows if operations can read them. They cannot read rows of an odd width,
+// which have gaps.
 func (t *packedTable) whole() []float32 {
 	if t.width%2 != 0 {
 		return nil
@@ -286,7 +287,7 @@ func (t *packedTable) whole() []float32 {
 	return t.table.whole()
 }
 
-// isPacked says whether what a table has whole are packed rows.
+// isPacked reports whether the whole method of a table returns packed rows.
 func isPacked(t table) bool {
 	_, ok := t.(*packedTable)
 	return ok
@@ -304,7 +305,7 @@ func (t *packedTable) scan(ctx context.Context, first sample.NodeID, n int, out 
 	})
 }
 
-// unpack writes the values of n rows to out; read reads some of them.
+// unpack writes the values of n rows to out; read reads n packed rows, from the at-th on.
 func (t *packedTable) unpack(n int, out []float32,
 	read func(at int, packed []float32, n int) error) error {
 	const bufFloats = 1 << 18
