@@ -14,22 +14,24 @@ import (
 )
 
 const (
-	// tryBytes is the most rows that both ways are tried with, and tryMemory the most memory that
-	// they lie in: more than caches of a processor have.
+	// tryBytes bounds the rows with which both ways are tried, and tryMemory the memory that they
+	// lie in: more than a processor's caches hold.
 	tryBytes, tryMemory = 32 << 20, 256 << 20
-	// tryRounds of each way are measured, of which the fastest counts, behind one that is not.
+	// tryRounds is how often each way is measured, after a first round that does not count. The
+	// fastest round counts.
 	tryRounds = 3
 )
 
-// held are rows of the host that a device reads where they lie.
+// held describes rows of the host that the device reads in place.
 type held struct {
-	inPlace bool      // rows are read in place: those that are read from disk too
-	memory  []byte    // locked; nil if the host has none
-	rows    []float32 // in it, one after the other
+	inPlace bool      // the device reads rows in place, also those read from disk
+	memory  []byte    // page-locked; nil if the host keeps no rows
+	rows    []float32 // in memory, one after the other
 }
 
-// Choose tries both ways of rows to the device with as many as a batch of a plan has, of a graph of
-// so many nodes, and notes the faster in the plan. It is called once, before the first step.
+// Choose tries both ways by which rows can come to the device, with as many rows as a batch of a
+// plan has, and records the faster one in the plan. nodes is the number of nodes of the graph. It
+// is called once, before the first step.
 func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads int) error {
 	on := p.OnDevice
 	if on == nil || p.Superbatch != nil || on.Rows == int64(nodes) {
@@ -47,11 +49,12 @@ func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads 
 	return nil
 }
 
-// choose tries both ways with so many rows that lie apart in memory: the host copies them to locked
-// memory, with so many threads, from which they are sent; or the device reads them where they lie.
-// The host does the one while the other is under way: so its way takes as long as the slower of
-// both. The faster is taken from then on, in place where they are equal, which leaves the host's
-// cores and memory to others. Memory that cannot be locked, or has no room, is no error.
+// choose tries both ways with rows that lie apart in memory. In one, the host copies them to
+// locked memory, on a number of threads, from which they are sent; copying and sending overlap,
+// so this way takes as long as the slower of the two. In the other the device reads them where
+// they lie. The faster way is used from then on. If they are equal it is reading in place, which
+// leaves the host's cores and memory bandwidth to others. Memory that cannot be locked, or has no
+// room, is no error.
 func (c *Cache) choose(ctx context.Context, rows, threads int) (way plan.BusWay, err error) {
 	on := c.be.Device()
 	if on == nil || c.located == nil || rows == 0 {
@@ -90,21 +93,22 @@ func (c *Cache) release() error {
 	return c.be.Device().Unlock(memory)
 }
 
-// trial tries both ways.
+// trial measures both ways.
 type trial struct {
 	c       *Cache
 	on      backend.Device
 	rows    int
 	threads int
-	arena   *mem.Arena // where the host keeps no rows
-	memory  []byte     // locked, of the host's rows or the arena
+	arena   *mem.Arena // nil where the host's own rows are used
+	memory  []byte     // locked: the host's rows, or the arena
 	from    []float32  // rows in it
-	held    bool       // they are the host's
-	sent    places     // with locked memory for copies
-	ids     []uint32   // of rows in from
+	held    bool       // memory is the host's rows
+	sent    places     // has locked memory for copies
+	ids     []uint32   // the rows in from that are copied and read
 }
 
-// open locks some of the host's rows, or memory in their place, and memory for copies.
+// open locks some of the host's rows, or memory of its own where the host keeps none, and
+// memory for copies.
 func (t *trial) open(memory []byte, first int) (err error) {
 	dim := t.c.Dim()
 	if t.held = first+4*dim <= len(memory); !t.held {
@@ -132,7 +136,7 @@ func (t *trial) open(memory []byte, first int) (err error) {
 	return err
 }
 
-// close unlocks and frees all, after what the device was given.
+// close waits for the device, then unlocks and frees everything.
 func (t *trial) close() error {
 	err := errors.Join(t.c.be.Trim(), t.sent.free(t.on))
 	if t.memory != nil {
@@ -144,7 +148,7 @@ func (t *trial) close() error {
 	return err
 }
 
-// measure times both.
+// measure times both ways.
 func (t *trial) measure(ctx context.Context) (way plan.BusWay, err error) {
 	way.Bytes = int64(4 * t.rows * t.c.Dim())
 	if t.held {
@@ -160,7 +164,7 @@ func (t *trial) measure(ctx context.Context) (way plan.BusWay, err error) {
 	return way, err
 }
 
-// best is the shortest time of some rounds, in seconds.
+// best returns the duration of the fastest of some rounds, in seconds.
 func (t *trial) best(ctx context.Context, round func() error) (seconds float64, err error) {
 	for i := range 1 + tryRounds {
 		begun := time.Now()
@@ -174,7 +178,7 @@ func (t *trial) best(ctx context.Context, round func() error) (seconds float64, 
 	return seconds, nil
 }
 
-// copyRows copies rows as a gather does.
+// copyRows copies rows to locked memory as a gather does.
 func (t *trial) copyRows() {
 	d := t.c.Dim()
 	rowcache.Parallel(t.rows, t.threads, 4*t.rows*d, func(first, end int) {
@@ -182,7 +186,7 @@ func (t *trial) copyRows() {
 	})
 }
 
-// onDevice has a step given rows, and waits until it has them.
+// onDevice gives a step rows, and waits until the device has them.
 func (t *trial) onDevice(give func() backend.Tensor) error {
 	if err := t.c.be.Begin(); err != nil {
 		return err

@@ -1,10 +1,10 @@
 // Package devicecache keeps rows of features in the memory of the device that computes, so that
-// batches carry only the others over the bus: those of the nodes that stand in most lists (Z. Lin,
-// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). These others are read from disk into
-// page-locked memory, and stay there as they were read where they are stored as float32. From there
-// they are sent, with copies of those that the host keeps, or the device reads both where they lie
-// (S. Min and others, PyTorch-Direct, section 4): what is faster when it is tried. What a step
-// computes with is the same, to the bit, as without.
+// batches carry only the other rows over the bus. It keeps the rows of the nodes that occur in most
+// lists (Z. Lin, C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). Other rows are read from
+// disk into page-locked memory; rows that are stored as float32 stay there as they were read. From
+// there they are sent, together with copies of rows that the host keeps; or the device reads both
+// where they lie (S. Min and others, PyTorch-Direct, section 4). Both ways are tried and the faster
+// is taken. A step computes the same, to the bit, with and without the cache.
 package devicecache
 
 import (
@@ -20,36 +20,38 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Cache is features of which a device keeps some, once it was filled. It is rowcache.Features for
-// the pipeline of one training: what it gathers of a batch are the rows that the device does not
-// have, to page-locked memory of its own or, where there is none, to the beginning of the batch's
-// X. These methods are for any goroutine, all others for that of the backend.
+// Cache is a source of features of which a device keeps some rows, once it was filled. It
+// implements rowcache.Features for the pipeline of one training. Of each batch it gathers the rows
+// that the device does not keep, into page-locked memory of its own or, where there is none, into
+// the beginning of the batch's X. The methods of rowcache.Features may be called from any
+// goroutine, all others only from the goroutine of the backend.
 type Cache struct {
 	host    rowcache.Features
-	located rowcache.Located // the same; nil if it does not tell where rows are
+	located rowcache.Located // host, or nil if that does not tell where its rows are
 	be      backend.Backend
 	budget  *mem.Budget
-	kept    atomic.Pointer[kept] // nil until it was filled
+	kept    atomic.Pointer[kept] // nil until the cache was filled
 	held    held
 
 	notes  notes[places]
 	stats  Stats
-	flying [stepsFlying]*places // of the last steps
+	flying [stepsFlying]*places // of the last steps, which the device may still read
 	step   int
-	bound  int // values sent in a step, with which none were more so far
+	bound  int // values sent in a step, at least the most so far
 }
 
-// kept are the rows that the device has.
+// kept holds the rows that the device has.
 type kept struct {
-	set  *sample.NodeSet // of their nodes, in the order of rows
+	set  *sample.NodeSet // their nodes, in the order of the rows
 	rows backend.Tensor  // (nodes, Dim)
 }
 
-// Stats counts rows of batches that were trained on, and those that the device had.
+// Stats counts the rows of batches that were trained on (Rows), and those of them that the
+// device had (Hits).
 type Stats struct{ Rows, Hits uint64 }
 
-// New returns a cache in front of features, which must be closed by their owner after it. Nothing
-// is on the device yet.
+// New returns a cache in front of the features host, which their owner closes after the cache. The
+// device keeps no rows until Fill.
 func New(host rowcache.Features, be backend.Backend, budget *mem.Budget) *Cache {
 	c := &Cache{host: host, located: rowcache.LocatedOf(host), be: be, budget: budget}
 	c.notes = newNotes(func() *places {
@@ -58,14 +60,14 @@ func New(host rowcache.Features, be backend.Backend, budget *mem.Budget) *Cache 
 	return c
 }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (c *Cache) Dim() int { return c.host.Dim() }
 
-// Stats are those of the features behind it.
+// Stats returns the counts of the features behind the cache.
 func (c *Cache) Stats() rowcache.Stats { return c.host.Stats() }
 
-// Gather reads the rows of the nodes that the device does not have, and notes where all are; out
-// must be X of a batch.
+// Gather reads the rows of nodes that the device does not keep, and notes for Input where each row
+// is. out must be X of a batch.
 func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	if len(out) == 0 {
 		return c.host.Gather(ctx, nodes, out)
@@ -84,7 +86,7 @@ func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32
 	return nil
 }
 
-// gather reads the rows that miss, to locked memory if there is some.
+// gather reads the rows that the device lacks, into locked memory if there is some, else into out.
 func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
 	if on := c.be.Device(); on != nil && len(p.missed) > 0 {
 		done, err := c.gatherLocked(ctx, on, p)
@@ -99,10 +101,10 @@ func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
 	return c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
 }
 
-// Filled says whether there are rows on the device.
+// Filled reports whether the device keeps rows.
 func (c *Cache) Filled() bool { return c.kept.Load() != nil }
 
-// Rows is how many rows the device has.
+// Rows returns how many rows the device keeps.
 func (c *Cache) Rows() int {
 	if k := c.kept.Load(); k != nil {
 		return k.set.Count()
@@ -110,13 +112,13 @@ func (c *Cache) Rows() int {
 	return 0
 }
 
-// Used are the counts so far.
+// Used returns the counts so far.
 func (c *Cache) Used() Stats { return c.stats }
 
-// Input returns what puts the rows of a batch together on the device, in the order of its nodes,
-// behind as many rows of zeros as make them so many: once, in the step that was begun. It is nil if
-// X has all rows and goes to the device as it is. The rows of X that are sent are its first ones
-// afterwards, whoever gathered them.
+// Input returns a function that assembles the rows of a batch on the device, in the order of its
+// nodes; zero rows before them make rows rows in all. It may be called once, in the step that was
+// begun. Input returns nil if X has all rows and goes to the device as it is. Afterwards X begins
+// with the rows that are sent, whoever gathered them.
 func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err error) {
 	if len(b.X) == 0 {
 		return nil, nil
@@ -147,7 +149,7 @@ func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err e
 	return func(rows int) backend.Tensor { return c.pick(p, b.X, rows) }, nil
 }
 
-// pick puts rows together, of which locked memory or x has those that the device does not have.
+// pick assembles rows on the device. Rows that it does not keep come from locked memory or from x.
 func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 	if zeros := rows - len(p.from); zeros > 0 {
 		p.from = append(p.from, make([]uint32, zeros)...)
@@ -175,8 +177,8 @@ func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 	return out
 }
 
-// Close frees the host's memory, after all that the device was given; the device's is the
-// backend's.
+// Close frees the host's memory once the device has finished what it was given. The backend frees
+// the device's memory.
 func (c *Cache) Close() error {
 	err := errors.Join(c.freeLocked(), c.release())
 	if k := c.kept.Swap(nil); k != nil {
@@ -188,8 +190,9 @@ func (c *Cache) Close() error {
 // fillBytes is about how many bytes of rows are read and copied to the device at a time.
 const fillBytes = 4 << 20
 
-// Fill copies the rows of some nodes, of a graph of so many, to the device, between two steps.
-// Batches that were gathered before are trained on as they are. On an error nothing is kept.
+// Fill copies the rows of some nodes to the device; total is the number of nodes in the graph. It
+// is called between two steps. Batches that were gathered before it are still good. After an error
+// the device keeps no rows.
 func (c *Cache) Fill(ctx context.Context, rows rowcache.Rows, nodes []sample.NodeID,
 	total uint64) (err error) {
 	if len(nodes) == 0 || c.Filled() {
@@ -223,7 +226,7 @@ func (c *Cache) Fill(ctx context.Context, rows rowcache.Rows, nodes []sample.Nod
 	return nil
 }
 
-// copyRows fills the rows, in the order of the file.
+// copyRows copies the rows to the device in the order of the file.
 func (c *Cache) copyRows(ctx context.Context, rows rowcache.Rows, k *kept) (err error) {
 	part := max(1, fillBytes/(4*c.Dim()))
 	a, err := mem.NewArena(c.budget, "rows to copy to the device", int64(4*part*c.Dim()))

@@ -12,11 +12,12 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// stepsFlying is how many steps may still be copied from locked memory: see backend.Device.
+// stepsFlying is how many of the last steps the device may still be copying from locked memory: see
+// backend.Device.
 const stepsFlying = 2
 
-// lockedRows is page-locked memory for so many bytes, which the device copies from or reads while
-// the host goes on. It is nil where there is no room for it.
+// lockedRows returns page-locked memory of a number of bytes, which the device copies from or reads
+// while the host goes on. It returns nil where there is no room for it.
 func (c *Cache) lockedRows(on backend.Device, p *places, bytes int) ([]byte, error) {
 	if p.memory != nil && len(p.memory.Bytes()) < bytes {
 		if err := p.free(on); err != nil {
@@ -40,7 +41,7 @@ func (c *Cache) lockedRows(on backend.Device, p *places, bytes int) ([]byte, err
 	return p.memory.Bytes()[:bytes:bytes], nil
 }
 
-// free frees the locked memory, from which nothing is copied any more.
+// free unlocks and frees the memory, which the device must not be using any more.
 func (p *places) free(on backend.Device) error {
 	a := p.memory
 	if p.memory, p.locked = nil, nil; a == nil {
@@ -49,8 +50,8 @@ func (p *places) free(on backend.Device) error {
 	return errors.Join(on.Unlock(a.Bytes()), a.Free())
 }
 
-// gatherLocked has the rows that miss in locked memory, or where the device reads them. It is false
-// if there is no room.
+// gatherLocked gathers the rows that the device lacks into locked memory, or notes where the device
+// reads them. It returns false if there is no room.
 func (c *Cache) gatherLocked(ctx context.Context, on backend.Device, p *places) (bool, error) {
 	if c.located != nil {
 		return c.gatherLocated(ctx, on, p)
@@ -66,7 +67,7 @@ func (c *Cache) gatherLocked(ctx context.Context, on backend.Device, p *places) 
 	return true, c.host.Gather(ctx, p.missed, p.locked)
 }
 
-// gatherLocated is gatherLocked of features that tell where their rows are.
+// gatherLocated does the work of gatherLocked for features that tell where their rows are.
 func (c *Cache) gatherLocated(ctx context.Context, on backend.Device, p *places) (bool, error) {
 	p.slots = mem.Resize(p.slots, len(p.missed))
 	if err := c.located.Locate(p.missed, p.slots); err != nil {
@@ -84,27 +85,27 @@ func (c *Cache) gatherLocated(ctx context.Context, on backend.Device, p *places)
 	return g.done, err
 }
 
-// gathering gathers rows of a batch to locked memory: first copies of those that the host has, then
-// those that are read from disk.
+// gathering gathers rows of a batch into locked memory: first copies of rows that the host keeps,
+// then rows that are read from disk.
 type gathering struct {
 	c      *Cache
 	on     backend.Device
 	p      *places
-	first  int        // the number in from of the first value of locked memory
-	front  int        // bytes of it before what is read
-	copied chan error // once rows are being copied
-	done   bool       // there was room
+	first  int        // the number in from that means the first value of locked memory
+	front  int        // bytes of locked memory before the rows that are read
+	copied chan error // nil until rows are being copied
+	done   bool       // there was room for all rows
 }
 
-// storedMore is the part of its rows by which what is read for them may be more, where they stay as
-// they are stored: of others copies are made.
+// storedMore bounds what is read for rows that stay as they are stored: at most one part in
+// storedMore more than the rows have. If more would be read the rows are copied instead.
 const storedMore = 4
 
-// MoreSent is how much more may be sent to a device than so many bytes of rows.
+// MoreSent returns how many bytes more than a number of bytes of rows may be sent to a device.
 func MoreSent(rows int64) int64 { return rows / storedMore }
 
-// readRows reads the rows that the host does not have: to where they stay, if they are stored as
-// they are used and are most of what is read.
+// readRows reads the rows that the host does not keep. They stay where they are read to if they are
+// stored as they are used and make up most of what is read.
 func (g *gathering) readRows(ctx context.Context) (err error) {
 	p, rows, dim := g.p, g.c.located.Behind(), g.c.Dim()
 	least := int64(4 * len(p.read) * dim)
@@ -134,8 +135,8 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 	return err
 }
 
-// room takes memory for copies and so many bytes behind them, which it returns, and begins to copy.
-// Where there is none it is not done.
+// room takes memory for the copies and for bytes bytes behind them, which it returns, and starts to
+// copy. If there is no memory g.done stays false.
 func (g *gathering) room(ctx context.Context, bytes int64) ([]byte, error) {
 	dim := g.c.Dim()
 	copies := 4 * len(g.p.apart) * dim
@@ -167,7 +168,7 @@ func (g *gathering) room(ctx context.Context, bytes int64) ([]byte, error) {
 	return memory[g.front:], nil
 }
 
-// wait waits for copies.
+// wait waits until the copies are made.
 func (g *gathering) wait() error {
 	if g.copied == nil {
 		return nil
@@ -175,7 +176,7 @@ func (g *gathering) wait() error {
 	return <-g.copied
 }
 
-// place notes where rows were read to, and leaves what is behind the last of them out.
+// place notes where each row was read to, and cuts off the memory behind the last one.
 func (g *gathering) place(stored bool) {
 	p, end := g.p, uint32(0)
 	for j, i := range p.readTo {
@@ -191,24 +192,26 @@ func (g *gathering) place(stored bool) {
 	p.whole = p.kept == nil && !p.inPlace && !stored && len(p.read) == len(p.missed)
 }
 
-// fly notes a batch of which the device is sent rows in this step, and has that of the step before
-// the last one used again, whose copies are made.
+// fly keeps the places of a batch from being reused while the device may read them. It frees the
+// places of the step stepsFlying steps earlier, whose copies are complete.
 func (c *Cache) fly(p *places) {
 	c.notes.give(c.flying[c.step%stepsFlying])
 	c.flying[c.step%stepsFlying] = p
 	c.step++
 }
 
-// sendWhole sends all rows, behind rows of zeros.
+// sendWhole sends all rows of a batch, with zero rows before them.
 func (c *Cache) sendWhole(p *places, rows int) backend.Tensor {
 	return c.be.Device().SendLocked(p.locked, rows-len(p.missed), rows, c.Dim())
 }
 
-// boundShare is the part of the values sent by which the bound of them is larger, when it grows.
+// boundShare is by which part the bound of the values sent is larger than the values,
+// when it grows.
 const boundShare = 16
 
-// sendLocked sends the rows that the device does not have. Their memory there is that of a bound,
-// so that what a step is given behind them has the same addresses in each: see Backend.Groups.
+// sendLocked sends the rows that the device does not keep. They take as much memory there as the
+// bound, so that what a step is given after them has the same addresses in each step: see
+// Backend.Groups.
 func (c *Cache) sendLocked(p *places) backend.Tensor {
 	n := len(p.locked)
 	if n > c.bound {
@@ -217,7 +220,7 @@ func (c *Cache) sendLocked(p *places) backend.Tensor {
 	return c.be.Device().SendLocked(p.locked, 0, 1, c.bound)
 }
 
-// freeLocked frees all locked memory, once the device has done what it was given.
+// freeLocked frees all locked memory once the device has finished what it was given.
 func (c *Cache) freeLocked() (err error) {
 	on := c.be.Device()
 	if on != nil {

@@ -2,7 +2,8 @@ package devicecache
 
 import "sync"
 
-// notes keep what is known of batches whose X does not have all rows, by its first value.
+// notes remembers where rows are of batches whose X does not have all of them. A batch is
+// identified by the address of the first value of X. Its methods may be called from any goroutine.
 type notes[T any] struct {
 	fresh func() *T
 
@@ -15,7 +16,7 @@ func newNotes[T any](fresh func() *T) notes[T] {
 	return notes[T]{fresh: fresh, placed: map[*float32]*T{}}
 }
 
-// spare is a note that is not in use.
+// spare returns a note that is not in use.
 func (n *notes[T]) spare() *T {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -27,14 +28,14 @@ func (n *notes[T]) spare() *T {
 	return n.fresh()
 }
 
-// put notes a batch.
+// put remembers the note of a batch.
 func (n *notes[T]) put(x *float32, p *T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.placed[x] = p
 }
 
-// take removes what is noted of a batch: nil for nothing.
+// take returns the note of a batch and forgets it; nil if there is none.
 func (n *notes[T]) take(x *float32) *T {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +44,7 @@ func (n *notes[T]) take(x *float32) *T {
 	return p
 }
 
-// give has a note used again, if there is one.
+// give makes a note available to spare. It does nothing for nil.
 func (n *notes[T]) give(p *T) {
 	if p == nil {
 		return
@@ -53,7 +54,7 @@ func (n *notes[T]) give(p *T) {
 	n.free = append(n.free, p)
 }
 
-// end gives up all notes, which it returns.
+// end forgets all notes and returns them.
 func (n *notes[T]) end() []*T {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,38 +9,39 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// places say where the rows of a batch are.
+// places says where the rows of a batch are.
 type places struct {
-	// from is the row of each node among those kept; behind these, if they are read in place, among
-	// those that the host holds; and behind these, the value of locked or X that it begins with.
+	// from has a number for each node. The numbers count first the rows that the device keeps;
+	// then, if rows are read in place, the rows that the host keeps; then the values of locked, or
+	// of X, so that such a number says where the row begins.
 	from []uint32
-	kept *kept // nil for none
-	// missed are the nodes whose rows the device does not have, and to their numbers in from.
+	kept *kept // nil if the device keeps no rows
+	// missed holds the nodes whose rows the device does not keep, and to their indexes in from.
 	missed []sample.NodeID
 	to     []uint32
-	// inPlace says that the device reads rows in the host's memory; whole that all are in locked,
-	// or in X, in the order of nodes.
+	// inPlace says that the device reads rows in the host's memory. whole says that all rows are in
+	// locked, or in X, in the order of the nodes.
 	inPlace, whole bool
-	// slots are rows of missed in the host's memory; apart and read are the nodes of those that are
-	// copied from there and read from disk, and apartTo and readTo their numbers in from. at is
-	// where the latter begin.
+	// slots holds the row in the host's memory of each missed node. apart are the missed nodes
+	// whose rows are copied from there, and read those whose rows are read from disk; apartTo and
+	// readTo hold their indexes in from. at says where each row that is read begins.
 	slots               []uint32
 	apart, read         []sample.NodeID
 	apartTo, readTo, at []uint32
-	// locked has the rows that are sent or read in place, but for those that the host holds; nil
-	// if X has them.
+	// locked holds the rows that are sent or read in place, except rows that the host keeps; nil if
+	// they are in X.
 	locked []float32
-	memory *mem.Arena // page-locked; nil until there is some
+	memory *mem.Arena // page-locked; nil until needed
 	held   mem.Account
 }
 
-// bytes is the memory of places but for rows.
+// bytes returns the memory of the lists, without rows.
 func (p *places) bytes() int64 {
 	return 4 * int64(cap(p.from)+cap(p.missed)+cap(p.to)+cap(p.slots)+cap(p.apart)+cap(p.read)+
 		cap(p.apartTo)+cap(p.readTo)+cap(p.at))
 }
 
-// split finds which rows the device keeps.
+// split finds which of the nodes' rows the device keeps.
 func (p *places) split(k *kept, nodes []sample.NodeID) error {
 	n := len(nodes)
 	p.kept, p.whole, p.inPlace, p.locked = k, false, false, nil
@@ -56,7 +57,7 @@ func (p *places) split(k *kept, nodes []sample.NodeID) error {
 	return p.held.AtLeast(p.bytes())
 }
 
-// keptRows is how many rows the device keeps.
+// keptRows returns how many rows the device keeps.
 func (p *places) keptRows() int {
 	if p.kept == nil {
 		return 0
@@ -64,10 +65,10 @@ func (p *places) keptRows() int {
 	return p.kept.set.Count()
 }
 
-// errTooWide says that places of values have no number.
+// errTooWide says that a batch has more values than from can number.
 var errTooWide = errors.New("the rows of a batch take more than 16 GiB: lower --batch or --fanout")
 
-// inOrder has the rows that miss one after the other, behind so many values.
+// inOrder numbers the missed rows as lying one after the other, behind first values.
 func (p *places) inOrder(first, dim int) error {
 	if first += p.keptRows(); first+len(p.missed)*dim >= kernel.NoRow {
 		return errTooWide
@@ -79,8 +80,8 @@ func (p *places) inOrder(first, dim int) error {
 	return nil
 }
 
-// locate tells rows in the host's memory, of which slots has the numbers, from others. In place
-// those have their numbers behind the rows kept.
+// locate separates missed rows that are in the host's memory, as slots says, from those that are
+// read. If rows are read in place, those of the host are numbered after the rows kept.
 func (p *places) locate(inPlace bool) {
 	p.apart, p.apartTo, p.read, p.readTo = p.apart[:0], p.apartTo[:0], p.read[:0], p.readTo[:0]
 	p.inPlace = inPlace
@@ -98,7 +99,7 @@ func (p *places) locate(inPlace bool) {
 	p.at = mem.Resize(p.at, len(p.read))
 }
 
-// compact moves the rows that the device does not have to the front.
+// compact moves the rows that the device does not keep to the front of x.
 func (p *places) compact(x []float32, dim int) {
 	for j, i := range p.to {
 		if to := int(i); to != j {

@@ -14,12 +14,13 @@ import (
 	"gdb/train/plan"
 )
 
-// Shared keeps the rows of batches that are sliced from the same macro-batch on the device, from
-// the first of them on: so the features of a macro-batch are gathered and sent once, and its
+// Shared keeps on the device the rows of batches that are sliced from the same macro-batch, from
+// the first such batch on. So the features of a macro-batch are gathered and sent once, and its
 // batches take their input from there by number (Joestar, section 5.2.1). Rows are put into a block
-// of the device's memory in the order in which batches first have them, until a batch's do not fit:
-// then the block is begun anew. Like Cache, before which it stands, it is rowcache.Features of one
-// pipeline, which gathers batches in their order, and changes no bit of what a step computes with.
+// of the device's memory in the order in which batches first need them. When a batch's rows do not
+// fit the block is begun anew. Shared stands in front of a Cache and, like it, implements
+// rowcache.Features for one pipeline, which gathers batches in order; a step computes the same, to
+// the bit, as without it.
 type Shared struct {
 	*Cache
 	block atomic.Pointer[block] // nil until Open
@@ -32,33 +33,35 @@ type Shared struct {
 		held  mem.Account
 	}
 	noted  notes[shares]
-	broken atomic.Uint64 // rows of fillings up to this one may not all be there
-	stats  Stats         // of rows that batches before had
-	due    turn          // of the next batch that a step is given
-	bound  int           // rows put into the block by a step, with which none were more so far
+	broken atomic.Uint64 // fillings up to this one may lack rows
+	stats  Stats         // of rows that earlier batches put into the block
+	due    turn          // the turn of the next batch that a step is given
+	bound  int           // rows that a step puts into the block, at least the most so far
 }
 
-// block is memory of the device.
+// block is memory of the device for most rows.
 type block struct {
 	rows backend.Tensor // (most+1, Dim): the last one is zeros
 	most int
 }
 
-// turn is the place of a batch among those that use a filling of the block, which begin at 1.
+// turn identifies a batch by the filling of the block that it uses, counted from 1, and by its
+// place among the batches of that filling.
 type turn struct{ filling, number uint64 }
 
-// shares say where the rows of a batch are in the block.
+// shares says where the rows of a batch are in the block.
 type shares struct {
 	turn
 	block *block
 	from  []uint32
-	fresh []sample.NodeID // whose rows this batch puts there, from row first on
+	fresh []sample.NodeID // nodes whose rows this batch adds, from row first on
 	first int
 	to    []uint32
 	held  mem.Account
 }
 
-// Share returns features before a cache, which stays the caller's to close. Nothing is shared yet.
+// Share returns a Shared in front of a cache, which the caller still has to close. Nothing is
+// shared until Open.
 func Share(c *Cache) *Shared {
 	s := &Shared{Cache: c}
 	s.noted = newNotes(func() *shares {
@@ -70,7 +73,7 @@ func Share(c *Cache) *Shared {
 	return s
 }
 
-// Open takes memory of the device for so many rows, between two steps.
+// Open takes memory of the device for a number of rows. It is called between two steps.
 func (s *Shared) Open(rows int) error {
 	most := 2 * rows // nodes: with those of a batch that does not fit
 	if err := s.gathering.held.Add(4 * int64(most)); err != nil {
@@ -92,19 +95,19 @@ func (s *Shared) Open(rows int) error {
 	return nil
 }
 
-// Source is what a device is filled from.
+// Source is what the rows on a device are read from.
 type Source struct {
 	Rows rowcache.Rows
-	// Hottest are so many nodes, those used most first, of a graph of Nodes.
+	// Hottest returns n nodes, those used most first. The graph has Nodes nodes.
 	Hottest func(ctx context.Context, n int) ([]sample.NodeID, error)
 	Nodes   uint64
-	// Share says that batches come through Gather.
+	// Share says that batches come through Gather, so that they can share rows.
 	Share bool
 }
 
-// FillIn copies the rows used most to the device and takes memory for those that batches share, as
-// far as a plan has room for them and the device has it. What is short of memory goes on without:
-// rows are only faster there.
+// FillIn copies the rows used most to the device and takes memory for rows that batches share, as
+// far as the plan and the device have room. It is no error if there is none: rows on the device
+// only make steps faster.
 func (s *Shared) FillIn(ctx context.Context, p *plan.DevicePlan, from Source) error {
 	on := s.be.Device()
 	if on == nil || p == nil {
@@ -139,7 +142,8 @@ func shortOfMemory(err error) bool {
 	return errors.Is(err, backend.ErrDeviceMemory) || errors.As(err, &full)
 }
 
-// Gather reads the rows that no batch before has put into the block, and notes where all are.
+// Gather reads the rows that no earlier batch has put into the block, and notes for Input
+// where each row is.
 func (s *Shared) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	b := s.block.Load()
 	if b == nil || len(out) == 0 {
@@ -203,7 +207,7 @@ func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*s
 	return p, nil
 }
 
-// refill begins the block anew, with gathering locked.
+// refill begins the block anew. The caller holds the lock of gathering.
 func (s *Shared) refill(ctx context.Context) error {
 	g := &s.gathering
 	g.nodes, g.turn = g.nodes[:0], turn{filling: g.turn.filling + 1}
@@ -211,8 +215,8 @@ func (s *Shared) refill(ctx context.Context) error {
 	return err
 }
 
-// Input is Cache.Input. A batch before which one was gathered that no step was given, so that rows
-// may not be in the block, is gathered again by itself.
+// Input does what Cache.Input does. If a batch that was gathered earlier was never given to a step,
+// rows may be missing in the block; the batch is then gathered again by itself.
 func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
 	if len(b.X) == 0 {
 		return nil, nil
@@ -244,7 +248,7 @@ func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
 	return func(rows int) backend.Tensor { return s.pick(p, put, b.X, rows) }, nil
 }
 
-// inTurn says whether steps were given all batches that were gathered since the block was begun.
+// inTurn reports whether steps were given all batches that were gathered since the block was begun.
 func (s *Shared) inTurn(p *shares) bool {
 	if p.filling > s.due.filling {
 		s.due = turn{filling: p.filling}
@@ -257,8 +261,9 @@ func (s *Shared) inTurn(p *shares) bool {
 	return true
 }
 
-// pick puts the rows that are new into the block, and those of the batch together from there. put
-// gives the new ones, or x has them. Their number is that of a bound: see Cache.
+// pick puts new rows into the block, and assembles the batch's rows from the block. put provides
+// the new rows; if it is nil they are in x. As many rows are put as the bound says, some of them
+// zeros: see Cache.
 func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
 	rows int) backend.Tensor {
 	defer s.noted.give(p)
@@ -298,13 +303,14 @@ func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
 	return out
 }
 
-// Used are the counts so far: a row that a batch before had is one that the device has.
+// Used returns the counts so far. A row that an earlier batch put into the block counts as one that
+// the device had.
 func (s *Shared) Used() Stats {
 	u := s.Cache.Used()
 	return Stats{Rows: u.Rows + s.stats.Rows, Hits: u.Hits + s.stats.Hits}
 }
 
-// Close frees what it has of the host's memory; the device's is the backend's.
+// Close frees the host's memory; the backend frees the device's.
 func (s *Shared) Close() error {
 	s.gathering.held.Release()
 	for _, p := range s.noted.end() {
