@@ -1,9 +1,9 @@
-// Package embedding keeps a learned vector for each node: the table of vectors, the state of the
-// optimizer for each of its rows, and the table of the best evaluation, all in memory, and what a
-// checkpoint has of them.
+// Package embedding keeps a learned vector for each node. It holds the table of vectors, the
+// optimizer's state for each row, and the table of the best evaluation, all in memory, and writes
+// and reads their file in a checkpoint.
 //
-// A step reads and changes the rows of its batch, and no others. They are copied when the step
-// begins, not when the batch was gathered: batches are made ahead, and rows change with each step.
+// A step reads and changes the rows of its batch, and no others. Rows are copied when the step
+// begins, not when the batch is gathered: batches are made ahead, and rows change with each step.
 package embedding
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gdb/sample"
 )
 
-// initDomain keeps the keys of initial vectors apart from other draws.
+// initDomain separates the random keys of initial vectors from those of other draws.
 const initDomain = 0x656d6264 // "embd"
 
 // The names of arrays in a checkpoint, beside those of the optimizer's state.
@@ -28,22 +28,22 @@ const (
 	bestName = "best embeddings"
 )
 
-// Config says which table is made.
+// Config says what table to make.
 type Config struct {
 	// Nodes and Dim are the rows and columns of the table.
 	Nodes uint64
 	Dim   int
-	// Features is the width of what stands before a node's vector in the input of a model.
+	// Features is how many values stand before a node's vector in the input of a model.
 	Features int
-	// Training keeps the state of the optimizer, whose arrays are called State, and the table of
-	// the best evaluation.
+	// Training keeps the optimizer's state, whose arrays State names, and the table of the
+	// best evaluation.
 	Training bool
 	State    []string
 	// Threads is how many goroutines copy and change rows.
 	Threads int
 }
 
-// Bytes is the memory of the arrays of a table.
+// Bytes returns the memory of the arrays of a table.
 func (c *Config) Bytes() int64 {
 	arrays := int64(1)
 	if c.Training {
@@ -52,39 +52,39 @@ func (c *Config) Bytes() int64 {
 	return arrays * mem.ArenaBytes(c.arrayBytes())
 }
 
-// CheckpointBytes is what the file of a checkpoint takes at most.
+// CheckpointBytes returns the most that the table's file in a checkpoint takes.
 func (c *Config) CheckpointBytes() int64 {
 	return headerBytes + (2+int64(len(c.State)))*c.arrayBytes()
 }
 
 func (c *Config) arrayBytes() int64 { return 4 * int64(c.Nodes) * int64(c.Dim) }
 
-// InputBytes is the memory of the input of a batch of so many nodes.
+// InputBytes returns the memory of the input of a batch with that many nodes.
 func (c *Config) InputBytes(nodes int64) int64 {
 	return mem.ArenaBytes(4 * min(nodes, int64(c.Nodes)) * int64(c.Features+c.Dim))
 }
 
-// array is a matrix of the table's shape.
+// array is a matrix of the table's shape, with its name in checkpoints.
 type array struct {
 	name   string
 	values []float32
 }
 
-// Table has a vector for each node. It is for one goroutine.
+// Table holds a vector for each node. It may be used by one goroutine.
 type Table struct {
 	cfg    Config
 	budget *mem.Budget
 	pool   *kernel.Pool
 	arenas []*mem.Arena
 	rows   array
-	best   array   // without values if nothing is trained
+	best   array   // has no values if nothing is trained
 	state  []array // of the optimizer
 
 	input *mem.Arena  // nil until the first batch
-	batch kernel.Rows // the last one's
+	batch kernel.Rows // of the last batch
 }
 
-// New takes the memory of a table of zeros, which is counted in budget. The caller closes it.
+// New returns a table of zeros, whose memory is counted in budget. The caller closes it.
 func New(c Config, budget *mem.Budget) (*Table, error) {
 	t := &Table{cfg: c, budget: budget, pool: kernel.NewPool(c.Threads)}
 	var err error
@@ -113,7 +113,7 @@ func New(c Config, budget *mem.Budget) (*Table, error) {
 	return t, nil
 }
 
-// Close frees the memory.
+// Close frees the table's memory.
 func (t *Table) Close() error {
 	err := t.Trim()
 	for _, a := range t.arenas {
@@ -123,18 +123,18 @@ func (t *Table) Close() error {
 	return err
 }
 
-// Dim is the width of the vectors.
+// Dim returns the number of values in a vector.
 func (t *Table) Dim() int { return t.cfg.Dim }
 
-// Rows are all vectors, (nodes, Dim).
+// Rows returns all vectors, (nodes, Dim). They belong to the table.
 func (t *Table) Rows() []float32 { return t.rows.values }
 
-// initLength is about how long vectors are at first: nodes that no step has changed weigh little
-// beside those that were learned.
+// initLength is the typical length of initial vectors. It is small so that nodes which no step has
+// changed weigh little beside nodes that were learned.
 const initLength = 0.1
 
-// Init draws the vectors, and forgets all steps. Each value is a function of the seed, its node and
-// its column: uniform around 0.
+// Init draws the vectors and resets the optimizer. Each value is uniform around 0, and a function
+// of the seed, its node and its column.
 func (t *Table) Init(seed uint64) {
 	const partRows = 1024
 	dim := t.cfg.Dim
@@ -147,7 +147,7 @@ func (t *Table) Init(seed uint64) {
 	t.Reset()
 }
 
-// initRow draws the first vector of a node.
+// initRow draws the initial vector of a node.
 func initRow(row []float32, seed, node uint64) {
 	limit := initLength * math.Sqrt(3/float64(len(row)))
 	draw := rng.NewStream(rng.Key(initDomain, seed, node))
@@ -156,15 +156,15 @@ func initRow(row []float32, seed, node uint64) {
 	}
 }
 
-// Reset forgets all steps: the state of the optimizer is zeros.
+// Reset sets the optimizer's state to zeros, as before the first step.
 func (t *Table) Reset() {
 	for _, s := range t.state {
 		clear(s.values)
 	}
 }
 
-// Input is what a model computes a batch from: for each node its features, given in the same order,
-// and behind them its vector. It is valid until the next call.
+// Input returns what a model computes a batch from: for each node its features, which are given in
+// the order of the nodes, and then its vector. It is valid until the next call.
 func (t *Table) Input(nodes []sample.NodeID, features []float32) ([]float32, error) {
 	width := t.cfg.Features + t.cfg.Dim
 	n := len(nodes) * width
@@ -183,7 +183,7 @@ func (t *Table) Input(nodes []sample.NodeID, features []float32) ([]float32, err
 	return x, nil
 }
 
-// fit has room for n values of input. What was there is lost when it grows.
+// fit makes room for n values of input. The previous input is lost when it grows.
 func (t *Table) fit(n int) error {
 	if t.input != nil && 4*n <= len(t.input.Bytes()) {
 		return nil
@@ -200,7 +200,7 @@ func (t *Table) fit(n int) error {
 	return nil
 }
 
-// Trim gives the memory of batches back, for others to use until the next one.
+// Trim frees the memory of the batch's input; the next call of Input takes it again.
 func (t *Table) Trim() error {
 	if t.input == nil {
 		return nil
@@ -210,18 +210,18 @@ func (t *Table) Trim() error {
 	return err
 }
 
-// TakeGradient has the gradient of the last input take the place of that.
+// TakeGradient replaces the last input, in its memory, by the gradient of it.
 func (t *Table) TakeGradient(be backend.Backend, g backend.Tensor) { be.Read(t.batch.X, g) }
 
-// Squares is the sum of the squares of the gradient of the vectors, and Scale multiplies it.
+// Squares returns the sum of the squares of the vectors' gradient.
 func (t *Table) Squares() float64 { return t.batch.Squares(t.pool) }
 
-// Scale multiplies the gradient of the vectors.
+// Scale multiplies the vectors' gradient by factor.
 func (t *Table) Scale(factor float32) { t.batch.Scale(t.pool, factor) }
 
-// Adam takes one step for the nodes of the batch. The moments of others stay as they are, and so do
-// they; the bias of all moments is corrected by the number of all steps. There is no weight decay,
-// here and below: nodes would decay by how often they are in batches.
+// Adam takes one step for the nodes of the batch. Vectors and moments of other nodes stay as they
+// are; the bias of all moments is corrected by the number of all steps. There is no weight decay,
+// here and below: how much a node decays would depend on how often it is in batches.
 func (t *Table) Adam(s backend.AdamStep) {
 	t.batch.Adam(t.pool, t.rows.values, t.state[0].values, t.state[1].values, s)
 }
@@ -234,13 +234,13 @@ func (t *Table) Adagrad(rate, eps float32) {
 	t.batch.Adagrad(t.pool, t.rows.values, t.state[0].values, rate, eps)
 }
 
-// KeepBest keeps the vectors as those of the best evaluation.
+// KeepBest copies the vectors to the table of the best evaluation.
 func (t *Table) KeepBest() { copy(t.best.values, t.rows.values) }
 
-// SwapBest has the vectors and those of the best evaluation change places.
+// SwapBest exchanges the vectors and those of the best evaluation.
 func (t *Table) SwapBest() { t.rows.values, t.best.values = t.best.values, t.rows.values }
 
-// arrays are those of a checkpoint.
+// arrays returns the arrays that a checkpoint holds, with the best vectors if best is set.
 func (t *Table) arrays(best bool) []array {
 	all := slices.Concat([]array{t.rows}, t.state)
 	if best {

@@ -13,26 +13,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A file of vectors, checkpoint-N/embedding, is a header block and arrays of float32, each
+// A file of vectors, checkpoint-N/embedding, is a header block followed by arrays of float32, each
 // (nodes, width), with its checksum in the header:
 //
 //	header fields: u64 nodes, u32 width, u64 steps of the optimizer, u32 number of arrays,
 //	               then for each array: string name, u32 crc32c
 //
-// The checksums are codec.BlockSum of block i+1 (array i). It is whole before the checkpoint's
-// state is written.
+// The checksum of array i is codec.BlockSum of block i+1. The file is complete before the
+// checkpoint's state is written.
 const (
 	fileKind = "EMBD"
-	// FileName is the file of a checkpoint.
+	// FileName is the name of the file in a checkpoint's directory.
 	FileName    = "embedding"
 	headerBytes = codec.HeaderBytes
-	// arraysMax bounds what a header can claim.
+	// arraysMax bounds the number of arrays that a header may claim.
 	arraysMax = 16
-	// pieceBytes are written at a time: a vfs.File may change what is written to it.
+	// pieceBytes is how many bytes are written at a time. They are copied first, because a vfs.File
+	// may change what it writes.
 	pieceBytes = 1 << 20
 )
 
-// fileHeader is what is said of the arrays of a file.
+// fileHeader is the content of a file's header.
 type fileHeader struct {
 	nodes uint64
 	dim   int
@@ -74,8 +75,8 @@ func decodeHeader(b []byte, uuid [16]byte) (f fileHeader, err error) {
 	return f, d.Err()
 }
 
-// Write writes the file of a checkpoint into its directory: the vectors, the state of the
-// optimizer, which took so many steps, and the vectors of the best evaluation, if there was one.
+// Write writes the file of a checkpoint into its directory: the vectors, the optimizer's state
+// after that many steps, and the vectors of the best evaluation, if there was one.
 func (t *Table) Write(r runs.Dir, dir string, steps int, best bool) (err error) {
 	h := fileHeader{nodes: t.cfg.Nodes, dim: t.cfg.Dim, steps: uint64(steps)}
 	arrays := t.arrays(best)
@@ -104,7 +105,7 @@ func (t *Table) Write(r runs.Dir, dir string, steps int, best bool) (err error) 
 	return nil
 }
 
-// pieces writes copies of pieces of what it is given, until the first error.
+// pieces writes copies of what it is given, piece by piece, until the first error.
 type pieces struct {
 	f      vfs.File
 	buf    []byte
@@ -121,8 +122,8 @@ func (w *pieces) write(b []byte) {
 	}
 }
 
-// Restore reads what a run goes on with from the checkpoint in a directory of it, whose optimizer
-// took so many steps.
+// Restore reads everything that a run needs to go on from a checkpoint in a directory of it. The
+// optimizer must have taken that many steps.
 func (t *Table) Restore(r runs.Dir, checkpoint string, steps int, best bool) error {
 	return t.read(r, checkpoint, steps, t.arrays(best))
 }
@@ -136,7 +137,7 @@ func (t *Table) Load(r runs.Dir, checkpoint string, steps int, best bool) error 
 	return t.read(r, checkpoint, steps, []array{rows})
 }
 
-// read reads arrays by their names.
+// read reads the wanted arrays by their names.
 func (t *Table) read(r runs.Dir, checkpoint string, steps int, want []array) (err error) {
 	name := checkpoint + "/" + FileName
 	f, err := r.FS().Open(r.Path(checkpoint, FileName))
@@ -160,7 +161,7 @@ func (t *Table) read(r runs.Dir, checkpoint string, steps int, want []array) (er
 	return nil
 }
 
-// header reads the header of a file; what says which damage there is.
+// header reads the header of a file. what says which damage it found; "" if none.
 func (t *Table) header(f vfs.File, uuid [16]byte, steps int) (h fileHeader, what string,
 	err error) {
 	info, err := f.Stat()
@@ -190,7 +191,7 @@ func (t *Table) header(f vfs.File, uuid [16]byte, steps int) (h fileHeader, what
 	return h, what, nil
 }
 
-// read reads an array and checks it.
+// read reads an array and checks its checksum. what says which damage it found; "" if none.
 func (h *fileHeader) read(f vfs.File, uuid [16]byte, to array) (what string, err error) {
 	for i, name := range h.names {
 		if name != to.name {

@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Check says whether the files are there, and of the right size, that the records of a checkpoint
-// refer to: the vectors and the optimizer's arrays of one, the vectors of the other, the best.
+// Check returns an error unless all files to which the records of a checkpoint refer exist and
+// have the right size. record refers to vectors and the optimizer's arrays, best only to vectors.
 // Either may be nil.
 func Check(fs vfs.FS, path string, spec Spec, record, best []byte) error {
 	all := spec.files()
@@ -38,7 +38,7 @@ func Check(fs vfs.FS, path string, spec Spec, record, best []byte) error {
 	return nil
 }
 
-// checkFile says whether a file is there and has so many bytes.
+// checkFile returns an error unless a file exists and has that many bytes.
 func checkFile(fs vfs.FS, path string, bytes int64) error {
 	info, err := fs.Stat(path)
 	switch {

@@ -23,23 +23,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Spec says what the files are of.
+// Spec describes what the files hold.
 type Spec struct {
 	UUID    [16]byte
 	Map     partition.Map
 	Columns int
-	// State is how many arrays the optimizer has.
+	// State is the number of arrays that the optimizer keeps.
 	State int
-	// Init writes the vector that a node begins with. Several goroutines call it.
+	// Init writes the initial vector of a node. Several goroutines call it at the same time.
 	Init func(row []float32, node uint64)
 }
 
-// arrays is the number of arrays in a file.
+// arrays returns the number of arrays of a partition.
 func (s *Spec) arrays() int { return 1 + s.State }
 
-// FrameRows is how many rows an array has room for in memory: those of the largest partition, and
-// so many more that an array is a whole number of pages. It is a multiple of that which makes rows
-// of partitions in frames behind each other rows of one matrix.
+// FrameRows returns how many rows an array has room for in memory: as many as the largest partition
+// has, rounded up so that an array is a whole number of pages. The rounding unit is such that rows
+// of partitions in consecutive frames are rows of one matrix.
 func (s *Spec) FrameRows() int {
 	unit := uint64(pageBytes / 4)
 	for unit > 1 && unit/2*uint64(s.Columns)*4%pageBytes == 0 {
@@ -49,12 +49,12 @@ func (s *Spec) FrameRows() int {
 	return int(rows)
 }
 
-// FrameBytes is the memory of a partition: all its arrays.
+// FrameBytes returns the memory of a partition with all its arrays.
 func (s *Spec) FrameBytes() int64 {
 	return int64(s.arrays()) * int64(s.FrameRows()) * int64(s.Columns) * 4
 }
 
-// PartBytes is what a partition takes on disk.
+// PartBytes returns what a partition takes on disk.
 func (s *Spec) PartBytes(part int) (n int64) {
 	for _, f := range s.files() {
 		n += s.fileBytes(part, &f)
@@ -62,13 +62,13 @@ func (s *Spec) PartBytes(part int) (n int64) {
 	return n
 }
 
-// file is one of the files of a partition: so many arrays, from the first one on.
+// file is one of the files of a partition. It holds arrays arrays, from array first on.
 type file struct {
 	kind          string
 	first, arrays int
 }
 
-// files are those of a partition.
+// files lists the files of a partition.
 func (s *Spec) files() []file {
 	rows := file{rowsFile, 0, 1}
 	if s.State == 0 {
@@ -77,12 +77,12 @@ func (s *Spec) files() []file {
 	return []file{rows, {stateFile, 1, s.State}}
 }
 
-// fileBytes is what a file takes.
+// fileBytes returns the size of a file.
 func (s *Spec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
-// bytesOf is what a file of a kind takes, 0 if there is no such file.
+// bytesOf returns the size of a partition's file of a kind; 0 if there is no such file.
 func (s *Spec) bytesOf(part int, kind string) int64 {
 	for _, f := range s.files() {
 		if f.kind == kind && part < s.Map.Parts() {
@@ -92,7 +92,7 @@ func (s *Spec) bytesOf(part int, kind string) int64 {
 	return 0
 }
 
-// Bytes is what all partitions take on disk, once.
+// Bytes returns what all partitions take on disk, each counted once.
 func (s *Spec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
 		n += s.PartBytes(part)
@@ -100,13 +100,15 @@ func (s *Spec) Bytes() (n int64) {
 	return n
 }
 
-// DiskLimit is what the files may take: all partitions twice, as they are and as they were in the
-// last checkpoint. The vectors of the best evaluation are counted with them: see Dir.BytesWith.
+// DiskLimit returns how many bytes the files may take: all partitions twice, as they are now and as
+// they were in the last checkpoint. The vectors of the best evaluation count toward it: see
+// Dir.BytesWith.
 func (s *Spec) DiskLimit() int64 { return 2 * s.Bytes() }
 
-// DiskBytes is the most that all files take if a checkpoint is made before more than DiskLimit is
-// needed. Then a checkpoint has all partitions, the best evaluation the vectors of all, and up to
-// so many partitions are in memory, which the next checkpoint writes before the one before may go.
+// DiskBytes returns the most that all files take if a checkpoint is made before they would need
+// more than DiskLimit. At that time the last checkpoint has all partitions and the best evaluation
+// the vectors of all; and up to inMemory partitions are in memory, which the next checkpoint writes
+// before the files of the last one are removed.
 func (s *Spec) DiskBytes(inMemory int) int64 {
 	most, rows := s.Bytes(), s.files()[0]
 	var parts []int64
@@ -121,38 +123,39 @@ func (s *Spec) DiskBytes(inMemory int) int64 {
 	return max(s.DiskLimit(), most)
 }
 
-// Dir has the partitions. Different partitions may be read and written at the same time, two of
-// each: one is at the disk while the other's checksums are worked out.
+// Dir holds the partitions. Different partitions may be read and written at the same time. One read
+// and one write reach the disk at a time; the checksums of others are computed meanwhile.
 type Dir struct {
 	fs   vfs.FS
 	path string
 	dev  blockdev.Device
 	spec Spec
-	// One file is read at a time, and one written.
+	// One file is read at a time, and one is written.
 	reading, writing sync.Mutex
-	writes           atomic.Int32 // under way
+	writes           atomic.Int32 // writes under way
 	mu               struct {
 		sync.Mutex
 		kept []uint32 // generation of each partition in the last checkpoint
-		now  []uint32 // generation of each now: that, or the next
-		best []uint32 // generation of each in the best evaluation; nil for none
-		next uint32   // generation of what is written
-		// unsynced are the partitions that were written since the last Prepare. Most are written
-		// several times until the next, and to sync takes longer than to write.
+		now  []uint32 // generation of each now: that of kept, or next
+		best []uint32 // generation of each in the best evaluation; nil if there was none
+		next uint32   // generation of what is written now
+		// unsynced holds the partitions that were written since the last Prepare. They are
+		// synced only then, because most are written several times in between and syncing takes
+		// longer than writing.
 		unsynced map[int]bool
-		// spare are files of which no generation has need any more, by their bytes: what is written
-		// next takes their places, and names.
+		// spare lists files that no generation needs any more, by size. The next files of the same
+		// size replace them and take over their space.
 		spare map[int64][]string
 	}
 }
 
-// Create begins with the vectors of Spec.Init in a directory, and removes what was there.
+// Create starts with the vectors of Spec.Init in a directory, and removes older files from it.
 func Create(fs vfs.FS, path string, dev blockdev.Device, spec Spec) (*Dir, error) {
 	return start(fs, path, dev, spec, make([]uint32, spec.Map.Parts()), nil)
 }
 
-// Open goes on from the records of a checkpoint: those of Prepare. What was written after it is
-// removed.
+// Open goes on from the records of a checkpoint, as Prepare returned them. Files that were written
+// after it are removed.
 func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record, best []byte) (*Dir,
 	error) {
 	kept, err := decode(&spec, record)
@@ -168,7 +171,7 @@ func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record, best [
 	return start(fs, path, dev, spec, kept, bestOf)
 }
 
-// View opens what a record refers to, to be read only: nothing is removed.
+// View opens the partitions to which a record refers, for reading. It removes nothing.
 func View(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte) (*Dir, error) {
 	kept, err := decode(&spec, record)
 	if err != nil {
@@ -182,7 +185,7 @@ func View(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte)
 	return d, nil
 }
 
-// decode decodes a record, damage of which is that of the checkpoint.
+// decode decodes a record. Damage is reported as damage of the checkpoint.
 func decode(s *Spec, record []byte) ([]uint32, error) {
 	generations, err := decodeRecord(record, s.UUID, s.Map.Parts())
 	if err != nil {
@@ -204,11 +207,11 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []
 	return d, d.sweep(0)
 }
 
-// Spec is what the files are of.
+// Spec returns the description of what the files hold.
 func (d *Dir) Spec() Spec { return d.spec }
 
-// sweep removes the files of partitions that are not those of the last checkpoint, of the best
-// evaluation, or of now. As many of them as have so many bytes are kept to be written to.
+// sweep removes the files that belong neither to the last checkpoint, nor to the best evaluation,
+// nor to the partitions as they are now. It keeps up to spare bytes of them to be reused.
 func (d *Dir) sweep(spare int64) error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
@@ -233,14 +236,14 @@ func (d *Dir) sweep(spare int64) error {
 	return nil
 }
 
-// Close removes the files that were kept to be written to.
+// Close removes the files that were kept to be reused.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.freeSpares(math.MaxInt64)
 }
 
-// freeSpares removes spare files until they had so many bytes, or there are no more.
+// freeSpares removes spare files until at least bytes bytes are free, or no spare file remains.
 func (d *Dir) freeSpares(bytes int64) error {
 	for each, paths := range d.mu.spare {
 		for ; len(paths) > 0 && bytes > 0; bytes -= each {
@@ -254,8 +257,8 @@ func (d *Dir) freeSpares(bytes int64) error {
 	return nil
 }
 
-// create opens a file to write all of it: an empty one, or a spare one of its size. Others make
-// room for it if there are any, so that all files take no more than without spare ones.
+// create opens a file that will be written whole: a spare file of its size, or a new one. For a new
+// one other spare files are removed, so that all files take no more space than without spare ones.
 func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -270,17 +273,17 @@ func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
 	return d.fs.ReuseForWrite(spare[0], path, vfs.WriteCategoryUnspecified)
 }
 
-// generation is that of a partition now.
+// generation returns the generation that a partition has now.
 func (d *Dir) generation(part int) uint32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mu.now[part]
 }
 
-// Read fills arrays with those of a partition: the vectors first, then the optimizer's. Each begins
-// at a multiple of 4096 and has FrameRows rows; those behind the partition's are left as they are,
-// or zeros. With fewer arrays, the first ones are read. It returns how many bytes were read, 0 if
-// the partition is as it began.
+// Read fills arrays with those of a partition: first the vectors, then the optimizer's. Each array
+// must begin at a multiple of 4096 bytes and have FrameRows rows; rows after the partition's stay
+// as they are or become zeros. With fewer arrays only the first ones are read. Read returns how
+// many bytes were read; 0 if the partition still has its initial vectors.
 func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int64, err error) {
 	generation := d.generation(part)
 	if generation == 0 {
@@ -345,16 +348,17 @@ func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *
 }
 
 const (
-	// readsAlone is how many reads of a file are in flight.
+	// readsAlone is how many reads of a file are in flight at a time.
 	readsAlone = 16
-	// readsBeside is how many are while something is written. With more of them, the scheduler
-	// that Linux gives to disks of one queue (mq-deadline) hardly lets a write through: of 1.2
-	// GB/s, writes got .05 beside four reads of a MiB, and .5 to 1.2 beside two or one, where reads
-	// were as fast (docs/link.md).
+	// readsBeside is how many reads are in flight while something is written. With more of them the
+	// scheduler that Linux gives to disks of one queue (mq-deadline) hardly lets a write through:
+	// of 1.2 GB/s, writes got .05 beside four reads of a MiB, and .5 to 1.2 beside two or one,
+	// where reads were as fast (docs/link.md).
 	readsBeside = 2
 )
 
-// readAll reads a file, of which there is one at a time: others are checked meanwhile.
+// readAll makes the reads of a file. One file is read at a time, while the checksums of
+// others are computed.
 func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
 	d.reading.Lock()
 	defer d.reading.Unlock()
@@ -372,7 +376,7 @@ func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
 	return nil
 }
 
-// begin is a partition as it began.
+// begin fills arrays with the initial state of a partition: drawn vectors and zeros.
 func (d *Dir) begin(part int, arrays [][]float32) {
 	c, rows := d.spec.Columns, d.spec.Map.Size(part)
 	each := rows/uint64(runtime.GOMAXPROCS(0)) + 1 // to draw takes longer than to read
@@ -392,7 +396,7 @@ func (d *Dir) begin(part int, arrays [][]float32) {
 	}
 }
 
-// header is that of a file, with room for its checksums.
+// header returns the header of a file, with room for its checksums.
 func (d *Dir) header(part int, generation uint32, which *file) header {
 	m := &d.spec.Map
 	return header{part: uint32(part), generation: generation, parts: uint32(m.Parts()),
@@ -400,7 +404,7 @@ func (d *Dir) header(part int, generation uint32, which *file) header {
 		first: uint32(which.first), sums: make([]uint32, which.arrays)}
 }
 
-// sum is the checksum of array i.
+// sum returns the checksum of array i.
 func (d *Dir) sum(i int, values []float32) uint32 {
 	return codec.BlockSum(fileKind, d.spec.UUID, uint64(i+1), mem.BytesOf(values))
 }
@@ -410,10 +414,10 @@ func damage(path, format string, args ...any) error {
 		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
 }
 
-// Write writes the arrays of a partition, beside what the last checkpoint has of it. Rows behind
-// those of the partition are zeroed as far as they are in its last page. It is durable once Prepare
-// returns. A partition that could not be written has, for later reads, no longer what it had since
-// the last checkpoint: the run goes on from that.
+// Write writes the arrays of a partition to files beside those of the last checkpoint. It zeroes
+// the rows after the partition's in its last page. The files are durable once Prepare returns.
+// After an error, what was written of the partition since the last checkpoint is lost; the run goes
+// on from that checkpoint.
 func (d *Dir) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next
@@ -431,9 +435,8 @@ func (d *Dir) Write(part int, arrays [][]float32) error {
 	return nil
 }
 
-// writeFile writes the arrays of a file, in the place of what it has if it was written since the
-// last checkpoint, or of a spare file: to have a file system find new room takes longer than to
-// write.
+// writeFile writes the arrays of a file. It overwrites the file if that was written since the last
+// checkpoint, or a spare file, because a file system takes longer to find new space than to write.
 func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32,
 	again bool) error {
 	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
@@ -466,8 +469,8 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 	return nil
 }
 
-// BytesWith is what the files take once these partitions were written after the last checkpoint,
-// those that were already among them or not.
+// BytesWith returns what the files will take if the changed partitions have been written since the
+// last checkpoint, whether they already were or not.
 func (d *Dir) BytesWith(changed *roaring.Bitmap) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -494,15 +497,16 @@ func (d *Dir) bytesWith(changed *roaring.Bitmap) (n int64) {
 	return n
 }
 
-// KeepBest has the partitions as they are now stay on disk, as those of the best evaluation: the
-// next checkpoint is made before anything else is written.
+// KeepBest makes the partitions as they are now the best evaluation, whose files stay on disk. A
+// checkpoint must follow before anything else is written.
 func (d *Dir) KeepBest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.best = slices.Clone(d.mu.now)
 }
 
-// Best is a view of the partitions of the best evaluation, or of now if there was none.
+// Best returns a view of the partitions of the best evaluation, or as they are now if
+// there was none.
 func (d *Dir) Best() *Dir {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -514,8 +518,9 @@ func (d *Dir) Best() *Dir {
 	return v
 }
 
-// Prepare makes all that was written durable, and returns the record for the checkpoint that is
-// made, and that of the best evaluation, nil if there was none. Nothing is written until Committed.
+// Prepare makes everything that was written durable. It returns the record for the checkpoint
+// being made, and the record of the best evaluation, nil if there was none. Nothing may be written
+// until Committed.
 func (d *Dir) Prepare() (record, best []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -549,8 +554,8 @@ func (d *Dir) sync(path string) error {
 	return nil
 }
 
-// Committed says that the checkpoint with the records of Prepare is the last one: what the one
-// before had is removed, or kept to be written to.
+// Committed says that the checkpoint with the records of Prepare is now the last one. The files
+// that only the previous one needed are removed, or kept to be reused.
 func (d *Dir) Committed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

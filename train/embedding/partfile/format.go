@@ -1,28 +1,29 @@
-// Package partfile keeps the vectors of nodes, and what the optimizer has of each, on disk by
-// partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
-// a partition that changes is written to files of its own, beside those of the checkpoint, and the
-// next checkpoint names them. Files that no checkpoint names any more are written to again, under a
-// new name. So the disk holds each partition twice at most, and its vectors once
-// more as they were in the best evaluation, which needs nothing of the optimizer. An owner that
-// makes a checkpoint before Dir.BytesWith is above Spec.DiskLimit has all files in twice the
-// partitions.
+// Package partfile keeps the vectors of nodes, and the optimizer's state of each, on disk by
+// partition. A partition is read and written whole.
+//
+// Files to which a checkpoint refers are not overwritten. A partition that changes is written to
+// new files beside those of the checkpoint, and the next checkpoint names these. Files that no
+// checkpoint names any more are reused under a new name. So the disk holds each partition at most
+// twice, and its vectors once more as they were in the best evaluation, which needs nothing of the
+// optimizer. An owner that makes a checkpoint before Dir.BytesWith exceeds Spec.DiskLimit never has
+// more on disk than twice the partitions.
 //
 // # Files
 //
-// DIR/PART-GENERATION.rows has the vectors, and PART-GENERATION.state what the optimizer has: a
-// header block and then arrays of float32, each (nodes of the partition, columns), with zeros to a
-// multiple of 4096 bytes behind each. The arrays of both are counted together: the vectors are
-// array 0, those of the optimizer begin with 1. The fields of the header:
+// DIR/PART-GENERATION.rows holds the vectors, and PART-GENERATION.state the optimizer's state. Each
+// is a header block followed by arrays of float32, (nodes of the partition, columns), each padded
+// with zeros to a multiple of 4096 bytes. Arrays are numbered across both files: the vectors are
+// array 0, the optimizer's begin with 1. The fields of the header:
 //
 //	u32 layout, u32 partition, u32 generation, u32 partitions, u64 nodes of the graph,
 //	u64 nodes of the partition, u32 columns, u32 first array, u32 number of arrays, then for each
 //	array: u32 crc32c
 //
-// The checksum of array i is codec.BlockSum of block i+1. A partition of no file has the vectors
-// that it began with, which Spec.Init draws, and no steps of the optimizer.
+// The checksum of array i is codec.BlockSum of block i+1. A partition without files has its initial
+// vectors, which Spec.Init draws, and the optimizer has taken no step.
 //
-// A Record says which generation a partition has in a checkpoint, 0 for none: it is a part of the
-// checkpoint. Generations grow with each checkpoint.
+// A record says which generation each partition has in a checkpoint, 0 for none. It is a part of
+// the checkpoint. Generations grow with each checkpoint.
 package partfile
 
 import (
@@ -39,13 +40,13 @@ const (
 	pageBytes  = codec.HeaderBytes
 )
 
-// header is what is said of the arrays of a file.
+// header is the content of a file's header.
 type header struct {
 	part, generation, parts uint32
-	graph, nodes            uint64 // nodes, of the graph and of the partition
+	graph, nodes            uint64 // number of nodes, of the graph and of the partition
 	columns                 uint32
-	first                   uint32   // array
-	sums                    []uint32 // of the arrays from first on
+	first                   uint32   // number of the first array
+	sums                    []uint32 // checksums of the arrays from first on
 }
 
 func (h *header) encode(uuid [16]byte) []byte {
@@ -64,7 +65,7 @@ func (h *header) encode(uuid [16]byte) []byte {
 	return codec.Header{Kind: fileKind, UUID: uuid, Fields: e.B}.Encode()
 }
 
-// decodeHeader reads a header, and compares all but the checksums with those of want.
+// decodeHeader decodes a header and returns its checksums. Everything else must equal want.
 func decodeHeader(b []byte, uuid [16]byte, want *header) (sums []uint32, err error) {
 	h, err := codec.DecodeHeader(b, fileKind, uuid)
 	if err != nil {
@@ -91,7 +92,7 @@ func decodeHeader(b []byte, uuid [16]byte, want *header) (sums []uint32, err err
 	return sums, d.Err()
 }
 
-// encodeRecord says which generation each partition has.
+// encodeRecord encodes a record of the generation of each partition.
 func encodeRecord(uuid [16]byte, generations []uint32) []byte {
 	body := mem.BytesOf(generations)
 	e := codec.Enc{}
@@ -101,7 +102,7 @@ func encodeRecord(uuid [16]byte, generations []uint32) []byte {
 	return append(codec.Header{Kind: recordKind, UUID: uuid, Fields: e.B}.Encode(), body...)
 }
 
-// decodeRecord reads the record of so many partitions.
+// decodeRecord decodes the record of a number of partitions.
 func decodeRecord(b []byte, uuid [16]byte, parts int) ([]uint32, error) {
 	h, err := codec.DecodeHeader(b, recordKind, uuid)
 	if err != nil {
@@ -128,16 +129,17 @@ func decodeRecord(b []byte, uuid [16]byte, parts int) ([]uint32, error) {
 	return out, body.Err()
 }
 
-// pieceBytes is what an array of n values takes in a file.
+// pieceBytes returns what an array of n values takes in a file.
 func pieceBytes(n uint64) int64 { return (4*int64(n) + pageBytes - 1) / pageBytes * pageBytes }
 
-// The files of a partition, as their names end: of its vectors, and of the optimizer's arrays.
+// These are the endings of the names of a partition's files: for its vectors, and for the
+// optimizer's arrays.
 const (
 	rowsFile  = "rows"
 	stateFile = "state"
 )
 
-// name is that of a file of a generation of a partition.
+// name returns the name of a partition's file of a generation and kind.
 func name(part int, generation uint32, kind string) string {
 	return fmt.Sprintf("%04d-%08d.%s", part, generation, kind)
 }
