@@ -1,5 +1,8 @@
-// Package sample turns seeds into batches: neighbor sampling to DENSE, feature gathering through
-// caches, and the bounded pipeline between sampler, gather and step.
+// Package sample turns seeds into batches that a training step can use. A Sampler draws the
+// neighbors of seeds, hop by hop, and gives the result in the DENSE encoding (Dense); a Pipeline
+// samples batches in several goroutines, gathers their features through caches and hands them out
+// in order (Batch). A hop is one step away from the seeds, a fanout the number of neighbors drawn
+// per node at a hop, and a delta the nodes that a hop adds to a batch.
 package sample
 
 import (
@@ -12,24 +15,26 @@ import (
 	"gdb/sample/stages"
 )
 
-// NodeID is an internal node id.
+// NodeID is an internal node id: nodes of a graph are numbered from 0.
 type NodeID = layout.NodeID
 
-// All as a fanout takes the whole list.
+// All, given as a fanout, takes all neighbors.
 const All = -1
 
 // Dense is the delta encoding of a multi-hop sample (Waleffe et al., Marius++, section 4.1): the
-// lists by positions, and the ids of the nodes. Node NodeIDs[NodeIDOffsets[1]+i] has the neighbors
-// Nbrs[NbrOffsets[i]:NbrOffsets[i+1]].
+// lists of neighbors as positions, and the ids of the nodes. Node NodeIDs[NodeIDOffsets[1]+i] has
+// the neighbors Nbrs[NbrOffsets[i]:NbrOffsets[i+1]].
 type Dense struct {
 	dense.Lists
-	// NodeIDs are the nodes of the sample, each once: Δ0 | Δ1 | … | Δk, Δk being the seeds.
+	// NodeIDs are the nodes of the sample, each once, as deltas: Δ0 | Δ1 | … | Δk. Δk is the seeds
+	// and Δ0 the outermost delta.
 	NodeIDs []NodeID
 	// Nbrs are the sampled neighbors, parallel to ReprMap.
 	Nbrs []NodeID
 }
 
-// Batch is what one step trains on. All slices belong to the batch and are valid until Release.
+// Batch is what one training step reads. All slices belong to the batch and are valid until
+// Release.
 type Batch struct {
 	Epoch, Index uint64
 	// Seeds are the training nodes: the last delta of Dense.
@@ -38,40 +43,43 @@ type Batch struct {
 	// X is (len(Dense.NodeIDs), Dim) row-major: the features of all nodes, or nil without features.
 	X   []float32
 	Dim int
-	// Table is rows of features in the memory of their owner, or nil. If it is there, X has the
-	// rows of Δ1 … Δk only, and the first layer takes those of its neighbors from here:
-	// TableRows, parallel to Dense.Nbrs, are their row numbers.
+	// Table holds rows of features in the memory of their owner, or is nil. If it is set, X has the
+	// rows of Δ1 … Δk only, and the first layer reads rows of neighbors here: TableRows, parallel
+	// to Dense.Nbrs, are their row numbers.
 	Table     []float32
 	TableRows []uint32
-	// Labels has one class per seed (-1: none), for class labels.
+	// Labels has one class per seed, -1 for no class; nil unless labels are classes.
 	Labels []int32
-	// Multi is (len(Seeds), Classes) of 0 and 1, for multi-labels; else nil.
+	// Multi is (len(Seeds), Classes) of 0, 1 and NaN for unknown; nil unless nodes have several
+	// labels.
 	Multi []float32
-	// Targets has one number per seed (NaN: none), for labels that are numbers; else nil.
+	// Targets has one number per seed, NaN for no number; nil unless labels are numbers.
 	Targets []float32
 
 	release func(*Batch)
-	counted int64          // bytes of HeapBytes that are in the pipeline's budget
-	rows    *stages.Buffer // holds X
+	counted int64          // bytes of HeapBytes that are counted in the pipeline's budget
+	rows    *stages.Buffer // the memory of X
 }
 
-// Batches hands out batches in their order: those of an epoch, or what is left of it. A Pipeline
-// makes them as they are due; package superbatch has sampled them ahead.
+// Batches hands out the batches of an epoch, or the rest of them, in order. A Pipeline samples them
+// when they are due; package superbatch samples them ahead.
 type Batches interface {
 	// Next returns the next batch, io.EOF after the last, or the first error of any stage. The
-	// caller releases the batch before it asks for the next one. It is for one goroutine.
+	// caller releases the batch before it asks for the next. One goroutine may call it.
 	Next(ctx context.Context) (*Batch, error)
-	// Stats may be called at any time. Its stages have names; "sample", "gather" and "step", the
-	// consumer, are always there.
+	// Stats returns what was done so far; it may be called at any time. Its stages include
+	// "sample", "gather" and "step", the consumer.
 	Stats() PipelineStats
-	// Close ends the work on batches that were not handed out, and frees the memory.
+	// Close stops the work on batches that were not handed out, and frees the memory.
 	Close() error
 }
 
-// Lend makes the next Release call back, once: for what hands out batches of its own.
+// Lend makes the next Release call release, once. It is for those who hand out batches that they
+// own.
 func (b *Batch) Lend(release func(*Batch)) { b.release = release }
 
-// Release gives the batch's memory back to where it came from. Further calls do nothing.
+// Release returns the batch's memory to its owner; nothing of the batch may be used afterwards.
+// Further calls do nothing.
 func (b *Batch) Release() {
 	if r := b.release; r != nil {
 		b.release = nil
@@ -80,7 +88,7 @@ func (b *Batch) Release() {
 	}
 }
 
-// HeapBytes is the memory of the batch but for X.
+// HeapBytes returns the memory of the batch's slices except X, in bytes.
 func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
@@ -88,7 +96,7 @@ func (b *Batch) HeapBytes() int64 {
 		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets))
 }
 
-// mangle makes a use after release visible, in builds with invariants.
+// mangle overwrites the batch in builds with invariants, so that a use after Release shows.
 func (b *Batch) mangle() {
 	d := &b.Dense
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),

@@ -11,25 +11,25 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Delta is a way to find the nodes that a hop adds to a batch. All give the same sets.
+// Delta is a way to find the nodes that a hop adds to a batch. All ways give the same sets.
 type Delta uint8
 
 const (
-	// DeltaTable keeps the batch's nodes in an open-addressing table of its own size: the fastest
-	// for mini-batches. A delta is in order of first appearance.
+	// DeltaTable finds them with a hash table of the batch's nodes, the fastest way for
+	// mini-batches. A delta is in the order in which nodes first appear.
 	DeltaTable Delta = iota
-	// DeltaRoaring keeps them in roaring bitmaps, 2 bytes per node and less for dense sets, for
-	// samples of a large part of the graph. A delta is in ascending order.
+	// DeltaRoaring finds them with roaring bitmaps, which take 2 bytes per node and less for dense
+	// sets; it is for samples of a large part of the graph. A delta is in ascending order.
 	DeltaRoaring
 )
 
 // deltaSet holds the nodes of a batch and numbers them.
 type deltaSet interface {
-	// reset makes nodes, the seeds, the content; twice is the index of a seed that repeats an
+	// reset empties the set and adds nodes, the seeds. twice is the index of a seed that repeats an
 	// earlier one, or -1.
 	reset(ctx context.Context, nodes []NodeID) (twice int, err error)
-	// extend appends to nodes, whose capacity suffices, those of nbrs that are new, and writes to
-	// loc the index in nodes of each of nbrs. starts says where each delta starts in nodes.
+	// extend appends the nodes of nbrs that are new to nodes, whose capacity suffices, and writes
+	// the index in nodes of each of nbrs to loc. starts says where each delta starts in nodes.
 	extend(ctx context.Context, nodes []NodeID, starts []uint32, nbrs []NodeID,
 		loc []uint32) ([]NodeID, error)
 }
@@ -41,7 +41,7 @@ func newDeltaSet(kind Delta, held *mem.Account) deltaSet {
 	return tableSet{draw.NewNodeTable(held)}
 }
 
-// tableSet finds deltas with a table.
+// tableSet finds deltas with a hash table.
 type tableSet struct{ table *draw.NodeTable }
 
 func (t tableSet) reset(ctx context.Context, nodes []NodeID) (int, error) {
@@ -53,8 +53,8 @@ func (t tableSet) extend(ctx context.Context, nodes []NodeID, _ []uint32, nbrs [
 	return t.table.Extend(ctx, nodes, nbrs, loc)
 }
 
-// roaringSet finds deltas with bitmaps. Indexes come from binary search in the sorted deltas:
-// about 100 ns per edge.
+// roaringSet finds deltas with bitmaps, and indexes by binary search in the sorted deltas, which
+// takes about 100 ns per edge.
 type roaringSet struct {
 	held   *mem.Account
 	seen   *roaring.Bitmap
@@ -124,5 +124,5 @@ func (r *roaringSet) find(nodes []NodeID, starts []uint32, v NodeID) uint32 {
 	return uint32(r.seeds[i])
 }
 
-// ids32 sees node ids as what roaring takes.
+// ids32 returns node ids as numbers, as roaring takes them. Both share memory.
 func ids32(s []NodeID) []uint32 { return mem.View[uint32](mem.BytesOf(s)) }

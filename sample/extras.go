@@ -7,7 +7,7 @@ import (
 	"gdb/layout/topology"
 )
 
-// checkExtras reports what the topology cannot read.
+// checkExtras returns an error if the topology cannot read an extra that was asked for.
 func (s *Sampler) checkExtras() error {
 	lists := s.sides[0].lists
 	if _, ok := lists.(topology.AttributeReader); !ok && s.gathers() {
@@ -19,16 +19,16 @@ func (s *Sampler) checkExtras() error {
 	return nil
 }
 
-// gathers says whether anything has to be read of the edges drawn beside the neighbors.
+// gathers reports whether something is read of each drawn edge besides its neighbor.
 func (s *Sampler) gathers() bool { return s.cfg.EdgeTypes || s.gathersWeights() }
 
-// gathersWeights says whether weights have to be: those of weighted draws and of layers are known
-// from drawing.
+// gathersWeights reports whether weights are read for each drawn edge. Draws by weight and draws of
+// layers read them anyway.
 func (s *Sampler) gathersWeights() bool {
 	return s.cfg.EdgeWeights && s.cfg.Draw != DrawWeighted && len(s.cfg.LayerSize) == 0
 }
 
-// gatherExtras reads the weights and types of the entries at the positions in loc.
+// gatherExtras reads the weights and types of the drawn entries, whose positions are in loc.
 func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 	if !s.gathers() {
 		return nil
@@ -49,7 +49,7 @@ func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 	return s.sides[0].lists.(topology.AttributeReader).GatherAttributes(ctx, off, s.loc, to)
 }
 
-// nodeExtras fills in what is asked for of the whole lists of a batch's nodes.
+// nodeExtras writes to d the degrees and weight sums of its nodes' whole lists, if asked for.
 func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 	d.Degrees, d.WeightSums = d.Degrees[:0], d.WeightSums[:0]
 	lists, deg := s.sides[0].lists, []uint32(nil)
@@ -72,8 +72,8 @@ func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 	return SumWeights(ctx, lists, d.WeightSums)
 }
 
-// SumWeights writes the sums of the weights of the lists that a session found last to sums, one
-// each: in the order of the lists, so that they do not depend on how these are read.
+// SumWeights writes the sum of the weights of each list that a session found last to sums. It adds
+// in the order of the list, so that sums do not depend on how lists are read.
 func SumWeights(ctx context.Context, lists topology.Session, sums []float32) error {
 	r, ok := lists.(topology.ColumnReader)
 	if !ok {

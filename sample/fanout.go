@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseFanout reads fanouts such as "15,10,all", the hop next to the seeds first.
+// ParseFanout parses fanouts such as "15,10,all"; the hop next to the seeds comes first.
 func ParseFanout(text string) ([]int, error) {
 	var fanout []int
 	for part := range strings.SplitSeq(text, ",") {

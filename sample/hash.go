@@ -6,7 +6,7 @@ import (
 	"gdb/internal/rng"
 )
 
-// BatchHash is a hash over all fields of a batch, for comparing batches made in different ways.
+// BatchHash returns a hash over all fields of a batch, to compare batches made in different ways.
 func BatchHash(b *Batch) uint64 {
 	d := &b.Dense
 	h := rng.Key(b.Epoch, b.Index, uint64(b.Dim))

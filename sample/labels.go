@@ -12,36 +12,37 @@ import (
 	"gdb/kv"
 )
 
-// labelsResidentMax is the size up to which classes and numbers are held in memory: of 64 M nodes
-// with up to 255 classes. Beyond, the labels of a batch's seeds are read with it.
+// labelsResidentMax bounds the classes or numbers that are held in memory, in bytes: 64 M nodes
+// with up to 255 classes fit. If they take more, the labels of each batch's seeds are read with it.
 const labelsResidentMax = 64 << 20
 
-// labelsChunk is how many rows are read at a time while labels are loaded.
+// labelsChunk is how many rows are read together while labels are loaded.
 const labelsChunk = 1 << 16
 
-// RawRows reads rows of bytes; *rowfile.Reader is one.
+// RawRows reads rows as bytes; *rowfile.Reader does.
 type RawRows interface {
 	Meta() kv.RowsMeta
 	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error
 	ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error
 }
 
-// Labels gives the labels of seeds: classes, the bits of multi-labels as floats, or numbers. It may
-// be used from any goroutine.
+// Labels returns the labels of seeds: classes, the bits of multi-labels as floats, or numbers. It
+// may be used from any goroutine.
 type Labels struct {
 	rows    RawRows
 	multi   bool
-	knownAt int // where in a row of multi-labels the bits of known ones begin; 0 if all are known
+	knownAt int // byte of a row where the bits of known multi-labels begin; 0 if all are known
 	numbers bool
 	classes int
-	values  []float32  // of the classes, if these are taken as numbers: see UseNumbers
-	all     *mem.Arena // all classes or numbers, if they fit
-	width   uint64     // bytes of each there; classes are one more than they are
+	values  []float32  // number of each class, if numbers stand for classes: see UseNumbers
+	all     *mem.Arena // all classes or numbers, or nil if they do not fit
+	width   uint64     // bytes of each label in all, where classes are stored plus one
 	scratch sync.Pool  // *[]byte
 }
 
-// NewLabels returns the labels of a graph of so many nodes. Classes and numbers are loaded if they
-// take no more than 64 MiB and the budget, which may be nil, has room.
+// NewLabels returns the labels of a graph with this number of nodes. Classes and numbers are loaded
+// if they take no more than 64 MiB and the budget, which may be nil, has room. The caller calls
+// Close.
 func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uint64,
 	budget *mem.Budget) (*Labels, error) {
 	l := &Labels{rows: rows, classes: len(meta.Classes)}
@@ -77,7 +78,7 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 	return l, nil
 }
 
-// load reads all labels.
+// load reads all labels to memory.
 func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) error {
 	all, err := mem.NewArena(budget, "labels", int64(nodes*l.width))
 	if err != nil {
@@ -103,7 +104,7 @@ func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) err
 	return nil
 }
 
-// widthHeld is how many bytes a label takes in memory.
+// widthHeld returns how many bytes a label takes in memory.
 func (l *Labels) widthHeld() uint64 {
 	switch {
 	case l.numbers || l.classes >= 1<<16:
@@ -114,7 +115,7 @@ func (l *Labels) widthHeld() uint64 {
 	return 1
 }
 
-// hold writes labels to memory.
+// hold writes labels to memory, in the width of l.
 func (l *Labels) hold(to []byte, labels []int32) {
 	for i, c := range labels {
 		switch l.width {
@@ -128,7 +129,8 @@ func (l *Labels) hold(to []byte, labels []int32) {
 	}
 }
 
-// shift is what labels in memory are more than they are: nothing, if they are numbers.
+// shift returns what is added to a label in memory: 1 to classes, so that none is 0, and 0 to
+// numbers.
 func (l *Labels) shift() uint32 {
 	if l.numbers {
 		return 0
@@ -136,7 +138,7 @@ func (l *Labels) shift() uint32 {
 	return 1
 }
 
-// held is the label of a node in memory.
+// held returns the label of node v from memory.
 func (l *Labels) held(all []byte, v NodeID) int32 {
 	switch at := uint64(v) * l.width; l.width {
 	case 1:
@@ -148,7 +150,7 @@ func (l *Labels) held(all []byte, v NodeID) int32 {
 	}
 }
 
-// check fails unless all labels of nodes are classes, or -1: who counts by them looks no further.
+// check returns an error unless all labels are -1 or a class. Others need not check labels again.
 func (l *Labels) check(labels []int32, node func(i int) NodeID) error {
 	for i, c := range labels {
 		if c < -1 || int(c) >= l.classes {
@@ -160,20 +162,19 @@ func (l *Labels) check(labels []int32, node func(i int) NodeID) error {
 	return nil
 }
 
-// Classes is the number of classes.
+// Classes returns the number of classes.
 func (l *Labels) Classes() int { return l.classes }
 
-// Multi says whether a node can have several labels: Batch.Multi is set then, and Batch.Labels
-// otherwise.
+// Multi reports whether a node can have several labels. If so, Fill sets Batch.Multi.
 func (l *Labels) Multi() bool { return l.multi }
 
-// Numbers says whether labels are numbers to predict: Batch.Targets is set then.
+// Numbers reports whether labels are numbers to predict. If so, Fill sets Batch.Targets.
 func (l *Labels) Numbers() bool { return l.numbers || l.values != nil }
 
-// UseNumbers has labels that are classes be numbers from now on, one for each class.
+// UseNumbers makes labels numbers from now on: values holds the number of each class.
 func (l *Labels) UseNumbers(values []float32) { l.values = values }
 
-// Close frees the memory; the rows are closed by their owner.
+// Close frees the memory. It does not close the rows.
 func (l *Labels) Close() error {
 	if l.all == nil {
 		return nil
@@ -181,7 +182,7 @@ func (l *Labels) Close() error {
 	return l.all.Free()
 }
 
-// Fill fills in the labels of a batch's seeds.
+// Fill sets the labels of a batch's seeds: Multi, Targets or Labels.
 func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 	switch {
 	case l.multi:
@@ -195,7 +196,7 @@ func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 	return l.Of(ctx, b.Seeds, b.Labels)
 }
 
-// Of writes the class of each node to out; -1 is none.
+// Of writes the class of each node to out, or -1 if it has none.
 func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 	if l.all == nil {
 		out = out[:len(nodes)]
@@ -211,7 +212,7 @@ func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 	return nil
 }
 
-// Values writes the number of each node to out; NaN is none.
+// Values writes the number of each node to out, or NaN if it has none.
 func (l *Labels) Values(ctx context.Context, nodes []NodeID, out []float32) error {
 	if l.values != nil {
 		return l.classValues(ctx, nodes, out[:len(nodes)])
@@ -226,7 +227,8 @@ func (l *Labels) Values(ctx context.Context, nodes []NodeID, out []float32) erro
 	return nil
 }
 
-// classValues writes the number of each node's class to out, whose memory has the classes first.
+// classValues writes the number of each node's class to out. It reads the classes to the same
+// memory first.
 func (l *Labels) classValues(ctx context.Context, nodes []NodeID, out []float32) error {
 	classes := mem.View[int32](mem.BytesOf(out))
 	if err := l.Of(ctx, nodes, classes); err != nil {
@@ -242,7 +244,7 @@ func (l *Labels) classValues(ctx context.Context, nodes []NodeID, out []float32)
 	return nil
 }
 
-// Bits writes the labels of each node to out: for each class 0 or 1, or NaN if it is unknown. Class
+// Bits writes the labels of each node to out: 0 or 1 for each class, or NaN if it is unknown. Class
 // c is bit c%8 of byte c/8 of a row.
 func (l *Labels) Bits(ctx context.Context, nodes []NodeID, out []float32) error {
 	width := l.rows.Meta().RowBytes

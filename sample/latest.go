@@ -2,11 +2,11 @@ package sample
 
 import "gdb/layout/topology"
 
-// The latest entries of a list are those of the largest times, and of equal times those at later
-// positions. They are a function of the list alone: every batch of every epoch takes the same.
+// The latest entries of a list are those with the largest times and, among equal times, those at
+// later positions. They depend on the list alone, so every batch of every epoch takes the same.
 
-// byTime goes over a part of the list of a node. Flipping all bits of a time turns the order
-// around, so that the least key is that of the largest time, without overflow.
+// byTime chooses among the entries of a part of a node's list. Flipping all bits of a time reverses
+// the order without overflow, so the least key belongs to the largest time.
 func (c *selection) byTime(p topology.Part) error {
 	heap, n, from, err := c.begin(&p, len(p.Times))
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"gdb/sample/draw"
 )
 
-// layers draws the neighbors of a hop together: see draw.LayerDrawer.
+// layers draws the neighbors of all nodes of a hop together: see draw.LayerDrawer.
 type layers struct {
-	drawer *draw.LayerDrawer
-	most   int // candidates that a hop of the batch had
+	drawer *draw.LayerDrawer // largest number of candidates of a hop in the last batch
+	most   int               // candidates that a hop of the batch had
 }
 
 func (s *Sampler) newLayers() error {
@@ -28,8 +28,8 @@ func (s *Sampler) newLayers() error {
 	return nil
 }
 
-// LayerBytes is the memory that drawing the layers of the last batch took, with a little to spare:
-// 0 of a sampler that draws the neighbors of each node apart.
+// LayerBytes returns the memory that drawing the layers of the last batch took, in bytes and with a
+// little to spare. It is 0 if neighbors are drawn node by node.
 func (s *Sampler) LayerBytes() int64 {
 	if s.layers == nil || len(s.starts) < 2 {
 		return 0
@@ -38,8 +38,8 @@ func (s *Sampler) LayerBytes() int64 {
 		int64(s.starts[len(s.starts)-2])*draw.FrontierBytes + draw.PartBytes
 }
 
-// drawLayer draws the neighbors of nodes a … b-1, which are about size in all, with their
-// positions and weights.
+// drawLayer draws about size neighbors of the nodes a … b-1 together, with their positions and
+// weights.
 func (s *Sampler) drawLayer(ctx context.Context, key uint64, a, b, size int) error {
 	drawer := s.layers.drawer
 	drawn, err := drawer.Draw(ctx, key, s.listsOf(s.nodes[a:b]), size)
@@ -70,7 +70,7 @@ func (s *Sampler) drawLayer(ctx context.Context, key uint64, a, b, size int) err
 	return reserve(&s.held, &s.nodes, b+drawn)
 }
 
-// listsOf are the lists of the frontier, which were found.
+// listsOf returns how the drawer reads the lists of the frontier, which the sessions found before.
 func (s *Sampler) listsOf(front []NodeID) draw.LayerLists {
 	l := draw.LayerLists{Degrees: s.deg, Gather: s.gather}
 	if !s.cfg.EdgeWeights {
@@ -99,7 +99,8 @@ func (s *Sampler) listsOf(front []NodeID) draw.LayerLists {
 	return l
 }
 
-// takeDrawn takes the entries of a part whose node was drawn, and counts them for each list.
+// takeDrawn adds those entries of a part whose node was drawn to the batch, and counts them for
+// each list.
 func (s *Sampler) takeDrawn(p *draw.LayerPart, counts []uint32) error {
 	k := len(s.nbrs)
 	edges := k + p.Drawn()

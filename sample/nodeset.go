@@ -8,21 +8,21 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// rankWords is how many words of a Set share one count: 512 nodes, 4 bytes.
+// rankWords is how many words of a NodeSet share one count: 512 nodes share 4 bytes.
 const rankWords = 8
 
-// NodeSet is a set of nodes that numbers its members in ascending order: a table of their rows
-// needs no place for the others. Memory: 1/8 byte for each node of the graph for the bits and
-// 1/128 for the counts. A nil Set is all nodes, each its own number.
+// NodeSet is a set of nodes that numbers its members in ascending order, so that a table of their
+// rows needs no place for other nodes. It takes 1/8 byte of memory per node of the graph for bits
+// and 1/128 for counts. A nil NodeSet holds all nodes, and each is its own number.
 type NodeSet struct {
 	words []uint64
-	ranks []uint32 // members before each rankWords words
+	ranks []uint32 // number of members before each rankWords words
 	count int
 	total uint64
 	arena *mem.Arena
 }
 
-// NewNodeSet returns an empty set of a graph of total nodes.
+// NewNodeSet returns an empty set for a graph of total nodes. The caller calls Free.
 func NewNodeSet(total uint64, budget *mem.Budget) (*NodeSet, error) {
 	words := groups(total) * rankWords
 	a, err := mem.NewArena(budget, "set of nodes", NodeSetBytes(total))
@@ -34,13 +34,13 @@ func NewNodeSet(total uint64, budget *mem.Budget) (*NodeSet, error) {
 		total: total, arena: a}, nil
 }
 
-// groups is how many counts a set has.
+// groups returns how many counts a set has.
 func groups(total uint64) int64 { return int64(total/(64*rankWords)) + 1 }
 
-// NodeSetBytes is the memory of a set.
+// NodeSetBytes returns the memory of a set for a graph of total nodes, in bytes.
 func NodeSetBytes(total uint64) int64 { return groups(total) * (8*rankWords + 4) }
 
-// Add adds a node.
+// Add adds a node. Number must be called before members are looked up by number.
 func (s *NodeSet) Add(v uint32) { s.words[v/64] |= 1 << (v % 64) }
 
 // AddSet adds the nodes of a bitmap.
@@ -57,22 +57,22 @@ func (s *NodeSet) AddSet(set *roaring.Bitmap) {
 	}
 }
 
-// Words are the bits of the nodes, 64 in each.
+// Words returns the bits of the nodes, 64 in each word. They share the set's memory.
 func (s *NodeSet) Words() []uint64 { return s.words }
 
-// Total is the number of nodes of the graph.
+// Total returns the number of nodes of the graph.
 func (s *NodeSet) Total() uint64 { return s.total }
 
-// Count is the number of members when they were numbered.
+// Count returns the number of members at the last call of Number.
 func (s *NodeSet) Count() int { return s.count }
 
 // Clear removes all members.
 func (s *NodeSet) Clear() { clear(s.words) }
 
-// Has says whether a node is a member.
+// Has reports whether a node is a member.
 func (s *NodeSet) Has(v uint32) bool { return s.words[v/64]>>(v%64)&1 == 1 }
 
-// Number counts the members once all are added.
+// Number numbers the members. It must be called after the last one is added.
 func (s *NodeSet) Number() {
 	s.count = 0
 	for i, w := range s.words {
@@ -83,7 +83,7 @@ func (s *NodeSet) Number() {
 	}
 }
 
-// Row is the number of a member.
+// Row returns the number of a member.
 func (s *NodeSet) Row(v uint32) uint32 {
 	if s == nil {
 		return v
@@ -106,7 +106,7 @@ func (s *NodeSet) MapRows(nodes []uint32) {
 	}
 }
 
-// Rows is the number of members; all is the answer of a nil set.
+// Rows returns the number of members, or all if the set is nil.
 func (s *NodeSet) Rows(all uint64) int {
 	if s == nil {
 		return int(all)
@@ -114,10 +114,10 @@ func (s *NodeSet) Rows(all uint64) int {
 	return s.count
 }
 
-// NodeIter fills dst with the next nodes, to its length at most; none at the end.
+// NodeIter fills dst with the next nodes and returns those filled, none at the end.
 type NodeIter func(dst []NodeID) []NodeID
 
-// Nodes iterates over the members in ascending order; total is the size of a nil set.
+// Nodes iterates over the members in ascending order. total is the number of nodes of a nil set.
 func (s *NodeSet) Nodes(total uint64) NodeIter {
 	if s == nil {
 		return allNodes(total)
@@ -154,7 +154,7 @@ func allNodes(total uint64) NodeIter {
 	}
 }
 
-// NodesOf iterates over a bitmap, or over 0 to total-1 if it is nil.
+// NodesOf iterates over the nodes of a bitmap, or over 0 to total-1 if it is nil.
 func NodesOf(set *roaring.Bitmap, total uint64) NodeIter {
 	if set == nil {
 		return allNodes(total)

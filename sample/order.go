@@ -10,8 +10,8 @@ import (
 // orderDomain keeps the keys of epoch orders apart from those of draws.
 const orderDomain = 0x6f72646572 // "order"
 
-// Order is the shuffled order of the training nodes in one epoch, cut into batches. It is
-// computed, not stored: any batch is had without the others, so a run resumes anywhere.
+// Order is the shuffled order of the training nodes in one epoch, cut into batches. It is computed,
+// not stored: any batch can be had without the others, so a run can resume anywhere.
 type Order struct {
 	train []NodeID
 	perm  rng.Permutation
@@ -19,9 +19,9 @@ type Order struct {
 	size  int
 }
 
-// EpochOrder returns the order of train in an epoch: a function of (seed, epoch, len(train)).
-// Every node comes once; the last batch may be short. train must not change while the order is in
-// use.
+// EpochOrder returns the order of train in an epoch, which depends on (seed, epoch, len(train))
+// alone. Every node comes once; the last batch may be short. train must not change while the order
+// is in use.
 func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, error) {
 	if len(train) == 0 {
 		return nil, errors.New("sample: no training nodes: choose another split")
@@ -33,15 +33,16 @@ func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, erro
 	return &Order{train: train, perm: perm, epoch: epoch, size: batchSize}, nil
 }
 
-// Epoch is the epoch that this is the order of.
+// Epoch returns the epoch of this order, counted from 0.
 func (o *Order) Epoch() uint64 { return o.epoch }
 
-// Batches is the number of batches.
+// Batches returns the number of batches.
 func (o *Order) Batches() uint64 {
 	return (uint64(len(o.train)) + uint64(o.size) - 1) / uint64(o.size)
 }
 
-// Seeds appends the seeds of batch i, which is below Batches, to dst. About 20 ns a seed.
+// Seeds appends the seeds of batch i, which is below Batches, to dst. It takes about 20 ns per
+// seed.
 func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
 	first := i * uint64(o.size)
 	for k := first; k < min(first+uint64(o.size), uint64(len(o.train))); k++ {

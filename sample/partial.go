@@ -10,23 +10,24 @@ import (
 	"gdb/internal/rng"
 )
 
-// Partial is a batch of which some hops are drawn, and maybe a part of the frontier of the next. It
-// is what there is to keep of a batch while samplers draw many at a time, a hop of all of them
-// after the other; what a sampler itself needs for a batch is several times as much. The batch is
-// the one that Sampler.Sample draws, whatever order its lists were drawn in.
+// Partial is a batch of which some hops are drawn. It is what is kept of a batch while samplers
+// draw one hop of many batches after the other; a sampler itself needs several times as much memory
+// for a batch. The batch comes out as Sampler.Sample draws it, whatever order its lists were drawn
+// in.
 type Partial struct {
 	Epoch, Batch uint64
-	growing      // but for nbrs, which follow from the others
+	growing      // without nbrs, which follow from nodes and loc
 
-	// Extras of nodes in the order of discovery, as far as their lists were looked at.
+	// degrees and sums are extras of the nodes, in the order of discovery, as far as their lists
+	// were read.
 	degrees []uint32
 	sums    []float32
 }
 
-// Drawn is what was drawn of some nodes of a frontier, in the order in which these were given.
-// Weights, Types, Degrees and Sums are there if the sampler was asked for them.
+// Drawn is what was drawn for some nodes of a frontier, in the order of these nodes. Weights,
+// Types, Degrees and Sums are set if the sampler was asked for them.
 type Drawn struct {
-	Off     []uint32 // len(nodes)+1
+	Off     []uint32 // len(nodes)+1: where each node's neighbors begin in Nbrs
 	Nbrs    []NodeID
 	Weights []float32
 	Types   []uint32
@@ -34,41 +35,42 @@ type Drawn struct {
 	Sums    []float32
 }
 
-// Clone is a copy that the next use of a sampler does not change.
+// Clone returns a copy, which stays valid when the sampler is used again.
 func (d Drawn) Clone() Drawn {
 	return Drawn{Off: slices.Clone(d.Off), Nbrs: slices.Clone(d.Nbrs),
 		Weights: slices.Clone(d.Weights), Types: slices.Clone(d.Types),
 		Degrees: slices.Clone(d.Degrees), Sums: slices.Clone(d.Sums)}
 }
 
-// Bytes is its memory.
+// Bytes returns the memory of d, in bytes.
 func (d *Drawn) Bytes() int64 {
 	return 4 * int64(cap(d.Off)+cap(d.Nbrs)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
 		cap(d.Sums))
 }
 
-// Bytes is the memory of the batch so far.
+// Bytes returns the memory of the batch so far, in bytes.
 func (p *Partial) Bytes() int64 {
 	return 4 * int64(cap(p.nodes)+cap(p.starts)+cap(p.off)+cap(p.loc)+cap(p.weights)+
 		cap(p.types)+cap(p.degrees)+cap(p.sums))
 }
 
-// Nodes are those of the batch so far, each once. They are not to be changed.
+// Nodes returns the nodes of the batch so far, each once. The caller must not change them.
 func (p *Partial) Nodes() []NodeID { return p.nodes }
 
-// Frontier are the nodes whose lists are drawn next.
+// Frontier returns the nodes whose lists are drawn next.
 func (p *Partial) Frontier() []NodeID { return p.nodes[p.starts[len(p.starts)-2]:] }
 
-// hop is that of the frontier.
+// hop returns the number of the frontier's hop, from 0.
 func (p *Partial) hop() int { return len(p.starts) - 2 }
 
-// Hops is the number of hops that a batch has, and whether the lists of the last delta are looked
-// at too, though nothing is drawn from them.
+// Hops returns the number of hops that a batch has, and whether the lists of the last delta must be
+// read too, for extras of nodes, though nothing is drawn from them.
 func (s *Sampler) Hops() (hops int, last bool) {
 	return s.cfg.hops(), s.cfg.Extras.NodeBytes() > 0
 }
 
-// Fanout is how many neighbors of a node are drawn at a hop, from 0 on; 0 after the last.
+// Fanout returns how many neighbors of a node are drawn at a hop, counted from 0; it is 0 after the
+// last.
 func (s *Sampler) Fanout(hop int) int {
 	if hop >= len(s.cfg.Fanout) {
 		return 0
@@ -76,7 +78,7 @@ func (s *Sampler) Fanout(hop int) int {
 	return s.cfg.Fanout[hop]
 }
 
-// Start begins a batch: its frontier are the seeds.
+// Start begins a batch in p. Its first frontier is the seeds.
 func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID,
 	p *Partial) error {
 	if s.layers != nil || len(s.sides) > 1 {
@@ -92,8 +94,8 @@ func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID
 	return nil
 }
 
-// Draw draws the neighbors of some nodes of the frontier. What it returns is valid until the next
-// use of the sampler.
+// Draw draws the neighbors of some nodes of the frontier. The result is valid until the next use of
+// the sampler.
 func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn, err error) {
 	h := p.hop()
 	defer func() {
@@ -134,7 +136,8 @@ func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn
 	return d, nil
 }
 
-// Extend ends a hop of a batch: d is what was drawn of its whole frontier, in its order.
+// Extend ends a hop of a batch. d is what was drawn for its whole frontier, in the frontier's
+// order.
 func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
 	p.degrees, p.sums = append(p.degrees, d.Degrees...), append(p.sums, d.Sums...)
 	if p.hop() == s.cfg.hops() {
@@ -166,7 +169,7 @@ func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
 	return nil
 }
 
-// grow makes room for n more elements and no others.
+// grow returns s with room for exactly n more elements.
 func grow[T mem.Scalar](s []T, n int) []T {
 	if n == 0 {
 		return s
@@ -174,7 +177,7 @@ func grow[T mem.Scalar](s []T, n int) []T {
 	return append(make([]T, 0, len(s)+n), s...)
 }
 
-// Write writes the batch, of which all hops are drawn, to d, whose memory it reuses.
+// Write writes the batch, all hops of which are drawn, to d, whose memory it reuses.
 func (p *Partial) Write(ctx context.Context, d *Dense) error {
 	if err := p.arrange(ctx, make([]uint32, len(p.starts)-1), d); err != nil {
 		return fmt.Errorf("sample: epoch %d, batch %d: %w", p.Epoch+1, p.Batch+1, err)
@@ -189,8 +192,8 @@ func (p *Partial) Write(ctx context.Context, d *Dense) error {
 	return nil
 }
 
-// inOrder copies what is known of each node, if anything is, in the order of a Dense: the outermost
-// delta first.
+// inOrder copies a value per node, if there are any, from the order of discovery to the order of a
+// Dense, which has the outermost delta first.
 func (p *Partial) inOrder(x, to []uint32) {
 	for h := len(p.starts) - 2; h >= 0 && len(x) > 0; h-- {
 		to = to[copy(to, x[p.starts[h]:p.starts[h+1]]):]

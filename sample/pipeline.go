@@ -14,57 +14,57 @@ import (
 	"gdb/sample/stages"
 )
 
-// sampledMax is how many sampled batches wait to be gathered at most.
+// sampledMax bounds how many sampled batches wait to be gathered.
 const sampledMax = 1
 
-// ErrClosed is the error of a closed pipeline.
+// ErrClosed is returned by a pipeline that was closed.
 var ErrClosed = errors.New("sample: the pipeline is closed")
 
-// Ahead are batches that were drawn before they are asked for. It is used by several goroutines.
+// Ahead holds batches that were drawn before they are asked for. Several goroutines may use it.
 type Ahead interface {
-	// Take writes the neighborhood of a batch to d, whose memory it reuses. ok is false if the
-	// batch is not there, or no more.
+	// Take writes the neighborhood of a batch to d, whose memory it reuses. ok is false if it does
+	// not have the batch, or no longer.
 	Take(ctx context.Context, epoch, batch uint64, d *Dense) (ok bool, err error)
-	// Begins says that Take of a batch gives up rows that were read for those before it: it is
-	// called when these are gathered.
+	// Begins reports whether Take of this batch frees rows that were read for earlier batches. If
+	// so, Take is called only once these are gathered.
 	Begins(epoch, batch uint64) bool
 	Close() error
 }
 
-// PipelineConfig says what a pipeline runs.
+// PipelineConfig configures a pipeline.
 type PipelineConfig struct {
-	// Sampler makes the sampler of one worker; it is called Workers times.
+	// Sampler returns a new sampler for one worker. It is called Workers times.
 	Sampler func() (*Sampler, error)
-	// Ahead has batches that were drawn before; a sampler draws those that it does not have. Closed
-	// with the pipeline. nil for none.
+	// Ahead holds batches that were drawn before; samplers draw those that it does not have. The
+	// pipeline closes it. Nil has no batches.
 	Ahead Ahead
-	// Order is the epoch.
+	// Order is the order of the epoch's seeds, cut into batches.
 	Order *Order
-	// StartBatch is the first batch: not 0 when an epoch is resumed.
+	// StartBatch is the first batch. It is not 0 when an epoch is resumed.
 	StartBatch uint64
-	// EndBatch is the batch after the last; 0, or past it, is the end of the epoch.
+	// EndBatch is the batch after the last. 0, or one past the end of the epoch, is the end.
 	EndBatch uint64
-	// Features fill Batch.X; nil for none. Closed by its owner.
+	// Features fill Batch.X; nil leaves it nil. The caller closes them.
 	Features rowcache.Features
-	// InPlace leaves the rows of the outermost delta where they are if Features are resident:
-	// the first layer averages them there. See Batch.Table.
+	// InPlace leaves the rows of the outermost delta where they are, if Features hold all rows in
+	// memory: the first layer reads them there. See Batch.Table.
 	InPlace bool
-	// Labels fill Batch.Labels or Batch.Multi; nil for none. Closed by their owner.
+	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
-	// Ready is how many gathered batches may wait: with none a slow batch stalls the step, more
-	// than two only take memory. Memory: Ready + 2 times the features of a batch.
+	// Ready is how many gathered batches may wait. With 0 a slow batch stalls the step; more than 2
+	// only take memory. The memory for features is that of Ready + 2 batches.
 	Ready int
-	// InTurn gathers a batch when the one before was released: there is the memory of one. Ready
-	// is not used then.
+	// InTurn gathers a batch only once the one before was released, so memory for the features of
+	// one batch suffices. Ready is not used then.
 	InTurn bool
-	// RowBytes is the memory for the features of a batch to begin with; a batch that needs more
-	// gets more, and a sixteenth to spare.
+	// RowBytes is the memory that is first taken for the features of a batch, in bytes. A batch
+	// that needs more gets more, with a sixteenth to spare.
 	RowBytes int64
-	// Spare has memory of the pipeline before, and what this one leaves; nil for none.
+	// Spare passes memory of features from one pipeline to the next; nil passes none.
 	Spare *stages.Spare
-	// Budget counts the batches' memory; nil for none.
+	// Budget counts the batches' memory; nil counts none.
 	Budget *mem.Budget
 }
 
@@ -77,11 +77,11 @@ func (c *PipelineConfig) closeAhead() error {
 
 // Pipeline makes the batches of one epoch: workers sample, the gatherer fills in features and
 // labels, and Next hands the batches out in order, whatever the number of workers. All buffers
-// between are bounded, and all memory is used again.
+// between are bounded, and all memory is reused.
 //
 // A worker takes an empty batch before it takes the next index, and the gatherer takes indexes in
-// order, so the stages cannot lock each other out. If the budget is short the batches that are not
-// due give up what they hold, see room.go: an epoch runs with the memory of its largest batch.
+// order, so the stages cannot block each other. If the budget is short, batches that are not due
+// give up what they hold (see room.go), so an epoch runs with the memory of its largest batch.
 type Pipeline struct {
 	cfg    PipelineConfig
 	stages *stages.Group
@@ -90,16 +90,16 @@ type Pipeline struct {
 	end      uint64
 	empty    chan *Batch
 	rows     *stages.Buffers
-	sampled  []chan *Batch    // by index modulo their number, one place each
-	ready    []chan *Batch    // likewise
-	samplers []*sharedSampler // of each worker
+	sampled  []chan *Batch    // by index modulo their number; each has room for one batch
+	ready    []chan *Batch    // like sampled
+	samplers []*sharedSampler // one per worker
 
 	due   uint64 // the next index to hand out
 	since time.Time
 
-	gathered  atomic.Uint64 // batches
-	released  atomic.Uint64 // batches that the consumer gave back
-	working   atomic.Int64  // stages at work on a batch
+	gathered  atomic.Uint64 // number of batches
+	released  atomic.Uint64 // number of batches that the consumer gave back
+	working   atomic.Int64  // number of stages at work on a batch
 	endRelief func()        // nil without a budget
 
 	sampling, gathering, stepping stages.Clock
@@ -108,7 +108,7 @@ type Pipeline struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		held   int64 // bytes counted in Budget but for the row buffers
+		held   int64 // bytes counted in Budget, without the buffers of rows
 	}
 }
 
@@ -156,9 +156,9 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	return p, nil
 }
 
-// Next returns the next batch of the epoch, io.EOF after the last, or the first error of any
-// stage. The caller releases the batch; at most Ready+1 of them may be held at a time, with InTurn
-// one. It is for one goroutine.
+// Next returns the next batch of the epoch, io.EOF after the last, or the first error of any stage.
+// The caller releases the batch, and may hold at most Ready+1 of them at a time, or one with
+// InTurn. One goroutine may call it.
 func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	asked := time.Now()
 	p.stepping.Busy.Add(int64(asked.Sub(p.since)))
@@ -184,7 +184,7 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// lend hands a batch to the consumer.
+// lend prepares a batch for the consumer, whose Release gives it back.
 func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 	if !p.rows.Lend(b.rows) {
 		return nil, ErrClosed
@@ -193,7 +193,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 	return b, nil
 }
 
-// sample is one worker of the first stage.
+// sample runs one worker of the first stage.
 func (p *Pipeline) sample(by *sharedSampler) error {
 	for {
 		b, ok := stages.Receive(p.stages, p.empty, &p.sampling.Blocked)
@@ -224,7 +224,7 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 	}
 }
 
-// gather is the second stage.
+// gather runs the second stage: it fills in features and labels, batch by batch.
 func (p *Pipeline) gather() error {
 	for i := p.cfg.StartBatch; i < p.end; i++ {
 		b, ok := stages.Receive(p.stages, p.sampled[i%uint64(len(p.sampled))],
@@ -251,7 +251,8 @@ func (p *Pipeline) gather() error {
 	return nil
 }
 
-// fill gathers the features and labels of a batch, which is drawn again if it was given up.
+// fill gathers the features and labels of a batch. If the batch was given up, it is drawn again
+// first.
 func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
 	if len(b.Dense.NodeIDs) == 0 {
 		if err := p.draw(by, b); err != nil {
@@ -284,7 +285,7 @@ func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
 	return p.count(b)
 }
 
-// recycle takes a batch back from the consumer.
+// recycle takes a batch back from the consumer, for the next sample.
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
 	b.X, b.Table, b.TableRows, b.rows = nil, nil, nil, nil
@@ -294,8 +295,8 @@ func (p *Pipeline) recycle(b *Batch) {
 	}
 }
 
-// Close stops the workers, waits for them and frees the memory; batches that are still held stay
-// valid until their Release. Further calls do nothing.
+// Close stops the workers, waits for them and frees the memory. Batches that the consumer still
+// holds stay valid until their Release. Further calls do nothing.
 func (p *Pipeline) Close() error {
 	p.stages.Stop(ErrClosed)
 	if p.endRelief != nil {

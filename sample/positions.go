@@ -8,9 +8,9 @@ import (
 	"gdb/sample/draw"
 )
 
-// positions writes to loc which entries of each list of the frontier are taken: all in order if
-// the fanout covers them, else a uniform choice without replacement. The choice of a node depends
-// on the key of the hop and on its id only.
+// positions writes to loc which entries of each list of the frontier are taken: all in order if the
+// fanout covers them, else a uniform choice without replacement. The choice for a node depends only
+// on the key of the hop and on its id.
 func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
 	off []uint32) error {
 	pos := s.loc

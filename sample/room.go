@@ -9,20 +9,20 @@ import (
 	"gdb/sample/stages"
 )
 
-// A batch is due when all before it were released. One that is not gives up what it holds if
-// memory is short, and is drawn again when it is due, which gives the same: so none is refused
-// because of what others hold.
+// A batch is due when all batches before it were released. If memory is short, a batch that is not
+// due gives up what it holds, and is drawn again when it is due, with the same result. So no batch
+// fails because of memory that later batches hold.
 
-// roomPause is how long a stage that is short of memory waits before it looks again.
+// roomPause is how long a stage that is short of memory waits before it tries again.
 const roomPause = 2 * time.Millisecond
 
-// sharedSampler is a worker's sampler, which the gatherer uses for a batch that was given up.
+// sharedSampler is a worker's sampler. The gatherer uses it too, for a batch that was given up.
 type sharedSampler struct {
 	mu      sync.Mutex
 	sampler *Sampler
 }
 
-// draw samples a batch.
+// draw samples a batch, or takes it from Ahead.
 func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
 	by.mu.Lock()
 	defer by.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
 	return p.count(b)
 }
 
-// shrink frees a sampler's scratch memory, unless it is in use.
+// shrink frees a sampler's scratch memory unless it is in use, and returns whether it freed any.
 func (s *sharedSampler) shrink() (freed bool) {
 	if !s.mu.TryLock() {
 		return false
@@ -52,10 +52,10 @@ func (s *sharedSampler) shrink() (freed bool) {
 	return s.sampler.shrink()
 }
 
-// whenRoomy does a stage's work on a batch, which is drawn by that sampler. If memory is short a
-// batch that is not due is given up until it is. For one that is due the others give theirs up, and
-// in the end it begins anew with nothing: the least is the memory of a batch alone while it is
-// drawn, and then with its features.
+// whenRoomy does a stage's work on a batch, for which by draws. If memory is short, a batch that is
+// not due is given up until it is. For a batch that is due, other batches and samplers give up
+// their memory; if that does not suffice, it starts again with nothing. So the least memory is that
+// of a batch alone while it is drawn, and then that of the batch with its features.
 func (p *Pipeline) whenRoomy(stage *stages.Clock, b *Batch, by *sharedSampler,
 	work func() error) error {
 	for alone := false; ; {
@@ -82,11 +82,11 @@ func (p *Pipeline) whenRoomy(stage *stages.Clock, b *Batch, by *sharedSampler,
 	}
 }
 
-// isDue says whether all batches before were released.
+// isDue reports whether all batches before b were released.
 func (p *Pipeline) isDue(b *Batch) bool { return p.released.Load() >= b.Index-p.cfg.StartBatch }
 
-// pause waits a moment, and until the batch is due: that is no work of the stage. It returns false
-// if the pipeline stops.
+// pause waits for roomPause and then until the batch is due; this does not count as work of the
+// stage. It returns false if the pipeline stops.
 func (p *Pipeline) pause(stage *stages.Clock, b *Batch) bool {
 	begun := time.Now()
 	p.working.Add(-1)
@@ -108,8 +108,9 @@ func (p *Pipeline) pause(stage *stages.Clock, b *Batch) bool {
 	}
 }
 
-// awaitGathered waits, if Ahead begins anew with a batch, until all before it are gathered. It
-// holds nothing meanwhile: the gatherer may need all memory. It is false if the pipeline stops.
+// awaitGathered waits, if Ahead.Begins says so for this batch, until all batches before it are
+// gathered. The batch holds nothing meanwhile, because the gatherer may need all memory. It returns
+// false if the pipeline stops.
 func (p *Pipeline) awaitGathered(b *Batch) bool {
 	begun := time.Now()
 	defer func() { p.sampling.Blocked.Add(int64(time.Since(begun))) }()
@@ -127,9 +128,9 @@ func (p *Pipeline) awaitGathered(b *Batch) bool {
 	return true
 }
 
-// takeFromOthers frees what is held by batches that wait to be gathered, by empty ones and by the
-// samplers but for by. It returns whether there was something, or others are at work, who will be
-// short of memory too or leave some.
+// takeFromOthers frees the memory of batches that wait to be gathered, of empty batches, and of all
+// samplers but by. It returns whether it freed any or other stages are at work: these will free
+// memory, or be short of it too.
 func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
 	some = p.working.Load() > 1
 	for _, c := range append([]chan *Batch{p.empty}, p.sampled...) {
@@ -150,7 +151,7 @@ func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
 	return some
 }
 
-// giveUp frees the memory of a batch: it is as before it was drawn.
+// giveUp frees the memory of a batch, as if it had not been drawn, and returns whether it held any.
 func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	n, r := b.counted, b.rows
 	b.Seeds, b.Dense, b.counted = nil, Dense{}, 0
@@ -169,7 +170,7 @@ func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	return n > 0
 }
 
-// count adds what a batch has grown by to the bytes of batches on the heap.
+// count adds the heap by which a batch has grown to the budget.
 func (p *Pipeline) count(b *Batch) error {
 	n := b.HeapBytes() - b.counted
 	if p.cfg.Budget == nil || n == 0 {
@@ -185,5 +186,5 @@ func (p *Pipeline) count(b *Batch) error {
 	return nil
 }
 
-// freeIdle frees the features' memory that no batch uses.
+// freeIdle frees memory of features that no batch uses. The budget calls it when it is short.
 func (p *Pipeline) freeIdle(int64) (freed bool) { return p.rows.FreeIdle() }

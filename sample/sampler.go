@@ -12,42 +12,42 @@ import (
 	"gdb/layout/topology"
 )
 
-// Config says how batches are sampled.
+// Config configures a Sampler.
 type Config struct {
-	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being the one
-	// next to the seeds; All takes whole lists. Without any, a batch is its seeds.
+	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being next to the
+	// seeds. All takes whole lists. If it is empty, a batch is its seeds.
 	Fanout []int
-	// LayerSize draws the neighbors of all nodes of a hop together, about so many at each hop, the
-	// first hop being the one next to the seeds; see draw.LayerDrawer. It takes the place of
-	// Fanout.
+	// LayerSize draws the neighbors of all nodes of a hop together: about this number at each hop,
+	// the first hop being next to the seeds. See draw.LayerDrawer. It replaces Fanout.
 	LayerSize []int
-	// Draw is how the neighbors of a node are drawn; layers are drawn in a way of their own, and
-	// take DrawUniform. By weight and by time, the topologies have topology.ColumnReader sessions.
-	// Default DrawUniform.
+	// Draw is how the neighbors of a node are drawn. Layers require DrawUniform. DrawWeighted and
+	// DrawLatest require topologies whose sessions are topology.ColumnReaders. Default DrawUniform.
 	Draw Draw
 	Extras
-	// Seed is the root of all draws.
+	// Seed is the number that all draws depend on.
 	Seed uint64
-	// Delta is how the nodes new to a batch are found. Default DeltaTable.
+	// Delta is how the nodes that are new to a batch are found. Default DeltaTable.
 	Delta Delta
-	// Budget counts the sampler's scratch memory; nil for none.
+	// Budget counts the sampler's scratch memory; nil counts none.
 	Budget *mem.Budget
 }
 
-// Extras are what a batch has on request beside its nodes and their neighbors, of one direction.
+// Extras ask for more about a batch than nodes and neighbors. They are for samplers of one
+// direction.
 type Extras struct {
-	// Degrees asks for the lengths of the lists of all nodes of a batch, those of the last hop too:
-	// a paged reader reads the blocks of these for nothing else.
+	// Degrees asks for the lengths of the lists of all nodes of a batch, also of those of the last
+	// hop: for these, a paged reader reads blocks that nothing else needs.
 	Degrees bool
-	// EdgeWeights and EdgeTypes ask for those of the edges drawn. The topology has
-	// topology.AttributeReader sessions.
+	// EdgeWeights and EdgeTypes ask for the weights and types of the drawn edges. Sessions of the
+	// topology must be topology.AttributeReaders.
 	EdgeWeights, EdgeTypes bool
-	// WeightSums asks for the sums of the weights of the whole lists of all nodes of a batch: every
-	// entry of these is looked at. The topology has topology.ColumnReader sessions.
+	// WeightSums asks for the sum of the weights of each node's whole list, for all nodes of a
+	// batch: every entry of these lists is read. Sessions of the topology must be
+	// topology.ColumnReaders.
 	WeightSums bool
 }
 
-// NodeBytes is what they take for each node of a batch.
+// NodeBytes returns how many bytes the extras take for each node of a batch.
 func (x Extras) NodeBytes() (n int64) {
 	for _, asked := range []bool{x.Degrees, x.WeightSums} {
 		if asked {
@@ -57,7 +57,7 @@ func (x Extras) NodeBytes() (n int64) {
 	return n
 }
 
-// EntryBytes is what they take for each neighbor.
+// EntryBytes returns how many bytes the extras take for each drawn neighbor.
 func (x Extras) EntryBytes() (n int64) {
 	for _, asked := range []bool{x.EdgeWeights, x.EdgeTypes} {
 		if asked {
@@ -67,12 +67,11 @@ func (x Extras) EntryBytes() (n int64) {
 	return n
 }
 
-// hopsMost is the largest number of hops of a sample. After some ten, every node that can be
-// reached
-// has been.
+// hopsMost bounds the hops of a sample. After some ten hops, every node that can be reached has
+// been.
 const hopsMost = 64
 
-// Validate reports what is wrong with a configuration.
+// Validate returns what is wrong with a configuration, or nil.
 func (c Config) Validate() error {
 	if len(c.LayerSize) > 0 {
 		return c.validateLayers()
@@ -88,7 +87,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// validateLayers reports what is wrong with a configuration of layers.
+// validateLayers returns what is wrong with a configuration of layers, or nil.
 func (c Config) validateLayers() error {
 	switch {
 	case len(c.Fanout) > 0:
@@ -111,18 +110,18 @@ func (c Config) validateLayers() error {
 	return nil
 }
 
-// hops is the number of hops.
+// hops returns the number of hops.
 func (c *Config) hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
 
-// Sampler draws multi-hop samples. It is for one goroutine; make one for each.
+// Sampler draws multi-hop samples. One goroutine may use it; make one for each.
 //
 // A hop goes over the whole frontier in stages, each a tight loop: degrees, offsets, positions,
 // gather, and delta with relabeling. That is about twice as fast as node by node, and lets the
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
-// grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
-// 16 to 32 per node for the table; a quarter more to spare. Weights and types of edges take 4 bytes
-// each per sampled edge more, and draws by weight or time 16 per neighbor that the fanouts of the
-// widest hop allow; layers take 28 to 44 per neighbor that the widest frontier has, drawn or not.
+// grown to the size of a batch. It takes 8 bytes per sampled edge (16 over two directions), 12 per
+// node, 16 to 32 per node for the table, and a quarter to spare. Weights and types of edges take 4
+// bytes each more per sampled edge, and draws by weight or time 16 per neighbor that the fanouts of
+// the widest hop allow. Layers take 28 to 44 per neighbor of the widest frontier, drawn or not.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -132,17 +131,18 @@ type Sampler struct {
 
 	growing
 
-	deg       []uint32   // of the frontier
-	chosen    []uint32   // slots of the position set of large fanouts
-	selection *selection // of draws by weight or time; else nil
-	layers    *layers    // of layers; else nil
-	shift     []uint32   // by delta: a node's index in the Dense minus that by discovery
+	deg       []uint32   // lengths of the frontier's lists
+	chosen    []uint32   // scratch of draw.Choose, for large fanouts
+	selection *selection // nil unless neighbors are drawn by weight or time
+	layers    *layers    // nil unless layers are drawn
+	shift     []uint32   // by delta: a node's index in the Dense minus its index in nodes
 }
 
-// growing is a batch under construction, in the order of discovery: seeds first. starts[h] is where
-// the nodes found at hop h start in nodes (hop 0: the seeds). The neighbors of nodes[i] are
-// nbrs[off[i]:off[i+1]]; loc holds their positions in their lists until they are gathered, then
-// their indexes in nodes. weights and types are those of the edges to nbrs, if they are asked for.
+// growing is a batch under construction, in the order of discovery: seeds first. The nodes found at
+// hop h start in nodes at starts[h] (hop 0 finds the seeds). The neighbors of nodes[i] are
+// nbrs[off[i]:off[i+1]]. loc holds their positions in their lists until they are gathered, then
+// their indexes in nodes. weights and types belong to the edges to nbrs, and are empty unless asked
+// for.
 type growing struct {
 	nodes   []NodeID
 	starts  []uint32
@@ -153,7 +153,7 @@ type growing struct {
 	types   []uint32
 }
 
-// side is the lists of one direction, and what is drawn from them when there are two.
+// side holds the lists of one direction, and what is drawn from them if there are two.
 type side struct {
 	lists topology.Session
 	deg   []uint32
@@ -162,8 +162,8 @@ type side struct {
 	nbrs  []NodeID
 }
 
-// NewSampler returns a sampler over the lists of topos: one direction, or two, of which a node's
-// lists are then taken as one, the first topology's entries first.
+// NewSampler returns a sampler over the lists of topos: one direction, or two. With two, a node's
+// two lists are taken as one, with the entries of the first topology first. The caller calls Close.
 func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	return s, nil
 }
 
-// Close releases the lists and the memory. The sampler is not used afterwards.
+// Close releases the lists and the memory. The sampler must not be used afterwards.
 func (s *Sampler) Close() {
 	for i := range s.sides {
 		s.sides[i].lists.Release()
@@ -210,7 +210,8 @@ func (s *Sampler) Close() {
 	*s = Sampler{}
 }
 
-// shrink frees the scratch memory; the next batch takes its own.
+// shrink frees the scratch memory, and returns whether there was any. The next batch takes new
+// memory.
 func (s *Sampler) shrink() (freed bool) {
 	if s.held.Bytes() == 0 {
 		return false
@@ -230,7 +231,7 @@ func (s *Sampler) shrink() (freed bool) {
 	return true
 }
 
-// Sample draws the neighborhood of seeds to d, whose memory it reuses. The draws are a function of
+// Sample draws the neighborhood of seeds to d, whose memory it reuses. The draws depend on
 // (Config.Seed, epoch, batch, hop, node) alone. Seeds must be in the graph, each once.
 func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeID,
 	d *Dense) error {
@@ -250,7 +251,7 @@ func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeI
 	return nil
 }
 
-// begin makes the seeds the first delta.
+// begin checks the seeds and makes them the first delta.
 func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	if len(seeds) == 0 {
 		return errors.New("sample: a batch without seeds")
@@ -279,7 +280,7 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	return nil
 }
 
-// hop draws the neighbors of the last delta, and appends the next.
+// hop draws the neighbors of the last delta, and appends the nodes that are new as the next delta.
 func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	a, b := int(s.starts[len(s.starts)-2]), len(s.nodes)
 	front := s.nodes[a:b:b]
@@ -307,7 +308,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	return err
 }
 
-// drawEach draws the neighbors of each of nodes a … b-1.
+// drawEach draws fanout neighbors of each of the nodes a … b-1.
 func (s *Sampler) drawEach(ctx context.Context, key uint64, a, b, fanout int) error {
 	first := len(s.nbrs)
 	edges, err := s.offsets(ctx, a, b, first, fanout)
@@ -324,7 +325,8 @@ func (s *Sampler) drawEach(ctx context.Context, key uint64, a, b, fanout int) er
 	return s.gather(ctx, off, s.loc, s.nbrs)
 }
 
-// room makes room for edges and nodes. Of a large batch each array takes the kernel a while.
+// room makes room for edges and nodes. It checks ctx between, since the kernel takes a while to map
+// each array of a large batch.
 func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
 	if err := resize(&s.held, &s.nbrs, edges); err != nil {
 		return err
@@ -353,8 +355,7 @@ func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []
 	return err
 }
 
-// degrees writes the length of each list of the frontier to deg: over both directions, if there
-// are two.
+// degrees writes the length of each list of the frontier to deg; with two directions, the sum.
 func (s *Sampler) degrees(ctx context.Context, front []NodeID) error {
 	if err := resize(&s.held, &s.deg, len(front)); err != nil {
 		return err
@@ -383,8 +384,8 @@ func (s *Sampler) degrees(ctx context.Context, front []NodeID) error {
 	return nil
 }
 
-// offsets appends to off where the neighbors of nodes a+1 … b start, and returns the last, which
-// is the number of edges so far.
+// offsets appends to off where the neighbors of nodes a+1 … b start. It returns the last offset,
+// which is the number of edges so far.
 func (s *Sampler) offsets(ctx context.Context, a, b, first, fanout int) (int, error) {
 	if err := resize(&s.held, &s.off, b+1); err != nil {
 		return 0, err
@@ -408,8 +409,8 @@ func (s *Sampler) offsets(ctx context.Context, a, b, first, fanout int) (int, er
 	return int(sum), nil
 }
 
-// gather reads the neighbors at positions of lists: those of list i of the frontier at
-// pos[off[i]:off[i+1]], to the same places of nbrs.
+// gather reads neighbors to nbrs by their positions in lists: the positions in list i of the
+// frontier are pos[off[i]:off[i+1]], and the neighbors go to the same places of nbrs.
 func (s *Sampler) gather(ctx context.Context, off, pos []uint32, nbrs []NodeID) error {
 	if len(s.sides) == 1 {
 		return s.sides[0].lists.Gather(ctx, off, pos, nbrs)
@@ -453,7 +454,7 @@ func (s *Sampler) gather(ctx context.Context, off, pos []uint32, nbrs []NodeID) 
 	return nil
 }
 
-// splitPositions deals the positions of joined lists out to the two lists.
+// splitPositions splits positions in joined lists into positions in the two lists.
 func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error {
 	i, o := uint32(0), uint32(0)
 	var steps pace.Steps
@@ -477,7 +478,7 @@ func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error
 	return nil
 }
 
-// assemble writes the batch to d.
+// assemble writes the finished batch to d.
 func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	if err := s.arrange(ctx, s.shift, d); err != nil {
 		return err
@@ -485,8 +486,8 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	return s.nodeExtras(ctx, d)
 }
 
-// arrange writes the batch to d, outermost delta first, but for what is known of whole lists, and
-// for neighbors where these follow from loc and are not there. shift is scratch memory.
+// arrange writes the batch to d, outermost delta first, without degrees and weight sums. If nbrs is
+// nil, the caller fills in d.Nbrs. shift is scratch memory.
 func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	hops := len(s.starts) - 2
 	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
@@ -535,8 +536,8 @@ func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	return nil
 }
 
-// relocate adds to each index by discovery the shift of its delta. The choice is made without
-// branches: which delta a neighbor is of cannot be predicted.
+// relocate adds the shift of its delta to each index by discovery. It chooses the delta without
+// branches, which could not be predicted.
 func relocate(out, loc, starts, shift []uint32) {
 	out = out[:len(loc)]
 	last := len(starts) - 1

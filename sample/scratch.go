@@ -6,8 +6,8 @@ import (
 	"gdb/internal/mem"
 )
 
-// reserve grows the capacity of s to n, keeping what it holds, with room for a quarter more so
-// that batches of slightly growing size soon allocate nothing.
+// reserve grows the capacity of s to at least n, keeping its contents and counting the memory in a.
+// It adds a quarter, so that batches of slightly growing size soon allocate nothing.
 func reserve[T any](a *mem.Account, s *[]T, n int) error {
 	if n <= cap(*s) {
 		return nil
@@ -23,7 +23,7 @@ func reserve[T any](a *mem.Account, s *[]T, n int) error {
 	return nil
 }
 
-// resize is reserve, and sets the length to n.
+// resize does what reserve does, and sets the length to n.
 func resize[T any](a *mem.Account, s *[]T, n int) error {
 	if err := reserve(a, s, n); err != nil {
 		return err
@@ -32,7 +32,7 @@ func resize[T any](a *mem.Account, s *[]T, n int) error {
 	return nil
 }
 
-// sized returns s with length n, its contents lost; new if it is too small.
+// sized returns s with length n, or a new slice if it is too small. Its contents are undefined.
 func sized[T mem.Scalar](s []T, n int) []T {
 	if n > cap(s) {
 		return make([]T, n, n+n/4)

@@ -23,13 +23,13 @@ const (
 	DrawLatest
 )
 
-// reads are the columns of lists that entries are chosen by.
+// reads returns the columns of lists that entries are chosen by.
 func (d Draw) reads() topology.Columns {
 	return topology.Columns{Weights: d == DrawWeighted, Times: d == DrawLatest}
 }
 
-// ChooseBytes is what a sampler takes for each neighbor that fanouts allow, to choose among the
-// entries of whole lists.
+// ChooseBytes returns the memory in bytes that choosing takes, for each neighbor that fanouts
+// allow.
 func (d Draw) ChooseBytes() int64 {
 	if d == DrawUniform {
 		return 0
@@ -37,17 +37,17 @@ func (d Draw) ChooseBytes() int64 {
 	return entryBytes
 }
 
-// selection chooses the entries of a hop as whole lists come by: each entry gets a key, and those
-// of the least keys are taken, as many as the fanout. Only the hop, the entry and its position say
-// what its key is, so the parts of a list may be read in any block size.
+// selection chooses the entries of a hop while whole lists are read: each entry gets a key, and the
+// entries with the least keys are taken, up to the fanout. A key depends only on the hop, the entry
+// and its position, so the parts of a list may be read in any block size.
 type selection struct {
 	lists [2]topology.ColumnReader // parallel to Sampler.sides
 	reads topology.Columns
-	visit func(p topology.Part) error // gives the entries of a part their keys
+	visit func(p topology.Part) error // adds the entries of a part to entries
 
-	// The hop: its key, frontier, degrees, and the range that each node has in entries, counted
-	// from the first of the hop. base is the positions before the list at hand where a node has
-	// two; nil: none.
+	// These describe the hop: its key, frontier and degrees, and off, each node's range in entries,
+	// counted from the first of the hop. base is the number of positions before the current list
+	// where a node has two lists, nil at the first.
 	key   uint64
 	front []NodeID
 	deg   []uint32
@@ -55,21 +55,22 @@ type selection struct {
 	base  []uint32
 
 	entries []entry
-	taken   []uint32 // entries of each node so far
+	taken   []uint32 // number of entries of each node so far
 }
 
-// entry is a neighbor that may be drawn. The entries of a node are a heap, the largest key first,
-// once there are as many as its fanout.
+// entry is a neighbor that may be drawn. Once a node has as many entries as its fanout, they form a
+// heap with the largest key first.
 type entry struct {
 	key    int64
 	pos    uint32
-	weight float32 // of draws by weight
+	weight float32 // set if draws are by weight
 }
 
-// entryBytes is the size of an entry.
+// entryBytes is the size of an entry, in bytes.
 const entryBytes = 16
 
-// over says that e is taken after o: of equal keys, the later position first.
+// over reports whether e is given up before o: it has the larger key or, of equal keys, the earlier
+// position.
 func (e *entry) over(o *entry) bool {
 	return e.key > o.key || e.key == o.key && e.pos < o.pos
 }
@@ -102,12 +103,12 @@ func (c *selection) forget() {
 	*c = selection{lists: c.lists, reads: c.reads, visit: c.visit}
 }
 
-// takesAll says that the fanout covers a node's lists.
+// takesAll reports whether the fanout covers the lists of node i of the frontier.
 func (c *selection) takesAll(i int, _ uint32) bool { return c.off[i+1]-c.off[i] == c.deg[i] }
 
-// byKey writes to loc the entries chosen of each list of the frontier, in the order of the list,
-// and to off how many they are: of draws by weight fewer than the fanout where fewer have a weight
-// over 0. It returns the number of edges so far.
+// byKey writes the chosen entries of each list of the frontier to loc, in the order of the list,
+// and sets off accordingly. A draw by weight takes fewer entries than the fanout if fewer have a
+// weight above 0. It returns the number of edges so far.
 func (s *Sampler) byKey(ctx context.Context, key uint64, front []NodeID, off []uint32) (int,
 	error) {
 	c := s.selection
@@ -140,7 +141,8 @@ func (s *Sampler) byKey(ctx context.Context, key uint64, front []NodeID, off []u
 	return int(edges), err
 }
 
-// takeSelected writes what was chosen to loc, and to weights those of draws by weight.
+// takeSelected writes the positions of the chosen entries to loc and, of draws by weight, their
+// weights to weights.
 func (s *Sampler) takeSelected(ctx context.Context, off []uint32) (edges uint32, err error) {
 	c := s.selection
 	first := off[0]
@@ -172,15 +174,15 @@ func (s *Sampler) takeSelected(ctx context.Context, off []uint32) (edges uint32,
 	return edges, nil
 }
 
-// inOrder returns n entries of a node by position.
+// inOrder returns the n entries of a node that begin at lo, sorted by position.
 func (c *selection) inOrder(lo, n uint32) []entry {
 	chosen := c.entries[lo : lo+n]
 	slices.SortFunc(chosen, func(a, b entry) int { return cmp.Compare(a.pos, b.pos) })
 	return chosen
 }
 
-// begin returns the room for the entries of a node, how many of them are taken, and the position of
-// the first of n entries in a part of its list.
+// begin returns the room for the entries of a node, how many are taken so far, and the position of
+// the first of the n entries in a part of its list.
 func (c *selection) begin(p *topology.Part, n int) (room heap, taken, from uint32, err error) {
 	i := p.List
 	lo, hi := c.off[i]-c.off[0], c.off[i+1]-c.off[0]
@@ -194,10 +196,12 @@ func (c *selection) begin(p *topology.Part, n int) (room heap, taken, from uint3
 	return c.entries[lo:hi], c.taken[i], from, err
 }
 
-// heap is the room for the entries of a node: once it is full, a heap with the largest key first.
+// heap is the room for the entries of a node. Once it is full, it is a heap with the largest key
+// first.
 type heap []entry
 
-// put takes e if it belongs to those of the least keys; n are taken, and so many then.
+// put adds e to the n entries taken so far if there is room or its key is smaller than the largest,
+// and returns how many are taken then.
 func (h heap) put(n uint32, e entry) uint32 {
 	switch {
 	case int(n) < len(h):
@@ -214,7 +218,7 @@ func (h heap) put(n uint32, e entry) uint32 {
 	return n
 }
 
-// sink moves entry i down to its place.
+// sink moves entry i down to its place in the heap.
 func (h heap) sink(i int) {
 	for {
 		child := 2*i + 1

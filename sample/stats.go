@@ -2,15 +2,15 @@ package sample
 
 import "gdb/sample/stages"
 
-// PipelineStats tell what was done so far to make batches.
+// PipelineStats count what was done so far to make batches.
 type PipelineStats struct {
-	// Stages are "sample", "gather" and "step", the consumer, and what else there is.
+	// Stages include "sample", "gather" and "step", the consumer; a superbatch.Loader has more.
 	Stages []stages.StageStats
 	// Nodes and Edges are summed over the sampled batches.
 	Nodes, Edges uint64
 }
 
-// Stats may be called at any time.
+// Stats returns what was done so far. It may be called at any time.
 func (p *Pipeline) Stats() PipelineStats {
 	return PipelineStats{
 		Stages: []stages.StageStats{

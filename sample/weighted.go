@@ -12,12 +12,12 @@ import (
 // probability proportional to its weight among those left. Efraimidis and Spirakis ("Weighted
 // random sampling with a reservoir", A-ES) show that it is the same to give each entry a key of its
 // own, an exponential variable with the weight as its rate, -ln(u)/w, and to take the k smallest.
-// So nothing but (seed, epoch, batch, hop, node, position in the list) and the weight says what a
-// key is. Entries of weight 0 are never drawn. Keys are positive, so their bits order as they do.
+// So a key depends only on (seed, epoch, batch, hop, node, position in the list) and the weight.
+// Entries of weight 0 are never drawn. Keys are positive, so their bits sort as the keys do.
 
-// byWeight goes over a part of the list of a node. Most entries of a long list are turned down
-// without a logarithm: the draw is u = 1-v, and -ln(1-v) ≥ v, so a key over the largest of the heap
-// is seen in v alone.
+// byWeight chooses among the entries of a part of a node's list. Most entries of a long list are
+// rejected without a logarithm: the draw is u = 1-v, and -ln(1-v) ≥ v, so v alone may show that the
+// key is above the largest of the heap.
 func (c *selection) byWeight(p topology.Part) error {
 	heap, n, from, err := c.begin(&p, len(p.Weights))
 	if err != nil {
@@ -55,13 +55,14 @@ func (c *selection) byWeight(p topology.Part) error {
 	return nil
 }
 
-// limit is what no draw of a full heap's rate may be over: see byWeight.
+// limit returns the bound above which v/weight rejects an entry once the heap is full: see
+// byWeight.
 func (h heap) limit() float64 { return math.Float64frombits(uint64(h[0].key)) * margin }
 
-// margin is more than the rounding of a key and of what it is compared with.
+// margin exceeds the rounding errors of a key and of what it is compared with.
 const margin = 1 + 1e-12
 
-// weightError is the error of a weight that is not a finite number from 0 on.
+// weightError says that a weight is not a finite number from 0 on.
 func weightError(node NodeID, pos uint32, weight float32) error {
 	return fmt.Errorf("node #%d: entry %d of its list has the weight %v: weights to draw by are "+
 		"finite and not negative; draw uniformly, or ingest others", node, pos, weight)
