@@ -10,13 +10,14 @@ import (
 	"gdb/train/setting"
 )
 
-// Chosen is the model that the settings of a training of nodes choose.
+// Chosen is the model that the settings of a node training choose.
 type Chosen struct{ *setting.Node }
 
-// Of returns the model that settings choose.
+// Of returns the model that the settings choose.
 func Of(c *setting.Node) Chosen { return Chosen{c} }
 
-// Dims are the widths of the input and of each layer.
+// Dims returns the widths of the input and of each layer's output, for in features and a
+// number of classes.
 func (c Chosen) Dims(in, classes int) []int {
 	a, err := Find(c.Model)
 	if err != nil {
@@ -32,7 +33,7 @@ func (c Chosen) Dims(in, classes int) []int {
 	return Widths(a, in, classes, hidden)
 }
 
-// Precomputed is what is computed of the features before the training.
+// Precomputed returns what is computed from the features before the training.
 func (c Chosen) Precomputed() Precomputed {
 	a, err := Find(c.Model)
 	if err != nil { // which is reported elsewhere
@@ -41,7 +42,8 @@ func (c Chosen) Precomputed() Precomputed {
 	return PrecomputedOf(a, &c.Options, c.Hops())
 }
 
-// Layers is how many layers the model has: as many as hops, but those that only sum.
+// Layers returns the number of layers: one for each hop, but layers that only sum are merged into
+// one if all of them are precomputed.
 func (c Chosen) Layers() int {
 	if a := c.Precomputed(); a.Hops > 0 && a.First == a.Hops {
 		return c.Hops() - a.Hops + 1
@@ -49,29 +51,29 @@ func (c Chosen) Layers() int {
 	return c.Hops()
 }
 
-// Sampled are the fanouts, or the sizes of layers, of the hops that batches have: the last ones are
-// summed up before the training, if any.
+// Sampled returns the fanouts, or the sizes of layers, of the hops that batches have. The last hops
+// are summed before the training if sums are precomputed, and not sampled.
 func (c Chosen) Sampled() (fanout, layers []int) {
 	n := c.Hops() - c.Precomputed().Hops
 	return c.Fanout[:min(n, len(c.Fanout))], c.LayerSize[:min(n, len(c.LayerSize))]
 }
 
-// InPlace says whether the first layer may average features where they are. Dropout copies a list's
-// rows at a time, so lists must be bounded. A device would read each row over the bus as often as
-// it is in a list.
+// InPlace reports whether the first layer may average features where they are kept. Dropout copies
+// the rows of one list at a time, so lists must be bounded then. A device would read each row over
+// the bus as often as lists name it, so it does not read in place.
 func (c Chosen) InPlace(dims []int) bool {
 	s := c.Spec(dims)
 	return c.Backend != setting.BackendCUDA && s.InPlace() &&
 		(s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
-// InPlaceResident says whether it does so where all features are in memory. With dropout that takes
-// as long as copying, which other cores could do.
+// InPlaceResident reports whether the first layer does so when all features are in memory. With
+// dropout that takes as long as copying, which other cores could do.
 func (c Chosen) InPlaceResident(dims []int) bool {
 	return c.Spec(dims).InputRate() == 0 && c.InPlace(dims)
 }
 
-// Spec is the model of valid settings, of such widths.
+// Spec returns the specification of the model, for valid settings and the given widths.
 func (c Chosen) Spec(dims []int) *Spec {
 	a, err := Find(c.Model)
 	if err != nil {
@@ -85,13 +87,14 @@ func (c Chosen) Spec(dims []int) *Spec {
 		Options:       c.Options, Half: c.Half()}
 }
 
-// draws says that batches do not have some lists whole.
+// draws reports whether some hop samples part of a list.
 func (c Chosen) draws() bool {
 	fanout, _ := c.Sampled()
 	return slices.ContainsFunc(fanout, func(f int) bool { return f != sample.All })
 }
 
-// Validate reports the first setting that makes no sense, of the model too, and what would.
+// Validate returns an error for the first setting that makes no sense, also for the model, which
+// says what would.
 func (c Chosen) Validate() error {
 	if _, err := Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -105,8 +108,8 @@ func (c Chosen) Validate() error {
 	return nil
 }
 
-// FitEdges completes what the model has to know of a store's edges, and reports what it needs of
-// them and they do not have.
+// FitEdges sets what the model has to know of a store's edges. It returns an error if the model
+// needs something of them that they do not have.
 func (c Chosen) FitEdges(m *kv.Meta) error {
 	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
 	c.Relations = 0
@@ -138,7 +141,7 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 	return nil
 }
 
-// Unused is what a store has that a run does not read.
+// Unused names what a store has and a run does not read.
 func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	reads := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Extras()
 	if m.Weighted && !c.EdgeWeight && c.Sample != setting.SampleWeighted {

@@ -8,10 +8,11 @@ import (
 	"gdb/sample"
 )
 
-// Params counts the values that a model learns.
+// Params returns the number of values that the model learns.
 func (s *Spec) Params() int { return s.Layout().Count() }
 
-// Layout is where what a model learns stands in a vector of all of it, without the vector.
+// Layout returns where each parameter stands in the vector of all of them, without
+// allocating that vector.
 func (s *Spec) Layout() *program.Params {
 	var p program.Params
 	program.Make(&p, s.build, s.options(false, false))
@@ -20,25 +21,27 @@ func (s *Spec) Layout() *program.Params {
 
 // StepCost is the memory of a training step on a mini-batch.
 type StepCost struct {
-	// Floats is the scratch that the backend is asked for, but not the features, of which dead rows
-	// are used again; Lists is what the lists that the model makes hold, and degrees that it reads.
+	// Floats is the scratch that the backend is asked for, without the features, whose rows are
+	// reused once they are not needed. Lists is what the lists that the model makes, and the
+	// degrees that it reads, take.
 	Floats, Lists int64
 	// KernelBytes is the scratch of kernels.
 	KernelBytes int64
-	// Padded is what lists hold that are padded for a device that groups, in words of 4 bytes.
+	// Padded is what lists take that are padded for a device that groups, in words of 4 bytes.
 	Padded int64
-	// Widened is what a device takes for operands of products that it makes float32.
+	// Widened is what a device takes for operands of products that it converts to float32.
 	Widened int64
-	// Copied is what a device with memory of its own is sent, in words of 4 bytes.
+	// Copied is what is sent to a device with memory of its own, in words of 4 bytes.
 	Copied int64
 }
 
-// Growth says of how large a mini-batch costs are asked, given one that was sampled: Num/Den times
-// as many nodes and entries. Its cost is that of Parts mini-batches, which is 1 but for a bound.
+// Growth scales a sampled batch to the size that is planned for: Num/Den times as many nodes
+// and entries. Its cost is that of Parts smaller batches together, for an upper bound; Parts
+// is otherwise 1.
 type Growth struct{ Num, Den, Parts int64 }
 
-// StepCost counts the memory of a training step. inPlace says that the rows of the first layer's
-// neighbors are read where they are kept. Lists have longest entries at most.
+// StepCost returns the memory that a training step takes. inPlace says that the rows of the first
+// layer's neighbors are read where they are kept. Lists have at most longest entries.
 func (s *Spec) StepCost(d *dense.Lists, inPlace bool, g Growth, threads, longest int) StepCost {
 	made := programs{spec: s, params: &program.Params{}}
 	sizes := program.SizesOf(d)
@@ -58,7 +61,7 @@ func (s *Spec) StepCost(d *dense.Lists, inPlace bool, g Growth, threads, longest
 	return cost
 }
 
-// stepCost is StepCost of a program.
+// stepCost returns the memory that a step takes with one program.
 func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, threads,
 	longest int) StepCost {
 	features := p.FeatureFloats(sizes.Nodes[0])
@@ -76,7 +79,7 @@ func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, thre
 	}
 }
 
-// copied is what a device is sent of a batch, in words of 4 bytes: features, lists and their
+// copied returns how many words of 4 bytes a device is sent for a batch: features, lists and their
 // transposes, properties and labels.
 func (s *Spec) copied(p *program.Program, sizes *program.Sizes) int {
 	last := len(sizes.Nodes) - 1
@@ -88,7 +91,7 @@ func (s *Spec) copied(p *program.Program, sizes *program.Sizes) int {
 	return words
 }
 
-// grown are sizes that are num/den times as large.
+// grown returns the sizes multiplied by num/den.
 func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
 	for _, n := range s.Nodes {
 		g.Nodes = append(g.Nodes, scaled(n, num, den))
@@ -101,7 +104,7 @@ func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
 
 func scaled(n int, num, den int64) int { return int((int64(n)*num + den - 1) / den) }
 
-// Extras is what the model reads of a batch beside its nodes and neighbors.
+// Extras returns what the model reads of a batch besides its nodes and neighbors.
 func (s *Spec) Extras() sample.Extras {
 	var params program.Params
 	p := program.Make(&params, s.build, s.options(true, false))
@@ -118,9 +121,9 @@ func (s *Spec) Extras() sample.Extras {
 	return x
 }
 
-// InPlace says whether the first layer may average features where they are kept: nothing else reads
-// those of neighbors, and only a layer narrower than half its input may transform first, which
-// needs a copy.
+// InPlace reports whether the first layer may average features where they are kept. Nothing else
+// may read the neighbors' features, and the layer must be at least half as wide as its input: a
+// narrower one may transform first, which needs a copy.
 func (s *Spec) InPlace() bool {
 	var p program.Params
 	return program.Make(&p, s.build, s.options(true, true)).InPlace() && s.Dims[0] <= 2*s.Dims[1]

@@ -11,15 +11,15 @@ type gat struct{}
 // leak is the slope of LeakyReLU below zero.
 const leak = 0.2
 
-// Name is gat.
+// Name returns "gat".
 func (gat) Name() string { return "gat" }
 
 func (gat) notByLayers() string { return softmaxOfSome }
 
-// Check refuses widths that are no multiple of the heads.
+// Check returns an error for hidden widths that are no multiple of the number of heads.
 func (gat) Check(s *Spec) error { return s.checkHeads() }
 
-// Layer is a layer of GAT.
+// Layer appends a layer of GAT.
 func (gat) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	at, heads := layerName(l), s.heads()
 	width := s.headWidth(l)
@@ -37,7 +37,7 @@ func (gat) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 	return s.finish(b, l, b.Own(x), y, "elu")
 }
 
-// headWidth is the width of a head.
+// headWidth returns how many values a head of layer l has.
 func (s *Spec) headWidth(l int) int {
 	if s.last(l) {
 		return s.Dims[l+1]

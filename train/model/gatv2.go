@@ -2,20 +2,20 @@ package model
 
 import "gdb/compute/program"
 
-// gatv2 is the attention of Brody, Alon and Yahav ("How Attentive are Graph Attention Networks?"):
-// as gat, but a(u,v) is the softmax over u of a·LeakyReLU(W_src·h(u) + W_dst·h(v)), so that which
-// neighbor weighs most may differ from node to node.
+// gatv2 is the attention network of Brody, Alon and Yahav ("How Attentive are Graph Attention
+// Networks?"). It is like gat, but a(u,v) is the softmax over u of a·LeakyReLU(W_src·h(u) +
+// W_dst·h(v)), so that the neighbor which weighs most may differ from node to node.
 type gatv2 struct{}
 
-// Name is gatv2.
+// Name returns "gatv2".
 func (gatv2) Name() string { return "gatv2" }
 
 func (gatv2) notByLayers() string { return softmaxOfSome }
 
-// Check refuses widths that are no multiple of the heads.
+// Check returns an error for hidden widths that are no multiple of the number of heads.
 func (gatv2) Check(s *Spec) error { return s.checkHeads() }
 
-// Layer is a layer of GATv2.
+// Layer appends a layer of GATv2.
 func (gatv2) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	at, heads := layerName(l), s.heads()
 	cols := heads * s.headWidth(l)

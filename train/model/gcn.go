@@ -14,12 +14,12 @@ import (
 // weight of its edge to v times.
 type gcn struct{}
 
-// Name is gcn.
+// Name returns "gcn".
 func (gcn) Name() string { return "gcn" }
 
 func (gcn) weighs() {}
 
-// Check refuses what has no meaning.
+// Check returns an error for options that gcn does not have.
 func (gcn) Check(s *Spec) error {
 	if s.Aggregate == "max" {
 		return errors.New("aggregate max: gcn has sum (symmetric) and mean; sage has max")
@@ -27,7 +27,7 @@ func (gcn) Check(s *Spec) error {
 	return nil
 }
 
-// Layer is a layer of GCN.
+// Layer appends a layer of GCN.
 func (gcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	w := b.Param(layerName(l)+"weights", s.in(l), s.Dims[l+1], program.Glorot)
 	own, sum := s.inputs(b, l, s.drop(b, l, x))
@@ -43,7 +43,7 @@ func (gcn) precomputed(o *setting.Options, hops int) Precomputed {
 		hops)
 }
 
-// propagate is the product of the normalized adjacency matrix, with self loops, and x.
+// propagate appends the product of x with the normalized adjacency matrix, self loops included.
 func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
 	degrees := b.Degrees()
 	if s.EdgeWeight {

@@ -10,12 +10,12 @@ import (
 // ReLU but after the last layer.
 type gin struct{}
 
-// Name is gin.
+// Name returns "gin".
 func (gin) Name() string { return "gin" }
 
 func (gin) weighs() {}
 
-// Layer is a layer of GIN.
+// Layer appends a layer of GIN.
 func (gin) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	inner := out

@@ -5,15 +5,16 @@ import (
 	"gdb/train/setting"
 )
 
-// mlp is a perceptron of the nodes' own features: what a graph is worth shows beside it. With
-// Precompute they are those, and the features of 1, 2, … hops, propagated as in gcn: SIGN (Frasca
-// and others, "SIGN: Scalable Inception Graph Neural Networks") with one matrix for all.
+// mlp is a perceptron over each node's own features, to compare with: it shows what the graph adds.
+// With Precompute it reads the features of the node and those of 1, 2, … hops, propagated as in
+// gcn: this is SIGN (Frasca and others, "SIGN: Scalable Inception Graph Neural Networks") with one
+// matrix for all.
 type mlp struct{}
 
-// Name is mlp.
+// Name returns "mlp".
 func (mlp) Name() string { return "mlp" }
 
-// Layer is a product and an activation.
+// Layer appends a product and an activation.
 func (mlp) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	w := b.Param(layerName(l)+"weights", s.Dims[l], s.Dims[l+1], program.Glorot)
 	x = s.drop(b, l, x)

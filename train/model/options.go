@@ -13,10 +13,10 @@ import (
 // nodeEmbeddingMax bounds setting.Options.NodeEmbedding.
 const nodeEmbeddingMax = 1 << 16
 
-// headsDefault is the number of attention heads.
+// headsDefault is the number of attention heads where the option is 0.
 const headsDefault = 4
 
-// Validate reports the first option that makes no sense for a model of such widths.
+// Validate returns an error for the first option that makes no sense for a model of these widths.
 func (s *Spec) Validate() error {
 	for _, o := range []struct{ name, value string }{{"aggregate", s.Aggregate}, {"norm", s.Norm},
 		{"activation", s.Activation}} {
@@ -51,7 +51,8 @@ func (s *Spec) Validate() error {
 	return s.checkDraws()
 }
 
-// checkDraws refuses sums over all neighbors where what is drawn does not tell them.
+// checkDraws returns an error if the model sums over all neighbors and sampling does not allow to
+// estimate that sum.
 func (s *Spec) checkDraws() error {
 	switch {
 	case s.DrawnByWeight && s.scales():
@@ -65,7 +66,8 @@ func (s *Spec) checkDraws() error {
 	return nil
 }
 
-// checkLayers refuses layer-wise sampling where what is drawn tells nothing of whole lists.
+// checkLayers returns an error if the architecture cannot estimate what it computes over whole
+// lists from what layer-wise sampling draws.
 func (s *Spec) checkLayers() error {
 	c, ok := s.Architecture.(interface{ notByLayers() string })
 	if !ok {
@@ -75,17 +77,17 @@ func (s *Spec) checkLayers() error {
 		s.Name(), c.notByLayers())
 }
 
-// softmaxOfSome is why attention is not for neighbors that are drawn by layers.
+// softmaxOfSome says why attention cannot use neighbors that are drawn by layers.
 const softmaxOfSome = "takes a softmax over what is drawn of a list, which does not estimate " +
 	"that over the whole list without bias"
 
-// weighs says whether an architecture can have the weights of edges count.
+// weighs reports whether an architecture can take the weights of edges into account.
 func weighs(a Architecture) bool {
 	_, ok := a.(interface{ weighs() })
 	return ok
 }
 
-// checkWeights refuses weights of edges where they have no meaning.
+// checkWeights returns an error if weights of edges are asked for where they have no meaning.
 func (s *Spec) checkWeights() error {
 	if !s.EdgeWeight {
 		return nil
@@ -107,14 +109,14 @@ func (s *Spec) checkWeights() error {
 	return nil
 }
 
-// scales says whether sums over what is drawn are scaled to sums over all neighbors.
+// scales reports whether sums over sampled neighbors are scaled to sums over all neighbors.
 func (s *Spec) scales() bool {
 	var params program.Params
 	p := program.Make(&params, s.build, s.options(true, false))
 	return p.Reads(program.ListScale)
 }
 
-// heads is the number of attention heads.
+// heads returns the number of attention heads.
 func (s *Spec) heads() int {
 	if s.Heads == 0 {
 		return headsDefault
@@ -122,7 +124,7 @@ func (s *Spec) heads() int {
 	return s.Heads
 }
 
-// checkHeads reports hidden layers that are no multiple of the heads.
+// checkHeads returns an error if the width of a hidden layer is no multiple of the number of heads.
 func (s *Spec) checkHeads() error {
 	for _, d := range s.Dims[1:s.Layers()] {
 		if d%s.heads() != 0 {
@@ -133,7 +135,7 @@ func (s *Spec) checkHeads() error {
 	return nil
 }
 
-// reduce is how lists are reduced.
+// reduce returns how lists are reduced: as the option says, or else as own says.
 func (s *Spec) reduce(own program.Reduce) program.Reduce {
 	switch s.Aggregate {
 	case "mean":
@@ -146,7 +148,7 @@ func (s *Spec) reduce(own program.Reduce) program.Reduce {
 	return own
 }
 
-// drop drops values of a layer's input out.
+// drop appends dropout of a layer's input.
 func (s *Spec) drop(b *program.Builder, l int, x program.Value) program.Value {
 	rate := s.Dropout
 	if l == 0 {
@@ -155,7 +157,7 @@ func (s *Spec) drop(b *program.Builder, l int, x program.Value) program.Value {
 	return b.Dropout(x, rate)
 }
 
-// InputRate is the share of features that are dropped out.
+// InputRate returns the share of features that are dropped out.
 func (s *Spec) InputRate() float32 {
 	if s.InputDropout != nil {
 		return float32(*s.InputDropout)
@@ -163,12 +165,12 @@ func (s *Spec) InputRate() float32 {
 	return s.Dropout
 }
 
-// estimates says whether the weights of entries have to count by which sums over what layers have
-// of lists estimate those over whole lists.
+// estimates reports whether entries have to be weighted, so that sums over what layer-wise sampling
+// draws of lists estimate sums over whole lists.
 func (s *Spec) estimates(b *program.Builder) bool { return s.LayerWise && !b.Exact }
 
-// estimate is a sum or mean over whole lists, estimated without bias from what layers have of them:
-// the mean is the sum over what the whole list has.
+// estimate appends a sum or mean over whole lists, estimated without bias from what layers have of
+// them. The mean is the sum divided by the size, or the weight, of the whole list.
 func (s *Spec) estimate(b *program.Builder, x program.Value, r program.Reduce) program.Value {
 	y := b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
 	switch {
@@ -180,8 +182,8 @@ func (s *Spec) estimate(b *program.Builder, x program.Value, r program.Reduce) p
 	return b.RowScale(y, b.InvDegrees())
 }
 
-// pull reduces lists, weighted if that is asked for. A sum over some of a list's neighbors is
-// scaled to what it is over all of them, as far as can be told: evaluation has them all.
+// pull appends a reduction of lists, weighted if that is asked for. A sum over some of a list's
+// neighbors is scaled to estimate the sum over all of them; evaluation reads all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
 	if s.estimates(b) && r != program.Max {
 		return s.estimate(b, x, r)
@@ -201,8 +203,9 @@ func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) progr
 	return y
 }
 
-// finish ends layer l: y is what it computed without its bias, x its input of the same nodes. own
-// is the activation of the architecture.
+// finish appends the end of layer l: bias, residual, norm and activation. y is what the layer
+// computed, and x the input rows of the same nodes. own is the activation that the architecture
+// has by default.
 func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	own string) program.Value {
 	at := layerName(l)
@@ -227,8 +230,8 @@ func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	return b.ReLU(y)
 }
 
-// normalize scales the rows or the columns of y as Norm says: γ·(y-mean)/√(variance+ε) + β, where γ
-// and β are learned.
+// normalize appends a scaling of the rows or the columns of y, as Norm says:
+// γ·(y-mean)/√(variance+ε) + β, where γ and β are learned.
 func (s *Spec) normalize(b *program.Builder, l int, y program.Value) program.Value {
 	if s.Norm != "layer" && s.Norm != "batch" {
 		return y
@@ -242,7 +245,7 @@ func (s *Spec) normalize(b *program.Builder, l int, y program.Value) program.Val
 	return b.BatchNorm(y, scale, shift, b.Param(at+"statistics", 2, cols, program.Statistics))
 }
 
-// shortcut is a layer's input as it is added to its output.
+// shortcut returns a layer's input in the form in which it is added to the output.
 func (s *Spec) shortcut(b *program.Builder, l int, x program.Value, cols int) program.Value {
 	if b.Cols(x) == cols {
 		return x
@@ -250,5 +253,5 @@ func (s *Spec) shortcut(b *program.Builder, l int, x program.Value, cols int) pr
 	return b.MatMul(x, b.Param(layerName(l)+"residual", b.Cols(x), cols, program.Glorot))
 }
 
-// layerName begins the names of a layer's parameters.
+// layerName returns the prefix of the names of a layer's parameters.
 func layerName(l int) string { return fmt.Sprintf("layer %d ", l+1) }

@@ -8,31 +8,32 @@ import (
 	"gdb/train/setting"
 )
 
-// Precomputed says what is computed of the features before a training, with Options.Precompute:
-// sums over whole lists, which have no parameters before them, are the same in each step (the
-// preprocessing of PaGraph, section 5.2). A node's input are then its features and the sums, as far
-// as the model reads them. The zero value is nothing.
+// Precomputed says what is computed from the features before a training, with Options.Precompute.
+// Sums over whole lists with no parameters before them are the same in each step (the preprocessing
+// of PaGraph, section 5.2). A node's input then consists of its features and the sums, as far as
+// the model reads them. The zero value says that nothing is precomputed.
 type Precomputed struct {
-	// Hops is how many sums follow each other, and Sampled how many hops batches have then.
+	// Hops is the number of consecutive sums, and Sampled how many hops batches still have.
 	Hops, Sampled int
-	// First is the first part of an input that is there: part 0 are the features, part k the k-th
-	// sum; part Hops is the last.
+	// First is the first part that an input has: part 0 is the features, part k the k-th sum, and
+	// part Hops the last.
 	First int
 }
 
-// Parts is how many parts an input has.
+// Parts returns how many parts an input has.
 func (a Precomputed) Parts() int { return a.Hops - a.First + 1 }
 
 // summer is an architecture whose layers begin with a sum without parameters.
 type summer interface {
 	// sum appends the sum of a layer, over rows x.
 	sum(b *program.Builder, s *Spec, x program.Value) program.Value
-	// precomputed says what is computed before a training that would sample so many hops.
+	// precomputed returns what is computed before a training that would otherwise sample
+	// that many hops.
 	precomputed(o *setting.Options, hops int) Precomputed
 }
 
-// PrecomputedOf says what is computed before the training of an architecture that would sample so
-// many hops.
+// PrecomputedOf returns what is computed before the training of an architecture that would
+// otherwise sample that many hops.
 func PrecomputedOf(a Architecture, o *setting.Options, hops int) Precomputed {
 	if s, ok := a.(summer); ok && o.Precompute {
 		return s.precomputed(o, hops)
@@ -40,8 +41,8 @@ func PrecomputedOf(a Architecture, o *setting.Options, hops int) Precomputed {
 	return Precomputed{}
 }
 
-// firstSum is Precomputed of architectures whose layers have a sum each: the first is computed
-// before. own says that nodes' features are read beside it.
+// firstSum returns what is computed before the training of an architecture with one sum in each
+// layer: the first sum. own says that the layer reads the nodes' own features beside it.
 func firstSum(own bool, hops int) Precomputed {
 	a := Precomputed{Hops: 1, Sampled: hops - 1, First: 1}
 	if own {
@@ -50,7 +51,7 @@ func firstSum(own bool, hops int) Precomputed {
 	return a
 }
 
-// checkPrecompute refuses what cannot be computed before a training.
+// checkPrecompute returns an error if precomputing is asked for and the model does not allow it.
 func (s *Spec) checkPrecompute() error {
 	if !s.Precompute {
 		return nil
@@ -72,7 +73,7 @@ func (s *Spec) checkPrecompute() error {
 	return nil
 }
 
-// Hops is how many hops batches have.
+// Hops returns how many hops batches have.
 func (s *Spec) Hops() int {
 	if s.Precomputed.Hops > 0 {
 		return s.Precomputed.Sampled
@@ -80,12 +81,13 @@ func (s *Spec) Hops() int {
 	return s.Layers()
 }
 
-// readsLists says whether a layer reads lists of a batch.
+// readsLists reports whether a layer reads lists of a batch.
 func (s *Spec) readsLists(l int) bool {
 	return s.Precomputed.Hops == 0 || l > 0 && s.Precomputed.Sampled > 0
 }
 
-// inputs are what layer l computes from: the rows x of its nodes, and the sums over their lists.
+// inputs returns what layer l computes from: the rows x of its nodes, and the sums
+// over their lists.
 func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum program.Value) {
 	if s.readsLists(l) {
 		return b.Own(x), s.Architecture.(summer).sum(b, s, x)
@@ -94,7 +96,8 @@ func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum prog
 	return b.Columns(x, 0, n), b.Columns(x, b.Cols(x)-n, n)
 }
 
-// in is how many columns the input of layer l has for itself, and for each of its sums.
+// in returns how many columns of the input of layer l are the node's own, and as many belong to
+// each of its sums.
 func (s *Spec) in(l int) int {
 	if l == 0 {
 		return s.Dims[0] / max(1, s.Precomputed.Parts())
@@ -102,21 +105,22 @@ func (s *Spec) in(l int) int {
 	return s.Dims[l]
 }
 
-// Sums is a model that computes one sum of what is computed before a training of s: rows of the
-// same width.
+// Sums returns a model that computes one of the sums that are precomputed for s. Its output has the
+// same width as its input.
 func (s *Spec) Sums() *Spec {
 	of := *s
 	of.Options.Precompute, of.Precomputed = false, Precomputed{}
 	return &Spec{Architecture: sums{&of}, Dims: []int{s.in(0), s.in(0)}, Options: of.Options}
 }
 
-// sums is the architecture of a model without parameters, whose layers are sums of another.
+// sums is the architecture of a model without parameters, whose layers are the sums of
+// another model.
 type sums struct{ of *Spec }
 
-// Name is that of the model whose sums they are.
+// Name returns the name of that other model.
 func (a sums) Name() string { return a.of.Name() }
 
-// Layer is a sum.
+// Layer appends a sum.
 func (a sums) Layer(b *program.Builder, _ *Spec, _ int, x program.Value) program.Value {
 	return a.of.Architecture.(summer).sum(b, a.of, x)
 }

@@ -2,21 +2,21 @@ package model
 
 import "gdb/compute/program"
 
-// programs are the programs of a model, one for each order of aggregation and product that a batch
-// asked for.
+// programs holds the programs of a model, one for each order of aggregation and product that a
+// batch has asked for.
 type programs struct {
 	spec   *Spec
 	params *program.Params
 	made   map[programKey]*program.Program
 }
 
-// programKey says which program it is. Bit i of order is that of place i.
+// programKey identifies a program. Bit i of order is set if at place i the product comes first.
 type programKey struct {
 	train, inPlace bool
 	order          uint64
 }
 
-// get makes a program, once.
+// get returns a program, which it makes the first time.
 func (p *programs) get(k programKey) *program.Program {
 	if got := p.made[k]; got != nil {
 		return got
@@ -33,7 +33,8 @@ func (p *programs) get(k programKey) *program.Program {
 	return made
 }
 
-// ordered is the program of an order, but for places at which rows could not be read in place then.
+// ordered returns the program with an order. If rows are to be read in place it clears bits of the
+// order until they can be.
 func (p *programs) ordered(k programKey, order uint64) *program.Program {
 	for k.order = order; k.inPlace && k.order != 0 && !p.get(k).InPlace(); {
 		k.order &= k.order - 1
@@ -41,7 +42,7 @@ func (p *programs) ordered(k programKey, order uint64) *program.Program {
 	return p.get(k)
 }
 
-// choose is the program that costs the least for a batch of such sizes. At each place where a
+// choose returns the program that costs least for a batch of these sizes. At each place where a
 // product may come before its aggregation, it does if that alone costs less.
 func (p *programs) choose(train, inPlace bool, s *program.Sizes) *program.Program {
 	k := programKey{train: train, inPlace: inPlace}

@@ -8,17 +8,18 @@ import (
 
 // rgcn is the relational graph convolution of Schlichtkrull and others ("Modeling Relational Data
 // with Graph Convolutional Networks"): h'(v) = W_self·h(v) + sum over relations r of W_r·mean(h(u):
-// u in N_r(v)) + b, then ReLU but after the last layer. Relations are the types of edges, and
-// their matrices are sums of a few bases: W_r = sum(a(r,b)·V_b).
+// u in N_r(v)) + b, then ReLU but after the last layer. Relations are the types of edges, and their
+// matrices are sums of a few bases: W_r = sum(a(r,b)·V_b).
 //
-// With heads for bases, the sum over relations is one weighted sum over a list, in which an entry
-// of relation r counts a(r,b) for each of the list's entries of r.
+// Bases are computed like heads: the sum over relations is one weighted sum over a list, in which
+// an entry of relation r has the weight a(r,b), divided by the number of entries of r in the list.
 type rgcn struct{}
 
-// basesDefault is the number of bases, if there are so many relations.
+// basesDefault is the number of bases where the option is 0 and there are at least as
+// many relations.
 const basesDefault = 8
 
-// Name is rgcn.
+// Name returns "rgcn".
 func (rgcn) Name() string { return "rgcn" }
 
 func (rgcn) notByLayers() string {
@@ -26,7 +27,7 @@ func (rgcn) notByLayers() string {
 		"not known of what is drawn"
 }
 
-// Check refuses what has no meaning.
+// Check returns an error for options that rgcn does not have.
 func (rgcn) Check(s *Spec) error {
 	switch {
 	case s.Aggregate != "" && s.Aggregate != "auto" && s.Aggregate != "mean":
@@ -41,7 +42,7 @@ func (rgcn) Check(s *Spec) error {
 	return nil
 }
 
-// bases is the number of bases.
+// bases returns the number of bases.
 func (s *Spec) bases() int {
 	if s.Bases == 0 {
 		return min(basesDefault, s.relations())
@@ -49,10 +50,10 @@ func (s *Spec) bases() int {
 	return s.Bases
 }
 
-// relations is the number of types of edges; before the store is known, any.
+// relations returns the number of types of edges; 1 until the store is known.
 func (s *Spec) relations() int { return max(1, s.Relations) }
 
-// Layer is a layer of R-GCN.
+// Layer appends a layer of R-GCN.
 func (rgcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at, n := s.Dims[l], s.Dims[l+1], layerName(l), s.bases()
 	self := b.Param(at+"self", in, out, program.Glorot)

@@ -10,12 +10,12 @@ import (
 // layer. The mean, sum or largest of no neighbors is zero.
 type sage struct{}
 
-// Name is sage.
+// Name returns "sage".
 func (sage) Name() string { return "sage" }
 
 func (sage) weighs() {}
 
-// Layer is a layer of GraphSAGE.
+// Layer appends a layer of GraphSAGE.
 func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	self := b.Param(at+"self", in, out, program.Glorot)

@@ -6,18 +6,18 @@ import (
 )
 
 // sgc is the simplified graph convolution of Wu and others ("Simplifying Graph Convolutional
-// Networks"): the features are propagated as in gcn once a layer, and then multiplied by W.
+// Networks"): the features are propagated once for each layer, as in gcn, and then multiplied by W.
 type sgc struct{}
 
-// Name is sgc.
+// Name returns "sgc".
 func (sgc) Name() string { return "sgc" }
 
 func (sgc) weighs() {}
 
-// Check refuses what has no meaning.
+// Check returns an error for options that gcn does not have either.
 func (sgc) Check(s *Spec) error { return gcn{}.Check(s) }
 
-// Widths are those of the features until the last layer.
+// Widths returns the width of the features for all but the last layer.
 func (sgc) Widths(in, classes int, hidden []int) []int {
 	dims := []int{in}
 	for range hidden {
@@ -26,7 +26,7 @@ func (sgc) Widths(in, classes int, hidden []int) []int {
 	return append(dims, classes)
 }
 
-// Layer propagates, and the last layer multiplies.
+// Layer appends a propagation, and in the last layer the product.
 func (sgc) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	if l == 0 {
 		x = s.drop(b, l, x)
@@ -43,7 +43,7 @@ func (sgc) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-// precomputed: all that is learned comes after the last sum.
+// precomputed returns all sums, because everything that is learned comes after the last sum.
 func (sgc) precomputed(_ *setting.Options, hops int) Precomputed {
 	return Precomputed{Hops: hops, First: hops}
 }

@@ -9,47 +9,48 @@ import (
 	"gdb/train/setting"
 )
 
-// Spec says which model is made: an architecture, its widths and its options.
+// Spec says what model to make: an architecture, its widths and its options.
 type Spec struct {
-	// Architecture is one that Find knows.
+	// Architecture is one of those that Find returns.
 	Architecture
-	// Dims are the widths of the input and of each layer's output.
+	// Dims holds the widths of the input and of each layer's output.
 	Dims []int
-	// Dropout is the share of values dropped before each layer, in training.
+	// Dropout is the share of values dropped before each layer in training.
 	Dropout float32
-	// Order is the order of aggregation and product of all batches, a bit for each of
-	// Model.Places: set where the product comes first. nil is, for each batch, what its sizes make
-	// the cheaper one. Tune says that it will be measured, so that memory must do for any.
+	// Order is the order of aggregation and product for all batches, one bit for each of
+	// Model.Places: set where the product comes first. nil takes for each batch the order that
+	// costs less. Tune says that the order will be measured, so memory must be enough for any.
 	Order *uint64
 	Tune  bool
-	// DrawnByWeight says that the neighbors of batches are drawn by the weights of their edges.
+	// DrawnByWeight says that neighbors are drawn by the weights of their edges.
 	DrawnByWeight bool
 	// DrawnLatest says that batches have the latest neighbors of nodes, and not all.
 	DrawnLatest bool
-	// Precomputed is what was computed before, of which Dims[0] is the width.
+	// Precomputed is what was computed before the training. Dims[0] is the width of an
+	// input with it.
 	Precomputed Precomputed
-	// Half computes products and sums over lists in bfloat16, and takes features so: see
+	// Half computes products and sums over lists in bfloat16, and expects features in it: see
 	// program.Options.
 	Half bool
-	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
-	// have a weight by which sums over what is drawn estimate those over whole lists.
+	// LayerWise says that neighbors are drawn for all nodes of a hop together. Entries of lists
+	// then have weights with which sums over what is drawn estimate sums over whole lists.
 	LayerWise bool
 	setting.Options
 }
 
 // Architecture makes the layers of models.
 type Architecture interface {
-	// Name is what --model calls it.
+	// Name returns the name that --model gives the architecture.
 	Name() string
-	// Layer appends layer l, from 0, which reads x: the rows of Builder.Lists. What it returns are
-	// those of the nodes that have lists.
+	// Layer appends layer l, from 0. It reads x, the rows of Builder.Lists, and returns a row for
+	// each node that has a list.
 	Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value
 }
 
-// architectures are those of this version.
+// architectures lists all that there are. A new one is added here.
 var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}, rgcn{}}
 
-// Names are the names of all architectures.
+// Names returns the names of all architectures.
 func Names() (names []string) {
 	for _, a := range architectures {
 		names = append(names, a.Name())
@@ -57,7 +58,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Find returns an architecture by name.
+// Find returns the architecture of a name.
 func Find(name string) (Architecture, error) {
 	i := slices.IndexFunc(architectures, func(a Architecture) bool { return a.Name() == name })
 	if i < 0 {
@@ -66,7 +67,8 @@ func Find(name string) (Architecture, error) {
 	return architectures[i], nil
 }
 
-// Widths are the widths of the input and of each layer's output, for hidden layers of such widths.
+// Widths returns the widths of the input and of each layer's output, given those of the
+// hidden layers.
 func Widths(a Architecture, in, classes int, hidden []int) []int {
 	if w, ok := a.(interface {
 		Widths(in, classes int, hidden []int) []int
@@ -76,7 +78,7 @@ func Widths(a Architecture, in, classes int, hidden []int) []int {
 	return append(append([]int{in}, hidden...), classes)
 }
 
-// Layers is the number of layers.
+// Layers returns the number of layers.
 func (s *Spec) Layers() int { return len(s.Dims) - 1 }
 
 // build appends all layers.
@@ -90,13 +92,13 @@ func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
 	return x
 }
 
-// last says whether a layer is the last.
+// last reports whether layer l is the last.
 func (s *Spec) last(l int) bool { return l == s.Layers()-1 }
 
-// HalfFeatures says whether the input is of bfloat16: one with learned vectors is not.
+// HalfFeatures reports whether the input is bfloat16. An input with learned vectors is not.
 func (s *Spec) HalfFeatures() bool { return s.Half && s.NodeEmbedding == 0 }
 
-// options are those of a program of the whole model.
+// options returns the options of a program of the whole model.
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
 		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures()}

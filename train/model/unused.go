@@ -6,7 +6,7 @@ import (
 )
 
 // Unused names the options that are set and change nothing in the model: its program is the same
-// whatever they are.
+// for any value.
 func (s *Spec) Unused() (names []string) {
 	none, some := 0.0, 0.5
 	for _, o := range []struct {
@@ -41,11 +41,11 @@ func (s *Spec) Unused() (names []string) {
 	return names
 }
 
-// isSet says whether an option is something else than what it is by itself.
+// isSet reports whether an option differs from its default.
 func isSet(value string) bool { return value != "" && value != "auto" && value != "none" }
 
-// textWith prints the program of a narrow model of as many layers, with one option, and that of the
-// sums that are computed before.
+// textWith prints the program of a narrow model with as many layers and one option set, followed by
+// the program of the precomputed sums.
 func (s *Spec) textWith(set func(o *setting.Options)) string {
 	const width, classes = 8, 3
 	hidden := make([]int, s.Layers()-1)
