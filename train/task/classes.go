@@ -11,19 +11,20 @@ import (
 	"gdb/sample"
 )
 
-// Classes is node classification: every node has one class, by softmax and cross-entropy, or with
-// Multi any number of them, each by a sigmoid and binary cross-entropy.
+// Classes is node classification. Every node has one class, learned by softmax and cross-entropy;
+// or with Multi any number of classes, each learned by a sigmoid and binary cross-entropy.
 type Classes struct {
 	Names []string
 	Multi bool
-	// Weights of the classes in the loss, see Balanced; no values for none.
+	// Weights holds the weight of each class in the loss, see Balanced; it is empty if
+	// classes have none.
 	Weights backend.Tensor
-	// Thresholds are the logits above which a label of several is predicted; nil is 0 for all, a
-	// probability of one half.
+	// Thresholds holds, with Multi, the logit above which each label is predicted; nil is 0 for
+	// all, a probability of one half.
 	Thresholds []float32
 }
 
-// thresholdAt is that of a label.
+// thresholdAt returns the threshold of a label.
 func thresholdAt(thresholds []float32, label int) float32 {
 	if thresholds == nil {
 		return 0
@@ -34,10 +35,11 @@ func thresholdAt(thresholds []float32, label int) float32 {
 // balanceFloats bounds the labels that are read at a time.
 const balanceFloats = 64 << 10
 
-// Balanced are the weights by which all classes count the same in the loss over some nodes: for one
-// class a node, the labeled nodes by the number of classes that some have and by the nodes of the
-// class; for several, of each the nodes without it by those with it, where that is known. A class
-// that none has, or all, has 1. Memory: 24 bytes a class, and 256 KiB.
+// Balanced returns the weights with which all classes count the same in the loss over some nodes.
+// With one class for each node the weight is the number of labeled nodes, divided by the number of
+// classes that occur and by the nodes of the class. With several classes it is the nodes without
+// the class divided by the nodes with it, where that is known. A class that no node has, or with
+// several classes every node, gets 1. It takes 24 bytes of memory for each class, and 256 KiB.
 func Balanced(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID) ([]float32,
 	error) {
 	counts, weights := make([]uint64, labels.Classes()), make([]float32, labels.Classes())
@@ -83,10 +85,10 @@ func Balanced(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID)
 	return weights, nil
 }
 
-// Outputs is the number of classes.
+// Outputs returns the number of classes.
 func (c *Classes) Outputs() int { return len(c.Names) }
 
-// Labeled is how many seeds have labels: with Multi all of them, if any label is known.
+// Labeled returns how many seeds have labels: with Multi all of them, if any label is known.
 func (c *Classes) Labeled(b *sample.Batch) (n int) {
 	if c.Multi {
 		if !slices.ContainsFunc(b.Multi, func(v float32) bool { return v == v }) {
@@ -102,7 +104,7 @@ func (c *Classes) Labeled(b *sample.Batch) (n int) {
 	return n
 }
 
-// Blank gives all seeds the first class, or none of several.
+// Blank gives all seeds the first class, or with Multi no class.
 func (c *Classes) Blank(b *sample.Batch) {
 	if c.Multi {
 		b.Multi = make([]float32, len(b.Seeds)*c.Outputs())
@@ -111,16 +113,17 @@ func (c *Classes) Blank(b *sample.Batch) {
 	b.Labels = make([]int32, len(b.Seeds))
 }
 
-// Remedy is about the features.
+// Remedy returns the advice to check the features.
 func (c *Classes) Remedy() string { return "check the features for NaN and huge values" }
 
-// TrainScore is F1: accuracy for one class a node. No label predicted nor true is a 0 of no weight.
+// TrainScore returns the micro-averaged F1, which for one class a node is the accuracy. It is 0
+// where no label is predicted and none true.
 func (c *Classes) TrainScore(_ string, sum *backend.Loss) float64 {
 	f, _ := F1(sum.Hit, sum.Wrong, sum.Missed)
 	return f
 }
 
-// Loss computes the loss of a mini-batch.
+// Loss computes the loss of a batch and its gradient.
 func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
 	b *sample.Batch) {
 	if c.Multi {
@@ -131,7 +134,8 @@ func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
 	backend.SoftmaxCrossEntropy(be, grad, logits, c.Weights, b.Labels)
 }
 
-// Label names the class of the largest logit, or all classes of those over their thresholds.
+// Label returns the name of the class with the largest logit, or with Multi the names of all
+// classes whose logits are above their thresholds.
 func (c *Classes) Label(logits []float32) string {
 	if !c.Multi {
 		return c.Names[argmax(logits)]
@@ -145,7 +149,7 @@ func (c *Classes) Label(logits []float32) string {
 	return strings.Join(names, ";")
 }
 
-// Probabilities computes the softmax of logits, or their sigmoids for multi-labels.
+// Probabilities writes the softmax of the logits to out, or with Multi their sigmoids.
 func (c *Classes) Probabilities(out, logits []float32) {
 	if c.Multi {
 		for k, v := range logits {
@@ -162,7 +166,7 @@ func (c *Classes) Probabilities(out, logits []float32) {
 	}
 }
 
-// argmax is the first largest.
+// argmax returns the index of the largest value, the first of equal ones.
 func argmax(x []float32) int32 {
 	best := 0
 	for i, v := range x {

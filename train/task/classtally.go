@@ -12,21 +12,21 @@ type ClassTally struct {
 	*Counts
 	task   *Classes
 	labels *sample.Labels
-	scores *Scores // for roc-auc, else nil
-	choice *choice // of thresholds, else nil
+	scores *Scores // for roc-auc; else nil
+	choice *choice // for choosing thresholds; else nil
 	lossSum
 
-	// Of the nodes at hand.
+	// classes and bits are the labels of the nodes that Add counts.
 	classes []int32
 	bits    []float32
 }
 
-// NewTally counts from zero.
+// NewTally returns a tally that counts from zero.
 func (c *Classes) NewTally(labels *sample.Labels, scores *Scores) Tally {
 	return &ClassTally{Counts: newCounts(c.Outputs()), task: c, labels: labels, scores: scores}
 }
 
-// Finish computes what needs all predictions.
+// Finish computes roc-auc, which needs all predictions.
 func (t *ClassTally) Finish(ctx context.Context) (err error) {
 	if t.scores != nil {
 		t.rocAUC, err = t.scores.mean(ctx)
@@ -34,7 +34,7 @@ func (t *ClassTally) Finish(ctx context.Context) (err error) {
 	return err
 }
 
-// Add counts the predictions of some nodes.
+// Add counts the predictions for some nodes.
 func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
 	n := t.task.Outputs()
 	if err := CheckOutput(nodes, logits); err != nil {
@@ -83,7 +83,7 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 	return nil
 }
 
-// Metrics computes all.
+// Metrics returns all metrics but roc-auc.
 func (t *ClassTally) Metrics() (*ClassMetrics, error) {
 	c := t.Counts
 	m := &ClassMetrics{Classes: c.Scores(t.task.Names), Confusion: c.Confusion()}

@@ -4,21 +4,21 @@ import (
 	"fmt"
 )
 
-// Counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
-// Memory: 24 bytes per class, and 8 for each pair of up to 100.
+// Counts counts the outcomes of predictions by class; all metrics but roc-auc follow from them. It
+// takes 24 bytes for each class, and 8 for each pair of up to 100 classes.
 type Counts struct {
 	Nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
 	hit    []uint64 // predicted and true, by class
 	wrong  []uint64 // predicted, not true
 	missed []uint64 // true, not predicted
-	// pairs counts predictions by true class and predicted class, row by row: nil for multi-labels
+	// pairs counts predictions by true class and predicted class, row by row; nil for multi-labels
 	// and for more than ConfusionMost classes.
 	pairs  []uint64
 	rocAUC float64 // computed from scores, only if it is the metric of the run
 }
 
-// ConfusionMost is the most classes whose confusion is counted.
+// ConfusionMost is the largest number of classes whose confusion is counted.
 const ConfusionMost = 100
 
 func newCounts(classes int) *Counts {
@@ -30,8 +30,8 @@ func newCounts(classes int) *Counts {
 	return c
 }
 
-// Confusion counts the nodes of each class (rows) by the class predicted (columns); nil for
-// multi-labels, and for more than 100 classes.
+// Confusion returns how many nodes of each class (rows) were predicted as each class (columns); nil
+// for multi-labels, and for more than ConfusionMost classes.
 func (c *Counts) Confusion() [][]uint64 {
 	if c.pairs == nil {
 		return nil
@@ -44,18 +44,18 @@ func (c *Counts) Confusion() [][]uint64 {
 	return out
 }
 
-// ClassScore is how well a class is told. Each is 0 where it is not defined.
+// ClassScore says how well a class is predicted. A score is 0 where it is not defined.
 type ClassScore struct {
 	Class     string  `json:"class"`
-	Nodes     uint64  `json:"nodes"` // of the class
+	Nodes     uint64  `json:"nodes"` // that have the class
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
-	// Threshold is the probability above which a label of several is predicted.
+	// Threshold is, for multi-labels, the probability above which the label is predicted.
 	Threshold float64 `json:"threshold,omitempty"`
 }
 
-// Scores are those of each class.
+// Scores returns the scores of each class.
 func (c *Counts) Scores(names []string) []ClassScore {
 	out := make([]ClassScore, len(c.hit))
 	for k := range out {
@@ -67,26 +67,27 @@ func (c *Counts) Scores(names []string) []ClassScore {
 	return out
 }
 
-// oneSidedShare is the share of predictions that one class has in a model that learned nothing.
+// oneSidedShare is the share of predictions that one class has when a model has learned nothing.
 const oneSidedShare = 0.97
 
-// Labeled is how many labeled nodes were seen.
+// Labeled returns how many labeled nodes were counted.
 func (c *Counts) Labeled() uint64 { return c.Nodes }
 
-// ClassMetrics are the metrics of classes. Micro- and macro-F1 count each class; for one class a
-// node micro-F1 equals accuracy, and for multi-labels accuracy counts nodes wholly right.
+// ClassMetrics holds the metrics of classes. Micro-F1 sums the counts of all classes, macro-F1
+// averages the classes. With one class a node micro-F1 equals accuracy; for multi-labels accuracy
+// counts nodes whose labels are all right.
 type ClassMetrics struct {
 	Accuracy float64 `json:"accuracy"`
 	MicroF1  float64 `json:"micro_f1"`
 	MacroF1  float64 `json:"macro_f1"`
-	// Classes and Confusion are by class; Confusion is left out for multi-labels, and for more than
-	// 100 classes.
+	// Classes and Confusion are by class. Confusion is left out for multi-labels, and for more than
+	// ConfusionMost classes.
 	Classes   []ClassScore `json:"classes"`
 	Confusion [][]uint64   `json:"confusion,omitempty"`
 }
 
-// OneSided is a sentence about predictions that are almost all of one class, though the nodes are
-// not; "" if they are not.
+// OneSided returns a sentence if almost all predictions are of one class though the nodes
+// are not; else "".
 func (c *Counts) OneSided(names []string) string {
 	for k := range c.hit {
 		said, of := c.hit[k]+c.wrong[k], c.hit[k]+c.missed[k]
@@ -99,7 +100,7 @@ func (c *Counts) OneSided(names []string) string {
 	return ""
 }
 
-// class counts one node of a class; label -1 is none and not counted.
+// class counts a node with one class. A node without a label has -1 and is not counted.
 func (c *Counts) class(predicted, label int32) {
 	if label < 0 {
 		return
@@ -117,9 +118,8 @@ func (c *Counts) class(predicted, label int32) {
 	c.missed[label]++
 }
 
-// multi counts one node of multi-labels: a class is predicted if its logit is over its threshold,
-// or without any over 0, which is a probability over one half. A label that is unknown, NaN, does
-// not count, neither as right nor as wrong.
+// multi counts a node of multi-labels. A class is predicted if its logit is above its threshold, or
+// above 0 if there are no thresholds. A label that is unknown, NaN, is not counted.
 func (c *Counts) multi(logits, truth, thresholds []float32) {
 	c.Nodes++
 	c.pairs = nil
@@ -142,7 +142,7 @@ func (c *Counts) multi(logits, truth, thresholds []float32) {
 	}
 }
 
-// Metric computes a metric by name.
+// Metric returns a metric by name; ErrNothing if no node was counted.
 func (c *Counts) Metric(name string) (float64, error) {
 	if c.Nodes == 0 {
 		return 0, ErrNothing
@@ -168,7 +168,7 @@ func (c *Counts) Metric(name string) (float64, error) {
 	return 0, fmt.Errorf("unknown metric %q", name)
 }
 
-// macroF1 is the mean over the classes that were predicted or true at least once.
+// macroF1 returns the mean F1 of the classes that were predicted or true at least once.
 func (c *Counts) macroF1() (float64, error) {
 	sum, n := 0.0, 0
 	for k := range c.hit {
@@ -182,7 +182,7 @@ func (c *Counts) macroF1() (float64, error) {
 	return sum / float64(n), nil
 }
 
-// F1 is the harmonic mean of precision and recall; ok is false where neither is defined.
+// F1 returns the harmonic mean of precision and recall; ok is false where neither is defined.
 func F1(hit, wrong, missed uint64) (f float64, ok bool) {
 	if hit+wrong+missed == 0 {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"gdb/compute/backend"
 )
 
-// lossSum is a loss summed over evaluated values: nodes, or of multi-labels the labels of nodes.
-// Class weights do not count in it.
+// lossSum sums a loss over evaluated values: nodes, or for multi-labels the labels of nodes. Class
+// weights do not count in it.
 type lossSum struct {
 	sum    float64
 	values uint64

@@ -9,7 +9,7 @@ import (
 	"gdb/kv"
 )
 
-// Names of the metrics: of classes, and of numbers.
+// Names of the metrics, first of classes, then of numbers.
 const (
 	Accuracy = "accuracy"
 	MicroF1  = "micro-f1"
@@ -21,7 +21,7 @@ const (
 	R2   = "r2"   // 1 less the squared errors over those of the mean of the labels
 )
 
-// Names of the losses. Those of numbers are of standardized labels.
+// Names of the losses. The losses of numbers are computed on standardized labels.
 const (
 	LossSoftmax = "softmax"
 	LossBCE     = "bce"
@@ -37,7 +37,7 @@ const (
 	KindTarget = "target"
 )
 
-// fits are the losses and metrics of a kind of labels, of each the default first.
+// fits lists the losses and metrics for each kind of labels, the defaults first.
 var fits = []struct {
 	kind, words     string
 	losses, metrics []string
@@ -48,8 +48,8 @@ var fits = []struct {
 	{KindTarget, "numbers", []string{LossMSE, LossMAE, LossHuber}, []string{RMSE, MAE, R2}},
 }
 
-// Fit replaces auto by the default of a kind of labels, and fails if a loss or a metric is not one
-// of that kind.
+// Fit replaces auto by the default for a kind of labels. It returns an error if a loss or a metric
+// is not for that kind.
 func Fit(kind string, loss, metric *string) error {
 	for _, f := range fits {
 		if f.kind != kind {
@@ -73,8 +73,8 @@ func Fit(kind string, loss, metric *string) error {
 	return fmt.Errorf("the labels are of kind %q, which no task is for", kind)
 }
 
-// KindOf is what labels are trained as: classes that all are numbers are numbers by a loss of
-// these.
+// KindOf returns the kind that labels are trained as: classes whose names are all numbers are
+// trained as numbers if the loss is for numbers.
 func KindOf(l *kv.LabelsMeta, loss string) string {
 	if l.Kind == KindClass && (loss == LossMSE || loss == LossMAE || loss == LossHuber) &&
 		ClassNumbers(l.Classes) != nil {
@@ -83,7 +83,7 @@ func KindOf(l *kv.LabelsMeta, loss string) string {
 	return l.Kind
 }
 
-// ClassNumbers are the numbers that names of classes spell; nil if some spell none.
+// ClassNumbers returns the numbers that the names of classes spell; nil if some name spells none.
 func ClassNumbers(names []string) []float32 {
 	values := make([]float32, len(names))
 	for i, name := range names {
@@ -97,12 +97,13 @@ func ClassNumbers(names []string) []float32 {
 }
 
 const (
-	// measuredLeast is the least number of classes that may be measured numbers, and measuredSparse
-	// how many times as far as their number they reach then: numbers of classes follow one another.
+	// measuredLeast and measuredSparse describe classes that may be measured numbers: at least
+	// measuredLeast of them, whose range is more than measuredSparse times their count. Numbers
+	// that name classes follow one another instead.
 	measuredLeast, measuredSparse = 20, 4
 )
 
-// Measured says whether classes look like whole numbers that were measured, such as prices.
+// Measured reports whether classes look like whole numbers that were measured, such as prices.
 func Measured(l *kv.LabelsMeta) bool {
 	if l.Kind != KindClass || len(l.Classes) < measuredLeast {
 		return false
@@ -112,10 +113,10 @@ func Measured(l *kv.LabelsMeta) bool {
 		measuredSparse*float64(len(values))
 }
 
-// Auto as a loss or a metric is the default of the labels.
+// Auto as a loss or a metric stands for the default of the kind of labels.
 const Auto = "auto"
 
-// Losses are the names of all losses, and Metrics those of all metrics.
+// Losses returns the names of all losses.
 func Losses() (names []string) {
 	for _, f := range fits {
 		names = append(names, f.losses...)
@@ -123,5 +124,5 @@ func Losses() (names []string) {
 	return names
 }
 
-// Metrics are the names of all metrics.
+// Metrics returns the names of all metrics.
 func Metrics() []string { return []string{Accuracy, MicroF1, MacroF1, ROCAUC, RMSE, MAE, R2} }

@@ -18,7 +18,8 @@ type Numbers struct {
 	loss  backend.ErrorLoss
 }
 
-// NewNumbers returns the task of a loss: mse, mae or huber. Labels are not scaled at first.
+// NewNumbers returns the task for a loss: mse, mae or huber. Until Scale is set labels
+// are not scaled.
 func NewNumbers(loss string) *Numbers {
 	n := &Numbers{Scale: Scale{Deviation: 1}, loss: backend.SquaredError}
 	switch loss {
@@ -30,25 +31,26 @@ func NewNumbers(loss string) *Numbers {
 	return n
 }
 
-// Scale is how labels are standardized: less the mean, by the deviation.
+// Scale says how labels are standardized: the mean is subtracted, and the rest divided by
+// the deviation.
 type Scale struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`
 }
 
-// standard is a label as the model learns it; NaN stays NaN.
+// standard returns a standardized label; NaN stays NaN.
 func (s Scale) standard(v float32) float32 {
 	return float32((float64(v) - s.Mean) / s.Deviation)
 }
 
-// number is the label that an output means.
+// number returns the label that an output stands for.
 func (s Scale) number(output float32) float64 { return float64(output)*s.Deviation + s.Mean }
 
 // scaleChunk is how many labels are read at a time.
 const scaleChunk = 8192
 
-// ScaleOf is the scale of the labels of some nodes, in their order; where they do not differ, the
-// deviation is 1. Memory: 32 KiB.
+// ScaleOf returns the scale of the labels of some nodes, read in their order. Where the labels do
+// not differ the deviation is 1. It takes 32 KiB of memory.
 func ScaleOf(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID) (Scale, error) {
 	var m moments
 	values := make([]float32, min(scaleChunk, len(nodes)))
@@ -73,7 +75,7 @@ func ScaleOf(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID) 
 	return s, nil
 }
 
-// checkNumber fails if a label is infinite.
+// checkNumber returns an error if a label is infinite.
 func checkNumber(node sample.NodeID, v float32) error {
 	if math.IsInf(float64(v), 0) {
 		return fmt.Errorf("the label of node #%d is %g: give a number, or nothing for none", node,
@@ -82,7 +84,8 @@ func checkNumber(node sample.NodeID, v float32) error {
 	return nil
 }
 
-// moments sum numbers: the mean, and the squares of the distances to it (Welford's method).
+// moments accumulates the mean of numbers and the sum of the squared distances to it
+// (Welford's method).
 type moments struct {
 	count         uint64
 	mean, squares float64
@@ -95,10 +98,10 @@ func (m *moments) add(v float64) {
 	m.squares += before * (v - m.mean)
 }
 
-// Outputs is 1.
+// Outputs returns 1.
 func (n *Numbers) Outputs() int { return 1 }
 
-// Labeled is how many seeds have a number.
+// Labeled returns how many seeds have a number.
 func (n *Numbers) Labeled(b *sample.Batch) (count int) {
 	for _, v := range b.Targets {
 		if v == v {
@@ -108,10 +111,10 @@ func (n *Numbers) Labeled(b *sample.Batch) (count int) {
 	return count
 }
 
-// Blank gives all seeds zero.
+// Blank gives all seeds the label zero.
 func (n *Numbers) Blank(b *sample.Batch) { b.Targets = make([]float32, len(b.Seeds)) }
 
-// Loss standardizes the labels of the batch, and computes its loss.
+// Loss standardizes the labels of the batch in place, and computes the loss and its gradient.
 func (n *Numbers) Loss(be backend.Backend, grad, outputs backend.Tensor,
 	b *sample.Batch) {
 	for i, v := range b.Targets {
@@ -120,13 +123,13 @@ func (n *Numbers) Loss(be backend.Backend, grad, outputs backend.Tensor,
 	backend.Regression(be, n.loss, grad, outputs, be.Host(b.Targets, len(b.Seeds), 1))
 }
 
-// Remedy names the loss that a few far labels weigh less in.
+// Remedy names the loss in which a few outlying labels weigh less.
 func (n *Numbers) Remedy() string {
 	return "check the features for NaN and huge values; if a few labels are far from the others, " +
 		"--loss huber"
 }
 
-// TrainScore is the metric, of the errors in training.
+// TrainScore returns the metric of the errors in training.
 func (n *Numbers) TrainScore(metric string, sum *backend.Loss) float64 {
 	rows := float64(max(1, sum.Rows))
 	switch metric {
@@ -138,12 +141,12 @@ func (n *Numbers) TrainScore(metric string, sum *backend.Loss) float64 {
 	return n.Scale.Deviation * math.Sqrt(sum.Squared/rows)
 }
 
-// Label writes the number that an output means, so that it reads back the same.
+// Label formats the number that an output stands for, with digits enough to read back the same.
 func (n *Numbers) Label(outputs []float32) string {
 	return strconv.FormatFloat(float64(float32(n.Scale.number(outputs[0]))), 'g', -1, 32)
 }
 
-// NewTally sums errors from zero.
+// NewTally returns a tally that sums errors from zero.
 func (n *Numbers) NewTally(labels *sample.Labels, _ *Scores) Tally {
 	return &NumberTally{scale: n.Scale, loss: n.loss, labels: labels}
 }
@@ -156,17 +159,17 @@ type NumberTally struct {
 	labels            *sample.Labels
 	truth             moments
 	squared, absolute float64
-	values            []float32 // of the nodes at hand
+	values            []float32 // labels of the nodes that Add counts
 }
 
-// NumberMetrics are all metrics of numbers, in the units of the labels.
+// NumberMetrics holds all metrics of numbers, in the units of the labels.
 type NumberMetrics struct {
 	RMSE float64 `json:"rmse"`
 	MAE  float64 `json:"mae"`
 	R2   float64 `json:"r2"`
 }
 
-// Add takes the outputs of some nodes.
+// Add counts the errors of the outputs for some nodes.
 func (t *NumberTally) Add(ctx context.Context, nodes []sample.NodeID, outputs []float32) error {
 	if err := CheckOutput(nodes, outputs); err != nil {
 		return err
@@ -190,13 +193,13 @@ func (t *NumberTally) Add(ctx context.Context, nodes []sample.NodeID, outputs []
 	return nil
 }
 
-// Finish does nothing: metrics are sums.
+// Finish does nothing, because the metrics are sums.
 func (t *NumberTally) Finish(context.Context) error { return nil }
 
-// Labeled is how many nodes had a number.
+// Labeled returns how many nodes had a number.
 func (t *NumberTally) Labeled() uint64 { return t.truth.count }
 
-// Metric computes a metric by name.
+// Metric returns a metric by name.
 func (t *NumberTally) Metric(name string) (float64, error) {
 	all, err := t.Metrics()
 	switch {
@@ -212,8 +215,8 @@ func (t *NumberTally) Metric(name string) (float64, error) {
 	return 0, fmt.Errorf("unknown metric %q of numbers", name)
 }
 
-// Metrics computes all. Where the labels do not differ, r2 is 1 if all predictions are right, and
-// else 0.
+// Metrics returns all metrics. Where the labels do not differ, r2 is 1 if all predictions are
+// right, else 0.
 func (t *NumberTally) Metrics() (*NumberMetrics, error) {
 	if t.truth.count == 0 {
 		return nil, ErrNothing

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ScoreBytes is the memory that scores are sorted in: 1.5 M of them; more go through files.
+// ScoreBytes is the memory in which scores are sorted: 1.5 million of them. More go through files.
 const ScoreBytes = 12 << 20
 
 // Scores computes the area under the ROC curve of each class, exactly, and their mean: the chance
@@ -28,7 +28,8 @@ type Scores struct {
 	opt    extsort.Options
 }
 
-// NewScores makes room for most words; dir is for files, and is made and removed.
+// NewScores makes room for most words. dir is a directory for files, which is made if needed and
+// removed by Close.
 func NewScores(fs vfs.FS, dir string, budget *mem.Budget, most uint64) (*Scores, error) {
 	s := &Scores{opt: extsort.Options{FS: fs, Dir: dir, Prefix: "scores", Width: 1,
 		Memory: ScoreBytes, Budget: budget}}
@@ -61,7 +62,7 @@ func (s *Scores) Close() error {
 	return nil
 }
 
-// add takes the score of a node for a class.
+// add records the score of a node for a class; of says whether the node has the class.
 func (s *Scores) add(class int, score float32, of bool) error {
 	if math.IsNaN(float64(score)) {
 		return errors.New("a score is not a number: the training diverged: lower --lr")
@@ -77,7 +78,7 @@ func (s *Scores) add(class int, score float32, of bool) error {
 	return s.sorter.Add([]uint64{word})
 }
 
-// ordered maps numbers to integers of the same order; the two zeros are one.
+// ordered maps numbers to integers in the same order. Both zeros map to one integer.
 func ordered(x float32) uint32 {
 	b := math.Float32bits(x)
 	if x == 0 {
@@ -89,7 +90,7 @@ func ordered(x float32) uint32 {
 	return b | 1<<31
 }
 
-// multi adds a node of multi-labels: its logits are the scores of those that are known.
+// multi adds a node of multi-labels. Its logits are the scores of the labels that are known.
 func (s *Scores) multi(logits, truth []float32) error {
 	for k, v := range logits {
 		if truth[k] != truth[k] {
@@ -102,9 +103,9 @@ func (s *Scores) multi(logits, truth []float32) error {
 	return nil
 }
 
-// class adds a node of one class. The score of a class is the logarithm of its odds, which orders
-// nodes as its probability does, without rounding many to 1: the logit less the logarithm of the
-// sum of the others' exponentials. A node without a label is not added.
+// class adds a node with one class. The score of a class is the logarithm of its odds: the logit
+// minus the logarithm of the sum of the others' exponentials. It orders nodes as the probability
+// does, which would round to 1 for many. A node without a label is not added.
 func (s *Scores) class(logits []float32, label int32) error {
 	if label < 0 {
 		return nil
@@ -134,8 +135,8 @@ func (s *Scores) class(logits []float32, label int32) error {
 	return nil
 }
 
-// mean sorts the scores and returns the mean of the areas, over the classes that some nodes have
-// and some have not.
+// mean sorts the scores and returns the mean area over the classes that some nodes have and
+// others do not.
 func (s *Scores) mean(ctx context.Context) (float64, error) {
 	a := &areas{}
 	if s.sorter == nil {
@@ -157,13 +158,14 @@ func (s *Scores) mean(ctx context.Context) (float64, error) {
 	return a.mean()
 }
 
-// areas sums over sorted words. Twice the area times positives times negatives is an integer: for
-// each positive, two for each negative below it and one for each beside it. It is at most 2^63.
+// areas computes areas from sorted words. Twice the area times positives times negatives is an
+// integer: each positive counts two for each negative below it and one for each negative of equal
+// score. It is at most 2^63.
 type areas struct {
-	last     uint64 // word without its lowest bit: class and score
+	last     uint64 // the last word without its lowest bit: class and score
 	some     bool
-	pos, neg uint64 // of the class, before those of the last score
-	tiedPos  uint64 // of the last score
+	pos, neg uint64 // nodes of the class, or not, with lower scores than the last
+	tiedPos  uint64 // nodes with the last score
 	tiedNeg  uint64
 	twice    uint64
 	sum      float64

@@ -1,5 +1,6 @@
-// Package task has what models are trained for. A task is a file: which loss the outputs of a model
-// have against labels, how predictions are counted and scored, and what a prediction looks like.
+// Package task defines what models are trained for. A task is a file that says which loss the
+// outputs of a model have against labels, how predictions are counted and scored, and what a
+// prediction looks like.
 package task
 
 import (
@@ -12,28 +13,29 @@ import (
 	"gdb/sample"
 )
 
-// ErrNothing is the error of a metric over no labeled node: never a number.
+// ErrNothing is returned for a metric over no labeled node, instead of a number.
 var ErrNothing = errors.New("no labeled node to compute a metric over")
 
-// Task is what a model is trained for. It is for one goroutine.
+// Task is what a model is trained for. It may be used by one goroutine.
 type Task interface {
-	// Outputs is the width of the last layer.
+	// Outputs returns the width of the last layer.
 	Outputs() int
-	// Labeled is how many seeds of a mini-batch have labels.
+	// Labeled returns how many seeds of a batch have labels.
 	Labeled(b *sample.Batch) int
-	// Blank gives all seeds of a mini-batch some label: to time a step on it.
+	// Blank gives all seeds of a batch some label, so that a step on it can be timed.
 	Blank(b *sample.Batch)
-	// Loss computes the mean loss of a mini-batch, which backend.Backend.Losses tells, and writes
-	// its gradient to grad. It may change the labels of the batch.
+	// Loss computes the mean loss of a batch, which backend.Backend.Losses reports, and writes its
+	// gradient to grad. It may change the labels of the batch.
 	Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch)
-	// Remedy is what to try when the loss is not a number, besides a lower rate.
+	// Remedy says what to try, besides a lower learning rate, when the loss is not a number.
 	Remedy() string
-	// TrainScore is what the steps of an epoch, summed up, say of the predictions in training; of
-	// classes that is the micro-averaged F1 whatever the metric.
+	// TrainScore returns the score of the predictions in training, from the sums over an epoch's
+	// steps. For classes it is the micro-averaged F1, whatever the metric.
 	TrainScore(metric string, sum *backend.Loss) float64
-	// NewTally counts predictions against labels; scores is for the metric roc-auc, else nil.
+	// NewTally returns a tally of predictions against labels. scores is for the metric
+	// roc-auc, else nil.
 	NewTally(labels *sample.Labels, scores *Scores) Tally
-	// Label is the prediction that the outputs of a node make, as the user named it.
+	// Label returns the prediction that a node's outputs make, in the user's terms.
 	Label(outputs []float32) string
 }
 
@@ -43,21 +45,21 @@ type Probable interface {
 	Probabilities(out, logits []float32)
 }
 
-// Tally holds predictions against labels.
+// Tally compares predictions with labels.
 type Tally interface {
-	// Add takes the outputs of some nodes.
+	// Add counts the outputs of some nodes.
 	Add(ctx context.Context, nodes []sample.NodeID, outputs []float32) error
 	// Finish computes what needs all predictions.
 	Finish(ctx context.Context) error
-	// Labeled is how many nodes with labels were seen.
+	// Labeled returns how many nodes with labels were counted.
 	Labeled() uint64
-	// Metric computes a metric by name.
+	// Metric returns a metric by name.
 	Metric(name string) (float64, error)
-	// Loss is the mean of the loss that the model is trained with, without class weights.
+	// Loss returns the mean of the loss that the model is trained with, without class weights.
 	Loss() (float64, error)
 }
 
-// New is the task that labels are for, with a loss that fits them.
+// New returns the task for labels, with a loss that fits them.
 func New(l *kv.LabelsMeta, loss string) Task {
 	if KindOf(l, loss) == KindTarget {
 		return NewNumbers(loss)
@@ -65,7 +67,7 @@ func New(l *kv.LabelsMeta, loss string) Task {
 	return &Classes{Names: l.Classes, Multi: l.Kind == KindMulti}
 }
 
-// CheckOutput fails if the output of a node is NaN or infinite: it means nothing.
+// CheckOutput returns an error if an output of a node is NaN or infinite, since it has no meaning.
 func CheckOutput(nodes []sample.NodeID, logits []float32) error {
 	for i, v := range logits {
 		if v-v != 0 {

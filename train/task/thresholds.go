@@ -13,17 +13,17 @@ const (
 	thresholdSpan     = 8
 	thresholdCount    = 2*thresholdSpan*thresholdsPerUnit + 1
 	thresholdHalf     = thresholdCount / 2
-	// thresholdBins are what the thresholds cut logits into.
+	// thresholdBins is how many bins the thresholds divide logits into.
 	thresholdBins = thresholdCount + 1
-	// thresholdLabelsMost bounds the memory of counting: 8.5 MB. With more labels all thresholds
-	// are one half.
+	// thresholdLabelsMost bounds the memory for counting: 8.5 MB. With more labels all
+	// thresholds are one half.
 	thresholdLabelsMost = 4096
-	// thresholdNodesLeast is how many nodes must have a label: with fewer the best threshold is
-	// chance.
+	// thresholdNodesLeast is how many nodes must have a label for its threshold to be chosen: with
+	// fewer the best one is chance.
 	thresholdNodesLeast = 3
 )
 
-// ThresholdBytes is the memory of choosing the thresholds of so many labels.
+// ThresholdBytes returns the memory that choosing the thresholds of a number of labels takes.
 func ThresholdBytes(labels int) int64 {
 	if labels > thresholdLabelsMost {
 		return 0
@@ -31,12 +31,12 @@ func ThresholdBytes(labels int) int64 {
 	return mem.HeapCost(2 * 4 * thresholdBins * int64(labels))
 }
 
-// threshold is one of those to choose from, in ascending order.
+// threshold returns the j-th of the thresholds to choose from, which ascend.
 func threshold(j int) float32 {
 	return float32(j-thresholdHalf) / thresholdsPerUnit
 }
 
-// thresholdBin is how many of the thresholds a logit is above.
+// thresholdBin returns how many of the thresholds a logit is above.
 func thresholdBin(logit float32) int {
 	k := int(max(0, min(thresholdCount, (logit+thresholdSpan)*thresholdsPerUnit)))
 	for k < thresholdCount && logit > threshold(k) {
@@ -48,9 +48,9 @@ func thresholdBin(logit float32) int {
 	return k
 }
 
-// choice counts nodes by the bins of their logits, for each label, to choose thresholds by.
+// choice counts nodes for each label by the bins of their logits, to choose thresholds from.
 type choice struct {
-	with, without []uint32 // (labels, thresholdBins): nodes that have the label, or have it not
+	with, without []uint32 // (labels, thresholdBins): nodes that have the label, or not
 }
 
 func newChoice(labels int) *choice {
@@ -58,7 +58,7 @@ func newChoice(labels int) *choice {
 		without: make([]uint32, labels*thresholdBins)}
 }
 
-// add counts one node, by the labels that are known of it.
+// add counts one node for the labels that are known of it.
 func (c *choice) add(logits, truth []float32) {
 	for k, v := range logits {
 		at := k*thresholdBins + thresholdBin(v)
@@ -71,11 +71,12 @@ func (c *choice) add(logits, truth []float32) {
 	}
 }
 
-// outcomes are those of one label, all of whose nodes above a threshold are predicted.
+// outcomes counts the predictions of one label when it is predicted for all nodes
+// above a threshold.
 type outcomes struct{ hit, wrong, missed uint64 }
 
-// best is the threshold of a label with the highest F1, of equal ones that next to one half, and
-// the outcomes at it.
+// best returns the threshold of a label with the highest F1, and the outcomes at it. Of equal ones
+// it takes the one closest to one half.
 func (c *choice) best(label int) (at int, o outcomes) {
 	with := c.with[label*thresholdBins : (label+1)*thresholdBins]
 	without := c.without[label*thresholdBins : (label+1)*thresholdBins]
@@ -99,23 +100,23 @@ func (c *choice) best(label int) (at int, o outcomes) {
 	return at, o
 }
 
-// distance is how far a threshold is from one half.
+// distance returns how far a threshold is from one half.
 func distance(j int) int { return max(j-thresholdHalf, thresholdHalf-j) }
 
-// WillChoose counts for Chosen from now on, if a node can have several labels, and they are not too
-// many.
+// WillChoose makes the tally count for Chosen from now on, if nodes can have several labels and
+// there are not too many labels.
 func (t *ClassTally) WillChoose() {
 	if t.task.Multi && t.task.Outputs() <= thresholdLabelsMost {
 		t.choice = newChoice(t.task.Outputs())
 	}
 }
 
-// Chooses says whether it counted for Chosen.
+// Chooses reports whether the tally counts for Chosen.
 func (t *ClassTally) Chooses() bool { return t.choice != nil }
 
-// Chosen are the thresholds of the labels, of logits, by which F1 of each is highest over the nodes
-// that were added. The tally's F1 are then those at these thresholds, and its accuracy means
-// nothing.
+// Chosen returns for each label the threshold, a logit, at which its F1 over the counted
+// nodes is highest. From then on the tally's F1 are those at these thresholds, and its
+// accuracy has no meaning.
 func (t *ClassTally) Chosen() []float32 {
 	chosen := make([]float32, t.task.Outputs())
 	for k := range chosen {
@@ -127,5 +128,5 @@ func (t *ClassTally) Chosen() []float32 {
 	return chosen
 }
 
-// probabilityOf is the sigmoid of a logit.
+// probabilityOf returns the sigmoid of a logit.
 func probabilityOf(logit float32) float64 { return 1 / (1 + math.Exp(-float64(logit))) }
