@@ -1,6 +1,7 @@
-// Package partitioned plans a training of nodes with some partitions of the graph in memory, and
-// opens the buffer that it goes through: the orders Dispersed and Sequential of Waleffe, Mohoney,
-// Rekatsinas and Venkataraman, "Marius++", section 5.3, by the rules of section 6.
+// Package partitioned plans a node training with some partitions of the graph in memory, and opens
+// the buffer of partitions that it goes through. It has the orders Dispersed and Sequential of
+// Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 5.3, and chooses sizes by the
+// rules of section 6.
 package partitioned
 
 import (
@@ -18,7 +19,7 @@ import (
 	"gdb/train/setting"
 )
 
-// Buffer is the partitions in memory, with what was chosen for them.
+// Buffer holds the partitions in memory, and what was chosen for them.
 type Buffer struct {
 	*partbuffer.Buffer
 	spec  order.Spec
@@ -28,21 +29,23 @@ type Buffer struct {
 }
 
 const (
-	// pieceBytes are the rows of a piece: a read of so many is fast on any disk.
+	// pieceBytes is the size of the rows of a piece: a read of that size is fast on any disk.
 	pieceBytes = 64 << 10
-	// piecesLeast is how many pieces a partition has at least, so that it is drawn by chance.
+	// piecesLeast is the least number of pieces in a partition, so that a partition is a
+	// random sample.
 	piecesLeast = 256
-	// slotBytes are what a node in memory takes besides its features: places of its row and its
-	// list.
+	// slotBytes is what a node in memory takes besides its features: the places of its
+	// row and its list.
 	slotBytes = 16
-	// entryBytes are those of an entry of a list in memory, with room for more than are expected.
+	// entryBytes is what an entry of a list in memory takes, with room for more entries
+	// than expected.
 	entryBytes = 5
 )
 
-// Open chooses what the settings leave open, by the memory that is free, and takes it: a half at
-// most of what is not asked for by number, since batches, steps and evaluations need the other. The
-// choice is kept in the settings. train are the training nodes, ascending. The features of src are
-// open.
+// Open chooses what the settings leave open and takes the memory. What is not given as a number is
+// chosen within half of the free memory, since batches, steps and evaluations need the rest. It
+// writes the choice to the settings. train lists the training nodes in ascending order. The
+// features of src must be open.
 func Open(src *loader.Source, c *setting.Node, train []sample.NodeID) (*Buffer, error) {
 	x := src.Extras
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
@@ -68,7 +71,7 @@ func Open(src *loader.Source, c *setting.Node, train []sample.NodeID) (*Buffer, 
 	return b, b.cost(src, cfg)
 }
 
-// rowDim is the width of features in memory; 0 of a store without any.
+// rowDim returns how many values a feature row in memory has; 0 if the store has no features.
 func rowDim(src *loader.Source) int {
 	if src.Rows == nil {
 		return 0
@@ -76,7 +79,7 @@ func rowDim(src *loader.Source) int {
 	return src.Rows.Meta().Dim
 }
 
-// listsSize is the size of the neighbor lists on disk.
+// listsSize returns the size of the neighbor lists on disk, in bytes.
 func listsSize(src *loader.Source) (size int64) {
 	path, _ := layout.TopologyPaths(layout.In)
 	for _, f := range src.Meta.Files {
@@ -87,7 +90,7 @@ func listsSize(src *loader.Source) (size int64) {
 	return size
 }
 
-// choose chooses p, c and l.
+// choose chooses the numbers of partitions, of partitions in memory, and of logical partitions.
 func (b *Buffer) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
 	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
@@ -112,7 +115,7 @@ func (b *Buffer) choose(src *loader.Source, c *setting.Node, train int) error {
 	return nil
 }
 
-// config is what the buffer is opened with.
+// config returns the configuration with which the buffer is opened.
 func (b *Buffer) config(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	o, err := order.New(b.spec)
@@ -139,7 +142,7 @@ func (b *Buffer) config(src *loader.Source, c *setting.Node,
 	return cfg, nil
 }
 
-// cost is what the first epoch reads.
+// cost computes what the first epoch reads.
 func (b *Buffer) cost(src *loader.Source, cfg *partbuffer.Config) error {
 	o, err := order.New(b.spec)
 	if err != nil {
@@ -161,7 +164,8 @@ func (b *Buffer) cost(src *loader.Source, cfg *partbuffer.Config) error {
 	return nil
 }
 
-// Describe adds the buffer to the plan of a training, whose forecast is of exact sampling.
+// Describe adds the buffer to the plan of a training. It removes the forecast, which is for
+// exact sampling.
 func (b *Buffer) Describe(p *plan.Plan) {
 	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: string(b.spec.Policy),
 		Parts: b.spec.Parts, InMemory: b.spec.Capacity, Logical: b.spec.Logical,
