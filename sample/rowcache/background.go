@@ -8,24 +8,24 @@ import (
 	"gdb/layout"
 )
 
-// SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader is one.
+// SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader does.
 type SweepRows interface {
 	Sweep(ctx context.Context, keys []uint64, buf []byte,
 		emit func(list uint32, row []byte) error) error
 	Decode(out []float32, rows []byte) error
 }
 
-// background is the filling of a cache while rows are gathered already. Slots begin as pending;
-// whoever has the row of one first, a gather that missed it or the pass over the file, copies it
+// background fills a cache while rows are already gathered from it. Its slots begin as pending.
+// Whoever has a slot's row first, a gather that missed it or the pass over the file, copies it
 // there.
 type background struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when err is set
+	done   chan struct{} // closed once err is set
 	err    error
 }
 
-// beginBackground starts to fill slots that are pending, with rows that are read in the order of
-// the file.
+// beginBackground starts a goroutine that fills pending slots with the rows of nodes, read in the
+// order of the file.
 func (f *cached) beginBackground(rows SweepRows, nodes []layout.NodeID) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel, done: make(chan struct{})}
@@ -41,7 +41,7 @@ func (f *cached) beginBackground(rows SweepRows, nodes []layout.NodeID) {
 	}()
 }
 
-// settle copies a row to its slot if it waits for it.
+// settle copies a row to its slot, if the slot is still pending.
 func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) error) error {
 	f.content.RLock()
 	defer f.content.RUnlock()
@@ -64,7 +64,8 @@ func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) 
 	return nil
 }
 
-// failed is why rows could not be loaded, if that is known; nil for no cache that is filled.
+// failed returns the error of loading rows, if loading has ended with one. A nil background has
+// none.
 func (b *background) failed() error {
 	if b == nil {
 		return nil
@@ -80,7 +81,7 @@ func (b *background) failed() error {
 	return nil
 }
 
-// stop ends the loading and waits for it.
+// stop stops the loading and waits for it. It does nothing for a nil background.
 func (b *background) stop() {
 	if b != nil {
 		b.cancel()

@@ -14,19 +14,20 @@ import (
 
 // Options configure a feature cache.
 type Options struct {
-	// Bytes is the memory of the cache, all included: per cached row 4*Dim for the values, 16 to
-	// 32 for the index, 4 for the node and what the policy needs.
+	// Bytes is the memory of the cache, including everything: per cached row 4*Dim for the values,
+	// 16 to 32 for the index, 4 for the node, and what the policy needs.
 	Bytes int64
 	// Threads bounds the goroutines that copy rows. Default 1.
 	Threads int
-	// Budget counts the memory; nil for none.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
-	// Background has the rows that the policy starts with loaded while others are gathered already,
-	// if rows are SweepRows: until they are there they are missed. Else they are loaded first.
+	// Background loads the rows that the policy starts with while rows are already gathered, if
+	// rows are SweepRows; a row that is not loaded yet is missed. Otherwise New loads them before
+	// it returns.
 	Background bool
 }
 
-// cached keeps some rows in memory.
+// cached keeps some rows in memory, as its policy says.
 type cached struct {
 	rows    Rows
 	dim     int
@@ -35,37 +36,38 @@ type cached struct {
 	arena   *mem.Arena
 	budget  *mem.Budget
 	heap    mem.Account // the policy's memory
-	values  []float32   // the row of each slot; guarded by content
+	values  []float32   // row of each slot; guarded by content
 
-	// content guards which row a slot holds: shared while rows are copied from and to slots,
-	// exclusive while slots change hands. It is taken before filling, and that before mu.
+	// content guards which row a slot holds: it is shared while rows are copied from and to slots,
+	// exclusive while slots are given to other rows. It is taken before filling, and filling before
+	// mu.
 	content sync.RWMutex
-	// filling is held while rows are copied to slots that are pending, which no one reads.
+	// filling is held while rows are copied to pending slots, which nobody reads.
 	filling sync.Mutex
-	held    bool // rows stay where they are: see Located; guarded by content
+	held    bool // rows must stay where they are: see Located; guarded by content
 
 	mu struct {
 		sync.Mutex
 		policy Policy
 		index  slotIndex
-		held   []layout.NodeID // the node of each used slot
-		used   int             // slots used so far
-		slots  int             // that have memory; fewer than len(held) once memory was given back
-		free   []*lookup
+		held   []layout.NodeID // node of each used slot
+		used   int             // number of slots used so far
+		slots  int             // slots with memory; fewer than len(held) once memory was given back
+		free   []*lookup       // scratch memory of earlier gathers
 	}
-	firstValue int         // where values begin in arena
-	endRelief  func()      // nil without a budget
+	firstValue int         // where values begin in arena, in bytes
+	endRelief  func()      // stops relief calls; nil without a budget
 	background *background // nil unless rows are loaded in the background
 
 	requests, hits, evicted atomic.Uint64
 }
 
-// lookup is the scratch memory of one gather: where the hits are and what missed.
+// lookup is the scratch memory of one gather: where the hits are, and which nodes were missed.
 type lookup struct {
 	slots, to []uint32 // slots of hits, and their row numbers in the output
 	missed    []layout.NodeID
-	at        []uint32 // row numbers of the missed
-	keep      []uint32 // the slot+1 that each of the missed goes to; 0 if it is not kept
+	at        []uint32 // row numbers of the missed in the output
+	keep      []uint32 // slot+1 that each missed row goes to; 0 if it is not kept
 	arrivals
 	account mem.Account
 }
@@ -74,7 +76,7 @@ func (l *lookup) bytes() int64 {
 	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at)+cap(l.keep)+cap(l.rows))
 }
 
-// New returns features behind a cache that policy rules. rows are closed by their owner.
+// New returns features behind a cache whose rows policy chooses. The caller closes rows.
 func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, error) {
 	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,
 		budget: opt.Budget}
@@ -109,9 +111,9 @@ func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, 
 	return f, nil
 }
 
-// shrink gives n bytes of values back, or what there is: those of the last slots, which a static
-// cache holds its coldest rows in. The policy is not told: what it places there later is not kept,
-// and is missed when it is asked for again.
+// shrink gives back at least n bytes of values, or all: those of the last slots, where a static
+// cache holds its coldest rows. The policy is not told. Rows that it places there later are not
+// kept, and are missed when they are asked for again.
 func (f *cached) shrink(n int64) bool {
 	f.content.Lock()
 	defer f.content.Unlock()
@@ -133,11 +135,11 @@ func (f *cached) shrink(n int64) bool {
 	return f.arena.Discard(first, end) == nil
 }
 
-// hugeBytes is given back beyond what is asked for, so that it is not asked for each time.
+// hugeBytes is given back beyond n, so that shrink is not called for every small need.
 const hugeBytes = 2 << 20
 
-// RowsIn is how many rows a cache of so many bytes holds, with their index, whose size is a
-// power of two. slotBytes is what the policy takes for each.
+// RowsIn returns how many rows a cache of this many bytes holds, with their index, whose size is a
+// power of two. slotBytes is what the policy takes per slot.
 func RowsIn(bytes int64, dim, slotBytes int) int {
 	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
@@ -146,18 +148,18 @@ func RowsIn(bytes int64, dim, slotBytes int) int {
 	return int(best)
 }
 
-// Bytes is the memory of a cache of so many rows: what RowsIn is the inverse of.
+// Bytes returns the memory of a cache of this number of rows, in bytes. It is the inverse of
+// RowsIn.
 func Bytes(rows, dim, slotBytes int) int64 {
 	return slotIndexBytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
 }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (f *cached) Dim() int { return f.dim }
 
-// Gather reads the rows that are not cached in one batch, and at the same time copies the others,
-// gives
-// slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
-// comes before the reads, and nothing after them.
+// Gather writes the rows of nodes to out. It reads rows that are not cached in one batch; while
+// they are read, it copies the cached rows, gives slots to the rows being read, and copies these to
+// their slots as they arrive. So only the lookup comes before the reads, and nothing after them.
 func (f *cached) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	if err := f.background.failed(); err != nil {
 		return err
@@ -187,7 +189,7 @@ func (f *cached) Gather(ctx context.Context, nodes []layout.NodeID, out []float3
 	return ctx.Err()
 }
 
-// readMissed starts to read what is not cached. The caller calls wait.
+// readMissed starts to read rows that are not cached. The caller calls wait.
 func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait func() error) {
 	if len(l.missed) == 0 {
 		return func() error { return nil }
@@ -200,7 +202,7 @@ func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait
 	return func() error { return <-done }
 }
 
-// read reads what is not cached, and copies rows to their slots as they arrive.
+// read reads rows that are not cached, and copies them to their slots as they arrive.
 func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
 	parts, ok := f.rows.(PartRows)
 	if ok {
@@ -236,7 +238,7 @@ func (f *cached) lookUp(nodes []layout.NodeID) *lookup {
 	return l
 }
 
-// tell tells the policy what was asked for and found.
+// tell tells the policy which rows were asked for and which were found.
 func (f *cached) tell(l *lookup, nodes []layout.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -258,7 +260,7 @@ func (f *cached) copyHits(l *lookup, out []float32) {
 	})
 }
 
-// Stats counts rows.
+// Stats returns the counters of the cache.
 func (f *cached) Stats() Stats {
 	f.mu.Lock()
 	used, name := f.mu.used, f.mu.policy.Name()
@@ -268,7 +270,7 @@ func (f *cached) Stats() Stats {
 		BytesRead: f.rows.BytesRead()}
 }
 
-// Close frees the memory.
+// Close frees the memory. It does not close the rows.
 func (f *cached) Close() error {
 	f.background.stop()
 	if f.endRelief != nil {

@@ -3,26 +3,26 @@ package rowcache
 import "gdb/layout"
 
 // clockPolicy is CLOCK, or second chance (F. J. Corbató, A Paging Experiment with the Multics
-// System): a hand goes around the slots, spares the rows that were asked for since it last came by,
-// once each, and evicts the first other. It is about LRU in one byte a slot, and a hit moves
+// System). A hand goes around the slots; it spares each row that was asked for since it last came
+// by, and evicts the first other. It behaves about as LRU with one byte per slot, and a hit moves
 // nothing.
 type clockPolicy struct {
-	asked []bool // since the hand came by
+	asked []bool // rows asked for since the hand came by
 	used  uint32
 	hand  uint32
 }
 
-// NewCLOCK returns the policy that evicts in the order of arrival the rows that were not asked for
-// lately: 1 byte a slot.
+// NewCLOCK returns the policy that evicts, in the order of arrival, rows that were not asked for
+// lately. It takes 1 byte per slot.
 func NewCLOCK() Policy { return &clockPolicy{} }
 
-// Name is "clock".
+// Name returns "clock".
 func (c *clockPolicy) Name() string { return "clock" }
 
-// SlotBytes is the size of a mark.
+// SlotBytes returns the size of a slot's mark.
 func (c *clockPolicy) SlotBytes() int { return 1 }
 
-// Start makes the marks.
+// Start makes the marks, and loads no rows.
 func (c *clockPolicy) Start(held []layout.NodeID) []layout.NodeID {
 	c.asked = make([]bool, len(held))
 	return nil
@@ -31,14 +31,14 @@ func (c *clockPolicy) Start(held []layout.NodeID) []layout.NodeID {
 // Begin does nothing.
 func (c *clockPolicy) Begin([]layout.NodeID) {}
 
-// Hits marks slots.
+// Hits marks slots as asked for.
 func (c *clockPolicy) Hits(slots []uint32) {
 	for _, s := range slots {
 		c.asked[s] = true
 	}
 }
 
-// Place takes a slot never used, or else the first that the hand finds unmarked. A new row has no
+// Place returns a slot never used, or else the first that the hand finds unmarked. A new row has no
 // mark: the request that brought it does not count.
 func (c *clockPolicy) Place(layout.NodeID) (uint32, bool) {
 	slots := uint32(len(c.asked))

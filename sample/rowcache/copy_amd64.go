@@ -6,25 +6,26 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// streams says that this CPU has the instructions that write past the caches.
+// streams is set if this CPU has the instructions that write past its caches.
 var streams = cpu.X86.HasAVX
 
 const (
-	// aheadBytes of rows are asked for ahead: at rows of 0.4 to 1 KiB less took longer, and twice
-	// as much was no faster.
+	// aheadBytes is how many bytes of rows are prefetched: with rows of 0.4 to 1 KiB, less took
+	// longer and twice as much was no faster.
 	aheadBytes = 8 << 10
-	// pieceBytes are copied between moments at which the goroutine can be stopped.
+	// pieceBytes is how much is copied between points at which the goroutine can be preempted.
 	pieceBytes = 256 << 10
 	lineBytes  = 64
 	vecBytes   = 32
 )
 
-// copyOrStream copies one row at least.
+// copyOrStream copies rows in the fastest way. There must be at least one.
 func copyOrStream[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
 	width := 4 * dim
 	lines := (width + lineBytes - 1) / lineBytes
 	ahead := max(1, aheadBytes/lineBytes/lines)
-	// Pieces of a line that are written one by one past the caches take a line's time each.
+	// Parts of a cache line that are written one by one past the caches take as long as a line
+	// each.
 	whole := vecBytes
 	if to != nil {
 		whole = lineBytes
@@ -37,7 +38,7 @@ func copyOrStream[N ~uint32](out, table []float32, dim int, rows []N, to []uint3
 	stream(out, table, dim, rows, to, ahead)
 }
 
-// stream copies past the caches, and asks for so many rows ahead.
+// stream copies rows past the caches, and prefetches this number of rows ahead.
 func stream[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, ahead int) {
 	src, width := (*byte)(unsafe.Pointer(&table[0])), 4*dim
 	last := words(rows[len(rows)-1:])
@@ -56,7 +57,7 @@ func stream[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, ahe
 	}
 }
 
-// askedAhead copies as plain does, and asks for so many rows meanwhile.
+// askedAhead copies rows as plain does, and prefetches this number of rows ahead.
 func askedAhead[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, ahead int) {
 	src, width := (*byte)(unsafe.Pointer(&table[0])), uint64(4*dim)
 	for len(rows) > 0 {

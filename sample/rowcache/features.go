@@ -9,10 +9,10 @@ import (
 	"gdb/layout"
 )
 
-// Features gathers rows of one feature file, from disk or a cache. It may be used from any
-// goroutine. Row values do not depend on the policy.
+// Features gathers rows of one feature file, from disk or a cache. Any goroutine may use it. Values
+// of rows do not depend on the policy.
 type Features interface {
-	// Dim is the number of values in a row.
+	// Dim returns the number of values in a row.
 	Dim() int
 	// Gather writes the row of nodes[i] to out[i*Dim:].
 	Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error
@@ -31,7 +31,7 @@ type Stats struct {
 	BytesRead uint64 // from disk
 }
 
-// Rows reads the rows of a feature file; *rowfile.Reader is one.
+// Rows reads the rows of a feature file; *rowfile.Reader does.
 type Rows interface {
 	Meta() kv.RowsMeta
 	Gather(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32) error
@@ -39,20 +39,20 @@ type Rows interface {
 	BytesRead() uint64
 }
 
-// PartRows are Rows that tell which have arrived while others are being read; *rowfile.Reader is
-// one. A cache keeps the rows of others when all are read.
+// PartRows are Rows that report which have arrived while others are still read; *rowfile.Reader
+// does. With other Rows, a cache keeps rows only once all are read.
 type PartRows interface {
-	// GatherParts is Gather that calls arrived once some rows are in out, with node<<32 | index in
-	// nodes of each: one call at a time, all before it returns.
+	// GatherParts does what Gather does, and calls arrived once some rows are in out, with node<<32
+	// | index in nodes for each. There is one such call at a time, and none after it returns.
 	GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
 		arrived func(keys []uint64)) error
 }
 
-// copyRowsMin is how many bytes are worth one more goroutine to copy them.
+// copyRowsMin is the least number of bytes for which another goroutine that copies is worth it.
 const copyRowsMin = 1 << 20
 
 // Parallel calls work with consecutive parts of [0, n) on up to threads goroutines, and returns
-// when all are done. bytes is how many are copied in all.
+// when all are done. bytes is how many bytes are copied in all.
 func Parallel(n, threads, bytes int, work func(first, end int)) {
 	threads = max(1, min(threads, n, bytes/copyRowsMin))
 	var wg sync.WaitGroup

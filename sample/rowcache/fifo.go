@@ -1,13 +1,13 @@
 package rowcache
 
-// fifo is a queue of slots through links that the queues of a policy share: a slot is in one of
-// them. The zero value is an empty queue.
+// fifo is a queue of slots, linked through newer, which the queues of a policy share since a slot
+// is in only one of them. The zero value is an empty queue.
 type fifo struct {
 	oldest, newest uint32
 	length         int
 }
 
-// push adds a slot as the newest.
+// push adds slot s as the newest.
 func (q *fifo) push(newer []uint32, s uint32) {
 	if q.length == 0 {
 		q.oldest = s
@@ -18,7 +18,7 @@ func (q *fifo) push(newer []uint32, s uint32) {
 	q.length++
 }
 
-// pop removes the oldest slot of a queue that is not empty.
+// pop removes and returns the oldest slot. The queue must not be empty.
 func (q *fifo) pop(newer []uint32) uint32 {
 	s := q.oldest
 	q.oldest = newer[s]

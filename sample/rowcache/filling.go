@@ -8,20 +8,20 @@ import (
 	"gdb/layout"
 )
 
-// Rows that were missed get slots while they are being read. Such a slot is pending in the index:
-// it is no hit, and who copies from slots does not look at it. Whoever has a row that is pending
-// copies it there and takes the mark away. If its read fails the mark stays, and the next gather
-// that reads the row fills the slot.
+// Missed rows get slots while they are being read. Such a slot is pending in the index: it is no
+// hit, and nobody copies from it. Whoever has the row of a pending slot copies it there and clears
+// the mark. If its read fails the mark stays, and the next gather that reads the row fills the
+// slot.
 
-// arrivals are the rows of one gather that have been read, as indexes of what missed, in the order
-// in which they came. Those that come before all have their slots wait until then.
+// arrivals are the rows of one gather that have been read, as indexes into missed, in the order in
+// which they came. Rows that arrive before slots are given wait until then.
 type arrivals struct {
 	mu     sync.Mutex
 	rows   []uint32
 	placed bool
 }
 
-// begin makes room for so many rows, so that the list does not move.
+// begin makes room for this number of rows, so that the list is not moved while others read it.
 func (a *arrivals) begin(rows int) {
 	a.rows, a.placed = slices.Grow(a.rows[:0], rows), false
 }
@@ -40,7 +40,7 @@ func (a *arrivals) arrive(n int, row func(k int) uint32) []uint32 {
 	return a.rows[first:]
 }
 
-// place says that all have their slots, and returns the rows to copy there that came before.
+// place notes that slots are given, and returns the rows that arrived before, to copy to slots now.
 func (a *arrivals) place() []uint32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,9 +48,9 @@ func (a *arrivals) place() []uint32 {
 	return a.rows
 }
 
-// place offers what missed to the policy, and gives slots to the rows that it keeps. A row that
-// another gather brought in since is left alone; one that is pending may be filled by
-// both.
+// place offers missed rows to the policy, and gives slots to those that it keeps. A row that
+// another gather has brought in meanwhile is left alone; a row that is pending may be filled by
+// both gathers.
 func (f *cached) place(l *lookup) {
 	f.content.Lock()
 	defer f.content.Unlock()
@@ -67,14 +67,14 @@ func (f *cached) place(l *lookup) {
 	}
 }
 
-// placeOne gives a slot to v and returns it +1, or 0. In a small cache it may be taken away again
-// before all have theirs.
+// placeOne gives a slot to v and returns slot+1, or 0. In a small cache the slot may be given to
+// another row again before all rows have theirs.
 func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
 	s, keep := f.mu.policy.Place(v)
 	if !keep {
 		return 0
 	}
-	if int(s) >= f.mu.slots { // a slot without memory
+	if int(s) >= f.mu.slots { // this slot's memory was given back
 		f.mu.used = max(f.mu.used, int(s)+1)
 		f.mu.held[s] = v
 		return 0
@@ -92,8 +92,8 @@ func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
 	return s + 1
 }
 
-// fill copies rows that have been read to their slots, where these are theirs still; they are
-// indexes of what missed, and the memory is used.
+// fill copies rows that have been read to their slots, if the slots are still theirs. rows are
+// indexes into missed; fill overwrites them.
 func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
 	if len(rows) == 0 {
 		return
@@ -115,7 +115,7 @@ func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
 	}
 }
 
-// stillPending leaves the rows whose slots wait for them.
+// stillPending returns those of rows whose slots still wait for them, in the same memory.
 func (f *cached) stillPending(l *lookup, rows []uint32) []uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

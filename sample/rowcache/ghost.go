@@ -5,16 +5,16 @@ import (
 	"gdb/sample/draw"
 )
 
-// ghostNodes remembers the last nodes that were added, without their rows: a ring in the order of
-// adding, and a table by node with open addressing, three quarters full at most. 9 1/3 bytes a
-// node.
+// ghostNodes remembers the last nodes that were added, without their rows. It has a ring in the
+// order of adding, and a table by node with open addressing, at most three quarters full. It takes
+// 9 1/3 bytes per node.
 type ghostNodes struct {
 	ring  []layout.NodeID
-	added uint64   // nodes added so far
-	table []uint32 // 1 + a place in the ring; 0 is empty
+	added uint64   // number of nodes added so far
+	table []uint32 // 1 + a place in the ring; 0 if empty
 }
 
-// newGhostNodes returns one of so many nodes.
+// newGhostNodes returns ghostNodes that remember this number of nodes.
 func newGhostNodes(nodes int) ghostNodes {
 	if nodes == 0 {
 		return ghostNodes{}
@@ -22,15 +22,15 @@ func newGhostNodes(nodes int) ghostNodes {
 	return ghostNodes{ring: make([]layout.NodeID, nodes), table: make([]uint32, nodes+nodes/3+1)}
 }
 
-// Bytes is its memory.
+// Bytes returns the memory of the ring and the table, in bytes.
 func (g *ghostNodes) Bytes() int { return 4 * (len(g.ring) + len(g.table)) }
 
-// home is where the search for v begins.
+// home returns the entry of the table where the search for v begins.
 func (g *ghostNodes) home(v layout.NodeID) uint64 {
 	return uint64(v) * draw.Golden64 >> 32 * uint64(len(g.table)) >> 32
 }
 
-// after is the entry of the table that follows.
+// after returns the entry of the table after h, which may be the first.
 func (g *ghostNodes) after(h uint64) uint64 {
 	if h++; h == uint64(len(g.table)) {
 		return 0
@@ -38,7 +38,7 @@ func (g *ghostNodes) after(h uint64) uint64 {
 	return h
 }
 
-// Has says whether v is remembered.
+// Has reports whether v is remembered.
 func (g *ghostNodes) Has(v layout.NodeID) bool {
 	for h := g.home(v); g.table[h] != 0; h = g.after(h) {
 		if g.ring[g.table[h]-1] == v {
@@ -48,7 +48,7 @@ func (g *ghostNodes) Has(v layout.NodeID) bool {
 	return false
 }
 
-// Add remembers v, which is not remembered, in place of the node that was added first.
+// Add remembers v, which must not be remembered yet, in place of the node added longest ago.
 func (g *ghostNodes) Add(v layout.NodeID) {
 	at := g.added % uint64(len(g.ring))
 	if g.added >= uint64(len(g.ring)) {
@@ -80,7 +80,7 @@ func (g *ghostNodes) remove(entry uint32) {
 	g.table[gap] = 0
 }
 
-// distance is how many steps lead from one entry to another.
+// distance returns how many steps lead from one entry of the table to another.
 func (g *ghostNodes) distance(from, to uint64) uint64 {
 	if to < from {
 		to += uint64(len(g.table))

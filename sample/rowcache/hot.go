@@ -13,8 +13,8 @@ import (
 // TopologyScan calls fn with all lists in node order, as listfile.Scan does.
 type TopologyScan func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error
 
-// FindHot returns the at most limit nodes that stand in the most lists, most first: those whose
-// rows the static cache of a run keeps. One scan of the topology; memory as for ByUse.
+// FindHot returns at most limit nodes that stand in the most lists, most first. A static cache
+// keeps their rows. It takes one scan of the topology, and memory as HotByUse does.
 func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	scan := func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
@@ -26,8 +26,8 @@ func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit in
 	return HotByUse(ctx, scan, s.Meta().Nodes, limit, budget)
 }
 
-// FindHotAbout is Find by one in so many blocks of the topology: to see what a cache of them
-// would do.
+// FindHotAbout is FindHot with one of every so many blocks of the topology. It serves to forecast
+// what a cache would do.
 func FindHotAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	each := func(count func([]layout.NodeID) error) error {
@@ -38,10 +38,10 @@ func FindHotAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, lim
 	return hotByCount(ctx, s.Meta().Nodes, limit, budget, each)
 }
 
-// HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
-// Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
-// is that order only if the graph is undirected: else take ByUse. One scan; 8 bytes per node
-// of the result.
+// HotByDegree returns at most limit nodes with the longest lists, longest first, ties by id. Over
+// out-lists this is the order in which sampling of in-lists needs nodes most; over in-lists it is
+// so only if the graph is undirected, else take HotByUse. It takes one scan, and 8 bytes of memory
+// per node of the result.
 func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.NodeID, error) {
 	h := newHottest(limit)
 	last, degree := layout.NodeID(0), uint64(0) // a hub's list comes in parts
@@ -62,10 +62,11 @@ func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.No
 	return h.nodes(ctx)
 }
 
-// HotByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
-// how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
-// of the graph while it runs, counted in budget, and 8 per node of the result. Where the budget
-// has no room for them, the nodes are done in parts, with a scan each.
+// HotByUse returns at most limit nodes that stand in the most lists, most first, ties by id: the
+// more lists a node is in, the more often uniform sampling of these lists needs it. It takes one
+// scan, 4 bytes of memory per node of the graph while it runs, counted in budget, and 8 per node of
+// the result. If the budget has no room for that, it counts part of the nodes at a time, with a
+// scan for each part.
 func HotByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	return hotByCount(ctx, nodes, limit, budget, func(count func([]layout.NodeID) error) error {
@@ -73,16 +74,16 @@ func HotByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
 	})
 }
 
-// HotByTrial returns the at most limit nodes that stand in the most batches of a trial, such as an
-// epoch sampled before training, most first, ties by id: what training will ask for, seeds and
-// fanout considered (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou, GNNLab).
-// each calls its argument with the nodes of each batch. Memory as for ByUse.
+// HotByTrial returns at most limit nodes that stand in the most batches of a trial, most first,
+// ties by id. A trial, such as an epoch sampled before training, shows what training will ask for
+// with its seeds and fanouts (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou,
+// GNNLab). each calls its argument with the nodes of each batch. It takes memory as HotByUse does.
 func HotByTrial(ctx context.Context, each func(fn func(nodes []layout.NodeID) error) error,
 	nodes uint64, limit int, budget *mem.Budget) ([]layout.NodeID, error) {
 	return hotByCount(ctx, nodes, limit, budget, each)
 }
 
-// hotByCount returns the nodes that each gives to its argument most often.
+// hotByCount returns the nodes that each passes to its argument most often.
 func hotByCount(ctx context.Context, nodes uint64, limit int, budget *mem.Budget,
 	each func(count func([]layout.NodeID) error) error) ([]layout.NodeID, error) {
 	h := newHottest(limit)
@@ -105,17 +106,17 @@ func hotByCount(ctx context.Context, nodes uint64, limit int, budget *mem.Budget
 	return h.nodes(ctx)
 }
 
-// useCountsLeast is the least number of nodes worth a scan.
+// useCountsLeast is the least number of nodes for which a scan is made.
 const useCountsLeast = 1 << 20
 
-// count offers the nodes from first on, one for each counter.
+// count counts how often each passes the len(uses) nodes from first on, and offers them.
 func (h *hottest) count(ctx context.Context, each func(count func([]layout.NodeID) error) error,
 	first layout.NodeID, uses []uint32) error {
 	n := layout.NodeID(len(uses))
 	err := each(func(ids []layout.NodeID) error {
 		for _, v := range ids {
 			if i := v - first; i < n { // also false below first, where it wraps around
-				uses[i] = max(uses[i], uses[i]+1) // as hot as can be
+				uses[i] = max(uses[i], uses[i]+1) // stays at the largest count
 			}
 		}
 		return nil

@@ -8,14 +8,14 @@ import (
 	"gdb/layout"
 )
 
-// hottest keeps the best of the nodes offered, in ascending order of ids, in a heap with the worst
-// on top. Nodes of degree 0 are of no use.
+// hottest keeps the hottest of the nodes offered, in a heap with the least hot on top. Nodes must
+// be offered in ascending order of ids; nodes of degree 0 are not kept.
 type hottest struct {
 	limit int
 	heap  []hotNode
 }
 
-// hotNode packs a degree, cut to 32 bits, and the id's complement: larger is hotter.
+// hotNode packs a degree, capped to 32 bits, above the complement of the id: larger is hotter.
 type hotNode uint64
 
 func newHottest(limit int) *hottest { return &hottest{limit: limit} }
@@ -36,7 +36,7 @@ func (h *hottest) offer(v layout.NodeID, degree uint64) {
 	}
 }
 
-// sink puts x at i, or below it, where it is under a lesser one.
+// sink puts x at i or below it, so that the heap is in order again.
 func (h *hottest) sink(i int, x hotNode) {
 	for {
 		least := 2*i + 1
@@ -55,7 +55,8 @@ func (h *hottest) sink(i int, x hotNode) {
 	h.heap[i] = x
 }
 
-// How long the code runs without a look at the context: so many nodes, or a part that is sorted.
+// These bound how long code runs without checking the context: a number of nodes, or a part that is
+// sorted.
 const (
 	hotStep      = 1 << 16
 	hotParts     = 32
@@ -63,7 +64,7 @@ const (
 )
 
 // nodes returns the nodes kept, hottest first. They are sorted in parts, which are then merged, so
-// that it ends soon after its context.
+// that it ends soon after ctx does.
 func (h *hottest) nodes(ctx context.Context) ([]layout.NodeID, error) {
 	size := max(hotPartLeast, (len(h.heap)+hotParts-1)/hotParts)
 	parts := slices.Collect(slices.Chunk(h.heap, size))

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// loadBytes is how much of a feature file is read at a time when it is loaded.
+	// loadBytes is how much of a feature file is read together when it is loaded.
 	loadBytes = 8 << 20
-	// loaders load it: one reads while the other verifies and converts.
+	// loaders is the number of goroutines that load: one reads while the other verifies and
+	// converts.
 	loaders = 2
-	// preloadLeast is how many rows are put in the order of the file at least.
+	// preloadLeast is the least number of rows that are sorted in the order of the file together.
 	preloadLeast = 1 << 10
 )
 
-// load does the parts of n rows of so many values, in order, some beside each other.
+// load calls part with consecutive parts of n rows of dim values, some of them at the same time.
 func load(ctx context.Context, n, dim int,
 	part func(ctx context.Context, first, n int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,8 +48,8 @@ func load(ctx context.Context, n, dim int,
 	return context.Cause(ctx)
 }
 
-// preload fills the first slots with the rows of these nodes: before it returns or, if there is a
-// sweeper, in the background of what follows.
+// preload fills the first slots with the rows of nodes: before it returns or, if there is a
+// sweeper, in the background.
 func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper SweepRows) error {
 	mark := uint32(0)
 	if sweeper != nil {
@@ -74,9 +75,9 @@ func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper Swe
 	return f.loadAll(nodes, func(keys []uint64) error { return f.loadKeys(ctx, keys) })
 }
 
-// loadAll calls load with keys of these nodes, node<<32 | slot: in the order of the file, so that
-// rows near each other are read together: of all, if there is memory for 8 bytes a row at the same
-// time, else of so many at a time.
+// loadAll calls load with keys of nodes, node<<32 | slot, sorted in the order of the file, so that
+// neighboring rows are read together. It sorts all keys together if there is memory for 8 bytes per
+// row, else some at a time.
 func (f *cached) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) error {
 	held := mem.NewAccount(f.budget, "rows to load")
 	defer held.Release()
@@ -105,7 +106,7 @@ func (f *cached) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) 
 	return nil
 }
 
-// loadKeys reads rows of ascending nodes, in the upper half of each key, to slots, in the lower.
+// loadKeys reads the rows of nodes to slots. A key is node<<32 | slot; keys ascend.
 func (f *cached) loadKeys(ctx context.Context, keys []uint64) error {
 	return load(ctx, len(keys), f.dim, func(ctx context.Context, first, n int) error {
 		nodes, slots := make([]layout.NodeID, n), make([]uint32, n)

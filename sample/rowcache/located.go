@@ -10,28 +10,28 @@ import (
 // NoRow stands for a row that is not in memory.
 const NoRow = 1<<32 - 1
 
-// Located are Features that tell where rows lie in memory, which others then read in place.
+// Located are Features that say where rows lie in memory, for others to read them in place.
 type Located interface {
 	Features
-	// Memory is that of the rows, and where in it the first one begins, in bytes: nil if there are
-	// none.
+	// Memory returns the memory of the rows, and where the first row begins in it, in bytes. It
+	// returns nil if there is none.
 	Memory() (memory []byte, first int)
-	// Hold has the rows in memory stay where they are until Close, or no longer.
+	// Hold keeps the rows in memory where they are until Close, or no longer if hold is false.
 	Hold(hold bool)
-	// Locate writes to rows which row in memory each node has, or NoRow. Those of rows that are
-	// not held are a guess, which Gather knows better.
+	// Locate writes to rows which row in memory each node has, or NoRow. Unless rows are held, they
+	// may have moved since: Gather finds them in any case.
 	Locate(nodes []layout.NodeID, rows []uint32) error
-	// Behind reads the other rows.
+	// Behind returns what reads the rows that are not in memory.
 	Behind() Rows
 }
 
-// StoredRows are Rows that can stay in memory as they are stored; *rowfile.Reader is one.
+// StoredRows are Rows that can stay in memory as they are stored; *rowfile.Reader does.
 type StoredRows interface {
 	GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
 		room func(read, bytes int64) ([]byte, error)) (read bool, err error)
 }
 
-// LocatedOf are features that tell where their rows lie; nil for a cache whose rows change places.
+// LocatedOf returns f as Located, or nil if it is a cache whose rows change places.
 func LocatedOf(f Features) Located {
 	if c, ok := f.(*cached); ok {
 		if _, fixed := c.mu.policy.(*static); !fixed {
@@ -42,7 +42,7 @@ func LocatedOf(f Features) Located {
 	return l
 }
 
-// Memory is that of all slots, but for memory that was given back.
+// Memory returns the memory of all slots that have memory.
 func (f *cached) Memory() (memory []byte, first int) {
 	f.content.RLock()
 	defer f.content.RUnlock()
@@ -54,15 +54,16 @@ func (f *cached) Memory() (memory []byte, first int) {
 	return f.arena.Bytes()[:f.firstValue+4*f.dim*f.mu.slots], f.firstValue
 }
 
-// Hold keeps the cache from giving memory back.
+// Hold keeps the cache from giving memory back while hold is true.
 func (f *cached) Hold(hold bool) {
 	f.content.Lock()
 	defer f.content.Unlock()
 	f.held = hold
 }
 
-// Locate finds slots whose rows are there. Rows that are not in memory count as asked for, and
-// those that are if they are held: else Gather counts them.
+// Locate finds slots that hold the rows of nodes. Rows that are not in memory count as requests.
+// Rows in memory count as requests and hits only while they are held, since otherwise Gather counts
+// them.
 func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
 	if err := f.background.failed(); err != nil {
 		return err
@@ -87,13 +88,13 @@ func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
 	return nil
 }
 
-// Behind has all rows.
+// Behind returns what reads all rows.
 func (f *cached) Behind() Rows { return f.rows }
 
-// Memory is that of all rows.
+// Memory returns the memory of all rows.
 func (f *resident) Memory() (memory []byte, first int) { return f.arena.Bytes(), 0 }
 
-// Hold has them counted by Locate: they stay where they are in any case.
+// Hold makes Locate count rows while hold is true. The rows stay where they are in any case.
 func (f *resident) Hold(hold bool) { f.held.Store(hold) }
 
 // Locate finds all rows.
@@ -105,13 +106,13 @@ func (f *resident) Locate(nodes []layout.NodeID, rows []uint32) error {
 	return nil
 }
 
-// Behind has all rows.
+// Behind returns what reads all rows.
 func (f *resident) Behind() Rows { return f.rows }
 
-// Memory is none.
+// Memory returns nil, since no row is in memory.
 func (f *direct) Memory() (memory []byte, first int) { return nil, 0 }
 
-// Hold has nothing to keep.
+// Hold does nothing.
 func (f *direct) Hold(bool) {}
 
 // Locate finds no row.
@@ -123,5 +124,5 @@ func (f *direct) Locate(nodes []layout.NodeID, rows []uint32) error {
 	return nil
 }
 
-// Behind has all rows.
+// Behind returns what reads all rows.
 func (f *direct) Behind() Rows { return f.rows }

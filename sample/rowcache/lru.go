@@ -3,22 +3,23 @@ package rowcache
 import "gdb/layout"
 
 // lru evicts the row that was not asked for the longest. The slots form a ring through next and
-// prev, from the most recent, at next of the last place, which belongs to no slot.
+// prev, from the most recent on. The entry after the last slot is the root of the ring: its next is
+// the most recent slot, its prev the least recent.
 type lru struct {
 	next, prev []uint32
 	used       uint32
 }
 
-// NewLRU returns the policy that evicts the least recently used row: 8 bytes a slot.
+// NewLRU returns the policy that evicts the least recently used row. It takes 8 bytes per slot.
 func NewLRU() Policy { return &lru{} }
 
-// Name is "lru".
+// Name returns "lru".
 func (l *lru) Name() string { return "lru" }
 
-// SlotBytes is the size of two links.
+// SlotBytes returns the size of two links.
 func (l *lru) SlotBytes() int { return 8 }
 
-// Start makes the ring.
+// Start makes the ring, and loads no rows.
 func (l *lru) Start(held []layout.NodeID) []layout.NodeID {
 	l.next, l.prev = make([]uint32, len(held)+1), make([]uint32, len(held)+1)
 	root := uint32(len(held))
@@ -29,7 +30,7 @@ func (l *lru) Start(held []layout.NodeID) []layout.NodeID {
 // Begin does nothing.
 func (l *lru) Begin([]layout.NodeID) {}
 
-// Hits moves slots to the front.
+// Hits moves slots to the front of the ring.
 func (l *lru) Hits(slots []uint32) {
 	for _, s := range slots {
 		l.unlink(s)
@@ -37,7 +38,7 @@ func (l *lru) Hits(slots []uint32) {
 	}
 }
 
-// Place takes a slot never used, or else that at the back.
+// Place returns a slot never used, or else the slot at the back of the ring.
 func (l *lru) Place(layout.NodeID) (uint32, bool) {
 	root := uint32(len(l.next) - 1)
 	if root == 0 {

@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// Policy decides which rows a cache holds. The cache has numbered slots, each holding the row of
-// one node; it looks nodes up and copies rows, the policy only says where a row goes, and by that
-// which row leaves. All calls come with the cache's lock held, one at a time, and must not block.
+// Policy decides which rows a cache holds. The cache has numbered slots, each with the row of one
+// node; it looks nodes up and copies rows. The policy only says where a row goes, and so which row
+// leaves. All calls come with the cache's lock held, one at a time, and must not block.
 //
 // For one gather the calls are Begin with all its nodes, Hits with the slots of those found, and
 // Place for each row that was read, in the order of the nodes. If gathers run at the same time,
-// the calls of one may stand between those of another, but for Begin and Hits. A policy that
-// knows the future takes gathers one at a time and counts Begin calls.
+// calls of one may come between calls of another, but not between Begin and Hits. A policy that
+// knows the future must be used by one gather at a time, and count Begin calls.
 type Policy interface {
-	// Name is how the policy is called in statistics: static, lru, ….
+	// Name returns the name of the policy in statistics: static, lru, ….
 	Name() string
-	// SlotBytes is the memory that the policy takes for each slot.
+	// SlotBytes returns the memory that the policy takes for each slot.
 	SlotBytes() int
-	// Start is called once, before all else. held is the cache's record of what each slot holds,
-	// only valid for slots that were used. Start returns the nodes to load first, to slots 0, 1,
-	// …: at most len(held), each once; or nil.
+	// Start is called once, before all else. held is the cache's record of the node in each slot,
+	// valid only for slots that were used. Start returns the nodes to load first, to slots 0, 1, …:
+	// at most len(held), each once; or nil.
 	Start(held []layout.NodeID) []layout.NodeID
 	// Begin starts a gather.
 	Begin(nodes []layout.NodeID)
-	// Hits says that the rows in these slots were asked for, in this order.
+	// Hits tells the policy that the rows in these slots were asked for, in this order.
 	Hits(slots []uint32)
-	// Place returns the slot to which the row of a node goes that the cache does not hold; the
-	// row that was there is evicted. A slot never used before must be the lowest of them. keep is
-	// false if the row is not kept.
+	// Place returns the slot for the row of a node that the cache does not hold; the row in that
+	// slot is evicted. A slot never used before must be the lowest of them. keep is false if the
+	// row is not kept.
 	Place(node layout.NodeID) (slot uint32, keep bool)
 }
 
-// policies make the policies that need to know nothing beforehand.
+// policies lists constructors of the policies that need to know nothing in advance.
 var policies = []func() Policy{NewLRU, NewCLOCK, NewS3FIFO, NewSIEVE}
 
-// PolicyNames are the names that NewPolicy knows.
+// PolicyNames returns the names that NewPolicy knows.
 func PolicyNames() (names []string) {
 	for _, make := range policies {
 		names = append(names, make().Name())
@@ -46,7 +46,7 @@ func PolicyNames() (names []string) {
 	return names
 }
 
-// NewPolicy returns the policy of that name.
+// NewPolicy returns a new policy of this name.
 func NewPolicy(name string) (Policy, error) {
 	i := slices.Index(PolicyNames(), name)
 	if i < 0 {

@@ -10,7 +10,7 @@ import (
 	"gdb/layout"
 )
 
-// resident holds all rows.
+// resident holds all rows in memory.
 type resident struct {
 	rows     Rows
 	arena    *mem.Arena
@@ -21,8 +21,9 @@ type resident struct {
 	held     atomic.Bool // see Located
 }
 
-// NewResident returns features that are read whole, once: 4 bytes per value of the graph, counted
-// in budget. Gathering copies with up to threads goroutines. rows are closed by their owner.
+// NewResident reads all rows and returns features that gather from memory. They take 4 bytes per
+// value of the graph, counted in budget. Gather copies with up to threads goroutines. The caller
+// closes rows.
 func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 	budget *mem.Budget) (Features, error) {
 	f := &resident{rows: rows, dim: rows.Meta().Dim, threads: threads}
@@ -41,7 +42,7 @@ func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 	return f, nil
 }
 
-// load reads all rows.
+// load reads all rows to memory.
 func (f *resident) load(ctx context.Context, nodes uint64) error {
 	return load(ctx, int(nodes), f.dim, func(ctx context.Context, first, n int) error {
 		part := f.table[uint64(first)*uint64(f.dim):][:uint64(n)*uint64(f.dim)]
@@ -49,10 +50,10 @@ func (f *resident) load(ctx context.Context, nodes uint64) error {
 	})
 }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (f *resident) Dim() int { return f.dim }
 
-// Gather copies rows.
+// Gather copies the rows of nodes to out.
 func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
 	bytes := len(nodes) * f.dim * 4
@@ -62,10 +63,10 @@ func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []floa
 	return ctx.Err()
 }
 
-// Table is the matrix of all rows, (nodes, Dim): inference over the whole graph reads it in place.
+// Table returns all rows, (nodes, Dim), for others to read in place. It is valid until Close.
 func (f *resident) Table() []float32 { return f.table }
 
-// Stats counts every request as a hit.
+// Stats returns counters in which every request is a hit.
 func (f *resident) Stats() Stats {
 	n := f.requests.Load()
 	bytes := int64(len(f.table)) * 4
@@ -82,22 +83,22 @@ type direct struct {
 	requests atomic.Uint64
 }
 
-// NewDirect returns features without a cache. rows are closed by their owner.
+// NewDirect returns features without a cache. The caller closes rows.
 func NewDirect(rows Rows) Features { return &direct{rows: rows} }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (f *direct) Dim() int { return f.rows.Meta().Dim }
 
-// Gather reads rows.
+// Gather reads the rows of nodes to out.
 func (f *direct) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
 	return f.rows.Gather(ctx, nodes, nil, out)
 }
 
-// Stats counts every request as a miss.
+// Stats returns counters in which every request is a miss.
 func (f *direct) Stats() Stats {
 	return Stats{Policy: "none", Requests: f.requests.Load(), BytesRead: f.rows.BytesRead()}
 }
 
-// Close does nothing.
+// Close does nothing, since the caller owns the rows.
 func (f *direct) Close() error { return nil }

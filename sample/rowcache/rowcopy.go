@@ -7,14 +7,15 @@ import (
 
 //go:generate go run -tags avogen ./gen
 
-// streamBytes is the size of a result from which on it is written past the caches. On an AMD EPYC
-// (Zen 4) with a third cache of 32 MiB, copying and then adding up all took as long either way at
-// 11 MiB; at 6 it took a fifth more past them, and at 87 a quarter less.
+// streamBytes is the size of a result, in bytes, from which it is written past the caches. On an
+// AMD EPYC (Zen 4) with a third-level cache of 32 MiB, copying and then summing all took equally
+// long both ways at 11 MiB; past the caches it took a fifth more at 6 MiB, and a quarter less at 87
+// MiB.
 const streamBytes = 16 << 20
 
-// CopyRows copies row rows[i] of table to row i of out, or, if to is not nil, to row to[i]: rows of
-// dim values, of which no two go to the same row. bytes is the size of the result that this is a
-// part of.
+// CopyRows copies row rows[i] of table, a row of dim values, to row i of out or, if to is not nil,
+// to row to[i]. No two may go to the same row. bytes is the size of the whole result, of which this
+// call may copy a part.
 func CopyRows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, bytes int) {
 	if len(rows) == 0 || dim == 0 {
 		return
@@ -31,7 +32,7 @@ func CopyRows[N ~uint32](out, table []float32, dim int, rows []N, to []uint32, b
 	copyOrStream(out, table, dim, rows, to, bytes)
 }
 
-// CopyEach is Rows of n rows, to row i of out, whose numbers row finds.
+// CopyEach copies row row(i) of table to row i of out, for n rows: see CopyRows.
 func CopyEach(out, table []float32, dim, n, bytes int, row func(i int) uint32) {
 	var rows [512]uint32
 	for first := 0; first < n; first += len(rows) {
@@ -43,7 +44,7 @@ func CopyEach(out, table []float32, dim, n, bytes int, row func(i int) uint32) {
 	}
 }
 
-// plain is what all other ways must do.
+// plain copies rows in the simplest way. The other ways must have the same result.
 func plain[N ~uint32](out, table []float32, dim int, rows []N, to []uint32) {
 	d := uint64(dim)
 	for i, r := range rows {

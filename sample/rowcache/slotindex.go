@@ -7,29 +7,29 @@ import (
 	"gdb/sample/draw"
 )
 
-// slotIndex finds the slot of a node: open addressing with linear probing over entries of
+// slotIndex finds the slot of a node. It uses open addressing with linear probing over entries of
 // node<<32 | slot+1, at most half full: 16 to 32 bytes per cached row, whatever the size of the
-// graph. The slot may have the bit Pending, for its user. Deleting moves later entries of the run
-// back, so that there are no tombstones.
+// graph. A slot may have the bit slotPending, which is up to the user. Deleting moves later entries
+// of the run back, so that there are no tombstones.
 type slotIndex struct {
 	entries []uint64
 	shift   int
 }
 
 const (
-	// slotPending marks a slot whose row was not copied to it yet.
+	// slotPending marks a slot to which its row was not copied yet.
 	slotPending = 1 << 31
-	// slotMost leaves that bit free.
+	// slotMost is the largest number of slots, which leaves slotPending free.
 	slotMost = slotPending - 1
 )
 
-// slotIndexBytes is the memory of an index of that many rows.
+// slotIndexBytes returns the memory of an index of this number of rows, in bytes.
 func slotIndexBytes(rows int) int64 { return int64(slotIndexSize(rows)) * 8 }
 
-// slotIndexSize is its number of entries.
+// slotIndexSize returns the number of entries of an index of this number of rows.
 func slotIndexSize(rows int) int { return 1 << bits.Len(uint(max(2*rows, 2)-1)) }
 
-// newSlotIndex returns an empty index over zeroed memory of Size entries.
+// newSlotIndex returns an empty index over zeroed memory of slotIndexSize entries.
 func newSlotIndex(entries []uint64) slotIndex {
 	return slotIndex{entries: entries, shift: 64 - bits.TrailingZeros(uint(len(entries)))}
 }
@@ -38,7 +38,7 @@ func (x *slotIndex) home(v layout.NodeID) uint64 {
 	return uint64(v) * draw.Golden64 >> (x.shift & 63)
 }
 
-// Find returns the slot of v.
+// Find returns the slot of v. It may have the bit slotPending.
 func (x *slotIndex) Find(v layout.NodeID) (slot uint32, ok bool) {
 	mask := uint64(len(x.entries) - 1)
 	for h := x.home(v); ; h++ {
@@ -52,7 +52,7 @@ func (x *slotIndex) Find(v layout.NodeID) (slot uint32, ok bool) {
 	}
 }
 
-// Put enters v, which is not there.
+// Put enters v, which must not be in the index.
 func (x *slotIndex) Put(v layout.NodeID, slot uint32) {
 	mask := uint64(len(x.entries) - 1)
 	h := x.home(v)
@@ -62,7 +62,8 @@ func (x *slotIndex) Put(v layout.NodeID, slot uint32) {
 	x.entries[h&mask] = uint64(v)<<32 | uint64(slot+1)
 }
 
-// Fill takes the mark Pending from the slot of v, if that is the one and has it.
+// Fill clears slotPending of v's slot, if v is in this slot and it is pending. It returns whether
+// it did.
 func (x *slotIndex) Fill(v layout.NodeID, slot uint32) bool {
 	mask := uint64(len(x.entries) - 1)
 	want := uint64(v)<<32 | uint64(slot|slotPending+1)
@@ -77,7 +78,7 @@ func (x *slotIndex) Fill(v layout.NodeID, slot uint32) bool {
 	}
 }
 
-// Remove deletes v, which is there.
+// Remove deletes v, which must be in the index.
 func (x *slotIndex) Remove(v layout.NodeID) {
 	mask := uint64(len(x.entries) - 1)
 	h := x.home(v)

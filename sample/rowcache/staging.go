@@ -13,17 +13,18 @@ import (
 	"gdb/layout"
 )
 
-// StagedFile is a file of rows that can be read in one pass; *rowfile.Reader is one.
+// StagedFile is a file of rows that can be read in one pass; *rowfile.Reader implements it.
 type StagedFile interface {
 	Rows
 	SweepRows
 }
 
-// sweepBytes is what a pass reads to: with less, the device waits when the processor is busy.
+// sweepBytes is the memory that a pass reads to: with less, the device waits while the processor is
+// busy.
 const sweepBytes = 8 << 20
 
-// Staged are those of a file, some of them in memory for now. All methods may be called from any
-// goroutine.
+// Staged reads rows of a file, some of which are staged: in memory for now. All methods may be
+// called from any goroutine.
 type Staged struct {
 	StagedFile
 	dim    int
@@ -31,36 +32,36 @@ type Staged struct {
 
 	mu     sync.RWMutex // guards what is staged
 	arena  *mem.Arena
-	values []float32       // the row of each node
-	nodes  []layout.NodeID // ascending
+	values []float32       // row of each of nodes
+	nodes  []layout.NodeID // nodes whose rows are staged, ascending
 
-	staged, used atomic.Uint64 // rows, in all
+	staged, used atomic.Uint64 // number of rows staged, and gathered from memory, in all
 }
 
-// NewStaged returns rows of which none are staged. The caller closes them before the file.
+// NewStaged returns rows of which none are staged. The caller calls Drop before it closes file.
 func NewStaged(file StagedFile, budget *mem.Budget) *Staged {
 	return &Staged{StagedFile: file, dim: file.Meta().Dim, budget: budget}
 }
 
-// rowBytes is what a row of so many values takes, with its node; keyBytes its key, while rows are
-// read.
+// rowBytes returns the bytes of a staged row of dim values, with its node. keyBytes is what its key
+// takes besides while rows are read.
 func rowBytes(dim int) int64 { return 4*int64(dim) + 4 }
 
 const keyBytes = 8
 
-// fixedBytes is what staging takes whatever the number of rows: arenas are of whole huge pages.
+// fixedBytes bounds what staging takes whatever the number of rows: arenas are whole huge pages.
 const fixedBytes = sweepBytes + 2*mem.HugePageBytes
 
-// StagedFit is how many rows of so many values can be staged in so much memory.
+// StagedFit returns how many rows of dim values can be staged in this many bytes of memory.
 func StagedFit(bytes int64, dim int) int {
 	return int(max(0, bytes-fixedBytes) / (rowBytes(dim) + keyBytes))
 }
 
-// Fit is how many rows can be staged in so much memory.
+// Fit returns how many rows can be staged in this many bytes of memory.
 func (r *Staged) Fit(bytes int64) int { return StagedFit(bytes, r.dim) }
 
-// Stage reads the rows of the nodes of some lists, each once, in the place of what was staged
-// before. It fails with a mem.LimitError, and nothing staged, if there is no memory for them.
+// Stage reads the rows of the nodes in lists, each once, in place of the rows staged before. If
+// there is no memory for them, it returns a mem.LimitError and nothing is staged.
 func (r *Staged) Stage(ctx context.Context, lists [][]layout.NodeID) (err error) {
 	if err := r.Drop(); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (r *Staged) Stage(ctx context.Context, lists [][]layout.NodeID) (err error)
 	return nil
 }
 
-// keys are node<<32 | its place among all, ascending, each node once; and their memory.
+// keys returns node<<32 | index for the nodes of lists, ascending, each once, and their memory.
 func (r *Staged) keys(lists [][]layout.NodeID) (keys []uint64, held *mem.Arena, err error) {
 	n := 0
 	for _, l := range lists {
@@ -123,7 +124,7 @@ func (r *Staged) keys(lists [][]layout.NodeID) (keys []uint64, held *mem.Arena, 
 	return keys, held, nil
 }
 
-// Drop frees the memory of what is staged.
+// Drop frees the memory of staged rows.
 func (r *Staged) Drop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +136,7 @@ func (r *Staged) Drop() error {
 	return a.Free()
 }
 
-// Gather is that of the file: staged rows are copied, and the others read.
+// Gather copies rows that are staged, and reads the others from the file.
 func (r *Staged) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	out []float32) error {
 	others, to := r.copyStaged(nodes, at, out)
@@ -145,7 +146,7 @@ func (r *Staged) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	return r.StagedFile.Gather(ctx, others, to, out)
 }
 
-// copyStaged copies what is staged, and returns the other nodes and where their rows go.
+// copyStaged copies rows that are staged, and returns the other nodes and where their rows go.
 func (r *Staged) copyStaged(nodes []layout.NodeID, at []uint32,
 	out []float32) (others []layout.NodeID, to []uint32) {
 	r.mu.RLock()
@@ -169,11 +170,11 @@ func (r *Staged) copyStaged(nodes []layout.NodeID, at []uint32,
 	return others, to
 }
 
-// StagedStats count rows, in all.
+// StagedStats count rows since NewStaged.
 type StagedStats struct {
-	Staged uint64 // read ahead
-	Used   uint64 // of rows asked for, those that were staged
+	Staged uint64 // rows read ahead
+	Used   uint64 // rows asked for that were staged
 }
 
-// Stats may be called at any time.
+// Stats returns the counters. It may be called at any time.
 func (r *Staged) Stats() StagedStats { return StagedStats{r.staged.Load(), r.used.Load()} }

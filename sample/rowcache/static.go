@@ -4,16 +4,17 @@ import "gdb/layout"
 
 import "context"
 
-// Static are Features of which some rows are in memory from the start, and no others ever.
+// Static are Features of which a fixed set of rows is in memory, from the start.
 type Static interface {
 	Features
 	// Filled waits until these rows are in memory.
 	Filled(ctx context.Context) error
-	// Absent appends the nodes whose rows are not kept to a list, once these are filled.
+	// Absent appends those of nodes whose rows are not kept to the list to. Filled must have
+	// returned before.
 	Absent(nodes, to []layout.NodeID) []layout.NodeID
 }
 
-// Filled waits for the rows that are loaded in the background.
+// Filled waits for rows that are loaded in the background, and returns the error of loading them.
 func (f *cached) Filled(ctx context.Context) error {
 	if f.background == nil {
 		return ctx.Err()
@@ -26,9 +27,9 @@ func (f *cached) Filled(ctx context.Context) error {
 	}
 }
 
-// Absent appends the nodes whose rows have no slot.
+// Absent appends those of nodes whose rows have no slot to the list to.
 func (f *cached) Absent(nodes, to []layout.NodeID) []layout.NodeID {
-	f.content.RLock() // so slots do not change hands; none is filled any more
+	f.content.RLock() // so slots keep their rows; none is pending any more
 	defer f.content.RUnlock()
 	for _, v := range nodes {
 		if _, ok := f.mu.index.Find(v); !ok {
@@ -41,14 +42,14 @@ func (f *cached) Absent(nodes, to []layout.NodeID) []layout.NodeID {
 // static holds the hottest rows, from the start.
 type static struct{ hot []layout.NodeID }
 
-// NewStatic returns the policy that loads the rows of the first nodes of hot, each given once, as
-// many as there are slots, and keeps them. FindHot makes such lists.
+// NewStatic returns the policy that loads the rows of the first nodes of hot, as many as there are
+// slots, and keeps them. Each node may stand in hot once. FindHot makes such lists.
 func NewStatic(hot []layout.NodeID) Policy { return &static{hot: hot} }
 
-// Name is "static".
+// Name returns "static".
 func (s *static) Name() string { return "static" }
 
-// SlotBytes is 0.
+// SlotBytes returns 0, since the policy keeps nothing per slot.
 func (s *static) SlotBytes() int { return 0 }
 
 // Start returns the hottest nodes, and forgets the list.
@@ -61,7 +62,7 @@ func (s *static) Start(held []layout.NodeID) []layout.NodeID {
 // Begin does nothing.
 func (s *static) Begin([]layout.NodeID) {}
 
-// Hits does nothing.
+// Hits does nothing, since no row leaves.
 func (s *static) Hits([]uint32) {}
 
 // Place keeps no row.
