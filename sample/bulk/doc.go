@@ -1,15 +1,15 @@
 // Package bulk samples many batches together.
 //
-// Passes are for a topology that does not fit in memory. A hop of all batches is one pass through
-// the file of lists, in its order: each block is read at most once a hop, in large reads, where
-// batches by themselves would read it once for each of them, in small ones. Draws are functions of
+// Passes are for a topology that does not fit in memory. They draw a hop of all batches in one pass
+// through the file of lists, in its order: each block is read at most once per hop, in large reads.
+// Drawn one by one, each batch would read it again, in small reads. Draws depend on batch, hop and
+// node alone, so the batches are the same either way.
 // batch, hop and node, so that batches are the same.
-//
 // MacroBatches draw the seeds of several batches as one, the macro-batch, and slice batches from
 // it: the large-batch sampling of Joestar (section 5.2.1). A node that several of the batches reach
-// is drawn once for all of them, and with the fanout of the hop at which the macro-batch first
-// meets it: so draws are used again within a macro-batch, which samples of their own are not.
-// Workers share each hop of a macro-batch (section 5.2.3), and the next one is drawn while batches
-// are sliced from this one. What is drawn is a function of the seed, the epoch, the number of the
-// macro-batch, the hop and the node alone.
+// is drawn once for all of them, with the fanout of the hop at which the macro-batch first meets
+// it. So draws are shared within a macro-batch, unlike those of separate samples. Workers share
+// each hop of a macro-batch (section 5.2.3), and the next macro-batch is drawn while batches are
+// sliced from this one. Draws depend on the seed, the epoch, the number of the macro-batch, the hop
+// and the node alone.
 package bulk

@@ -10,26 +10,26 @@ import (
 	"gdb/sample"
 )
 
-// MacroConfig says which batches are drawn.
+// MacroConfig configures MacroBatches.
 type MacroConfig struct {
-	// Sampler makes the sampler of a worker, of which there are Workers.
+	// Sampler returns a new sampler for one of the Workers.
 	Sampler func() (*sample.Sampler, error)
 	Workers int
-	// Order is that of an epoch, and PerEpoch how many batches it has.
+	// Order returns the order of an epoch's seeds, and PerEpoch is the number of its batches.
 	Order    func(epoch uint64) (*sample.Order, error)
 	PerEpoch uint64
-	// Batches is how many make a macro-batch; the last of an epoch may have fewer.
+	// Batches is the number of batches in a macro-batch; the last of an epoch may have fewer.
 	Batches uint64
-	// End is the step after the last, a step being epoch*PerEpoch + batch.
+	// End is the step after the last, where a step is epoch*PerEpoch + batch.
 	End uint64
-	// Budget counts the memory; nil for none.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
 }
 
-// MacroBatches are batches that are sliced from macro-batches. It is a sample.Ahead.
+// MacroBatches are batches that are sliced from macro-batches. They implement sample.Ahead.
 type MacroBatches struct {
 	cfg    MacroConfig
-	ctx    context.Context // of what is drawn ahead
+	ctx    context.Context // context of macro-batches that are drawn ahead
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	slices sync.Pool // *slicer
@@ -44,21 +44,21 @@ type MacroBatches struct {
 	}
 }
 
-// place is the place of a macro-batch: its number in an epoch.
+// place says which macro-batch it is: its epoch and its number there.
 type place struct{ epoch, number uint64 }
 
-// macro is a macro-batch.
+// macro is a macro-batch, drawn or being drawn.
 type macro struct {
 	place
-	done  chan struct{} // closed once it was drawn, or could not be
+	done  chan struct{} // closed once it was drawn or drawing failed
 	err   error
 	dense sample.Dense
-	ends  []uint32 // of the seeds of each batch
-	taken []bool   // batches
+	ends  []uint32 // where the seeds of each batch end
+	taken []bool   // batches that were sliced
 	held  mem.Account
 }
 
-// NewMacro returns batches, of which nothing is drawn yet.
+// NewMacro returns MacroBatches of which nothing is drawn yet. The caller calls Close.
 func NewMacro(cfg MacroConfig) *MacroBatches {
 	b := &MacroBatches{cfg: cfg}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
@@ -67,10 +67,10 @@ func NewMacro(cfg MacroConfig) *MacroBatches {
 	return b
 }
 
-// Begins is false: no rows are read ahead.
+// Begins returns false, since no rows are read ahead.
 func (b *MacroBatches) Begins(uint64, uint64) bool { return false }
 
-// Take slices a batch from its macro-batch, which it draws if it is not there.
+// Take slices a batch from its macro-batch, which it draws first if nobody did.
 func (b *MacroBatches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (bool,
 	error) {
 	m, mine := b.find(place{epoch, batch / b.cfg.Batches})
@@ -98,8 +98,8 @@ func (b *MacroBatches) Take(ctx context.Context, epoch, batch uint64, d *sample.
 	return true, nil
 }
 
-// find returns a macro-batch: mine says that the caller is to draw it. Those long before it, of
-// which a batch was drawn again, are dropped.
+// find returns a macro-batch; mine says that the caller must draw it. It drops macro-batches long
+// before it, which are still held if one of their batches was drawn again.
 func (b *MacroBatches) find(at place) (m *macro, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +119,7 @@ func (b *MacroBatches) find(at place) (m *macro, mine bool) {
 	return m, true
 }
 
-// draw draws a macro-batch. One that could not be drawn is none: who asks next tries again.
+// draw draws a macro-batch. If that fails it is forgotten, so that the next Take tries again.
 func (b *MacroBatches) draw(ctx context.Context, m *macro) {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()
@@ -134,7 +134,7 @@ func (b *MacroBatches) draw(ctx context.Context, m *macro) {
 	m.held.Release()
 }
 
-// drawAhead begins to draw the macro-batch after one, of the same epoch.
+// drawAhead starts to draw the macro-batch after m, if that is in the same epoch.
 func (b *MacroBatches) drawAhead(m *macro) {
 	first := (m.number + 1) * b.cfg.Batches
 	if m.err != nil || first >= b.cfg.PerEpoch || m.epoch*b.cfg.PerEpoch+first >= b.cfg.End ||
@@ -147,11 +147,11 @@ func (b *MacroBatches) drawAhead(m *macro) {
 	}
 	b.work.Go(func() {
 		defer bug.Catch()
-		b.draw(b.ctx, next) // who waits for it tries again, if there was no memory for two
+		b.draw(b.ctx, next) // on an error, such as no memory for two, Take tries again
 	})
 }
 
-// isDone says whether it was drawn.
+// isDone reports whether drawing it has ended, with success or not.
 func (m *macro) isDone() bool {
 	select {
 	case <-m.done:
@@ -161,7 +161,7 @@ func (m *macro) isDone() bool {
 	}
 }
 
-// taken notes that a batch was sliced: after the last the macro-batch is dropped.
+// taken notes that batch i was sliced. After the last one, the macro-batch is dropped.
 func (b *MacroBatches) taken(m *macro, i uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +177,7 @@ func (b *MacroBatches) taken(m *macro, i uint64) {
 	}
 }
 
-// Close ends what is drawn ahead, and frees the memory.
+// Close stops what is drawn ahead, and frees the memory.
 func (b *MacroBatches) Close() error {
 	b.cancel()
 	b.work.Wait()
@@ -193,6 +193,6 @@ func (b *MacroBatches) Close() error {
 	return nil
 }
 
-// errNoRoom says that a macro-batch is too large for the memory.
+// errNoRoom is returned if a macro-batch does not fit in memory.
 var errNoRoom = errors.New("macro-batches take more memory than there is: lower --macro-batch, " +
 	"--batch or --fanout, or raise --memory")

@@ -5,12 +5,13 @@ import (
 	"gdb/sample"
 )
 
-// held is how many macro-batches there are at a time: one that is sliced, and the next.
+// held is how many macro-batches are in memory: the one that is sliced, and the next.
 const held = 2
 
-// MacroBytes bounds the memory of macro-batches of so many batches like this one, of which there
-// are inner nodes with lists: each while it is drawn, as the samplers of workers have it, as it is
-// kept, and as it is written. They have no more nodes than batches apart, nor than the graph.
+// MacroBytes bounds the memory of macro-batches of count batches, scaled from a sampled batch d to
+// batches with inner nodes that have lists. It counts each macro-batch while it is drawn, as
+// workers' samplers hold it, as it is kept and as it is written. Macro-batches have no more nodes
+// than their batches together, nor than the graph.
 func MacroBytes(count int, d *sample.Dense, inner int64, graphNodes uint64) int64 {
 	if count <= 1 {
 		return 0

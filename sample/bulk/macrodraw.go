@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// partLeast is how many nodes of a frontier are worth a worker.
+// partLeast is the least number of frontier nodes for which another worker is worth it.
 const partLeast = 256
 
 // drawer draws macro-batches, one after the other.
 type drawer struct {
-	samplers []*sample.Sampler // one a worker
-	all      sample.Drawn      // of a whole frontier
+	samplers []*sample.Sampler // one per worker
+	all      sample.Drawn      // what was drawn of a whole frontier
 }
 
-// close frees the samplers.
+// close frees the samplers and the memory.
 func (w *drawer) close() {
 	for _, s := range w.samplers {
 		s.Close()
@@ -29,7 +29,7 @@ func (w *drawer) close() {
 	*w = drawer{}
 }
 
-// draw draws a macro-batch.
+// draw draws macro-batch m.
 func (w *drawer) draw(ctx context.Context, c *MacroConfig, m *macro) error {
 	for len(w.samplers) < max(1, c.Workers) {
 		s, err := c.Sampler()
@@ -58,7 +58,7 @@ func (w *drawer) draw(ctx context.Context, c *MacroConfig, m *macro) error {
 	return err
 }
 
-// hops draws all hops from seeds.
+// hops draws all hops of m from its seeds.
 func (w *drawer) hops(ctx context.Context, m *macro, seeds []sample.NodeID) error {
 	first := w.samplers[0]
 	var p sample.Partial
@@ -86,11 +86,11 @@ func (w *drawer) hops(ctx context.Context, m *macro, seeds []sample.NodeID) erro
 	return p.Write(ctx, &m.dense)
 }
 
-// denseBytes is the memory of a macro-batch that a partial one is written to, at most: it has
-// neighbors by node and by number.
+// denseBytes bounds the memory of the Dense that a Partial is written to, which has neighbors both
+// by node and by number.
 func denseBytes(p *sample.Partial) int64 { return 2 * p.Bytes() }
 
-// frontier draws the neighbors of the whole frontier: each worker those of a part of it.
+// frontier draws the neighbors of the whole frontier; each worker draws for a part of it.
 func (w *drawer) frontier(ctx context.Context, p *sample.Partial) error {
 	nodes := p.Frontier()
 	count := min(len(w.samplers), max(1, len(nodes)/partLeast))
@@ -111,7 +111,7 @@ func (w *drawer) frontier(ctx context.Context, p *sample.Partial) error {
 	return nil
 }
 
-// join puts what was drawn of the parts of a frontier together, in their order.
+// join joins what was drawn of the parts of a frontier, in their order.
 func (w *drawer) join(parts []sample.Drawn) {
 	a := &w.all
 	*a = sample.Drawn{Off: append(a.Off[:0], 0), Nbrs: a.Nbrs[:0], Weights: a.Weights[:0],

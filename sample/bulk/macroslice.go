@@ -6,18 +6,18 @@ import (
 	"gdb/sample"
 )
 
-// slicer slices batches from macro-batches. It is for one goroutine at a time.
+// slicer slices batches from macro-batches. One goroutine at a time may use it.
 type slicer struct {
-	at     []uint32 // of each node of the macro-batch, 1 + its number in the batch, or 0
-	nodes  []uint32 // of the batch, by discovery, as numbers in the macro-batch
-	starts []uint32 // of each delta in nodes
+	at     []uint32 // for each node of the macro-batch, 1 + its number in the batch, or 0
+	nodes  []uint32 // nodes of the batch by discovery, as numbers in the macro-batch
+	starts []uint32 // where each delta starts in nodes
 	loc    []uint32 // neighbors, as numbers by discovery
-	shift  []uint32 // by delta: a node's index in the Dense minus that by discovery
+	shift  []uint32 // by delta: a node's index in the Dense minus its number by discovery
 }
 
-// slice writes the batch of the seeds first … end-1 of a macro-batch to d, whose memory it reuses.
-// Each of its nodes has the whole list that it has there: one that the batch reaches in h hops the
-// macro-batch reached in h or fewer, so that there is a list wherever the batch needs one.
+// slice writes the batch with the seeds first … end-1 of a macro-batch to d, whose memory it
+// reuses. Each node gets the whole list that it has in the macro-batch. Such a list is always
+// there: a node that the batch reaches in h hops was reached by the macro-batch in h hops or fewer.
 func (s *slicer) slice(m *sample.Dense, first, end uint32, d *sample.Dense) {
 	s.discover(m, first, end)
 	s.arrange(m, d)
@@ -26,7 +26,7 @@ func (s *slicer) slice(m *sample.Dense, first, end uint32, d *sample.Dense) {
 	}
 }
 
-// list is where the list of a node of the macro-batch begins and ends.
+// list returns where the list of a node of the macro-batch begins and ends.
 func list(m *sample.Dense, v uint32) (first, end uint32) {
 	row := v - m.NodeIDOffsets[1]
 	return m.NbrOffsets[row], m.NbrOffsets[row+1]
@@ -59,7 +59,7 @@ func (s *slicer) discover(m *sample.Dense, first, end uint32) {
 	}
 }
 
-// arrange writes the batch, outermost delta first.
+// arrange writes the batch to d, outermost delta first.
 func (s *slicer) arrange(m, d *sample.Dense) {
 	hops := m.Layers()
 	s.shift = append(s.shift[:0], make([]uint32, hops+1)...)
@@ -82,14 +82,14 @@ func (s *slicer) arrange(m, d *sample.Dense) {
 	s.lists(m, d)
 }
 
-// lists writes the lists of the batch, in the order of its nodes.
+// lists writes the lists of the batch to d, in the order of its nodes.
 func (s *slicer) lists(m, d *sample.Dense) {
 	d.NbrOffsets, d.Nbrs, d.ReprMap = append(d.NbrOffsets[:0], 0), d.Nbrs[:0], d.ReprMap[:0]
 	d.Weights, d.Types = d.Weights[:0], d.Types[:0]
 	d.Nbrs = slices.Grow(d.Nbrs, len(s.loc))
 	d.ReprMap = slices.Grow(d.ReprMap, len(s.loc))
 	hops := m.Layers()
-	ends := make([]int, hops+1) // in loc, of each hop
+	ends := make([]int, hops+1) // where each hop ends in loc
 	for h := range hops {
 		ends[h+1] = ends[h]
 		for _, v := range s.nodes[s.starts[h]:s.starts[h+1]] {
@@ -115,7 +115,7 @@ func (s *slicer) lists(m, d *sample.Dense) {
 	}
 }
 
-// deltaOf is the delta of a node, by its number by discovery.
+// deltaOf returns the delta of a node, given its number by discovery.
 func (s *slicer) deltaOf(l uint32) (h int) {
 	for l >= s.starts[h+1] {
 		h++

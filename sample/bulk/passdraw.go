@@ -15,28 +15,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// drawing is a group of batches that are being drawn, a hop of all of them after the other.
+// drawing is a group of batches that are drawn together, hop by hop.
 type drawing struct {
 	*Passes
 	windows  *topology.Windows
-	samplers []*sample.Sampler // one a worker
+	samplers []*sample.Sampler // one per worker
 	members  []*member
 	before   int64 // bytes of batches that were drawn before
-}
+} // bytes of batches that earlier groups drew and nobody took yet
 
 // member is a batch of a group.
 type member struct {
 	sample.Partial
-	nodes []layout.NodeID // of the frontier, ascending
+	nodes []layout.NodeID // nodes of the frontier, ascending
 	order []uint32        // their indexes in the frontier
-	ends  []uint32        // in nodes, of each window
-	parts []sample.Drawn  // of the windows that were passed, those that have nodes
+	ends  []uint32        // where each window's nodes end in nodes
+	parts []sample.Drawn  // what was drawn in the windows passed so far that have nodes
 	held  int64           // bytes of parts
 
-	absent []layout.NodeID // whose rows are to be staged
+	absent []layout.NodeID // nodes whose rows are to be staged
 }
 
-// open makes what batches are drawn with.
+// open opens the windows and makes the samplers.
 func (d *drawing) open() (err error) {
 	if d.windows, err = d.cfg.Windows(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (d *drawing) open() (err error) {
 	return nil
 }
 
-// close frees what open made.
+// close closes what open opened.
 func (d *drawing) close() error {
 	for _, s := range d.samplers {
 		s.Close()
@@ -62,7 +62,7 @@ func (d *drawing) close() error {
 	return d.windows.Close()
 }
 
-// hand gives the batches, which are drawn, to the group.
+// hand hands the drawn batches over to Passes.
 func (d *drawing) hand() {
 	for _, m := range d.members {
 		d.drawn[m.Epoch*d.cfg.PerEpoch+m.Batch] = &m.Partial
@@ -73,7 +73,7 @@ func (d *drawing) hand() {
 	d.next += uint64(len(d.members))
 }
 
-// run draws the next batches, at most so many.
+// run draws the next batches, at most this number, and fewer if there is no room.
 func (d *drawing) run(ctx context.Context, most uint64) error {
 	if err := d.start(ctx, most); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (d *drawing) run(ctx context.Context, most uint64) error {
 	return d.count()
 }
 
-// start begins the batches.
+// start starts the batches and their frontiers, as many as there is room for.
 func (d *drawing) start(ctx context.Context, most uint64) error {
 	var order *sample.Order
 	room := d.cfg.Room - d.before
@@ -120,17 +120,17 @@ func (d *drawing) start(ctx context.Context, most uint64) error {
 }
 
 const (
-	nodeBytes = 16 // of a node of the frontier: where it is in order, and what is drawn of it
-	edgeBytes = 8  // of an edge: its index, and the node, which may be new
+	nodeBytes = 16 // memory per node of the frontier: its place in order, and what is drawn of it
+	edgeBytes = 8  // memory per edge: its index, and its node, which may be new
 )
 
-// needOf is about how many bytes a member takes at the end of a hop.
+// needOf estimates the bytes that a member takes at the end of a hop.
 func (d *drawing) needOf(m *member, hop int) int64 {
 	n := int64(len(m.Frontier()))
 	return m.Bytes() + n*nodeBytes + int64(float64(n)*d.perNode(hop))*edgeBytes
 }
 
-// perNode is about how many edges are drawn of a node of a hop.
+// perNode estimates how many edges are drawn per node at a hop.
 func (d *drawing) perNode(hop int) float64 {
 	if hop < len(d.edges) {
 		return d.edges[hop]
@@ -141,7 +141,7 @@ func (d *drawing) perNode(hop int) float64 {
 	return float64(d.windows.Edges()) / float64(max(1, d.windows.Nodes()))
 }
 
-// trim leaves out the last batches if there would not be room for all: they are drawn later.
+// trim leaves out the last batches if there would be no room for all. They are drawn later.
 func (d *drawing) trim(hop int) {
 	room, n := d.cfg.Room-d.before, 0
 	for _, m := range d.members {
@@ -153,7 +153,7 @@ func (d *drawing) trim(hop int) {
 	d.members = slices.Delete(d.members, max(1, n), len(d.members))
 }
 
-// hop draws a hop of all members in a pass.
+// hop draws a hop of all members in one pass through the lists.
 func (d *drawing) hop(ctx context.Context, hop int) error {
 	if err := d.each(ctx, d.sort); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 	return d.count()
 }
 
-// note keeps how many edges were drawn of a node of a hop.
+// note keeps the number of edges drawn per node at a hop, for later estimates.
 func (d *drawing) note(hop int) {
 	nodes, edges := 0, 0
 	for _, m := range d.members {
@@ -201,7 +201,7 @@ func (d *drawing) note(hop int) {
 	d.edges[hop] = float64(edges) / float64(max(1, nodes))
 }
 
-// sort puts the frontier of a member in the order of its lists in the file.
+// sort sorts the frontier of a member in the order of the lists in the file.
 func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
 	front := m.Frontier()
 	keys := make([]uint64, len(front))
@@ -217,8 +217,8 @@ func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
 	return nil
 }
 
-// endsOf finds where in nodes, which ascend, each window's end. after gives the node after those of
-// a window; the last window has all that are left, since no node is after the largest id.
+// endsOf returns where each window's nodes end in nodes, which ascend. after returns the first node
+// after a window. The last window has all that are left, since no node is after the largest id.
 func endsOf(nodes []layout.NodeID, windows int,
 	after func(window int) layout.NodeID) []uint32 {
 	ends, from := make([]uint32, windows), 0
@@ -231,7 +231,7 @@ func endsOf(nodes []layout.NodeID, windows int,
 	return ends
 }
 
-// of are the nodes of the frontier that a window has the lists of.
+// of returns the nodes of the frontier whose lists are in a window.
 func (m *member) of(window int) []layout.NodeID {
 	first := uint32(0)
 	if window > 0 {
@@ -240,7 +240,7 @@ func (m *member) of(window int) []layout.NodeID {
 	return m.nodes[first:m.ends[window]]
 }
 
-// draw draws what the window at hand has.
+// draw draws the neighbors of the frontier nodes whose lists are in this window.
 func (m *member) draw(ctx context.Context, s *sample.Sampler, window int) error {
 	nodes := m.of(window)
 	if len(nodes) == 0 {
@@ -255,14 +255,14 @@ func (m *member) draw(ctx context.Context, s *sample.Sampler, window int) error 
 	return nil
 }
 
-// extend puts what was drawn in the order of the frontier, and ends the hop.
+// extend joins what was drawn, in the order of the frontier, and ends the hop of a member.
 func extend(ctx context.Context, s *sample.Sampler, m *member) error {
 	d := m.joined()
 	m.order, m.nodes, m.ends, m.parts, m.held = nil, nil, nil, nil, 0
 	return s.Extend(ctx, &m.Partial, &d)
 }
 
-// joined is what was drawn of the whole frontier, in its order.
+// joined returns what was drawn of the whole frontier, in its order.
 func (m *member) joined() (all sample.Drawn) {
 	all.Off = make([]uint32, len(m.order)+1)
 	k := 0
@@ -285,7 +285,7 @@ func (m *member) joined() (all sample.Drawn) {
 	return all
 }
 
-// put puts something of edges in the order of the frontier.
+// put writes one kind of values of edges to to, in the order of the frontier.
 func put[T mem.Scalar](m *member, to *[]T, edges int, off []uint32,
 	of func(d *sample.Drawn) []T) {
 	if !anyOf(m, of) {
@@ -303,7 +303,7 @@ func put[T mem.Scalar](m *member, to *[]T, edges int, off []uint32,
 	}
 }
 
-// anyOf says whether something is there: sized as it is asked for.
+// anyOf reports whether values of one kind were drawn at all.
 func anyOf[T any](m *member, of func(d *sample.Drawn) []T) bool {
 	for i := range m.parts {
 		if len(of(&m.parts[i])) > 0 {
@@ -313,7 +313,7 @@ func anyOf[T any](m *member, of func(d *sample.Drawn) []T) bool {
 	return false
 }
 
-// putNodes puts something of nodes in the order of the frontier.
+// putNodes writes one kind of values of nodes to to, in the order of the frontier.
 func putNodes[T mem.Scalar](m *member, to *[]T, of func(d *sample.Drawn) []T) {
 	if !anyOf(m, of) {
 		return
@@ -328,7 +328,7 @@ func putNodes[T mem.Scalar](m *member, to *[]T, of func(d *sample.Drawn) []T) {
 	}
 }
 
-// count counts the memory of batches: those of the group, and those drawn before.
+// count counts the memory of batches: those of this group, and those drawn before.
 func (d *drawing) count() error {
 	bytes := d.before
 	for _, m := range d.members {
@@ -338,7 +338,7 @@ func (d *drawing) count() error {
 	return d.room.Add(bytes - d.room.Bytes())
 }
 
-// each calls fn with every member, on all workers.
+// each calls fn with every member, on all workers at the same time.
 func (d *drawing) each(ctx context.Context, fn func(ctx context.Context, s *sample.Sampler,
 	m *member) error) error {
 	var next atomic.Int64

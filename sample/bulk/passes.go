@@ -11,64 +11,66 @@ import (
 	"gdb/sample"
 )
 
-// PassesConfig says what is sampled.
+// PassesConfig configures Passes.
 type PassesConfig struct {
-	// Windows opens what lists are read through, while batches are drawn.
+	// Windows opens the windows that lists are read through. They are open only while batches are
+	// drawn.
 	Windows func() (*topology.Windows, error)
-	// Sampler makes a sampler that reads from windows; it is called Workers times for each group.
+	// Sampler returns a new sampler that reads from windows. It is called Workers times per group.
 	Sampler func(t topology.Reader) (*sample.Sampler, error)
-	// Order is that of the batches of an epoch, of which each has PerEpoch.
+	// Order returns the order of an epoch's seeds, which are cut into PerEpoch batches.
 	Order    func(epoch uint64) (*sample.Order, error)
 	PerEpoch uint64
-	// First is the first step, counted over all epochs, and End the one after the last.
+	// First is the first step, counted over all epochs, and End is the step after the last.
 	First, End uint64
 	// Workers is the number of goroutines that sample.
 	Workers int
-	// Room is the memory for batches that were drawn and are not taken yet, and for drawing them:
-	// as many are drawn together as it has room for. WindowBytes is what windows take besides.
+	// Room is the memory for drawing batches and for batches that are not taken yet, in bytes: as
+	// many batches are drawn together as fit. WindowBytes is the memory of windows, besides Room.
 	Room, WindowBytes int64
-	// Stage reads rows of features ahead, in what is left of both while no batches are drawn; nil
-	// for none.
+	// Stage reads rows of features ahead, in what is free of Room and WindowBytes while no batches
+	// are drawn. Nil reads none.
 	Stage PassStage
-	// Budget counts the memory.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
 }
 
-// PassWindowsBytes is what windows get of the memory for passes: larger ones than the most do not
-// make a pass faster.
+// PassWindowsBytes returns how much of the memory for passes is for windows, in bytes. It has an
+// upper bound, since larger windows do not make a pass faster.
 func PassWindowsBytes(memory int64) int64 {
 	const share, most = 3, 128 << 20
 	return min(memory/share, most)
 }
 
-// PassBatchBytes is what a batch takes of the rest of it at most, with so many nodes, of which so
-// many have neighbors, and edges; nodes and edges have so many bytes besides.
+// PassBatchBytes bounds the bytes of the remaining memory that a batch takes while it is drawn. The
+// batch has nodes, of which inner have neighbors, and edges; ofNode and ofEdge are the bytes of
+// extras per node and edge.
 func PassBatchBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
-	const listed = 12 // of a node with neighbors: where its own begin, and its place in the batch
+	const listed = 12 // per node with neighbors: where its list begins, and its place in the batch
 	return (edgeBytes+ofEdge)*edges + (4+ofNode)*nodes + (nodeBytes+listed)*inner
 }
 
-// PassHeldBytes is what a batch takes once it is drawn.
+// PassHeldBytes returns the bytes that a batch takes once it is drawn; see PassBatchBytes.
 func PassHeldBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
 	return (4+ofEdge)*edges + (4+ofNode)*nodes + 4*inner
 }
 
-// Passes samples a run of batches, as many at a time as there is room for. It may be used from any
-// goroutine.
+// Passes samples a run of batches, as many together as there is room for. It implements
+// sample.Ahead, and any goroutine may use it.
 type Passes struct {
 	cfg PassesConfig
 
 	mu     sync.Mutex
-	next   uint64 // the first step that was not drawn
-	drawn  map[uint64]*sample.Partial
+	next   uint64                     // the first step that was not drawn yet
+	drawn  map[uint64]*sample.Partial // drawn batches by step, until they are taken
 	room   mem.Account
-	edges  []float64         // of a node of each hop, in what was drawn last
-	alone  bool              // there was no room for a single batch
-	staged uint64            // the first step whose rows were not staged
-	absent [][]sample.NodeID // whose rows are to be staged, of each batch from that one on
+	edges  []float64         // edges per node at each hop, as drawn last
+	alone  bool              // there was no room even for a single batch
+	staged uint64            // the first step whose rows were not staged yet
+	absent [][]sample.NodeID // nodes of each batch from step staged on whose rows to stage
 }
 
-// NewPasses returns a group. The caller closes it.
+// NewPasses returns Passes of which nothing is drawn yet. The caller calls Close.
 func NewPasses(cfg PassesConfig) *Passes {
 	return &Passes{cfg: cfg, next: cfg.First, staged: cfg.First,
 		drawn: map[uint64]*sample.Partial{},
@@ -87,9 +89,9 @@ func (g *Passes) Close() error {
 	return g.cfg.Stage.Drop()
 }
 
-// Take writes a batch to d, whose memory it reuses, and forgets it. It draws those that follow, if
-// the batch was not drawn yet. ok is false if it does not have the batch: it was taken before, or
-// there was no room to draw even one.
+// Take writes a batch to d, whose memory it reuses, and forgets it. If the batch was not drawn yet,
+// it draws batches up to it and as many after it as there is room for. ok is false if it does not
+// have the batch: it was taken before, or there was no room to draw even one.
 func (g *Passes) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
 	err error) {
 	p, err := g.find(ctx, epoch*g.cfg.PerEpoch+batch)
@@ -104,7 +106,8 @@ func (g *Passes) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense)
 	return true, g.room.Add(-p.Bytes())
 }
 
-// find takes a batch out, after drawing those up to it; nil if it is not there.
+// find takes out the batch at step, after drawing batches up to it. It returns nil if it does not
+// have it.
 func (g *Passes) find(ctx context.Context, step uint64) (*sample.Partial, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,9 +128,9 @@ func (g *Passes) find(ctx context.Context, step uint64) (*sample.Partial, error)
 	return p, nil
 }
 
-// draw draws the next batches: fewer, as long as there is no room for them.
+// draw draws the next batches. As long as they do not fit in memory, it tries with half as many.
 func (g *Passes) draw(ctx context.Context) (err error) {
-	if g.cfg.Stage != nil { // its memory is that of windows
+	if g.cfg.Stage != nil { // it uses the memory that windows need
 		if err := g.cfg.Stage.Drop(); err != nil {
 			return err
 		}

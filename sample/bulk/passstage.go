@@ -10,23 +10,23 @@ import (
 	"gdb/sample"
 )
 
-// PassStage reads rows of features before batches ask for them; rowcache.Staged behind a cache is
-// one.
+// PassStage reads rows of features before batches ask for them. loader.Source has one:
+// rowcache.Staged behind a cache.
 type PassStage interface {
-	// Ready waits until it is known what is to be read ahead.
+	// Ready waits until it can be told which rows have to be read ahead.
 	Ready(ctx context.Context) error
-	// Absent appends the nodes whose rows are to be read to a list.
+	// Absent appends those of nodes whose rows have to be read to the list to.
 	Absent(nodes, to []sample.NodeID) []sample.NodeID
-	// Fit is how many rows there is room for in so much memory.
+	// Fit returns how many rows fit in this many bytes of memory.
 	Fit(bytes int64) int
-	// Stage reads the rows of some lists of nodes, in the place of those before. It fails with a
-	// mem.LimitError, and nothing staged, if there is no memory.
+	// Stage reads the rows of the nodes in lists, in place of the rows staged before. If there is
+	// no memory for them, it returns a mem.LimitError and nothing is staged.
 	Stage(ctx context.Context, lists [][]sample.NodeID) error
-	// Drop frees the memory.
+	// Drop frees the memory of staged rows.
 	Drop() error
 }
 
-// Begins says whether the next Take of a batch gives up the rows that are staged.
+// Begins reports whether the next Take of a batch replaces the rows that are staged.
 func (g *Passes) Begins(epoch, batch uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -34,7 +34,7 @@ func (g *Passes) Begins(epoch, batch uint64) bool {
 	return g.cfg.Stage != nil && !g.alone && step >= g.staged && step < g.cfg.End
 }
 
-// listAbsent lists the rows to be read of the batches that were just drawn.
+// listAbsent lists, for each batch just drawn, the nodes whose rows have to be read.
 func (d *drawing) listAbsent(ctx context.Context) error {
 	if d.cfg.Stage == nil {
 		return nil
@@ -43,16 +43,16 @@ func (d *drawing) listAbsent(ctx context.Context) error {
 		return err
 	}
 	return d.each(ctx, func(_ context.Context, _ *sample.Sampler, m *member) error {
-		m.absent = slices.Clone(d.cfg.Stage.Absent(m.Nodes(), nil)) // no larger than it has to be
+		m.absent = slices.Clone(d.cfg.Stage.Absent(m.Nodes(), nil)) // without spare capacity
 		return nil
 	})
 }
 
-// stageTo stages the rows of batches up to one that was drawn.
+// stageTo stages rows until those of the batch at step are staged.
 func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 	for g.cfg.Stage != nil && step >= g.staged && g.staged < g.next {
 		lists, fit := g.part()
-		if !fit { // these are read by themselves
+		if !fit { // a batch too large to stage reads its rows by itself
 			lists = nil
 		}
 		err := g.cfg.Stage.Stage(ctx, lists)
@@ -73,8 +73,9 @@ func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 	return nil
 }
 
-// part is what is staged next: as many batches as there is room for, and if it is not all that are
-// drawn, about the same with each time. It does not fit if a single batch has more.
+// part returns the lists of nodes to stage next: those of as many batches as there is room for. If
+// these are not all drawn batches, the parts are about equal. fit is false if a single batch does
+// not fit.
 func (g *Passes) part() (lists [][]sample.NodeID, fit bool) {
 	all := 0
 	for _, l := range g.absent {
