@@ -11,26 +11,26 @@ import (
 	"gdb/sample/stages"
 )
 
-// Sums are what batches took, added up. Stages overlap, so their times add up to more than Time.
+// Sums add up what batches took. Stages overlap, so their times may sum to more than Time.
 type Sums struct {
 	Time     time.Duration `json:"time"`
-	Read     uint64        `json:"read"` // bytes, by the device
+	Read     uint64        `json:"read"` // bytes read by the device
 	Requests uint64        `json:"requests"`
 	Hits     uint64        `json:"hits"`
-	Lists    uint64        `json:"lists"`     // asked of the neighbor cache
-	ListHits uint64        `json:"list_hits"` // found there
+	Lists    uint64        `json:"lists"`     // requests to the neighbor cache
+	ListHits uint64        `json:"list_hits"` // requests that it answered
 	Sample   time.Duration `json:"sample"`
 	Gather   time.Duration `json:"gather"`
 	Compute  time.Duration `json:"compute"`
-	Wait     time.Duration `json:"wait"` // for batches
-	IO       time.Duration `json:"io"`
-	IOWait   time.Duration `json:"io_wait"` // of Wait, while reads were under way
+	Wait     time.Duration `json:"wait"`    // time the step waited for batches
+	IO       time.Duration `json:"io"`      // time in which reads were under way
+	IOWait   time.Duration `json:"io_wait"` // the part of Wait in which reads were under way
 
 	Stages []stages.StageStats `json:"stages"`
 }
 
-// Epoch is the batches of an epoch, or what is left of it. It measures them from the counters of
-// all that makes them.
+// Epoch hands out the batches of an epoch, or the rest of them, and measures what they take from
+// the counters of the device, the caches and the pipeline.
 type Epoch struct {
 	sample.Batches
 	loader *Loader
@@ -41,14 +41,14 @@ type Epoch struct {
 	stats  sample.PipelineStats
 }
 
-// measure begins to measure, before the batches do: a pipeline works before it is asked for one,
-// and all of that counts.
+// measure starts to measure. It comes before batches are started, because a pipeline works before
+// it is asked for a batch, and all of that counts.
 func (l *Loader) measure() *Epoch {
 	return &Epoch{loader: l, begun: time.Now(), dev: l.src.Device.Stats(), cache: l.CacheStats(),
 		nbrs: l.src.Neighbors()}
 }
 
-// Lap adds what was measured since the last lap to sums.
+// Lap adds what was measured since the last lap to s.
 func (e *Epoch) Lap(s *Sums) {
 	src := e.loader.src
 	now, dev, cache := time.Now(), src.Device.Stats(), e.loader.CacheStats()
@@ -76,7 +76,7 @@ func (e *Epoch) Lap(s *Sums) {
 	e.begun, e.dev, e.cache, e.nbrs, e.stats = now, dev, cache, nbrs, stats
 }
 
-// stage is a stage's statistics: nothing if there is none of that name.
+// stage returns a stage's statistics, or zeros if there is no stage of this name.
 func stage(s sample.PipelineStats, name string) stages.StageStats {
 	for _, st := range s.Stages {
 		if st.Name == name {
@@ -86,7 +86,7 @@ func stage(s sample.PipelineStats, name string) stages.StageStats {
 	return stages.StageStats{}
 }
 
-// addStage adds what a stage did since before.
+// addStage adds what a stage did between the statistics before and now.
 func (s *Sums) addStage(now, before stages.StageStats) {
 	i := slices.IndexFunc(s.Stages, func(st stages.StageStats) bool { return st.Name == now.Name })
 	if i < 0 {

@@ -9,22 +9,22 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Cache is what is kept of the features in memory.
+// Cache says which rows of features are kept in memory.
 type Cache struct {
-	// Policy is all, none, static, or one that rowcache.NewPolicy knows. Superbatches have a cache
-	// of their own: theirs is none.
+	// Policy is all, none, static, or one that rowcache.NewPolicy knows. With superbatches it is
+	// none, since these have a cache of their own.
 	Policy string
 	Bytes  int64
-	// Hot are the nodes whose rows a static cache keeps; nil to find them.
+	// Hot lists the nodes whose rows a static cache keeps; nil finds them.
 	Hot []sample.NodeID
-	// Staged has rows that a static cache does not keep read for many batches at a time, where
-	// batches are drawn in passes: see rowcache.Staged.
+	// Staged reads rows that a static cache does not keep for many batches together, where batches
+	// are drawn in passes: see rowcache.Staged.
 	Staged bool
 	// Threads bounds the goroutines that copy rows.
 	Threads int
 }
 
-// OpenFeatures puts a cache before the features, if there are any.
+// OpenFeatures puts a cache before the features, if the store has any. The source closes it.
 func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	if s.Rows == nil {
 		return nil
@@ -56,7 +56,7 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	return nil
 }
 
-// openStatic opens a static cache.
+// openStatic opens a static cache, with rows staged behind it if c.Staged is set.
 func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) (err error) {
 	rows := rowcache.Rows(s.Rows)
 	var staged *rowcache.Staged
@@ -73,15 +73,16 @@ func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) 
 	return nil
 }
 
-// HotBytes is the memory of finding and listing so many hot nodes: 12 bytes each on the heap.
+// HotBytes returns the heap that finding and listing this number of hot nodes takes: 12 bytes each.
 func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 
-// aboutEdges is from how many edges on HotNodesAbout looks at some of them, and aboutEvery at one
-// block in how many. That mixes up nodes that stand in few lists: of a graph of 2^26 edges a cache
-// of 1.3 GiB was foretold to find 90.7 % of rows, and by all lists 96.6 %, where it found 96.0 %.
+// aboutEdges is the number of edges from which HotNodesAbout reads only some lists, and aboutEvery
+// says that it reads one block of so many. Nodes in few lists are then out of order: for a graph of
+// 2^26 edges a cache of 1.3 GiB was forecast to find 90.7 % of rows, from all lists 96.6 %, and it
+// found 96.0 %.
 const aboutEdges, aboutEvery = 1 << 27, 8
 
-// HotNodesAbout is HotNodes for a forecast: of a large graph, by some of its lists.
+// HotNodesAbout is HotNodes for a forecast: in a large graph, it reads only some of the lists.
 func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
 	if s.Meta.Edges < aboutEdges {
 		return s.HotNodes(ctx, bytes)
@@ -89,7 +90,7 @@ func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeI
 	return s.hotNodes(bytes, s.findAbout(ctx))
 }
 
-// HottestAbout lists so many of the nodes that stand in most lists, of all, for a forecast.
+// HottestAbout is Hottest for a forecast: in a large graph, it reads only some of the lists.
 func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, error) {
 	if s.Meta.Edges < aboutEdges {
 		return s.Hottest(ctx, nodes)
@@ -97,25 +98,25 @@ func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, 
 	return s.hottest(nodes, s.findAbout(ctx))
 }
 
-// findAbout finds hot nodes by some lists.
+// findAbout returns a function that finds hot nodes from some of the lists.
 func (s *Source) findAbout(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
 	return func(limit int) ([]sample.NodeID, error) {
 		return rowcache.FindHotAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
 	}
 }
 
-// HotNodes lists the nodes whose rows a static cache of so many bytes keeps: those that stand in
-// most lists. They are kept for later runs.
+// HotNodes returns the nodes whose rows a static cache of this size in bytes keeps: those in the
+// most lists, except the OnDevice hottest. The list is kept in the store for later runs.
 func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
 	return s.hotNodes(bytes, s.find(ctx))
 }
 
-// Hottest lists so many of the nodes that stand in most lists, of all.
+// Hottest returns this number of nodes, or fewer: those in the most lists.
 func (s *Source) Hottest(ctx context.Context, nodes int) ([]sample.NodeID, error) {
 	return s.hottest(nodes, s.find(ctx))
 }
 
-// find finds hot nodes, or those of an earlier run.
+// find returns a function that finds hot nodes, or reads those that an earlier run found.
 func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
 	return func(limit int) ([]sample.NodeID, error) {
 		return s.keptHotNodes(ctx, limit, func(limit int) ([]sample.NodeID, error) {
@@ -124,7 +125,8 @@ func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, err
 	}
 }
 
-// hotNodes lists as many as there are rows in so many bytes.
+// hotNodes returns as many hot nodes as there are rows in this many bytes, without the OnDevice
+// hottest.
 func (s *Source) hotNodes(bytes int64,
 	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	rows := rowcache.RowsIn(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
@@ -133,7 +135,7 @@ func (s *Source) hotNodes(bytes int64,
 	return hot[min(s.OnDevice, len(hot)):], err
 }
 
-// hottest lists so many nodes.
+// hottest returns up to limit hot nodes from list, and counts the memory meanwhile.
 func (s *Source) hottest(limit int,
 	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	if err := s.Budget.Reserve("hot nodes", 12*int64(limit)); err != nil {

@@ -20,9 +20,9 @@ import (
 //	| layout | asked | count | crc32c  |
 //	+--------+-------+-------+---------+
 //
-// and then their ids, with zeros to a whole page. Count is less than what was asked for where the
-// graph has no more nodes that stand in lists. The first of them are those of a smaller cache. The
-// file can be made again: one that is damaged, or has too few, is replaced.
+// Then come their ids, with zeros to a whole page. Count is less than asked if the graph has fewer
+// nodes in lists. The first ids of the file serve a smaller cache. The file can be made again, so
+// one that is damaged or has too few ids is replaced.
 const (
 	hotPath = "prep/hot.nodes"
 	hotKind = "GHOT"
@@ -30,10 +30,11 @@ const (
 	hotLayout = 1
 )
 
-// errFew is the cause of a file that has fewer nodes than are asked for, or is of another version.
+// errFew is returned for a file that has fewer nodes than are asked for, or is of another version.
 var errFew = errors.New("made for a smaller cache, or by another version")
 
-// keptHotNodes are the nodes that list finds, or found in an earlier run.
+// keptHotNodes returns the nodes that an earlier run found or, if it left none, those that list
+// finds.
 func (s *Source) keptHotNodes(ctx context.Context, limit int,
 	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	hot, err := s.readHot(ctx, limit)
@@ -55,7 +56,7 @@ func (s *Source) keptHotNodes(ctx context.Context, limit int,
 	return hot, nil
 }
 
-// readHot reads the first nodes that were kept. The caller has counted 8 bytes for each.
+// readHot reads the first limit nodes that were kept. The caller has counted 8 bytes for each.
 func (s *Source) readHot(ctx context.Context, limit int) (hot []sample.NodeID, err error) {
 	f, err := s.Store.OpenFile(s.Device, hotPath)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Source) readHot(ctx context.Context, limit int) (hot []sample.NodeID, e
 	return s.readHotIDs(ctx, f, int(count), limit, sum)
 }
 
-// hotStep is how many ids are read at a time.
+// hotStep is how many ids are read together.
 const hotStep = 1 << 20
 
 // readHotIDs reads and verifies count ids, and returns the first of them.
@@ -126,19 +127,19 @@ func (s *Source) readHotIDs(ctx context.Context, f *layout.File, count, limit in
 	return hot, nil
 }
 
-// hotBytes is the size of the ids of so many nodes, in whole pages.
+// hotBytes returns the size in the file of this number of ids, in whole pages.
 func hotBytes(count int) int64 {
 	return (4*int64(count) + layout.PageBytes - 1) / layout.PageBytes * layout.PageBytes
 }
 
-// writeHot keeps the nodes for later runs.
+// writeHot writes the nodes to the store for later runs.
 func (s *Source) writeHot(hot []sample.NodeID, asked int) error {
 	ids := mem.BytesOf(hot)
 	padding := make([]byte, hotBytes(len(hot))-int64(len(ids)))
 	return s.Store.WritePrep(hotPath, s.hotHeader(ids, padding, asked), ids, padding)
 }
 
-// hotHeader is the header of a file of these ids.
+// hotHeader returns the header of a file with these ids.
 func (s *Source) hotHeader(ids, padding []byte, asked int) []byte {
 	var e codec.Enc
 	e.U32(hotLayout)

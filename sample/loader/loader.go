@@ -1,7 +1,7 @@
 // Package loader makes the mini-batches of a training: seeds in, sampled and gathered batches out.
-// It knows no model. A Source has what is read open, as far as the memory allows; a Loader makes of
-// it the batches of each epoch, through a pipeline or as superbatches; an Epoch hands them out and
-// measures what they took.
+// It knows no model. A Source holds what is read open, as far as memory allows; a Loader makes the
+// batches of each epoch from it, through a pipeline or as superbatches; an Epoch hands these out
+// and measures what they took.
 package loader
 
 import (
@@ -15,53 +15,54 @@ import (
 	"gdb/sample/superbatch"
 )
 
-// Config says which batches a Loader makes, and how. The memory is split by who fills it in.
+// Config says which batches a Loader makes, and how. The caller splits the memory between parts.
 type Config struct {
-	// Seeds are those of an epoch, which come in an order of its own.
+	// Seeds are the nodes that each epoch goes through, in an order of its own.
 	Seeds []sample.NodeID
-	// Batch is how many of them a batch has.
+	// Batch is the number of seeds of a batch.
 	Batch int
-	// Fanout is the number of neighbors drawn at each hop, nil where the source has layer sizes,
-	// and Seed what all draws depend on.
+	// Fanout is the number of neighbors drawn at each hop, nil if the source has layer sizes. Seed
+	// is the number that all draws depend on.
 	Fanout []int
 	Seed   uint64
-	// Macro is how many batches are sliced from one sample; up to 1 each is drawn by itself.
+	// Macro is how many batches are sliced from one macro-batch. With 0 or 1 each is drawn by
+	// itself.
 	Macro int
-	// Workers is the number of goroutines that sample, and PassWorkers that of those that draw
-	// batches in passes, while nothing else is done.
+	// Workers is the number of goroutines that sample. PassWorkers is the number that draw
+	// macro-batches and passes; while a pass goes on, nothing else works.
 	Workers, PassWorkers int
-	// Ready, InTurn, RowBytes and InPlace are as in sample.PipelineConfig.
+	// Ready, InTurn, RowBytes and InPlace are fields of sample.PipelineConfig.
 	Ready    int
 	InTurn   bool
 	RowBytes int64
 	InPlace  bool
-	// Features are what batches are gathered from; nil for those of the source.
+	// Features are what batches gather rows from; nil takes those of the source.
 	Features rowcache.Features
-	// Later leaves the features of batches to who asks for them: they are not gathered here.
+	// Later leaves Batch.X nil: whoever takes a batch gathers its features.
 	Later bool
-	// Superbatch has batches made as superbatches if it is not nil. What the source and the
-	// settings above say is filled in.
+	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
+	// settings above determine are filled in.
 	Superbatch *superbatch.Config
-	// Buffer has batches drawn from the partitions that it has in memory if it is not nil. Its
-	// owner closes it.
+	// Buffer, if it is not nil, draws batches from the partitions that it holds in memory. The
+	// caller closes it.
 	Buffer *partbuffer.Buffer
 
-	spare *stages.Spare // what epochs leave to each other; nil until the first
+	spare *stages.Spare // memory that one epoch leaves to the next; nil until the first
 }
 
-// Loader makes the batches of epochs. It is for one goroutine.
+// Loader makes the batches of epochs. One goroutine may use it.
 type Loader struct {
 	src   *Source
 	cfg   Config
-	super *superbatch.Loader // nil until the first of its batches is asked for
+	super *superbatch.Loader // nil until the first superbatch is asked for
 }
 
-// New returns a loader of the batches of a source, which must have all that they need open. The
-// caller closes it before the source.
+// New returns a loader of batches from src, which must have open all that they need. The caller
+// closes the loader before the source.
 func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
 
-// Epoch starts the batches of an epoch, from one on. Superbatches go over several epochs: theirs
-// follow each other.
+// Epoch starts the batches of an epoch, from batch first on. Superbatches go over several epochs,
+// so their epochs must follow each other.
 func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
 	e := l.measure()
 	if l.cfg.spare == nil {
@@ -71,7 +72,7 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 	if l.cfg.Superbatch != nil {
 		e.Batches, err = l.superbatch(epoch, first)
 		if err == nil {
-			e.cache, e.stats = l.CacheStats(), e.Batches.Stats() // they have those before
+			e.cache, e.stats = l.CacheStats(), e.Batches.Stats() // without earlier epochs
 		}
 		return e, err
 	}
@@ -86,7 +87,7 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 	return e, err
 }
 
-// Pipeline starts the batches of an order, from one on.
+// Pipeline starts the batches of an order, from batch first on.
 func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 	first uint64) (*sample.Pipeline, error) {
 	features := c.Features
@@ -108,7 +109,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
 
-// partitions starts an epoch of batches from partitions in memory.
+// partitions starts an epoch of batches from partitions in memory, from batch first on.
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
 	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
@@ -119,7 +120,7 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
 
-// superbatch starts an epoch of superbatches.
+// superbatch starts an epoch of superbatches, and opens their loader before the first epoch.
 func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 	if l.super == nil {
 		c, s := *l.cfg.Superbatch, l.src
@@ -145,7 +146,7 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 	return l.super.Epoch(epoch)
 }
 
-// CacheStats are those of the cache that the batches come through.
+// CacheStats returns the statistics of the cache that batches read features through.
 func (l *Loader) CacheStats() rowcache.Stats {
 	if l.super != nil {
 		return l.super.CacheStats()
@@ -159,7 +160,7 @@ func (l *Loader) CacheStats() rowcache.Stats {
 	return l.src.Features.Stats()
 }
 
-// Close frees the memory that epochs share, and of superbatches, and removes their files.
+// Close frees the memory that epochs share and that of superbatches, and removes their files.
 func (l *Loader) Close() (err error) {
 	if l.cfg.spare != nil {
 		err = l.cfg.spare.Close()

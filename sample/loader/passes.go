@@ -9,8 +9,8 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// ahead draws batches of the steps first … end-1 together: as macro-batches, or where the topology
-// is paged and has memory for it in passes; else it is nil. An epoch has per batches.
+// ahead returns what draws the batches of steps first … end-1 together: macro-batches, or passes if
+// the topology is paged and has memory for them; else nil. An epoch has per batches.
 func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
@@ -26,7 +26,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	}
 	bytes := bulk.PassWindowsBytes(s.Graph.PassBytes)
 	w, ok, err := topology.NewWindows(s.Topology, bytes)
-	if err == nil && !ok { // a list may be longer than that
+	if err == nil && !ok { // a list may be longer than that many bytes
 		bytes = s.Graph.PassBytes / 2
 		w, ok, err = topology.NewWindows(s.Topology, bytes)
 	}
@@ -56,22 +56,23 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	return bulk.NewPasses(cfg), nil
 }
 
-// stagedRows has the rows that a static cache does not keep read ahead.
+// stagedRows reads ahead the rows that a static cache does not keep. It implements bulk.PassStage.
 type stagedRows struct {
 	*rowcache.Staged
 	cache rowcache.Static
 }
 
-// Ready waits until the cache is filled: the device reads one after the other faster.
+// Ready waits until the cache is filled, since the device is faster if one reads after the other.
 func (s *stagedRows) Ready(ctx context.Context) error { return s.cache.Filled(ctx) }
 
-// Absent appends the nodes that the cache does not keep.
+// Absent appends those of nodes whose rows the cache does not keep to the list to.
 func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
 	return s.cache.Absent(nodes, to)
 }
 
-// Passes says whether batches of the source can be drawn together: layers are drawn by sums over
-// the lists of a batch, and which entries come before a time is found out list by list.
+// Passes reports whether batches of the source can be drawn in passes. They cannot if layers are
+// drawn, which need sums over all lists of a batch, or if edges are cut off at a time, which is
+// found list by list.
 func (s *Source) Passes() bool {
 	return s.Meta.Coded && len(s.LayerSize) == 0 && s.Before == nil
 }

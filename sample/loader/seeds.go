@@ -16,26 +16,25 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// ErrNoSplit says that a store has no such split.
+// ErrNoSplit is returned if a store has no split of that name.
 var ErrNoSplit = errors.New("no such split")
 
-// ErrEmptySplit says that a split has no nodes, or none with a label where that is known.
+// ErrEmptySplit is returned if a split has no nodes, or none that is known to have a label.
 var ErrEmptySplit = errors.New("empty split")
 
-// labeledSet is the stored set of the nodes that have multi-labels, be they none.
+// labeledSet is the stored set of nodes that have multi-labels.
 const labeledSet = "labeled"
 
-// Split is a set of nodes that was loaded, and the bytes of it in the budget that it was loaded
-// with, for the caller to release. Err says why there is none: it wraps ErrNoSplit or
-// ErrEmptySplit.
+// Split is a set of nodes that was loaded. Held is its bytes in the budget, which the caller
+// releases. Err says why there is no set, and wraps ErrNoSplit or ErrEmptySplit.
 type Split struct {
 	Set  *roaring.Bitmap
 	Held int64
 	Err  error
 }
 
-// LoadSplit loads a set of nodes, of multi-labels those that have labels; it must not be empty. It
-// is counted in budget before it is loaded: held bytes, for the caller to release.
+// LoadSplit loads a split, without nodes that have no label if nodes have several labels. An empty
+// split is an error. The set is counted in budget; the caller releases held bytes.
 func LoadSplit(ctx context.Context, s *layout.Store, base, column string,
 	budget *mem.Budget) (set *roaring.Bitmap, held int64, err error) {
 	splits, err := LoadSplits(ctx, s, []string{base}, column, budget)
@@ -45,8 +44,8 @@ func LoadSplit(ctx context.Context, s *layout.Store, base, column string,
 	return splits[0].Set, splits[0].Held, splits[0].Err
 }
 
-// LoadSplits loads several sets as LoadSplit does, in one transaction: where they are replaced
-// meanwhile, all are the old ones or all the new, so that no node to test is one to train on.
+// LoadSplits loads several splits as LoadSplit does, in one transaction: if they are replaced
+// meanwhile, either all are old or all are new, so that no test node is among the training nodes.
 func LoadSplits(ctx context.Context, s *layout.Store, bases []string, column string,
 	budget *mem.Budget) ([]Split, error) {
 	var names []string
@@ -85,10 +84,10 @@ func LoadSplits(ctx context.Context, s *layout.Store, bases []string, column str
 	return splits, err
 }
 
-// isMulti says whether nodes have several labels: a set says which have any.
+// isMulti reports whether nodes have several labels; the set labeledSet then says which have any.
 func isMulti(m *kv.Meta) bool { return m.Labels != nil && m.Labels.Kind == "multi" }
 
-// newSplit is the split of a name among sets that were loaded.
+// newSplit returns the split of this name from the sets that were loaded.
 func newSplit(s *layout.Store, base, name string, sets map[string]*roaring.Bitmap) Split {
 	set := sets[name]
 	if set == nil {
@@ -105,8 +104,8 @@ func newSplit(s *layout.Store, base, name string, sets map[string]*roaring.Bitma
 	return Split{Set: set, Held: int64(set.GetSizeInBytes())}
 }
 
-// setBytesMost is the most that a stored set of nodes takes in memory: of each 65536 nodes, two
-// bytes for each that is in it or a bit for each, and what a container takes.
+// setBytesMost bounds the memory of a stored set of nodes: for each 65536 nodes a container, with 2
+// bytes for each of them in the set or one bit for each.
 func setBytesMost(m *kv.Meta, name string) int64 {
 	count := m.Nodes // of a set that is no split
 	for _, s := range m.Splits {
@@ -119,7 +118,7 @@ func setBytesMost(m *kv.Meta, name string) int64 {
 	return int64(min(2*count, bitmap*containers) + perContainer*(containers+1))
 }
 
-// splitAdvice says what to do about a split that is not there.
+// splitAdvice says what to do if the store does not have a split.
 func splitAdvice(s *layout.Store, base, name string) string {
 	if base != name {
 		return "take one that is there; without @ it is the default"
@@ -131,14 +130,14 @@ func splitAdvice(s *layout.Store, base, name string) string {
 		"--split %s=FILE", message.Program, s.Dir(), base)
 }
 
-// TrainNodes are the nodes of the training split of a column, as SplitNodes has them.
+// TrainNodes returns the nodes of the training split of a column: see SplitNodes.
 func TrainNodes(ctx context.Context, s *layout.Store, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
 	return SplitNodes(ctx, s, "train", column, budget)
 }
 
-// SplitNodes are the nodes, ascending, of a split of a column; "" is the store's default. They take
-// 4 bytes each, counted in budget.
+// SplitNodes returns the nodes of a split of a column, ascending; "" is the store's default column.
+// They take 4 bytes each, counted in budget.
 func SplitNodes(ctx context.Context, s *layout.Store, base, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
 	splits, err := LoadSplits(ctx, s, []string{base}, column, budget)
@@ -148,8 +147,8 @@ func SplitNodes(ctx context.Context, s *layout.Store, base, column string,
 	return splits[0].Nodes(base, budget)
 }
 
-// Nodes lists the nodes of a split, ascending, and gives the set's memory back. They take 4 bytes
-// each, counted in budget.
+// Nodes returns the nodes of the split, ascending, and releases the memory of the set. They take 4
+// bytes each, counted in budget.
 func (s *Split) Nodes(base string, budget *mem.Budget) ([]sample.NodeID, error) {
 	if s.Err != nil {
 		return nil, s.Err

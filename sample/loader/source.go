@@ -20,8 +20,8 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Source is what batches are made of: the graph of a store, its features and labels, opened as the
-// memory allows. Its owner closes it.
+// Source holds what batches are made of: the graph of a store, its features and labels, opened as
+// memory allows. The caller calls Close.
 type Source struct {
 	Store  *layout.Store
 	Device blockdev.Device
@@ -29,37 +29,37 @@ type Source struct {
 	Budget *mem.Budget
 	Files  *openfiles.Set
 
-	// PackRows has features read as rowfile.Reader.Pack says, and NormalizeRows as
-	// rowfile.Reader.NormalizeRows. Set them before OpenRows.
+	// PackRows reads features as rowfile.Reader.Pack says, and NormalizeRows as
+	// rowfile.Reader.NormalizeRows says. They must be set before OpenRows.
 	PackRows, NormalizeRows bool
-	// Extras are what batches have beside their nodes and neighbors.
+	// Extras say what batches have besides nodes and neighbors.
 	sample.Extras
-	// Draw is how neighbors are drawn; LayerSize has them drawn together, about so many at each
-	// hop, in the place of fanouts: see sample.Config.
+	// Draw is how neighbors are drawn. LayerSize, if set, draws about that many at each hop, for
+	// all nodes together, and replaces fanouts: see sample.Config.
 	Draw      sample.Draw
 	LayerSize []int
-	// Before has only the edges count whose time is below it, for whatever reads the graph; nil is
-	// all.
+	// Before leaves out edges whose time is not below it, for all that reads the graph. Nil takes
+	// all edges.
 	Before *int64
 
-	// Topology is nil while it is not in memory, and Graph is how it is opened.
+	// Topology is nil while it is not in memory. Graph says how it is opened.
 	Topology topology.Reader
 	Graph    topology.Options
-	// InTurns says that the topology is in memory only while it is used: see UseGraph.
+	// InTurns is set if the topology is in memory only while it is used: see UseGraph.
 	InTurns bool
 
 	Rows     *rowfile.Reader   // the features, without a cache; nil if the store has none
-	Features rowcache.Features // the same behind a cache
+	Features rowcache.Features // Rows behind a cache
 	Labels   *sample.Labels    // nil unless opened
-	// OnDevice is how many of the hottest nodes have their rows where batches are trained on:
-	// static caches keep those of the next ones.
+	// OnDevice is how many of the hottest nodes have their rows on the training device. Static
+	// caches keep the rows of the next ones.
 	OnDevice int
-	// HotNote is for the user: why a list of hot nodes was made again, or is not kept.
+	// HotNote says, for the user, why a list of hot nodes was made again or is not kept.
 	HotNote string
 
-	staged    *stagedRows // of a static cache; nil if rows are not read ahead
+	staged    *stagedRows // rows read ahead for a static cache; nil if none are
 	labelRows *rowfile.Reader
-	rowsHeld  int64 // bytes counted for reading features and labels so far
+	rowsHeld  int64 // bytes that reading features and labels has taken from the budget
 
 	turn struct {
 		sync.Mutex // guards Topology against reading statistics
@@ -68,16 +68,16 @@ type Source struct {
 	closers []io.Closer // in the order of opening
 }
 
-// NewSource returns a source of a store of which nothing is open yet.
+// NewSource returns a source for a store of which nothing is open yet.
 func NewSource(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Source {
 	return &Source{Store: store, Device: dev, Meta: store.Meta(), Budget: budget,
 		Files: openfiles.New(store, dev, budget)}
 }
 
-// CloseLater has something closed with the source, before all that was opened so far.
+// CloseLater makes Close close c, before everything that was opened earlier.
 func (s *Source) CloseLater(c io.Closer) { s.closers = append(s.closers, c) }
 
-// OpenGraph opens the topology.
+// OpenGraph opens the topology in the given way.
 func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 	s.Graph = opt
 	if err := s.loadGraph(ctx); err != nil {
@@ -87,8 +87,8 @@ func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 	return nil
 }
 
-// PlanGraph says how the topology is opened when it is, by ChangeGraph or, if it takes turns with
-// batches, by UseGraph.
+// PlanGraph says how ChangeGraph and, if the topology takes turns with batches, UseGraph open the
+// topology.
 func (s *Source) PlanGraph(opt topology.Options, inTurns bool) {
 	s.Graph, s.InTurns = opt, inTurns
 	s.CloseLater(graphCloser{s})
@@ -108,16 +108,16 @@ func (s *Source) loadGraph(ctx context.Context) error {
 	return nil
 }
 
-// EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
+// EntryBytes returns the bytes that batches keep for each neighbor, besides the neighbor itself.
 func (s *Source) EntryBytes() int64 {
 	x := s.Extras
 	x.EdgeWeights = x.EdgeWeights || s.Draw == sample.DrawWeighted || len(s.LayerSize) > 0
 	return x.EntryBytes()
 }
 
-// DrawBytes is what a sampler takes to draw a neighbor beside what it draws. Entries before a time
-// take 12 bytes for each of them, and 8 for each node of a frontier, of which there are no more
-// than a batch has neighbors, but for the seeds.
+// DrawBytes returns the bytes that a sampler takes to draw a neighbor, besides what it keeps. A cut
+// at a time takes 12 bytes per entry and 8 per node of a frontier; frontiers have no more nodes
+// than the batch has neighbors, except for the seeds.
 func (s *Source) DrawBytes() int64 {
 	bytes := s.Draw.ChooseBytes()
 	if s.Before != nil {
@@ -126,8 +126,8 @@ func (s *Source) DrawBytes() int64 {
 	return bytes
 }
 
-// LayerBytes is what a sampler of the source took to draw the layers of its last batch: 0 of one
-// that draws the neighbors of each node apart.
+// LayerBytes returns the bytes that a sampler of the source took to draw the layers of its last
+// batch. It is 0 if neighbors are drawn node by node.
 func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
 	bytes := sampler.LayerBytes()
 	if bytes > 0 && s.Before != nil {
@@ -136,7 +136,7 @@ func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
 	return bytes
 }
 
-// attributed has the topology hold in memory what batches have of edges.
+// attributed adds to opt which attributes of edges the topology must hold for batches.
 func (s *Source) attributed(opt topology.Options) topology.Options {
 	opt.Weights = s.EdgeWeights || s.WeightSums || s.Draw == sample.DrawWeighted
 	opt.Types = s.EdgeTypes
@@ -144,12 +144,13 @@ func (s *Source) attributed(opt topology.Options) topology.Options {
 	return opt
 }
 
-// Forms are those in which the topology can be held whole, with what batches have of edges.
+// Forms returns the forms in which the topology can be held in memory whole, with the attributes
+// that batches need, and their sizes.
 func (s *Source) Forms() []topology.FormBytes {
 	return topology.Forms(s.Store, layout.In, s.attributed(topology.Options{}))
 }
 
-// ChangeGraph opens the topology in another way, if it is not open in this one.
+// ChangeGraph closes the topology and opens it in another way, unless it is open in this one.
 func (s *Source) ChangeGraph(ctx context.Context, opt topology.Options) error {
 	if s.Topology != nil && s.Graph == opt {
 		return nil
@@ -176,8 +177,8 @@ func (s *Source) DropGraph() error {
 	return s.Files.CloseTopology(layout.In)
 }
 
-// Neighbors are the statistics of the neighbor cache, over all times that the topology was open. It
-// may be called at any time.
+// Neighbors returns the statistics of the neighbor cache, summed over all times that the topology
+// was open. It may be called at any time.
 func (s *Source) Neighbors() neighborcache.Stats {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -190,13 +191,13 @@ func (s *Source) Neighbors() neighborcache.Stats {
 	return st
 }
 
-// graphCloser closes the topology at the end.
+// graphCloser closes the topology when the source is closed.
 type graphCloser struct{ s *Source }
 
 func (g graphCloser) Close() error { return g.s.DropGraph() }
 
-// UseGraph opens the topology if it takes turns with batches. The caller calls release. One use at
-// a time.
+// UseGraph opens the topology if it takes turns with batches. The caller calls release when it is
+// done. There may be one use at a time.
 func (s *Source) UseGraph(ctx context.Context) (release func() error, err error) {
 	if !s.InTurns {
 		return func() error { return nil }, nil
@@ -209,7 +210,7 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	return s.DropGraph, nil
 }
 
-// Sampler makes a sampler of the topology, of such fanouts if there are no layer sizes.
+// Sampler returns a new sampler of the topology. It ignores fanout if there are layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return s.samplerOf(s.Topology, fanout, seed)
 }
@@ -220,7 +221,7 @@ func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sampl
 			Extras: s.Extras, Budget: s.Budget})
 }
 
-// OpenRows opens the file of features, without a cache. A store may have none.
+// OpenRows opens the file of features, without a cache. It does nothing if the store has none.
 func (s *Source) OpenRows(ctx context.Context) error {
 	if len(s.Meta.Features) == 0 {
 		return nil
@@ -241,8 +242,8 @@ func (s *Source) OpenRows(ctx context.Context) error {
 	return nil
 }
 
-// AnyRows are the features, or the labels of a store that has none: rows by which to see how fast
-// the device is. Nil if none are open.
+// AnyRows returns the features, or else the labels, to measure how fast the device reads rows. It
+// returns nil if neither is open.
 func (s *Source) AnyRows() *rowfile.Reader {
 	if s.Rows != nil {
 		return s.Rows
@@ -250,7 +251,7 @@ func (s *Source) AnyRows() *rowfile.Reader {
 	return s.labelRows
 }
 
-// OpenLabels opens the labels.
+// OpenLabels opens the labels, which the store must have.
 func (s *Source) OpenLabels(ctx context.Context) error {
 	before := s.Budget.Used()
 	rows, err := s.Files.Rows(ctx, s.Meta.Labels.Rows)
@@ -267,8 +268,8 @@ func (s *Source) OpenLabels(ctx context.Context) error {
 	return nil
 }
 
-// ProgramBytes is the memory of the program, of what was reserved so far, and of reading features
-// and labels, whose buffers are made when they are needed.
+// ProgramBytes returns the memory of the program, of all that was reserved so far, and of reading
+// features and labels, whose buffers are made only when they are needed.
 func (s *Source) ProgramBytes() int64 {
 	features, labels, room := int64(0), int64(0), s.Budget.Limit()-s.Budget.Used()
 	switch {
@@ -286,7 +287,7 @@ func (s *Source) ProgramBytes() int64 {
 	return mem.ProcessBytes + s.Budget.Used() + max(0, features+labels-s.rowsHeld)
 }
 
-// Close closes all, the last opened first.
+// Close closes everything, in the reverse order of opening.
 func (s *Source) Close() error {
 	var err error
 	for len(s.closers) > 0 {
