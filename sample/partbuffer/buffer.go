@@ -1,11 +1,11 @@
 // Package partbuffer keeps some of the partitions of a graph in memory, features and neighbor lists
-// alike, and makes the batches of an epoch from these alone: it goes through sets of partitions,
-// and while a set is in memory the training nodes of its turn are trained on, with neighbors that
-// are drawn among those in memory (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++",
-// sections 4.2, 5.1 and 5.3).
+// alike, and makes the batches of an epoch from these alone. It goes through sets of partitions:
+// while a set is in memory, the training nodes of its turn are trained on, with neighbors drawn
+// among the nodes in memory (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", sections
+// 4.2, 5.1 and 5.3).
 //
-// Such batches are approximate: neighbors outside the set are not there. All draws are uniform over
-// the neighbors that are.
+// Such batches are approximate, since neighbors outside the set are missing. Draws are uniform over
+// the neighbors in memory.
 package partbuffer
 
 import (
@@ -20,67 +20,68 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Order is how an epoch goes through partitions: *order.Epoch of train/link/order is one.
+// Order says how an epoch goes through partitions; *order.Epoch of train/link/order implements it.
 type Order interface {
-	// Sets is how many sets there are, and Partitions those of one.
+	// Sets returns the number of sets, and Partitions returns the partitions of one.
 	Sets() int
 	Partitions(set int) []int
-	// SetOf is the set in whose turn a training node of a partition is.
+	// SetOf returns the set in whose turn a training node of a partition is trained on, -1 for
+	// none.
 	SetOf(part int, node uint32) int
 }
 
-// Config says what is kept, and how epochs go.
+// Config says which partitions are kept in memory, and how epochs go.
 type Config struct {
 	Deal *Deal
-	// Capacity is how many partitions are in memory at once.
+	// Capacity is the number of partitions in memory.
 	Capacity int
-	// Order is that of an epoch, a function of its number.
+	// Order returns the order of an epoch, which must depend on its number alone.
 	Order func(epoch uint64) Order
 	// Train are the training nodes. They must not change.
 	Train []sample.NodeID
-	// Batch is how many of them a batch has, and Seed what their order depends on.
+	// Batch is the number of training nodes of a batch, and Seed is what their order depends on.
 	Batch int
 	Seed  uint64
-	// Rows are the features; nil for none. Closed by their owner.
+	// Rows are the features; nil for none. The caller closes them.
 	Rows rowcache.Rows
-	// Edges is how many entries all lists have. Memory is taken ahead for what can be expected of
-	// them in a set; a set that has more takes more.
+	// Edges is the number of entries of all lists of the graph. Memory is taken in advance for as
+	// many as a set is expected to have; a set with more takes more.
 	Edges uint64
 	// Threads bounds the goroutines that copy rows.
 	Threads int
-	// Budget counts the memory.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
 }
 
-// blockEntries are in a block of the lists in memory: 2 MiB.
+// blockEntries is the number of entries in a block of the lists in memory: 2 MiB.
 const blockEntries = 1 << 19
 
-// Buffer is the partitions in memory. It is a topology.Reader of the lists of the nodes there,
-// without the neighbors that are not there, and has their features. One Epoch at a time changes
-// what is in memory; between two changes it may be read from any goroutine.
+// Buffer holds the partitions in memory. It is a topology.Reader of the lists of their nodes,
+// without neighbors that are not in memory, and has their features. One Epoch at a time changes
+// what is in memory; between changes, any goroutine may read.
 //
-// Memory: 4 bytes for each node of the graph; for each that is in memory its features, and 16
-// bytes; 4 bytes for each entry of their lists that is there; 8 bytes for each training node.
+// It takes 4 bytes of memory per node of the graph, 8 per training node, 16 bytes and the features
+// per node in memory, and 4 per entry of their lists in memory.
 type Buffer struct {
 	cfg   Config
 	nodes uint64
 	dim   int
 
 	arenas []*mem.Arena
-	slot   []uint32 // of each node, from 1 on; 0 of those that are not in memory
+	slot   []uint32 // slot of each node, from 1 on; 0 if it is not in memory
 	rows   []float32
-	start  []uint64 // of the list of a slot, counted over all blocks
+	start  []uint64 // where the list of a slot begins, counted over all blocks
 	degree []uint32
-	free   []uint32 // slots, those from 1 on
+	free   []uint32 // free slots, from 1 on
 	blocks [][]sample.NodeID
-	edges  uint64 // entries in memory
+	edges  uint64 // number of entries in memory
 
-	turnsHeld int64  // bytes in the budget
-	held      []bool // partitions in memory
+	turnsHeld int64  // bytes of turnsBytes counted in the budget
+	held      []bool // which partitions are in memory
 	counts    counts
 }
 
-// New takes the memory of a buffer in which nothing is yet.
+// New takes the memory of an empty buffer. The caller calls Close.
 func New(cfg Config) (b *Buffer, err error) {
 	b = &Buffer{cfg: cfg, nodes: cfg.Deal.spec.Nodes, held: make([]bool, cfg.Deal.Parts())}
 	if cfg.Rows != nil {
@@ -114,7 +115,7 @@ func New(cfg Config) (b *Buffer, err error) {
 		return b, err
 	}
 	b.turnsHeld = turnsBytes(&cfg)
-	for i := range b.free { // the first is the last one
+	for i := range b.free { // so that slot 1 is taken first
 		b.free[i] = uint32(len(b.free) - i)
 	}
 	for range expectedBlocks(&cfg) {
@@ -125,7 +126,7 @@ func New(cfg Config) (b *Buffer, err error) {
 	return b, nil
 }
 
-// Bytes is the memory that New takes.
+// Bytes returns the memory that New takes, in bytes.
 func Bytes(cfg *Config, dim int) (n int64) {
 	slots := int64(cfg.Deal.Most(cfg.Capacity))
 	for _, bytes := range []int64{4 * int64(cfg.Deal.spec.Nodes), 4 * slots * int64(dim), 8 * slots,
@@ -135,17 +136,18 @@ func Bytes(cfg *Config, dim int) (n int64) {
 	return n + turnsBytes(cfg) + int64(expectedBlocks(cfg))*mem.ArenaBytes(4*blockEntries)
 }
 
-// turnsBytes is what the training nodes of each set take, which grow as they are dealt out.
+// turnsBytes returns the memory of the lists of each set's training nodes, which grow while they
+// are filled.
 func turnsBytes(cfg *Config) int64 { return mem.HeapCost(8 * int64(len(cfg.Train))) }
 
-// expectedBlocks is how many blocks the lists of a set are expected to take, and an eighth more:
-// both ends of an edge are in memory by the square of the share of the partitions there.
+// expectedBlocks returns how many blocks the lists of a set are expected to take, and an eighth
+// more. An edge has both ends in memory with the square of the share of nodes there.
 func expectedBlocks(cfg *Config) int {
 	share := float64(cfg.Deal.Most(cfg.Capacity)) / float64(cfg.Deal.spec.Nodes)
 	return int(share*share*float64(cfg.Edges)*9/8)/blockEntries + 1
 }
 
-// arena maps memory.
+// arena maps memory, which Close unmaps.
 func (b *Buffer) arena(what string, bytes int64) ([]byte, error) {
 	a, err := mem.NewArena(b.cfg.Budget, what+" of partitions in memory", bytes)
 	if err != nil {
@@ -155,7 +157,7 @@ func (b *Buffer) arena(what string, bytes int64) ([]byte, error) {
 	return a.Bytes(), nil
 }
 
-// addBlock makes room for more entries.
+// addBlock adds a block for entries of lists.
 func (b *Buffer) addBlock() error {
 	all, err := b.arena("edges", 4*blockEntries)
 	if err == nil {
@@ -174,8 +176,8 @@ func (b *Buffer) Close() (err error) {
 	return err
 }
 
-// load has the partitions of a set in memory, and no others: the features of those that were not
-// there are read, and the lists of all.
+// load loads the partitions of a set to memory, and drops all others. It reads the features of new
+// partitions, and the lists of all.
 func (b *Buffer) load(ctx context.Context, lists topology.Reader, parts []int) error {
 	in, fresh := make([]bool, len(b.held)), make([]bool, len(b.held))
 	for _, p := range parts {
@@ -187,13 +189,13 @@ func (b *Buffer) load(ctx context.Context, lists topology.Reader, parts []int) e
 	if err == nil {
 		err = b.readLists(ctx, lists, in)
 	}
-	if err != nil { // what is there is not whole
+	if err != nil { // what is in memory is incomplete
 		b.leave(make([]bool, len(in)))
 	}
 	return err
 }
 
-// leave gives up the places of partitions that are not in a set.
+// leave frees the slots of partitions that are not in a set.
 func (b *Buffer) leave(in []bool) {
 	out := make([]bool, len(in))
 	for p := range in {
@@ -211,7 +213,7 @@ func (b *Buffer) leave(in []bool) {
 // rowsOnce is how many rows are read together.
 const rowsOnce = 1 << 14
 
-// enter gives places to partitions that were not in memory, and reads their features.
+// enter gives slots to the nodes of new partitions, and reads their features.
 func (b *Buffer) enter(ctx context.Context, fresh []bool) (err error) {
 	nodes, at := make([]sample.NodeID, 0, rowsOnce), make([]uint32, 0, rowsOnce)
 	read := func() {
@@ -239,10 +241,10 @@ func (b *Buffer) enter(ctx context.Context, fresh []bool) (err error) {
 	return nil
 }
 
-// listsOnce is how many lists are read together, and entriesOnce how many entries of one.
+// listsOnce is how many lists are read together, and entriesOnce how many entries of them.
 const listsOnce, entriesOnce = 1 << 10, 1 << 18
 
-// readLists reads the lists of the nodes in memory, and keeps the neighbors that are there too.
+// readLists reads the lists of the nodes in memory, and keeps the neighbors that are in memory.
 func (b *Buffer) readLists(ctx context.Context, lists topology.Reader, in []bool) (err error) {
 	session := lists.NewSession()
 	defer session.Release()
@@ -267,7 +269,7 @@ func (b *Buffer) readLists(ctx context.Context, lists topology.Reader, in []bool
 	return nil
 }
 
-// readSome reads the lists of nodes, as many together as have entriesOnce entries, and a longer one
+// readSome reads the lists of nodes: as many together as have entriesOnce entries, and longer lists
 // in parts.
 func (b *Buffer) readSome(ctx context.Context, s topology.Session, nodes []sample.NodeID,
 	degrees []uint32) error {
@@ -295,7 +297,7 @@ func (b *Buffer) readSome(ctx context.Context, s topology.Session, nodes []sampl
 	return nil
 }
 
-// readWhole reads whole lists.
+// readWhole reads the whole lists of nodes.
 func (b *Buffer) readWhole(ctx context.Context, s topology.Session, nodes []sample.NodeID) error {
 	l, err := s.Lists(ctx, nodes)
 	if err != nil {
@@ -310,7 +312,7 @@ func (b *Buffer) readWhole(ctx context.Context, s topology.Session, nodes []samp
 	return nil
 }
 
-// readLong reads a list in parts.
+// readLong reads the list of v in parts.
 func (b *Buffer) readLong(ctx context.Context, s topology.PartReader, v sample.NodeID,
 	degree uint32) error {
 	b.begin(v)
@@ -326,13 +328,13 @@ func (b *Buffer) readLong(ctx context.Context, s topology.PartReader, v sample.N
 	return nil
 }
 
-// begin begins the list of a node.
+// begin begins the list of a node, after the last entry.
 func (b *Buffer) begin(v sample.NodeID) {
 	s := b.slot[v] - 1
 	b.start[s], b.degree[s] = b.edges, 0
 }
 
-// keep adds the neighbors that are in memory to the list of a node, which was begun last.
+// keep adds the neighbors that are in memory to the list of v, which was begun last.
 func (b *Buffer) keep(v sample.NodeID, neighbors []sample.NodeID) error {
 	first := b.edges
 	for _, u := range neighbors {

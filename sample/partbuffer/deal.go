@@ -12,26 +12,26 @@ import (
 type DealSpec struct {
 	Nodes uint64
 	Parts int
-	// Piece is how many consecutive nodes stay together: these are read at once. Pieces are dealt
-	// out by chance, by Seed.
+	// Piece is how many consecutive nodes stay together, so that they are read together. Pieces are
+	// dealt at random, by Seed.
 	Piece uint64
 	Seed  uint64
-	// First are nodes, ascending, that fill the first partitions, as the training nodes do in
+	// First lists nodes, ascending, that fill the first partitions, as training nodes do in
 	// Sequential of Marius++; nil for none. They must not change.
 	First []sample.NodeID
 }
 
-// Deal is which partition each node is in. It is computed, not stored, but for the sizes of
-// partitions. Its methods may be called from any goroutine.
+// Deal says which partition each node is in. It is computed, not stored, except for the sizes of
+// partitions. Any goroutine may call its methods.
 type Deal struct {
 	spec  DealSpec
 	full  uint64 // nodes of a partition that First fills
-	first int    // how many of them First fills, the last perhaps in part
+	first int    // number of partitions that First fills, the last perhaps in part
 	rest  partition.Map
 	sizes []uint64
 }
 
-// NewDeal deals nodes out. It looks at every piece once, and at every node if there are First ones.
+// NewDeal deals nodes out. It visits every piece once, and every node of First.
 func NewDeal(spec DealSpec) (*Deal, error) {
 	if spec.Piece < 1 || spec.Nodes < 1 || spec.Parts < 1 {
 		return nil, fmt.Errorf("sample: %d nodes in pieces of %d for %d partitions", spec.Nodes,
@@ -53,20 +53,20 @@ func NewDeal(spec DealSpec) (*Deal, error) {
 	return d, nil
 }
 
-// TrainParts is how many of so many partitions the training nodes fill: k = ⌈T / (|V|/p)⌉ (Waleffe
+// TrainParts returns how many of the partitions the training nodes fill: k = ⌈T / (|V|/p)⌉ (Waleffe
 // et al., "Marius++", section 5.3).
 func TrainParts(nodes uint64, parts, train int) int {
 	full := (nodes + uint64(parts) - 1) / uint64(parts)
 	return int((uint64(train) + full - 1) / full)
 }
 
-// Parts is the number of partitions.
+// Parts returns the number of partitions.
 func (d *Deal) Parts() int { return d.spec.Parts }
 
-// Size is the number of nodes of a partition.
+// Size returns the number of nodes of a partition.
 func (d *Deal) Size(part int) uint64 { return d.sizes[part] }
 
-// Most is the most nodes that so many partitions have together.
+// Most returns the largest number of nodes that this number of partitions has together.
 func (d *Deal) Most(parts int) (n uint64) {
 	sorted := slices.Sorted(slices.Values(d.sizes))
 	for _, size := range sorted[len(sorted)-min(parts, len(sorted)):] {
@@ -75,7 +75,7 @@ func (d *Deal) Most(parts int) (n uint64) {
 	return n
 }
 
-// Part is the partition of a node.
+// Part returns the partition of a node.
 func (d *Deal) Part(v sample.NodeID) int {
 	if i, found := slices.BinarySearch(d.spec.First, v); found {
 		return int(uint64(i) / d.full)
@@ -83,13 +83,13 @@ func (d *Deal) Part(v sample.NodeID) int {
 	return d.piecePart(uint64(v) / d.spec.Piece)
 }
 
-// piecePart is the partition of the nodes of a piece that are not First.
+// piecePart returns the partition of the nodes of a piece that are not in First.
 func (d *Deal) piecePart(piece uint64) int {
 	part, _ := d.rest.Place(sample.NodeID(piece))
 	return min(d.first+part, d.spec.Parts-1)
 }
 
-// EachNode calls fn with the nodes of the partitions that in says, ascending.
+// EachNode calls fn with the nodes of the partitions p for which in[p] is true, ascending.
 func (d *Deal) EachNode(in []bool, fn func(v sample.NodeID)) {
 	d.each(in, func(_ int, nodes []sample.NodeID, from, to uint64) {
 		for _, v := range nodes {
@@ -101,8 +101,8 @@ func (d *Deal) EachNode(in []bool, fn func(v sample.NodeID)) {
 	})
 }
 
-// each calls fn with the nodes of the partitions that in says, ascending: some that are listed, or
-// those from … to-1.
+// each calls fn with the nodes of the partitions p for which in[p] is true, ascending: either the
+// nodes listed, or from … to-1.
 func (d *Deal) each(in []bool, fn func(part int, nodes []sample.NodeID, from, to uint64)) {
 	first, rank := d.spec.First, uint64(0)
 	pieces := (d.spec.Nodes + d.spec.Piece - 1) / d.spec.Piece

@@ -12,15 +12,15 @@ import (
 	"gdb/sample/stages"
 )
 
-// turn is a set with training nodes, and those whose turn it is while the set is in memory.
+// turn is a set of partitions, and the training nodes that are trained on while it is in memory.
 type turn struct {
 	set     int
 	seeds   []sample.NodeID
 	batches uint64
 }
 
-// turns are those of an epoch. Memory: 4 bytes a training node. A training node is in one of them;
-// one that no set has is an error.
+// turns returns the turns of an epoch that have training nodes. Each training node is in one of
+// them; one that is in no set is an error. It takes 4 bytes of memory per training node.
 func (b *Buffer) turns(o Order) (all []turn, err error) {
 	of := make([][]sample.NodeID, o.Sets())
 	for _, v := range b.cfg.Train {
@@ -40,7 +40,7 @@ func (b *Buffer) turns(o Order) (all []turn, err error) {
 	return all, nil
 }
 
-// Batches is how many batches an epoch has: those of a set end with it.
+// Batches returns how many batches an epoch has. A batch has seeds of one set only.
 func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
 	all, err := b.turns(b.cfg.Order(epoch))
 	for _, t := range all {
@@ -49,8 +49,9 @@ func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
 	return n, err
 }
 
-// Epoch starts the batches of an epoch, from one on. Lists are read from the reader given. pipeline
-// says how batches of a set are made; its order, features and first batch are filled in here.
+// Epoch starts the batches of an epoch, from batch first on. Lists are read from the given reader.
+// pipeline says how batches of a set are made; its order, features and first batch are filled in
+// here.
 func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first uint64,
 	pipeline sample.PipelineConfig) (sample.Batches, error) {
 	o := b.cfg.Order(epoch)
@@ -68,7 +69,7 @@ func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first 
 	return e, e.next(ctx)
 }
 
-// batches are those of an epoch, set by set.
+// batches hands out the batches of an epoch, set by set.
 type batches struct {
 	b     *Buffer
 	order Order
@@ -76,16 +77,16 @@ type batches struct {
 	epoch uint64
 	cfg   sample.PipelineConfig
 
-	left []turn           // the first is in memory
-	base uint64           // batches of the sets before it
-	now  *sample.Pipeline // nil at the end
-	past sample.PipelineStats
+	left []turn               // turns to come; the first is in memory
+	base uint64               // number of batches of the turns before it
+	now  *sample.Pipeline     // pipeline of the set in memory; nil at the end
+	past sample.PipelineStats // statistics of earlier pipelines
 	load stages.Clock
 }
 
-// next puts the next set in memory and starts its batches. Each set has an order of its own: that
-// of the first is the order of the epoch, so that where all partitions are in memory batches are as
-// without a buffer.
+// next loads the next set to memory and starts its batches. Each set has an order of its own, and
+// the first set has the order of the epoch, so that batches are as without a buffer if all
+// partitions are in memory.
 func (e *batches) next(ctx context.Context) error {
 	if len(e.left) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func (e *batches) Next(ctx context.Context) (*sample.Batch, error) {
 	return nil, io.EOF
 }
 
-// end ends the batches of the set in memory.
+// end closes the pipeline of the set in memory.
 func (e *batches) end() error {
 	if e.now == nil {
 		return nil
@@ -140,8 +141,8 @@ func (e *batches) end() error {
 	return now.Close()
 }
 
-// Stats are those of all sets so far, for the goroutine that calls Next. Stage "load" is what
-// putting them in memory took, for which the step waited.
+// Stats returns the statistics of all sets so far, and must be called by the goroutine that calls
+// Next. Its stage "load" is the time of loading sets, during which the step waited.
 func (e *batches) Stats() sample.PipelineStats {
 	s := e.past
 	if e.now != nil {
@@ -157,7 +158,7 @@ func (e *batches) Stats() sample.PipelineStats {
 	return s
 }
 
-// added is the sum of two, of which the first may be of no stages yet.
+// added returns the sum of two statistics, of which the first may have no stages yet.
 func added(a, b sample.PipelineStats) sample.PipelineStats {
 	sum := sample.PipelineStats{Nodes: a.Nodes + b.Nodes, Edges: a.Edges + b.Edges}
 	for i, st := range b.Stages {
@@ -173,5 +174,5 @@ func added(a, b sample.PipelineStats) sample.PipelineStats {
 	return sum
 }
 
-// Close ends the work on batches.
+// Close stops the work on batches.
 func (e *batches) Close() error { return e.end() }

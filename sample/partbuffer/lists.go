@@ -12,34 +12,34 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// counts are monotonic.
+// counts are monotonic counters.
 type counts struct {
-	rows atomic.Uint64 // copied
+	rows atomic.Uint64 // number of rows copied
 }
 
-// Nodes counts those of the graph.
+// Nodes returns the number of nodes of the graph.
 func (b *Buffer) Nodes() uint64 { return b.nodes }
 
-// Edges counts the entries in memory.
+// Edges returns the number of entries in memory.
 func (b *Buffer) Edges() uint64 { return b.edges }
 
-// Stats tells the memory of the lists.
+// Stats returns the memory of the lists.
 func (b *Buffer) Stats() topology.Stats {
 	bytes := 12*int64(len(b.start)) + 4*blockEntries*int64(len(b.blocks))
 	return topology.Stats{Kind: "partitions", Bytes: bytes}
 }
 
-// NewSession returns a reader of lists for one goroutine.
+// NewSession returns a session that reads lists, for one goroutine.
 func (b *Buffer) NewSession() topology.Session { return &session{b: b} }
 
-// session reads lists. Nodes that are not in memory are an error.
+// session reads lists. To ask for a node that is not in memory is an error.
 type session struct {
 	b     *Buffer
 	nodes []sample.NodeID
 	lists listfile.Lists
 }
 
-// place is the place of a node.
+// place returns the slot of a node, from 0 on.
 func (s *session) place(v sample.NodeID) (uint32, error) {
 	if uint64(v) >= s.b.nodes || s.b.slot[v] == 0 {
 		return 0, fmt.Errorf("sample: node %d is in no partition that is in memory", v)
@@ -47,7 +47,7 @@ func (s *session) place(v sample.NodeID) (uint32, error) {
 	return s.b.slot[v] - 1, nil
 }
 
-// Degrees counts the neighbors in memory.
+// Degrees writes the number of neighbors in memory of each node to deg.
 func (s *session) Degrees(ctx context.Context, nodes []sample.NodeID, deg []uint32) error {
 	s.nodes = nodes
 	for i, v := range nodes {
@@ -60,7 +60,7 @@ func (s *session) Degrees(ctx context.Context, nodes []sample.NodeID, deg []uint
 	return ctx.Err()
 }
 
-// Gather copies entries.
+// Gather writes the entries at positions pos of the lists of the last Degrees to out.
 func (s *session) Gather(ctx context.Context, off, pos []uint32, out []sample.NodeID) error {
 	for i, v := range s.nodes {
 		at, err := s.place(v)
@@ -76,7 +76,7 @@ func (s *session) Gather(ctx context.Context, off, pos []uint32, out []sample.No
 	return ctx.Err()
 }
 
-// Lists copies whole lists.
+// Lists returns the whole lists of nodes, valid until the next call.
 func (s *session) Lists(ctx context.Context, nodes []sample.NodeID) (*listfile.Lists, error) {
 	l := &s.lists
 	l.Off, l.Nbrs = append(l.Off[:0], 0), l.Nbrs[:0]
@@ -93,13 +93,13 @@ func (s *session) Lists(ctx context.Context, nodes []sample.NodeID) (*listfile.L
 	return l, ctx.Err()
 }
 
-// Release does nothing.
+// Release does nothing, since a session holds nothing.
 func (s *session) Release() {}
 
-// features are those of the nodes in memory.
+// features gathers the rows of nodes in memory.
 type features struct{ b *Buffer }
 
-// Features are those of the nodes in memory; nil without any.
+// Features returns the features of the nodes in memory, or nil if there are none.
 func (b *Buffer) Features() rowcache.Features {
 	if b.cfg.Rows == nil {
 		return nil
@@ -107,10 +107,10 @@ func (b *Buffer) Features() rowcache.Features {
 	return features{b}
 }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (f features) Dim() int { return f.b.dim }
 
-// Gather copies rows.
+// Gather copies the rows of nodes to out. All nodes must be in memory.
 func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	b := f.b
 	b.counts.rows.Add(uint64(len(nodes)))
@@ -128,7 +128,7 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 	return ctx.Err()
 }
 
-// Stats counts every row as found: all are in memory by then.
+// Stats returns the number of rows copied, each counted as a hit.
 func (f features) Stats() rowcache.Stats {
 	n := f.b.counts.rows.Load()
 	bytes := int64(len(mem.BytesOf(f.b.rows)))
@@ -136,5 +136,5 @@ func (f features) Stats() rowcache.Stats {
 		Hits: n, BytesRead: f.b.cfg.Rows.BytesRead()}
 }
 
-// Close does nothing: the buffer has the rows.
+// Close does nothing, since the buffer owns the rows.
 func (f features) Close() error { return nil }
