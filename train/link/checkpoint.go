@@ -11,10 +11,11 @@ import (
 	"gdb/train/runs"
 )
 
-// bestRows are the rows of the best evaluation.
+// bestRows holds the rows of the best evaluation.
 type bestRows struct{ entities, relations *Table }
 
-// newBestRows takes the memory of a copy of a model in which so many entities are scored.
+// newBestRows takes the memory for a copy of the rows of a model in which scored entities have
+// rows in memory.
 func newBestRows(m *model, scored int, budget *mem.Budget) (*bestRows, error) {
 	entities, err := newTable("best vectors", scored, m.entities.Dim, 0, budget)
 	if err != nil {
@@ -33,7 +34,7 @@ func (b *bestRows) keep(entities []float32, relations *Table) {
 	copy(b.relations.Values, relations.Values)
 }
 
-// swap exchanges them with those of a model.
+// swap exchanges these rows and those of a model.
 func (b *bestRows) swap(m *model) {
 	m.entities.Values, b.entities.Values = b.entities.Values, m.entities.Values
 	m.relations.Values, b.relations.Values = b.relations.Values, m.relations.Values
@@ -42,7 +43,7 @@ func (b *bestRows) swap(m *model) {
 // Close frees the memory.
 func (b *bestRows) Close() error { return errors.Join(b.entities.Close(), b.relations.Close()) }
 
-// arrays are the parts of a checkpoint.
+// arrays lists the arrays that a checkpoint holds.
 func (t *trainer) arrays() (all []runs.Array) {
 	add := func(name string, table *Table) {
 		all = append(all, runs.Array{Name: name, Values: table.Values})
@@ -60,7 +61,8 @@ func (t *trainer) arrays() (all []runs.Array) {
 	return all
 }
 
-// WriteState writes the state of a checkpoint: vectors on disk first, then what refers to them.
+// WriteState writes the state of a checkpoint: first the vectors on disk, then the state that
+// refers to them.
 func (t *trainer) WriteState() (err error) {
 	if t.disk == nil {
 		return t.writeState()
@@ -75,7 +77,7 @@ func (t *trainer) WriteState() (err error) {
 	return t.disk.Committed()
 }
 
-// writeState writes all but vectors on disk.
+// writeState writes everything but vectors on disk.
 func (t *trainer) writeState() error {
 	t.pos.Steps = t.stepper.opt.steps
 	arrays := t.arrays()
@@ -89,7 +91,7 @@ func (t *trainer) writeState() error {
 	return t.Dir.WriteState(nil, parts...)
 }
 
-// Restore takes all that a run goes on with from a checkpoint.
+// Restore reads all that a run needs to go on from a checkpoint.
 func (t *trainer) Restore(checkpoint string) error {
 	var pos position
 	state, err := t.Dir.OpenState(checkpoint, &pos)

@@ -15,16 +15,18 @@ import (
 	"gdb/train/setting"
 )
 
-// data is a graph to train and evaluate on.
+// data is the graph that a run trains and evaluates on.
 type data struct {
 	entities, relations int
-	edges               int // of train
+	edges               int // in the train split
 	train, val, test    []triples.Triple
-	// known has the edges of all splits, and trainIndex those of train; nil if nobody asks.
+	// known indexes the edges of all splits, and trainIndex those of train; nil if nobody
+	// asks for them.
 	known, trainIndex *triples.Index
 }
 
-// checkDecoder reports what a decoder needs of a graph that it has not, or the other way round.
+// checkDecoder returns an error if the decoder needs something that the graph lacks, or cannot
+// use what it has.
 func checkDecoder(c *Config, m *kv.Meta) error {
 	switch types := len(m.EdgeTypes); {
 	case c.Decoder == "dot" && types > 1:
@@ -36,7 +38,7 @@ func checkDecoder(c *Config, m *kv.Meta) error {
 	return edgefile.Check(m)
 }
 
-// newData has the counts of a store, in which edges are those of all splits.
+// newData returns data with the counts of a store; edges is how many there are in all splits.
 func newData(m *kv.Meta, c *Config) (d *data, edges int64, err error) {
 	if err := checkDecoder(c, m); err != nil {
 		return nil, 0, err
@@ -53,7 +55,7 @@ func newData(m *kv.Meta, c *Config) (d *data, edges int64, err error) {
 	return d, edges, nil
 }
 
-// readEvaluated reads the splits besides train, for vectors on disk.
+// readEvaluated reads only the val and test splits, for vectors on disk.
 func readEvaluated(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
 	budget *mem.Budget) (*data, error) {
 	d, edges, err := newData(s.Meta(), c)
@@ -71,11 +73,11 @@ func readEvaluated(ctx context.Context, s *layout.Store, dev blockdev.Device, c 
 	return d, err
 }
 
-// evaluatedBytes is what an edge takes that is evaluated with vectors on disk: itself, and its
-// place in the index of what is asked.
+// evaluatedBytes is what an edge takes that is evaluated with vectors on disk: the edge, and its
+// place in the index of queries.
 const evaluatedBytes = 12 + 64
 
-// readData reads the splits of the edges.
+// readData reads the edges of all splits and indexes them.
 func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
 	budget *mem.Budget) (*data, error) {
 	d, edges, err := newData(s.Meta(), c)
@@ -104,7 +106,7 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 	return d, nil
 }
 
-// readSplit reads a split; nil if the store does not have it.
+// readSplit reads the edges of a split; nil if the store does not have the split.
 func readSplit(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	split string) (out []triples.Triple, err error) {
 	if edgefile.Bytes(s.Meta(), split) == 0 {

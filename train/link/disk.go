@@ -17,16 +17,16 @@ import (
 	"gdb/train/setting"
 )
 
-// disk is the Source of vectors on disk.
+// disk is the Source whose vectors are on disk.
 type disk struct {
 	*paged.Source
 	part     Part
 	entities Table
-	near     *neighbors.Set // of an encoder; nil without one
-	before   diskStats      // at the beginning of the epoch
+	near     *neighbors.Set // neighbors for an encoder; nil without one
+	before   diskStats      // counts at the last call of moved
 }
 
-// Part loads the partitions and edges of a part.
+// Part loads the partitions and edges of a part of an epoch.
 func (d *disk) Part(ctx context.Context, epoch uint64, part int) (*Part, error) {
 	p, err := d.Load(ctx, epoch, part)
 	if err != nil {
@@ -42,17 +42,17 @@ func (d *disk) Part(ctx context.Context, epoch uint64, part int) (*Part, error) 
 	return &d.part, err
 }
 
-// newDisk wraps a source.
+// newDisk returns a Source of vectors that s keeps on disk.
 func newDisk(s *paged.Source, dim int) *disk {
 	arrays := s.Arrays()
 	return &disk{Source: s, entities: Table{Rows: s.BufferRows(), Dim: dim, Values: arrays[0],
 		State: arrays[1:]}}
 }
 
-// diskStats is what was moved.
+// diskStats counts the bytes that were read and written.
 type diskStats struct{ read, written int64 }
 
-// moved is what was moved since the last call.
+// moved returns what was read and written since the last call.
 func (d *disk) moved() (m diskStats, err error) {
 	s, err := d.Stats()
 	now := diskStats{s.ReadBytes, s.WriteBytes}
@@ -61,12 +61,12 @@ func (d *disk) moved() (m diskStats, err error) {
 	return m, err
 }
 
-// policies are the orders of links by their names in settings.
+// policies maps the names that settings give orders of links to the orders.
 var policies = map[string]order.Policy{setting.OrderBeta: order.Beta,
 	setting.OrderTwoLevel: order.TwoLevel, setting.OrderDispersed: order.Dispersed,
 	setting.OrderSequential: order.Sequential}
 
-// memoryBytes is what a training takes whose vectors are all in memory.
+// memoryBytes returns what a training takes that keeps all vectors in memory.
 func memoryBytes(c *Config, m *kv.Meta) int64 {
 	edges := int64(0)
 	for _, e := range m.EdgeSplits {
@@ -77,7 +77,7 @@ func memoryBytes(c *Config, m *kv.Meta) int64 {
 	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
 }
 
-// besideBytes is what a training takes besides its plan, with vectors on disk.
+// besideBytes returns what a training with vectors on disk takes in addition to its plan.
 func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
 	if err != nil {
@@ -101,8 +101,8 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	return n + encodedBytes(c, m), nil
 }
 
-// MakePlan chooses how a training goes through partitions on disk; nil if all is in memory. It
-// completes the settings of the order.
+// MakePlan chooses how a training goes through partitions on disk, and completes the settings of
+// the order. It returns nil if all vectors are in memory.
 func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	if c.Order == setting.OrderAuto {
 		fits := memoryBytes(c, m) <= mem.NewProcessBudget(c.Memory).Limit()
@@ -122,7 +122,7 @@ func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	return p, err
 }
 
-// planOf is the plan of settings whose order goes through partitions.
+// planOf returns the plan for settings whose order goes through partitions.
 func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	beside, err := besideBytes(c, m)
 	if err != nil {
@@ -151,28 +151,28 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	return p, nil
 }
 
-// edgeSeconds is about what two cores of docs/link.md compute an edge for, where vectors do not fit
-// in caches: its ends' rows, and its scores. It is not measured of a machine or its threads, since
-// orders, and what is learned, follow from it.
+// edgeSeconds returns about how long an edge takes to compute on two cores of the machine in
+// docs/link.md, where vectors do not fit in caches: the rows of its ends, and its scores. It is a
+// constant and not measured, because orders, and with them what is learned, follow from it.
 func edgeSeconds(c *Config) float64 {
-	const rows, scores = 40e-9, 0.15e-9 // of a column
+	const rows, scores = 40e-9, 0.15e-9 // seconds for each column
 	return float64(c.Dim) * (rows + scores*float64(max(0, c.Negatives)))
 }
 
-// initOf draws the vectors that entities begin with: those of a training in memory.
+// initOf returns a function that draws the initial vector of an entity, the same as in memory.
 func initOf(c *Config) func(row []float32, entity uint64) {
 	return func(row []float32, entity uint64) {
 		initial.Entity(row, c.Seed, entity, c.Init)
 	}
 }
 
-// diskConfig says where the vectors of a run are, and what they are opened with.
+// diskConfig returns the configuration with which the vectors of the run are opened.
 func (t *trainer) diskConfig() paged.Config {
 	return paged.Config{Store: t.store, Device: t.dev, Path: t.Dir.Path(runs.PartitionsDir),
 		Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget}
 }
 
-// openDisk opens the vectors of a run, as its last checkpoint has them.
+// openDisk opens the vectors of a run as its last checkpoint has them.
 func (t *trainer) openDisk(ctx context.Context) error {
 	s, note, err := paged.Open(ctx, t.diskConfig(), t.pos.Record, t.pos.BestRecord)
 	if err != nil {
@@ -193,8 +193,8 @@ func (t *trainer) openDisk(ctx context.Context) error {
 	return nil
 }
 
-// plannedFor says where vectors are, for the user; "" if all are in memory. Steps have so many
-// edges.
+// plannedFor tells the user that vectors are on disk, and that batches are smaller if they are;
+// batch is the number of edges of a step. It returns "" if all vectors are in memory.
 func plannedFor(p *paged.Plan, c *Config, batch int) string {
 	if p == nil {
 		return ""
@@ -208,16 +208,18 @@ func plannedFor(p *paged.Plan, c *Config, batch int) string {
 	return text
 }
 
-// denseBatch is how often an entity may be an end of an edge in a batch, on average, without a
-// batch of fewer edges.
+// denseBatch is how many edges of a batch an entity may be an end of, on average, before batches
+// get fewer edges.
 const denseBatch = 1.0 / 16
 
-// batchOf is how many edges a step has with vectors on disk. A step changes a row once, by the sum
-// of what the edges of the batch ask for. Those of a set are between few entities, which are in a
-// batch more often than if it were of all edges, so that rows take fewer and longer steps, as with
-// a batch that is larger by as much. Where they are in it often, batches have fewer edges: so many
-// that an entity is in one as often as it would be with all in memory. FB15k-237 lost 2.5 % of its
-// MRR at a buffer of a quarter without that (docs/link.md).
+// batchOf returns how many edges a step has with vectors on disk.
+//
+// A step changes each row once, by the sum of what the batch's edges ask for. The edges of a set of
+// partitions are between few entities, each of which is then in a batch more often than if the
+// batch were drawn from all edges. Its row takes fewer and longer steps, as with a larger batch.
+// Where entities are in a batch often, batches therefore have fewer edges, so that an entity is in
+// one as often as it would be with all vectors in memory. Without that FB15k-237 lost 2.5 % of its
+// MRR at a buffer of a quarter (docs/link.md).
 func batchOf(c *Config, p *paged.Plan, entities int) int {
 	density := max(2*float64(c.Batch)/float64(entities), denseBatch)
 	held := float64(entities) * float64(p.Order.Capacity) / float64(p.Order.Parts)
@@ -225,7 +227,7 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 }
 
 // openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
-// ones.
+// rows if there was no evaluation.
 func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
 	c := &t.Config
 	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,

@@ -1,14 +1,15 @@
-// Package link trains models of link prediction: a vector for each entity and for each relation of
-// a graph, so that a decoder scores its edges above others.
+// Package link trains models of link prediction: a vector for each entity and each relation of a
+// graph, from which a decoder computes a score for every possible edge. Training makes edges of the
+// graph score higher than others.
 //
-// A step takes a batch of edges and, for both ends of each, a query: who is the tail of this head
-// and relation, who the head of this tail. The true answer is scored beside negatives, entities
-// that are drawn for all queries of a chunk together, so that their scores are one product of
-// matrices (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", and Mohoney and others,
-// "Marius", section 2.1); or beside all entities. Gradients of rows that occur several times in a
-// batch are summed in the order of the batch, and all work is cut by sizes alone, so results have
-// the same bits whatever the number of threads.
+// A step takes a batch of edges and asks two queries for each: which entity is the tail, given head
+// and relation, and which is the head, given the tail. The true answer is scored beside negatives.
+// These are all entities, or entities that are drawn for all queries of a chunk together, so that
+// their scores are one product of matrices (Waleffe, Mohoney, Rekatsinas and Venkataraman,
+// "Marius++", and Mohoney and others, "Marius", section 2.1). Gradients of a row that occurs
+// several times in a batch are summed in the order of the batch, and work is divided by sizes
+// alone, so results have the same bits for any number of threads.
 //
-// What a step trains on comes from a Source, part by part: edges, and the rows of entities that are
-// in memory with them. Memory is the source that has all of them.
+// A Source gives each step its edges, part by part, and the rows of entities that are in memory
+// meanwhile. Memory is the source that has all rows in memory; disk reads partitions of them.
 package link

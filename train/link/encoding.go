@@ -14,24 +14,25 @@ import (
 	"gdb/train/setting"
 )
 
-// encoding is what steps have of an encoder: the rows that are scored are not those of the table
-// that is learned, but what the encoder makes of these.
+// encoding holds what steps need of an encoder. With one, the rows that are scored are not the rows
+// of the learned table, but what the encoder computes from these.
 type encoding struct {
 	encoder *encode.Encoder
 	ctx     context.Context // of the training
-	all     *Table          // what the encoder makes of all entities, as it was last evaluated
-	// With vectors on disk, learned are those of all entities, read for an evaluation, and near has
-	// the lists of the partitions in memory. Both are nil if vectors are in memory.
+	all     *Table          // the encoded vectors of all entities, from the last evaluation
+	// With vectors on disk, learned holds the learned vectors of all entities, read for an
+	// evaluation, and near the lists of the partitions in memory. Both are nil if vectors
+	// are in memory.
 	learned *Table
 	near    *neighbors.Set
 
-	nodes  []uint32 // of the step, in ascending order
+	nodes  []uint32 // entities of the step, ascending
 	edges  []triples.Triple
 	groups triples.Groups
 	rows   Table
 }
 
-// newEncoding opens the encoder of a run, and takes the memory of the vectors that it gives.
+// newEncoding opens the encoder of a run, and takes the memory of the vectors that it computes.
 func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 	e = &encoding{ctx: ctx}
 	learned := t.model.entities
@@ -57,8 +58,8 @@ func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
 	return e, nil
 }
 
-// encode encodes the ends of edges and the negatives drawn: the rows of the step's table. It
-// returns the edges by the numbers of these rows, and changes the draws to them.
+// encode encodes the ends of edges and the drawn negatives: they become the rows of the step's
+// table. It returns the edges with their ends numbered by these rows, and renumbers the draws.
 func (s *stepper) encode(edges []triples.Triple, key uint64) ([]triples.Triple, error) {
 	e := s.enc
 	e.nodes = e.nodes[:0]
@@ -96,7 +97,7 @@ func (s *stepper) encode(edges []triples.Triple, key uint64) ([]triples.Triple, 
 	return e.edges, nil
 }
 
-// scored are the vectors of all entities as a decoder scores them now.
+// scored returns the vectors of all entities as a decoder scores them now.
 func (t *trainer) scored(ctx context.Context) ([]float32, error) {
 	e := t.stepper.enc
 	if e == nil {
@@ -111,7 +112,7 @@ func (t *trainer) scored(ctx context.Context) ([]float32, error) {
 	return all, e.encoder.All(ctx, all)
 }
 
-// numbered are edges, and the draws changed, by numbers in the set of partitions in memory.
+// numbered returns the edges renumbered by the partitions in memory, and renumbers the draws.
 func (e *encoding) numbered(edges []triples.Triple, draws [][]uint32) []triples.Triple {
 	out := make([]triples.Triple, len(edges))
 	for i, t := range edges {
@@ -126,7 +127,7 @@ func (e *encoding) numbered(edges []triples.Triple, draws [][]uint32) []triples.
 	return out
 }
 
-// encodeNear has steps draw neighbors among the partitions in memory, if there is an encoder.
+// encodeNear makes steps draw neighbors among the partitions in memory, if there is an encoder.
 func (t *trainer) encodeNear() (err error) {
 	e := t.stepper.enc
 	if e == nil {
@@ -143,7 +144,7 @@ func (t *trainer) encodeNear() (err error) {
 		e.near.Node, t.budget)
 }
 
-// readLearned reads the vectors of all entities from their partitions.
+// readLearned reads the learned vectors of all entities from their partitions.
 func (t *trainer) readLearned(ctx context.Context) error {
 	to := t.stepper.enc.learned
 	rows, err := t.disk.Rows(ctx, nil, false)
@@ -158,9 +159,9 @@ func (t *trainer) readLearned(ctx context.Context) error {
 	}), rows.Close())
 }
 
-// encodedBytes is what an encoder takes besides its plan, with vectors on disk: the vectors of all
-// entities as they are learned, as they are encoded, and as they were encoded at the best
-// evaluation; those of a batch; and for evaluations all edges and lists.
+// encodedBytes returns what an encoder takes in addition to the plan, with vectors on disk: three
+// tables of all entities (as learned, as encoded, and as encoded at the best evaluation), the
+// vectors of a batch, and for evaluations all edges and lists.
 func encodedBytes(c *Config, m *kv.Meta) int64 {
 	if !c.Encodes() {
 		return 0

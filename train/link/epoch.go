@@ -16,13 +16,13 @@ import (
 	"gdb/train/setting"
 )
 
-// The domains of keys of orders and of batches.
+// These separate the random keys of orders and of batches from each other and from others.
 const (
 	orderDomain = 0x6f726465 // "orde"
 	batchDomain = 0x62617463 // "batc"
 )
 
-// rate is the learning rate of the epoch.
+// rate returns the learning rate of the epoch.
 func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.Halvings)) }
 
 // Steps trains on the rest of the current epoch.
@@ -53,7 +53,7 @@ func (t *trainer) Steps(ctx context.Context) error {
 	return nil
 }
 
-// batches trains on the rest of a part, in an order that is random but a function of the seed, the
+// batches trains on the rest of a part, in a random order that is a function of the seed, the
 // epoch and the part.
 func (t *trainer) batches(ctx context.Context, p *Part) error {
 	n := len(p.Edges)
@@ -90,14 +90,14 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	return nil
 }
 
-// batch is the number of the next batch of the part.
+// batch returns the number of the next batch of the part.
 func (t *trainer) batch() int { return int(t.pos.Batch) }
 
-// whole says that the updates of all batches were made: that the run may stop here.
+// whole reports whether the updates of all batches were made, so that the run may stop here.
 func (t *trainer) whole() bool { return t.pipe == nil || t.pipe.empty() }
 
-// isCounted says whether there is a checkpoint after the last batch by the number of batches: with
-// staleness, after the first ones from there on at which the run may stop.
+// isCounted reports whether a checkpoint is due after the last batch by the number of batches. With
+// staleness it is due at the first place after that number where the run may stop.
 func (t *trainer) isCounted() bool {
 	every, since := t.cfg.CheckpointEvery, 1
 	if t.pipe != nil {
@@ -106,7 +106,7 @@ func (t *trainer) isCounted() bool {
 	return every > 0 && t.batch()/every > (t.batch()-since)/every
 }
 
-// drain makes the updates of the batches that are under way.
+// drain makes the updates of all batches that are under way.
 func (t *trainer) drain() error {
 	for !t.whole() {
 		s, err := t.pipe.end()
@@ -118,15 +118,15 @@ func (t *trainer) drain() error {
 	return nil
 }
 
-// count adds what a batch gave to the epoch.
+// count adds the results of a batch to those of the epoch.
 func (t *trainer) count(s stepped) {
 	t.pos.Loss += s.loss * float64(t.stepper.edgesInMean(s.edges))
 	t.pos.Edges += uint64(s.edges)
 	t.pos.Scores += 2 * uint64(s.edges) * uint64(1+t.cfg.Negatives)
 }
 
-// step trains on the next edges of a part or, with all entities as negatives, on the next queries
-// of the training set; there are n, in this order.
+// step trains on the next batch of a part: on its edges or, if all entities are negatives, on
+// queries of the training set. order is the order of the n edges, or queries.
 func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 	key := t.batchKey(t.batch())
 	if t.cfg.Negatives == setting.NegativesAll {
@@ -150,8 +150,8 @@ func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 	return err
 }
 
-// exactStep takes the step of a batch. Where edges are compared one by one, it draws the next batch
-// of the part meanwhile.
+// exactStep takes the step of a batch. Where edges are compared one by one it draws the next batch
+// of the part at the same time.
 func (t *trainer) exactStep(p *Part, order *rng.Filler, n int) (loss float64, edges int,
 	err error) {
 	s, batch := t.stepper, t.batch()
@@ -172,12 +172,12 @@ func (t *trainer) exactStep(p *Part, order *rng.Filler, n int) (loss float64, ed
 	return loss, edges, err
 }
 
-// batchKey is the key of a batch of the current part.
+// batchKey returns the random key of a batch of the current part.
 func (t *trainer) batchKey(batch int) uint64 {
 	return rng.Key(batchDomain, t.cfg.Seed, t.pos.Epoch, uint64(t.pos.Part), uint64(batch))
 }
 
-// places writes those of a batch in the order of a part, of n, to the memory of to.
+// places returns the numbers of a batch's items, of n that a part has, in the memory of to.
 func (t *trainer) places(to []uint32, order *rng.Filler, n, batch int) []uint32 {
 	first, end := batch*t.stepper.batch, min(n, (batch+1)*t.stepper.batch)
 	to = sized(to, end-first)
@@ -185,7 +185,7 @@ func (t *trainer) places(to []uint32, order *rng.Filler, n, batch int) []uint32 
 	return to
 }
 
-// edges appends those of a batch. at is memory for their places.
+// edges appends the edges of a batch to to. at is memory for their numbers.
 func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.Filler,
 	batch int) []triples.Triple {
 	*at = t.places(*at, order, len(p.Edges), batch)
@@ -195,7 +195,7 @@ func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.F
 	return to
 }
 
-// FinishEpoch evaluates if it is time to, and reports the epoch.
+// FinishEpoch evaluates if an evaluation is due, and reports the epoch.
 func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	epoch := int(t.pos.Epoch) + 1
 	edges := t.pos.Edges
@@ -240,8 +240,8 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	return rec.Loss, nil
 }
 
-// ranks ranks edges with the relations as they are, and these vectors of entities; with vectors on
-// disk, with those of the best evaluation or of now.
+// ranks ranks edges with the current relations and with rows as the vectors of entities. With
+// vectors on disk it reads them instead: the best ones or the current ones.
 func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Triple,
 	best bool) (*rank.Result, error) {
 	var v rank.Vectors = entities.InMemory(rows, t.cfg.Dim)
@@ -258,8 +258,8 @@ func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Tri
 	return res, errors.Join(err, known.Close())
 }
 
-// compare keeps the rows, of which these are the entities', if they are the best so far, and says
-// so.
+// compare keeps the rows if they are the best so far, and returns whether they are. entities are
+// the vectors of entities.
 func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 	entities []float32) (best bool, err error) {
 	if !t.Improves(mrr, epoch) {
@@ -268,7 +268,7 @@ func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 	return true, t.keepBest(ctx, entities)
 }
 
-// keepBest keeps the rows, of which these are the entities', as those of the best evaluation.
+// keepBest keeps the rows as those of the best evaluation. entities are the vectors of entities.
 func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	t.best.keep(entities, t.model.relations)
 	if !t.cfg.ScoredOnDisk() {
@@ -278,8 +278,8 @@ func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	return t.disk.KeepBest(context.WithoutCancel(ctx))
 }
 
-// Test tests the best rows; the last ones are in their place afterwards. Without validation edges
-// the last rows are the best.
+// Test ranks the test edges with the best rows, and puts the last rows back afterwards. Without
+// validation edges the last rows are the best.
 func (t *trainer) Test(ctx context.Context) error {
 	if !t.pos.HasBest {
 		rows, err := t.scored(ctx)

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// fewMost is the most negatives that edges share with which one is compared by itself: products
-	// of matrices have more columns than that at least, see decoder.Matrices.
+	// fewMost is the most negatives shared by all edges with which edges are compared one by one.
+	// Products of matrices are faster from a few more columns on: see decoder.Matrices.
 	fewMost = 8
-	// fewPart is how many edges a worker compares at a time, and fewRows of how many entities it
-	// sums up the gradients.
+	// fewPart is how many edges a worker compares at a time, and fewRows for how many entities it
+	// sums the gradients at a time.
 	fewPart, fewRows = 32, 64
 )
 
-// isFew says whether steps go edge by edge: scores are products of rows, and each side has a few
-// negatives for all edges, or each edge has its own.
+// isFew reports whether steps go edge by edge. They do if scores are products of rows, and all
+// edges share a few negatives for each side, or each edge has its own.
 func isFew(c *setting.Link, dec decoder.Decoder) bool {
 	if dec.Measure() != decoder.Dot || c.FilterNegatives || c.Negatives == setting.NegativesAll {
 		return false
@@ -31,18 +31,18 @@ func isFew(c *setting.Link, dec decoder.Decoder) bool {
 	return shared && c.Negatives <= fewMost || c.NegativeSampling == setting.NegativesEdge
 }
 
-// fewBatch is what a batch has whose step goes edge by edge. Its edges are sorted by relation, and
-// cut into parts. The queries of a part that ask of the same relation are a run: they are for heads
-// too, if these ask of the same ones.
+// fewBatch describes a batch whose step goes edge by edge. Its edges are sorted by relation and
+// divided into parts. The queries of a part with the same relation form a run. A run includes the
+// queries for heads if these use the same relation.
 type fewBatch struct {
 	sorted  []triples.Triple
 	order   triples.Groups
-	runOf   []uint32  // of queries
-	lengths []float32 // of runs, in queries
-	partAt  []uint32  // the first run of each part, and the end
+	runOf   []uint32  // of each query
+	lengths []float32 // queries in each run
+	partAt  []uint32  // the first run of each part, and the number of runs
 }
 
-// sort sorts the edges of a batch.
+// sort sorts the edges of a batch by relation. relations is memory for them.
 func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Triple {
 	relations = relations[:0]
 	for _, e := range edges {
@@ -56,7 +56,8 @@ func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Tr
 	return b.sorted
 }
 
-// placeRuns lists the relations of runs in the place of those of queries.
+// placeRuns finds the runs of a batch, and lists the relations of runs in d.rels instead of
+// those of queries.
 func (s *stepper) placeRuns(d *drawn) {
 	b, n := &d.runs, len(d.edges)
 	d.rels, b.lengths, b.partAt = d.rels[:0], b.lengths[:0], append(b.partAt[:0], 0)
@@ -83,15 +84,15 @@ func (s *stepper) placeRuns(d *drawn) {
 	}
 }
 
-// fewScratch is what a worker compares a part with, or sums up gradients.
+// fewScratch is a worker's memory for comparing a part, or for summing gradients.
 type fewScratch struct {
-	queries              []float32 // which are own, or rows of a step's dRows
+	queries              []float32 // the memory of own, or rows of the step's dRows
 	own, dQueries, dForm []float32
 	off, rows            []uint32
 	values, cubes        []float32
 }
 
-// takeScratch takes scratch, for Put.
+// takeScratch takes scratch from a pool. The caller puts it back.
 func takeScratch(p *sync.Pool) *fewScratch {
 	if x, ok := p.Get().(*fewScratch); ok {
 		return x
@@ -99,11 +100,14 @@ func takeScratch(p *sync.Pool) *fewScratch {
 	return &fewScratch{}
 }
 
-// compareFew does what compareMany does by lists of rows instead of matrices, some edges after each
-// other, so that all rows of an edge are at hand. It returns how many losses there are, each that
-// of a part. Rows of dRows are asked of the ends of edges. Behind them are, of negatives that edges
-// share, what each part asks, and else the queries: what one asks of a negative is a multiple, as
-// fewGrads says (but comparePairs has gradients there). dForms has a row for each run.
+// compareFew does what compareMany does, with lists of rows instead of matrices. It takes edges one
+// after the other, so that all rows of an edge are in the processor's caches. It returns the number
+// of losses, one for each part.
+//
+// dRows holds first the gradients of the ends of edges. If edges share negatives, the gradients
+// of these follow for each part. Else the queries follow: the gradient of a negative is a
+// multiple of its query, by the factor in fewGrads (but comparePairs writes gradients there).
+// dForms has a row for each run.
 func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
 	parts = (n + fewPart - 1) / fewPart
@@ -129,7 +133,7 @@ func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 	return parts
 }
 
-// comparePart compares the queries of some edges: first those for tails.
+// comparePart compares the queries of the edges of a part: first the queries for tails.
 func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 	if s.pairs {
 		s.comparePairs(len(edges), part)
@@ -173,7 +177,7 @@ func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 	s.scratch.Put(x)
 }
 
-// queryOf is query i of the part of the edges from lo to hi, of n.
+// queryOf returns the number in the batch of query i of the part whose edges are lo to hi, of n.
 func queryOf(i, n, lo, hi int) int {
 	if m := hi - lo; i >= m {
 		return n + lo + i - m
@@ -181,8 +185,7 @@ func queryOf(i, n, lo, hi int) int {
 	return lo + i
 }
 
-// addPart adds up what the queries of a part ask of all rows but those of negatives that edges do
-// not share.
+// addPart adds up the gradients of a part for all rows but negatives that edges do not share.
 func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop uint64) {
 	n, dim, form, width := len(edges), s.cfg.Dim, s.dec.FormDim(s.cfg.Dim), 1+s.cfg.Negatives
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
@@ -214,7 +217,7 @@ func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop 
 	s.addNegatives(x, n, part)
 }
 
-// addNegatives adds up what the queries of a part ask of negatives that all edges share.
+// addNegatives adds up the gradients of a part for the negatives that all edges share.
 func (s *stepper) addNegatives(x *fewScratch, n, part int) {
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		return
@@ -234,7 +237,7 @@ func (s *stepper) addNegatives(x *fewScratch, n, part int) {
 	}
 }
 
-// other is the place in the list of the answer of a query, of 2n.
+// other returns the place in the list of the answer of a query, of 2n.
 func other(n, query int) int {
 	if query < n {
 		return query + n
@@ -242,7 +245,7 @@ func other(n, query int) int {
 	return query - n
 }
 
-// negativesAt is the place in the list of the negatives of a query, of 2n.
+// negativesAt returns the place in the list of the first negative of a query, of 2n.
 func (s *stepper) negativesAt(n, query int) int {
 	switch {
 	case s.cfg.NegativeSampling == setting.NegativesEdge:
@@ -253,7 +256,7 @@ func (s *stepper) negativesAt(n, query int) int {
 	return 2*n + s.cfg.Negatives
 }
 
-// listEntries writes the rows that a query is compared with: that of the answer first.
+// listEntries writes the rows that a query is compared with: first the answer's.
 func (s *stepper) listEntries(rows []uint32, n, query int) {
 	answer, negatives := other(n, query), s.negativesAt(n, query)
 	if s.held == nil {
@@ -267,7 +270,7 @@ func (s *stepper) listEntries(rows []uint32, n, query int) {
 	}
 }
 
-// excludeAnswers takes negatives that are the true answer out of the scores of a part.
+// excludeAnswers removes from the scores of a part the negatives that are the true answer.
 func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
 	width := 1 + s.cfg.Negatives
 	for i := range 2 * (hi - lo) {
@@ -281,8 +284,8 @@ func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
 	}
 }
 
-// sumFew sums up the gradients of all rows of a step that goes edge by edge and, if there is an
-// optimizer, changes the rows by them.
+// sumFew sums the gradients of all rows of a step that goes edge by edge. Given an optimizer, it
+// also changes the rows.
 func (s *stepper) sumFew(n int, o *optimizer) {
 	relations, entities := len(s.rel.Numbers), len(s.rows.Numbers)
 	s.makeRelationSums()
@@ -318,7 +321,7 @@ func (s *stepper) sumFew(n int, o *optimizer) {
 	})
 }
 
-// sumEntitiesFew sums up the gradients of some entities of the step.
+// sumEntitiesFew sums the gradients of the entities lo to hi of the step.
 func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 	dim, x := s.cfg.Dim, takeScratch(&s.scratch)
 	s.listGradients(x, n, lo, hi, true)
@@ -328,11 +331,11 @@ func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 	s.scratch.Put(x)
 }
 
-// listGradients lists the rows of gradients that are asked of some entities of the step and, if
-// asked for, what each is a multiple of.
+// listGradients lists the rows of dRows that make up the gradients of some entities of the step
+// and, if multiples is set, the factor of each.
 func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
-	simple := 2 * n // places of what has one row
+	simple := 2 * n // places whose gradient is one row
 	if s.pairs && s.cfg.NegativeSampling == setting.NegativesEdge {
 		simple = 4 * n
 	}
@@ -351,7 +354,7 @@ func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 	}
 }
 
-// addNegative lists the rows that are asked of the negative at a place of the list.
+// addNegative lists the rows that make up the gradient of the negative at a place of the list.
 func (s *stepper) addNegative(x *fewScratch, n, place int) {
 	count := s.cfg.Negatives
 	if s.cfg.NegativeSampling != setting.NegativesEdge {

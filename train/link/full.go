@@ -7,9 +7,10 @@ import (
 	"gdb/train/setting"
 )
 
-// full takes a step on queries of the training set whose answers are compared with all entities,
-// and returns the sum of the losses of their edges. All answers of a query are trained at once: the
-// loss of several edges costs a row of scores, as that of one does. key is that of the batch.
+// full takes a step on queries of the training set whose answers are compared with all entities. It
+// returns the sum of the losses of their edges, and how many edges these are. All answers of a
+// query are trained at once, since the loss of several edges costs one row of scores, as the loss
+// of one does. key is the random key of the batch.
 func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64, edges int,
 	err error) {
 	m, n, dim := len(at), s.part.Entities.Rows, s.cfg.Dim
@@ -50,7 +51,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	return total * float64(edges), edges, nil
 }
 
-// asks are the queries of a step, their answers, and how many edges they stand for.
+// asks returns the queries of a step, their answers, and how many edges they stand for.
 func (s *stepper) asks(x *triples.Index, at []uint32) (asks []ask, answers [][]uint32, edges int) {
 	s.list, s.rels = s.list[:0], s.rels[:0]
 	for _, i := range at {

@@ -14,19 +14,20 @@ import (
 	"gdb/train/setting"
 )
 
-// relationDomain keeps the keys of the first vectors of relations apart from others.
+// relationDomain separates the random keys of relations' initial vectors from others.
 const relationDomain = 0x72656c61 // "rela"
 
-// model is what is learned.
+// model holds what is learned, and the decoder that scores with it.
 type model struct {
 	cfg       *setting.Link
 	dec       decoder.Decoder
 	entities  *Table
-	relations *Table // the reciprocal ones behind the others
-	count     int    // of relations, without reciprocal ones
+	relations *Table // reciprocal relations follow the others
+	count     int    // relations without the reciprocal ones
 }
 
-// newModel takes the memory of a model of zeros. training says that there is an optimizer.
+// newModel returns a model of zeros. training says that there is an optimizer, whose state
+// the tables hold.
 func newModel(c *setting.Link, entities, relations int, training bool,
 	budget *mem.Budget) (*model, error) {
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
@@ -53,7 +54,7 @@ func newModel(c *setting.Link, entities, relations int, training bool,
 	return m, nil
 }
 
-// init draws the rows that training begins with.
+// init draws the initial rows.
 func (m *model) init(seed uint64, pool *kernel.Pool) {
 	pool.Run(m.entities.Rows, func(i int) {
 		initial.Entity(m.entities.row(uint32(i)), seed, uint64(i), m.cfg.Init)
@@ -68,7 +69,7 @@ func (m *model) init(seed uint64, pool *kernel.Pool) {
 	}
 }
 
-// scorer scores with the model as it is.
+// scorer returns a scorer for the model as it is now.
 func (m *model) scorer(pool *kernel.Pool) *rank.Scorer {
 	width := m.dec.FormDim(m.cfg.Dim)
 	s := &rank.Scorer{Pool: pool, Decoder: m.dec, Dim: m.cfg.Dim, Relations: m.count,

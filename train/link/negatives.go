@@ -9,11 +9,11 @@ import (
 	"gdb/train/setting"
 )
 
-// chunksOfBatch is how many chunks a batch is cut into whose negatives differ, with sampling
+// chunksOfBatch is how many chunks a batch is divided into that have different negatives, with
 // setting.NegativesChunked.
 const chunksOfBatch = 10
 
-// degreeBytes is what a row takes for negatives by degree.
+// degreeBytes is what a row takes to draw negatives by degree.
 const degreeBytes = 16
 
 // negatives draws the entities that edges are compared with.
@@ -21,13 +21,13 @@ type negatives struct {
 	kind  string
 	count int
 	spans []Span
-	upTo  []uint64 // rows of the spans up to each, with it
-	// weights has, for negatives by degree, the sum of the weights of the rows of the spans up to
-	// each.
+	upTo  []uint64 // for each span, the rows of the spans up to and with it
+	// weights holds, to draw by degree, the sums of the rows' weights: entry i is the sum of the
+	// first i+1 rows of the spans. It is nil if rows are drawn uniformly.
 	weights []float64
 }
 
-// newNegatives prepares the draws for a part.
+// newNegatives prepares to draw negatives for a part.
 func newNegatives(c *setting.Link, p *Part) *negatives {
 	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
 	rows := uint64(0)
@@ -54,7 +54,7 @@ func newNegatives(c *setting.Link, p *Part) *negatives {
 	return n
 }
 
-// chunk is how many edges of a batch share negatives.
+// chunk returns how many edges of a batch share negatives.
 func (n *negatives) chunk(batch int) int {
 	switch n.kind {
 	case setting.NegativesChunked:
@@ -65,7 +65,8 @@ func (n *negatives) chunk(batch int) int {
 	return batch
 }
 
-// draw returns the negatives of a chunk whose true answers these are, in the memory of to.
+// draw returns the negatives of a chunk, in the memory of to. answers are the true answers of the
+// chunk's queries.
 func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	to = to[:0]
 	if n.kind == setting.NegativesBatch {
@@ -74,7 +75,7 @@ func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	return n.drawSome(to, key, n.count)
 }
 
-// drawSome appends so many negatives.
+// drawSome appends count negatives to to.
 func (n *negatives) drawSome(to []uint32, key uint64, count int) []uint32 {
 	s := rng.NewStream(key)
 	for range count {
@@ -89,14 +90,14 @@ func (n *negatives) drawSome(to []uint32, key uint64, count int) []uint32 {
 	return to
 }
 
-// row is the i-th row of the spans.
+// row returns the i-th row of the spans.
 func (n *negatives) row(i uint64) uint32 {
 	span, _ := slices.BinarySearch(n.upTo, i+1) // the first one that has more rows than i up to it
 	s := n.spans[span]
 	return s.Row + uint32(i+uint64(s.Count)-n.upTo[span])
 }
 
-// places calls fn with the places at which drawn negatives have an entity.
+// places calls fn with each place at which drawn negatives have an entity.
 func places(drawn *triples.Groups, entity uint32, fn func(place uint32)) {
 	if i, found := slices.BinarySearch(drawn.Numbers, entity); found {
 		for _, place := range drawn.At[drawn.Off[i]:drawn.Off[i+1]] {

@@ -6,15 +6,15 @@ import (
 	"gdb/train/setting"
 )
 
-// isPairs says whether steps go edge by edge, and linkrow.Pairs has kernels for them.
+// isPairs reports whether steps go edge by edge and linkrow.Pairs has kernels for them.
 func isPairs(c *setting.Link, dec decoder.Decoder) bool {
 	return isFew(c, dec) && c.Decoder == "distmult" && c.Negatives == 1 && c.Dropout == 0 &&
 		linkrow.Fast()
 }
 
-// comparePairs is comparePart by the kernels of linkrow.Pairs, run by run. Behind the gradients of
-// ends dRows has those of negatives: of each query its own or, of negatives that edges share, what
-// each part asks.
+// comparePairs does the work of comparePart with the kernels of linkrow.Pairs, run by run. In dRows
+// the gradients of negatives follow those of the ends: one for each query or, if edges share
+// negatives, one for each part.
 func (s *stepper) comparePairs(n, part int) {
 	form, first, end := s.dec.FormDim(s.cfg.Dim), s.runs.partAt[part], s.runs.partAt[part+1]
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
@@ -43,8 +43,8 @@ func (s *stepper) comparePairs(n, part int) {
 	s.eachRun(&p, list, n, lo, hi, (*linkrow.Pairs).Grads)
 }
 
-// eachRun calls do with each run of the edges of a part. list has the rows of what is in the list
-// of the step.
+// eachRun calls do with each run of the edges of a part. list gives the row of each entry of
+// the step's list.
 func (s *stepper) eachRun(p *linkrow.Pairs, list []uint32, n, lo, hi int,
 	do func(*linkrow.Pairs)) {
 	dim, form, runOf := p.Dim, s.dec.FormDim(p.Dim), s.runs.runOf
@@ -69,13 +69,13 @@ func (s *stepper) eachRun(p *linkrow.Pairs, list []uint32, n, lo, hi int,
 	}
 }
 
-// isFused says that linkrow.Sums takes the steps of rows.
+// isFused reports whether linkrow.Sums sums the gradients and takes the steps of rows in one go.
 func (s *stepper) isFused() bool {
 	return s.cfg.Optimizer == "adagrad" && linkrow.Fast() &&
 		(s.cfg.Regularizer == setting.RegularizerNone || s.cubes())
 }
 
-// stepEntities takes the step of some entities of the step.
+// stepEntities takes the step for the entities lo to hi of the step.
 func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
 	x := takeScratch(&s.scratch)
 	multiples := s.cfg.NegativeSampling == setting.NegativesEdge && !s.pairs
@@ -96,7 +96,8 @@ func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
 	s.scratch.Put(x)
 }
 
-// stepRelations takes the step of some relations of the step, whose forms are their rows.
+// stepRelations takes the step for the relations lo to hi of the step, whose forms
+// equal their rows.
 func (s *stepper) stepRelations(n, lo, hi int, o *optimizer) {
 	x, sums := takeScratch(&s.scratch), o.sums(s.relations)
 	sums.At, sums.Off, sums.Places = s.rel.Numbers[lo:hi], s.rel.Off[lo:hi+1], s.rel.At

@@ -6,24 +6,25 @@ import (
 	"gdb/train/link/triples"
 )
 
-// drainEvery is after how many batches a pipeline is empty: where a run may be stopped, and
-// checkpoints are written, so that these change no bit. The steps at its ends have little beside
-// them.
+// drainEvery is the number of batches after which a pipeline is emptied. Only then a run may be
+// stopped and a checkpoint written, so that these do not change results. Steps just before and
+// after it overlap less.
 const drainEvery = 64
 
-// pipeline takes steps of which some are under way at once: bounded staleness (Mohoney and others,
-// "Marius", section 3). With a staleness of n, a batch reads rows as they are after all updates but
-// those of the n batches before it, be the others quicker or not, and updates are made in the order
-// of the batches: so results are those of the seed. After it was empty, a batch reads what is
-// newer. It is for one goroutine, which reads and updates rows; others compute.
+// pipeline takes several steps at once, with bounded staleness (Mohoney and others, "Marius",
+// section 3). With a staleness of n a batch reads rows as they are after all updates but those of
+// the n batches before it, however fast others are, and updates are made in the order of the
+// batches. So results depend on the seed alone. After the pipeline was empty the first batches
+// read newer rows. It may be used by one goroutine, which reads and updates rows; other
+// goroutines compute.
 type pipeline struct {
 	opt   *optimizer // that takes all steps
 	slots []*pipelineSlot
-	// Batches begin and end in the order of their numbers: those from ended to begun are under way.
+	// Batches begin and end in order. Those with numbers from ended up to begun are under way.
 	begun, ended int
 }
 
-// pipelineSlot is where every so many-th batch is computed.
+// pipelineSlot computes one batch at a time. Batches take turns on the slots.
 type pipelineSlot struct {
 	stepper *stepper
 	edges   int
@@ -31,14 +32,14 @@ type pipelineSlot struct {
 	done    chan error
 }
 
-// stepped is what a batch gave.
+// stepped is the result of a batch.
 type stepped struct {
-	loss  float64 // divided by edgesInMean
+	loss  float64 // sum, divided by edgesInMean
 	edges int
 }
 
-// newPipeline makes a pipeline whose batches read rows before up to so many updates that they would
-// have read if one came after the other. threads compute.
+// newPipeline returns a pipeline whose batches read rows that lack up to staleness updates. threads
+// is how many threads compute.
 func newPipeline(t *trainer, staleness, threads int) *pipeline {
 	p := &pipeline{opt: &t.stepper.opt}
 	pool := kernel.NewPool(max(1, threads/(staleness+1)))
@@ -51,15 +52,16 @@ func newPipeline(t *trainer, staleness, threads int) *pipeline {
 	return p
 }
 
-// use has the next batches train on a part; none is under way. s has the negatives of the part.
+// use makes the next batches train on a part. None may be under way. s has the
+// negatives of the part.
 func (p *pipeline) use(s *stepper) {
 	for _, slot := range p.slots {
 		slot.stepper.part, slot.stepper.table, slot.stepper.neg = s.part, s.table, s.neg
 	}
 }
 
-// step begins a batch. If there is no slot for it, the first batch under way is ended before, and
-// returned.
+// step begins a batch. If there is no free slot, the first batch under way is ended before and its
+// result returned.
 func (p *pipeline) step(edges []triples.Triple, key uint64) (out stepped, err error) {
 	if p.begun-p.ended == len(p.slots) {
 		if out, err = p.end(); err != nil {
@@ -82,7 +84,7 @@ func (p *pipeline) step(edges []triples.Triple, key uint64) (out stepped, err er
 	return out, nil
 }
 
-// end waits for the first batch under way, and makes its update.
+// end waits for the first batch under way, makes its update, and returns its result.
 func (p *pipeline) end() (stepped, error) {
 	slot := p.slots[p.ended%len(p.slots)]
 	p.ended++
@@ -92,10 +94,10 @@ func (p *pipeline) end() (stepped, error) {
 	return stepped{slot.loss, slot.edges}, slot.stepper.update(p.opt)
 }
 
-// empty says that no batch is under way.
+// empty reports whether no batch is under way.
 func (p *pipeline) empty() bool { return p.begun == p.ended }
 
-// Close waits for the batches that are under way, and forgets them.
+// Close waits for the batches under way and drops their updates.
 func (p *pipeline) Close() error {
 	for ; !p.empty(); p.ended++ {
 		<-p.slots[p.ended%len(p.slots)].done

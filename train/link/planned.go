@@ -14,39 +14,39 @@ import (
 	"gdb/train/setting"
 )
 
-// Planned is what a training would do, for a person to read.
+// Planned describes what a training would do, for people to read.
 type Planned struct {
 	// Order is memory, beta, tlbeta, dispersed or sequential.
 	Order string `json:"order"`
-	// Limit is the memory of the process, and Memory what is in it.
+	// Limit is the memory of the process, and Memory lists what takes it.
 	Limit  int64         `json:"memory_bytes"`
 	Memory []paged.Share `json:"memory"`
 	Disk   *PlannedDisk  `json:"disk,omitempty"` // nil if vectors are in memory
-	// Why has the reasons, a line each.
+	// Why gives the reasons, one line each.
 	Why []string `json:"why,omitempty"`
 }
 
-// PlannedDisk is what an epoch does with vectors on disk: the first one, if buckets are of one
-// size.
+// PlannedDisk describes an epoch with vectors on disk: the first one, assuming that all buckets
+// have the same size.
 type PlannedDisk struct {
 	Partitions int   `json:"partitions"`
 	InMemory   int   `json:"partitions_in_memory"`
 	Logical    int   `json:"logical_partitions"`
-	Batch      int   `json:"batch"` // edges of a step
+	Batch      int   `json:"batch"` // edges in a step
 	Bytes      int64 `json:"bytes"` // the most that files of vectors take
-	// Sets are the partitions that are in memory together, Swaps how many come in after the first
-	// set, and Buckets how many edge buckets are trained on with each.
+	// Sets lists the partitions that are in memory together. Swaps is how many are loaded after the
+	// first set, and Buckets how many edge buckets are trained on with each set.
 	Sets    [][]int `json:"sets"`
 	Buckets []int   `json:"buckets"`
 	Swaps   int     `json:"swaps"`
 	Read    int64   `json:"read_bytes"`
 	Written int64   `json:"written_bytes"`
 	Edges   int64   `json:"edge_bytes"`
-	// Bias is the Edge Permutation Bias of links.
+	// Bias is the Edge Permutation Bias, for orders of links.
 	Bias *float64 `json:"epb,omitempty"`
 }
 
-// Left is the memory that is not used.
+// Left returns the memory that is not used.
 func (p *Planned) Left() int64 {
 	left := p.Limit
 	for _, s := range p.Memory {
@@ -55,8 +55,8 @@ func (p *Planned) Left() int64 {
 	return left
 }
 
-// Plan says what a training would do, and runs nothing of it. The order may be one of
-// setting.BufferedOrders too.
+// Plan describes what a training would do, without running any of it. The order may also be one of
+// setting.BufferedOrders.
 func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	if err := edgefile.Check(m); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	return out, nil
 }
 
-// inMemory is the plan of vectors in memory.
+// inMemory fills in the plan of a training with all vectors in memory.
 func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
@@ -138,8 +138,8 @@ func plannedDisk(plan *paged.Plan, m *kv.Meta) (*PlannedDisk, error) {
 	return d, nil
 }
 
-// neighborBytes is what an epoch reads of edges for the lists of an encoder: those of each set that
-// the one before did not have.
+// neighborBytes returns how many bytes of edges an epoch reads for the lists of an encoder: for
+// each set the buckets that the set before did not have.
 func neighborBytes(plan *paged.Plan, d *PlannedDisk, m *kv.Meta) int64 {
 	pairs, before := 0, []int(nil)
 	for _, set := range d.Sets {
@@ -155,7 +155,7 @@ func neighborBytes(plan *paged.Plan, d *PlannedDisk, m *kv.Meta) int64 {
 	return plan.EdgeBytes(m) * int64(pairs) / int64(d.Partitions*d.Partitions)
 }
 
-// trainParts is how many partitions the training nodes fill if they come first, of
+// trainParts returns how many partitions the training nodes fill if they come first, as with
 // order.Sequential.
 func trainParts(m *kv.Meta, parts int) int {
 	for _, s := range m.Splits {

@@ -20,7 +20,7 @@ import (
 	"gdb/train/setting"
 )
 
-// Config is the settings of a training.
+// Config holds the settings of a training.
 type Config = setting.Link
 
 // Event tells an observer of a run what happened; one of its fields is set.
@@ -34,7 +34,7 @@ type Event struct {
 type Started struct {
 	Run                 string
 	Resumed             bool
-	Epoch, Batch        int // of the next step: epochs from 1, and batches that are done
+	Epoch, Batch        int // of the next step: epochs from 1, and batches done
 	Config              Config
 	Entities, Relations int
 	Edges               int
@@ -42,42 +42,42 @@ type Started struct {
 	Disk                string // where vectors are, if not in memory
 }
 
-// Progress is where the run stands.
+// Progress says how far the run has come.
 type Progress struct{ Epoch, Batch, Batches int }
 
-// Result is the end of a run.
+// Result describes the end of a run.
 type Result struct {
 	Run       string
-	Best      float64 // of validation; 0 if there are no validation edges
+	Best      float64 // MRR on the validation edges; 0 if there are none
 	BestEpoch int
 	Epochs    int
-	// Test is how the best weights rank the test edges; nil if there are none.
+	// Test says how the best weights rank the test edges; nil if there are none.
 	Test    *rank.Result
 	Stopped bool // before the last epoch, for lack of improvement
 }
 
-// position is where a run stands: all that a checkpoint holds besides arrays. Batch counts those of
-// Part, from 0.
+// position says how far a run has come: all that a checkpoint holds besides arrays. Batch counts
+// the batches of Part, from 0.
 type position struct {
 	run.Position
 	Part int `json:"part"`
 
-	// Of the epoch so far.
+	// These count the epoch so far.
 	Loss    float64 `json:"loss"` // summed over Edges
 	Edges   uint64  `json:"edges"`
 	Batches int     `json:"batches"`
 	Scores  uint64  `json:"scores"`
 	Time    float64 `json:"time"`
-	Wait    float64 `json:"wait"` // for the next parts
+	Wait    float64 `json:"wait"` // seconds waiting for the next parts
 
-	// Record and BestRecord say which files the vectors are in if they are on disk.
+	// Record and BestRecord say in which files the vectors are, if they are on disk.
 	Record     []byte `json:"record,omitempty"`
 	BestRecord []byte `json:"best_record,omitempty"`
 
 	Test *rank.Result `json:"test,omitempty"`
 }
 
-// trainer is one run under way. It is for one goroutine.
+// trainer is one run under way. It may be used by one goroutine.
 type trainer struct {
 	run.Loop
 	cfg     Config
@@ -90,7 +90,7 @@ type trainer struct {
 	model   *model
 	best    *bestRows
 	source  Source
-	plan    *paged.Plan // nil if vectors are in memory, as disk
+	plan    *paged.Plan // nil if vectors are in memory, and disk too
 	disk    *disk
 	stepper *stepper
 	pipe    *pipeline // nil without staleness
@@ -133,7 +133,8 @@ func (t *trainer) Started() {
 		Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}})
 }
 
-// Validate reports the first setting that makes no sense, of the decoder and the loss too.
+// Validate returns an error for the first setting that makes no sense, also for the
+// decoder and the loss.
 func Validate(c *Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -147,7 +148,7 @@ func Validate(c *Config) error {
 	return nil
 }
 
-// Prepare checks the settings, against those of the run that is resumed if one is.
+// Prepare checks the settings and, if a run is resumed, compares them with those of the run.
 func (t *trainer) Prepare(context.Context) error {
 	if name := t.cfg.Resume; name != "" {
 		t.Resumed, t.Dir = true, runs.Open(t.store, name)
@@ -231,8 +232,8 @@ func (t *trainer) Open(ctx context.Context) (err error) {
 	return err
 }
 
-// stepBytes is about what steps and evaluations take. With staleness, several steps are under way,
-// each with copies of the rows that it reads.
+// stepBytes returns about what steps and evaluations take. With staleness several steps are under
+// way, each with copies of the rows that it reads.
 func stepBytes(c *Config, entities int) int64 {
 	step := stepOnce(c, entities)
 	if c.Staleness > 0 {
@@ -241,7 +242,7 @@ func stepBytes(c *Config, entities int) int64 {
 	return step + rank.Bytes(c.Dim)
 }
 
-// stepRows are the rows of entities that a step with drawn negatives reads.
+// stepRows returns how many rows of entities a step with drawn negatives reads.
 func stepRows(c *Config) int64 {
 	switch c.NegativeSampling {
 	case setting.NegativesBatch:
@@ -254,7 +255,7 @@ func stepRows(c *Config) int64 {
 	return 2 * int64(c.Batch+c.Negatives)
 }
 
-// stepOnce is about what a step takes.
+// stepOnce returns about what one step takes.
 func stepOnce(c *Config, entities int) int64 {
 	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
 	rows := 8*batch + 4*candidates
@@ -272,14 +273,14 @@ func stepOnce(c *Config, entities int) int64 {
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }
 
-// Begin makes what training begins with.
+// Begin sets the initial state of a training.
 func (t *trainer) Begin(context.Context) error {
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
 	return nil
 }
 
-// Restored opens vectors that are on disk.
+// Restored opens the vectors if they are on disk.
 func (t *trainer) Restored(ctx context.Context) error {
 	if t.plan == nil {
 		return nil
@@ -287,7 +288,7 @@ func (t *trainer) Restored(ctx context.Context) error {
 	return t.openDisk(ctx)
 }
 
-// Tell writes what the catalog says of the training.
+// Tell fills in what the catalog says of the run.
 func (t *trainer) Tell(r *kv.RunMeta) {
 	r.Model, r.Metric = t.cfg.Decoder, runs.LinkMetric
 	r.Validated = t.pos.HasBest && len(t.data.val) > 0
@@ -301,5 +302,5 @@ func (t *trainer) result() *Result {
 		Epochs: int(t.pos.Epoch), Test: t.pos.Test, Stopped: t.Exhausted()}
 }
 
-// known has the edges of all splits.
+// known returns the index of the edges of all splits.
 func (t *trainer) known() *triples.Index { return t.data.known }

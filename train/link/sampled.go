@@ -8,23 +8,23 @@ import (
 	"gdb/train/setting"
 )
 
-// drawn is a batch whose negatives are drawn. It is made of no rows, so that it may be while the
-// step of another batch changes them.
+// drawn is a batch with its drawn negatives. It holds numbers and no rows, so that it can be drawn
+// while the step of another batch changes rows.
 type drawn struct {
 	key        uint64
-	places     []uint32         // of the batch's edges in the part
-	taken      []triples.Triple // as the batch has them
+	places     []uint32         // numbers in the part of the batch's edges
+	taken      []triples.Triple // the edges in the order drawn, before sorting
 	edges      []triples.Triple
 	list, rels []uint32   // see place
-	draws      [][]uint32 // of chunks
-	all        []uint32   // negatives of each edge
+	draws      [][]uint32 // negatives of each chunk, or of each query
+	all        []uint32   // memory of draws if each query has its own
 	rel        triples.Groups
-	rows       triples.Groups // of the list
+	rows       triples.Groups // list, grouped by entity
 	runs       fewBatch
 }
 
-// sampled takes a step on a batch of edges with drawn negatives, and returns the sum of their
-// losses divided by edgesInMean. key is that of the batch.
+// sampled takes a step on a batch of edges with drawn negatives, and returns the sum of the losses
+// divided by edgesInMean. key is the random key of the batch.
 func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 	s.draw(s.drawn, edges, key)
 	return s.stepDrawn()
@@ -42,7 +42,7 @@ func (s *stepper) draw(d *drawn, edges []triples.Triple, key uint64) {
 	}
 }
 
-// stepDrawn takes the step of the batch that is drawn.
+// stepDrawn takes the step of the batch that was drawn.
 func (s *stepper) stepDrawn() (float64, error) {
 	edges, err := s.read()
 	if err != nil {
@@ -61,15 +61,15 @@ func (s *stepper) stepDrawn() (float64, error) {
 	return total, s.update(&s.opt)
 }
 
-// gather draws the negatives of a batch, and reads what rows it needs. It returns the edges by rows
-// of the step's table.
+// gather draws the negatives of a batch, and copies the rows it needs. It returns the edges with
+// their ends numbered by the rows of the step's table.
 func (s *stepper) gather(edges []triples.Triple, key uint64) ([]triples.Triple, error) {
 	s.draw(s.drawn, edges, key)
 	return s.read()
 }
 
-// read reads the rows of a batch's relations and, if others may change them before it is done, of
-// its entities.
+// read makes the forms of a batch's relations. If others may change rows before the batch is done
+// it copies the rows.
 func (s *stepper) read() ([]triples.Triple, error) {
 	if s.enc != nil {
 		edges, err := s.encode(s.edges, s.key)
@@ -86,7 +86,7 @@ func (s *stepper) read() ([]triples.Triple, error) {
 	return s.edges, nil
 }
 
-// compute finds the gradients of a batch by what was gathered, and the sum of the losses.
+// compute computes the gradients of a batch that was gathered, and returns the sum of the losses.
 func (s *stepper) compute(edges []triples.Triple, key uint64) (float64, error) {
 	total, err := s.compare(edges, key)
 	if err == nil {
@@ -97,8 +97,8 @@ func (s *stepper) compute(edges []triples.Triple, key uint64) (float64, error) {
 
 // compare compares edges with their negatives, and returns the sum of the losses.
 //
-// Row i of the queries is the one for the tail of edge i, and row n+i that for its head. Gradients
-// of entities are collected in dRows: those of heads, of tails, and of negatives.
+// Row i of the queries asks for the tail of edge i, and row n+i for its head. Gradients of entities
+// are collected in dRows: first of heads, then of tails, then of negatives.
 func (s *stepper) compare(edges []triples.Triple, key uint64) (float64, error) {
 	n := len(edges)
 	drop := rng.Sub(key, dropDomain)
@@ -120,7 +120,8 @@ func (s *stepper) sum(n int) {
 	s.sumEntities(n)
 }
 
-// compareMany compares the queries with all negatives of a side at once, by products of matrices.
+// compareMany compares the queries of a side with all their negatives at once, by
+// products of matrices.
 func (s *stepper) compareMany(edges []triples.Triple, drop uint64) {
 	n, dim := len(edges), s.cfg.Dim
 	s.each(2*n, func(i int) { s.makeQuery(i, s.askOf(edges, i), drop) })
@@ -141,7 +142,7 @@ func (s *stepper) compareMany(edges []triples.Triple, drop uint64) {
 	})
 }
 
-// update takes the step of the rows of the batch.
+// update changes the rows of the batch by their gradients.
 func (s *stepper) update(o *optimizer) error {
 	o.steps++
 	s.updateRelations(o)
@@ -156,10 +157,10 @@ func (s *stepper) update(o *optimizer) error {
 	return err
 }
 
-// edgesInMean is what the losses of a batch of n edges are divided by: n or, with vectors on disk,
-// the edges of a full batch. Each set of partitions ends with a batch that may have few edges.
-// These would weigh much more than others: Adagrad would take smaller steps with their rows ever
-// after.
+// edgesInMean returns by how much the losses of a batch of n edges are divided: by n or, with
+// vectors on disk, by the edges of a full batch. Each set of partitions ends with a batch that may
+// have few edges. Dividing by their number would make them weigh much more than others, and Adagrad
+// would take smaller steps with their rows ever after.
 func (s *stepper) edgesInMean(n int) float32 {
 	if s.cfg.OnDisk() {
 		n = s.batch
@@ -167,7 +168,7 @@ func (s *stepper) edgesInMean(n int) float32 {
 	return float32(n)
 }
 
-// drawAll draws the negatives of all chunks of a batch, of one side and then of the other.
+// drawAll draws the negatives of all chunks of a batch, first for tails and then for heads.
 func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		s.drawEach(d, 2*len(edges), key)
@@ -195,7 +196,7 @@ func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
 	d.draws = d.draws[:draw]
 }
 
-// drawEach draws negatives for each of some queries.
+// drawEach draws negatives for each of a number of queries.
 func (s *stepper) drawEach(d *drawn, queries int, key uint64) {
 	d.all = s.neg.drawSome(d.all[:0], key, queries*s.cfg.Negatives)
 	d.draws = d.draws[:0]
@@ -204,8 +205,9 @@ func (s *stepper) drawEach(d *drawn, queries int, key uint64) {
 	}
 }
 
-// place lists the ends of edges, heads before tails, and the relations of their queries. For a step
-// that goes edge by edge, negatives come after the ends, and relations are those of runs.
+// place lists the ends of the edges, all heads before all tails, and the relations of their
+// queries. For a step that goes edge by edge the negatives follow the ends, and the relations are
+// listed by run.
 func (s *stepper) place(d *drawn) {
 	d.list = d.list[:0]
 	for _, e := range d.edges {
@@ -253,7 +255,7 @@ func (s *stepper) hold() {
 	}
 }
 
-// prepare makes room for the queries of n edges, and for gradients.
+// prepare makes room for the queries of n edges and for gradients.
 func (s *stepper) prepare(n int) {
 	dim := s.cfg.Dim
 	s.queries, s.dQueries = sized(s.queries, 2*n*dim), sized(s.dQueries, 2*n*dim)
@@ -262,7 +264,7 @@ func (s *stepper) prepare(n int) {
 	s.dRows = sized(s.dRows, 2*n*dim)
 }
 
-// askOf is query i of a batch.
+// askOf returns query i of a batch.
 func (s *stepper) askOf(edges []triples.Triple, i int) ask {
 	n, at := len(edges), i
 	if s.few {
@@ -275,9 +277,9 @@ func (s *stepper) askOf(edges []triples.Triple, i int) ask {
 	return ask{s.rels[at], head}
 }
 
-// compareSide scores the queries of one side of some edges beside negatives of their own, and finds
-// the gradients of the queries, of the true answers and of the negatives: those of a draw, before
-// which there are so many of others.
+// compareSide scores the queries of one side of the edges lo to hi beside their own negatives,
+// which are draw number draw; before is how many negatives earlier draws have. It computes the
+// gradients of the queries, of the true answers and of the negatives.
 func (s *stepper) compareSide(edges []triples.Triple, side, lo, hi, draw, before int) {
 	n, m, dim, drawn := len(edges), hi-lo, s.cfg.Dim, s.draws[draw]
 	answers := (1-side)*n + lo // tails lie behind heads in the list
@@ -305,7 +307,7 @@ func (s *stepper) compareSide(edges []triples.Triple, side, lo, hi, draw, before
 	})
 }
 
-// negativeRows are the rows of some drawn entities, before which there are so many of others.
+// negativeRows returns the rows of drawn entities; before is how many negatives earlier draws have.
 func (s *stepper) negativeRows(drawn []uint32, before int) []float32 {
 	dim := s.cfg.Dim
 	if s.held != nil {
@@ -318,7 +320,7 @@ func (s *stepper) negativeRows(drawn []uint32, before int) []float32 {
 	return s.negRows
 }
 
-// exclude takes the negatives out of a row of scores that are the true answer and, if asked for,
+// exclude removes from a row of scores the negatives that are the true answer and, if asked for,
 // those that the training set says are true.
 func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint32) {
 	out := func(place uint32) { row[place] = loss.Excluded }
@@ -335,7 +337,7 @@ func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint
 	}
 }
 
-// sumEntities sums the gradients by row. The first 2n in the list are ends of edges.
+// sumEntities sums the gradients by entity. The first 2n in the list are ends of edges.
 func (s *stepper) sumEntities(n int) {
 	dim := s.cfg.Dim
 	s.rows.Group(s.list)
@@ -345,7 +347,7 @@ func (s *stepper) sumEntities(n int) {
 	s.pool.Span(count, rowsPart, func(lo, hi int) { s.regularizeEntities(n, lo, hi) })
 }
 
-// regularizeEntities regularizes some entities of the step.
+// regularizeEntities adds the regularizer's gradient for the entities lo to hi of the step.
 func (s *stepper) regularizeEntities(n, lo, hi int) {
 	if s.cfg.Regularizer == setting.RegularizerNone {
 		return
@@ -358,8 +360,8 @@ func (s *stepper) regularizeEntities(n, lo, hi int) {
 	}
 }
 
-// edgesOf is what the edges that entity number i of the step is an end of weigh in the loss, twice,
-// for both queries of each: places are in ascending order.
+// edgesOf returns the weight in the loss of the edges that have entity i of the step as an end.
+// Each edge counts twice, for its two queries. It relies on ascending places.
 func (s *stepper) edgesOf(i, n int) float32 {
 	places, ends := s.rows.At[s.rows.Off[i]:s.rows.Off[i+1]], 0
 	for ends < len(places) && int(places[ends]) < 2*n {
@@ -368,7 +370,7 @@ func (s *stepper) edgesOf(i, n int) float32 {
 	return 2 * float32(ends) / s.edgesInMean(n)
 }
 
-// grown is x with n more values, which are undefined.
+// grown returns x with n more values, which are undefined.
 func grown(x []float32, n int) []float32 {
 	if len(x)+n <= cap(x) {
 		return x[:len(x)+n]

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// dropDomain keeps the draws of dropout apart from others.
+	// dropDomain separates the random keys of dropout from others.
 	dropDomain = 0x64726f70 // "drop"
 	// rowsPart is how many rows a worker makes queries of at a time.
 	rowsPart = 32
-	// relationsPart is how many relations' gradients a worker sums up at a time.
+	// relationsPart is for how many relations a worker sums the gradients at a time.
 	relationsPart = 8
 )
 
-// stepper takes the steps of a training. It is for one goroutine.
+// stepper takes the steps of a training. It may be used by one goroutine.
 type stepper struct {
 	cfg       *setting.Link
 	batch     int // edges of a step, or queries; the last step of a part may have fewer
@@ -30,46 +30,46 @@ type stepper struct {
 	loss      loss.Loss
 	pool      *kernel.Pool
 	opt       optimizer
-	relations *Table // with reciprocal relations, twice as many
-	count     uint32 // of relations without the reciprocal ones
+	relations *Table // twice as many rows with reciprocal relations
+	count     uint32 // relations without the reciprocal ones
 	known     *triples.Index
 	matrices  decoder.Matrices
 	few       bool // see isFew
 	pairs     bool // see isPairs
 
 	part  *Part
-	table *Table // of the entities that are scored: the part's, or of a step with an encoder
+	table *Table // of the scored entities: the part's or, with an encoder, the step's
 	neg   *negatives
-	enc   *encoding // nil for none
-	// drawn is the batch of the step. ahead is the next one, if later has been called, which draws
-	// it while the step computes; nil for none.
+	enc   *encoding // nil without an encoder
+	// drawn is the batch of the step. later draws the next one into ahead while the step computes;
+	// nil if there is none to draw.
 	*drawn
 	ahead *drawn
 	later func(d *drawn)
-	// What a step works with; contents are of one step.
-	forms, dForms            []float32 // of the relations of the step
+	// These are the memory of a step; contents are of one step.
+	forms, dForms            []float32 // of the step's relations
 	queries, dQueries, dRows []float32
 	ends, negRows            []float32
 	scores, grads            []float32
 	losses                   []float64
 	drawnGroups              triples.Groups
 	dRelations, sums         []float32
-	// What only steps that go edge by edge have: see compareFew.
+	// These are used only by steps that go edge by edge: see compareFew.
 	fewGrads []float32
 	scratch  sync.Pool // of *fewScratch
-	// held are copies of the rows that the step reads, if updates of others come between: of the
-	// ends in the list, of the negatives behind each other, and of relations. nil reads the tables.
+	// held holds copies of the rows that the step reads, where updates of other steps come between.
+	// nil reads the tables.
 	held *held
 }
 
-// held has rows as they were when a step began: those of entities in the order of the list, of
-// which negatives are the last.
+// held holds rows as they were when a step began: those of entities in the order of the list, with
+// the negatives last, and those of relations.
 type held struct {
 	entities, negatives, relations []float32
-	places                         []uint32 // 0, 1, …: of each row in entities
+	places                         []uint32 // 0, 1, …: the place of each row in entities
 }
 
-// newStepper makes the relations' table ready to train.
+// newStepper returns a stepper that trains the relations' table. use says on which part.
 func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
 	count uint32, known *triples.Index) *stepper {
 	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
@@ -81,7 +81,7 @@ func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relatio
 		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
 }
 
-// use has the next steps train on a part.
+// use makes the next steps train on a part.
 func (s *stepper) use(p *Part) {
 	s.part, s.table = p, p.Entities
 	if s.cfg.Negatives != setting.NegativesAll {
@@ -89,14 +89,15 @@ func (s *stepper) use(p *Part) {
 	}
 }
 
-// ask is a query of a step: the number of its relation's form, and the direction. Its entity is in
-// the list.
+// ask is a query of a step: the number of its relation's form, and whether it asks for the head.
+// Its entity is in the list.
 type ask struct {
 	form uint32
 	head bool
 }
 
-// relationOf is the row of a relation in a query, and the direction in which that is asked.
+// relationOf returns the row of a relation in a query, and the direction in which it is used: with
+// reciprocal relations, queries for heads use another row in the direction of tails.
 func (s *stepper) relationOf(relation uint32, head bool) (row uint32, asHead bool) {
 	if head && s.cfg.Reciprocal {
 		return relation + s.count, false
@@ -104,7 +105,7 @@ func (s *stepper) relationOf(relation uint32, head bool) (row uint32, asHead boo
 	return relation, head
 }
 
-// each calls fn for numbers up to n, in parts.
+// each calls fn for the numbers from 0 to n-1, on the workers of the pool.
 func (s *stepper) each(n int, fn func(i int)) {
 	s.pool.Span(n, rowsPart, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -113,7 +114,8 @@ func (s *stepper) each(n int, fn func(i int)) {
 	})
 }
 
-// makeForms groups the relations of the queries, and makes their forms.
+// makeForms groups the relations of the queries, and computes their forms. Afterwards s.rels holds
+// numbers of forms.
 func (s *stepper) makeForms() {
 	width := s.dec.FormDim(s.cfg.Dim)
 	s.forms = sized(s.forms, len(s.rel.Numbers)*width)
@@ -134,13 +136,13 @@ func (s *stepper) makeForms() {
 	}
 }
 
-// form is one of the step's.
+// form returns form i of the step.
 func (s *stepper) form(i uint32) []float32 {
 	width := s.dec.FormDim(s.cfg.Dim)
 	return s.forms[int(i)*width:][:width]
 }
 
-// end is the row of the entity at a place of the list, which is not that of a negative.
+// end returns the row of the entity at a place of the list, which must not be a negative's.
 func (s *stepper) end(place int) []float32 {
 	if s.held != nil {
 		return s.held.entities[place*s.cfg.Dim:][:s.cfg.Dim]
@@ -148,14 +150,14 @@ func (s *stepper) end(place int) []float32 {
 	return s.table.row(s.list[place])
 }
 
-// makeQuery writes the row of query number i, whose entity is at that place of the list.
+// makeQuery writes the row of query i, whose entity is at place i of the list.
 func (s *stepper) makeQuery(i int, a ask, key uint64) {
 	q := s.queries[i*s.cfg.Dim:][:s.cfg.Dim]
 	s.dec.Query(q, s.end(i), s.form(a.form), a.head)
 	s.drop(q, key, i)
 }
 
-// queryGrad writes the gradients of a query's entity and form.
+// queryGrad writes the gradients of the entity and the form of query i.
 func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
 	width := s.dec.FormDim(s.cfg.Dim)
 	dq := s.dQueries[i*s.cfg.Dim:][:s.cfg.Dim]
@@ -163,7 +165,8 @@ func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
 	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.end(i), s.form(a.form), a.head)
 }
 
-// drop zeroes a share of the values of a row, and scales the others up: the same ones each time.
+// drop zeroes a share of the values of a row and scales the others up. For the same key and i it
+// drops the same values.
 func (s *stepper) drop(row []float32, key uint64, i int) {
 	if s.cfg.Dropout == 0 {
 		return
@@ -183,7 +186,7 @@ func (s *stepper) drop(row []float32, key uint64, i int) {
 	}
 }
 
-// relation is the row of the i-th relation of the step.
+// relation returns the row of relation i of the step.
 func (s *stepper) relation(i int) []float32 {
 	if s.held != nil {
 		return s.held.relations[i*s.relations.Dim:][:s.relations.Dim]
@@ -191,8 +194,8 @@ func (s *stepper) relation(i int) []float32 {
 	return s.relations.row(s.rel.Numbers[i])
 }
 
-// sumRelations sums the gradients of forms by relation. weight is what an edge has in the loss, and
-// edges how many each query stands for; nil is one.
+// sumRelations sums the gradients of forms by relation. weight is the weight of an edge in the
+// loss, and edges says how many edges each query stands for; nil is one each.
 func (s *stepper) sumRelations(weight float32, edges []float32) {
 	s.makeRelationSums()
 	s.pool.Span(len(s.rel.Numbers), relationsPart, func(lo, hi int) {
@@ -200,13 +203,13 @@ func (s *stepper) sumRelations(weight float32, edges []float32) {
 	})
 }
 
-// makeRelationSums makes room for gradients of relations.
+// makeRelationSums makes room for the gradients of relations.
 func (s *stepper) makeRelationSums() {
 	count := len(s.rel.Numbers)
 	s.dRelations = sized(s.dRelations, count*(s.dec.FormDim(s.cfg.Dim)+s.relations.Dim))
 }
 
-// sumRelationsOf is sumRelations of some relations of the step.
+// sumRelationsOf does the work of sumRelations for the relations lo to hi of the step.
 func (s *stepper) sumRelationsOf(lo, hi int, weight float32, edges []float32) {
 	width, dim := s.dec.FormDim(s.cfg.Dim), s.relations.Dim
 	if dim == 0 {
@@ -231,7 +234,7 @@ func (s *stepper) sumRelationsOf(lo, hi int, weight float32, edges []float32) {
 	}
 }
 
-// updateRelations takes the step of the relations' rows.
+// updateRelations changes the relations' rows by their gradients.
 func (s *stepper) updateRelations(o *optimizer) {
 	if dim := s.relations.Dim; dim > 0 {
 		count := len(s.rel.Numbers)
@@ -239,7 +242,7 @@ func (s *stepper) updateRelations(o *optimizer) {
 	}
 }
 
-// regularize adds the gradient of the regularizer of a row, times weight.
+// regularize adds the gradient of the regularizer of a row, times weight, to g.
 func (s *stepper) regularize(g, row []float32, weight float32) {
 	factor := weight * float32(s.cfg.RegularizerWeight)
 	switch {
@@ -259,14 +262,15 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 	}
 }
 
-// cubes says that the regularizer is of the cubes of values, which the optimizer's kernel takes
-// too.
+// cubes reports whether the regularizer sums cubes of values, which the optimizer's kernel
+// can add itself.
 func (s *stepper) cubes() bool {
 	return s.cfg.Regularizer == setting.RegularizerN3 && s.cfg.Decoder != "complex" &&
 		s.cfg.Optimizer == "adagrad"
 }
 
-// total is the sum of the losses of the queries; what is not a number is an error.
+// total returns the sum of the losses of n queries or parts. A sum that is not a
+// number is an error.
 func (s *stepper) total(n int) (sum float64, err error) {
 	for _, v := range s.losses[:n] {
 		sum += v
@@ -277,7 +281,7 @@ func (s *stepper) total(n int) (sum float64, err error) {
 	return sum, nil
 }
 
-// sized is a slice of n values, which are undefined, in the memory of x if that suffices.
+// sized returns a slice of n values, which are undefined, in the memory of x if that suffices.
 func sized[T any](x []T, n int) []T {
 	if cap(x) < n {
 		return make([]T, n)

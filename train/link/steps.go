@@ -11,15 +11,15 @@ import (
 )
 
 // Steps takes the steps of a training on rows of entities that its owner keeps, with drawn
-// negatives and without an encoder: for measurements of other ways to keep them. It is for one
-// goroutine.
+// negatives and without an encoder. It serves to measure other ways of keeping rows. It may be used
+// by one goroutine.
 type Steps struct {
 	model   *model
 	stepper *stepper
 }
 
-// NewSteps begins with relations as a training does. entities has a row for each node of the store,
-// and the state of the optimizer.
+// NewSteps returns steps with relations as a training begins with. entities must have a row for
+// each node of the store, and the state of the optimizer.
 func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 	if err := checkDecoder(c, m); err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 	return s, nil
 }
 
-// Rows are those of entities that the step of a batch will read and change, some more than once.
-// They are valid until the next call.
+// Rows returns the rows of entities that the step of a batch will read and change, some more than
+// once. They are valid until the next call.
 func (s *Steps) Rows(edges []triples.Triple, key uint64) []uint32 {
 	s.stepper.drawAll(s.stepper.drawn, edges, key)
 	rows := s.stepper.list[:0]

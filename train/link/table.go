@@ -8,15 +8,16 @@ import (
 	"gdb/internal/mem"
 )
 
-// Table holds rows of vectors and the state of the optimizer for each. It is for one goroutine.
+// Table holds rows of vectors and the optimizer's state for each row. It may be used by
+// one goroutine.
 type Table struct {
 	Rows, Dim int
 	Values    []float32
-	State     [][]float32 // as runs.LinkState names them
+	State     [][]float32 // in the order of runs.LinkState
 	arenas    []*mem.Arena
 }
 
-// newTable takes the memory of a table of zeros with so many arrays of state.
+// newTable returns a table of zeros with a number of arrays of state.
 func newTable(what string, rows, dim, state int, budget *mem.Budget) (*Table, error) {
 	t := &Table{Rows: rows, Dim: dim}
 	for i := range 1 + state {
@@ -45,10 +46,10 @@ func (t *Table) Close() (err error) {
 	return err
 }
 
-// row is one vector.
+// row returns vector i.
 func (t *Table) row(i uint32) []float32 { return t.Values[int(i)*t.Dim:][:t.Dim:t.Dim] }
 
-// Constants of the optimizers, as their authors set them.
+// These are the constants of the optimizers, as their authors set them.
 const (
 	adamBeta1  = 0.9
 	adamBeta2  = 0.999
@@ -56,26 +57,26 @@ const (
 	adagradEps = 1e-10
 )
 
-// optimizer takes steps along gradients. Rows that a batch does not have stay as they are, their
-// moments too.
+// optimizer takes steps along gradients. Rows that a batch does not have, and their moments,
+// stay as they are.
 type optimizer struct {
 	kind  string
 	rate  float32
-	steps int // taken, with the current one
+	steps int // taken, the current one included
 	pool  *kernel.Pool
 }
 
-// rowsOnce are changed by a worker at a time.
+// rowsOnce is how many rows a worker changes at a time.
 const rowsOnce = 128
 
-// rows changes some rows of a table, whose gradients are one after the other in g.
+// rows changes the rows at of a table by their gradients, which follow each other in g.
 func (o *optimizer) rows(t *Table, at []uint32, g []float32) {
 	o.pool.Span(len(at), rowsOnce, func(lo, hi int) {
 		o.some(t, at[lo:hi], g[lo*t.Dim:hi*t.Dim])
 	})
 }
 
-// some is rows, by the caller alone. g is undefined afterwards.
+// some does the work of rows on the caller's goroutine. g is undefined afterwards.
 func (o *optimizer) some(t *Table, at []uint32, g []float32) {
 	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
 	switch {
@@ -96,7 +97,7 @@ func (o *optimizer) some(t *Table, at []uint32, g []float32) {
 	}
 }
 
-// ascending are numbers from 0 on.
+// ascending holds the numbers from 0 to rowsOnce.
 var ascending = func() (all [rowsOnce + 1]uint32) {
 	for i := range all {
 		all[i] = uint32(i)
@@ -104,13 +105,13 @@ var ascending = func() (all [rowsOnce + 1]uint32) {
 	return all
 }()
 
-// sums are steps along adagrad of rows of a table.
+// sums returns a kernel that sums gradients of rows of a table and takes their Adagrad steps.
 func (o *optimizer) sums(t *Table) linkrow.Sums {
 	return linkrow.Sums{Dim: t.Dim, Weights: t.Values, Squares: t.State[0], Rate: o.rate,
 		Eps: adagradEps}
 }
 
-// all changes a whole table.
+// all changes all rows of a table by the gradients g.
 func (o *optimizer) all(t *Table, g []float32) {
 	if o.kind == "adam" {
 		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps,

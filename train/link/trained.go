@@ -21,7 +21,8 @@ import (
 	"gdb/train/runs"
 )
 
-// Limits bound what evaluation and prediction take.
+// Memory bounds the process in bytes, and Threads is the number of compute workers. 0 takes half of
+// the memory that the machine allows, and all cores.
 type Limits struct {
 	// Memory bounds the process in bytes, and Threads is the number of compute workers; 0 takes
 	// half of what the machine allows, and all cores.
@@ -29,14 +30,14 @@ type Limits struct {
 	Threads int
 }
 
-// Trained is a run that was opened to evaluate it or to predict: the rows of its best evaluation.
-// It is for one goroutine.
+// Trained is a run that was opened to evaluate it or to predict with the rows of its best
+// evaluation. It may be used by one goroutine.
 type Trained struct {
 	Config Config
-	// Epoch is that of the best evaluation.
+	// Epoch is the epoch of the best evaluation.
 	Epoch int
 
-	// Note is for the user; "" for none.
+	// Note is a remark for the user; "" for none.
 	Note string
 
 	run    string
@@ -46,11 +47,11 @@ type Trained struct {
 	model  *model
 	scorer *rank.Scorer
 	data   *data
-	// entities are the rows, and known the edges of all splits.
+	// entities gives the rows of entities, and known the edges of all splits.
 	entities rank.Vectors
 	known    entities.Known
 
-	opened  []io.Closer // what the rows were opened with
+	opened  []io.Closer // what entities and known were opened with
 	closers []io.Closer
 }
 
@@ -92,7 +93,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	return t, nil
 }
 
-// heldBytes is what a run takes that is opened with all vectors and edges in memory.
+// heldBytes returns what a run takes that is opened with all vectors and edges in memory.
 func heldBytes(c *Config, m *kv.Meta) int64 {
 	edges := int64(0)
 	for _, e := range m.EdgeSplits {
@@ -102,7 +103,7 @@ func heldBytes(c *Config, m *kv.Meta) int64 {
 		triples.Bytes(2*edges)+rank.Bytes(c.Dim))
 }
 
-// load reads the best rows of the current checkpoint, or of the newest that is whole.
+// load reads the best rows of the current checkpoint, or of the newest one that is not damaged.
 func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	_, note, err := dir.Whole(func(checkpoint string) error {
 		return t.loadFrom(ctx, dir, checkpoint)
@@ -113,8 +114,8 @@ func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	return err
 }
 
-// loadFrom reads the best rows of a checkpoint, or opens those of entities that are read as they
-// are needed.
+// loadFrom reads the best rows of a checkpoint. Rows of entities that do not fit in memory are
+// opened, to be read as they are needed.
 func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string) error {
 	var pos position
 	state, err := dir.OpenState(checkpoint, &pos)
@@ -132,7 +133,7 @@ func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string)
 	return nil
 }
 
-// useState reads the best rows of a state.
+// useState reads the best rows from the state of a checkpoint.
 func (t *Trained) useState(ctx context.Context, dir runs.Dir, state *runs.StateFile,
 	pos *position) (err error) {
 	name, relations := runs.BestEntitiesName, runs.BestRelationsName
@@ -156,15 +157,15 @@ func (t *Trained) useState(ctx context.Context, dir runs.Dir, state *runs.StateF
 	return state.Load(name, t.model.entities.Values)
 }
 
-// blockBytes is about what a block of vectors takes that are read from a checkpoint.
+// blockBytes is about what a block takes of vectors that are read from a checkpoint.
 const blockBytes = 8 << 20
 
-// storedRows is how many rows a block has that is read from a checkpoint.
+// storedRows returns how many rows such a block has.
 func storedRows(dim int) int {
 	return rank.BlockRows * max(1, blockBytes/(4*dim*rank.BlockRows))
 }
 
-// openStored reads the vectors of a checkpoint as they are needed.
+// openStored opens the vectors of a checkpoint, to be read as they are needed.
 func (t *Trained) openStored(ctx context.Context, state *runs.StateFile, name string,
 	blockRows int) error {
 	table, err := entities.Stored(ctx, state, name, entities.Shape{Count: t.data.entities,
@@ -189,18 +190,20 @@ func (t *Trained) Close() (err error) {
 	return err
 }
 
-// Evaluation is how a run ranks the edges of a split.
+// Evaluation says how a run ranks the edges of a split.
 type Evaluation struct {
 	*rank.Result
-	// Of graphs without relations: the edges beside as many random pairs that are none.
+	// AUC and HitsAt are for graphs without relations. They compare the edges with as many random
+	// pairs that are no edges.
 	AUC    *float64        `json:"auc,omitempty"`
 	HitsAt map[int]float64 `json:"-"` // by the number of pairs that may score higher
 }
 
-// hitsAmong are the numbers of pairs of Evaluation.HitsAt.
+// hitsAmong lists the numbers of pairs of Evaluation.HitsAt.
 var hitsAmong = []int{20, 50, 100}
 
-// Evaluate ranks the edges of train, val or test among all entities, or so many.
+// Evaluate ranks the edges of train, val or test among all entities, or among a number
+// of candidates.
 func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*Evaluation, error) {
 	edges, err := t.split(ctx, split)
 	if err != nil {
@@ -228,14 +231,14 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 	return e, nil
 }
 
-// ranks ranks edges among all entities, or so many.
+// ranks ranks edges among all entities, or among a number of candidates.
 func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates int) (*rank.Result,
 	error) {
 	return rank.Ranks(ctx, t.scorer, t.entities, edges, rank.Config{Known: t.known,
 		Candidates: candidates, Seed: t.Config.Seed, PassBytes: t.known.PassBytes()})
 }
 
-// split are the edges of one.
+// split returns the edges of a split.
 func (t *Trained) split(ctx context.Context, name string) ([]triples.Triple, error) {
 	if name == "train" && t.data.train == nil {
 		err := t.budget.Reserve("edges to evaluate", evaluatedBytes*int64(t.data.edges))
@@ -259,7 +262,7 @@ func (t *Trained) split(ctx context.Context, name string) ([]triples.Triple, err
 	return edges, nil
 }
 
-// pairDomain keeps the draws of pairs apart from others.
+// pairDomain separates the random keys of pairs from others.
 const pairDomain = 0x70616972 // "pair"
 
 // classify scores edges beside random pairs.
@@ -295,7 +298,7 @@ func (t *Trained) classify(ctx context.Context, e *Evaluation, edges []triples.T
 	return nil
 }
 
-// Relation is the number of a relation by its name, which may be "" if there is but one.
+// Relation returns the number of a relation by its name, which may be "" if there is only one.
 func (t *Trained) Relation(name string) (uint32, error) {
 	types := t.store.Meta().EdgeTypes
 	if i := slices.Index(types, name); i >= 0 {
@@ -323,8 +326,8 @@ type Link struct {
 	Known      bool
 }
 
-// Top returns the n edges that score best of those with a known end and a relation, or only those
-// that no split has.
+// Top returns the n edges that score best among those with a known end and a relation. With onlyNew
+// it returns only edges that no split has.
 func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool) ([]Link, error) {
 	known, err := t.known.Answers(ctx, q)
 	if err != nil {
@@ -347,7 +350,8 @@ func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool)
 	return out, err
 }
 
-// Scores scores edges. With vectors on disk it goes through the partitions that have their ends.
+// Scores returns the scores of edges. With vectors on disk it goes through the partitions that
+// have their ends.
 func (t *Trained) Scores(ctx context.Context, edges []triples.Triple) ([]float32, error) {
 	out := make([]float32, len(edges))
 	return out, rank.Pairs(ctx, t.scorer, t.entities, out, edges, t.known.PassBytes())
