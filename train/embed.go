@@ -9,7 +9,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/exact"
-	"gdb/train/vectorfile"
+	"gdb/train/export"
 )
 
 // EmbedConfig says whose vectors are written.
@@ -17,7 +17,7 @@ type EmbedConfig struct {
 	Limits
 	// Run is the run whose best weights compute them.
 	Run string
-	// Out is the file: see vectorfile.Write.
+	// Out is the file: see export.WriteVectors.
 	Out string
 }
 
@@ -26,7 +26,7 @@ type EmbedConfig struct {
 // gives is written instead.
 func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c EmbedConfig) (err error) {
-	if err := vectorfile.CheckPath(c.Out); err != nil {
+	if err := export.CheckVectors(c.Out); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, limits: c.Limits, withIDs: true})
@@ -40,7 +40,7 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	defer t.in.Budget.Release(exact.HeapBytes)
 	hidden := hiddenStates{t.in.inference(t.be, t.model, t.scratchDir(predictJob))}
 	hidden.Layers = max(1, t.model.Spec().Layers()-1)
-	if err := vectorfile.Write(ctx, store.FS(), c.Out, t.ids, t.in.Meta, hidden); err != nil {
+	if err := export.WriteVectors(ctx, store.FS(), c.Out, t.ids, t.in.Meta, hidden); err != nil {
 		return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
 	}
 	return nil

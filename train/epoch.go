@@ -12,7 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/train/partitioned"
 	"gdb/train/runs"
 	"gdb/train/task"
 
@@ -62,7 +61,7 @@ func (t *trainer) openBuffer() (err error) {
 	if !t.cfg.Buffered() {
 		return nil
 	}
-	if t.buffer, err = partitioned.Open(t.in.Source, &t.cfg, t.train); err == nil {
+	if t.buffer, err = openPartitions(t.in.Source, &t.cfg, t.train); err == nil {
 		t.CloseLater(t.buffer)
 	}
 	return err

@@ -18,7 +18,6 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/sample/superbatch/runtimefile"
 	"gdb/train/model"
-	"gdb/train/partitioned"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/run"
@@ -40,7 +39,7 @@ type trainer struct {
 	obs      func(Event)
 	plan     *plan.Plan
 	loader   *loader.Loader       // nil until the run has a name: see epoch
-	buffer   *partitioned.Buffer  // of partitions in memory; nil where all of the graph is read
+	buffer   *nodePartitions      // of partitions in memory; nil where all of the graph is read
 	device   *plan.Profile        // for superbatches; nil with other caches
 	reads    []superbatch.Reading // of superbatches, decided in this epoch
 	alone    bool                 // nothing is evaluated: see Training

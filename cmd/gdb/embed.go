@@ -7,9 +7,9 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
+	"gdb/train/export"
 	"gdb/train/runs"
 	"gdb/train/setting"
-	"gdb/train/vectorfile"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +31,7 @@ them.`,
 				return cli.Usage(errors.New("embed: no --out FILE.csv, .parquet or .npy, as in " +
 					"--out vectors.parquet"))
 			}
-			if err := vectorfile.CheckPath(c.Out); err != nil {
+			if err := export.CheckVectors(c.Out); err != nil {
 				return cli.Usage(fmt.Errorf("embed: %w", err))
 			}
 			if err := a.MayWrite(c.Out, force); err != nil {

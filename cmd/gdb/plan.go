@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"gdb/bench"
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
@@ -12,7 +13,6 @@ import (
 	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/setting"
-	"gdb/train/steptimes"
 
 	"github.com/spf13/cobra"
 )
@@ -87,7 +87,7 @@ const opIndent = 9 + 1 + 9 + 1 + 13 + 2
 // planOperations prints the operations of a step, what they were taken to cost, and what they took.
 func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store,
 	dev blockdev.Device, cfg train.Config) error {
-	ops, err := steptimes.Measure(cmd.Context(), st, dev, cfg)
+	ops, err := bench.MeasureStep(cmd.Context(), st, dev, cfg)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/export"
 	"gdb/train/report"
 	"gdb/train/runs"
-	"gdb/train/safetensors"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
@@ -197,10 +197,10 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 
 // exportRun writes the best weights of a run.
 func (a *app) exportRun(ctx context.Context, st *layout.Store, run, out string) error {
-	if !strings.HasSuffix(out, safetensors.Extension) {
-		return cli.Usage(wantFile("runs export", out, "FILE"+safetensors.Extension))
+	if !strings.HasSuffix(out, export.WeightsExtension) {
+		return cli.Usage(wantFile("runs export", out, "FILE"+export.WeightsExtension))
 	}
-	note, err := safetensors.WriteRun(ctx, st, run, out)
+	note, err := export.WriteWeights(ctx, st, run, out)
 	if errors.Is(err, runs.ErrOtherTask) {
 		return cli.Usage(fmt.Errorf("runs export: run %s predicts links: %s embed writes its "+
 			"vectors", run, message.Program))

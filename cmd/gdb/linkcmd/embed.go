@@ -9,8 +9,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/train/export"
 	"gdb/train/runs/vectors"
-	"gdb/train/vectorfile"
 )
 
 // Embed is gdb embed of a run that predicts links: the vectors of all nodes.
@@ -29,7 +29,7 @@ func Embed(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, r
 		return fmt.Errorf("embed: open ids: %w", err)
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	if err := vectorfile.Write(ctx, e.FS, out, names, st.Meta(), v); err != nil {
+	if err := export.WriteVectors(ctx, e.FS, out, names, st.Meta(), v); err != nil {
 		return fmt.Errorf("embed: run %s: %w", run, err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package safetensors
+package export
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"gdb/train/runs"
 )
 
-// WriteRun writes the weights of the best evaluation of a run that predicts nodes: each parameter
-// under its name, (rows, cols), and the model and the run's settings as words beside them. Vectors
-// of nodes that it has learned are not among them. A run of links is runs.ErrOtherTask. note is for
-// the user; "" for none.
-func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note string, err error) {
+// WriteWeights writes the weights of the best evaluation of a run that predicts nodes: each
+// parameter under its name, (rows, cols), and the model and the run's settings as words beside
+// them. Vectors of nodes that it has learned are not among them. A run of links is
+// runs.ErrOtherTask. note is for the user; "" for none.
+func WriteWeights(ctx context.Context, store *layout.Store, run,
+	out string) (note string, err error) {
 	dir := runs.Open(store, run)
 	file, err := dir.ReadFile()
 	if err != nil {
@@ -30,16 +31,16 @@ func WriteRun(ctx context.Context, store *layout.Store, run, out string) (note s
 	if err != nil {
 		return "", err
 	}
-	var tensors []Tensor
+	var tensors []tensor
 	params.Each(func(name string, rows, cols, off int) {
-		tensors = append(tensors, Tensor{Name: name, Shape: []int{rows, cols},
+		tensors = append(tensors, tensor{Name: name, Shape: []int{rows, cols},
 			Values: values[off : off+rows*cols]})
 	})
 	words, err := wordsOf(run, &file)
 	if err != nil {
 		return "", err
 	}
-	return note, Write(store.FS(), out, words, tensors)
+	return note, writeTensors(store.FS(), out, words, tensors)
 }
 
 // readWeights reads the weights of the best evaluation from a checkpoint.

@@ -1,8 +1,4 @@
-// Package partitioned plans a node training with some partitions of the graph in memory, and opens
-// the buffer of partitions that it goes through. It has the orders Dispersed and Sequential of
-// Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 5.3, and chooses sizes by the
-// rules of section 6.
-package partitioned
+package train
 
 import (
 	"errors"
@@ -19,8 +15,11 @@ import (
 	"gdb/train/setting"
 )
 
-// Buffer holds the partitions in memory, and what was chosen for them.
-type Buffer struct {
+// nodePartitions has some partitions of the graph in memory while nodes are trained on. It plans
+// which, and opens the buffer that training goes through. It has the orders Dispersed and
+// Sequential of Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 5.3, and chooses
+// sizes by the rules of section 6.
+type nodePartitions struct {
 	*partbuffer.Buffer
 	spec  order.Spec
 	bytes int64
@@ -42,11 +41,12 @@ const (
 	entryBytes = 5
 )
 
-// Open chooses what the settings leave open and takes the memory. What is not given as a number is
-// chosen within half of the free memory, since batches, steps and evaluations need the rest. It
-// writes the choice to the settings. train lists the training nodes in ascending order. The
-// features of src must be open.
-func Open(src *loader.Source, c *setting.Node, train []sample.NodeID) (*Buffer, error) {
+// openPartitions chooses what the settings leave open and takes the memory. What is not given as a
+// number is chosen within half of the free memory, since batches, steps and evaluations need the
+// rest. It writes the choice to the settings. train lists the training nodes in ascending order.
+// The features of src must be open.
+func openPartitions(src *loader.Source, c *setting.Node,
+	train []sample.NodeID) (*nodePartitions, error) {
 	x := src.Extras
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
 		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
@@ -55,7 +55,7 @@ func Open(src *loader.Source, c *setting.Node, train []sample.NodeID) (*Buffer, 
 	if c.Backend == backend.CUDA { // which auto may have come to
 		return nil, fmt.Errorf("train: --order %s is for --backend cpu", c.PartitionOrder)
 	}
-	b := &Buffer{}
+	b := &nodePartitions{}
 	if err := b.choose(src, c, len(train)); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func listsSize(src *loader.Source) (size int64) {
 }
 
 // choose chooses the numbers of partitions, of partitions in memory, and of logical partitions.
-func (b *Buffer) choose(src *loader.Source, c *setting.Node, train int) error {
+func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
 	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
 		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
@@ -116,7 +116,7 @@ func (b *Buffer) choose(src *loader.Source, c *setting.Node, train int) error {
 }
 
 // config returns the configuration with which the buffer is opened.
-func (b *Buffer) config(src *loader.Source, c *setting.Node,
+func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	o, err := order.New(b.spec)
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *Buffer) config(src *loader.Source, c *setting.Node,
 }
 
 // cost computes what the first epoch reads.
-func (b *Buffer) cost(src *loader.Source, cfg *partbuffer.Config) error {
+func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) error {
 	o, err := order.New(b.spec)
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -166,7 +166,7 @@ func (b *Buffer) cost(src *loader.Source, cfg *partbuffer.Config) error {
 
 // Describe adds the buffer to the plan of a training. It removes the forecast, which is for
 // exact sampling.
-func (b *Buffer) Describe(p *plan.Plan) {
+func (b *nodePartitions) Describe(p *plan.Plan) {
 	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: string(b.spec.Policy),
 		Parts: b.spec.Parts, InMemory: b.spec.Capacity, Logical: b.spec.Logical,
 		Sets: b.moved.Sets, Read: b.moved.ReadBytes, Lists: b.moved.EdgeBytes, Lines: b.lines}
@@ -175,7 +175,7 @@ func (b *Buffer) Describe(p *plan.Plan) {
 }
 
 // Note says whether batches are approximate; "" without a buffer.
-func (b *Buffer) Note() string {
+func (b *nodePartitions) Note() string {
 	if b == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package safetensors
+package export
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 // TestWrite holds a file against the bytes that the format asks for.
 func TestWrite(t *testing.T) {
 	fs := vfs.NewMem()
-	err := Write(fs, "w.safetensors", map[string]string{"format": "pt"}, []Tensor{
+	err := writeTensors(fs, "w.safetensors", map[string]string{"format": "pt"}, []tensor{
 		{Name: "b", Shape: []int{2}, Values: []float32{1, -2}},
 		{Name: "a", Shape: []int{1, 1}, Values: []float32{0.5}}})
 	if err != nil {
@@ -39,8 +39,8 @@ func TestWrite(t *testing.T) {
 // TestTwice: arrays of one name are refused, and nothing is written.
 func TestTwice(t *testing.T) {
 	fs := vfs.NewMem()
-	for _, name := range []string{"a", metadataName} {
-		err := Write(fs, "w", nil, []Tensor{{Name: "a", Shape: []int{0}}, {Name: name,
+	for _, name := range []string{"a", tensorMetadata} {
+		err := writeTensors(fs, "w", nil, []tensor{{Name: "a", Shape: []int{0}}, {Name: name,
 			Shape: []int{0}}})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,4 @@
-// Package vectorfile writes vectors of nodes under the ids of the source, to files that other tools
-// read: CSV (columns id, v0, v1, …), Parquet (id, and vector as a list), and a structured array of
-// NumPy (fields id and vector).
-package vectorfile
+package export
 
 import (
 	"bufio"
@@ -22,8 +19,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Source has the vectors of all nodes.
-type Source interface {
+// Vectors has the vectors of all nodes.
+type Vectors interface {
 	// Dim is their width.
 	Dim() int
 	// Each calls fn with the vectors of all nodes in ascending order, some that follow one another
@@ -31,30 +28,30 @@ type Source interface {
 	Each(ctx context.Context, fn func(first int, rows []float32) error) error
 }
 
-// Extensions are those of the formats.
-func Extensions() []string { return []string{".csv", ".parquet", ".npy"} }
+// VectorExtensions are those of the formats.
+func VectorExtensions() []string { return []string{".csv", ".parquet", ".npy"} }
 
-// CheckPath reports a file of no known format.
-func CheckPath(path string) error {
-	if !slices.Contains(Extensions(), filepath.Ext(path)) {
+// CheckVectors reports a file of no known format.
+func CheckVectors(path string) error {
+	if !slices.Contains(VectorExtensions(), filepath.Ext(path)) {
 		return fmt.Errorf("vectors to %s: unknown format %q: use .csv, .parquet or .npy", path,
 			filepath.Ext(path))
 	}
 	return nil
 }
 
-// Write writes the vectors of all nodes of a store to a file, which appears whole or not at all.
-// Ids are integers in NumPy's files where all of them are; elsewhere they are text, as given.
-func Write(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m *kv.Meta,
-	src Source) error {
-	if err := CheckPath(path); err != nil {
+// WriteVectors writes the vectors of all nodes of a store to a file, which appears whole or not at
+// all. Ids are integers in NumPy's files where all of them are; elsewhere they are text, as given.
+func WriteVectors(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m *kv.Meta,
+	src Vectors) error {
+	if err := CheckVectors(path); err != nil {
 		return err
 	}
 	f, err := files.CreateAtomic(fs, path)
 	if err != nil {
 		return err
 	}
-	w := &writer{names: names, buf: bufio.NewWriterSize(f, 1<<20), dim: src.Dim()}
+	w := &vectorWriter{names: names, buf: bufio.NewWriterSize(f, 1<<20), dim: src.Dim()}
 	err = w.begin(ctx, filepath.Ext(path), m)
 	if err == nil {
 		err = src.Each(ctx, func(first int, rows []float32) error {
@@ -70,8 +67,8 @@ func Write(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m 
 	return f.Commit()
 }
 
-// writer writes one file.
-type writer struct {
+// vectorWriter writes one file.
+type vectorWriter struct {
 	names ids.Dictionary
 	buf   *bufio.Writer
 	dim   int
@@ -85,7 +82,7 @@ type writer struct {
 }
 
 // begin writes the head.
-func (w *writer) begin(ctx context.Context, extension string, m *kv.Meta) (err error) {
+func (w *vectorWriter) begin(ctx context.Context, extension string, m *kv.Meta) (err error) {
 	if extension == ".csv" {
 		w.csv = csv.NewWriter(w.buf)
 		w.fields = []string{"id"}
@@ -111,7 +108,7 @@ func (w *writer) begin(ctx context.Context, extension string, m *kv.Meta) (err e
 const idsOnce = 8192
 
 // longestID reads all ids once, for the width that they have in a file of NumPy.
-func (w *writer) longestID(ctx context.Context, nodes uint64) (longest int, err error) {
+func (w *vectorWriter) longestID(ctx context.Context, nodes uint64) (longest int, err error) {
 	for first := uint64(0); first < nodes; first += idsOnce {
 		if err := w.readIDs(ctx, int(first), int(min(idsOnce, nodes-first))); err != nil {
 			return 0, err
@@ -124,7 +121,7 @@ func (w *writer) longestID(ctx context.Context, nodes uint64) (longest int, err 
 }
 
 // readIDs reads the ids of some nodes.
-func (w *writer) readIDs(ctx context.Context, first, count int) (err error) {
+func (w *vectorWriter) readIDs(ctx context.Context, first, count int) (err error) {
 	w.nodes = w.nodes[:0]
 	for i := range count {
 		w.nodes = append(w.nodes, kv.NodeID(first+i))
@@ -136,7 +133,7 @@ func (w *writer) readIDs(ctx context.Context, first, count int) (err error) {
 }
 
 // rows writes the vectors of some nodes.
-func (w *writer) rows(ctx context.Context, first int, rows []float32) error {
+func (w *vectorWriter) rows(ctx context.Context, first int, rows []float32) error {
 	if err := w.readIDs(ctx, first, len(rows)/w.dim); err != nil {
 		return err
 	}
@@ -148,7 +145,7 @@ func (w *writer) rows(ctx context.Context, first int, rows []float32) error {
 	return nil
 }
 
-func (w *writer) row(id string, v []float32) error {
+func (w *vectorWriter) row(id string, v []float32) error {
 	if w.csv != nil {
 		w.fields[0] = id
 		for k, x := range v {
@@ -170,7 +167,7 @@ func (w *writer) row(id string, v []float32) error {
 }
 
 // close writes the end of the file.
-func (w *writer) close() error {
+func (w *vectorWriter) close() error {
 	if w.csv != nil {
 		w.csv.Flush()
 		return w.csv.Error()

@@ -1,5 +1,4 @@
-// Package steptimes measures what each operation of a training step takes.
-package steptimes
+package bench
 
 import (
 	"context"
@@ -14,11 +13,11 @@ import (
 	"gdb/train"
 )
 
-// stepsMost is how many steps are measured; the first is left out, whose memory is new.
-const stepsMost = 5
+// stepsMeasured is how many steps are measured; the first is left out, whose memory is new.
+const stepsMeasured = 5
 
-// Operation is one operation of a step, on the batches that were measured.
-type Operation struct {
+// StepOperation is one operation of a step, on the batches that were measured.
+type StepOperation struct {
 	// Text is the operation as a program prints it, and Backward whether it is of that pass.
 	Text     string `json:"text"`
 	Backward bool   `json:"backward"`
@@ -31,10 +30,10 @@ type Operation struct {
 	MeasuredMS  float64 `json:"measured_ms"`
 }
 
-// Measure trains some steps of a run and returns the operations of the program that the last of
+// MeasureStep trains some steps of a run and returns the operations of the program that the last of
 // them used. No run is made.
-func Measure(ctx context.Context, store *layout.Store, dev blockdev.Device,
-	cfg train.Config) (ops []Operation, err error) {
+func MeasureStep(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	cfg train.Config) (ops []StepOperation, err error) {
 	t, err := train.Open(ctx, store, dev, cfg)
 	if err != nil {
 		return nil, err
@@ -44,8 +43,8 @@ func Measure(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if f := t.Plan().Forecast; f != nil {
 		gflops = f.Device.GFLOPS
 	}
-	m := measurer{t: t, took: map[string]time.Duration{}, times: map[string]int{}}
-	for m.steps < stepsMost {
+	m := stepMeasurer{t: t, took: map[string]time.Duration{}, times: map[string]int{}}
+	for m.steps < stepsMeasured {
 		if err := m.epoch(ctx); err != nil {
 			return nil, fmt.Errorf("measure a step: %w", err)
 		}
@@ -53,8 +52,8 @@ func Measure(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return m.operations(gflops), nil
 }
 
-// measurer sums up what operations took.
-type measurer struct {
+// stepMeasurer sums up what operations took.
+type stepMeasurer struct {
 	t       *train.Training
 	machine *program.Machine
 	program *program.Program
@@ -64,13 +63,13 @@ type measurer struct {
 }
 
 // epoch trains the steps of an epoch, or as many as are wanted.
-func (m *measurer) epoch(ctx context.Context) (err error) {
+func (m *stepMeasurer) epoch(ctx context.Context) (err error) {
 	e, err := m.t.Epoch(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	for m.steps < stepsMost {
+	for m.steps < stepsMeasured {
 		b, err := e.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -91,7 +90,7 @@ func (m *measurer) epoch(ctx context.Context) (err error) {
 }
 
 // begin measures the steps from now on.
-func (m *measurer) begin() {
+func (m *stepMeasurer) begin() {
 	m.machine = m.t.Machine()
 	m.machine.Times = func(p *program.Program, op int, took time.Duration) {
 		text := p.Op(op)
@@ -102,10 +101,10 @@ func (m *measurer) begin() {
 }
 
 // operations are those of the last step's program.
-func (m *measurer) operations(gflops float64) (ops []Operation) {
+func (m *stepMeasurer) operations(gflops float64) (ops []StepOperation) {
 	p, sizes := m.program, m.machine.Sizes()
 	for i := range p.Len() {
-		o := Operation{Text: p.Op(i), Backward: p.Backward(i)}
+		o := StepOperation{Text: p.Op(i), Backward: p.Backward(i)}
 		o.Rows, o.Cols = p.Shape(i, sizes)
 		if gflops > 0 {
 			o.EstimatedMS = p.OpCost(i, sizes) / gflops / 1e6
