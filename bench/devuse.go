@@ -48,7 +48,7 @@ type DeviceUseOptions struct {
 // Caches are the feature caches that gathering can be measured with. Belady's is not among them:
 // it knows the batches of a whole epoch ahead.
 func Caches() []string {
-	return append([]string{cachesim.None, staticCache}, rowcache.PolicyNames()...)
+	return []string{cachesim.None, staticCache, sieveCache}
 }
 
 // Validate reports a cache that is not among Caches.
@@ -57,7 +57,7 @@ func (o *DeviceUseOptions) Validate() error {
 		if slices.Contains(Caches(), name) {
 			continue
 		}
-		hint := ""
+		hint := simulatedHint(name)
 		if name == cachesim.Belady.Name {
 			hint = "; bench cache and bench train measure belady"
 		}
@@ -65,6 +65,14 @@ func (o *DeviceUseOptions) Validate() error {
 			strings.Join(Caches(), ", "), hint)
 	}
 	return nil
+}
+
+// simulatedHint says where a policy is measured that trainings do not have; "" for other names.
+func simulatedHint(name string) string {
+	if slices.Contains(cachesim.PolicyNames(), name) {
+		return "; bench cache compares " + name + " with them"
+	}
+	return ""
 }
 
 func (o *DeviceUseOptions) setDefaults(whole int64) {
@@ -379,12 +387,11 @@ func (d *deviceUse) features(ctx context.Context, cache string) (rowcache.Featur
 		}
 		return rowcache.New(ctx, &d.rows, rowcache.NewStatic(hot), opt)
 	}
-	policy, err := rowcache.NewPolicy(cache)
-	if err != nil {
-		return nil, err
-	}
-	return rowcache.New(ctx, &d.rows, policy, opt)
+	return rowcache.New(ctx, &d.rows, rowcache.NewSIEVE(), opt)
 }
 
-// staticCache is the cache of the nodes that stand in the most lists.
-const staticCache = "static"
+const (
+	// staticCache is the cache of the nodes that stand in the most lists.
+	staticCache = "static"
+	sieveCache  = "sieve"
+)

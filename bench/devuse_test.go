@@ -21,7 +21,7 @@ func TestDeviceUse(t *testing.T) {
 	g.Features = layouttest.Features(500, 128)
 	opt := DeviceUseOptions{Store: layouttest.Build(t, vfs.NewMem(), "store", g),
 		Device: mustDevice(t), Fanout: []int{3, 2}, Batch: 20, Batches: 2, Seed: 1,
-		Caches: []string{"none", "static", "lru"}, Memory: programBytes + 256<<20}
+		Caches: []string{"none", "static", "sieve"}, Memory: programBytes + 256<<20}
 	r, err := DeviceUse(context.Background(), opt)
 	if err != nil {
 		t.Fatal(err)

@@ -32,12 +32,11 @@ type trainSystem struct {
 	unbounded bool
 }
 
-// trainSystems are all systems; those of the name of a cache are gdb with it, as far as this
-// version of package train has it.
+// trainSystems are all systems; those of the name of a cache are gdb with it.
 var trainSystems = []trainSystem{
 	{name: "mmap", mapped: true},
-	cacheSystem("none"), cacheSystem("static"), cacheSystem("lru"), cacheSystem("clock"),
-	cacheSystem("s3fifo"), cacheSystem("sieve"), cacheSystem("belady"), cacheSystem("auto"),
+	cacheSystem("none"), cacheSystem("static"), cacheSystem("sieve"), cacheSystem("belady"),
+	cacheSystem("auto"),
 	{name: "memory", unbounded: true, set: func(c *train.Config) {
 		c.Cache, c.Topology, c.FeatureCache = "auto", "resident", 0
 	}},
@@ -58,8 +57,8 @@ func Systems() (names []string) {
 func findSystem(name string) (*trainSystem, error) {
 	i := slices.IndexFunc(trainSystems, func(s trainSystem) bool { return s.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("bench: train: unknown system %q: known are %s", name,
-			strings.Join(Systems(), ", "))
+		return nil, fmt.Errorf("bench: train: unknown system %q: known are %s%s", name,
+			strings.Join(Systems(), ", "), simulatedHint(name))
 	}
 	return &trainSystems[i], nil
 }

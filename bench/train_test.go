@@ -74,8 +74,8 @@ func TestTrainSystems(t *testing.T) {
 	}
 	var crc, loss any
 	for _, model := range []string{"none", "sage"} {
-		for _, name := range []string{"mmap", "none", "static", "lru", "sieve", "belady",
-			"auto", "memory"} {
+		for _, name := range []string{"mmap", "none", "static", "sieve", "belady", "auto",
+			"memory"} {
 			row, err := TrainSystem(ctx, trainJob(s, name, model))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -115,14 +115,14 @@ func TestTrainSystems(t *testing.T) {
 
 func TestSameBatches(t *testing.T) {
 	row := func(system, crc string) Row { return Row{"system": system, "batches_crc": crc} }
-	note, err := sameBatches([]Row{row("mmap", "a"), {"system": "lru"}, row("auto", "a")})
+	note, err := sameBatches([]Row{row("mmap", "a"), {"system": "static"}, row("auto", "a")})
 	if err != nil || note != "2 systems loaded the same batches (checksum a)" {
 		t.Errorf("%q, %v", note, err)
 	}
 	if note, err := sameBatches([]Row{row("mmap", "a")}); note != "" || err != nil {
 		t.Errorf("one system: %q, %v", note, err)
 	}
-	_, err = sameBatches([]Row{row("mmap", "a"), row("lru", "a"), row("auto", "b")})
+	_, err = sameBatches([]Row{row("mmap", "a"), row("static", "a"), row("auto", "b")})
 	if want := "auto loaded other batches (checksum b) than mmap"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v", err)

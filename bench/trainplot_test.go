@@ -60,9 +60,9 @@ func TestPlotTrain(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	got = plot(
-		Row{"system": "lru", "sweep": "memory", "value": "1GiB", "epoch_s": 2.0, "hit_ratio": 0.5},
+		Row{"system": "auto", "sweep": "memory", "value": "1GiB", "epoch_s": 2.0, "hit_ratio": 0.5},
 		Row{"system": "mmap", "sweep": "memory", "value": "1GiB", "epoch_s": 3.0, "hit_ratio": nil},
-		Row{"system": "lru", "sweep": "memory", "value": "2GiB", "epoch_s": 1.0, "hit_ratio": 0.8})
+		Row{"system": "auto", "sweep": "memory", "value": "2GiB", "epoch_s": 1.0, "hit_ratio": 0.8})
 	if !slices.Equal(got, []string{"train-memory-epoch.svg", "train-memory-speedup.svg",
 		"train-memory-hits.svg"}) {
 		t.Errorf("%v", got)

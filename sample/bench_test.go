@@ -78,8 +78,7 @@ func BenchmarkGather(b *testing.B) {
 	for v := range NodeID(nodes / 2) {
 		hot = append(hot, v)
 	}
-	for _, policy := range append([]string{"all", "none", "static"},
-		rowcache.PolicyNames()...) {
+	for _, policy := range []string{"all", "none", "static", "sieve"} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("policy=%s/threads=%d", policy, threads), func(b *testing.B) {
 				var f rowcache.Features
@@ -93,8 +92,7 @@ func BenchmarkGather(b *testing.B) {
 				case "static":
 					f, err = rowcache.New(ctx, rows, rowcache.NewStatic(hot), opt)
 				default:
-					p, _ := rowcache.NewPolicy(policy)
-					f, err = rowcache.New(ctx, rows, p, opt)
+					f, err = rowcache.New(ctx, rows, rowcache.NewSIEVE(), opt)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -75,7 +75,7 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := metaFeatures(t, store, dev, rows, "lru")
+	f := metaFeatures(t, store, dev, rows, "sieve")
 	dev.good.Store(good)
 	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, draws))
 	for err == nil {
@@ -99,7 +99,7 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 func TestReadErrorBesideHits(t *testing.T) {
 	const count, dim = 100, 3
 	rows := &failingRows{Rows: &sampletest.Rows{Count: count, Dim: dim}}
-	f, err := rowcache.New(t.Context(), rows, rowcache.NewLRU(),
+	f, err := rowcache.New(t.Context(), rows, rowcache.NewSIEVE(),
 		rowcache.Options{Bytes: 4 << 10, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func metaGraph() layouttest.Graph {
 
 func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
-		for _, cache := range []string{"none", "lru", "static", "all"} {
+		for _, cache := range []string{"none", "sieve", "static", "all"} {
 			for _, workers := range []int{1, 2} {
 				all = append(all, metaConfig{block, backend, resident, 0, cache, workers,
 					uniformDraws, false})
@@ -133,19 +133,19 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 		for _, draws := range metaDraws {
 			if draws != uniformDraws {
 				all = append(all,
-					metaConfig{block, backend, resident, 0, "lru", 2, draws, false})
+					metaConfig{block, backend, resident, 0, "sieve", 2, draws, false})
 			}
-			all = append(all, metaConfig{block, backend, resident, 0, "lru", 1, draws, true})
+			all = append(all, metaConfig{block, backend, resident, 0, "sieve", 1, draws, true})
 		}
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws,
-				false})
+			all = append(all, metaConfig{block, backend, false, nbrs, "sieve", workers,
+				uniformDraws, false})
 		}
 		for _, draws := range metaDraws {
 			all = append(all,
-				metaConfig{block, backend, false, nbrs, "lru", 1, draws, draws == latestDraws})
+				metaConfig{block, backend, false, nbrs, "sieve", 1, draws, draws == latestDraws})
 		}
 	}
 	return all
@@ -254,7 +254,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	f := metaFeatures(t, store, dev, rows, c.cache)
 	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.drawing))
 	got := hashes(t, p, 0)
-	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
+	if s := f.Stats(); c.cache == "sieve" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
@@ -285,8 +285,8 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 	switch cache {
 	case "none":
 		f = rowcache.NewDirect(rows)
-	case "lru":
-		f, err = rowcache.New(ctx, rows, rowcache.NewLRU(), opt)
+	case "sieve":
+		f, err = rowcache.New(ctx, rows, rowcache.NewSIEVE(), opt)
 	case "all":
 		f, err = rowcache.NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
 	case "static":

@@ -61,7 +61,7 @@ func TestCacheGivesWay(t *testing.T) {
 		hot[i] = NodeID(i)
 	}
 	for name, policy := range map[string]rowcache.Policy{"static": rowcache.NewStatic(hot),
-		"lru": rowcache.NewLRU()} {
+		"sieve": rowcache.NewSIEVE()} {
 		rows := &sampletest.Rows{Count: nodes, Dim: dim}
 		budget := mem.NewBudget(limit)
 		f, err := rowcache.New(context.Background(), rows, policy,

@@ -117,6 +117,12 @@ func (s *Server) check(o *protocol.Open) error {
 			return usage(fmt.Errorf("serve: fanout %d: want at least 1, or -1 for all", k))
 		}
 	}
+	if o.Cache == "" {
+		return nil
+	}
+	if err := setting.CheckCache(o.Cache); err != nil {
+		return usage(fmt.Errorf("serve: %w", err))
+	}
 	if o.Cache == setting.CacheBelady {
 		return usage(errors.New("serve: the cache belady is for training inside gdb: take auto"))
 	}

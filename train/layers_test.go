@@ -34,7 +34,7 @@ func TestLayersAreTheSame(t *testing.T) {
 	c := layeredConfig(testConfig())
 	want := wayOutcome(t, inMemory, mustDevice(t), way{io: blockdev.Memory, cfg: c})
 	for i, change := range []func(w *way){
-		func(w *way) { w.cfg.Cache, w.cfg.FeatureCache = "lru", 8<<10 },
+		func(w *way) { w.cfg.Cache, w.cfg.FeatureCache = "sieve", 8<<10 },
 		func(w *way) { w.io, w.cfg.Topology = blockdev.Pread, "paged" },
 		func(w *way) {
 			w.io, w.cfg.Topology, w.cfg.NeighborCache = blockdev.Buffered, "paged", 32<<10

@@ -24,7 +24,7 @@ func TestMacroBatches(t *testing.T) {
 	if plain, _ := undisturbed(t, resumeConfig()); want.Best < plain.Best-0.05 {
 		t.Errorf("val %g, and %g without macro-batches", want.Best, plain.Best)
 	}
-	for _, cache := range []string{"auto", "belady", "lru"} {
+	for _, cache := range []string{"auto", "belady", "sieve"} {
 		s, c := mustBuild(t, planted(false)), macroConfig()
 		if c.Cache = cache; cache != "auto" {
 			c.FeatureCache = 4096

@@ -49,7 +49,7 @@ func TestRowsStayOnDevice(t *testing.T) {
 		func(*Config) {},
 		func(c *Config) { c.Cache, c.FeatureCache = "none", 0 },
 		func(c *Config) { c.Cache, c.FeatureCache = "static", 20*4*plantedDim },
-		func(c *Config) { c.Cache, c.FeatureCache = "lru", 20*4*plantedDim },
+		func(c *Config) { c.Cache, c.FeatureCache = "sieve", 20*4*plantedDim },
 		func(c *Config) { c.Cache, c.FeatureCache = setting.CacheBelady, 4096 },
 	} {
 		plain := cachedConfig(0)
@@ -230,9 +230,9 @@ func heldConfig(cache string) Config {
 // counts as sent.
 func TestRowsInPlaceOnDevice(t *testing.T) {
 	emulator := mustEmulate(t)
-	want, sent, p := trainedOn(t, heldConfig("lru"))
+	want, sent, p := trainedOn(t, heldConfig("sieve"))
 	if bus := p.OnDevice.Bus; bus == nil || bus.InPlace || sent[1].InPlace {
-		t.Errorf("with cache lru rows come by %+v", bus)
+		t.Errorf("with cache sieve rows come by %+v", bus)
 	}
 	emulator.Set(t, "copy_rate", 2<<20)
 	for _, cache := range []string{"none", "static", "auto"} {

@@ -87,7 +87,7 @@ func TestPartitionsRefused(t *testing.T) {
 		"of --task link":            func(c *Config) { c.PartitionOrder = "tlbeta" },
 		"from 1 on":                 func(c *Config) { c.Partitions = -1 },
 		"leave numbers of":          func(c *Config) { c.PartitionOrder = "" },
-		"--cache":                   func(c *Config) { c.Cache = "lru" },
+		"--cache":                   func(c *Config) { c.Cache = "sieve" },
 		"--macro-batch":             func(c *Config) { c.MacroBatch = 2 },
 		"--node-embedding":          func(c *Config) { c.NodeEmbedding = 4 },
 		"use dispersed":             func(c *Config) { c.PartitionOrder = setting.OrderSequential },

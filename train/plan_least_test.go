@@ -139,7 +139,7 @@ func uneven() layouttest.Graph {
 func TestUnevenBatches(t *testing.T) {
 	notShort(t)
 	s, want := mustBuildBare(t, uneven()), []byte(nil)
-	for _, cache := range []string{"static", "lru", setting.CacheBelady} {
+	for _, cache := range []string{"static", "sieve", setting.CacheBelady} {
 		c := testConfig()
 		c.Cache, c.Fanout, c.Batch, c.Epochs, c.Dropout = cache, []int{sample.All, 40}, 4, 2, 0
 		c.Seed, c.Run, c.Memory = unseen(t, s, c), cache, 1<<20

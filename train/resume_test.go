@@ -395,3 +395,55 @@ func TestDamagedRecordAtResume(t *testing.T) {
 		}
 	}
 }
+
+// TestFormerCache: a run that began with a cache that trainings no longer have goes on with sieve,
+// says so, and ends as it would have; settings that name such a cache are refused.
+func TestFormerCache(t *testing.T) {
+	c := resumeConfig()
+	want, weights := undisturbed(t, c)
+	s := mustBuild(t, planted(false))
+	first := c
+	first.Epochs, first.FeatureCache = 2, 8<<10
+	mustRun(t, s, first)
+	dir := runs.Open(s, c.Run)
+	file, err := dir.ReadFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Config.Cache = "s3fifo"
+	if err := dir.WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := runs.Load(s, c.Run)
+	if err != nil || again.Cache != setting.CacheSIEVE {
+		t.Fatalf("the run is loaded with cache %q, %v", again.Cache, err)
+	}
+	again.Resume, again.Epochs = c.Run, c.Epochs
+	note, cache := "", ""
+	if _, err := Run(t.Context(), s, mustDevice(t), again, func(e Event) {
+		if e.Started != nil {
+			note, cache = e.Started.Note, e.Started.Plan.Cache
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if cache != setting.CacheSIEVE ||
+		!strings.Contains(note, "began with cache s3fifo and goes on with sieve") {
+		t.Errorf("it goes on with cache %s, and says %q", cache, note)
+	}
+	checkFinal(t, s, c, want, weights)
+	refuseFormer(t, s, c)
+}
+
+// refuseFormer starts runs with caches that trainings no longer have.
+func refuseFormer(t *testing.T, s *layout.Store, c Config) {
+	t.Helper()
+	for _, cache := range []string{"lru", "clock", "s3fifo"} {
+		c.Cache = cache
+		want := "cache " + cache + ": trainings keep rows by static, sieve or belady"
+		if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -58,6 +58,7 @@ type trainer struct {
 	valNote    string          // of validation nodes that are taken from train
 	direction  string          // of a graph whose edges go one way
 	moved      string          // of a run that began on another backend
+	renewed    string          // of a run that began with a cache that trainings no longer have
 	inputNotes []string        // of how features are scaled and summed up
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do. steep tells of
@@ -120,7 +121,7 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.Notes(), t.moved, t.valNote, t.direction,
+	for _, note := range append([]string{t.Notes(), t.moved, t.renewed, t.valNote, t.direction,
 		t.in.Neighbors().Note,
 		t.in.HotNote, t.macroNote(), t.buffer.Note(), t.plan.OnDevice.Note()}, t.inputNotes...) {
 		if note != "" {
@@ -190,6 +191,10 @@ func (t *trainer) loadRun() error {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
+	if was := file.Config.Cache; was != old.Cache && t.cfg.Cache == old.Cache {
+		t.renewed = fmt.Sprintf("the run began with cache %s and goes on with %s, which changes "+
+			"what is read and no result", was, old.Cache)
+	}
 	t.moved = t.cfg.Moved(&old)
 	t.cfg.Resolved(&old.PartitionCounts)
 	t.Dir = runs.Open(store, name)

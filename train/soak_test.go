@@ -118,7 +118,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 // epoch. A wait counts when it ends, so that one which began before the epoch, while the one before
 // was evaluated, makes the sum longer: but never longer than the run has taken so far.
 func TestStageTimes(t *testing.T) {
-	for name, want := range map[string]string{"lru": "sample gather step",
+	for name, want := range map[string]string{"sieve": "sample gather step",
 		setting.CacheBelady: "sample plan sweep read gather step"} {
 		s, c := mustBuild(t, planted(false)), testConfig()
 		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3

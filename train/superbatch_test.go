@@ -24,7 +24,7 @@ import (
 // statistics of an epoch say so.
 func TestBeladyReadsLess(t *testing.T) {
 	hits := map[string]float64{}
-	for _, cache := range []string{setting.CacheBelady, "static", "lru", "sieve"} {
+	for _, cache := range []string{setting.CacheBelady, "static", "sieve"} {
 		c := beladyConfig()
 		c.Cache, c.Epochs, c.FeatureCache = cache, 1, 12<<10
 		s := mustBuild(t, planted(false))

@@ -50,7 +50,7 @@ func trainedEpoch(t *testing.T, e *loader.Epoch, step func(*sample.Batch) (float
 
 // TestTrainingIsARun: a training without its run has the losses and the batches of the run.
 func TestTrainingIsARun(t *testing.T) {
-	for _, cache := range []string{"auto", "lru", "belady"} {
+	for _, cache := range []string{"auto", "sieve", "belady"} {
 		t.Run("cache="+cache, func(t *testing.T) { trainingIsARun(t, cache) })
 	}
 }

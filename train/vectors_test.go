@@ -305,7 +305,7 @@ func TestVectorsRefused(t *testing.T) {
 		"train --node-embedding 64": func(c *Config) { c.NodeEmbedding = 0 },
 		"node-embedding -1":         func(c *Config) { c.NodeEmbedding = -1 },
 		"node-embedding 65537":      func(c *Config) { c.NodeEmbedding = 1<<16 + 1 },
-		"leave --cache lru out":     func(c *Config) { c.Cache = "lru" },
+		"leave --cache sieve out":   func(c *Config) { c.Cache = "sieve" },
 		"leave --cache belady out":  func(c *Config) { c.Cache = setting.CacheBelady },
 		"leave --feature-cache out": func(c *Config) { c.FeatureCache = 1 << 20 },
 		"leave --superbatch out":    func(c *Config) { c.Superbatch = 4 },

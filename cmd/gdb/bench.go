@@ -72,9 +72,9 @@ func (a *app) benchTrainCommand() *cobra.Command {
 		Use: "train STORE", Args: cli.ExactArgs(1),
 		Short: "Epochs past memory: caches, mmap, and everything in memory",
 		Long:  benchTrainLong,
-		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
+		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,sieve,auto,memory
   gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage
-  gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB \
+  gdb bench train big.gdb --systems static,sieve --sweep memory=512MiB,1GiB \
       --plot plots`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt, err := t.benchOptions(a, cmd, args[0], sweep)
@@ -101,7 +101,7 @@ func (a *app) benchTrainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory",
+	f.StringVar(&systems, "systems", "mmap,static,sieve,auto,memory",
 		"what is compared, in order, of "+
 			message.OneOf(bench.Systems()))
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+

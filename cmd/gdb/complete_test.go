@@ -35,7 +35,7 @@ func proposed(t *testing.T, args ...string) string {
 // end is cobra's directive: 4 no files, 2 no space after it, 8 files of the extensions, 16
 // directories, 0 files.
 var completions = []struct{ line, want string }{
-	{"train s.gdb --cache s", "static s3fifo sieve :4"},
+	{"train s.gdb --cache s", "static sieve :4"},
 	{"train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn :4"},
 	{"train s.gdb --optimizer ", "adam adamw sgd adagrad :4"},
 	{"train s.gdb --metric m", "micro-f1 macro-f1 mae :4"},
@@ -82,7 +82,7 @@ var completions = []struct{ line, want string }{
 	{"ingest --missing-nodes ", "error zero :4"},
 	{"ingest --fill m", "mean mean,indicator :4"},
 	{"--color a", "auto always :4"}, {"info s.gdb --log ", "text json :4"},
-	{"bench gather --cache none,s", "none,static none,s3fifo none,sieve :6"},
+	{"bench gather --cache none,s", "none,static none,sieve :6"},
 	{"bench train s.gdb --systems mmap,m", "mmap,mmap mmap,memory :6"},
 	{"bench link s.gdb --orders memory,t", "memory,tlbeta :6"},
 	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn none :4"},

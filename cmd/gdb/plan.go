@@ -29,7 +29,7 @@ environment. With --task link it says where the vectors are and, if they are on
 disk, which partitions are in memory when, and why. It takes the flags of gdb
 train.`,
 		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
-  gdb plan big.gdb --memory 4GiB --cache lru --json
+  gdb plan big.gdb --memory 4GiB --cache sieve --json
   gdb plan kg.gdb --task link --memory 1GiB --order tlbeta`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },

@@ -127,7 +127,7 @@ func TestBeladyIsTheMost(t *testing.T) {
 // TestBeladyBoundsOthers: no policy that begins empty has more hits.
 func TestBeladyBoundsOthers(t *testing.T) {
 	sizes := []Capacity{{Rows: 1}, {Rows: 20}, {Rows: 60}, {Rows: 150}, {Rows: nodes}}
-	policies := append([]Policy{Belady}, online()[1:]...)
+	policies := append([]Policy{Belady}, tried()[1:]...)
 	results, err := Run(context.Background(), traceOf(t, batchesOf(4, 400, false)), policies, sizes,
 		nil)
 	if err != nil {

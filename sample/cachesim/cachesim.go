@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gdb/internal/bug"
@@ -40,7 +41,11 @@ type Policy struct {
 // begins empty has more hits. Each node may stand in a batch once.
 var Belady = Policy{Name: "belady"}
 
-// Names of policies that are not of rowcache.NewPolicy, besides Belady's.
+// online lists how the policies are made that need to know nothing beforehand. Trainings have SIEVE
+// of them; the others are here to be compared with it.
+var online = []func() rowcache.Policy{newLRU, newCLOCK, newS3FIFO, rowcache.NewSIEVE}
+
+// Names of policies that are not online, besides Belady's.
 const (
 	None          = "none"           // holds nothing
 	StaticDegree  = "static"         // the nodes of rowcache.FindHot: those in the most lists
@@ -49,7 +54,10 @@ const (
 
 // PolicyNames are the names that ByName knows, the bound last.
 func PolicyNames() []string {
-	names := append([]string{None, StaticDegree, StaticSampled}, rowcache.PolicyNames()...)
+	names := []string{None, StaticDegree, StaticSampled}
+	for _, make := range online {
+		names = append(names, make().Name())
+	}
 	return append(names, Belady.Name)
 }
 
@@ -68,15 +76,15 @@ func ByName(name string, hot func() ([]sample.NodeID, error)) (Policy, error) {
 	return Online(name)
 }
 
-// Online is the policy of that name that rowcache.NewPolicy makes.
+// Online returns the policy of that name of those that need to know nothing beforehand.
 func Online(name string) (Policy, error) {
-	if _, err := rowcache.NewPolicy(name); err != nil {
-		return Policy{}, err
+	for _, make := range online {
+		if make().Name() == name {
+			return Policy{Name: name, New: make}, nil
+		}
 	}
-	return Policy{Name: name, New: func() rowcache.Policy {
-		p, _ := rowcache.NewPolicy(name) // it was made above
-		return p
-	}}, nil
+	return Policy{}, fmt.Errorf("cachesim: unknown cache policy %q: known are %s", name,
+		strings.Join(PolicyNames(), ", "))
 }
 
 // Static is the policy that holds the first nodes of hot, under a name.

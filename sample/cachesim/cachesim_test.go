@@ -54,19 +54,15 @@ func traceOf(t *testing.T, batches [][]sample.NodeID) Trace {
 	return r.Trace(nodes)
 }
 
-// online are the policies that need not know what comes, and a static one.
-func online() []Policy {
+// tried are the policies that need not know what comes, and a static one.
+func tried() []Policy {
 	var hot []sample.NodeID
 	for v := range sample.NodeID(nodes / 2) {
 		hot = append(hot, v*2)
 	}
 	policies := []Policy{Static("static", hot)}
-	for _, name := range rowcache.PolicyNames() {
-		p, err := Online(name)
-		if err != nil {
-			panic(err)
-		}
-		policies = append(policies, p)
+	for _, make := range online {
+		policies = append(policies, Policy{Name: make().Name(), New: make})
 	}
 	return policies
 }
@@ -80,12 +76,12 @@ func TestSameAsCache(t *testing.T) {
 	budget := mem.NewBudget(0)
 	for seed := range uint64(3) {
 		batches := batchesOf(seed, 300, seed > 0)
-		results, err := Run(context.Background(), traceOf(t, batches), online(), sizes, budget)
+		results, err := Run(context.Background(), traceOf(t, batches), tried(), sizes, budget)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hits := uint64(0)
-		for i, p := range online() {
+		for i, p := range tried() {
 			for j, c := range sizes {
 				r := results[i*len(sizes)+j]
 				want, loaded := cacheStats(t, p.New(), c.Bytes, batches)
@@ -125,7 +121,7 @@ func cacheStats(t *testing.T, p rowcache.Policy, bytes int64,
 // TestRowsAndBytes gives the same size both ways.
 func TestRowsAndBytes(t *testing.T) {
 	trace := traceOf(t, batchesOf(1, 200, false))
-	for _, p := range append(online(), Belady) {
+	for _, p := range append(tried(), Belady) {
 		slot := 0
 		if p.New != nil {
 			slot = p.New().SlotBytes()
@@ -151,7 +147,7 @@ func TestErrors(t *testing.T) {
 	cancel()
 	bad := errors.New("no batch")
 	good := batchesOf(1, 10, false)
-	lru, bound := []Policy{online()[1]}, []Policy{Belady}
+	lru, bound := []Policy{tried()[1]}, []Policy{Belady}
 	far := []Policy{Static("far", []sample.NodeID{nodes})}
 	failing := Trace{Nodes: nodes, Each: func(func([]sample.NodeID) error) error { return bad }}
 	for name, c := range map[string]struct {

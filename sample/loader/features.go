@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gdb/internal/mem"
@@ -11,8 +12,8 @@ import (
 
 // Cache says which rows of features are kept in memory.
 type Cache struct {
-	// Policy is all, none, static, or one that rowcache.NewPolicy knows. With superbatches it is
-	// none, since these have a cache of their own.
+	// Policy is all, none, static or sieve. With superbatches it is none, since these have a cache
+	// of their own.
 	Policy string
 	Bytes  int64
 	// Hot lists the nodes whose rows a static cache keeps; nil finds them.
@@ -43,11 +44,10 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 			opt.Bytes, opt.Background = opt.Bytes-HotBytes(len(c.Hot)), true
 			err = s.openStatic(ctx, c, opt)
 		}
+	case "sieve":
+		s.Features, err = rowcache.New(ctx, s.Rows, rowcache.NewSIEVE(), opt)
 	default:
-		var policy rowcache.Policy
-		if policy, err = rowcache.NewPolicy(c.Policy); err == nil {
-			s.Features, err = rowcache.New(ctx, s.Rows, policy, opt)
-		}
+		err = errors.New("known are all, none, static and sieve")
 	}
 	if err != nil {
 		return fmt.Errorf("loader: open features with cache %s: %w", c.Policy, err)

@@ -84,7 +84,8 @@ func checkFilled(t *testing.T, nodes []layout.NodeID, out []float32, dim int) {
 func TestSlotsWhileReading(t *testing.T) {
 	const dim = 5
 	placed := make(chan struct{})
-	policy := &toldPolicy{Policy: NewLRU(), left: 40, all: sync.OnceFunc(func() { close(placed) })}
+	policy := &toldPolicy{Policy: NewSIEVE(), left: 40,
+		all: sync.OnceFunc(func() { close(placed) })}
 	rows := &slowRows{Rows: &sampletest.Rows{Count: 100, Dim: dim}}
 	f, err := New(t.Context(), rows, policy, Options{Bytes: 1 << 16})
 	if err != nil {
@@ -111,33 +112,27 @@ func TestSlotsWhileReading(t *testing.T) {
 // the slots of the others are filled by the next.
 func TestSlotsAfterError(t *testing.T) {
 	const dim = 3
-	for _, name := range PolicyNames() {
-		policy, err := NewPolicy(name)
-		if err != nil {
-			t.Fatal(err)
+	rows := &slowRows{Rows: &sampletest.Rows{Count: 100, Dim: dim}, err: syscall.EIO}
+	f, err := New(t.Context(), rows, NewSIEVE(), Options{Bytes: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, out, hits := nodesFrom(0, 50), make([]float32, 50*dim), uint64(0)
+	for i, more := range []uint64{0, 25, 50} {
+		err := f.Gather(t.Context(), nodes, out)
+		if !errors.Is(err, rows.err) {
+			t.Fatalf("%v", err)
 		}
-		rows := &slowRows{Rows: &sampletest.Rows{Count: 100, Dim: dim}, err: syscall.EIO}
-		f, err := New(t.Context(), rows, policy, Options{Bytes: 1 << 16})
-		if err != nil {
-			t.Fatal(err)
+		if err == nil {
+			checkFilled(t, nodes, out, dim)
 		}
-		nodes, out, hits := nodesFrom(0, 50), make([]float32, 50*dim), uint64(0)
-		for i, more := range []uint64{0, 25, 50} {
-			err := f.Gather(t.Context(), nodes, out)
-			if !errors.Is(err, rows.err) {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err == nil {
-				checkFilled(t, nodes, out, dim)
-			}
-			rows.err = nil
-			if hits += more; f.Stats().Hits != hits {
-				t.Errorf("%s, gather %d: %d hits, want %d", name, i, f.Stats().Hits, hits)
-			}
+		rows.err = nil
+		if hits += more; f.Stats().Hits != hits {
+			t.Errorf("gather %d: %d hits, want %d", i, f.Stats().Hits, hits)
 		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -145,39 +140,33 @@ func TestSlotsAfterError(t *testing.T) {
 // while they are pending; run it with -race.
 func TestSlotsOfManyGathers(t *testing.T) {
 	const dim = 4
-	for _, name := range PolicyNames() {
-		policy, err := NewPolicy(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := &slowRows{Rows: &sampletest.Rows{Count: 400, Dim: dim}}
-		f, err := New(t.Context(), rows, policy, Options{Bytes: 3 << 10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all sync.WaitGroup
-		for w := range 4 {
-			all.Go(func() {
-				out := make([]float32, 50*dim)
-				for k := range 60 {
-					nodes := nodesFrom((w*37+k*k*13)%350, 50)
-					if err := f.Gather(context.Background(), nodes, out); err != nil {
-						t.Error(err)
+	rows := &slowRows{Rows: &sampletest.Rows{Count: 400, Dim: dim}}
+	f, err := New(t.Context(), rows, NewSIEVE(), Options{Bytes: 3 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			out := make([]float32, 50*dim)
+			for k := range 60 {
+				nodes := nodesFrom((w*37+k*k*13)%350, 50)
+				if err := f.Gather(context.Background(), nodes, out); err != nil {
+					t.Error(err)
+					return
+				}
+				for i, v := range nodes {
+					if got := out[i*dim+dim-1]; got != sampletest.Value(v, dim-1) {
+						t.Errorf("node %d has %v", v, got)
 						return
 					}
-					for i, v := range nodes {
-						if got := out[i*dim+dim-1]; got != sampletest.Value(v, dim-1) {
-							t.Errorf("%s: node %d has %v", name, v, got)
-							return
-						}
-					}
 				}
-			})
-		}
-		all.Wait()
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+			}
+		})
+	}
+	all.Wait()
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestLocated(t *testing.T) {
 			t.Errorf("%s: after close %d bytes are counted, %v", name, budget.Used(), err)
 		}
 	}
-	f, err := New(t.Context(), rows, NewLRU(), Options{Bytes: 1 << 14})
+	f, err := New(t.Context(), rows, NewSIEVE(), Options{Bytes: 1 << 14})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,31 +6,8 @@ import (
 
 	"gdb/layout"
 	"gdb/sample/rowcache"
+	"gdb/sample/rowcache/policytest"
 )
-
-// plainLRU is a list of nodes, the most recent last.
-type plainLRU struct {
-	slots int
-	held  []layout.NodeID
-}
-
-func (l *plainLRU) Holds(v layout.NodeID) bool { return slices.Contains(l.held, v) }
-
-func (l *plainLRU) Hit(v layout.NodeID) {
-	i := slices.Index(l.held, v)
-	l.held = append(slices.Delete(l.held, i, i+1), v)
-}
-
-func (l *plainLRU) Place(v layout.NodeID) {
-	if len(l.held) == l.slots {
-		l.held = l.held[1:]
-	}
-	l.held = append(l.held, v)
-}
-
-func TestLRU(t *testing.T) {
-	Run(t, rowcache.NewLRU, func(slots int) Twin { return &plainLRU{slots: slots} })
-}
 
 // hot is every third node.
 func hot() (out []layout.NodeID) {
@@ -47,37 +24,8 @@ func (s plainStatic) Hit(layout.NodeID)          {}
 func (s plainStatic) Place(layout.NodeID)        {}
 
 func TestStatic(t *testing.T) {
-	Run(t, func() rowcache.Policy { return rowcache.NewStatic(hot()) },
-		func(slots int) Twin { return plainStatic(hot()[:min(slots, len(hot()))]) })
-}
-
-// plainCLOCK is second chance without a hand: the slots are a queue, the next to look at first;
-// what is spared or new goes to its end.
-type plainCLOCK struct {
-	slots int
-	queue []layout.NodeID
-	asked map[layout.NodeID]bool
-}
-
-func (c *plainCLOCK) Holds(v layout.NodeID) bool { return slices.Contains(c.queue, v) }
-func (c *plainCLOCK) Hit(v layout.NodeID)        { c.asked[v] = true }
-
-func (c *plainCLOCK) Place(v layout.NodeID) {
-	for len(c.queue) == c.slots {
-		first := c.queue[0]
-		c.queue = c.queue[1:]
-		if c.asked[first] {
-			c.queue = append(c.queue, first)
-		}
-		delete(c.asked, first)
-	}
-	c.queue = append(c.queue, v)
-}
-
-func TestCLOCK(t *testing.T) {
-	Run(t, rowcache.NewCLOCK, func(slots int) Twin {
-		return &plainCLOCK{slots: slots, asked: map[layout.NodeID]bool{}}
-	})
+	policytest.Run(t, func() rowcache.Policy { return rowcache.NewStatic(hot()) },
+		func(slots int) policytest.Twin { return plainStatic(hot()[:min(slots, len(hot()))]) })
 }
 
 // plainSIEVE is a queue, the newest last, and the node that the hand points at, or none.
@@ -111,74 +59,7 @@ func (s *plainSIEVE) Place(v layout.NodeID) {
 }
 
 func TestSIEVE(t *testing.T) {
-	Run(t, rowcache.NewSIEVE, func(slots int) Twin {
+	policytest.Run(t, rowcache.NewSIEVE, func(slots int) policytest.Twin {
 		return &plainSIEVE{slots: slots, asked: map[layout.NodeID]bool{}}
 	})
-}
-
-// plainS3FIFO has three queues, the oldest first.
-type plainS3FIFO struct {
-	slots              int
-	small, main, ghost []layout.NodeID
-	uses               map[layout.NodeID]int
-}
-
-func (p *plainS3FIFO) Holds(v layout.NodeID) bool {
-	return slices.Contains(p.small, v) || slices.Contains(p.main, v)
-}
-
-func (p *plainS3FIFO) Hit(v layout.NodeID) { p.uses[v] = min(p.uses[v]+1, 3) }
-
-func (p *plainS3FIFO) Place(v layout.NodeID) {
-	known := slices.Contains(p.ghost, v)
-	for len(p.small)+len(p.main) == p.slots {
-		p.evict()
-	}
-	p.uses[v] = 0
-	if known {
-		p.main = append(p.main, v)
-	} else {
-		p.small = append(p.small, v)
-	}
-}
-
-// evict moves one row on, or out.
-func (p *plainS3FIFO) evict() {
-	if len(p.small) >= max(1, p.slots/10) {
-		v := p.small[0]
-		p.small = p.small[1:]
-		if p.uses[v] > 1 {
-			p.uses[v] = 0
-			p.main = append(p.main, v)
-			return
-		}
-		p.ghost = append(p.ghost, v)
-		if len(p.ghost) > p.slots-p.slots/10 {
-			p.ghost = p.ghost[1:]
-		}
-		return
-	}
-	v := p.main[0]
-	p.main = p.main[1:]
-	if p.uses[v] > 0 {
-		p.uses[v]--
-		p.main = append(p.main, v)
-	}
-}
-
-func TestS3FIFO(t *testing.T) {
-	Run(t, rowcache.NewS3FIFO, func(slots int) Twin {
-		return &plainS3FIFO{slots: slots, uses: map[layout.NodeID]int{}}
-	})
-}
-
-func TestNewPolicy(t *testing.T) {
-	for _, name := range rowcache.PolicyNames() {
-		if p, err := rowcache.NewPolicy(name); err != nil || p.Name() != name {
-			t.Errorf("%s: %v, %v", name, p, err)
-		}
-	}
-	if p, err := rowcache.NewPolicy("mru"); err == nil {
-		t.Errorf("mru gives %v", p)
-	}
 }

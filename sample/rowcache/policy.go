@@ -2,12 +2,6 @@ package rowcache
 
 import "gdb/layout"
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // Policy decides which rows a cache holds. The cache has numbered slots, each with the row of one
 // node; it looks nodes up and copies rows. The policy only says where a row goes, and so which row
 // leaves. All calls come with the cache's lock held, one at a time, and must not block.
@@ -17,7 +11,7 @@ import (
 // calls of one may come between calls of another, but not between Begin and Hits. A policy that
 // knows the future must be used by one gather at a time, and count Begin calls.
 type Policy interface {
-	// Name returns the name of the policy in statistics: static, lru, ….
+	// Name returns the name of the policy in statistics: static, sieve, ….
 	Name() string
 	// SlotBytes returns the memory that the policy takes for each slot.
 	SlotBytes() int
@@ -33,25 +27,4 @@ type Policy interface {
 	// slot is evicted. A slot never used before must be the lowest of them. keep is false if the
 	// row is not kept.
 	Place(node layout.NodeID) (slot uint32, keep bool)
-}
-
-// policies lists constructors of the policies that need to know nothing in advance.
-var policies = []func() Policy{NewLRU, NewCLOCK, NewS3FIFO, NewSIEVE}
-
-// PolicyNames returns the names that NewPolicy knows.
-func PolicyNames() (names []string) {
-	for _, make := range policies {
-		names = append(names, make().Name())
-	}
-	return names
-}
-
-// NewPolicy returns a new policy of this name.
-func NewPolicy(name string) (Policy, error) {
-	i := slices.Index(PolicyNames(), name)
-	if i < 0 {
-		return nil, fmt.Errorf("sample: unknown cache policy %q: known are %s", name,
-			strings.Join(PolicyNames(), ", "))
-	}
-	return policies[i](), nil
 }

@@ -137,8 +137,8 @@ func openHost(t *testing.T, cache string, rows rowcache.Rows,
 			hot = append(hot, sample.NodeID(v+80))
 		}
 		f, err = rowcache.New(t.Context(), rows, rowcache.NewStatic(hot), opt)
-	case "lru":
-		f, err = rowcache.New(t.Context(), rows, rowcache.NewLRU(), opt)
+	case "sieve":
+		f, err = rowcache.New(t.Context(), rows, rowcache.NewSIEVE(), opt)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -196,10 +196,10 @@ func waysOfRows(t *testing.T, cache string, send bool, refused int) (inPlace boo
 // TestWaysOfRows: a step has the rows of all nodes, whichever way is faster for those that the
 // device does not keep, and wherever the host has them; what is locked is unlocked again.
 func TestWaysOfRows(t *testing.T) {
-	for _, cache := range []string{"none", "static", "all", "lru"} {
+	for _, cache := range []string{"none", "static", "all", "sieve"} {
 		for _, send := range []bool{true, false} {
 			inPlace, why := waysOfRows(t, cache, send, 0)
-			if inPlace != (!send && cache != "lru") || why != "" {
+			if inPlace != (!send && cache != "sieve") || why != "" {
 				t.Errorf("cache %s, sending is faster %v: in place %v, %s", cache, send, inPlace,
 					why)
 			}

@@ -14,7 +14,7 @@ func fixedCosts(rows RowsCost) *Costs {
 		Hit: Work{1e-6, 1e-6}, Miss: Work{2e-6, 2e-6}, Sequential: 1e9}
 	return &Costs{Device: d, StoredBytes: 32, RowBytes: 32, Nodes: 1000, Edges: 2000, Batches: 10,
 		Full: 10, Inner: 1, Step: Work{3e-3, 6e-3}, Resident: Price{Own: 1e-4},
-		Curves: map[string]*Curve{"lru": {Bytes: []int64{1}, Costs: []RowsCost{rows}}}}
+		Curves: map[string]*Curve{"sieve": {Bytes: []int64{1}, Costs: []RowsCost{rows}}}}
 }
 
 func fixedFacts() *Facts {
@@ -40,16 +40,16 @@ func TestForecastOfTime(t *testing.T) {
 	}{
 		// Three works ask for four cores of two: sampling takes 0.2 ms for 0.1. Copies and step
 		// ask for three: the 0.9 ms of copies that are left take 1.35.
-		{"all rows found", "lru", false, RowsCost{Hit: 1}, 0.2, 1.55, 3.55, 3.55, "cores"},
+		{"all rows found", "sieve", false, RowsCost{Hit: 1}, 0.2, 1.55, 3.55, 3.55, "cores"},
 		// 1000 reads take 10 ms, of which 1 computing, and 2 ms of placing go on at the same time.
-		{"all rows read, in turn", "lru", true, RowsCost{Wait: 1e-2, CPU: 1e-3}, 0.1, 10, 3, 13,
+		{"all rows read, in turn", "sieve", true, RowsCost{Wait: 1e-2, CPU: 1e-3}, 0.1, 10, 3, 13,
 			"turns"},
 		{"no cache", "none", true, RowsCost{Wait: 4e-3}, 0.1, 4, 3, 7, "turns"},
 		// Copies and step have 1.75 cores busy, and sampling one, so each gets 2/2.75 of them.
 		{"resident", "all", true, RowsCost{}, 0.1375, 1.0094, 3.0281, 4.0375, "turns"},
 	} {
 		s := fixedCosts(c.rows)
-		s.Curves["none"] = s.Curves["lru"]
+		s.Curves["none"] = s.Curves["sieve"]
 		f := s.forecast(fixedSplit(c.cache, c.inTurn))
 		got := []float64{f.Sample, f.Gather, f.Compute, f.Time}
 		for i, want := range []float64{c.sample, c.gather, c.compute, c.total} {
@@ -106,7 +106,7 @@ func TestStart(t *testing.T) {
 	} {
 		s := fixedCosts(RowsCost{})
 		s.TopologyBytes = 1e6
-		s.Curves[c.cache] = s.Curves["lru"]
+		s.Curves[c.cache] = s.Curves["sieve"]
 		p := fixedSplit(c.cache, true)
 		p.Features = 32 * c.rows
 		p.Forecast = s.forecast(p)

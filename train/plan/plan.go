@@ -25,7 +25,7 @@ type Plan struct {
 	Eval     int64     `json:"evaluation_bytes"`
 	Neighbor int64     `json:"neighbor_cache_bytes"`
 	Features int64     `json:"feature_cache_bytes"` // all rows, or the cache
-	Cache    string    `json:"cache"`               // all, static, lru, …, or none
+	Cache    string    `json:"cache"`               // all, static, sieve, belady or none
 
 	// Vectors is the memory of vectors that are learned for each node: the current ones, the
 	// best ones, and the optimizer's state. VectorsDisk is the disk space that checkpoints

@@ -43,13 +43,9 @@ const boundMargin = 0.97
 // batch misses fewer. A static cache misses equally many rows in every batch; together with the
 // rows it is filled with at the start it misses no fewer than Belady's policy either.
 func (r *rowPricer) bound(ctx context.Context) error {
-	slot, err := r.slotBytes()
-	if err != nil {
-		return err
-	}
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
-		rows = append(rows, rowcache.RowsIn(bytes, r.facts.Dim, slot))
+		rows = append(rows, rowcache.RowsIn(bytes, r.facts.Dim, r.slotBytes()))
 	}
 	b, err := r.beladyMisses(ctx, rows)
 	if err != nil {
@@ -72,15 +68,11 @@ func (r *rowPricer) bound(ctx context.Context) error {
 }
 
 // slotBytes returns how many bytes the cache takes for a row besides its values.
-func (r *rowPricer) slotBytes() (int, error) {
+func (r *rowPricer) slotBytes() int {
 	if r.cache == "static" {
-		return int(loader.HotBytes(1)), nil
+		return int(loader.HotBytes(1))
 	}
-	policy, err := rowcache.NewPolicy(r.cache)
-	if err != nil {
-		return 0, err
-	}
-	return policy.SlotBytes(), nil
+	return rowcache.NewSIEVE().SlotBytes()
 }
 
 // beladyMisses counts what Belady's policy misses on the trace, and on first parts of it, with

@@ -71,7 +71,7 @@ const (
 func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
 	dim, threads := max(1, m.facts.Dim), plan.CopyThreads(m.facts.Threads)
 	free := (m.src.Budget.Limit() - m.src.Budget.Used()) / copiedShare
-	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), rowcache.NewLRU()
+	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), rowcache.NewSIEVE()
 	n := max(1, min(copiedMost, 3*rows))
 	meter := &rowMeter{rows: blankRows{dim}, nodes: make([]sample.NodeID, n)}
 	out, err := mem.NewArena(m.src.Budget, "copies of rows", 4*int64(max(1, min(rows, n))*dim))

@@ -10,13 +10,13 @@ import (
 	"gdb/train/plan"
 )
 
-// online fills in the curve of a policy by playing the trace through a cache of each size.
-func (r *rowPricer) online(ctx context.Context) error {
+// sieve fills in the curve of SIEVE by playing the trace through a cache of each size.
+func (r *rowPricer) sieve(ctx context.Context) error {
 	costs := make([]plan.RowsCost, len(r.curve.Bytes))
 	var runs []func() error
 	for i, bytes := range r.curve.Bytes {
 		runs = append(runs, func() (err error) {
-			costs[i], err = r.warmed(ctx, r.cache, bytes)
+			costs[i], err = r.warmed(ctx, bytes)
 			return err
 		})
 	}
@@ -25,7 +25,7 @@ func (r *rowPricer) online(ctx context.Context) error {
 	return err
 }
 
-// replay records what the batches of a trace missed with a policy.
+// replay records what the batches of a trace missed with SIEVE.
 type replay struct {
 	before []misses // counts before each batch, and after the last
 	used   []int    // rows in the cache at these times
@@ -37,13 +37,9 @@ type replay struct {
 // the last quarter of the trace found the cache full, they cost what that quarter did. If not, they
 // miss the nodes that were not seen before until these fill the cache; after that, for each new
 // node, as many rows as with a cache that is full after a quarter of the trace.
-func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (plan.RowsCost, error) {
-	policy, err := rowcache.NewPolicy(cache)
-	if err != nil {
-		return plan.RowsCost{}, err
-	}
-	rows := rowcache.RowsIn(bytes, r.facts.Dim, policy.SlotBytes())
-	run, err := r.replay(ctx, policy, rows)
+func (r *rowPricer) warmed(ctx context.Context, bytes int64) (plan.RowsCost, error) {
+	rows := rowcache.RowsIn(bytes, r.facts.Dim, rowcache.NewSIEVE().SlotBytes())
+	run, err := r.replay(ctx, rows)
 	if err != nil {
 		return plan.RowsCost{}, err
 	}
@@ -61,7 +57,7 @@ func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (plan
 	share, rest := float64(span.counted)/(float64(span.counted)+span.more),
 		last.cost(n-late, r.s.Device)
 	if run.used[late] < rows {
-		factor, err := r.again(ctx, cache)
+		factor, err := r.again(ctx)
 		if err != nil {
 			return cost, err
 		}
@@ -113,16 +109,14 @@ func (w *warmSpan) missed(g *plan.Footprint, rows, factor float64) float64 {
 }
 
 // again returns how many rows the last batches of a trace miss for each new node, with a cache that
-// is full after the first quarter of the trace; new nodes are counted at that time. With lru it is
-// close to one: since a row was last used, batches had as many nodes as the cache has rows.
-func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
+// is full after the first quarter of the trace; new nodes are counted at that time.
+func (r *rowPricer) again(ctx context.Context) (float64, error) {
 	n := len(r.tr.batches)
-	policy, err := rowcache.NewPolicy(cache)
-	if err != nil || n < traceLeast {
-		return 1, err
+	if n < traceLeast {
+		return 1, nil
 	}
 	at := float64(n) / 4
-	run, err := r.replay(ctx, policy, int(r.s.Grows.After(at)))
+	run, err := r.replay(ctx, int(r.s.Grows.After(at)))
 	if err != nil {
 		return 0, err
 	}
@@ -141,10 +135,9 @@ func missing(c plan.RowsCost, before, now, nodes float64) plan.RowsCost {
 // during returns what the batches from first up to end missed.
 func (p *replay) during(first, end int) misses { return p.before[end].since(p.before[first]) }
 
-// replay plays the trace through a cache with a policy and records what is missed.
-func (r *rowPricer) replay(ctx context.Context, policy rowcache.Policy, slots int) (p *replay,
-	err error) {
-	a := &r.tr.played
+// replay plays the trace through a cache with SIEVE and records what is missed.
+func (r *rowPricer) replay(ctx context.Context, slots int) (p *replay, err error) {
+	a, policy := &r.tr.played, rowcache.NewSIEVE()
 	rows := &tracedRows{pricer: r}
 	sim, err := rowcache.New(ctx, rows, policy, rowcache.Options{Budget: r.src.Budget,
 		Bytes: rowcache.Bytes(slots/a.share, 1, policy.SlotBytes())})

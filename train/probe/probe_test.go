@@ -87,7 +87,7 @@ func pricedProbe(t *testing.T, c Config) (*Probe, *plan.Costs, *trace) {
 func TestBound(t *testing.T) {
 	for _, epochs := range []int{1, 2, 6} {
 		m, s, seen := pricedProbe(t, lawConfig(epochs))
-		for _, cache := range []string{"lru", "s3fifo", "sieve", "static"} {
+		for _, cache := range []string{"sieve", "static"} {
 			r := &rowPricer{Probe: m, s: s, tr: seen, cache: cache,
 				curve: &plan.Curve{Bytes: []int64{2 << 20, 6 << 20, 16 << 20}}}
 			if err := r.bound(t.Context()); err != nil {
@@ -113,7 +113,7 @@ func TestBound(t *testing.T) {
 // TestThinnedTrace: policies that are played over one node in four find what they find of all.
 func TestThinnedTrace(t *testing.T) {
 	m, s, seen := pricedProbe(t, lawConfig(6))
-	for _, cache := range []string{"none", "static", "lru", "sieve", setting.CacheBelady} {
+	for _, cache := range []string{"none", "static", "sieve", setting.CacheBelady} {
 		costs := func() []plan.RowsCost {
 			t.Helper()
 			r := &rowPricer{Probe: m, s: s, tr: seen, cache: cache, steps: 60,
@@ -131,7 +131,7 @@ func TestThinnedTrace(t *testing.T) {
 			t.Logf("%s, size %d: hits %.3f, of all %.3f; waits %.4f, %.4f", cache, i, got.Hit,
 				want[i].Hit, got.Wait, want[i].Wait)
 			most := 0.02
-			if cache == "sieve" || cache == "lru" { // caches of few rows
+			if cache == "sieve" { // a cache of few rows
 				most = 0.06
 			}
 			if math.Abs(got.Hit-want[i].Hit) > most ||

@@ -106,7 +106,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 	case setting.CacheBelady:
 		return r.belady(ctx)
 	}
-	return r.online(ctx)
+	return r.sieve(ctx)
 }
 
 // effort ranks policies by how long playing them takes: policies that decide at each batch have to

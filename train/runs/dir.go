@@ -358,7 +358,8 @@ func (r Dir) readError(name string, err error) error {
 	return fmt.Errorf("train: run %s: %w", r.name, err)
 }
 
-// Load returns the settings of a run, to resume it: change what may change, then set Resume.
+// Load returns the settings of a run, to resume it: change what may change, then set Resume. A
+// policy of its cache that trainings no longer have is replaced.
 func Load(s *layout.Store, run string) (setting.Node, error) {
 	if err := setting.ValidName(run); err != nil || run == "" {
 		return setting.Node{}, errors.Join(err, errors.New("train: name the run to load"))
@@ -368,5 +369,6 @@ func Load(s *layout.Store, run string) (setting.Node, error) {
 		return setting.Node{}, err
 	}
 	f.Config.Run = strings.TrimSpace(run)
+	f.Config.RenewCache()
 	return f.Config, nil
 }

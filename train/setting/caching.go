@@ -1,13 +1,16 @@
 package setting
 
-import "gdb/blockdev"
+import (
+	"slices"
+
+	"gdb/blockdev"
+)
 
 // Caching is how a training of nodes reads what does not fit in memory.
 type Caching struct {
 	// Strategy is how batches are made: one of Strategies.
 	Strategy string `json:"-" setting:"strategy"`
-	// Cache is the policy for features that do not fit: auto, none, static, or one that
-	// rowcache.NewPolicy knows.
+	// Cache is the policy for features that do not fit: auto, none, static, sieve or CacheBelady.
 	Cache string `json:"cache"`
 	// Superbatch is how many batches cache belady samples ahead at most; 0 as many as a quarter of
 	// the free disk has room for, 64 GiB at most, and no more than up to the next evaluation.
@@ -41,6 +44,24 @@ var Strategies = []string{"exact"}
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
 const CacheBelady = "belady"
 
+// CacheSIEVE is the policy of the caches that learn from the batches which rows to keep.
+const CacheSIEVE = "sieve"
+
+// formerCaches lists the policies that trainings had once beside CacheSIEVE: runs that began with
+// them go on with that.
+var formerCaches = []string{"lru", "clock", "s3fifo"}
+
+// RenewCache replaces a policy of an old run that trainings no longer have. That changes what is
+// read, and no result.
+func (c *Caching) RenewCache() {
+	if slices.Contains(formerCaches, c.Cache) {
+		c.Cache = CacheSIEVE
+	}
+}
+
+// CheckCache refuses a word that is no Caching.Cache, and says what to use.
+func CheckCache(word string) error { return Find("cache").checkWord(word, OfNodes) }
+
 // NeighborAuto as Caching.NeighborCache lets the plan choose the size.
 const NeighborAuto = -1
 
@@ -57,7 +78,9 @@ var cachingRows = []*Row{
 		Unset: Strategies[0], Choices: Strategies, Group: GroupMemory,
 		Help: "how batches are made: {choices} ({gdb} help strategies)"},
 	{Name: "cache", For: OfNodes, Free: OfNodes, NotIn: BenchTrain, Default: "auto",
-		Choices: cacheNames, Group: GroupMemory,
+		Choices: []string{"auto", "none", "static", CacheSIEVE, CacheBelady}, Gone: formerCaches,
+		Instead: "trainings keep rows by static, sieve or belady; sieve is hit as often, and gdb " +
+			"bench cache compares the others", Group: GroupMemory,
 		Help: "policy of the cache of features: {choices}"},
 	{Name: "superbatch", For: OfNodes, Free: OfNodes, Type: countOrAuto, Default: "auto",
 		Check: atLeast(0), Group: GroupMemory, Help: "batches that --cache belady samples ahead; " +

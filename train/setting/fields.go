@@ -102,7 +102,7 @@ func checkRows(c Settings) error {
 		f := all[0]
 		if f.Kind() == reflect.String && !r.Any {
 			if err := r.checkWord(f.String(), t); err != nil {
-				return err
+				return fmt.Errorf("train: %w", err)
 			}
 		}
 		if want := r.check(t); want != nil && !want.fits(number(f)) {
@@ -180,5 +180,8 @@ func (r *Row) checkWord(word string, t Tasks) error {
 	if known == nil || slices.Contains(known, word) || word == "" && r.Unset != "" {
 		return nil
 	}
-	return fmt.Errorf("train: unknown %s %q: known are %s", r.Name, word, strings.Join(known, ", "))
+	if slices.Contains(r.Gone, word) {
+		return fmt.Errorf("%s %s: %s", r.Name, word, r.Instead)
+	}
+	return fmt.Errorf("unknown %s %q: known are %s", r.Name, word, strings.Join(known, ", "))
 }

@@ -109,7 +109,7 @@ func TestSameResult(t *testing.T) {
 		change func(c *Node)
 		want   string
 	}{
-		{func(c *Node) { c.Cache, c.Memory, c.Epochs, c.Backend = "lru", 9, 99, BackendCUDA }, ""},
+		{func(c *Node) { c.Cache, c.Memory, c.Epochs, c.Backend = "none", 9, 99, BackendCUDA }, ""},
 		{func(c *Node) { c.Sampler, c.Sample, c.ClassWeights, c.LRSchedule = "", "", "", "" }, ""},
 		{func(c *Node) { c.Precision = BFloat16 }, "precision bf16: it began with f32"},
 		{func(c *Node) { c.Precision, c.ChangePrecision = BFloat16, true }, ""},
@@ -250,7 +250,7 @@ func TestStepName(t *testing.T) {
 		{func(c *Node) { c.Precision = BFloat16 }, true}, {func(c *Node) { c.Dropout = 0 }, true},
 		{func(c *Node) { c.Sample = SampleLatest }, true},
 		{func(c *Node) { c.Precision, c.Sample = Float32, "" }, false},
-		{func(c *Node) { c.Dropout, c.LR, c.Loss, c.Cache = 0.3, 9, "bce", "lru" }, false},
+		{func(c *Node) { c.Dropout, c.LR, c.Loss, c.Cache = 0.3, 9, "bce", "sieve" }, false},
 		{func(c *Node) { c.Seed, c.Memory, c.Run, c.Epochs = 9, 9, "b", 9 }, false},
 	} {
 		now := Default()

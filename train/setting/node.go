@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gdb/sample/rowcache"
 )
 
 // Node are the settings of a training of nodes. Start from Default.
@@ -75,6 +73,3 @@ func ValidName(name string) error {
 // SameResult reports the first setting by which a resumed run would not be the same run, but for
 // rounding: it may go on with another backend.
 func (c *Node) SameResult(old *Node) error { return sameRows(c, old, old.Run) }
-
-// cacheNames lists the policies that Caching.Cache knows.
-var cacheNames = append([]string{"auto", "none", "static", CacheBelady}, rowcache.PolicyNames()...)

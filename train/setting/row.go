@@ -61,6 +61,9 @@ type Row struct {
 	// Any says that other code checks them.
 	Choices, LinkChoices []string
 	Any                  bool
+	// Gone are words that were choices once, and Instead says what to use now.
+	Gone    []string
+	Instead string
 	// Check is what numbers must be, and LinkCheck that of links, where it is another.
 	Check, LinkCheck *Check
 

@@ -24,7 +24,7 @@ func (a commands) gather() *cobra.Command {
 	cmd = a.command("gather",
 		"Means of random feature rows; with --store, gathering from disk",
 		`  gdb bench gather
-  gdb bench gather --store big.gdb --cache none,static,lru --feature-cache 10%`,
+  gdb bench gather --store big.gdb --cache none,static,sieve --feature-cache 10%`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if store == "" {
 				if err := onlyWithStore(cmd); err != nil {

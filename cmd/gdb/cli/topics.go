@@ -85,15 +85,14 @@ Caches of features, --cache; they change what is read, and nothing else:
           says which
   static  the rows of the nodes that stand in most lists, loaded before the
           first batch
-  lru     the rows asked for last
-  clock   about the same as lru, for 1 byte a row instead of 8
-  s3fifo  rows asked for once do not drive out others; 14 bytes a row
   sieve   rows asked for again stay where they are, others are sifted out; 5
           bytes a row
   belady  the rows whose next use is nearest, known because batches are
           sampled ahead (--superbatch), on disk: nothing reads fewer rows, see
           docs/out-of-core.md
-  none    every row is read`
+  none    every row is read
+
+gdb bench cache compares these with other policies.`
 
 // TopicLink is the page of that name.
 const TopicLink = `gdb train STORE --task link learns a vector for each node and each type of

@@ -1,4 +1,4 @@
-package rowcache
+package cachesim
 
 import (
 	"gdb/layout"

@@ -1,6 +1,9 @@
-package rowcache
+package cachesim
 
-import "gdb/layout"
+import (
+	"gdb/layout"
+	"gdb/sample/rowcache"
+)
 
 // lru evicts the row that was not asked for the longest. The slots form a ring through next and
 // prev, from the most recent on. The entry after the last slot is the root of the ring: its next is
@@ -10,8 +13,8 @@ type lru struct {
 	used       uint32
 }
 
-// NewLRU returns the policy that evicts the least recently used row. It takes 8 bytes per slot.
-func NewLRU() Policy { return &lru{} }
+// newLRU returns the policy that evicts the least recently used row. It takes 8 bytes per slot.
+func newLRU() rowcache.Policy { return &lru{} }
 
 // Name returns "lru".
 func (l *lru) Name() string { return "lru" }

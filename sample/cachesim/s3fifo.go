@@ -1,7 +1,8 @@
-package rowcache
+package cachesim
 
 import (
 	"gdb/layout"
+	"gdb/sample/rowcache"
 )
 
 const (
@@ -27,9 +28,9 @@ type s3fifo struct {
 	used        uint32
 }
 
-// NewS3FIFO returns the policy that keeps rows asked for once from driving out others. It takes 14
+// newS3FIFO returns the policy that keeps rows asked for once from driving out others. It takes 14
 // bytes per slot.
-func NewS3FIFO() Policy { return &s3fifo{} }
+func newS3FIFO() rowcache.Policy { return &s3fifo{} }
 
 // Name returns "s3fifo".
 func (p *s3fifo) Name() string { return "s3fifo" }

@@ -1,7 +1,6 @@
-// The contract suite of cache policies: every implementation of rowcache.Policy runs it, against a
-// plain twin of its own.
-
-package rowcache_test
+// Package policytest is the contract suite of cache policies: every implementation of
+// rowcache.Policy runs it, against a plain twin of its own.
+package policytest
 
 import (
 	"context"

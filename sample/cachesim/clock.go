@@ -1,6 +1,9 @@
-package rowcache
+package cachesim
 
-import "gdb/layout"
+import (
+	"gdb/layout"
+	"gdb/sample/rowcache"
+)
 
 // clockPolicy is CLOCK, or second chance (F. J. Corbató, A Paging Experiment with the Multics
 // System). A hand goes around the slots; it spares each row that was asked for since it last came
@@ -12,9 +15,9 @@ type clockPolicy struct {
 	hand  uint32
 }
 
-// NewCLOCK returns the policy that evicts, in the order of arrival, rows that were not asked for
+// newCLOCK returns the policy that evicts, in the order of arrival, rows that were not asked for
 // lately. It takes 1 byte per slot.
-func NewCLOCK() Policy { return &clockPolicy{} }
+func newCLOCK() rowcache.Policy { return &clockPolicy{} }
 
 // Name returns "clock".
 func (c *clockPolicy) Name() string { return "clock" }

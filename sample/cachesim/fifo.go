@@ -1,4 +1,4 @@
-package rowcache
+package cachesim
 
 // fifo is a queue of slots, linked through newer, which the queues of a policy share since a slot
 // is in only one of them. The zero value is an empty queue.
