@@ -10,26 +10,26 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Attributes are what runs parallel to entries of lists; nil is what is not asked for.
+// Attributes are values parallel to entries of lists; those not asked for are nil.
 type Attributes struct {
 	Weights []float32
 	Types   []uint32 // numbers of the edges' types
 }
 
-// AttributeReader is a Session that can read what runs parallel to entries. The sessions of both
-// readers are; of a resident one as far as Options.Weights and Options.Types asked for it.
+// AttributeReader is a Session that can read attributes of entries. Sessions of all readers are;
+// those of a resident reader need Options.Weights and Options.Types for it.
 type AttributeReader interface {
 	Session
-	// GatherAttributes writes to what is asked for the values of the entries that Gather takes for
-	// the same off and pos. It comes after Degrees, before or after Gather. The error wraps
+	// GatherAttributes writes the attributes asked for of the entries that Gather takes for the
+	// same off and pos. It comes after Degrees, before or after Gather. The error wraps
 	// ErrNoWeights or ErrNoTypes if edges have none.
 	GatherAttributes(ctx context.Context, off, pos []uint32, to Attributes) error
 }
 
-// ErrNoTypes says that the edges of a store have no types.
+// ErrNoTypes is returned if the edges of a store have no types.
 var ErrNoTypes = errors.New("the edges have no types: ingest a source that has them")
 
-// AttributeBytes is what Options.Weights, Types and Times add to ResidentBytes.
+// AttributeBytes returns what Options.Weights, Types and Times add to ResidentBytes.
 func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	if opt.Weights {
 		n += listfile.WeightBytes
@@ -43,7 +43,7 @@ func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	return n * int64(s.Meta().Edges)
 }
 
-// lacks reports attributes that a file does not have.
+// lacks returns an error if attributes are asked for that a file does not have.
 func (a *Attributes) lacks(f *listfile.File) error {
 	switch {
 	case a.Weights != nil && !f.Shape.Weights:
@@ -54,7 +54,7 @@ func (a *Attributes) lacks(f *listfile.File) error {
 	return nil
 }
 
-// take takes those of entries of a block to places from at on.
+// take writes the attributes of the entries at positions of a list to places from at on.
 func (a *Attributes) take(s *listfile.Shape, b *listfile.Block, p *listfile.Part, pos []uint32,
 	at uint32) error {
 	for j, x := range pos {
@@ -72,9 +72,9 @@ func (a *Attributes) take(s *listfile.Shape, b *listfile.Block, p *listfile.Part
 	return nil
 }
 
-// GatherAttributes takes those of lists in pinned blocks, block by block, and then those of other
-// blocks, which are read in one batch, each block once. The neighbor cache has none; with it, the
-// blocks of the lists that it had are read here.
+// GatherAttributes reads attributes in pinned blocks first, block by block, and then those in other
+// blocks, which are read in one batch, each block once. The neighbor cache has no attributes, so
+// the blocks of lists found there are read here.
 func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	if err := to.lacks(s.p.f); err != nil {
@@ -93,8 +93,8 @@ func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	return checkTypes(ctx, s.p.f, s.p.types, off, to.Types)
 }
 
-// checkTypes reports types that the store, which has so many, does not have: who uses them looks no
-// further.
+// checkTypes returns an error if a type is not one of the store's kinds types. Callers need not
+// check types again.
 func checkTypes(ctx context.Context, f *listfile.File, kinds int, off, types []uint32) error {
 	if types != nil {
 		types = types[off[0]:off[len(off)-1]]
@@ -105,7 +105,7 @@ func checkTypes(ctx context.Context, f *listfile.File, kinds int, off, types []u
 	return ctx.Err()
 }
 
-// GatherAttributes copies from the arrays.
+// GatherAttributes copies values from the arrays.
 func (s *residentSession[P]) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	r := s.r

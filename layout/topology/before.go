@@ -12,16 +12,16 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Before returns a reader of what the lists of r have before a time: entries whose time is not
-// below limit are not there for who reads it. Degrees are counted, and positions are those among
-// the entries that are left, in the order of the list. r is closed by the reader returned.
+// Before returns a reader of the lists of r without entries whose time is not below limit. Degrees
+// and positions count only the entries that are left, in the order of the list. Closing the reader
+// closes r.
 //
-// Which entries are left is found out anew whenever it is asked for, since a bit for each would be
-// O(edges): Degrees looks at the time of every entry of every list of its frontier, and Gather once
-// more at those of lists that lose entries, but of a list that comes in parts only at the parts
-// that hold what it takes. Memory of a session: 8 bytes per node of its frontier, 12 per part but
-// the first of its lists, such as a hub's blocks, 12 per position that Gather takes, and what a
-// part has. It is counted in budget, which may be nil.
+// Which entries are left is found out again whenever it is asked for, since a bit for each would
+// take O(edges). Degrees reads the time of every entry of every list of its frontier. Gather reads
+// again the times of lists that lose entries; of a list that comes in parts, only the parts that
+// hold what it takes. A session takes 8 bytes per node of its frontier, 12 per part of a list
+// except the first, such as a hub's blocks, 12 per position that Gather takes, and the columns of a
+// part. It is counted in budget, which may be nil.
 func Before(r Reader, limit int64, budget *mem.Budget) Reader {
 	return &before{Reader: r, limit: limit, budget: budget}
 }
@@ -32,7 +32,7 @@ type before struct {
 	budget *mem.Budget
 }
 
-// NewSession returns a reader for one goroutine.
+// NewSession returns a session for one goroutine.
 func (b *before) NewSession() Session {
 	s := &beforeSession{limit: b.limit, under: b.Reader.NewSession(),
 		held: mem.NewAccount(b.budget, "entries before a time")}
@@ -40,42 +40,43 @@ func (b *before) NewSession() Session {
 	return s
 }
 
-// beforeSession reads lists without their later entries.
+// beforeSession reads lists without entries at or after a time.
 type beforeSession struct {
 	limit int64
 	under Session
 	held  mem.Account
 
-	// How many entries the lists of the last Degrees have, how many of these are left, and how many
-	// of them stand before parts of lists, by list and position.
+	// whole is the number of entries of each list of the last Degrees, left how many of them are
+	// left, and ranks how many are left before each part of a list, sorted by list and position.
 	whole, left []uint32
 	ranks       []rank
 
-	// What Gather asks for: off is its own, and keys are position<<32 | index in pos, ascending in
-	// each list, those of list i from off[i]-off[0] on. found are the positions in whole lists,
-	// parallel to pos.
+	// These are set during Gather: off is its argument, keys are position<<32 | index in pos,
+	// ascending in each list, those of list i from off[i]-off[0] on. found are the positions in
+	// whole lists, parallel to pos.
 	off   []uint32
 	keys  []uint64
 	found []uint32
 
 	parts filter
 
-	// Methods, as values that are made once.
+	// These are methods as values, which are made once.
 	count, find func(p Part) error
 	skip        func(i int, from uint32) bool
 }
 
-// rank is how many entries of a list are left before the part that begins at a position over 0.
+// rank is how many entries of a list are left before the part that begins at position from, which
+// is above 0.
 type rank struct{ list, from, left uint32 }
 
-// rankBytes is the size of a rank.
+// rankBytes is the size of a rank, in bytes.
 const rankBytes = 12
 
 func compareRanks(a, b rank) int {
 	return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.from, b.from))
 }
 
-// Degrees counts the entries that are left.
+// Degrees writes the number of entries left of each list to deg.
 func (s *beforeSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	s.whole, s.left = mem.Resize(s.whole, len(nodes)), mem.Resize(s.left, len(nodes))
 	s.ranks = s.ranks[:0]
@@ -96,7 +97,7 @@ func (s *beforeSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 	return pace.SortFunc(ctx, s.ranks, compareRanks)
 }
 
-// columns reads columns of whole lists.
+// columns calls fn with columns of the whole lists.
 func (s *beforeSession) columns(ctx context.Context, want Columns, fn func(p Part) error) error {
 	r, ok := s.under.(ColumnReader)
 	if !ok {
@@ -119,8 +120,8 @@ func (s *beforeSession) countPart(p Part) error {
 	return nil
 }
 
-// within returns which of the entries of list i that are left are in the part that begins at from:
-// those from lo to hi-1.
+// within returns the range lo … hi-1, among the entries of list i that are left, of those in the
+// part that begins at from.
 func (s *beforeSession) within(i int, from uint32) (lo, hi uint32) {
 	hi = s.left[i]
 	if len(s.ranks) == 0 {
@@ -137,13 +138,13 @@ func (s *beforeSession) within(i int, from uint32) (lo, hi uint32) {
 	return lo, hi
 }
 
-// bytes is the scratch memory held.
+// bytes returns the scratch memory held, in bytes.
 func (s *beforeSession) bytes() int64 {
 	return 4*int64(cap(s.whole)+cap(s.left)+cap(s.found)) + 8*int64(cap(s.keys)) +
 		rankBytes*int64(cap(s.ranks)) + s.parts.bytes()
 }
 
-// Gather takes the entries at positions among those that are left.
+// Gather writes entries by their positions among the entries left.
 func (s *beforeSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	found, err := s.positions(ctx, off, pos)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *beforeSession) Gather(ctx context.Context, off, pos []uint32, out []lay
 	return s.under.Gather(ctx, off, found, out)
 }
 
-// GatherAttributes takes weights and types of the same.
+// GatherAttributes writes weights and types of entries by their positions among the entries left.
 func (s *beforeSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	r, ok := s.under.(AttributeReader)
@@ -166,8 +167,8 @@ func (s *beforeSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	return r.GatherAttributes(ctx, off, found, to)
 }
 
-// positions returns what positions among the entries that are left are in the whole lists, parallel
-// to pos.
+// positions returns positions in whole lists, parallel to pos, given positions among the entries
+// left.
 func (s *beforeSession) positions(ctx context.Context, off, pos []uint32) ([]uint32, error) {
 	first, last := off[0], off[len(off)-1]
 	s.found, s.keys = mem.Resize(s.found, int(last)), mem.Resize(s.keys, int(last-first))
@@ -201,11 +202,11 @@ func (s *beforeSession) positions(ctx context.Context, off, pos []uint32) ([]uin
 	return s.found, err
 }
 
-// keepsAll says that a list loses no entries, so that positions in it stay what they are.
+// keepsAll reports whether a list loses no entries, so that positions in it stay the same.
 func (s *beforeSession) keepsAll(i int) bool { return s.left[i] == s.whole[i] }
 
-// asked are the keys of what is asked for in the part of a list that begins at from, of which lo
-// entries are left before it.
+// asked returns the keys that are asked for in the part of list i that begins at from, and the
+// number of entries left before that part.
 func (s *beforeSession) asked(i int, from uint32) (keys []uint64, lo uint32) {
 	lo, hi := s.within(i, from)
 	keys = s.keys[s.off[i]-s.off[0] : s.off[i+1]-s.off[0]]
@@ -214,7 +215,7 @@ func (s *beforeSession) asked(i int, from uint32) (keys []uint64, lo uint32) {
 	return keys[a:b], lo
 }
 
-// asksNothing says that Gather has nothing to find in a part of a list.
+// asksNothing reports whether Gather takes nothing from a part of a list.
 func (s *beforeSession) asksNothing(i int, from uint32) bool {
 	if s.keepsAll(i) || s.off[i] == s.off[i+1] {
 		return true
@@ -239,7 +240,7 @@ func (s *beforeSession) findPart(p Part) error {
 	return nil
 }
 
-// Columns gives what is left of the lists, part by part.
+// Columns calls fn with what is left of each part of the lists.
 func (s *beforeSession) Columns(ctx context.Context, want Columns, fn func(p Part) error) error {
 	under := want
 	under.Times = true
@@ -256,7 +257,7 @@ func (s *beforeSession) Columns(ctx context.Context, want Columns, fn func(p Par
 	return errors.Join(err, s.held.AtLeast(s.bytes()))
 }
 
-// Lists copies what is left of whole lists. Memory: the whole lists.
+// Lists returns whole lists without the entries left out. It takes the memory of the whole lists.
 func (s *beforeSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
 	l, err := s.under.Lists(ctx, nodes)
 	if err != nil {
@@ -294,7 +295,7 @@ func (s *beforeSession) Release() {
 	s.held.Release()
 }
 
-// filter gives the entries before a time of parts, those of a part as one.
+// filter drops entries of parts by their time, to memory that is reused.
 type filter struct {
 	weights []float32
 	times   []int64
@@ -302,8 +303,8 @@ type filter struct {
 
 func (f *filter) bytes() int64 { return 4*int64(cap(f.weights)) + 8*int64(cap(f.times)) }
 
-// pass calls fn with what is left of a part, if anything is; from is how many entries of its list
-// are left before it.
+// pass calls fn with what is left of a part, unless that is nothing. from is the number of entries
+// left in the list before the part.
 func (f *filter) pass(p Part, from uint32, limit int64, want Columns,
 	fn func(p Part) error) error {
 	f.times, f.weights = mem.Resize(f.times, len(p.Times)), mem.Resize(f.weights, len(p.Weights))

@@ -8,43 +8,41 @@ import (
 	"gdb/layout/listfile"
 )
 
-// ColumnReader is a Session that can read what runs parallel to the entries of whole lists. The
-// sessions of both readers are; of a resident one as far as Options.Weights and Options.Times asked
-// for it.
+// ColumnReader is a Session that can read columns of whole lists: their weights or times. Sessions
+// of all readers are; those of a resident reader need Options.Weights and Options.Times for it.
 type ColumnReader interface {
 	Session
-	// Columns calls fn with parts of the lists of the nodes that Degrees was called with last. What
-	// a part has is valid during the call. A long list comes in parts, the same ones each time and
-	// in its order, other lists maybe between them; lists come in any order, empty ones not at all.
-	// An error of fn ends it and is returned. The error wraps ErrNoWeights or ErrNoTimes if edges
-	// have none.
+	// Columns calls fn with parts of the lists of the last Degrees. A part's values are valid
+	// during the call. A long list comes in parts, the same each time and in order, with parts of
+	// other lists perhaps in between. Lists come in any order, empty ones not at all. An error of
+	// fn ends it and is returned. The error wraps ErrNoWeights or ErrNoTimes if edges have none.
 	Columns(ctx context.Context, want Columns, fn func(p Part) error) error
 }
 
 // Columns say what is read of lists.
 type Columns struct {
 	Weights, Times bool
-	// Skip says of the part of list i of the last Degrees that begins at a position that it is left
-	// out; nil leaves none out. It is asked before blocks are read again, and these only for parts
-	// that are not left out.
+	// Skip reports whether to leave out the part of list i of the last Degrees that begins at
+	// position from; nil leaves none out. It is called before blocks are read again, and blocks are
+	// read only for parts that are not left out.
 	Skip func(i int, from uint32) bool
 }
 
-// Part is a run of entries of one list, and what was asked for of them.
+// Part is a run of entries of one list, with the columns asked for.
 type Part struct {
-	List    int    // the index of its node in those that Degrees was called with
-	From    uint32 // the position of the first entry in the list
+	List    int    // index of its node in the nodes of Degrees
+	From    uint32 // position of its first entry in the list
 	Weights []float32
 	Times   []int64
 }
 
-// ErrNoWeights says that the edges of a store have no weights.
+// ErrNoWeights is returned if the edges of a store have no weights.
 var ErrNoWeights = errors.New("the edges have no weights: ingest a source that has them")
 
-// ErrNoTimes says that the edges of a store have no times.
+// ErrNoTimes is returned if the edges of a store have no times.
 var ErrNoTimes = errors.New("the edges have no times: ingest a source that has them")
 
-// lacks reports columns that a file does not have.
+// lacks returns an error if columns are asked for that a file does not have.
 func (c *Columns) lacks(f *listfile.File) error {
 	switch {
 	case c.Weights && !f.Shape.Weights:
@@ -55,13 +53,13 @@ func (c *Columns) lacks(f *listfile.File) error {
 	return nil
 }
 
-// skips says whether a part of list i is left out.
+// skips reports whether a part of list i is left out.
 func (c *Columns) skips(i, from uint32) bool { return c.Skip != nil && c.Skip(int(i), from) }
 
-// residentPart is how many entries of a list the resident reader gives at a time.
+// residentPart bounds the entries of a part that the resident reader passes.
 const residentPart = 1 << 12
 
-// Columns gives the lists' parts of the arrays.
+// Columns calls fn with parts of the arrays.
 func (s *residentSession[P]) Columns(ctx context.Context, want Columns,
 	fn func(p Part) error) error {
 	if want.Weights && s.r.arenas[2] == nil {

@@ -10,13 +10,13 @@ import (
 	"gdb/layout/listfile"
 )
 
-// compact holds the blocks of a file as they are; an entry is decoded when it is drawn.
+// compact holds the blocks of a file as they are. An entry is decoded when it is drawn.
 type compact struct {
 	f     listfile.File
 	held  *listfile.Held
 	edges uint64
-	kinds int // types that edges may have
-	// budget counts what sessions take for their frontiers.
+	kinds int // number of edge types
+	// budget counts the memory that sessions take for their frontiers.
 	budget *mem.Budget
 }
 
@@ -40,7 +40,7 @@ func loadCompact(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 	return c, nil
 }
 
-// load reads the whole file, and checks that lists are in their blocks. Ids are looked at when they
+// load reads the whole file, and checks that lists fit in their blocks. Ids are checked when they
 // are drawn.
 func (c *compact) load(ctx context.Context, f *listfile.File) error {
 	total := uint64(0)
@@ -67,28 +67,28 @@ func (c *compact) load(ctx context.Context, f *listfile.File) error {
 	return err
 }
 
-// Nodes is the number of lists.
+// Nodes returns the number of lists.
 func (c *compact) Nodes() uint64 { return c.f.Nodes }
 
-// Edges is the number of entries.
+// Edges returns the number of entries.
 func (c *compact) Edges() uint64 { return c.edges }
 
-// NewSession returns a reader for one goroutine.
+// NewSession returns a session for one goroutine.
 func (c *compact) NewSession() Session {
 	return &compactSession{c: c, draw: c.held.NewDrawer(),
 		count: mem.NewAccount(c.budget, "lists of a frontier")}
 }
 
-// Stats has the memory held; nothing is ever missed.
+// Stats returns the memory held. There are no misses.
 func (c *compact) Stats() Stats { return Stats{Kind: "resident", Bytes: c.held.Bytes()} }
 
 // Close frees the blocks.
 func (c *compact) Close() error { return c.held.Free() }
 
-// damage is the error of what blocks hold.
+// damage returns err as damage of the file.
 func (c *compact) damage(err error) error { return c.f.Damage(-1, 0, "%v", err) }
 
-// compactSession reads from blocks in memory.
+// compactSession reads lists from blocks in memory.
 type compactSession struct {
 	c     *compact
 	draw  *listfile.Drawer
@@ -99,7 +99,7 @@ type compactSession struct {
 	times  []int64
 }
 
-// Degrees finds the lists.
+// Degrees finds the lists of nodes, and writes their lengths to deg.
 func (s *compactSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	if err := s.draw.Find(ctx, nodes, deg); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *compactSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg
 	return s.count.AtLeast(s.draw.Bytes())
 }
 
-// Gather decodes entries.
+// Gather decodes entries of the lists to out.
 func (s *compactSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	err := s.draw.Gather(ctx, off, pos, mem.View[uint32](mem.BytesOf(out)))
 	if err != nil && ctx.Err() == nil {

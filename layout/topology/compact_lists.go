@@ -10,8 +10,7 @@ import (
 	"gdb/layout/listfile"
 )
 
-// eachPart calls fn with the parts of a node's list, in the order of the list. An error of fn that
-// is no damage ends it too.
+// eachPart calls fn with the parts of a node's list, in order, until fn returns an error.
 func (c *compact) eachPart(v layout.NodeID,
 	fn func(b *listfile.Block, p *listfile.Part) error) error {
 	if uint64(v) >= c.f.Nodes {
@@ -45,7 +44,7 @@ func (c *compact) eachPart(v layout.NodeID,
 	return nil
 }
 
-// Lists decodes whole lists.
+// Lists decodes the whole lists of nodes. They are valid until the next call.
 func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
 	s.draw.Forget()
@@ -56,11 +55,11 @@ func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*lis
 	return &s.whole, err
 }
 
-// listParts calls fn with the parts of list i of some, in the order of the list.
+// listParts calls fn with the parts of list i, in order.
 type listParts func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error
 
-// decodeLists decodes n whole lists to l, whose memory it uses again. damage makes errors of what
-// is in blocks those of a file.
+// decodeLists decodes n whole lists to l, whose memory it reuses. damage turns an error of a block
+// into one of its file.
 func decodeLists(ctx context.Context, shape *listfile.Shape, l *listfile.Lists, n int,
 	damage func(error) error, parts listParts) error {
 	l.Off = append(l.Off[:0], 0)
@@ -88,7 +87,7 @@ func decodeLists(ctx context.Context, shape *listfile.Shape, l *listfile.Lists, 
 	return ctx.Err()
 }
 
-// grown is a slice with n more elements.
+// grown returns s with n more elements.
 func grown[T any](s []T, n int) []T {
 	if len(s)+n <= cap(s) {
 		return s[:len(s)+n]
@@ -108,7 +107,7 @@ func growAttributes(shape *listfile.Shape, l *listfile.Lists, n int) {
 	}
 }
 
-// Columns decodes what the lists have, block by block.
+// Columns decodes columns of the lists, block by block.
 func (s *compactSession) Columns(ctx context.Context, want Columns,
 	fn func(p Part) error) error {
 	if err := want.lacks(&s.c.f); err != nil {
@@ -123,7 +122,7 @@ func (s *compactSession) Columns(ctx context.Context, want Columns,
 		}, fn)
 }
 
-// columnParts decode columns of lists part by part, to memory that is used again.
+// columnParts decodes columns of lists part by part, to memory that is reused.
 type columnParts struct {
 	shape  *listfile.Shape
 	want   Columns
@@ -131,7 +130,7 @@ type columnParts struct {
 	times  []int64
 }
 
-// each calls fn with the parts of n lists that are wanted.
+// each calls fn with the wanted parts of n lists.
 func (c *columnParts) each(ctx context.Context, n int, parts listParts,
 	fn func(p Part) error) error {
 	for i := range n {
@@ -159,7 +158,7 @@ func (c *columnParts) each(ctx context.Context, n int, parts listParts,
 	return ctx.Err()
 }
 
-// GatherAttributes decodes those of the entries.
+// GatherAttributes decodes the attributes of entries.
 func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	c := s.c
@@ -179,7 +178,7 @@ func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32
 	return checkTypes(ctx, &c.f, c.kinds, off, to.Types)
 }
 
-// gatherAttributes decodes those of entries of one list.
+// gatherAttributes decodes the attributes of entries of one list.
 func (s *compactSession) gatherAttributes(i int, v layout.NodeID, at uint32, pos []uint32,
 	to *Attributes) error {
 	c := s.c

@@ -7,17 +7,17 @@ import (
 	"gdb/layout/listfile"
 )
 
-// loading decodes a whole file to a resident reader, on several goroutines.
+// loading decodes a whole file to the arrays of a resident reader, on several goroutines.
 type loading[P offset] struct {
 	*resident[P]
 	f     *listfile.File
-	nodes uint64   // that have an offset
-	total uint64   // edges so far
-	at    []uint64 // of each block of a run, the edges before it
+	nodes uint64   // number of nodes that have an offset
+	total uint64   // number of edges so far
+	at    []uint64 // number of edges before each block of a run
 	parts []loadingPart
 }
 
-// loadingPart is what a goroutine decodes with.
+// loadingPart is the scratch memory of one goroutine.
 type loadingPart struct {
 	lists  listfile.Lists
 	packer packer
@@ -72,7 +72,7 @@ func (l *loading[P]) run(run []listfile.Placed) error {
 	return nil
 }
 
-// block decodes a block, before whose entries there are so many.
+// block decodes a block. at is the number of entries before it.
 func (l *loading[P]) block(k *listfile.Placed, at uint64, p *loadingPart) error {
 	if l.nbrs != nil {
 		p.lists.Nbrs = l.nbrs[at : at+uint64(k.Entries) : at+uint64(k.Entries)]
@@ -92,7 +92,7 @@ func (l *loading[P]) block(k *listfile.Placed, at uint64, p *loadingPart) error 
 	}
 	ptr = ptr[k.Gap:]
 	for i := range int(k.Slots) {
-		if i > 0 || !k.Cont { // else its first list has begun
+		if i > 0 || !k.Cont { // else its first list began in a block before
 			ptr[i] = P(at + p.lists.Off[i])
 		}
 	}

@@ -9,46 +9,46 @@ import (
 	"gdb/layout/listcode"
 )
 
-// packedIDs are ids of one width, one after the other. Eight bytes more follow the last, so that
-// each is one load.
+// packedIDs are ids of equal width, one after the other. Eight more bytes follow the last, so that
+// each id can be read with one load.
 type packedIDs struct {
 	b     []byte
-	width uint64 // in bits
+	width uint64 // bits of an id
 }
 
-// packedBytes is what they take for so many entries.
+// packedBytes returns the memory of this number of entries, in bytes.
 func packedBytes(edges, nodes uint64) int64 { return int64((edges*idBits(nodes)+7)/8) + 8 }
 
-// idBits is the width of an id of so many nodes.
+// idBits returns the number of bits of an id, for this number of nodes.
 func idBits(nodes uint64) uint64 { return uint64(bits.Len64(max(nodes, 2) - 1)) }
 
-// at is entry i.
+// at returns entry i.
 func (p *packedIDs) at(i uint64) layout.NodeID {
 	place := i * p.width
 	word := binary.LittleEndian.Uint64(p.b[place>>3:]) >> (place & 7)
 	return layout.NodeID(word & (1<<p.width - 1))
 }
 
-// packer writes entries one after the other, from one on, where all bits are zero before. Several
-// may write beside each other: the bytes that a packer shares with those before and after it are
-// written by finish, which is for one goroutine.
+// packer writes consecutive entries to memory that is zero. Several may write at the same time: the
+// bytes that a packer shares with its neighbors are written by finish, which one goroutine must
+// call for all.
 type packer struct {
 	ids    *packedIDs
-	at     uint64 // the byte where word goes
-	word   uint64 // with so many bits of entries, and of the one before the first
-	bits   uint64
-	headAt uint64 // the byte where the first entry begins, and its bits
+	at     uint64 // byte where word goes
+	word   uint64 // bits of entries, and before the first those of its neighbor
+	bits   uint64 // number of bits in word
+	headAt uint64 // byte where the first entry begins, and (head) its bits
 	head   byte
-	begun  bool // a word was written, but for the head
+	begun  bool // whether a word was written
 }
 
-// packer returns one that begins with entry i.
+// packer returns a packer that begins with entry i.
 func (p *packedIDs) packer(i uint64) packer {
 	place := i * p.width
 	return packer{ids: p, at: place >> 3, headAt: place >> 3, bits: place & 7}
 }
 
-// put writes the next entries, as far as whole words are full.
+// put writes the next entries, as far as they fill whole words.
 func (p *packer) put(ids []layout.NodeID) {
 	b, width := p.ids.b, p.ids.width
 	at, word, n := p.at, p.word, p.bits
@@ -68,7 +68,7 @@ func (p *packer) put(ids []layout.NodeID) {
 	p.at, p.word, p.bits = at, word, n
 }
 
-// putHead writes the first word but for its first byte, which it keeps.
+// putHead writes the first word without its first byte, which it keeps for finish.
 func (p *packer) putHead(word uint64) {
 	p.head, p.begun = byte(word), true
 	for i := 1; i < 8; i++ {
@@ -76,7 +76,7 @@ func (p *packer) putHead(word uint64) {
 	}
 }
 
-// finish writes what is left.
+// finish writes the remaining bits and the first byte.
 func (p *packer) finish() {
 	b := p.ids.b
 	whole := p.bits >> 3
@@ -89,14 +89,14 @@ func (p *packer) finish() {
 	b[p.headAt] |= p.head
 }
 
-// packedGatherer reads single entries. It is for one goroutine.
+// packedGatherer reads single entries, many at a time. One goroutine may use it.
 type packedGatherer struct {
 	ids    *packedIDs
-	places listcode.Places // of entries under way
+	places listcode.Places // places of the entries to read
 	used   int
 }
 
-// add takes entries at positions after from, and returns how many.
+// add adds entries at positions after from, as many as there is room for, and returns how many.
 func (g *packedGatherer) add(from uint64, pos []uint32) int {
 	n := min(len(pos), listcode.PlacesMost-g.used)
 	width, places := g.ids.width, g.places.At(g.used + n)[g.used:]
@@ -107,15 +107,15 @@ func (g *packedGatherer) add(from uint64, pos []uint32) int {
 	return n
 }
 
-// finish writes the entries under way to out.
+// finish writes the entries that were added to out.
 func (g *packedGatherer) finish(out []layout.NodeID) {
 	ids := mem.View[uint32](mem.BytesOf(out))
 	g.places.Fields(g.ids.b, g.used, int(g.ids.width), ids)
 	g.used = 0
 }
 
-// gatherPacked writes the entries of lists that begin at start, at positions pos[off[i]:off[i+1]]
-// of list i, to the same places of out.
+// gatherPacked writes the entries at positions pos[off[i]:off[i+1]] of list i, which begins at
+// start[i], to the same places of out.
 func gatherPacked[P offset](g *packedGatherer, start []P, off, pos []uint32, out []layout.NodeID) {
 	from := off[0]
 	for i, first := range start {

@@ -15,19 +15,19 @@ import (
 	"gdb/layout/neighborcache"
 )
 
-// paged reads lists through a cache of blocks, but for those that a neighbor cache has. In memory
-// are the index, 8 bytes per block, and the caches.
+// paged reads lists through a cache of blocks, and some lists from a neighbor cache. It holds the
+// index in memory, 8 bytes per block, and the caches.
 type paged struct {
 	f      *listfile.File
 	dir    layout.Direction
 	ix     *listfile.Index
-	nbrs   *neighborcache.Cache // nil: none
+	nbrs   *neighborcache.Cache // nil if there is none
 	cache  *mem.BlockCache
 	budget *mem.Budget
-	types  int                 // that edges may have
-	made   neighborcache.Stats // how nbrs came to be
+	types  int                 // number of edge types
+	made   neighborcache.Stats // statistics of how nbrs was made
 
-	asked, found atomic.Uint64 // of nbrs
+	asked, found atomic.Uint64 // requests to nbrs, and those it answered
 
 	sessions                 atomic.Int64
 	hits, misses, blocksRead atomic.Uint64
@@ -51,14 +51,14 @@ func openPaged(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 		err = f.Damage(-1, 0, "the index tells of %d edges, the store has %d", p.ix.Edges,
 			s.Meta().Edges)
 	case opt.NeighborBytes >= neighborcache.Least:
-		// Before the block cache, whose memory it borrows.
+		// It comes before the block cache, whose memory it borrows while it is made.
 		p.nbrs, p.made, err = neighborcache.Open(ctx, s, dev, dir, p.ix, neighborcache.Options{
 			CacheBytes: opt.NeighborBytes, Compress: !opt.NeighborsRaw,
 			ScratchBytes: neighborcache.ScratchBytes(opt.Budget, opt.NeighborBytes, opt.CacheBytes),
 			Budget:       opt.Budget})
 	}
 	if err == nil {
-		// A cache larger than the file has no use.
+		// A cache larger than the file would be of no use.
 		size := min(opt.CacheBytes, max(f.Blocks, 1)*int64(f.BlockBytes))
 		p.cache, err = mem.NewBlockCache(max(size/int64(f.BlockBytes), 1), f.BlockBytes, opt.Budget,
 			"tables of the block cache", "block cache")
@@ -69,19 +69,19 @@ func openPaged(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	return p, nil
 }
 
-// Nodes is the number of lists.
+// Nodes returns the number of lists.
 func (p *paged) Nodes() uint64 { return p.f.Nodes }
 
-// Edges is the number of entries.
+// Edges returns the number of entries.
 func (p *paged) Edges() uint64 { return p.ix.Edges }
 
-// NewSession returns a reader for one goroutine.
+// NewSession returns a session for one goroutine.
 func (p *paged) NewSession() Session {
 	p.sessions.Add(1)
 	return &pagedSession{p: p, count: mem.NewAccount(p.budget, "frontier of the paged reader")}
 }
 
-// Stats counts blocks.
+// Stats returns the counters of blocks and of the neighbor cache.
 func (p *paged) Stats() Stats {
 	read := p.blocksRead.Load()
 	st := Stats{Kind: "paged",
@@ -97,7 +97,7 @@ func (p *paged) Stats() Stats {
 }
 
 // CachedBlocks calls fn with the first node of each block that the cache of a paged reader holds
-// now, in no order. A resident reader has none.
+// now, in no order. For other readers it does nothing.
 func CachedBlocks(t Reader, fn func(first layout.NodeID)) {
 	p, ok := t.(*paged)
 	if !ok {
@@ -106,7 +106,7 @@ func CachedBlocks(t Reader, fn func(first layout.NodeID)) {
 	p.cache.Each(func(block uint64) { fn(p.ix.First(int(block))) })
 }
 
-// Close frees the cache and closes the file; all sessions were released before.
+// Close frees the caches and closes the file. All sessions must have been released.
 func (p *paged) Close() error {
 	err := p.f.Close()
 	if p.ix != nil {
@@ -121,13 +121,13 @@ func (p *paged) Close() error {
 	return err
 }
 
-// fetchMost bounds the blocks of one batch of reads: the session looks at its context between two.
+// fetchMost bounds the blocks that are read in one batch: the context is checked between batches.
 const fetchMost = 1 << 14
 
-// held is a block that a session can read now.
+// held is a block that a session can read for now.
 type held struct {
-	data  []byte // nil once an overflow buffer was used for another block
-	frame int32  // -1: an overflow buffer
+	data  []byte // nil once its overflow buffer serves another block
+	frame int32  // -1 for an overflow buffer
 }
 
 // fetcher makes blocks readable for one session.
@@ -135,17 +135,16 @@ type fetcher struct {
 	p      *paged
 	pins   []int32 // frames that the session has pinned
 	over   *mem.Arena
-	reqs   []blockdev.Request
-	blocks []int64 // the number of the block of each request, from 1
-	claims []int32 // frames that this fetch fills
-	waits  []*mem.Load
+	reqs   []blockdev.Request // overflow buffers, or nil until they are needed
+	blocks []int64            // number of the block of each request, from 1
+	claims []int32            // frames that this fetch fills
+	waits  []*mem.Load        // loads of other sessions to wait for
 }
 
-// fetch makes blocks readable, from the first on, as many as cache and overflow buffers have room
-// for; how many is returned, at least one of them. blocks, counted from 0,
-// ascend and are not repeated. All that
-// are not in the cache are read in one batch and verified. Frames stay pinned until unpin;
-// overflow buffers hold until the next fetch.
+// fetch makes blocks readable, from the first on: as many as cache and overflow buffers have room
+// for, at least one. It returns how many. blocks are counted from 0 and must ascend without
+// repeats. Those that are not cached are read in one batch and verified. Frames stay pinned until
+// unpin; overflow buffers are valid until the next fetch.
 func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, error) {
 	blocks = blocks[:min(len(blocks), fetchMost)]
 	for {
@@ -165,7 +164,7 @@ func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, 
 	}
 }
 
-// claim pins what is cached, takes frames and buffers for what is not, and prepares the reads.
+// claim pins cached blocks, takes frames and buffers for the others, and prepares their reads.
 func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int, err error) {
 	s.reqs, s.blocks = s.reqs[:0], s.blocks[:0]
 	s.claims, s.waits = s.claims[:0], s.waits[:0]
@@ -203,7 +202,7 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 			Off: listfile.BlockOffset(int64(b)+1, p.f.BlockBytes)})
 		s.blocks = append(s.blocks, int64(b)+1)
 	}
-	if len(s.claims) > 0 {
+	if len(s.claims) > 0 { // last, since fill closes it before it waits
 		s.waits = append(s.waits, own) // the last: fill closes it before it waits
 	}
 	p.hits.Add(hits)
@@ -213,7 +212,7 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 }
 
 // placeLocked finds room for a block that is not cached: a frame, or overflow buffer number over.
-// The data is nil if there is none.
+// Its data is nil if there is no room.
 func (s *fetcher) placeLocked(b uint32, own *mem.Load, share, over int) (held, error) {
 	c := s.p.cache
 	if len(s.pins) < share {
@@ -238,15 +237,15 @@ func (s *fetcher) placeLocked(b uint32, own *mem.Load, share, over int) (held, e
 	return held{frame: -1}, nil
 }
 
-// abandonLocked undoes a claim that failed half way.
+// abandonLocked undoes a claim that failed half way, and returns err.
 func (s *fetcher) abandonLocked(own *mem.Load, err error) error {
 	s.p.cache.LoadedLocked(own, s.claims, true)
 	s.claims = s.claims[:0]
 	return err
 }
 
-// fill reads and verifies what was claimed, and then waits for what other sessions are reading.
-// It returns true if one of them failed: then the blocks have to be claimed again.
+// fill reads and verifies what was claimed, then waits for blocks that other sessions are reading.
+// It returns true if one of these failed, so that blocks must be claimed again.
 func (s *fetcher) fill(ctx context.Context) (retry bool, err error) {
 	if len(s.reqs) > 0 {
 		err = s.read(ctx)
@@ -297,7 +296,7 @@ func (s *fetcher) read(ctx context.Context) error {
 	return nil
 }
 
-// parse views block n, counted from 0, that was verified before, and checks that it is where the
+// parse parses block n, counted from 0, which was verified, and checks that it begins where the
 // index says.
 func (s *fetcher) parse(n uint32, b []byte) (listfile.Block, error) {
 	k, err := listfile.ParseBlock(&s.p.f.Shape, b)
@@ -308,7 +307,7 @@ func (s *fetcher) parse(n uint32, b []byte) (listfile.Block, error) {
 	return k, err
 }
 
-// unpin gives back the frames pinned since there were mark of them.
+// unpin unpins the frames that were pinned after the first mark ones.
 func (s *fetcher) unpin(mark int) {
 	s.p.cache.Unpin(s.pins[mark:])
 	s.pins = s.pins[:mark]

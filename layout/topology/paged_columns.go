@@ -10,11 +10,11 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Columns decodes what the lists of the last Degrees have, block by block: first those of blocks
-// that are pinned, then those of lists in several blocks, and of blocks that did not stay, which
-// are read in one batch, each block once. The neighbor cache has neighbors only; with it, the
-// blocks of the lists that it had are read here. Memory: the columns of what a block has of a list,
-// and 24 bytes per list and block that are not at hand.
+// Columns decodes columns of the lists of the last Degrees, block by block: first those of lists
+// that are wholly in a pinned block, then those of other lists, whose blocks are read in one batch,
+// each once. The neighbor cache has neighbors only, so the blocks of lists found there are read
+// here. It takes the columns of a block's part of a list, and 24 bytes per list and block that is
+// not pinned.
 func (s *pagedSession) Columns(ctx context.Context, columns Columns,
 	fn func(p Part) error) error {
 	if err := columns.lacks(s.p.f); err != nil {
@@ -44,7 +44,7 @@ func (s *pagedSession) Columns(ctx context.Context, columns Columns,
 	if err := s.count.AtLeast(s.bytes()); err != nil {
 		return err
 	}
-	var stop error // of fn: no damage of the block
+	var stop error // error of fn, which is no damage of a block
 	err := s.each(ctx, func(b *listfile.Block, keys []uint64) error {
 		for _, key := range keys {
 			var err error
@@ -61,8 +61,8 @@ func (s *pagedSession) Columns(ctx context.Context, columns Columns,
 	return err
 }
 
-// findUncached finds the lists of the last Degrees in blocks if the neighbor cache had some. They
-// are no longer hits of it then.
+// findUncached finds the lists of the last Degrees in blocks if the neighbor cache had some of
+// them. These no longer count as its hits.
 func (s *pagedSession) findUncached(ctx context.Context) error {
 	hits := uint64(0)
 	for _, p := range s.list {
@@ -78,8 +78,8 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
-// columnsPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes
-// the blocks of the others: to of a ref is then the number of the list's key in order.
+// columnsPinned passes the lists that are wholly in block need[k], if that is pinned, and notes the
+// blocks of the others. A ref's to is then the index of the list's key in order.
 func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) error) error {
 	n, first, data := s.need[k], s.first[k], s.held[k].data
 	keys, here := s.order.Keys[first:s.first[k+1]], s.here[:0]
@@ -118,7 +118,7 @@ func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) er
 	return nil
 }
 
-// startIn is the position in the list of a node of the first entry that a block has of it.
+// startIn returns the position in the list of v of the first entry that a block has of it.
 func (s *pagedSession) startIn(v layout.NodeID, block uint32) uint32 {
 	if key := s.p.ix.Keys[block]; layout.NodeID(key>>32) == v {
 		return uint32(key)
@@ -126,8 +126,8 @@ func (s *pagedSession) startIn(v layout.NodeID, block uint32) uint32 {
 	return 0
 }
 
-// columnsOf gives fn what block b holds of the list of a key of order. stop is fn's error, err that
-// of the block.
+// columnsOf passes to fn what block b has of the list of a key of order. stop is fn's error, and
+// err is an error of the block.
 func (s *pagedSession) columnsOf(b *listfile.Block, key uint64, columns *Columns,
 	fn func(p Part) error) (stop, err error) {
 	slot := uint32(key>>32) - uint32(b.First)

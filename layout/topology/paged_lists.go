@@ -10,7 +10,7 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Lists copies whole lists, block by block. Memory: the lists themselves.
+// Lists copies the whole lists of nodes, block by block. They are valid until the next call.
 func (s *pagedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
 	s.deg = mem.Resize(s.deg, len(nodes))
 	if err := s.find(ctx, nodes, s.deg, nil); err != nil {
@@ -44,7 +44,7 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listf
 	return l, ctx.Err()
 }
 
-// wantLists notes every block of every list: refs hold the index of the node.
+// wantLists notes every block of every list. A ref's to is the index of its node.
 func (s *pagedSession) wantLists(ctx context.Context) error {
 	s.refs = s.refs[:0]
 	s.want.Reset(0)
@@ -66,11 +66,11 @@ func (s *pagedSession) wantLists(ctx context.Context) error {
 	return nil
 }
 
-// blockEntries is about how many entries of a long list a block holds.
+// blockEntries is about how many entries of a long list are in a block.
 const blockEntries = 1 << 10
 
-// ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory:
-// the entries, and those of a block.
+// ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. They are
+// valid until the next call.
 func (s *pagedSession) ListPart(ctx context.Context, node layout.NodeID, from,
 	to uint32) (*listfile.Lists, error) {
 	s.deg = mem.Resize(s.deg, 1)
@@ -103,8 +103,7 @@ func (s *pagedSession) ListPart(ctx context.Context, node layout.NodeID, from,
 	return l, ctx.Err()
 }
 
-// decodePart decodes what a block has of the list of a node to a slice that holds until the next
-// call.
+// decodePart decodes what a block has of a node's list. The slice is valid until the next call.
 func (s *pagedSession) decodePart(b *listfile.Block, node layout.NodeID) (listfile.Part,
 	[]layout.NodeID, error) {
 	p, err := s.part(b, node)
@@ -115,7 +114,7 @@ func (s *pagedSession) decodePart(b *listfile.Block, node layout.NodeID) (listfi
 	return p, s.ids, p.Decode(&s.p.f.Shape, s.ids)
 }
 
-// copyPart copies what block b holds of entries from … to-1.
+// copyPart copies the entries of from … to-1 that block b has.
 func (s *pagedSession) copyPart(b *listfile.Block, node layout.NodeID, from, to uint32) error {
 	p, ids, err := s.decodePart(b, node)
 	if err != nil {
@@ -131,7 +130,7 @@ func (s *pagedSession) copyPart(b *listfile.Block, node layout.NodeID, from, to 
 	return nil
 }
 
-// copyList copies the part of a list that a block holds.
+// copyList copies the part of a list that a block has to its place in s.lists.
 func (s *pagedSession) copyList(b *listfile.Block, r ref) error {
 	l := &s.lists
 	p, err := s.part(b, r.node)
@@ -150,7 +149,7 @@ func (s *pagedSession) copyList(b *listfile.Block, r ref) error {
 	return nil
 }
 
-// damagedRun is the error of a block that has not what the other blocks of a list say.
+// damagedRun returns the error of a block that contradicts the other blocks of a list.
 func damagedRun(b *listfile.Block, p *listfile.Part) error {
 	return fmt.Errorf("%w has %d entries from position %d of a list from node %d on, not those "+
 		"that the last block of the list speaks of", listfile.ErrBlock, p.Count, p.Start, b.First)

@@ -12,73 +12,73 @@ import (
 	"gdb/layout/neighborcache"
 )
 
-// pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read
-// those that are not cached in one batch; decode, block by block. Blocks stay pinned until the
-// next Degrees, so that Gather finds them. A frontier that needs more blocks than the cache holds
-// is read in several batches through the session's overflow buffers, and the blocks that did not
-// stay are read again by Gather. Memory: 20 bytes per node of the frontier, 48 per block, 28 per
-// position that Gather takes from other blocks of long lists and from blocks that did not stay.
+// pagedSession reads a frontier in three steps: it sorts it, so that the blocks needed ascend;
+// reads those that are not cached in one batch; and decodes block by block. Blocks stay pinned
+// until the next Degrees, so that Gather finds them. If a frontier needs more blocks than the cache
+// holds, they are read in several batches through the session's overflow buffers, and Gather reads
+// blocks again that did not stay. It takes 20 bytes per node of the frontier, 48 per block, and 28
+// per position that Gather takes from blocks that are not pinned.
 type pagedSession struct {
 	p     *paged
 	get   *fetcher
 	count mem.Account
 
-	// The frontier of the last Degrees.
+	// These describe the frontier of the last Degrees.
 	nodes []layout.NodeID
 	order pace.Sorter // node<<32 | index in the frontier
-	list  []place     // where each node's list is
-	need  []uint32    // the blocks, counted from 0, ascending
-	first []uint32    // of each block in need: its first key in order; one more at the end
+	list  []place     // where each node's list ends
+	need  []uint32    // blocks needed, counted from 0, ascending
+	first []uint32    // index in order of each block's first key, then the number of keys
 	held  []held      // parallel to need
 
-	// Entries to fetch by block: want's keys are block<<32 | index in refs.
+	// These are entries to fetch by block. want's keys are block<<32 | index in refs.
 	want  pace.Sorter
 	refs  []ref
 	batch []uint32
 	got   []held
-	now   listfile.Block // the one at hand
-	found listfile.Part  // of it
+	now   listfile.Block // block that is being read
+	found listfile.Part  // part of a list in it
 
-	chunk  []uint32 // a part of a cached list, where not all of it is wanted
-	deg    []uint32 // of Lists and Columns
+	chunk  []uint32 // part of a cached list, if not all of it is wanted
+	deg    []uint32 // scratch of Lists and Columns
 	weight []float32
 	times  []int64
-	here   []uint64        // of Columns: keys of lists that are in a block as a whole
-	ids    []layout.NodeID // of ListPart
+	here   []uint64        // scratch of Columns: keys of lists wholly in a block
+	ids    []layout.NodeID // scratch of ListPart
 	lists  listfile.Lists
-	single [1]layout.NodeID // of ListPart
-	one    [1]uint32        // a position
+	single [1]layout.NodeID // node of ListPart
+	one    [1]uint32        // one position
 }
 
-// heldBytes is the size of a held, and more than what the reads of a block take.
+// heldBytes bounds the memory of a held and of the reads of a block, in bytes.
 const heldBytes = 40
 
-// place is where the list of a node ends: in block need[block], which has its entries from position
-// at on.
+// place says where the list of a node ends: in block need[block], which has its entries from
+// position at on.
 type place struct {
 	block, at uint32
 }
 
-// Blocks of places that are in none: of a node without neighbors, and of list number at of the
+// These stand for no block: nowhere for a node without neighbors, cached for list number at of the
 // neighbor cache.
 const (
 	nowhere = 1<<32 - 1
 	cached  = 1<<32 - 2
 )
 
-// ref is what is wanted of the list of a node in a block: the entry at position pos for place to,
-// or all entries for list to.
+// ref is what is wanted from a block of the list of a node: the entry at position pos, for place
+// to, or all entries, for list to.
 type ref struct {
 	node    layout.NodeID
 	to, pos uint32
 }
 
-// Degrees finds the lists and pins the blocks of those that the neighbor cache lacks.
+// Degrees finds the lists, and pins the blocks of those that the neighbor cache does not have.
 func (s *pagedSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	return s.find(ctx, nodes, deg, s.p.nbrs)
 }
 
-// find finds the lists, first in c, if that is not nil.
+// find finds the lists, first in c unless it is nil.
 func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []uint32,
 	c *neighborcache.Cache) error {
 	if s.get == nil {
@@ -124,7 +124,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []ui
 	return ctx.Err()
 }
 
-// bytes is the scratch memory held.
+// bytes returns the scratch memory held, in bytes.
 func (s *pagedSession) bytes() int64 {
 	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 3*cap(s.refs) + cap(s.batch) +
 		cap(s.weight) + 2*cap(s.times) + cap(s.ids)
@@ -132,7 +132,7 @@ func (s *pagedSession) bytes() int64 {
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }
 
-// inCache finds what c has; order gets the keys of the other nodes.
+// inCache finds the lists that c has, and gives order the keys of the other nodes.
 func (s *pagedSession) inCache(ctx context.Context, nodes []layout.NodeID, deg []uint32,
 	c *neighborcache.Cache) error {
 	for i, v := range nodes {
@@ -153,7 +153,8 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []layout.NodeID, deg [
 	if c == nil {
 		return nil
 	}
-	// The lists are all over the cache: the CPU looks ahead in a loop that does nothing else.
+	// The lists are spread over the cache: in a loop that does nothing else, the CPU reads several
+	// at once.
 	for i, p := range s.list {
 		if i%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -172,14 +173,14 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []layout.NodeID, deg [
 	return nil
 }
 
-// locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
-// in the last block whose first node is not above it.
+// locate sorts the other nodes and finds the blocks they need by walking the index: a node's list
+// ends in the last block whose first node is not above it.
 func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
 	if err := s.order.Sort(ctx); err != nil {
 		return err
 	}
 	s.need, s.first = s.need[:0], s.first[:0]
-	keys, at := s.p.ix.Keys, -1 // at: the block of the node before
+	keys, at := s.p.ix.Keys, -1 // at is the block of the node before
 	for k, key := range s.order.Keys {
 		if k%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -201,7 +202,7 @@ func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
 	return nil
 }
 
-// decode finds the lists of the nodes in block need[k].
+// decode finds the lists of the nodes whose last block is need[k].
 func (s *pagedSession) decode(k int, deg []uint32) error {
 	h := &s.held[k]
 	b, err := s.get.parse(s.need[k], h.data)
@@ -221,13 +222,13 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 		s.list[i].at, deg[i] = p.Start, p.Start+p.Count
 	}
 	if h.frame < 0 {
-		h.data = nil // the next fetch takes the buffer
+		h.data = nil // the next fetch reuses the buffer
 	}
 	return nil
 }
 
-// Gather takes entries from the pinned blocks; those of other blocks of long lists, and of blocks
-// that did not stay, are then read in one batch, each block once.
+// Gather takes entries from the pinned blocks. Then it reads the other blocks, of long lists and
+// those that did not stay, in one batch, each block once.
 func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	var steps pace.Steps
 	for i, p := range s.list {
@@ -249,13 +250,13 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []layo
 	})
 }
 
-// takeEntries takes entries at positions of a list, for places from to on, of the part of the list
-// that a block has.
+// takeEntries takes the entries at positions of a list, for places from to on, from the part of the
+// list that a block has.
 type takeEntries func(b *listfile.Block, p *listfile.Part, pos []uint32, to uint32) error
 
-// gather has all entries taken that are not in the neighbor cache.
+// gather calls take with all entries that are not in the neighbor cache.
 func (s *pagedSession) gather(ctx context.Context, off, pos []uint32, take takeEntries) error {
-	// Room for all first: growing by millions of entries copies them for as long as a second.
+	// Make room for all first: growing by millions of entries may copy them for a second.
 	if err := s.roomFor(ctx, off); err != nil {
 		return err
 	}
@@ -295,7 +296,7 @@ func (s *pagedSession) gather(ctx context.Context, off, pos []uint32, take takeE
 	})
 }
 
-// roomFor makes room for the entries that are taken from blocks that are not at hand.
+// roomFor makes room for the entries that are taken from blocks that are not pinned.
 func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
 	n := 0
 	for i, p := range s.list {
@@ -314,7 +315,7 @@ func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
 	return nil
 }
 
-// part is what a block has of a node's list; an error if it has no place for it.
+// part returns the part of a node's list in a block, or an error if the block has no slot for it.
 func (s *pagedSession) part(b *listfile.Block, node layout.NodeID) (listfile.Part, error) {
 	slot := uint32(node) - uint32(b.First)
 	if slot >= b.Slots {
@@ -324,7 +325,8 @@ func (s *pagedSession) part(b *listfile.Block, node layout.NodeID) (listfile.Par
 	return s.p.f.Shape.Part(b, slot)
 }
 
-// gatherHeld takes what block need[k] has, and notes what it has not, and all if it is not at hand.
+// gatherHeld takes the entries that block need[k] has, and notes the others, or all if it is not
+// pinned.
 func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
 	take takeEntries) error {
 	data := s.held[k].data
@@ -355,7 +357,7 @@ func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
 	return nil
 }
 
-// gatherPart takes the entries that the part found last has, and notes those before it.
+// gatherPart takes the entries that s.found has, and notes those before it.
 func (s *pagedSession) gatherPart(k int, v layout.NodeID, to uint32, pos []uint32,
 	take takeEntries) error {
 	b, p := &s.now, &s.found
@@ -392,7 +394,7 @@ func (s *pagedSession) wantEntries(k int, v layout.NodeID, to uint32, pos []uint
 	}
 }
 
-// blockOf is the block of a position in the list of a node that ends in block last.
+// blockOf returns the block of a position of a node's list, which ends in block last.
 func (s *pagedSession) blockOf(v layout.NodeID, pos, last uint32) uint32 {
 	keys, key := s.p.ix.Keys[:last+1], listfile.Key(v, pos)
 	if keys[last] <= key {
@@ -458,13 +460,13 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *listfile.Block,
 	return nil
 }
 
-// damage is the error of a block, counted from 0.
+// damage returns err as damage of a block, counted from 0.
 func (s *pagedSession) damage(block uint32, err error) error {
 	n := int64(block) + 1
 	return s.p.f.Damage(n, listfile.BlockOffset(n, s.p.f.BlockBytes), "%v", err)
 }
 
-// Release unpins everything.
+// Release unpins all blocks and frees the memory.
 func (s *pagedSession) Release() {
 	if s.get != nil {
 		s.get.release()

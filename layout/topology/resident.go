@@ -12,26 +12,26 @@ import (
 	"gdb/layout/listfile"
 )
 
-// attributeCache is the block cache behind Lists of a resident reader whose edges have types,
-// weights or times: these are read when asked for, since uniform sampling does not use them.
+// attributeCache is the size in bytes of the block cache behind Lists, in a resident reader whose
+// edges have attributes: these are read when asked for, since uniform sampling does not use them.
 const attributeCache = 1 << 20
 
 // offset is a position in the array of all neighbors: 32 bits while they suffice.
 type offset interface{ uint32 | uint64 }
 
-// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]], or these
+// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]], or the same
 // entries of packed.
 type resident[P offset] struct {
 	ptr    []P
-	nbrs   []layout.NodeID // nil: packed
+	nbrs   []layout.NodeID // nil if ids are packed
 	packed packedIDs
-	weight []float32 // parallel to nbrs; nil: not held
-	types  []uint16  // likewise
-	times  []int64   // likewise
+	weight []float32 // parallel to nbrs; nil if not held
+	types  []uint16  // like weight
+	times  []int64   // like weight
 	arenas [5]*mem.Arena
 	edges  uint64
-	kinds  int    // types that edges may have
-	attrs  *paged // of edges with types, weights or times; else nil
+	kinds  int    // number of edge types
+	attrs  *paged // reads Lists if edges have attributes; else nil
 }
 
 func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.Device,
@@ -107,8 +107,8 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 	return nil
 }
 
-// loadAttributes copies the weights, times and types of a block, whose first entry is number at, as
-// far as they are held.
+// loadAttributes copies the attributes that are held from a block, whose first entry is number at
+// of the file.
 func (r *resident[P]) loadAttributes(f *listfile.File, k *listfile.Block, at uint64) error {
 	if r.weight != nil {
 		f.Shape.CopyWeights(k, 0, r.weight[at:][:k.Entries])
@@ -129,16 +129,16 @@ func (r *resident[P]) loadAttributes(f *listfile.File, k *listfile.Block, at uin
 	return nil
 }
 
-// Nodes is the number of lists.
+// Nodes returns the number of lists.
 func (r *resident[P]) Nodes() uint64 { return uint64(len(r.ptr)) - 1 }
 
-// Edges is the number of entries.
+// Edges returns the number of entries.
 func (r *resident[P]) Edges() uint64 { return r.edges }
 
-// NewSession returns a reader for one goroutine.
+// NewSession returns a session for one goroutine.
 func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
 
-// Stats has the memory held; nothing is ever missed.
+// Stats returns the memory held, and the counters of the reader behind Lists.
 func (r *resident[P]) Stats() Stats {
 	st := Stats{Kind: "resident",
 		Bytes: int64(len(r.arenas[1].Bytes()) + len(mem.BytesOf(r.weight)) +
@@ -170,14 +170,14 @@ func (r *resident[P]) Close() (err error) {
 type residentSession[P offset] struct {
 	r     *resident[P]
 	nodes []layout.NodeID // of the last Degrees
-	start []P             // of their lists
+	start []P             // where each of their lists begins
 	lists listfile.Lists
 	attrs Session
 
 	packed *packedGatherer
 }
 
-// Degrees looks the lists up.
+// Degrees finds the lists of nodes, and writes their lengths to deg.
 func (s *residentSession[P]) Degrees(ctx context.Context, nodes []layout.NodeID,
 	deg []uint32) error {
 	s.nodes, s.start = nodes, mem.Resize(s.start, len(nodes))
@@ -194,7 +194,7 @@ func (s *residentSession[P]) Degrees(ctx context.Context, nodes []layout.NodeID,
 	return ctx.Err()
 }
 
-// Gather copies entries.
+// Gather copies entries of the lists to out.
 func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32,
 	out []layout.NodeID) error {
 	nbrs := s.r.nbrs
@@ -216,7 +216,7 @@ func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32,
 	return ctx.Err()
 }
 
-// Lists copies whole lists; types, weights and times are read from disk.
+// Lists copies the whole lists of nodes. If edges have attributes, it reads them from disk.
 func (s *residentSession[P]) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
 	if s.r.attrs != nil {
@@ -238,7 +238,7 @@ func (s *residentSession[P]) Lists(ctx context.Context, nodes []layout.NodeID) (
 	return l, ctx.Err()
 }
 
-// appendList appends entries from … to-1.
+// appendList appends the entries from … to-1 of the arrays.
 func (r *resident[P]) appendList(list []layout.NodeID, from, to P) []layout.NodeID {
 	if r.nbrs != nil {
 		return append(list, r.nbrs[from:to]...)

@@ -1,5 +1,6 @@
-// Package topology reads the neighbor lists of any nodes: from memory, or by blocks through a
-// cache.
+// Package topology reads the neighbor lists of any nodes: from memory (resident), by blocks through
+// a cache (paged), or in one pass through the file for many nodes (Windows). A frontier is the
+// nodes whose lists a session reads together; a session belongs to one goroutine.
 package topology
 
 import (
@@ -15,14 +16,14 @@ import (
 	"gdb/layout/neighborcache"
 )
 
-// Reader gives the neighbor lists of one direction. Two kinds of readers stand behind it: resident
-// (all lists in memory, in one of the forms) and paged (blocks through a cache). Both give equal
-// answers. It may be used from any goroutine; sessions may not.
+// Reader reads the neighbor lists of one direction. A resident reader has all lists in memory, in
+// one of the forms; a paged one reads blocks through a cache. All give the same answers. Any
+// goroutine may use a Reader; a Session is for one.
 type Reader interface {
-	// Nodes and Edges count the lists and their entries.
+	// Nodes and Edges return the number of lists and of their entries.
 	Nodes() uint64
 	Edges() uint64
-	// NewSession returns a reader for one goroutine.
+	// NewSession returns a session for one goroutine. The caller calls Release.
 	NewSession() Session
 	Stats() Stats
 	Close() error
@@ -31,21 +32,21 @@ type Reader interface {
 // Session reads lists for one goroutine, a whole frontier at a time.
 type Session interface {
 	// Degrees writes the length of each node's list to deg (len(nodes)), and remembers where the
-	// lists are for Gather. The paged reader reads all blocks it misses in one batch. nodes must
-	// not change until the last Gather for them is done.
+	// lists are for Gather. The paged reader reads all missing blocks in one batch. nodes must not
+	// change until the last Gather for them is done.
 	Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error
-	// Gather writes list entries of the nodes that Degrees was called with last: those of node i
-	// at positions pos[off[i]:off[i+1]], each below its degree, to out[off[i]:off[i+1]].
+	// Gather writes entries of the lists of the last Degrees: those of node i at positions
+	// pos[off[i]:off[i+1]], each below its degree, to out[off[i]:off[i+1]].
 	Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error
-	// Lists returns the whole lists of nodes with what runs parallel to them; valid until the
-	// next call. Degrees is called again before the next Gather.
+	// Lists returns the whole lists of nodes with their attributes, valid until the next call.
+	// Degrees must be called again before the next Gather.
 	Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error)
-	// Release gives cached blocks back; the session is not used afterwards.
+	// Release gives cached blocks back. The session must not be used afterwards.
 	Release()
 }
 
 // PartReader is a Session that can read a list in parts, so that the list of a hub need not be in
-// memory at once. The sessions of the paged reader are.
+// memory as a whole. Sessions of the paged reader are.
 type PartReader interface {
 	Session
 	// ListPart returns entries from … to-1 of a node's list, as Lists does.
@@ -63,38 +64,39 @@ type Stats struct {
 	Neighbors  neighborcache.Stats
 }
 
-// Options choose the reader.
+// Options say how lists are opened.
 type Options struct {
-	// Resident holds all lists in memory, in the form that Form says.
+	// Resident holds all lists in memory, in this Form. Otherwise the reader is paged.
 	Resident bool
 	Form     Form
 	// Weights makes the resident reader hold the weights of edges too, another 4 bytes per edge.
-	// The paged reader has them in its blocks.
+	// The paged reader has attributes in its blocks.
 	Weights bool
-	// Types makes it hold the types of edges, another 2 bytes per edge.
+	// Types makes the resident reader hold the types of edges, another 2 bytes per edge.
 	Types bool
-	// Times makes it hold the times of edges, another 8 bytes per edge.
+	// Times makes the resident reader hold the times of edges, another 8 bytes per edge.
 	Times bool
-	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
+	// CacheBytes is the size of the paged reader's block cache. Default 64 MiB.
 	CacheBytes int64
-	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
-	// It is chosen and read in two scans of all lists, and kept in prep for later readers with the
-	// same size. Choosing takes 6 bytes a node; with less in Budget, more scans.
+	// NeighborBytes is the size of the paged reader's neighbor cache, besides the block cache; 0
+	// for none. It is chosen and read in two scans of all lists, and kept in prep for later readers
+	// with the same size. Choosing takes 6 bytes of memory per node, or more scans if Budget has
+	// less.
 	NeighborBytes int64
-	// NeighborsRaw keeps the lists of the neighbor cache as they are, to see what compression is
-	// worth.
+	// NeighborsRaw stores the lists of the neighbor cache uncompressed, to measure what compression
+	// is worth.
 	NeighborsRaw bool
-	// PassBytes is what batches that are drawn together may take beside the paged reader, windows
-	// and all: see Windows. Open does not take it. 0 has each batch drawn by itself.
+	// PassBytes is the memory for batches that are drawn together beside the paged reader, windows
+	// included: see Windows. Open does not take it. With 0, each batch is drawn by itself.
 	PassBytes int64
-	// Budget counts the memory; nil for none.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
 }
 
 // topologyCache is the default of CacheBytes.
 const topologyCache = 64 << 20
 
-// Topology opens the lists of one direction.
+// Open opens the lists of one direction. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	opt Options) (Reader, error) {
 	if !slices.Contains(s.Meta().Directions, dir.String()) {
@@ -128,9 +130,9 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	}
 }
 
-// ResidentBytes is the memory that a resident reader of this store takes in a form: see Form. Plain
-// and packed lists take, if edges have types, weights or times, what the paged reader behind Lists
-// takes, and what AttributeBytes says of Options.Weights, Types and Times.
+// ResidentBytes returns the memory that a resident reader of this store takes in a form. If edges
+// have attributes, plain and packed lists include the paged reader behind Lists; AttributeBytes
+// comes on top.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	m := s.Meta()
 	if form == Compact {
@@ -153,7 +155,7 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	return n
 }
 
-// fileSize is the size of the lists of a direction.
+// fileSize returns the size of the file of lists of a direction, in bytes.
 func fileSize(s *layout.Store, dir layout.Direction) int64 {
 	path, _ := layout.TopologyPaths(dir)
 	for _, f := range s.Meta().Files {
@@ -164,14 +166,14 @@ func fileSize(s *layout.Store, dir layout.Direction) int64 {
 	return 0
 }
 
-// attributes says whether edges have a type, a weight or a time.
+// hasAttributes reports whether edges have a type, a weight or a time.
 func hasAttributes(s *layout.Store) bool {
 	return len(s.Meta().EdgeTypes) > 0 || s.Meta().Weighted || s.Meta().Timestamped
 }
 
-// PagedBytes is the memory that the paged reader of this store takes with a cache of cacheBytes (0
-// is the default): the cache with its tables, and 8 bytes per block for the index. Each session
-// whose frontier needs more blocks than the cache has room for takes another 512 KiB.
+// PagedBytes returns the memory that the paged reader of this store takes with a cache of
+// cacheBytes (0 for the default): the cache with its tables, and 8 bytes per block for the index.
+// Each session whose frontier needs more blocks than fit in the cache takes another 512 KiB.
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	if cacheBytes == 0 {
 		cacheBytes = topologyCache

@@ -11,25 +11,25 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Windows reads the lists of a paged reader in the order of its file, a window of them at a time:
-// who needs lists of many nodes asks for all of them in one pass, which reads each block at most
-// once, in large reads. While one window is used the next is read.
+// Windows reads the lists of a paged reader in the order of its file, a window at a time. Lists of
+// many nodes are read in one pass, which reads each block at most once, in large reads. While one
+// window is used, the next is read.
 //
-// Its sessions read what the window at hand has. Memory: two windows.
+// Its sessions read lists of the current window only. It takes the memory of two windows.
 type Windows struct {
 	p      *paged
 	cuts   []listfile.Window
-	blocks int // of a window at most
+	blocks int // most blocks of a window
 	held   [2]*listfile.WindowBlocks
 	wanted [2][]bool
-	now    int // which of held is at hand
+	now    int // which of held is current
 	read   atomic.Uint64
 }
 
-// windowLeast is the least size of a window in bytes: much less is read than used.
+// windowLeast is the smallest size of a window, in bytes. With smaller ones, reads would be small.
 const windowLeast = 512 << 10
 
-// windowBlocks is how many blocks a window has for so much memory.
+// windowBlocks returns how many blocks a window has, given this memory for two.
 func windowBlocks(s *listfile.Shape, bytes int64) int {
 	blocks := int(bytes / 2 / int64(s.BlockBytes))
 	for blocks > 0 && 2*listfile.WindowBytes(s, blocks) > bytes {
@@ -38,9 +38,9 @@ func windowBlocks(s *listfile.Shape, bytes int64) int {
 	return blocks
 }
 
-// NewWindows returns windows of a paged reader that take so many bytes of memory. ok is false if
-// the reader has none: it is not a paged one, its store is of the former layout, or there is a list
-// that is longer than a window.
+// NewWindows returns windows of a paged reader that take this many bytes of memory. ok is false if
+// there are none: the reader is not a paged one, its store is of the former layout, or a list is
+// longer than a window. The caller calls Close.
 func NewWindows(t Reader, bytes int64) (w *Windows, ok bool, err error) {
 	p, is := t.(*paged)
 	if !is || p.ix.Version < listfile.CodedLayout {
@@ -64,10 +64,10 @@ func NewWindows(t Reader, bytes int64) (w *Windows, ok bool, err error) {
 	return w, true, nil
 }
 
-// Count is how many windows there are.
+// Count returns the number of windows.
 func (w *Windows) Count() int { return len(w.cuts) }
 
-// After is the node after the last whose list a window has.
+// After returns the node after the last one whose list a window has.
 func (w *Windows) After(window int) layout.NodeID {
 	if window+1 == len(w.cuts) {
 		return layout.NodeID(w.p.f.Nodes)
@@ -75,13 +75,13 @@ func (w *Windows) After(window int) layout.NodeID {
 	return w.cuts[window+1].From
 }
 
-// Nodes is the number of lists.
+// Nodes returns the number of lists.
 func (w *Windows) Nodes() uint64 { return w.p.Nodes() }
 
-// Edges is the number of entries.
+// Edges returns the number of entries.
 func (w *Windows) Edges() uint64 { return w.p.Edges() }
 
-// Stats has what was read, and the memory held.
+// Stats returns the number of blocks read, and the memory held.
 func (w *Windows) Stats() Stats {
 	st := Stats{Kind: "in passes", BlocksRead: w.read.Load(),
 		Bytes: 2 * listfile.WindowBytes(&w.p.f.Shape, w.blocks)}
@@ -89,7 +89,7 @@ func (w *Windows) Stats() Stats {
 	return st
 }
 
-// Close frees the memory; the paged reader stays open.
+// Close frees the memory. The paged reader stays open.
 func (w *Windows) Close() (err error) {
 	for i, h := range w.held {
 		if h != nil {
@@ -100,10 +100,10 @@ func (w *Windows) Close() (err error) {
 	return err
 }
 
-// Each calls fn with each window that has wanted lists, in the order of the file; sessions read
-// these during the call, and no others. nodes gives the nodes whose lists are wanted of a window,
-// in any order, of each of several users: it is called by another goroutine, once for each window
-// and ahead of fn. One pass at a time.
+// Each calls fn with each window that has wanted lists, in the order of the file. During the call
+// sessions can read these lists, and no others. nodes returns, for each of several users, the nodes
+// whose lists are wanted of a window, in any order; another goroutine calls it, once for each
+// window and ahead of fn. There may be one pass at a time.
 func (w *Windows) Each(ctx context.Context, nodes func(window int) [][]layout.NodeID,
 	fn func(window int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -159,7 +159,7 @@ func (w *Windows) Each(ctx context.Context, nodes func(window int) [][]layout.No
 	return ctx.Err()
 }
 
-// load reads a window as far as lists in it are wanted.
+// load reads the blocks of a window that have wanted lists.
 func (w *Windows) load(ctx context.Context, window, buffer int, lists [][]layout.NodeID) error {
 	c := w.cuts[window]
 	wanted := w.want(c, w.wanted[buffer][:c.End-c.First], lists)
@@ -169,8 +169,8 @@ func (w *Windows) load(ctx context.Context, window, buffer int, lists [][]layout
 	return err
 }
 
-// want marks the blocks that have wanted lists; nil is all of them: most would be marked, and
-// looking them up takes longer than reading the rest.
+// want marks the blocks that have wanted lists, or returns nil for all blocks if most would be
+// marked, since finding them takes longer than reading the rest.
 func (w *Windows) want(c listfile.Window, wanted []bool, lists [][]layout.NodeID) []bool {
 	n := 0
 	for _, l := range lists {

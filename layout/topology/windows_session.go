@@ -10,7 +10,7 @@ import (
 	"gdb/layout/listfile"
 )
 
-// NewSession returns a reader of the window at hand for one goroutine.
+// NewSession returns a session that reads the current window, for one goroutine.
 func (w *Windows) NewSession() Session {
 	s := &windowSession{w: w, count: mem.NewAccount(w.p.budget, "lists of a frontier")}
 	for i, h := range w.held {
@@ -19,28 +19,28 @@ func (w *Windows) NewSession() Session {
 	return s
 }
 
-// windowSession reads from the window that was at hand when Degrees was called last. It is fastest
-// with nodes that ascend.
+// windowSession reads from the window that was current at the last Degrees. It is fastest if nodes
+// ascend.
 type windowSession struct {
 	w    *Windows
 	now  int // which of the windows in memory that is
 	at   *listfile.WindowBlocks
 	take [2]*listcode.Gatherer
 
-	// The frontier of the last Degrees: of each node, the last block that may have some of its
-	// list, and the part of it there.
+	// These describe the frontier of the last Degrees: for each node, the last block that may have
+	// some of its list, the position where its part there starts, and that part.
 	nodes []layout.NodeID
 	last  []uint32
 	start []uint32
 	part  []listcode.Ref
-	count mem.Account // of these
+	count mem.Account // memory of last, start and part
 
 	whole  listfile.Lists
 	weight []float32
 	times  []int64
 }
 
-// Degrees finds the lists, which the window has.
+// Degrees finds the lists of nodes, which must be in the window.
 func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	s.now = s.w.now
 	s.at = s.w.held[s.now]
@@ -79,7 +79,7 @@ func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 	return ctx.Err()
 }
 
-// Gather decodes entries.
+// Gather decodes entries of the lists to out.
 func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	all := mem.View[uint32](mem.BytesOf(out))
 	for from := 0; from < len(s.nodes); from += atOnce {
@@ -102,11 +102,11 @@ func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []lay
 	return ctx.Err()
 }
 
-// atOnce is after how many lists somebody may have ended what takes long.
+// atOnce is how many lists are done between checks of the context.
 const atOnce = 1024
 
-// draw draws entries of list i of the frontier. Those of a list in several blocks are each one of a
-// list of its own.
+// draw draws entries of list i of the frontier. Entries of a list in several blocks are drawn one
+// by one.
 func (s *windowSession) draw(i int, pos []uint32) error {
 	start, take := s.start[i], s.take[s.now]
 	if start == 0 {
@@ -127,7 +127,7 @@ func (s *windowSession) draw(i int, pos []uint32) error {
 	return nil
 }
 
-// eachPart calls fn with the parts of list i of the frontier, in its order.
+// eachPart calls fn with the parts of list i of the frontier, in order.
 func (s *windowSession) eachPart(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
 	last, v := int(s.last[i]), s.nodes[i]
 	if s.last[i] == nowhere {
@@ -145,7 +145,7 @@ func (s *windowSession) eachPart(i int, fn func(b *listfile.Block, p *listfile.P
 	return nil
 }
 
-// Lists decodes whole lists.
+// Lists decodes the whole lists of nodes. They are valid until the next call.
 func (s *windowSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
 	if err := s.Degrees(ctx, nodes, make([]uint32, len(nodes))); err != nil {
@@ -156,7 +156,7 @@ func (s *windowSession) Lists(ctx context.Context, nodes []layout.NodeID) (*list
 	return &s.whole, err
 }
 
-// Columns decodes what the lists have, block by block.
+// Columns decodes columns of the lists, block by block.
 func (s *windowSession) Columns(ctx context.Context, want Columns, fn func(p Part) error) error {
 	if err := want.lacks(s.w.p.f); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *windowSession) Columns(ctx context.Context, want Columns, fn func(p Par
 	return c.each(ctx, len(s.nodes), s.eachPart, fn)
 }
 
-// GatherAttributes decodes those of the entries.
+// GatherAttributes decodes the attributes of entries.
 func (s *windowSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	f := s.w.p.f
@@ -186,7 +186,7 @@ func (s *windowSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	return checkTypes(ctx, f, s.w.p.types, off, to.Types)
 }
 
-// gatherAttributes decodes those of entries of list i of the frontier.
+// gatherAttributes decodes the attributes of entries of list i of the frontier.
 func (s *windowSession) gatherAttributes(i int, at uint32, pos []uint32, to *Attributes) (
 	err error) {
 	v, last, now := s.nodes[i], int(s.last[i]), -1
@@ -210,7 +210,7 @@ func (s *windowSession) gatherAttributes(i int, at uint32, pos []uint32, to *Att
 	return nil
 }
 
-// damage is the error of what some block holds.
+// damage returns err as damage of the file.
 func (w *Windows) damage(err error) error { return w.p.f.Damage(-1, 0, "%v", err) }
 
 // Release ends the session.
