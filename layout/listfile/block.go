@@ -1,6 +1,8 @@
-// Package listfile stores the neighbor lists of a graph: blocks of lists, and an index of where
-// each block begins. Files are written, and scanned, from start to end; package topology reads
-// single lists. They are described in docs/format/topology.md.
+// Package listfile stores the neighbor lists of a graph: a file of blocks of lists, and an index of
+// where each block begins. Both are written from start to end; this package scans them in the same
+// order, and package topology reads single lists. docs/format/topology.md describes the files. An
+// entry is one neighbor in a list, an attribute is a type, weight or time of its edge, and a slot
+// is the place of one node's list in a block.
 package listfile
 
 import (
@@ -32,44 +34,44 @@ import (
 //	| zeros to BlockBytes, eight at least                                                     |
 //	+-----------------------------------------------------------------------------------------+
 //
-// Each part begins with a whole byte. The block has lists of the nodes first … first+slots-1. Its
-// first and its last list may go on from, and in, the blocks beside it: start is the position in
-// the list of node first of its first entry here. Nodes between the last slot of a block and the
-// first node of the next have no neighbors.
+// Each part begins with a whole byte. The block has the lists of nodes first … first+slots-1. Its
+// first list may have begun in an earlier block and its last list may go on in the next: start is
+// the position, in the list of node first, of its first entry here. Nodes between the last slot of
+// a block and the first node of the next have no neighbors.
 //
-// The index has first and start of each block, so that who has it finds the block of any position
-// of a list without a look at others. The degree of a node is where its list ends in the last block
+// The index has first and start of each block, so a reader finds the block of any position of a
+// list without reading other blocks. The degree of a node is where its list ends in the last block
 // that has some of it, so a writer need not know it in advance.
 //
 // The checksum is codec.BlockSum of the kind (which tells the direction), the store's UUID, the
-// block number and all bytes after the checksum. Blocks of codec 0 are those of rawblock.go.
+// block number and all bytes after the checksum. Blocks of codec 0 are described in rawblock.go.
 const (
 	blockMagic       = "GTBK"
 	blockHeaderBytes = 48
 	codecRaw         = 0
 	codecCompact     = 1
-	BlockMin         = 4096 // the least block, in bytes
+	BlockMin         = 4096 // the smallest block, in bytes
 	blockMax         = 1 << 20
 	blockDefault     = 4096
-	// unitBits is what lists begin at multiples of: ends take two bits less than in bits each, and
-	// a list one and a half more.
+	// unitBits is the unit in which lists begin, in bits. Ends take two bits less each than they
+	// would in bits, and a list one and a half more on average.
 	unitBits = 4
-	// Bytes of an entry as it is handed out, and at most as it is stored: its id, and what follows.
+	// The bytes of an entry's id and attributes, in memory and, at most, in a block.
 	IDBytes     = 4
 	TypeBytes   = 2
 	WeightBytes = 4
 	TimeBytes   = 8
 )
 
-const _ uint = listcode.PaddingMost - unitBits // lists may be followed by what fills a unit
+const _ uint = listcode.PaddingMost - unitBits // a list may be followed by bits that fill a unit
 
-// Shape is what the blocks of one file have in common; derived from its header.
+// Shape is what all blocks of a file have in common. It follows from the file's header.
 type Shape struct {
 	BlockBytes            int
 	Types, Weights, Times bool
 	nodes                 uint64
-	posBits               int // of a place in the bits of a block
-	endBits               int // of the end of a list, in units
+	posBits               int // bits of a position in the bits of a block
+	endBits               int // bits of the end of a list, in units
 	raw                   rawShape
 }
 
@@ -89,29 +91,29 @@ func newBlockShape(f *Fields) (Shape, error) {
 // entriesMost bounds the entries of a block, and its slots.
 func (s *Shape) entriesMost() int { return 8*s.BlockBytes - 1 }
 
-// HasAttributes says whether anything runs parallel to the ids.
+// HasAttributes reports whether edges have types, weights or times.
 func (s *Shape) HasAttributes() bool { return s.Types || s.Weights || s.Times }
 
-// ErrBlock is the cause of every failed ParseBlock.
+// ErrBlock is wrapped by every error of ParseBlock and of reading a damaged block.
 var ErrBlock = errors.New("block")
 
 // Block is a view of the bytes of one verified block.
 type Block struct {
 	Bytes   []byte
-	First   layout.NodeID // the node of the first list
-	Slots   uint32        // lists
+	First   layout.NodeID // node of the first list
+	Slots   uint32        // number of lists
 	Start   uint32        // position in the first list of its first entry here
-	Entries uint32        // of all lists
-	raw     *rawBlock     // of codec 0; else nil
+	Entries uint32        // number of entries of all lists
+	raw     *rawBlock     // nil unless codec is 0
 
 	coding         listcode.Coding
-	ends, counts   listcode.List // the latter if there are attributes
+	ends, counts   listcode.List // counts only if there are attributes
 	listsAt, bound uint64        // in bits; no list or column ends beyond bound
 	columns        [3]listcode.Column
 }
 
-// ParseBlock checks the header of a block and that its parts fit; lists are checked as they are
-// used. It takes any bytes without panic.
+// ParseBlock checks the header of a block and that its parts fit. Lists are checked only when they
+// are used. It accepts any bytes without panic.
 func ParseBlock(s *Shape, b []byte) (Block, error) {
 	if len(b) != s.BlockBytes {
 		return Block{}, fmt.Errorf("%w of %d bytes, want %d", ErrBlock, len(b), s.BlockBytes)
@@ -171,7 +173,7 @@ func parseCompact(s *Shape, k Block) (Block, error) {
 	return k, nil
 }
 
-// directory finds the lists of ends and of counts, and returns where the lists begin.
+// directory parses the lists of ends and of counts, and returns where the lists begin, in bits.
 func (k *Block) directory(s *Shape) (at uint64, err error) {
 	le := binary.LittleEndian
 	at = blockHeaderBytes * 8
@@ -200,7 +202,7 @@ func (k *Block) directory(s *Shape) (at uint64, err error) {
 	return at, nil
 }
 
-// endOfLists checks the ends of the last list.
+// endOfLists checks that the last list ends with the block's entries, and returns where, in bits.
 func (k *Block) endOfLists() (uint64, error) {
 	end, ok := k.ends.At(k.Bytes, k.Slots-1)
 	if at := k.listsAt + unitBits*uint64(end); ok && at <= k.bound {
@@ -215,11 +217,11 @@ func (k *Block) endOfLists() (uint64, error) {
 		k.Entries)
 }
 
-// column is what runs parallel to the ids.
+// column describes an attribute, whose values are stored parallel to the ids.
 type column struct {
 	name string
 	has  bool
-	bits int // of a value
+	bits int // bits of a value
 }
 
 // The columns of a block.
@@ -234,8 +236,8 @@ func (s *Shape) columns() [3]column {
 		{"times", s.Times, 8 * TimeBytes}}
 }
 
-// CheckIDs fails unless all ids of a raw block are nodes of the graph. Those of other blocks are
-// looked at as they are decoded.
+// CheckIDs returns an error unless all ids of a raw block are nodes of the graph. Ids of other
+// blocks are checked when they are decoded.
 func (k *Block) CheckIDs(nodes uint64) error {
 	if k.raw == nil {
 		return nil
@@ -243,7 +245,8 @@ func (k *Block) CheckIDs(nodes uint64) error {
 	return checkIDs(k.raw.ids(k), nodes)
 }
 
-// checkIDs fails unless all ids are nodes of the graph: who uses them looks no further.
+// checkIDs returns an error unless all ids are nodes of the graph. Callers need not check them
+// again.
 func checkIDs(ids []uint32, nodes uint64) error {
 	if most := codec.Max(ids); len(ids) > 0 && uint64(most) >= nodes {
 		return fmt.Errorf("%w has neighbor %d of %d nodes", ErrBlock, most, nodes)
@@ -251,13 +254,13 @@ func checkIDs(ids []uint32, nodes uint64) error {
 	return nil
 }
 
-// Number is the block's number, from 1.
+// Number returns the block's number, from 1.
 func (k *Block) Number() int64 { return int64(binary.LittleEndian.Uint64(k.Bytes[8:])) }
 
-// Raw says that ids are not coded.
+// Raw reports whether the block's ids are stored uncoded.
 func (k *Block) Raw() bool { return k.raw != nil }
 
-// VerifyBlock checks number and checksum of block n, whose file starts its sums at seed.
+// VerifyBlock checks the number and checksum of block n. seed is layout.SumSeed of the file's kind.
 func VerifyBlock(seed uint32, n int64, b []byte) error {
 	le := binary.LittleEndian
 	if got := le.Uint64(b[8:]); got != uint64(n) {
@@ -270,7 +273,7 @@ func VerifyBlock(seed uint32, n int64, b []byte) error {
 	return nil
 }
 
-// BlockOffset is where block n of a topology file, counted from 1, stands.
+// BlockOffset returns where block n of a topology file, counted from 1, begins in the file.
 func BlockOffset(n int64, blockBytes int) int64 {
 	return codec.HeaderBytes + (n-1)*int64(blockBytes)
 }

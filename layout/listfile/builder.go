@@ -10,32 +10,32 @@ import (
 	"gdb/layout/listcode"
 )
 
-// blockBuilder collects the lists of one block. It knows what they will take without coding them.
+// blockBuilder collects the lists of one block. It computes their coded size without coding them.
 type blockBuilder struct {
 	shape *Shape
 	block []byte
 
 	first   layout.NodeID
 	start   uint32 // position of the first entry
-	slots   int    // lists so far, empty ones between others too
+	slots   int    // number of lists so far, with empty ones in between
 	ids     []uint32
 	values  [3][]uint64 // columns
 	spans   [3]listcode.Span
-	ends    []uint32        // of each list, in entries
-	forms   []listcode.Form // of each that is not empty
+	ends    []uint32        // where each list ends, in entries
+	forms   []listcode.Form // form of each list that is not empty
 	sizes   listSizes
 	firsts  listcode.Span
 	scratch []uint32
 	coded   listcode.Writer
 }
 
-// entries are those of one list that are to be added.
+// entries are consecutive entries of one list that are to be added to a block.
 type entries struct {
 	ids    []uint32
 	values [3][]uint64
 }
 
-// head is the first n of them, tail the others.
+// head returns the first n entries.
 func (e *entries) head(n int) (h entries) {
 	h.ids = e.ids[:n]
 	for i, v := range e.values {
@@ -44,7 +44,7 @@ func (e *entries) head(n int) (h entries) {
 	return h
 }
 
-// drop forgets the first n.
+// drop removes the first n entries.
 func (e *entries) drop(n int) {
 	e.ids = e.ids[:copy(e.ids, e.ids[n:])]
 	for i, v := range e.values {
@@ -68,12 +68,12 @@ func (b *blockBuilder) reset() {
 	}
 }
 
-// empty says that there are no lists.
+// empty reports whether the block has no lists.
 func (b *blockBuilder) empty() bool { return b.slots == 0 }
 
-// size is what the block takes, in bits, with a list of node beside those it has; of an empty
-// block with this list alone. listBits is what the list takes without its first id: finding that
-// takes longer than all else here, so it is found once a list.
+// size returns how many bits the block would take with e as the list of node added. listBits is
+// what the list takes without its first id; the caller computes it once per list, since that takes
+// longer than all else here.
 func (b *blockBuilder) size(node layout.NodeID, e entries, listBits int) int {
 	s, count := b.shape, len(e.ids)
 	slots := uint64(1)
@@ -112,11 +112,11 @@ func (b *blockBuilder) size(node layout.NodeID, e entries, listBits int) int {
 	return size + 8*listcode.Slack
 }
 
-// roundUp is the size of a part that ends with a whole byte.
+// roundUp returns bits rounded up to a whole byte.
 func roundUp(bits int) int { return (bits + 7) &^ 7 }
 
-// listSizes is what lists take, whatever the width of their first ids will be: the sum of their
-// bits without these, and how many lists have each rest of a unit.
+// listSizes sums the sizes of lists before the width of their first ids is known: their bits
+// without first ids, and how many lists leave each remainder of a unit.
 type listSizes struct {
 	bits  int
 	rests [unitBits]int
@@ -127,7 +127,7 @@ func (l *listSizes) add(bits int) {
 	l.rests[bits%unitBits]++
 }
 
-// units is the sum with first ids of so many bits.
+// units returns the size of all lists in units, with first ids of width bits.
 func (l *listSizes) units(width int) int {
 	sum := l.bits
 	for rest, lists := range l.rests {
@@ -136,18 +136,18 @@ func (l *listSizes) units(width int) int {
 	return sum / unitBits
 }
 
-// coding is that of lists whose first ids are looked at apart.
+// coding returns how lists are coded, without the base and width of first ids.
 func (s *Shape) coding() listcode.Coding { return listcode.Coding{PosBits: s.posBits, Cells: true} }
 
-// formOf is how a list is coded.
+// formOf returns the form in which a list is coded best.
 func (s *Shape) formOf(ids []uint32) listcode.Form { return s.coding().FormOf(ids) }
 
-// listBitsMost bounds what a list takes without its first id.
+// listBitsMost bounds the bits of a list without its first id.
 func (s *Shape) listBitsMost(ids []uint32) int {
 	return s.coding().BitsMost(len(ids), ids[0], ids[len(ids)-1])
 }
 
-// listUnits is what a list of so many bits takes with a first id of so many.
+// listUnits returns the units of a list of listBits bits with a first id of width bits.
 func listUnits(listBits, width int) int { return (listBits + width + unitBits - 1) / unitBits }
 
 // The directories of a block.
@@ -156,7 +156,7 @@ const (
 	countsDirectory
 )
 
-// directoryCoding is that of a directory.
+// directoryCoding returns how a directory is coded.
 func (s *Shape) directoryCoding(which int) listcode.Coding {
 	if which == countsDirectory {
 		return listcode.Coding{FirstBits: s.posBits, PosBits: s.posBits}
@@ -164,21 +164,21 @@ func (s *Shape) directoryCoding(which int) listcode.Coding {
 	return listcode.Coding{FirstBits: s.endBits, PosBits: s.posBits}
 }
 
-// directoryBits is what a directory of so many ends from first to last takes.
+// directoryBits returns the bits of a directory with this number of ends, from first to last.
 func (s *Shape) directoryBits(which, slots, first, last int) int {
 	return roundUp(s.directoryCoding(which).Bits(slots, uint32(first), uint32(last)))
 }
 
-// fits says whether a list that takes listBits fits in the block.
+// fits reports whether the block has room for a list of node that takes listBits.
 func (b *blockBuilder) fits(node layout.NodeID, e entries, listBits int) bool {
 	return b.size(node, e, listBits) <= 8*b.shape.BlockBytes
 }
 
-// guesses is after how many sizes room halves what is left.
+// guesses is how many sizes room guesses before it halves the interval instead.
 const guesses = 8
 
-// room is how many of the first entries fit of a list that does not fit as a whole. Entries take
-// about the same, so the size of some of them says how many will fit.
+// room returns how many of the first entries fit in the block, given that not all of them do.
+// Entries take about the same space, so the size of some predicts how many will fit.
 func (b *blockBuilder) room(node layout.NodeID, e entries) int {
 	limit := 8 * b.shape.BlockBytes
 	low, high := 0, min(len(e.ids)-1, b.shape.entriesMost()-len(b.ids)) // low fit
@@ -199,7 +199,7 @@ func (b *blockBuilder) room(node layout.NodeID, e entries) int {
 	return low
 }
 
-// add appends the list of a node, from a position on; it fits.
+// add appends entries e to the block, as the list of node from position start on. They must fit.
 func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries, form listcode.Form) {
 	if b.empty() {
 		b.first, b.start = node, start
@@ -222,7 +222,8 @@ func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries, form lis
 	b.slots++
 }
 
-// finish codes the block as number n, without its checksum; it is valid until the next call.
+// finish codes the block as number n, without its checksum. The result is valid until the next
+// call.
 func (b *blockBuilder) finish(n uint64) []byte {
 	out, le := b.block, binary.LittleEndian
 	base, width := b.firsts.Range()
@@ -264,7 +265,7 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	return out
 }
 
-// listEnds are where the lists end, in units, with first ids of so many bits.
+// listEnds returns where the lists end, in units, with first ids of width bits.
 func (b *blockBuilder) listEnds(width int) []uint32 {
 	b.scratch = mem.Resize(b.scratch, b.slots)
 	from, at, forms := uint32(0), 0, b.forms
@@ -278,7 +279,7 @@ func (b *blockBuilder) listEnds(width int) []uint32 {
 	return b.scratch
 }
 
-// directory writes ends, and their size in bits to the header, and returns in how many bytes.
+// directory writes ends to out, and their size in bits to the header, and returns their bytes.
 func (b *blockBuilder) directory(out []byte, at, which int, ends []uint32) int {
 	return b.write(out[at:], func(w *listcode.Writer) {
 		b.shape.directoryCoding(which).Append(w, ends)
@@ -286,7 +287,7 @@ func (b *blockBuilder) directory(out []byte, at, which int, ends []uint32) int {
 	})
 }
 
-// write writes a part of the block, and returns in how many bytes.
+// write writes a part of the block, and returns its bytes.
 func (b *blockBuilder) write(out []byte, part func(w *listcode.Writer)) int {
 	b.coded.Reset()
 	part(&b.coded)

@@ -4,20 +4,20 @@ import "encoding/binary"
 
 //go:generate go run -tags avogen ./gen
 
-// directory has of each node in which block its list begins, and where in the block, in units of
-// bits. Nodes are in groups, of which each is a line of a cache if blocks have 4 KiB:
+// directory holds for each node in which block its list begins, and where in the block, in units.
+// Nodes are in groups; with blocks of 4 KiB a group is a line of a cache:
 //
 //	block   32 bits: the first block in which one of these lists begins
 //	places  of each node its block, less that, in 2 bits, above the unit in the bits that it needs
 //
-// If the block is outsideGroup after the first or further on, it is looked for by who needs it. A
-// place of ones is that of an empty list. Kernels know where the fields are.
+// A block that is outsideGroup or more after the group's first is searched for by the reader. A
+// place whose bits are all ones is that of an empty list. Kernels in assembly know this layout.
 type directory struct {
 	b         []byte
 	unitBits  int
 	groupSize uint64 // bytes
-	next      uint64 // the first node without a place so far
-	based     uint64 // the group with a block so far, counted from 1
+	next      uint64 // the first node that has no place yet
+	based     uint64 // the last group that got a block, counted from 1
 }
 
 const (
@@ -27,51 +27,51 @@ const (
 	outsideGroup = 1<<blockBits - 1
 )
 
-// groupSize is the size of a group, in bytes.
+// groupSize returns the size of a group, in bytes.
 func groupSize(unitBits int) uint64 {
 	return groupHead + uint64(groupNodes*(unitBits+blockBits)+31)/32*4
 }
 
-// directoryBytes is what the directory of so many nodes takes; a group more has what a load reads
-// after the last.
+// directoryBytes returns the size of a directory of this number of nodes, with a group more for
+// loads that read past the last one.
 func directoryBytes(unitBits int, nodes uint64) int64 {
 	return int64((nodes/groupNodes + 2) * groupSize(unitBits))
 }
 
-// newDirectory returns a directory in bytes, all 0, as many as Bytes says. A unit has at most 29
-// bits.
+// newDirectory returns an empty directory in b, which has directoryBytes bytes, all 0. unitBits is
+// at most 29.
 func newDirectory(unitBits int, b []byte) directory {
 	return directory{b: b, unitBits: unitBits, groupSize: groupSize(unitBits)}
 }
 
-// directoryPlace is what a directory has of a node.
+// directoryPlace is what a directory holds for a node.
 type directoryPlace struct {
-	first uint32 // block of the group
+	first uint32 // first block of the group
 	place uint32
-	bits  uint8 // of the unit
+	bits  uint8 // number of bits of the unit
 }
 
 func (p directoryPlace) after() uint32 { return p.place >> p.bits }
 
-// Known says that the list is not empty, and that its block is known.
+// Known reports whether the list is not empty and its block is known.
 func (p directoryPlace) Known() bool { return p.after() != outsideGroup }
 
-// Empty says that the list is empty, if its block is not known.
+// Empty reports whether the list is empty. It is valid only if Known is false.
 func (p directoryPlace) Empty() bool { return p.Unit() == 1<<p.bits-1 }
 
-// Block is that of the list if it is known, else one before it.
+// Block returns the block where the list begins if it is known, else a block before it.
 func (p directoryPlace) Block() int { return int(p.first) + int(p.after()) }
 
-// Unit is where the list begins in its block.
+// Unit returns where in its block the list begins, in units.
 func (p directoryPlace) Unit() uint64 { return uint64(p.place & (1<<p.bits - 1)) }
 
-// group is where that of a node begins, in bytes, and the number of the node in it.
+// group returns where the group of a node begins, in bytes, and the node's number in the group.
 func (d *directory) group(v uint64) (at, number uint64) {
 	g := v / groupNodes
 	return g * d.groupSize, v - g*groupNodes
 }
 
-// At is what is known of a node. It looks at nothing beyond the group.
+// At returns the place of a node. It reads nothing beyond the node's group.
 func (d *directory) At(v uint64) directoryPlace {
 	at, n := d.group(v)
 	b := d.b[at:]
@@ -82,7 +82,7 @@ func (d *directory) At(v uint64) directoryPlace {
 		place: uint32(word & (1<<(d.unitBits+blockBits) - 1))}
 }
 
-// set notes the place of a node that has none.
+// set writes the place of a node that has none yet.
 func (d *directory) set(v uint64, place uint64) {
 	at, n := d.group(v)
 	n *= uint64(d.unitBits + blockBits)
@@ -90,8 +90,8 @@ func (d *directory) set(v uint64, place uint64) {
 	binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)|place<<(n&7))
 }
 
-// Add notes where the list of a node begins that is not empty; nodes come in their order. Those
-// between have empty ones.
+// Add notes where the list of node v begins, which is not empty. Nodes come in ascending order;
+// those in between have empty lists.
 func (d *directory) Add(v uint64, block int, unit uint64) {
 	d.Finish(v)
 	at, _ := d.group(v)
@@ -105,7 +105,7 @@ func (d *directory) Add(v uint64, block int, unit uint64) {
 	d.next = v + 1
 }
 
-// Finish notes that the lists of all nodes below one that have no place are empty.
+// Finish notes that all nodes below this number that have no place have empty lists.
 func (d *directory) Finish(nodes uint64) {
 	for ; d.next < nodes; d.next++ {
 		d.set(d.next, 1<<(d.unitBits+blockBits)-1)

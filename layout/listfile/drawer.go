@@ -9,43 +9,45 @@ import (
 	"gdb/layout/listcode"
 )
 
-// Drawer draws entries of lists of Held: of a frontier of nodes at a time. It is for one goroutine.
+// Drawer draws entries of lists of Held, for a frontier of nodes at a time. One goroutine may use
+// it.
 //
-// It finds lists in stages, each a loop over some nodes, and in each asks for the memory that the
-// next one reads: first what tells where a list begins, then its head, and what is known of its
-// block. While it is on its way other nodes are in the other stages.
+// It finds lists in stages, each a loop over some nodes, and each stage prefetches the memory that
+// the next one reads: first the place where a list begins, then its head and the index of its
+// block. While memory is on its way, other nodes go through the other stages.
 type Drawer struct {
 	h      *Held
 	locate locator
 	take   *listcode.Gatherer
 	nodes  []layout.NodeID
-	// lists are those of nodes, or their parts in their first blocks; of Count 0: they are empty.
+	// lists holds for each node its list, or the part of it in its first block. Count 0 is an empty
+	// list.
 	lists []listcode.Ref
 	found []found // parallel to lists
 
 	stages [findStages]findStage
-	places [findNodes]uint64        // what is asked for, in bits
-	parts  [partsMost]*listcode.Ref // of entries of a list that is in several blocks
+	places [findNodes]uint64        // bits that are prefetched
+	parts  [partsMost]*listcode.Ref // parts that hold entries of a list in several blocks
 }
 
 // found is what else is known of the list of a node.
 type found struct {
 	head  uint32 // its first block
-	start uint32 // if it goes on after that, the position of the first entry there
+	start uint32 // position of the first entry after that block, 0 if none
 	last  uint32 // its last block
-	// scale is how many blocks between the first and the last have an entry, in 2^-32.
+	// scale is the number of blocks after the first per entry after it, in 2^-32.
 	scale uint32
 }
 
-// findStage is what is noted of nodes on their way.
+// findStage holds what is known of the nodes that go through the stages together.
 type findStage struct {
 	at, codings [findNodes]uint64
 	blocks      [findNodes]uint32
-	some        [findNodes]uint32 // numbers of nodes
-	long        int               // how many of them have lists that go on
+	some        [findNodes]uint32 // indexes of some of the nodes
+	long        int               // how many of them have lists in several blocks
 }
 
-// foundBytes is what a node of a frontier takes.
+// foundBytes is the memory of a node of a frontier, in bytes.
 const foundBytes = listcode.RefBytes + 16
 
 const (
@@ -54,7 +56,7 @@ const (
 	findStages = 3
 )
 
-// NewDrawer returns one without a frontier.
+// NewDrawer returns a Drawer without a frontier.
 func (h *Held) NewDrawer() *Drawer {
 	coding := listcode.Coding{PosBits: h.Shape.posBits}
 	return &Drawer{h: h, take: listcode.NewGatherer(coding, h.bytes, h.Shape.BlockBytes),
@@ -63,19 +65,19 @@ func (h *Held) NewDrawer() *Drawer {
 			BlockShift: bits.TrailingZeros(uint(8 * h.Shape.BlockBytes))}}
 }
 
-// Bytes is the memory that it takes for its frontier.
+// Bytes returns the memory that the frontier takes, in bytes.
 func (d *Drawer) Bytes() int64 { return foundBytes * int64(cap(d.found)) }
 
-// Nodes are the frontier: those of the last Find, as long as it did not fail.
+// Nodes returns the frontier: the nodes of the last Find, or nil if it failed.
 func (d *Drawer) Nodes() []layout.NodeID { return d.nodes }
 
-// Forget ends the frontier.
+// Forget drops the frontier.
 func (d *Drawer) Forget() { d.nodes = nil }
 
-// atOnce is after how many nodes, or lists, somebody may have ended what takes long.
+// atOnce is how many nodes, or lists, are done between checks of the context.
 const atOnce = 1024
 
-// Find makes nodes the frontier, and writes how long their lists are to deg.
+// Find makes nodes the frontier, and writes the lengths of their lists to deg.
 func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	d.nodes = nil
 	for _, v := range nodes {
@@ -96,7 +98,7 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 	return ctx.Err()
 }
 
-// stage is what is noted of the nodes from number at on, and how many they are.
+// stage returns the stage of the nodes from index at on, and how many these are.
 func (d *Drawer) stage(at, nodes int) (s *findStage, n int) {
 	if at < 0 {
 		return nil, 0
@@ -104,7 +106,7 @@ func (d *Drawer) stage(at, nodes int) (s *findStage, n int) {
 	return &d.stages[at/findNodes%findStages], min(findNodes, nodes-at)
 }
 
-// begin finds where lists begin, and asks for the memory there.
+// begin finds where lists begin, and prefetches the memory there.
 func (d *Drawer) begin(nodes []layout.NodeID, at int) {
 	s, n := d.stage(at, len(nodes))
 	if n <= 0 {
@@ -121,7 +123,7 @@ func (d *Drawer) begin(nodes []layout.NodeID, at int) {
 	}
 }
 
-// read reads the heads of lists, and asks for what the last block has of those that go on.
+// read reads the heads of lists, and prefetches the last blocks of lists in several blocks.
 func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
 	s, n := d.stage(at, len(nodes))
 	if n <= 0 {
@@ -132,7 +134,8 @@ func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
 		block := int(s.blocks[i])
 		words := h.index[indexWords*block:][:indexWords+1]
 		s.codings[i], all[i] = words[1], found{head: uint32(block)}
-		// Whether a list goes on cannot be predicted: it is noted, and counted or not.
+		// Whether a list is in several blocks cannot be predicted: it is always noted, and counted
+		// or not.
 		s.some[long] = uint32(i)
 		if next := words[indexWords]; next>>32 == uint64(v) && uint32(next) > 0 {
 			long++
@@ -150,7 +153,7 @@ func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
 	listcode.Prefetch(h.firstBytes, d.places[:long], 1)
 }
 
-// end reads where the lists end that go on.
+// end reads where lists in several blocks end.
 func (d *Drawer) end(deg []uint32, at int) {
 	s, n := d.stage(at, len(d.found))
 	if n <= 0 {
@@ -166,8 +169,8 @@ func (d *Drawer) end(deg []uint32, at int) {
 	}
 }
 
-// Gather writes the entries of the lists at positions pos[off[i]:off[i+1]], each below its length,
-// to the same places of out.
+// Gather writes the entries at positions pos[off[i]:off[i+1]] of list i, each below its length, to
+// the same places of out.
 func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 	for from := 0; from < len(d.nodes); from += atOnce {
 		if err := ctx.Err(); err != nil {
@@ -194,10 +197,10 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 	return ctx.Err()
 }
 
-// seekAhead is how many lists before its own the index is asked for the blocks of a long one.
+// seekAhead is how many lists in advance the blocks of a long list are prefetched.
 const seekAhead = 8
 
-// seek asks for the first lists of the blocks of positions of a list, as far as they are few.
+// seek prefetches the first lists of the blocks of some positions, as many as there is room for.
 func (d *Drawer) seek(f *found, pos []uint32) {
 	pos = pos[:min(len(pos), len(d.places))]
 	places := d.places[:len(pos)]
@@ -207,8 +210,8 @@ func (d *Drawer) seek(f *found, pos []uint32) {
 	listcode.Prefetch(d.h.firstBytes, places, 1)
 }
 
-// guess is about where the block of a position is: those between the first and the last have about
-// as many entries each.
+// guess returns about which block has a position: the blocks between the first and the last hold
+// about the same number of entries each.
 func (f *found) guess(pos uint32) uint32 {
 	if pos < f.start {
 		return f.head
@@ -216,7 +219,7 @@ func (f *found) guess(pos uint32) uint32 {
 	return min(f.last, f.head+1+uint32(uint64(pos-f.start)*uint64(f.scale)>>32))
 }
 
-// partsMost is how many entries of a list that is in several blocks are drawn at a time.
+// partsMost is how many entries of a list in several blocks are drawn together.
 const partsMost = 16
 
 // drawParts draws entries of list n of the frontier, which is in several blocks.
@@ -235,7 +238,7 @@ func (d *Drawer) drawParts(n int, pos []uint32) {
 	}
 }
 
-// of is the block of a position of a list, after those in the first.
+// of returns the block of a position of a list, if it is not in the first.
 func (h *Held) of(pos uint32, f *found) int {
 	at := int(f.guess(pos))
 	for pos < h.firsts[at].From {
@@ -247,7 +250,7 @@ func (h *Held) of(pos uint32, f *found) int {
 	return at
 }
 
-// Block is the block that has the entry at a position of the list of node i of the frontier.
+// Block returns the block that has the entry at a position of the list of node i of the frontier.
 func (d *Drawer) Block(i int, pos uint32) int {
 	f := &d.found[i]
 	if f.start == 0 || pos < f.start {

@@ -15,18 +15,18 @@ import (
 //	| layout | blockBytes | flags | nodes  |      flags: 1 types, 2 weights, 4 times
 //	+--------+------------+-------+--------+
 //
-// Edges and blocks stand in the last page of the index, since they are known at the end only: so
-// both files are written in one stream.
+// Edges and blocks are in the last page of the index, since they are known only at the end. So both
+// files are written in one stream.
 type Fields struct {
-	Version               uint32 // of the layout; 0 where only the catalog is known
+	Version               uint32 // version of the layout; 0 if only the catalog is known
 	BlockBytes            int
-	types, weights, times bool // what edges have
+	types, weights, times bool // attributes that edges have
 	Nodes                 uint64
 }
 
-// Versions of the layout; only the last one is written. Files of the former one have raw blocks,
-// and an index without positions. CodedLayout is the first with coded lists: no list is in cells. A
-// program that does not know these takes them for damage, and so must not read cellLayout.
+// Versions of the layout; only the last one is written. Files of formerLayout have raw blocks, and
+// an index without positions. CodedLayout is the first with coded lists, none of which is in cells.
+// A program that does not know cells takes them for damage, so it must refuse cellLayout.
 const (
 	formerLayout = 1
 	CodedLayout  = 2
@@ -48,7 +48,7 @@ func (f *Fields) encode() []byte {
 	return e.B
 }
 
-// DecodeFields decodes the fields of a header and checks that files can have them.
+// DecodeFields decodes the fields of a header, and checks that they are valid.
 func DecodeFields(b []byte) (Fields, error) {
 	d := codec.NewDec(b)
 	f := Fields{Version: d.U32(), BlockBytes: int(d.U32())}
@@ -71,17 +71,17 @@ func DecodeFields(b []byte) (Fields, error) {
 	return f, err
 }
 
-// Shape is that of the blocks of a file with these fields.
+// Shape returns the shape of the blocks of a file with these fields.
 func (f *Fields) Shape() (Shape, error) { return newBlockShape(f) }
 
-// FieldsOf are the fields that the headers of a topology file and its index have by the catalog,
-// which does not know their version.
+// FieldsOf returns the fields that the catalog expects in the headers of a topology file and its
+// index. It does not know their version.
 func FieldsOf(m *kv.Meta) Fields {
 	return Fields{BlockBytes: m.BlockBytes, Nodes: m.Nodes,
 		types: len(m.EdgeTypes) > 0, weights: m.Weighted, times: m.Timestamped}
 }
 
-// Agrees says that fields are those of the same graph, whatever their versions.
+// Agrees reports whether f and o describe the same graph, whatever their versions.
 func (f Fields) Agrees(o Fields) bool {
 	f.Version = o.Version
 	return f == o

@@ -12,8 +12,8 @@ import (
 	"gdb/layout"
 )
 
-// Lists holds the neighbor lists of some nodes. The list of node i is
-// Nbrs[Off[i]:Off[i+1]], sorted by id; Types, Weights and Times are parallel to Nbrs, or nil.
+// Lists holds the neighbor lists of some nodes. The list of node i is Nbrs[Off[i]:Off[i+1]], sorted
+// by id; Types, Weights and Times are parallel to Nbrs, or nil.
 type Lists struct {
 	Off     []uint64
 	Nbrs    []layout.NodeID
@@ -33,7 +33,7 @@ type File struct {
 	Blocks int64
 }
 
-// Open opens the lists of a direction and checks header and size.
+// Open opens the lists of a direction, and checks header and size. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	dir layout.Direction) (*File, error) {
 	path, _ := layout.TopologyPaths(dir)
@@ -48,7 +48,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	return l, nil
 }
 
-// Described is an opened file of lists as the catalog describes it, whatever its header says.
+// Described returns a File as the catalog describes it, without reading its header.
 func Described(f *layout.File, dir layout.Direction, m *kv.Meta) (*File, error) {
 	l := &File{File: f, Fields: FieldsOf(m),
 		Seed: layout.SumSeed(layout.TopologyKind(dir), m.UUID)}
@@ -88,16 +88,16 @@ func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction)
 	return l.CheckSize(BlockOffset(l.Blocks+1, l.BlockBytes))
 }
 
-// Order follows the blocks of a topology file and checks that each may stand where it does.
+// Order follows the blocks of a topology file, and checks that each may come after those before it.
 type Order struct {
-	next  uint64 // the first node of which no block so far has a part
-	after uint64 // where the last list ends so far, which may go on
-	open  bool   // it may
-	Lost  bool   // the last block was damaged: anything may follow
+	next  uint64 // first node that no block so far has a part of
+	after uint64 // where the last list ends so far; it may go on
+	open  bool   // the last list may go on
+	Lost  bool   // the last block was damaged, so anything may follow
 }
 
-// take checks that k may follow, and returns the empty nodes before it and whether it goes on
-// with the list before it.
+// take checks that k may follow, and returns the number of nodes without neighbors before it, and
+// whether its first list goes on with the last list before it.
 func (o *Order) take(s *Shape, k *Block) (gap uint64, cont bool, err error) {
 	cont = o.open && k.Start > 0 && uint64(k.First)+1 == o.next
 	switch {
@@ -126,12 +126,12 @@ func (o *Order) take(s *Shape, k *Block) (gap uint64, cont bool, err error) {
 	return gap, cont, nil
 }
 
-// Each calls fn with every block in order, verified.
+// Each calls fn with every block, verified and in order.
 func (l *File) Each(ctx context.Context, fn func(k *Block, gap uint64, cont bool) error) error {
 	return l.blocks(ctx, 1, l.Blocks+1, Order{}, fn)
 }
 
-// blocks calls fn with the blocks from number first to last-1; order is that of those before.
+// blocks calls fn with the blocks first to last-1, given order as the blocks before left it.
 func (l *File) blocks(ctx context.Context, first, last int64, order Order,
 	fn func(k *Block, gap uint64, cont bool) error) error {
 	from, unit := BlockOffset(first, l.BlockBytes), int64(l.BlockBytes)
@@ -158,7 +158,7 @@ func (l *File) blocks(ctx context.Context, first, last int64, order Order,
 	})
 }
 
-// Next verifies and parses block n, and checks that it may stand there.
+// Next verifies and parses block n, and checks that it may come there: see Order.
 func (l *File) Next(n int64, b []byte, order *Order) (k Block, gap uint64, cont bool,
 	err error) {
 	if k, err = l.verified(n, b); err == nil {

@@ -10,22 +10,22 @@ import (
 	"gdb/layout/listcode"
 )
 
-// Held are all coded blocks of a file in memory, one after the other, as they are in the file, and
-// an index of their lists: 48 bytes of each block, and a directory of where lists begin, of 2 bytes
-// a node.
+// Held holds all coded blocks of a file in memory, one after the other, as they are in the file. An
+// index of their lists takes 48 bytes per block, and a directory of where lists begin takes 2 bytes
+// per node.
 //
-// A Drawer reads entries of lists.
+// A Drawer reads entries of its lists.
 type Held struct {
 	Shape Shape
-	bytes []byte // and, after the blocks, as many as a block has, and listcode.Slack
-	// index has two words of each block, so few that those of all blocks stay in a cache: its key,
-	// as an Index has it, and that of the coding of its lists, where bits from
-	// listcode.CodingSpare on say in how many more blocks its last list goes on. keysAfter more
-	// keys follow, which are above all others.
+	bytes []byte // the blocks, then space of one block and listcode.Slack
+	// index has two words per block, so few that those of all blocks stay in a cache: its key, as
+	// in an Index, and the word of its lists' coding, where the bits from listcode.CodingSpare on
+	// say in how many more blocks its last list goes on. keysAfter keys follow that are above all
+	// others.
 	index      []uint64
-	firsts     []listcode.Ref // of each block, its first list
-	firstBytes []byte         // of them
-	blocks     int            // so far
+	firsts     []listcode.Ref // first list of each block
+	firstBytes []byte         // the memory of firsts
+	blocks     int            // number of blocks so far
 	heads      directory
 	arena      *mem.Arena
 	nodes      uint64
@@ -34,13 +34,13 @@ type Held struct {
 const (
 	indexWords = 2
 	keysAfter  = 2
-	// runMost bounds the blocks of a list: full ones, as writers make them, are never so many.
+	// runMost bounds the blocks of a list: full blocks, as writers make them, never reach it.
 	runMost = 1<<(32-listcode.CodingSpare) - 1
 )
 
-const _ uint = -(8*indexWords ^ locatorIndexBytes) // a Locator asks for it
+const _ uint = -(8*indexWords ^ locatorIndexBytes) // locator prefetches this
 
-// HeldBytes is the memory of the blocks of a file with so many nodes.
+// HeldBytes returns the memory of a file with this number of blocks, in bytes.
 func HeldBytes(blocks int64, f *Fields) int64 {
 	s, err := f.Shape()
 	if err != nil {
@@ -49,7 +49,7 @@ func HeldBytes(blocks int64, f *Fields) int64 {
 	return heldParts(&s, blocks, f.Nodes).total()
 }
 
-// heldSizes are the sizes of the parts of Held, in bytes: whole lines of a cache.
+// heldSizes are the sizes of the parts of Held in bytes, each in whole lines of a cache.
 type heldSizes struct{ heads, index, firsts, bytes int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
@@ -62,7 +62,7 @@ func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
 
 func (h heldSizes) total() int64 { return h.heads + h.index + h.firsts + h.bytes }
 
-// NewHeld makes room for the blocks of a file, which Add adds in their order.
+// NewHeld makes room for the blocks of a file, which Add then adds in order. The caller calls Free.
 func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 	n := heldParts(&f.Shape, f.Blocks, f.Nodes)
 	arena, err := mem.NewArena(budget, "compact topology", n.total())
@@ -84,17 +84,17 @@ func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 	return h, nil
 }
 
-// Bytes is the memory held.
+// Bytes returns the memory held, in bytes.
 func (h *Held) Bytes() int64 { return int64(len(h.arena.Bytes())) }
 
-// Populate begins to give the memory of the blocks pages: see mem.Arena.
+// Populate starts to give pages to the memory of the blocks: see mem.Arena.Populate.
 func (h *Held) Populate() (stop func()) { return h.arena.Populate() }
 
 // Free gives the memory back.
 func (h *Held) Free() error { return h.arena.Free() }
 
-// Add adds the next block, and checks all of it but the ids; l is scratch. Each has checked that it
-// goes on with the list before where that ends.
+// Add adds the next block, and checks all of it except ids; l is scratch. The caller must have
+// checked that the block may come there, as Each does.
 func (h *Held) Add(k *Block, l *Lists) error {
 	if k.raw != nil {
 		return fmt.Errorf("%w is of the former layout", ErrBlock)
@@ -133,7 +133,8 @@ func (h *Held) Add(k *Block, l *Lists) error {
 	return nil
 }
 
-// Finish completes the index when all blocks were added. It fails if one list is in too many.
+// Finish completes the index after all blocks were added. It returns an error if a list is in too
+// many blocks.
 func (h *Held) Finish() error {
 	h.heads.Finish(h.nodes)
 	for i := range keysAfter {
@@ -157,23 +158,24 @@ func (h *Held) Finish() error {
 	return nil
 }
 
-// Key is that of a block, counted from 0: see Index.
+// Key returns the key of a block, counted from 0: see Index.
 func (h *Held) Key(block int) uint64 { return h.index[indexWords*block] }
 
-// Block is a block, counted from 0.
+// Block returns block n, counted from 0. It shares the memory of Held.
 func (h *Held) Block(n int) (Block, error) {
 	size := h.Shape.BlockBytes
 	return ParseBlock(&h.Shape, h.bytes[n*size:(n+1)*size:(n+1)*size])
 }
 
-// Head is the block where the list of a node begins, counted from 0; false if it is empty.
+// Head returns the block where the list of a node begins, counted from 0, and false if the list is
+// empty.
 func (h *Held) Head(v layout.NodeID) (block int, ok bool) {
 	block, _, ok = h.head(v, h.heads.At(uint64(v)))
 	return block, ok
 }
 
-// head is the block of a list by what the directory has of it, and where in the block it begins, in
-// units.
+// head returns the block where a list begins, and where in the block, in units, given what the
+// directory holds for its node.
 func (h *Held) head(v layout.NodeID, d directoryPlace) (block int, at uint64, ok bool) {
 	if d.Known() {
 		return d.Block(), d.Unit(), true
@@ -184,19 +186,19 @@ func (h *Held) head(v layout.NodeID, d directoryPlace) (block int, at uint64, ok
 	return h.seek(v, d.Block()), d.Unit(), true
 }
 
-// seek is the block where the list of a node begins, looked for from one before it on. It gallops:
-// the answer is nearly always a few blocks further on.
+// seek returns the block where the list of v begins, searching from block n on, which must be
+// before it. It gallops: the answer is nearly always a few blocks further on.
 func (h *Held) seek(v layout.NodeID, n int) int {
 	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, Key(v, 0)) - 1
 }
 
-// goesOn says that the list of a node that is in a block goes on in the next.
+// goesOn reports whether the list of v, of which a block has a part, goes on in the next block.
 func (h *Held) goesOn(v layout.NodeID, block int) bool {
 	key := h.Key(block + 1)
 	return key>>32 == uint64(v) && uint32(key) > 0
 }
 
-// Last is the block where the list of a node ends that begins in block first.
+// Last returns the block where the list of v ends, given the block where it begins.
 func (h *Held) Last(v layout.NodeID, first int) int {
 	if !h.goesOn(v, first) {
 		return first
@@ -204,12 +206,12 @@ func (h *Held) Last(v layout.NodeID, first int) int {
 	return first + h.runAfter(first)
 }
 
-// runAfter is in how many more blocks the last list of a block goes on.
+// runAfter returns in how many more blocks the last list of a block goes on.
 func (h *Held) runAfter(block int) int {
 	return int(uint32(h.index[indexWords*block+1]) >> listcode.CodingSpare)
 }
 
-// end is where the entries in a block of its first list end, in positions of that list.
+// end returns the position after a block's last entry of its first list.
 func (h *Held) end(block int) uint32 {
 	r := &h.firsts[block]
 	return r.From + r.Count

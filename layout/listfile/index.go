@@ -28,20 +28,20 @@ import (
 //	| crc32c | "GTND" | edges | blocks | zeros |
 //	+--------+--------+-------+--------+-------+
 //
-// First node and position are those of the block's first entry: node and position in its list, both
-// u32. In files of the former layout there are first nodes only, 1023 a page, and the positions
+// First node and position locate the block's first entry: its node, and its position in that node's
+// list, both u32. Files of the former layout have first nodes only, 1023 a page; there, positions
 // follow from the size of blocks.
 //
 // The checksum is codec.BlockSum of the index's kind, the store, the page number and what follows
-// it. In memory the index takes 8 bytes per block.
+// it. In memory, the index takes 8 bytes per block.
 const (
 	IndexEnd      = "GTND"
 	IndexPerPage  = (layout.PageBytes - 4) / 8
 	formerPerPage = (layout.PageBytes - 4) / 4
-	indexKeyBytes = 8 // in memory
+	indexKeyBytes = 8 // memory per block, in bytes
 )
 
-// IndexPerPage is how many blocks a page of the index tells of.
+// IndexPerPage returns how many blocks a page of the index describes.
 func (f *Fields) IndexPerPage() int64 {
 	if f.Version == formerLayout {
 		return formerPerPage
@@ -49,8 +49,8 @@ func (f *Fields) IndexPerPage() int64 {
 	return IndexPerPage
 }
 
-// IndexEntry is what a page of the index says of block number i of those that it tells of: the
-// first node, and the position in its list, which pages of the former layout do not have.
+// IndexEntry returns what a page of the index says of its block number i: the first node, and the
+// position in its list, which is 0 in pages of the former layout.
 func (f *Fields) IndexEntry(page []byte, i int64) (first, start uint32) {
 	le := binary.LittleEndian
 	if f.Version == formerLayout {
@@ -120,28 +120,28 @@ func (w *indexWriter) finish(rel string, edges uint64) (kv.FileMeta, error) {
 	return m, errors.Join(err, err2)
 }
 
-// Index is an index in memory, and what it says of its topology file.
+// Index is an index in memory, and what it says of its topology file. The owner calls Free.
 type Index struct {
 	Fields
 	Shape  Shape
 	Edges  uint64
 	Blocks int64
 	arena  *mem.Arena
-	// Keys say where each block begins, the first of them at 0: Key of its first node and of the
-	// position in that node's list. They ascend.
+	// Keys says where each block begins, the first one at 0: Key of its first node and of the
+	// position in that node's list. Keys ascend.
 	Keys []uint64
 }
 
-// Key is a position in a list as a number, so that positions of all lists are in their order.
+// Key returns a position in a list as one number, which sorts by node, then by position.
 func Key(v layout.NodeID, pos uint32) uint64 { return uint64(v)<<32 | uint64(pos) }
 
-// First is the first node of a block, counted from 0.
+// First returns the first node of a block, counted from 0.
 func (ix *Index) First(block int) layout.NodeID { return layout.NodeID(ix.Keys[block] >> 32) }
 
-// Last is the last block, counted from 0, that may have some of a node's list; -1 for none.
+// Last returns the last block, counted from 0, that may have some of a node's list; -1 for none.
 func (ix *Index) Last(v layout.NodeID) int { return Upper(ix.Keys, Key(v, 1<<32-1)) - 1 }
 
-// Run is how many blocks, of which the last is block last, have some of the list of a node.
+// Run returns how many blocks up to block last, which has some of a node's list, have some of it.
 func (ix *Index) Run(v layout.NodeID, last int) int {
 	n := 1
 	for last-n >= 0 && ix.Keys[last-n+1] > Key(v, 0) && ix.First(last-n+1) == v {
@@ -150,16 +150,16 @@ func (ix *Index) Run(v layout.NodeID, last int) int {
 	return n
 }
 
-// IndexBytes is the memory of an index of so many blocks.
+// IndexBytes returns the memory of an index of this number of blocks, in bytes.
 func IndexBytes(blocks int64) int64 { return indexKeyBytes * blocks }
 
 // Free gives the memory back.
 func (ix *Index) Free() error { return ix.arena.Free() }
 
-// Bytes is the memory held.
+// Bytes returns the memory held, in bytes.
 func (ix *Index) Bytes() int64 { return IndexBytes(ix.Blocks) }
 
-// pages is how many pages tell of the blocks.
+// pages returns how many pages describe the blocks.
 func (ix *Index) pages() int64 {
 	n := ix.IndexPerPage()
 	return (ix.Blocks + n - 1) / n
@@ -179,7 +179,7 @@ func DecodeIndexEnd(page []byte) (edges, blocks uint64, err error) {
 	return edges, blocks, d.Err()
 }
 
-// LoadIndex reads and verifies the index of a direction.
+// LoadIndex reads and verifies the index of a direction. The caller calls Free.
 func LoadIndex(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	budget *mem.Budget) (ix *Index, err error) {
 	_, path := layout.TopologyPaths(dir)
@@ -197,8 +197,8 @@ func LoadIndex(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	return l.load(ctx, budget)
 }
 
-// DescribeIndex reads the header and the last page of an opened index: one without its entries. buf
-// is aligned and has room for a page.
+// DescribeIndex reads the header and the last page of an opened index, and returns it without its
+// keys. buf must be aligned and have room for a page.
 func DescribeIndex(ctx context.Context, f *layout.File, dir layout.Direction, uuid kv.UUID,
 	buf []byte) (*Index, error) {
 	l := indexLoader{f: f, kind: layout.IndexKind(dir), uuid: uuid, buf: buf}
@@ -227,7 +227,7 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*Index, err
 	return ix, nil
 }
 
-// describe reads the header and the last page: an index without its entries.
+// describe reads the header and the last page, and returns an index without its keys.
 func (l *indexLoader) describe(ctx context.Context) (*Index, error) {
 	h, err := l.f.ReadHeader(ctx, l.kind, l.uuid, l.buf)
 	if err != nil {
@@ -269,8 +269,8 @@ func (l *indexLoader) end(ctx context.Context, ix *Index) error {
 	return nil
 }
 
-// pages reads and verifies the entries, and that they ascend and are nodes: a search relies on
-// it.
+// pages reads and verifies the entries, and checks that they ascend and are nodes, as searches
+// require.
 func (l *indexLoader) pages(ctx context.Context, ix *Index) error {
 	pages, per := ix.pages(), ix.IndexPerPage()
 	for p := int64(0); p < pages; p += layout.ReadChunk / layout.PageBytes {
@@ -294,7 +294,7 @@ func (l *indexLoader) pages(ctx context.Context, ix *Index) error {
 	return nil
 }
 
-// take reads n entries from a page, those of the blocks from number from on, counted from 0.
+// take reads the entries of n blocks, from block number from on, counted from 0.
 func (ix *Index) take(page []byte, from, n int64) error {
 	for k := range n {
 		v, start := ix.IndexEntry(page, k)
@@ -302,7 +302,7 @@ func (ix *Index) take(page []byte, from, n int64) error {
 		if at > 0 {
 			prev = ix.Keys[at-1]
 			if ix.Version == formerLayout && uint32(prev>>32) == v {
-				// The blocks of a hub are full.
+				// All blocks of a long list but the last are full.
 				key = prev + uint64(ix.Shape.raw.hubCapacity)
 			}
 		}
@@ -319,7 +319,7 @@ func (ix *Index) take(page []byte, from, n int64) error {
 // frontier the answer is near the front.
 func Upper(a []uint64, v uint64) int { return upper(a, 1, v) }
 
-// upper is Upper of every so-many-th word of a, from the first on.
+// upper is Upper over every words-th word of a, from the first on.
 func upper(a []uint64, words int, v uint64) int {
 	n := len(a) / words
 	lo, step := 0, 1

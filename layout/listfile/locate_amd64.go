@@ -2,10 +2,10 @@ package listfile
 
 import "golang.org/x/sys/cpu"
 
-// fast says that this CPU has the instructions of the kernels.
+// fast is set if this CPU has the instructions that the kernels use.
 var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
 
-// locate is Locate of the first of nodes.
+// locate does what Locate does, for the first of nodes.
 func (l *locator) locate(nodes []uint32, at []uint64, blocks, seek []uint32) int {
 	if !fast {
 		return l.locatePlain(nodes, at, blocks, seek)

@@ -9,18 +9,18 @@ import (
 	"gdb/layout/listcode"
 )
 
-// Part is what a block has of the list of one node.
+// Part is the part of a node's list that is in one block.
 type Part struct {
 	Start uint32 // position in the list of its first entry
-	Count uint32 // of its entries
-	Entry uint32 // number in the block of its first entry, if edges have attributes
+	Count uint32 // number of its entries
+	Entry uint32 // index in the block of its first entry, if edges have attributes
 	ids   []uint32
 	list  listcode.List
 	bytes []byte
 }
 
-// Part finds the list in a slot, which the block has. Its bytes are checked as far as its size
-// goes.
+// Part returns the list in a slot, which must be below k.Slots. It checks the size of the list, and
+// Decode or Gather check its entries.
 func (s *Shape) Part(k *Block, slot uint32) (p Part, err error) {
 	if slot == 0 {
 		p.Start = k.Start
@@ -48,7 +48,7 @@ func (s *Shape) Part(k *Block, slot uint32) (p Part, err error) {
 	return p, nil
 }
 
-// coded is the coded list of a slot, which is so many units of the lists.
+// coded parses the coded list of a slot, which takes units from … to-1 of the lists.
 func (k *Block) coded(slot, from, to uint32) (p Part, err error) {
 	if slot == 0 {
 		p.Start = k.Start
@@ -70,7 +70,7 @@ func (k *Block) coded(slot, from, to uint32) (p Part, err error) {
 	return p, nil
 }
 
-// span is from where to where a slot goes, by a list of ends.
+// span returns where a slot begins and ends, according to a list of ends.
 func span(k *Block, ends *listcode.List, slot uint32) (from, to uint32, ok bool) {
 	if slot > 0 {
 		if from, ok = ends.At(k.Bytes, slot-1); !ok {
@@ -81,8 +81,8 @@ func span(k *Block, ends *listcode.List, slot uint32) (from, to uint32, ok bool)
 	return from, to, ok
 }
 
-// Gather writes the entries at positions of the list to out, and checks them. Each is one that the
-// part has, or the error is that of a part which is not what others say.
+// Gather writes the entries at positions of the list to out, and checks that they are nodes. A
+// position that the part does not have is an error, since other blocks said that it has it.
 func (p *Part) Gather(s *Shape, pos []uint32, out []layout.NodeID) error {
 	out = out[:len(pos)]
 	for i, x := range pos {
@@ -98,7 +98,7 @@ func (p *Part) Gather(s *Shape, pos []uint32, out []layout.NodeID) error {
 	return nil
 }
 
-// At is the entry at a position of the list; false if the part has none.
+// At returns the entry at a position of the list, and false if the part does not have it.
 func (p *Part) At(pos uint32) (id layout.NodeID, ok bool) {
 	k := pos - p.Start
 	if k >= p.Count {
@@ -111,7 +111,7 @@ func (p *Part) At(pos uint32) (id layout.NodeID, ok bool) {
 	return layout.NodeID(v), ok
 }
 
-// EntryAt is the number in the block of the entry at a position.
+// EntryAt returns the index in the block of the entry at a position.
 func (p *Part) EntryAt(pos uint32) (uint32, error) {
 	if pos-p.Start >= p.Count {
 		return 0, p.lacks(pos)
@@ -124,7 +124,7 @@ func (p *Part) lacks(pos uint32) error {
 		p.Count, p.Start, pos)
 }
 
-// Decode writes the ids of the part to out, Count of them, and checks them.
+// Decode writes the ids of the part to out, which has room for Count, and checks them.
 func (p *Part) Decode(s *Shape, out []layout.NodeID) error {
 	ids := mem.View[uint32](mem.BytesOf(out[:p.Count]))
 	if p.Count == 0 {
@@ -132,7 +132,7 @@ func (p *Part) Decode(s *Shape, out []layout.NodeID) error {
 	}
 	if p.ids != nil {
 		copy(ids, p.ids)
-		return nil // looked at when the block was read
+		return nil // checked when the block was read
 	}
 	if err := p.list.Decode(p.bytes, ids); err != nil {
 		return fmt.Errorf("%w: %w", ErrBlock, err)
@@ -143,7 +143,7 @@ func (p *Part) Decode(s *Shape, out []layout.NodeID) error {
 	return nil
 }
 
-// value is that of an entry of a block in a column.
+// value returns the value of an entry in a column of the block.
 func (k *Block) value(column int, entry uint32) uint64 {
 	if k.raw != nil {
 		return k.raw.value(k, column, entry)
@@ -151,19 +151,20 @@ func (k *Block) value(column int, entry uint32) uint64 {
 	return k.columns[column].At(k.Bytes, entry)
 }
 
-// Weight is that of an entry of a block.
+// Weight returns the weight of an entry of a block.
 func (s *Shape) Weight(k *Block, entry uint32) float32 {
 	return math.Float32frombits(uint32(k.value(weightColumn, entry)))
 }
 
-// Type is the number of the type of an entry of a block.
+// Type returns the number of the type of an entry of a block.
 func (s *Shape) Type(k *Block, entry uint32) uint32 { return uint32(k.value(typeColumn, entry)) }
 
-// time is that of an entry of a block; times are coded in an order of their own, as unsigned.
+// time returns the time of an entry of a block. Times are stored as unsigned numbers of the same
+// order.
 func (k *Block) time(entry uint32) int64 { return int64(k.value(timeColumn, entry) ^ 1<<63) }
 
 // CopyAttributes copies types, weights and times of entries from … to-1 of a block to l, from index
-// at on; l was sized for them.
+// at on. l must have room for them.
 func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
 	for i := uint32(from); i < uint32(to); i++ {
 		if s.Types {
@@ -179,21 +180,21 @@ func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
 	}
 }
 
-// CopyWeights copies weights of a block, from entry from on, to fill out.
+// CopyWeights fills out with weights of a block, from entry from on.
 func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
 	for i := range out {
 		out[i] = s.Weight(k, uint32(from+i))
 	}
 }
 
-// CopyTimes copies times of a block, from entry from on, to fill out.
+// CopyTimes fills out with times of a block, from entry from on.
 func (s *Shape) CopyTimes(k *Block, from int, out []int64) {
 	for i := range out {
 		out[i] = k.time(uint32(from + i))
 	}
 }
 
-// SizeAttributes gives l room for n types, weights and times, as the file has them.
+// SizeAttributes gives l room for n types, weights and times, as far as the file has them.
 func (s *Shape) SizeAttributes(l *Lists, n int) {
 	if s.Types {
 		l.Types = mem.Resize(l.Types, n)
@@ -206,20 +207,20 @@ func (s *Shape) SizeAttributes(l *Lists, n int) {
 	}
 }
 
-// Region is a part of a coded block, in bytes.
+// Region is a named part of a coded block, in bytes.
 type Region struct {
 	Name     string
 	From, To int
 }
 
-// Names of regions; those of columns are types, weights and times.
+// The names of regions; regions of columns are called types, weights and times.
 const (
 	RegionEnds   = "ends"
 	RegionCounts = "counts"
 	RegionLists  = "lists"
 )
 
-// Regions are the parts of a coded block after its header, in their order.
+// Regions returns the parts of a coded block after its header, in order.
 func (k *Block) Regions(s *Shape) (all []Region) {
 	at := blockHeaderBytes
 	add := func(name string, end uint64) {
@@ -231,7 +232,7 @@ func (k *Block) Regions(s *Shape) (all []Region) {
 	if k.counts.Count > 0 {
 		add(RegionCounts, k.counts.End())
 	}
-	end, _ := k.ends.At(k.Bytes, k.Slots-1) // ParseBlock has looked at it
+	end, _ := k.ends.At(k.Bytes, k.Slots-1) // checked by ParseBlock
 	add(RegionLists, k.listsAt+unitBits*uint64(end))
 	for i, c := range s.columns() {
 		if c.has {
@@ -241,8 +242,8 @@ func (k *Block) Regions(s *Shape) (all []Region) {
 	return all
 }
 
-// Bits is where the list of a slot is in the bits of the lists; both are 0 if the block has no
-// such.
+// Bits returns where the list of a slot begins and ends in the bits of the lists, 0 and 0 if the
+// block has no such slot.
 func (k *Block) Bits(slot uint32) (from, to uint32) {
 	from, to, _ = span(k, &k.ends, slot)
 	return unitBits * from, unitBits * to

@@ -8,7 +8,7 @@ import (
 	"gdb/layout"
 )
 
-// Blocks of codec 0, of files of the former layout: ids as they are.
+// Blocks of codec 0 are in files of the former layout. They store ids uncoded:
 //
 //	0        4        8               16      17      18      20       24       28       32
 //	+--------+--------+---------------+-------+-------+-------+--------+--------+--------+
@@ -22,21 +22,21 @@ import (
 //	| zeros to BlockBytes                                                                 |
 //	+-------------------------------------------------------------------------------------+
 //
-// List k is entries end(k-1) … end(k)-1. A list that is larger than a block (a hub) has a run of
-// blocks of its own, flag 1: there is no directory, the field slots holds the position of the
-// block's first entry in the list, and all but the last block of the run are full.
+// List k has entries end(k-1) … end(k)-1. A list that is larger than a block (a hub's) has several
+// blocks of its own, with flag 1: there is no directory, the field slots holds the position of the
+// block's first entry in the list, and all blocks of the list but the last are full.
 const (
 	rawHeaderBytes = 32
 	flagHub        = 1
-	narrowMax      = 256 << 10 // up to here 16 bits hold any end: (narrowMax-32)/4 < 1<<16
+	narrowMax      = 256 << 10 // up to this size 16 bits hold any end: (narrowMax-32)/4 < 1<<16
 )
 
 const _ uint = (1<<16 - 1) - (narrowMax-rawHeaderBytes)/IDBytes // ends fit in 16 bits
 
-// rawShape is what raw blocks of one file have in common.
+// rawShape is what all raw blocks of a file have in common.
 type rawShape struct {
 	slotBytes   int // 2 or 4
-	entryBytes  int // id, type, weight, time
+	entryBytes  int // bytes of id, type, weight and time
 	at          [3]int
 	hubCapacity uint32 // entries of a full block of a hub
 }
@@ -56,10 +56,10 @@ func newRawShape(s *Shape) rawShape {
 	return r
 }
 
-// directoryBytes is the size of the slot directory of so many slots.
+// directoryBytes returns the size of the directory of this number of slots.
 func (r *rawShape) directoryBytes(slots int) int { return (slots*r.slotBytes + 3) &^ 3 }
 
-// rawBlock is what a raw block has beside what all have.
+// rawBlock is what a raw block has besides the fields of Block.
 type rawBlock struct {
 	shape *rawShape
 	hub   bool
@@ -98,7 +98,7 @@ func parseRaw(s *Shape, k Block) (Block, error) {
 	return k, nil
 }
 
-// end is where list k of a block ends, in entries.
+// end returns where list k of a block ends, in entries.
 func (w *rawBlock) end(b []byte, k uint32) uint32 {
 	if w.shape.slotBytes == 2 {
 		return uint32(binary.LittleEndian.Uint16(b[rawHeaderBytes+2*int(k):]))
@@ -106,7 +106,7 @@ func (w *rawBlock) end(b []byte, k uint32) uint32 {
 	return binary.LittleEndian.Uint32(b[rawHeaderBytes+4*int(k):])
 }
 
-// ids are those of all lists.
+// ids returns the ids of all lists.
 func (w *rawBlock) ids(k *Block) []uint32 {
 	return mem.View[uint32](k.Bytes[w.idsAt : w.idsAt+int(k.Entries)*IDBytes])
 }
@@ -127,10 +127,10 @@ func (w *rawBlock) list(k *Block, slot uint32) (from, to uint32, err error) {
 	return from, to, nil
 }
 
-// RawDirectory is the size of an end in the directory of a raw block, and where its ids begin.
+// RawDirectory returns the size of an end in a raw block's directory, and where its ids begin.
 func (k *Block) RawDirectory() (width, ids int) { return k.raw.shape.slotBytes, k.raw.idsAt }
 
-// value is that of an entry in a column.
+// value returns the value of an entry in a column.
 func (w *rawBlock) value(k *Block, column int, entry uint32) uint64 {
 	b, le := k.Bytes[w.idsAt+w.shape.at[column]*int(k.Entries):], binary.LittleEndian
 	switch column {

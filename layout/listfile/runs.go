@@ -8,22 +8,21 @@ import (
 	"gdb/internal/bug"
 )
 
-// Placed is a block, and where its lists are among those of its file.
+// Placed is a block, and how its lists follow those before it in the file.
 type Placed struct {
 	Block
-	Gap  uint64 // empty lists before it
-	Cont bool   // its first list goes on with the last one before it
+	Gap  uint64 // number of nodes without neighbors before it
+	Cont bool   // its first list goes on with the last list before it
 }
 
-// loadersMost bounds the goroutines that verify and decode what was read: a few keep up with a
-// disk.
+// loadersMost bounds the goroutines that verify and decode blocks: a few keep up with a disk.
 const loadersMost = 8
 
-// Loaders is how many goroutines verify and decode blocks that were read.
+// Loaders returns how many goroutines verify and decode blocks that were read.
 func Loaders() int { return min(runtime.NumCPU(), loadersMost) }
 
 // Parts calls work with consecutive parts of [0, n), numbered from 0, on Loaders goroutines, and
-// returns when all are done: the error of the first part that has one.
+// returns when all are done. It returns the error of the first part that has one.
 func Parts(n int, work func(part, first, end int) error) error {
 	parts := max(1, min(Loaders(), n))
 	errs := make([]error, parts)
@@ -43,9 +42,9 @@ func Parts(n int, work func(part, first, end int) error) error {
 	return nil
 }
 
-// EachRun calls fn with all blocks in order, verified, as many at a time as are read at once. They
-// are verified by Loaders goroutines. A run is valid during the call. Memory: two read buffers of 4
-// MiB, and 300 bytes a block of one.
+// EachRun calls fn with all blocks, verified and in order, as many at a time as are read together.
+// Loaders goroutines verify them. A run is valid during the call. It takes two read buffers of 4
+// MiB, and 300 bytes for each block of one.
 func (l *File) EachRun(ctx context.Context, fn func(run []Placed) error) error {
 	from, unit := BlockOffset(1, l.BlockBytes), int64(l.BlockBytes)
 	var order Order

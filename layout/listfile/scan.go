@@ -10,13 +10,13 @@ import (
 	"gdb/layout"
 )
 
-// emptyRun is how many empty lists one call of a scan gives at most.
+// emptyRun bounds the empty lists that a scan passes in one call.
 const emptyRun = 1 << 16
 
 // Scan calls fn with consecutive ranges of lists, in node order, reading the file in large
-// sequential batches: first is the node of l's first list. Every node is in a range, those without
-// neighbors too. A list may come in parts: where cont is true the first list of l goes on with the
-// last list of the call before. l is valid during the call. Memory: two read buffers of 4 MiB.
+// sequential batches; first is the node of l's first list. Every node is in a range, also nodes
+// without neighbors. A list may come in parts: if cont is true, the first list of l goes on with
+// the last list of the call before. l is valid during the call. It takes two read buffers of 4 MiB.
 func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *Lists) error) (err error) {
 	f, err := Open(ctx, s, dev, dir)
@@ -47,7 +47,7 @@ func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	return scanEmpty(&lists, next, f.Nodes-next, fn)
 }
 
-// scanEmpty gives n empty lists from node first on.
+// scanEmpty calls fn with n empty lists, from node first on.
 func scanEmpty(l *Lists, first, n uint64, fn func(layout.NodeID, bool, *Lists) error) error {
 	for ; n > 0; n -= min(n, emptyRun) {
 		run := min(n, emptyRun)
@@ -74,7 +74,7 @@ func (s *Shape) Decode(k *Block, l *Lists) error {
 	return nil
 }
 
-// DecodeIDs is Decode without types, weights and times.
+// DecodeIDs does what Decode does, without types, weights and times.
 func (s *Shape) DecodeIDs(k *Block, l *Lists) error {
 	l.Off = mem.Resize(l.Off, int(k.Slots)+1)
 	l.Nbrs = mem.Resize(l.Nbrs, int(k.Entries))
@@ -115,7 +115,7 @@ func (k *Block) decodeEnds(l *Lists) ([]uint32, error) {
 	return l.ends, nil
 }
 
-// partAt is Part with the ends of all lists decoded; entries are not counted.
+// partAt does what Part does, given the decoded ends of all lists, and leaves Entry 0.
 func (s *Shape) partAt(k *Block, slot uint32, ends []uint32) (Part, error) {
 	if ends == nil {
 		return s.Part(k, slot)
@@ -127,12 +127,12 @@ func (s *Shape) partAt(k *Block, slot uint32, ends []uint32) (Part, error) {
 	return k.coded(slot, from, to)
 }
 
-// someBytes is what ScanSome reads at a time.
+// someBytes is how much ScanSome reads together, in bytes.
 const someBytes = 1 << 20
 
-// ScanSome calls fn with the lists of some blocks, about one in every of them, spread over the
-// file: for estimates. What begins or ends in other blocks is not there. l is valid during the
-// call. Memory: two read buffers of 1 MiB.
+// ScanSome calls fn with the lists of about one in every so many blocks, spread over the file, for
+// estimates. Parts of lists that are in other blocks are missing. l is valid during the call. It
+// takes two read buffers of 1 MiB.
 func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	every int, fn func(l *Lists) error) (err error) {
 	f, err := Open(ctx, s, dev, dir)
@@ -150,7 +150,7 @@ func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 		return fn(&lists)
 	}
 	for n := int64(1); n <= f.Blocks; n += run * int64(every) {
-		// What comes before is not known.
+		// The blocks before are not known.
 		err := f.blocks(ctx, n, min(n+run, f.Blocks+1), Order{Lost: true}, some)
 		if err != nil {
 			return err

@@ -13,15 +13,16 @@ import (
 	"gdb/layout/listcode"
 )
 
-// Window is a run of blocks, and the nodes whose lists are whole in it: from one on, up to the one
-// before the next window's. A block may be in two windows, if a list begins in it that goes on
-// beyond the first.
+// Window is a run of blocks, and the nodes whose lists are wholly in it: from node From up to the
+// node before the next window's From. A block is in two windows if a list begins in it that goes on
+// beyond the first window.
 type Window struct {
 	First, End int // blocks First … End-1, counted from 0
 	From       layout.NodeID
 }
 
-// Windows cuts a file into windows of so many blocks. ok is false if a list has more.
+// Windows cuts a file into windows of at most this number of blocks. ok is false if a list has
+// more.
 func (ix *Index) Windows(blocks int) (all []Window, ok bool) {
 	next := Window{}
 	for next.First < len(ix.Keys) {
@@ -44,32 +45,33 @@ func (ix *Index) Windows(blocks int) (all []Window, ok bool) {
 	return all, true
 }
 
-// WindowBlocks are the blocks of a window in memory, as they are in the file. They are counted from
-// 0, the first of the window.
+// WindowBlocks holds the blocks of a window in memory, as they are in the file. Its methods count
+// blocks from 0, the first of the window.
 type WindowBlocks struct {
 	f         *File
 	ix        *Index
 	arena     *mem.Arena
-	blocks    []Block        // without Bytes where they were not wanted
-	continued []listcode.Ref // the first list of a block that goes on with that of the block before
+	blocks    []Block        // without Bytes if not wanted
+	continued []listcode.Ref // the first list of each block, if it began in an earlier block
 	window    Window
 	held      mem.Account
 }
 
-// WindowBytes is the memory of windows of so many blocks, one at a time.
+// WindowBytes returns the memory for windows of this number of blocks, one at a time, in bytes.
 func WindowBytes(s *Shape, blocks int) int64 {
 	return mem.ArenaBytes(windowArena(s, blocks)) + int64(blocks)*windowBlock
 }
 
-// windowBlock is what is kept of a block beside its bytes.
+// windowBlock is the memory per block besides its bytes.
 const windowBlock = int64(unsafe.Sizeof(Block{})) + listcode.RefBytes
 
-// windowArena has what a Gatherer may reach after the last block.
+// windowArena returns the memory of the blocks, with what a Gatherer may read after the last one.
 func windowArena(s *Shape, blocks int) int64 {
 	return (int64(blocks)+1)*int64(s.BlockBytes) + listcode.Slack
 }
 
-// NewWindowBlocks makes room for windows of a file of at most so many blocks, one at a time.
+// NewWindowBlocks makes room for windows of at most this number of blocks, one at a time. The
+// caller calls Free.
 func NewWindowBlocks(f *File, ix *Index, blocks int, budget *mem.Budget) (*WindowBlocks, error) {
 	w := &WindowBlocks{f: f, ix: ix, held: mem.NewAccount(budget, "window of topology")}
 	if err := w.held.Add(int64(blocks) * windowBlock); err != nil {
@@ -91,9 +93,9 @@ func (w *WindowBlocks) Free() error {
 	return w.arena.Free()
 }
 
-// Read reads a window in the place of the one before. wanted says of each of its blocks whether it
-// is needed, nil that all are: only lists in such blocks may be asked for. Few blocks between those
-// that are needed are read with them. read is how many were read.
+// Read reads a window in place of the one before. wanted says which of its blocks are needed, nil
+// for all; only lists in these blocks may be asked for. Where few blocks lie between needed ones,
+// they are read too. read is the number of blocks read.
 func (w *WindowBlocks) Read(ctx context.Context, at Window, wanted []bool) (read int, err error) {
 	w.window = at
 	w.blocks, w.continued = w.blocks[:at.End-at.First], w.continued[:at.End-at.First]
@@ -117,11 +119,10 @@ func (w *WindowBlocks) Read(ctx context.Context, at Window, wanted []bool) (read
 	return read, nil
 }
 
-// gapBlocks are read rather than left out between blocks that are needed: another read costs more.
+// gapBlocks is how many blocks between needed ones are read along, since another read costs more.
 const gapBlocks = 3
 
-// requests are those that read the blocks that are wanted to their places, and how many blocks they
-// read.
+// requests returns the reads of the wanted blocks to their places, and how many blocks they read.
 func (w *WindowBlocks) requests(wanted []bool) (reqs []blockdev.Request, read int) {
 	size, b := w.f.BlockBytes, w.arena.Bytes()
 	add := func(from, to int) {
@@ -177,16 +178,16 @@ func (w *WindowBlocks) check(i int) (err error) {
 	return nil
 }
 
-// keys say where the blocks begin: see Index.
+// keys returns where the blocks of the window begin: see Index.Keys.
 func (w *WindowBlocks) keys() []uint64 { return w.ix.Keys[w.window.First:w.window.End] }
 
-// Last is the last block that may have some of a node's list, looked for from a block on that
-// begins before it; -1 for none.
+// Last returns the last block that may have some of a node's list, -1 for none. It searches from a
+// block on that begins before the list's end.
 func (w *WindowBlocks) Last(v layout.NodeID, from int) int {
 	return from + Upper(w.keys()[from:], Key(v, 1<<32-1)) - 1
 }
 
-// Of is the block that has a position of the list of a node, which ends in block last.
+// Of returns the block that has a position of the list of a node, which ends in block last.
 func (w *WindowBlocks) Of(v layout.NodeID, pos uint32, last int) int {
 	keys, key := w.keys()[:last+1], Key(v, pos)
 	if keys[last] <= key {
@@ -199,10 +200,11 @@ func (w *WindowBlocks) Of(v layout.NodeID, pos uint32, last int) int {
 	return at
 }
 
-// Block is a block that was read.
+// Block returns a block that was read.
 func (w *WindowBlocks) Block(i int) *Block { return &w.blocks[i] }
 
-// Part is what a block has of the list of a node: nothing, if all its lists stand before that.
+// Part returns the part of a node's list that a block has: nothing, if all its lists are of nodes
+// before.
 func (w *WindowBlocks) Part(i int, v layout.NodeID) (Part, error) {
 	k := &w.blocks[i]
 	if k.Bytes == nil {
@@ -220,8 +222,8 @@ func (w *WindowBlocks) Part(i int, v layout.NodeID) (Part, error) {
 	return p, nil
 }
 
-// Entry is the list for a Gatherer that has the entry at a position of the list of a node, which
-// has parts before block last.
+// Entry returns, for a Gatherer, the part of a node's list that has the entry at a position. Block
+// last is where the list ends.
 func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, error) {
 	i := w.Of(v, pos, last)
 	list := w.continued[i]
@@ -239,25 +241,25 @@ func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Re
 	return list, nil
 }
 
-// Damage is the error of a block.
+// Damage returns err as damage of block i.
 func (w *WindowBlocks) Damage(i int, err error) error {
 	n := int64(w.window.First+i) + 1
 	return w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
 }
 
-// Ref is what a Gatherer needs to know of the list of a part of block i.
+// Ref returns what a Gatherer needs to know of a part of a list in block i.
 func (w *WindowBlocks) Ref(i int, p *Part) listcode.Ref {
 	r := p.list.Ref().Moved(8 * uint64(i*w.f.BlockBytes))
 	r.From = p.Start
 	return r
 }
 
-// NewGatherer returns one for the lists of the blocks. Who uses it checks what it gives by
-// CheckGathered.
+// NewGatherer returns a Gatherer for the lists of the blocks. The caller checks what it gathers
+// with CheckGathered.
 func (w *WindowBlocks) NewGatherer() *listcode.Gatherer {
 	return listcode.NewGatherer(listcode.Coding{PosBits: w.f.Shape.posBits}, w.arena.Bytes(),
 		w.f.BlockBytes)
 }
 
-// CheckGathered fails unless all ids are nodes of the graph.
+// CheckGathered returns an error unless all ids are nodes of the graph.
 func (w *WindowBlocks) CheckGathered(ids []uint32) error { return checkIDs(ids, w.f.Nodes) }

@@ -17,16 +17,16 @@ import (
 type Spec struct {
 	UUID       kv.UUID
 	Direction  layout.Direction
-	Nodes      uint64
-	BlockBytes int // 0 is 4096
+	Nodes      uint64 // 0 for 4096
+	BlockBytes int    // 0 is 4096
 	Types      bool
 	Weights    bool
 	Times      bool
 }
 
-// Writer packs lists into blocks. Lists come in node order, sorted by neighbor id. Both files are
-// written in one stream, and memory does not grow with the graph: two write buffers of 1 MiB, and
-// what some two blocks hold.
+// Writer packs lists into blocks. Lists come in node order, each sorted by neighbor id. Both files
+// are written in one stream, and memory does not grow with the graph: two write buffers of 1 MiB,
+// and the entries of about two blocks.
 type Writer struct {
 	spec  Spec
 	shape Shape
@@ -36,20 +36,21 @@ type Writer struct {
 	edges uint64
 	block *blockBuilder
 
-	// The open list: what of it is in no block yet.
-	any   bool // there is one
+	// These describe the open list, the last one that was begun: what of it is in no block yet.
+	any   bool // whether there is an open list
 	node  layout.NodeID
-	last  layout.NodeID // its last id
+	last  layout.NodeID // its last id so far
 	start uint32        // position of the first pending entry
 	pend  entries
-	look  int // at so many pending entries it is looked whether a block has room for them
+	look  int // number of pending entries at which spill is called
 }
 
-// lookEvery is how many entries may come before it is looked again whether a block has room.
+// lookEvery is how many entries may come before it is checked again whether they still fit in a
+// block.
 const lookEvery = 256
 
-// NewWriter starts the lists (PREFIX.csc, or PREFIX.csr for out-lists) and their index
-// (PREFIX.idx).
+// NewWriter creates the file of lists (PREFIX.csc, or PREFIX.csr for out-lists) and its index
+// (PREFIX.idx). The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if spec.BlockBytes == 0 {
 		spec.BlockBytes = blockDefault
@@ -81,7 +82,7 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	return w, nil
 }
 
-// Edge is one entry of a list; fields that the spec leaves out are ignored.
+// Edge is one entry of a list. Attributes that the spec leaves out are ignored.
 type Edge struct {
 	Nbr    layout.NodeID
 	Type   uint16
@@ -127,7 +128,7 @@ func (w *Writer) addAttributes(e Edge) {
 	}
 }
 
-// openList ends the open list and opens that of node.
+// openList closes the open list and opens the list of node.
 func (w *Writer) openList(node layout.NodeID) error {
 	if uint64(node) >= w.spec.Nodes {
 		return fmt.Errorf("layout: write %s: node %d is not below the %d nodes", w.lists.Path,
@@ -144,7 +145,7 @@ func (w *Writer) openList(node layout.NodeID) error {
 	return nil
 }
 
-// closeList puts what is left of the open list into blocks.
+// closeList puts the rest of the open list into blocks.
 func (w *Writer) closeList() error {
 	for len(w.pend.ids) > 0 {
 		if err := w.place(); err != nil {
@@ -155,7 +156,7 @@ func (w *Writer) closeList() error {
 	return nil
 }
 
-// spill puts the pending entries into blocks as long as they fill at least one.
+// spill puts pending entries into blocks as long as they fill at least one.
 func (w *Writer) spill() error {
 	for {
 		if w.alone(w.shape.listBitsMost(w.pend.ids)) || w.alone(w.shape.formOf(w.pend.ids).Bits()) {
@@ -168,17 +169,17 @@ func (w *Writer) spill() error {
 	}
 }
 
-// alone says whether the pending entries fit in a block of their own, if they take listBits.
+// alone reports whether the pending entries, which take listBits, fit in a block of their own.
 func (w *Writer) alone(listBits int) bool {
 	empty := blockBuilder{shape: &w.shape}
 	return empty.fits(w.node, w.pend, listBits)
 }
 
-// wasteMost is the share of a block that stays empty rather than that a list is cut: a list in two
-// parts may take two reads.
+// wasteMost says how much of a block may stay empty, one part in wasteMost, to avoid cutting a
+// list: a list in two blocks may take two reads.
 const wasteMost = 16
 
-// place puts pending entries into the block, as many as fit, and writes it if that is not all.
+// place puts as many pending entries as fit into the block, and writes it if that is not all.
 func (w *Writer) place() error {
 	b, n, form := w.block, len(w.pend.ids), w.shape.formOf(w.pend.ids)
 	if listBits := form.Bits(); !b.fits(w.node, w.pend, listBits) {
@@ -214,7 +215,7 @@ func (w *Writer) advance(n int) error {
 	return nil
 }
 
-// writeBlock writes the block, and begins the next.
+// writeBlock writes the block and starts the next.
 func (w *Writer) writeBlock() error {
 	b := w.block
 	out := b.finish(w.index.blocks + 1)
