@@ -17,7 +17,7 @@ const (
 	U8   = "u8"
 )
 
-// elementBytes is the size of an element, 0 for an unknown type.
+// elementBytes returns the size of an element in bytes, 0 for an unknown type.
 func elementBytes(dtype string) int {
 	switch dtype {
 	case F32, I32:
@@ -44,8 +44,8 @@ func Decoder(dtype string) func(out []float32, row []byte) {
 	return nil
 }
 
-// Round is the value that is stored for x in rows of a type: the nearest one that it has. Types
-// that are no floats leave it as it is.
+// Round returns the value that rows of a type store for x: the nearest that the type has. Types
+// that are not floats leave x as it is.
 func Round(dtype string, x float64) float64 {
 	f := float32(x)
 	switch dtype {
@@ -65,9 +65,9 @@ func roundedBy(encode func(float32) uint16, decode func([]float32, []byte), f fl
 	return out[0]
 }
 
-// decodeF16 converts halves, exactly. The bits of a half, moved to where a single has them, are
-// 2^-112 of its value, subnormals included: one multiplication sets that right. What comes out at
-// 2^16 or above had the exponent of infinity and NaN, and gets that of a single.
+// decodeF16 converts halves exactly. The bits of a half, moved to where a single has them, stand
+// for 2^-112 of its value, subnormals included, so one multiplication corrects it. A result of 2^16
+// or above had the exponent of infinity and NaN, and gets that exponent of a single.
 func decodeF16(out []float32, row []byte) {
 	const scale = 0x1p112
 	row = row[:2*len(out)]
@@ -88,8 +88,8 @@ func decodeBF16(out []float32, row []byte) {
 	}
 }
 
-// encodeF16 rounds to the nearest half, ties to even. NaN stays NaN; what is beyond the largest
-// half becomes infinity.
+// encodeF16 rounds to the nearest half, ties to even. NaN stays NaN, and values beyond the largest
+// half become infinity.
 func encodeF16(f float32) uint16 {
 	u := math.Float32bits(f)
 	sign, abs := uint16(u>>16&0x8000), u&0x7fffffff
@@ -116,14 +116,14 @@ func encodeBF16(f float32) uint16 {
 	return uint16((u + 0x7fff + u>>16&1) >> 16)
 }
 
-// RangeError says that a value is beyond what its dtype can hold.
+// RangeError says that a value is too large for its type.
 type RangeError struct {
 	Value  float32
 	Column int
 	DType  string
 }
 
-// Error says which value, and what would hold it.
+// Error says which value is too large, and which type would hold it.
 func (e *RangeError) Error() string {
 	if e.DType == F16 {
 		return fmt.Sprintf("value %g of column %d is beyond f16, which ends at 65504; "+
@@ -133,7 +133,7 @@ func (e *RangeError) Error() string {
 }
 
 // encodeRow appends values, converted to dtype, to b. A finite value that would become infinite is
-// an error: it would spoil every sum it enters.
+// an error, since it would spoil every sum that it enters.
 func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
 	le := binary.LittleEndian
 	for i, v := range row {

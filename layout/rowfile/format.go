@@ -10,8 +10,8 @@ import (
 	"gdb/layout"
 )
 
-// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with
-// R = PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, and zeros after them:
+// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes. With R
+// = PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, followed by zeros:
 //
 //	4096                     4096 + PageBytes
 //	+-------+-------+---+-------+--------------------+
@@ -19,10 +19,11 @@ import (
 //	+-------+-------+---+-------+--------------------+
 //
 // A row never straddles a page, and a page is the smallest multiple of 4 KiB that wastes less than
-// a sixteenth. So a row is in as few sectors as can be, and disk is at most 1/15 more than data.
+// a sixteenth. So a row is in as few sectors as possible, and the file is at most 1/15 larger than
+// the data.
 //
-// The checksums stand in a file of their own, NAME.crc, so that a page is all rows and a read of
-// one row can be verified: one u32 for every SumBytes of the pages, in pages of 4 KiB:
+// The checksums are in a file of their own, NAME.crc, so that a page holds rows only and a single
+// row can be verified: one u32 for every SumBytes of the pages, in pages of 4 KiB:
 //
 //	0        4                                         4096
 //	+--------+-----------------------------------------+
@@ -30,12 +31,12 @@ import (
 //	+--------+-----------------------------------------+
 //
 // The page's own checksum is codec.BlockSum of kind GCRC, the store, the page number and what
-// follows it. A unit's sum is the CRC32C of the kind GROW, the store's UUID and the unit's bytes;
-// its number need not enter, since the place of the sum tells which unit it is of. In memory the
-// sums take 4 bytes per unit: 1/128 of the data for rows of 512 bytes, 1/1024 from 4 KiB on; they
-// can stay on disk: see rowSums.
+// follows it. A unit's checksum is the CRC32C of the kind GROW, the store's UUID and the unit's
+// bytes; it need not cover the unit's number, since the checksum's place tells that. In memory the
+// checksums take 4 bytes per unit: 1/128 of the data for rows of 512 bytes, 1/1024 from 4 KiB on.
+// They can stay on disk: see rowSums.
 const (
-	sumLeast = 512 // the least unit: a sector
+	sumLeast = 512 // the smallest unit, in bytes: a sector
 	sumMost  = 4096
 
 	SumsPerPage = (layout.PageBytes - 4) / 4
@@ -44,8 +45,8 @@ const (
 	rowBytesMax = 64 << 20
 )
 
-// pageFor returns the page of rows: the smallest multiple of 4 KiB that holds a row and wastes
-// less than a sixteenth.
+// pageFor returns the size of a page for rows: the smallest multiple of 4 KiB that holds a row and
+// wastes less than a sixteenth.
 func pageFor(rowBytes int) int {
 	for page := layout.PageBytes; ; page += layout.PageBytes {
 		if page >= rowBytes && page%rowBytes*wasteShare < page {
@@ -54,8 +55,8 @@ func pageFor(rowBytes int) int {
 	}
 }
 
-// sumFor returns the unit of checksum of rows: the row if it is a power of two of sectors, so that
-// a row is verified alone; 4096 for whole pages; else a sector.
+// sumFor returns how many bytes a checksum covers: a row if its size is a power of two of sectors,
+// so that it is verified alone; 4096 if rows are whole pages; else a sector.
 func sumFor(rowBytes int) int {
 	switch {
 	case rowBytes%sumMost == 0:
@@ -66,7 +67,7 @@ func sumFor(rowBytes int) int {
 	return sumLeast
 }
 
-// NewMeta lays rows of a name, type and dimension out in a file at path, NAME.rows.
+// NewMeta lays out rows of this name, type and dimension in a file at path, NAME.rows.
 func NewMeta(name, path, dtype string, dim int) (kv.RowsMeta, error) {
 	m := kv.RowsMeta{Name: name, Path: path, DType: dtype, Dim: dim}
 	m.RowBytes = dim * elementBytes(dtype)
@@ -80,14 +81,14 @@ func NewMeta(name, path, dtype string, dim int) (kv.RowsMeta, error) {
 	return m, nil
 }
 
-// Shape is a kv.RowsMeta with what follows from it.
+// Shape is a kv.RowsMeta, with sizes that follow from it.
 type Shape struct {
 	kv.RowsMeta
 	Nodes   uint64
 	PerPage int64
 }
 
-// NewShape checks that rows are laid out as this program reads them.
+// NewShape returns the shape, or an error if rows are not laid out as this program reads them.
 func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 	want, err := NewMeta(m.Name, m.Path, m.DType, m.Dim)
 	if err == nil && want != m {
@@ -105,27 +106,27 @@ func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 	return s, err
 }
 
-// at is where a row begins in the data area.
+// at returns where a row begins in the data area, which follows the header.
 func (s *Shape) at(row uint64) int64 {
 	return int64(row)/s.PerPage*int64(s.PageBytes) + int64(row)%s.PerPage*int64(s.RowBytes)
 }
 
-// pages is the number of pages.
+// pages returns the number of pages.
 func (s *Shape) pages() int64 { return (int64(s.Nodes) + s.PerPage - 1) / s.PerPage }
 
-// DataBytes is the size of all pages.
+// DataBytes returns the size of all pages, in bytes.
 func (s *Shape) DataBytes() int64 { return s.pages() * int64(s.PageBytes) }
 
-// units is the number of checksums.
+// units returns the number of checksums.
 func (s *Shape) units() int64 { return s.DataBytes() / int64(s.SumBytes) }
 
-// sumPages is the number of pages of checksums.
+// sumPages returns the number of pages of checksums.
 func (s *Shape) sumPages() int64 { return (s.units() + SumsPerPage - 1) / SumsPerPage }
 
-// SumsBytes is the size of the file of checksums.
+// SumsBytes returns the size of the file of checksums, in bytes.
 func (s *Shape) SumsBytes() int64 { return codec.HeaderBytes + s.sumPages()*layout.PageBytes }
 
-// fields are the fields of the headers of both files:
+// fields returns the fields of the headers of both files:
 //
 //	u32 layout, u32 dim, u32 row, page and sum bytes, u64 rows, string type, string name
 func (s *Shape) fields() []byte {
@@ -139,7 +140,7 @@ func (s *Shape) fields() []byte {
 	return e.B
 }
 
-// decodeFields decodes and checks the fields; the path is not among them.
+// decodeFields decodes and checks the fields. The path is not among them.
 func decodeFields(b []byte) (Shape, error) {
 	d := codec.NewDec(b)
 	version := d.U32()
@@ -161,14 +162,14 @@ func decodeFields(b []byte) (Shape, error) {
 	return s, err
 }
 
-// UnitSum is the checksum of a unit of rows; seed is layout.SumSeed of KindRows.
+// UnitSum returns the checksum of a unit of rows; seed is layout.SumSeed of KindRows.
 func UnitSum(seed uint32, unit []byte) uint32 { return codec.ChecksumUpdate(seed, unit) }
 
-// SumAt is checksum i of a page of them.
+// SumAt returns checksum i of a page of checksums.
 func SumAt(page []byte, i int) uint32 { return binary.LittleEndian.Uint32(page[4+4*i:]) }
 
-// MetaOf finds the rows that a file of a store holds, or the checksums of. labels are those that
-// the rows are, or nil.
+// MetaOf returns the rows that are, or whose checksums are, in a file of a store. labels is set if
+// they are the labels.
 func MetaOf(meta *kv.Meta, path string) (m kv.RowsMeta, labels *kv.LabelsMeta, ok bool) {
 	for _, m := range meta.Features {
 		if path == m.Path || path == layout.SumsPath(m.Path) {

@@ -10,14 +10,14 @@ import (
 	"gdb/layout"
 )
 
-// What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes 9.3,
-// 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs per KiB, so a gap of up to 11 KiB costs less
-// than a second read; 8 KiB leaves room for faster disks. That makes large reads of a gather of
-// rows that lie close together. Another disk takes 11.6, 16.8, 34 and 105 µs for 4, 16, 64 and 256
-// KiB: there a gap costs less up to 26 KiB. A sweep reads gaps of up to 16 KiB, which is not much
-// too large for the one, nor too small for the other. Other gathers gain little by gaps, and read
-// up to twice the bytes: these read small gaps along, no more bytes of them than a tenth of what
-// their rows take. A read ends at 256 KiB, so that several are in flight.
+// These say which rows are read together. On a disk that was measured, a random read of 4, 16 and
+// 64 KiB takes 9.3, 16.8 and 45 µs: 6.8 µs per read and 0.6 µs per KiB, so reading over a gap of up
+// to 11 KiB costs less than a second read; 8 KiB leaves room for faster disks. That makes large
+// reads of rows that lie close together. Another disk takes 11.6, 16.8, 34 and 105 µs for 4, 16, 64
+// and 256 KiB: there, gaps of up to 26 KiB cost less. A sweep reads over gaps of up to 16 KiB,
+// which is not far from the best for either disk. Gathers of scattered rows gain little by gaps and
+// would read up to twice the bytes, so they read over small gaps only, and at most a tenth of the
+// bytes of their rows. A read ends at 256 KiB, so that several are in flight.
 const (
 	gatherGapMost = 2 << 10
 	gatherShare   = 10
@@ -26,18 +26,18 @@ const (
 	extentMost    = 256 << 10
 )
 
-// Gather reads the rows of nodes, converted to float32 (f32, f16 and bf16 files), row nodes[i] to
-// out[at[i]*Dim:]; at nil means at[i] = i. Nodes may come in any order and repeat: the reads are
-// sorted, merged where neighbors are cheaper together, and issued in batches of up to 512 KiB, some
-// of them at a time.
+// Gather reads the rows of nodes, converted to float32 (from f32, f16 and bf16), and writes row
+// nodes[i] to out[at[i]*Dim:]; at nil means at[i] = i. Nodes may come in any order and repeat. The
+// reads are sorted, merged where neighbors are cheaper together, and issued in batches of up to 512
+// KiB, several at a time.
 func (r *Reader) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	out []float32) error {
 	return r.GatherParts(ctx, nodes, at, out, nil)
 }
 
-// GatherParts is Gather that calls arrived, if it is not nil, for some rows at a time once they are
-// in out, while others are being read: with node<<32 | index in nodes of each, ascending over all
-// calls. They come one after the other; what is given is only valid until arrived returns.
+// GatherParts does what Gather does, and calls arrived, if it is not nil, with some rows at a time
+// once they are in out, while others are still read: with node<<32 | index in nodes for each,
+// ascending over all calls. There is one call at a time, and keys are valid during the call.
 func (r *Reader) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
 	arrived func(keys []uint64)) error {
 	if r.decode == nil {
@@ -53,7 +53,7 @@ func (r *Reader) GatherParts(ctx context.Context, nodes []layout.NodeID, at []ui
 	}, arrived)
 }
 
-// GatherRaw is Gather without conversion, for rows of any type: RowBytes bytes each.
+// GatherRaw does what Gather does without conversion, for rows of any type: RowBytes bytes each.
 func (r *Reader) GatherRaw(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	out []byte) error {
 	width := uint64(r.shape.RowBytes)
@@ -88,9 +88,9 @@ func (r *Reader) gather(ctx context.Context, nodes []layout.NodeID, emit func(ui
 	})
 }
 
-// stream reads the rows of ascending keys and calls emit with the lower half of each and its row,
-// and arrived, if it is not nil, with each part. While one part of the buffer is delivered the
-// others are being read, so the device does not wait.
+// stream reads the rows of ascending keys, and calls emit with the lower half of each key and its
+// row, and arrived, if it is not nil, with each part. While one part of the buffer is delivered the
+// others are read, so the device does not wait.
 func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []uint64,
 	emit func(uint32, []byte) error, arrived func(p *rowsPart)) error {
 	begun, ended := 0, 0 // parts
@@ -114,7 +114,7 @@ func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []ui
 		err := <-p.done
 		ended++
 		if err == nil {
-			start() // the one part that is neither being read nor delivered
+			start() // in the one part that is neither being read nor delivered
 			err = b.held.AtLeast(b.bytes())
 		}
 		if err == nil {
@@ -127,7 +127,7 @@ func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []ui
 			err = ctx.Err()
 		}
 		if err != nil {
-			for ; ended < begun; ended++ { // the buffer is in use until then
+			for ; ended < begun; ended++ { // until then the buffer is in use
 				<-b.parts[ended%rowsParts].done // the first error is the one to tell
 			}
 			return err
@@ -137,7 +137,7 @@ func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []ui
 }
 
 // begin starts to read the rows of the first keys, as many as the part has room for, and returns
-// the others.
+// the remaining keys.
 func (r *Reader) begin(ctx context.Context, m *merging, p *rowsPart, keys []uint64) []uint64 {
 	n := r.plan(m, p, keys)
 	if p.keys = keys[:n]; n > 0 {
@@ -167,7 +167,8 @@ func (r *Reader) sort(ctx context.Context, b *rowsBuffer, nodes []layout.NodeID)
 	return b.held.AtLeast(b.bytes())
 }
 
-// Cost is how many reads, of how many bytes in all, Gather of these nodes takes. Nothing is read.
+// Cost returns how many reads, and of how many bytes, Gather of these nodes takes. It reads
+// nothing.
 func (r *Reader) Cost(ctx context.Context, nodes []layout.NodeID) (reads int, bytes int64,
 	err error) {
 	b, err := r.take(ctx)
@@ -191,20 +192,20 @@ func (r *Reader) Cost(ctx context.Context, nodes []layout.NodeID) (reads int, by
 
 // merging decides which rows are read together.
 type merging struct {
-	gapMost int64 // the largest gap between two rows that is read along
-	share   int64 // one byte of gaps for so many of rows; 0: any number
+	gapMost int64 // the largest gap between two rows that is read over
+	share   int64 // bytes of rows that pay for one byte of gaps; 0 if gaps are free
 
-	begin, end int64 // what the last read covers of the data area, so far
-	spare      int64 // bytes of rows so far, less those that paid for gaps
+	begin, end int64 // range of the data area that the last read covers so far
+	spare      int64 // bytes of rows so far, minus those that paid for gaps
 }
 
 func gathers() merging { return merging{gapMost: gatherGapMost, share: gatherShare} }
 func dense() merging   { return merging{gapMost: denseGapMost} }
 func sweeps() merging  { return merging{gapMost: sweepGapMost} }
 
-// merging is how rows of ascending keys are gathered: as rows that lie close together if that takes
-// less than three quarters of the time, with what a read and a byte cost if the largest gap of
-// these costs a read.
+// merging returns how rows of ascending keys are gathered: as rows that lie close together if that
+// takes less than three quarters of the time. It reckons that a read costs as much as denseGapMost
+// bytes.
 func (r *Reader) merging(keys []uint64) merging {
 	var c gatherCost
 	c.init()
@@ -217,7 +218,7 @@ func (r *Reader) merging(keys []uint64) merging {
 	return gathers()
 }
 
-// gatherCost is what gathering takes either way, but for checksums.
+// gatherCost is what gathering would cost in either way, without checksums.
 type gatherCost struct {
 	ways  [2]merging // gathers, dense
 	costs [2]ReadCost
@@ -225,14 +226,14 @@ type gatherCost struct {
 
 func (c *gatherCost) init() { c.ways = [2]merging{gathers(), dense()} }
 
-// add counts the units from … to.
+// add adds the units from … to.
 func (c *gatherCost) add(from, to int64) {
 	for i := range c.ways {
 		c.ways[i].count(&c.costs[i], from, to)
 	}
 }
 
-// cost is that of the way that is taken.
+// cost returns the cost of the way that is taken, and whether that is the one for close rows.
 func (c *gatherCost) cost() (cost ReadCost, close bool) {
 	time := func(c ReadCost) int64 { return denseGapMost*int64(c.Reads) + c.Bytes }
 	if 4*time(c.costs[1]) < 3*time(c.costs[0]) {
@@ -241,16 +242,16 @@ func (c *gatherCost) cost() (cost ReadCost, close bool) {
 	return c.costs[0], false
 }
 
-// takes says whether the units from … to are read with the last read or by another one.
+// takes reports whether the units from … to are read with the last read, not by another one.
 func (m *merging) takes(from, to int64) bool {
 	gap := max(from-m.end, 0)
 	return gap <= m.gapMost && gap*m.share <= m.spare && to-m.begin <= max(extentMost, to-from)
 }
 
-// restart begins a read.
+// restart starts a new read at from.
 func (m *merging) restart(from int64) { m.begin, m.end = from, from }
 
-// add reads the units from … to too, and returns by how much the read grows.
+// add adds the units from … to to the last read, and returns by how many bytes it grows.
 func (m *merging) add(from, to int64) int64 {
 	more, gap := max(to-m.end, 0), max(from-m.end, 0)
 	m.end += more
@@ -267,14 +268,14 @@ func (m *merging) count(c *ReadCost, from, to int64) {
 	c.Bytes += m.add(from, to)
 }
 
-// span is the range of whole units that holds a row.
+// span returns the range of whole units that holds a row.
 func (s *Shape) span(row uint64) (from, to int64) {
 	unit, at := int64(s.SumBytes), s.at(row)
 	return at / unit * unit, (at + int64(s.RowBytes) + unit - 1) / unit * unit
 }
 
 // plan lays out the reads of rows and of their checksums, from the first key on, as many as the
-// part has room for: how many is returned. p.at tells where in the buffer each row begins.
+// part has room for, and returns how many. It sets p.at to where in the buffer each row begins.
 func (r *Reader) plan(m *merging, p *rowsPart, keys []uint64) int {
 	p.sums.sectors, p.sums.at = p.sums.sectors[:0], 0
 	n := r.planRows(m, p, keys)
@@ -295,13 +296,13 @@ func (r *Reader) planRows(m *merging, p *rowsPart, keys []uint64) int {
 		}
 		sectors := int64(len(p.sums.sectors)) + r.sums.missing(p.sums.sectors, from, to, unit)
 		if used+max(to-m.end, 0)+sectorBytes*sectors > int64(len(p.buf)) {
-			if m.begin == m.end { // the read that was just begun stays empty
+			if m.begin == m.end { // the read just begun stays empty
 				p.reqs = p.reqs[:len(p.reqs)-1]
 			}
 			return i
 		}
 		last := &p.reqs[len(p.reqs)-1]
-		at := used - (m.end - m.begin) // where the read is in the buffer
+		at := used - (m.end - m.begin) // where the read begins in the buffer
 		used += m.add(from, to)
 		last.Buf = p.buf[at:used:used]
 		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-m.begin))
@@ -323,7 +324,7 @@ func (r *Reader) readPart(ctx context.Context, p *rowsPart) error {
 	return nil
 }
 
-// entryBytes is how much of a row is verified and converted in a step's time.
+// entryBytes is how many bytes of a row count as one step of pace.Steps.
 const entryBytes = 16
 
 // deliver verifies the units that hold rows, each once, and emits the rows.
@@ -331,7 +332,7 @@ func (r *Reader) deliver(ctx context.Context, p *rowsPart,
 	emit func(uint32, []byte) error) error {
 	buf, unit, width := p.buf, int64(r.shape.SumBytes), int64(r.shape.RowBytes)
 	var steps pace.Steps
-	verified := int64(0) // in the buffer: where the next unit to verify may begin
+	verified := int64(0) // where the next unit to verify may begin in the buffer
 	for i, key := range p.keys {
 		row, at := r.shape.at(key>>32), int64(p.at[i])
 		lead := row % unit

@@ -1,8 +1,8 @@
 package rowfile
 
-// NormalizeRows has every row that is read from now on as float32 divided by its sum, as ingest
-// does with --normalize row: counts, such as of words, become shares. A row that sums to 0 stays.
-// It is called before the first read.
+// NormalizeRows makes reads as float32 divide every row by its sum, as ingest does with --normalize
+// row: counts, such as of words, become shares. A row that sums to 0 stays as it is. It must be
+// called before the first read.
 func (r *Reader) NormalizeRows() {
 	decode, dim := r.decode, r.shape.Dim
 	if decode == nil {
@@ -17,7 +17,7 @@ func (r *Reader) NormalizeRows() {
 	}
 }
 
-// normalizeRow divides values by their sum. Four sums at a time do not wait for each other.
+// normalizeRow divides values by their sum. It keeps four sums, which need not wait for each other.
 func normalizeRow(row []float32) {
 	var s [4]float64
 	n := len(row) &^ 3
@@ -40,14 +40,15 @@ func normalizeRow(row []float32) {
 	}
 }
 
-// Scale are the mean of each column and one over its deviation, 0 for a column that does not vary.
+// Scale holds the mean of each column, and one over its deviation, 0 for a column that does not
+// vary.
 type Scale struct {
 	Mean    []float32 `json:"mean"`
 	Inverse []float32 `json:"inverse"`
 }
 
-// ScaleColumns has every row that is read from now on as float32 scaled: its columns have mean 0
-// and deviation 1, as far as the scale tells them. It is called before the first read that counts.
+// ScaleColumns makes reads as float32 scale every row: columns get mean 0 and deviation 1, as far
+// as the scale is right. It must be called before the first read that counts.
 func (r *Reader) ScaleColumns(s *Scale) {
 	decode, dim := r.decode, r.shape.Dim
 	if decode == nil || len(s.Mean) != dim || len(s.Inverse) != dim {

@@ -7,14 +7,13 @@ import (
 	"gdb/internal/mem"
 )
 
-// PackedDim is how many words of 4 bytes a row of so many values of bf16 takes: one of an odd width
-// has a zero behind it.
+// PackedDim returns how many words of 4 bytes a row of dim values takes as bf16. After an odd
+// number of values comes a zero.
 func PackedDim(dim int) int { return (dim + 1) / 2 }
 
-// Pack has every row that is read from now on as float32 rounded to bf16 and packed, two values in
-// the place of one: Meta().Dim counts these places. What scales rows does so before they are
-// rounded, and rows of bf16 that nothing scales come as they are stored. It is called before the
-// first read that counts.
+// Pack makes reads as float32 round every row to bf16 and pack it, two values in the place of one;
+// Meta().Dim counts these places. Rows are scaled before they are rounded, and rows of bf16 that
+// are not scaled come as they are stored. It must be called before the first read that counts.
 func (r *Reader) Pack() {
 	if r.decode == nil {
 		panic("BUG: rowfile: rows that are no floats are packed")
@@ -45,7 +44,7 @@ func (r *Reader) Pack() {
 	}
 }
 
-// packRow rounds values to bf16, of which denormal ones become zero: products take them for that.
+// packRow rounds values to bf16. Denormal ones become zero, as products take them for zero.
 func packRow(out []uint16, row []float32) {
 	out[len(out)-1] = 0
 	for i, v := range row {
@@ -57,7 +56,7 @@ func packRow(out []uint16, row []float32) {
 	}
 }
 
-// Unpack writes the values of packed rows of so many to out.
+// Unpack writes the values of packed rows, of dim values each, to out.
 func Unpack(out, packed []float32, dim int) {
 	words := PackedDim(dim)
 	for ; len(out) >= dim && dim > 0; out, packed = out[dim:], packed[words:] {

@@ -1,5 +1,7 @@
-// Package rowfile stores rows of a fixed width, one for each node: features, labels and targets.
-// Its files are described in docs/format/rows.md.
+// Package rowfile stores rows of a fixed width, one for each node: features, labels and targets. A
+// Writer writes them in node order; a Reader gathers rows of any nodes, scans ranges, and sweeps
+// the file once for many lists of nodes. A unit is the bytes that one checksum covers.
+// docs/format/rows.md describes the files.
 package rowfile
 
 import (
@@ -15,54 +17,55 @@ import (
 	"gdb/layout"
 )
 
-// Reader reads a file of fixed-width rows, one per node: features (f32, f16, bf16), labels (i32, u8
-// bit rows, f32 targets). Every byte that reaches the caller was verified against the checksums of
-// the file's .crc companion: see rowSums. It may be used from any goroutine; up to four read at
-// once, each with a buffer of 2 MiB, further ones wait.
+// Reader reads a file of fixed-width rows, one per node: features (f32, f16, bf16) or labels (i32,
+// u8 bit rows, f32 targets). Every byte that it returns was verified against the checksums in the
+// file's .crc companion: see rowSums. Any goroutine may use it; up to four read at the same time,
+// each with a buffer of 2 MiB, and further ones wait.
 type Reader struct {
 	shape  Shape
 	f      *layout.File
 	seed   uint32
 	uuid   kv.UUID
 	sums   rowSums
-	decode func(out []float32, row []byte) // nil if rows are no floats
-	scaled bool                            // decode scales rows
-	packed bool                            // and packs them: see Pack
+	decode func(out []float32, row []byte) // nil if rows are not floats
+	scaled bool                            // whether decode scales rows
+	packed bool                            // whether decode packs them: see Pack
 	budget *mem.Budget
 	read   atomic.Uint64
 
 	pool chan *rowsBuffer
 	mu   struct {
 		sync.Mutex
-		made int // buffers, in the pool or in use
+		made int // number of buffers, in the pool or in use
 	}
 }
 
 const (
 	rowsBufferBytes = 2 << 20
 	rowsBuffers     = 4
-	// rowsParts of a buffer: while one is delivered the others are being read, so that the queue is
-	// full when the first of them ends. With two, both ended together, and the device waited.
+	// rowsParts is how many parts a buffer has: while one is delivered the others are read, so that
+	// the device's queue is full when the first of them ends. With two parts, both ended together
+	// and the device waited.
 	rowsParts = 4
 )
 
-// rowsBuffer is what one Gather, Sweep or Scan works with. Memory: the arena, and 20 bytes per node
-// of the largest Gather, 4 per row, and 56 per read of 2 MiB of them, 64
-// per sector of checksums.
+// rowsBuffer is the memory of one Gather, Sweep or Scan. Besides the arena, it takes 20 bytes per
+// node of the largest Gather and, for a buffer's worth of rows, 4 per row, 56 per read and 64 per
+// sector of checksums.
 type rowsBuffer struct {
 	arena *mem.Arena
-	held  mem.Account // the rest
+	held  mem.Account // memory besides the arena
 	order pace.Sorter // node<<32 | index
 	parts [rowsParts]rowsPart
-	into  *stored // where rows are read to instead, if they stay there
+	into  *stored // memory of the caller that rows are read to instead, or nil
 }
 
-// rowsPart is a share of a buffer, and the rows that are read to it together.
+// rowsPart is a part of a buffer, and the rows that are read to it together.
 type rowsPart struct {
 	buf   []byte
 	first int      // where buf begins in the memory of a caller
-	keys  []uint64 // nodes in the upper halves; none if nothing is under way
-	at    []uint32 // of each key: where in buf its row begins
+	keys  []uint64 // nodes in the upper halves; none if nothing is being read
+	at    []uint32 // for each key, where its row begins in buf
 	sums  sumCursor
 	reqs  []blockdev.Request
 	done  chan error
@@ -78,7 +81,7 @@ func newRowsBuffer(all []byte, held mem.Account) *rowsBuffer {
 	return b
 }
 
-// bytes is the memory beside the arena.
+// bytes returns the memory besides the arena, in bytes.
 func (b *rowsBuffer) bytes() int64 {
 	n := b.order.Bytes()
 	for i := range b.parts {
@@ -88,8 +91,8 @@ func (b *rowsBuffer) bytes() int64 {
 	return n
 }
 
-// Open opens a file of rows. Their checksums go to memory if they take no more than a quarter of
-// what the budget leaves.
+// Open opens a file of rows. Its checksums are loaded to memory if they take no more than a quarter
+// of what the budget has left. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Reader, error) {
 	shape, err := NewShape(m, s.Meta().Nodes)
@@ -101,7 +104,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.RowsMe
 	return openRows(ctx, s, dev, shape, onDisk, budget)
 }
 
-// openRows opens a file of rows whose checksums stay on disk or not.
+// openRows opens a file of rows. Its checksums stay on disk if onDisk is set.
 func openRows(ctx context.Context, s *layout.Store, dev blockdev.Device, shape Shape, onDisk bool,
 	budget *mem.Budget) (*Reader, error) {
 	m := shape.RowsMeta
@@ -129,7 +132,7 @@ func openRows(ctx context.Context, s *layout.Store, dev blockdev.Device, shape S
 	return r, nil
 }
 
-// checkHeader checks that the header and size of a file are those of rows of this shape.
+// checkHeader checks that the header and size of a file fit rows of this shape.
 func checkHeader(ctx context.Context, s *layout.Store, f *layout.File, kind string,
 	want *Shape) error {
 	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
@@ -162,7 +165,7 @@ func (s *Shape) CheckFields(f *layout.File, fields []byte) error {
 	return nil
 }
 
-// readSums reads the pages of checksums.
+// readSums reads all checksums to memory.
 func readSums(ctx context.Context, s *layout.Store, f *layout.File, shape *Shape,
 	budget *mem.Budget) (*mem.Arena, error) {
 	sums, err := mem.NewArena(budget, "checksums of "+shape.Path, shape.units()*4)
@@ -192,8 +195,8 @@ func readSums(ctx context.Context, s *layout.Store, f *layout.File, shape *Shape
 	return sums, nil
 }
 
-// MostBytes is the memory that reading a file of rows takes at most, if it is opened with so much
-// left: its checksums, if they go to memory, and buffers.
+// MostBytes bounds the memory that reading a file of rows takes, if room bytes are left when it is
+// opened: its checksums, if they go to memory, and buffers.
 func MostBytes(s *layout.Store, m kv.RowsMeta, room int64) int64 {
 	shape, err := NewShape(m, s.Meta().Nodes)
 	if err != nil {
@@ -206,7 +209,7 @@ func MostBytes(s *layout.Store, m kv.RowsMeta, room int64) int64 {
 	return most
 }
 
-// MostBytes is the memory that this reader takes at most.
+// MostBytes bounds the memory that this reader takes, in bytes.
 func (r *Reader) MostBytes() int64 {
 	most := rowsBuffers * r.shape.bufferBytes()
 	if r.sums.arena != nil {
@@ -215,14 +218,14 @@ func (r *Reader) MostBytes() int64 {
 	return most
 }
 
-// bufferBytes is the size of a buffer: each part has room for a page that begins and ends within a
-// unit, and for its checksums.
+// bufferBytes returns the size of a buffer. Each part has room for a page that begins and ends
+// within a unit, and for its checksums.
 func (s *Shape) bufferBytes() int64 {
 	page := int64(s.PageBytes + 2*s.SumBytes)
 	return max(rowsBufferBytes, rowsParts*(page+sectorBytes*s.sumSectors(page)))
 }
 
-// Meta describes the file. Of rows that are packed, Dim is that of a packed row.
+// Meta describes the rows. If they are packed, Dim is PackedDim of their values.
 func (r *Reader) Meta() kv.RowsMeta {
 	m := r.shape.RowsMeta
 	if r.packed {
@@ -231,16 +234,16 @@ func (r *Reader) Meta() kv.RowsMeta {
 	return m
 }
 
-// Width is the number of values of a row, whether it is packed or not.
+// Width returns the number of values of a row, packed or not.
 func (r *Reader) Width() int { return r.shape.Dim }
 
-// Packed says whether rows are packed.
+// Packed reports whether rows are packed.
 func (r *Reader) Packed() bool { return r.packed }
 
-// BytesRead is the number of bytes read from disk so far.
+// BytesRead returns the number of bytes read from disk so far.
 func (r *Reader) BytesRead() uint64 { return r.read.Load() }
 
-// Close frees the memory and closes the file; no call is under way any more.
+// Close frees the memory and closes the file. No other call may be under way.
 func (r *Reader) Close() error {
 	err := errors.Join(r.f.Close(), r.sums.close())
 	for ; r.mu.made > 0; r.mu.made-- {
@@ -259,7 +262,7 @@ func (r *Reader) makeBuffer() (*rowsBuffer, error) {
 	}
 	arena, err := mem.NewArena(r.budget, "read buffer of "+r.shape.Path, r.shape.bufferBytes())
 	if err != nil && r.mu.made > 0 {
-		return nil, nil // slower, but it goes on with the buffers there are
+		return nil, nil // slower, but the buffers made so far suffice
 	}
 	if err != nil {
 		return nil, err
@@ -270,12 +273,12 @@ func (r *Reader) makeBuffer() (*rowsBuffer, error) {
 	return b, nil
 }
 
-// sorting counts what a buffer takes besides.
+// sorting returns an account for what a buffer takes besides its arena.
 func (r *Reader) sorting() mem.Account {
 	return mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)
 }
 
-// take returns a free buffer, a new one, or waits for one.
+// take returns a free buffer or a new one, or waits for one.
 func (r *Reader) take(ctx context.Context) (*rowsBuffer, error) {
 	select {
 	case b := <-r.pool:

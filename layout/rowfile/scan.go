@@ -19,7 +19,7 @@ func (r *Reader) Scan(ctx context.Context, first layout.NodeID, n int, out []flo
 	})
 }
 
-// ScanRaw is Scan without conversion: RowBytes bytes per row.
+// ScanRaw does what Scan does without conversion: RowBytes bytes per row.
 func (r *Reader) ScanRaw(ctx context.Context, first layout.NodeID, n int, out []byte) error {
 	width := r.shape.RowBytes
 	return r.scan(ctx, first, n, func(i, rows int, data []byte) {
@@ -27,7 +27,7 @@ func (r *Reader) ScanRaw(ctx context.Context, first layout.NodeID, n int, out []
 	})
 }
 
-// scan calls emit with runs of rows: the index of the first, how many, and their bytes.
+// scan calls emit with runs of rows: the index of the first, their number, and their bytes.
 func (r *Reader) scan(ctx context.Context, first layout.NodeID, n int,
 	emit func(i, rows int, data []byte)) error {
 	if n < 0 || uint64(first)+uint64(n) > r.shape.Nodes {
@@ -57,8 +57,8 @@ func (r *Reader) scan(ctx context.Context, first layout.NodeID, n int,
 	return nil
 }
 
-// scanPart reads the units of the data area from an offset on to buf, which is the begin of b's
-// arena, and verifies them. Their checksums go to its end, if they are on disk.
+// scanPart reads and verifies the units of the data area from offset from on to buf, which begins
+// b's arena. If their checksums are on disk, it reads these to the arena's end.
 func (r *Reader) scanPart(ctx context.Context, b *rowsBuffer, from int64, buf []byte) error {
 	all, unit, to := b.arena.Bytes(), int64(r.shape.SumBytes), from+int64(len(buf))
 	reqs := r.f.Requests(layout.PageBytes+from, buf)
@@ -88,7 +88,8 @@ func (r *Reader) scanPart(ctx context.Context, b *rowsBuffer, from int64, buf []
 	return nil
 }
 
-// emitPages emits rows i … i+rows-1 after first, page by page; buf holds the data area from from.
+// emitPages emits rows i … i+rows-1 after first, page by page. buf holds the data area from offset
+// from on.
 func (r *Reader) emitPages(first uint64, i, rows, from int64, buf []byte,
 	emit func(i, rows int, data []byte)) {
 	for end := i + rows; i < end; {

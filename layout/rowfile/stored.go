@@ -7,32 +7,33 @@ import (
 	"gdb/layout"
 )
 
-// stored is memory of a caller that rows are read to and stay in.
+// stored is memory of a caller to which rows are read and in which they stay.
 type stored struct {
 	buf  []byte
 	used int
 }
 
-// next is where the next part may be read to, at most so many bytes, and where that begins.
+// next returns where the next part may be read to, at most this number of bytes, and where that
+// begins in the memory.
 func (s *stored) next(most int) (buf []byte, first int) {
 	return s.buf[s.used:min(len(s.buf), s.used+most)], s.used
 }
 
-// take takes what was planned of a part; the sectors of checksums are not in it.
+// take takes the memory that a part was planned to use, without its sectors of checksums.
 func (s *stored) take(p *rowsPart) {
 	for i := range p.reqs[:len(p.reqs)-len(p.sums.sectors)] {
 		s.used += len(p.reqs[i].Buf)
 	}
 }
 
-// errNoRoom says that rows take more memory than it was thought.
+// errNoRoom is returned if rows take more memory than was expected.
 var errNoRoom = errors.New("layout: there is no room for rows as they are stored")
 
-// GatherStored is Gather of rows that stay where they are read, which are stored as float32 and not
-// changed on the way. room is asked once for memory of some bytes, at a multiple of 512, of which
-// about so many are read; where it has none, or rows are converted, nothing is read and read is
-// false. Each row was verified when this returns, and at[i], in values of 4 bytes, is where that of
-// nodes[i] begins.
+// GatherStored does what Gather does for rows that are stored as float32 and not changed, but
+// leaves them where they are read. It calls room once for memory at a multiple of 512, with about
+// how many bytes are read and how many are needed. If room returns none, or rows must be converted,
+// nothing is read and read is false. When it returns true, each row was verified, and at[i] is
+// where the row of nodes[i] begins in that memory, in units of 4 bytes.
 func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	room func(read, bytes int64) ([]byte, error)) (read bool, err error) {
 	if r.shape.DType != F32 || r.scaled || r.packed {
@@ -60,8 +61,8 @@ func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []u
 	return err == nil, err
 }
 
-// storedBytes is about how many bytes are read for the rows of sorted keys, and how much memory
-// they take, but for exceptions at most; 0 for rows that a part has little room for.
+// storedBytes estimates how many bytes are read for the rows of sorted keys, and bounds the memory
+// that they take, except in rare cases. It returns 0 if rows are too large for parts.
 func (r *Reader) storedBytes(b *rowsBuffer) (least, most int64) {
 	var c gatherCost
 	c.init()
@@ -81,7 +82,7 @@ func (r *Reader) storedBytes(b *rowsBuffer) (least, most int64) {
 	return cost.Bytes, cost.Bytes + (cost.Bytes/(part-lost)+1)*2*lost
 }
 
-// readStored reads the rows of sorted keys to buf.
+// readStored reads the rows of sorted keys to buf, and sets at.
 func (r *Reader) readStored(ctx context.Context, b *rowsBuffer, buf []byte, at []uint32) error {
 	b.into = &stored{buf: buf}
 	defer func() {

@@ -11,37 +11,38 @@ import (
 	"gdb/layout"
 )
 
-// sumsShare is the part of the memory that is left which the checksums of a file of rows may take.
-// Beyond, they stay on disk.
+// sumsShare says how much of the memory that is left the checksums of a file may take: one part in
+// sumsShare. If they take more, they stay on disk.
 const sumsShare = 4
 
-// rowSums are the checksums of a file of rows. In memory they take 4 bytes per unit: with rows of
-// 512 to 2048 bytes that is 4 bytes per node. On disk they take none: of each unit that is read,
-// the sector with its sum is read together with it, so a row that is read alone takes two reads
-// instead of one, and rows that are read in sequence 1 % more.
+// rowSums holds or reads the checksums of a file of rows. In memory they take 4 bytes per unit:
+// with rows of 512 to 2048 bytes that is 4 bytes per node. On disk they take no memory: the sectors
+// with the checksums of units are read together with these, so a row that is read alone takes two
+// reads instead of one, and rows read in sequence 1 % more.
 type rowSums struct {
-	arena *mem.Arena   // nil: on disk
-	file  *layout.File // nil: in memory
+	arena *mem.Arena   // nil if on disk
+	file  *layout.File // nil if in memory
 }
 
 const sectorBytes = blockdev.Align
 
-// sumOffset is where in its file the checksum of a unit stands.
+// sumOffset returns where the checksum of a unit is in its file.
 func sumOffset(unit int64) int64 {
 	return codec.HeaderBytes + unit/SumsPerPage*layout.PageBytes + 4 + 4*(unit%SumsPerPage)
 }
 
-// sumSectors is how many sectors hold the checksums of so many bytes in sequence, at most.
+// sumSectors bounds the sectors that hold the checksums of this many consecutive bytes.
 func (s *Shape) sumSectors(bytes int64) int64 {
 	units := bytes/int64(s.SumBytes) + 1
 	return (4*units+4*(units/SumsPerPage+1))/sectorBytes + 2
 }
 
-// sumsFit says whether checksums go to memory of which so much is left.
+// sumsFit reports whether checksums go to memory of which room bytes are left.
 func (s *Shape) sumsFit(room int64) bool { return 4*s.units() <= room/sumsShare }
 
-// openSums loads the checksums, or opens their file. Their pages are not verified if they stay on
-// disk: a sum that is wrong does not match, and then it is seen which of the two is damaged.
+// openSums loads the checksums, or opens their file. If they stay on disk their pages are not
+// verified in advance: a wrong checksum does not match, and it is then found out which of the two
+// is damaged.
 func openSums(ctx context.Context, s *layout.Store, dev blockdev.Device, shape *Shape, onDisk bool,
 	budget *mem.Budget) (sums rowSums, err error) {
 	f, err := s.OpenFile(dev, layout.SumsPath(shape.Path))
@@ -68,15 +69,15 @@ func (s *rowSums) close() (err error) {
 	return err
 }
 
-// sumCursor finds the checksums of ascending units in the sectors that were read of them: sector i
-// is the i-th from the end of buf.
+// sumCursor finds the checksums of ascending units in the sectors that were read with them: sector
+// i is the i-th from the end of buf.
 type sumCursor struct {
 	buf     []byte
 	sectors []int64 // their offsets in the file
 	at      int
 }
 
-// want is the checksum of a unit: c is of use where they are on disk.
+// want returns the checksum of a unit. c is used only if checksums are on disk.
 func (s *rowSums) want(unit int64, c *sumCursor) uint32 {
 	if s.file == nil {
 		return mem.View[uint32](s.arena.Bytes())[unit]
@@ -88,8 +89,8 @@ func (s *rowSums) want(unit int64, c *sumCursor) uint32 {
 	return binary.LittleEndian.Uint32(c.buf[len(c.buf)-(c.at+1)*sectorBytes+int(off%sectorBytes):])
 }
 
-// missing is how many sectors the checksums of the units from … to are in, besides the last of
-// those listed so far.
+// missing returns how many sectors hold checksums of the units from … to, beyond the last of
+// sectors.
 func (s *rowSums) missing(sectors []int64, from, to, unit int64) (n int64) {
 	if s.file == nil {
 		return 0
@@ -101,7 +102,7 @@ func (s *rowSums) missing(sectors []int64, from, to, unit int64) (n int64) {
 	return max(0, (last-first)/sectorBytes+1)
 }
 
-// list appends those sectors.
+// list appends the sectors that missing counts.
 func (s *rowSums) list(sectors []int64, from, to, unit int64) []int64 {
 	n := s.missing(sectors, from, to, unit)
 	if n == 0 {
@@ -114,7 +115,8 @@ func (s *rowSums) list(sectors []int64, from, to, unit int64) []int64 {
 	return sectors
 }
 
-// sectorsOf are the offsets of the first and the last sector with checksums of the units from … to.
+// sectorsOf returns the offsets of the first and the last sector with checksums of the units from …
+// to.
 func (s *rowSums) sectorsOf(from, to, unit int64) (first, last int64) {
 	const mask = sectorBytes - 1
 	return sumOffset(from/unit) &^ mask, sumOffset(to/unit-1) &^ mask
@@ -145,7 +147,7 @@ func (r *Reader) verify(ctx context.Context, off int64, unit []byte, want uint32
 		"checksum of %d bytes is %08x, they give %08x", len(unit), want, got)
 }
 
-// verifySum checks the page that the checksum of a unit is in.
+// verifySum checks the page that holds the checksum of a unit.
 func (r *Reader) verifySum(ctx context.Context, unit int64) (err error) {
 	buf, err := mem.NewArena(nil, "page of checksums", layout.PageBytes)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"gdb/layout"
 )
 
-// Sweep reads rows in the order of the file, once each, for many lists of nodes together. A key is
-// a node<<32 | the number of a list; keys ascend. emit is called for each with the list and the
-// row's RowBytes as they are stored, verified, in memory that is reused. What lies between two rows
-// is read too where that is cheaper than a second read, so many rows make one pass over the file in
-// large reads, to buf, which is page aligned: three quarters of it are being read while one is
-// delivered. If it is smaller than a buffer of Gather, it is such a one.
+// Sweep reads rows in the order of the file, each once, for many lists of nodes together. A key is
+// node<<32 | the number of a list; keys ascend. emit is called for each key with the list and the
+// row's RowBytes as they are stored, verified, in memory that is reused. Gaps between rows are read
+// too where that is cheaper than a second read, so many rows make one pass over the file in large
+// reads. They are read to buf, which must be page aligned: three quarters of it are read while one
+// is delivered. If buf is smaller than a buffer of Gather, such a buffer is used instead.
 func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	if len(keys) == 0 {
@@ -39,15 +39,15 @@ func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	return r.stream(ctx, b, sweeps(), keys, emit, nil)
 }
 
-// ReadCost is a number of reads, and of bytes in all.
+// ReadCost is a number of reads, and of their bytes in all.
 type ReadCost struct {
 	Reads uint64
 	Bytes int64
 }
 
-// SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
-// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 144
-// bytes per list.
+// SweepCost returns what Sweep of the keys of the first lists reads, and what Gather of each of
+// these lists on its own would read. Keys ascend over all slices. It reads nothing, and takes 144
+// bytes of memory per list.
 func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
 	all, sums := sweeps(), sumsCost{}
 	of := make([]apartCost, lists)
@@ -76,16 +76,16 @@ func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, a
 	return once, apart
 }
 
-// apartCost is what gathering a list takes.
+// apartCost is what gathering a list on its own costs.
 type apartCost struct {
 	gatherCost
 	sums sumsCost
 }
 
 // sumsCost counts the sectors of checksums, if these are on disk.
-type sumsCost struct{ sector, sectors int64 } // the last one, and how many
+type sumsCost struct{ sector, sectors int64 } // offset of the last one, and their number
 
-// add counts those of the units from … to.
+// add adds the sectors of the units from … to that were not counted yet.
 func (k *sumsCost) add(r *Reader, from, to int64) {
 	if r.sums.file == nil {
 		return
@@ -98,14 +98,14 @@ func (k *sumsCost) add(r *Reader, from, to int64) {
 	}
 }
 
-// cost is a read for each.
+// cost returns the cost of one read per sector.
 func (k *sumsCost) cost() ReadCost { return ReadCost{uint64(k.sectors), k.sectors * sectorBytes} }
 
 func (c ReadCost) plus(d ReadCost) ReadCost {
 	return ReadCost{c.Reads + d.Reads, c.Bytes + d.Bytes}
 }
 
-// Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).
+// Decode converts rows as they are stored to float32 (from f32, f16 and bf16).
 func (r *Reader) Decode(out []float32, rows []byte) error {
 	if r.decode == nil {
 		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)

@@ -22,7 +22,7 @@ type Spec struct {
 	Nodes uint64
 }
 
-// Writer writes rows in node order. Memory: a page and two write buffers of 1 MiB.
+// Writer writes rows in node order. It takes a page and two write buffers of 1 MiB.
 type Writer struct {
 	shape Shape
 	uuid  kv.UUID
@@ -31,13 +31,13 @@ type Writer struct {
 	seed  uint32
 	added uint64
 
-	page    []byte // the rows so far of the page being filled
+	page    []byte // rows so far of the page being filled
 	sumPage []byte
-	pages   uint64 // of checksums
+	pages   uint64 // number of pages of checksums
 	row     []byte
 }
 
-// NewWriter starts PREFIX.rows and PREFIX.crc.
+// NewWriter creates PREFIX.rows and PREFIX.crc. The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	m, err := NewMeta(spec.Name, spec.Path, spec.DType, spec.Dim)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *Writer) Add(row []byte) error {
 	return nil
 }
 
-// AddF32 appends one row, converted to DType: to the nearest value, ties to even. A value that is
+// AddF32 appends one row, converted to DType: to the nearest values, ties to even. A value that is
 // too large for the type is an error.
 func (w *Writer) AddF32(row []float32) error {
 	var err error
@@ -122,7 +122,8 @@ func (w *Writer) endSums() error {
 	return err
 }
 
-// Finish pads, writes the checksums, syncs, and returns the metadata and file records.
+// Finish writes the last page and the checksums, syncs both files, and returns the metadata and
+// file records.
 func (w *Writer) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
 	m := w.shape.RowsMeta
 	var err error
