@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// fewMost is the most negatives shared by all edges with which edges are compared one by one.
-	// Products of matrices are faster from a few more columns on: see decoder.Matrices.
+	// fewMost is the most negatives shared by all edges with which edges are compared one by one:
+	// products of matrices are padded to more columns than that, see decoder.Matrices.
 	fewMost = 8
 	// fewPart is how many edges a worker compares at a time, and fewRows for how many entities it
 	// sums the gradients at a time.

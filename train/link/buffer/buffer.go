@@ -1,6 +1,6 @@
 // Package buffer keeps some of the partitions of the nodes' vectors in memory while training goes
 // through them, set by set (the partition buffer of Waleffe et al., "Marius++", section 5.1). While
-// a set is trained on, what has left is written, and what comes with the next set is read.
+// a set is trained on, partitions that left are written, and partitions of the next set are read.
 package buffer
 
 import (
@@ -20,22 +20,22 @@ import (
 
 // Options configure a Buffer.
 type Options struct {
-	// Frames is how many partitions fit. Those of a set and, if the next one is to be read while
+	// Frames is how many partitions fit: those of a set and, if the next set is to be read while
 	// this one is trained on, those that enter with it.
 	Frames int
 	Budget *mem.Budget
 }
 
-// Bytes is the memory of a buffer.
+// Bytes returns the memory of a buffer.
 func (o *Options) Bytes(s *partfile.Spec) int64 {
 	return int64(1+s.State) * mem.ArenaBytes(int64(o.Frames)*arrayBytes(s))
 }
 
-// arrayBytes is what an array has in a frame.
+// arrayBytes returns the bytes of one array of a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; others of
-// the buffer read and write beside it.
+// Buffer holds partitions in frames. One goroutine uses it and moves it from set to set; goroutines
+// of the buffer read and write meanwhile.
 type Buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec
@@ -43,20 +43,20 @@ type Buffer struct {
 	arenas []*mem.Arena
 	arrays [][]float32 // each (Frames * FrameRows, Columns)
 
-	resident *roaring.Bitmap // partitions that may be used
-	coming   *roaring.Bitmap // partitions that are being read, or were, for the next set
+	resident *roaring.Bitmap // partitions that may be used now
+	coming   *roaring.Bitmap // partitions read for the next set, or being read
 	changed  *roaring.Bitmap // resident partitions that differ from what is on disk
-	frames   []int           // by partition; -1 for none
+	frames   []int           // frame of each partition; -1 for none
 	free     []int
-	work     chan error // of the work under way, which has frames and free; nil if there is none
-	ended    error      // of work that failed: nothing goes on after it
+	work     chan error // the work under way, which owns frames and free; nil if there is none
+	ended    error      // error of work that failed; the buffer cannot go on after it
 	mu       struct {
 		sync.Mutex
 		stats Stats
 	}
 }
 
-// Stats are what a buffer did.
+// Stats counts what a buffer did.
 type Stats struct {
 	Reads, Writes         int // partitions
 	ReadBytes, WriteBytes int64
@@ -64,7 +64,7 @@ type Stats struct {
 	Wait time.Duration
 }
 
-// New takes the memory of a buffer, which is empty. The caller closes it.
+// New returns an empty buffer with its memory taken. The caller closes it.
 func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
 		coming: roaring.New(), changed: roaring.New()}
@@ -87,11 +87,11 @@ func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 	return b, nil
 }
 
-// Touch says that rows of the partitions that are resident were changed: they are written when they
-// leave. What was not changed is not.
+// Touch says that rows of the resident partitions were changed, so that these are written when they
+// leave. Unchanged partitions are not written.
 func (b *Buffer) Touch() { b.changed.Or(b.resident) }
 
-// Close ends what is under way and frees the memory. What changed since Flush is lost.
+// Close waits for the work under way and frees the memory. Changes since Flush are lost.
 func (b *Buffer) Close() error {
 	err := b.settle()
 	for _, a := range b.arenas {
@@ -101,9 +101,9 @@ func (b *Buffer) Close() error {
 	return err
 }
 
-// Advance makes the partitions of now those that are resident, and waits until they are. Then it
-// begins to write those that left, and to read those of next as far as there are frames for them;
-// nil for no next set. What left and was changed is written before another is read in its place.
+// Advance makes the partitions of now resident, and waits until they are. Then it starts to write
+// the partitions that left, and to read those of next as far as there are frames for them; next is
+// nil after the last set. A changed partition is written before another is read into its frame.
 func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
@@ -137,7 +137,7 @@ func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	return nil
 }
 
-// fitting are those of some partitions for which there are frames once others have left.
+// fitting returns as many of the wanted partitions as there are frames for once others have left.
 func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 	room := len(b.free) + int(left.GetCardinality())
 	out := roaring.New()
@@ -147,7 +147,8 @@ func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 	return out
 }
 
-// begin writes partitions that were changed of those that left, and reads others, in goroutines.
+// begin starts goroutines that write the changed ones of the partitions that left, and read
+// those that come.
 func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	b.coming = come.Clone()
 	changed := roaring.And(left, b.changed)
@@ -181,8 +182,8 @@ func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	}()
 }
 
-// pairs calls fn with partitions, two at a time, until one fails: while one is at the disk the
-// checksums of the other are worked out.
+// pairs calls fn with partitions, two at a time, until one fails: while one is read or written the
+// checksums of the other are computed.
 func pairs(ctx context.Context, parts *roaring.Bitmap, fn func(part int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -209,7 +210,7 @@ func pairs(ctx context.Context, parts *roaring.Bitmap, fn func(part int) error) 
 	return context.Cause(ctx)
 }
 
-// writeBack writes partitions, and gives the frame of each away when it is written.
+// writeBack writes partitions, and passes on the frame of each once it is written.
 func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
 	return pairs(ctx, changed, func(part int) error {
 		err := b.write(part)
@@ -262,7 +263,7 @@ func (b *Buffer) release(parts *roaring.Bitmap) {
 	}
 }
 
-// settle waits for the work under way. After one that failed nothing goes on.
+// settle waits for the work under way. After an error all later calls return it.
 func (b *Buffer) settle() error {
 	if b.work != nil {
 		b.ended = errors.Join(b.ended, <-b.work)
@@ -271,7 +272,7 @@ func (b *Buffer) settle() error {
 	return b.ended
 }
 
-// pieces are the arrays of a frame.
+// pieces returns the arrays of a frame.
 func (b *Buffer) pieces(frame int) (out [][]float32) {
 	n := b.spec.FrameRows() * b.spec.Columns
 	for _, a := range b.arrays {
@@ -280,8 +281,8 @@ func (b *Buffer) pieces(frame int) (out [][]float32) {
 	return out
 }
 
-// Flush writes all partitions that were changed, so that the next checkpoint has them: what
-// partfile.Dir.Prepare is called after. They stay.
+// Flush writes all changed partitions, so that a checkpoint can have them: partfile.Dir.Prepare is
+// called after it. They stay resident.
 func (b *Buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err
@@ -292,7 +293,7 @@ func (b *Buffer) Flush(ctx context.Context) error {
 	return b.ended
 }
 
-// Empty writes all partitions that were changed, and frees all frames: none is resident.
+// Empty writes all changed partitions and frees all frames: no partition is resident afterwards.
 func (b *Buffer) Empty(ctx context.Context) error {
 	if err := b.Flush(ctx); err != nil {
 		return err
@@ -304,7 +305,7 @@ func (b *Buffer) Empty(ctx context.Context) error {
 	return nil
 }
 
-// Frames are the vectors of the frames, (FrameRows, Columns) each, of an empty buffer: memory that
+// Frames returns the vectors of each frame of an empty buffer, (FrameRows, Columns): memory that
 // others may use until Advance.
 func (b *Buffer) Frames() (out [][]float32) {
 	for frame := range b.opt.Frames {
@@ -313,14 +314,15 @@ func (b *Buffer) Frames() (out [][]float32) {
 	return out
 }
 
-// Resident are the partitions that may be used; it is not changed.
+// Resident returns the partitions that may be used. The caller must not change it.
 func (b *Buffer) Resident() *roaring.Bitmap { return b.resident }
 
-// Array is array i of all frames, 0 for the vectors, else those of the optimizer: a matrix in whose
-// rows nodes are where Row says.
+// Array returns array i of all frames as one matrix: 0 for the vectors, the others for the
+// optimizer's. Row says in which row a node is.
 func (b *Buffer) Array(i int) []float32 { return b.arrays[i] }
 
-// Row is the row of a node in arrays, until the next Advance; false if it is not resident.
+// Row returns the row of a node in the arrays, which is valid until the next Advance; ok is false
+// if the node is not resident.
 func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
 	part, at := b.spec.Map.Place(v)
 	if !b.resident.Contains(uint32(part)) {
@@ -329,12 +331,13 @@ func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
 	return uint32(b.frames[part]*b.spec.FrameRows()) + uint32(at), true
 }
 
-// First is the row of the first node of a resident partition, whose others follow it.
+// First returns the row of the first node of a resident partition. Its other nodes follow.
 func (b *Buffer) First(part int) uint32 {
 	return uint32(b.frames[part] * b.spec.FrameRows())
 }
 
-// Stats are what the buffer did so far; the caller is not in Advance, and none is under way.
+// Stats returns what the buffer did so far. It waits for the work under way, and must not be called
+// during Advance.
 func (b *Buffer) Stats() (Stats, error) {
 	err := b.settle()
 	return b.mu.stats, err

@@ -13,15 +13,15 @@ import (
 	"gdb/train/link/triples"
 )
 
-// edges are those of train, read as they are asked for.
+// edges gives the edges of train, which are read when they are asked for.
 type edges interface {
-	// near calls fn with all edges that have an end in blocks from first to before end; it may call
-	// it with others.
+	// near calls fn with all edges that have an end in the blocks from first up to end. It may call
+	// fn with other edges too.
 	near(ctx context.Context, first, end int, fn func(t triples.Triple)) error
-	// like calls fn with all edges whose ends are in the blocks of those of an edge of a list; it
-	// may call it with others.
+	// like calls fn with all edges whose ends are in the same blocks as the ends of an edge of
+	// list. It may call fn with other edges too.
 	like(ctx context.Context, list []triples.Triple, fn func(t triples.Triple)) error
-	// together returns how many blocks near is asked for at once at most.
+	// together returns the most blocks for which near may be called at once.
 	together() int
 }
 
@@ -41,7 +41,7 @@ func Split(ctx context.Context, s *layout.Store, dev blockdev.Device, split stri
 	return errors.Join(err, f.Close())
 }
 
-// tripleOf returns edge i of some.
+// tripleOf returns edge i of e.
 func tripleOf(e *edgefile.Edges, i int) triples.Triple {
 	t := triples.Triple{Head: e.Src[i], Tail: e.Dst[i]}
 	if e.Rel != nil {
@@ -50,7 +50,7 @@ func tripleOf(e *edgefile.Edges, i int) triples.Triple {
 	return t
 }
 
-// streamed are the edges of a file, of which each question reads all.
+// streamed gives the edges of a file, all of which are read for each question.
 type streamed struct {
 	store *layout.Store
 	dev   blockdev.Device
@@ -66,13 +66,14 @@ func (s *streamed) like(ctx context.Context, _ []triples.Triple, fn func(t tripl
 
 func (s *streamed) together() int { return 1 << 30 }
 
-// bucketed are edges sorted by the partitions of their ends.
+// bucketed gives edges that are sorted by the partitions of their ends.
 type bucketed struct {
 	sets *partition.Buckets
 	m    partition.Map
 }
 
-// blocksTogether bounds the list of buckets that a question reads: twice as many partitions each.
+// blocksTogether bounds the list of buckets that a question reads: for each block it has twice as
+// many as there are partitions.
 const blocksTogether = 256
 
 func (b *bucketed) together() int { return blocksTogether }
@@ -94,7 +95,7 @@ func (b *bucketed) near(ctx context.Context, first, end int, fn func(t triples.T
 	return b.read(ctx, list, fn)
 }
 
-// all calls fn with all edges, those from one partition after the other.
+// all calls fn with all edges, from one partition after the other.
 func (b *bucketed) all(ctx context.Context, fn func(t triples.Triple)) error {
 	list := make([]partition.Bucket, b.m.Parts())
 	for from := range b.m.Parts() {
@@ -133,7 +134,7 @@ func (b *bucketed) read(ctx context.Context, list []partition.Bucket,
 	})
 }
 
-// answersIn appends the ends that a query has in some edges.
+// answersIn appends the end of an edge that answers a query, if it does.
 func answersIn(out []uint32, q triples.Query, t triples.Triple) []uint32 {
 	switch {
 	case t.Relation != q.Relation:
@@ -145,7 +146,7 @@ func answersIn(out []uint32, q triples.Query, t triples.Triple) []uint32 {
 	return out
 }
 
-// sortedSet sorts entities, and drops the doubles.
+// sortedSet sorts entities and drops duplicates.
 func sortedSet(x []uint32) []uint32 {
 	slices.Sort(x)
 	return slices.Compact(x)

@@ -14,9 +14,10 @@ import (
 
 const (
 	// PassBytes is the least memory for the queries that go through a table together, and
-	// passBytesMost what is taken where it is free: each pass reads all rows.
+	// passBytesMost the most that is taken if it is free. More is better, because each pass
+	// reads all rows.
 	PassBytes, passBytesMost = 8 << 20, 256 << 20
-	// streamBytes are the buffers with which edges are read in the order of their file.
+	// streamBytes is the size of the buffers with which edges are read in the order of their file.
 	streamBytes = 8 << 20
 	// foundBytes is what an edge takes until it is in an index.
 	foundBytes = 12
@@ -24,14 +25,15 @@ const (
 	indexBytes = 64
 )
 
-// KnownBytes bounds what known answers in one of some blocks take: edges have two ends.
+// KnownBytes bounds what the known answers in one of a number of blocks take. An edge may count for
+// both of its ends.
 func KnownBytes(edges, blocks int64) int64 { return 2 * indexBytes * edges / blocks }
 
-// Known has the edges that are known to be true, those of all splits. It implements rank.Known,
-// and is for one goroutine.
+// Known gives the edges of all splits, which are known to be true. It implements rank.Known, and
+// may be used by one goroutine.
 type Known interface {
-	// In returns an index of the edges between a query of asked and an answer in a block, and maybe
-	// of more edges. It is valid until the next call.
+	// In returns an index of the edges between a query of asked and an answer in a block. It may
+	// have more edges, and is valid until the next call.
 	In(ctx context.Context, block int, asked *triples.Index) (*triples.Index, error)
 	// Answers returns the known answers of a query, in ascending order.
 	Answers(ctx context.Context, q triples.Query) ([]uint32, error)
@@ -42,7 +44,7 @@ type Known interface {
 	Close() error
 }
 
-// Indexed are known edges in an index in memory.
+// Indexed gives known edges from an index in memory.
 type Indexed struct{ *triples.Index }
 
 // In returns the index.
@@ -55,30 +57,30 @@ func (x Indexed) Answers(_ context.Context, q triples.Query) ([]uint32, error) {
 	return x.Index.Answers(q), nil
 }
 
-// Without returns the edges of a list that are not in the index.
+// Without returns the edges of a list that are not in the index. It changes the list.
 func (x Indexed) Without(_ context.Context, list []triples.Triple) ([]triples.Triple, error) {
 	return slices.DeleteFunc(list, x.Has), nil
 }
 
-// PassBytes returns 0: a pass through a table in memory costs no reads.
+// PassBytes returns 0, because a pass through a table in memory costs no reads.
 func (Indexed) PassBytes() int64 { return 0 }
 
-// Close does nothing: the index is its owner's.
+// Close does nothing: the index belongs to its owner.
 func (Indexed) Close() error { return nil }
 
-// OnDisk finds known edges as they are asked for: those of train in files, the others in memory.
+// OnDisk finds known edges when they are asked for: edges of train in files, the others in memory.
 type OnDisk struct {
 	table  *Table
 	train  edges
-	count  int64 // of all edges
+	count  int64 // edges of all splits
 	others [][]triples.Triple
 	budget *mem.Budget
-	fixed  mem.Account // until Close
-	passes mem.Account // of PassBytes
-	known  mem.Account // of found and its index
+	fixed  mem.Account // held until Close
+	passes mem.Account // held for PassBytes
+	known  mem.Account // held for found and its index
 
-	// asked are the queries of the last call of In; most says how many edges have an answer to them
-	// in each block at most, and found has those of the blocks from first on.
+	// asked holds the queries of the last call of In. most bounds, for each block, how many edges
+	// have an answer to them in it. found holds these edges for the blocks from first on.
 	asked *triples.Asked
 	most  []uint64
 	first int
@@ -114,8 +116,8 @@ func Streamed(t *Table, s *layout.Store, dev blockdev.Device, others [][]triples
 	return k, nil
 }
 
-// Bucketed returns the known edges of a table by partition, whose edges of train are sorted into
-// buckets of the same partitions. others are the edges of the other splits.
+// Bucketed returns the known edges for a table of partitions; the edges of train are sorted into
+// buckets by the same partitions. others are the edges of the other splits.
 func Bucketed(t *Table, sets *partition.Buckets, others [][]triples.Triple,
 	budget *mem.Budget) *OnDisk {
 	return newOnDisk(t, &bucketed{sets, sets.Map()}, int64(sets.Edges()), others, budget)
@@ -129,8 +131,8 @@ func (k *OnDisk) Close() error {
 	return nil
 }
 
-// PassBytes returns about the memory for queries that go through the table together: PassBytes and
-// a part of what is free, which is taken until Close.
+// PassBytes returns about the memory for queries that go through the table together: the least, and
+// a part of what is free, which is held until Close.
 func (k *OnDisk) PassBytes() int64 {
 	k.passes.Release()
 	more := int64(passBytesMost - PassBytes)
@@ -145,7 +147,7 @@ func (k *OnDisk) PassBytes() int64 {
 }
 
 // In returns an index of the edges of all splits between a query of asked and an answer in a block.
-// Edges are read for as many blocks as half of the free memory has room for, from this one on.
+// It reads edges for as many blocks as half of the free memory has room for, from this one on.
 func (k *OnDisk) In(ctx context.Context, block int, asked *triples.Index) (*triples.Index, error) {
 	if k.asked == nil || k.asked.Index != asked {
 		k.asked, k.found = triples.NewAsked(asked, k.table.Count()), nil
@@ -163,7 +165,7 @@ func (k *OnDisk) In(ctx context.Context, block int, asked *triples.Index) (*trip
 	return triples.NewIndex(k.found[block-k.first]), nil
 }
 
-// each calls fn with the edges of the other splits, and with those of train that read gives.
+// each calls fn with the edges of the other splits, and then lets read call it with edges of train.
 func (k *OnDisk) each(fn func(t triples.Triple), read func(fn func(t triples.Triple)) error) error {
 	for _, set := range k.others {
 		for _, t := range set {
@@ -173,7 +175,7 @@ func (k *OnDisk) each(fn func(t triples.Triple), read func(fn func(t triples.Tri
 	return read(fn)
 }
 
-// answers calls fn with all edges that answer a query in a block from first to before end.
+// answers calls fn with all edges that answer a query in one of the blocks from first up to end.
 func (k *OnDisk) answers(ctx context.Context, first, end int,
 	fn func(block int, t triples.Triple)) error {
 	inside := func(block int, t triples.Triple) {
@@ -198,8 +200,8 @@ func (k *OnDisk) answers(ctx context.Context, first, end int,
 	})
 }
 
-// find finds the edges of the blocks from one on: of as many as half of the free memory has room
-// for, and of one at least.
+// find reads the edges of blocks from block on: of as many as half of the free memory has room for,
+// and at least of one.
 func (k *OnDisk) find(ctx context.Context, block int) error {
 	k.found = nil
 	k.known.Release()

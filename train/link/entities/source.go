@@ -11,23 +11,23 @@ import (
 	"gdb/train/runs"
 )
 
-// source is where rows are kept, in blocks.
+// source is a place where rows are kept, in blocks.
 type source interface {
-	// blocks returns how many blocks there are, and size the rows of one.
+	// blocks returns the number of blocks, and size the number of rows of one.
 	blocks() int
 	size(block int) int
-	// place returns the block of an entity and its row there; entity is the way back.
+	// place returns the block of an entity and its row there; entity is its inverse.
 	place(e uint32) (block int, row uint64)
 	entity(block, row int) uint32
-	// ascending says that the entities of a block follow one another.
+	// ascending reports whether the numbers of a block's entities follow one another.
 	ascending() bool
-	// whole says that a block is read as a whole or not at all.
+	// whole reports whether a block can only be read as a whole.
 	whole() bool
-	// read reads the rows of a block from one to before another.
+	// read reads the rows from from up to to of a block.
 	read(ctx context.Context, block, from, to int, rows []float32) error
 }
 
-// runsOf are blocks of entities that follow one another, all of each rows but the last.
+// runsOf are blocks of consecutive entities. All have each rows, the last one maybe fewer.
 type runsOf struct{ count, each int }
 
 func (r runsOf) blocks() int                  { return (r.count + r.each - 1) / r.each }
@@ -37,12 +37,12 @@ func (r runsOf) entity(block, row int) uint32 { return uint32(block*r.each + row
 func (r runsOf) ascending() bool              { return true }
 func (r runsOf) whole() bool                  { return false }
 
-// memory is one block of rows, which nothing reads: see Table.values.
+// memory is one block of rows in memory, which are not read: see Table.values.
 type memory struct{ runsOf }
 
 func (memory) read(context.Context, int, int, int, []float32) error { return nil }
 
-// stored are the rows of an array of a checkpoint.
+// stored gives the rows of an array of a checkpoint.
 type stored struct {
 	runsOf
 	state *runs.StateFile
@@ -55,11 +55,11 @@ func (s *stored) read(ctx context.Context, block, from, to int, rows []float32) 
 	return s.state.Read(s.name, (block*s.each+from)*s.dim, rows[:(to-from)*s.dim])
 }
 
-// paged are the rows of files, a file a partition.
+// paged gives the rows of files, one for each partition.
 type paged struct {
 	dir *partfile.Dir
 	m   partition.Map
-	// explain turns an error of reading into the one that is returned; nil for none.
+	// explain returns the error to report for an error of reading; nil reports it as it is.
 	explain func(err error) error
 }
 

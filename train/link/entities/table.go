@@ -1,6 +1,6 @@
-// Package entities has the learned vectors of entities wherever they are kept, in memory, in a
-// checkpoint or in files by partition, as blocks of rows; and beside them the edges that are known
-// to be true, in memory or read as they are needed.
+// Package entities gives access to the learned vectors of entities, as blocks of rows, wherever
+// they are kept: in memory, in a checkpoint, or in files by partition. It also gives access to the
+// edges that are known to be true, in memory or read when they are needed.
 package entities
 
 import (
@@ -16,19 +16,19 @@ import (
 	"gdb/train/runs"
 )
 
-// Table has a row for each entity. It implements rank.Vectors, and is for one goroutine.
+// Table has a row for each entity. It implements rank.Vectors, and may be used by one goroutine.
 type Table struct {
 	source
 	count, dim int
-	values     []float32 // all rows; nil unless they are in memory
+	values     []float32 // all rows; nil if they are not in memory
 	frames     [][]float32
-	held       []int // the block that each frame has; -1 for none
+	held       []int // block in each frame; -1 for none
 	arena      *mem.Arena
 }
 
-// Memory is how a table that is read keeps blocks.
+// Memory says how many blocks a table keeps in memory, and where that memory is counted.
 type Memory struct {
-	// Frames is how many blocks are in memory: with 2 one is read while the other is used.
+	// Frames is how many blocks are in memory. With 2, one is read while the other is used.
 	Frames int
 	Budget *mem.Budget
 }
@@ -40,8 +40,8 @@ func InMemory(values []float32, dim int) *Table {
 }
 
 // Stored returns the table of an array of a checkpoint, which it reads once to check it. Blocks
-// have blockRows rows; in multiples of rank.BlockRows, scores have the bits of a table in memory.
-// The caller closes the state after the table.
+// have blockRows rows; if that is a multiple of rank.BlockRows, scores have the same bits as with a
+// table in memory. The caller closes the state after the table.
 func Stored(ctx context.Context, state *runs.StateFile, name string, shape Shape,
 	m Memory) (*Table, error) {
 	rows := runsOf{shape.Count, min(max(1, shape.BlockRows), max(1, shape.Count))}
@@ -56,17 +56,18 @@ func Stored(ctx context.Context, state *runs.StateFile, name string, shape Shape
 	return t, nil
 }
 
-// Shape is how many rows a table has, of how many columns, and how many of them are a block.
+// Shape is the number of rows of a table, of their columns, and of rows in a block.
 type Shape struct{ Count, Dim, BlockRows int }
 
-// Paged returns the table of files by partition. explain turns an error of reading into the one
-// that is returned; nil for none.
+// Paged returns the table of files by partition. explain returns the error to report for an error
+// of reading; nil reports it as it is.
 func Paged(dir *partfile.Dir, m Memory, explain func(err error) error) (*Table, error) {
 	t, spec := pagedTable(dir, explain), dir.Spec()
 	return t, t.take(spec.FrameRows(), m)
 }
 
-// PagedIn is Paged in memory of the caller: a frame has room for the largest partition.
+// PagedIn returns the same table in frames that belong to the caller. A frame must have room for
+// the largest partition.
 func PagedIn(dir *partfile.Dir, frames [][]float32) *Table {
 	t := pagedTable(dir, nil)
 	t.use(frames)
@@ -79,7 +80,7 @@ func pagedTable(dir *partfile.Dir, explain func(err error) error) *Table {
 		source: &paged{dir: dir, m: spec.Map, explain: explain}}
 }
 
-// take takes the memory of frames of some rows.
+// take takes the memory of frames with that many rows.
 func (t *Table) take(rows int, m Memory) (err error) {
 	n := rows * t.dim
 	t.arena, err = mem.NewArena(m.Budget, "blocks of vectors", int64(m.Frames)*4*int64(n))
@@ -107,7 +108,7 @@ func (t *Table) Close() error {
 	return t.arena.Free()
 }
 
-// Count returns the number of entities, and Dim that of columns.
+// Count returns the number of entities.
 func (t *Table) Count() int { return t.count }
 
 // Dim returns the number of columns.
@@ -119,7 +120,7 @@ func (t *Table) Place(e uint32) (block int, row uint64) { return t.place(e) }
 // All returns the rows of all entities; nil unless they are in memory.
 func (t *Table) All() []float32 { return t.values }
 
-// Each calls fn with every block in order, and reads the next one while fn works.
+// Each calls fn with every block in order, and reads the next block while fn works.
 func (t *Table) Each(ctx context.Context, fn func(b *rank.Block) error) error {
 	all := make([]int, t.blocks())
 	for i := range all {
@@ -155,7 +156,7 @@ func (t *Table) each(ctx context.Context, blocks []int, fn func(b *rank.Block) e
 	return nil
 }
 
-// begin begins to read block number i of some to its frame, unless the frame has it.
+// begin starts to read the i-th of some blocks into its frame, unless the frame has it.
 func (t *Table) begin(ctx context.Context, i, block int) chan error {
 	done, frame := make(chan error, 1), i%len(t.frames)
 	if t.held[frame] == block {
@@ -177,7 +178,7 @@ func (t *Table) begin(ctx context.Context, i, block int) chan error {
 	return done
 }
 
-// rows returns the first rows of a frame: of a block that is read whole, all of the frame.
+// rows returns the first rows of a frame, or all of it if blocks are read as a whole.
 func (t *Table) rows(frame, rows int) []float32 {
 	if t.whole() {
 		return t.frames[frame]
@@ -191,17 +192,17 @@ func (t *Table) block(number int, rows []float32) *rank.Block {
 		Entity: func(row int) uint32 { return t.entity(number, row) }}
 }
 
-// nearRows is how many rows there may be between two that are read together.
+// nearRows is how many unwanted rows may lie between two rows that are read together.
 const nearRows = 256
 
-// want is a row that is asked for, and where it goes.
+// want is a row that is asked for, and the place where it goes.
 type want struct {
 	block, row uint32
 	at         int
 }
 
-// Gather writes the rows of some entities. Rows of a checkpoint that are near each other come with
-// one read; of partitions, those that have rows are read.
+// Gather writes the rows of some entities to to. Rows of a checkpoint that are near each other are
+// read together. Of partitions, all that have wanted rows are read whole.
 func (t *Table) Gather(ctx context.Context, to []float32, entities []uint32) error {
 	if t.values != nil {
 		for i, e := range entities {
@@ -252,7 +253,7 @@ func (t *Table) gatherNear(ctx context.Context, to []float32, wanted []want) err
 	return nil
 }
 
-// gatherWhole goes through the blocks that have rows.
+// gatherWhole goes through the blocks that have wanted rows.
 func (t *Table) gatherWhole(ctx context.Context, to []float32, wanted []want) error {
 	var blocks []int
 	for i, w := range wanted {
@@ -271,16 +272,16 @@ func (t *Table) gatherWhole(ctx context.Context, to []float32, wanted []want) er
 }
 
 const (
-	// windowBytesMost is the most that InOrder gathers rows in, for which it goes through all
-	// partitions.
+	// windowBytesMost bounds the window in which InOrder gathers rows. All partitions are read
+	// for each window.
 	windowBytesMost = 1 << 30
-	// rowsOnce is how many rows InOrder hands out at most.
+	// rowsOnce is the most rows that InOrder passes on at a time.
 	rowsOnce = 8192
 )
 
-// InOrder calls fn with all rows in the order of entities, some that follow one another at a time.
-// Rows of partitions are gathered in a window of half of the free memory, 1 GiB at most: all
-// partitions are read for each window.
+// InOrder calls fn with all rows in the order of entities, several consecutive ones at a time. Rows
+// of partitions are gathered in a window of half of the free memory, at most 1 GiB; all partitions
+// are read for each window.
 func (t *Table) InOrder(ctx context.Context, budget *mem.Budget,
 	fn func(first int, rows []float32) error) (err error) {
 	if t.ascending() {
@@ -311,7 +312,7 @@ func (t *Table) InOrder(ctx context.Context, budget *mem.Budget,
 	return nil
 }
 
-// gatherWindow gathers n rows from entity first on.
+// gatherWindow gathers n rows, from entity first on.
 func (t *Table) gatherWindow(ctx context.Context, window []float32, first, n int) error {
 	return t.Each(ctx, func(b *rank.Block) error {
 		for row := range b.Count {
@@ -323,7 +324,7 @@ func (t *Table) gatherWindow(ctx context.Context, window []float32, first, n int
 	})
 }
 
-// handOut calls fn with rows, the first of which is that of entity first, some at a time.
+// handOut calls fn with rows, some at a time. The first row belongs to entity first.
 func handOut(first int, rows []float32, dim int,
 	fn func(first int, rows []float32) error) error {
 	for n := len(rows) / dim; n > 0; n = len(rows) / dim {

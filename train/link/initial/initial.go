@@ -1,5 +1,5 @@
-// Package initial draws the vectors that link prediction begins with: each a function of a key
-// alone, so that rows can be drawn anew wherever they are needed.
+// Package initial draws the initial vectors of link prediction. Each is a function of a key alone,
+// so that rows can be drawn again wherever they are needed.
 package initial
 
 import (
@@ -8,15 +8,16 @@ import (
 	"gdb/internal/rng"
 )
 
-// entityDomain keeps the keys of entities apart from others.
+// entityDomain separates the random keys of entities from others.
 const entityDomain = 0x656e7469 // "enti"
 
-// Entity draws the vector of an entity, of Normal values of a deviation, in a training of a seed.
+// Entity draws the initial vector of an entity: normal values with a standard deviation, a function
+// of the seed and the entity.
 func Entity(row []float32, seed, entity uint64, deviation float64) {
 	Normal(row, rng.Key(entityDomain, seed, entity), deviation)
 }
 
-// Normal draws independent normal values of a deviation.
+// Normal draws independent normal values with a standard deviation.
 func Normal(row []float32, key uint64, deviation float64) {
 	s := rng.NewStream(key)
 	for i := 0; i < len(row); i += 2 { // Box and Muller
@@ -29,7 +30,7 @@ func Normal(row []float32, key uint64, deviation float64) {
 	}
 }
 
-// Uniform draws values between minus and plus most.
+// Uniform draws uniform values from -most to most.
 func Uniform(row []float32, key uint64, most float64) {
 	s := rng.NewStream(key)
 	for i := range row {

@@ -1,5 +1,6 @@
-// Package loss holds the losses of link prediction: what is wrong with the score of an edge beside
-// those of the same edge with another end. All work on a row: one edge and its negatives.
+// Package loss holds the losses of link prediction: they compare the score of an edge with the
+// scores of its negatives, which are the same edge with another end. All work on a row: one edge
+// and its negatives.
 package loss
 
 import (
@@ -11,7 +12,7 @@ import (
 	"gdb/compute/kernel"
 )
 
-// Excluded in the place of a negative's score has it count for nothing.
+// Excluded replaces the score of a negative that is not to count.
 const Excluded = -1e30
 
 // The losses.
@@ -40,10 +41,11 @@ func Names() []string { return []string{Softmax, Logistic, Margin, Adversarial} 
 type Loss struct {
 	Name        string
 	Margin      float32
-	Temperature float32 // of adversarial
+	Temperature float32 // of the loss adversarial
 }
 
-// Validate reports a loss that there is not, or one that cannot have all entities as negatives.
+// Validate returns an error for an unknown loss or, if all is set, for one that cannot take all
+// entities as negatives.
 func (l *Loss) Validate(all bool) error {
 	if !slices.Contains(Names(), l.Name) {
 		return fmt.Errorf("unknown loss %q: known are %s", l.Name, strings.Join(Names(), ", "))
@@ -55,8 +57,9 @@ func (l *Loss) Validate(all bool) error {
 	return nil
 }
 
-// Row returns the loss of an edge of score pos beside negatives of these scores, times weight, and
-// its gradient in pos; that in the negatives is written to g, which may be negatives.
+// Row returns the loss of an edge with the score pos beside negatives with the given scores, times
+// weight, and the loss's gradient with respect to pos. It writes the gradient with respect to the
+// negatives to g, which may be the same slice as negatives.
 func (l *Loss) Row(g, negatives []float32, pos, weight float32) (loss float64, gPos float32) {
 	g = g[:len(negatives)]
 	switch l.Name {
@@ -72,8 +75,8 @@ func (l *Loss) Row(g, negatives []float32, pos, weight float32) (loss float64, g
 	return l.adversarialRow(g, negatives, pos, weight)
 }
 
-// Rows is Row of rows of width values: the score of an edge, and those of its negatives, in whose
-// place their gradients are written. It returns the sum of the losses.
+// Rows applies Row to consecutive rows of width values: the score of an edge, followed by the
+// scores of its negatives. Gradients replace the scores. It returns the sum of the losses.
 func (l *Loss) Rows(scores []float32, width int, weight float32) (loss float64) {
 	switch {
 	case l.Name == Softmax:
@@ -89,8 +92,8 @@ func (l *Loss) Rows(scores []float32, width int, weight float32) (loss float64) 
 	return loss
 }
 
-// softmaxRows takes all exponentials at once, and the logarithms of some sums: these are from 1 to
-// width.
+// softmaxRows computes all exponentials in one call, and one logarithm of the product of many sums
+// instead of one each. A sum is between 1 and width.
 func softmaxRows(scores []float32, width int, weight float32) (loss float64) {
 	for at := 0; at < len(scores); at += width {
 		row := scores[at : at+width]
@@ -124,8 +127,9 @@ func softmaxRows(scores []float32, width int, weight float32) (loss float64) {
 	return float64(weight) * (loss + math.Log(product))
 }
 
-// logisticRows takes all exponentials at once, and the logarithms of products of factors in (1,2],
-// those of edges apart from those of negatives, which weigh less.
+// logisticRows computes all exponentials in one call, and one logarithm of the product of many
+// factors, each between 1 and 2. Edges and negatives have products of their own, since
+// negatives weigh less.
 func logisticRows(scores []float32, width int, weight float32) (loss float64) {
 	exps := make([]float32, len(scores))
 	for i, v := range scores {
@@ -144,7 +148,8 @@ func logisticRows(scores []float32, width int, weight float32) (loss float64) {
 	return float64(weight)*own.total() + float64(share)*others.total()
 }
 
-// logarithms are a sum, and that of the logarithms of the factors of a product.
+// logarithms adds up logarithms: those in sum, and the logarithm of product, which was
+// not taken yet.
 type logarithms struct{ sum, product float64 }
 
 // softplus adds log(1+exp(x)), and returns its gradient; e is exp(-|x|).
@@ -161,7 +166,7 @@ func (l *logarithms) softplus(x, e float32) float32 {
 
 func (l *logarithms) total() float64 { return l.sum + math.Log(l.product) }
 
-// softplus is log(1+exp(x)) and its gradient.
+// softplus returns log(1+exp(x)) and its gradient.
 func softplus(x float32) (value float64, grad float32) {
 	e := math.Exp(-math.Abs(float64(x)))
 	value, p := max(float64(x), 0)+math.Log1p(e), 1/(1+e)
@@ -183,8 +188,8 @@ func softmaxRow(g, negatives []float32, pos, weight float32) (float64, float32) 
 		weight * (own/sum - 1)
 }
 
-// logisticRow writes weight times the gradients of softplus, and returns their sum times weight.
-// The logarithms of up to 64 factors in (1,2] are taken at once.
+// logisticRow writes the gradients of softplus times weight to g, and returns the sum of softplus
+// times weight. It takes one logarithm for up to 64 factors, each between 1 and 2.
 func logisticRow(g, x []float32, weight float32) (loss float64) {
 	var exps [64]float32
 	for lo := 0; lo < len(x); lo += len(exps) {
@@ -239,10 +244,10 @@ func (l *Loss) adversarialRow(g, negatives []float32, pos, weight float32) (floa
 	return float64(weight) * loss, -weight * gPos
 }
 
-// All returns the loss of a query whose true ends are among all candidates of these scores, times
-// weight, and writes its gradient to g, which may be scores. Softmax is summed over the true ends:
-// with that, several edges of one query cost no more than one. Logistic is the mean over all
-// candidates of the cross-entropy of each (Dettmers, Minervini, Stenetorp and Riedel,
+// All returns the loss of a query whose true ends are among all candidates with the given scores,
+// times weight, and writes its gradient to g, which may be the same slice as scores. Softmax is
+// summed over the true ends, so several edges of one query cost no more than one. Logistic is the
+// mean over all candidates of the cross-entropy of each (Dettmers, Minervini, Stenetorp and Riedel,
 // "Convolutional 2D Knowledge Graph Embeddings", section 5.1), times the number of true ends.
 func (l *Loss) All(g, scores []float32, truth []uint32, weight float32) (loss float64) {
 	g = g[:len(scores)]

@@ -2,18 +2,19 @@ package order
 
 import "gdb/layout/partition"
 
-// Cost is what an epoch moves.
+// Cost counts what an epoch moves between disk and memory.
 type Cost struct {
 	Sets int
-	// Loads are the partitions that are read, and Swaps those of them after the first set.
+	// Loads is the number of partitions that are read, and Swaps how many of these come after
+	// the first set.
 	Loads, Swaps int
-	// ReadBytes and WriteBytes are of partitions: each that leaves is written. EdgeBytes are of the
+	// ReadBytes and WriteBytes count partitions; each that leaves is written. EdgeBytes counts the
 	// edge buckets that are read as partitions enter.
 	ReadBytes, WriteBytes, EdgeBytes int64
 }
 
-// Cost adds up an epoch, given the bytes of a partition and of the edges of a bucket. changed says
-// that what is learned is in the partitions, so that they are written back.
+// Cost adds up an epoch, given the bytes of each partition and of each bucket of edges. changed
+// says that what is learned lies in the partitions, so that they are written back.
 func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(partition.Bucket) int64,
 	changed bool) (c Cost) {
 	c.Sets = e.Sets()
@@ -36,7 +37,7 @@ func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(partition.
 	return c
 }
 
-// EnteringBuckets are the buckets that set i has and the set before did not have.
+// EnteringBuckets returns the buckets that set i has and the previous set did not have.
 func (e *Epoch) EnteringBuckets(i int) (out []partition.Bucket) {
 	eachEntering(e.Partitions(i), e.Entering(i), func(k partition.Bucket) { out = append(out, k) })
 	return out
@@ -47,7 +48,7 @@ func (e *Epoch) enteringEdges(i int, entering []int, of func(partition.Bucket) i
 	return n
 }
 
-// eachEntering calls fn with the buckets between partitions of which at least one enters.
+// eachEntering calls fn with each bucket between two partitions of which at least one enters.
 func eachEntering(parts, entering []int, fn func(partition.Bucket)) {
 	isNew := map[int]bool{}
 	for _, p := range entering {
@@ -63,11 +64,13 @@ func eachEntering(parts, entering []int, fn func(partition.Bucket)) {
 	}
 }
 
-// Bias is the Edge Permutation Bias of an epoch (Waleffe et al., "Marius++", section 6), from 0,
-// where edges of all nodes are trained on evenly, to 1. After each set each node has a tally: which
-// share of its edges was trained on so far, if the nodes of a partition have as many edges each. It
-// is the largest difference of two tallies after any set. edges are those of a bucket; nil takes
-// all buckets as equal. Partitions without edges have no tally. Time: all buckets.
+// Bias returns the Edge Permutation Bias of an epoch (Waleffe et al., "Marius++", section 6). It is
+// 0 if edges of all nodes are trained on evenly throughout the epoch, and at most 1.
+//
+// A partition's tally is the share of its edges that was trained on so far. The bias is the largest
+// difference between two tallies after any set. edges returns how many edges a bucket has; nil
+// takes all buckets as equal. Partitions without edges have no tally. The time is proportional to
+// the number of buckets.
 func (e *Epoch) Bias(edges func(partition.Bucket) uint64) (bias float64) {
 	if edges == nil {
 		edges = func(partition.Bucket) uint64 { return 1 }

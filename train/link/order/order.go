@@ -1,10 +1,12 @@
-// Package order decides which partitions of a graph's nodes are in memory, one set after the other,
-// and which edge buckets are trained on while a set is: the replacement and selection policies of
-// training out of core. It is arithmetic over small numbers: nothing is read here.
+// Package order decides which partitions of a graph's nodes are in memory together, as one
+// set after the other, and which edge buckets are trained on while a set is: the replacement
+// and selection policies of training out of core. It only computes with small numbers and
+// reads nothing.
 //
-// The policies are those of Mohoney et al., "Marius: Learning Massive Graph Embeddings on a Single
-// Machine" (BETA, with the buckets of a set trained as soon as they are there), and of Waleffe et
-// al., "Marius++", section 5 (Two-Level BETA for links; Dispersed and Sequential for nodes).
+// The policies come from Mohoney et al., "Marius: Learning Massive Graph Embeddings on a Single
+// Machine" (BETA, where the buckets of a set are trained as soon as both partitions are in
+// memory), and Waleffe et al., "Marius++", section 5 (Two-Level BETA for links; Dispersed and
+// Sequential for nodes).
 package order
 
 import (
@@ -24,39 +26,39 @@ type Policy string
 const (
 	// InMemory has one set, of all partitions.
 	InMemory Policy = "in-memory"
-	// Beta swaps one partition at a time so that each pair meets with few swaps, and trains a
-	// bucket in the first set that has it.
+	// Beta swaps one partition at a time, so that each pair of partitions meets with few swaps. A
+	// bucket is trained in the first set that has it.
 	Beta Policy = "beta"
-	// TwoLevel puts partitions together anew each epoch, to groups that Beta's sets are of, and
-	// trains a bucket in any of the sets that have it, by chance.
+	// TwoLevel forms new groups of partitions in each epoch, and goes through the groups as Beta
+	// does through partitions. A bucket is trained in a random one of the sets that have it.
 	TwoLevel Policy = "two-level"
-	// Dispersed brings each group of partitions into memory once, for training nodes that are
-	// everywhere.
+	// Dispersed brings each group of partitions into memory once. It is for training nodes that are
+	// spread over all partitions.
 	Dispersed Policy = "dispersed"
-	// Sequential has one set, of the partitions with all training nodes and others by chance.
+	// Sequential has one set: the partitions with all training nodes, and random others.
 	Sequential Policy = "sequential"
 )
 
-// Spec says how epochs go.
+// Spec says how epochs go through the partitions.
 type Spec struct {
 	Policy Policy
 	// Parts is p, the number of partitions, and Capacity is c, how many are in memory at once.
 	Parts, Capacity int
-	// Logical is l, how many groups partitions are put to, of TwoLevel and Dispersed.
+	// Logical is l, the number of groups into which TwoLevel and Dispersed divide the partitions.
 	Logical int
-	// TrainParts is how many partitions, the first ones, have the training nodes, of Sequential.
+	// TrainParts is, for Sequential, how many partitions have the training nodes: the first ones.
 	TrainParts int
 	Seed       uint64
 }
 
-// Order is a checked spec.
+// Order is a spec that was checked.
 type Order struct {
 	spec   Spec
-	groups int // of partitions
-	hold   int // groups that are in memory at once
+	groups int // number of groups of partitions
+	hold   int // number of groups in memory at once
 }
 
-// New checks a spec.
+// New returns the order of a spec, or an error if the spec cannot be followed.
 func New(s Spec) (*Order, error) {
 	if s.Parts < 1 || s.Parts > partition.Most {
 		return nil, fmt.Errorf("train: %d partitions, want 1 to %d", s.Parts, partition.Most)
@@ -81,7 +83,8 @@ func New(s Spec) (*Order, error) {
 	return o, o.check(largest)
 }
 
-// check finds orders that cannot be.
+// check returns an error if the buffer is too small for the policy. largest is the number of
+// partitions in the largest group.
 func (o *Order) check(largest int) error {
 	s := &o.spec
 	least := 1
@@ -105,22 +108,22 @@ func (o *Order) check(largest int) error {
 	return nil
 }
 
-// Spec is what the order was made of.
+// Spec returns the spec that the order was made from.
 func (o *Order) Spec() Spec { return o.spec }
 
 // Epoch is the order of one epoch. Its methods do not change it.
 type Epoch struct {
 	spec   Spec
 	key    uint64
-	groups [][]int // the partitions of each, ascending
-	of     []int   // group of a partition
-	sets   [][]int // of groups, ascending
-	// with are, for each pair of groups a <= b, at pairOf, the sets that have both, ascending.
+	groups [][]int // partitions of each group, ascending
+	of     []int   // group of each partition
+	sets   [][]int // groups of each set, ascending
+	// with holds, for each pair of groups at its number pairOf, the sets that have both, ascending.
 	with [][]int32
 }
 
-// Epoch returns the order of an epoch: a function of the spec and the number of the epoch. Memory:
-// the sets, and for each pair of groups those that have it.
+// Epoch returns the order of an epoch, which is a function of the spec and the epoch's number. It
+// takes memory for the sets, and for each pair of groups the list of sets that have it.
 func (o *Order) Epoch(epoch int) *Epoch {
 	e := &Epoch{spec: o.spec, key: rng.Key(o.spec.Seed, 0x6f72646572, uint64(epoch))}
 	stream := rng.NewStream(e.key)
@@ -142,8 +145,8 @@ func (o *Order) Epoch(epoch int) *Epoch {
 	return e
 }
 
-// group puts partitions together by chance; groups differ by one partition at most. For Sequential,
-// whose first partitions are told apart, a group is the partition of its number.
+// group divides the partitions into random groups, whose sizes differ by at most one. With
+// Sequential, whose first partitions are special, each partition is the group of its number.
 func (e *Epoch) group(stream *rng.Stream, groups int) {
 	p := e.spec.Parts
 	perm := ascending(p)
@@ -160,7 +163,7 @@ func (e *Epoch) group(stream *rng.Stream, groups int) {
 	}
 }
 
-// pair finds the sets of each pair of groups.
+// pair finds the sets that have each pair of groups.
 func (e *Epoch) pair() {
 	n := len(e.groups)
 	e.with = make([][]int32, n*(n+1)/2)
@@ -174,7 +177,7 @@ func (e *Epoch) pair() {
 	}
 }
 
-// pairOf is the number of a pair of groups.
+// pairOf returns the number of a pair of groups.
 func pairOf(a, b int) int {
 	if a > b {
 		a, b = b, a
@@ -182,10 +185,10 @@ func pairOf(a, b int) int {
 	return b*(b+1)/2 + a
 }
 
-// Sets is the number of sets.
+// Sets returns the number of sets.
 func (e *Epoch) Sets() int { return len(e.sets) }
 
-// Partitions are the partitions of set i, ascending.
+// Partitions returns the partitions of set i, ascending.
 func (e *Epoch) Partitions(i int) (parts []int) {
 	for _, g := range e.sets[i] {
 		parts = append(parts, e.groups[g]...)
@@ -194,7 +197,7 @@ func (e *Epoch) Partitions(i int) (parts []int) {
 	return parts
 }
 
-// Set is Partitions as a set.
+// Set returns the partitions of set i as a bitmap.
 func (e *Epoch) Set(i int) *roaring.Bitmap {
 	set := roaring.New()
 	for _, part := range e.Partitions(i) {
@@ -203,7 +206,7 @@ func (e *Epoch) Set(i int) *roaring.Bitmap {
 	return set
 }
 
-// Entering are the partitions of set i that the set before did not have.
+// Entering returns the partitions of set i that the previous set did not have.
 func (e *Epoch) Entering(i int) []int {
 	if i == 0 {
 		return e.Partitions(0)
@@ -211,7 +214,8 @@ func (e *Epoch) Entering(i int) []int {
 	return without(e.Partitions(i), e.Partitions(i-1))
 }
 
-// Leaving are the partitions of set i that the next set does not have; all, of the last one.
+// Leaving returns the partitions of set i that the next set does not have. All leave
+// after the last set.
 func (e *Epoch) Leaving(i int) []int {
 	if i == len(e.sets)-1 {
 		return e.Partitions(i)
@@ -219,7 +223,7 @@ func (e *Epoch) Leaving(i int) []int {
 	return without(e.Partitions(i), e.Partitions(i+1))
 }
 
-// without is what a has and b has not; both ascend.
+// without returns the values of a that are not in b; both ascend. It reuses the memory of a.
 func without(a, b []int) []int {
 	return slices.DeleteFunc(a, func(v int) bool {
 		_, found := slices.BinarySearch(b, v)
@@ -227,8 +231,8 @@ func without(a, b []int) []int {
 	})
 }
 
-// Buckets are the edge buckets that are trained on while set i is in memory. Over the sets of an
-// epoch of links, each bucket is in exactly one.
+// Buckets returns the edge buckets that are trained on while set i is in memory. Over an epoch of
+// links each bucket is in exactly one set.
 func (e *Epoch) Buckets(i int) (out []partition.Bucket) {
 	for k, a := range e.sets[i] {
 		for _, b := range e.sets[i][k:] {
@@ -252,7 +256,7 @@ func bucket(from, to int) partition.Bucket {
 	return partition.Bucket{From: uint16(from), To: uint16(to)}
 }
 
-// bucketSet is the set in which a bucket is trained on, of those that have it.
+// bucketSet returns in which of the sets that have a bucket it is trained on.
 func (e *Epoch) bucketSet(with []int32, from, to int) int {
 	if e.spec.Policy == Beta || len(with) == 1 {
 		return int(with[0])
@@ -261,8 +265,8 @@ func (e *Epoch) bucketSet(with []int32, from, to int) int {
 	return int(with[s.Below(uint64(len(with)))])
 }
 
-// SetOf is the set in which a training node is trained on: one of those that have its partition, by
-// chance. -1 if none has.
+// SetOf returns the set in which a training node is trained on: a random one of those that have its
+// partition; -1 if none has.
 func (e *Epoch) SetOf(part int, node uint32) int {
 	with := e.with[pairOf(e.of[part], e.of[part])]
 	if len(with) == 0 {

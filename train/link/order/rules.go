@@ -8,29 +8,29 @@ import (
 	"gdb/layout/partition"
 )
 
-// Facts are what the rules choose by.
+// Facts are what the rules depend on.
 type Facts struct {
 	Nodes uint64
-	// RowBytes is what a node has in a partition: its vector, and the state of the optimizer.
+	// RowBytes is what a node takes in a partition: its vector, and the optimizer's state.
 	RowBytes int64
-	Edges    uint64 // of train
+	Edges    uint64 // in the train split
 	// EdgeBytes is what an edge takes on disk, and EdgeMemory what it takes in memory: Marius++
-	// keeps two sorted lists, that is twice as much.
+	// keeps two sorted lists, which is twice as much.
 	EdgeBytes, EdgeMemory int64
-	// Memory is for partitions and their edges; what else is needed is taken off already.
+	// Memory is for partitions and their edges; everything else was subtracted before.
 	Memory int64
-	// BlockBytes is the least read that the disk does at full speed.
+	// BlockBytes is the smallest read that the disk does at full speed.
 	BlockBytes int64
-	// Prefetch keeps room for the partitions of the next set beside those of this one.
+	// Prefetch keeps room for the partitions of the next set beside those of the current one.
 	Prefetch bool
-	// Nodes are trained on, not links: a set may be one logical partition.
+	// NodeTask says that nodes are trained on, not links: a set may be one logical partition.
 	NodeTask bool
-	// Parts, Capacity and Logical are p, c and l where they are given; 0 has the rules choose.
+	// Parts, Capacity and Logical are p, c and l where the user gave them; 0 lets the rules choose.
 	Parts, Capacity, Logical int
-	// OneByOne is for policies that swap single physical partitions: l is p.
+	// OneByOne is for policies that swap single physical partitions: l equals p.
 	OneByOne bool
-	// EdgeSeconds is what an edge is taken to be computed for, to weigh an epoch of links against
-	// what it moves; 0 takes computing to be longer.
+	// EdgeSeconds is how long computing an edge is assumed to take, to compare an epoch of links
+	// with the time for what it moves. 0 assumes that computing takes longer.
 	EdgeSeconds float64
 }
 
@@ -38,11 +38,11 @@ type Facts struct {
 type Choice struct {
 	Parts, Capacity, Logical int // p, c, l
 	InMemory                 bool
-	Bytes                    int64 // of memory that partitions and edges take at most
+	Bytes                    int64 // the most memory that partitions and edges take
 	Lines                    []string
 }
 
-// check reports numbers of partitions that cannot be had.
+// check returns an error for numbers of partitions that are impossible.
 func (f *Facts) check(parts int) error {
 	switch {
 	case parts > partition.Most:
@@ -60,11 +60,11 @@ func (f *Facts) check(parts int) error {
 	return nil
 }
 
-// Choose applies the rules of Waleffe et al., "Marius++", section 6: as many physical partitions as
-// leave the smallest reads at the size of a block, which gives the least Edge Permutation Bias for
-// the time; the largest buffer that fits; and the fewest logical partitions that policies can do
-// with, or more where to move these takes longer than to compute: see weigh. An error says how much
-// memory is needed.
+// Choose applies the rules of Waleffe et al., "Marius++", section 6. It takes as many physical
+// partitions as keep the smallest reads at the size of a block, which gives the least Edge
+// Permutation Bias for the time; the largest buffer that fits; and the fewest logical partitions
+// that the policy works with, or more where moving these takes longer than computing: see weigh. An
+// error says how much memory is needed.
 func Choose(f Facts) (c Choice, err error) {
 	nodeBytes := float64(f.Nodes) * float64(f.RowBytes)
 	edgeBytes := float64(f.Edges) * float64(f.EdgeBytes)
@@ -98,7 +98,8 @@ func Choose(f Facts) (c Choice, err error) {
 	return c, f.chooseBuffer(&c)
 }
 
-// held is how many logical partitions a buffer holds at least, and is made to hold.
+// held returns the least number of logical partitions that a buffer must hold, which is also what
+// it is made for unless weigh finds more.
 func (f *Facts) held() int {
 	if f.NodeTask {
 		return 1
@@ -106,7 +107,8 @@ func (f *Facts) held() int {
 	return 2
 }
 
-// smaller is a number of partitions, p or twice as many and so on, of which the least buffer fits.
+// smaller returns p, or the first of its doubles for which the smallest buffer fits in memory; p if
+// there is none.
 func (f *Facts) smaller(p int) int {
 	for n := p; n <= partition.Most && uint64(n) <= f.Nodes; n *= 2 {
 		if f.groupBytes(n, 1, f.held()) <= f.Memory {
@@ -116,7 +118,7 @@ func (f *Facts) smaller(p int) int {
 	return p
 }
 
-// given says in a line that a number was not chosen.
+// given marks a number that the user gave, in a line for people.
 func given(n int) string {
 	if n == 0 {
 		return ""
@@ -124,7 +126,7 @@ func given(n int) string {
 	return " (given)"
 }
 
-// fits reports a buffer that was given and takes too much.
+// fits returns an error if a buffer takes more than the memory.
 func (f *Facts) fits(c *Choice) error {
 	if c.Bytes <= f.Memory {
 		return nil
@@ -135,15 +137,15 @@ func (f *Facts) fits(c *Choice) error {
 }
 
 const (
-	// leastParts is how many partitions there are at least, if each has leastNodes: of so few bytes
-	// that the rules want fewer, small reads cost little, and training is better with more. With a
-	// quarter of the partitions in memory, and batches as large as with all, DistMult on FB15k-237
-	// lost 3.6 % of its MRR with 25 partitions, 2.2 % with 64 and no less with 256.
+	// leastParts is the least number of partitions, if each has leastNodes. Where there are so few
+	// bytes that the rules want fewer, small reads cost little, and training is better with more.
+	// With a quarter of the partitions in memory, and batches as large as with all, DistMult on
+	// FB15k-237 lost 3.6 % of its MRR with 25 partitions, 2.2 % with 64 and no less with 256.
 	leastParts = 64
 	leastNodes = 8
 )
 
-// chooseBuffer chooses the buffer and the logical partitions of it.
+// chooseBuffer chooses the size of the buffer and the number of logical partitions.
 func (f *Facts) chooseBuffer(c *Choice) error {
 	held, needed := f.held(), "two logical partitions, which a pair of them needs"
 	if f.NodeTask {
@@ -194,18 +196,18 @@ func (f *Facts) chooseBuffer(c *Choice) error {
 }
 
 const (
-	// moveRate is how many bytes a second a disk is taken to read while it writes as many. It is
-	// that of the disk of docs/link.md, and not of the machine at hand: which order an epoch has,
-	// and with it what is learned, is the same everywhere.
+	// moveRate is how many bytes a second a disk is assumed to read while it writes as many. It was
+	// measured on the disk of docs/link.md and does not depend on the machine at hand, so that the
+	// order of an epoch, and with it what is learned, is the same everywhere.
 	moveRate = 1.2e9
-	// heldMost is how many logical partitions a buffer is made to hold at most. With four of 16 in
-	// the place of two of 8, FB15k-237 had .3031 of MRR, not .3080 (docs/link.md).
+	// heldMost is the most logical partitions that a buffer is made to hold. With four of 16,
+	// instead of two of 8, FB15k-237 had .3031 of MRR, not .3080 (docs/link.md).
 	heldMost = 4
 )
 
-// weigh chooses how many logical partitions a buffer of p partitions holds. The fewest, two, have
-// the least bias. With more, which are smaller, an epoch moves less: so many are held that moving
-// takes no longer than computing, or heldMost. It returns a line that says why.
+// weigh chooses how many logical partitions a buffer holds, of p physical ones. Two, the fewest,
+// have the least bias. With more, which are smaller, an epoch moves less. It takes the fewest with
+// which moving takes no longer than computing, up to heldMost, and returns a line that says why.
 func (f *Facts) weigh(p int) (held int, why string) {
 	computing := float64(f.Edges) * f.EdgeSeconds
 	first := f.moved(p, 2)
@@ -224,15 +226,16 @@ func (f *Facts) weigh(p int) (held int, why string) {
 	return held, why
 }
 
-// moved is how many bytes an epoch of links reads with so many logical partitions in the buffer.
+// moved returns how many bytes an epoch of links reads if the buffer holds that many
+// logical partitions.
 func (f *Facts) moved(p, held int) float64 {
 	group := max(1, f.group(p, held))
 	loads := group * (held + swaps((p+group-1)/group, held))
 	return float64(loads) / float64(p) * float64(f.Nodes) * float64(f.RowBytes)
 }
 
-// group is how many of p physical partitions a logical one has: as many as a buffer of held of them
-// has room for. 0 if it has room for none.
+// group returns how many of p physical partitions form a logical one: as many as a buffer of held
+// logical partitions has room for; 0 if it has room for none.
 func (f *Facts) group(p, held int) (group int) {
 	switch {
 	case f.OneByOne && f.groupBytes(p, 1, held) <= f.Memory || f.OneByOne && f.Capacity > 0:
@@ -250,7 +253,7 @@ func (f *Facts) group(p, held int) (group int) {
 	return group
 }
 
-// ahead is how many partitions of the next set are read ahead, if groups are of so many.
+// ahead returns how many partitions of the next set are read ahead, if groups have that many.
 func (f *Facts) ahead(group int) int {
 	if f.Prefetch {
 		return group
@@ -258,12 +261,13 @@ func (f *Facts) ahead(group int) int {
 	return 0
 }
 
-// groupBytes is the memory of a buffer of held groups of g of p partitions.
+// groupBytes returns the memory of a buffer of held groups of g partitions, p being the number of
+// all partitions.
 func (f *Facts) groupBytes(p, g, held int) int64 {
 	return f.bytes(p, g*held, f.ahead(g))
 }
 
-// bytes is the memory of c of p partitions, of next more without edges trained on, and of the edges
+// bytes returns the memory of c of p partitions, of next more that are read ahead, and of the edges
 // between all of these.
 func (f *Facts) bytes(p, c, next int) int64 {
 	rows := (f.Nodes + uint64(p) - 1) / uint64(p)

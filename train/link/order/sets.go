@@ -6,10 +6,10 @@ import (
 	"gdb/internal/rng"
 )
 
-// beta returns sets of hold of n partitions such that each pair is in one at least, and each set
-// differs from the one before by one partition. It holds hold-1 partitions while all others pass
-// through the place of the last; then these have met all, and others take their places (Mohoney et
-// al., "Marius", section 4, the BETA ordering).
+// beta returns sets of hold of n partitions in which each pair occurs at least once, and each set
+// differs from the previous one by one partition. It keeps hold-1 partitions while all others pass
+// through the last place; then those have met all, and others replace them (Mohoney et al.,
+// "Marius", section 4, the BETA ordering).
 func beta(n, hold int) (sets [][]int) {
 	buffer, disk := ascending(hold), ascending(n)[hold:]
 	sets = append(sets, slices.Clone(buffer))
@@ -30,7 +30,7 @@ func beta(n, hold int) (sets [][]int) {
 	return sets
 }
 
-// swaps is how many sets beta has after the first.
+// swaps returns how many sets beta has after the first.
 func swaps(n, hold int) (count int) {
 	for disk := n - hold; disk > 0; {
 		replaced := min(hold-1, disk)
@@ -40,8 +40,8 @@ func swaps(n, hold int) (count int) {
 	return count
 }
 
-// dispersed brings each of n partitions into a buffer of hold once, in an order by chance, each in
-// place of any other (Waleffe et al., "Marius++", Algorithm 5).
+// dispersed brings each of n partitions into a buffer of hold once, in random order, each in the
+// place of a random other one (Waleffe et al., "Marius++", Algorithm 5).
 func dispersed(stream *rng.Stream, n, hold int) (sets [][]int) {
 	perm := ascending(n)
 	shuffle(stream, perm)
@@ -54,8 +54,8 @@ func dispersed(stream *rng.Stream, n, hold int) (sets [][]int) {
 	return sets
 }
 
-// sequential is the only set of an epoch whose training nodes are in the first partitions: these,
-// and others by chance (Waleffe et al., "Marius++", section 5.3).
+// sequential returns the only set of an epoch whose training nodes are in the first partitions:
+// these, and random others (Waleffe et al., "Marius++", section 5.3).
 func (e *Epoch) sequential(stream *rng.Stream) []int {
 	k := e.spec.TrainParts
 	others := ascending(e.spec.Parts)[k:]
@@ -63,7 +63,7 @@ func (e *Epoch) sequential(stream *rng.Stream) []int {
 	return append(ascending(k), others[:min(e.spec.Capacity-k, len(others))]...)
 }
 
-// ascending are the numbers below n.
+// ascending returns the numbers below n.
 func ascending(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -72,7 +72,7 @@ func ascending(n int) []int {
 	return all
 }
 
-// shuffle puts numbers in an order by chance.
+// shuffle puts numbers in random order.
 func shuffle(stream *rng.Stream, all []int) {
 	for i := len(all) - 1; i > 0; i-- {
 		j := int(stream.Below(uint64(i + 1)))

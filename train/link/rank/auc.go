@@ -2,8 +2,8 @@ package rank
 
 import "slices"
 
-// AUC is the share of pairs of an edge and a non-edge in which the edge scores higher, equal scores
-// counting half: the area under the ROC curve. Both lists are sorted, and must not be empty.
+// AUC returns the share of pairs of an edge and a non-edge in which the edge scores higher, equal
+// scores counting half: the area under the ROC curve. It sorts both lists, which must not be empty.
 func AUC(edges, others []float32) float64 {
 	slices.Sort(edges)
 	slices.Sort(others)
@@ -20,8 +20,8 @@ func AUC(edges, others []float32) float64 {
 	return wins / float64(len(edges)) / float64(len(others))
 }
 
-// HitsAt is the share of edges that score above the k-th best of the non-edges, which ascend (Hu
-// and others, "Open Graph Benchmark", section 4.2); all do if there are fewer.
+// HitsAt returns the share of edges that score above the k-th best of the non-edges, which must
+// ascend (Hu and others, "Open Graph Benchmark", section 4.2). With fewer than k non-edges it is 1.
 func HitsAt(edges, others []float32, k int) float64 {
 	if len(others) < k {
 		return 1

@@ -10,32 +10,32 @@ import (
 	"gdb/train/link/triples"
 )
 
-// pass is an evaluation: groups of queries that go through the blocks together.
+// pass is an evaluation: groups of queries that go through all blocks of entities together.
 type pass struct {
 	*Scorer
 	vectors Vectors
 	cfg     Config
 	asked   *triples.Index
 	result  *Result
-	queries []*queries // memory of more may lie behind them
+	queries []*queries // the groups; memory for more may follow within its capacity
 
-	ends   []uint32  // the known ends and the answers of all queries
-	rows   []float32 // of these
+	ends   []uint32  // known ends and answers of all queries
+	rows   []float32 // their rows
 	scored []float32
-	some   []uint32  // the candidates of a block that were drawn
+	some   []uint32  // drawn candidates that are in a block
 	others []float32 // their rows
 }
 
-// queries are scored together.
+// queries is a group of queries that are scored together.
 type queries struct {
 	queries []triples.Query
 	targets []target
-	known   [][]uint32 // of each query
-	rows    []float32  // of queries
-	places  []uint64   // of those drawn: block<<32 | row
+	known   [][]uint32 // known answers of each query in a block
+	rows    []float32  // of the queries
+	places  []uint64   // of drawn candidates: block<<32 | row
 }
 
-// next returns a group for more queries, in memory of an earlier one if there is any.
+// next returns a group for more queries, in the memory of an earlier one if there is any.
 func (p *pass) next() *queries {
 	n := len(p.queries)
 	if n < cap(p.queries) && p.queries[:n+1][n] != nil {
@@ -46,7 +46,7 @@ func (p *pass) next() *queries {
 	return p.queries[n]
 }
 
-// take takes the next queries that are asked, and returns the number of the one after them.
+// take takes queries of asked from number first on, and returns the number of the one after them.
 func (g *queries) take(asked *triples.Index, first int) int {
 	g.queries, g.targets, g.known = g.queries[:0], g.targets[:0], g.known[:0]
 	i := first
@@ -81,7 +81,7 @@ func (g *queries) bytes(dim int) int64 {
 		12*len(g.places))
 }
 
-// run ranks the targets of the groups.
+// run ranks the targets of all groups.
 func (p *pass) run(ctx context.Context) error {
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *pass) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the rows of the queries, and scores their true answers.
+// prepare computes the rows of the queries, and the scores of their true answers.
 func (p *pass) prepare(ctx context.Context) error {
 	p.ends = p.ends[:0]
 	for _, g := range p.queries {
@@ -154,7 +154,7 @@ func (p *pass) prepare(ctx context.Context) error {
 	return nil
 }
 
-// scoreTargets finds the scores of the true answers of a group, which have these rows.
+// scoreTargets computes the scores of the true answers of a group, given their rows.
 func (p *pass) scoreTargets(g *queries, rows []float32) error {
 	m, n := len(g.queries), len(g.targets)
 	p.scored = sized(p.scored, m*n)
@@ -187,7 +187,7 @@ func (p *pass) compareAll(g *queries, b *Block) {
 	}
 }
 
-// compareDrawn compares a group with the candidates that it drew and a block has.
+// compareDrawn compares a group with those of its drawn candidates that are in a block.
 func (p *pass) compareDrawn(g *queries, b *Block) {
 	p.some, p.others = p.some[:0], p.others[:0]
 	from, _ := slices.BinarySearch(g.places, uint64(b.Number)<<32)
@@ -209,7 +209,8 @@ func (p *pass) compareDrawn(g *queries, b *Block) {
 	}
 }
 
-// compare counts the candidates, which have these rows, that score above the targets of a group.
+// compare counts the candidates that score above the targets of a group, given the
+// candidates' rows.
 func (p *pass) compare(g *queries, rows []float32, c *candidates) {
 	m := len(g.queries)
 	p.scored = sized(p.scored, m*c.n)

@@ -9,15 +9,17 @@ import (
 )
 
 const (
-	// queriesMost and targetsMost bound the queries that are scored together, and their true ends.
+	// queriesMost and targetsMost bound the number of queries that are scored together, and of
+	// their true answers.
 	queriesMost, targetsMost = 256, 4096
-	// candidatesOnce are scored together: with queriesMost rows, 8 MiB of scores.
+	// candidatesOnce is how many candidates are scored together: with queriesMost queries, 8
+	// MiB of scores.
 	candidatesOnce = 8192
-	// candidateDomain keeps the draws of candidates apart from others.
+	// candidateDomain separates the random keys of candidates from others.
 	candidateDomain = 0x72616e6b // "rank"
 )
 
-// Bytes is the memory of an evaluation of rows of a width.
+// Bytes returns the memory of an evaluation of rows with dim columns.
 func Bytes(dim int) int64 {
 	return 4 * int64(queriesMost*(candidatesOnce+targetsMost)+
 		(queriesMost+targetsMost+candidatesOnce)*dim)
@@ -29,13 +31,14 @@ var ErrNothing = errors.New("no edge to evaluate")
 // ErrNaN says that a score is not a number.
 var ErrNaN = errors.New("the score of an edge is not a number: the training diverged; lower --lr")
 
-// Vectors are the rows of entities, in blocks: all in memory are one block.
+// Vectors gives access to the rows of entities, in blocks. Rows that are all in memory
+// form one block.
 type Vectors interface {
 	// Count returns the number of entities.
 	Count() int
 	// Place returns the block of an entity, and its row there.
 	Place(e uint32) (block int, row uint64)
-	// Gather writes the rows of some entities.
+	// Gather writes the rows of some entities to to.
 	Gather(ctx context.Context, to []float32, entities []uint32) error
 	// Each calls fn with every block, one after the other.
 	Each(ctx context.Context, fn func(b *Block) error) error
@@ -43,50 +46,52 @@ type Vectors interface {
 	All() []float32
 }
 
-// Block is some entities, whose rows are in memory during a call.
+// Block holds some entities, whose rows are in memory during a call.
 type Block struct {
 	Number int
 	Rows   []float32
 	Count  int
-	// Ascending says that the entities follow one another.
+	// Ascending says that the numbers of the entities follow one another.
 	Ascending bool
 	// Entity returns the entity of a row.
 	Entity func(row int) uint32
 }
 
-// BlockRows are scored together: of blocks of entities in ascending order, all but the last of a
-// multiple of BlockRows rows, scores have the bits of one block of all.
+// BlockRows is how many rows are scored together. If entities ascend through the blocks, and
+// all blocks but the last have a multiple of BlockRows rows, scores have the same bits as with
+// one block of all.
 const BlockRows = candidatesOnce
 
-// Known has the edges that are known to be true.
+// Known gives the edges that are known to be true.
 type Known interface {
-	// In returns an index of the known edges between the queries of asked and a block, and maybe of
-	// more edges.
+	// In returns an index of the known edges between the queries of asked and a block. It may
+	// have more edges.
 	In(ctx context.Context, block int, asked *triples.Index) (*triples.Index, error)
 }
 
-// Config says how ranks are found.
+// Config says how ranks are computed.
 type Config struct {
-	// Known has the edges that do not count as better than another one in filtered ranks (Bordes
-	// and others, "Translating Embeddings for Modeling Multi-relational Data", section 4.1); nil
-	// for none.
+	// Known gives the edges that filtered ranks leave out when they count what is better
+	// (Bordes and others, "Translating Embeddings for Modeling Multi-relational Data", section
+	// 4.1); nil for none.
 	Known Known
-	// Candidates is how many entities, drawn anew for some queries, an end is ranked among; 0 is
-	// all.
+	// Candidates is how many entities an end is ranked among. They are drawn anew for each group of
+	// queries. 0 takes all entities.
 	Candidates int
-	// Seed is that of the draws.
+	// Seed determines the draws.
 	Seed uint64
-	// PassBytes is about the memory of the queries that go through the blocks together; 0 is the
-	// least, for vectors in memory.
+	// PassBytes is about the memory of the queries that go through the blocks together. 0 takes the
+	// least, which suits vectors in memory.
 	PassBytes int64
 }
 
-// Ranks ranks both ends of edges among the other entities that could be there. Of equal scores half
-// count as better (Sun, Vashishth, Sanyal, Talukdar and Yang, "A Re-evaluation of Knowledge Graph
-// Completion Methods"), so that a model that says the same of all is no good one.
+// Ranks ranks both ends of edges among the other entities that could stand there. Of candidates
+// with an equal score half count as better (Sun, Vashishth, Sanyal, Talukdar and Yang, "A
+// Re-evaluation of Knowledge Graph Completion Methods"), so that a model which scores everything
+// the same does not rank well.
 //
-// Some queries together, as many as PassBytes has room for, go through all blocks. Ranks do not
-// depend on blocks, as far as scores are the same whichever others are computed with them.
+// As many queries as PassBytes has room for go through all blocks together. Ranks do not depend on
+// blocks, as far as scores do not depend on what else is computed with them.
 func Ranks(ctx context.Context, s *Scorer, v Vectors, edges []triples.Triple,
 	cfg Config) (*Result, error) {
 	if len(edges) == 0 {
@@ -115,18 +120,19 @@ func Ranks(ctx context.Context, s *Scorer, v Vectors, edges []triples.Triple,
 	return p.result, nil
 }
 
-// target is a true answer to query number query, and what is above it.
+// target is a true answer to query number query of a group, and counts what scores above it.
 type target struct {
 	entity uint32
 	query  int
 	score  float32
-	// Counts of better and equal ones among all, and among those that are known to be true.
+	// These count the better and the equal ones, first of all candidates and then of those that are
+	// known to be true.
 	above, equal           int
 	knownAbove, knownEqual int
 }
 
-// candidates are n entities: those from first on; or some, in ascending order; or those of which at
-// returns the place, or -1.
+// candidates are n entities. They are numbered from first on; or listed in some, ascending; or
+// given by at, which returns the place of an entity, or -1.
 type candidates struct {
 	first uint32
 	some  []uint32
@@ -134,7 +140,7 @@ type candidates struct {
 	at    func(e uint32) int
 }
 
-// place is where an entity is among them; -1 if it is not.
+// place returns where an entity is among the candidates; -1 if it is not.
 func (c *candidates) place(e uint32) int {
 	if c.at != nil {
 		return c.at(e)
@@ -151,7 +157,8 @@ func (c *candidates) place(e uint32) int {
 	return -1
 }
 
-// count counts what a row of scores has above a target, which does not count itself.
+// count counts the candidates that score above a target, given a row of their scores. The target
+// does not count itself.
 func (t *target) count(row []float32, c *candidates, known []uint32) {
 	above, equal := countAbove(row, t.score)
 	t.above += above
@@ -183,7 +190,7 @@ func (t *target) count(row []float32, c *candidates, known []uint32) {
 	}
 }
 
-// countAbove counts the values above a score, and those that are equal.
+// countAbove returns how many values are above a score, and how many equal it.
 func countAbove(row []float32, score float32) (above, equal int) {
 	for _, v := range row {
 		if v > score {
@@ -196,7 +203,7 @@ func countAbove(row []float32, score float32) (above, equal int) {
 	return above, equal
 }
 
-// sized is a slice of n values, which are undefined, in the memory of x if that suffices.
+// sized returns a slice of n values, which are undefined, in the memory of x if that suffices.
 func sized(x []float32, n int) []float32 {
 	if cap(x) < n {
 		return make([]float32, n)

@@ -7,18 +7,17 @@ import (
 	"gdb/train/link/triples"
 )
 
-// hitsAt are the ranks up to which an edge counts as a hit.
+// hitsAt lists the ranks up to which an edge counts as a hit.
 var hitsAt = [3]float64{1, 3, 10}
 
-// Metrics are those of some ranks. All but MeanRank are from 0 to 1, and better the larger they
-// are.
+// Metrics summarizes some ranks. All but MeanRank are from 0 to 1, and the larger the better.
 type Metrics struct {
-	MRR      float64 `json:"mrr"` // the mean of 1/rank
+	MRR      float64 `json:"mrr"` // mean of 1/rank
 	Hits1    float64 `json:"hits@1"`
 	Hits3    float64 `json:"hits@3"`
 	Hits10   float64 `json:"hits@10"`
 	MeanRank float64 `json:"mean_rank"`
-	Ranks    int     `json:"ranks"` // how many there are: two an edge
+	Ranks    int     `json:"ranks"` // number of ranks: two for each edge
 }
 
 func (m *Metrics) add(rank float64) {
@@ -32,28 +31,28 @@ func (m *Metrics) add(rank float64) {
 	m.Ranks++
 }
 
-// finish makes means of sums.
+// finish divides the sums by the number of ranks.
 func (m *Metrics) finish() {
 	for _, v := range []*float64{&m.MRR, &m.Hits1, &m.Hits3, &m.Hits10, &m.MeanRank} {
 		*v /= float64(max(1, m.Ranks))
 	}
 }
 
-// RelationMetrics are the filtered metrics of the edges of a relation.
+// RelationMetrics holds the filtered metrics of the edges of one relation.
 type RelationMetrics struct {
 	Relation uint32 `json:"-"`
 	Name     string `json:"relation"`
 	Metrics
 }
 
-// Result is how a model ranks edges.
+// Result says how a model ranks edges.
 type Result struct {
-	// Metrics are filtered, of both ends.
+	// Metrics are filtered, for both ends.
 	Metrics
 	Raw   Metrics `json:"raw"`
-	Heads Metrics `json:"heads"` // filtered, of heads given tails
+	Heads Metrics `json:"heads"` // filtered, for heads given tails
 	Tails Metrics `json:"tails"`
-	// Relations are in the order of their numbers.
+	// Relations are ordered by their numbers.
 	Relations []RelationMetrics `json:"relations,omitempty"`
 
 	byRelation map[uint32]*Metrics
@@ -61,7 +60,7 @@ type Result struct {
 
 func newResult() *Result { return &Result{byRelation: map[uint32]*Metrics{}} }
 
-// add takes in the ranks of a target.
+// add adds the ranks of a target.
 func (r *Result) add(q triples.Query, t *target) {
 	rank := func(above, equal int) float64 { return 1 + float64(above) + float64(equal)/2 }
 	r.Raw.add(rank(t.above, t.equal))

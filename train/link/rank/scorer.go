@@ -1,6 +1,6 @@
-// Package rank judges models of link prediction: the rank of the true end of an edge among all
-// entities, or some of them, the share of edges that score above random pairs, and the best answers
-// to a query.
+// Package rank judges models of link prediction. It computes the rank of the true end of an edge
+// among all entities, or some of them, the share of edges that score above random pairs, and the
+// best answers to a query.
 package rank
 
 import (
@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// Scorer scores entities as answers to queries. It is for one goroutine at a time.
+// Scorer scores entities as answers to queries. It may be used by one goroutine at a time.
 type Scorer struct {
 	Pool    *kernel.Pool
 	Decoder decoder.Decoder
-	// Dim is the width of entities' rows.
+	// Dim is the number of columns of entities' rows.
 	Dim int
-	// Forms has the forms of relations, one after the other. With reciprocal relations a query for
-	// a head is one for a tail by another relation, whose form comes Relations later.
+	// Forms holds the forms of relations, one after the other. With reciprocal relations a query
+	// for a head becomes a query for a tail by another relation, whose form comes Relations later.
 	Forms      []float32
 	Relations  int
 	Reciprocal bool
@@ -27,7 +27,7 @@ type Scorer struct {
 	matrices decoder.Matrices
 }
 
-// Query writes the row of a query whose known end has the vector x.
+// Query writes the row of a query to to; x is the vector of the query's known end.
 func (s *Scorer) Query(to, x []float32, q triples.Query) {
 	width, relation := s.Decoder.FormDim(s.Dim), int(q.Relation)
 	head := q.Head
@@ -37,13 +37,13 @@ func (s *Scorer) Query(to, x []float32, q triples.Query) {
 	s.Decoder.Query(to, x, s.Forms[relation*width:][:width], head)
 }
 
-// scores writes the scores of m queries with n candidates.
+// scores writes the scores of m queries with n candidates to to.
 func (s *Scorer) scores(to, queries, candidates []float32, m, n int) {
 	s.matrices.Pool, s.matrices.Measure, s.matrices.D = s.Pool, s.Decoder.Measure(), s.Dim
 	s.matrices.Scores(to, queries, candidates, m, n)
 }
 
-// Pairs writes the scores of edges: with reciprocal relations, those of the queries for the tails.
+// Pairs writes the scores of edges to to: with reciprocal relations, of the queries for the tails.
 // Vectors that are not in memory are gathered for some edges at a time, in about passBytes.
 func Pairs(ctx context.Context, s *Scorer, v Vectors, to []float32, edges []triples.Triple,
 	passBytes int64) error {
@@ -63,7 +63,7 @@ func Pairs(ctx context.Context, s *Scorer, v Vectors, to []float32, edges []trip
 	return nil
 }
 
-// gathered returns the rows of the ends of edges, and the edges by numbers of these rows.
+// gathered returns the rows of the ends of edges, and the edges with ends numbered by these rows.
 func gathered(ctx context.Context, dim int, v Vectors,
 	edges []triples.Triple) (rows []float32, moved []triples.Triple, err error) {
 	var ends []uint32
@@ -81,7 +81,7 @@ func gathered(ctx context.Context, dim int, v Vectors,
 	return rows, moved, v.Gather(ctx, rows, ends)
 }
 
-// pairs writes the scores of edges, whose ends are numbers of rows.
+// pairs writes the scores of edges, whose ends are numbers of rows, to to.
 func (s *Scorer) pairs(to, rows []float32, edges []triples.Triple) {
 	const part = 256
 	measure := s.Decoder.Measure()

@@ -15,14 +15,15 @@ type Best struct {
 	answers []triples.Answer
 }
 
-// NewBest returns one that keeps the n best.
+// NewBest returns a Best that keeps n answers.
 func NewBest(n int) *Best { return &Best{most: n} }
 
-// Answers are the best ones, the best first; of equal scores the entity of the lower number.
+// Answers returns the best answers, the best first. Of equal scores the entity of the lower
+// number comes first.
 func (b *Best) Answers() []triples.Answer { return b.answers }
 
-// Block shows it some scores, but for those of entities in skip, which ascends. entity is that of a
-// score by its place. A score that is no number is never among the best.
+// Block shows it the scores of some entities. entity returns the entity of the i-th score; entities
+// in skip, which ascends, are left out. A score that is not a number is never among the best.
 func (b *Best) Block(scores []float32, entity func(i int) uint32, skip []uint32) {
 	for i, v := range scores {
 		if n := len(b.answers); n == b.most && n > 0 && v < b.answers[n-1].Score {
@@ -32,7 +33,7 @@ func (b *Best) Block(scores []float32, entity func(i int) uint32, skip []uint32)
 	}
 }
 
-// add takes an answer in if it is one of the best so far, and not to be skipped.
+// add keeps an answer if it is one of the best so far and not to be skipped.
 func (b *Best) add(a triples.Answer, skip []uint32) {
 	full := len(b.answers) == b.most
 	if a.Score != a.Score || full && (b.most == 0 ||
@@ -49,8 +50,8 @@ func (b *Best) add(a triples.Answer, skip []uint32) {
 	b.answers = slices.Insert(b.answers, at, a)
 }
 
-// Top returns the n best answers to a query but for those in skip, which ascends: the best first,
-// and of equal scores the entity of the lower number.
+// Top returns the n best answers to a query without those in skip, which ascends. The best comes
+// first, and of equal scores the entity of the lower number.
 func Top(ctx context.Context, s *Scorer, v Vectors, q triples.Query, n int,
 	skip []uint32) ([]triples.Answer, error) {
 	entity, row := make([]float32, s.Dim), make([]float32, s.Dim)
@@ -65,9 +66,9 @@ func Top(ctx context.Context, s *Scorer, v Vectors, q triples.Query, n int,
 type Nearest struct {
 	*Scorer
 	Measure decoder.Measure
-	// Skip are entities that do not count, in ascending order.
+	// Skip lists entities to leave out, in ascending order.
 	Skip []uint32
-	// Change changes the score of a row; nil for none. Several goroutines call it.
+	// Change returns the changed score of a row; nil changes nothing. Several goroutines call it.
 	Change func(score float32, row []float32) float32
 }
 
@@ -95,7 +96,7 @@ func (f Nearest) Find(ctx context.Context, v Vectors, row []float32,
 	return best.Answers(), err
 }
 
-// compareAnswers orders the best first.
+// compareAnswers orders answers, the best first.
 func compareAnswers(a, b triples.Answer) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Entity, b.Entity))
 }

@@ -2,8 +2,8 @@ package triples
 
 import "math/bits"
 
-// Groups brings equal numbers of a list together: places At[Off[i]:Off[i+1]] of the list have the
-// number Numbers[i]. Numbers ascend, and so do the places of each.
+// Groups brings equal numbers of a list together: the places At[Off[i]:Off[i+1]] of the list have
+// the number Numbers[i]. Numbers ascend, and so do the places of each.
 type Groups struct {
 	Numbers, Off, At []uint32
 
@@ -12,14 +12,14 @@ type Groups struct {
 }
 
 const (
-	// digitBits are sorted by at a time, from the lowest on.
+	// digitBits is how many bits sort sorts by at a time, from the lowest on.
 	digitBits = 8
-	// keyBitsMost are the most bits of numbers that Group sorts by at a time: counts of as many
-	// digits lie in the nearest cache.
+	// keyBitsMost is the most bits of numbers that Group sorts by at a time: the counts of that
+	// many digits fit in the nearest cache.
 	keyBitsMost = 11
 )
 
-// Group finds the groups of a list, in memory that is used again.
+// Group finds the groups of a list. It reuses the memory of earlier groups.
 func (g *Groups) Group(list []uint32) {
 	n := len(list)
 	if cap(g.keys) < n {
@@ -45,7 +45,7 @@ func (g *Groups) Group(list []uint32) {
 	g.Off = append(g.Off, uint32(n))
 }
 
-// sortKeys sorts keys by so many bits of their numbers; equal numbers stay in order.
+// sortKeys sorts keys by the lowest width bits of their numbers; equal numbers stay in order.
 func (g *Groups) sortKeys(width int) {
 	passes := (width + keyBitsMost - 1) / keyBitsMost
 	for pass := range passes {
@@ -70,7 +70,7 @@ func (g *Groups) sortKeys(width int) {
 	}
 }
 
-// reset makes At the places of a list in their order.
+// reset sets At to the places of a list of n, in order.
 func (g *Groups) reset(n int) {
 	g.At, g.other = make([]uint32, n), make([]uint32, n)
 	for i := range g.At {
@@ -78,7 +78,8 @@ func (g *Groups) reset(n int) {
 	}
 }
 
-// sort sorts the places by a number of each; those of equal numbers stay in order.
+// sort sorts the places by a number of each, of which largest is the largest. Places of equal
+// numbers stay in order.
 func (g *Groups) sort(largest uint32, number func(i uint32) uint32) {
 	for shift := 0; shift < 32 && largest>>shift > 0; shift += digitBits {
 		var first [1 << digitBits]uint32

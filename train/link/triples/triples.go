@@ -1,5 +1,5 @@
-// Package triples holds edges of a graph in memory, and finds the ends that an end and a relation
-// are known to have.
+// Package triples holds edges of a graph in memory. It finds the tails that are known for a head
+// and a relation, and the heads that are known for a tail and a relation.
 package triples
 
 import "slices"
@@ -7,31 +7,32 @@ import "slices"
 // Triple is an edge. Ends and relations are numbered from 0; a graph without relations has 0.
 type Triple struct{ Head, Relation, Tail uint32 }
 
-// Query asks for the tails of a head and a relation or, if Head is set, for the heads of a tail.
+// Query asks for the tails of a head and a relation or, if Head is set, for the heads of a tail
+// and a relation.
 type Query struct {
 	Entity, Relation uint32
 	Head             bool
 }
 
-// Index finds the entities that answer a query, of sets of edges. It is never changed once it is
-// made, and may be used from any goroutine.
+// Index finds the entities that answer a query in some sets of edges. It does not change once made,
+// and may be used from any goroutine.
 type Index struct {
 	tails, heads direction
 }
 
-// direction has the queries for one end, by relation and then by entity. Those of relation r are
-// queries first[r] to first[r+1], and the answers of query i are answers[off[i]:off[i+1]].
+// direction holds the queries for one end, by relation and then by entity. Relation r has the
+// queries first[r] to first[r+1], and query i the answers answers[off[i]:off[i+1]].
 type direction struct {
 	first, entities, off, answers []uint32
 }
 
-// Bytes bounds the memory of an index of so many edges, and what making it takes: for each
-// direction an answer, an entity and an offset, and for one of them places of edges that are
-// sorted. Most graphs take less, since edges share queries. What there is of each relation comes to
-// it.
+// Bytes bounds the memory of an index of a number of edges, and of making it: for each direction an
+// answer, an entity and an offset for each edge, and for one direction at a time the places of
+// edges being sorted. Most graphs take less, since edges share queries. What is kept for each
+// relation comes on top.
 func Bytes(edges int64) int64 { return edges * (2*(4+4+4) + 4) }
 
-// NewIndex finds all queries of all edges of some sets. An edge that is in several counts once.
+// NewIndex returns an index of all edges of some sets. An edge that is in several sets counts once.
 func NewIndex(sets ...[]Triple) *Index {
 	e := edgeSets{sets: sets}
 	for _, s := range sets {
@@ -48,13 +49,13 @@ func NewIndex(sets ...[]Triple) *Index {
 // edgeSets numbers the edges of sets, one set after the other.
 type edgeSets struct {
 	sets      [][]Triple
-	ends      []int // of each set
+	ends      []int // number of the edge after each set
 	count     int
 	relations uint32
-	entities  uint32 // the largest
+	entities  uint32 // the largest number of an entity
 }
 
-// at is an edge as a query for one of its ends, and the answer.
+// at returns edge i as a query for one of its ends, and the answer.
 func (e *edgeSets) at(i uint32, head bool) (entity, relation, answer uint32) {
 	set, first := 0, 0
 	for int(i) >= e.ends[set] {
@@ -68,8 +69,8 @@ func (e *edgeSets) at(i uint32, head bool) (entity, relation, answer uint32) {
 	return t.Head, t.Relation, t.Tail
 }
 
-// newDirection sorts the edges by relation, entity and answer, as they are numbered: 8 bytes an
-// edge, of which one half becomes the answers.
+// newDirection sorts the edges by relation, entity and answer, through their numbers. It takes 8
+// bytes for each edge, half of which becomes the answers.
 func newDirection(e *edgeSets, head bool) direction {
 	var order Groups
 	order.reset(e.count)
@@ -104,7 +105,8 @@ func newDirection(e *edgeSets, head bool) direction {
 	return d
 }
 
-// each calls fn with different edges in an order, and whether their query is a new one.
+// each calls fn with the edges in an order, skipping repeated ones, and with whether the
+// query is a new one.
 func (e *edgeSets) each(order []uint32, head bool,
 	fn func(entity, relation, answer uint32, fresh bool)) {
 	var last [3]uint32
@@ -119,11 +121,11 @@ func (e *edgeSets) each(order []uint32, head bool,
 	}
 }
 
-// Len is the number of different queries.
+// Len returns the number of different queries.
 func (x *Index) Len() int { return len(x.tails.entities) + len(x.heads.entities) }
 
-// At is query i, and its answers in ascending order, which must not be changed. Queries for tails
-// come first, and those of a direction are in the order of their relations and entities.
+// At returns query i, and its answers in ascending order, which must not be changed. Queries for
+// tails come first; the queries of a direction are ordered by relation and then by entity.
 func (x *Index) At(i int) (Query, []uint32) {
 	d, head := &x.tails, false
 	if n := len(x.tails.entities); i >= n {
@@ -133,10 +135,11 @@ func (x *Index) At(i int) (Query, []uint32) {
 	return Query{Entity: d.entities[i], Relation: uint32(after) - 1, Head: head}, d.of(i)
 }
 
-// of are the answers of query i of a direction.
+// of returns the answers of query i of a direction.
 func (d *direction) of(i int) []uint32 { return d.answers[d.off[i]:d.off[i+1]:d.off[i+1]] }
 
-// Answers of a query in ascending order: nil if there are none. They must not be changed.
+// Answers returns the answers of a query in ascending order; nil if there are none. They must
+// not be changed.
 func (x *Index) Answers(q Query) []uint32 {
 	d := &x.tails
 	if q.Head {
@@ -153,7 +156,7 @@ func (x *Index) Answers(q Query) []uint32 {
 	return d.of(int(first) + i)
 }
 
-// Has says whether an edge is in the index.
+// Has reports whether an edge is in the index.
 func (x *Index) Has(t Triple) bool {
 	_, found := slices.BinarySearch(x.Answers(Query{t.Head, t.Relation, false}), t.Tail)
 	return found
