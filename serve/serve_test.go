@@ -517,6 +517,8 @@ func TestMistakes(t *testing.T) {
 		{protocol.KindOpen, protocol.Open{Batch: 1, World: 1}, nil, "no fanout"},
 		{protocol.KindOpen, protocol.Open{Batch: 1, World: 1, Fanout: []int{0}, Split: "train"},
 			nil, "fanout 0"},
+		{protocol.KindOpen, protocol.Open{Batch: 1, World: 1, Fanout: []int{1}, Split: "train",
+			Cache: "lru"}, nil, "cache lru: trainings keep rows by static, sieve or belady"},
 		{protocol.KindOpen, protocol.Open{Batch: 1, World: 1, Fanout: []int{1}, Split: "all"}, nil,
 			`split "all"`},
 		{protocol.KindOpen, protocol.Open{Batch: 1, World: 1, Fanout: []int{1}, Split: "train@7"},
