@@ -13,6 +13,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/link"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -171,7 +172,7 @@ func measureLink(ctx context.Context, opt *LinkOptions, p linkPoint) (row Row, e
 	reset := mem.ResetPeak() == nil
 	sum := linkEpochs{progress: opt.Progress, phase: p.order + " " + p.buffer(), most: cfg.Epochs}
 	res, err := link.Run(ctx, opt.Store, opt.Device, cfg, sum.event)
-	if run := runs.Open(opt.Store, linkRunName); run.Exists() {
+	if dir := runs.Open(opt.Store, linkRunName); dir.Exists() {
 		err = errors.Join(err, runs.Remove(context.WithoutCancel(ctx), opt.Store, linkRunName))
 	}
 	if err != nil {
@@ -234,9 +235,9 @@ type linkEpochs struct {
 }
 
 // event notes an epoch.
-func (e *linkEpochs) event(ev link.Event) {
-	r := ev.Epoch
-	if r == nil {
+func (e *linkEpochs) event(ev run.Event) {
+	r, ok := ev.Epoch.(*runs.LinkEpoch)
+	if !ok {
 		return
 	}
 	e.count++

@@ -7,13 +7,14 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 )
 
 // started runs a training and returns the note of its beginning.
 func started(t *testing.T, s *layout.Store, c Config) (note string, r *Result) {
 	t.Helper()
 	c.Epochs = 2
-	r, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	r, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}

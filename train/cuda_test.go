@@ -16,6 +16,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
 	"gdb/layout"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -47,9 +48,9 @@ func sameTraining(t *testing.T, s *layout.Store, c Config) {
 	var epochs [2][]runs.Epoch
 	for i, on := range []string{backend.CPU, backend.CUDA} {
 		c.Run, c.Backend = name+"-"+on, on
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				epochs[i] = append(epochs[i], *e.Epoch)
+				epochs[i] = append(epochs[i], *e.Epoch.(*runs.Epoch))
 			}
 		})
 		if err != nil {
@@ -77,9 +78,9 @@ func TestTF32OnDevice(t *testing.T) {
 	for _, precision := range []string{setting.Float32, setting.TF32} {
 		c := testConfig()
 		c.Run, c.Precision, c.Backend, c.Epochs = precision, precision, backend.CUDA, 3
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
-			if e.Epoch != nil && e.Epoch.Epoch == c.Epochs {
-				losses = append(losses, e.Epoch.Loss)
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
+			if e.Epoch != nil && e.Epoch.(*runs.Epoch).Epoch == c.Epochs {
+				losses = append(losses, e.Epoch.(*runs.Epoch).Loss)
 			}
 		})
 		if err != nil {
@@ -249,7 +250,7 @@ func stopAfter(t *testing.T, s *layout.Store, c Config, steps int) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+	_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 		if e.Progress != nil {
 			if steps--; steps == 0 {
 				cancel()
@@ -382,9 +383,9 @@ func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store,
 	for i, plain := range []bool{true, false} {
 		c.Run, c.PlainLaunches = fmt.Sprint(name, "-", plain), plain
 		before := emulator.Count("launches") + emulator.Count("graph_launches")
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				last[i] = *e.Epoch
+				last[i] = *e.Epoch.(*runs.Epoch)
 			}
 		})
 		if err != nil {

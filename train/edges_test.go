@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/model"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -105,7 +106,7 @@ func interrupted(t *testing.T, s *layout.Store, c Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	steps := 0
-	_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+	_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 		if e.Progress != nil {
 			if steps++; steps == 4 {
 				cancel()

@@ -99,8 +99,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
-		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch),
-			Batches: batches, Loss: t.lastLoss}})
+		t.Stepped(batches)
 		if due {
 			e.Lap(&t.pos.Sums.Sums)
 			if err := t.Checkpoint(); err != nil {
@@ -112,20 +111,18 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 
 // readLosses takes in what the steps since the last call gave.
 func (t *trainer) readLosses() error {
-	t.lastLoss = 0
 	all, err := t.losses()
 	for _, o := range all {
 		t.pos.Sums.addLoss(o)
-		t.lastLoss = o.Mean
 	}
 	return err
 }
 
-// FinishEpoch evaluates if it is time to, and reports the epoch.
-func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
+// FinishEpoch evaluates if it is time to, and returns the record of the epoch.
+func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	sums := &t.pos.Sums
 	if sums.Rows == 0 {
-		return 0, fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
+		return nil, fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
 			task.ErrNothing)
 	}
 	epoch := int(t.pos.Epoch) + 1
@@ -138,10 +135,10 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	if t.Evaluates(epoch) {
 		chosen, err := t.validate(ctx, &rec)
 		if err != nil {
-			return 0, fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
+			return nil, fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
 		if rec.Best, err = t.compare(*rec.Val, epoch); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if rec.Best {
 			t.thresholds = chosen
@@ -152,14 +149,10 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	rec.Reads, t.reads = t.reads, nil
 	t.totals.add(&rec, t.plan.Superbatch != nil)
 	if err := t.weigh(&rec); err != nil {
-		return 0, err
-	}
-	if err := t.Metrics.Add(rec); err != nil {
-		return 0, err
+		return nil, err
 	}
 	t.noteSteep(&rec)
-	t.obs(Event{Epoch: &rec})
-	return rec.Loss, nil
+	return &rec, nil
 }
 
 // weigh notes what the process holds between two epochs.

@@ -6,7 +6,6 @@ import (
 	"gdb/compute/backend"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/sample/superbatch"
 	"gdb/train/plan"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -15,38 +14,14 @@ import (
 // Config is the settings of a training.
 type Config = setting.Node
 
-// Event tells an observer of a run what happened; one of its fields is set.
-type Event struct {
-	// Started comes once, before the first step.
-	Started *Started
-	// Progress comes after each step: cheap, for a bar.
-	Progress *Progress
-	// Epoch comes after each epoch.
-	Epoch *runs.Epoch
-	// Reading comes before the first of some batches of superbatches: how their rows are read.
-	Reading *superbatch.Reading
-}
-
-// Started describes a run that begins or goes on.
-type Started struct {
-	Run     string
-	Resumed bool
-	Epoch   int // of the next step, from 1
-	Batch   int // batches of the epoch that are done
-	Plan    *plan.Plan
-	Config  Config
+// Begun describes a run of nodes that begins or goes on.
+type Begun struct {
+	Plan   *plan.Plan
+	Config Config
 	// Train is how many nodes are trained on, and Unused what the store has that the model does not
 	// read.
 	Train  uint64
 	Unused []string
-	// Note is for the user, if there is one: what went wrong and did not matter.
-	Note string
-}
-
-// Progress is where the run stands.
-type Progress struct {
-	Epoch, Batch, Batches int
-	Loss                  float64
 }
 
 // Result is the end of a run.

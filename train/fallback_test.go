@@ -10,6 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/embedding"
+	"gdb/train/run"
 	"gdb/train/runs"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -55,9 +56,9 @@ func putRun(t *testing.T, s *layout.Store, dir runs.Dir, files map[string][]byte
 }
 
 // evaluateNoted evaluates a run, and returns what its user is told.
-func evaluateNoted(t *testing.T, s *layout.Store, run string) (value float64, notes []string) {
+func evaluateNoted(t *testing.T, s *layout.Store, name string) (value float64, notes []string) {
 	t.Helper()
-	res, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: run,
+	res, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: name,
 		Limits: Limits{Notes: func(note string) { notes = append(notes, note) }}})
 	if err != nil {
 		t.Fatal(err)
@@ -80,19 +81,19 @@ func TestDamagedLastCheckpoint(t *testing.T) {
 			mustRun(t, whole, c.config)
 			want, weights := finalState(t, whole, c.config.Run)
 
-			s, run := mustBuild(t, c.graph), c.config.Run
+			s, name := mustBuild(t, c.graph), c.config.Run
 			first := c.config
 			first.Epochs = 2
 			mustRun(t, s, first)
-			before, _ := evaluateNoted(t, s, run)
-			dir := runs.Open(s, run)
+			before, _ := evaluateNoted(t, s, name)
+			dir := runs.Open(s, name)
 			older, err := dir.Current()
 			if err != nil {
 				t.Fatal(err)
 			}
-			first.Epochs, first.Resume = 3, run
+			first.Epochs, first.Resume = 3, name
 			mustRun(t, s, first)
-			after, notes := evaluateNoted(t, s, run)
+			after, notes := evaluateNoted(t, s, name)
 			newer, err := dir.Current()
 			if err != nil || newer == older || len(notes) > 0 {
 				t.Fatal(newer, notes, err)
@@ -128,14 +129,14 @@ func TestDamagedLastCheckpoint(t *testing.T) {
 				if strings.HasPrefix(what, "CURRENT") {
 					taken, value = newer, after
 				}
-				got, notes := evaluateNoted(t, s, run)
+				got, notes := evaluateNoted(t, s, name)
 				told := len(notes) == 1 && strings.Contains(notes[0], taken+" is taken")
 				if !told || got != value {
 					t.Errorf("%s: evaluated to %v, want %v, with notes %q", what, got, value, notes)
 				}
 				next, note := c.config, ""
-				next.Resume = run
-				if _, err := Run(t.Context(), s, mustDevice(t), next, func(e Event) {
+				next.Resume = name
+				if _, err := Run(t.Context(), s, mustDevice(t), next, func(e run.Event) {
 					if e.Started != nil {
 						note = e.Started.Note
 					}
@@ -147,7 +148,7 @@ func TestDamagedLastCheckpoint(t *testing.T) {
 				if err != nil || len(numbers) == 0 {
 					t.Fatal(numbers, err)
 				}
-				if _, notes := evaluateNoted(t, s, run); len(notes) > 0 {
+				if _, notes := evaluateNoted(t, s, name); len(notes) > 0 {
 					t.Errorf("%s: afterwards: %q", what, notes)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -78,7 +79,7 @@ func (w *faultWorld) train(d *sickDisk, dir string, c Config, steps int) error {
 	s, err := layout.Open(context.Background(), d, dir)
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err = Run(ctx, s, dev, c, func(e Event) {
+		_, err = Run(ctx, s, dev, c, func(e run.Event) {
 			if e.Progress != nil {
 				if steps--; steps == 0 {
 					cancel()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -30,7 +31,7 @@ func TestPrecisionOfARun(t *testing.T) {
 	}
 	other.ChangePrecision = true
 	note := ""
-	if _, err = Run(t.Context(), s, mustDevice(t), other, func(e Event) {
+	if _, err = Run(t.Context(), s, mustDevice(t), other, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}

@@ -9,6 +9,7 @@ import (
 	"gdb/sample"
 	"gdb/train/model"
 	"gdb/train/plan"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -31,9 +32,9 @@ func planOf(t *testing.T, c Config) (p *plan.Plan, weights []byte) {
 			p.Timed[name] = plan.Work{Seconds: 1e-3, CPU: 1e-3}
 		}
 	})
-	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+	_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
-			p = e.Started.Plan
+			p = e.Started.Job.(*Begun).Plan
 		}
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -74,7 +75,7 @@ func TestLayersResume(t *testing.T) {
 		for next := resumeVariant(c, uint64(i)); ; next = setting.Resumed(c.Run) {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := 4
-			_, err := Run(ctx, s, mustDevice(t), next, func(Event) {
+			_, err := Run(ctx, s, mustDevice(t), next, func(run.Event) {
 				if left--; left == 0 {
 					cancel()
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -31,7 +32,7 @@ func TestMacroBatches(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		steps, note := 0, ""
-		_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+		_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
 				note = e.Started.Note
 			}

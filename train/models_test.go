@@ -10,6 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -137,7 +138,7 @@ func TestEveryModelResumes(t *testing.T) {
 			for next := resumeVariant(c, uint64(i)); ; next = setting.Resumed(c.Run) {
 				ctx, cancel := context.WithCancel(t.Context())
 				left := 2 + draw.IntN(8)
-				_, err := Run(ctx, s, mustDevice(t), next, func(Event) {
+				_, err := Run(ctx, s, mustDevice(t), next, func(run.Event) {
 					if left--; left == 0 {
 						cancel()
 					}

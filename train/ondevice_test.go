@@ -11,6 +11,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
 	"gdb/train/plan"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -20,12 +21,12 @@ func trainedOn(t *testing.T, c Config) (state []byte, epochs []runs.Epoch, p *pl
 	t.Helper()
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
-	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
-			p = e.Started.Plan
+			p = e.Started.Job.(*Begun).Plan
 		}
 		if e.Epoch != nil {
-			epochs = append(epochs, *e.Epoch)
+			epochs = append(epochs, *e.Epoch.(*runs.Epoch))
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func peakOf(t *testing.T, on *cudatest.Emulator, c Config) (steps, growing, peak
 	t.Helper()
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
-	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		allocated := on.Count("allocated_bytes")
 		peak = max(peak, allocated)
 		if e.Progress != nil && e.Progress.Epoch == 1 {
@@ -191,7 +192,7 @@ func TestStepsWaitForNothing(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	before, events, allocated, quiet := int64(0), int64(0), int64(0), 0
-	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Progress == nil {
 			return
 		}
@@ -270,9 +271,9 @@ func TestLockRefusedOnDevice(t *testing.T) {
 		emulator.Set(t, "copy_rate", 4<<20)
 		emulator.Set(t, "fail_lock", n)
 		note, way := "", (*plan.BusWay)(nil)
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				note, way = e.Started.Note, e.Started.Plan.OnDevice.Bus
+				note, way = e.Started.Note, e.Started.Job.(*Begun).Plan.OnDevice.Bus
 			}
 		})
 		emulator.Set(t, "copy_rate", 0)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -45,7 +46,7 @@ func TestPartitions(t *testing.T) {
 			s := mustBuild(t, planted(false))
 			ctx, cancel := context.WithCancel(t.Context())
 			steps, note := 0, ""
-			_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+			_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 				if e.Started != nil {
 					note = e.Started.Note
 				}

@@ -13,6 +13,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/model"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -145,11 +146,11 @@ func TestUnevenBatches(t *testing.T) {
 		c.Seed, c.Run, c.Memory = unseen(t, s, c), cache, 1<<20
 		_, err := MakePlan(t.Context(), s, mustDevice(t), c)
 		c.Memory = leastOf(err) + 24<<20
-		_, err = Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err = Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started == nil {
 				return
 			}
-			p := e.Started.Plan
+			p := e.Started.Job.(*Begun).Plan
 			if p.BatchNodes > 100 || p.Left()+p.Eval > 40<<20 || p.Features < 16<<20 {
 				t.Errorf("the large batch was seen, or finds a place: %s", p)
 			}

@@ -13,6 +13,8 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 )
 
@@ -81,9 +83,9 @@ func TestNeighborsAreChosen(t *testing.T) {
 	}
 	c.NeighborCache = setting.NeighborAuto
 	var hit *float64
-	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+	_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Epoch != nil {
-			hit = e.Epoch.NeighborHit
+			hit = e.Epoch.(*runs.Epoch).NeighborHit
 		}
 	})
 	if err != nil {

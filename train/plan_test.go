@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
+	"gdb/train/run"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -107,9 +108,9 @@ func TestForecastOfBytes(t *testing.T) {
 		}
 		var planned *plan.Plan
 		swept := false
-		r, err := Run(context.Background(), on, mustDevice(t), c, func(e Event) {
+		r, err := Run(context.Background(), on, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				planned = e.Started.Plan
+				planned = e.Started.Job.(*Begun).Plan
 			}
 			swept = swept || e.Reading != nil && e.Reading.Swept
 		})

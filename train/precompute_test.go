@@ -13,6 +13,8 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -51,9 +53,9 @@ func TestSumsAheadAreThose(t *testing.T) {
 			for i := range 2 {
 				c.Precompute = i == 1
 				s := mustBuild(t, plantedEdges())
-				res, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+				res, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 					if e.Epoch != nil {
-						losses[i] = append(losses[i], e.Epoch.Loss)
+						losses[i] = append(losses[i], e.Epoch.(*runs.Epoch).Loss)
 					}
 				})
 				if err != nil {

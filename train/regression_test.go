@@ -15,6 +15,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -57,9 +58,9 @@ func TestRegression(t *testing.T) {
 		s, c := mustBuild(t, g), numbersConfig()
 		c.Loss, c.Metric = loss, metric
 		var epochs []runs.Epoch
-		res, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		res, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				epochs = append(epochs, *e.Epoch)
+				epochs = append(epochs, *e.Epoch.(*runs.Epoch))
 			}
 		})
 		if err != nil {
@@ -187,7 +188,7 @@ func checkResumes(t *testing.T, g layouttest.Graph, c Config) {
 		for next := resumeVariant(c, seed); ; next = setting.Resumed(c.Run) {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := 1 + int(draw.Below(20))
-			_, err := Run(ctx, s, dev, next, func(Event) {
+			_, err := Run(ctx, s, dev, next, func(run.Event) {
 				if left--; left == 0 {
 					cancel()
 				}
@@ -225,9 +226,9 @@ func checkAnyCache(t *testing.T, g layouttest.Graph, c Config) {
 	var losses [2][]float64
 	for i, cache := range []string{"none", setting.CacheBelady} {
 		c.Cache, c.FeatureCache = cache, 8<<10
-		_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
-			if e.Epoch != nil {
-				losses[i] = append(losses[i], e.Epoch.Loss, e.Epoch.Train, *e.Epoch.Val)
+		_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e run.Event) {
+			if r, ok := e.Epoch.(*runs.Epoch); ok {
+				losses[i] = append(losses[i], r.Loss, r.Train, *r.Val)
 			}
 		})
 		if err != nil {
@@ -316,7 +317,7 @@ func TestWholeNumbers(t *testing.T) {
 	}
 	c.Loss, c.Run, c.Epochs = "auto", "classes", 1
 	note := ""
-	_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}

@@ -76,7 +76,7 @@ func TestResumeAfterCancel(t *testing.T) {
 		for next := resumeVariant(c, seed); ; next = setting.Resumed(c.Run) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left := 1 + int(draw.Below(20))
-			_, err := Run(ctx, s, dev, next, func(e Event) {
+			_, err := Run(ctx, s, dev, next, func(e run.Event) {
 				if left--; left == 0 {
 					cancel()
 				}
@@ -119,7 +119,7 @@ func TestStopOnFullDisk(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	left := 5
-	_, err = Run(ctx, sick, mustDevice(t), c, func(e Event) {
+	_, err = Run(ctx, sick, mustDevice(t), c, func(e run.Event) {
 		if e.Progress == nil {
 			return
 		}
@@ -168,8 +168,8 @@ func resumeCrashed(t *testing.T, c Config) {
 		left := 1 + int(draw.Below(30))
 		var crashed *vfs.MemFS
 		ctx, cancel := context.WithCancel(context.Background())
-		run := resumeVariant(c, seed)
-		_, err := Run(ctx, s, mustDevice(t), run, func(e Event) {
+		begun := resumeVariant(c, seed)
+		_, err := Run(ctx, s, mustDevice(t), begun, func(e run.Event) {
 			if left--; left == 0 {
 				crashed = fs.CrashClone(vfs.CrashCloneCfg{})
 				cancel()
@@ -183,7 +183,7 @@ func resumeCrashed(t *testing.T, c Config) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := run
+		next := begun
 		next.Resume = c.Run
 		if _, err := Run(context.Background(), after, mustDevice(t), next, nil); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
@@ -262,7 +262,7 @@ func TestResumeRemovesHiddenStates(t *testing.T) {
 func TestLockedRun(t *testing.T) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
 	var inner error
-	_, err := Run(context.Background(), s, dev, resumeConfig(), func(e Event) {
+	_, err := Run(context.Background(), s, dev, resumeConfig(), func(e run.Event) {
 		if e.Started != nil {
 			_, inner = Run(context.Background(), s, dev, setting.Resumed("t"), nil)
 		}
@@ -420,9 +420,9 @@ func TestFormerCache(t *testing.T) {
 	}
 	again.Resume, again.Epochs = c.Run, c.Epochs
 	note, cache := "", ""
-	if _, err := Run(t.Context(), s, mustDevice(t), again, func(e Event) {
+	if _, err := Run(t.Context(), s, mustDevice(t), again, func(e run.Event) {
 		if e.Started != nil {
-			note, cache = e.Started.Note, e.Started.Plan.Cache
+			note, cache = e.Started.Note, e.Started.Job.(*Begun).Plan.Cache
 		}
 	}); err != nil {
 		t.Fatal(err)

@@ -32,19 +32,17 @@ import (
 type trainer struct {
 	*stepper
 	run.Loop
-	cfg      Config
-	store    *layout.Store
-	dev      blockdev.Device
-	in       *inputs
-	obs      func(Event)
-	plan     *plan.Plan
-	loader   *loader.Loader       // nil until the run has a name: see epoch
-	buffer   *nodePartitions      // of partitions in memory; nil where all of the graph is read
-	device   *plan.Profile        // for superbatches; nil with other caches
-	reads    []superbatch.Reading // of superbatches, decided in this epoch
-	alone    bool                 // nothing is evaluated: see Training
-	lastLoss float64              // of the steps whose losses were read
-	totals   Totals               // of the epochs of this process
+	cfg    Config
+	store  *layout.Store
+	dev    blockdev.Device
+	in     *inputs
+	plan   *plan.Plan
+	loader *loader.Loader       // nil until the run has a name: see epoch
+	buffer *nodePartitions      // of partitions in memory; nil where all of the graph is read
+	device *plan.Profile        // for superbatches; nil with other caches
+	reads  []superbatch.Reading // of superbatches, decided in this epoch
+	alone  bool                 // nothing is evaluated: see Training
+	totals Totals               // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
@@ -70,13 +68,11 @@ type trainer struct {
 }
 
 // newTrainer returns a trainer that has opened nothing.
-func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(Event)) *trainer {
-	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
-	if obs == nil {
-		t.obs = func(Event) {}
-	}
+func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(run.Event)) *trainer {
+	t := &trainer{cfg: cfg, store: store, dev: dev}
 	t.Loop = run.Loop{Store: store, Identity: &t.cfg.Identity, Schedule: &t.cfg.Schedule,
-		At: &t.pos.Position, Better: func(a, b float64) bool {
+		At: &t.pos.Position, Observer: obs, Better: func(a, b float64) bool {
 			return setting.Better(t.cfg.Metric, a, b)
 		}}
 	return t
@@ -90,7 +86,7 @@ func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(E
 // wraps context.Canceled and names the run returned; a run resumed from there gives the weights of
 // one that was never stopped. An error that wraps layout.ErrCorrupt means damaged data.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
-	obs func(Event)) (*Result, error) {
+	obs func(run.Event)) (*Result, error) {
 	t := newTrainer(store, dev, cfg, obs)
 	if err := t.Run(ctx, t); err != nil {
 		return nil, err
@@ -98,11 +94,10 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 	return t.result(), nil
 }
 
-// Started tells the observer that training begins.
-func (t *trainer) Started() {
-	t.obs(Event{Started: &Started{Run: t.Dir.Name(), Resumed: t.Resumed, Plan: t.plan,
-		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Train: uint64(len(t.train)), Unused: model.Of(&t.cfg).Unused(t.in.Meta), Note: t.notes()}})
+// Started returns the settings and the plan of the run, and what the user is told.
+func (t *trainer) Started() (job any, note string) {
+	return &Begun{Plan: t.plan, Config: t.cfg, Train: uint64(len(t.train)),
+		Unused: model.Of(&t.cfg).Unused(t.in.Meta)}, t.notes()
 }
 
 // notes are those for the user when a run begins.

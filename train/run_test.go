@@ -17,6 +17,7 @@ import (
 	"gdb/train/embedding"
 	"gdb/train/model"
 	"gdb/train/plan"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -152,14 +153,14 @@ func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
 	var records []runs.Epoch
 	started, steps := 0, 0
-	res, err := Run(context.Background(), s, dev, testConfig(), func(e Event) {
+	res, err := Run(context.Background(), s, dev, testConfig(), func(e run.Event) {
 		switch {
 		case e.Started != nil:
 			started++
 		case e.Progress != nil:
 			steps++
 		case e.Epoch != nil:
-			records = append(records, *e.Epoch)
+			records = append(records, *e.Epoch.(*runs.Epoch))
 		}
 	})
 	if err != nil {
@@ -203,7 +204,7 @@ func TestOptionsWithoutEffect(t *testing.T) {
 		"mlp": "--heads, --aggregate changes nothing in this mlp", "gatv2": "--aggregate changes"} {
 		c.Model, c.Run = name, name
 		told := ""
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
 				told = e.Started.Note
 			}
@@ -282,7 +283,7 @@ func TestEmptySplits(t *testing.T) {
 			delete(g.Splits, "test")
 		}
 		said := ""
-		r, err := Run(context.Background(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
+		r, err := Run(context.Background(), mustBuild(t, g), mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
 				said = e.Started.Note
 			}
@@ -473,15 +474,15 @@ func TestNeighborCache(t *testing.T) {
 	for _, c.Run = range []string{"first", "again"} {
 		var hit *float64
 		var planned *plan.Plan
-		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				planned = e.Started.Plan
+				planned = e.Started.Job.(*Begun).Plan
 				if e.Started.Note != "" {
 					t.Error(e.Started.Note)
 				}
 			}
 			if e.Epoch != nil {
-				hit = e.Epoch.NeighborHit
+				hit = e.Epoch.(*runs.Epoch).NeighborHit
 			}
 		})
 		if err != nil {
@@ -509,12 +510,13 @@ func TestUnlabeled(t *testing.T) {
 		}
 	}
 	c, epochs := testConfig(), 0
-	_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
-		if e.Epoch == nil {
+	_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e run.Event) {
+		r, ok := e.Epoch.(*runs.Epoch)
+		if !ok {
 			return
 		}
-		if epochs++; e.Epoch.Unlabeled != want {
-			t.Errorf("%d nodes have no label, want %d", e.Epoch.Unlabeled, want)
+		if epochs++; r.Unlabeled != want {
+			t.Errorf("%d nodes have no label, want %d", r.Unlabeled, want)
 		}
 	})
 	if err != nil || epochs != c.Epochs || want < 5 {

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/files"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -95,7 +96,7 @@ func TestMissingCurrent(t *testing.T) {
 	c.Epochs++
 	c.Resume = c.Run
 	note := ""
-	_, err = Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	_, err = Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -31,7 +32,7 @@ func TestColumnsAreScaled(t *testing.T) {
 	s, c := mustBuild(t, stretched()), testConfig()
 	c.Normalize = "auto"
 	note := ""
-	res, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	res, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}
@@ -48,11 +49,11 @@ func TestColumnsAreScaled(t *testing.T) {
 	if err != nil || e.Value != *res.Test {
 		t.Errorf("evaluated to %+v, %v; trained to %g", e, err, *res.Test)
 	}
-	losses := func(run, cache string) (all []float64) {
-		c.Run, c.Cache, c.Epochs = run, cache, 3
-		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	losses := func(name, cache string) (all []float64) {
+		c.Run, c.Cache, c.Epochs = name, cache, 3
+		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				all = append(all, e.Epoch.Loss)
+				all = append(all, e.Epoch.(*runs.Epoch).Loss)
 			}
 		}); err != nil {
 			t.Fatal(err)

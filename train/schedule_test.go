@@ -9,6 +9,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/compute/program"
 	"gdb/layout"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -16,9 +17,9 @@ import (
 // epochsOf trains and returns the records of the epochs.
 func epochsOf(t *testing.T, s *layout.Store, c Config) (epochs []runs.Epoch) {
 	t.Helper()
-	_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Epoch != nil {
-			epochs = append(epochs, *e.Epoch)
+			epochs = append(epochs, *e.Epoch.(*runs.Epoch))
 		}
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 
@@ -82,12 +83,12 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	defer dev.Close()
 	var storage int64
 	var half runs.Epoch
-	_, err = Run(context.Background(), s, dev, c, func(e Event) {
-		if e.Started != nil && e.Started.Plan.Superbatch != nil {
-			storage = e.Started.Plan.Superbatch.Storage
+	_, err = Run(context.Background(), s, dev, c, func(e run.Event) {
+		if e.Started != nil && e.Started.Job.(*Begun).Plan.Superbatch != nil {
+			storage = e.Started.Job.(*Begun).Plan.Superbatch.Storage
 		}
-		r := e.Epoch
-		if r == nil {
+		r, ok := e.Epoch.(*runs.Epoch)
+		if !ok {
 			return
 		}
 		if r.Epoch == c.Epochs {
@@ -123,12 +124,12 @@ func TestStageTimes(t *testing.T) {
 		s, c := mustBuild(t, planted(false)), testConfig()
 		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3
 		var begun time.Time
-		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
 				begun = time.Now()
 			}
 			if e.Epoch != nil {
-				checkStages(t, e.Epoch, want, time.Since(begun).Seconds())
+				checkStages(t, e.Epoch.(*runs.Epoch), want, time.Since(begun).Seconds())
 			}
 		})
 		if err != nil {

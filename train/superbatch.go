@@ -8,6 +8,7 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/train/model"
 	"gdb/train/plan"
+	"gdb/train/run"
 )
 
 // epoch starts what is left of the epoch in which the run stands.
@@ -59,7 +60,7 @@ func (t *trainer) superbatches() *superbatch.Config {
 	}
 	c.Decided = func(r superbatch.Reading) {
 		t.reads = append(t.reads, r)
-		t.obs(Event{Reading: &r})
+		t.Notify(run.Event{Reading: &r})
 	}
 	return c
 }

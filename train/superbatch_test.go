@@ -15,6 +15,8 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
+	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,13 +30,13 @@ func TestBeladyReadsLess(t *testing.T) {
 		c := beladyConfig()
 		c.Cache, c.Epochs, c.FeatureCache = cache, 1, 12<<10
 		s := mustBuild(t, planted(false))
-		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+		_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				hits[cache] = e.Epoch.Hit
+				hits[cache] = e.Epoch.(*runs.Epoch).Hit
 			}
 			if st := e.Started; st != nil && cache == setting.CacheBelady {
-				if p := st.Plan; p.Superbatch == nil || p.Cache != setting.CacheBelady ||
-					p.Left() < 0 ||
+				if p := st.Job.(*Begun).Plan; p.Superbatch == nil ||
+					p.Cache != setting.CacheBelady || p.Left() < 0 ||
 					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
 					t.Errorf("plan %+v", p)
 				}

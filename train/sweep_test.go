@@ -17,6 +17,8 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -81,7 +83,7 @@ func TestSweptRun(t *testing.T) {
 		told, records := []superbatch.Reading(nil), 0
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
-		obs := func(e Event) {
+		obs := func(e run.Event) {
 			if e.Reading != nil {
 				told = append(told, *e.Reading)
 			}
@@ -91,7 +93,7 @@ func TestSweptRun(t *testing.T) {
 				}
 			}
 			if e.Epoch != nil {
-				records += len(e.Epoch.Reads)
+				records += len(e.Epoch.(*runs.Epoch).Reads)
 			}
 		}
 		_, err := Run(ctx, costly, mustDevice(t), c, obs)

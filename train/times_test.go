@@ -9,6 +9,7 @@ import (
 
 	"gdb/layout/layouttest"
 	"gdb/sample"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
 
@@ -145,7 +146,7 @@ func TestNothingBeforeIsSaid(t *testing.T) {
 		c, note := testConfig(), ""
 		c.Epochs, c.Before = 1, before(limit)
 		_, err := Run(context.Background(), mustBuild(t, plantedEdges()), mustDevice(t), c,
-			func(e Event) {
+			func(e run.Event) {
 				if e.Started != nil {
 					note = e.Started.Note
 				}

@@ -10,6 +10,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/run"
 	"gdb/train/runs"
 )
 
@@ -63,9 +64,9 @@ func trainingIsARun(t *testing.T, cache string) {
 		cfg.FeatureCache = 16 << 10 // not all
 	}
 	var want []runs.Epoch
-	_, err := Run(t.Context(), s, dev, cfg, func(e Event) {
+	_, err := Run(t.Context(), s, dev, cfg, func(e run.Event) {
 		if e.Epoch != nil {
-			want = append(want, *e.Epoch)
+			want = append(want, *e.Epoch.(*runs.Epoch))
 		}
 	})
 	if err != nil {
@@ -98,9 +99,9 @@ func TestStepperIsARun(t *testing.T) {
 	s, dev, cfg := mustBuild(t, planted(false)), mustDevice(t), testConfig()
 	cfg.Epochs = 2
 	var want []float64
-	_, err := Run(t.Context(), s, dev, cfg, func(e Event) {
+	_, err := Run(t.Context(), s, dev, cfg, func(e run.Event) {
 		if e.Epoch != nil {
-			want = append(want, e.Epoch.Loss)
+			want = append(want, e.Epoch.(*runs.Epoch).Loss)
 		}
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -15,26 +16,26 @@ import (
 func TestTune(t *testing.T) {
 	s, c := mustBuild(t, planted(false)), testConfig()
 	c.Model, c.Heads, c.Hidden, c.Tune, c.Epochs = "gat", 2, 8, true, 4
-	state := func(run string, stop bool) []byte {
+	state := func(name string, stop bool) []byte {
 		c := c
-		c.Run = run
+		c.Run = name
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+		_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 			if stop && e.Progress != nil && e.Progress.Epoch == 2 {
 				cancel()
 			}
 		})
 		if stop {
 			if !errors.Is(err, context.Canceled) {
-				t.Fatalf("run %s was not stopped: %v", run, err)
+				t.Fatalf("run %s was not stopped: %v", name, err)
 			}
-			_, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(run), nil)
+			_, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(name), nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, b := finalState(t, s, run)
+		_, b := finalState(t, s, name)
 		return b
 	}
 	state("a", false)

@@ -14,6 +14,7 @@ import (
 	"gdb/sample"
 	"gdb/train/embedding"
 	"gdb/train/plan"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 
@@ -199,7 +200,7 @@ func TestVectorsAfterCrash(t *testing.T) {
 		left := 1 + int(draw.Below(30))
 		var crashed *vfs.MemFS
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := Run(ctx, s, mustDevice(t), c, func(Event) {
+		_, err := Run(ctx, s, mustDevice(t), c, func(run.Event) {
 			if left--; left == 0 {
 				crashed = fs.CrashClone(vfs.CrashCloneCfg{})
 				cancel()

@@ -31,7 +31,7 @@ func realGraph(t *testing.T, name string) string {
 func gdbOutput(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, bad strings.Builder
-	code = run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &bad})
+	code = execute(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &bad})
 	return code, out.String(), bad.String()
 }
 

@@ -41,8 +41,8 @@ var (
 // app has the commands.
 type app struct{ cli.App }
 
-// run executes one command line and returns the exit code.
-func run(ctx context.Context, args []string, s cli.Streams) int {
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, args []string, s cli.Streams) int {
 	a := &app{cli.App{Streams: s, FS: vfs.Default}}
 	if logForm(args) == "json" {
 		a.Err = cli.NewNotes(a.Err)

@@ -18,6 +18,8 @@ import (
 	"gdb/layout"
 	"gdb/layout/inspect"
 	"gdb/train"
+	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -110,9 +112,9 @@ func trainOutcome(t *testing.T, dev blockdev.Device, dir string) (string, error)
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{3, 3}, 8, 512, 1, 1
 	c.Memory, c.Topology, c.Cache = 1<<30, "paged", "none"
 	loss := 0.0
-	res, err := train.Run(t.Context(), st, dev, c, func(e train.Event) {
+	res, err := train.Run(t.Context(), st, dev, c, func(e run.Event) {
 		if e.Epoch != nil {
-			loss = e.Epoch.Loss
+			loss = e.Epoch.(*runs.Epoch).Loss
 		}
 	})
 	if err != nil {
@@ -150,7 +152,7 @@ func TestFlippedBit(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "g.gdb")
 	args := append(csvGraph(t, dir, 3000, 20000), "--out", store)
-	if code := run(t.Context(), args, cli.Streams{In: os.Stdin, Out: t.Output(),
+	if code := execute(t.Context(), args, cli.Streams{In: os.Stdin, Out: t.Output(),
 		Err: t.Output()}); code != 0 {
 		t.Fatalf("ingest: exit code %d", code)
 	}

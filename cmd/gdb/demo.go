@@ -68,7 +68,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		}
 		args := append(splitArgs(line), "--memory", fmt.Sprint(a.Memory), "--threads",
 			fmt.Sprint(a.Threads), "--seed", fmt.Sprint(a.Seed), "--quiet="+fmt.Sprint(a.Quiet))
-		if code := run(ctx, args, a.Streams); code != exitDone {
+		if code := execute(ctx, args, a.Streams); code != exitDone {
 			return cli.Reported{Code: code}
 		}
 	}

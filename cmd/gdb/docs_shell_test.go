@@ -24,7 +24,7 @@ func docRun(line string) string {
 	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	if stmt, ok := strings.CutPrefix(line, "gdb> "); ok {
 		s.In, s.InTTY, s.OutTTY = strings.NewReader(stmt), true, true
-		run(context.Background(), []string{"shell", "cora.gdb", "--color", "never"}, s)
+		execute(context.Background(), []string{"shell", "cora.gdb", "--color", "never"}, s)
 		return out.String()
 	}
 	line = strings.TrimPrefix(line, "$ ")
@@ -32,7 +32,7 @@ func docRun(line string) string {
 		s.In = strings.NewReader(strings.Trim(strings.TrimPrefix(input, "echo "), `"`))
 		line = command
 	}
-	run(context.Background(), splitArgs(strings.TrimPrefix(line, "gdb ")), s)
+	execute(context.Background(), splitArgs(strings.TrimPrefix(line, "gdb ")), s)
 	return out.String()
 }
 

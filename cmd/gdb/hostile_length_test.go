@@ -224,6 +224,6 @@ func hostileRunIn(ctx context.Context, t *testing.T, args ...string) (int, strin
 		t.Fatal(err)
 	}
 	defer null.Close()
-	code := run(ctx, args, cli.Streams{In: null, Out: &out, Err: &out})
+	code := execute(ctx, args, cli.Streams{In: null, Out: &out, Err: &out})
 	return code, out.String()
 }

@@ -81,7 +81,7 @@ func TestStoppedStandardInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
 	in := io.MultiReader(strings.NewReader("src,dst\n1,2\n"), readerFunc(func() { cancel() }))
-	code := run(ctx, []string{"ingest", "-", "--out", "s"}, cli.Streams{In: in, Out: &out,
+	code := execute(ctx, []string{"ingest", "-", "--out", "s"}, cli.Streams{In: in, Out: &out,
 		Err: &errs})
 	said := strings.Join(strings.Fields(errs.String()), " ")
 	if code != exitInterrupted || !strings.Contains(said, "delete s and give it again") ||

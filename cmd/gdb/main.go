@@ -29,7 +29,7 @@ func main() {
 		bf16.KeepWith(products.In(vfs.Default, dir))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], cli.StdStreams())
+	code := execute(ctx, os.Args[1:], cli.StdStreams())
 	stop()
 	os.Exit(code)
 }

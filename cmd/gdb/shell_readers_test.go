@@ -78,7 +78,8 @@ func coraStore(t *testing.T) string {
 	}
 	var out bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
-	if code := run(context.Background(), []string{"ingest", dir + "/cora", "--out", dir + "/s.gdb",
+	if code := execute(context.Background(), []string{"ingest", dir + "/cora", "--out",
+		dir + "/s.gdb",
 		"--undirected"}, s); code != 0 {
 		t.Fatalf("ingest: %s", out.String())
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -160,10 +159,6 @@ func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (tr
 
 // link completes the settings of a training of links, which are not checked.
 func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
-	if t.tensorboard != "" {
-		return c, cli.Usage(errors.New("train: --tensorboard is not for --task link: leave it " +
-			"out"))
-	}
 	base, err := t.line.Recipe()
 	if err == nil && t.from != "" {
 		var file runs.File

@@ -20,7 +20,8 @@ import (
 // said runs a command line whose output goes into pipes.
 func said(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	code = execute(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o,
+		Err: &e})
 	return code, o.String(), e.String()
 }
 

@@ -186,7 +186,7 @@ func TestWrongInputs(t *testing.T) {
 	for _, c := range wrongInputs {
 		t.Run(c.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code := run(context.Background(), strings.Fields(c.args),
+			code := execute(context.Background(), strings.Fields(c.args),
 				cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			var lines []string
 			for line := range strings.Lines(errs.String()) {

@@ -23,6 +23,7 @@ import (
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 
@@ -155,7 +156,7 @@ func TestDiskResume(t *testing.T) {
 			for ; ; stopped++ {
 				ctx, cancel := context.WithCancel(context.Background())
 				left := 4
-				_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+				_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 					if e.Progress != nil {
 						if left--; left == 0 {
 							cancel()
@@ -307,7 +308,7 @@ func TestDiskBitFlips(t *testing.T) {
 	c := faultConfig()
 	ctx, cancel := context.WithCancel(context.Background())
 	left := 12
-	if _, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+	if _, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 		if e.Progress != nil {
 			if left--; left == 0 {
 				cancel()
@@ -342,7 +343,7 @@ func TestDiskTrained(t *testing.T) {
 	c := diskConfig("complex")
 	c.Epochs = 20
 	note := ""
-	run, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+	run, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
 			note = e.Started.Note
 		}
@@ -436,9 +437,9 @@ func TestDiskMemory(t *testing.T) {
 		c.Memory, c.Epochs, c.EvalEvery, c.Encoder, c.Run = 160<<20, 2, 1, encoder, encoder
 		plan := planned(t, s, &c)
 		peak := int64(0)
-		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Epoch != nil {
-				peak = max(peak, e.Epoch.Held)
+				peak = max(peak, e.Epoch.(*runs.LinkEpoch).Held)
 			}
 		}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gdb/layout"
+	"gdb/train/run"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -60,8 +61,9 @@ func testDiskSize(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	worse := false // an epoch after an evaluation that was not the best
-	_, err = Run(context.Background(), s, mustDevice(t), c, func(e Event) {
-		worse = worse || e.Epoch != nil && e.Epoch.Epoch < c.Epochs && !e.Epoch.Best
+	_, err = Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
+		r, ok := e.Epoch.(*runs.LinkEpoch)
+		worse = worse || ok && r.Epoch < c.Epochs && !r.Best
 	})
 	if err != nil || !worse {
 		t.Fatalf("%v; all evaluations but the last were the best: %v", err, !worse)

@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/link/triples"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/runs/vectors"
 )
@@ -143,7 +144,7 @@ func TestDiskVectorsEarly(t *testing.T) {
 	c := diskConfig("complex")
 	c.CheckpointEvery = 1
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+	_, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 		if e.Progress != nil {
 			cancel()
 		}

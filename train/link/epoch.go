@@ -79,8 +79,7 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 			}
 		}
 		t.pos.Time += time.Since(begun).Seconds()
-		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: t.batch(),
-			Batches: batches}})
+		t.Stepped(batches)
 		if t.whole() && (t.isCounted() || t.IsDue()) {
 			if err := t.Checkpoint(); err != nil {
 				return err
@@ -195,8 +194,8 @@ func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.F
 	return to
 }
 
-// FinishEpoch evaluates if an evaluation is due, and reports the epoch.
-func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
+// FinishEpoch evaluates if an evaluation is due, and returns the record of the epoch.
+func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	epoch := int(t.pos.Epoch) + 1
 	edges := t.pos.Edges
 	if t.cfg.Negatives == setting.NegativesAll { // each edge answers two queries
@@ -208,7 +207,7 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	if t.disk != nil {
 		moved, err := t.disk.moved()
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		rec.Sets, rec.Wait = t.disk.Sets(t.pos.Epoch), t.pos.Wait
 		rec.Read, rec.Written = moved.read, moved.written
@@ -216,15 +215,15 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	if len(t.data.val) > 0 && t.Evaluates(epoch) {
 		rows, err := t.scored(ctx)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		res, err := t.ranks(ctx, rows, t.data.val, false)
 		if err != nil {
-			return 0, fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
+			return nil, fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
 		}
 		rec.Val = &res.MRR
 		if rec.Best, err = t.compare(ctx, res.MRR, epoch, rows); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
@@ -233,11 +232,7 @@ func (t *trainer) FinishEpoch(ctx context.Context) (loss float64, err error) {
 	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
 	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
 	t.pos.Wait = 0
-	if err := t.Metrics.Add(rec); err != nil {
-		return 0, err
-	}
-	t.obs(Event{Epoch: &rec})
-	return rec.Loss, nil
+	return &rec, nil
 }
 
 // ranks ranks edges with the current relations and with rows as the vectors of entities. With

@@ -8,6 +8,7 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/run"
 	"gdb/train/runs"
 )
 
@@ -55,7 +56,7 @@ func TestDamagedLastCheckpoint(t *testing.T) {
 			}
 			layouttest.Rewrite(t, s.FS(), path, func(b []byte) []byte { return b[:100] })
 			next.Epochs++
-			_, err = Run(t.Context(), s, mustDevice(t), next, func(e Event) {
+			_, err = Run(t.Context(), s, mustDevice(t), next, func(e run.Event) {
 				if e.Started != nil {
 					note = e.Started.Note
 				}

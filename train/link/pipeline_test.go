@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -215,7 +216,7 @@ func mustStop(t *testing.T, s *layout.Store, c *Config) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := Run(ctx, s, mustDevice(t), *c, func(e Event) {
+	_, err := Run(ctx, s, mustDevice(t), *c, func(e run.Event) {
 		if e.Progress != nil && e.Progress.Epoch == 2 && e.Progress.Batch > 2 {
 			cancel()
 		}

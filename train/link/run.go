@@ -23,27 +23,13 @@ import (
 // Config holds the settings of a training.
 type Config = setting.Link
 
-// Event tells an observer of a run what happened; one of its fields is set.
-type Event struct {
-	Started  *Started        // once, before the first step
-	Progress *Progress       // after each step
-	Epoch    *runs.LinkEpoch // after each epoch
-}
-
-// Started describes a run that begins or goes on.
-type Started struct {
-	Run                 string
-	Resumed             bool
-	Epoch, Batch        int // of the next step: epochs from 1, and batches done
+// Begun describes a run of links that begins or goes on.
+type Begun struct {
 	Config              Config
 	Entities, Relations int
 	Edges               int
-	Note                string // for the user; "" for none
 	Disk                string // where vectors are, if not in memory
 }
-
-// Progress says how far the run has come.
-type Progress struct{ Epoch, Batch, Batches int }
 
 // Result describes the end of a run.
 type Result struct {
@@ -83,7 +69,6 @@ type trainer struct {
 	cfg     Config
 	store   *layout.Store
 	dev     blockdev.Device
-	obs     func(Event)
 	budget  *mem.Budget
 	pool    *kernel.Pool
 	data    *data
@@ -98,13 +83,11 @@ type trainer struct {
 }
 
 // newTrainer returns a trainer that has opened nothing.
-func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(Event)) *trainer {
-	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
-	if obs == nil {
-		t.obs = func(Event) {}
-	}
+func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(run.Event)) *trainer {
+	t := &trainer{cfg: cfg, store: store, dev: dev}
 	t.Loop = run.Loop{Store: store, Identity: &t.cfg.Identity, Schedule: &t.cfg.Schedule,
-		ByBest: cfg.FewCheckpoints, At: &t.pos.Position,
+		ByBest: cfg.FewCheckpoints, At: &t.pos.Position, Observer: obs,
 		Better: func(a, b float64) bool { return a > b }}
 	return t
 }
@@ -117,7 +100,7 @@ func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config, obs func(E
 // wraps context.Canceled and names the run returned; a run resumed from there gives the weights of
 // one that was never stopped.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
-	obs func(Event)) (*Result, error) {
+	obs func(run.Event)) (*Result, error) {
 	t := newTrainer(store, dev, cfg, obs)
 	if err := t.Run(ctx, t); err != nil {
 		return nil, err
@@ -125,12 +108,10 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 	return t.result(), nil
 }
 
-// Started tells the observer that training begins.
-func (t *trainer) Started() {
-	t.obs(Event{Started: &Started{Run: t.Dir.Name(), Resumed: t.Resumed, Config: t.cfg,
-		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Entities: t.data.entities,
-		Relations: t.data.relations, Edges: t.data.edges, Note: t.Notes(),
-		Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}})
+// Started returns the settings of the run and what it is trained on, and what the user is told.
+func (t *trainer) Started() (job any, note string) {
+	return &Begun{Config: t.cfg, Entities: t.data.entities, Relations: t.data.relations,
+		Edges: t.data.edges, Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}, t.Notes()
 }
 
 // Validate returns an error for the first setting that makes no sense, also for the

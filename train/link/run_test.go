@@ -21,6 +21,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
+	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
 
@@ -214,7 +215,7 @@ func TestResume(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				left := 5
 				c.Resume = resume
-				res, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+				res, err := Run(ctx, s, mustDevice(t), c, func(e run.Event) {
 					if e.Progress != nil {
 						if left--; left == 0 {
 							cancel()

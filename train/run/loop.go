@@ -47,12 +47,12 @@ type Job interface {
 	WriteRun() error
 	// Restored does what is left once it is known where the run stands.
 	Restored(ctx context.Context) error
-	// Started tells the observer that training begins.
-	Started()
+	// Started returns what the job adds to the event Started, and what the user is told.
+	Started() (job any, note string)
 	// Steps trains on the rest of the current epoch.
 	Steps(ctx context.Context) error
-	// FinishEpoch evaluates if it is due, counts the epoch and records it. It returns its loss.
-	FinishEpoch(ctx context.Context) (loss float64, err error)
+	// FinishEpoch evaluates if it is due, counts the epoch and returns its record.
+	FinishEpoch(ctx context.Context) (runs.Record, error)
 	// WriteState writes the state of a checkpoint.
 	WriteState() error
 	// Test tests the best weights.
@@ -75,6 +75,8 @@ type Loop struct {
 	Better func(a, b float64) bool
 	// At is where the run stands.
 	At *Position
+	// Observer is told what happens, from the goroutine of the run; nil for none.
+	Observer func(Event)
 
 	// Dir is the run's directory, Resumed says that it was there, and Created when it was made.
 	Dir     runs.Dir
@@ -145,7 +147,7 @@ func (l *Loop) run(ctx context.Context) error {
 	if err := l.record(ctx, "running"); err != nil {
 		return err
 	}
-	l.job.Started()
+	l.started()
 	err := l.epochs(ctx)
 	if err == nil {
 		return l.record(ctx, "done")
@@ -236,11 +238,15 @@ func (l *Loop) epochs(ctx context.Context) error {
 }
 
 func (l *Loop) finishEpoch(ctx context.Context) error {
-	loss, err := l.job.FinishEpoch(ctx)
+	rec, err := l.job.FinishEpoch(ctx)
 	if err != nil {
 		return err
 	}
-	return l.diverged.Add(loss)
+	if err := l.Metrics.Add(rec); err != nil {
+		return err
+	}
+	l.Notify(Event{Epoch: rec})
+	return l.diverged.Add(rec.MeanLoss())
 }
 
 // finish tests the best weights, and writes the last checkpoint with the last ones.

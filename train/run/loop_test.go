@@ -63,8 +63,12 @@ func (j *job) Prepare(context.Context) error {
 func (j *job) Open(context.Context) error     { return nil }
 func (j *job) Begin(context.Context) error    { j.at.Learned = 100; return nil }
 func (j *job) Restored(context.Context) error { return nil }
-func (j *job) Started()                       { j.taken = append(j.taken, "started") }
 func (j *job) Tell(r *kv.RunMeta)             { r.Model = "sum" }
+
+func (j *job) Started() (any, string) {
+	j.taken = append(j.taken, "started")
+	return "sums", j.Notes()
+}
 
 func (j *job) WriteRun() error {
 	return j.Dir.WriteFile(runs.File{Store: j.Dir.UUID().String(), Created: j.Created})
@@ -91,11 +95,13 @@ func (j *job) WriteState() error {
 }
 
 func (j *job) Steps(ctx context.Context) error {
-	for ; j.at.Batch < batches; j.at.Batch++ {
+	for j.at.Batch < batches {
 		if err := errors.Join(ctx.Err(), j.fails); err != nil {
 			return err
 		}
 		j.at.Learned++
+		j.at.Batch++
+		j.Stepped(batches)
 		if j.stopAt--; j.stopAt == 0 {
 			j.stop()
 		}
@@ -103,7 +109,7 @@ func (j *job) Steps(ctx context.Context) error {
 	return nil
 }
 
-func (j *job) FinishEpoch(context.Context) (float64, error) {
+func (j *job) FinishEpoch(context.Context) (runs.Record, error) {
 	epoch, loss := int(j.at.Epoch)+1, 1.0
 	if epoch <= len(j.losses) {
 		loss = j.losses[epoch-1]
@@ -118,7 +124,7 @@ func (j *job) FinishEpoch(context.Context) (float64, error) {
 		}
 	}
 	j.at.Epoch, j.at.Batch = j.at.Epoch+1, 0
-	return loss, j.Metrics.Add(runs.Epoch{Epoch: epoch, Loss: loss})
+	return &runs.Epoch{Epoch: epoch, Loss: loss}, nil
 }
 
 func (j *job) Test(context.Context) error {
@@ -171,6 +177,51 @@ func TestRunToItsEnd(t *testing.T) {
 	more.schedule.Epochs = 6
 	if err := more.Run(t.Context(), more); err != nil || more.at.Learned != 100+6*batches {
 		t.Errorf("with more epochs it has %d: %v", more.at.Learned, err)
+	}
+}
+
+// TestObserver: who watches a run that goes on is told where it begins, each step, and the record
+// of each epoch once it is written.
+func TestObserver(t *testing.T) {
+	s := mustStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	first := newJob(s, "")
+	first.stop, first.stopAt = cancel, 2*batches+1
+	if err := first.Run(ctx, first); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	j := newJob(s, "r0001")
+	j.Note("a note")
+	var told []string
+	j.Observer = func(e run.Event) {
+		switch {
+		case e.Started != nil:
+			b := e.Started
+			told = append(told, fmt.Sprintf("%s %v at %d.%d, %v: %s", b.Run, b.Resumed, b.Epoch,
+				b.Batch, b.Job, b.Note))
+		case e.Progress != nil:
+			p := e.Progress
+			told = append(told, fmt.Sprintf("%d.%d of %d", p.Epoch, p.Batch, p.Batches))
+		case e.Epoch != nil:
+			told = append(told, fmt.Sprintf("epoch %d", e.Epoch.Ordinal()))
+		}
+	}
+	if err := j.Run(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"r0001 true at 3.1, sums: a note", "3.2 of 3", "3.3 of 3", "epoch 3",
+		"4.1 of 3", "4.2 of 3", "4.3 of 3", "epoch 4"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	n := 0
+	if err := j.Dir.Epochs(func(e *runs.Epoch) error {
+		if n++; e.Epoch != n {
+			t.Errorf("record %d is of epoch %d", n, e.Epoch)
+		}
+		return nil
+	}); err != nil || n != 4 {
+		t.Errorf("%d records: %v", n, err)
 	}
 }
 

@@ -71,8 +71,8 @@ func (r Dir) keepMetrics(to *Metrics, last int) error {
 	return r.readError(MetricsName, err)
 }
 
-// Add appends the record of an epoch: an Epoch or a LinkEpoch.
-func (m *Metrics) Add(rec any) error {
+// Add appends the record of an epoch.
+func (m *Metrics) Add(rec Record) error {
 	b, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("train: encode metrics: %w", err)

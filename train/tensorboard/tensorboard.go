@@ -93,24 +93,13 @@ func create(fs vfs.FS, dir, run string, now func() time.Time) (*Writer, error) {
 }
 
 // Epoch writes what an epoch reached and cost.
-func (w *Writer) Epoch(e *runs.Epoch) error {
-	summary := appendScalar(nil, "loss", e.Loss)
-	summary = appendScalar(summary, "metric/train", e.Train)
-	if e.Val != nil {
-		summary = appendScalar(summary, "metric/val", *e.Val)
+func (w *Writer) Epoch(e runs.Record) error {
+	var summary []byte
+	for _, s := range e.Scalars() {
+		summary = appendScalar(summary, s.Name, s.Value)
 	}
-	if e.Rate > 0 {
-		summary = appendScalar(summary, "rate", e.Rate)
-	}
-	for _, s := range []struct {
-		name  string
-		value float64
-	}{{"epoch/seconds", e.Time}, {"epoch/evaluation_seconds", e.Eval},
-		{"engine/bytes_read", float64(e.Read)}, {"engine/cache_hits", e.Hit},
-		{"engine/io_wait", e.IOWait}, {"engine/edges_sampled", float64(e.Sampled)}} {
-		summary = appendScalar(summary, s.name, s.value)
-	}
-	return w.write(appendBytes(appendHead(nil, w.now(), uint64(e.Epoch)), eventSummary, summary))
+	head := appendHead(nil, w.now(), uint64(e.Ordinal()))
+	return w.write(appendBytes(head, eventSummary, summary))
 }
 
 func (w *Writer) write(event []byte) error {

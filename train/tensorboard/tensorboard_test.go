@@ -3,6 +3,7 @@ package tensorboard
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"math"
 	"strings"
@@ -34,18 +35,15 @@ func TestVersionRecord(t *testing.T) {
 	}
 }
 
-// TestEpochs reads a file back.
-func TestEpochs(t *testing.T) {
+// written are the events of a file with the record of one epoch, after that of the version.
+func written(t *testing.T, e runs.Record) []byte {
+	t.Helper()
 	fs := vfs.NewMem()
 	w, err := create(fs, "tb", "r0001", func() time.Time { return time.Unix(7, 5e8) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	val := 0.75
-	if err := w.Epoch(&runs.Epoch{Epoch: 300, Loss: 0.5, Val: &val}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.Epoch(e), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	names, err := fs.List("tb/r0001")
@@ -73,17 +71,42 @@ func TestEpochs(t *testing.T) {
 	if len(events) != 2 {
 		t.Fatalf("%d events", len(events))
 	}
-	e := events[1]
-	if math.Float64frombits(binary.LittleEndian.Uint64(e[1:])) != 7.5 || e[9] != eventStep {
-		t.Errorf("% x", e[:12])
-	}
-	if step, n := binary.Uvarint(e[10:]); step != 300 || n != 2 {
-		t.Errorf("step %d", step)
-	}
-	for name, v := range map[string]float32{"loss": 0.5, "metric/val": 0.75} {
-		_, rest, ok := strings.Cut(string(e), name+string(rune(valueSimple)))
-		if !ok || math.Float32frombits(binary.LittleEndian.Uint32([]byte(rest))) != v {
-			t.Errorf("%s is not %g", name, v)
+	return events[1]
+}
+
+// TestEpochs reads files of both kinds of records back.
+func TestEpochs(t *testing.T) {
+	val := 0.75
+	for _, c := range []struct {
+		record runs.Record
+		want   map[string]float32
+		absent string
+	}{
+		{&runs.Epoch{Epoch: 300, Loss: 0.5, Train: 0.25, Val: &val, Sampled: 8},
+			map[string]float32{"loss": 0.5, "metric/train": 0.25, "metric/val": 0.75,
+				"engine/edges_sampled": 8}, "rate"},
+		{&runs.LinkEpoch{Epoch: 300, Loss: 0.5, Val: &val, Rate: 0.125, Scores: 64},
+			map[string]float32{"loss": 0.5, "metric/val": 0.75, "rate": 0.125,
+				"engine/edges_scored": 64}, "engine/bytes_read"},
+		{&runs.LinkEpoch{Epoch: 300, Loss: 2, Sets: 3, Read: 512, Written: 256, Wait: 1.5},
+			map[string]float32{"loss": 2, "engine/bytes_read": 512, "engine/bytes_written": 256,
+				"engine/wait_seconds": 1.5}, "metric/val"},
+	} {
+		e := written(t, c.record)
+		if math.Float64frombits(binary.LittleEndian.Uint64(e[1:])) != 7.5 || e[9] != eventStep {
+			t.Errorf("% x", e[:12])
+		}
+		if step, n := binary.Uvarint(e[10:]); step != 300 || n != 2 {
+			t.Errorf("step %d", step)
+		}
+		for name, v := range c.want {
+			_, rest, ok := strings.Cut(string(e), name+string(rune(valueSimple)))
+			if !ok || math.Float32frombits(binary.LittleEndian.Uint32([]byte(rest))) != v {
+				t.Errorf("%T: %s is not %g", c.record, name, v)
+			}
+		}
+		if strings.Contains(string(e), c.absent+string(rune(valueSimple))) {
+			t.Errorf("%T: it has %s", c.record, c.absent)
 		}
 	}
 }
