@@ -5,24 +5,25 @@ package decoder
 // Prediction", equation 9).
 type complEx struct{ plainForm }
 
-// Measure is the product of a query with a candidate, real and imaginary parts alike.
+// Measure returns Dot: the product of a query with a candidate, over real and
+// imaginary parts alike.
 func (complEx) Measure() Measure { return Dot }
 
-// RelationDim is an entity's.
+// RelationDim returns dim, as for entities.
 func (complEx) RelationDim(dim int) int { return dim }
 
-// FormDim is an entity's.
+// FormDim returns dim, as for entities.
 func (complEx) FormDim(dim int) int { return dim }
 
-// Query is h·r for a tail and t·conj(r) for a head.
+// Query writes h·r for a tail and t·conj(r) for a head.
 func (complEx) Query(q, x, form []float32, head bool) { rotate(q, x, form, head) }
 
-// QueryGrad is that of a product of complex numbers.
+// QueryGrad writes the gradients of a product of complex numbers.
 func (complEx) QueryGrad(dx, dform, dq, x, form []float32, head bool) {
 	rotateGrad(dx, dform, dq, x, form, head)
 }
 
-// Score is the real part of the trilinear product.
+// Score returns the real part of the trilinear product.
 func (complEx) Score(h, r, t []float32) (sum float64) {
 	k := len(h) / 2
 	for i := range k {
@@ -33,12 +34,12 @@ func (complEx) Score(h, r, t []float32) (sum float64) {
 	return sum
 }
 
-// complexAt is complex number i of a row.
+// complexAt returns complex number i of a row.
 func complexAt(x []float32, i int) complex128 {
 	return complex(float64(x[i]), float64(x[len(x)/2+i]))
 }
 
-// rotate writes the products x·r of complex numbers to q, or x·conj(r).
+// rotate writes the products x·r of complex numbers to q or, if conjugate is set, x·conj(r).
 func rotate(q, x, r []float32, conjugate bool) {
 	k := len(q) / 2
 	qr, qi, xr, xi, rr, ri := q[:k], q[k:][:k], x[:k], x[k:][:k], r[:k], r[k:][:k]
@@ -53,7 +54,7 @@ func rotate(q, x, r []float32, conjugate bool) {
 	}
 }
 
-// rotateGrad writes the gradients of rotate in x and r.
+// rotateGrad writes the gradients of rotate with respect to x and r.
 func rotateGrad(dx, dr, dq, x, r []float32, conjugate bool) {
 	k := len(dq) / 2
 	gr, gi, xr, xi, rr, ri := dq[:k], dq[k:][:k], x[:k], x[k:][:k], r[:k], r[k:][:k]

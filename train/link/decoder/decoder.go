@@ -1,14 +1,13 @@
-// Package decoder holds the models that score an edge from the vectors of its ends and of its
-// relation: shallow models of link prediction.
+// Package decoder holds decoders: they compute the score of an edge from the vectors of its ends
+// and of its relation. On their own they are the shallow models of link prediction.
 //
-// All of them can be cut in two. The known end and the relation of an edge make a query, a row of
-// the same width as an entity's, and a Measure compares the query with any candidate for the other
-// end. So one query is compared with thousands of candidates as a product of matrices, or by a
-// kernel over pairs of rows, and a decoder is no more than how its query is made, and the gradient
-// of that.
+// Each decoder has two halves. From the known end and the relation of an edge it makes a query, a
+// row as wide as an entity's; a Measure then compares the query with a candidate for the other end.
+// So one query is compared with thousands of candidates as a product of matrices, or by a kernel
+// over pairs of rows, and a decoder only defines how a query is made, and the gradient of that.
 //
-// Rows are float32 of the width dim that the user gives. Complex numbers, of ComplEx and RotatE,
-// are stored as their dim/2 real parts followed by their dim/2 imaginary parts.
+// Rows are float32 values, dim of them as the user gives it. Complex numbers, of ComplEx and
+// RotatE, are stored as dim/2 real parts followed by dim/2 imaginary parts.
 package decoder
 
 import (
@@ -17,36 +16,39 @@ import (
 	"slices"
 )
 
-// Decoder is how an edge is scored. Query and Gradient work on single rows; none of the slices may
-// overlap. Methods may be called from any goroutine.
+// Decoder says how an edge is scored. Query and the gradients work on single rows; none of the
+// slices may overlap. Methods may be called from any goroutine.
 type Decoder interface {
-	// Measure is how a query is compared with a candidate.
+	// Measure returns how a query is compared with a candidate.
 	Measure() Measure
-	// RelationDim is the width of a relation's learned row at entity width dim, and FormDim that of
-	// the form in which queries read it; both are 0 if there are no relations.
+	// RelationDim returns how many values a relation's learned row has if an entity's has
+	// dim, and FormDim how many its form has, in which queries read it. Both are 0 if there
+	// are no relations.
 	RelationDim(dim int) int
 	FormDim(dim int) int
-	// Form writes the form of a relation's row: what of it is the same for all edges.
+	// Form writes the form of a relation's row: everything about it that is the same for all edges.
 	Form(form, r []float32)
-	// FormGrad writes to dr the gradient in the row, from that in its form.
+	// FormGrad writes to dr the gradient with respect to the row, given that with
+	// respect to its form.
 	FormGrad(dr, dform, r []float32)
-	// Query writes the query of the entity x and a relation's form: for the tail of an edge whose
-	// head is x, or, if head is set, for the head of an edge whose tail is x.
+	// Query writes the query for the entity x and a relation's form: for the tail of an edge whose
+	// head is x or, if head is set, for the head of an edge whose tail is x.
 	Query(q, x, form []float32, head bool)
-	// QueryGrad writes to dx and dform the gradients of a loss, from its gradient in the query.
+	// QueryGrad writes to dx and dform the gradients of a loss, given its gradient with
+	// respect to the query.
 	QueryGrad(dx, dform, dq, x, form []float32, head bool)
-	// Score is the score of an edge by the formula of the decoder's paper: the specification that
-	// queries and measures are tested with.
+	// Score returns the score of an edge by the formula in the decoder's paper. It is the
+	// specification against which queries and measures are tested.
 	Score(h, r, t []float32) float64
 }
 
-// Options choose a variant.
+// Options choose a variant of a decoder.
 type Options struct {
-	// Norm is that of TransE and RotatE: 1 or 2.
+	// Norm is the norm of TransE and RotatE: 1 or 2.
 	Norm int
 }
 
-// kinds are the decoders by name.
+// kinds lists the decoders by name.
 var kinds = []struct {
 	name string
 	make func(o Options) Decoder
@@ -58,7 +60,7 @@ var kinds = []struct {
 	{"dot", func(Options) Decoder { return dot{} }},
 }
 
-// Names lists the decoders.
+// Names returns the names of the decoders.
 func Names() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)
@@ -66,7 +68,7 @@ func Names() (names []string) {
 	return names
 }
 
-// New returns the decoder of a name for rows of a width.
+// New returns the decoder of a name, for rows of dim values.
 func New(name string, dim int, o Options) (Decoder, error) {
 	if !slices.Contains([]int{1, 2}, o.Norm) {
 		return nil, fmt.Errorf("norm %d: give 1 or 2", o.Norm)
@@ -87,7 +89,7 @@ func New(name string, dim int, o Options) (Decoder, error) {
 	return nil, errors.New("unknown decoder " + name)
 }
 
-// plainForm is embedded by decoders that read relations as they are learned.
+// plainForm is embedded in decoders that read relations as they are learned.
 type plainForm struct{}
 
 // Form copies the row.

@@ -7,27 +7,27 @@ import "gdb/compute/kernel"
 // The score is the same in both directions.
 type distMult struct{ plainForm }
 
-// Measure is the product of a query h∘r with a tail.
+// Measure returns Dot: the product of a query h∘r with a tail.
 func (distMult) Measure() Measure { return Dot }
 
-// RelationDim is an entity's.
+// RelationDim returns dim, as for entities.
 func (distMult) RelationDim(dim int) int { return dim }
 
-// FormDim is an entity's.
+// FormDim returns dim, as for entities.
 func (distMult) FormDim(dim int) int { return dim }
 
-// Query is x∘r for both ends.
+// Query writes x∘r for either end.
 func (distMult) Query(q, x, form []float32, _ bool) {
 	kernel.ProductRow(q, x[:len(q)], form[:len(q)])
 }
 
-// QueryGrad is that of a product.
+// QueryGrad writes the gradients of a product.
 func (distMult) QueryGrad(dx, dform, dq, x, form []float32, _ bool) {
 	kernel.ProductRow(dx, dq, form[:len(dq)])
 	kernel.ProductRow(dform, dq, x[:len(dq)])
 }
 
-// Score is the trilinear product.
+// Score returns the trilinear product.
 func (distMult) Score(h, r, t []float32) (sum float64) {
 	for i := range h {
 		sum += float64(h[i]) * float64(r[i]) * float64(t[i])

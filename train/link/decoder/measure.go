@@ -6,7 +6,7 @@ import (
 	"gdb/compute/kernel"
 )
 
-// Measure is how a query is compared with a candidate: the larger the score, the likelier the edge.
+// Measure compares a query with a candidate. The larger the score, the likelier the edge.
 type Measure int
 
 const (
@@ -20,14 +20,14 @@ const (
 	Modulus
 )
 
-// IsDistance says whether scores are minus distances, and so never positive.
+// IsDistance reports whether scores are minus distances, and so never positive.
 func (m Measure) IsDistance() bool { return m != Dot }
 
-// distanceLeast is the least Euclidean distance whose gradient is that of the formula: below it,
-// what is left of the difference of nearly equal numbers would be divided by next to nothing.
+// distanceLeast is the least Euclidean distance that is used. Below it, the gradient would divide
+// the difference of nearly equal numbers, which is mostly rounding, by next to nothing.
 const distanceLeast = 1e-3
 
-// kind is the kernel of a measure that is no product.
+// kind returns the kernel of a measure that is neither a product nor Euclidean.
 func (m Measure) kind() kernel.Distance {
 	if m == Manhattan {
 		return kernel.Manhattan
@@ -35,12 +35,12 @@ func (m Measure) kind() kernel.Distance {
 	return kernel.Modulus
 }
 
-// Matrices are queries and candidates that are compared, and memory for it. It is for one
-// goroutine at a time.
+// Matrices compares matrices of queries with matrices of candidates, and holds memory for that. It
+// may be used by one goroutine at a time.
 type Matrices struct {
 	Pool    *kernel.Pool
 	Measure Measure
-	// D is the width of rows.
+	// D is the number of columns of rows.
 	D int
 
 	qSquares, cSquares, sums []float32
@@ -63,7 +63,8 @@ func (x *Matrices) Scores(s, q, c []float32, m, n int) {
 	}
 }
 
-// products is s = q·cᵀ. The kernels for a few columns sum in another order: see Scores.
+// products computes s = q·cᵀ. With few candidates it adds some, because the kernels for a few
+// columns sum in another order, which would change bits: see Scores.
 func (x *Matrices) products(s, q, c []float32, m, n int) {
 	const least = 9
 	if n >= least {
@@ -79,7 +80,7 @@ func (x *Matrices) products(s, q, c []float32, m, n int) {
 	}
 }
 
-// rows calls fn for all rows of a matrix with n columns, in parts.
+// rows calls fn for each of m rows with n columns, on the workers of the pool.
 func (x *Matrices) rows(m, n int, fn func(i int)) {
 	part := max(1, (16<<10)/max(1, n))
 	x.Pool.Run((m+part-1)/part, func(p int) {
@@ -89,14 +90,15 @@ func (x *Matrices) rows(m, n int, fn func(i int)) {
 	})
 }
 
-// squares are those of the norms of rows.
+// squares returns the squared norms of rows.
 func (x *Matrices) squares(to, rows []float32, n int) []float32 {
 	to = append(to[:0], make([]float32, n)...)
 	x.rows(n, x.D, func(i int) { to[i] = kernel.SquareSum(rows[i*x.D : (i+1)*x.D]) })
 	return to
 }
 
-// distancesOf makes minus distances of products of a query with candidates.
+// distancesOf replaces the products of a query with candidates by minus their distances. own and
+// squares are the squared norms of the query and of the candidates.
 func distancesOf(s []float32, own float32, squares []float32) {
 	for j, v := range s {
 		square := max(own+squares[j]-2*v, distanceLeast*distanceLeast)
@@ -147,7 +149,7 @@ func (x *Matrices) euclidGrad(dq, dc, g, s, q, c []float32, m, n int) {
 	less(dc, c, cSums, n)
 }
 
-// Pair is the score of one query with one candidate.
+// Pair returns the score of one query with one candidate.
 func (m Measure) Pair(q, c []float32) float32 {
 	switch m {
 	case Dot:
@@ -165,8 +167,8 @@ func (m Measure) Pair(q, c []float32) float32 {
 	return s[0]
 }
 
-// PairGrad adds to dq, and writes to dc, the gradients of a loss from g, its gradient in the score
-// of a pair.
+// PairGrad adds to dq and writes to dc the gradients of a loss, given g, its gradient with respect
+// to the score of a pair.
 func (m Measure) PairGrad(dq, dc []float32, g, score float32, q, c []float32) {
 	switch m {
 	case Dot:

@@ -7,12 +7,12 @@ import (
 
 // rotatE scores an edge by minus the distance of h∘r from t over complex numbers, where each r[i]
 // has modulus 1: it rotates h[i] by an angle (Sun, Deng, Nie and Tang, "RotatE: Knowledge Graph
-// Embedding by Relational Rotation in Complex Space", section 3.2). What is learned of a relation
-// are its angles. With norm 1 the distance is the sum of the moduli of the differences, as in the
+// Embedding by Relational Rotation in Complex Space", section 3.2). A relation's learned values are
+// its angles. With norm 1 the distance is the sum of the moduli of the differences, as in the
 // authors' implementation; with norm 2 it is the root of the sum of their squares.
 type rotatE struct{ norm int }
 
-// Measure is minus the distance of a query h∘r from a tail.
+// Measure returns Modulus or Euclid, by the norm: minus the distance of a query h∘r from a tail.
 func (d rotatE) Measure() Measure {
 	if d.norm == 1 {
 		return Modulus
@@ -20,13 +20,13 @@ func (d rotatE) Measure() Measure {
 	return Euclid
 }
 
-// RelationDim is an angle for each complex number.
+// RelationDim returns dim/2: an angle for each complex number.
 func (rotatE) RelationDim(dim int) int { return dim / 2 }
 
-// FormDim is that of complex numbers.
+// FormDim returns dim, the width of complex numbers.
 func (rotatE) FormDim(dim int) int { return dim }
 
-// Form is the cosines and sines of the angles.
+// Form writes the cosines and sines of the angles.
 func (rotatE) Form(form, r []float32) {
 	k := len(r)
 	for i, angle := range r {
@@ -35,7 +35,7 @@ func (rotatE) Form(form, r []float32) {
 	}
 }
 
-// FormGrad is that of cosines and sines.
+// FormGrad writes the gradients of the angles, from those of their cosines and sines.
 func (rotatE) FormGrad(dr, dform, r []float32) {
 	k := len(r)
 	for i, angle := range r {
@@ -44,15 +44,15 @@ func (rotatE) FormGrad(dr, dform, r []float32) {
 	}
 }
 
-// Query is h∘r for a tail, and for a head t∘conj(r): a rotation keeps distances.
+// Query writes h∘r for a tail and t∘conj(r) for a head, since a rotation keeps distances.
 func (rotatE) Query(q, x, form []float32, head bool) { rotate(q, x, form, head) }
 
-// QueryGrad is that of a product of complex numbers.
+// QueryGrad writes the gradients of a product of complex numbers.
 func (rotatE) QueryGrad(dx, dform, dq, x, form []float32, head bool) {
 	rotateGrad(dx, dform, dq, x, form, head)
 }
 
-// Score is minus the distance.
+// Score returns minus the distance.
 func (d rotatE) Score(h, r, t []float32) float64 {
 	return -normOf(d.norm, len(r), func(i int) float64 {
 		return cmplx.Abs(complexAt(h, i)*cmplx.Rect(1, float64(r[i])) - complexAt(t, i))

@@ -9,7 +9,7 @@ type transE struct {
 	norm int
 }
 
-// Measure is minus the distance of a query h+r from a tail.
+// Measure returns Manhattan or Euclid, by the norm: minus the distance of a query h+r from a tail.
 func (d transE) Measure() Measure {
 	if d.norm == 1 {
 		return Manhattan
@@ -17,13 +17,13 @@ func (d transE) Measure() Measure {
 	return Euclid
 }
 
-// RelationDim is an entity's.
+// RelationDim returns dim, as for entities.
 func (transE) RelationDim(dim int) int { return dim }
 
-// FormDim is an entity's.
+// FormDim returns dim, as for entities.
 func (transE) FormDim(dim int) int { return dim }
 
-// Query is h+r for a tail and t-r for a head.
+// Query writes h+r for a tail and t-r for a head.
 func (transE) Query(q, x, form []float32, head bool) {
 	x, form = x[:len(q)], form[:len(q)]
 	if head {
@@ -37,7 +37,7 @@ func (transE) Query(q, x, form []float32, head bool) {
 	}
 }
 
-// QueryGrad is that of a sum or a difference.
+// QueryGrad writes the gradients of a sum or a difference.
 func (transE) QueryGrad(dx, dform, dq, _, _ []float32, head bool) {
 	copy(dx, dq)
 	copy(dform, dq)
@@ -48,14 +48,14 @@ func (transE) QueryGrad(dx, dform, dq, _, _ []float32, head bool) {
 	}
 }
 
-// Score is minus the norm.
+// Score returns minus the norm.
 func (d transE) Score(h, r, t []float32) float64 {
 	return -normOf(d.norm, len(h), func(i int) float64 {
 		return math.Abs(float64(h[i]) + float64(r[i]) - float64(t[i]))
 	})
 }
 
-// normOf is the norm of order 1 or 2 of n values, of which size is the size of each.
+// normOf returns the norm of order 1 or 2 of n values; size returns the absolute value of the i-th.
 func normOf(order, n int, size func(i int) float64) (sum float64) {
 	for i := range n {
 		v := size(i)

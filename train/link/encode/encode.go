@@ -1,10 +1,10 @@
-// Package encode computes the vectors that a decoder scores from learned ones, by a graph neural
-// network over the neighbors of nodes (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++",
-// section 2): the models of package model, whose input are embeddings.
+// Package encode computes the vectors that a decoder scores from learned embeddings, by a graph
+// neural network over the neighbors of nodes (Waleffe, Mohoney, Rekatsinas and Venkataraman,
+// "Marius++", section 2). It uses the models of package model.
 //
-// Neighbors are drawn for the nodes of a batch, ends of edges and negatives. What is drawn between
-// the ends of an edge of the batch is left out: in the graph to be completed the edge in question
-// is missing, so a model that reads it learns nothing that helps there.
+// Neighbors are drawn for the nodes of a batch, which are ends of edges and negatives. Neighbors
+// that lie at the other end of an edge of the batch are left out: in the graph to be completed the
+// edge in question is missing, so a model that reads it learns nothing that helps there.
 package encode
 
 import (
@@ -27,15 +27,15 @@ import (
 	"gdb/train/setting"
 )
 
-// Constants of Adam, as its authors set them.
+// These are the constants of Adam, as its authors set them.
 const (
 	beta1 = 0.9
 	beta2 = 0.999
 	eps   = 1e-8
 )
 
-// Encoder is a model with its optimizer, over the embeddings of all nodes, which it reads. It is
-// for one goroutine.
+// Encoder is a model with its optimizer. It reads the embeddings of all nodes, which belong to the
+// caller. It may be used by one goroutine.
 type Encoder struct {
 	cfg        *setting.Link
 	embeddings []float32 // (nodes, Dim)
@@ -45,19 +45,19 @@ type Encoder struct {
 	model      *model.Model
 	moments    backend.Moments
 	pool       *kernel.Pool
-	drawn      *sample.Sampler // for steps
-	whole      *sample.Sampler // for all nodes: whole lists
+	drawn      *sample.Sampler // draws for steps
+	whole      *sample.Sampler // reads whole lists, for all nodes
 	near       *near           // nil if all vectors are in memory
 	features   *features       // nil if none are read
 	dense      sample.Dense
 	rows       kernel.Rows
-	x, y       []float32   // what is read of a sample, and what comes out
-	held       mem.Account // of these
+	x, y       []float32   // input and output of a sample
+	held       mem.Account // memory of x and y
 	pairs      map[uint64]struct{}
-	both       bool // lists of outgoing edges are drawn from too
+	both       bool // draws from lists of outgoing edges too
 }
 
-// Inputs are what an encoder is made of: embeddings are the vectors of all nodes that it reads.
+// Inputs are what an encoder is made from. Embeddings holds the vectors of all nodes, (nodes, Dim).
 type Inputs struct {
 	Settings   *setting.Link
 	Embeddings []float32
@@ -65,8 +65,8 @@ type Inputs struct {
 	Pool       *kernel.Pool
 }
 
-// Open makes the encoder of a run over the lists of a store, which are held in memory: those of
-// both directions, where the store has them and the model tells no types of edges apart.
+// Open returns the encoder of a run over the lists of a store, which are held in memory. It uses
+// the lists of both directions if the store has them and the model does not read types of edges.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	in Inputs) (e *Encoder, err error) {
 	m, c, embeddings, budget, pool := store.Meta(), in.Settings, in.Embeddings, in.Budget, in.Pool
@@ -163,8 +163,8 @@ func (e *Encoder) Close() (err error) {
 	return errors.Join(err, e.files.Close())
 }
 
-// Batch encodes nodes, each once, for a step on some edges: (len(nodes), Dim), valid until the next
-// call. key is that of the batch.
+// Batch encodes nodes, which must differ, for a step on some edges. It returns (len(nodes), Dim),
+// valid until the next call. key is the random key of the batch.
 func (e *Encoder) Batch(ctx context.Context, key uint64, nodes []uint32,
 	edges []triples.Triple) ([]float32, error) {
 	err := e.drawn.Sample(ctx, key, 0, mem.View[sample.NodeID](mem.BytesOf(nodes)), &e.dense)
@@ -175,7 +175,7 @@ func (e *Encoder) Batch(ctx context.Context, key uint64, nodes []uint32,
 	return e.forward(key, true)
 }
 
-// forward computes the model over the sample at hand.
+// forward computes the model over the current sample.
 func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
@@ -193,8 +193,9 @@ func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
 	return e.y, e.be.Err()
 }
 
-// Step takes a step of the model's weights from the gradient of a loss in what Batch returned, and
-// returns the gradient in the embeddings of the nodes that it read: rows of a table.
+// Step changes the model's weights, given the gradient of a loss with respect to what
+// Batch returned. It returns the gradient with respect to the embeddings that Batch read,
+// as rows of the table.
 func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
 	e.be.Write(e.model.GradLogits(), grad)
 	e.model.Backward()
@@ -210,8 +211,8 @@ func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
 	return &e.rows, e.be.Err()
 }
 
-// allOnce are encoded at a time, or so many that they and their neighbors are not more than
-// allRows, if those of one node are not.
+// allOnce is how many nodes All encodes at a time. They are fewer if they and their neighbors would
+// be more than allRows, but at least one.
 const allOnce, allRows = 4096, 1 << 17
 
 // All writes the vectors of all nodes, computed over whole lists, to out: (nodes, Dim).
@@ -219,7 +220,7 @@ func (e *Encoder) All(ctx context.Context, out []float32) error {
 	return e.all(ctx, out, allRows)
 }
 
-// all is All with another allRows.
+// all does the work of All, with rowsMost instead of allRows.
 func (e *Encoder) all(ctx context.Context, out []float32, rowsMost int) error {
 	var seeds []sample.NodeID
 	once := min(allOnce, e.nodes)
@@ -246,8 +247,8 @@ func (e *Encoder) all(ctx context.Context, out []float32, rowsMost int) error {
 	return nil
 }
 
-// BatchBytes is about what a batch takes, of which so many rows are scored: what is read and what
-// comes out.
+// BatchBytes returns about what a batch takes in which scored rows are scored: its input
+// and its output.
 func BatchBytes(c *setting.Link, m *kv.Meta, scored int64) int64 {
 	rows := scored
 	fanout, err := sample.ParseFanout(c.Fanout)
@@ -265,7 +266,7 @@ func BatchBytes(c *setting.Link, m *kv.Meta, scored int64) int64 {
 	return 4 * int64(width+c.Dim) * min(int64(m.Nodes), max(rows, allRows))
 }
 
-// leaveOut takes what lies between the ends of edges out of the lists of the sample.
+// leaveOut removes entries between the ends of edges from the lists of the sample.
 func (e *Encoder) leaveOut(edges []triples.Triple) {
 	clear(e.pairs)
 	for _, t := range edges {
@@ -297,13 +298,13 @@ func (e *Encoder) leaveOut(edges []triples.Triple) {
 	}
 }
 
-// pairOf is one number for two nodes, in either order.
+// pairOf returns one number for two nodes, in either order.
 func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
 
-// The names of what a checkpoint has of an encoder.
+// arrayNames lists the names of an encoder's arrays in a checkpoint.
 var arrayNames = []string{"encoder weights", "encoder first moments", "encoder second moments"}
 
-// Arrays are copies of what a checkpoint has of it.
+// Arrays returns copies of the arrays that a checkpoint holds of the encoder.
 func (e *Encoder) Arrays() (all []runs.Array) {
 	for i, t := range e.tensors() {
 		values := make([]float32, e.model.Params().Total)
@@ -313,12 +314,12 @@ func (e *Encoder) Arrays() (all []runs.Array) {
 	return all
 }
 
-// tensors are those of arrayNames.
+// tensors returns the tensors of arrayNames, in the same order.
 func (e *Encoder) tensors() []backend.Tensor {
 	return []backend.Tensor{e.model.Params().W, e.moments.M, e.moments.V}
 }
 
-// Restore goes on from a checkpoint, of which load reads an array.
+// Restore takes over the state of a checkpoint; load reads one of its arrays.
 func (e *Encoder) Restore(load func(name string, to []float32) error) error {
 	values := make([]float32, e.model.Params().Total)
 	for i, t := range e.tensors() {

@@ -11,15 +11,15 @@ import (
 	"gdb/layout"
 )
 
-// features are those of all nodes.
+// features holds the features of all nodes.
 type features struct {
 	dim    int
 	values []float32 // (nodes, dim)
 	arena  *mem.Arena
 }
 
-// readFeatures reads the features of a store. Rows of counts are divided by their sum, as they are
-// where nodes are classified.
+// readFeatures reads the features of a store. Rows of counts are divided by their sum, as in node
+// classification.
 func (e *Encoder) readFeatures(ctx context.Context, m *kv.Meta, budget *mem.Budget) (*features,
 	error) {
 	rows, err := e.files.Rows(ctx, m.Features[0])
@@ -46,8 +46,8 @@ func (e *Encoder) readFeatures(ctx context.Context, m *kv.Meta, budget *mem.Budg
 	return f, nil
 }
 
-// gather reads the input of the nodes of the sample: their features, and behind them what is
-// learned. near says that nodes are numbers of the partitions in memory.
+// gather reads the input of the sample's nodes: their features, followed by what is learned. near
+// says that nodes are given by numbers of the partitions in memory.
 func (e *Encoder) gather(near bool) error {
 	nodes := mem.View[uint32](mem.BytesOf(e.dense.NodeIDs))
 	width, first := 0, 0
@@ -84,5 +84,5 @@ func (e *Encoder) gather(near bool) error {
 	return nil
 }
 
-// rowsOnce are copied by a worker at a time.
+// rowsOnce is how many rows a worker copies at a time.
 const rowsOnce = 64

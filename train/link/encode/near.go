@@ -6,18 +6,18 @@ import (
 	"gdb/sample"
 )
 
-// near is what batches read where embeddings are on disk by partition: those of the partitions in
-// memory, and lists between these.
+// near is what batches read where embeddings are on disk by partition: the embeddings of the
+// partitions in memory, and the lists between these.
 type near struct {
 	embeddings []float32
 	row, node  func(number uint32) uint32
 	at         []uint32
 }
 
-// Near has batches draw from other lists than those of the store, whose nodes have numbers of their
-// own: Batch takes these from here on. embeddings is the table that they are read from, in which a
-// number has a row; the gradient that Step returns is by row. node is the node of a number. All
-// nodes together are encoded as before.
+// Near makes batches draw from other lists than those of the store. The nodes of these lists have
+// numbers of their own, which Batch expects from now on. embeddings is the table from which they
+// are read; row returns the row of a number there, and the gradient that Step returns is by row.
+// node returns the node of a number. All still encodes the nodes of the store.
 func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
 	row, node func(number uint32) uint32, budget *mem.Budget) error {
 	fanout, err := sample.ParseFanout(e.cfg.Fanout)
@@ -35,7 +35,7 @@ func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
 	return nil
 }
 
-// rowsOf are the rows of numbers, valid until the next call.
+// rowsOf returns the rows of numbers, valid until the next call.
 func (n *near) rowsOf(numbers []uint32) []uint32 {
 	n.at = mem.Resized(n.at, len(numbers))
 	for i, v := range numbers {
@@ -44,5 +44,5 @@ func (n *near) rowsOf(numbers []uint32) []uint32 {
 	return n.at
 }
 
-// Both says whether an encoder of a store draws from the lists of outgoing edges too.
+// Both reports whether the encoder draws from the lists of outgoing edges too.
 func (e *Encoder) Both() bool { return e.both }

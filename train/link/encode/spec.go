@@ -10,7 +10,7 @@ import (
 	"gdb/train/setting"
 )
 
-// SpecOf returns the model of the encoder that settings choose, over a graph: each layer has the
+// SpecOf returns the model of the encoder that settings choose, for a graph. Each layer has the
 // width of the vectors, and adds its input to its output.
 func SpecOf(c *setting.Link, m *kv.Meta) (*model.Spec, error) {
 	a, err := model.Find(c.Encoder)

@@ -10,15 +10,15 @@ import (
 	"gdb/layout/topology"
 )
 
-// lists are those of the numbers of a set, in one direction: entries start[i] up to start[i+1] are
-// those of number i.
+// lists holds the neighbor lists of a set in one direction: the list of number i is entries
+// start[i] up to start[i+1].
 type lists struct {
 	start   []uint32
 	entries []layout.NodeID
 }
 
-// sum puts the lists of a set together. Entries are in an order that the set alone decides: that of
-// the pairs of partitions, and of the file within a pair, from the last to the first.
+// sum builds the lists of a set. The order of entries depends on the set alone: it follows the
+// pairs of partitions and the file within a pair, from the last edge to the first.
 func (l *lists) sum(s *Set, parts []int, incoming, outgoing bool) {
 	count := len(s.rows)
 	l.start = mem.Resized(l.start, count+1)
@@ -40,8 +40,8 @@ func (l *lists) sum(s *Set, parts []int, incoming, outgoing bool) {
 	})
 }
 
-// between calls fn with the numbers of the ends of all edges: first the one whose list has the
-// edge.
+// between calls fn with the numbers of the ends of each edge: first the end whose list
+// gets the edge.
 func (s *Set) between(parts []int, incoming, outgoing bool, fn func(of, neighbor uint32)) {
 	for _, from := range parts {
 		for _, to := range parts {
@@ -59,7 +59,7 @@ func (s *Set) between(parts []int, incoming, outgoing bool, fn func(of, neighbor
 	}
 }
 
-// of is the list of a number; none of one that the set does not have.
+// of returns the list of a number; nil if the set does not have the number.
 func (l *lists) of(v layout.NodeID) []layout.NodeID {
 	if int(v)+1 >= len(l.start) {
 		return nil
@@ -73,13 +73,13 @@ type reader struct {
 	l *lists
 }
 
-// Nodes counts the numbers that sets have at most.
+// Nodes returns the most numbers that sets have.
 func (r reader) Nodes() uint64 { return r.s.nodes }
 
-// Edges counts the entries in memory.
+// Edges returns the number of entries in memory.
 func (r reader) Edges() uint64 { return uint64(len(r.l.entries)) }
 
-// Stats tells the memory.
+// Stats returns how much memory the lists take.
 func (r reader) Stats() topology.Stats {
 	return topology.Stats{Kind: "partitions",
 		Bytes: 4 * int64(len(r.l.start)+len(r.l.entries))}
@@ -88,17 +88,17 @@ func (r reader) Stats() topology.Stats {
 // NewSession returns a reader for one goroutine.
 func (r reader) NewSession() topology.Session { return &session{l: r.l} }
 
-// Close does nothing: the set has the memory.
+// Close does nothing: the memory belongs to the set.
 func (r reader) Close() error { return nil }
 
-// session reads lists.
+// session reads lists for one goroutine.
 type session struct {
 	l     *lists
 	nodes []layout.NodeID
 	out   listfile.Lists
 }
 
-// Degrees counts the neighbors in memory.
+// Degrees writes how many neighbors in memory each node has.
 func (s *session) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	s.nodes = nodes
 	for i, v := range nodes {

@@ -1,10 +1,10 @@
-// Package neighbors has the neighbor lists of the nodes whose partitions are in memory, without the
-// neighbors that are not: an encoder draws from them while a set of partitions is trained on
+// Package neighbors holds the neighbor lists of the nodes whose partitions are in memory, without
+// neighbors in other partitions. An encoder draws from them while a set of partitions is trained on
 // (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 4.2).
 //
-// Nodes are numbered by their places in the set: partition by partition in the order of the set, by
-// rows within each. So a number does not depend on where in the buffer a partition is, and draws
-// are the same after a run was stopped.
+// Nodes are numbered by their places in the set: partition by partition in the order of the set,
+// and by rows within each. So a number does not depend on where in the buffer a partition is, and
+// draws are the same after a run was stopped and resumed.
 package neighbors
 
 import (
@@ -22,38 +22,38 @@ import (
 )
 
 const (
-	// EdgeBytes is what an edge in memory takes: its ends as they were read, and in each direction
-	// an entry.
+	// EdgeBytes is what an edge in memory takes: its ends as they were read, and an entry in
+	// each direction.
 	EdgeBytes = 8 + 2*4
 	// RowBytes is what a row of the buffer takes: the places of its lists, its number, and the row
 	// and the node of the number.
 	RowBytes = 2*4 + 4 + 4 + 4
 )
 
-// Set is the lists of the partitions in memory. It is for one goroutine.
+// Set holds the lists of the partitions in memory. It may be used by one goroutine.
 type Set struct {
 	buckets *partition.Buckets
 	m       partition.Map
-	nodes   uint64 // that sets have at most
-	each    bool   // an edge is in the lists of both its ends, which are one direction
+	nodes   uint64 // the most that a set has
+	each    bool   // both ends list an edge; there is one direction
 	account mem.Account
 
 	parts []int // of the set
 	first []uint32
 	edges map[partition.Bucket]ends
-	rows  []uint32 // of the buffer, by number
-	ids   []uint32 // nodes, by number
-	at    []uint32 // numbers, by row of the buffer
+	rows  []uint32 // row of the buffer of each number
+	ids   []uint32 // node of each number
+	at    []uint32 // number of each row of the buffer
 	lists [2]lists // of incoming edges, and of outgoing ones
 
-	read uint64 // edges, so far
+	read uint64 // edges read so far
 }
 
-// ends are those of the edges of a bucket, by rows in their partitions.
+// ends holds the ends of the edges of a bucket, as rows in their partitions.
 type ends struct{ from, to []uint32 }
 
-// New is a set without partitions. A buffer has so many rows. The edges of an undirected graph are
-// in the lists of both their ends.
+// New returns a set without partitions. bufferRows is how many rows the buffer has. The edges of an
+// undirected graph are in the lists of both their ends.
 func New(b *partition.Buckets, bufferRows int, undirected bool, budget *mem.Budget) (*Set, error) {
 	s := &Set{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
 		account: mem.NewAccount(budget, "neighbors in memory"),
@@ -61,7 +61,7 @@ func New(b *partition.Buckets, bufferRows int, undirected bool, budget *mem.Budg
 	return s, s.reserve(0)
 }
 
-// reserve counts the memory of so many edges in place of what was counted.
+// reserve counts the memory of a number of edges, instead of what was counted before.
 func (s *Set) reserve(edges uint64) error {
 	s.account.Release()
 	err := s.account.Add(mem.HeapCost(EdgeBytes*int64(edges) + RowBytes*int64(s.nodes)))
@@ -78,8 +78,9 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// Load has the lists of some partitions in memory. The rows of a partition in the buffer begin at
-// row. Edges are read of the buckets that were not there, and lists are put together anew.
+// Load makes the set hold the lists of some partitions. row returns the buffer row at
+// which a partition begins. It reads the edges of buckets that were not in memory, and
+// builds the lists anew.
 func (s *Set) Load(ctx context.Context, parts []int, row func(part int) uint32) error {
 	s.place(parts, row)
 	if slices.Equal(parts, s.parts) {
@@ -164,19 +165,19 @@ func (s *Set) exchange(ctx context.Context, parts []int) error {
 	return nil
 }
 
-// Edges is how many edges were read so far.
+// Edges returns how many edges were read so far.
 func (s *Set) Edges() uint64 { return s.read }
 
-// Number is that of a row of the buffer, which is of a partition in memory.
+// Number returns the number of a buffer row, whose partition must be in memory.
 func (s *Set) Number(row uint32) uint32 { return s.at[row] }
 
-// Row is the row of the buffer of a number.
+// Row returns the buffer row of a number.
 func (s *Set) Row(number uint32) uint32 { return s.rows[number] }
 
-// Node is the node of a number.
+// Node returns the node of a number.
 func (s *Set) Node(number uint32) uint32 { return s.ids[number] }
 
-// Readers are the lists by numbers: of incoming edges and, with both, of outgoing ones, which an
+// Readers returns the lists by number: of incoming edges and, with both, of outgoing ones, which an
 // undirected graph does not have.
 func (s *Set) Readers(both bool) []topology.Reader {
 	out := []topology.Reader{reader{s, &s.lists[0]}}

@@ -11,14 +11,14 @@ import (
 	"gdb/train/link/triples"
 )
 
-// piece is what is trained on at a time: buckets of a set.
+// piece is what is trained on at a time: some buckets of a set.
 type piece struct {
 	set     int
 	buckets []partition.Bucket
 }
 
-// cut cuts the buckets of each set of an epoch into pieces of at most so many edges. A set has a
-// piece, be it without edges.
+// cut divides the buckets of each set of an epoch into pieces of at most most edges. Each set has
+// at least one piece, even without edges.
 func cut(e *order.Epoch, count func(partition.Bucket) uint64, most int) (out []piece) {
 	for set := range e.Sets() {
 		p, edges := piece{set: set}, 0
@@ -38,13 +38,14 @@ func cut(e *order.Epoch, count func(partition.Bucket) uint64, most int) (out []p
 	return out
 }
 
-// edges are those of a piece. Their ends are rows in partitions until move.
+// edges holds the edges of a piece. Their ends are rows in partitions until move.
 type edges struct {
 	list []triples.Triple
 	of   []stretch
 }
 
-// stretch is edges of one bucket: those up to end that no stretch before has.
+// stretch is a range of edges of one bucket. It ends before edge end and begins where the
+// previous stretch ends.
 type stretch struct {
 	bucket partition.Bucket
 	end    int
@@ -69,7 +70,7 @@ func (e *edges) read(ctx context.Context, sets *partition.Buckets, p *piece) err
 	})
 }
 
-// move makes rows in partitions rows of the buffer, given the first one of each partition.
+// move changes rows in partitions to rows of the buffer, given the first row of each partition.
 func (e *edges) move(first func(part int) uint32) {
 	at := 0
 	for _, s := range e.of {
@@ -88,7 +89,7 @@ type reading struct {
 	done  chan error
 }
 
-// edgesOf has the edges of a part in now, and begins to read those of the next.
+// edgesOf puts the edges of a part into s.now, and starts to read those of the next part.
 func (s *Source) edgesOf(ctx context.Context, part int) error {
 	if s.ahead != nil && s.ahead.part == part {
 		err := <-s.ahead.done
@@ -110,7 +111,7 @@ func (s *Source) edgesOf(ctx context.Context, part int) error {
 	return nil
 }
 
-// room is the memory of a list.
+// room returns a list, or the memory for one if list is nil.
 func (s *Source) room(list []triples.Triple) []triples.Triple {
 	if list == nil {
 		return make([]triples.Triple, 0, s.once)
@@ -118,7 +119,7 @@ func (s *Source) room(list []triples.Triple) []triples.Triple {
 	return list
 }
 
-// readAhead begins to read the edges of a part, if there is one.
+// readAhead starts to read the edges of a part, if there is one.
 func (s *Source) readAhead(ctx context.Context, part int, into edges) {
 	if part >= len(s.pieces) {
 		s.spare = into
@@ -134,7 +135,7 @@ func (s *Source) readAhead(ctx context.Context, part int, into edges) {
 	}()
 }
 
-// drop waits for what is read ahead, and forgets it.
+// drop waits for what is read ahead, and discards it.
 func (s *Source) drop() {
 	if s.ahead != nil {
 		<-s.ahead.done

@@ -16,54 +16,57 @@ import (
 )
 
 const (
-	// tripleBytes is what an edge takes in memory. The edges of two parts are there: one that is
-	// trained on, and the next.
+	// tripleBytes is what an edge takes in memory. The edges of two parts are in memory: of the
+	// part that is trained on, and of the next.
 	tripleBytes = 12
-	// streamBytes are the buffers with which edges are read.
+	// streamBytes is the size of the buffers with which edges are read.
 	streamBytes = 8 << 20
 )
 
-// Want is what is planned for. Of Parts, Capacity and Logical, 0 has the rules choose.
+// Want says what to plan for. Where Parts, Capacity or Logical is 0 the rules choose it.
 type Want struct {
 	Policy                   order.Policy // "" is order.TwoLevel
 	Parts, Capacity, Logical int
-	// Dim is the width of vectors, of each of which the optimizer has so many arrays more.
+	// Dim is the number of columns of vectors, and State how many more arrays of that size the
+	// optimizer keeps.
 	Dim, State int
-	// Extra is what a row of the buffer takes besides, in bytes, and EdgeExtra what an edge between
-	// the partitions in memory does.
+	// Extra is how many bytes a row of the buffer takes in addition, and EdgeExtra how many an edge
+	// between the partitions in memory takes.
 	Extra, EdgeExtra int
-	// TrainParts says how many of so many partitions have the training nodes, of order.Sequential.
+	// TrainParts returns, for order.Sequential, how many of a number of partitions have the
+	// training nodes.
 	TrainParts func(parts int) int
 	Seed       uint64
-	// EdgeSeconds is what an edge is taken to be computed for.
+	// EdgeSeconds is how long computing an edge is assumed to take.
 	EdgeSeconds float64
-	// Memory is for all that the plan has, in bytes, as a budget of a process counts them.
+	// Memory is how many bytes the plan may take in all, as the budget of a process counts them.
 	Memory int64
 }
 
-// edgeBytes is what an edge between the partitions in memory takes.
+// edgeBytes returns what an edge between the partitions in memory takes.
 func (w *Want) edgeBytes() int64 { return 2*tripleBytes + int64(w.EdgeExtra) }
 
-// Share is a part of the memory.
+// Share is a part of the memory, and what it is for.
 type Share struct {
 	What  string `json:"what"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Plan is how a training goes through its partitions.
+// Plan says how a training goes through its partitions.
 type Plan struct {
 	Order  order.Spec
-	Frames int // partitions that there is memory for: those of a set, and of the next
+	Frames int // partitions that memory has room for: a set, and what enters next
 	// EdgesOnce is how many edges a part has at most.
 	EdgesOnce int
 	Shares    []Share
-	// Lines are the reasons.
+	// Lines give the reasons for the choice.
 	Lines []string
 
 	dim, state int
 }
 
-// NewPlan chooses by the rules of order.Choose what was not given, so that all of it fits.
+// NewPlan chooses what was not given, by the rules of order.Choose, so that all of it
+// fits in memory.
 func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 	if w.Policy == "" {
 		w.Policy = order.TwoLevel
@@ -103,7 +106,7 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 	}
 }
 
-// trainEdges is the number of edges that are trained on.
+// trainEdges returns the number of edges that are trained on.
 func trainEdges(m *kv.Meta) (n uint64) {
 	for _, e := range m.EdgeSplits {
 		if e.Name == "train" {
@@ -113,7 +116,7 @@ func trainEdges(m *kv.Meta) (n uint64) {
 	return n
 }
 
-// planOf is the plan of a choice.
+// planOf returns the plan for a choice.
 func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 	p := &Plan{Order: order.Spec{Policy: w.Policy, Parts: c.Parts, Capacity: c.Capacity,
 		Logical: c.Logical, Seed: w.Seed}, Lines: c.Lines, dim: w.Dim, state: w.State}
@@ -153,17 +156,17 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 	return p, nil
 }
 
-// Partitions is the plan of vectors that are only read: Order.Parts and Order.Seed are set.
+// Partitions returns a plan for vectors that are only read. o needs only Parts and Seed.
 func Partitions(o order.Spec, dim, state int) *Plan {
 	return &Plan{Order: o, dim: dim, state: state}
 }
 
-// knownBytes is about what evaluation holds of the edges at one of some partitions.
+// knownBytes returns about what an evaluation holds of the edges of one of parts partitions.
 func knownBytes(edges, parts int64) int64 {
 	return entities.KnownBytes(edges, parts) + entities.PassBytes
 }
 
-// Bytes is the memory of a plan.
+// Bytes returns the memory that the plan takes.
 func (p *Plan) Bytes() (n int64) {
 	for _, s := range p.Shares {
 		n += s.Bytes
@@ -171,32 +174,32 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
-// DiskBytes is the most that the files of partitions take.
+// DiskBytes returns the most that the files of partitions take.
 func (p *Plan) DiskBytes(m *kv.Meta) (int64, error) {
 	spec, err := p.spec(m)
 	return spec.DiskBytes(p.Order.Capacity), err
 }
 
-// Map is how nodes are dealt to partitions.
+// Map returns how nodes are assigned to partitions.
 func (p *Plan) Map(m *kv.Meta) (partition.Map, error) {
 	return partition.New(partition.Spec{Nodes: m.Nodes, Parts: p.Order.Parts, Random: true,
 		Seed: p.Order.Seed})
 }
 
-// spec is that of the files of partitions.
+// spec returns the description of the partitions' files.
 func (p *Plan) spec(m *kv.Meta) (s partfile.Spec, err error) {
 	s = partfile.Spec{UUID: m.UUID, Columns: p.dim, State: p.state}
 	s.Map, err = p.Map(m)
 	return s, err
 }
 
-// PartBytes says what a partition takes on disk.
+// PartBytes returns a function that tells what each partition takes on disk.
 func (p *Plan) PartBytes(m *kv.Meta) (func(part int) int64, error) {
 	spec, err := p.spec(m)
 	return spec.PartBytes, err
 }
 
-// EdgeBytes is what the edges of train take on disk.
+// EdgeBytes returns what the edges of train take on disk.
 func (p *Plan) EdgeBytes(m *kv.Meta) int64 {
 	return int64(trainEdges(m)) * int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0))
 }

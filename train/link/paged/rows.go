@@ -11,11 +11,12 @@ import (
 	"gdb/train/link/triples"
 )
 
-// Rows are the vectors of all entities by partition, and the edges that are known to be true.
+// Rows gives access to the vectors of all entities, by partition, and to the edges that are
+// known to be true.
 type Rows struct {
 	*entities.Table
 	*entities.OnDisk
-	sets *partition.Buckets // that Close closes; nil if they are another's
+	sets *partition.Buckets // closed by Close; nil if they belong to another
 }
 
 // Close frees the memory.
@@ -27,8 +28,9 @@ func (r *Rows) Close() error {
 	return err
 }
 
-// Rows empties the buffer, and uses its memory until the next Load. others are the edges of the
-// splits besides train. With best, the vectors are those of the best evaluation.
+// Rows returns the vectors of all entities: the current ones or, with best, those of the best
+// evaluation. It empties the buffer, and uses its memory until the next Load. others are the edges
+// of the splits besides train.
 func (s *Source) Rows(ctx context.Context, others [][]triples.Triple, best bool) (*Rows, error) {
 	if err := s.buf.Empty(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
@@ -42,11 +44,11 @@ func (s *Source) Rows(ctx context.Context, others [][]triples.Triple, best bool)
 	return &Rows{Table: t, OnDisk: entities.Bucketed(t, s.sets, others, s.cfg.Budget)}, nil
 }
 
-// rowsFrames is how many partitions OpenRows has in memory: one that is used, and one that is read.
+// rowsFrames is how many partitions OpenRows has in memory: one is used while the other is read.
 const rowsFrames = 2
 
-// OpenRows opens the vectors of a record to read them only. Their edges are sorted into buckets if
-// they are not: note says so.
+// OpenRows opens the vectors of a record for reading. Edges are sorted into buckets if they are not
+// yet, which note tells the user. others are the edges of the splits besides train.
 func OpenRows(ctx context.Context, cfg Config, record []byte,
 	others [][]triples.Triple) (r *Rows, note string, err error) {
 	spec, err := cfg.Plan.spec(cfg.Store.Meta())

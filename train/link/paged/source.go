@@ -17,21 +17,21 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Config is what a Source is made of.
+// Config says what a Source is made from.
 type Config struct {
 	Store  *layout.Store
 	Device blockdev.Device
 	// Path is the directory of the partitions.
 	Path string
 	Plan *Plan
-	// Init writes the vector that an entity begins with.
+	// Init writes the initial vector of an entity.
 	Init   func(row []float32, entity uint64)
 	Budget *mem.Budget
-	// Progress is told of edges that are sorted; nil for none.
+	// Progress is called with the number of edges sorted so far; nil for none.
 	Progress func(done, total uint64)
 }
 
-// Source has the entities and the edges of a training. It is for one goroutine.
+// Source provides the entities and the edges of a training. It may be used by one goroutine.
 type Source struct {
 	cfg     Config
 	sets    *partition.Buckets
@@ -39,19 +39,19 @@ type Source struct {
 	buf     *buffer.Buffer
 	order   *order.Order
 	account mem.Account
-	once    int // edges of a part at most
+	once    int // the most edges in a part
 
 	epoch  *order.Epoch // nil before the first
 	number uint64       // of epoch
 	pieces []piece
-	set    int // that is resident; -1 for none
-	// changed are the partitions that were trained on since the last checkpoint, and touched says
-	// that those of the set are among them.
+	set    int // the set that is resident; -1 for none
+	// changed holds the partitions that were trained on since the last checkpoint. touched says
+	// that the partitions of the current set are among them.
 	changed *roaring.Bitmap
 	touched bool
 	now     edges
-	spare   edges    // memory of edges that is not in use
-	ahead   *reading // nil for none
+	spare   edges    // memory for edges that is not in use
+	ahead   *reading // nil if nothing is read ahead
 }
 
 // Part is what is trained on at a time. It is valid until the next Load.
@@ -59,15 +59,15 @@ type Part struct {
 	// Edges have rows of the buffer's arrays as ends.
 	Edges []triples.Triple
 	Spans []Span
-	// Set are the partitions that are resident, in the order of the spans.
+	// Set lists the partitions that are resident, in the order of the spans.
 	Set []int
 }
 
-// Span is the rows of a partition.
+// Span is the range of rows of a partition.
 type Span struct{ Row, Count uint32 }
 
-// Open opens the entities as the records of a checkpoint say or, if they are nil, as they begin.
-// Edges are sorted into buckets if they are not yet; note says so.
+// Open opens the entities as the records of a checkpoint have them or, if the records are nil, with
+// initial vectors. Edges are sorted into buckets if they are not yet, which note tells the user.
 func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note string,
 	err error) {
 	s = &Source{cfg: cfg, set: -1, once: cfg.Plan.EdgesOnce, changed: roaring.New(),
@@ -85,8 +85,8 @@ func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note
 	return s, note, nil
 }
 
-// Check says whether the files are there, and of the right size, that the records of a checkpoint
-// refer to: nil, or an error about damage. Nothing refers to any if the records are nil.
+// Check returns an error about damage unless all files to which the records of a checkpoint refer
+// exist and have the right size. Records that are nil refer to none.
 func Check(cfg Config, record, best []byte) error {
 	spec, err := cfg.Plan.spec(cfg.Store.Meta())
 	if err != nil {
@@ -95,10 +95,11 @@ func Check(cfg Config, record, best []byte) error {
 	return partfile.Check(cfg.Store.FS(), cfg.Path, spec, record, best)
 }
 
-// sortBytes is the most that sorting edges into buckets takes.
+// sortBytes is the most memory that sorting edges into buckets takes.
 const sortBytes = 1 << 30
 
-// openBuckets opens the edges by bucket. They are sorted in a part of the memory that is left.
+// openBuckets opens the edges by bucket. They are sorted in a part of the free memory, if
+// they are not yet.
 func openBuckets(ctx context.Context, cfg *Config) (*partition.Buckets, string, error) {
 	m, err := cfg.Plan.Map(cfg.Store.Meta())
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Source) open(record, best []byte) error {
 	return err
 }
 
-// Close frees the memory. What changed since the last checkpoint is lost.
+// Close frees the memory. Changes since the last checkpoint are lost.
 func (s *Source) Close() (err error) {
 	s.drop()
 	if s.buf != nil {
@@ -159,7 +160,7 @@ func (s *Source) Close() (err error) {
 	return errors.Join(err, s.sets.Close())
 }
 
-// Arrays are the vectors and the optimizer's arrays of the rows of the buffer.
+// Arrays returns the vectors and the optimizer's arrays of the buffer's rows.
 func (s *Source) Arrays() (out [][]float32) {
 	for i := range 1 + s.cfg.Plan.state {
 		out = append(out, s.buf.Array(i))
@@ -167,19 +168,19 @@ func (s *Source) Arrays() (out [][]float32) {
 	return out
 }
 
-// Buckets are the train edges by pairs of partitions.
+// Buckets returns the train edges by pairs of partitions.
 func (s *Source) Buckets() *partition.Buckets { return s.sets }
 
-// First is the row of the buffer that a resident partition begins at.
+// First returns the buffer row at which a resident partition begins.
 func (s *Source) First(part int) uint32 { return s.buf.First(part) }
 
-// BufferRows is how many rows the arrays have.
+// BufferRows returns how many rows the arrays have.
 func (s *Source) BufferRows() int { return len(s.buf.Array(0)) / s.cfg.Plan.dim }
 
-// Edges is how many edges an epoch has.
+// Edges returns how many edges an epoch has.
 func (s *Source) Edges() uint64 { return s.sets.Edges() }
 
-// begin makes the order of an epoch.
+// begin makes the order of an epoch, unless it is the current one.
 func (s *Source) begin(epoch uint64) {
 	if s.epoch != nil && s.number == epoch {
 		return
@@ -190,19 +191,19 @@ func (s *Source) begin(epoch uint64) {
 	s.set = -1
 }
 
-// Parts is how many parts an epoch has: one or several for each set.
+// Parts returns how many parts an epoch has: at least one for each set.
 func (s *Source) Parts(epoch uint64) int {
 	s.begin(epoch)
 	return len(s.pieces)
 }
 
-// Sets is how many sets an epoch has.
+// Sets returns how many sets an epoch has.
 func (s *Source) Sets(epoch uint64) int {
 	s.begin(epoch)
 	return s.epoch.Sets()
 }
 
-// Load makes a part ready: its partitions are resident and its edges in memory.
+// Load loads a part: afterwards its partitions are resident and its edges in memory.
 func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error) {
 	s.begin(epoch)
 	ctx = context.WithoutCancel(ctx) // what is under way ends soon, and a checkpoint needs it whole
@@ -239,7 +240,7 @@ func (s *Source) Touch() {
 	s.changed.Or(s.buf.Resident())
 }
 
-// CheckpointFirst says whether there should be a checkpoint before a part is loaded: without one,
+// CheckpointFirst reports whether a checkpoint must be made before a part is loaded: without one
 // the files might take more than partfile.Spec.DiskLimit.
 func (s *Source) CheckpointFirst(epoch uint64, part int) bool {
 	s.begin(epoch)
@@ -251,7 +252,7 @@ func (s *Source) CheckpointFirst(epoch uint64, part int) bool {
 	return s.dir.BytesWith(all) > spec.DiskLimit()
 }
 
-// Prepare writes what has changed, and returns the records for a checkpoint: after it is made,
+// Prepare writes what has changed, and returns the records for a checkpoint. Once that is made,
 // Committed is called.
 func (s *Source) Prepare(ctx context.Context) (record, best []byte, err error) {
 	if err := s.flush(ctx); err != nil {
@@ -266,14 +267,14 @@ func (s *Source) flush(ctx context.Context) error {
 	return s.buf.Flush(ctx)
 }
 
-// Committed removes what only the checkpoint before the last one had.
+// Committed removes what only the previous checkpoint needed.
 func (s *Source) Committed() error {
 	s.changed.Clear()
 	return s.dir.Committed()
 }
 
-// KeepBest keeps the vectors as those of the best evaluation. A checkpoint follows, before any
-// other part is loaded.
+// KeepBest keeps the vectors as those of the best evaluation. A checkpoint must follow before
+// another part is loaded.
 func (s *Source) KeepBest(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
@@ -282,5 +283,5 @@ func (s *Source) KeepBest(ctx context.Context) error {
 	return nil
 }
 
-// Stats are what the buffer did.
+// Stats returns what the buffer did.
 func (s *Source) Stats() (buffer.Stats, error) { return s.buf.Stats() }
