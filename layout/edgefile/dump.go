@@ -7,7 +7,7 @@ import (
 	"gdb/internal/codec"
 )
 
-// dumpEdges is how many edges of a block are printed.
+// dumpEdges is how many edges of a block are printed at most.
 const dumpEdges = 12
 
 // DumpFields prints the fields of a header.
@@ -18,7 +18,7 @@ func DumpFields(d *codec.Dump, fields []byte) {
 	d.Field(4, "types %d", c.U32())
 }
 
-// DumpBlock prints block n, a page, after its checksum.
+// DumpBlock prints block n, a page, from after its checksum on.
 func DumpBlock(d *codec.Dump, spec Spec, b []byte, n int64) {
 	c := codec.NewDec(b[4:])
 	d.Field(4, "edges %d", c.U32())
@@ -37,7 +37,7 @@ func DumpBlock(d *codec.Dump, spec Spec, b []byte, n int64) {
 	d.Zeros(d.Remaining())
 }
 
-// some prints the first of some numbers.
+// some formats the first of some numbers, and how many there are.
 func some[T uint16 | uint32](numbers []T) string {
 	var b strings.Builder
 	for _, v := range numbers[:min(len(numbers), dumpEdges)] {

@@ -46,7 +46,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, split strin
 	return f, nil
 }
 
-// Check says whether a store has splits of its edges: nil, or an error that wraps ErrNoSplits and
+// Check returns nil if a store has splits of its edges, else an error that wraps ErrNoSplits and
 // says what to do.
 func Check(m *kv.Meta) error {
 	switch listed := slices.ContainsFunc(m.Files, func(f kv.FileMeta) bool {
@@ -123,25 +123,25 @@ func (f *File) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// blocks is the number of blocks after the header.
+// blocks returns the number of blocks after the header.
 func (f *File) blocks() int64 { return f.f.Size()/layout.PageBytes - 1 }
 
-// Count is the number of edges.
+// Count returns the number of edges.
 func (f *File) Count() uint64 { return f.count }
 
-// Typed says whether edges have types.
+// Typed reports whether edges have types.
 func (f *File) Typed() bool { return f.spec.Types > 0 }
 
-// Own are the header fields of who keeps the file.
+// Own returns the header fields that the user of the file added.
 func (f *File) Own() []byte { return f.own }
 
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }
 
 // Stream calls fn with the edges [first, end) in the order of the file, in batches that are valid
-// during the call; at is the number of a batch's first edge. Only the blocks that hold them are
-// read, in pieces of 4 MiB, the next while fn works. Memory: 8 MiB of buffers and a batch of a
-// block.
+// during the call; at is the number of a batch's first edge. It reads only the blocks that hold
+// them, in pieces of 4 MiB, the next piece while fn works. It takes 8 MiB of buffers, and the edges
+// of a block.
 func (f *File) Stream(ctx context.Context, first, end uint64,
 	fn func(at uint64, e Edges) error) error {
 	if first > end || end > f.count {
@@ -184,7 +184,7 @@ func (f *File) decode(b []byte, n int64, e *Edges) error {
 	return nil
 }
 
-// Read appends the edges [first, end) to out: one read of the blocks that hold them.
+// Read appends the edges [first, end) to out. It reads only the blocks that hold them.
 func (f *File) Read(ctx context.Context, first, end uint64, out *Edges) error {
 	if first <= end && end <= f.count {
 		n := int(end - first)
@@ -200,8 +200,8 @@ func (f *File) Read(ctx context.Context, first, end uint64, out *Edges) error {
 	})
 }
 
-// ReadAll reads all edges of a split. Memory: 8 bytes an edge, and 2 more if edges have types;
-// Bytes says how many before they are read.
+// ReadAll reads all edges of a split. They take 8 bytes of memory each, and 2 more if edges have
+// types; Bytes tells in advance.
 func ReadAll(ctx context.Context, s *layout.Store, dev blockdev.Device, split string) (e Edges,
 	err error) {
 	f, err := Open(ctx, s, dev, split)
@@ -212,7 +212,8 @@ func ReadAll(ctx context.Context, s *layout.Store, dev blockdev.Device, split st
 	return e, f.Read(ctx, 0, f.count, &e)
 }
 
-// Bytes is what ReadAll of a split takes in memory; 0 if the store has no such split.
+// Bytes returns the memory that ReadAll of a split takes, in bytes, or 0 if the store has no such
+// split.
 func Bytes(m *kv.Meta, split string) int64 {
 	for _, e := range m.EdgeSplits {
 		if e.Name == split {

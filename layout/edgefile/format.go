@@ -1,5 +1,5 @@
-// Package edgefile keeps lists of edges: the splits of a graph's edges that link prediction trains
-// on and is measured by, in the direction of the source.
+// Package edgefile stores lists of edges in files: the splits of a graph's edges that link
+// prediction trains on and is measured by. Edges have the direction of the source.
 //
 // # File of edges
 //
@@ -10,10 +10,10 @@
 //	| crc32c | edges  | block number | sources u32 | destinations u32 | types u16   | zeros |
 //	+--------+--------+--------------+-------------+------------------+-------------+-------+
 //
-// The checksum covers the file's kind, the store, the number of the block and everything after
-// itself. Types are there if edges have types. Each column of a block is whole, so that decoding is
-// three copies. The number of edges is not in the header, which is written first: it follows from
-// the length of the file and the last block.
+// The checksum covers the file's kind, the store, the block number and everything after itself. The
+// column of types is there only if edges have types. Each column of a block is contiguous, so
+// decoding is three copies. The header is written first, so it does not hold the number of edges,
+// which follows from the length of the file and the last block.
 package edgefile
 
 import (
@@ -26,23 +26,23 @@ import (
 	"gdb/layout"
 )
 
-// blockHead is what a block has before its edges.
+// blockHead is the size of a block's head, in bytes.
 const blockHead = 16
 
 // fileLayout is the version of the format.
 const fileLayout = 1
 
-// Splits are the splits that edges may be in, in the order of messages.
+// Splits are the splits that edges may be in, in the order in which messages list them.
 var Splits = []string{"train", "val", "test"}
 
-// ErrNoSplits says that a store was made without splits of its edges.
+// ErrNoSplits is returned for a store that was made without splits of its edges.
 var ErrNoSplits = errors.New("the store has no splits of its edges")
 
-// Path is where the edges of a split are, relative to the store.
+// Path returns the path of the edges of a split, relative to the store.
 func Path(split string) string { return "edges/" + split + ".edges" }
 
-// Kind is the kind of the file of a split; "" if there is no such split. It tells one split's
-// blocks from another's.
+// Kind returns the kind of the file of a split, or "" if there is no such split. Each split has its
+// own, so that a block of one never verifies as a block of another.
 func Kind(split string) string {
 	switch split {
 	case "train":
@@ -55,7 +55,7 @@ func Kind(split string) string {
 	return ""
 }
 
-// SplitOf is the split whose files have a kind; "" if none have.
+// SplitOf returns the split whose file has this kind, or "" if there is none.
 func SplitOf(kind string) string {
 	for _, s := range Splits {
 		if Kind(s) == kind {
@@ -71,10 +71,10 @@ type Edges struct {
 	Rel      []uint16
 }
 
-// Len is the number of edges.
+// Len returns the number of edges.
 func (e *Edges) Len() int { return len(e.Src) }
 
-// Slice is the edges [from, to), which share their memory with e.
+// Slice returns the edges [from, to). They share their memory with e.
 func (e *Edges) Slice(from, to int) Edges {
 	out := Edges{Src: e.Src[from:to], Dst: e.Dst[from:to]}
 	if e.Rel != nil {
@@ -83,20 +83,20 @@ func (e *Edges) Slice(from, to int) Edges {
 	return out
 }
 
-// Spec is what the edges of a file are of. It decides the layout of a block.
+// Spec says what the edges of a file are. It determines the layout of a block.
 type Spec struct {
 	Kind  string
 	UUID  kv.UUID
-	Nodes uint64 // ends are below it
-	Types int    // types are below it; 0 if edges have no type
+	Nodes uint64 // all nodes of edges are below it
+	Types int    // all types of edges are below it; 0 if edges have no types
 }
 
-// SpecOf is the spec of a file of a kind of the store.
+// SpecOf returns the spec of the store's file of this kind.
 func SpecOf(m *kv.Meta, kind string) Spec {
 	return Spec{Kind: kind, UUID: m.UUID, Nodes: m.Nodes, Types: len(m.EdgeTypes)}
 }
 
-// EdgeBytes is what an edge takes in a block, with a type or without.
+// EdgeBytes returns the bytes of an edge in a block, with or without a type.
 func EdgeBytes(typed bool) int {
 	if typed {
 		return 10
@@ -104,10 +104,10 @@ func EdgeBytes(typed bool) int {
 	return 8
 }
 
-// PerBlock is how many edges a full block has.
+// PerBlock returns the number of edges of a full block.
 func (s *Spec) PerBlock() int { return (layout.PageBytes - blockHead) / EdgeBytes(s.Types > 0) }
 
-// fields are what the header adds, before the fields of who keeps the file.
+// fields returns the header fields, without those of the user of the file.
 func (s *Spec) fields() []byte {
 	e := codec.Enc{}
 	e.U32(fileLayout)
@@ -116,13 +116,13 @@ func (s *Spec) fields() []byte {
 	return e.B
 }
 
-// header is the first block of a file; own are the fields of who keeps it.
+// header returns the first block of a file; own are header fields of the user of the file.
 func (s *Spec) header(own []byte) []byte {
 	return codec.Header{Kind: s.Kind, UUID: s.UUID, Fields: append(s.fields(), own...)}.Encode()
 }
 
-// checkFields compares the fields of a header with what they should be, and returns the fields of
-// who keeps the file.
+// checkFields compares the fields of a header with those of the spec, and returns the fields of the
+// user of the file.
 func (s *Spec) checkFields(fields []byte) (own []byte, err error) {
 	d := codec.NewDec(fields)
 	version, nodes, types := d.U32(), d.U64(), d.U32()
@@ -140,7 +140,7 @@ func (s *Spec) checkFields(fields []byte) (own []byte, err error) {
 	return d.Bytes(d.Remaining()), d.Err()
 }
 
-// encodeBlock writes block number n, from 1, of edges that fit in it to b, which is a page.
+// encodeBlock writes block number n, from 1, to the page b. The edges must fit in a block.
 func (s *Spec) encodeBlock(b []byte, n uint64, e *Edges) {
 	clear(b)
 	binary.LittleEndian.PutUint32(b[4:], uint32(e.Len()))
@@ -186,7 +186,7 @@ func (s *Spec) DecodeBlock(b []byte, n uint64, out *Edges) error {
 	return s.checkEdges(out, out.Len()-count)
 }
 
-// verify checks what a block says of itself and returns how many edges it has.
+// verify checks the checksum and head of a block, and returns how many edges it has.
 func (s *Spec) verify(b []byte, n uint64) (count int, err error) {
 	want := binary.LittleEndian.Uint32(b)
 	if got := codec.BlockSum(s.Kind, s.UUID, n, b[4:layout.PageBytes]); got != want {
@@ -202,7 +202,7 @@ func (s *Spec) verify(b []byte, n uint64) (count int, err error) {
 	return int(rows), nil
 }
 
-// checkEdges checks the edges from number first on.
+// checkEdges checks that nodes and types of the edges from number first on are in range.
 func (s *Spec) checkEdges(e *Edges, first int) error {
 	for i := first; i < e.Len(); i++ {
 		if v := max(e.Src[i], e.Dst[i]); uint64(v) >= s.Nodes {

@@ -4,25 +4,25 @@ import (
 	"gdb/layout"
 )
 
-// Output is where a file is written: layout.FileWriter, or what else appends.
+// Output is what a Writer appends to, such as a layout.FileWriter.
 type Output interface {
-	// Write appends p, which is free to reuse afterwards.
+	// Write appends p, which the caller may change afterwards.
 	Write(p []byte) error
 }
 
-// Writer writes edges in the order in which they come. Memory: two blocks, and what its output
-// takes.
+// Writer writes edges in the order in which they come. It takes two blocks of memory, and what its
+// output takes.
 type Writer struct {
 	out    Output
 	spec   Spec
 	per    int
-	edges  Edges // of the block that is filled
+	edges  Edges // edges of the block being filled
 	block  []byte
 	blocks uint64
 	count  uint64
 }
 
-// NewWriter starts a file of edges; own are header fields of who keeps it, nil for none.
+// NewWriter starts a file of edges. own are header fields of the user of the file, nil for none.
 func NewWriter(out Output, spec Spec, own []byte) (*Writer, error) {
 	w := &Writer{out: out, spec: spec, per: spec.PerBlock(), block: make([]byte, layout.PageBytes)}
 	return w, out.Write(spec.header(own))
@@ -42,10 +42,10 @@ func (w *Writer) Add(src, dst uint32, rel uint16) error {
 	return nil
 }
 
-// Count is the number of edges so far.
+// Count returns the number of edges so far.
 func (w *Writer) Count() uint64 { return w.count }
 
-// Finish writes what is left; its output is the caller's to finish.
+// Finish writes the last block. The caller finishes the output.
 func (w *Writer) Finish() error {
 	if w.edges.Len() == 0 {
 		return nil
