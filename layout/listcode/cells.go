@@ -6,10 +6,11 @@ import (
 	"sort"
 )
 
-// Cells are short runs of entries, each coded by itself by Elias-Fano, in bits of one size. So
-// where an entry is follows from its number alone, and its cell is one place of memory, or two that
-// are neighbors. Elias-Fano of a whole list takes some half a bit an entry less, and a look at a
-// sample before the upper bits are known. A list in cells has, after the way:
+// cells are short runs of entries, each coded by itself as Elias-Fano in the same number of bits.
+// So the place of an entry follows from its number alone, and reading it touches one place of
+// memory, or two neighboring ones. Elias-Fano of a whole list takes about half a bit less per
+// entry, but needs a sample before the place of the upper bits is known. A list in cells has, after
+// the way:
 //
 //	low    5 bits: l, low bits of an entry
 //	per    6 bits: entries of a cell, but the last
@@ -32,37 +33,38 @@ const (
 	cellsHead = 5 + 6 + 6 + 5
 	upperMost = 57
 	perLeast  = 2
-	// cellsMore is which share more than the other forms cells may take: they are read faster.
+	// cellsMore says how much more than other forms cells may take, one part in cellsMore: they are
+	// read faster.
 	cellsMore = 3
 )
 
-// head are the fields of a list in cells.
+// head returns the fields of a list in cells as one word.
 func (k cells) head() uint64 {
 	return uint64(k.low) | uint64(k.per)<<5 | uint64(k.upper)<<11 | uint64(k.base)<<17
 }
 
-// cellsOf reads them.
+// cellsOf returns the cells whose head is this word.
 func cellsOf(head uint64) cells {
 	return cells{low: uint8(head & 31), per: uint8(head >> 5 & 63), upper: uint8(head >> 11 & 63),
 		base: uint8(head >> 17 & 31)}
 }
 
-// valid says that such cells can be.
+// valid reports whether such cells can exist.
 func (k cells) valid() bool { return k.per >= perLeast && k.per <= k.upper && k.upper <= upperMost }
 
-// stride is the size of a cell, but the last.
+// stride returns the bits of a cell, except the last.
 func (k cells) stride() uint64 { return k.ahead() + uint64(k.per)*uint64(k.low) }
 
-// ahead is what a cell has before the low bits.
+// ahead returns the bits of a cell before its low bits.
 func (k cells) ahead() uint64 { return uint64(k.base) + uint64(k.upper) }
 
-// size is what n entries take, without the head.
+// size returns the bits of n entries, without the head.
 func (k cells) size(n uint64) uint64 {
 	full := (n - 1) / uint64(k.per)
 	return full*k.stride() + k.ahead() + (n-full*uint64(k.per))*uint64(k.low)
 }
 
-// fitCells finds the cells of sorted entries that take least, and what they take with their head.
+// fitCells returns the cells of sorted entries that take fewest bits, and these bits with the head.
 func fitCells(list []uint32, first uint32) (best cells, size int) {
 	least, size := lowBits(len(list), list[len(list)-1]-first), math.MaxInt
 	for l := least; l <= min(least+lowTried, lowMost); l++ {
@@ -75,13 +77,13 @@ func fitCells(list []uint32, first uint32) (best cells, size int) {
 }
 
 const (
-	// lowTried is how many more low bits are tried than Elias-Fano of the whole list has: where
-	// ids are in clusters, the cells between these are the widest.
+	// lowTried is how many more low bits are tried than Elias-Fano of the whole list has: where ids
+	// are in clusters, cells that span the gaps between clusters are the widest.
 	lowTried = 2
 	lowMost  = 30
 )
 
-// cellsWith are the widest cells with l low bits.
+// cellsWith returns the widest cells with l low bits.
 func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	// More entries need more upper bits: nearly always, so it is looked at in the end.
 	n := len(list)
@@ -99,7 +101,7 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	return k, upper <= upperMost && last < 1<<31
 }
 
-// cellUpper is how many upper bits the widest cell of so many entries needs.
+// cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
 func cellUpper(list []uint32, first uint32, per, l int) (most int) {
 	for len(list) > 0 {
 		n := min(per, len(list))
@@ -109,7 +111,7 @@ func cellUpper(list []uint32, first uint32, per, l int) (most int) {
 	return max(most, per)
 }
 
-// append writes the entries of a list that begins with first.
+// append writes the entries of a list whose first id is first.
 func (k cells) append(w *Writer, list []uint32, first uint32) {
 	w.Add(k.head(), cellsHead)
 	for len(list) > 0 {
@@ -127,7 +129,7 @@ func (k cells) append(w *Writer, list []uint32, first uint32) {
 	}
 }
 
-// at is entry i of cells at a place, less the first id; false if it is damaged.
+// at returns entry i of the cells at a place, minus the first id, and false if the cell is damaged.
 func (k cells) at(b []byte, at, i uint64) (v uint32, ok bool) {
 	cell := i / uint64(k.per)
 	i -= cell * uint64(k.per)
@@ -138,7 +140,7 @@ func (k cells) at(b []byte, at, i uint64) (v uint32, ok bool) {
 	return uint32((base+one-i)<<k.low | low), one < uint64(k.upper)
 }
 
-// decode completes ids, all but the first of a list, from cells at a place.
+// decode decodes the cells at a place to ids, which are all ids of a list but the first.
 func (k cells) decode(b []byte, at uint64, first uint32, ids []uint32) error {
 	prev, low := first, uint64(k.low)
 	mask := uint64(1)<<low - 1

@@ -2,24 +2,24 @@ package listcode
 
 import "math/bits"
 
-// A column is the values of some entries at the width that they need: a base, of which so many bits
-// are known to be enough, a shift (6 bits), a width (7 bits), and of each value less the base,
-// shifted to the right, that many bits. So equal values take none, and floats that are small
-// integers as few bits as these.
+// A column is the values of some entries, coded in as few bits as they need: a base in a known
+// number of bits, a shift (6 bits), a width (7 bits), and for each value that many bits of the
+// value minus the base, shifted right. So equal values take no bits, and floats that are small
+// integers take as few bits as the integers.
 const (
 	shiftBits  = 6
 	widthBits  = 7
 	columnHead = shiftBits + widthBits
 )
 
-// Span is what a column needs to know of its values.
+// Span describes the values of a column, as its size depends on them.
 type Span struct {
 	any       bool
 	low, high uint64
-	set       uint64 // the bits that some value has
+	set       uint64 // bits that any value has set
 }
 
-// Add takes a value in.
+// Add adds a value.
 func (s *Span) Add(v uint64) {
 	if !s.any {
 		*s = Span{any: true, low: v, high: v, set: v}
@@ -28,7 +28,7 @@ func (s *Span) Add(v uint64) {
 	s.low, s.high, s.set = min(s.low, v), max(s.high, v), s.set|v
 }
 
-// Join takes the values of another span in.
+// Join adds the values of another span.
 func (s *Span) Join(o Span) {
 	if o.any {
 		s.Add(o.low)
@@ -37,20 +37,20 @@ func (s *Span) Join(o Span) {
 	}
 }
 
-// Range is the least value, and the bits of the largest less the least.
+// Range returns the least value, and the number of bits of the largest value minus the least.
 func (s *Span) Range() (low uint64, width int) { return s.low, bits.Len64(s.high - s.low) }
 
-// shift is how many low bits no value has; of zeros none, so that shift and width are at most what
-// a value takes.
+// shift returns how many low bits are zero in all values. It is 0 if all values are 0, so that
+// shift and width together are at most the bits of a value.
 func (s *Span) shift() int { return bits.TrailingZeros64(s.set) & 63 }
 func (s *Span) width() int { return bits.Len64((s.high - s.low) >> s.shift()) }
 
-// Bits is what a column of so many values of at most valueBits bits takes.
+// Bits returns the bits of a column of this number of values, of at most valueBits bits each.
 func (s *Span) Bits(values, valueBits int) int {
 	return valueBits + columnHead + values*s.width()
 }
 
-// AppendColumn writes values, whose span is s, of at most valueBits bits.
+// AppendColumn writes values, of at most valueBits bits each, whose span is s.
 func AppendColumn(w *Writer, values []uint64, s Span, valueBits int) {
 	shift, width := s.shift(), s.width()
 	addWide(w, s.low, valueBits)
@@ -67,7 +67,7 @@ func addWide(w *Writer, v uint64, width int) {
 	}
 }
 
-// wide is the value of width bits at a place, at most 64.
+// wide returns the value of width bits, at most 64, at a place.
 func wide(b []byte, at uint64, width int) uint64 {
 	if width <= 57 {
 		return Field(b, at, width)
@@ -75,15 +75,15 @@ func wide(b []byte, at uint64, width int) uint64 {
 	return Field(b, at, 32) | Field(b, at+32, width-32)<<32
 }
 
-// Column is where the values of one column are.
+// Column locates the values of one column.
 type Column struct {
 	base, at     uint64
 	shift, width uint8
-	End          uint64 // the place after it
+	End          uint64 // place after the column, in bits
 }
 
-// ParseColumn reads the head of a column of so many values at a place, and checks that it ends at
-// end at the latest. Slack bytes follow end.
+// ParseColumn parses the head of a column of this number of values at a place, and checks that it
+// does not go beyond end. Slack bytes must follow end.
 func ParseColumn(b []byte, at, end uint64, values, valueBits int) (Column, error) {
 	head := uint64(valueBits + columnHead)
 	if end>>3+Slack > uint64(len(b)) || at > end || end-at < head {
@@ -100,7 +100,7 @@ func ParseColumn(b []byte, at, end uint64, values, valueBits int) (Column, error
 	return c, nil
 }
 
-// At is value number i.
+// At returns value number i.
 func (c *Column) At(b []byte, i uint32) uint64 {
 	return c.base + wide(b, c.at+uint64(i)*uint64(c.width), int(c.width))<<c.shift
 }

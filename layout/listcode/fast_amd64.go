@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// fast says that this CPU has the instructions of the kernels.
+// fast is set if this CPU has the instructions that the kernels use.
 var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT
 
 func prefetch(b []byte, places []uint64, bytes int) {
@@ -24,8 +24,8 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// findPlaces writes where in b the entries of a list at positions are to out, and asks for the
-// memory there.
+// findPlaces writes the places in b of the entries of a list at positions pos to out, and
+// prefetches the memory there.
 func findPlaces(b []byte, r *Ref, pos []uint32, out []place) {
 	switch {
 	case !fast:
@@ -35,7 +35,7 @@ func findPlaces(b []byte, r *Ref, pos []uint32, out []place) {
 	}
 }
 
-// readRefs is ReadRefs of one list at least.
+// readRefs does what ReadRefs does, for at least one list.
 func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 	if !fast {
 		readRefsPlain(b, posBits, h, refs, counts)
@@ -45,7 +45,7 @@ func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 		&countForms[0].mask, &recips[0])
 }
 
-// findPlacesOf is findPlaces of a list of its own for each position.
+// findPlacesOf does what findPlaces does, with a list of its own for each position.
 func findPlacesOf(b []byte, refs []*Ref, pos []uint32, out []place) {
 	switch {
 	case !fast:
@@ -56,7 +56,7 @@ func findPlacesOf(b []byte, refs []*Ref, pos []uint32, out []place) {
 	}
 }
 
-// ask asks for the memory of places.
+// ask prefetches the memory of places.
 func ask(b []byte, places []place) {
 	if fast && len(places) > 0 {
 		askBMI(&b[0], words(places), len(places))
@@ -73,10 +73,10 @@ func take(b []byte, places []place, out []uint32) {
 	}
 }
 
-// words are places as kernels are given them.
+// words returns places as kernels take them.
 func words(places []place) *uint64 { return &places[0].at }
 
-// selectBit is the place of one number rank of a word, 64 if it has none.
+// selectBit returns the place of one number rank of a word, counted from 0, or 64 if it has fewer.
 func selectBit(word, rank uint64) uint64 {
 	if !fast || rank > 63 {
 		return selectPlain(word, rank)

@@ -1,34 +1,35 @@
 package listcode
 
-// Ref is what a Gatherer needs to know of a list, in 32 bytes. Kernels know where its fields are.
+// Ref is what a Gatherer needs to know of a list, in 32 bytes. Kernels in assembly know its layout.
 type Ref struct {
-	low    uint64 // the place of the first cell, of packed entries, or of low bits
+	low    uint64 // place of the first cell, of packed entries, or of low bits
 	first  uint32
 	Count  uint32
-	recip  uint32 // 2^32 by the entries of a cell, rounded up; 0: all are in one
-	stride uint16 // of cells
+	recip  uint32 // 2^32 divided by the entries of a cell, rounded up; 0 if all are in one
+	stride uint16 // bits of a cell
 	per    uint8  // entries of a cell
 	base   uint8  // bits of the base of a cell
 	ahead  uint8  // bits of a cell before the low bits
 	width  uint8  // of low bits, or of packed entries
 	kind   uint8
-	// From is what positions count from: that of the first entry here, where a list has more
-	// entries in other places.
+	// From is the position of the first entry here, which is not 0 if earlier entries of the list
+	// are elsewhere.
 	From uint32
 }
 
 // RefBytes is the size of a Ref.
 const RefBytes = 32
 
-// The kinds of a Ref. Kernels take packed entries as the low bits of one cell, of which nothing
-// else counts, and whole as neither.
+// The kinds of a Ref. Kernels treat packed entries as low bits of one cell without upper bits;
+// whole lists are not read by kernels.
 const (
 	kindPacked = 0
 	kindCells  = 1<<8 - 1
 	kindWhole  = 1
 )
 
-// recips are 2^32 by a number, rounded up: so i*recips[n]>>32 is i/n for all i below countMost.
+// recips holds 2^32 divided by n, rounded up, so that i*recips[n]>>32 is i/n for all i below
+// countMost.
 var recips = func() (all [1 << 6]uint32) {
 	for n := perLeast; n < len(all); n++ {
 		all[n] = uint32((1<<32 + uint64(n) - 1) / uint64(n))
@@ -36,9 +37,9 @@ var recips = func() (all [1 << 6]uint32) {
 	return all
 }()
 
-const _ uint = 1<<32 - (countMost-1)<<6 // what makes the quotients right
+const _ uint = 1<<32 - (countMost-1)<<6 // the quotients are exact
 
-// Ref is that of a list.
+// Ref returns the Ref of a list.
 func (l *List) Ref() Ref {
 	r := Ref{low: l.low, first: l.first, Count: l.Count, width: l.width}
 	switch {
@@ -55,13 +56,13 @@ func (r *Ref) setCells(k cells) {
 	r.base, r.ahead, r.width, r.kind = k.base, uint8(k.ahead()), k.low, kindCells
 }
 
-// Moved is that of the same list so many bits further on.
+// Moved returns the Ref of the same list, if it lies this number of bits further on.
 func (r Ref) Moved(bits uint64) Ref {
 	r.low += bits
 	return r
 }
 
-// countForms are how a count goes on, by its first bits.
+// countForms tells, by the first bits of a count, how the count goes on.
 var countForms = func() (all [1 << countBits]struct {
 	mask  uint64
 	least uint16
@@ -76,7 +77,7 @@ var countForms = func() (all [1 << countBits]struct {
 	return all
 }()
 
-// ReadRef reads the head of a list at a place, which Parse took before.
+// ReadRef reads the head of a list at a place. Parse must have accepted the list before.
 func (c Coding) ReadRef(r *Ref, b []byte, at uint64) {
 	word := load(b, at)
 	short := &countForms[word&(1<<countBits-1)]
@@ -102,23 +103,22 @@ func (c Coding) ReadRef(r *Ref, b []byte, at uint64) {
 	}
 }
 
-// Heads are where some lists begin, and what is known of their codings: Base and FirstBits as
-// CodingWord puts them together. The place 0 is that of an empty list, of which no more is known
-// than that it has no ids.
+// Heads says where some lists begin, and what their codings are: Base and FirstBits as CodingWord
+// packs them. Place 0 stands for an empty list, whose coding is not read.
 type Heads struct {
 	At      []uint64
 	Codings []uint64
 }
 
-// CodingWord is what Heads have of a coding. Bits from codingSpare up to the base may be used for
-// other things.
+// CodingWord returns Base and FirstBits as one word for Heads. The bits from CodingSpare up to the
+// base are free for other use.
 func (c Coding) CodingWord() uint64 { return uint64(c.Base)<<32 | uint64(c.FirstBits) }
 
-// CodingSpare is how many bits a CodingWord has below those that are not used.
+// CodingSpare is the number of low bits of a CodingWord that are in use.
 const CodingSpare = 8
 
-// ReadRefs reads the heads of lists, which Parse took before, to refs, and their counts to counts.
-// All have codings with the same PosBits.
+// ReadRefs reads the heads of lists to refs, and their lengths to counts. Parse must have accepted
+// the lists before, and all must have the same PosBits.
 func ReadRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 	if n := len(h.At); n > 0 {
 		readRefs(b, posBits, Heads{h.At, h.Codings[:n]}, refs[:n], counts[:n])
@@ -139,16 +139,17 @@ func readRefsPlain(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) 
 }
 
 const (
-	// drawsAhead is for how many entries memory is under way before they are read: some more than
-	// the reads of memory that a core has under way.
+	// drawsAhead is for how many entries memory is prefetched before they are read: somewhat more
+	// than the reads of memory that a core can have under way.
 	drawsAhead = 32
-	// drawsMost is how many are read in one go: what was asked for stays in the caches of a core.
+	// drawsMost is how many entries are read together: what was prefetched then still is in the
+	// core's caches.
 	drawsMost = 64
 )
 
-// Gatherer reads single entries of many lists. It is for one goroutine. It notes where entries are
-// as they are given, and asks for their memory; it reads them when as many more were given as a
-// core can wait for: so it computes while memory is on its way.
+// Gatherer reads single entries of many lists. One goroutine may use it. It notes the places of
+// entries as they are given, prefetches them, and reads them only after more were given, so that it
+// computes while memory is on its way.
 type Gatherer struct {
 	b       []byte
 	posBits int
@@ -159,38 +160,37 @@ type Gatherer struct {
 	whole   []wholeDraws
 }
 
-// place is where an entry is. Kernels know where its fields are.
-type place struct {
-	at    uint64 // of the cell
-	low   uint64 // of the low bits, or of a packed entry
+// place is where an entry is. Kernels in assembly know its layout.
+type place struct { // place of the cell
+	at    uint64 // place of the low bits, or of a packed entry
+	low   uint64 // first id of the list
 	first uint32 // of the list
 	width uint8  // of low bits, or of a packed entry
 	base  uint8  // bits of the base of the cell
 	kind  uint8  // kindCells, or kindPacked
-	rank  uint8  // number of the entry in the cell
+	rank  uint8  // index of the entry in the cell
 }
 
-// wholeDraws are entries of a list that is coded as a whole. Their places, from number from on, say
-// nothing.
+// wholeDraws are entries of a list that is coded as a whole, noted at places from number from on.
+// The contents of these places are not used.
 type wholeDraws struct {
 	list Ref
 	pos  []uint32
 	from int
 }
 
-// NewGatherer returns one for lists in b, none larger than reach, in bytes; as many, and Slack,
-// follow the last list in b.
+// NewGatherer returns a Gatherer for lists in b, each at most reach bytes long. reach bytes and
+// Slack must follow the last list in b.
 func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
 	return &Gatherer{b: b, posBits: c.PosBits, reach: 8 * uint64(reach)}
 }
 
-// Begin begins with entries that are written to out, one after the other. What was under way is
-// given up.
+// Begin starts to write entries to out, one after the other. Entries noted before are dropped.
 func (g *Gatherer) Begin(out []uint32) {
 	g.out, g.used, g.whole = out, 0, g.whole[:0]
 }
 
-// List takes the entries of a list at positions, each one that it has, which stay as they are until
+// List adds the entries of a list at positions, which the list must have. pos must not change until
 // End.
 func (g *Gatherer) List(l *Ref, pos []uint32) {
 	for len(pos) > 0 {
@@ -207,7 +207,7 @@ func (g *Gatherer) List(l *Ref, pos []uint32) {
 	}
 }
 
-// Each takes an entry of each of some lists at positions, as List does.
+// Each adds one entry of each list, at the position of the same index; see List.
 func (g *Gatherer) Each(lists []*Ref, pos []uint32) {
 	for len(pos) > 0 {
 		n := min(len(pos), len(g.places)-g.used)
@@ -224,14 +224,14 @@ func (g *Gatherer) Each(lists []*Ref, pos []uint32) {
 	}
 }
 
-// End writes what is under way.
+// End writes all entries that were added.
 func (g *Gatherer) End() {
 	for g.used > 0 {
 		g.take(min(g.used, drawsMost))
 	}
 }
 
-// take reads the first n entries.
+// take reads the first n entries that were added.
 func (g *Gatherer) take(n int) {
 	take(g.b, g.places[:n], g.out[:n])
 	taken := 0
@@ -251,7 +251,7 @@ func (g *Gatherer) take(n int) {
 	g.out = g.out[n:]
 }
 
-// wholes notes entries of a list that is coded as a whole, from place number at on, and asks for
+// wholes notes entries of a list that is coded as a whole, from place number at on, and prefetches
 // their memory.
 func (g *Gatherer) wholes(l *Ref, pos []uint32, at int) {
 	to := g.places[at : at+len(pos)]
@@ -267,14 +267,14 @@ func (g *Gatherer) wholes(l *Ref, pos []uint32, at int) {
 	ask(g.b, to)
 }
 
-// sample is the place of the sample before entry i of a list that is coded as a whole.
+// sample returns the place of the sample before entry i of a list that is coded as a whole.
 func (r *Ref) sample(i uint64, posBits int) uint64 {
 	all := (uint64(r.Count) - 2) / sampleEvery
 	return r.low - (all-i/sampleEvery+1)*uint64(posBits)
 }
 
-// takeWhole reads entries of a list that is coded as a whole. What is damaged gives any ids, and
-// reads no other memory.
+// takeWhole reads entries of a list that is coded as a whole. A damaged list gives arbitrary ids,
+// but no memory outside is read.
 func (g *Gatherer) takeWhole(r *Ref, pos, out []uint32) {
 	n, b := uint64(r.Count)-1, g.b
 	upper := r.low + n*uint64(r.width)

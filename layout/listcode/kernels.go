@@ -2,27 +2,27 @@ package listcode
 
 import "math/bits"
 
-// ahead is how many places kernels look ahead: arrays of places have so many more.
+// ahead is how many places kernels read ahead: arrays of places have this many more.
 const ahead = 16
 
-// PlacesMost is how many places there are in Places: they fit in the first cache of a core, and are
-// enough that reads of memory overlap.
+// PlacesMost is the number of places in Places: they fit in the first-level cache of a core, and
+// are enough that reads of memory overlap.
 const PlacesMost = 256
 
-// Places are some places in bytes, in bits, of entries that are under way.
+// Places are places of entries to read, in bits.
 type Places struct {
 	at [PlacesMost + ahead]uint64
 }
 
-// At are the first n.
+// At returns the first n places, for the caller to fill.
 func (p *Places) At(n int) []uint64 { return p.at[:n] }
 
-// Fields writes the first n fields of one width, at most 32, to out.
+// Fields writes the fields at the first n places, of equal width up to 32, to out.
 func (p *Places) Fields(b []byte, n, width int, out []uint32) {
 	packedFields(b, p.at[:n], width, out[:n])
 }
 
-// Prefetch asks for the memory at places in b, in bits, and for that of so many bytes after them.
+// Prefetch prefetches the memory at places in b, in bits, and this number of bytes after them.
 func Prefetch(b []byte, places []uint64, bytes int) { prefetch(b, places, bytes) }
 
 func packedFieldsPlain(b []byte, places []uint64, width int, out []uint32) {
@@ -31,14 +31,15 @@ func packedFieldsPlain(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// cell is where the cell of entry i, after the first, begins, and the entry's number in it.
+// cell returns where the cell of entry i begins, counted after the first entry, and the entry's
+// index in it.
 func (r *Ref) cell(i uint64) (at, rank uint64) {
 	cell := i * uint64(r.recip) >> 32
 	return r.low + cell*uint64(r.stride), i - cell*uint64(r.per)
 }
 
-// findPlacesPlain writes where the entries of a list at positions are to out. The list is packed or
-// in cells.
+// findPlacesPlain writes the places of the entries of a list at positions to out. The list must be
+// packed or in cells.
 func findPlacesPlain(r *Ref, pos []uint32, out []place) {
 	for k, p := range pos {
 		at, rank := r.cell(uint64(max(p-r.From, 1)) - 1)
@@ -50,7 +51,7 @@ func findPlacesPlain(r *Ref, pos []uint32, out []place) {
 	}
 }
 
-// findPlacesOfPlain is findPlacesPlain of a list of its own for each position.
+// findPlacesOfPlain does what findPlacesPlain does, with a list of its own for each position.
 func findPlacesOfPlain(refs []*Ref, pos []uint32, out []place) {
 	for k := range pos {
 		findPlacesPlain(refs[k], pos[k:k+1], out[k:k+1])
@@ -72,7 +73,8 @@ func takePlain(b []byte, places []place, out []uint32) {
 	}
 }
 
-// selectPlain is the place of one number rank of a word, 64 if it has none.
+// selectPlain returns the place of one number rank of a word, counted from 0, or 64 if it has
+// fewer.
 func selectPlain(word, rank uint64) (at uint64) {
 	if rank >= uint64(bits.OnesCount64(word)) {
 		return 64

@@ -2,22 +2,22 @@ package listcode
 
 import "math/bits"
 
-// List is where the parts of one coded list are, in bits from the beginning of some bytes.
+// List locates the parts of one coded list, in bits from the beginning of some bytes.
 type List struct {
-	Count    uint32 // of its ids
+	Count    uint32 // number of its ids
 	first    uint32
-	width    uint8 // of packed entries, or of low bits
+	width    uint8 // bits of a packed entry, or of low bits
 	way      uint8
 	cells    cells
 	samples  uint64
-	low      uint64 // the packed entries, the low bits, or the cells
+	low      uint64 // place of the packed entries, the low bits, or the cells
 	upper    uint64
 	end      uint64
 	posWidth uint8
 }
 
-// Parse reads the head of the list that is bits from … end-1 of b, and checks that what has a known
-// size is inside it. Any bytes are taken without panic; Slack bytes follow end.
+// Parse parses the head of the list in bits from … end-1 of b, and checks that all of known size is
+// inside. It accepts any bytes without panic; Slack bytes must follow end.
 func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
 	if end < from || end>>3+Slack > uint64(len(b)) || end-from < countBits {
 		return List{}, damage("of bits %d to %d in %d bytes", from, end, len(b))
@@ -56,7 +56,7 @@ func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
 	return l, nil
 }
 
-// parseCells reads the head of n entries in cells.
+// parseCells parses the head of n entries in cells.
 func (l *List) parseCells(b []byte, n uint64) error {
 	if l.low+cellsHead > l.end {
 		return damage("of %d ids in cells ends without their head", l.Count)
@@ -73,11 +73,11 @@ func (l *List) parseCells(b []byte, n uint64) error {
 	return nil
 }
 
-// End is the place after the list, in bits.
+// End returns the place after the list, in bits.
 func (l *List) End() uint64 { return l.end }
 
-// At returns entry k, below Count. Of a list that does not hold together the value is any, or ok is
-// false; a caller who must know runs Decode.
+// At returns entry k, which must be below Count. For a damaged list it may return any value, or
+// false; Decode checks a list.
 func (l *List) At(b []byte, k uint32) (id uint32, ok bool) {
 	if k == 0 {
 		return l.first, true
@@ -95,7 +95,7 @@ func (l *List) At(b []byte, k uint32) (id uint32, ok bool) {
 	return l.first + uint32((at-l.upper-i)<<l.width|low), at < l.end
 }
 
-// from is a place in the upper bits from which on one number i is number i%sampleEvery.
+// from returns a place in the upper bits from which on one number i is one number i%sampleEvery.
 func (l *List) from(b []byte, i uint64) uint64 {
 	j := i / sampleEvery
 	if j == 0 {
@@ -104,7 +104,8 @@ func (l *List) from(b []byte, i uint64) uint64 {
 	return l.upper + Field(b, l.samples+(j-1)*uint64(l.posWidth), int(l.posWidth))
 }
 
-// selectOne finds one number rank, from 0, of those from place at on; it looks no further than end.
+// selectOne returns the place of one number rank, counted from 0, from place at on. It looks no
+// further than end.
 func selectOne(b []byte, at, rank, end uint64) uint64 {
 	if at >= end {
 		return end
@@ -123,8 +124,8 @@ func selectOne(b []byte, at, rank, end uint64) uint64 {
 	}
 }
 
-// Decode writes all ids to out, Count of them, and checks that the list is what Append makes: that
-// ids ascend, samples are right, and that fewer than PaddingMost zeros are left.
+// Decode writes all ids to out, which has room for Count, and checks that the list is as Append
+// writes it: ids ascend, samples are right, and fewer than PaddingMost zeros follow.
 func (l *List) Decode(b []byte, out []uint32) error {
 	out = out[:l.Count]
 	out[0] = l.first
@@ -174,12 +175,12 @@ func (l *List) decodePacked(b []byte, rest []uint32) error {
 	return l.padding(b, at)
 }
 
-// addHigh completes low bits to ids.
+// addHigh adds the high bits to low bits, which makes ids.
 func (l *List) addHigh(b []byte, rest []uint32) error {
 	width, prev, first := l.width, l.first, l.first
 	base := l.upper &^ 7
 	word := load(b, l.upper) << (l.upper & 7)
-	// high is base-upper-i, so that a one at place p of the word has the high bits high+p.
+	// high is base-upper-i, so that a one at place p of the word means the high bits high+p.
 	high := uint32(base - l.upper)
 	for i := range rest {
 		for word == 0 {
@@ -202,10 +203,10 @@ func (l *List) addHigh(b []byte, rest []uint32) error {
 	return l.padding(b, l.upper+last)
 }
 
-// PaddingMost is how many bits may follow a list, so that lists can begin at multiples of it.
+// PaddingMost bounds the bits that may follow a list, so that lists can begin at multiples of it.
 const PaddingMost = 4
 
-// padding checks what follows the list, from place at on.
+// padding checks the bits from the end of the last id, at, to the end of the list.
 func (l *List) padding(b []byte, at uint64) error {
 	if at > l.end || l.end-at >= PaddingMost || Field(b, at, int(l.end-at)) != 0 {
 		return damage("ends %d bits after its last id", int64(l.end)-int64(at))

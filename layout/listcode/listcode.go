@@ -1,6 +1,7 @@
-// Package listcode codes sorted lists of node ids in bits, so that any entry is read without the
-// others: as packed differences to the first id, or by Elias-Fano, of the whole list or in cells.
-// It also packs columns of values that run parallel to lists.
+// Package listcode codes sorted lists of node ids in bits so that any entry can be read without the
+// others. A list is coded as packed differences to the first id, as Elias-Fano of the whole list,
+// or as Elias-Fano in cells. The package also packs columns of values that are parallel to lists.
+// Places are counted in bits from the start of a byte slice.
 package listcode
 
 import (
@@ -12,7 +13,7 @@ import (
 
 //go:generate go run -tags avogen ./gen
 
-// A list of n+1 ids, of which a is the first and z the last, is these fields one after the other,
+// A list of n+1 ids, of which a is the first and z the last, is these fields, one after the other,
 // from the low bits of each byte on:
 //
 //	count    4 bits: n, or 14 and 8 bits of n-14, or 15 and 24 bits of n-270
@@ -28,8 +29,8 @@ import (
 //	low      n fields of l bits
 //	upper    of each entry a one at place h + its number; all other places are 0
 //
-// The upper bits end with their last one: they are n + ((z-a)>>l). So entry number i is the place
-// of one number i, less i, and the low bits: two places of memory, and the sample.
+// The upper bits end with their last one, so there are n + ((z-a)>>l). Entry number i is found from
+// the place of one number i, minus i, and from the low bits: two places of memory, and the sample.
 //
 // Cells are in cells.go.
 const (
@@ -40,35 +41,35 @@ const (
 	wayBits    = 6
 	wayEF      = 33
 	wayCells   = 63 // as Elias-Fano, it is never smaller than packed: it would have 30 low bits
-	// sampleEvery is after how many ones there is a sample: with one for 32 a list takes a quarter
-	// of a bit more for each entry, and with one for 128 a draw is a tenth slower.
+	// sampleEvery is the number of ones between samples: with one for 32 a list takes a quarter of
+	// a bit more per entry, and with one for 128 a draw is a tenth slower.
 	sampleEvery = 64
 )
 
 // countMost is the largest number of entries of a list.
 const countMost = countLong + 1<<longBits
 
-// Slack is how many bytes must follow the bits of lists and columns, so that a field is one load.
+// Slack is how many bytes must follow lists and columns, so that a field can be read with one load.
 const Slack = 8
 
-// Coding is what lists that stand together have in common.
+// Coding is what lists in one block have in common.
 type Coding struct {
-	Base      uint32 // the least of the first ids
-	FirstBits int    // of the largest first id, less Base; at most 32
-	PosBits   int    // of a place in the bits of a list; at most 32
+	Base      uint32 // the least first id
+	FirstBits int    // bits of the largest first id minus Base; at most 32
+	PosBits   int    // bits of a place in the bits of a list; at most 32
 	Cells     bool   // lists are written in cells where that takes little more
 }
 
-// ErrList is the cause of every error of a list that does not hold together.
+// ErrList is wrapped by every error of a damaged list.
 var ErrList = errors.New("coded list")
 
-// load returns the bits from place at on: 57 at least. Slack bytes follow the place.
+// load returns at least 57 bits from place at on. Slack bytes must follow the place.
 func load(b []byte, at uint64) uint64 { return binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) }
 
-// Field is the value of width bits at a place, at most 57.
+// Field returns the value of width bits, at most 57, at a place.
 func Field(b []byte, at uint64, width int) uint64 { return load(b, at) & (1<<width - 1) }
 
-// headBits are those of count and first.
+// headBits returns the bits of count and first.
 func (c Coding) headBits(n int) int {
 	switch {
 	case n < countShort:
@@ -79,27 +80,27 @@ func (c Coding) headBits(n int) int {
 	return countBits + longBits + c.FirstBits
 }
 
-// lowBits is how many low bits make Elias-Fano the smallest for n entries up to most.
+// lowBits returns how many low bits make Elias-Fano smallest, for n entries up to most.
 func lowBits(n int, most uint32) int { return max(0, bits.Len32(most/uint32(n))-1) }
 
-// eliasFanoBits is what n entries up to most take as Elias-Fano.
+// eliasFanoBits returns the bits of n entries up to most as Elias-Fano.
 func (c Coding) eliasFanoBits(n int, most uint32) int {
 	l := lowBits(n, most)
 	return (n-1)/sampleEvery*c.PosBits + n*(l+1) + int(most>>l)
 }
 
-// Form is how a list is coded. It does not depend on Base and FirstBits.
+// Form is the way to code a list, and its size. It does not depend on Base and FirstBits.
 type Form struct {
 	way   int
-	bits  int   // of all but the first id
-	cells cells // of wayCells
+	bits  int   // bits of the list without its first id
+	cells cells // set if way is wayCells
 }
 
-// Bits is what the list takes, without its first id.
+// Bits returns the bits of the list without its first id.
 func (f Form) Bits() int { return f.bits }
 
-// whole is the smallest form of n entries up to most but cells. Packed ones may take a sixteenth
-// more: they are read faster.
+// whole returns the smallest form of n entries up to most, except cells. Packed entries may take a
+// sixteenth more, since they are read faster.
 func (c Coding) whole(n int, most uint32) (way, size int) {
 	packed, ef := n*bits.Len32(most), c.eliasFanoBits(n, most)
 	if packed <= ef+ef/16 {
@@ -108,7 +109,7 @@ func (c Coding) whole(n int, most uint32) (way, size int) {
 	return wayEF + lowBits(n, most), ef
 }
 
-// FormOf chooses how a list of at least one id is coded.
+// FormOf returns the best form of a list of at least one id.
 func (c Coding) FormOf(list []uint32) Form {
 	n, first := len(list)-1, list[0]
 	if n == 0 {
@@ -125,13 +126,14 @@ func (c Coding) FormOf(list []uint32) Form {
 	return f
 }
 
-// BitsMost bounds Form.Bits of a list of so many ids from first to last: it looks at no other.
+// BitsMost bounds Form.Bits of a list of count ids from first to last, whatever the ids between.
 func (c Coding) BitsMost(count int, first, last uint32) int {
 	whole := c.Bits(count, first, last) - c.FirstBits
 	return whole + whole/cellsMore
 }
 
-// Bits is what a list of so many ids from first to last takes that is not in cells, at least one.
+// Bits returns the bits of a list of count ids, at least one, from first to last, if it is not in
+// cells.
 func (c Coding) Bits(count int, first, last uint32) int {
 	n := count - 1
 	if n == 0 {
@@ -141,10 +143,10 @@ func (c Coding) Bits(count int, first, last uint32) int {
 	return c.headBits(n) + wayBits + size
 }
 
-// Append writes a sorted list of at least one id and at most countMost.
+// Append writes a sorted list of 1 to countMost ids.
 func (c Coding) Append(w *Writer, list []uint32) { c.AppendAs(w, list, c.FormOf(list)) }
 
-// AppendAs writes a list whose form is known.
+// AppendAs writes a list in a form that FormOf returned for it.
 func (c Coding) AppendAs(w *Writer, list []uint32, f Form) {
 	n, first := len(list)-1, list[0]
 	switch {
@@ -191,7 +193,7 @@ func (c Coding) appendEliasFano(w *Writer, list []uint32, first uint32, l int) {
 	}
 }
 
-// damage is an ErrList.
+// damage returns an error that wraps ErrList.
 func damage(format string, args ...any) error {
 	return fmt.Errorf("%w "+format, append([]any{ErrList}, args...)...)
 }

@@ -6,16 +6,16 @@ import "encoding/binary"
 type Writer struct {
 	buf  []byte // whole words
 	word uint64 // the bits after them
-	used int    // of word
+	used int    // bits used of word
 }
 
-// Reset forgets all.
+// Reset empties the writer.
 func (w *Writer) Reset() { *w = Writer{buf: w.buf[:0]} }
 
-// Bits is how many there are.
+// Bits returns the number of bits written.
 func (w *Writer) Bits() int { return 8*len(w.buf) + w.used }
 
-// Add appends a value of width bits, at most 57; it has no others.
+// Add appends a value of width bits, at most 57. Higher bits must be 0.
 func (w *Writer) Add(v uint64, width int) {
 	w.word |= v << w.used
 	if w.used += width; w.used < 64 {
@@ -26,7 +26,7 @@ func (w *Writer) Add(v uint64, width int) {
 	w.word = v >> (width - w.used)
 }
 
-// CopyTo writes the bits to b, which has room for them, and returns in how many bytes.
+// CopyTo writes the bits to b, which must have room for them, and returns the number of bytes.
 func (w *Writer) CopyTo(b []byte) int {
 	n := copy(b, w.buf)
 	for v, left := w.word, w.used; left > 0; left -= 8 {
