@@ -15,46 +15,47 @@ import (
 
 // builder chooses the lists of a neighbor cache and reads them.
 //
-// The choice is by block reads saved per byte. A node is used by each list that it stands in: who
-// samples there draws it, in a list of d entries with probability min(1, k/d) (k is useFanout). The
-// sum of these is the out-degree of a node with the weight of long lists taken into account; over
-// the size of its list it is the ratio by which Park, Min and Lee choose (Ginex). Two things are
-// added. A batch needs a list once, however often it draws the node: a share f of all uses gives a
-// probability of 1-exp(-f*useDraws) that a batch reads it; without this the hubs would win. And
-// what a hit saves: of a hub several blocks that hold nothing else, of another list its share in a
-// block that the batch may need for other lists too, with the probability exp(-useDraws/blocks)
-// that it does not. On an undirected graph, where out-degree over in-degree is 1, all this still
-// tells nodes apart. An empty list takes 10 bytes and saves as much as any other.
+// The choice is by block reads saved per byte. A node is used by each list that it is in: a sample
+// of a list of d entries draws it with probability min(1, k/d) (k is useFanout). The sum of these
+// is the node's out-degree, with less weight for long lists; divided by the size of its own list it
+// is the ratio by which Park, Min and Lee choose (Ginex). Two things are added. First, a batch
+// needs a list once, however often it draws the node: a share f of all uses means that a batch
+// reads the list with probability 1-exp(-f*useDraws); without this the hubs would win. Second, what
+// a hit saves: for a hub, several blocks that hold nothing else; for another list, its share of a
+// block that the batch needs for no other list, which has the probability exp(-useDraws/blocks). So
+// nodes differ even on an undirected graph, where out-degree over in-degree is 1. An empty list
+// takes 10 bytes and saves as much as any other.
 //
-// One sequential scan of the lists gives the scores, of which a histogram tells the least that
-// fits; a second reads the chosen lists. Scores take 6 bytes a node; where the nodes have no room
-// for that at once, they are made range by range, a scan for each, and once more to choose.
+// One sequential scan of the lists gives the scores, and a histogram of them the least score that
+// fits; a second scan reads the chosen lists. Scores take 6 bytes per node. If there is no room for
+// all nodes, scores are computed range by range, with a scan for each, and once more to choose.
 type builder struct {
 	s   *layout.Store
 	dev blockdev.Device
 	dir layout.Direction
 	ix  *listfile.Index
-	at  int // the last block of ix that begins with no node after that of the scan
+	at  int // last block of ix that begins no later than the scan's node
 	opt Options
 
-	uses  []float32 // of the nodes of a range
-	sizes []uint16  // of their lists, as packSize gives
+	uses  []float32 // uses of the nodes of a range
+	sizes []uint16  // sizes of their lists, as packed by packSize
 	hist  []scoreBucket
 
-	share float64    // of all uses that is expected once in a batch
-	saved [4]float64 // blocks by class, as packSize has them
+	share float64    // share of all uses that occurs once per batch
+	saved [4]float64 // blocks that a hit saves, by class of list: see packSize
 }
 
 // Options say how a neighbor cache is made.
 type Options struct {
-	CacheBytes   int64       // what the cache takes, at most
-	Compress     bool        // keeps lists as differences of ids where that is smaller
-	ScratchBytes int64       // what scores may take while the cache is made
-	Budget       *mem.Budget // nil: none
+	CacheBytes   int64       // most bytes that the cache may take
+	Compress     bool        // store lists as differences of ids where that is smaller
+	ScratchBytes int64       // bytes that scores may take while the cache is made
+	Budget       *mem.Budget // nil counts nothing
 }
 
-// ScratchBytes is what scores may take while a reader with a neighbor cache and a block cache is
-// opened: the room of the block cache, which is made later, or half of what the budget has left.
+// ScratchBytes returns how many bytes scores may take while a reader with a neighbor cache and a
+// block cache is opened: the room of the block cache, which is made later, or half of what the
+// budget has left.
 func ScratchBytes(budget *mem.Budget, neighborBytes, blockBytes int64) int64 {
 	if budget == nil || budget.Limit() == 0 {
 		return math.MaxInt64
@@ -66,20 +67,21 @@ func ScratchBytes(budget *mem.Budget, neighborBytes, blockBytes int64) int64 {
 type scoreBucket struct{ lists, bytes uint64 }
 
 const (
-	// A batch of 1000 seeds with fanouts of 10 draws about so many neighbors whose lists it reads.
+	// A batch of 1000 seeds with fanouts of 10 draws about this many neighbors whose lists it
+	// reads.
 	useDraws      = 50_000
 	useFanout     = 10
-	savedLeast    = 1.0 / 64 // so that nodes are told apart where a batch needs every block
+	savedLeast    = 1.0 / 64 // so that nodes differ even if a batch needs every block
 	usePerNode    = 6
 	scoreBuckets  = 1 << 13 // 32 an octave
 	rangeNodesMin = 1 << 16
 	sizeNever     = 1<<16 - 1
 	sizeBits      = 10
 	classBits     = 2
-	Least         = 64 << 10 // a smaller cache is of no use
+	Least         = 64 << 10 // smallest useful cache, in bytes
 )
 
-// build returns a neighbor cache of at most cacheBytes.
+// build returns a neighbor cache of at most CacheBytes.
 func (w *builder) build(ctx context.Context) (c *Cache, err error) {
 	nodes := w.s.Meta().Nodes
 	scratch, step, err := w.scratch()
@@ -124,7 +126,7 @@ func (w *builder) scratch() (a *mem.Arena, step uint64, err error) {
 	return a, step, nil
 }
 
-// histogram scores all lists, range by range; after each of them it calls note, if that is not nil.
+// histogram scores all lists, range by range. After each range it calls note, unless that is nil.
 func (w *builder) histogram(ctx context.Context, step uint64,
 	note func(first, n uint64)) error {
 	nodes := w.s.Meta().Nodes
@@ -142,7 +144,7 @@ func (w *builder) histogram(ctx context.Context, step uint64,
 	return nil
 }
 
-// score scans all lists for the uses of nodes first … end-1 and the sizes of their lists.
+// score scans all lists for the uses of nodes first … end-1, and for the sizes of their lists.
 func (w *builder) score(ctx context.Context, first, end uint64) error {
 	uses := w.uses[:end-first]
 	clear(uses)
@@ -186,7 +188,7 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 	return err
 }
 
-// blocks is how many blocks have some of a node's list, and how many entries it has at least.
+// blocks returns how many blocks have some of a node's list, and a lower bound of its entries.
 func (w *builder) blocks(v layout.NodeID) (blocks, least uint64) {
 	if len(w.ix.Keys) == 0 {
 		return 1, 0
@@ -200,11 +202,11 @@ func (w *builder) blocks(v layout.NodeID) (blocks, least uint64) {
 	return uint64(w.ix.Run(v, w.at)), least
 }
 
-// useWeight is how probable a sample of a list of d entries is to have one of them in it.
+// useWeight returns the probability that a sample of a list of d entries has a given one of them.
 func useWeight(d uint64) float32 { return float32(min(1, useFanout/float64(max(d, 1)))) }
 
-// packSize keeps the size of a list in 16 bits: ten bits, rounded up by less than 1/512, four of
-// exponent, and two for its blocks: 1, 2 to 3, 4 to 7, or more.
+// packSize packs the size of a list in 16 bits: ten bits, rounded up by less than 1/512, four of
+// exponent, and two for the class of its number of blocks: 1, 2 to 3, 4 to 7, or more.
 func packSize(n, entries, blocks uint64) uint16 {
 	if entries > listEntriesMax {
 		return sizeNever
@@ -223,8 +225,8 @@ func unpackSize(p uint16) (n uint64, class int) {
 	return n, int(p >> sizeBits & (1<<classBits - 1))
 }
 
-// bucket is the place of node k of the range in the histogram; the upper bits of a positive float
-// ascend with it.
+// bucket returns the place of node k of the range in the histogram, and the size of its list. It
+// takes the upper bits of the score, since those of a positive float ascend with it.
 func (w *builder) bucket(k uint64) (bucket int, bytes uint64, ok bool) {
 	p := w.sizes[k]
 	if p == sizeNever {
@@ -246,12 +248,12 @@ func (w *builder) count(n uint64) {
 	}
 }
 
-// pickedLists is what fits: all lists above a bucket, and of those in it the first, in the order
-// of ids, as long as neither number nor size is used up.
+// pickedLists is the choice of lists that fit: all lists above a bucket and, of the lists in the
+// bucket, the first in the order of ids, until their number or size is used up.
 type pickedLists struct {
 	bucket       int
-	some         scoreBucket // of the bucket
-	lists, bytes uint64      // of all, at most
+	some         scoreBucket // lists and bytes that fit of the bucket
+	lists, bytes uint64      // upper bounds over all lists
 }
 
 func (w *builder) pick() *pickedLists {
@@ -274,7 +276,7 @@ func (w *builder) pick() *pickedLists {
 	return p
 }
 
-// allocate makes a cache with room for a pick, empty.
+// allocate returns an empty cache with room for a pick.
 func (w *builder) allocate(p *pickedLists) (*Cache, error) {
 	c := &Cache{counts: counts{count: p.lists, bytes: p.bytes}}
 	var err error
@@ -287,7 +289,7 @@ func (w *builder) allocate(p *pickedLists) (*Cache, error) {
 	return c, nil
 }
 
-// choose adds the chosen of the n nodes of a range.
+// choose adds the chosen nodes of a range of n nodes to the cache.
 func (w *builder) choose(c *Cache, p *pickedLists, first, n uint64) {
 	for k := range n {
 		b, bytes, ok := w.bucket(k)
@@ -328,13 +330,13 @@ func (w *builder) fill(ctx context.Context, c *Cache) error {
 	return err
 }
 
-// filler puts lists in a cache as a scan gives them. A list that comes in parts is put together
-// first: at most 4 MiB.
+// filler copies lists to a cache as a scan passes them. A list that comes in parts is joined first,
+// which takes at most 4 MiB.
 type filler struct {
 	c        *Cache
 	compress bool
-	hub      []uint32 // the parts so far of the list at hand
-	open     bool     // a list is at hand
+	hub      []uint32 // parts so far of the open list
+	open     bool     // whether there is an open list
 }
 
 func (f *filler) add(node uint32, cont bool, part []uint32) error {
@@ -351,7 +353,7 @@ func (f *filler) add(node uint32, cont bool, part []uint32) error {
 	return nil
 }
 
-// finish encodes the list at hand.
+// finish encodes the open list.
 func (f *filler) finish() error {
 	if !f.open {
 		return nil
@@ -382,13 +384,13 @@ func (n *counts) basesBytes() int64  { return 8 * int64(n.count/baseLists+1) }
 func (n *counts) idsBytes() int64    { return 4 * int64(n.count) }
 func (n *counts) startsBytes() int64 { return 4 * int64(n.count+1) }
 
-// size is what the parts take together, in whole pages.
+// size returns the bytes of all parts, in whole pages.
 func (n *counts) size() int64 {
 	all := n.basesBytes() + n.idsBytes() + n.startsBytes() + int64(n.bytes) + listSpare
 	return (all + layout.PageBytes - 1) &^ (layout.PageBytes - 1)
 }
 
-// view makes the parts views of the arena.
+// view sets the parts to views of the arena.
 func (c *Cache) view() {
 	b := c.arenas[0].Bytes()
 	c.bases = mem.View[uint64](b[:c.basesBytes()])

@@ -1,5 +1,6 @@
-// Package neighborcache keeps the lists of the nodes that are sampled most in memory, and says what
-// such a cache would save before there is one.
+// Package neighborcache keeps the lists of the nodes that are sampled most in memory, behind a
+// paged topology, so that no block is read for them. A Trial forecasts what such a cache would
+// save.
 package neighborcache
 
 import (
@@ -14,11 +15,10 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Cache keeps the lists of some nodes in memory, so that sampling them reads no block. It
-// is made once (see builder) and does not change: any number of goroutines read it without
-// a lock.
+// Cache holds the lists of some nodes in memory. It is made once (see builder) and does not change,
+// so any number of goroutines may read it without a lock.
 //
-// Everything lies in one arena, in this order, which is that of its file too:
+// Everything lies in one arena, in this order, which is also that of its file:
 //
 //	bases   u64 for 256 lists: where the first of them begins
 //	ids     u32 a list: the cached nodes, ascending
@@ -26,8 +26,8 @@ import (
 //	lists   see appendList
 //	zeros   16 at least, so that the decoder may read past the last list
 //
-// A second arena has the directory: for every 2^shift ids, which list is the first. It has at most
-// one entry for 8 lists, so a list costs 8.6 bytes beside its own (listCost counts 9).
+// A second arena holds the directory: for every 2^shift ids, which list is the first. It has at
+// most one entry for 8 lists, so a list costs 8.6 bytes besides its entries (listCost counts 9).
 type Cache struct {
 	arenas [2]*mem.Arena
 	counts
@@ -47,19 +47,19 @@ type counts struct {
 	bytes   uint64 // of all lists
 }
 
-// Stats tell what the neighbor cache of a reader of lists holds and did.
+// Stats say what the neighbor cache of a reader of lists holds and did.
 type Stats struct {
-	Requests  uint64 // lists asked for to sample from
-	Hits      uint64 // of these, lists that were in the cache: no block was read for them
-	Bytes     int64  // memory held, part of those of the reader
-	Lists     uint64 // lists held, the empty ones too
+	Requests  uint64 // lists asked for, to sample from
+	Hits      uint64 // requests for lists in the cache, which read no block
+	Bytes     int64  // memory held, which the reader's own count includes
+	Lists     uint64 // lists held, including empty ones
 	Entries   uint64 // neighbors in them
-	ListBytes uint64 // what they take, without the index
-	Made      bool   // by this reader, not loaded from prep
+	ListBytes uint64 // bytes of the lists, without the index
+	Made      bool   // made by this reader, not loaded from prep
 	Note      string // for the user: an earlier cache was damaged, or this one could not be kept
 }
 
-// Ratio is how much smaller the lists are than entries of 4 bytes; 0 of no entries.
+// Ratio returns how many times smaller the lists are than entries of 4 bytes, or 0 without entries.
 func (s *Stats) Ratio() float64 {
 	if s.ListBytes == 0 {
 		return 0
@@ -68,23 +68,23 @@ func (s *Stats) Ratio() float64 {
 }
 
 const (
-	baseLists = 256 // lists with one base: of listEntriesMax each they stay below 4 GiB
+	baseLists = 256 // lists that share a base: even of listEntriesMax entries they stay below 4 GiB
 	listCost  = 9
 	listSpare = 16
-	// listEntriesMax bounds a cached list. A longer one is read from its blocks: k neighbors in k
+	// listEntriesMax bounds a cached list. A longer one is read from its blocks: k neighbors take k
 	// reads.
 	listEntriesMax = 1 << 20
-	// ChunkEntries is how many entries are encoded together: of a long list only those chunks are
-	// decoded that a position is in, about 0.4 µs each.
+	// ChunkEntries is how many entries are encoded together: of a long list only the chunks with
+	// wanted positions are decoded, about 0.4 µs each.
 	ChunkEntries = 1024
 )
 
 const _ uint = 1<<32 - 1 - baseLists*(listEntriesMax*5+listEntriesMax/ChunkEntries*8)
 
-// errList is the cause of a cached list that cannot be decoded.
+// errList is wrapped by errors of a cached list that cannot be decoded.
 var errList = errors.New("cached list")
 
-// listMeter computes what a list that comes in parts takes in a neighbor cache.
+// listMeter computes the size in a neighbor cache of a list that comes in parts.
 type listMeter struct {
 	entries uint64
 	data    uint64 // bytes of its deltas, if compressed
@@ -105,7 +105,7 @@ func (m *listMeter) add(part []uint32) {
 	}
 }
 
-// size is what the list takes; compressed says in which form.
+// size returns the bytes of the list, and whether it is compressed.
 func (m *listMeter) size(compress bool) (n uint64, compressed bool) {
 	n = listfile.IDBytes * m.entries
 	if deltas := m.data + (m.entries+3)/4 + chunkDirectory(m.entries); compress && deltas < n {
@@ -114,7 +114,7 @@ func (m *listMeter) size(compress bool) (n uint64, compressed bool) {
 	return n + headBytes(m.entries), compressed
 }
 
-// chunkDirectory is the size of the ends of the chunks of a compressed list.
+// chunkDirectory returns the size of the ends of chunks of a compressed list, in bytes.
 func chunkDirectory(entries uint64) uint64 {
 	if entries <= ChunkEntries {
 		return 0
@@ -122,7 +122,7 @@ func chunkDirectory(entries uint64) uint64 {
 	return (entries + ChunkEntries - 1) / ChunkEntries * 4
 }
 
-// headBytes is the size of the head of a list.
+// headBytes returns the size of the head of a list, in bytes.
 func headBytes(entries uint64) uint64 { return uint64(bits.Len64(entries<<1|1)+6) / 7 }
 
 // appendList appends a list to b:
@@ -132,7 +132,7 @@ func headBytes(entries uint64) uint64 { return uint64(bits.Len64(entries<<1|1)+6
 //	deltas  codec.AppendDeltas of each ChunkEntries entries; before them, if they are several, u32
 //	        a chunk: where it ends, counted from the end of these
 //
-// A short list often is raw: of two entries deltas may take seven bytes or nine.
+// A short list is often raw: deltas of two entries may take seven bytes or nine.
 func appendList(b []byte, list []uint32, compress bool) []byte {
 	var m listMeter
 	m.add(list)
@@ -164,7 +164,7 @@ type List struct {
 	b       []byte // after the head
 }
 
-// parseList reads the head of a list.
+// parseList parses the head of a list.
 func parseList(b []byte) (List, error) {
 	// Heads of one byte, of lists below 64 entries, are most.
 	head, n := uint64(0), 1
@@ -184,7 +184,7 @@ func parseList(b []byte) (List, error) {
 	return l, nil
 }
 
-// gather writes the entries at positions pos, which are below l.entries, to out. scratch has
+// gather writes the entries at positions pos, which must be below l.Entries, to out. scratch has
 // ChunkEntries entries.
 func (l *List) gather(pos, scratch []uint32, out []layout.NodeID) error {
 	out = out[:len(pos)]
@@ -210,7 +210,7 @@ func (l *List) gather(pos, scratch []uint32, out []layout.NodeID) error {
 	return nil
 }
 
-// ascending says whether pos is 0, 1, 2, ….
+// ascending reports whether pos is 0, 1, 2, ….
 func ascending(pos []uint32) bool {
 	for j, x := range pos {
 		if x != uint32(j) {
@@ -220,7 +220,7 @@ func ascending(pos []uint32) bool {
 	return true
 }
 
-// gatherChunks is gather of a list of several chunks.
+// gatherChunks does what gather does, for a list of several chunks.
 func (l *List) gatherChunks(pos, scratch []uint32, out []layout.NodeID) error {
 	now := uint32(1<<32 - 1)
 	for j, x := range pos {
@@ -254,7 +254,7 @@ func (l *List) chunk(k uint32, out []uint32) error {
 	return codec.DecodeDeltas(out, data[from:to])
 }
 
-// Find returns the number of the list of a node.
+// Find returns the number of the list of a node, and false if it is not cached.
 func (c *Cache) Find(v layout.NodeID) (i uint32, ok bool) {
 	k := uint32(v) >> c.shift
 	lo, hi := c.dir[k], c.dir[k+1]
@@ -284,9 +284,8 @@ func (c *Cache) List(i uint32) (List, error) {
 	return parseList(c.lists[from:to])
 }
 
-// Gather takes entries of list number i, which are nodes of a graph of so many. scratch has room
-// for
-// ChunkEntries entries.
+// Gather writes entries of list number i to out, and checks that they are below nodes. scratch has
+// room for ChunkEntries entries.
 func (c *Cache) Gather(i uint32, pos, scratch []uint32, nodes uint64, out []layout.NodeID) error {
 	l, err := c.List(i)
 	if err == nil {
@@ -321,16 +320,16 @@ func (c *Cache) index(nodes uint64, budget *mem.Budget) (err error) {
 	return nil
 }
 
-// Node is the node of list number i.
+// Node returns the node of list number i.
 func (c *Cache) Node(i uint32) layout.NodeID { return layout.NodeID(c.ids[i]) }
 
-// Held sets those of the stats that say what the cache holds.
+// Held sets the fields of n that say what the cache holds.
 func (c *Cache) Held(n *Stats) {
 	n.Bytes = int64(len(c.arenas[0].Bytes()) + len(c.arenas[1].Bytes()))
 	n.Lists, n.Entries, n.ListBytes = c.count, c.entries, c.bytes
 }
 
-// Free gives the memory back; nobody reads the cache any more.
+// Free gives the memory back. Nobody may read the cache any more.
 func (c *Cache) Free() (err error) {
 	for _, a := range c.arenas {
 		if a != nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// The kinds of the files of neighbor caches, in headers.
+// The kinds of the files of neighbor caches, as in their headers.
 const (
 	KindIn  = "GNIN"
 	KindOut = "GNOU"
 )
 
-// neighborsLayout is the version of the file and of the choice: another one is made anew.
+// neighborsLayout is the version of the file and of the rule of choice. Files of other versions are
+// made again.
 const neighborsLayout = 1
 
 // A neighbor cache is kept in prep/neighbors-in.lists, or -out: a header (codec.Header) with
@@ -32,8 +33,8 @@ const neighborsLayout = 1
 //	| layout | compressed | size  | nodes | edges | lists | entries | bytes | crc32c  |
 //	+--------+------------+-------+-------+-------+-------+---------+-------+---------+
 //
-// and then the arena as it is in memory (see Cache), whose checksum this is. The file can
-// be made again, so nothing of the store depends on it: one that was made for another size, or is
+// and then the arena as it is in memory (see Cache), which the checksum covers. The file can be
+// made again, so nothing of the store depends on it: a file that was made for another size, or is
 // damaged, is replaced.
 
 func filePath(d layout.Direction) string { return "prep/neighbors-" + d.String() + ".lists" }
@@ -45,10 +46,10 @@ func fileKind(d layout.Direction) string {
 	return KindIn
 }
 
-// errStale is the cause of a file that is whole, but not for this graph or these options.
+// errStale is wrapped if a file is intact, but not for this graph or these options.
 var errStale = errors.New("made for another graph, size or version")
 
-// fields are those of the header but for counts and checksum: what must be as it is now.
+// headerFields returns the first fields of the header, which must be equal for a file to be used.
 func headerFields(s *layout.Store, opt Options) []byte {
 	var e codec.Enc
 	e.U32(neighborsLayout)
@@ -69,8 +70,8 @@ func save(s *layout.Store, dir layout.Direction, opt Options, c *Cache) error {
 		c.fileParts(fileKind(dir), s.Meta().UUID, headerFields(s, opt))...)
 }
 
-// fileParts are the parts of the file of a cache: its header, whose first fields are given, and
-// what is in the arena.
+// fileParts returns the parts of the file of a cache: its header, which begins with the given
+// fields, and the contents of the arena.
 func (c *Cache) fileParts(kind string, uuid kv.UUID, fields []byte) [][]byte {
 	parts := [][]byte{mem.BytesOf(c.bases)[:c.basesBytes()], mem.BytesOf(c.ids),
 		mem.BytesOf(c.starts)[:c.startsBytes()], c.lists}
@@ -88,7 +89,7 @@ func (c *Cache) fileParts(kind string, uuid kv.UUID, fields []byte) [][]byte {
 	return slices.Insert(parts, 0, h.Encode())
 }
 
-// load reads the cache that an earlier run saved. The error wraps errStale if it is whole,
+// load reads the cache that an earlier run saved. The error wraps errStale if the file is intact,
 // but not what is asked for.
 func load(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	opt Options) (c *Cache, err error) {
@@ -129,7 +130,7 @@ func load(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	return c, nil
 }
 
-// readHeader reads the counts and returns the checksum of what follows.
+// readHeader reads the counts and returns the checksum of the arena.
 func (c *Cache) readHeader(ctx context.Context, s *layout.Store, f *layout.File,
 	dir layout.Direction,
 	opt Options) (sum uint32, err error) {
@@ -158,13 +159,14 @@ func (c *Cache) readHeader(ctx context.Context, s *layout.Store, f *layout.File,
 	return sum, nil
 }
 
-// Damaged is the error of the list of a node, in a file that had the right checksum.
+// Damaged returns the error for the list of a node that cannot be decoded, although its file had
+// the right checksum.
 func Damaged(dir layout.Direction, v layout.NodeID, err error) error {
 	return &layout.CorruptionError{Path: filePath(dir), Block: 1, Offset: codec.HeaderBytes,
 		What: fmt.Sprintf("node %d: %v; delete the file, it is made again", v, err)}
 }
 
-// ordered checks that ids ascend and lists follow each other; it says what is wrong.
+// ordered checks that ids ascend and lists follow each other. It returns what is wrong, or "".
 func (c *Cache) ordered(nodes uint64) string {
 	for i, v := range c.ids {
 		if uint64(v) >= nodes || i > 0 && v <= c.ids[i-1] {
@@ -182,8 +184,8 @@ func (c *Cache) ordered(nodes uint64) string {
 	return ""
 }
 
-// Open loads or makes the neighbor cache of a direction. The stats say how it came to be;
-// their note is for the user: why an earlier cache was not taken, or this one not kept.
+// Open loads or makes the neighbor cache of a direction. made says how it came to be; its note
+// tells the user why an earlier cache was not used, or this one not kept.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	ix *listfile.Index, opt Options) (c *Cache, made Stats, err error) {
 	c, err = load(ctx, s, dev, dir, opt)

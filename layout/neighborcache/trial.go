@@ -17,52 +17,53 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// AllEntries are the draws of a frontier that reads whole lists.
+// AllEntries as the Draws of a Frontier means that whole lists are read.
 const AllEntries = math.MaxInt
 
-// Frontier is what a hop of a batch reads: lists of some nodes, of each so many entries at most.
+// Frontier is what a hop of a batch reads: the lists of some nodes, at most Draws entries of each.
 type Frontier struct {
 	Nodes []layout.NodeID
 	Draws int
 }
 
-// Caches are sizes of the caches of a paged topology, which so many sessions share.
+// Caches are sizes of the caches of a paged topology, which this number of sessions share.
 type Caches struct {
 	Blocks, Neighbors int64 // bytes
 	Sessions          int
 }
 
-// Counts are what frontiers took of the caches, and of the device.
+// Counts are what frontiers took from the caches and the device.
 type Counts struct {
-	Lists, Hits uint64 // asked for, and found in the neighbor cache
-	Reads       uint64 // blocks read
+	Lists, Hits uint64 // lists asked for, and found in the neighbor cache
+	Reads       uint64 // number of blocks read
 }
 
-// Trial tells what frontiers would read with caches of any size, without making them: which
-// lists a neighbor cache has follows from one scan of the topology, and the block cache is played
-// through. Memory: 16 bytes for each node of a frontier, and 6 for each of the graph while it is
-// made; if the budget has less, the graph is scanned range by range.
+// Trial forecasts what frontiers would read with caches of any size, without making the caches. One
+// scan of the topology tells which lists a neighbor cache would hold, and the block cache is
+// simulated. It takes 16 bytes of memory for each node of a frontier, and 6 for each node of the
+// graph while it is made; with less budget, the graph is scanned range by range.
 type Trial struct {
-	w     builder // its histogram
+	w     builder // with its histogram
 	count mem.Account
-	tried []triedList // hop by hop, in each by node
+	tried []triedList // hop by hop, sorted by node in each
 	ends  []int
 	draws []int
 }
 
 // triedList is a list that a frontier reads.
 type triedList struct {
-	node, block  uint32 // the block is the first of a hub's
+	node, block  uint32 // block is the first one, if a hub has several
 	bucket, size uint16
-	blocks       uint16 // of a hub, else 1; 0: the list is in none
+	blocks       uint16 // number of blocks of the list; 0 if it is in none
 }
 
 const (
 	triedBytes = 16 // of a triedList
-	emptySize  = 1  // of a list without entries
+	emptySize  = 1  // size of a list without entries
 )
 
-// NewTrial prepares a trial of frontiers in the order in which they are read.
+// NewTrial prepares a trial of frontiers, in the order in which they are read. The caller calls
+// Close.
 func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	hops []Frontier,
 	budget *mem.Budget) (made *Trial, err error) {
@@ -70,16 +71,16 @@ func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 		true)
 }
 
-// NewBlockTrial is NewTrial without the scan: it knows neighbor caches of no bytes only. Which
-// lists are empty is not known either, and all are taken to be, so that a block cache which has no
-// room for the blocks of a frontier reads no fewer than it says.
+// NewBlockTrial prepares a trial without the scan, which cannot tell what a neighbor cache holds.
+// It does not know either which lists are empty and takes all for empty, so that a block cache
+// without room for the blocks of a frontier never reads fewer blocks than forecast.
 func NewBlockTrial(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	dir layout.Direction, hops []Frontier, budget *mem.Budget) (*Trial, error) {
 	return newTrial(ctx, builder{s: s, dev: dev, dir: dir, opt: Options{Budget: budget}}, hops,
 		false)
 }
 
-// newTrial prepares a trial of what w reads, with a scan or without.
+// newTrial prepares a trial of what w reads, with or without a scan.
 func newTrial(ctx context.Context, w builder, hops []Frontier, scan bool) (made *Trial, err error) {
 	budget := w.opt.Budget
 	ix, err := listfile.LoadIndex(ctx, w.s, w.dev, w.dir, budget)
@@ -131,7 +132,7 @@ func (t *Trial) scan(ctx context.Context) error {
 	return errors.Join(t.w.histogram(ctx, step, t.note), scratch.Free())
 }
 
-// add ends a hop: its lists are sorted, and their blocks looked up.
+// add ends a hop: it sorts the lists of the hop and looks up their blocks.
 func (t *Trial) add(draws int) {
 	from := 0
 	if len(t.ends) > 0 {
@@ -152,7 +153,7 @@ func (t *Trial) add(draws int) {
 	t.ends, t.draws = append(t.ends, len(t.tried)), append(t.draws, draws)
 }
 
-// note keeps the scores of the tried lists of nodes first … first+n-1.
+// note keeps the scores of the tried lists among nodes first … first+n-1.
 func (t *Trial) note(first, n uint64) {
 	for i := range t.tried {
 		l := &t.tried[i]
@@ -170,7 +171,7 @@ func (t *Trial) note(first, n uint64) {
 // Close gives the memory back.
 func (t *Trial) Close() { t.count.Release() }
 
-// Reads plays the hops through caches; those from number from on are counted.
+// Reads simulates the hops with caches of these sizes, and counts from hop number from on.
 func (t *Trial) Reads(c Caches, from int) (r Counts, err error) {
 	block := max(t.w.s.Meta().BlockBytes, listfile.BlockMin)
 	frames := max(c.Blocks/int64(block), 1)
@@ -198,8 +199,8 @@ func (t *Trial) Reads(c Caches, from int) (r Counts, err error) {
 	return p.Counts, nil
 }
 
-// holds says whether a cache that was picked has a list. Of those in the last bucket it has the
-// first, in the order of ids.
+// holds reports whether a picked cache has a list. From the last bucket, it has the first lists in
+// the order of ids.
 func (t *Trial) holds(p *pickedLists, l *triedList) bool {
 	switch {
 	case p == nil || l.size == sizeNever:
@@ -211,19 +212,20 @@ func (t *Trial) holds(p *pickedLists, l *triedList) bool {
 	return uint64(l.node) < t.w.s.Meta().Nodes*p.some.lists/all
 }
 
-// trialPlay is a session on a block cache that has no blocks.
+// trialPlay simulates a session on a block cache that starts empty.
 type trialPlay struct {
 	Counts
 	cache *mem.Frames
 	draw  rng.Stream
-	share int // of the frames
-	over  int // blocks that fit beyond them
+	share int // frames that the session may pin
+	over  int // blocks that fit besides the frames
 	pins  []int32
-	need  []uint32 // of the lists, then of what Gather takes besides
+	need  []uint32 // scratch: blocks of the lists, then of what Gather takes
 }
 
-// hop reads a frontier as a session does: the blocks of its lists, of a hub the last, which stay
-// while there are frames for them; then the drawn blocks of hubs, and those that did not stay.
+// hop reads a frontier as a session does: first the last block of each list, which stays pinned
+// while there are frames; then the blocks that entries of hubs are drawn from, and blocks that did
+// not stay.
 func (p *trialPlay) hop(t *Trial, pick *pickedLists, hop []triedList, draws int) {
 	p.cache.Unpin(p.pins)
 	p.pins, p.need = p.pins[:0], p.need[:0]
@@ -262,7 +264,7 @@ func (p *trialPlay) hop(t *Trial, pick *pickedLists, hop []triedList, draws int)
 	p.unpin(mark)
 }
 
-// visit looks a block up, and reads it if it is not there; false if it does not stay.
+// visit looks a block up, and reads it if it is not cached. It returns whether the block stays.
 func (p *trialPlay) visit(b uint32) bool {
 	if f, _, ok := p.cache.PinLocked(uint64(b)); ok {
 		p.pins = append(p.pins, f)
@@ -278,7 +280,7 @@ func (p *trialPlay) visit(b uint32) bool {
 	return false
 }
 
-// unpin gives back what was pinned since there were mark pins.
+// unpin unpins what was pinned after the first mark pins.
 func (p *trialPlay) unpin(mark int) {
 	p.cache.Unpin(p.pins[mark:])
 	p.pins = p.pins[:mark]
@@ -299,8 +301,8 @@ func (p *trialPlay) drawn(late []uint32, l *triedList, draws int) []uint32 {
 	return late
 }
 
-// Kept says whether a neighbor cache of a size is kept in prep/: whether it is whole is
-// seen when it is opened.
+// Kept reports whether a neighbor cache of this size is kept in prep/. Whether it is intact shows
+// only when it is opened.
 func Kept(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	bytes int64) (ok bool, err error) {
 	f, err := s.OpenFile(dev, filePath(dir))
@@ -316,8 +318,8 @@ func Kept(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	return err == nil, ctx.Err()
 }
 
-// Scans is how many scans of the topology it takes to make a neighbor cache, and to try
-// one, with so much memory for scores.
+// Scans returns how many scans of the topology it takes to make a neighbor cache, and to try one,
+// with this many bytes for scores.
 func Scans(s *layout.Store, scratchBytes int64) (made, tried int) {
 	step := max(uint64(max(scratchBytes, 0))/usePerNode, rangeNodesMin)
 	tried = int((s.Meta().Nodes + step - 1) / step)
