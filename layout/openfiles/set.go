@@ -1,6 +1,6 @@
-// Package openfiles keeps the files of a store open that are read: neighbor lists, rows and the id
-// dictionary. Each is opened once, when somebody first asks for it, and all share it: there is one
-// block cache of a file.
+// Package openfiles keeps files of a store open for reading: neighbor lists, rows and the id
+// dictionary. Each file is opened once, when it is first asked for, and shared by all who use it,
+// so that there is one cache per file.
 package openfiles
 
 import (
@@ -19,25 +19,25 @@ import (
 	"gdb/layout/topology"
 )
 
-// Set is the open files of a store. It may be used from any goroutine; its owner closes it after
-// all who use it.
+// Set holds the open files of a store. Any goroutine may use it. Its owner calls Close once nobody
+// uses the files any more.
 type Set struct {
 	Store  *layout.Store
 	Device blockdev.Device
-	Budget *mem.Budget // of the memory that files take while they are open; nil for none
+	Budget *mem.Budget // counts the memory of open files; nil counts none
 
 	mu struct {
 		sync.Mutex
 		topology map[layout.Direction]topology.Reader
 		rows     map[string]*rowfile.Reader
 		ids      ids.Dictionary
-		// What the caches were given when the files were opened.
+		// blockBytes and nameBytes are the sizes of the caches of the files that are open.
 		blockBytes map[layout.Direction]int64
 		nameBytes  int64
 	}
 }
 
-// New returns a set of a store of which nothing is open yet.
+// New returns a set for a store of which nothing is open yet. The caller calls Close.
 func New(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Set {
 	s := &Set{Store: store, Device: dev, Budget: budget}
 	s.mu.topology = map[layout.Direction]topology.Reader{}
@@ -46,8 +46,8 @@ func New(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Set {
 	return s
 }
 
-// Topology returns the lists of a direction. If they are not open they are opened as opt says, with
-// the budget of the set unless opt has another.
+// Topology returns the lists of a direction. If they are not open, they are opened as opt says,
+// with the set's budget unless opt has one.
 func (s *Set) Topology(ctx context.Context, dir layout.Direction,
 	opt topology.Options) (topology.Reader, error) {
 	s.mu.Lock()
@@ -67,14 +67,14 @@ func (s *Set) Topology(ctx context.Context, dir layout.Direction,
 	return t, err
 }
 
-// OpenTopology is the lists of a direction if they are open, else nil.
+// OpenTopology returns the lists of a direction if they are open, else nil.
 func (s *Set) OpenTopology(dir layout.Direction) topology.Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.topology[dir]
 }
 
-// CloseTopology closes the lists of a direction if they are open: nobody reads them any more.
+// CloseTopology closes the lists of a direction if they are open. Nobody may read them any more.
 func (s *Set) CloseTopology(dir layout.Direction) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Set) CloseTopology(dir layout.Direction) error {
 	return t.Close()
 }
 
-// Rows returns a file of rows.
+// Rows returns a file of rows, which it opens if it is not open.
 func (s *Set) Rows(ctx context.Context, m kv.RowsMeta) (*rowfile.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *Set) Rows(ctx context.Context, m kv.RowsMeta) (*rowfile.Reader, error) 
 	return r, err
 }
 
-// IDs returns the id dictionary. If it is not open it is opened, with a cache of so many bytes for
-// the blocks of names.
+// IDs returns the id dictionary. If it is not open, it is opened with a cache of this many bytes
+// for blocks of names.
 func (s *Set) IDs(ctx context.Context, cacheBytes int64) (ids.Dictionary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,21 +125,21 @@ func (s *Set) IDs(ctx context.Context, cacheBytes int64) (ids.Dictionary, error)
 	return dict, nil
 }
 
-// BlockCacheBytes is the size of the block cache of a direction whose lists are open.
+// BlockCacheBytes returns the size of the block cache of a direction whose lists are open.
 func (s *Set) BlockCacheBytes(dir layout.Direction) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.blockBytes[dir]
 }
 
-// NameCacheBytes is the size of the cache of names of a dictionary that is open.
+// NameCacheBytes returns the size of the cache of names, if the dictionary is open.
 func (s *Set) NameCacheBytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.nameBytes
 }
 
-// OpenIDs is the id dictionary if it is open, else nil.
+// OpenIDs returns the id dictionary if it is open, else nil.
 func (s *Set) OpenIDs() ids.Dictionary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
