@@ -23,20 +23,21 @@ const (
 	BucketsKindIndex = "GEBI"
 )
 
-// Where the files are, relative to the store.
+// The paths of the files, relative to the store.
 const (
 	edgesPath = "prep/buckets.edges"
 	indexPath = "prep/buckets.idx"
 	lockPath  = "prep/buckets.lock"
 )
 
-// bucketsLayout is the version of the files and of the order: another one is made anew.
+// bucketsLayout is the version of the files and of the order. Files of other versions are made
+// again.
 const bucketsLayout = 1
 
-// errStale is the cause of files that are whole, but not of these partitions or this graph.
+// errStale is returned for files that are intact, but of other partitions or another graph.
 var errStale = errors.New("made for other partitions or another version")
 
-// Buckets are the buckets of a store's train edges. Its methods may be called from any goroutine.
+// Buckets holds the buckets of a store's train edges open. Any goroutine may call its methods.
 type Buckets struct {
 	m       Map
 	file    *edgefile.File
@@ -44,7 +45,7 @@ type Buckets struct {
 	account mem.Account
 }
 
-// own are the fields of headers that say what files were made of.
+// own returns the header fields that say what files were made from.
 func own(m *kv.Meta, p *Map) []byte {
 	spec := p.Spec()
 	e := codec.Enc{}
@@ -65,9 +66,10 @@ func own(m *kv.Meta, p *Map) []byte {
 	return e.B
 }
 
-// OpenBuckets opens the buckets of a partitioning, and makes them if they are not there, are of
-// another partitioning, or are damaged. note says what was made and why, "" if nothing was. Memory:
-// 8 bytes a bucket, for as long as it is open; and Options.Memory while they are made.
+// OpenBuckets opens the buckets of a partitioning, and makes them if they do not exist, are of
+// another partitioning, or are damaged. note says what was made and why, "" if nothing was. It
+// takes 8 bytes of memory per bucket while it is open, and Options.Memory while buckets are made.
+// The caller calls Close.
 func OpenBuckets(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	opt BucketOptions) (b *Buckets,
 	note string, err error) {
@@ -106,7 +108,7 @@ func OpenBuckets(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	return b, note, nil
 }
 
-// open opens files that are there.
+// open opens the files, which must exist.
 func (b *Buckets) open(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
 	if err := b.readIndex(ctx, s, dev); err != nil {
 		return err
@@ -174,26 +176,26 @@ func (b *Buckets) Close() error {
 	return b.file.Close()
 }
 
-// Map is the partitioning.
+// Map returns the partitioning.
 func (b *Buckets) Map() Map { return b.m }
 
-// Count is the number of edges of a bucket.
+// Count returns the number of edges of a bucket.
 func (b *Buckets) Count(k Bucket) uint64 {
 	first, end := b.span(k)
 	return end - first
 }
 
-// Edges is the number of all edges.
+// Edges returns the number of edges of all buckets.
 func (b *Buckets) Edges() uint64 { return b.file.Count() }
 
-// stretch is a range of edges that is read at once.
+// stretch is a range of edges that is read together.
 type stretch struct {
 	first, end uint64 // edges
 	of         []Bucket
 }
 
-// stretches are the ranges of some buckets, in the order of the file: those that follow each other
-// are one.
+// stretches returns the ranges of some buckets, in the order of the file. Ranges that follow each
+// other are joined.
 func (b *Buckets) stretches(want []Bucket) (out []stretch) {
 	sorted := slices.Clone(want)
 	slices.SortFunc(sorted, func(x, y Bucket) int {
@@ -211,11 +213,11 @@ func (b *Buckets) stretches(want []Bucket) (out []stretch) {
 	return out
 }
 
-// Reads is how many stretches Read of these buckets reads.
+// Reads returns how many stretches Read of these buckets reads.
 func (b *Buckets) Reads(want []Bucket) int { return len(b.stretches(want)) }
 
-// Read calls fn with the edges of each of some different buckets, whole or in several parts, in the
-// order of the file. Edges are valid during the call.
+// Read calls fn with the edges of each of these buckets, which must differ, in the order of the
+// file. A bucket may come in several parts. Edges are valid during the call.
 func (b *Buckets) Read(ctx context.Context, want []Bucket,
 	fn func(k Bucket, e edgefile.Edges) error) error {
 	for _, r := range b.stretches(want) {
@@ -242,12 +244,12 @@ func (b *Buckets) Read(ctx context.Context, want []Bucket,
 	return nil
 }
 
-// place is where a bucket stands in the order.
+// place returns the place of a bucket in the order.
 func (b *Buckets) place(k Bucket) int {
 	return place(int(k.From), int(k.To), b.m.Parts())
 }
 
-// span is the range of a bucket's edges in the file.
+// span returns the range of a bucket's edges in the file.
 func (b *Buckets) span(k Bucket) (first, end uint64) {
 	at := b.place(k)
 	return b.offsets[at], b.offsets[at+1]

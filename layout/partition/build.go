@@ -16,24 +16,25 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// BucketOptions say what is built.
+// BucketOptions say how buckets are built.
 type BucketOptions struct {
-	Partition Spec // Nodes is the store's
-	// Memory is the most that building takes, in bytes, counted in Budget. At least LeastMemory.
+	Partition Spec // Nodes is set from the store
+	// Memory bounds the memory of building, in bytes, counted in Budget. Less than
+	// bucketsLeastMemory counts as that.
 	Memory int64
 	Budget *mem.Budget
-	// Progress gets the edges done and in all; nil for none.
+	// Progress is called with the edges done and in all; nil is not called.
 	Progress func(done, total uint64)
 }
 
-// bucketsLeastMemory is the least with which buckets are built.
+// bucketsLeastMemory is the least memory with which buckets are built, in bytes.
 const bucketsLeastMemory = 4 << 20
 
-// ErrBuildingBuckets says that another process builds buckets of this store.
+// ErrBuildingBuckets is returned while another process builds buckets of this store.
 var ErrBuildingBuckets = errors.New("another training sorts the edges of this store now: wait " +
 	"until it has begun its first epoch")
 
-// edges are sorted as two words: place and destination, source and type.
+// Edges are sorted as two words: place and destination, then source and type.
 const (
 	wordsPerEdge = 2
 	runsDir      = "prep/buckets.part"
@@ -45,12 +46,13 @@ type builder struct {
 	dev     blockdev.Device
 	opt     BucketOptions
 	m       Map
-	offsets []uint64 // by place: where a bucket begins
+	offsets []uint64 // where each bucket begins, by place
 	extsort.Options
 }
 
-// build makes the files. Memory: Options.Memory to sort, then as much to merge; and 8 bytes a
-// bucket, which the caller has reserved. Disk: 16 bytes an edge in prep/ while it sorts.
+// build makes the files. It takes Options.Memory to sort, then as much to merge, and 8 bytes per
+// bucket, which the caller has reserved. It takes 16 bytes per edge on disk in prep/ while it
+// sorts.
 func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt BucketOptions,
 	m Map) (err error) {
 	fs := s.FS()
@@ -131,7 +133,7 @@ func (b *builder) progress(done, total uint64) {
 	}
 }
 
-// write merges the runs into the file of edges, which does not have its name yet.
+// write merges the runs into the file of edges, under a temporary name.
 func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
 	part := files.PartPath(b.s.Path(edgesPath))
 	out, err := layout.CreateFile(b.s.FS(), part)
@@ -178,8 +180,8 @@ func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
 	return nil
 }
 
-// writeIndex writes where buckets begin, after the file that this is of: index and edges of
-// different partitions do not open together.
+// writeIndex writes where buckets begin, after the file of edges is in place. Files of different
+// partitions do not open together.
 func (b *builder) writeIndex() error {
 	m := b.s.Meta()
 	data := mem.BytesOf(b.offsets)

@@ -1,7 +1,8 @@
 // Package partition deals the nodes of a graph to physical partitions of equal size, as training
-// with a partition buffer needs them (Waleffe et al., "Marius++", section 5.1). A partition is a
-// set of nodes with an order: a node is row R of partition P. Nothing is stored: both are computed
-// from a few numbers, either way. Buckets are the train edges by pairs of partitions, on disk.
+// with a partition buffer needs them (Waleffe et al., "Marius++", section 5.1). A partition is an
+// ordered set of nodes: each node is row R of partition P. This is not stored but computed from a
+// few numbers, in both directions. Buckets are the train edges on disk, grouped by the partitions
+// of their two nodes.
 package partition
 
 import (
@@ -11,8 +12,8 @@ import (
 	"gdb/kv"
 )
 
-// Most is the largest number of partitions. Squared it is the number of edge buckets, whose places
-// are kept in memory: 8 bytes each.
+// Most is the largest number of partitions. Its square is the number of edge buckets, whose places
+// take 8 bytes of memory each.
 const Most = 4096
 
 // Bucket names the edges from one partition to another.
@@ -20,24 +21,24 @@ type Bucket struct{ From, To uint16 }
 
 const _ uint16 = Most // the number of a partition fits in a Bucket
 
-// Spec says how nodes are dealt out.
+// Spec says how nodes are dealt to partitions.
 type Spec struct {
 	Nodes uint64
 	Parts int
-	// Random deals nodes out by chance, by Seed; else a partition is a range of nodes.
+	// Random deals nodes at random, by Seed. Otherwise a partition is a range of nodes.
 	Random bool
 	Seed   uint64
 }
 
-// Map is a partitioning. It is a value; its methods may be called from any goroutine.
+// Map is a partitioning. It is a value; any goroutine may call its methods.
 type Map struct {
 	spec  Spec
 	perm  rng.Permutation
-	size  uint64 // of the smaller partitions
-	large uint64 // partitions that have one node more: the first ones
+	size  uint64 // number of nodes of the smaller partitions
+	large uint64 // number of partitions with one node more, which are the first ones
 }
 
-// New returns the partitioning of a spec. There are as many nodes as partitions at least.
+// New returns the partitioning of a spec, which must have at least as many nodes as partitions.
 func New(spec Spec) (Map, error) {
 	if spec.Parts < 1 || spec.Parts > Most || uint64(spec.Parts) > spec.Nodes {
 		return Map{}, fmt.Errorf("layout: %d partitions of %d nodes: want 1 to %d", spec.Parts,
@@ -51,13 +52,13 @@ func New(spec Spec) (Map, error) {
 		size: spec.Nodes / n, large: spec.Nodes % n}, nil
 }
 
-// Spec is what the partitioning was made of.
+// Spec returns what the partitioning was made from.
 func (m *Map) Spec() Spec { return m.spec }
 
-// Parts is the number of partitions.
+// Parts returns the number of partitions.
 func (m *Map) Parts() int { return m.spec.Parts }
 
-// Size is the number of nodes of a partition: that of any other, or one more or less.
+// Size returns the number of nodes of a partition. Sizes differ by at most one.
 func (m *Map) Size(part int) uint64 {
 	if uint64(part) < m.large {
 		return m.size + 1
@@ -65,15 +66,15 @@ func (m *Map) Size(part int) uint64 {
 	return m.size
 }
 
-// MaxSize is the number of nodes of the largest partition.
+// MaxSize returns the number of nodes of the largest partition.
 func (m *Map) MaxSize() uint64 { return m.Size(0) }
 
-// first is the place of the first node of a partition among all.
+// first returns the place of the first node of a partition among all nodes.
 func (m *Map) first(part int) uint64 {
 	return uint64(part)*m.size + min(uint64(part), m.large)
 }
 
-// Place is the partition of a node and its row there.
+// Place returns the partition of a node and its row there.
 func (m *Map) Place(v kv.NodeID) (part int, row uint64) {
 	at := uint64(v)
 	if m.spec.Random {
@@ -85,7 +86,7 @@ func (m *Map) Place(v kv.NodeID) (part int, row uint64) {
 	return int(at / (m.size + 1)), at % (m.size + 1)
 }
 
-// Node is the node in a row of a partition, the inverse of Place.
+// Node returns the node in a row of a partition; it is the inverse of Place.
 func (m *Map) Node(part int, row uint64) kv.NodeID {
 	at := m.first(part) + row
 	if m.spec.Random {
