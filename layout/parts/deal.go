@@ -13,9 +13,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// lookMost is how many in-neighbors of a training node its score looks at, the nearest first. What
-// the score needs of them is which were dealt already; where there are more, as around the hubs of
-// a graph with a power law, all parts have such nodes, and balance decides.
+// lookMost bounds how many in-neighbors of a training node its score considers, the nearest first.
+// The score counts which of them were dealt already; where there are more, as around the hubs of a
+// graph with a power law, all parts have such nodes, and balance decides.
 const lookMost = 4096
 
 // dealer deals training nodes to parts: Algorithm 1 of "PaGraph" (Bai et al., section 3.2). A node
@@ -24,18 +24,18 @@ const lookMost = 4096
 //	|TV_i ∩ IN(v)| · (TV_avg - |TV_i|) / |PV_i|
 //
 // where TV_i are the training nodes of the part, PV_i all its nodes, and IN(v) the in-neighbors of
-// v within so many hops. Where scores are equal, as in the beginning, the smaller PV_i is chosen. A
-// part that has its share gets no more. Memory: 2 bytes a node, and 1/8 byte a node for each part
-// and for IN(v).
+// v within hops hops. Where scores are equal, as in the beginning, the smaller PV_i is chosen. A
+// part that has its share gets no more. It takes 2 bytes of memory per node, and 1/8 byte per node
+// for each part and for IN(v).
 type dealer struct {
 	ses   topology.Session
 	hops  int
-	owner []uint16   // of a node, the part that trains it, from 1 on; 0 is none
+	owner []uint16   // part that trains each node, from 1 on; 0 for none
 	has   []*nodeSet // PV_i
 	size  []uint64   // |PV_i|
 	own   []uint64   // |TV_i|
 	share float64    // TV_avg
-	most  uint64     // training nodes of a part
+	most  uint64     // most training nodes of a part
 
 	seen   *nodeSet
 	near   []layout.NodeID // IN(v)
@@ -130,7 +130,7 @@ func (d *dealer) look(ctx context.Context, v layout.NodeID) error {
 	return nil
 }
 
-// draw reads the neighbors of nodes: all, or every so-manieth where they are more than most.
+// draw reads the neighbors of nodes: all or, if these are more than most, evenly spaced ones.
 func (d *dealer) draw(ctx context.Context, nodes []layout.NodeID, most int) error {
 	d.deg, d.off = mem.Resize(d.deg, len(nodes)), mem.Resize(d.off, len(nodes)+1)
 	if err := d.ses.Degrees(ctx, nodes, d.deg); err != nil {
@@ -142,7 +142,7 @@ func (d *dealer) draw(ctx context.Context, nodes []layout.NodeID, most int) erro
 	}
 	step := max(1, (total+uint64(most)-1)/uint64(most))
 	d.pos, d.off[0] = d.pos[:0], 0
-	next := uint64(0) // counted in the list at hand
+	next := uint64(0) // position in the current list
 	for i, n := range d.deg {
 		for ; next < uint64(n); next += step {
 			d.pos = append(d.pos, uint32(next))
@@ -157,7 +157,7 @@ func (d *dealer) draw(ctx context.Context, nodes []layout.NodeID, most int) erro
 	return nil
 }
 
-// best is the part with the best score for the node that was looked at.
+// best returns the part with the best score for the node that was looked at.
 func (d *dealer) best() int {
 	clear(d.common)
 	for _, u := range d.near {

@@ -10,17 +10,18 @@ import (
 	"gdb/layout/topology"
 )
 
-// entriesMost is how many entries of lists are in memory at a time, and chunkNodes how many lists.
+// entriesMost bounds the entries of lists in memory, and chunkNodes the lists that are read
+// together.
 const entriesMost, chunkNodes = 1 << 16, 4096
 
-// listWalker reads whole lists in bounded memory: those of hubs come in several pieces.
+// listWalker reads whole lists in bounded memory: long lists come in several pieces.
 type listWalker struct {
 	ses topology.PartReader
 	deg []uint32
 }
 
 // each calls fn with the lists of a set of nodes, in ascending order, some at a time. The lists are
-// valid until fn returns.
+// valid during the call.
 func (w *listWalker) each(ctx context.Context, set *nodeSet,
 	fn func(nodes []layout.NodeID, l *listfile.Lists) error) error {
 	for nodes := range set.chunks(chunkNodes) {
@@ -57,7 +58,7 @@ func (w *listWalker) chunk(ctx context.Context, nodes []layout.NodeID,
 	return nil
 }
 
-// read reads the lists of nodes, or a piece of a single one that is longer than a piece may be.
+// read reads the lists of nodes, or a piece of a single list that is longer than entriesMost.
 func (w *listWalker) read(ctx context.Context, nodes []layout.NodeID, from, entries uint64) (
 	*listfile.Lists, error) {
 	if entries <= entriesMost {

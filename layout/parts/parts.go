@@ -1,10 +1,10 @@
 // Package parts cuts a store into stores that need nothing from each other, one for each machine
 // that trains: Algorithm 1 of Bai et al., "PaGraph", section 3.2. The training nodes are dealt to
-// the parts; each part then has all that batches of its training nodes reach, copied.
+// the parts; each part then gets a copy of all that batches of its training nodes reach.
 //
-// With L hops, the in-neighbor lists of nodes that are less than L hops from a training node of a
-// part (its inner nodes) are whole in that part; nodes at L hops have features, and no list. So a
-// sampler with up to L hops finds in the part what it finds in the store.
+// With L hops, a part has the whole in-neighbor lists of nodes that are less than L hops from its
+// training nodes (its inner nodes); nodes at L hops have features, but no list. So a sampler with
+// up to L hops finds in the part what it finds in the store.
 package parts
 
 import (
@@ -35,64 +35,65 @@ import (
 // Most is the largest number of parts, and hopsMost the largest number of hops.
 const Most, hopsMost = 1024, 64
 
-// reportName is the file beside the parts that has the Report as JSON.
+// reportName is the name of the file beside the parts that holds the Report as JSON.
 const reportName = "partition.json"
 
-// partialSuffix ends the name of the directory in which parts are made.
+// partialSuffix ends the name of the directory in which parts are made, until all are complete.
 const partialSuffix = ".partial"
 
-// ingestLeast is what writing a part takes, and the caches of reading beside it.
+// ingestLeast is the least memory for writing a part, and cacheLeast for the caches of reading, in
+// bytes.
 const ingestLeast, cacheLeast = 96 << 20, 8 << 20
 
-// ErrUsage says that a store cannot be cut as the options say.
+// ErrUsage is returned if a store cannot be cut as the options say.
 var ErrUsage = errors.New("usage")
 
-// usageError is an ErrUsage that says why.
+// usageError is an error that wraps ErrUsage without its text.
 type usageError struct{ error }
 
-// Is makes it an ErrUsage.
+// Is reports that target is ErrUsage.
 func (e usageError) Is(target error) bool { return target == ErrUsage }
 
 // Options say how a store is cut.
 type Options struct {
 	Parts int // 1 to Most
-	// Hops is how far batches reach from their seeds: the number of layers, 1 to 64.
+	// Hops is how far batches reach from their seeds, which is the number of layers: 1 to 64.
 	Hops int
-	Out  string // a directory that is not there yet
-	// Memory bounds the process, in bytes.
+	Out  string // a directory that does not exist yet
+	// Memory bounds the memory of the process, in bytes.
 	Memory  int64
 	Threads int
 	Version string // of gdb, for the catalogs
-	// Progress gets phase, work done and in all; nil for none.
+	// Progress is called with the phase, and the work done and in all; nil is not called.
 	Progress func(phase string, done, total int64, unit string)
 	Notes    io.Writer // of ingest; nil for none
 }
 
-// Report says what was made.
+// Report says what parts were made.
 type Report struct {
 	Parts []Part `json:"parts"`
 	Hops  int    `json:"hops"`
-	// Nodes and Train count those of the store, Reached the nodes that any part has.
+	// Nodes and Train count nodes of the store, and Reached the nodes that are in any part.
 	Nodes   uint64 `json:"nodes"`
 	Train   uint64 `json:"train"`
 	Reached uint64 `json:"reached"`
-	// Replication is the nodes of all parts over Reached; Balance the training nodes of the largest
-	// part over the mean.
+	// Replication is the sum of the nodes of all parts divided by Reached; Balance is the training
+	// nodes of the largest part divided by the mean.
 	Replication float64 `json:"replication"`
 	Balance     float64 `json:"balance"`
 }
 
-// Part is one of the stores that were made.
+// Part describes one of the stores that were made.
 type Part struct {
 	Path  string `json:"path"`
 	Nodes uint64 `json:"nodes"`
-	Inner uint64 `json:"inner"` // whose lists are whole
+	Inner uint64 `json:"inner"` // nodes whose lists are complete
 	Train uint64 `json:"train"`
 	Edges uint64 `json:"edges"`
 }
 
-// Write cuts a store into parts: part0.gdb, part1.gdb, … in opt.Out, which appears whole or not at
-// all. What a killed one left is removed by the next into the same place.
+// Write cuts a store into parts, part0.gdb, part1.gdb, …, in opt.Out, which appears complete or not
+// at all. What a killed process left is removed by the next Write to the same place.
 func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS, opt Options) (
 	report *Report, err error) {
 	train, err := validate(ctx, s, &opt)
@@ -124,7 +125,7 @@ func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 	return report, c.commit(report)
 }
 
-// validate finds what cannot be cut, and returns the training nodes.
+// validate checks that the store can be cut, and returns the training nodes.
 func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitmap, error) {
 	m := s.Meta()
 	bad := func(format string, args ...any) (*roaring.Bitmap, error) {
@@ -150,7 +151,7 @@ func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitm
 	return train, err
 }
 
-// begin takes the directory in which parts are made, and empties it of what was left there.
+// begin locks the directory in which parts are made, and empties it of what was left there.
 func begin(fs vfs.FS, partial string) (unlock func() error, err error) {
 	if err := fs.MkdirAll(fs.PathDir(partial), 0o755); err != nil {
 		return nil, fmt.Errorf("partition: %w", err)
@@ -232,7 +233,7 @@ func (c *cutter) all(ctx context.Context) (report *Report, err error) {
 	return report, nil
 }
 
-// ratios computes how much is replicated, and how well training nodes are balanced.
+// ratios computes Replication and Balance.
 func (r *Report) ratios() {
 	nodes, largest := uint64(0), uint64(0)
 	for _, p := range r.Parts {
@@ -243,7 +244,7 @@ func (r *Report) ratios() {
 	r.Balance = float64(largest) * float64(len(r.Parts)) / float64(r.Train)
 }
 
-// deal deals the training nodes: owner is the part of a node, from 1 on.
+// deal deals the training nodes. owner is the part of each node, from 1 on, 0 for none.
 func (c *cutter) deal(ctx context.Context) (owner []uint16, release func() error, err error) {
 	ses := c.reader.NewSession()
 	defer ses.Release()
@@ -268,7 +269,7 @@ func (c *cutter) progress(phase string, done, total uint64, unit string) {
 	}
 }
 
-// newPart makes the sets of a part, which all parts use one after the other.
+// newPart makes the sets of a part. All parts use them, one after the other.
 func (c *cutter) newPart() (p *part, err error) {
 	p = &part{files: c.files, meta: c.store.Meta()}
 	for _, set := range []**nodeSet{&p.train, &p.inner, &p.nodes, &p.level, &p.next, &p.reached} {
@@ -279,7 +280,7 @@ func (c *cutter) newPart() (p *part, err error) {
 	return p, nil
 }
 
-// part writes one part, whose training nodes are set.
+// part writes one part, whose training nodes are in p.train.
 func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 	name := fmt.Sprintf("part%d", i)
 	ses, ok := c.reader.NewSession().(topology.PartReader)
@@ -311,7 +312,7 @@ func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 		Inner: p.inner.count(), Train: p.train.count(), Edges: made.Edges}, nil
 }
 
-// commit gives the parts their place: the last act.
+// commit moves the parts to their place, as the last step.
 func (c *cutter) commit(report *Report) error {
 	b, err := json.MarshalIndent(report, "", " ")
 	if err != nil {
@@ -327,7 +328,7 @@ func (c *cutter) commit(report *Report) error {
 	return files.SyncDir(c.fs, c.fs.PathDir(c.opt.Out))
 }
 
-// reach finds the nodes of a part: level by level, what its training nodes draw from.
+// reach finds the nodes of a part, level by level: those that its training nodes draw from.
 func (p *part) reach(ctx context.Context, hops int) error {
 	p.nodes.addAll(p.train)
 	p.level.addAll(p.train)
@@ -350,7 +351,7 @@ func (p *part) reach(ctx context.Context, hops int) error {
 	return nil
 }
 
-// clear makes the part ready for other training nodes.
+// clear empties the part for other training nodes.
 func (p *part) clear() {
 	for _, s := range []*nodeSet{p.train, p.inner, p.nodes, p.level} {
 		s.clear()

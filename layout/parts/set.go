@@ -8,7 +8,7 @@ import (
 	"gdb/layout"
 )
 
-// nodeSet is a set of nodes as bits in an arena: 1/8 byte for each node of the graph.
+// nodeSet is a set of nodes as bits in an arena, 1/8 byte for each node of the graph.
 type nodeSet struct {
 	words []uint64
 	arena *mem.Arena
@@ -22,7 +22,7 @@ func newNodeSet(nodes uint64, budget *mem.Budget) (*nodeSet, error) {
 	return &nodeSet{mem.View[uint64](a.Bytes()), a}, nil
 }
 
-// add adds a node, and says whether it was no member.
+// add adds a node, and returns whether it was not a member.
 func (s *nodeSet) add(v layout.NodeID) bool {
 	w, bit := &s.words[v/64], uint64(1)<<(v%64)
 	fresh := *w&bit == 0
@@ -48,7 +48,7 @@ func (s *nodeSet) count() (n uint64) {
 	return n
 }
 
-// all iterates over the members in ascending order. A member may be added behind the one at hand.
+// all iterates over the members in ascending order. A lower member may be added meanwhile.
 func (s *nodeSet) all() iter.Seq[layout.NodeID] {
 	return func(yield func(layout.NodeID) bool) {
 		for i, w := range s.words {
@@ -61,7 +61,7 @@ func (s *nodeSet) all() iter.Seq[layout.NodeID] {
 	}
 }
 
-// chunks iterates over the members, some at a time; a chunk is valid until the next.
+// chunks iterates over the members, up to most at a time. A chunk is valid until the next.
 func (s *nodeSet) chunks(most int) iter.Seq[[]layout.NodeID] {
 	return func(yield func([]layout.NodeID) bool) {
 		chunk := make([]layout.NodeID, 0, most)

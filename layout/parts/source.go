@@ -17,30 +17,31 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// part is a part of a store as ingest reads it: its nodes by the ids of the user, in the order of
-// the store, and what belongs to them.
+// part is a part of a store as ingest reads it: its nodes, named by the ids of the user and in the
+// order of the store, with their edges, features and labels.
 type part struct {
 	files *openfiles.Set
 	meta  *kv.Meta
 	dict  ids.Dictionary
 	walk  *listWalker
 
-	train *nodeSet // that the part trains
-	inner *nodeSet // whose lists it has
-	nodes *nodeSet // all
-	// What finds them: the nodes of a hop, and of the next. reached are those of any part.
+	train *nodeSet // nodes that the part trains
+	inner *nodeSet // nodes whose lists the part has
+	nodes *nodeSet // all nodes
+	// level and next are the nodes of a hop and of the next, while nodes are found. reached are the
+	// nodes of all parts so far.
 	level, next, reached *nodeSet
 
 	names []string
 }
 
-// sourceFormat is what the catalog of a part has as the format of its source.
+// sourceFormat is the format of its source in the catalog of a part.
 const sourceFormat = kv.PartFormat
 
 var _ source.Source = (*part)(nil)
 
-// Info describes the part. Classes and types are those of the store, whether the part has them or
-// not, so that their numbers are the same in all parts.
+// Info describes the part. Classes and types are those of the whole store, so that their numbers
+// are the same in all parts.
 func (p *part) Info() *source.Info {
 	m := p.meta
 	info := &source.Info{Format: sourceFormat, Paths: []string{p.files.Store.Dir()},
@@ -60,7 +61,7 @@ func (p *part) Info() *source.Info {
 	return info
 }
 
-// chunk names nodes by the ids of the user.
+// chunk returns the ids of the user for nodes.
 func (p *part) chunk(ctx context.Context, nodes []layout.NodeID) (c source.IDChunk, err error) {
 	c.Where = source.Where{File: p.files.Store.Dir(), Unit: "node"}
 	if len(nodes) > 0 {
@@ -122,7 +123,7 @@ func (p *part) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) erro
 	})
 }
 
-// edgesOf are the edges of lists, by the ids of their ends.
+// edgesOf returns the edges of lists, with both ends named by the ids of the user.
 func edgesOf(nodes []layout.NodeID, l *listfile.Lists, ends []layout.NodeID,
 	named *source.IDChunk) *source.EdgeChunk {
 	e := &source.EdgeChunk{Where: named.Where, Weight: l.Weights, Time: l.Times}
@@ -202,14 +203,14 @@ func (p *part) Labels(ctx context.Context, fn func(*source.LabelChunk) error) er
 	return ctx.Err()
 }
 
-// labelReader reads labels as they are stored.
+// labelReader reads labels as they are stored in the store.
 type labelReader struct {
 	meta    *kv.LabelsMeta
 	rows    *rowfile.Reader
-	labeled func(v uint32) bool // of multi-labels
+	labeled func(v uint32) bool // whether a node has multi-labels
 }
 
-// read reads the labels of nodes: with has a node for each row of the chunk.
+// read reads the labels of nodes. with has a node for each row of the chunk.
 func (l *labelReader) read(ctx context.Context, nodes []layout.NodeID) (with []layout.NodeID,
 	c *source.LabelChunk, err error) {
 	width := l.meta.Rows.RowBytes
@@ -238,7 +239,7 @@ func (l *labelReader) read(ctx context.Context, nodes []layout.NodeID) (with []l
 }
 
 // classesOf adds a row for each class that a node with multi-labels has, and for each that is
-// unknown; one that says so, if it has none of the classes.
+// unknown. If there is none, it adds a row that says so.
 func (l *labelReader) classesOf(c *source.LabelChunk, with []layout.NodeID, v layout.NodeID,
 	row []byte) []layout.NodeID {
 	if !l.labeled(uint32(v)) {
@@ -260,7 +261,7 @@ func (l *labelReader) classesOf(c *source.LabelChunk, with []layout.NodeID, v la
 	return with
 }
 
-// Splits streams the nodes that the part trains.
+// Splits streams the training nodes of the part.
 func (p *part) Splits(ctx context.Context, fn func(*source.SplitChunk) error) error {
 	for nodes := range p.train.chunks(chunkNodes) {
 		c, err := p.chunk(ctx, nodes)
@@ -274,5 +275,5 @@ func (p *part) Splits(ctx context.Context, fn func(*source.SplitChunk) error) er
 	return ctx.Err()
 }
 
-// Close closes nothing: the files are the store's, for all parts.
+// Close does nothing, since the files are shared by all parts.
 func (p *part) Close() error { return nil }
