@@ -8,17 +8,17 @@ import (
 	"gdb/layout/edgefile"
 )
 
-// train, val and test are numbers of splits, their places in edgefile.Splits.
+// train is the place of the split train in edgefile.Splits, and so the number of the split.
 const train = 0
 
-// EdgeDraw decides by chance which split an edge is in: a function of the seed and the pair of
-// nodes that it connects. So all edges between two nodes are in one split, an edge with its reverse
-// and edges of several types or times: an edge of test whose reverse is in train is known to a
-// model that has learned train, whether the graph is called undirected or not.
+// EdgeDraw decides at random which split an edge is in, by the seed and the pair of nodes that it
+// connects. So all edges between two nodes are in one split: an edge and its reverse, and edges of
+// several types or times. If the reverse of a test edge were in train, a model that has learned
+// train would know the edge, whether the graph is called undirected or not.
 type EdgeDraw struct {
 	key    uint64
-	below  [2]uint64 // a draw below below[i] is of split i
-	last   int       // the last split that has a share
+	below  [2]uint64 // a draw below below[i] is in split i
+	last   int       // the last split with a share
 	shares Shares
 }
 
@@ -47,7 +47,7 @@ func NewEdgeDraw(shares Shares, seed uint64) *EdgeDraw {
 	return d
 }
 
-// threshold is what the given percentage of 64-bit draws is below.
+// threshold returns the number that this percentage of 64-bit draws is below.
 func threshold(percent float64) uint64 {
 	if percent >= 100-1e-9 {
 		return math.MaxUint64
@@ -55,7 +55,7 @@ func threshold(percent float64) uint64 {
 	return uint64(percent/100*(1<<32)) << 32
 }
 
-// Names are the splits that have a share.
+// Names returns the splits that have a share.
 func (d *EdgeDraw) Names() (names []string) {
 	for i, share := range d.shares {
 		if share > 0 {
@@ -65,7 +65,7 @@ func (d *EdgeDraw) Names() (names []string) {
 	return names
 }
 
-// split is the number of the split of the edges between two nodes.
+// split returns the number of the split of edges between two nodes.
 func (d *EdgeDraw) split(a, b uint32) int {
 	pair := uint64(min(a, b))<<32 | uint64(max(a, b))
 	at := rng.Sub(rng.Sub(d.key, pair), 0)

@@ -13,47 +13,47 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Ways of the edges of a group, as bits.
+// Directions of the edges of a group, as bits.
 const (
-	asGiven  = 1 << iota // an edge of the source
-	reversed             // the reverse of one
+	asGiven  = 1 << iota // the edge as it is in the source
+	reversed             // the reverse of an edge of the source
 )
 
 // EdgeOptions configure an EdgeDivider.
 type EdgeOptions struct {
 	FS   vfs.FS
-	Path func(rel string) string // where a file of the store is written
+	Path func(rel string) string // path of a file of the store, while it is written
 	UUID kv.UUID
-	// Names are the splits, in the order of their numbers in records, from 1.
+	// Names are the splits. Records have their numbers, counted from 1 in this order.
 	Names []string
 	Nodes uint64
 	Types int
-	// Draw decides by chance; nil if records have the number of their split.
+	// Draw decides the split at random; nil if records have the number of their split.
 	Draw *EdgeDraw
 }
 
 // EdgeDivider takes the edges of an ingest in the order of the in-lists, in groups: a group is an
-// edge that the lists have, with the duplicates of it that were dropped. It writes each edge of the
-// source to the file of its split, once, as the source has it, and its reverse to none. Where
-// duplicates are dropped and both directions of an undirected edge are in the source, it is written
-// from the lower node to the higher.
+// edge of the lists, with its duplicates that were dropped. It writes each edge of the source once,
+// as the source has it, to the file of its split, and never its reverse. If duplicates are dropped
+// and the source has both directions of an undirected edge, it is written from the lower node to
+// the higher.
 type EdgeDivider struct {
 	opt      EdgeOptions
-	splits   []*split // by number, less 1
+	splits   []*split // by number minus 1
 	of       []*split // by place in edgefile.Splits
-	held     bool     // a group is under way
-	number   uint16   // of the group's split in its records
-	ways     int      // of its records of that split
+	held     bool     // whether a group is open
+	number   uint16   // split of the group in its records
+	ways     int      // directions of its records in that split
 	current  *split
 	src, dst uint32
 	typ      uint16
-	// Repeated counts edges that stand twice in one split, and Shared those that stand in an
-	// earlier split too, where duplicates are kept.
+	// repeated counts edges that are twice in one split, and shared those that are in an earlier
+	// split too, where duplicates are kept.
 	repeated, shared uint64
 	loops            uint64 // edges written from a node to itself
 }
 
-// split is a file that is written.
+// split is a file of edges that is written.
 type split struct {
 	name string
 	file *layout.FileWriter
@@ -64,12 +64,12 @@ type split struct {
 type EdgeResult struct {
 	Files    []kv.FileMeta
 	Splits   []kv.EdgeSplitMeta
-	Repeated uint64 // edges that stand more than once in one split
-	Shared   uint64 // edges that stand in an earlier split too
+	Repeated uint64 // edges that are more than once in one split
+	Shared   uint64 // edges that are in an earlier split too
 	Loops    uint64 // edges from a node to itself
 }
 
-// NewEdgeDivider starts the files.
+// NewEdgeDivider creates the files. The caller calls Finish or Abort.
 func NewEdgeDivider(opt EdgeOptions) (*EdgeDivider, error) {
 	d := &EdgeDivider{opt: opt, of: make([]*split, len(edgefile.Splits))}
 	for _, name := range opt.Names {
@@ -89,7 +89,7 @@ func NewEdgeDivider(opt EdgeOptions) (*EdgeDivider, error) {
 	return d, nil
 }
 
-// Begin ends the group before and starts one with a record of split number n, from 1; 0 where the
+// Begin ends the open group and begins one with a record of split number n, from 1, or 0 if the
 // split is drawn.
 func (d *EdgeDivider) Begin(n uint16, isReversed bool) error {
 	if err := d.end(); err != nil {
@@ -99,14 +99,15 @@ func (d *EdgeDivider) Begin(n uint16, isReversed bool) error {
 	return nil
 }
 
-// Again adds a duplicate to the group that was begun.
+// Again adds a duplicate to the open group.
 func (d *EdgeDivider) Again(n uint16, isReversed bool) {
 	if n == d.number {
 		d.ways |= way(isReversed)
 	}
 }
 
-// Repeat counts a record that is kept though it is like the one before, of split number before.
+// Repeat counts a record that is kept although it equals the one before, which is in split number
+// before.
 func (d *EdgeDivider) Repeat(before, n uint16, isReversed bool) {
 	switch {
 	case isReversed:
@@ -124,7 +125,8 @@ func way(isReversed bool) int {
 	return asGiven
 }
 
-// Place says which edge the group is of, and returns whether the lists have it: it is of train.
+// Place sets the edge of the open group, and returns whether the lists have it, because it is in
+// train.
 func (d *EdgeDivider) Place(src, dst uint32, typ uint16) (listed bool) {
 	d.src, d.dst, d.typ = src, dst, typ
 	if d.opt.Draw != nil {
@@ -135,7 +137,7 @@ func (d *EdgeDivider) Place(src, dst uint32, typ uint16) (listed bool) {
 	return d.current == d.of[train]
 }
 
-// end writes the group's edge.
+// end writes the edge of the open group.
 func (d *EdgeDivider) end() error {
 	if !d.held {
 		return nil
@@ -186,7 +188,7 @@ func (d *EdgeDivider) Abort() error {
 	return errors.Join(errs...)
 }
 
-// EdgeNotes say what a user should know of splits of edges.
+// EdgeNotes returns what a user should know about splits of edges.
 func EdgeNotes(r *EdgeResult) (notes []string) {
 	if r.Repeated > 0 {
 		notes = append(notes, fmt.Sprintf("%d edges stand more than once in one split: --dedup "+

@@ -1,6 +1,6 @@
-// Package splits deals nodes and edges to train, val and test: nodes by random, edges of an ingest
-// as the source says or by chance. It writes the files of edges of these splits, tells which edges
-// the lists have, and counts what no edge of train has.
+// Package splits deals nodes and edges to the splits train, val and test: nodes at random, edges of
+// an ingest as the source says or at random. It writes the files of edges of the splits, says which
+// edges are in the lists, and counts nodes and types without an edge in train.
 package splits
 
 import (
@@ -49,13 +49,13 @@ func ParseShares(text string) (s Shares, err error) {
 	return s, nil
 }
 
-// scanRows is how many labels are read at a time.
+// scanRows is how many labels are read together.
 const scanRows = 1 << 16
 
-// Random draws splits of the labeled nodes, of all nodes where there are no labels: each class
-// gives each split its share, to within one node, all classes together do too, and no split is
-// empty where there are as many nodes as splits. It is the same for the same seed. Memory: the
-// sets, and a few words for each class.
+// Random draws splits of the labeled nodes, or of all nodes if there are no labels. Of each class,
+// each split gets its share, to within one node; the same holds over all classes. No split is empty
+// if there are as many nodes as splits. The same seed gives the same splits. It takes the memory of
+// the sets, and a few words per class.
 func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Shares,
 	seed uint64) (sets map[string]*roaring.Bitmap, err error) {
 	d := &drawing{rnd: rand.New(rand.NewPCG(seed, 0x73706c697473)), shares: shares}
@@ -86,33 +86,33 @@ func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Sh
 	return sets, nil
 }
 
-// drawing deals nodes out, one after the other, so that in the end each split has its quota of each
-// class: a node goes to a split with the chance of what that still lacks among what is still to
-// come.
+// drawing deals nodes one after the other so that in the end each split has its quota of each
+// class: the chance that a node goes to a split is the number that the split still lacks, divided
+// by the number of nodes still to come.
 type drawing struct {
 	rnd    *rand.Rand
 	shares Shares
-	left   []uint64 // nodes to come, by class
-	lack   []counts // by class
+	left   []uint64 // nodes still to come, by class
+	lack   []counts // nodes that splits still lack, by class
 	sets   []*roaring.Bitmap
 }
 
-// counts are numbers of nodes by split; the last is of those in none.
+// counts are numbers of nodes by split; the last is for nodes in no split.
 type counts [len(Shares{}) + 1]uint64
 
-// rounding is what quotas may be wrong by, as sums of shares of 100.
+// rounding bounds the rounding error of quotas.
 const rounding = 1e-9
 
-// setClasses takes the numbers of nodes in the classes, and decides how many of each go to each
-// split: what its share is, rounded down, or one more. Those that are left of a class go to the
-// splits that lack most of all classes so far, so that their shares hold over all classes too. The
-// order of the classes is drawn.
+// setClasses sets the numbers of nodes in the classes, and decides how many of each go to each
+// split: its share, rounded down, or one more. The rest of a class goes to the splits that lack
+// most over all classes so far, so that shares hold over all classes too. Classes are taken in
+// random order.
 func (d *drawing) setClasses(nodes []uint64) {
 	d.left, d.lack = nodes, make([]counts, len(nodes))
-	var lacking [len(counts{})]float64 // of each split, over the classes so far
+	var lacking [len(counts{})]float64 // what each split lacks, over the classes so far
 	for _, class := range d.rnd.Perm(len(nodes)) {
 		lack, left := &d.lack[class], nodes[class]
-		var open [len(counts{})]bool // may have one more
+		var open [len(counts{})]bool // splits that may get one more
 		for i := range lack {
 			quota := d.quota(class, i)
 			lack[i] = min(uint64(quota+rounding), left)
@@ -135,7 +135,7 @@ func (d *drawing) setClasses(nodes []uint64) {
 	d.fillEmpty()
 }
 
-// quota is a split's share of the nodes of a class.
+// quota returns a split's share of the nodes of a class.
 func (d *drawing) quota(class, split int) float64 {
 	share := 100.0
 	if split < len(d.shares) {
@@ -148,8 +148,8 @@ func (d *drawing) quota(class, split int) float64 {
 	return float64(d.left[class]) * max(0, share) / 100
 }
 
-// fillEmpty gives a node to each split that has a share and got none, from where most are above
-// their quota: train is the last to be without.
+// fillEmpty gives a node to each split that has a share but got none. It takes the node from where
+// most are above their quota; train is the first to get one.
 func (d *drawing) fillEmpty() {
 	var total counts
 	for _, lack := range d.lack {
@@ -172,8 +172,8 @@ func (d *drawing) fillEmpty() {
 	}
 }
 
-// richest is the class and split that have most above their quota, and may give a node to a split:
-// one that has more than one, or any to train. Class is -1 if none may.
+// richest returns the class and split that are most above their quota and may give a node to split
+// to: a split with more than one node, or any if to is train. Class is -1 if there is none.
 func (d *drawing) richest(to int, total counts) (class, from int) {
 	class, most := -1, math.Inf(-1)
 	for c, lack := range d.lack {
@@ -204,7 +204,7 @@ func (d *drawing) draw(class int, node uint32) {
 	}
 }
 
-// eachLabel deals out the nodes that have a class.
+// eachLabel deals the nodes that have a class.
 func eachLabel(ctx context.Context, s *layout.Store, dev blockdev.Device, d *drawing) error {
 	return eachRow(ctx, s, dev, func(first uint64, raw []byte) {
 		for i, class := range mem.View[int32](raw) {
@@ -215,7 +215,7 @@ func eachLabel(ctx context.Context, s *layout.Store, dev blockdev.Device, d *dra
 	})
 }
 
-// labeled deals out nodes with labels that are no classes: multi-labels or numbers.
+// labeled deals nodes with labels that are not classes: multi-labels or numbers.
 func (d *drawing) labeled(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
 	m := s.Meta()
 	d.setClasses([]uint64{m.Labels.Labeled})
@@ -238,7 +238,7 @@ func (d *drawing) labeled(ctx context.Context, s *layout.Store, dev blockdev.Dev
 	})
 }
 
-// eachRow reads the labels as they are stored, some at a time.
+// eachRow calls fn with the labels as they are stored, some at a time.
 func eachRow(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	fn func(first uint64, raw []byte)) (err error) {
 	m := s.Meta()

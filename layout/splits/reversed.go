@@ -15,9 +15,9 @@ import (
 	"gdb/layout/edgefile"
 )
 
-// CountReversed counts, for each split of the store but train, the edges whose reverse, of the same
-// type, is in train. Memory: memory bytes at most, which hold a part of a split's edges, sorted as
-// train is; train is read once for each part.
+// CountReversed counts, for each split except train, the edges whose reverse, of the same type, is
+// in train. It takes up to memory bytes for part of a split's edges, sorted as train is, and reads
+// train once for each part.
 func CountReversed(ctx context.Context, s *layout.Store, splits []kv.EdgeSplitMeta, memory int64,
 	budget *mem.Budget) (err error) {
 	most := 0
@@ -50,7 +50,8 @@ func CountReversed(ctx context.Context, s *layout.Store, splits []kv.EdgeSplitMe
 	return nil
 }
 
-// turned is the reverse of an edge, in the order of the files: by destination, source and type.
+// turned is the reverse of an edge, comparable in the order of the files: by destination, source
+// and type.
 type turned struct {
 	pair uint64 // destination (32) | source (32)
 	typ  uint64
@@ -64,10 +65,10 @@ func (a turned) compare(b turned) int {
 type reverses struct {
 	s    *layout.Store
 	dev  blockdev.Device
-	part []turned // room for a part of a split
+	part []turned // room for part of a split
 }
 
-// of counts in a split.
+// of counts such edges in one split.
 func (c *reverses) of(ctx context.Context, split string) (count uint64, err error) {
 	f, err := c.open(ctx, split)
 	if err != nil {
@@ -96,7 +97,7 @@ func (c *reverses) of(ctx context.Context, split string) (count uint64, err erro
 	return count, nil
 }
 
-// inTrain counts the members of a sorted part that train has: both are gone through once, side by
+// inTrain counts the edges of a sorted part that are in train, by going through both once, side by
 // side.
 func (c *reverses) inTrain(ctx context.Context, part []turned) (count uint64, err error) {
 	f, err := c.open(ctx, edgefile.Splits[train])
@@ -128,7 +129,7 @@ func (c *reverses) open(ctx context.Context, split string) (*edgefile.File, erro
 	return edgefile.OpenFile(ctx, c.s, c.dev, edgefile.Path(split), spec)
 }
 
-// typeOf is the type of edge i; 0 where edges have none.
+// typeOf returns the type of edge i, 0 if edges have none.
 func typeOf(e edgefile.Edges, i int) uint64 {
 	if len(e.Rel) == 0 {
 		return 0

@@ -13,9 +13,9 @@ import (
 	"gdb/layout/edgefile"
 )
 
-// CountUnseen counts, for each split of the store but train, the nodes and types that train has no
-// edge of. Memory: memory bytes at most, in which two bits a node of a range of nodes are kept; the
-// files are read once for each range.
+// CountUnseen counts, for each split except train, the nodes and types that have no edge in train.
+// It takes up to memory bytes for two bits per node of a range of nodes, and reads the files once
+// for each range.
 func CountUnseen(ctx context.Context, s *layout.Store, splits []kv.EdgeSplitMeta, memory int64,
 	budget *mem.Budget) (err error) {
 	nodes := s.Meta().Nodes
@@ -48,7 +48,7 @@ type unseen struct {
 	dev       blockdev.Device
 	first     uint64 // node
 	end       uint64
-	seen, met []uint64 // nodes of train, and of the split under way, as bits
+	seen, met []uint64 // nodes of train, and of the current split, as bits
 	seenTypes []bool
 }
 
@@ -79,7 +79,7 @@ func (u *unseen) count(ctx context.Context, splits []kv.EdgeSplitMeta) error {
 	return nil
 }
 
-// mark sets the bits of the ends of a split's edges, and its types.
+// mark sets the bits of the nodes and types of a split's edges.
 func (u *unseen) mark(ctx context.Context, split string, set []uint64, types []bool) (err error) {
 	spec := edgefile.SpecOf(u.s.Meta(), edgefile.Kind(split))
 	f, err := edgefile.OpenFile(ctx, u.s, u.dev, edgefile.Path(split), spec)
