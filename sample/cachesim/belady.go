@@ -8,13 +8,13 @@ import (
 	"gdb/sample"
 )
 
-// belady counts the hits of the bound for all capacities, in one pass and without a look ahead.
+// belady counts the hits of the bound for all capacities, in one pass and without looking ahead.
 //
-// A request is a hit if its row was kept from the batch that asked for it last to this one. Which
-// rows to keep is to choose as many such intervals of batches as can be, so that no more than
-// the capacity are kept between any two batches. Taking them by their ends, the shortest first,
-// each if there is room for it, is best: of those that are left, none is over sooner. So when a
-// batch comes, the intervals that end there are chosen, and the future need not be known; to keep
+// A request is a hit if its row was kept from the last batch that asked for it until this one. To
+// choose which rows to keep is to choose as many such intervals of batches as possible, so that at
+// most the capacity are kept between any two batches. It is best to take intervals by their ends,
+// the shortest first, each if there is room for it, since none of those left ends sooner. So when a
+// batch comes, the intervals that end there are chosen, and the future need not be known; keeping
 // the rows asked for soonest chooses as many. The test compares the two.
 func belady(ctx context.Context, trace Trace, p Policy, capacities []Capacity,
 	last []uint32) ([]Result, error) {
@@ -23,7 +23,7 @@ func belady(ctx context.Context, trace Trace, p Policy, capacities []Capacity,
 	for i, c := range capacities {
 		bounds[i].rows = uint32(min(c.rows(0), 1<<32-1))
 	}
-	var begins []uint32 // of the intervals that end now: how many begin at each batch before
+	var begins []uint32 // number of intervals that end now, by the batch where they begin
 	requests := uint64(0)
 	err := trace.Each(func(nodes []sample.NodeID) error {
 		now := len(begins)
@@ -67,20 +67,20 @@ func belady(ctx context.Context, trace Trace, p Policy, capacities []Capacity,
 	return results, nil
 }
 
-// bound is what is chosen for one capacity.
+// bound is the state for one capacity.
 type bound struct {
 	rows  uint32
-	kept  []uint32 // rows kept between each batch and the next
-	taken []uint32 // scratch: intervals chosen by where they begin
+	kept  []uint32 // number of rows kept between each batch and the next
+	taken []uint32 // scratch: number of intervals chosen, by where they begin
 	hits  uint64
 }
 
-// choose takes intervals that end at the batch after the last of begins, the shortest first.
+// choose chooses intervals that end at the batch after the last of begins, the shortest first.
 func (b *bound) choose(begins []uint32, earliest int) {
 	for len(b.kept) < len(begins) {
 		b.kept, b.taken = append(b.kept, 0), append(b.taken, 0)
 	}
-	room := b.rows // of the tightest place that the next interval goes over
+	room := b.rows // room at the tightest place that the next interval covers
 	first := len(begins)
 	for first > earliest {
 		room = min(room, b.rows-b.kept[first-1])

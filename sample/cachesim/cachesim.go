@@ -1,7 +1,7 @@
-// Package cachesim says how many rows feature caches would have held, without the features: it
+// Package cachesim counts how many rows feature caches would have found, without the features: it
 // replays the nodes that batches ask for through cache policies of several sizes. Hits and
-// evictions are those of rowcache.New for the same gathers, one at a time. Belady is the bound
-// of what any policy could do that reads rows when they are asked for.
+// evictions equal those of rowcache.New for the same gathers, one at a time. Belady is an upper
+// bound for all policies that read rows when they are asked for.
 package cachesim
 
 import (
@@ -18,9 +18,9 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Trace is what batches ask for. It is gone over once for each policy and size.
+// Trace is the nodes that batches ask for. It is read once for each policy and size.
 type Trace struct {
-	// Nodes is the number of nodes of the graph: all that is asked for is below.
+	// Nodes is the number of nodes of the graph. All nodes of batches are below it.
 	Nodes uint64
 	// Each calls fn with the nodes of each batch, in order, and returns its first error, or one of
 	// its own. It is called several times, and must give the same batches each time.
@@ -29,30 +29,30 @@ type Trace struct {
 
 // Policy is a policy to replay a trace through.
 type Policy struct {
-	// Name is how results call it.
+	// Name is the policy's name in results.
 	Name string
-	// New makes it; it is called for each capacity. Nil stands for the bound, Belady.
+	// New returns a new policy; it is called for each capacity. Nil stands for the bound, Belady.
 	New func() rowcache.Policy
 }
 
 // Belady keeps the rows that are asked for soonest (L. A. Belady, A Study of Replacement Algorithms
 // for a Virtual-Storage Computer), batch by batch: rows held at the start of a batch are hits, and
-// after it the rows stay, of those held and those of the batch, that come next. No policy that
-// begins empty has more hits. Each node may stand in a batch once.
+// after it the cache keeps, of the rows held and the rows of the batch, those that are needed next.
+// No policy that begins empty has more hits. A node may be in a batch once.
 var Belady = Policy{Name: "belady"}
 
-// online lists how the policies are made that need to know nothing beforehand. Trainings have SIEVE
-// of them; the others are here to be compared with it.
+// online lists constructors of the policies that need to know nothing in advance. Training uses
+// SIEVE; the others are here to be compared with it.
 var online = []func() rowcache.Policy{newLRU, newCLOCK, newS3FIFO, rowcache.NewSIEVE}
 
-// Names of policies that are not online, besides Belady's.
+// Names of policies that are not online, except Belady.
 const (
 	None          = "none"           // holds nothing
 	StaticDegree  = "static"         // the nodes of rowcache.FindHot: those in the most lists
 	StaticSampled = "static-sampled" // the nodes that a trial asked for most: rowcache.HotByTrial
 )
 
-// PolicyNames are the names that ByName knows, the bound last.
+// PolicyNames returns the names that ByName knows, with the bound last.
 func PolicyNames() []string {
 	names := []string{None, StaticDegree, StaticSampled}
 	for _, make := range online {
@@ -61,8 +61,8 @@ func PolicyNames() []string {
 	return append(names, Belady.Name)
 }
 
-// ByName is the policy of that name. hot lists the nodes that it holds if it is a static one, and
-// is not called for others.
+// ByName returns the policy of this name. hot returns the nodes that a static policy holds, and is
+// called only for these.
 func ByName(name string, hot func() ([]sample.NodeID, error)) (Policy, error) {
 	switch name {
 	case Belady.Name:
@@ -76,7 +76,7 @@ func ByName(name string, hot func() ([]sample.NodeID, error)) (Policy, error) {
 	return Online(name)
 }
 
-// Online returns the policy of that name of those that need to know nothing beforehand.
+// Online returns the policy of this name that needs to know nothing in advance.
 func Online(name string) (Policy, error) {
 	for _, make := range online {
 		if make().Name() == name {
@@ -87,20 +87,20 @@ func Online(name string) (Policy, error) {
 		strings.Join(PolicyNames(), ", "))
 }
 
-// Static is the policy that holds the first nodes of hot, under a name.
+// Static returns a policy of this name that holds the first nodes of hot.
 func Static(name string, hot []sample.NodeID) Policy {
 	return Policy{Name: name, New: func() rowcache.Policy { return rowcache.NewStatic(hot) }}
 }
 
-// Capacity is the size of a cache: so many rows, or so many bytes of memory, all included, with
-// rows of Dim values; how many rows that is depends on the policy (see rowcache.RowsIn).
+// Capacity is the size of a cache: a number of rows, or a number of bytes including everything, for
+// rows of Dim values. How many rows fit in the bytes depends on the policy (see rowcache.RowsIn).
 type Capacity struct {
 	Rows  int
 	Bytes int64
 	Dim   int
 }
 
-// rows is the number of rows of a cache.
+// rows returns the number of rows of the cache.
 func (c Capacity) rows(slotBytes int) int {
 	if c.Bytes > 0 {
 		return rowcache.RowsIn(c.Bytes, c.Dim, slotBytes)
@@ -120,36 +120,37 @@ func (c Capacity) validate() error {
 	return nil
 }
 
-// Result is what a policy did with a capacity.
+// Result is the outcome of a policy with a capacity.
 type Result struct {
 	Policy   string
 	Capacity Capacity
-	Rows     int    // that the cache has room for
+	Rows     int    // rows that the cache has room for
 	Requests uint64 // rows asked for
-	Hits     uint64 // of them, rows held
+	Hits     uint64 // requests whose row was held
 	Loaded   uint64 // rows loaded before the first batch, which are not requests
-	// Evicted counts rows that made room for others; -1 for Belady, where it is left open which of
-	// the rows that nobody asks for again make room.
+	// Evicted counts rows that were replaced by others. It is -1 for Belady, which leaves open
+	// which of the rows that nobody asks for again are replaced.
 	Evicted int64
-	// Elapsed is how long the replay took; for Belady, that of all capacities together.
+	// Elapsed is how long the replay took; for Belady, the time of all capacities together.
 	Elapsed time.Duration
 }
 
-// HitRatio is the share of requests that were hits; a replay without requests is an error of Run.
+// HitRatio returns the share of requests that were hits. Run returns no result without requests.
 func (r Result) HitRatio() float64 { return float64(r.Hits) / float64(r.Requests) }
 
-// RowsRead is how many rows a cache would have read: those that it missed, and those it began with.
+// RowsRead returns how many rows a cache would have read: missed rows, and those loaded before.
 func (r Result) RowsRead() uint64 { return r.Requests - r.Hits + r.Loaded }
 
 // Run replays a trace through each policy with each capacity, and returns the results policy by
 // policy.
 //
-// Memory, counted in budget, which may be nil: 4 bytes a node of the graph, and for one replay at a
-// time 4 bytes a row of the cache and what the policy takes. Belady takes 8 bytes a batch and
-// capacity, not counted.
+// Memory is counted in budget, which may be nil: 4 bytes per node of the graph and, for one replay
+// at a time, 4 bytes per row of the cache and what the policy takes. Belady takes 8 bytes per batch
+// and capacity, which are not counted.
 //
-// Time: a few random accesses to memory for each request. Belady goes over the trace once for all
-// capacities, and at each batch for each capacity back over the batches before, at most to one
+// A request takes a few random accesses to memory. Belady reads the trace once for all capacities
+// and, at each batch, goes back for each capacity over the batches before, at most to one after
+// which the cache is full.
 // after which the cache is full.
 func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capacity,
 	budget *mem.Budget) (results []Result, err error) {
@@ -190,10 +191,10 @@ func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capac
 	return results, nil
 }
 
-// ctxStep is how many nodes are done without a look at the context.
+// ctxStep is how many nodes are done between checks of the context.
 const ctxStep = 1 << 16
 
-// clearAll clears memory of 4 bytes a node.
+// clearAll clears perNode, which has 4 bytes per node.
 func clearAll(ctx context.Context, perNode []uint32) error {
 	for part := range slices.Chunk(perNode, 64*ctxStep) {
 		if err := ctx.Err(); err != nil {
@@ -204,7 +205,7 @@ func clearAll(ctx context.Context, perNode []uint32) error {
 	return nil
 }
 
-// replayed replays a trace through one cache; where is zeroed memory of 4 bytes a node.
+// replayed replays a trace through one cache; where is zeroed memory of 4 bytes per node.
 func replayed(ctx context.Context, trace Trace, p Policy, c Capacity, where []uint32,
 	budget *mem.Budget) (r Result, err error) {
 	begun := time.Now()
@@ -242,11 +243,11 @@ type replay struct {
 	used   int
 	result Result
 
-	slots  []uint32 // of the hits of a batch
+	slots  []uint32 // slots of the hits of a batch
 	missed []sample.NodeID
 }
 
-// load fills the first slots.
+// load fills the first slots with the rows that the policy starts with.
 func (s *replay) load() error {
 	for _, v := range s.policy.Start(s.held) {
 		if uint64(v) >= uint64(len(s.where)) || s.where[v] != 0 {
@@ -261,7 +262,7 @@ func (s *replay) load() error {
 	return nil
 }
 
-// gather does what a cache does for one gather.
+// gather does with the policy what a cache does for one gather.
 func (s *replay) gather(ctx context.Context, nodes []sample.NodeID) error {
 	s.slots, s.missed = s.slots[:0], s.missed[:0]
 	for i, v := range nodes {

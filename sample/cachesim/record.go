@@ -9,10 +9,10 @@ import (
 	"gdb/sample"
 )
 
-// Record keeps what batches ask for: 4 bytes a request, outside the Go heap. The zero value, or one
-// with a Budget, is ready to use.
+// Record holds the nodes that batches ask for, 4 bytes per request, outside the Go heap. The zero
+// value is ready to use, as is one with a Budget.
 type Record struct {
-	// Budget counts the memory; nil for none.
+	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
 
 	batches [][]sample.NodeID
@@ -20,7 +20,7 @@ type Record struct {
 	free    []sample.NodeID // the rest of the last arena
 }
 
-// recordArenaBytes is how much memory a record takes at a time.
+// recordArenaBytes is how much memory a record takes at once, in bytes.
 const recordArenaBytes = 4 << 20
 
 // Add records one batch.
@@ -41,7 +41,7 @@ func (r *Record) Add(nodes []sample.NodeID) error {
 	return nil
 }
 
-// Trace is the record of batches of a graph of so many nodes, valid until Close.
+// Trace returns the batches as those of a graph with this number of nodes. It is valid until Close.
 func (r *Record) Trace(nodes uint64) Trace {
 	return Trace{Nodes: nodes, Each: func(fn func(nodes []sample.NodeID) error) error {
 		for _, b := range r.batches {
@@ -53,7 +53,7 @@ func (r *Record) Trace(nodes uint64) Trace {
 	}}
 }
 
-// Batches are those of the record, valid until Close.
+// Batches returns the recorded batches, valid until Close.
 func (r *Record) Batches() [][]sample.NodeID { return r.batches }
 
 // Close frees the memory.
@@ -66,8 +66,8 @@ func (r *Record) Close() error {
 	return err
 }
 
-// Sampled samples the batches of an epoch, and calls fn with the nodes of each: those whose
-// features training asks for.
+// Sampled samples the batches of an epoch, and calls fn with the nodes of each, whose features
+// training would ask for.
 func Sampled(ctx context.Context, s *sample.Sampler, order *sample.Order,
 	fn func(nodes []sample.NodeID) error) error {
 	var d sample.Dense
