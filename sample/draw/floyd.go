@@ -6,11 +6,11 @@ import (
 	"gdb/internal/rng"
 )
 
-// scanMax is the largest choice for which a scan of the positions drawn so far is faster than a
-// set of them.
+// scanMax is the largest choice for which scanning the positions drawn so far is faster than a set
+// of them.
 const scanMax = 32
 
-// ChooseSlots is how large the scratch memory is that a choice of k positions needs.
+// ChooseSlots returns how many entries of scratch memory a choice of k positions needs.
 func ChooseSlots(k int) int {
 	if k <= scanMax {
 		return 0
@@ -18,13 +18,12 @@ func ChooseSlots(k int) int {
 	return 1 << bits.Len(uint(2*k-1))
 }
 
-// Choose writes len(take) of d positions, at most d, to take: a function of the key. All are taken
-// in order. slots has Slots(len(take)) entries, whatever they hold.
+// Choose writes len(take) of d positions, at most d, to take, as the key determines. If all are
+// taken, they are in order. slots has ChooseSlots(len(take)) entries, whose contents do not matter.
 //
 // Floyd's algorithm draws k of d positions with k draws: for each limit m of d-k+1 … d it draws
-// below m, and takes m-1 instead of a position that it already has. The draw must be able to give
-// m-1 itself; a variant that draws below m-1 is seen in the wild, and is biased against late
-// positions.
+// below m, and takes m-1 if it already has that position. The draw must be able to give m-1 itself;
+// a variant that draws below m-1 is in use elsewhere, and is biased against late positions.
 func Choose(key uint64, d uint32, take, slots []uint32) {
 	if uint32(len(take)) == d {
 		for j := range take {
@@ -40,8 +39,8 @@ func Choose(key uint64, d uint32, take, slots []uint32) {
 	floydSet(&draw, d, take, slots)
 }
 
-// drawer gives bounded 32-bit draws, two from each draw of the stream, the low half first. It is
-// Lemire's multiplication with rejection: exactly uniform.
+// drawer gives bounded 32-bit draws, two from each draw of the stream, the low half first. It uses
+// Lemire's multiplication with rejection, which is exactly uniform.
 type drawer struct {
 	stream rng.Stream
 	bits   uint64
@@ -75,8 +74,8 @@ func (w *drawer) redraw(m uint64, n uint32) uint64 {
 	return m
 }
 
-// floydScan chooses len(take) of d positions. A 64-bit filter of those drawn, exact up to degree
-// 64, spares most scans.
+// floydScan chooses len(take) of d positions. A 64-bit filter of the positions drawn, exact for d
+// up to 64, avoids most scans.
 func floydScan(draw *drawer, d uint32, take []uint32) {
 	seen := uint64(0)
 	limit := d - uint32(len(take))
@@ -96,8 +95,8 @@ func floydScan(draw *drawer, d uint32, take []uint32) {
 	}
 }
 
-// floydSet is floydScan with the positions drawn so far in an open-addressing set of positions
-// plus one: len(slots) is a power of two of at least twice len(take).
+// floydSet does what floydScan does, with the positions drawn so far in an open-addressing set of
+// positions plus one. len(slots) must be a power of two of at least twice len(take).
 func floydSet(draw *drawer, d uint32, take, slots []uint32) {
 	clear(slots)
 	mask := uint32(len(slots) - 1)
@@ -113,7 +112,7 @@ func floydSet(draw *drawer, d uint32, take, slots []uint32) {
 	}
 }
 
-// addPosition adds p and reports whether it was new. Positions are below 2^32-1, as are degrees.
+// addPosition adds p and reports whether it was new. Positions and degrees are below 2^32-1.
 func addPosition(slots []uint32, mask, p uint32) bool {
 	for h := p * 0x9e3779b1 >> 7; ; h++ {
 		switch slots[h&mask] {

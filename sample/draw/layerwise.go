@@ -10,36 +10,36 @@ import (
 	"gdb/layout"
 )
 
-// LayerLists are those of a frontier. It has the degrees, positions are below them.
+// LayerLists are the lists of a frontier. Degrees are their lengths.
 type LayerLists struct {
 	Degrees []uint32
-	// Gather reads entries: those of list i at pos[off[i]:off[i+1]], to the same places of nbrs.
+	// Gather writes entries of list i at positions pos[off[i]:off[i+1]] to the same places of nbrs.
 	Gather func(ctx context.Context, off, pos []uint32, nbrs []layout.NodeID) error
-	// Sums writes the sum of the weights of each list, none of which is negative, and GatherWeights
-	// reads the weights of what Gather reads. Both are nil where all weights are 1.
+	// Sums writes the sum of the weights of each list, none of which is negative. GatherWeights
+	// writes the weights of the entries that Gather would read. Both are nil if all weights are 1.
 	Sums          func(ctx context.Context, sums []float64) error
 	GatherWeights func(ctx context.Context, off, pos []uint32, weights []float32) error
 }
 
-// LayerDrawer draws layers. It is for one goroutine. Memory: what CandidateBytes, FrontierBytes and
-// PartBytes say; it keeps what the largest layer took.
+// LayerDrawer draws layers. One goroutine may use it. It takes the memory that CandidateBytes,
+// FrontierBytes and PartBytes say, and keeps that of the largest layer.
 type LayerDrawer struct {
-	table, held mem.Account // of index, and of the others
+	table, held mem.Account // memory of index, and of all else
 
 	lists LayerLists
 	// nodes are the candidates of a layer in the order in which they are met, so that sums over
-	// them do not depend on how lists are read; index has their numbers in nodes.
+	// them do not depend on how lists are read. index has their indexes in nodes.
 	nodes []layout.NodeID
 	index *NodeTable
-	// mass is that of each candidate, and once it is drawn 1/p(u); 0 if it is not.
+	// mass is the mass of each candidate and, after the draw, 1/p(u), or 0 if it was not drawn.
 	mass  []float64
-	norms []float64 // 1/s of the lists
+	norms []float64 // 1/s of each list
 	part  LayerPart
 }
 
-// What a drawer takes for a candidate, for a node of the frontier, and for lists, of which a part
-// is in memory at a time with what a paged reader takes for it. Where the reader leaves out entries
-// by their times, it takes BeforeBytes more for a part.
+// These are the bytes of a drawer for a candidate, for a node of the frontier, and for the part of
+// the lists that is in memory, including what a paged reader takes for it. If the reader leaves out
+// entries by their times, the part takes BeforeBytes more.
 const (
 	CandidateBytes = 12 + 32
 	FrontierBytes  = 12
@@ -47,23 +47,25 @@ const (
 	BeforeBytes    = partEntries * 16
 )
 
-// partEntries are read at a time: what a hub has is never in memory at once. 1<<16: 64 blocks.
+// partEntries is how many entries are read together, about 64 blocks, so that a hub's list is never
+// in memory as a whole.
 const partEntries = 1 << 16
 
 // LayerPart is a part of the lists of a frontier.
 type LayerPart struct {
-	// Off has where the entries of each list begin in Pos and Nbrs, and their number at the end.
+	// Off says where the entries of each list begin in Pos and Nbrs, and at the end their number.
 	Off []uint32
 	// Pos and Nbrs are the positions of entries in their lists, and the neighbors.
 	Pos  []uint32
 	Nbrs []layout.NodeID
 
-	at      []uint32 // of each of Nbrs, its number among candidates
+	at      []uint32 // index of each of Nbrs among the candidates
 	weights []float32
 	mass    []float64
 }
 
-// NewLayerDrawer returns a drawer whose memory is counted in budget; nil for none.
+// NewLayerDrawer returns a drawer whose memory is counted in budget; nil counts none. The caller
+// calls Release.
 func NewLayerDrawer(budget *mem.Budget) *LayerDrawer {
 	d := &LayerDrawer{table: mem.NewAccount(budget, "drawing a layer"),
 		held: mem.NewAccount(budget, "drawing a layer")}
@@ -71,7 +73,7 @@ func NewLayerDrawer(budget *mem.Budget) *LayerDrawer {
 	return d
 }
 
-// Release frees the memory; the next layer takes its own.
+// Release frees the memory. The next layer takes new memory.
 func (d *LayerDrawer) Release() {
 	d.table.Release()
 	d.held.Release()
@@ -79,10 +81,10 @@ func (d *LayerDrawer) Release() {
 	d.index = NewNodeTable(&d.table)
 }
 
-// Candidates is the number of different neighbors of the last frontier.
+// Candidates returns the number of different neighbors of the last frontier.
 func (d *LayerDrawer) Candidates() int { return len(d.nodes) }
 
-// Draw draws the neighbors of a frontier, which are about size in all, and returns how many.
+// Draw draws about size neighbors of a frontier in all, and returns how many.
 func (d *LayerDrawer) Draw(ctx context.Context, key uint64, lists LayerLists, size int) (int,
 	error) {
 	d.lists = lists
@@ -117,8 +119,8 @@ func (d *LayerDrawer) Draw(ctx context.Context, key uint64, lists LayerLists, si
 	return drawn, nil
 }
 
-// Each calls fn with all parts of the lists that Draw was called with last, in their order. A part
-// is valid during the call.
+// Each calls fn with all parts of the lists of the last Draw, in order. A part is valid during the
+// call.
 func (d *LayerDrawer) Each(ctx context.Context, fn func(p *LayerPart) error) error {
 	return d.eachPart(ctx, func(context.Context) error {
 		d.part.mass = d.mass
@@ -126,7 +128,7 @@ func (d *LayerDrawer) Each(ctx context.Context, fn func(p *LayerPart) error) err
 	})
 }
 
-// Drawn counts the entries whose node was drawn.
+// Drawn returns the number of entries whose node was drawn.
 func (p *LayerPart) Drawn() (n int) {
 	for _, at := range p.at {
 		if p.mass[at] > 0 {
@@ -136,7 +138,7 @@ func (p *LayerPart) Drawn() (n int) {
 	return n
 }
 
-// Weight is how many times entry e counts, if its node was drawn.
+// Weight returns how many times entry e counts, and whether its node was drawn.
 func (p *LayerPart) Weight(e uint32) (times float32, drawn bool) {
 	inverse := p.mass[p.at[e]]
 	if inverse == 0 {
@@ -148,7 +150,7 @@ func (p *LayerPart) Weight(e uint32) (times float32, drawn bool) {
 	return float32(inverse), true
 }
 
-// listNorms finds what the weights of each list add up to.
+// listNorms computes 1/s for the sum s of the weights of each list.
 func (d *LayerDrawer) listNorms(ctx context.Context) error {
 	d.norms = mem.Resize(d.norms, len(d.lists.Degrees))
 	if d.lists.Sums == nil {
@@ -169,8 +171,8 @@ func (d *LayerDrawer) listNorms(ctx context.Context) error {
 	return nil
 }
 
-// eachPart reads the lists of the frontier in parts and calls fn with each. Where one part is all,
-// and at hand from before, it is not read again.
+// eachPart reads the lists of the frontier in parts and calls fn with each. If a single part holds
+// all and was read before, it is not read again.
 func (d *LayerDrawer) eachPart(ctx context.Context, fn func(ctx context.Context) error) error {
 	total := uint64(0)
 	for _, n := range d.lists.Degrees {
@@ -226,7 +228,7 @@ func (d *LayerDrawer) read(ctx context.Context, from, to uint64) error {
 	return err
 }
 
-// addMass adds what the entries of a part are to the mass of their nodes.
+// addMass adds the entries of a part to the mass of their nodes.
 func (d *LayerDrawer) addMass(ctx context.Context) error {
 	p, known := &d.part, len(d.mass)
 	d.mass = grown(d.mass, len(d.nodes)-known)[:len(d.nodes)]
@@ -246,7 +248,7 @@ func (d *LayerDrawer) addMass(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// grown is s with room for n more, and for a quarter more than these where it grows.
+// grown returns s with room for n more elements, and a quarter to spare if it had to grow.
 func grown[T any](s []T, n int) []T {
 	if need := len(s) + n; cap(s) < need {
 		s = append(make([]T, 0, need+need/4), s...)
@@ -254,16 +256,17 @@ func grown[T any](s []T, n int) []T {
 	return s
 }
 
-// bytes is the scratch memory but for the index.
+// bytes returns the scratch memory without the index, in bytes.
 func (d *LayerDrawer) bytes() int64 {
 	p := &d.part
 	return 4*int64(cap(d.nodes)+cap(p.Off)+cap(p.Pos)+cap(p.Nbrs)+cap(p.at)+cap(p.weights)) +
 		8*int64(cap(d.mass)+cap(d.norms))
 }
 
-// rate is the c at which the sum of min(1, c·m) over all masses m is size: infinite if no more of
-// them than that are over 0. With those at 1 set apart, c is what is left of the size for each mass
-// that is left; it only grows from round to round, and so do they, until none comes to 1 any more.
+// rate returns the c for which the sum of min(1, c·m) over all masses m is size, or infinity if at
+// most size masses are above 0. With the masses at 1 set apart, c is the rest of the size divided
+// by the sum of the other masses. It only grows from round to round, and more masses reach 1, until
+// none does any more.
 func rate(ctx context.Context, mass []float64, size int) (c float64, err error) {
 	for ones := -1; ; {
 		certain, some, left := 0, 0, 0.0

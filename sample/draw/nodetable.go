@@ -9,14 +9,14 @@ import (
 	"gdb/layout"
 )
 
-// NodeTable numbers the nodes of a batch: open addressing with linear probing over entries of
-// node<<32 | index+1, at most half full. Its size follows the batch, not the graph: 16 to 32
-// bytes per node of the batch. It is for one goroutine.
+// NodeTable numbers the nodes of a batch. It uses open addressing with linear probing over entries
+// of node<<32 | index+1, at most half full. Its size depends on the batch, not the graph: 16 to 32
+// bytes per node of the batch. One goroutine may use it.
 type NodeTable struct {
 	held  *mem.Account
 	slots []uint64
 	shift int
-	limit int // nodes before it grows
+	limit int // number of nodes at which it grows
 }
 
 // Golden64 is 2^64 over the golden ratio, for multiplicative hashing.
@@ -30,7 +30,7 @@ const (
 // NewNodeTable returns a table whose memory is counted in held.
 func NewNodeTable(held *mem.Account) *NodeTable { return &NodeTable{held: held} }
 
-// Reset makes nodes the content; twice is the index of one that repeats an earlier one, or -1.
+// Reset makes nodes the contents. twice is the index of a node that repeats an earlier one, or -1.
 func (t *NodeTable) Reset(ctx context.Context, nodes []layout.NodeID) (twice int, err error) {
 	if err := pace.Clear(ctx, t.slots); err != nil {
 		return 0, err
@@ -49,7 +49,7 @@ func (t *NodeTable) Reset(ctx context.Context, nodes []layout.NodeID) (twice int
 	return -1, nil
 }
 
-// fit makes room for n nodes, putting those given into the larger table.
+// fit makes room for n nodes. If the table grows, it enters nodes again.
 func (t *NodeTable) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
 	if n <= t.limit {
 		return nil
@@ -85,8 +85,8 @@ func (t *NodeTable) add(v layout.NodeID, index uint32) bool {
 	}
 }
 
-// Extend appends to nodes, which are all that the table has and whose capacity suffices, those of
-// nbrs that are new, and writes to loc the index in nodes of each of nbrs.
+// Extend appends to nodes the nodes of nbrs that are new, and writes the index in nodes of each of
+// nbrs to loc. nodes must be all contents of the table, and its capacity must suffice.
 func (t *NodeTable) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
 	loc []uint32) ([]layout.NodeID, error) {
 	for len(nbrs) > 0 {
@@ -104,7 +104,7 @@ func (t *NodeTable) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
 	return nodes, nil
 }
 
-// number is Extend until the table is full; it returns how many of nbrs it took.
+// number does what Extend does until the table is full, and returns how many of nbrs it took.
 func (t *NodeTable) number(nodes, nbrs []layout.NodeID, loc []uint32) ([]layout.NodeID, int) {
 	slots, shift, limit := t.slots, t.shift&63, t.limit
 	mask := uint64(len(slots) - 1)
