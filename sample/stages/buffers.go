@@ -8,19 +8,19 @@ import (
 	"gdb/internal/mem"
 )
 
-// Buffer is memory for rows, in turn of one batch and another.
+// Buffer is memory for rows, used by one batch after another.
 type Buffer struct {
 	arena *mem.Arena
-	lent  bool // to the consumer
+	lent  bool // whether the consumer has it
 }
 
-// Arena is the memory, or nil.
+// Arena returns the memory, or nil.
 func (b *Buffer) Arena() *mem.Arena { return b.arena }
 
-// Floats are the memory of a buffer that has some.
+// Floats returns the memory as floats. The buffer must have memory.
 func (b *Buffer) Floats() []float32 { return mem.View[float32](b.arena.Bytes()) }
 
-// Free gives the memory back. The buffer may be fitted again.
+// Free frees the memory. The buffer may be fitted again.
 func (b *Buffer) Free() error {
 	a := b.arena
 	b.arena = nil
@@ -30,22 +30,22 @@ func (b *Buffer) Free() error {
 	return a.Free()
 }
 
-// Buffers are those of a pipeline. Each has memory once it was fitted, and belongs to one stage, to
-// the consumer or to nobody.
+// Buffers are the buffers of a pipeline. Each gets memory when it is fitted, and belongs to one
+// stage, to the consumer, or to nobody.
 type Buffers struct {
 	what   string
 	budget *mem.Budget
 	spare  *Spare
 	free   chan *Buffer
 	owned  []*Buffer
-	made   int // by FitFirst: that have memory
+	made   int // buffers that TakeMade has given memory
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// NewBuffers returns so many buffers without memory. what is their name in errors of budget, which
-// may be nil.
+// NewBuffers returns n buffers without memory. what is their name in errors of budget, which may be
+// nil.
 func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
 	p := &Buffers{what: what, budget: budget, free: make(chan *Buffer, n)}
 	for range n {
@@ -56,13 +56,13 @@ func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
 	return p
 }
 
-// From has the buffers take their memory from a spare, and leave it there in the end.
+// From makes the buffers take their memory from spare, and leave it there in the end.
 func (p *Buffers) From(spare *Spare) *Buffers {
 	p.spare = spare
 	return p
 }
 
-// Take waits for a buffer that nobody has. It returns false if the stages stop before.
+// Take waits for a buffer that nobody has. It returns false if the stages stop first.
 func (p *Buffers) Take(g *Group, wait *atomic.Int64) (*Buffer, bool) {
 	return Receive(g, p.free, wait)
 }
@@ -70,8 +70,8 @@ func (p *Buffers) Take(g *Group, wait *atomic.Int64) (*Buffer, bool) {
 // Put gives back a buffer that was not lent.
 func (p *Buffers) Put(b *Buffer) { p.free <- b } // never blocks: there is a place for each
 
-// Fit makes a buffer hold n bytes, and as many as begin to begin with; what it held is lost. One
-// that has to grow gets a sixteenth to spare.
+// Fit makes a buffer hold at least n bytes, and begin bytes if it had no memory. What it held is
+// lost. If n is more than begin, it gets a sixteenth to spare.
 func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 	if b.arena != nil {
 		if int64(len(b.arena.Bytes())) >= n {
@@ -94,9 +94,9 @@ func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 	return err
 }
 
-// TakeMade waits for a buffer of size bytes, the same in each call. If there is no memory for one
-// more, batches wait for those that have some. It returns nil if the stages stop before. It is for
-// one goroutine.
+// TakeMade waits for a buffer of size bytes, which must be the same in each call. If there is no
+// memory for one more buffer, it waits for one that has memory. It returns nil if the stages stop
+// first. One goroutine may call it.
 func (p *Buffers) TakeMade(g *Group, size int64, wait *atomic.Int64) (*Buffer, error) {
 	for {
 		b, ok := p.Take(g, wait)
@@ -114,7 +114,7 @@ func (p *Buffers) TakeMade(g *Group, size int64, wait *atomic.Int64) (*Buffer, e
 		}
 		return b, err
 	}
-}
+} // wait for another buffer
 
 // Lend notes that the consumer has a buffer. It returns false if the pipeline is closed.
 func (p *Buffers) Lend(b *Buffer) bool {
@@ -124,8 +124,8 @@ func (p *Buffers) Lend(b *Buffer) bool {
 	return b.lent
 }
 
-// Return takes a lent buffer back. If the pipeline was closed its memory goes as all did then, and
-// the answer is false.
+// Return takes a lent buffer back. If the pipeline was closed, it gives up the buffer's memory and
+// returns false.
 func (p *Buffers) Return(b *Buffer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +162,8 @@ func (p *Buffers) leave(b *Buffer) error {
 	return p.spare.keep(a)
 }
 
-// Close leaves the memory of all buffers to the spare, or frees it, but of those that are lent,
-// which stay valid until they are returned. The stages have stopped.
+// Close gives the memory of all buffers to the spare, or frees it. Lent buffers stay valid until
+// they are returned. The stages must have stopped.
 func (p *Buffers) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

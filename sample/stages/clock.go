@@ -9,7 +9,7 @@ import (
 type StageStats struct {
 	Name    string
 	Workers int
-	Done    uint64        // batches
+	Done    uint64        // number of batches
 	Busy    time.Duration // working
 	Starved time.Duration // waiting for the stage before
 	Blocked time.Duration // waiting for the stage after, which holds all memory
@@ -17,17 +17,17 @@ type StageStats struct {
 
 // Clock counts a stage's times, in nanoseconds. It may be used from any goroutine.
 type Clock struct {
-	Done                   atomic.Uint64 // batches
+	Done                   atomic.Uint64 // number of batches
 	Busy, Starved, Blocked atomic.Int64
 }
 
-// Ran counts one batch that was begun then.
+// Ran counts one batch, which was begun at this time.
 func (c *Clock) Ran(begun time.Time) {
 	c.Done.Add(1)
 	c.Busy.Add(int64(time.Since(begun)))
 }
 
-// Stats are the times so far.
+// Stats returns the times so far.
 func (c *Clock) Stats(name string, workers int) StageStats {
 	return StageStats{Name: name, Workers: workers, Done: c.Done.Load(),
 		Busy:    time.Duration(c.Busy.Load()),

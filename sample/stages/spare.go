@@ -7,11 +7,10 @@ import (
 	"gdb/internal/mem"
 )
 
-// Spare keeps the memory of buffers from one pipeline to the next, which need not have the system
-// find and clear it again: of R-MAT 2^20 x 128 that took from a thirtieth to a quarter of the time
-// of the cores in an epoch of 105 batches, the most where memory had been free for long. Memory
-// that is kept here is the first that a budget has back when it is short. A nil Spare keeps
-// nothing.
+// Spare keeps the memory of buffers from one pipeline for the next, so that the system need not
+// find and clear it again: with R-MAT 2^20 x 128 that took from a thirtieth to a quarter of the
+// time of the cores in an epoch of 105 batches, most if memory had been free for long. A budget
+// that is short takes back this memory first. A nil Spare keeps nothing.
 type Spare struct {
 	end func()
 
@@ -20,8 +19,8 @@ type Spare struct {
 	arenas []*mem.Arena
 }
 
-// NewSpare returns a spare without memory, of arenas that are counted in budget, which may be nil.
-// The caller closes it.
+// NewSpare returns a spare without memory, for arenas that are counted in budget, which may be nil.
+// The caller calls Close.
 func NewSpare(budget *mem.Budget) *Spare {
 	s := &Spare{end: func() {}}
 	if budget != nil {
@@ -44,8 +43,8 @@ func (s *Spare) keep(a *mem.Arena) error {
 	return nil
 }
 
-// take returns an arena of at least n bytes, or nil. One that is smaller is freed: so no more are
-// kept than there are buffers.
+// take returns an arena of at least n bytes, or nil. It frees one that is smaller, so that no more
+// arenas are kept than there are buffers.
 func (s *Spare) take(n int64) *mem.Arena {
 	if s == nil {
 		return nil
@@ -65,7 +64,7 @@ func (s *Spare) take(n int64) *mem.Arena {
 	return nil
 }
 
-// free frees all that is kept.
+// free frees all arenas, and returns whether there were any.
 func (s *Spare) free() (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *Spare) free() (freed bool) {
 	return freed
 }
 
-// Close frees all that is kept, and what comes later.
+// Close frees all arenas, and makes keep free later ones.
 func (s *Spare) Close() error {
 	s.end()
 	s.mu.Lock()

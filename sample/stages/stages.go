@@ -1,6 +1,6 @@
-// Package stages has what pipelines of batches are made of: goroutines of which the first error
-// stops all, channels between them whose waits are counted, and memory for rows that is lent to
-// the consumer and used again.
+// Package stages has the building blocks of pipelines of batches: groups of goroutines that all
+// stop at the first error, channels whose waiting times are counted, and memory for rows that is
+// lent to the consumer and reused.
 package stages
 
 import (
@@ -36,23 +36,23 @@ func (g *Group) Start(work func() error) {
 	})
 }
 
-// Context is cancelled when the stages are to stop.
+// Context returns a context that is cancelled when the stages must stop.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Done is closed when the stages are to stop.
+// Done returns a channel that is closed when the stages must stop.
 func (g *Group) Done() <-chan struct{} { return g.ctx.Done() }
 
-// Err is why the stages stop: nil while they need not.
+// Err returns why the stages must stop, or nil while they need not.
 func (g *Group) Err() error { return context.Cause(g.ctx) }
 
-// Stop has the stages stop, for that reason if there was none before, and waits for them.
+// Stop makes the stages stop, for this reason if there was none before, and waits for them.
 func (g *Group) Stop(why error) {
 	g.cancel(why)
 	g.wg.Wait()
 }
 
-// Receive takes from c, and adds the nanoseconds that it waits to wait. It returns false if the
-// stages stop before.
+// Receive receives from c, and adds the nanoseconds that it waits to wait. It returns false if the
+// stages stop first.
 func Receive[T any](g *Group, c <-chan T, wait *atomic.Int64) (v T, ok bool) {
 	select {
 	case v = <-c:
