@@ -19,7 +19,7 @@ import (
 )
 
 // Kinds of files, as in their headers and in kv.FileMeta. The direction is part of the kind, so
-// that checksums tell in-lists from out-lists.
+// that checksums distinguish in-lists from out-lists.
 const (
 	KindTopologyIn  = "GTIN"
 	KindTopologyOut = "GTOU"
@@ -29,21 +29,21 @@ const (
 	KindSums        = "GCRC"
 )
 
-// PageBytes is the unit of layout of index and checksum files, and the least block.
+// PageBytes is the size of a page of index and checksum files, and the smallest block.
 const PageBytes = 4096
 
 // ReadChunk is the size of one sequential read: at 64 KiB random reads are as fast as sequential
 // ones, so 1 MiB is large enough for any disk and small enough that several are in flight.
 const ReadChunk = 1 << 20
 
-// TopologyPaths returns where the lists of a direction and their index are, relative to the
+// TopologyPaths returns the paths of the lists of a direction and of their index, relative to the
 // store.
 func TopologyPaths(d Direction) (lists, index string) {
 	prefix := "topology/" + d.String()
 	return prefix + ListsExt(d), prefix + ".idx"
 }
 
-// ListsExt is .csc for in-lists (compressed columns) and .csr for out-lists (compressed rows).
+// ListsExt returns .csc for in-lists (compressed columns) and .csr for out-lists (compressed rows).
 func ListsExt(d Direction) string {
 	if d == Out {
 		return ".csr"
@@ -51,7 +51,7 @@ func ListsExt(d Direction) string {
 	return ".csc"
 }
 
-// TopologyKind is the kind of the lists of a direction.
+// TopologyKind returns the kind of the file of lists of a direction.
 func TopologyKind(d Direction) string {
 	if d == Out {
 		return KindTopologyOut
@@ -59,7 +59,7 @@ func TopologyKind(d Direction) string {
 	return KindTopologyIn
 }
 
-// IndexKind is the kind of the index of the lists of a direction.
+// IndexKind returns the kind of the index of the lists of a direction.
 func IndexKind(d Direction) string {
 	if d == Out {
 		return KindIndexOut
@@ -67,14 +67,15 @@ func IndexKind(d Direction) string {
 	return KindIndexIn
 }
 
-// SumsPath is the path of the checksums of a file of rows.
+// SumsPath returns the path of the checksums of a file of rows.
 func SumsPath(rows string) string { return strings.TrimSuffix(rows, ".rows") + ".crc" }
 
-// SumSeed is where the checksum of every block of a file starts: the sum of its kind and store.
+// SumSeed returns the checksum of a file's kind and store, with which the checksum of every block
+// starts.
 func SumSeed(kind string, uuid kv.UUID) uint32 { return codec.Checksum([]byte(kind), uuid[:]) }
 
-// NumberedSum equals codec.BlockSum for a block that repeats its own number in the eight bytes of
-// number, without encoding it again: it runs once for every block read.
+// NumberedSum returns codec.BlockSum of a block that holds its own number, in the eight bytes of
+// number. It does not encode the number again, since it runs for every block read.
 func NumberedSum(seed uint32, number, rest []byte) uint32 {
 	return codec.ChecksumUpdate(codec.ChecksumUpdate(seed, number), rest)
 }
@@ -95,10 +96,10 @@ type FileWriter struct {
 	out  *blockdev.Writer
 	sum  uint32
 	size int64
-	err  error // the first error; all later writes fail with it
+	err  error // the first error; all later writes return it
 }
 
-// CreateFile starts a file, which its caller finishes or aborts.
+// CreateFile creates a file. The caller calls Finish or Abort.
 func CreateFile(fs vfs.FS, path string) (*FileWriter, error) {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -107,7 +108,7 @@ func CreateFile(fs vfs.FS, path string) (*FileWriter, error) {
 	return &FileWriter{file: f, Path: path, out: blockdev.NewWriter(f)}, nil
 }
 
-// Write appends p, which is free to reuse afterwards.
+// Write appends p, which the caller may change afterwards.
 func (w *FileWriter) Write(p []byte) error {
 	if w.err != nil {
 		return w.err
@@ -125,8 +126,8 @@ func (w *FileWriter) failed(err error) {
 	}
 }
 
-// Finish writes what is left, syncs and closes, and returns the record of the file, which will be
-// known to the store as rel.
+// Finish writes what is buffered, syncs and closes the file, and returns its record. rel is its
+// path relative to the store.
 func (w *FileWriter) Finish(rel, kind string) (kv.FileMeta, error) {
 	if w.err == nil {
 		w.failed(w.out.Finish())
@@ -142,7 +143,7 @@ func (w *FileWriter) Finish(rel, kind string) (kv.FileMeta, error) {
 	return kv.FileMeta{Path: rel, Kind: kind, Size: w.size, Checksum: w.sum}, w.err
 }
 
-// Abort closes the file; further calls do nothing.
+// Abort closes the file. Further calls do nothing.
 func (w *FileWriter) Abort() error {
 	if w.file == nil {
 		return nil
@@ -156,15 +157,15 @@ func (w *FileWriter) Abort() error {
 	return nil
 }
 
-// File is an opened store file and the name it has in messages: Dev reads it by Handle.
+// File is an opened file of a store, which Dev reads by Handle, and its name in messages.
 type File struct {
 	Dev    blockdev.Device
 	Handle blockdev.File
 	Path   string // relative to the store
 }
 
-// OpenFile opens a file of the store for reading. One that the catalog lists has the length that
-// the catalog has for it, or is damaged.
+// OpenFile opens a file of the store for reading. If the catalog lists the file with another
+// length, it returns a CorruptionError.
 func (s *Store) OpenFile(dev blockdev.Device, rel string) (*File, error) {
 	f, err := dev.OpenFile(s.fs, s.Path(rel))
 	if err != nil {
@@ -176,7 +177,8 @@ func (s *Store) OpenFile(dev blockdev.Device, rel string) (*File, error) {
 	return &File{Dev: dev, Handle: f, Path: rel}, nil
 }
 
-// openError tells the damage of a file that could not be opened from what the system refused.
+// openError returns a CorruptionError if the failure to open a file shows damage, else the system's
+// error.
 func (s *Store) openError(rel string, err error) error {
 	_, listed := s.meta.File(rel)
 	what := ""
@@ -197,18 +199,18 @@ func (s *Store) openError(rel string, err error) error {
 	return fmt.Errorf("layout: open %s: %w", rel, err)
 }
 
-// Size is the length of the file in bytes.
+// Size returns the length of the file in bytes.
 func (f *File) Size() int64 { return f.Handle.Size() }
 
 // Close closes the file.
 func (f *File) Close() error { return f.Handle.Close() }
 
-// Read fills buf from offset off, in requests of ReadChunk.
+// Read fills buf from offset off on, in requests of ReadChunk.
 func (f *File) Read(ctx context.Context, off int64, buf []byte) error {
 	return f.Dev.ReadBatch(ctx, f.Requests(off, buf))
 }
 
-// Requests are those that fill buf from offset off.
+// Requests returns the requests that fill buf from offset off on.
 func (f *File) Requests(off int64, buf []byte) []blockdev.Request {
 	reqs := make([]blockdev.Request, 0, (len(buf)+ReadChunk-1)/ReadChunk)
 	for i := 0; i < len(buf); i += ReadChunk {
@@ -232,9 +234,8 @@ func (f *File) CheckSize(want int64) error {
 	return nil
 }
 
-// ReadHeader reads and checks the first block into buf, which is aligned and of codec.HeaderBytes.
-// A
-// header of another version is kv.ErrFormat, anything else that is wrong a CorruptionError.
+// ReadHeader reads the first block into buf, which must be aligned and have codec.HeaderBytes, and
+// checks it. A header of another version is kv.ErrFormat, any other flaw a CorruptionError.
 func (f *File) ReadHeader(ctx context.Context, kind string, uuid kv.UUID,
 	buf []byte) (codec.Header, error) {
 	if f.Size() < codec.HeaderBytes {

@@ -1,6 +1,6 @@
-// Package layout is a store as a directory of files: its metadata, its sets of nodes, and
-// how any file of it is opened, read, verified and written. What the files hold is known to the
-// packages in its folder: neighbor lists (listfile) and rows (rowfile).
+// Package layout opens a store, which is a directory of files: it loads the metadata and sets of
+// nodes, and opens, reads, verifies and writes files of the store. Packages in its folder know what
+// the files hold, such as neighbor lists (listfile) and rows (rowfile).
 package layout
 
 import (
@@ -21,13 +21,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// NodeID is an internal node id.
+// NodeID is an internal node id: nodes of a graph are numbered from 0.
 type NodeID = kv.NodeID
 
-// MaxNodes is how many ids there are.
+// MaxNodes is the number of different ids.
 const MaxNodes = 1 << 32
 
-// Direction chooses in-lists (sources of a node's in-edges) or out-lists.
+// Direction is that of lists: in-lists hold the sources of a node's in-edges, out-lists the targets
+// of its out-edges.
 type Direction uint8
 
 // The directions.
@@ -36,7 +37,7 @@ const (
 	Out
 )
 
-// String is "in" or "out".
+// String returns "in" or "out".
 func (d Direction) String() string {
 	if d == Out {
 		return "out"
@@ -47,7 +48,7 @@ func (d Direction) String() string {
 // ErrCorrupt is wrapped by every CorruptionError.
 var ErrCorrupt = errors.New("damaged")
 
-// CorruptionError says that bytes of a store are not those that were written.
+// CorruptionError says that bytes of a store differ from those that were written.
 type CorruptionError struct {
 	Path   string
 	Block  int64 // block or page number, 0 for the header; -1 for the whole file
@@ -55,7 +56,7 @@ type CorruptionError struct {
 	What   string
 }
 
-// Error names file, block, offset and what is wrong.
+// Error names the file, block and offset, says what is wrong and what to do.
 func (e *CorruptionError) Error() string {
 	if e.Block < 0 {
 		return fmt.Sprintf("layout: %s: %s", e.Path, e.What)
@@ -71,10 +72,10 @@ func (e *CorruptionError) Error() string {
 // Unwrap returns ErrCorrupt.
 func (e *CorruptionError) Unwrap() error { return ErrCorrupt }
 
-// CatalogName is what findings about the metadata name as their file.
+// CatalogName is the file that findings about the metadata name.
 const CatalogName = "catalog"
 
-// Store is an opened store: its metadata in memory, no file held open.
+// Store is an opened store: its metadata in memory. It holds no file open.
 type Store struct {
 	fs      vfs.FS
 	dir     string
@@ -83,7 +84,7 @@ type Store struct {
 }
 
 // Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
-// kv.ErrFormat or kv.ErrBusy where it is one of these.
+// kv.ErrFormat or kv.ErrBusy if one of these is the cause.
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	fs = files.Guard(fs, dir, "runs")
 	c := catalog.New(fs, fs.PathJoin(dir, "catalog"))
@@ -110,7 +111,7 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	return &Store{fs: fs, dir: dir, meta: m, catalog: c}, nil
 }
 
-// noStore says what there is instead of a store, and what to do.
+// noStore returns an error that says what dir is instead of a store, and what to do.
 func noStore(fs vfs.FS, dir string) error {
 	switch info, err := fs.Stat(dir); {
 	case err != nil:
@@ -124,8 +125,8 @@ func noStore(fs vfs.FS, dir string) error {
 		kv.ErrNoStore, message.Program, dir)
 }
 
-// IngestPath is where, in the directory of a store, an ingest keeps what it needs to resume; it has
-// a file JournalName until the store is whole.
+// IngestPath is the folder of a store where an ingest keeps what it needs to resume. It has a file
+// JournalName until the store is complete.
 const IngestPath, JournalName = "tmp/ingest", "journal"
 
 func isUnfinished(fs vfs.FS, dir string) bool {
@@ -134,22 +135,22 @@ func isUnfinished(fs vfs.FS, dir string) bool {
 	return err == nil
 }
 
-// hasData says whether there are files of a graph in dir.
+// hasData reports whether dir has files of a graph.
 func hasData(fs vfs.FS, dir string) bool {
 	path, _ := TopologyPaths(In)
 	_, err := fs.Stat(fs.PathJoin(append([]string{dir}, strings.Split(path, "/")...)...))
 	return err == nil
 }
 
-// NewStore returns the store in dir with metadata that the caller has: for a store that is being
+// NewStore returns the store in dir with the given metadata. It is for a store that is being
 // written, whose catalog does not exist yet.
 func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
 	return &Store{fs: fs, dir: dir, meta: meta,
 		catalog: catalog.New(fs, fs.PathJoin(dir, "catalog"))}
 }
 
-// WithFeatures is the store with other features than its own: a file of rows that is computed from
-// these.
+// WithFeatures returns the store with other features: a file of rows that was computed from its
+// own.
 func (s *Store) WithFeatures(rows kv.RowsMeta) *Store {
 	of, meta := *s, *s.meta
 	meta.Features, meta.FeatureNames = []kv.RowsMeta{rows}, nil
@@ -157,16 +158,16 @@ func (s *Store) WithFeatures(rows kv.RowsMeta) *Store {
 	return &of
 }
 
-// Meta is the store's metadata; it must not be changed.
+// Meta returns the store's metadata. The caller must not change it.
 func (s *Store) Meta() *kv.Meta { return s.meta }
 
-// Catalog is the store's catalog.
+// Catalog returns the store's catalog.
 func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 
-// FS is the file system of the store.
+// FS returns the file system of the store.
 func (s *Store) FS() vfs.FS { return s.fs }
 
-// Dir is the directory of the store.
+// Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
 // Path returns the path of a store file, given relative to the store, with slashes.
@@ -187,8 +188,8 @@ func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error)
 	return sets[name], err
 }
 
-// Splits loads several in one transaction: all as they were at one moment, though they may be
-// others than Meta lists, if somebody has replaced them since. Sets that are not there are left
+// Splits loads several sets in one transaction, so that all are from one moment. They may differ
+// from those that Meta lists, if somebody has replaced them since. Sets that do not exist are left
 // out.
 func (s *Store) Splits(ctx context.Context, names ...string) (map[string]*roaring.Bitmap, error) {
 	now, sets, err := s.catalog.Splits(ctx, names...)
@@ -217,7 +218,7 @@ func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (ids.Dictionary, e
 	return ids.Open(ctx, dev, s.fs, s.dir, s.meta)
 }
 
-// OutOfRange is the error of a node that the graph does not have.
+// OutOfRange returns the error for a node that the graph does not have.
 func OutOfRange(v NodeID, nodes uint64) error {
 	return fmt.Errorf("layout: node %d is not below the %d nodes", v, nodes)
 }

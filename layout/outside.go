@@ -9,11 +9,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrInside says that a file would be written where a store is.
+// ErrInside is returned if a file would be written inside of a store.
 var ErrInside = errors.New("it is inside of the store")
 
-// CheckOutside fails if path, a file or a folder that a command writes for its user, is inside of a
-// store: there it would be taken for a part of it, or removed. Links are followed.
+// CheckOutside returns an error if path, a file or folder that a command writes for its user, is
+// inside of a store, where it would be taken for a part of the store, or removed. It follows links.
 func CheckOutside(fs vfs.FS, path string) error {
 	at := path
 	if vfs.Root(fs) == vfs.Default {
@@ -32,7 +32,7 @@ func CheckOutside(fs vfs.FS, path string) error {
 	}
 }
 
-// existing is a folder without links, as far as it exists.
+// existing returns dir with links resolved, as far as it exists.
 func existing(dir string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil || dir == filepath.Dir(dir) {

@@ -8,8 +8,8 @@ import (
 	"gdb/internal/files"
 )
 
-// WritePrep writes a file of the store's prep directory from its parts: it is there whole, or as it
-// was before. path is relative to the store.
+// WritePrep writes a file of the store's prep directory from its parts: either completely, or the
+// file stays as it was. path is relative to the store.
 func (s *Store) WritePrep(path string, parts ...[]byte) error {
 	prep, path := s.Path("prep"), s.Path(path)
 	if err := s.FS().MkdirAll(prep, 0o755); err != nil {

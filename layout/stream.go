@@ -9,7 +9,7 @@ import (
 	"gdb/internal/mem"
 )
 
-// streamChunk is how much a stream reads at a time; it holds two such buffers.
+// streamChunk is how much a stream reads together, in bytes; it holds two such buffers.
 const streamChunk = 4 << 20
 
 type chunk struct {
@@ -19,7 +19,7 @@ type chunk struct {
 }
 
 // Stream calls fn with the bytes [from, to) of f in order, in chunks of whole units, and reads the
-// next chunk while fn is busy. What is left over after the last whole unit is not read.
+// next chunk while fn works. It does not read what remains after the last whole unit.
 func (f *File) Stream(ctx context.Context, from, to int64, unit int,
 	fn func(off int64, data []byte) error) (err error) {
 	size := int64(max(streamChunk/unit, 1)) * int64(unit)
