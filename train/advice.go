@@ -14,16 +14,18 @@ import (
 )
 
 const (
-	// directionLooks is the most training nodes whose in-edges are counted before a run, and
-	// directionStep how many at a time: a paged reader holds the blocks of a step.
+	// directionLooks is the most training nodes whose in-edges are counted before a run,
+	// and directionStep how many are counted at a time: a paged reader holds the blocks
+	// that these need.
 	directionLooks, directionStep = 4096, 256
-	// loneShare is the share of training nodes without in-edges that is told: one in so many.
+	// loneShare sets when the user is told of training nodes without in-edges: if at least one in
+	// loneShare has none.
 	loneShare = 10
 )
 
-// lookAtDirection finds out whether a model sees the neighbors of the nodes that it learns from: it
-// reads the edges that lead to a node, and a graph that has each edge once, in whatever direction,
-// may have none there. What the user should know is in t.direction then.
+// lookAtDirection finds out whether a model sees the neighbors of the nodes that it learns from. A
+// model reads the edges that lead to a node; a graph that has each edge only once, in either
+// direction, may have none there. It sets t.direction to what the user should know.
 func (t *trainer) lookAtDirection(ctx context.Context) error {
 	share, known := t.in.Meta.ReversedShare()
 	if t.alone || t.Resumed || t.in.Meta.Undirected || known && share == 1 ||
@@ -47,8 +49,8 @@ func (t *trainer) lookAtDirection(ctx context.Context) error {
 	return nil
 }
 
-// withoutInEdges counts the training nodes without in-edges, of all or of some that lie evenly
-// among them; of none if the graph is not in memory for long enough to look.
+// withoutInEdges counts the training nodes without in-edges, among all training nodes or an even
+// sample of them. It looks at none if the graph is not in memory at this time.
 func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err error) {
 	if t.in.Topology == nil {
 		return 0, 0, nil
@@ -75,12 +77,12 @@ func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err err
 	return lone, looked, nil
 }
 
-// steepEpochs are the first epochs in which a loss is steep that is steepTimes as large as that of
-// guessing.
+// steepEpochs and steepTimes say what a steep loss is: within the first steepEpochs epochs, at
+// least steepTimes the loss of guessing.
 const steepEpochs, steepTimes = 5, 2
 
-// noteSteep notes a loss far over that of guessing at the beginning: the first steps were larger
-// than weights that are drawn can bear, and the epochs after bring back what they spoiled.
+// noteSteep records a loss that is far above that of guessing at the beginning of a run: then the
+// first steps were larger than random weights can bear, and later epochs have to repair the damage.
 func (t *trainer) noteSteep(rec *runs.Epoch) {
 	guess := math.Log(float64(t.in.task.Outputs()))
 	if t.cfg.Loss != task.LossSoftmax || t.cfg.Warmup > 0 || rec.Epoch > steepEpochs ||

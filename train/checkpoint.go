@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// checkpointVectorsMax are the arrays that have a value for each parameter, or fewer.
+	// checkpointVectorsMax is the most arrays in a checkpoint. None has more values than there
+	// are parameters.
 	checkpointVectorsMax = 5
-	// positionBytesMax bounds the position: it takes some hundred bytes.
+	// positionBytesMax bounds the encoded position, which usually takes some hundred bytes.
 	positionBytesMax = 64 << 10
 )
 
-// errNotExist is the error of a missing file.
+// errNotExist is the error for a missing file.
 var errNotExist = fs.ErrNotExist
 
-// position is where a run stands: all that a checkpoint holds besides arrays.
+// position says how far a run has come: all that a checkpoint holds besides arrays.
 type position struct {
 	run.Position
 	Sums epochSums `json:"sums"` // of the epoch so far
-	// Scale is that of the labels, if they are numbers.
+	// Scale is the scale of the labels, if they are numbers.
 	Scale *task.Scale `json:"scale,omitempty"`
 	Test  *float64    `json:"test,omitempty"`
 }
 
-// checkpoint is one that was read, and the name of its directory.
+// checkpoint is a checkpoint that was read, with the name of its directory.
 type checkpoint struct {
 	pos    position
 	arrays []array
@@ -39,7 +40,7 @@ type checkpoint struct {
 // array is a named vector of a checkpoint.
 type array = runs.Array
 
-// writeCheckpoint writes where a run stands; beside is as in runs.Dir.WriteState.
+// writeCheckpoint writes a checkpoint; beside is as in runs.Dir.WriteState.
 func writeCheckpoint(r runs.Dir, p position, arrays []array,
 	beside func(dir string) error) error {
 	parts, err := runs.EncodeState(r.UUID(), p, arrays)
@@ -49,7 +50,7 @@ func writeCheckpoint(r runs.Dir, p position, arrays []array,
 	return r.WriteState(beside, parts...)
 }
 
-// readCheckpoint reads a checkpoint of a model with so many parameters.
+// readCheckpoint reads a checkpoint of a model with params parameters.
 func readCheckpoint(r runs.Dir, name string, params int) (c checkpoint, err error) {
 	b, err := r.ReadState(name, stateBytesMax(params))
 	if err != nil {
@@ -63,9 +64,9 @@ func readCheckpoint(r runs.Dir, name string, params int) (c checkpoint, err erro
 	return c, nil
 }
 
-// useCheckpoint calls use with the current checkpoint of a model with so many parameters or, where
-// that is damaged, or use finds that it is, with the newest one that is whole. It returns its name,
-// and for the user why that is not the current one.
+// useCheckpoint calls use with the current checkpoint of a model with params parameters. If that is
+// damaged, or use finds that it is, it takes the newest one that is not. It returns the
+// checkpoint's name, and a note that tells the user why it is not the current one.
 func useCheckpoint(r runs.Dir, params int, use func(c *checkpoint) error) (name, note string,
 	err error) {
 	return r.Whole(func(name string) error {
@@ -77,7 +78,7 @@ func useCheckpoint(r runs.Dir, params int, use func(c *checkpoint) error) (name,
 	})
 }
 
-// Restore takes all that a run goes on with from a checkpoint.
+// Restore reads all that a run needs to go on from a checkpoint.
 func (t *trainer) Restore(name string) error {
 	c, err := readCheckpoint(t.Dir, name, t.model.Params().Total)
 	if err != nil {
@@ -86,7 +87,7 @@ func (t *trainer) Restore(name string) error {
 	return t.goOn(&c)
 }
 
-// goOn takes what a checkpoint has.
+// goOn takes over the content of a checkpoint.
 func (t *trainer) goOn(c *checkpoint) error {
 	p, arrays := c.pos, c.arrays
 	if what := p.Sets.Replaced(t.sets); what != "" {
@@ -124,8 +125,8 @@ func (t *trainer) goOn(c *checkpoint) error {
 	return err
 }
 
-// stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,
-// and what the optimizer keeps, thresholds, beside header and position.
+// stateBytesMax returns the most that a checkpoint with params parameters takes: weights, the best
+// weights, the optimizer's state and thresholds, besides the header and the position.
 func stateBytesMax(params int) int64 {
 	return codec.HeaderBytes + positionBytesMax + checkpointVectorsMax*4*int64(params)
 }

@@ -12,18 +12,18 @@ import (
 	"gdb/train/export"
 )
 
-// EmbedConfig says whose vectors are written.
+// EmbedConfig says whose vectors to write.
 type EmbedConfig struct {
 	Limits
-	// Run is the run whose best weights compute them.
+	// Run is the run whose best weights compute the vectors.
 	Run string
-	// Out is the file: see export.WriteVectors.
+	// Out is the file to write: see export.WriteVectors.
 	Out string
 }
 
-// Embed writes a vector for each node, under the user's own ids: what the last hidden layer of a
-// model gives, computed exactly and in bounded memory. A model of one layer has none, and what it
-// gives is written instead.
+// Embed writes a vector for each node, under the user's own ids: the output of the last hidden
+// layer of a model, computed exactly and in bounded memory. For a model with one layer, which has
+// no hidden one, it writes the output of that layer.
 func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c EmbedConfig) (err error) {
 	if err := export.CheckVectors(c.Out); err != nil {
@@ -46,13 +46,13 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return nil
 }
 
-// hiddenStates are those of some layers of a model.
+// hiddenStates computes the output of a hidden layer for all nodes.
 type hiddenStates struct{ *exact.Inference }
 
-// Dim is the width of the last of the layers.
+// Dim returns the width of that output.
 func (h hiddenStates) Dim() int { return h.Model.Dims()[h.Layers] }
 
-// Each computes them.
+// Each computes the vectors, and calls fn with some rows at a time.
 func (h hiddenStates) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
 	return h.Run(ctx, nil, func(nodes []sample.NodeID, rows []float32) error {
 		return fn(int(nodes[0]), rows)

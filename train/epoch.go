@@ -44,7 +44,7 @@ func (t *trainer) Steps(ctx context.Context) error {
 	return errors.Join(err, e.Close())
 }
 
-// batchesOfEpoch is how many batches the current epoch has.
+// batchesOfEpoch returns how many batches the current epoch has.
 func (t *trainer) batchesOfEpoch() (uint64, error) {
 	if t.buffer != nil {
 		return t.buffer.Batches(t.pos.Epoch)
@@ -56,7 +56,7 @@ func (t *trainer) batchesOfEpoch() (uint64, error) {
 	return order.Batches(), nil
 }
 
-// openBuffer takes the memory for partitions, if batches are drawn from these.
+// openBuffer takes the memory for partitions, if batches are drawn from partitions.
 func (t *trainer) openBuffer() (err error) {
 	if !t.cfg.Buffered() {
 		return nil
@@ -67,10 +67,10 @@ func (t *trainer) openBuffer() (err error) {
 	return err
 }
 
-// setRate has the optimizer take the rate of the epoch.
+// setRate sets the optimizer's learning rate for the epoch.
 func (t *trainer) setRate() { t.opt.factor = t.cfg.RateFactor(t.pos.Epoch, t.pos.Halvings) }
 
-// consume trains on the batches of an epoch, of which there are so many.
+// consume trains on the rest of an epoch, which has batches batches in all.
 func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) error {
 	for {
 		if ctx.Err() != nil {
@@ -109,7 +109,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 	}
 }
 
-// readLosses takes in what the steps since the last call gave.
+// readLosses adds up the losses of the steps since the last call.
 func (t *trainer) readLosses() error {
 	all, err := t.losses()
 	for _, o := range all {
@@ -155,7 +155,7 @@ func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	return &rec, nil
 }
 
-// weigh notes what the process holds between two epochs.
+// weigh records what the process holds between two epochs.
 func (t *trainer) weigh(rec *runs.Epoch) (err error) {
 	rec.RSS, rec.RSSPeak = mem.RSS()
 	rec.Held, rec.Files = t.in.Budget.Used(), blockdev.Descriptors()
@@ -163,8 +163,8 @@ func (t *trainer) weigh(rec *runs.Epoch) (err error) {
 	return err
 }
 
-// treeBytes sums the lengths of the files in a directory. What is not there, or not any more, has
-// none: other runs have files in prep too.
+// treeBytes returns the sum of the lengths of the files in a directory. Files that do not exist, or
+// vanish meanwhile, count nothing: other runs have files in prep too.
 func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 	names, err := fs.List(dir)
 	if err != nil && !errors.Is(err, errNotExist) {
@@ -190,7 +190,7 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 	return sum, nil
 }
 
-// compare keeps the weights if they are the best so far, and says so.
+// compare keeps the weights if they are the best so far, and returns whether they are.
 func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
 	if !t.Improves(v, epoch) {
 		return false, nil
@@ -204,7 +204,7 @@ func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
 	return true, nil
 }
 
-// Test tests the best weights; the last ones are in their place afterwards.
+// Test evaluates the best weights on the test split, and puts the last weights back afterwards.
 func (t *trainer) Test(ctx context.Context) error {
 	if !t.pos.HasBest {
 		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
@@ -249,8 +249,8 @@ func (t *trainer) testBest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate predicts the nodes of a set and counts; choose has thresholds counted for, if there can
-// be any.
+// evaluate predicts the nodes of a set and returns the tally. choose makes the tally count for
+// choosing thresholds, if nodes can have several labels.
 func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool) (c task.Tally,
 	err error) {
 	release, err := t.in.UseGraph(ctx)

@@ -18,23 +18,23 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// sampledEpoch is the epoch number of the draws of sampled evaluation, which no training reaches:
+// sampledEpoch is the epoch number from which sampled evaluation draws. No training reaches it, and
 // every evaluation draws the same neighbors.
 const sampledEpoch = math.MaxUint64
 
-// evaluator predicts labeled nodes and counts how often it is right.
+// evaluator predicts labeled nodes and compares the predictions with the labels.
 type evaluator struct {
 	in     *inputs
 	be     backend.Backend
 	model  *model.Model
 	cfg    *Config
-	dir    string // for hidden states, relative to the store
-	choose bool   // thresholds of labels, where a node can have several
-	// batches are those of sampled evaluation.
+	dir    string // directory for hidden states, relative to the store
+	choose bool   // count for choosing thresholds of labels
+	// batches configures the batches of sampled evaluation.
 	batches loader.Config
 }
 
-// counts predicts the nodes of a set.
+// counts predicts the nodes of a set and returns the finished tally.
 func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tally, err error) {
 	if e.cfg.Metric != task.ROCAUC {
 		return e.predicted(ctx, set, nil)
@@ -55,7 +55,7 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tal
 	return t, t.Finish(ctx)
 }
 
-// predicted is the tally of the predictions of a set.
+// predicted predicts the nodes of a set and returns the tally.
 func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
 	scores *task.Scores) (task.Tally, error) {
 	t := e.in.task.NewTally(e.in.Labels, scores)
@@ -70,7 +70,7 @@ func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
 	return t, e.predict(ctx, set, t)
 }
 
-// predict adds the predictions of a set to a tally.
+// predict adds the predictions for a set to a tally.
 func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tally) error {
 	if e.cfg.EvalMode == setting.EvalSampled {
 		return e.sampled(ctx, set, t)
@@ -88,8 +88,8 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	})
 }
 
-// sampled predicts with sampled neighbors, as in training: cheap where the set is small, and
-// approximate.
+// sampled predicts with sampled neighbors, as in training. That is cheap where the set is small,
+// and approximate.
 func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tally) (err error) {
 	list := evalListBytes(int64(set.GetCardinality()))
 	if err := e.in.Budget.Reserve("nodes to evaluate", list); err != nil {
@@ -129,7 +129,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	}
 }
 
-// inference computes a model exactly; dir is for hidden states.
+// inference returns what computes a model exactly; dir is the directory for hidden states.
 func (in *inputs) inference(be backend.Backend, m *model.Model, dir string) *exact.Inference {
 	f := &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
 	if in.vectors != nil {
@@ -147,7 +147,7 @@ func (in *inputs) trim(be backend.Backend) error {
 	return err
 }
 
-// logits predicts the seeds of a batch, in the memory of out if it is large enough.
+// logits predicts the seeds of a batch, in the memory of out if that is large enough.
 func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err

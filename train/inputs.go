@@ -17,17 +17,17 @@ import (
 	"gdb/train/task"
 )
 
-// inputs are what a training reads, and what it learns of it.
+// inputs is what a training reads, with the task of its labels and the learned vectors of nodes.
 type inputs struct {
 	*loader.Source
 	task task.Task
 
-	vectors *embedding.Table // of nodes, behind their features; nil for none
+	vectors *embedding.Table // learned vectors of nodes, which follow their features; nil for none
 
-	claims string // the file to lock before hidden states are written, if any
+	claims string // file to lock before hidden states are written; "" for none
 }
 
-// newInputs returns those of a store, of which nothing is open yet.
+// newInputs returns the inputs from a store, with nothing opened yet.
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
 	src.NormalizeRows = c.Normalize == setting.NormalizeRow && !c.Precompute
@@ -37,8 +37,8 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	return &inputs{Source: src}
 }
 
-// openRows opens the features, and finds how their columns are scaled if the settings leave it to
-// them: by rows that lie evenly over all nodes. note says what was chosen, "" for nothing.
+// openRows opens the features. If the settings leave the scaling of columns open, it measures them
+// on rows spread evenly over all nodes. note says what was chosen; "" for nothing.
 func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err error) {
 	if err := in.OpenRows(ctx); err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 	return note, err
 }
 
-// scaleColumns has columns scaled, if they are.
+// scaleColumns scales the columns of the features, if they are to be scaled.
 func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err error) {
 	if c.Precompute { // rows were scaled before they were summed up
 		return "", nil
@@ -80,7 +80,7 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 	return note, nil
 }
 
-// openLabels opens the labels, and with them the task.
+// openLabels opens the labels and sets the task.
 func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 	if err := in.OpenLabels(ctx); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// openFeatures puts the cache of a plan before the features. Superbatches have their own.
+// openFeatures puts the plan's cache before the features. Superbatches have a cache of their own.
 func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) error {
 	policy := p.Cache
 	if policy == setting.CacheBelady {
@@ -102,7 +102,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 		Threads: plan.CopyThreads(threads), Staged: p.Staged()})
 }
 
-// checkLeast reports a memory that is too small whatever the batches are.
+// checkLeast returns an error if the memory is too small whatever the batches are.
 func (in *inputs) checkLeast(c *Config, training bool) error {
 	extra := mem.HeapCost(exact.HeapBytes) + exact.Bytes
 	learned := learnedVectors(c, in.Meta, training)

@@ -2,7 +2,7 @@ package train
 
 import "fmt"
 
-// macroNote says that draws are used again.
+// macroNote says that draws are shared by the batches of a macro-batch; "" if they are not.
 func (t *trainer) macroNote() string {
 	if t.cfg.MacroBatch <= 1 {
 		return ""

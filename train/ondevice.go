@@ -14,16 +14,17 @@ import (
 	"gdb/train/setting"
 )
 
-// rowsAfter is how many steps show what they take of a device's memory before rows are kept there.
+// rowsAfter is the number of steps that show how much of a device's memory steps take, before
+// feature rows are kept there.
 const rowsAfter = 8
 
 // bus counts what goes to a device with memory of its own.
 type bus struct {
-	sent int64  // bytes, so far
-	hits uint64 // rows that were there
+	sent int64  // bytes sent so far
+	hits uint64 // rows that the device kept
 }
 
-// deviceFacts are those of the device that a run computes on, or is planned for.
+// deviceFacts returns what is known of the device that a run computes on, or is planned for.
 func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 	c := &t.cfg
 	if c.Backend != backend.CUDA {
@@ -46,22 +47,23 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 	return f, err
 }
 
-// driverBytes is what driver, kernels and cuBLAS are taken to have of a device that is not there.
+// driverBytes is what driver, kernels and cuBLAS are assumed to take of a device that is
+// only planned for.
 const driverBytes = 512 << 20
 
-// DeviceBytes is the memory of a step on a device: see probe.Model.
+// DeviceBytes returns the memory of a step on a device: see probe.Model.
 func (s *stepper) DeviceBytes() (step, given int64) { return s.deviceStep, s.deviceGiven }
 
-// sizeDevice notes it of a step that asks for so many values, and of which so many are copied. Its
-// arenas grow by an eighth more than they need; input is that of a step that puts its rows together
-// there, of which more may be sent.
+// sizeDevice records the device memory of a step that asks for floats values and is sent copied
+// values. Arenas take an eighth more than they need. input is the size of the input of a step that
+// assembles its rows on the device, for which more may be sent.
 func (s *stepper) sizeDevice(floats, copied, input int64) {
 	s.deviceStep = 4 * (floats + input) * 9 / 8
 	s.deviceGiven = cuda.StepsStaged * (4*copied*9/8 + devicecache.MoreSent(4*input))
 }
 
-// openRows has features read into memory that the device copies them from or reads, and the device
-// keep some later, if the plan says so.
+// openRows sets features up to be read into memory from which the device copies or reads them, and
+// the device to keep some of them later, if the plan says so.
 func (t *trainer) openRows(ctx context.Context) error {
 	direct := t.plan.OnDevice.Cached() > 0 || t.plan.Superbatch == nil
 	if t.be.Device() == nil || !direct || t.features == 0 || t.learned != nil {
@@ -73,14 +75,14 @@ func (t *trainer) openRows(ctx context.Context) error {
 	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))
 }
 
-// gathersMissed has batches gathered without the rows on the device.
+// gathersMissed makes batches gather only the rows that are not on the device.
 func (t *trainer) gathersMissed(c *loader.Config) {
 	if t.rows != nil && t.plan.Superbatch == nil {
 		c.Features = t.shared
 	}
 }
 
-// fillRows copies rows to the device once steps have shown what they take of it.
+// fillRows copies rows to the device once steps have shown how much of it they take.
 func (t *trainer) fillRows(ctx context.Context) error {
 	if t.rows == nil || t.stepped >= rowsAfter {
 		return nil
@@ -93,7 +95,7 @@ func (t *trainer) fillRows(ctx context.Context) error {
 		Hottest: t.in.Hottest, Nodes: t.in.Meta.Nodes, Share: t.plan.Superbatch == nil})
 }
 
-// addBus takes in what went to the device since the last call.
+// addBus adds what went to the device since the last call.
 func (t *trainer) addBus(s *epochSums) {
 	on := t.be.Device()
 	if on == nil {

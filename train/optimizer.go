@@ -8,8 +8,8 @@ import (
 	"gdb/train/embedding"
 )
 
-// Constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A Method for
-// Stochastic Optimization"; Duchi, Hazan and Singer, "Adaptive Subgradient Methods".
+// These are the constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A
+// Method for Stochastic Optimization"; Duchi, Hazan and Singer, "Adaptive Subgradient Methods".
 const (
 	adamBeta1  = 0.9
 	adamBeta2  = 0.999
@@ -21,17 +21,17 @@ const (
 type optimizer struct {
 	be         backend.Backend
 	kind       string
-	base       float64 // the rate, before what follows
+	base       float64 // learning rate, before schedule and warmup
 	factor     float64 // of the schedule, in the current epoch
-	warmup     int     // steps in which the rate grows to its own
-	clip       float32 // the most that the norm of the gradients may be; 0: any
+	warmup     int     // steps in which the rate grows to its full value
+	clip       float32 // bound of the norm of the gradients; 0 for none
 	decay      float32
 	steps      int              // taken so far
 	state      []backend.Tensor // adam: both moments; adagrad: the sums of squares
 	stateNames []string
 }
 
-// newOptimizer takes the memory of the state, zeros at first.
+// newOptimizer returns an optimizer whose state is zeros.
 func newOptimizer(be backend.Backend, c *Config, p *program.Params) (*optimizer, error) {
 	o := &optimizer{be: be, kind: c.Optimizer, base: c.LR, factor: 1, warmup: c.Warmup,
 		clip: float32(c.Clip), decay: float32(c.WeightDecay)}
@@ -46,7 +46,7 @@ func newOptimizer(be backend.Backend, c *Config, p *program.Params) (*optimizer,
 	return o, nil
 }
 
-// rate is that of the last step.
+// rate returns the learning rate of the last step.
 func (o *optimizer) rate() float64 {
 	rate := o.base * o.factor
 	if o.steps < o.warmup {
@@ -55,7 +55,7 @@ func (o *optimizer) rate() float64 {
 	return rate
 }
 
-// reset forgets all steps.
+// reset sets the optimizer back to before the first step.
 func (o *optimizer) reset() {
 	o.steps = 0
 	for _, s := range o.state {
@@ -63,7 +63,8 @@ func (o *optimizer) reset() {
 	}
 }
 
-// stateNames are the vectors that an optimizer keeps, each of the size of the parameters.
+// stateNames returns the names of the vectors that an optimizer keeps. Each has a value for
+// each parameter.
 func stateNames(kind string) []string {
 	switch kind {
 	case "adam", "adamw":
@@ -74,7 +75,8 @@ func stateNames(kind string) []string {
 	return nil
 }
 
-// step applies the gradients of p, and those of the vectors of a batch's nodes, if any are learned.
+// step changes the parameters p by their gradients and, if vectors of nodes are learned, those of
+// the batch's nodes.
 func (o *optimizer) step(p *program.Params, vectors *embedding.Table) {
 	o.steps++
 	rate := float32(o.rate())
@@ -105,13 +107,13 @@ func (o *optimizer) step(p *program.Params, vectors *embedding.Table) {
 	}
 }
 
-// adam is the step that is due.
+// adam returns the constants of the current Adam step.
 func (o *optimizer) adam(rate float32) backend.AdamStep {
 	return backend.AdamStep{Step: o.steps, Rate: rate, Beta1: adamBeta1, Beta2: adamBeta2,
 		Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"}
 }
 
-// clipAll bounds the norm of all gradients.
+// clipAll scales all gradients down if their norm exceeds the bound.
 func (o *optimizer) clipAll(p *program.Params, vectors *embedding.Table) {
 	if vectors == nil {
 		o.be.ClipNorm(p.Learned(p.G), o.clip, 0)

@@ -17,7 +17,7 @@ import (
 	"gdb/train/task"
 )
 
-// MakePlan does the planning of Run, and nothing else of it: no run is made.
+// MakePlan does only the planning of Run. It makes no run.
 func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*plan.Plan, error) {
 	t := newTrainer(store, dev, cfg, nil)
@@ -31,7 +31,7 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return t.plan, nil
 }
 
-// probed is what a probe is told of the run.
+// probed returns the configuration of the probe that plans the run.
 func (t *trainer) probed() probe.Config {
 	fanout, _ := model.Of(&t.cfg).Sampled()
 	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
@@ -39,7 +39,7 @@ func (t *trainer) probed() probe.Config {
 		Profiles: t.cfg.Profiles}
 }
 
-// facts are those of the run that are known before batches are sampled.
+// facts returns what is known of the run before batches are sampled.
 func (t *trainer) facts() plan.Facts {
 	c := &t.cfg
 	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: plan.SettingsOf(c)}
@@ -65,7 +65,7 @@ func (t *trainer) facts() plan.Facts {
 	return f
 }
 
-// scoreBytes is what the metric takes in evaluation.
+// scoreBytes returns what the metric takes in an evaluation.
 func scoreBytes(c *Config) int64 {
 	if c.Metric == task.ROCAUC {
 		return task.ScoreBytes

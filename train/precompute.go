@@ -24,14 +24,14 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// sumsVersion is that of the files of sums: those of another one are made anew.
+// sumsVersion is the version of the files of sums. Files of another version are made anew.
 const sumsVersion = 1
 
-// withSums returns the store that a training with sums computed before reads (see
-// model.Precomputed): the same, but its features are a file in prep/ that has for each node its
-// features and their sums, as far as the model reads them. The file is made if it is not there. c
-// gets the scale of the features, which are scaled before they are summed up. notes say what was
-// done; some may be empty.
+// withSums returns the store that a training with precomputed sums reads (see model.Precomputed).
+// It is the same store, but its features are a file in prep/ that has, for each node, the features
+// and their sums, as far as the model reads them. The file is made if it does not exist. c gets
+// the scale of the features, which are scaled before they are summed. notes say what was done;
+// some may be empty.
 func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c *Config) (of *layout.Store, notes []string, err error) {
 	pre := model.Of(c).Precomputed()
@@ -67,12 +67,13 @@ type summing struct {
 	dev   blockdev.Device
 	pre   model.Precomputed
 	cfg   Config
-	// parts are the features, and the sums of each hop but the last, as far as they are there.
+	// parts lists the features, and then the sums of each hop but the last, as far as they have
+	// been computed.
 	parts []kv.RowsMeta
-	rows  kv.RowsMeta // of the file
+	rows  kv.RowsMeta // description of the file
 }
 
-// scale finds how the features are scaled.
+// scale finds out how the features are scaled.
 func (s *summing) scale(ctx context.Context) (note string, err error) {
 	in := newInputs(s.store, s.dev, &s.cfg)
 	defer func() { err = errors.Join(err, in.Close()) }()
@@ -82,14 +83,14 @@ func (s *summing) scale(ctx context.Context) (note string, err error) {
 	return in.openRows(ctx, &s.cfg)
 }
 
-// spec is the model that computes a sum.
+// spec returns the model that computes one sum.
 func (s *summing) spec() *model.Spec {
 	return model.Of(&s.cfg).Spec(model.Of(&s.cfg).Dims(setting.FeatureDim(s.store.Meta()),
 		1)).Sums()
 }
 
-// path is that of the file without its extension, relative to the store. It has all that the sums
-// depend on.
+// path returns the path of the file without its extension, relative to the store. It includes a
+// hash of all that the sums depend on.
 func (s *summing) path() string {
 	m, spec := s.store.Meta(), s.spec()
 	of, err := json.Marshal([]any{sumsVersion, m.UUID.String(), m.Features[0], s.cfg.Normalize,
@@ -101,7 +102,7 @@ func (s *summing) path() string {
 	return fmt.Sprintf("prep/sums-%x", sha256.Sum256(of))[:len("prep/sums-")+16]
 }
 
-// compute computes the sums of all hops and gives the file its name.
+// compute computes the sums of all hops and then gives the file its name.
 func (s *summing) compute(ctx context.Context) (note string, err error) {
 	begun, fs, prefix := time.Now(), s.store.FS(), s.store.Path(s.path())
 	if err := fs.MkdirAll(s.store.Path("prep"), 0o755); err != nil {
@@ -138,11 +139,11 @@ func (s *summing) compute(ctx context.Context) (note string, err error) {
 		time.Since(begun).Seconds(), s.path()), nil
 }
 
-// hopPath is where the sums of a hop are that others are computed from.
+// hopPath returns the path of the sums of hop k, from which the next hop is computed.
 func (s *summing) hopPath(k int) string { return fmt.Sprintf("%s.hop%d", s.path(), k) }
 
-// hop writes the sums of hop k, computed from those of the hop before: with the parts before them
-// to the file if it is the last, else alone to one of their own.
+// hop computes the sums of hop k from those of the hop before. For the last hop it writes them,
+// after the parts before, to the file; for others, alone to a file of their own.
 func (s *summing) hop(ctx context.Context, k int) (err error) {
 	prefix, first, dim := s.path()+".part", s.pre.First, s.rows.Dim
 	if k < s.pre.Hops {
@@ -179,8 +180,8 @@ func (s *summing) hop(ctx context.Context, k int) (err error) {
 	return err
 }
 
-// openPart opens the rows of a part, in the memory of the inputs that are summed up, and for as
-// long.
+// openPart opens the rows of a part. They count in the budget of the inputs in, and are
+// closed with them.
 func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Reader, error) {
 	if s.parts[i].Path == in.Rows.Meta().Path {
 		return in.Rows, nil
@@ -199,7 +200,7 @@ func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Rea
 	return r, nil
 }
 
-// sum writes rows of the parts beside of nodes and, behind them, the sums of their lists' rows.
+// sum writes, for each node, the rows of the parts in beside and then the sum of its list's rows.
 func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reader,
 	w *rowfile.Writer) (err error) {
 	be, err := devices.Open(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
@@ -242,14 +243,14 @@ func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reade
 	})
 }
 
-// putColumns copies rows of so many columns into wider ones, from column first on.
+// putColumns copies rows of cols columns into rows of width columns, from column first on.
 func putColumns(to, from []float32, width, first, cols int) {
 	for i := range len(from) / cols {
 		copy(to[i*width+first:(i*width)+first+cols], from[i*cols:])
 	}
 }
 
-// removeRows removes a file of rows, if it is there.
+// removeRows removes a file of rows, if it exists.
 func removeRows(s *layout.Store, path string) error {
 	var all error
 	for _, ext := range []string{".rows", ".crc"} {

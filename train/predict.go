@@ -30,11 +30,11 @@ type PredictConfig struct {
 	Run string
 	// Split is train, val, test, or a stored set by its whole name; "" is every node.
 	Split string
-	// Probabilities asks for the probability of each class too.
+	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
 }
 
-// PredictionHeader describes the predictions to come.
+// PredictionHeader describes the predictions that follow.
 type PredictionHeader struct {
 	Classes       []string // as given at ingest
 	Probabilities bool
@@ -46,7 +46,7 @@ type PredictionHeader struct {
 	LongestID int
 }
 
-// Predictions are some rows, in ascending order of internal ids. They are valid during the call.
+// Predictions holds some rows, in ascending order of internal ids. It is valid during the call.
 type Predictions struct {
 	IDs    []string
 	Labels []string
@@ -54,19 +54,19 @@ type Predictions struct {
 	Probabilities []float32
 }
 
-// PredictionWriter takes predictions. A file appears whole on Commit, or not at all.
+// PredictionWriter writes predictions to a file, which appears whole on Commit, or not at all.
 type PredictionWriter interface {
 	// WantsLongestID asks for PredictionHeader.LongestID, which costs reading all ids first.
 	WantsLongestID() bool
 	Begin(h PredictionHeader) error
 	Write(p *Predictions) error
 	Commit() error
-	// Abort removes what was written; after Commit it does nothing.
+	// Abort removes what was written. After Commit it does nothing.
 	Abort() error
 }
 
-// Predict computes the classes of the nodes of a split, or of all, exactly and in bounded memory,
-// and streams them to w under the user's own ids and labels.
+// Predict computes the predictions for the nodes of a split, or for all nodes, exactly and in
+// bounded memory, and passes them to w under the user's own ids and labels.
 func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
 	w PredictionWriter) (err error) {
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, limits: c.Limits,
@@ -118,7 +118,7 @@ type predictor struct {
 	out           Predictions
 }
 
-// begin tells the writer what will come.
+// begin passes the header to the writer.
 func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities,
 		Multi: p.in.Labels.Multi(), Numbers: p.in.Labels.Numbers(),
@@ -139,7 +139,7 @@ func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 // predictRows is how many ids are read at a time.
 const predictRows = 8192
 
-// longestID reads the ids of a set once.
+// longestID returns the length of the longest id of a set. It reads all its ids.
 func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
 	longest, next := 0, sample.NodesOf(set, p.in.Meta.Nodes)
 	for buf := make([]sample.NodeID, predictRows); ; {
@@ -157,7 +157,7 @@ func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, er
 	}
 }
 
-// write hands the predictions of some nodes to the writer.
+// write passes the predictions for some nodes to the writer.
 func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	logits []float32) (err error) {
 	if err := task.CheckOutput(nodes, logits); err != nil {
@@ -180,7 +180,7 @@ func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	return p.w.Write(&p.out)
 }
 
-// newToken is a random name.
+// newToken returns a random name.
 func newToken() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // documented never to fail

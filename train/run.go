@@ -28,7 +28,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// trainer is one run under way. It is for one goroutine.
+// trainer is one run under way. It may be used by one goroutine.
 type trainer struct {
 	*stepper
 	run.Loop
@@ -38,33 +38,33 @@ type trainer struct {
 	in     *inputs
 	plan   *plan.Plan
 	loader *loader.Loader       // nil until the run has a name: see epoch
-	buffer *nodePartitions      // of partitions in memory; nil where all of the graph is read
+	buffer *nodePartitions      // nil where batches are drawn from the whole graph
 	device *plan.Profile        // for superbatches; nil with other caches
-	reads  []superbatch.Reading // of superbatches, decided in this epoch
+	reads  []superbatch.Reading // how superbatches decided to read, in this epoch
 	alone  bool                 // nothing is evaluated: see Training
-	totals Totals               // of the epochs of this process
+	totals Totals               // over the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
-	sets      runs.Sets       // what the splits of the store have
-	evalMost  int64           // nodes of the larger
+	sets      runs.Sets       // sums of the store's splits
+	evalMost  int64           // number of nodes of the larger of val and test
 
 	pos  position
 	best []float32 // the weights of the best evaluation
-	// thresholds of labels that were chosen in it, of which a node can have several; else nil.
+	// thresholds are those that were chosen in the best evaluation; nil if nodes have one label.
 	thresholds []float32
-	valNote    string          // of validation nodes that are taken from train
-	direction  string          // of a graph whose edges go one way
-	moved      string          // of a run that began on another backend
-	renewed    string          // of a run that began with a cache that trainings no longer have
-	inputNotes []string        // of how features are scaled and summed up
+	valNote    string          // tells of validation nodes that were taken from train
+	direction  string          // tells of a graph whose edges go one way
+	moved      string          // tells of a run that began on another backend
+	renewed    string          // tells of a run that began with a cache that no longer exists
+	inputNotes []string        // tell how features are scaled and summed
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
-	// oneSided says that the best weights hardly tell classes apart; "" if they do. steep tells of
-	// a loss far over that of guessing.
+	// oneSided says that the best weights hardly distinguish classes; "" if they do. steep tells of
+	// a loss far above that of guessing.
 	oneSided, steep string
 
-	bus     bus // when it was last added to sums
-	stepped int // steps of this process, up to rowsAfter
+	bus     bus // counts when they were last added to the sums
+	stepped int // steps of this process, at most rowsAfter
 }
 
 // newTrainer returns a trainer that has opened nothing.
@@ -100,7 +100,7 @@ func (t *trainer) Started() (job any, note string) {
 		Unused: model.Of(&t.cfg).Unused(t.in.Meta)}, t.notes()
 }
 
-// notes are those for the user when a run begins.
+// notes returns what the user should know when a run begins.
 func (t *trainer) notes() string {
 	var all []string
 	if !t.in.Labels.Numbers() && task.Measured(t.in.Meta.Labels) {
@@ -126,7 +126,7 @@ func (t *trainer) notes() string {
 	return strings.Join(all, "; ")
 }
 
-// Prepare checks settings against the store, and finds the run that is resumed.
+// Prepare checks the settings against the store, and finds the run that is resumed.
 func (t *trainer) Prepare(context.Context) error {
 	m := t.store.Meta()
 	if m.Labels == nil {
@@ -159,7 +159,7 @@ func (t *trainer) Prepare(context.Context) error {
 	return nil
 }
 
-// loadRun finds the run to resume and holds the settings against its own.
+// loadRun finds the run to resume, and checks that the settings go with those of the run.
 func (t *trainer) loadRun() error {
 	store, name := t.store, t.cfg.Resume
 	old, err := runs.Load(store, name)
@@ -237,7 +237,8 @@ func (t *trainer) plans(ctx context.Context) error {
 	return t.choose(ctx, p)
 }
 
-// choose splits the memory, as it was split for the same settings before, or anew.
+// choose splits the memory as it was split before for the same settings, or else
+// chooses a new split.
 func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	tunes := t.cfg.Tune && t.cfg.Order == nil // on batches that a new plan samples
 	best, err := p.Kept(ctx)
@@ -262,7 +263,7 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	return err
 }
 
-// chooseAnew splits the memory, of which the model takes its own before anything is timed.
+// chooseAnew chooses a split of the memory. It opens the model before anything is timed.
 func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*plan.Split,
 	error) {
 	splits, err := p.Splits(ctx)
@@ -350,7 +351,7 @@ func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	return test.Err
 }
 
-// setsOf says what the splits of runs.SetNames have; those that are not there are left out.
+// setsOf returns sums of the splits of runs.SetNames. Splits that the store lacks are left out.
 func setsOf(splits []loader.Split) runs.Sets {
 	sets := runs.Sets{}
 	for i, s := range splits {
@@ -361,12 +362,12 @@ func setsOf(splits []loader.Split) runs.Sets {
 	return sets
 }
 
-// isMissing says that a split is not there, or has no nodes.
+// isMissing reports whether err says that a split does not exist, or has no nodes.
 func isMissing(err error) bool {
 	return errors.Is(err, loader.ErrNoSplit) || errors.Is(err, loader.ErrEmptySplit)
 }
 
-// Begin removes what killed processes left, and makes what training begins with.
+// Begin removes what killed processes left, and sets the initial state of a training.
 func (t *trainer) Begin(context.Context) error {
 	if err := runtimefile.RemoveDead(t.Dir.FS(), t.in.Store.Path("prep")); err != nil {
 		return err
@@ -382,10 +383,10 @@ func (t *trainer) Begin(context.Context) error {
 	return nil
 }
 
-// Restored has nothing to do: all is open.
+// Restored does nothing, because everything is open already.
 func (t *trainer) Restored(context.Context) error { return nil }
 
-// WriteRun writes run.json: with what epochs cost, once there were any.
+// WriteRun writes run.json, with what epochs cost, if there were any.
 func (t *trainer) WriteRun() error {
 	planned, err := json.Marshal(t.plan)
 	if err != nil {
@@ -431,7 +432,7 @@ func (t *trainer) WriteState() error {
 	return writeCheckpoint(t.Dir, t.pos, arrays, t.writeVectors())
 }
 
-// weights copies the weights.
+// weights returns a copy of the weights.
 func (t *trainer) weights() ([]float32, error) {
 	w := make([]float32, t.model.Params().Total)
 	t.be.Read(w, t.model.Params().W)
@@ -441,7 +442,7 @@ func (t *trainer) weights() ([]float32, error) {
 	return w, nil
 }
 
-// Tell writes what the catalog says of the training.
+// Tell fills in what the catalog says of the run.
 func (t *trainer) Tell(r *kv.RunMeta) {
 	r.Model, r.Metric = t.cfg.Model, t.cfg.Metric
 	if r.Validated, r.Tested = t.pos.HasBest, t.pos.Test != nil; r.Tested {

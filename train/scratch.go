@@ -12,12 +12,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// hiddenDir is where a run keeps hidden states while it evaluates, if they do not fit in memory.
+// hiddenDir is the directory of a run for hidden states that do not fit in memory
+// while it evaluates.
 const hiddenDir = "tmp"
 
 const (
-	// evalJob and predictJob begin the names of what evaluations and predictions keep in the run's
-	// directory: hidden states and scores, each under a name of its own.
+	// evalJob and predictJob begin the names of files that evaluations and predictions keep in the
+	// run's directory: hidden states and scores, each process under a name of its own.
 	evalJob, predictJob = "eval-", "predict-"
 	// scratchLock ends the name of a file beside these that is locked as long as they are in use.
 	scratchLock = ".lock"
@@ -25,14 +26,15 @@ const (
 	scoresSuffix = "-scores"
 )
 
-// scratchDir is a directory for hidden states that no other process uses.
+// scratchDir returns a directory for hidden states that no other process uses.
 func (t *trained) scratchDir(job string) string {
 	dir := "runs/" + t.dir.Name() + "/" + job + newToken()
 	t.in.claims = dir + scratchLock
 	return dir
 }
 
-// claim says by a lock, before the first of them is written, that hidden states are in use.
+// claim takes the lock that marks hidden states as in use. It is called before the first of
+// them is written.
 func (in *inputs) claim() error {
 	if in.claims == "" {
 		return nil
@@ -62,8 +64,8 @@ func (s scratchCloser) Close() error {
 	return nil
 }
 
-// removeDead removes what evaluations and predictions left that were killed: those whose lock can
-// be taken.
+// removeDead removes what killed evaluations and predictions left: directories whose
+// lock can be taken.
 func removeDead(r runs.Dir) error {
 	names, err := r.FS().List(r.Path())
 	if err != nil {

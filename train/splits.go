@@ -18,10 +18,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// evalListBytes is what sampled evaluation takes to list the nodes of a set.
+// evalListBytes returns what sampled evaluation takes to list the nodes of a set.
 func evalListBytes(nodes int64) int64 { return 4 * nodes }
 
-// checkTrainable reports what a store lacks for predicting labels.
+// checkTrainable returns an error that says what a store lacks for predicting labels.
 func checkTrainable(m *kv.Meta, c *Config) error {
 	switch {
 	case m.Nodes == 0:
@@ -81,10 +81,11 @@ func resolve(c *Config, m *kv.Meta) error {
 	return nil
 }
 
-// valShare is the share of train that validates where the store has no val: one in so many.
+// valShare sets how many nodes of train validate where the store has no val: one in valShare.
 const valShare = 10
 
-// takeVal takes validation nodes from those to train on, the same for the same seed; why is told.
+// takeVal takes validation nodes out of the nodes to train on, the same ones for the same seed. why
+// is the reason that the user is told.
 func (t *trainer) takeVal(why string) error {
 	all := len(t.train)
 	if err := t.in.Budget.Reserve("nodes to validate", int64(all)/valShare*8); err != nil {
@@ -109,7 +110,8 @@ func (t *trainer) takeVal(why string) error {
 	return nil
 }
 
-// learnLabels finds what the task has to know of the labels of the nodes to train on.
+// learnLabels finds what the task has to know of the training nodes' labels: class weights
+// or their scale.
 func (t *trainer) learnLabels(ctx context.Context) error {
 	if err := t.checkVal(ctx); err != nil {
 		return err
@@ -132,11 +134,11 @@ func (t *trainer) learnLabels(ctx context.Context) error {
 	return nil
 }
 
-// valChunk is how many validation nodes are looked at in one go for one with a label.
+// valChunk is how many validation nodes are read at a time to find one with a label.
 const valChunk = 4096
 
-// checkVal fails if no node of val has a label: that would be found after the first epoch only.
-// Splits of multi-labels have labeled nodes alone.
+// checkVal returns an error if no node of val has a label, which would otherwise be found only
+// after the first epoch. With multi-labels, splits have only labeled nodes.
 func (t *trainer) checkVal(ctx context.Context) error {
 	labels := t.in.Labels
 	if t.val.IsEmpty() || labels.Multi() {
@@ -171,7 +173,7 @@ func (t *trainer) checkVal(ctx context.Context) error {
 		"validate", t.val.GetCardinality(), task.ErrNothing)
 }
 
-// useScale has the task standardize labels as the run does, if they are numbers.
+// useScale sets the scale with which the task standardizes labels, if they are numbers.
 func (t *trainer) useScale() {
 	if n, ok := t.task.(*task.Numbers); ok && t.pos.Scale != nil {
 		n.Scale = *t.pos.Scale

@@ -20,7 +20,7 @@ import (
 	"gdb/train/task"
 )
 
-// stepper trains a model on batches, whoever makes them. It is for one goroutine.
+// stepper trains a model on batches, whoever makes them. It may be used by one goroutine.
 type stepper struct {
 	cfg   *Config
 	be    backend.Backend
@@ -29,21 +29,21 @@ type stepper struct {
 	model *model.Model
 	opt   *optimizer
 	read  []backend.Loss
-	large *sample.Dense // the largest batch that was sampled to see how large they are
+	large *sample.Dense // the largest of the batches sampled for planning
 
 	nodes    uint64            // of the graph
-	features int               // the width of what batches have of the input
-	learned  *embedding.Config // of vectors of nodes; nil for none
+	features int               // values in a feature row of a batch
+	learned  *embedding.Config // learned vectors of nodes; nil for none
 	vectors  *embedding.Table
-	rows     *devicecache.Cache  // of features, on the device; nil for none
-	shared   *devicecache.Shared // before it, those of macro-batches
+	rows     *devicecache.Cache  // feature rows on the device; nil for none
+	shared   *devicecache.Shared // in front of rows, for macro-batches
 
 	deviceStep, deviceGiven int64 // see DeviceBytes
 
 	budget *mem.Budget
 }
 
-// newStepper opens the backend. The model takes its memory when it is opened.
+// newStepper opens the backend. openModel takes the memory of the model later.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: model.Of(cfg).Dims(cfg.Inputs(m),
 		t.Outputs()),
@@ -74,7 +74,7 @@ func (s *stepper) openModel() (err error) {
 	return s.openWeights()
 }
 
-// begin draws all that is learned.
+// begin draws the initial values of all that is learned.
 func (s *stepper) begin() {
 	s.model.Params().Init(s.be, s.cfg.Seed)
 	if s.vectors != nil {
@@ -82,7 +82,7 @@ func (s *stepper) begin() {
 	}
 }
 
-// openWeights takes the memory of the weights of classes, if there are any: all 1 at first.
+// openWeights takes the memory of class weights, if there are any, and sets them to 1.
 func (s *stepper) openWeights() (err error) {
 	c, ok := s.task.(*task.Classes)
 	if !ok || s.cfg.ClassWeights != setting.WeightsBalanced {
@@ -95,10 +95,10 @@ func (s *stepper) openWeights() (err error) {
 	return nil
 }
 
-// Close frees the memory of the backend, and all in it.
+// Close frees the backend and all its memory.
 func (s *stepper) Close() error { return errors.Join(closeVectors(s.vectors), s.be.Close()) }
 
-// step trains on one batch. One without a label changes nothing. Its loss is read by losses.
+// step trains on one batch. A batch without a label changes nothing. losses returns its loss later.
 func (s *stepper) step(b *sample.Batch) error {
 	if s.task.Labeled(b) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (s *stepper) step(b *sample.Batch) error {
 	return s.be.Err()
 }
 
-// tableOf is the table of a batch whose rows are read in place, on the device.
+// tableOf returns the table of a batch whose rows are read in place, as a tensor.
 func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
 	if b.Table == nil {
 		return backend.Tensor{}
@@ -138,7 +138,7 @@ func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
 	return be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)
 }
 
-// losses reads those of the steps since the last call, valid until the next.
+// losses returns the losses of the steps since the last call, valid until the next.
 func (s *stepper) losses() ([]backend.Loss, error) {
 	s.read = s.be.Losses(s.read[:0])
 	if err := s.be.Err(); err != nil {
@@ -153,7 +153,7 @@ func (s *stepper) losses() ([]backend.Loss, error) {
 	return s.read, nil
 }
 
-// stepAlone trains on one batch, and forgets its loss.
+// stepAlone trains on one batch, and drops its loss.
 func (s *stepper) stepAlone(b *sample.Batch) error {
 	err := s.step(b)
 	if err == nil {
@@ -162,7 +162,7 @@ func (s *stepper) stepAlone(b *sample.Batch) error {
 	return err
 }
 
-// lossOf trains on one batch, and returns its mean loss: 0 if it has no label.
+// lossOf trains on one batch, and returns its mean loss; 0 if the batch has no label.
 func (s *stepper) lossOf(b *sample.Batch) (float64, error) {
 	if err := s.step(b); err != nil {
 		return 0, err
@@ -174,11 +174,12 @@ func (s *stepper) lossOf(b *sample.Batch) (float64, error) {
 	return all[len(all)-1].Mean, nil
 }
 
-// growth, in sixteenths, is how much more a list that grows takes than it needs.
+// growth, in sixteenths, is the capacity of a list that grows by appending, as a share of its
+// length: a quarter more than it needs.
 const growth = 20
 
-// modelBytes is the memory of parameters: weights, gradients and optimizer state outside the heap,
-// and on it the best weights, and copies for a checkpoint.
+// modelBytes returns the memory of parameters. Weights, gradients and the optimizer's state are
+// outside the heap; the best weights and the copies for a checkpoint are on it.
 func modelBytes(c *Config, dims []int) int64 {
 	params, states := 4*int64(model.Of(c).Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
 	weights := int64(0)
@@ -188,7 +189,8 @@ func modelBytes(c *Config, dims []int) int64 {
 	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights
 }
 
-// StepBytes is the memory of a step on the largest batch: see probe.Model.
+// StepBytes returns the memory of a step on the largest batch: see probe.Model. It also sets what
+// DeviceBytes returns.
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
 	c, have := s.cfg, int64(d.Inner())
 	s.large = d
@@ -213,8 +215,8 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 
-// arenaBytes is the memory outside the heap: scratch of the backend, or what it sends to a device
-// that has its scratch.
+// arenaBytes returns the memory outside the heap: the backend's scratch or, if a device has that,
+// what is sent to the device.
 func (s *stepper) arenaBytes(cost *model.StepCost) int64 {
 	if s.cfg.Backend == backend.CUDA {
 		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)

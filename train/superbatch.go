@@ -11,7 +11,7 @@ import (
 	"gdb/train/run"
 )
 
-// epoch starts what is left of the epoch in which the run stands.
+// epoch starts the rest of the current epoch.
 func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 	if t.loader == nil {
 		t.loader = loader.New(t.in.Source, t.batches())
@@ -20,7 +20,7 @@ func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 	return t.loader.Epoch(ctx, t.pos.Epoch, t.pos.Batch)
 }
 
-// batches are those of the run, from where it stands to its end.
+// batches returns the configuration of the run's batches.
 func (t *trainer) batches() loader.Config {
 	c := batchesOf(&t.cfg, t.dims, t.plan)
 	c.Seeds, c.Macro = t.train, t.cfg.MacroBatch
@@ -34,7 +34,7 @@ func (t *trainer) batches() loader.Config {
 	return c
 }
 
-// batchesOf are batches that come through a pipeline.
+// batchesOf returns the configuration of batches that come through a pipeline.
 func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
 	fanout, _ := model.Of(c).Sampled()
 	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
@@ -42,8 +42,8 @@ func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
 		RowBytes: p.RowBytes(), InPlace: model.Of(c).InPlaceResident(dims)}
 }
 
-// superbatches are the batches of a run that makes superbatches. Unless their number is given, they
-// end where the run evaluates: after that it may end too.
+// superbatches returns the configuration of a run's superbatches. Unless their number of batches is
+// given, they end where the run evaluates, since it may end after that.
 func (t *trainer) superbatches() *superbatch.Config {
 	s := t.plan.Superbatch
 	c := t.plan.SuperbatchConfig(t.device, t.cfg.Threads)
@@ -65,14 +65,16 @@ func (t *trainer) superbatches() *superbatch.Config {
 	return c
 }
 
-// nextEvaluation is the epoch before which the run evaluates after one.
+// nextEvaluation returns the number of epochs after which the run evaluates next, given the
+// current epoch.
 func (t *trainer) nextEvaluation(epoch uint64) uint64 {
 	every := uint64(t.cfg.EvalEvery)
 	return (epoch/every + 1) * every
 }
 
-// certain is the first epoch that the run may end before, if a superbatch begins in epoch: when
-// evaluations from now on do not improve. No batch is sampled that may not be trained on.
+// certain returns the first epoch before which the run may end, for a superbatch that begins in
+// epoch, assuming that no evaluation from now on improves. So no batch is sampled that may not
+// be trained on.
 func (t *trainer) certain(epoch uint64) uint64 {
 	every := uint64(t.cfg.EvalEvery)
 	next := t.nextEvaluation(epoch)

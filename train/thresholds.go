@@ -7,11 +7,12 @@ import (
 	"gdb/train/task"
 )
 
-// thresholdsName is the array of a checkpoint that has them, beside the best weights.
+// thresholdsName is the name of the array in a checkpoint that holds the thresholds of
+// the best weights.
 const thresholdsName = "thresholds"
 
-// validate writes the metric and the loss of the validation nodes to rec. Where a node can have
-// several labels, it chooses the thresholds of these, and the metric is computed with them.
+// validate writes the metric and the loss of the validation nodes to rec. Where nodes can have
+// several labels it chooses thresholds, with which it computes the metric, and returns them.
 func (t *trainer) validate(ctx context.Context, rec *runs.Epoch) (chosen []float32, err error) {
 	c, err := t.evaluate(ctx, t.val, true)
 	if err != nil {
@@ -37,14 +38,14 @@ func (t *trainer) validate(ctx context.Context, rec *runs.Epoch) (chosen []float
 	return chosen, err
 }
 
-// setThresholds has labels predicted above thresholds; nil is one half for all.
+// setThresholds sets the thresholds above which labels are predicted; nil is one half for all.
 func (t *trainer) setThresholds(all []float32) {
 	if c, ok := t.task.(*task.Classes); ok {
 		c.Thresholds = all
 	}
 }
 
-// thresholdsOf are those of a checkpoint; nil if it has none.
+// thresholdsOf returns the thresholds in a checkpoint; nil if it has none.
 func thresholdsOf(labels task.Task, arrays []array) ([]float32, error) {
 	for _, a := range arrays {
 		if a.Name == thresholdsName {
@@ -54,7 +55,7 @@ func thresholdsOf(labels task.Task, arrays []array) ([]float32, error) {
 	return nil, nil
 }
 
-// useThresholds has labels predicted above the thresholds of a checkpoint, if it has any.
+// useThresholds sets the thresholds from a checkpoint, if it has any.
 func useThresholds(labels task.Task, arrays []array) (err error) {
 	if c, ok := labels.(*task.Classes); ok {
 		c.Thresholds, err = thresholdsOf(labels, arrays)

@@ -15,7 +15,7 @@ import (
 	"gdb/train/probe"
 )
 
-// Products times a matrix product by all threads.
+// Products times a matrix product on all threads.
 func (s *stepper) Products() (gflops float64, err error) {
 	const m, k, n, rounds = 2048, 256, 256, 4
 	if err := s.be.Begin(); err != nil {
@@ -37,20 +37,20 @@ func (s *stepper) Products() (gflops float64, err error) {
 }
 
 const (
-	// stepRounds are run to time a step, fewer where they take longer than stepLong, and up to
-	// stepMost until they took stepTime.
+	// stepRounds is the least number of steps that are run to time one, unless they take longer
+	// than stepLong together. More are run, up to stepMost, until they took stepTime together.
 	stepRounds, stepMost = 3, 9
 	stepTime, stepLong   = 250 * time.Millisecond, time.Second
-	// tableMost is the memory of a cache whose rows a step reads in place when it is timed.
+	// tableMost bounds the memory of the table whose rows a timed step reads in place.
 	tableMost = 256 << 20
-	// tableShare of what is free is the most that it takes.
+	// tableShare bounds it to one part in tableShare of what is free.
 	tableShare = 4
-	// pageFloats are those of a page of memory.
+	// pageFloats is the number of float32 values in a page of memory.
 	pageFloats = 4096 / 4
 )
 
-// TimeStep is what a training step on a sampled batch takes, with all that training does. If rows
-// are used in place they are anywhere in memory. The weights are not what they were then.
+// TimeStep returns what a training step on a sampled batch takes, with all that training does. Rows
+// that are used in place lie anywhere in memory. It changes the weights.
 func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
 	err error) {
 	dim, rows := s.features, len(d.NodeIDs)
@@ -84,7 +84,7 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	return w, errors.Join(err, ctx.Err())
 }
 
-// timeSteps is the middle one of some steps. The first finds its memory new.
+// timeSteps returns the median of some steps. The first does not count, since its memory is new.
 func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 	var all []plan.Work
 	enough := func(took time.Duration) bool {
@@ -110,7 +110,7 @@ func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 	return probe.Middle(all[1:]), nil
 }
 
-// placeRows gives the rows of a batch places in a table, in no order.
+// placeRows makes a table and gives the rows of a batch random places in it.
 func (s *stepper) placeRows(b *sample.Batch) (*mem.Arena, error) {
 	row := 4 * int64(b.Dim)
 	free := s.budget.Limit() - s.budget.Used()

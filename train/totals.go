@@ -8,7 +8,7 @@ import (
 	"gdb/train/runs"
 )
 
-// stageTimes are the stages' times in a whole epoch.
+// stageTimes returns the times of the stages in a whole epoch.
 func (s *epochSums) stageTimes() (all []runs.StageTimes) {
 	for _, st := range s.Stages {
 		t := runs.StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
@@ -24,7 +24,7 @@ func (s *epochSums) stageTimes() (all []runs.StageTimes) {
 	return all
 }
 
-// epoch is the record of a whole epoch.
+// epoch returns the record of a whole epoch.
 func (s *epochSums) epoch(epoch int) runs.Epoch {
 	rec := runs.Epoch{Epoch: epoch, Loss: s.Loss / (float64(s.Rows) - s.Unknown),
 		Time: s.Time.Seconds(), Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
@@ -51,7 +51,7 @@ func (s *epochSums) epoch(epoch int) runs.Epoch {
 	return rec
 }
 
-// Totals sums what epochs cost, per epoch.
+// Totals holds what an epoch cost on average.
 type Totals struct {
 	Epochs  int     `json:"epochs"`
 	Read    float64 `json:"read_bytes"`
@@ -62,8 +62,9 @@ type Totals struct {
 	Time    float64 `json:"time"`
 }
 
-// add takes an epoch's record into the means. The first epoch fills caches: once there are others
-// it is left out, unless batches are prepared ahead, of which it has the work for those to come.
+// add adds the record of an epoch to the means. The first epoch fills caches, so it is left
+// out once there are others; but not if batches are prepared ahead, since it then has work
+// for later epochs.
 func (a *Totals) add(r *runs.Epoch, ahead bool) {
 	if r.Epoch == 2 && a.Epochs == 1 && !ahead {
 		*a = Totals{}
@@ -79,7 +80,7 @@ func (a *Totals) add(r *runs.Epoch, ahead bool) {
 	a.Epochs++
 }
 
-// Compare is the line of plan against actual.
+// Compare returns the line that compares the plan with what epochs cost.
 func (a *Totals) Compare(f *plan.Forecast) string {
 	return fmt.Sprintf("plan/actual per epoch: read %s/%s, hit %.1f%%/%.1f%%, sample %.1fs/%.1fs, "+
 		"gather %.1fs/%.1fs, compute %.1fs/%.1fs, time %.1fs/%.1fs", mem.FormatSize(f.Read),

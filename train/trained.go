@@ -28,7 +28,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// trained is a run opened to predict: the weights of its best evaluation and the graph.
+// trained is a run that was opened to predict: the weights of its best evaluation, and the graph.
 type trained struct {
 	cfg     Config
 	dir     runs.Dir
@@ -38,27 +38,27 @@ type trained struct {
 	be      backend.Backend
 	model   *model.Model
 	ids     ids.Dictionary  // nil unless asked for
-	set     *roaring.Bitmap // the nodes to predict; nil is all
+	set     *roaring.Bitmap // the nodes to predict; nil for all
 	closers []io.Closer
 }
 
-// Limits bound what evaluation and prediction take, and say whom they tell of what they met; zero
-// values take what the run took.
+// Limits bound what evaluation and prediction use, and say who is told of problems. Zero values
+// take what the run took.
 type Limits struct {
 	// Memory bounds the process in bytes.
 	Memory int64
 	// Threads is the number of compute workers.
 	Threads int
-	// Precision is that of products and sums over lists: see setting.Node.
+	// Precision is the precision of products and sums over lists: see setting.Node.
 	Precision string
-	// Where it computes.
+	// Where says where to compute.
 	setting.Where
-	// Notes is called with what the user should know and did no harm; nil for none.
+	// Notes is called with what the user should know but did no harm; nil for none.
 	Notes func(note string)
 }
 
-// opening says what of a run is opened: to predict a split, or all nodes if it is "", with the ids
-// of nodes or without. mode is how it evaluates; "" is exact.
+// opening says what to open of a run: to predict a split, or all nodes if split is "", with the ids
+// of nodes or without. mode says how it evaluates; "" is exact.
 type opening struct {
 	run, split, mode string
 	limits           Limits
@@ -141,7 +141,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	return t.openData(ctx)
 }
 
-// compareSplits says if the store has other splits than the run was trained on.
+// compareSplits notes if the store has other splits than the run was trained on.
 func (t *trained) compareSplits(ctx context.Context) error {
 	if len(t.pos.Sets) == 0 {
 		return nil
@@ -184,14 +184,14 @@ func (t *trained) openModel(dims []int) (err error) {
 	return nil
 }
 
-// note tells who opened the run what to know; "" is nothing.
+// note passes a note to whoever opened the run; "" is no note.
 func (t *trained) note(text string) {
 	if text != "" && t.notes != nil {
 		t.notes(text)
 	}
 }
 
-// useWeights takes the weights of the best evaluation from a checkpoint.
+// useWeights loads the weights of the best evaluation from a checkpoint.
 func (t *trained) useWeights(c *checkpoint) error {
 	t.pos = c.pos
 	if err := t.openVectors(c); err != nil {
@@ -216,7 +216,7 @@ func (t *trained) useWeights(c *checkpoint) error {
 	return useThresholds(t.in.task, c.arrays)
 }
 
-// openVectors loads the vectors of nodes of the best evaluation, if the run has learned any.
+// openVectors loads the learned vectors of nodes of the best evaluation, if the run has any.
 func (t *trained) openVectors(c *checkpoint) (err error) {
 	learned := learnedVectors(&t.cfg, t.in.Meta, false)
 	if learned == nil {
@@ -231,7 +231,7 @@ func (t *trained) openVectors(c *checkpoint) (err error) {
 	return t.in.vectors.Load(t.dir, c.name, c.pos.Steps, c.pos.HasBest)
 }
 
-// openIDs opens the dictionary, whose index is in memory.
+// openIDs opens the dictionary of ids, whose index is in memory.
 func (t *trained) openIDs(ctx context.Context) error {
 	dict, err := t.in.Files.IDs(ctx, 0)
 	if err != nil {
@@ -246,8 +246,8 @@ func (t *trained) openIDs(ctx context.Context) error {
 	return nil
 }
 
-// openData opens the graph and the features: in memory if they fit, topology first. What the caller
-// reserved before has its place.
+// openData opens the graph and the features, in memory as far as they fit: the topology first. What
+// the caller reserved before keeps its place.
 func (t *trained) openData(ctx context.Context) error {
 	eval := mem.HeapCost(exact.HeapBytes) + 2*exact.Bytes + task.ScoreBytes
 	switch {
@@ -277,7 +277,7 @@ func (t *trained) openData(ctx context.Context) error {
 	return t.in.openFeatures(ctx, p.Plan, t.cfg.Threads)
 }
 
-// Close closes all, the last opened first.
+// Close closes everything, in the reverse order of opening.
 func (t *trained) Close() error {
 	var err error
 	for i := len(t.closers) - 1; i >= 0; i-- {
@@ -291,15 +291,15 @@ type EvalConfig struct {
 	Limits
 	// Run is the run whose best weights are evaluated.
 	Run string
-	// Split is train, val, test, or a stored set by its whole name. Default test.
+	// Split is train, val, test, or a stored set by its whole name. The default is test.
 	Split string
-	// Mode is exact, sampled or "" for exact.
+	// Mode is exact or sampled; "" is exact.
 	Mode string
-	// Metric is the metric to compute, or "" for the run's.
+	// Metric is the metric to compute; "" is the run's.
 	Metric string
 }
 
-// EvalResult is an evaluation, with all metrics of classes, or of numbers, that cost nothing.
+// EvalResult is an evaluation, with all metrics of classes, or of numbers, that cost nothing extra.
 type EvalResult struct {
 	Run    string  `json:"run"`
 	Split  string  `json:"split"`
@@ -313,7 +313,7 @@ type EvalResult struct {
 	*task.NumberMetrics
 }
 
-// Names are those of the classes, if the labels are classes.
+// Names returns the names of the classes; nil if the labels are numbers.
 func (r *EvalResult) Names() (names []string) {
 	if r.ClassMetrics == nil {
 		return nil
@@ -324,7 +324,7 @@ func (r *EvalResult) Names() (names []string) {
 	return names
 }
 
-// Tested is the evaluation on the test split that a finished run keeps; nil if it has none.
+// Tested returns the evaluation on the test split that a finished run keeps; nil if it has none.
 func Tested(f *runs.File) (*EvalResult, error) {
 	if len(f.Test) == 0 {
 		return nil, nil
@@ -336,8 +336,8 @@ func Tested(f *runs.File) (*EvalResult, error) {
 	return r, nil
 }
 
-// Kept is that evaluation, if it is on the split, exact and whole, as Evaluate makes them; else
-// nil.
+// Kept returns the evaluation that a run keeps, if it is what Evaluate would return for the split:
+// of the test split, exact and complete. Otherwise it returns nil.
 func Kept(f *runs.File, split string) (*EvalResult, error) {
 	if split != "test" || f.Config.EvalMode == setting.EvalSampled {
 		return nil, nil
@@ -349,7 +349,7 @@ func Kept(f *runs.File, split string) (*EvalResult, error) {
 	return r, nil
 }
 
-// newEvalResult computes the metrics of predictions.
+// newEvalResult returns the metrics of predictions.
 func newEvalResult(t task.Tally, metric string) (*EvalResult, error) {
 	r := &EvalResult{Metric: metric, Nodes: t.Labeled()}
 	var err error
@@ -365,7 +365,7 @@ func newEvalResult(t task.Tally, metric string) (*EvalResult, error) {
 	return r, err
 }
 
-// Evaluate computes the metrics of a run on a split.
+// Evaluate returns the metrics of a run on a split.
 func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c EvalConfig) (res *EvalResult, err error) {
 	if c.Split == "" {

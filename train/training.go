@@ -15,17 +15,17 @@ import (
 	"gdb/train/task"
 )
 
-// Training is a training without its run: the batches that Run would train on, made by the same
-// readers, caches and pipeline out of the same split of the memory, and the same steps. Nothing is
-// evaluated, and no file is left. It is for one goroutine.
+// Training is a training without a run. It makes the batches that Run would train on, with the same
+// readers, caches, pipeline and split of the memory, and takes the same steps. It evaluates nothing
+// and leaves no file. It may be used by one goroutine.
 type Training struct {
 	t     *trainer
 	begun bool
 }
 
-// Open opens what Run would open, weights included: the memory is split in the same way, so that an
-// epoch here tells what a faster model, or another machine's, would be fed at. It has cfg.Epochs
-// epochs.
+// Open opens what Run would open, with initial weights, and splits the memory in the same way. So
+// an epoch shows how fast a faster model, or another machine, would get its batches. There are
+// cfg.Epochs epochs.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Training, error) {
 	t := newTrainer(store, dev, cfg, nil)
@@ -41,10 +41,11 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return &Training{t: t}, nil
 }
 
-// Plan is how the memory was split.
+// Plan returns how the memory was split.
 func (l *Training) Plan() *plan.Plan { return l.t.plan }
 
-// Epoch starts the batches of the next epoch, the first at the first call. The caller closes it.
+// Epoch starts the batches of the next epoch, at the first call those of the first. The
+// caller closes it.
 func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 	if l.begun {
 		l.t.pos.Epoch++
@@ -60,20 +61,21 @@ func (l *Training) Step(b *sample.Batch) (float64, error) {
 	return loss, errors.Join(err, l.t.fillRows(context.Background()))
 }
 
-// Machine is what computes the steps.
+// Machine returns what computes the steps.
 func (l *Training) Machine() *program.Machine { return l.t.model.Machine() }
 
-// Close frees all.
+// Close frees everything.
 func (l *Training) Close() error { return l.t.Loop.Close() }
 
-// Stepper trains a model on batches that others make, in the order in which they come. It is for
-// one goroutine.
+// Stepper trains a model on batches that others make, in the order in which they come. It may be
+// used by one goroutine.
 type Stepper struct {
 	cfg Config
 	s   *stepper
 }
 
-// NewStepper makes the model of a training on a store. Its memory is counted in budget.
+// NewStepper returns a stepper with the model of a training on a store. Its memory is
+// counted in budget.
 func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
 	if err := errors.Join(checkTrainable(m, &cfg), resolve(&cfg, m)); err != nil {
 		return nil, err

@@ -8,12 +8,13 @@ import (
 	"gdb/internal/mem"
 )
 
-// tuneGain is how much faster an order must be to be taken: less is noise.
+// tuneGain is the share of the time that a new order may take to be chosen: smaller
+// gains are noise.
 const tuneGain = 0.97
 
-// tune measures steps on a sampled batch with orders of aggregation and product, place by place,
-// and keeps the fastest for the whole run: it then depends on what was measured, so it is kept in
-// run.json, and resumed with it.
+// tune times steps on a sampled batch with orders of aggregation and product, place by place, and
+// keeps the fastest for the whole run. The run then depends on what was measured, so the order is
+// kept in run.json and used again when the run is resumed.
 func (t *trainer) tune(ctx context.Context) error {
 	order := uint64(0)
 	least, err := t.timeOrder(ctx, order)
@@ -34,14 +35,14 @@ func (t *trainer) tune(ctx context.Context) error {
 	return nil
 }
 
-// timeOrder is how long a step takes with an order.
+// timeOrder returns how long a step takes with an order, in seconds.
 func (t *trainer) timeOrder(ctx context.Context, order uint64) (seconds float64, err error) {
 	t.setOrder(order)
 	w, err := t.TimeStep(ctx, t.large, false)
 	return w.Seconds, err
 }
 
-// setOrder has the model compute all batches with an order.
+// setOrder makes the model compute all batches with an order.
 func (t *trainer) setOrder(order uint64) {
 	t.cfg.Order = &order
 	t.model.Spec().Order = t.cfg.Order

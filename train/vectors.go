@@ -12,7 +12,7 @@ import (
 	"gdb/train/setting"
 )
 
-// learnedVectors are the vectors of nodes that a run learns; nil if it learns none.
+// learnedVectors describes the vectors of nodes that a run learns; nil if it learns none.
 func learnedVectors(c *Config, m *kv.Meta, training bool) *embedding.Config {
 	if c.NodeEmbedding == 0 {
 		return nil
@@ -29,7 +29,7 @@ func closeVectors(v *embedding.Table) error {
 	return v.Close()
 }
 
-// inputOf is what a model computes a batch from.
+// inputOf returns what a model computes a batch from.
 func inputOf(v *embedding.Table, b *sample.Batch) ([]float32, error) {
 	if v == nil {
 		return b.X, nil
@@ -37,14 +37,15 @@ func inputOf(v *embedding.Table, b *sample.Batch) ([]float32, error) {
 	return v.Input(b.Dense.NodeIDs, b.X)
 }
 
-// swapVectors has the vectors of nodes and those of the best evaluation change places.
+// swapVectors exchanges the vectors of nodes with those of the best evaluation.
 func (t *trainer) swapVectors() {
 	if t.vectors != nil {
 		t.vectors.SwapBest()
 	}
 }
 
-// writeVectors writes what a checkpoint has of the vectors of nodes into its directory.
+// writeVectors returns a function that writes the file of the vectors of nodes into the directory
+// of a checkpoint; nil if no vectors are learned.
 func (t *trainer) writeVectors() func(dir string) error {
 	if t.vectors == nil {
 		return nil
@@ -54,7 +55,7 @@ func (t *trainer) writeVectors() func(dir string) error {
 	}
 }
 
-// explained adds to the error of a memory that is too small what vectors of nodes take of it.
+// explained adds to an error about too little memory how much of it the vectors of nodes take.
 func explained(err error, learned *embedding.Config) error {
 	var small *plan.TooSmallError
 	if learned == nil || !errors.As(err, &small) {
@@ -65,7 +66,7 @@ func explained(err error, learned *embedding.Config) error {
 		mem.FormatSize(learned.Bytes()), learned.Dim)
 }
 
-// checkFeatureFlags reports settings that have no sense for a store without features.
+// checkFeatureFlags returns an error for settings that make no sense for a store without features.
 func checkFeatureFlags(c *Config, m *kv.Meta) error {
 	if len(m.Features) > 0 {
 		return nil

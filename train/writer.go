@@ -28,7 +28,7 @@ func NewPredictionWriter(fs vfs.FS, path string) (PredictionWriter, error) {
 	}
 }
 
-// outputFile is a file that appears whole.
+// outputFile is a file that appears whole, or not at all.
 type outputFile struct {
 	fs   vfs.FS
 	path string
@@ -55,7 +55,7 @@ func (o *outputFile) commit() error {
 	return nil
 }
 
-// Abort removes what was written, if the file did not appear.
+// Abort removes what was written, unless the file has appeared.
 func (o *outputFile) Abort() error {
 	if o.file == nil {
 		return nil
@@ -63,10 +63,10 @@ func (o *outputFile) Abort() error {
 	return o.file.Abort()
 }
 
-// WantsLongestID is false: most formats do without.
+// WantsLongestID returns false: most formats do not need it.
 func (o *outputFile) WantsLongestID() bool { return false }
 
-// columnNames are the names of the columns.
+// columnNames returns the names of the columns.
 func columnNames(h PredictionHeader) []string {
 	names := []string{"id", "prediction"}
 	if h.Probabilities {

@@ -10,20 +10,20 @@ import (
 )
 
 // predictionTable writes predictions as a table of typed columns: Parquet, or a structured array of
-// NumPy. Ids and predictions are strings, and probabilities 32-bit floats; but NumPy's are 64-bit
-// integers where all ids, or all labels, are integers, since its strings have one width. Predicted
-// numbers are 32-bit floats.
+// NumPy. Ids and predictions are strings, and probabilities 32-bit floats. In NumPy, where strings
+// have one width, ids or labels are 64-bit integers if all of them are integers. Predicted numbers
+// are 32-bit floats.
 type predictionTable struct {
 	*outputFile
 	out               tables.Writer
-	classes           int // of probabilities
+	classes           int // number of columns of probabilities
 	intIDs, intLabels bool
-	numbers           bool // labels are
+	numbers           bool // the labels are numbers
 }
 
 func (w *predictionTable) numpy() bool { return filepath.Ext(w.path) == ".npy" }
 
-// WantsLongestID is true for NumPy, where the width of ids stands in the header.
+// WantsLongestID returns true for NumPy, where the header holds the width of ids.
 func (w *predictionTable) WantsLongestID() bool { return w.numpy() }
 
 // Begin makes the columns.
@@ -54,7 +54,7 @@ func (w *predictionTable) Begin(h PredictionHeader) error {
 	return w.failed(err)
 }
 
-// failed adds the file to an error.
+// failed adds the name of the file to an error.
 func (w *predictionTable) failed(err error) error {
 	if err == nil {
 		return nil
@@ -62,8 +62,8 @@ func (w *predictionTable) failed(err error) error {
 	return fmt.Errorf("train: write %s: %w", w.path, err)
 }
 
-// labelWidth is the longest prediction in characters, and whether all are integers that stand for
-// themselves.
+// labelWidth returns the length of the longest prediction in characters, and whether all
+// predictions are integers in their usual form.
 func labelWidth(h PredictionHeader) (width int, integers bool) {
 	longest, sum := 1, 0
 	integers = !h.Multi
