@@ -18,9 +18,10 @@ import (
 const (
 	// CheckpointKind names checkpoint files.
 	CheckpointKind = "CKPT"
-	// checkpointsKept are the newest checkpoints that stay. Each holds the best weights too.
+	// checkpointsKept is how many of the newest checkpoints stay. Each holds the best weights too.
 	checkpointsKept = 2
-	// CheckpointsMost are on the disk at once: another is written before an old one is removed.
+	// CheckpointsMost is the most checkpoints that are on the disk at once: a new one is written
+	// before an old one is removed.
 	CheckpointsMost = checkpointsKept + 1
 	// checkpointPrefix begins the names of directories of checkpoints.
 	checkpointPrefix = "checkpoint-"
@@ -29,8 +30,8 @@ const (
 // ErrNoCheckpoint says that a run was stopped before its first checkpoint.
 var ErrNoCheckpoint = errors.New("no checkpoint yet")
 
-// WriteState writes the next checkpoint, makes it current and removes old ones. beside writes what
-// the checkpoint has besides its state into its directory, before that is written; nil for nothing.
+// WriteState writes the next checkpoint, makes it current and removes old ones. beside writes other
+// files of the checkpoint into its directory, before the state is written; nil for none.
 func (r Dir) WriteState(beside func(dir string) error, parts ...[]byte) error {
 	numbers, err := r.Checkpoints()
 	if err != nil {
@@ -67,13 +68,13 @@ func (r Dir) WriteState(beside func(dir string) error, parts ...[]byte) error {
 	return nil
 }
 
-// currentLine is what CURRENT holds.
+// currentLine returns the content of CURRENT.
 func (r Dir) currentLine(name string) []byte {
 	return fmt.Appendf(nil, "%s %08x\n", name,
 		codec.BlockSum(CheckpointKind, r.uuid, 0, []byte(name)))
 }
 
-// Checkpoints lists the numbers of the checkpoints, whole or not, in ascending order.
+// Checkpoints lists the numbers of the checkpoints, damaged or not, in ascending order.
 func (r Dir) Checkpoints() ([]int, error) {
 	names, err := r.fs.List(r.dir)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r Dir) Checkpoints() ([]int, error) {
 	return numbers, nil
 }
 
-// checkpointNumber is the number in the name of a checkpoint.
+// checkpointNumber returns the number in the name of a checkpoint.
 func checkpointNumber(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, checkpointPrefix)
 	n, err := strconv.Atoi(digits)
@@ -115,9 +116,9 @@ func (r Dir) Current() (name string, err error) {
 	return name, nil
 }
 
-// Whole calls read with the name of the current checkpoint and, where that is damaged, with those
-// of the others, the newest first, until read finds one that is whole. It returns its name; note is
-// for the user, and says why it is not the current one.
+// Whole calls read with the name of the current checkpoint and, if that is damaged, with those of
+// the others, the newest first, until read finds one that is not. It returns the checkpoint's name,
+// and a note that tells the user why it is not the current one.
 func (r Dir) Whole(read func(checkpoint string) error) (name, note string, err error) {
 	name, err = r.readCurrent(read)
 	if err == nil || !isDamage(err) {
@@ -151,8 +152,9 @@ func (r Dir) Whole(read func(checkpoint string) error) (name, note string, err e
 	return "", "", err
 }
 
-// readCurrent calls read with the current checkpoint. A training that goes on may remove the one
-// that CURRENT named a moment ago, so that what is missing, or written to, is looked for again.
+// readCurrent calls read with the current checkpoint. A training that goes on may remove the
+// checkpoint that CURRENT named a moment ago; so if it is missing or was overwritten, CURRENT
+// is read again.
 func (r Dir) readCurrent(read func(checkpoint string) error) (name string, err error) {
 	const tries = 3
 	for range tries {
@@ -173,8 +175,8 @@ func (r Dir) readCurrent(read func(checkpoint string) error) (name string, err e
 	return name, err
 }
 
-// isDamage says whether an error is about bytes that are not those that were written, or that the
-// disk does not give back, so that another checkpoint may do.
+// isDamage reports whether an error says that bytes differ from those that were written, or that
+// the disk cannot read them, so that another checkpoint may be better.
 func isDamage(err error) bool {
 	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, files.ErrRefused) ||
 		errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) ||
@@ -191,8 +193,8 @@ func damageOf(err error) string {
 	return fmt.Sprintf("%s is damaged (%s)", bad.Path, what)
 }
 
-// GoOn makes a checkpoint the current one and removes those after it, of which none is whole: a run
-// goes on from there.
+// GoOn makes a checkpoint the current one, from which a run goes on, and removes those after it,
+// which are all damaged.
 func (r Dir) GoOn(checkpoint string) error {
 	from, ok := checkpointNumber(checkpoint)
 	numbers, err := r.Checkpoints()

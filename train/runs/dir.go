@@ -19,20 +19,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// File is run.json.
+// File is the content of run.json.
 type File struct {
 	GDB     string       `json:"gdb"`
 	Store   string       `json:"store"`
 	Created time.Time    `json:"created"`
 	Config  setting.Node `json:"config"`
-	// Link are the settings of a run that predicts links: Config, Dims and Plan mean nothing then.
+	// Link holds the settings of a run that predicts links; Config, Dims and Plan have
+	// no meaning then.
 	Link *setting.Link `json:"link,omitempty"`
 	// Features and Dims say what the weights fit: the feature file, and the width of the input
 	// and of each layer.
 	Features string `json:"features"`
 	Dims     []int  `json:"dims"`
 	Plan     string `json:"plan"`
-	// Planned is the plan in full, and Actual what epochs cost, once the run is done.
+	// Planned is the whole plan, and Actual what epochs cost, once the run is done.
 	Planned json.RawMessage `json:"planned,omitempty"`
 	Actual  json.RawMessage `json:"actual,omitempty"`
 	// Test is the evaluation of the best weights on the test split, a train.EvalResult, once the
@@ -62,14 +63,14 @@ func (f *File) decode(b []byte) error {
 	return json.Unmarshal(b, f)
 }
 
-// Caches are those that a plan gave a run.
+// Caches are the caches that a plan gave a run. Sizes are bytes.
 type Caches struct {
 	Policy    string `json:"cache"` // of the cache of features
 	Features  int64  `json:"feature_cache_bytes"`
 	Neighbors int64  `json:"neighbor_cache_bytes"`
 }
 
-// Caches reads the caches of the plan.
+// Caches returns the caches in the plan of the run.
 func (f *File) Caches() (Caches, error) {
 	var c struct {
 		Caches
@@ -86,12 +87,12 @@ func (f *File) Caches() (Caches, error) {
 	return c.Caches, nil
 }
 
-// Files of a run.
+// These are the names of the files of a run.
 const (
 	FileName    = "run.json"
 	MetricsName = "metrics.jsonl"
 	CurrentName = "CURRENT"
-	StateName   = "state" // of a checkpoint
+	StateName   = "state" // in the directory of a checkpoint
 )
 
 // Dir is the directory of a run, runs/NAME.
@@ -102,27 +103,27 @@ type Dir struct {
 	uuid kv.UUID
 }
 
-// Open names the directory of a run; it does no I/O.
+// Open returns the directory of a run. It does no I/O.
 func Open(s *layout.Store, name string) Dir {
 	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID}
 }
 
-// Path is that of a file in the directory.
+// Path returns the path of a file in the directory.
 func (r Dir) Path(elem ...string) string {
 	return r.fs.PathJoin(append([]string{r.dir}, elem...)...)
 }
 
-// Name is the run's, and FS its file system.
+// Name returns the name of the run.
 func (r Dir) Name() string { return r.name }
 
-// FS is the file system of the store.
+// FS returns the file system of the store.
 func (r Dir) FS() vfs.FS { return r.fs }
 
-// UUID is that of the store.
+// UUID returns the UUID of the store.
 func (r Dir) UUID() kv.UUID { return r.uuid }
 
-// CreateNext makes the directory of a new run under the first of r0001, r0002, … that nobody
-// has, and takes its lock.
+// CreateNext makes the directory of a new run under the first of r0001, r0002, … that nobody has,
+// and takes its lock.
 func CreateNext(s *layout.Store) (r Dir, lock io.Closer, err error) {
 	number, err := lastRunNumber(s)
 	for err == nil {
@@ -138,7 +139,7 @@ func CreateNext(s *layout.Store) (r Dir, lock io.Closer, err error) {
 	return Dir{}, nil, err
 }
 
-// lastRunNumber is the largest N of the runs called rN.
+// lastRunNumber returns the largest N of the runs called rN; 0 if there are none.
 func lastRunNumber(s *layout.Store) (last int, err error) {
 	taken, err := s.FS().List(s.Path("runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +154,7 @@ func lastRunNumber(s *layout.Store) (last int, err error) {
 	return last, nil
 }
 
-// Exists says whether there is a run to go on with.
+// Exists reports whether there is a run to go on with.
 func (r Dir) Exists() bool {
 	if r.fs == nil {
 		return false
@@ -162,7 +163,7 @@ func (r Dir) Exists() bool {
 	return err == nil
 }
 
-// others names the runs that are there, for messages.
+// others names the runs of the store, for messages.
 func (r Dir) others() string {
 	names, err := r.fs.List(r.fs.PathDir(r.dir))
 	if err != nil || len(names) == 0 {
@@ -178,7 +179,7 @@ func (r Dir) others() string {
 // ErrTaken says that a run of this name exists, or is being made.
 var ErrTaken = errors.New("the name is taken")
 
-// IsNew fails if the run exists already.
+// IsNew returns an error if the run exists already.
 func (r Dir) IsNew() error {
 	_, err := r.fs.Stat(r.Path(FileName))
 	switch {
@@ -192,7 +193,7 @@ func (r Dir) IsNew() error {
 }
 
 // Create makes the directory of a new run and takes its lock. Of several processes that do so at
-// once, one gets it, the others ErrTaken.
+// the same time one succeeds, and the others get ErrTaken.
 func (r Dir) Create() (lock io.Closer, err error) {
 	if err := r.fs.MkdirAll(r.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", r.dir, err)
@@ -277,7 +278,8 @@ func (r Dir) ReadFile() (File, error) {
 	return f, nil
 }
 
-// PredictsLinks says whether a run predicts links. Of one that cannot be read it says no.
+// PredictsLinks reports whether a run predicts links. It returns false for a run that
+// cannot be read.
 func PredictsLinks(s *layout.Store, run string) bool {
 	if run == "" || setting.ValidName(run) != nil {
 		return false
@@ -320,7 +322,7 @@ func (r Dir) ReadAny() (File, error) {
 // restoreAdvice ends the errors of damaged files of a run.
 const restoreAdvice = "; restore the run from a copy, or train anew"
 
-// Corrupt is the error of a damaged file of the run.
+// Corrupt returns the error for a damaged file of the run.
 func (r Dir) Corrupt(file, what string) error {
 	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1,
 		What: what + restoreAdvice}
@@ -334,7 +336,7 @@ func (r Dir) replace(name string, b []byte) error {
 	return nil
 }
 
-// Files of a run that are read whole are no larger than this; what is larger is damage.
+// These bound the files of a run that are read whole. A larger file is damaged.
 const (
 	runFileBytesMax = 16 << 20 // settings and a plan: some KiB
 	currentBytesMax = 256      // a name and a checksum
@@ -347,7 +349,7 @@ func (r Dir) read(name string, limit int64) ([]byte, error) {
 	return b, r.readError(name, err)
 }
 
-// readError is the error of reading a file of the run.
+// readError returns the error for a file of the run that cannot be read.
 func (r Dir) readError(name string, err error) error {
 	switch {
 	case err == nil:
@@ -358,8 +360,8 @@ func (r Dir) readError(name string, err error) error {
 	return fmt.Errorf("train: run %s: %w", r.name, err)
 }
 
-// Load returns the settings of a run, to resume it: change what may change, then set Resume. A
-// policy of its cache that trainings no longer have is replaced.
+// Load returns the settings of a run, to resume it: the caller changes what may change, and then
+// sets Resume. It replaces a cache policy that trainings no longer have.
 func Load(s *layout.Store, run string) (setting.Node, error) {
 	if err := setting.ValidName(run); err != nil || run == "" {
 		return setting.Node{}, errors.Join(err, errors.New("train: name the run to load"))

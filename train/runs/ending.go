@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Ending is the status of a run whose training ended with an error, in an epoch (from 1 on) after
-// some of its batches, and the error as its user is told it: of one that was interrupted, with what
-// goes on from there.
+// Ending returns the status of a run whose training ended with an error, and the error to show to
+// its user. For an interrupted run that error says how to go on. epoch counts from 1, and batches
+// is how many of its batches were done.
 func Ending(run string, epoch, batches uint64, err error) (status string, told error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return "interrupted", fmt.Errorf("train: run %s was interrupted in epoch %d after %d "+

@@ -22,33 +22,34 @@ type Launches struct {
 type Epoch struct {
 	Epoch int     `json:"epoch"` // from 1
 	Loss  float64 `json:"loss"`
-	// Train is the metric over the predictions of the steps; Val over the validation nodes, nil
-	// in epochs without evaluation.
+	// Train is the metric over the predictions of the steps, and Val over the validation nodes; Val
+	// is nil in epochs without evaluation.
 	Train float64  `json:"train"`
 	Val   *float64 `json:"val,omitempty"`
-	// ValLoss is the mean loss of the validation nodes, without class weights; nil where Val is.
+	// ValLoss is the mean loss of the validation nodes, without class weights; nil if Val is.
 	ValLoss *float64 `json:"val_loss,omitempty"`
 	Best    bool     `json:"best,omitempty"` // Val is the best so far
-	// Rate is the learning rate of its last step.
+	// Rate is the learning rate of the last step.
 	Rate float64 `json:"rate,omitempty"`
-	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.
+	// Time is the duration of the epoch without evaluation, Sampled the number of sampled edges,
+	// and Read the bytes read from the disk.
 	Time    float64 `json:"time"`
 	Sampled uint64  `json:"sampled"`
 	Read    uint64  `json:"read"`
 	// Hit is the share of rows found in the feature cache.
 	Hit float64 `json:"hit"`
-	// DeviceHit is the share of rows that the device had, which were not asked of the feature
-	// cache, and Missed that of those found in neither; Sent are the bytes that steps were given on
-	// a device with memory of its own. All are left out of runs without one.
+	// DeviceHit is the share of rows that the device kept, for which the feature cache was not
+	// asked; Missed is the share of rows found in neither. Sent is how many bytes steps were sent
+	// on a device with memory of its own. All are left out for runs without one.
 	DeviceHit float64 `json:"device_hit,omitempty"`
 	Missed    float64 `json:"missed,omitempty"`
 	Sent      uint64  `json:"sent_bytes,omitempty"`
-	// InPlace says that the device read rows in the host's memory, which Sent counts too.
+	// InPlace says that the device read rows in the host's memory; Sent counts these too.
 	InPlace bool `json:"rows_in_place,omitempty"`
 	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
 	// if there is none.
 	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
-	// Lists is how many lists were asked of it.
+	// Lists is how many lists the neighbor cache was asked for.
 	Lists uint64 `json:"lists,omitempty"`
 	// IOWait is the share of the time in which the step waited for a batch while reads were
 	// under way.
@@ -56,25 +57,28 @@ type Epoch struct {
 
 	Batches int    `json:"batches"`
 	Nodes   uint64 `json:"nodes"` // rows gathered
-	// Unlabeled nodes of the train split were sampled and left out of the loss.
+	// Unlabeled counts the nodes of the train split that were sampled but have no label, and so are
+	// not in the loss.
 	Unlabeled uint64 `json:"unlabeled,omitempty"`
-	// What each stage was busy, summed over its goroutines; Wait is the step's for batches.
+	// These are the times that each stage worked, summed over its goroutines. Wait is how long the
+	// step waited for batches.
 	Sample  float64 `json:"sample_s"`
 	Gather  float64 `json:"gather_s"`
 	Compute float64 `json:"compute_s"`
 	Wait    float64 `json:"wait_s"`
 	IO      float64 `json:"io_s"`
 	Eval    float64 `json:"eval_s"`
-	// Reads is how the rows that superbatches miss are read, as far as it was decided in this
-	// epoch.
+	// Reads says how rows that superbatches miss are read, as far as that was decided
+	// in this epoch.
 	Reads []superbatch.Reading `json:"reads,omitempty"`
-	// Stages are the times of each stage of making batches, and of the step.
+	// Stages holds the times of each stage of making batches, and of the step.
 	Stages []StageTimes `json:"stages,omitempty"`
 
-	// Launches is what the steps gave to a device; left out on the CPU.
+	// Launches counts what the steps gave to a device; left out on the CPU.
 	Launches *Launches `json:"launches,omitempty"`
 
-	// What the process holds after the epoch and its evaluation; left out where that is not known.
+	// These say what the process holds after the epoch and its evaluation; left out where
+	// that is not known.
 	RSS     int64 `json:"rss,omitempty"`      // resident bytes
 	RSSPeak int64 `json:"rss_peak,omitempty"` // their peak so far
 	Held    int64 `json:"held"`               // bytes counted against --memory
@@ -82,10 +86,10 @@ type Epoch struct {
 	Prep    int64 `json:"prep"`               // bytes of files in the store's prep
 }
 
-// StageTimes are the seconds of a stage in an epoch, summed over its workers: together their number
-// times the epoch's time. What a stage neither worked nor waited in the epoch, because its part was
-// done or another phase had its turn, counts as blocked for those that make batches ahead, and as
-// starved for those after them.
+// StageTimes holds how a stage spent its time in an epoch, in seconds summed over its workers:
+// together the number of workers times the epoch's time. Time in which a stage neither worked nor
+// waited, because its part was done or another phase had its turn, counts as blocked for stages
+// that make batches ahead, and as starved for the stages after them.
 type StageTimes struct {
 	Name    string  `json:"name"` // sample, plan, sweep, read, gather or step
 	Workers int     `json:"workers"`
@@ -94,7 +98,7 @@ type StageTimes struct {
 	Blocked float64 `json:"blocked_s"` // waiting for the stage after, or for memory
 }
 
-// String is the line of an epoch on standard output; a star marks the best so far.
+// String returns the line of an epoch on standard output. A star marks the best epoch so far.
 func (r Epoch) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d  loss %s  train %s", r.Epoch, Figure(r.Loss, 3), Figure(r.Train, 3))
@@ -108,8 +112,8 @@ func (r Epoch) String() string {
 	return b.String()
 }
 
-// Figure writes a score or a loss with so many decimals; what is too large or too small for them,
-// as errors of numbers may be, with fewer, or with a power of ten.
+// Figure formats a score or a loss with a number of decimals. Values that are too large or too
+// small for that, as errors of numbers may be, get fewer decimals or a power of ten.
 func Figure(v float64, decimals int) string {
 	switch size := math.Abs(v); {
 	case size >= 1e8 || size > 0 && size < 1e-3:
@@ -120,8 +124,8 @@ func Figure(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// Engine is a line of the rate and of what the epoch cost: time, edges sampled, what was read, and
-// how each stage spent its time.
+// Engine returns a line with the rate and what the epoch cost: time, edges sampled, what was read,
+// and how each stage spent its time.
 func (r Epoch) Engine() string {
 	var b strings.Builder
 	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
@@ -154,7 +158,7 @@ func (r Epoch) Engine() string {
 	return b.String()
 }
 
-// count writes large numbers as 41.2M.
+// count formats large numbers as 41.2M.
 func count(n uint64) string {
 	v, units := float64(n), []string{"", "K", "M", "G", "T"}
 	for v >= 1000 && len(units) > 1 {

@@ -8,10 +8,10 @@ import (
 )
 
 // LinkEpoch is the record of an epoch of a run that predicts links, one line of metrics.jsonl.
-// Times are seconds. What an Epoch has too has the same name.
+// Times are seconds. Fields that an Epoch has too have the same name.
 type LinkEpoch struct {
 	Epoch int `json:"epoch"` // from 1
-	// Loss is the mean of an edge: those of its two queries.
+	// Loss is the mean loss of an edge, summed over its two queries.
 	Loss float64 `json:"loss"`
 	// Val is the filtered mean reciprocal rank of the validation edges, nil in epochs without
 	// evaluation.
@@ -19,26 +19,27 @@ type LinkEpoch struct {
 	Best bool     `json:"best,omitempty"` // Val is the best so far
 	// Rate is the learning rate.
 	Rate float64 `json:"rate"`
-	// Time is the epoch without evaluation.
+	// Time is the duration of the epoch without evaluation.
 	Time    float64 `json:"time"`
 	Eval    float64 `json:"eval_s"`
 	Edges   uint64  `json:"edges"`
 	Batches int     `json:"batches"`
 	// Scores is how many edges and negatives were scored.
 	Scores uint64 `json:"scores"`
-	// Of vectors on disk: sets of partitions, bytes of vectors that were read and written, and how
-	// long training waited for the next part, which Time has too.
+	// These are for vectors on disk: sets of partitions, bytes of vectors read and written, and how
+	// long training waited for the next part, which Time includes.
 	Sets    int     `json:"sets,omitempty"`
 	Read    int64   `json:"read,omitempty"`
 	Written int64   `json:"written,omitempty"`
 	Wait    float64 `json:"wait_s,omitempty"`
-	// What the process holds after the epoch and its evaluation; left out where that is not known.
+	// These say what the process holds after the epoch and its evaluation; left out where
+	// that is not known.
 	RSS     int64 `json:"rss,omitempty"`
 	RSSPeak int64 `json:"rss_peak,omitempty"`
 	Held    int64 `json:"held"` // bytes counted against --memory
 }
 
-// String is the line of an epoch on standard output; a star marks the best so far.
+// String returns the line of an epoch on standard output. A star marks the best epoch so far.
 func (r LinkEpoch) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d  loss %s", r.Epoch, Figure(r.Loss, 3))
@@ -52,7 +53,7 @@ func (r LinkEpoch) String() string {
 	return b.String()
 }
 
-// Engine is a line of the rate and of what the epoch did.
+// Engine returns a line with the rate and what the epoch did.
 func (r LinkEpoch) Engine() string {
 	disk := ""
 	if r.Sets > 0 {

@@ -11,14 +11,14 @@ import (
 	"gdb/train/setting"
 )
 
-// LinkMetric is what validation and test of runs that predict links are judged by.
+// LinkMetric names the metric by which runs that predict links are judged.
 const LinkMetric = "mrr"
 
 // ErrNone says that a store has no run to choose.
 var ErrNone = errors.New("the store has no finished run")
 
-// Best is the finished run with the best validation metric, among those with the metric of the
-// latest one: values of different metrics do not compare.
+// Best returns the finished run with the best validation metric, among those with the metric of the
+// latest run: values of different metrics cannot be compared.
 func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 	all, err := s.Catalog().Runs(ctx)
 	if err != nil {
@@ -42,7 +42,8 @@ func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 	return best, nil
 }
 
-// Damaged is the error about the first of some runs whose settings are damaged; nil if none are.
+// Damaged returns an error about the first of some runs whose settings are damaged;
+// nil if none are.
 func Damaged(s *layout.Store, names ...string) error {
 	for _, name := range names {
 		if setting.ValidName(name) != nil {
@@ -56,7 +57,7 @@ func Damaged(s *layout.Store, names ...string) error {
 	return nil
 }
 
-// Names are those of runs in a store's records.
+// Names returns the names of runs.
 func Names(all []kv.RunMeta) (names []string) {
 	for _, r := range all {
 		names = append(names, r.Name)
@@ -64,7 +65,8 @@ func Names(all []kv.RunMeta) (names []string) {
 	return names
 }
 
-// Remove deletes a run: its directory and its record. One that trains is refused.
+// Remove deletes a run: its directory and its record. It returns an error for a run that is
+// being trained.
 func Remove(ctx context.Context, s *layout.Store, name string) error {
 	if err := setting.ValidName(name); err != nil {
 		return err

@@ -20,8 +20,8 @@ type Metrics struct {
 	off  int64
 }
 
-// OpenMetrics starts the file with the records of the epochs up to and with the last: what a
-// killed run wrote after its last checkpoint is done, and written, again.
+// OpenMetrics starts the file with the records of the epochs up to last. What a killed run wrote
+// after its last checkpoint is dropped, since these epochs are done, and recorded, again.
 func (r Dir) OpenMetrics(last int) (*Metrics, error) {
 	path := r.Path(MetricsName)
 	f, err := r.fs.Create(files.PartPath(path), vfs.WriteCategoryUnspecified)
@@ -48,8 +48,8 @@ func (r Dir) OpenMetrics(last int) (*Metrics, error) {
 	return m, nil
 }
 
-// keepMetrics copies the records of the epochs up to and with the last. They were synced before its
-// checkpoint, so a line among them that is no record is damage; those after them may be torn.
+// keepMetrics copies the records of the epochs up to last. They were synced before the checkpoint,
+// so a line among them that is no record is damage. Records after them may be torn.
 func (r Dir) keepMetrics(to *Metrics, last int) error {
 	n, seen := 0, 0
 	err := files.ReadLines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
@@ -89,7 +89,7 @@ func (m *Metrics) write(b []byte) error {
 	return nil
 }
 
-// Sync makes what was added durable.
+// Sync makes the records that were added durable.
 func (m *Metrics) Sync() error {
 	if err := m.file.Sync(); err != nil {
 		return fmt.Errorf("train: sync %s: %w", m.path, err)
@@ -106,8 +106,8 @@ func (m *Metrics) Close() error {
 }
 
 // Epochs calls fn with the record of each epoch that is done. A line that is no record is damage,
-// but for a last one that was being written when the run was killed. Of runs that predict links, an
-// Epoch has what the records of both tasks have.
+// except a last one that was being written when the run was killed. For runs that predict links, an
+// Epoch has the fields that the records of both tasks have.
 func (r Dir) Epochs(fn func(e *Epoch) error) error { return eachRecord(r, fn) }
 
 // LinkEpochs does the same for runs that predict links.

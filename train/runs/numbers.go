@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Numbers are the names of the numbers that a record has, in alphabetical order, but for that of
-// the epoch: what a curve can be drawn of. What was not measured is left out of a record.
+// Numbers returns the names of the numbers in a record, for which curves can be drawn, in
+// alphabetical order. It leaves out the number of the epoch, and what was not measured.
 func (e *Epoch) Numbers() (names []string) {
 	e.each(func(name string, _ float64) { names = append(names, name) })
 	slices.Sort(names)
 	return names
 }
 
-// Number is one of them by name.
+// Number returns the number of a name that Numbers returns.
 func (e *Epoch) Number(name string) (v float64, ok bool) {
 	e.each(func(have string, x float64) {
 		if have == name {
@@ -24,7 +24,7 @@ func (e *Epoch) Number(name string) (v float64, ok bool) {
 	return v, ok
 }
 
-// each calls fn with the numbers as JSON names them, and leaves out what JSON does.
+// each calls fn with the numbers under their JSON names, and leaves out what JSON does.
 func (e *Epoch) each(fn func(name string, v float64)) {
 	record := reflect.ValueOf(e).Elem()
 	for i := range record.NumField() {

@@ -3,15 +3,15 @@ package runs
 // Record is the record of an epoch, whatever the run learns: an *Epoch or a *LinkEpoch. As JSON it
 // is a line of metrics.jsonl.
 type Record interface {
-	// String is the line of the epoch on standard output.
+	// String returns the line of the epoch on standard output.
 	String() string
-	// Engine is a line of what the epoch cost.
+	// Engine returns a line about what the epoch cost.
 	Engine() string
-	// Ordinal is the number of the epoch, from 1.
+	// Ordinal returns the number of the epoch, from 1.
 	Ordinal() int
-	// MeanLoss is the mean of what was trained on.
+	// MeanLoss returns the mean loss over what was trained on.
 	MeanLoss() float64
-	// Scalars are the values that are drawn over epochs.
+	// Scalars returns the values that are drawn over epochs.
 	Scalars() []Scalar
 }
 
@@ -21,13 +21,13 @@ type Scalar struct {
 	Value float64
 }
 
-// Ordinal is the number of the epoch, from 1.
+// Ordinal returns the number of the epoch, from 1.
 func (r *Epoch) Ordinal() int { return r.Epoch }
 
-// MeanLoss is the mean over the nodes of the steps.
+// MeanLoss returns the mean loss over the nodes of the steps.
 func (r *Epoch) MeanLoss() float64 { return r.Loss }
 
-// Scalars are what the epoch reached and cost.
+// Scalars returns what the epoch reached and cost.
 func (r *Epoch) Scalars() []Scalar {
 	all := []Scalar{{"loss", r.Loss}, {"metric/train", r.Train}}
 	all = appendReached(all, r.Val, r.Rate)
@@ -36,13 +36,13 @@ func (r *Epoch) Scalars() []Scalar {
 		Scalar{"engine/io_wait", r.IOWait}, Scalar{"engine/edges_sampled", float64(r.Sampled)})
 }
 
-// Ordinal is the number of the epoch, from 1.
+// Ordinal returns the number of the epoch, from 1.
 func (r *LinkEpoch) Ordinal() int { return r.Epoch }
 
-// MeanLoss is the mean over the edges of the steps.
+// MeanLoss returns the mean loss over the edges of the steps.
 func (r *LinkEpoch) MeanLoss() float64 { return r.Loss }
 
-// Scalars are what the epoch reached and cost.
+// Scalars returns what the epoch reached and cost.
 func (r *LinkEpoch) Scalars() []Scalar {
 	all := appendReached([]Scalar{{"loss", r.Loss}}, r.Val, r.Rate)
 	all = append(all, Scalar{"epoch/seconds", r.Time}, Scalar{"epoch/evaluation_seconds", r.Eval},

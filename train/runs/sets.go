@@ -15,11 +15,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// SetNames are the sets of a store that a run is trained, validated and tested on.
+// SetNames lists the sets of a store that a run is trained, validated and tested on.
 var SetNames = []string{"train", "val", "test"}
 
-// Sets say which members the sets had that a run began with, by name. A checkpoint keeps them,
-// since a store's splits can be replaced. Checkpoints of before have none.
+// Sets says, by name, which members the sets had with which a run began. A checkpoint keeps it,
+// since a store's splits can be replaced. Checkpoints of older versions have none.
 type Sets map[string]SetSum
 
 // SetSum is the number of members of a set and a checksum of them.
@@ -31,7 +31,8 @@ type SetSum struct {
 // sumIDs is how many ids are added to a checksum at a time.
 const sumIDs = 4096
 
-// SumOf counts a set of nodes. The checksum is of their ids, ascending, in four bytes each.
+// SumOf returns the number of nodes in a set, and a checksum of their ids, ascending, in
+// four bytes each.
 func SumOf(set *roaring.Bitmap) SetSum {
 	s := SetSum{Count: set.GetCardinality()}
 	ids, some := set.ManyIterator(), make([]uint32, sumIDs)
@@ -41,7 +42,7 @@ func SumOf(set *roaring.Bitmap) SetSum {
 	return s
 }
 
-// EdgeSets are the sets of edges of a store: their files have checksums in its catalog.
+// EdgeSets returns the sets of edges of a store. Checksums of their files are in its catalog.
 func EdgeSets(m *kv.Meta) Sets {
 	sets := Sets{}
 	for _, e := range m.EdgeSplits {
@@ -51,8 +52,8 @@ func EdgeSets(m *kv.Meta) Sets {
 	return sets
 }
 
-// Replaced says in which sets the store's of now differ from those that a run began with; "" if in
-// none, or if its checkpoint does not say what it began with.
+// Replaced says in which sets the store now differs from what the run began with; "" if in none, or
+// if its checkpoint does not say what it began with.
 func (s Sets) Replaced(now Sets) string {
 	if len(s) == 0 {
 		return ""
@@ -81,14 +82,15 @@ func (s Sets) Replaced(now Sets) string {
 	return strings.Join(all, ", ")
 }
 
-// OtherSets is the error of resuming a run on a store whose sets were replaced, as Replaced says.
+// OtherSets returns the error for resuming a run on a store whose sets were replaced. what is the
+// result of Replaced.
 func OtherSets(run, what string) error {
 	return fmt.Errorf("train: run %s began with other splits than the store has now (%s): train "+
 		"anew, or draw its splits again (%s split, with the same shares and --seed)", run, what,
 		message.Program)
 }
 
-// OtherSetsNote says the same to who evaluates the run, or predicts with it.
+// OtherSetsNote returns the same as a note, for evaluating the run or predicting with it.
 func OtherSetsNote(run, what string) string {
 	return fmt.Sprintf("run %s was trained on other splits than the store has now (%s): what it "+
 		"is tested on may be what it has learned from", run, what)

@@ -10,7 +10,7 @@ import (
 	"gdb/layout"
 )
 
-// stateArraysMax bounds what the header of a checkpoint can claim.
+// stateArraysMax bounds the number of arrays that the header of a checkpoint may claim.
 const stateArraysMax = 16
 
 // Array is a named vector of a checkpoint.

@@ -22,7 +22,7 @@ type StateFile struct {
 	arrays []storedArray
 }
 
-// storedArray is where an array of a checkpoint is.
+// storedArray says where an array of a checkpoint is.
 type storedArray struct {
 	name   string
 	values uint64
@@ -51,7 +51,7 @@ func (r Dir) OpenState(checkpoint string, position any) (*StateFile, error) {
 // Close closes the file.
 func (s *StateFile) Close() error { return s.file.Close() }
 
-// damaged is the error of a file that is not what it was when it was written.
+// damaged returns the error for a file whose content is not what was written.
 func (s *StateFile) damaged(format string, args ...any) error {
 	return fmt.Errorf("train: run %s: %w", s.dir.name, s.dir.Corrupt(s.name,
 		fmt.Sprintf(format, args...)))
@@ -117,7 +117,7 @@ func (s *StateFile) readHeader(position any) error {
 	return nil
 }
 
-// find is an array by its name.
+// find returns an array by its name.
 func (s *StateFile) find(name string) (*storedArray, error) {
 	for i := range s.arrays {
 		if s.arrays[i].name == name {
@@ -128,7 +128,7 @@ func (s *StateFile) find(name string) (*storedArray, error) {
 		layout.ErrCorrupt)
 }
 
-// Check reads an array, which must have so many values, once from its begin to its end in pieces of
+// Check reads an array, which must have that many values, once from beginning to end in pieces of
 // buf, and compares its checksum.
 func (s *StateFile) Check(ctx context.Context, name string, values int, buf []float32) error {
 	a, err := s.find(name)
@@ -175,7 +175,7 @@ func (s *StateFile) Load(name string, to []float32) error {
 	return nil
 }
 
-// Read fills to with the values of an array from a place on.
+// Read fills to with the values of an array from value at on.
 func (s *StateFile) Read(name string, at int, to []float32) error {
 	a, err := s.find(name)
 	if err != nil {

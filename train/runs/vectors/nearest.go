@@ -13,7 +13,7 @@ import (
 	"gdb/train/link/triples"
 )
 
-// The ways to compare vectors of nodes.
+// These are the ways to compare vectors of nodes.
 const (
 	Cosine = "cosine" // of the angle between them
 	Dot    = "dot"    // their product
@@ -23,7 +23,8 @@ const (
 // Closenesses lists the ways to compare.
 func Closenesses() []string { return []string{Cosine, Dot, Euclid} }
 
-// Closeness is the way that fits the run: distances, where its decoder scores by them.
+// Closeness returns the way that fits the run: Euclid if its decoder scores by
+// distances, else Cosine.
 func (v *Vectors) Closeness() string {
 	if v.scorer.Decoder.Measure().IsDistance() {
 		return Euclid
@@ -31,9 +32,9 @@ func (v *Vectors) Closeness() string {
 	return Cosine
 }
 
-// Nearest returns the n nodes whose vectors are closest to that of a node, which is not one of
-// them, the closest first. by is one of Closenesses, or "" for Closeness. A vector of zeros has no
-// angle: it is at 0 from all.
+// Nearest returns the n nodes whose vectors are closest to that of a node, the closest first. The
+// node itself is left out. by is one of Closenesses, or "" for Closeness. A vector of zeros has no
+// angle: its closeness to all others is 0.
 func (v *Vectors) Nearest(ctx context.Context, node kv.NodeID, by string, n int) ([]triples.Answer,
 	error) {
 	if by == "" {

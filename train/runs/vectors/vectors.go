@@ -1,7 +1,7 @@
-// Package vectors reads what a run of link prediction has learned of nodes and relations from its
+// Package vectors reads what a run of link prediction has learned of nodes and relations: from its
 // checkpoint, in blocks of rows, or from the files of its partitions, so that vectors may be larger
-// than memory. It finds the nodes that are nearest to one, scores edges, and completes edges of
-// which one end is known: by exact scans, with the kernels that training scores with.
+// than memory. It finds the nodes nearest to a node, scores edges, and completes edges of which one
+// end is known, by exact scans, with the kernels that training scores with.
 package vectors
 
 import (
@@ -30,13 +30,13 @@ import (
 // blockBytes is how much of the vectors is read at a time.
 const blockBytes = 4 << 20
 
-// Vectors are those of the best evaluation of a run. It is for one goroutine.
+// Vectors gives access to the vectors of a run's best evaluation. It may be used by one goroutine.
 type Vectors struct {
 	Run      string
 	Settings setting.Link
-	// Epoch is that of the best evaluation, or of the last one.
+	// Epoch is the epoch of the best evaluation, or the last one.
 	Epoch int
-	// Note is for the user; "" for none.
+	// Note is a remark for the user; "" for none.
 	Note string
 
 	store  *layout.Store
@@ -50,8 +50,8 @@ type Vectors struct {
 	held   int64
 }
 
-// position is what the checkpoint of a run says of its vectors. Records say in which files they are
-// if they are on disk by partition.
+// position is the part of a checkpoint's position that concerns vectors. Records say in which files
+// they are if they are on disk by partition.
 type position struct {
 	HasBest    bool   `json:"has_best"`
 	BestEpoch  int    `json:"best_epoch"`
@@ -60,7 +60,7 @@ type position struct {
 	BestRecord []byte `json:"best_record"`
 }
 
-// record is that of the best evaluation, or of the last vectors if there was none.
+// record returns the record of the best evaluation, or of the last vectors if there was none.
 func (p *position) record() []byte {
 	if p.BestRecord != nil {
 		return p.BestRecord
@@ -68,9 +68,9 @@ func (p *position) record() []byte {
 	return p.Record
 }
 
-// Open opens the vectors of a run. Those of a checkpoint are read once, to check them; those on
-// disk by partition are checked as partitions are read, through dev. budget counts the vectors of
-// relations, and a block of rows or a partition; workers compute.
+// Open opens the vectors of a run. Vectors in a checkpoint are read once, to check them; vectors
+// that are on disk by partition are checked as partitions are read, through dev. budget counts the
+// vectors of relations, and a block of rows or a partition. workers threads compute.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
 	budget *mem.Budget, workers int) (*Vectors, error) {
 	dir := runs.Open(store, run)
@@ -121,7 +121,7 @@ func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint s
 	return nil
 }
 
-// open takes the memory, and makes the forms of relations.
+// open takes the memory, and computes the forms of relations.
 func (v *Vectors) open(ctx context.Context, relations string, workers int) error {
 	c := &v.Settings
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
@@ -170,10 +170,10 @@ func (v *Vectors) Close() (err error) {
 	return errors.Join(err, v.state.Close())
 }
 
-// Dim is the width of the vectors, and Nodes how many there are.
+// Dim returns the width of the vectors.
 func (v *Vectors) Dim() int { return v.Settings.Dim }
 
-// Nodes is the number of nodes.
+// Nodes returns the number of nodes.
 func (v *Vectors) Nodes() int { return v.nodes }
 
 // Row reads the vector of a node.
@@ -182,13 +182,13 @@ func (v *Vectors) Row(ctx context.Context, node kv.NodeID) ([]float32, error) {
 	return row, v.table.Gather(ctx, row, []uint32{uint32(node)})
 }
 
-// Each calls fn with the vectors of all nodes, a block of nodes that follow one another at a time.
-// Rows are valid during the call.
+// Each calls fn with the vectors of all nodes, a block of consecutive nodes at a time. Rows are
+// valid during the call.
 func (v *Vectors) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
 	return v.table.InOrder(ctx, v.budget, fn)
 }
 
-// Relation is the number of a relation by its name.
+// Relation returns the number of a relation by its name.
 func (v *Vectors) Relation(name string) (uint32, bool) {
 	i := slices.Index(v.types, name)
 	return uint32(max(i, 0)), i >= 0
@@ -201,14 +201,14 @@ func (v *Vectors) Score(ctx context.Context, e triples.Triple) (float32, error) 
 	return score[0], err
 }
 
-// Complete returns the n best answers to a query but for those in skip, which ascends.
+// Complete returns the n best answers to a query without those in skip, which ascends.
 func (v *Vectors) Complete(ctx context.Context, q triples.Query, n int,
 	skip []uint32) ([]triples.Answer, error) {
 	return rank.Top(ctx, &v.scorer, v.table, q, n, skip)
 }
 
-// openParts opens the vectors of a record that are on disk by partition, of which one is in memory
-// at a time.
+// openParts opens the vectors of a record that are on disk by partition. One partition is in
+// memory at a time.
 func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error) {
 	c, meta := &v.Settings, v.store.Meta()
 	m, err := partition.New(partition.Spec{Nodes: meta.Nodes, Parts: c.Partitions, Random: true,
@@ -234,7 +234,8 @@ func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error
 		})
 }
 
-// outdated says whether a run has gone on from a record, which removes files that the record names.
+// outdated reports whether a run has gone on from a record, which removes files that
+// the record names.
 func outdated(dir runs.Dir, record []byte) bool {
 	var now position
 	name, err := dir.Current()
