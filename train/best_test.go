@@ -23,9 +23,9 @@ func TestFirstOfEqualsIsBest(t *testing.T) {
 	}
 }
 
-// TestTestIsOfTheBest: the weights that are tested are those of the best epoch. A run that ends at
-// that epoch has them as its last ones. With so high a rate each epoch is far from the one before,
-// but which is the best depends on how the processor rounds: a seed is taken whose last is worse.
+// TestTestIsOfTheBest: the weights of the best epoch are tested. A run that ends at that epoch has
+// them as its last ones. With so high a rate each epoch is far from the one before, but which is
+// the best depends on how the processor rounds: a seed is taken whose last is worse.
 func TestTestIsOfTheBest(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	for seed := range uint64(8) {

@@ -9,7 +9,7 @@ import (
 	"gdb/train/task"
 )
 
-// TestClassWeights: the weights of a training are those of its own nodes, validation left out.
+// TestClassWeights: a training derives class weights from its own nodes, without validation nodes.
 func TestClassWeights(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		g, c := planted(multi), testConfig()

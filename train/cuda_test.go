@@ -245,7 +245,7 @@ func TestCheckpointsMove(t *testing.T) {
 	}
 }
 
-// stopAfter trains until so many steps were done.
+// stopAfter trains until a number of steps were done.
 func stopAfter(t *testing.T, s *layout.Store, c Config, steps int) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ func (w *faultWorld) disk() (*sickDisk, string) {
 	return newSickDisk(fs), dir
 }
 
-// train opens the store and trains until the end, or until so many steps were done.
+// train opens the store and trains until the end, or until a number of steps were done.
 func (w *faultWorld) train(d *sickDisk, dir string, c Config, steps int) error {
 	dev, err := blockdev.Open(blockdev.Options{Backend: w.io, QueueDepth: 4})
 	if err != nil {

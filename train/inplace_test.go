@@ -45,8 +45,8 @@ func planOf(t *testing.T, c Config) (p *plan.Plan, weights []byte) {
 	return p, weights
 }
 
-// TestInPlaceGivesTheSame: where the first layer reads rows in the cache, the weights are those of
-// any other way to hold the data.
+// TestInPlaceGivesTheSame: where the first layer reads rows in the cache, a run ends with the same
+// weights as with any other way to hold the data.
 func TestInPlaceGivesTheSame(t *testing.T) {
 	all := [][]int{{1, 7}, {2, 0}, {7, 1}}
 	for i, fanout := range [][]int{{3, 2}, {2, 2, 2}, {3, 2}} {

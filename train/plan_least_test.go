@@ -17,8 +17,8 @@ import (
 	"gdb/train/setting"
 )
 
-// TestLeastIsWhatABatchNeeds: besides what is there whatever the batches are, the least memory is
-// little more than a batch's features and the means of its first layer.
+// TestLeastIsWhatABatchNeeds: besides what every run takes, the least memory is little more than a
+// batch's features and the means of its first layer.
 func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	notShort(t)
 	s, c := mustBuild(t, layouttest.Skewed()), lawConfig()

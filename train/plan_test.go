@@ -40,7 +40,8 @@ func TestPlanLeastSuffices(t *testing.T) {
 	}
 }
 
-// TestForecastOfHits: on a graph sampled whole, the hits planned are those of an epoch.
+// TestForecastOfHits: on a graph that is sampled whole, the forecast of hits equals the
+// hits of an epoch.
 func TestForecastOfHits(t *testing.T) {
 	for _, cache := range []string{"static", "none"} {
 		s, c := mustBuild(t, planted(false)), testConfig()

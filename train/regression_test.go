@@ -215,7 +215,7 @@ func TestRegressionResumes(t *testing.T) {
 	checkResumes(t, plantedNumbers(), c)
 }
 
-// TestRegressionWithAnyCache: the losses are those of a run without one.
+// TestRegressionWithAnyCache: a run with any cache has the same losses as a run without one.
 func TestRegressionWithAnyCache(t *testing.T) {
 	checkAnyCache(t, plantedNumbers(), testConfig())
 }

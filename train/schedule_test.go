@@ -28,7 +28,7 @@ func epochsOf(t *testing.T, s *layout.Store, c Config) (epochs []runs.Epoch) {
 	return epochs
 }
 
-// TestRates: each epoch says the rate of its last step, which is that of its schedule.
+// TestRates: each epoch reports the rate of its last step, which follows the schedule.
 func TestRates(t *testing.T) {
 	for _, schedule := range []string{setting.ScheduleConstant, setting.ScheduleCosine,
 		setting.ScheduleStep, setting.SchedulePlateau} {

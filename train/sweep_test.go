@@ -67,8 +67,8 @@ func noteProfileOf(t testing.TB, dev blockdev.Device, s *layout.Store, c Config,
 	}
 }
 
-// TestSweptRun: where reading costs much, rows are swept, which the events and records tell; the
-// weights are those of a run without, also if it was stopped and resumed.
+// TestSweptRun: where reading is expensive rows are swept, which the events and records tell. A run
+// with sweeps has the same weights as one without, also if it was stopped and resumed.
 func TestSweptRun(t *testing.T) {
 	c := beladyConfig()
 	c.Epochs = 4

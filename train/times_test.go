@@ -76,8 +76,8 @@ func TestBeforeIsAStoreOfEarlierEdges(t *testing.T) {
 	}
 }
 
-// TestSumsAheadAreBeforeTheTime: sums that are computed before a training are those of the edges
-// that count for it, though others are kept beside them.
+// TestSumsAheadAreBeforeTheTime: sums that are computed before a training are over the edges that
+// count for it, though files of other sums are kept beside them.
 func TestSumsAheadAreBeforeTheTime(t *testing.T) {
 	notShort(t)
 	const limit = 60

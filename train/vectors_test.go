@@ -177,7 +177,8 @@ func TestVectorsResume(t *testing.T) {
 	}
 }
 
-// TestVectorsAnyCache: the losses are those of a run that makes batches one by one.
+// TestVectorsAnyCache: a run with any cache has the same losses as one that makes
+// batches one by one.
 func TestVectorsAnyCache(t *testing.T) {
 	c := testConfig()
 	c.NodeEmbedding = 7

@@ -91,7 +91,8 @@ func TestSharedLeftOut(t *testing.T) {
 	}
 }
 
-// TestSharedGivenUp: memory of a batch that is gathered again is that of the second time.
+// TestSharedGivenUp: when a batch is gathered a second time into the same memory, the second
+// gathering counts.
 func TestSharedGivenUp(t *testing.T) {
 	s, _ := mustShare(t, 900)
 	b := gathered(t, s, someNodes(100, 0))

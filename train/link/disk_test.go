@@ -337,7 +337,8 @@ func TestDiskBitFlips(t *testing.T) {
 	}
 }
 
-// TestDiskTrained: evaluation and predictions from disk are those of the same vectors in memory.
+// TestDiskTrained: evaluation and predictions from disk equal those from the same
+// vectors in memory.
 func TestDiskTrained(t *testing.T) {
 	s := mustCircle(t, true)
 	c := diskConfig("complex")

@@ -136,9 +136,9 @@ func TestDiskVectors(t *testing.T) {
 	}
 }
 
-// TestDiskVectorsEarly: before the first evaluation vectors are those of the checkpoint, of which
-// partitions that were not trained on yet are as they begin. What is damaged is found, and what a
-// run that goes on has replaced is told apart from it.
+// TestDiskVectorsEarly: before the first evaluation the vectors of the checkpoint are read;
+// partitions that were not trained on yet have their initial vectors. Damage is found, and is told
+// apart from files that a run which goes on has replaced.
 func TestDiskVectorsEarly(t *testing.T) {
 	s := mustCircle(t, true)
 	c := diskConfig("complex")

@@ -9,8 +9,8 @@ import (
 	"gdb/train/setting"
 )
 
-// TestEncodedInBuffer: with all partitions in memory, whole lists of the buffer give what those of
-// the store give; the rows of a batch are those of its nodes in the buffer.
+// TestEncodedInBuffer: with all partitions in memory, whole lists of the buffer give the same
+// vectors as the lists of the store, and the rows of a batch belong to its nodes in the buffer.
 func TestEncodedInBuffer(t *testing.T) {
 	for _, name := range []string{"sage", "gat"} {
 		t.Run(name, func(t *testing.T) {

@@ -70,8 +70,8 @@ func pipelineSettings() map[string]Config {
 		"few": few, "pairs": pairs, "pairs of their own": own}
 }
 
-// plainSteps takes steps one after the other on rows as they were before the last updates, so many
-// at most: the specification of a pipeline. It returns the losses.
+// plainSteps takes steps one after the other on rows that lack the last updates, at most staleness
+// of them: the specification of a pipeline. It returns the losses.
 func plainSteps(t *testing.T, tr *trainer, batches [][]triples.Triple,
 	staleness int) (all []float64) {
 	var updates []*stepper

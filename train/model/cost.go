@@ -35,9 +35,9 @@ type StepCost struct {
 	Copied int64
 }
 
-// Growth scales a sampled batch to the size that is planned for: Num/Den times as many nodes
-// and entries. Its cost is that of Parts smaller batches together, for an upper bound; Parts
-// is otherwise 1.
+// Growth scales a sampled batch to the size that is planned for: Num/Den times as many nodes and
+// entries. For an upper bound, Parts smaller batches make up that size and their costs are added;
+// Parts is otherwise 1.
 type Growth struct{ Num, Den, Parts int64 }
 
 // StepCost returns the memory that a training step takes. inPlace says that the rows of the first

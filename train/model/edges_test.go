@@ -64,7 +64,7 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	return logits, m
 }
 
-// featuresOf are those of a node.
+// featuresOf returns the features of a node.
 func featuresOf(v sample.NodeID, dim int) (x []float32) {
 	draw := rng.NewStream(rng.Key(77, uint64(v)))
 	for range dim {

@@ -14,7 +14,7 @@ import (
 	"gdb/train/setting"
 )
 
-// packed are rows of so many values as bfloat16, packed as features are read.
+// packed returns rows of dim values as bfloat16, packed as features are read.
 func packed(x []float32, dim int) []float32 {
 	words := rowfile.PackedDim(dim)
 	out := make([]float32, len(x)/dim*words)
@@ -25,8 +25,8 @@ func packed(x []float32, dim int) []float32 {
 	return out
 }
 
-// halfSpecs are models of every architecture, with layers wide enough that products are of
-// bfloat16, of features of so many values.
+// halfSpecs returns a model of every architecture for features of in values, with layers wide
+// enough that products are computed in bfloat16.
 func halfSpecs(in int) (all []*Spec) {
 	for _, a := range architectures {
 		for _, o := range []setting.Options{{}, {Heads: 2, Aggregate: "sum", Residual: true,

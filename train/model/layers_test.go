@@ -129,8 +129,8 @@ func sampleLogits(t *testing.T, m *Model, g *sampletest.Graph, fn func(logits []
 	}
 }
 
-// TestLayersAreExactOverWholeLists: over whole lists the operations are those of models that are
-// trained otherwise, and rows of caches are read in place for plain means only.
+// TestLayersAreExactOverWholeLists: over whole lists, layer-wise sampling gives the same operations
+// as any other, and rows of caches are read in place for plain means only.
 func TestLayersAreExactOverWholeLists(t *testing.T) {
 	for _, s := range layerSpecs(t, 8) {
 		exact := func() (does string) {

@@ -153,7 +153,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 	}
 }
 
-// lastLoss is that of the one step since the last call.
+// lastLoss returns the loss of the only step since the last call.
 func lastLoss(t *testing.T, be backend.Backend) backend.Loss {
 	t.Helper()
 	all := be.Losses(nil)

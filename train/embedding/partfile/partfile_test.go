@@ -64,7 +64,8 @@ func fill(s *Spec, arrays [][]float32, part, version int) {
 	}
 }
 
-// equal says whether the rows of a partition are those of a version, 0 for as it began.
+// equal reports whether the rows of a partition equal those of a version; version 0 is the
+// initial state.
 func equal(t testing.TB, s *Spec, got [][]float32, part, version int) bool {
 	t.Helper()
 	want := frame(t, s)

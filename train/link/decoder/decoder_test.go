@@ -88,7 +88,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestGradients: gradients are those of finite differences, of a loss that weighs all scores.
+// TestGradients: gradients agree with finite differences of a loss that weighs all scores.
 func TestGradients(t *testing.T) {
 	const dim, m, n, step = 10, 3, 11, 1e-3
 	for name, d := range variants(t, dim) {

@@ -168,7 +168,7 @@ func numbersOf(t *testing.T, s *Set, parts []int, row func(part int) uint32) map
 	return number
 }
 
-// sameLists fails unless the lists are those of some edges between nodes of these numbers.
+// sameLists fails unless the lists hold exactly the given edges between nodes with these numbers.
 func sameLists(t *testing.T, s *Set, all []edge, number map[uint32]uint32) {
 	t.Helper()
 	for d, r := range s.Readers(true) {

@@ -487,7 +487,7 @@ func plainAnswers(edges []triples.Triple, q triples.Query) (out []uint32) {
 	return slices.Compact(out)
 }
 
-// TestAnswers: the answers of a query are those of all splits.
+// TestAnswers: the answers of a query come from all splits.
 func TestAnswers(t *testing.T) {
 	_, r, all := newRows(t)
 	for e := range uint32(entities) {

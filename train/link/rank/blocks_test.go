@@ -78,8 +78,8 @@ func (r *dealtRows) In(_ context.Context, part int, asked *triples.Index) (*trip
 	return triples.NewIndex(found), nil
 }
 
-// TestRanksByBlock: ranks in rows that come by partition are those of an evaluation without tricks,
-// be there memory for all queries at once or for one block of them.
+// TestRanksByBlock: ranks from rows that come by partition equal those of a simple evaluation, with
+// memory for all queries at once and for one block of them.
 func TestRanksByBlock(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
@@ -102,8 +102,8 @@ func TestRanksByBlock(t *testing.T) {
 	}
 }
 
-// TestDrawnCandidatesByBlock: the candidates that are drawn are those of rows in memory, wherever
-// the partitions have them, and so are the ranks among them.
+// TestDrawnCandidatesByBlock: the same candidates are drawn as from rows in memory, whatever
+// partitions they are in, and the ranks among them are the same.
 func TestDrawnCandidatesByBlock(t *testing.T) {
 	edges, train := randomEdges(1, 60), randomEdges(2, 300)
 	known := slices.Concat(edges, train)
@@ -146,8 +146,9 @@ func TestRanksByBlockNothing(t *testing.T) {
 	}
 }
 
-// TestTopByBlock: the best answers in rows that come by partition are those of rows in memory: of
-// equal scores the entity of the lower number, though partitions bring entities in any order.
+// TestTopByBlock: the best answers from rows that come by partition are the same as from rows in
+// memory. Of equal scores the entity of the lower number comes first, although partitions bring
+// entities in any order.
 func TestTopByBlock(t *testing.T) {
 	s, v, _ := newScorer(t, "complex", 1)
 	known := triples.NewIndex(randomEdges(2, 300))
@@ -167,7 +168,7 @@ func TestTopByBlock(t *testing.T) {
 	}
 }
 
-// TestPairsByBlock: scores of edges are those of rows in memory, in the order of the edges.
+// TestPairsByBlock: scores of edges equal those from rows in memory, in the order of the edges.
 func TestPairsByBlock(t *testing.T) {
 	s, v, _ := newScorer(t, "complex", 2)
 	rows := dealRows(v, 3, nil)
