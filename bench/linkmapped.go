@@ -12,7 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/train/link"
-	"gdb/train/link/initial"
+	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -81,7 +81,7 @@ func writeFirst(f vfs.File, c *setting.Link, rows, arrays int) error {
 			some := buf[:min(once, rows-lo)*c.Dim]
 			if clear(some); i == 0 {
 				for row := range len(some) / c.Dim {
-					initial.Entity(some[row*c.Dim:][:c.Dim], c.Seed, uint64(lo+row), c.Init)
+					decoder.InitialEntity(some[row*c.Dim:][:c.Dim], c.Seed, uint64(lo+row), c.Init)
 				}
 			}
 			if _, err := f.Write(mem.BytesOf(some)); err != nil {

@@ -7,10 +7,10 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/partition"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
-	"gdb/train/link/order"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -21,10 +21,10 @@ import (
 // sizes by the rules of section 6.
 type nodePartitions struct {
 	*partbuffer.Buffer
-	spec  order.Spec
+	spec  partition.OrderSpec
 	bytes int64
 	lines []string
-	moved order.Cost // in an epoch
+	moved partition.Cost // in an epoch
 }
 
 const (
@@ -93,20 +93,21 @@ func listsSize(src *loader.Source) (size int64) {
 // choose chooses the numbers of partitions, of partitions in memory, and of logical partitions.
 func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
-	f := order.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
+	f := partition.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
 		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
 		Memory:     max(0, (budget.Limit()-budget.Used())/2-4*int64(m.Nodes)),
 		BlockBytes: layout.PageBytes, NodeTask: true,
 		OneByOne: c.PartitionOrder == setting.OrderSequential, Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions}
-	chosen, err := order.Choose(f)
+	chosen, err := partition.ChooseOrder(f)
 	if err != nil {
 		return err
 	}
-	b.spec = order.Spec{Policy: order.Dispersed, Parts: chosen.Parts, Capacity: chosen.Capacity,
-		Logical: chosen.Logical, Seed: c.Seed}
+	b.spec = partition.OrderSpec{Policy: partition.Dispersed, Parts: chosen.Parts,
+		Capacity: chosen.Capacity,
+		Logical:  chosen.Logical, Seed: c.Seed}
 	if f.OneByOne {
-		b.spec.Policy, b.spec.Logical = order.Sequential, chosen.Parts
+		b.spec.Policy, b.spec.Logical = partition.Sequential, chosen.Parts
 		b.spec.TrainParts = partbuffer.TrainParts(m.Nodes, chosen.Parts, train)
 	}
 	c.Partitions, c.PartitionsInMemory = b.spec.Parts, b.spec.Capacity
@@ -118,7 +119,7 @@ func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) 
 // config returns the configuration with which the buffer is opened.
 func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
-	o, err := order.New(b.spec)
+	o, err := partition.NewOrder(b.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 	spec := partbuffer.DealSpec{Nodes: m.Nodes, Parts: b.spec.Parts, Seed: c.Seed,
 		Piece: max(1, min(pieceBytes/max(1, uint64(4*rowDim(src))),
 			m.Nodes/uint64(b.spec.Parts*piecesLeast)))}
-	if b.spec.Policy == order.Sequential {
+	if b.spec.Policy == partition.Sequential {
 		spec.First = train
 	}
 	deal, err := partbuffer.NewDeal(spec)
@@ -144,7 +145,7 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 
 // cost computes what the first epoch reads.
 func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) error {
-	o, err := order.New(b.spec)
+	o, err := partition.NewOrder(b.spec)
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}

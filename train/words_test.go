@@ -6,7 +6,6 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 	"gdb/train/model"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -24,7 +23,7 @@ func TestWordsOfSettings(t *testing.T) {
 		{"metric", setting.NodeMetrics, append(auto, task.Metrics()...)},
 		{"backend", setting.Choices("backend"), backend.Names()},
 		{"decoder", setting.Decoders, decoder.Names()},
-		{"loss of links", setting.LinkLosses, loss.Names()},
+		{"loss of links", setting.LinkLosses, decoder.LossNames()},
 	} {
 		if !slices.Equal(c.has, c.want) {
 			t.Errorf("%s: settings have %v, and the package that reads them %v", c.name, c.has,

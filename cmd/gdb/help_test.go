@@ -10,7 +10,6 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/sample/rowcache"
 	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -85,7 +84,7 @@ func TestLinkHelp(t *testing.T) {
 	for _, part := range []struct {
 		text  string
 		names []string
-	}{{decoders, decoder.Names()}, {losses, loss.Names()}, {negatives,
+	}{{decoders, decoder.Names()}, {losses, decoder.LossNames()}, {negatives,
 		setting.NegativeSamplings}} {
 		names, _ := items(t, part.text)
 		sameWords(t, "help link", names, part.names)

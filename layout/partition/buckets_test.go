@@ -316,10 +316,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func bucket(from, to int) Bucket {
-	return Bucket{From: uint16(from), To: uint16(to)}
-}
-
 func allBuckets(p int) (all []Bucket) {
 	for i := range p {
 		for j := range p {

@@ -3,6 +3,13 @@
 // ordered set of nodes: each node is row R of partition P. This is not stored but computed from a
 // few numbers, in both directions. Buckets are the train edges on disk, grouped by the partitions
 // of their two nodes.
+//
+// An Order says which partitions are in memory, one set after the other, and which edge buckets are
+// trained on while a set is: the replacement and selection policies of training out of core. It
+// is arithmetic over small numbers and reads nothing. The policies are those of Mohoney et al.,
+// "Marius: Learning Massive Graph Embeddings on a Single Machine" (BETA, where the buckets of a set
+// are trained as soon as both partitions are in memory), and of Waleffe et al., "Marius++",
+// section 5 (Two-Level BETA for links; Dispersed and Sequential for nodes).
 package partition
 
 import (

@@ -20,7 +20,7 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// Order says how an epoch goes through partitions; *order.Epoch of train/link/order implements it.
+// Order says how an epoch goes through partitions; *partition.Epoch implements it.
 type Order interface {
 	// Sets returns the number of sets, and Partitions returns the partitions of one.
 	Sets() int

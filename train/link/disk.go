@@ -7,10 +7,8 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/partition"
 	"gdb/train/link/decoder"
-	"gdb/train/link/initial"
-	"gdb/train/link/neighbors"
-	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -22,8 +20,8 @@ type disk struct {
 	*paged.Source
 	part     Part
 	entities Table
-	near     *neighbors.Set // neighbors for an encoder; nil without one
-	before   diskStats      // counts at the last call of moved
+	near     *paged.Neighbors // neighbors for an encoder; nil without one
+	before   diskStats        // counts at the last call of moved
 }
 
 // Part loads the partitions and edges of a part of an epoch.
@@ -62,9 +60,9 @@ func (d *disk) moved() (m diskStats, err error) {
 }
 
 // policies maps the names that settings give orders of links to the orders.
-var policies = map[string]order.Policy{setting.OrderBeta: order.Beta,
-	setting.OrderTwoLevel: order.TwoLevel, setting.OrderDispersed: order.Dispersed,
-	setting.OrderSequential: order.Sequential}
+var policies = map[string]partition.Policy{setting.OrderBeta: partition.Beta,
+	setting.OrderTwoLevel: partition.TwoLevel, setting.OrderDispersed: partition.Dispersed,
+	setting.OrderSequential: partition.Sequential}
 
 // memoryBytes returns what a training takes that keeps all vectors in memory.
 func memoryBytes(c *Config, m *kv.Meta) int64 {
@@ -136,7 +134,7 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	edgeExtra, what := 0, "steps, relations"
 	if c.Encodes() {
 		what += ", all vectors encoded"
-		extra, edgeExtra = extra+neighbors.RowBytes, neighbors.EdgeBytes
+		extra, edgeExtra = extra+paged.RowBytes, paged.NeighborBytes
 	}
 	p, err := paged.NewPlan(m, paged.Want{Policy: policies[c.Order], Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions, Dim: c.Dim,
@@ -162,7 +160,7 @@ func edgeSeconds(c *Config) float64 {
 // initOf returns a function that draws the initial vector of an entity, the same as in memory.
 func initOf(c *Config) func(row []float32, entity uint64) {
 	return func(row []float32, entity uint64) {
-		initial.Entity(row, c.Seed, entity, c.Init)
+		decoder.InitialEntity(row, c.Seed, entity, c.Init)
 	}
 }
 
@@ -230,7 +228,7 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 // rows if there was no evaluation.
 func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
 	c := &t.Config
-	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
+	plan := paged.Partitions(partition.OrderSpec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
 		len(runs.LinkState(c.Optimizer)))
 	record := pos.BestRecord
 	if record == nil {

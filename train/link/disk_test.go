@@ -17,9 +17,9 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/entities"
-	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -506,7 +506,7 @@ func TestBatchOf(t *testing.T) {
 		{1024, 14541, 16, 64, 256}, {1024, 14541, 64, 64, 1024}, {1024, 14541, 8, 64, 128},
 		{1000, 4 << 20, 48, 176, 1000}, {10000, 1_000_000, 10, 80, 3906}, {3, 30, 2, 30, 1},
 	} {
-		p := &paged.Plan{Order: order.Spec{Parts: c.parts, Capacity: c.held}}
+		p := &paged.Plan{Order: partition.OrderSpec{Parts: c.parts, Capacity: c.held}}
 		if got := batchOf(&Config{Learning: setting.Learning{Batch: c.batch}}, p,
 			c.entities); got != c.want {
 			t.Errorf("batches of %d with %d of %d partitions of %d entities, want %d", got, c.held,

@@ -8,7 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/train/link/encode"
-	"gdb/train/link/neighbors"
+	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
@@ -24,7 +24,7 @@ type encoding struct {
 	// evaluation, and near the lists of the partitions in memory. Both are nil if vectors
 	// are in memory.
 	learned *Table
-	near    *neighbors.Set
+	near    *paged.Neighbors
 
 	nodes  []uint32 // entities of the step, ascending
 	edges  []triples.Triple
@@ -133,7 +133,8 @@ func (t *trainer) encodeNear() (err error) {
 	if e == nil {
 		return nil
 	}
-	e.near, err = neighbors.New(t.disk.Buckets(), t.disk.BufferRows(), t.store.Meta().Undirected,
+	e.near, err = paged.NewNeighbors(t.disk.Buckets(), t.disk.BufferRows(),
+		t.store.Meta().Undirected,
 		t.budget)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/linkrow"
 	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -278,7 +277,7 @@ func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
 		answer := s.list[other(n, query)]
 		for j, e := range s.list[s.negativesAt(n, query):][:width-1] {
 			if e == answer {
-				scores[i*width+1+j] = loss.Excluded
+				scores[i*width+1+j] = decoder.Excluded
 			}
 		}
 	}

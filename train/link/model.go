@@ -8,7 +8,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/decoder"
-	"gdb/train/link/initial"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -57,14 +56,14 @@ func newModel(c *setting.Link, entities, relations int, training bool,
 // init draws the initial rows.
 func (m *model) init(seed uint64, pool *kernel.Pool) {
 	pool.Run(m.entities.Rows, func(i int) {
-		initial.Entity(m.entities.row(uint32(i)), seed, uint64(i), m.cfg.Init)
+		decoder.InitialEntity(m.entities.row(uint32(i)), seed, uint64(i), m.cfg.Init)
 	})
 	for i := range m.relations.Rows {
 		row, key := m.relations.row(uint32(i)), rng.Key(relationDomain, seed, uint64(i))
 		if m.dec.RelationDim(m.cfg.Dim) < m.dec.FormDim(m.cfg.Dim) { // angles
-			initial.Uniform(row, key, math.Pi)
+			decoder.InitialUniform(row, key, math.Pi)
 		} else {
-			initial.Normal(row, key, m.cfg.Init)
+			decoder.InitialNormal(row, key, m.cfg.Init)
 		}
 	}
 }

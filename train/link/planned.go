@@ -8,7 +8,6 @@ import (
 	"gdb/kv"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
-	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -106,7 +105,7 @@ func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
 
 // plannedDisk works out the first epoch.
 func plannedDisk(plan *paged.Plan, m *kv.Meta) (*PlannedDisk, error) {
-	o, err := order.New(plan.Order)
+	o, err := partition.NewOrder(plan.Order)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func plannedDisk(plan *paged.Plan, m *kv.Meta) (*PlannedDisk, error) {
 		return nil, err
 	}
 	bytes := plan.EdgeBytes(m)
-	links := plan.Order.Policy != order.Dispersed && plan.Order.Policy != order.Sequential
+	links := plan.Order.Policy != partition.Dispersed && plan.Order.Policy != partition.Sequential
 	cost := sets.Cost(partBytes, func(partition.Bucket) int64 { return bytes / (parts * parts) },
 		links)
 	d.Swaps, d.Read, d.Written, d.Edges = cost.Swaps, cost.ReadBytes, cost.WriteBytes,

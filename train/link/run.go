@@ -11,7 +11,6 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -123,7 +122,8 @@ func Validate(c *Config) error {
 	if _, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm}); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if err := (&loss.Loss{Name: c.Loss}).Validate(c.Negatives == setting.NegativesAll); err != nil {
+	loss := decoder.Loss{Name: c.Loss}
+	if err := loss.Validate(c.Negatives == setting.NegativesAll); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil

@@ -3,7 +3,7 @@ package link
 import (
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
-	"gdb/train/link/loss"
+	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -323,7 +323,7 @@ func (s *stepper) negativeRows(drawn []uint32, before int) []float32 {
 // exclude removes from a row of scores the negatives that are the true answer and, if asked for,
 // those that the training set says are true.
 func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint32) {
-	out := func(place uint32) { row[place] = loss.Excluded }
+	out := func(place uint32) { row[place] = decoder.Excluded }
 	places(&s.drawnGroups, answer, out)
 	if !s.cfg.FilterNegatives {
 		return

@@ -8,7 +8,6 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
 	"gdb/train/link/decoder"
-	"gdb/train/link/loss"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -27,7 +26,7 @@ type stepper struct {
 	cfg       *setting.Link
 	batch     int // edges of a step, or queries; the last step of a part may have fewer
 	dec       decoder.Decoder
-	loss      loss.Loss
+	loss      decoder.Loss
 	pool      *kernel.Pool
 	opt       optimizer
 	relations *Table // twice as many rows with reciprocal relations
@@ -75,7 +74,7 @@ func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relatio
 	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
 		count: count, known: known, few: isFew(c, dec), pairs: isPairs(c, dec),
 		drawn: &drawn{}, ahead: &drawn{},
-		loss: loss.Loss{Name: c.Loss, Margin: float32(c.Margin),
+		loss: decoder.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
 		opt:      optimizer{kind: c.Optimizer, pool: pool},
 		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}

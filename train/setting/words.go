@@ -9,7 +9,7 @@ var (
 	NodeLosses  = []string{"auto", "softmax", "bce", "mse", "mae", "huber"}
 	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "rmse", "mae",
 		"r2"}
-	// Decoders are those of train/link/decoder, and LinkLosses those of train/link/loss.
+	// Decoders and LinkLosses are those of train/link/decoder.
 	Decoders   = []string{"distmult", "complex", "transe", "rotate", "dot"}
 	LinkLosses = []string{LossSoftmax, "logistic", LossMargin, LossAdversarial}
 )

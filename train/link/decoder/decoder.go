@@ -8,6 +8,12 @@
 //
 // Rows are float32 values, dim of them as the user gives it. Complex numbers, of ComplEx and
 // RotatE, are stored as dim/2 real parts followed by dim/2 imaginary parts.
+//
+// A Loss compares the score of an edge with the scores of its negatives, which are the same edge
+// with another end. It works on rows of scores: one edge and its negatives.
+//
+// Initial vectors are each a function of a key alone, so that rows can be drawn again wherever they
+// are needed.
 package decoder
 
 import (

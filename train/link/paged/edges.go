@@ -7,7 +7,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
-	"gdb/train/link/order"
 	"gdb/train/link/triples"
 )
 
@@ -19,7 +18,7 @@ type piece struct {
 
 // cut divides the buckets of each set of an epoch into pieces of at most most edges. Each set has
 // at least one piece, even without edges.
-func cut(e *order.Epoch, count func(partition.Bucket) uint64, most int) (out []piece) {
+func cut(e *partition.Epoch, count func(partition.Bucket) uint64, most int) (out []piece) {
 	for set := range e.Sets() {
 		p, edges := piece{set: set}, 0
 		for _, k := range e.Buckets(set) {

@@ -14,7 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/layouttest"
-	"gdb/train/link/order"
+	"gdb/layout/partition"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -219,8 +219,8 @@ func mustCheckpoint(t *testing.T, s *paged.Source) (record, best []byte) {
 
 // policies are what trainings of links go by.
 var policies = map[string]paged.Want{
-	"two levels": {Policy: order.TwoLevel, Capacity: 4, Logical: 4},
-	"beta":       {Policy: order.Beta, Capacity: 3},
+	"two levels": {Policy: partition.TwoLevel, Capacity: 4, Logical: 4},
+	"beta":       {Policy: partition.Beta, Capacity: 3},
 	"in memory":  {Capacity: 8, Logical: 1},
 }
 
@@ -634,7 +634,7 @@ func TestPlan(t *testing.T) {
 		}
 		inMemory := memory == 4<<30
 		if all := p.EdgesOnce == 10_000_000 && p.Frames == p.Order.Parts; all != inMemory ||
-			(p.Order.Policy == order.InMemory) != inMemory {
+			(p.Order.Policy == partition.InMemory) != inMemory {
 			t.Errorf("in %d bytes: %d edges at once, %d of %d partitions, %s", memory, p.EdgesOnce,
 				p.Frames, p.Order.Parts, p.Order.Policy)
 		}

@@ -10,9 +10,7 @@ import (
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
-	"gdb/train/link/buffer"
 	"gdb/train/link/entities"
-	"gdb/train/link/order"
 )
 
 const (
@@ -25,7 +23,7 @@ const (
 
 // Want says what to plan for. Where Parts, Capacity or Logical is 0 the rules choose it.
 type Want struct {
-	Policy                   order.Policy // "" is order.TwoLevel
+	Policy                   partition.Policy // "" is order.TwoLevel
 	Parts, Capacity, Logical int
 	// Dim is the number of columns of vectors, and State how many more arrays of that size the
 	// optimizer keeps.
@@ -54,7 +52,7 @@ type Share struct {
 
 // Plan says how a training goes through its partitions.
 type Plan struct {
-	Order  order.Spec
+	Order  partition.OrderSpec
 	Frames int // partitions that memory has room for: a set, and what enters next
 	// EdgesOnce is how many edges a part has at most.
 	EdgesOnce int
@@ -69,7 +67,7 @@ type Plan struct {
 // fits in memory.
 func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 	if w.Policy == "" {
-		w.Policy = order.TwoLevel
+		w.Policy = partition.TwoLevel
 	}
 	if w.Memory <= 0 {
 		return nil, fmt.Errorf("train: steps and relations leave no memory for partitions: %s are "+
@@ -77,16 +75,17 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 			"--negatives", mem.FormatSize(-w.Memory))
 	}
 	edges := trainEdges(m)
-	f := order.Facts{Nodes: m.Nodes, RowBytes: 4 * int64(w.Dim) * int64(1+w.State), Edges: edges,
+	f := partition.Facts{Nodes: m.Nodes, RowBytes: 4 * int64(w.Dim) * int64(1+w.State),
+		Edges:      edges,
 		EdgeBytes:  int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0)),
 		EdgeMemory: mem.HeapCost(w.edgeBytes()), Memory: w.Memory,
 		BlockBytes: layout.PageBytes, Prefetch: true,
-		NodeTask: w.Policy == order.Dispersed || w.Policy == order.Sequential,
-		OneByOne: w.Policy == order.Beta || w.Policy == order.Sequential, Parts: w.Parts,
+		NodeTask: w.Policy == partition.Dispersed || w.Policy == partition.Sequential,
+		OneByOne: w.Policy == partition.Beta || w.Policy == partition.Sequential, Parts: w.Parts,
 		Capacity: w.Capacity, Logical: w.Logical, EdgeSeconds: w.EdgeSeconds}
 	const tries = 30
 	for try := 0; ; try++ {
-		c, err := order.Choose(f)
+		c, err := partition.ChooseOrder(f)
 		if err != nil {
 			return nil, err
 		}
@@ -117,22 +116,22 @@ func trainEdges(m *kv.Meta) (n uint64) {
 }
 
 // planOf returns the plan for a choice.
-func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
-	p := &Plan{Order: order.Spec{Policy: w.Policy, Parts: c.Parts, Capacity: c.Capacity,
+func planOf(m *kv.Meta, w *Want, c *partition.Choice, edges uint64) (*Plan, error) {
+	p := &Plan{Order: partition.OrderSpec{Policy: w.Policy, Parts: c.Parts, Capacity: c.Capacity,
 		Logical: c.Logical, Seed: w.Seed}, Lines: c.Lines, dim: w.Dim, state: w.State}
 	if w.TrainParts != nil {
 		p.Order.TrainParts = w.TrainParts(c.Parts)
 	}
 	if c.InMemory {
-		p.Order.Policy = order.InMemory
+		p.Order.Policy = partition.InMemory
 	}
-	if _, err := order.New(p.Order); err != nil {
+	if _, err := partition.NewOrder(p.Order); err != nil {
 		return nil, err
 	}
 	switch p.Order.Policy {
-	case order.InMemory, order.Sequential:
+	case partition.InMemory, partition.Sequential:
 		p.Frames = c.Capacity
-	case order.Beta:
+	case partition.Beta:
 		p.Frames = c.Capacity + 1
 	default:
 		p.Frames = min(c.Parts, c.Capacity+(c.Parts+c.Logical-1)/c.Logical)
@@ -144,7 +143,7 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := buffer.Options{Frames: p.Frames}
+	opt := bufferOptions{Frames: p.Frames}
 	parts := int64(c.Parts)
 	p.Shares = []Share{
 		{"partitions", opt.Bytes(&spec) +
@@ -157,7 +156,7 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 }
 
 // Partitions returns a plan for vectors that are only read. o needs only Parts and Seed.
-func Partitions(o order.Spec, dim, state int) *Plan {
+func Partitions(o partition.OrderSpec, dim, state int) *Plan {
 	return &Plan{Order: o, dim: dim, state: state}
 }
 

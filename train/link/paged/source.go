@@ -10,8 +10,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
-	"gdb/train/link/buffer"
-	"gdb/train/link/order"
 	"gdb/train/link/triples"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -36,13 +34,13 @@ type Source struct {
 	cfg     Config
 	sets    *partition.Buckets
 	dir     *partfile.Dir
-	buf     *buffer.Buffer
-	order   *order.Order
+	buf     *buffer
+	order   *partition.Order
 	account mem.Account
 	once    int // the most edges in a part
 
-	epoch  *order.Epoch // nil before the first
-	number uint64       // of epoch
+	epoch  *partition.Epoch // nil before the first
+	number uint64           // of epoch
 	pieces []piece
 	set    int // the set that is resident; -1 for none
 	// changed holds the partitions that were trained on since the last checkpoint. touched says
@@ -72,7 +70,7 @@ func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note
 	err error) {
 	s = &Source{cfg: cfg, set: -1, once: cfg.Plan.EdgesOnce, changed: roaring.New(),
 		account: mem.NewAccount(cfg.Budget, "edges of partitions")}
-	if s.order, err = order.New(cfg.Plan.Order); err != nil {
+	if s.order, err = partition.NewOrder(cfg.Plan.Order); err != nil {
 		return nil, "", err
 	}
 	s.sets, note, err = openBuckets(ctx, &cfg)
@@ -143,7 +141,7 @@ func (s *Source) open(record, best []byte) error {
 	if err := s.account.Add(int64(2*tripleBytes*s.once) + streamBytes); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	s.buf, err = buffer.New(s.dir, buffer.Options{Frames: s.cfg.Plan.Frames, Budget: s.cfg.Budget})
+	s.buf, err = newBuffer(s.dir, bufferOptions{Frames: s.cfg.Plan.Frames, Budget: s.cfg.Budget})
 	return err
 }
 
@@ -284,4 +282,4 @@ func (s *Source) KeepBest(ctx context.Context) error {
 }
 
 // Stats returns what the buffer did.
-func (s *Source) Stats() (buffer.Stats, error) { return s.buf.Stats() }
+func (s *Source) Stats() (bufferStats, error) { return s.buf.Stats() }

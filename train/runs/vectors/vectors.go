@@ -20,7 +20,6 @@ import (
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/decoder"
 	"gdb/train/link/entities"
-	"gdb/train/link/initial"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -218,7 +217,7 @@ func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error
 	}
 	spec := partfile.Spec{UUID: meta.UUID, Map: m, Columns: c.Dim,
 		State: len(runs.LinkState(c.Optimizer)), Init: func(row []float32, entity uint64) {
-			initial.Entity(row, c.Seed, entity, c.Init)
+			decoder.InitialEntity(row, c.Seed, entity, c.Init)
 		}}
 	files, err := partfile.View(v.store.FS(), dir.Path(runs.PartitionsDir), v.dev, spec, record)
 	if err != nil {

@@ -1,4 +1,4 @@
-package loss_test
+package decoder_test
 
 import (
 	"math"
@@ -6,26 +6,26 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/train/link/loss"
+	"gdb/train/link/decoder"
 )
 
 // plain is the specification: the losses as their papers write them.
-func plain(l *loss.Loss, pos float64, negatives []float64, shares []float64) (sum float64) {
+func plain(l *decoder.Loss, pos float64, negatives []float64, shares []float64) (sum float64) {
 	softplus := func(x float64) float64 { return math.Log1p(math.Exp(x)) }
 	n := float64(len(negatives))
 	switch l.Name {
-	case loss.Softmax:
+	case decoder.Softmax:
 		sum = math.Exp(pos)
 		for _, v := range negatives {
 			sum += math.Exp(v)
 		}
 		return math.Log(sum) - pos
-	case loss.Logistic:
+	case decoder.Logistic:
 		for _, v := range negatives {
 			sum += softplus(v) / n
 		}
 		return sum + softplus(-pos)
-	case loss.Margin:
+	case decoder.Margin:
 		for _, v := range negatives {
 			sum += max(0, float64(l.Margin)-pos+v) / n
 		}
@@ -38,7 +38,7 @@ func plain(l *loss.Loss, pos float64, negatives []float64, shares []float64) (su
 }
 
 // shares are the weights of negatives in the adversarial loss.
-func shares(l *loss.Loss, negatives []float64) []float64 {
+func shares(l *decoder.Loss, negatives []float64) []float64 {
 	out, sum := make([]float64, len(negatives)), 0.0
 	for j, v := range negatives {
 		out[j] = math.Exp(float64(l.Temperature) * v)
@@ -52,9 +52,9 @@ func shares(l *loss.Loss, negatives []float64) []float64 {
 
 func TestRow(t *testing.T) {
 	const n, weight, step = 70, 0.5, 1e-5
-	for _, name := range loss.Names() {
+	for _, name := range decoder.LossNames() {
 		t.Run(name, func(t *testing.T) {
-			l := &loss.Loss{Name: name, Margin: 1.5, Temperature: 0.7}
+			l := &decoder.Loss{Name: name, Margin: 1.5, Temperature: 0.7}
 			rnd := rand.New(rand.NewPCG(5, 6))
 			pos, negatives := rnd.NormFloat64(), make([]float64, n)
 			row, g := make([]float32, n), make([]float32, n)
@@ -81,10 +81,10 @@ func TestRow(t *testing.T) {
 
 // TestExcluded: a negative that is left out changes nothing but the number of negatives.
 func TestExcluded(t *testing.T) {
-	for _, name := range loss.Names() {
-		l := &loss.Loss{Name: name, Margin: 1, Temperature: 1}
+	for _, name := range decoder.LossNames() {
+		l := &decoder.Loss{Name: name, Margin: 1, Temperature: 1}
 		g := make([]float32, 3)
-		value, _ := l.Row(g, []float32{1, loss.Excluded, -2}, 0.5, 1)
+		value, _ := l.Row(g, []float32{1, decoder.Excluded, -2}, 0.5, 1)
 		if g[1] != 0 || math.IsNaN(value) || math.IsInf(value, 0) || value > 100 {
 			t.Errorf("%s: gradients %v, loss %v", name, g, value)
 		}
@@ -94,8 +94,8 @@ func TestExcluded(t *testing.T) {
 // TestAll: several true ends of one query are the sum of the losses of each.
 func TestAll(t *testing.T) {
 	const n, weight, step = 90, 0.25, 1e-3
-	for _, name := range []string{loss.Softmax, loss.Logistic} {
-		l := &loss.Loss{Name: name}
+	for _, name := range []string{decoder.Softmax, decoder.Logistic} {
+		l := &decoder.Loss{Name: name}
 		rnd := rand.New(rand.NewPCG(7, 8))
 		truth, scores, g := []uint32{3, 40, 89}, make([]float32, n), make([]float32, n)
 		for j := range scores {
@@ -106,16 +106,16 @@ func TestAll(t *testing.T) {
 				own := 0.0
 				for j, v := range scores {
 					switch {
-					case name == loss.Softmax:
+					case name == decoder.Softmax:
 						own += math.Exp(float64(v))
 					default:
 						own += math.Log1p(math.Exp(float64(v)))
 					}
-					if name == loss.Logistic && (j == 3 || j == 40 || j == 89) {
+					if name == decoder.Logistic && (j == 3 || j == 40 || j == 89) {
 						own -= float64(v)
 					}
 				}
-				if name == loss.Softmax {
+				if name == decoder.Softmax {
 					own = math.Log(own) - float64(scores[t])
 				} else {
 					own /= n
@@ -147,17 +147,17 @@ func near(t *testing.T, what string, got, want float64) {
 // TestRows: rows at once are rows one by one, but for rounding.
 func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, name := range loss.Names() {
-		l := loss.Loss{Name: name, Margin: 2, Temperature: 0.5}
+	for _, name := range decoder.LossNames() {
+		l := decoder.Loss{Name: name, Margin: 2, Temperature: 0.5}
 		for _, width := range []int{1, 2, 9, 70} {
-			if width == 1 && name != loss.Softmax { // these take a mean of the negatives
+			if width == 1 && name != decoder.Softmax { // these take a mean of the negatives
 				continue
 			}
 			const rows = 200
 			scores := make([]float32, rows*width)
 			for i := range scores {
 				if scores[i] = float32(5 * r.NormFloat64()); i%width > 0 && r.IntN(9) == 0 {
-					scores[i] = loss.Excluded
+					scores[i] = decoder.Excluded
 				}
 			}
 			want, total := slices.Clone(scores), 0.0
@@ -185,13 +185,13 @@ func TestRows(t *testing.T) {
 // twice that of two, over more rows than one product of sums has room for.
 func TestRowsOfEqualScores(t *testing.T) {
 	const rows, width, weight = 500, 70, 0.5
-	for name, want := range map[string]float64{loss.Softmax: math.Log(width),
-		loss.Logistic: 2 * math.Ln2} {
-		l := loss.Loss{Name: name}
+	for name, want := range map[string]float64{decoder.Softmax: math.Log(width),
+		decoder.Logistic: 2 * math.Ln2} {
+		l := decoder.Loss{Name: name}
 		scores := make([]float32, rows*width)
 		near(t, name, l.Rows(scores, width, weight), rows*weight*want)
 		near(t, name+": gradient of the last edge", float64(scores[(rows-1)*width]),
-			map[string]float64{loss.Softmax: weight * (1.0/width - 1),
-				loss.Logistic: -weight / 2}[name])
+			map[string]float64{decoder.Softmax: weight * (1.0/width - 1),
+				decoder.Logistic: -weight / 2}[name])
 	}
 }

@@ -1,20 +1,10 @@
-// Package order decides which partitions of a graph's nodes are in memory together, as one
-// set after the other, and which edge buckets are trained on while a set is: the replacement
-// and selection policies of training out of core. It only computes with small numbers and
-// reads nothing.
-//
-// The policies come from Mohoney et al., "Marius: Learning Massive Graph Embeddings on a Single
-// Machine" (BETA, where the buckets of a set are trained as soon as both partitions are in
-// memory), and Waleffe et al., "Marius++", section 5 (Two-Level BETA for links; Dispersed and
-// Sequential for nodes).
-package order
+package partition
 
 import (
 	"fmt"
 	"slices"
 
 	"gdb/internal/rng"
-	"gdb/layout/partition"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -39,8 +29,8 @@ const (
 	Sequential Policy = "sequential"
 )
 
-// Spec says how epochs go through the partitions.
-type Spec struct {
+// OrderSpec says how epochs go through the partitions.
+type OrderSpec struct {
 	Policy Policy
 	// Parts is p, the number of partitions, and Capacity is c, how many are in memory at once.
 	Parts, Capacity int
@@ -53,15 +43,15 @@ type Spec struct {
 
 // Order is a spec that was checked.
 type Order struct {
-	spec   Spec
+	spec   OrderSpec
 	groups int // number of groups of partitions
 	hold   int // number of groups in memory at once
 }
 
-// New returns the order of a spec, or an error if the spec cannot be followed.
-func New(s Spec) (*Order, error) {
-	if s.Parts < 1 || s.Parts > partition.Most {
-		return nil, fmt.Errorf("train: %d partitions, want 1 to %d", s.Parts, partition.Most)
+// NewOrder returns the order of a spec, or an error if the spec cannot be followed.
+func NewOrder(s OrderSpec) (*Order, error) {
+	if s.Parts < 1 || s.Parts > Most {
+		return nil, fmt.Errorf("train: %d partitions, want 1 to %d", s.Parts, Most)
 	}
 	o := &Order{spec: s, groups: s.Parts}
 	if s.Policy == InMemory {
@@ -109,11 +99,11 @@ func (o *Order) check(largest int) error {
 }
 
 // Spec returns the spec that the order was made from.
-func (o *Order) Spec() Spec { return o.spec }
+func (o *Order) Spec() OrderSpec { return o.spec }
 
 // Epoch is the order of one epoch. Its methods do not change it.
 type Epoch struct {
-	spec   Spec
+	spec   OrderSpec
 	key    uint64
 	groups [][]int // partitions of each group, ascending
 	of     []int   // group of each partition
@@ -233,7 +223,7 @@ func without(a, b []int) []int {
 
 // Buckets returns the edge buckets that are trained on while set i is in memory. Over an epoch of
 // links each bucket is in exactly one set.
-func (e *Epoch) Buckets(i int) (out []partition.Bucket) {
+func (e *Epoch) Buckets(i int) (out []Bucket) {
 	for k, a := range e.sets[i] {
 		for _, b := range e.sets[i][k:] {
 			with := e.with[pairOf(a, b)]
@@ -252,8 +242,8 @@ func (e *Epoch) Buckets(i int) (out []partition.Bucket) {
 	return out
 }
 
-func bucket(from, to int) partition.Bucket {
-	return partition.Bucket{From: uint16(from), To: uint16(to)}
+func bucket(from, to int) Bucket {
+	return Bucket{From: uint16(from), To: uint16(to)}
 }
 
 // bucketSet returns in which of the sets that have a bucket it is trained on.

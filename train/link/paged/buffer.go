@@ -1,7 +1,4 @@
-// Package buffer keeps some of the partitions of the nodes' vectors in memory while training goes
-// through them, set by set (the partition buffer of Waleffe et al., "Marius++", section 5.1). While
-// a set is trained on, partitions that left are written, and partitions of the next set are read.
-package buffer
+package paged
 
 import (
 	"context"
@@ -18,8 +15,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Options configure a Buffer.
-type Options struct {
+// bufferOptions configure a buffer.
+type bufferOptions struct {
 	// Frames is how many partitions fit: those of a set and, if the next set is to be read while
 	// this one is trained on, those that enter with it.
 	Frames int
@@ -27,19 +24,23 @@ type Options struct {
 }
 
 // Bytes returns the memory of a buffer.
-func (o *Options) Bytes(s *partfile.Spec) int64 {
+func (o *bufferOptions) Bytes(s *partfile.Spec) int64 {
 	return int64(1+s.State) * mem.ArenaBytes(int64(o.Frames)*arrayBytes(s))
 }
 
 // arrayBytes returns the bytes of one array of a frame.
 func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
-// Buffer holds partitions in frames. One goroutine uses it and moves it from set to set; goroutines
+// buffer keeps some of the partitions of the nodes' vectors in memory while training goes through
+// them, set by set (the partition buffer of Waleffe et al., "Marius++", section 5.1). While a set
+// is trained on, partitions that left are written, and partitions of the next set are read.
+//
+// It holds partitions in frames. One goroutine uses it and moves it from set to set; goroutines
 // of the buffer read and write meanwhile.
-type Buffer struct {
+type buffer struct {
 	dir    *partfile.Dir
 	spec   partfile.Spec
-	opt    Options
+	opt    bufferOptions
 	arenas []*mem.Arena
 	arrays [][]float32 // each (Frames * FrameRows, Columns)
 
@@ -52,21 +53,21 @@ type Buffer struct {
 	ended    error      // error of work that failed; the buffer cannot go on after it
 	mu       struct {
 		sync.Mutex
-		stats Stats
+		stats bufferStats
 	}
 }
 
-// Stats counts what a buffer did.
-type Stats struct {
+// bufferStats counts what a buffer did.
+type bufferStats struct {
 	Reads, Writes         int // partitions
 	ReadBytes, WriteBytes int64
 	// Wait is how long Advance waited for the disk.
 	Wait time.Duration
 }
 
-// New returns an empty buffer with its memory taken. The caller closes it.
-func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
-	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
+// newBuffer returns an empty buffer with its memory taken. The caller closes it.
+func newBuffer(dir *partfile.Dir, opt bufferOptions) (*buffer, error) {
+	b := &buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
 		coming: roaring.New(), changed: roaring.New()}
 	b.frames = make([]int, b.spec.Map.Parts())
 	for i := range b.frames {
@@ -89,10 +90,10 @@ func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
 
 // Touch says that rows of the resident partitions were changed, so that these are written when they
 // leave. Unchanged partitions are not written.
-func (b *Buffer) Touch() { b.changed.Or(b.resident) }
+func (b *buffer) Touch() { b.changed.Or(b.resident) }
 
 // Close waits for the work under way and frees the memory. Changes since Flush are lost.
-func (b *Buffer) Close() error {
+func (b *buffer) Close() error {
 	err := b.settle()
 	for _, a := range b.arenas {
 		err = errors.Join(err, a.Free())
@@ -104,12 +105,12 @@ func (b *Buffer) Close() error {
 // Advance makes the partitions of now resident, and waits until they are. Then it starts to write
 // the partitions that left, and to read those of next as far as there are frames for them; next is
 // nil after the last set. A changed partition is written before another is read into its frame.
-func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
+func (b *buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
 		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
 	}
 	begun := time.Now()
-	defer func() { b.count(func(s *Stats) { s.Wait += time.Since(begun) }) }()
+	defer func() { b.count(func(s *bufferStats) { s.Wait += time.Since(begun) }) }()
 	if err := b.settle(); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
 }
 
 // fitting returns as many of the wanted partitions as there are frames for once others have left.
-func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
+func (b *buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 	room := len(b.free) + int(left.GetCardinality())
 	out := roaring.New()
 	for it := wanted.Iterator(); it.HasNext() && room > 0; room-- {
@@ -149,7 +150,7 @@ func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
 
 // begin starts goroutines that write the changed ones of the partitions that left, and read
 // those that come.
-func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
+func (b *buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	b.coming = come.Clone()
 	changed := roaring.And(left, b.changed)
 	b.changed.AndNot(left)
@@ -211,7 +212,7 @@ func pairs(ctx context.Context, parts *roaring.Bitmap, fn func(part int) error) 
 }
 
 // writeBack writes partitions, and passes on the frame of each once it is written.
-func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
+func (b *buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free chan<- int) error {
 	return pairs(ctx, changed, func(part int) error {
 		err := b.write(part)
 		if err == nil {
@@ -222,7 +223,7 @@ func (b *Buffer) writeBack(ctx context.Context, changed *roaring.Bitmap, free ch
 }
 
 // fill reads partitions into frames, as these become free.
-func (b *Buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int) error {
+func (b *buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int) error {
 	return pairs(ctx, come, func(part int) error {
 		frame, ok := <-free
 		if !ok { // or writing failed, which says more
@@ -234,28 +235,28 @@ func (b *Buffer) fill(ctx context.Context, come *roaring.Bitmap, free <-chan int
 			return err
 		}
 		b.frames[part] = frame
-		b.count(func(s *Stats) { s.Reads, s.ReadBytes = s.Reads+1, s.ReadBytes+n })
+		b.count(func(s *bufferStats) { s.Reads, s.ReadBytes = s.Reads+1, s.ReadBytes+n })
 		return nil
 	})
 }
 
 // write writes a partition back.
-func (b *Buffer) write(part int) error {
-	b.count(func(s *Stats) {
+func (b *buffer) write(part int) error {
+	b.count(func(s *bufferStats) {
 		s.Writes, s.WriteBytes = s.Writes+1, s.WriteBytes+b.spec.PartBytes(part)
 	})
 	return b.dir.Write(part, b.pieces(b.frames[part]))
 }
 
 // count changes the stats.
-func (b *Buffer) count(change func(s *Stats)) {
+func (b *buffer) count(change func(s *bufferStats)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(&b.mu.stats)
 }
 
 // release frees the frames of partitions.
-func (b *Buffer) release(parts *roaring.Bitmap) {
+func (b *buffer) release(parts *roaring.Bitmap) {
 	for it := parts.Iterator(); it.HasNext(); {
 		part := it.Next()
 		b.free = append(b.free, b.frames[part])
@@ -264,7 +265,7 @@ func (b *Buffer) release(parts *roaring.Bitmap) {
 }
 
 // settle waits for the work under way. After an error all later calls return it.
-func (b *Buffer) settle() error {
+func (b *buffer) settle() error {
 	if b.work != nil {
 		b.ended = errors.Join(b.ended, <-b.work)
 		b.work = nil
@@ -273,7 +274,7 @@ func (b *Buffer) settle() error {
 }
 
 // pieces returns the arrays of a frame.
-func (b *Buffer) pieces(frame int) (out [][]float32) {
+func (b *buffer) pieces(frame int) (out [][]float32) {
 	n := b.spec.FrameRows() * b.spec.Columns
 	for _, a := range b.arrays {
 		out = append(out, a[frame*n:(frame+1)*n:(frame+1)*n])
@@ -283,7 +284,7 @@ func (b *Buffer) pieces(frame int) (out [][]float32) {
 
 // Flush writes all changed partitions, so that a checkpoint can have them: partfile.Dir.Prepare is
 // called after it. They stay resident.
-func (b *Buffer) Flush(ctx context.Context) error {
+func (b *buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func (b *Buffer) Flush(ctx context.Context) error {
 }
 
 // Empty writes all changed partitions and frees all frames: no partition is resident afterwards.
-func (b *Buffer) Empty(ctx context.Context) error {
+func (b *buffer) Empty(ctx context.Context) error {
 	if err := b.Flush(ctx); err != nil {
 		return err
 	}
@@ -307,7 +308,7 @@ func (b *Buffer) Empty(ctx context.Context) error {
 
 // Frames returns the vectors of each frame of an empty buffer, (FrameRows, Columns): memory that
 // others may use until Advance.
-func (b *Buffer) Frames() (out [][]float32) {
+func (b *buffer) Frames() (out [][]float32) {
 	for frame := range b.opt.Frames {
 		out = append(out, b.pieces(frame)[0])
 	}
@@ -315,15 +316,15 @@ func (b *Buffer) Frames() (out [][]float32) {
 }
 
 // Resident returns the partitions that may be used. The caller must not change it.
-func (b *Buffer) Resident() *roaring.Bitmap { return b.resident }
+func (b *buffer) Resident() *roaring.Bitmap { return b.resident }
 
 // Array returns array i of all frames as one matrix: 0 for the vectors, the others for the
 // optimizer's. Row says in which row a node is.
-func (b *Buffer) Array(i int) []float32 { return b.arrays[i] }
+func (b *buffer) Array(i int) []float32 { return b.arrays[i] }
 
 // Row returns the row of a node in the arrays, which is valid until the next Advance; ok is false
 // if the node is not resident.
-func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
+func (b *buffer) Row(v layout.NodeID) (row uint32, ok bool) {
 	part, at := b.spec.Map.Place(v)
 	if !b.resident.Contains(uint32(part)) {
 		return 0, false
@@ -332,13 +333,13 @@ func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
 }
 
 // First returns the row of the first node of a resident partition. Its other nodes follow.
-func (b *Buffer) First(part int) uint32 {
+func (b *buffer) First(part int) uint32 {
 	return uint32(b.frames[part] * b.spec.FrameRows())
 }
 
 // Stats returns what the buffer did so far. It waits for the work under way, and must not be called
 // during Advance.
-func (b *Buffer) Stats() (Stats, error) {
+func (b *buffer) Stats() (bufferStats, error) {
 	err := b.settle()
 	return b.mu.stats, err
 }

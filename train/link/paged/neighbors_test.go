@@ -1,4 +1,4 @@
-package neighbors
+package paged
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
-	"gdb/train/link/order"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -59,7 +58,7 @@ func mustStore(t *testing.T) (*layout.Store, []edge) {
 }
 
 // mustOpen opens a set.
-func mustOpen(t *testing.T, budget *mem.Budget, undirected bool) (*Set, []edge) {
+func mustOpen(t *testing.T, budget *mem.Budget, undirected bool) (*Neighbors, []edge) {
 	t.Helper()
 	store, all := mustStore(t)
 	b, _, err := partition.OpenBuckets(t.Context(), store, devtest.Open(t, blockdev.Options{}),
@@ -69,7 +68,7 @@ func mustOpen(t *testing.T, budget *mem.Budget, undirected bool) (*Set, []edge) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(b, partCount*rowsOfPart, undirected, budget)
+	s, err := NewNeighbors(b, partCount*rowsOfPart, undirected, budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +102,10 @@ func TestLists(t *testing.T) {
 // TestOrders: through all sets of epochs in either order, partitions in frames that are taken from
 // those that left, the lists are those that a set of nothing before has.
 func TestOrders(t *testing.T) {
-	for _, policy := range []order.Policy{order.Beta, order.TwoLevel} {
-		o, err := order.New(order.Spec{Policy: policy, Parts: partCount, Capacity: 3,
-			Logical: partCount, Seed: 5})
+	for _, policy := range []partition.Policy{partition.Beta, partition.TwoLevel} {
+		o, err := partition.NewOrder(partition.OrderSpec{Policy: policy, Parts: partCount,
+			Capacity: 3,
+			Logical:  partCount, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestOrders(t *testing.T) {
 				exchangeFrames(frames, parts)
 				row := func(part int) uint32 { return uint32(frames[part] * rowsOfPart) }
 				fresh, all := mustOpen(t, mem.NewBudget(0), false)
-				for _, x := range []*Set{s, fresh} {
+				for _, x := range []*Neighbors{s, fresh} {
 					if err := x.Load(t.Context(), parts, row); err != nil {
 						t.Fatal(err)
 					}
@@ -152,7 +152,8 @@ func exchangeFrames(frames map[int]int, parts []int) {
 }
 
 // numbersOf are the numbers of the nodes of partitions.
-func numbersOf(t *testing.T, s *Set, parts []int, row func(part int) uint32) map[uint32]uint32 {
+func numbersOf(t *testing.T, s *Neighbors, parts []int,
+	row func(part int) uint32) map[uint32]uint32 {
 	t.Helper()
 	number := map[uint32]uint32{}
 	for v := range uint32(nodeCount) {
@@ -168,8 +169,8 @@ func numbersOf(t *testing.T, s *Set, parts []int, row func(part int) uint32) map
 	return number
 }
 
-// sameLists fails unless the lists hold exactly the given edges between nodes with these numbers.
-func sameLists(t *testing.T, s *Set, all []edge, number map[uint32]uint32) {
+// sameLists fails unless the lists are those of some edges between nodes of these numbers.
+func sameLists(t *testing.T, s *Neighbors, all []edge, number map[uint32]uint32) {
 	t.Helper()
 	for d, r := range s.Readers(true) {
 		want := map[layout.NodeID][]layout.NodeID{}
@@ -262,7 +263,7 @@ func TestUndirected(t *testing.T) {
 
 // TestMemory: what is held is counted, and given back.
 func TestMemory(t *testing.T) {
-	budget := mem.NewBudget(mem.HeapCost(RowBytes*partCount*rowsOfPart + 10*EdgeBytes))
+	budget := mem.NewBudget(mem.HeapCost(RowBytes*partCount*rowsOfPart + 10*NeighborBytes))
 	s, _ := mustOpen(t, budget, false)
 	row := func(part int) uint32 { return uint32(part * rowsOfPart) }
 	if err := s.Load(t.Context(), []int{0, 1, 2, 3, 4, 5}, row); err == nil {
@@ -276,7 +277,7 @@ func TestMemory(t *testing.T) {
 	if err := s.Load(t.Context(), []int{0, 1, 2, 3, 4, 5}, row); err != nil {
 		t.Fatal(err)
 	}
-	want := mem.HeapCost(RowBytes*partCount*rowsOfPart + edgeCount*EdgeBytes)
+	want := mem.HeapCost(RowBytes*partCount*rowsOfPart + edgeCount*NeighborBytes)
 	if budget.Used() != want {
 		t.Errorf("%d bytes are counted, want %d", budget.Used(), want)
 	}

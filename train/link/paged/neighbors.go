@@ -1,11 +1,4 @@
-// Package neighbors holds the neighbor lists of the nodes whose partitions are in memory, without
-// neighbors in other partitions. An encoder draws from them while a set of partitions is trained on
-// (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 4.2).
-//
-// Nodes are numbered by their places in the set: partition by partition in the order of the set,
-// and by rows within each. So a number does not depend on where in the buffer a partition is, and
-// draws are the same after a run was stopped and resumed.
-package neighbors
+package paged
 
 import (
 	"context"
@@ -24,14 +17,22 @@ import (
 const (
 	// EdgeBytes is what an edge in memory takes: its ends as they were read, and an entry in
 	// each direction.
-	EdgeBytes = 8 + 2*4
+	NeighborBytes = 8 + 2*4
 	// RowBytes is what a row of the buffer takes: the places of its lists, its number, and the row
 	// and the node of the number.
 	RowBytes = 2*4 + 4 + 4 + 4
 )
 
-// Set holds the lists of the partitions in memory. It may be used by one goroutine.
-type Set struct {
+// Neighbors holds the neighbor lists of the nodes whose partitions are in memory, without
+// neighbors in other partitions. An encoder draws from them while a set of partitions is trained on
+// (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 4.2).
+//
+// Nodes are numbered by their places in the set: partition by partition in the order of the set,
+// and by rows within each. So a number does not depend on where in the buffer a partition is, and
+// draws are the same after a run was stopped and resumed.
+//
+// One goroutine may use it at a time.
+type Neighbors struct {
 	buckets *partition.Buckets
 	m       partition.Map
 	nodes   uint64 // the most that a set has
@@ -52,19 +53,20 @@ type Set struct {
 // ends holds the ends of the edges of a bucket, as rows in their partitions.
 type ends struct{ from, to []uint32 }
 
-// New returns a set without partitions. bufferRows is how many rows the buffer has. The edges of an
-// undirected graph are in the lists of both their ends.
-func New(b *partition.Buckets, bufferRows int, undirected bool, budget *mem.Budget) (*Set, error) {
-	s := &Set{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
+// NewNeighbors returns a set without partitions. bufferRows is how many rows the buffer has. The
+// edges of an undirected graph are in the lists of both their ends.
+func NewNeighbors(b *partition.Buckets, bufferRows int, undirected bool,
+	budget *mem.Budget) (*Neighbors, error) {
+	s := &Neighbors{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
 		account: mem.NewAccount(budget, "neighbors in memory"),
 		edges:   map[partition.Bucket]ends{}, at: make([]uint32, bufferRows)}
 	return s, s.reserve(0)
 }
 
 // reserve counts the memory of a number of edges, instead of what was counted before.
-func (s *Set) reserve(edges uint64) error {
+func (s *Neighbors) reserve(edges uint64) error {
 	s.account.Release()
-	err := s.account.Add(mem.HeapCost(EdgeBytes*int64(edges) + RowBytes*int64(s.nodes)))
+	err := s.account.Add(mem.HeapCost(NeighborBytes*int64(edges) + RowBytes*int64(s.nodes)))
 	if err != nil {
 		return fmt.Errorf("train: the neighbors of the partitions in memory: %w; give more "+
 			"memory, or a smaller --partitions-in-memory", err)
@@ -73,7 +75,7 @@ func (s *Set) reserve(edges uint64) error {
 }
 
 // Close gives the memory back.
-func (s *Set) Close() error {
+func (s *Neighbors) Close() error {
 	s.account.Release()
 	return nil
 }
@@ -81,7 +83,7 @@ func (s *Set) Close() error {
 // Load makes the set hold the lists of some partitions. row returns the buffer row at
 // which a partition begins. It reads the edges of buckets that were not in memory, and
 // builds the lists anew.
-func (s *Set) Load(ctx context.Context, parts []int, row func(part int) uint32) error {
+func (s *Neighbors) Load(ctx context.Context, parts []int, row func(part int) uint32) error {
 	s.place(parts, row)
 	if slices.Equal(parts, s.parts) {
 		return nil
@@ -105,7 +107,7 @@ func (s *Set) Load(ctx context.Context, parts []int, row func(part int) uint32) 
 }
 
 // place numbers the nodes.
-func (s *Set) place(parts []int, row func(part int) uint32) {
+func (s *Neighbors) place(parts []int, row func(part int) uint32) {
 	s.first, s.rows = mem.Resized(s.first, s.m.Parts()), s.rows[:0]
 	for _, p := range parts {
 		s.first[p] = uint32(len(s.rows))
@@ -118,7 +120,7 @@ func (s *Set) place(parts []int, row func(part int) uint32) {
 }
 
 // exchange drops the edges of buckets that leave, and reads those of buckets that enter.
-func (s *Set) exchange(ctx context.Context, parts []int) error {
+func (s *Neighbors) exchange(ctx context.Context, parts []int) error {
 	var enter []partition.Bucket
 	stays, total := map[partition.Bucket]ends{}, uint64(0)
 	for _, from := range parts {
@@ -166,20 +168,20 @@ func (s *Set) exchange(ctx context.Context, parts []int) error {
 }
 
 // Edges returns how many edges were read so far.
-func (s *Set) Edges() uint64 { return s.read }
+func (s *Neighbors) Edges() uint64 { return s.read }
 
 // Number returns the number of a buffer row, whose partition must be in memory.
-func (s *Set) Number(row uint32) uint32 { return s.at[row] }
+func (s *Neighbors) Number(row uint32) uint32 { return s.at[row] }
 
 // Row returns the buffer row of a number.
-func (s *Set) Row(number uint32) uint32 { return s.rows[number] }
+func (s *Neighbors) Row(number uint32) uint32 { return s.rows[number] }
 
 // Node returns the node of a number.
-func (s *Set) Node(number uint32) uint32 { return s.ids[number] }
+func (s *Neighbors) Node(number uint32) uint32 { return s.ids[number] }
 
 // Readers returns the lists by number: of incoming edges and, with both, of outgoing ones, which an
 // undirected graph does not have.
-func (s *Set) Readers(both bool) []topology.Reader {
+func (s *Neighbors) Readers(both bool) []topology.Reader {
 	out := []topology.Reader{reader{s, &s.lists[0]}}
 	if both {
 		out = append(out, reader{s, &s.lists[1]})

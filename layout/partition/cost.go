@@ -1,6 +1,4 @@
-package order
-
-import "gdb/layout/partition"
+package partition
 
 // Cost counts what an epoch moves between disk and memory.
 type Cost struct {
@@ -15,7 +13,7 @@ type Cost struct {
 
 // Cost adds up an epoch, given the bytes of each partition and of each bucket of edges. changed
 // says that what is learned lies in the partitions, so that they are written back.
-func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(partition.Bucket) int64,
+func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(Bucket) int64,
 	changed bool) (c Cost) {
 	c.Sets = e.Sets()
 	for i := range e.sets {
@@ -38,18 +36,18 @@ func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(partition.
 }
 
 // EnteringBuckets returns the buckets that set i has and the previous set did not have.
-func (e *Epoch) EnteringBuckets(i int) (out []partition.Bucket) {
-	eachEntering(e.Partitions(i), e.Entering(i), func(k partition.Bucket) { out = append(out, k) })
+func (e *Epoch) EnteringBuckets(i int) (out []Bucket) {
+	eachEntering(e.Partitions(i), e.Entering(i), func(k Bucket) { out = append(out, k) })
 	return out
 }
 
-func (e *Epoch) enteringEdges(i int, entering []int, of func(partition.Bucket) int64) (n int64) {
-	eachEntering(e.Partitions(i), entering, func(k partition.Bucket) { n += of(k) })
+func (e *Epoch) enteringEdges(i int, entering []int, of func(Bucket) int64) (n int64) {
+	eachEntering(e.Partitions(i), entering, func(k Bucket) { n += of(k) })
 	return n
 }
 
 // eachEntering calls fn with each bucket between two partitions of which at least one enters.
-func eachEntering(parts, entering []int, fn func(partition.Bucket)) {
+func eachEntering(parts, entering []int, fn func(Bucket)) {
 	isNew := map[int]bool{}
 	for _, p := range entering {
 		isNew[p] = true
@@ -71,9 +69,9 @@ func eachEntering(parts, entering []int, fn func(partition.Bucket)) {
 // difference between two tallies after any set. edges returns how many edges a bucket has; nil
 // takes all buckets as equal. Partitions without edges have no tally. The time is proportional to
 // the number of buckets.
-func (e *Epoch) Bias(edges func(partition.Bucket) uint64) (bias float64) {
+func (e *Epoch) Bias(edges func(Bucket) uint64) (bias float64) {
 	if edges == nil {
-		edges = func(partition.Bucket) uint64 { return 1 }
+		edges = func(Bucket) uint64 { return 1 }
 	}
 	p := e.spec.Parts
 	total, seen := make([]float64, p), make([]float64, p)

@@ -1,4 +1,4 @@
-package order
+package partition
 
 import (
 	"fmt"
@@ -7,14 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/partition"
-
 	"pgregory.net/rapid"
 )
 
 // drawSpec draws a spec of links that is right.
-func drawSpec(t *rapid.T) Spec {
-	s := Spec{Policy: rapid.SampledFrom([]Policy{InMemory, Beta, TwoLevel}).Draw(t, "policy"),
+func drawSpec(t *rapid.T) OrderSpec {
+	s := OrderSpec{Policy: rapid.SampledFrom([]Policy{InMemory, Beta, TwoLevel}).Draw(t, "policy"),
 		Parts: rapid.IntRange(1, 30).Draw(t, "parts"), Seed: rapid.Uint64().Draw(t, "seed")}
 	s.Capacity = rapid.IntRange(min(2, s.Parts), s.Parts).Draw(t, "capacity")
 	group := rapid.IntRange(1, max(1, s.Capacity/2)).Draw(t, "group")
@@ -22,8 +20,8 @@ func drawSpec(t *rapid.T) Spec {
 	return s
 }
 
-func mustEpoch(t interface{ Fatal(...any) }, s Spec, epoch int) *Epoch {
-	o, err := New(s)
+func mustEpoch(t interface{ Fatal(...any) }, s OrderSpec, epoch int) *Epoch {
+	o, err := NewOrder(s)
 	if err != nil {
 		t.Fatal(s, err)
 	}
@@ -37,7 +35,7 @@ func TestLinks(t *testing.T) {
 		s := drawSpec(t)
 		epoch := rapid.IntRange(0, 5).Draw(t, "epoch")
 		e, again := mustEpoch(t, s, epoch), mustEpoch(t, s, epoch)
-		seen, before := map[partition.Bucket]int{}, []int(nil)
+		seen, before := map[Bucket]int{}, []int(nil)
 		for i := range e.Sets() {
 			parts := e.Partitions(i)
 			if s.Policy != InMemory && len(parts) > s.Capacity {
@@ -93,7 +91,7 @@ func leavingOf(e *Epoch, i int) []int {
 func TestEntering(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := mustEpoch(t, drawSpec(t), 1)
-		held := map[partition.Bucket]bool{}
+		held := map[Bucket]bool{}
 		for i := range e.Sets() {
 			for _, k := range e.EnteringBuckets(i) {
 				if held[k] {
@@ -130,7 +128,7 @@ func TestNodes(t *testing.T) {
 		if s.Policy == Sequential && (e.Sets() != 1 || len(e.Partitions(0)) != s.Capacity) {
 			t.Fatalf("%d sets, the first of %d", e.Sets(), len(e.Partitions(0)))
 		}
-		loads := e.Cost(func(int) int64 { return 1 }, func(partition.Bucket) int64 { return 0 },
+		loads := e.Cost(func(int) int64 { return 1 }, func(Bucket) int64 { return 0 },
 			false)
 		if s.Policy == Dispersed && (loads.ReadBytes != int64(s.Parts) || loads.WriteBytes != 0) {
 			t.Fatalf("%+v for %d partitions, each of which is read once", loads, s.Parts)
@@ -150,9 +148,9 @@ func TestNodes(t *testing.T) {
 // can bring together (Mohoney et al., "Marius", section 4.1).
 func TestBetaSwaps(t *testing.T) {
 	for _, c := range []struct{ p, hold int }{{6, 3}, {8, 2}, {16, 4}, {32, 8}, {64, 16}} {
-		e := mustEpoch(t, Spec{Policy: Beta, Parts: c.p, Capacity: c.hold}, 0)
+		e := mustEpoch(t, OrderSpec{Policy: Beta, Parts: c.p, Capacity: c.hold}, 0)
 		swaps := e.Cost(func(int) int64 { return 1 },
-			func(partition.Bucket) int64 { return 1 }, true)
+			func(Bucket) int64 { return 1 }, true)
 		pairs := c.p * (c.p - 1) / 2
 		least := (pairs - c.hold*(c.hold-1)/2 + c.hold - 2) / (c.hold - 1)
 		t.Logf("p=%d c=%d: %d swaps, at least %d", c.p, c.hold, swaps.Swaps, least)
@@ -169,20 +167,22 @@ func TestBetaSwaps(t *testing.T) {
 // TestBias: all at once has none; BETA with greedy assignment has much; two levels have less, and
 // less with more physical partitions and with fewer logical ones (Figure 4 of Marius++).
 func TestBias(t *testing.T) {
-	mean := func(s Spec) (sum float64) {
+	mean := func(s OrderSpec) (sum float64) {
 		for epoch := range 10 {
 			sum += mustEpoch(t, s, epoch).Bias(nil) / 10
 		}
 		return sum
 	}
-	memory := mean(Spec{Policy: InMemory, Parts: 16})
+	memory := mean(OrderSpec{Policy: InMemory, Parts: 16})
 	var greedy, parts, logical []float64
 	for _, p := range []int{8, 16, 32, 64} {
-		greedy = append(greedy, mean(Spec{Policy: Beta, Parts: p, Capacity: p / 2}))
-		parts = append(parts, mean(Spec{Policy: TwoLevel, Parts: p, Capacity: p / 2, Logical: 4}))
+		greedy = append(greedy, mean(OrderSpec{Policy: Beta, Parts: p, Capacity: p / 2}))
+		parts = append(parts, mean(OrderSpec{Policy: TwoLevel, Parts: p, Capacity: p / 2,
+			Logical: 4}))
 	}
 	for _, l := range []int{4, 8, 16, 32} {
-		logical = append(logical, mean(Spec{Policy: TwoLevel, Parts: 64, Capacity: 32, Logical: l}))
+		logical = append(logical, mean(OrderSpec{Policy: TwoLevel, Parts: 64, Capacity: 32,
+			Logical: l}))
 	}
 	t.Logf("in memory %.3f; p = 8, 16, 32, 64: BETA %.3f, two levels, l = 4: %.3f; "+
 		"p = 64, l = 4, 8, 16, 32: %.3f", memory, greedy, parts, logical)
@@ -205,8 +205,8 @@ func TestBias(t *testing.T) {
 	if limit := 1.0/2 + 1.0/4*2/3; parts[3] < limit {
 		t.Errorf("the bias of 64 partitions is %.3f, below its limit %.3f", parts[3], limit)
 	}
-	skewed := mustEpoch(t, Spec{Policy: TwoLevel, Parts: 8, Capacity: 4, Logical: 4}, 0)
-	one := func(k partition.Bucket) uint64 { return uint64(k.From / 7 * k.To / 7) }
+	skewed := mustEpoch(t, OrderSpec{Policy: TwoLevel, Parts: 8, Capacity: 4, Logical: 4}, 0)
+	one := func(k Bucket) uint64 { return uint64(k.From / 7 * k.To / 7) }
 	if b := skewed.Bias(one); b != 0 {
 		t.Errorf("all edges are of one partition, and the bias is %v", b)
 	}
@@ -214,7 +214,7 @@ func TestBias(t *testing.T) {
 
 // TestAssignment: buckets that several sets have are in each of them equally often.
 func TestAssignment(t *testing.T) {
-	s := Spec{Policy: TwoLevel, Parts: 12, Capacity: 8, Logical: 3}
+	s := OrderSpec{Policy: TwoLevel, Parts: 12, Capacity: 8, Logical: 3}
 	counts := map[int]int{}
 	for epoch := range 200 {
 		e := mustEpoch(t, s, epoch)
@@ -231,9 +231,9 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
-// TestRefused: specs that cannot be, each with what to do.
-func TestRefused(t *testing.T) {
-	for want, s := range map[string]Spec{
+// TestOrderRefused: specs that cannot be, each with what to do.
+func TestOrderRefused(t *testing.T) {
+	for want, s := range map[string]OrderSpec{
 		"want 1 to":          {Policy: Beta},
 		"buffer of 0":        {Policy: Beta, Parts: 4},
 		"needs 2":            {Policy: Beta, Parts: 4, Capacity: 1},
@@ -244,7 +244,7 @@ func TestRefused(t *testing.T) {
 		"needs 1":            {Policy: Dispersed, Parts: 9, Capacity: 2, Logical: 2},
 		"training nodes are": {Policy: Sequential, Parts: 9, Capacity: 3},
 	} {
-		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewOrder(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", s, err, want)
 		}
 	}
@@ -256,7 +256,8 @@ func TestDispersedReplacesAny(t *testing.T) {
 	const parts, hold, epochs = 16, 4, 300
 	var replaced [hold]int // by age: the oldest first
 	for epoch := range epochs {
-		e := mustEpoch(t, Spec{Policy: Dispersed, Parts: parts, Capacity: hold, Logical: parts},
+		e := mustEpoch(t, OrderSpec{Policy: Dispersed, Parts: parts, Capacity: hold,
+			Logical: parts},
 			epoch)
 		held := e.Partitions(0) // in the order in which they came
 		for set := 1; set < e.Sets(); set++ {

@@ -1,10 +1,8 @@
-package order
+package partition
 
 import (
 	"strings"
 	"testing"
-
-	"gdb/layout/partition"
 
 	"pgregory.net/rapid"
 )
@@ -20,21 +18,21 @@ func TestChoose(t *testing.T) {
 			Prefetch: rapid.Bool().Draw(t, "prefetch"), NodeTask: rapid.Bool().Draw(t, "nodes?"),
 			EdgeBytes: 10, EdgeMemory: 20, BlockBytes: 64 << 10,
 			EdgeSeconds: rapid.SampledFrom([]float64{0, 1e-7, 1e-5}).Draw(t, "seconds")}
-		c, err := Choose(f)
+		c, err := ChooseOrder(f)
 		if err != nil {
 			if !strings.Contains(err.Error(), "give more memory") {
 				t.Fatal(err)
 			}
 			return
 		}
-		s := Spec{Policy: TwoLevel, Parts: c.Parts, Capacity: c.Capacity, Logical: c.Logical}
+		s := OrderSpec{Policy: TwoLevel, Parts: c.Parts, Capacity: c.Capacity, Logical: c.Logical}
 		if f.NodeTask {
 			s.Policy = Dispersed
 		}
 		if c.InMemory {
 			s.Policy = InMemory
 		}
-		if _, err := New(s); err != nil {
+		if _, err := NewOrder(s); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		if c.Bytes > f.Memory || len(c.Lines) < 3 {
@@ -59,7 +57,7 @@ func TestChoose(t *testing.T) {
 // TestChooseExample works a graph of the size of Freebase86m out: 86 million nodes, vectors of 100
 // columns with Adagrad's state, 338 million edges, in 16 GiB.
 func TestChooseExample(t *testing.T) {
-	c, err := Choose(Facts{Nodes: 86_054_151, RowBytes: 800, Edges: 304_727_650, EdgeBytes: 10,
+	c, err := ChooseOrder(Facts{Nodes: 86_054_151, RowBytes: 800, Edges: 304_727_650, EdgeBytes: 10,
 		EdgeMemory: 20, Memory: 16 << 30, BlockBytes: 64 << 10, Prefetch: true})
 	if err != nil {
 		t.Fatal(err)
@@ -76,19 +74,19 @@ func TestWeigh(t *testing.T) {
 	for seconds, want := range map[float64]int{1e-5: 2, 2.2e-6: 3, 1e-7: heldMost} {
 		f := Facts{Nodes: 1 << 24, RowBytes: 512, Edges: 32e6, EdgeBytes: 8, EdgeMemory: 20,
 			Memory: 940 << 20, BlockBytes: 4096, Prefetch: true, EdgeSeconds: seconds}
-		c, err := Choose(f)
+		c, err := ChooseOrder(f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Log(c.Lines[len(c.Lines)-1])
-		o, err := New(Spec{Policy: TwoLevel, Parts: c.Parts, Capacity: c.Capacity,
+		o, err := NewOrder(OrderSpec{Policy: TwoLevel, Parts: c.Parts, Capacity: c.Capacity,
 			Logical: c.Logical})
 		if err != nil {
 			t.Fatal(err)
 		}
 		part := int64(f.Nodes) * f.RowBytes / int64(c.Parts)
 		moved := o.Epoch(0).Cost(func(int) int64 { return part },
-			func(partition.Bucket) int64 { return 0 }, true).ReadBytes
+			func(Bucket) int64 { return 0 }, true).ReadBytes
 		said := f.moved(c.Parts, want)
 		if o.hold != want || float64(moved) < .95*said || float64(moved) > 1.01*said {
 			t.Errorf("%v s an edge: %d logical partitions in the buffer, want %d; %d bytes are "+

@@ -1,11 +1,10 @@
-package order
+package partition
 
 import (
 	"fmt"
 	"math"
 
 	"gdb/internal/mem"
-	"gdb/layout/partition"
 )
 
 // Facts are what the rules depend on.
@@ -45,8 +44,8 @@ type Choice struct {
 // check returns an error for numbers of partitions that are impossible.
 func (f *Facts) check(parts int) error {
 	switch {
-	case parts > partition.Most:
-		return fmt.Errorf("train: %d partitions: give at most %d", parts, partition.Most)
+	case parts > Most:
+		return fmt.Errorf("train: %d partitions: give at most %d", parts, Most)
 	case uint64(parts) > f.Nodes:
 		return fmt.Errorf("train: %d partitions of %d nodes: give no more than nodes", parts,
 			f.Nodes)
@@ -60,17 +59,17 @@ func (f *Facts) check(parts int) error {
 	return nil
 }
 
-// Choose applies the rules of Waleffe et al., "Marius++", section 6. It takes as many physical
+// ChooseOrder applies the rules of Waleffe et al., "Marius++", section 6. It takes as many physical
 // partitions as keep the smallest reads at the size of a block, which gives the least Edge
 // Permutation Bias for the time; the largest buffer that fits; and the fewest logical partitions
 // that the policy works with, or more where moving these takes longer than computing: see weigh. An
 // error says how much memory is needed.
-func Choose(f Facts) (c Choice, err error) {
+func ChooseOrder(f Facts) (c Choice, err error) {
 	nodeBytes := float64(f.Nodes) * float64(f.RowBytes)
 	edgeBytes := float64(f.Edges) * float64(f.EdgeBytes)
 	block := float64(f.BlockBytes)
 	byNodes, byEdges := nodeBytes/block, math.Sqrt(edgeBytes/block)
-	c.Parts = int(min(byNodes, byEdges, partition.Most, float64(f.Nodes)))
+	c.Parts = int(min(byNodes, byEdges, Most, float64(f.Nodes)))
 	c.Parts = max(c.Parts, int(min(leastParts, max(f.Nodes/leastNodes, 1))))
 	if f.Parts > 0 {
 		c.Parts = f.Parts
@@ -110,7 +109,7 @@ func (f *Facts) held() int {
 // smaller returns p, or the first of its doubles for which the smallest buffer fits in memory; p if
 // there is none.
 func (f *Facts) smaller(p int) int {
-	for n := p; n <= partition.Most && uint64(n) <= f.Nodes; n *= 2 {
+	for n := p; n <= Most && uint64(n) <= f.Nodes; n *= 2 {
 		if f.groupBytes(n, 1, f.held()) <= f.Memory {
 			return n
 		}

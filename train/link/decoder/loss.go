@@ -1,7 +1,4 @@
-// Package loss holds the losses of link prediction: they compare the score of an edge with the
-// scores of its negatives, which are the same edge with another end. All work on a row: one edge
-// and its negatives.
-package loss
+package decoder
 
 import (
 	"fmt"
@@ -34,8 +31,8 @@ const (
 	Adversarial = "adversarial"
 )
 
-// Names lists the losses.
-func Names() []string { return []string{Softmax, Logistic, Margin, Adversarial} }
+// LossNames lists the losses.
+func LossNames() []string { return []string{Softmax, Logistic, Margin, Adversarial} }
 
 // Loss is a loss with its constants.
 type Loss struct {
@@ -47,8 +44,8 @@ type Loss struct {
 // Validate returns an error for an unknown loss or, if all is set, for one that cannot take all
 // entities as negatives.
 func (l *Loss) Validate(all bool) error {
-	if !slices.Contains(Names(), l.Name) {
-		return fmt.Errorf("unknown loss %q: known are %s", l.Name, strings.Join(Names(), ", "))
+	if !slices.Contains(LossNames(), l.Name) {
+		return fmt.Errorf("unknown loss %q: known are %s", l.Name, strings.Join(LossNames(), ", "))
 	}
 	if all && l.Name != Softmax && l.Name != Logistic {
 		return fmt.Errorf("loss %s compares edges with drawn negatives: give their number, or "+

@@ -1,4 +1,4 @@
-package neighbors
+package paged
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type lists struct {
 
 // sum builds the lists of a set. The order of entries depends on the set alone: it follows the
 // pairs of partitions and the file within a pair, from the last edge to the first.
-func (l *lists) sum(s *Set, parts []int, incoming, outgoing bool) {
+func (l *lists) sum(s *Neighbors, parts []int, incoming, outgoing bool) {
 	count := len(s.rows)
 	l.start = mem.Resized(l.start, count+1)
 	clear(l.start)
@@ -42,7 +42,7 @@ func (l *lists) sum(s *Set, parts []int, incoming, outgoing bool) {
 
 // between calls fn with the numbers of the ends of each edge: first the end whose list
 // gets the edge.
-func (s *Set) between(parts []int, incoming, outgoing bool, fn func(of, neighbor uint32)) {
+func (s *Neighbors) between(parts []int, incoming, outgoing bool, fn func(of, neighbor uint32)) {
 	for _, from := range parts {
 		for _, to := range parts {
 			e := s.edges[partition.Bucket{From: uint16(from), To: uint16(to)}]
@@ -69,7 +69,7 @@ func (l *lists) of(v layout.NodeID) []layout.NodeID {
 
 // reader reads the lists of the set in memory.
 type reader struct {
-	s *Set
+	s *Neighbors
 	l *lists
 }
 

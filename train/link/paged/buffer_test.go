@@ -1,4 +1,4 @@
-package buffer
+package paged
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
 	"gdb/train/embedding/partfile"
-	"gdb/train/link/order"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -58,7 +57,7 @@ func newModel() *model {
 }
 
 // step changes nodes that are resident, here and there, and compares them before.
-func (m *model) step(r *rand.Rand, b *Buffer) string {
+func (m *model) step(r *rand.Rand, b *buffer) string {
 	for range 40 {
 		v := layout.NodeID(r.IntN(testNodes))
 		row, ok := b.Row(v)
@@ -90,15 +89,16 @@ func TestEpochs(t *testing.T) {
 		parts := rapid.IntRange(3, 12).Draw(rt, "parts")
 		capacity := rapid.IntRange(2, parts).Draw(rt, "capacity")
 		group := rapid.IntRange(1, capacity/2).Draw(rt, "group")
-		o, err := order.New(order.Spec{Policy: order.TwoLevel, Parts: parts, Capacity: capacity,
-			Logical: (parts + group - 1) / group, Seed: rapid.Uint64().Draw(rt, "seed")})
+		o, err := partition.NewOrder(partition.OrderSpec{Policy: partition.TwoLevel, Parts: parts,
+			Capacity: capacity,
+			Logical:  (parts + group - 1) / group, Seed: rapid.Uint64().Draw(rt, "seed")})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		dir, budget := mustDir(t, vfs.NewMem(), parts), mem.NewBudget(1<<30)
-		opt := Options{Frames: capacity + rapid.IntRange(0, group).Draw(rt, "ahead"),
+		opt := bufferOptions{Frames: capacity + rapid.IntRange(0, group).Draw(rt, "ahead"),
 			Budget: budget}
-		b, err := New(dir, opt)
+		b, err := newBuffer(dir, opt)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestEpochs(t *testing.T) {
 
 // checkAll reads all partitions, two at a time, and compares them.
 func checkAll(ctx context.Context, m *model, dir *partfile.Dir, parts int) (err error) {
-	b, err := New(dir, Options{Frames: 2})
+	b, err := newBuffer(dir, bufferOptions{Frames: 2})
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func checkAll(ctx context.Context, m *model, dir *partfile.Dir, parts int) (err 
 // for, and each once an epoch's swap.
 func TestReadAhead(t *testing.T) {
 	dir := mustDir(t, vfs.NewMem(), 6)
-	b, err := New(dir, Options{Frames: 3})
+	b, err := newBuffer(dir, bufferOptions{Frames: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,8 @@ func TestReadAhead(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := New(dir, Options{Frames: 3, Budget: mem.NewBudget(1 << 14)}); err == nil {
+	if _, err := newBuffer(dir, bufferOptions{Frames: 3,
+		Budget: mem.NewBudget(1 << 14)}); err == nil {
 		t.Error("a buffer in less memory than it takes")
 	}
 }
@@ -221,7 +222,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}))
 	dir := mustDir(t, fs, 4)
-	b, err := New(dir, Options{Frames: 3})
+	b, err := newBuffer(dir, bufferOptions{Frames: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +268,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestCanceled: a read that is canceled ends the buffer.
 func TestCanceled(t *testing.T) {
-	b, err := New(mustDir(t, vfs.NewMem(), 4), Options{Frames: 2})
+	b, err := newBuffer(mustDir(t, vfs.NewMem(), 4), bufferOptions{Frames: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package initial
+package decoder
 
 import (
 	"math"
@@ -11,14 +11,14 @@ import (
 func TestDraws(t *testing.T) {
 	const n = 20001
 	normal, again, uniform := make([]float32, n), make([]float32, n), make([]float32, n)
-	Entity(normal, 1, 7, 0.5)
-	Entity(again, 1, 7, 0.5)
-	Uniform(uniform, 3, 2)
+	InitialEntity(normal, 1, 7, 0.5)
+	InitialEntity(again, 1, 7, 0.5)
+	InitialUniform(uniform, 3, 2)
 	if !slices.Equal(normal, again) {
 		t.Error("the same entity has other values")
 	}
 	for _, other := range [][2]uint64{{1, 8}, {2, 7}} {
-		if Entity(again, other[0], other[1], 0.5); slices.Equal(normal[:9], again[:9]) {
+		if InitialEntity(again, other[0], other[1], 0.5); slices.Equal(normal[:9], again[:9]) {
 			t.Errorf("seed and entity %v have the same values", other)
 		}
 	}
