@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// labelsMost is the most places that are named, and marksMost the most that have marks.
+// labelsMost bounds the places that have labels, and marksMost those that have marks.
 const labelsMost, marksMost = 12, 60
 
 // A chart is drawn as SVG text by hand: bars and lines with axes and a legend are all that the
@@ -20,7 +20,7 @@ const (
 	chartTicks              = 5
 )
 
-// chartColors tell series apart in print and for most color-blind readers.
+// chartColors are colors that differ in print and for most color-blind readers.
 var chartColors = []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 	"#999999", "#000000"}
 
@@ -51,7 +51,7 @@ func newDrawing(title, note, yLabel string, yMax float64) *drawing {
 	return d
 }
 
-// niceStep is the least of 1, 2 or 5 times a power of ten that is at least v.
+// niceStep returns the least of 1, 2 or 5 times a power of ten that is at least v.
 func niceStep(v float64) float64 {
 	if !(v > 0) {
 		return 1
@@ -65,12 +65,12 @@ func niceStep(v float64) float64 {
 	return 10 * p
 }
 
-// y is where a value is drawn.
+// y returns the height at which a value is drawn.
 func (d *drawing) y(v float64) float64 {
 	return chartHeight - chartBottom - v/d.yMax*(chartHeight-chartTop-chartBottom)
 }
 
-// text writes s, which may be anything, at a place.
+// text writes s, with special characters escaped, at a place.
 func (d *drawing) text(x, y float64, anchor, s, attributes string) {
 	s = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 	fmt.Fprintf(&d.b, `<text x="%.1f" y="%.1f" text-anchor="%s"%s>%s</text>`+"\n", x, y, anchor,
@@ -93,10 +93,10 @@ func (d *drawing) legend(names []string) {
 	}
 }
 
-// Color is that of series i of a picture.
+// Color returns the color of series i of a picture.
 func Color(i int) string { return chartColors[i%len(chartColors)] }
 
-// dash tells series apart that have the color of another.
+// dash returns the attribute that makes series i dashed, if its color is that of an earlier series.
 func dash(i int) string {
 	if i < len(chartColors) {
 		return ""
@@ -104,18 +104,18 @@ func dash(i int) string {
 	return ` stroke-dasharray="5 3"`
 }
 
-// end is the whole SVG.
+// end returns the whole SVG.
 func (d *drawing) end() []byte { return []byte(d.b.String() + "</svg>\n") }
 
-// Bars has a bar for each group, of parts on top of each other.
+// Bars is a chart with a bar for each group; a bar has its parts on top of each other.
 type Bars struct {
 	Title, Note, YLabel, Foot string
 	Groups, Parts             []string
 	Values                    [][]float64 // by group and part
-	Sums                      []float64   // what is written over each bar; NaN if it failed
+	Sums                      []float64   // numbers written over the bars; NaN for failed
 }
 
-// SVG is the chart.
+// SVG returns the chart.
 func (c *Bars) SVG() []byte {
 	most, used := 0.0, make([]float64, len(c.Parts))
 	for _, g := range c.Values {
@@ -152,8 +152,8 @@ func (c *Bars) SVG() []byte {
 	return d.end()
 }
 
-// Lines has a line for each series over places on the x axis that are as far apart as they
-// are in order: sizes double from one to the next.
+// Lines is a chart with a line for each series. Places on the x axis are equally far apart, as for
+// sizes that double from one to the next.
 type Lines struct {
 	Title, Note, XLabel, YLabel string
 	Most                        float64 // end of the y axis; 0 for what the values need
@@ -180,7 +180,7 @@ func (c *Lines) Add(series, place string, v float64) {
 	c.Values[k][at] = v
 }
 
-// SVG is the chart.
+// SVG returns the chart.
 func (c *Lines) SVG() []byte {
 	most := c.Most
 	for _, s := range c.Values {
@@ -204,7 +204,7 @@ func (c *Lines) SVG() []byte {
 	names, gaps := slices.Clone(c.Series), false
 	for k, s := range c.Values {
 		if !HasNumber(s) {
-			names[k] += " (unknown)" // and its color stays its own in all pictures
+			names[k] += " (unknown)" // its color stays the same in all pictures
 			continue
 		}
 		path, pen := "", "M"
@@ -233,10 +233,10 @@ func (c *Lines) SVG() []byte {
 	return d.end()
 }
 
-// Known is whether there is anything to draw.
+// Known reports whether any series has a number to draw.
 func (c *Lines) Known() bool { return slices.ContainsFunc(c.Values, HasNumber) }
 
-// HasNumber says whether there is anything to draw of a series.
+// HasNumber reports whether any of the values is a number.
 func HasNumber(values []float64) bool {
 	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
 }

@@ -19,21 +19,21 @@ const (
 	curvesInk, curvesGrid      = "currentColor", "var(--grid, #ddd)"
 )
 
-// Curve is a series of a picture of curves: Y has a value for each number in X, NaN where there is
-// none. X rises. One without any keeps the color of its place from others, and is not named.
+// Curve is a series of a picture of curves: Y has a value for each number in X, which ascends, or
+// NaN for no value. A curve without points keeps its color from others, and is not in the legend.
 type Curve struct {
 	Name string
 	X, Y []float64
 }
 
-// Curves has a line for each series over numbers, such as a score over epochs. Both axes begin and
-// end near what is drawn, and the legend stands above, so that the curves have the whole width. It
-// takes its colors from the page around it, where that sets color and --grid.
+// Curves is a chart with a line for each series over numbers, such as a score over epochs. Both
+// axes span just what is drawn, and the legend is above, so that curves have the whole width. It
+// takes its colors from the page around it, if that sets color and --grid.
 type Curves struct {
 	Title, XLabel, YLabel string
 	All                   []Curve
-	// Mark is a place on the x axis with a line and a word, such as the best epoch; without a word
-	// there is none.
+	// Mark is a place on the x axis that gets a line and the word MarkWord, such as the best epoch.
+	// There is none if MarkWord is "".
 	Mark     float64
 	MarkWord string
 }
@@ -51,7 +51,7 @@ func spanOf(lo, hi float64, steps int) span {
 	return span{math.Floor(lo/step+1e-9) * step, math.Ceil(hi/step-1e-9) * step, step}
 }
 
-// File returns the picture as a file of its own: on white paper.
+// File returns the picture as a file of its own, on white.
 func (c *Curves) File() []byte {
 	head, rest, _ := bytes.Cut(c.SVG(), []byte("\n"))
 	paper := fmt.Sprintf("\n"+`<rect width="%g" height="%g" fill="white"/>`+"\n", curvesWidth,
@@ -59,7 +59,7 @@ func (c *Curves) File() []byte {
 	return slices.Concat(head, []byte(paper), rest)
 }
 
-// SVG returns the picture as a part of a page.
+// SVG returns the picture as part of a page.
 func (c *Curves) SVG() []byte {
 	x, y := c.spans()
 	d := &drawing{}
@@ -79,7 +79,7 @@ func (c *Curves) SVG() []byte {
 	return d.end()
 }
 
-// plane says where values are drawn.
+// plane maps values to places of the picture.
 type plane struct{ across, up span }
 
 func (p plane) x(v float64) float64 {
@@ -144,7 +144,7 @@ func (c *Curves) spans() (x, y span) {
 	return x, spanOf(lo[1], hi[1], curvesTicksY)
 }
 
-// tick writes a place of an axis with as many decimals as its step has.
+// tick formats a place on an axis, with as many decimals as the step has.
 func tick(v, step float64) string {
 	decimals := int(max(0, math.Ceil(-math.Log10(step)-1e-9)))
 	if decimals > 6 || math.Abs(v) >= 1e7 {
@@ -153,7 +153,7 @@ func tick(v, step float64) string {
 	return fmt.Sprintf("%.*f", decimals, v+0) // +0: no -0
 }
 
-// curve draws a series: a gap where it has no value.
+// curve draws a series, with a gap where it has no value.
 func (d *drawing) curve(k int, s Curve, p plane) {
 	var path strings.Builder
 	pen := "M"
@@ -175,7 +175,7 @@ func (d *drawing) curve(k int, s Curve, p plane) {
 	}
 }
 
-// legendRow names the series above the curves; what does not fit the line is left out, with a sign.
+// legendRow names the series above the curves. If not all fit, it says how many more there are.
 func (d *drawing) legendRow(all []Curve) {
 	x := curvesLeft
 	for k, s := range all {
