@@ -19,13 +19,13 @@ import (
 //
 // Control bits without a value are zero. The number of values is not part of it.
 
-// ErrDeltas is the error of bytes that are not the deltas of so many values.
+// ErrDeltas is wrapped if bytes are not the deltas of the expected number of values.
 var ErrDeltas = errors.New("codec: damaged deltas")
 
 // groupTables are looked up by control byte; the assembly knows their layout.
-type groupTables struct {
+type groupTables struct { // for each byte of four values, the place of its data byte; 128 gives 0
 	shuffle [256][16]uint8 // of 16 bytes of data, which go to each byte of four values; 128 gives 0
-	bytes   [256]uint8     // of data
+	bytes   [256]uint8     // number of data bytes
 }
 
 var tables = newGroupTables()
@@ -47,11 +47,11 @@ func newGroupTables() *groupTables {
 	return t
 }
 
-// deltaBytes is how many bytes a delta takes, less one.
+// deltaBytes returns how many bytes a delta takes, minus one.
 func deltaBytes(d uint32) int { return (bits.Len32(d|1) - 1) >> 3 }
 
-// DeltasData is what the deltas of a part of a list take, without control bytes; prev is the value
-// before it.
+// DeltasData returns the bytes that the deltas of a part of a list take, without control bytes.
+// prev is the value before the part.
 func DeltasData(prev uint32, part []uint32) int {
 	size := len(part)
 	for _, v := range part {
@@ -81,16 +81,16 @@ func AppendDeltas(b []byte, list []uint32) []byte {
 	return b
 }
 
-// DecodeDeltas decodes src, which must be the whole encoding of len(dst) values. No byte outside
-// of src is written or decides anything, but those up to its capacity may be read: with 16 of them
-// short lists are decoded faster. Damage that does not change the length gives other values: that
-// is for a checksum to find.
+// DecodeDeltas decodes src, which must be the whole encoding of len(dst) values. Bytes beyond src
+// do not change the result, but those up to its capacity may be read: with 16 of them short lists
+// are decoded faster. Damage that does not change the length gives other values; a checksum must
+// find it.
 func DecodeDeltas(dst []uint32, src []byte) error {
 	return decodeDeltas(dst, src, fastGroups)
 }
 
-// groupDecoder decodes some groups of four values from the front: of dst, whole groups only; while
-// it can read 16 bytes of data. It returns how many, and the bytes of data they took.
+// groupDecoder decodes groups of four values from the front, as long as it can fill whole groups of
+// dst and read 16 bytes of data. It returns how many groups it decoded, and their bytes of data.
 type groupDecoder func(dst []uint32, ctrl, data []byte, t *uint8) (groups, used int)
 
 func decodeDeltas(dst []uint32, src []byte, fast groupDecoder) error {
@@ -114,8 +114,8 @@ func decodeDeltas(dst []uint32, src []byte, fast groupDecoder) error {
 	return err
 }
 
-// decodePlain decodes the values from number i on, and returns how many bytes are left. It is the
-// specification of the decoder.
+// decodePlain decodes the values from number i on, and returns how many bytes are left. It
+// specifies what the fast decoders do.
 func decodePlain(dst []uint32, i int, ctrl, data []byte) (rest int, err error) {
 	prev := uint32(0)
 	if i > 0 {

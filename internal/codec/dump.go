@@ -25,10 +25,10 @@ func NewDump(b []byte) *Dump {
 	return &Dump{b: b, width: max(len(fmt.Sprint(len(b))), 3)}
 }
 
-// Off is the offset of the next byte.
+// Off returns the offset of the next byte.
 func (d *Dump) Off() int { return d.off }
 
-// Remaining is the number of bytes left.
+// Remaining returns the number of bytes left.
 func (d *Dump) Remaining() int { return len(d.b) - d.off }
 
 // Field prints a line for the next n bytes: their range, the first of them in hexadecimal, and
@@ -59,7 +59,7 @@ func (d *Dump) Zeros(n int) {
 	d.Field(n, "%s", what)
 }
 
-// Note prints a line that is about no bytes of its own.
+// Note prints a line without bytes.
 func (d *Dump) Note(format string, args ...any) {
 	fmt.Fprintf(&d.out, "%*s  %s\n", 2*d.width+2, "", fmt.Sprintf(format, args...))
 }

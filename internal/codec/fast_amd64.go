@@ -2,7 +2,7 @@ package codec
 
 import "golang.org/x/sys/cpu"
 
-// The best kernels of this CPU; nil is plain Go.
+// The best kernels for this CPU; nil stands for plain Go.
 var (
 	fastGroups = chooseGroups()
 	fastMax    = chooseMax()

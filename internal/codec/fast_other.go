@@ -2,7 +2,7 @@
 
 package codec
 
-// The best kernels of this CPU; nil is plain Go.
+// There are no kernels for this CPU; nil stands for plain Go.
 var (
 	fastGroups groupDecoder
 	fastMax    func(groups int, values *uint32) uint32

@@ -15,12 +15,12 @@ const headerMagic = "GDBF"
 // fileVersion is the version of the framing: header and block checksums.
 const fileVersion = 1
 
-// headerFixed is the size of what stands before Fields.
+// headerFixed is the size of the fields before Fields, in bytes.
 const headerFixed = 4 + 4 + 4 + 4 + 16 + 4
 
 const _ uint = HeaderBytes - headerFixed // the fixed fields fit
 
-// Errors of a header; the message says what was expected.
+// Errors of DecodeHeader. The message says what was expected.
 var (
 	ErrChecksum = errors.New("checksum does not match")
 	ErrKind     = errors.New("file is of another kind")
@@ -40,7 +40,7 @@ var (
 type Header struct {
 	Kind   string
 	UUID   [16]byte
-	Fields []byte // what the kind adds, encoded by its owner
+	Fields []byte // fields of the kind, encoded by the package that owns it
 }
 
 // Encode returns the header block.
@@ -90,8 +90,8 @@ func DecodeHeader(b []byte, kind string, uuid [16]byte) (Header, error) {
 	return h, d.Err()
 }
 
-// BlockSum is the checksum of a block's bytes (without its own checksum field): it covers the
-// file's kind and store and the block's number too, so a misplaced block never verifies.
+// BlockSum returns the checksum of a block's bytes, without its own checksum field. It also covers
+// the file's kind and store and the block's number, so a misplaced block never verifies.
 func BlockSum(kind string, uuid [16]byte, block uint64, parts ...[]byte) uint32 {
 	sum := ^uint32(0)
 	for i := range len(kind) {

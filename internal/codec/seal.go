@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// SealZeros is what the last field of a JSON object, crc32c, holds before SealJSON.
+// SealZeros is the value that the last field of a JSON object, crc32c, has before SealJSON.
 const SealZeros = "00000000"
 
-// What is around the digits of the checksum.
+// The text around the digits of the checksum.
 const (
 	sealBefore = `"crc32c": "`
 	sealAfter  = "\"\n}\n"
 )
 
-// SealJSON puts the CRC32C of an indented JSON object, which ends with a field crc32c of SealZeros
-// and a newline, into that field.
+// SealJSON writes the CRC32C of an indented JSON object into its last field, crc32c, which must
+// hold SealZeros and be followed by a newline, a brace and a newline.
 func SealJSON(b []byte) {
 	copy(b[len(b)-len(sealAfter)-len(SealZeros):], fmt.Sprintf("%08x", Checksum(b)))
 }
 
-// CheckSealed reports an object that is not as SealJSON left it.
+// CheckSealed returns an error if an object differs from what SealJSON left.
 func CheckSealed(b []byte) error {
 	at := len(b) - len(sealAfter) - len(SealZeros)
 	if at < 0 || !bytes.HasSuffix(b[:at], []byte(sealBefore)) ||
