@@ -50,11 +50,11 @@ import (
 	cublas "gorgonia.org/cu/blas"
 )
 
-// BLAS multiplies matrices on a stream. Matrices are column-major, as cuBLAS takes them: a
-// row-major matrix is its transpose there, so the row-major product C = A·B is that of B and A.
+// BLAS multiplies matrices on a stream. Matrices are column-major, as in cuBLAS. There, a row-major
+// matrix is its transpose, so the row-major product C = A·B is computed as the product of B and A.
 //
-// The handle is that of gorgonia.org/cu/blas. Its methods are not used: they take slices of the
-// host, and after a failure do nothing ever again.
+// The handle comes from gorgonia.org/cu/blas. Its methods are not used, since they take slices of
+// the host, and do nothing more after a failure.
 type BLAS struct{ standard *cublas.Standard }
 
 // Math says how products of float32 are computed.
@@ -66,7 +66,7 @@ const (
 	Default Math = iota
 	// TF32 rounds factors to 10 bits behind the point, for tensor cores, and adds in float32.
 	TF32
-	// Pedantic is float32 throughout, in the order that the definition has.
+	// Pedantic is float32 throughout, in the order of the definition.
 	Pedantic
 )
 
@@ -97,13 +97,12 @@ func init() {
 	}
 }
 
-// handle is cuBLAS's handle, which gorgonia.org/cu/blas v0.9.6 keeps in its first field.
+// handle returns cuBLAS's handle, which gorgonia.org/cu/blas v0.9.6 keeps in its first field.
 func (b *BLAS) handle() C.cublasHandle_t {
 	return *(*C.cublasHandle_t)(unsafe.Pointer(b.standard))
 }
 
-// SetStream lets products be queued on a stream from now on. It takes away a workspace that was
-// set.
+// SetStream queues products on this stream from now on. It drops a workspace that was set.
 func (b *BLAS) SetStream(s *Stream) error {
 	return checkBLAS("set the stream of cuBLAS", C.cublasSetStream(b.handle(),
 		C.cudaStream_t(s.handle())))
@@ -116,22 +115,22 @@ func (b *BLAS) SetMath(m Math) error {
 	return checkBLAS("set the precision of cuBLAS", C.cublasSetMathMode(b.handle(), mode))
 }
 
-// SetWorkspace gives cuBLAS memory of the device to work in, aligned to 256 bytes, instead of what
-// it allocates itself. A graph needs it to be there as long as the graph is.
+// SetWorkspace gives cuBLAS device memory to work in, aligned to 256 bytes, instead of memory that
+// it allocates. Graphs that were captured with it need it for as long as they exist.
 func (b *BLAS) SetWorkspace(p DevicePtr, bytes int64) error {
 	return checkBLAS("set the workspace of cuBLAS", C.set_workspace(b.handle(), C.CUdeviceptr(p),
 		C.size_t(bytes)))
 }
 
-// Version is that of cuBLAS: 10000 * major + 100 * minor + patch.
+// Version returns the version of cuBLAS: 10000 * major + 100 * minor + patch.
 func (b *BLAS) Version() (int, error) {
 	var v C.int
 	err := checkBLAS("version of cuBLAS", C.cublasGetVersion(b.handle(), &v))
 	return int(v), err
 }
 
-// Operand is a matrix in the device's memory: Stride values from the begin of a column to that of
-// the next. Transposed says that the factor is its transpose.
+// Operand is a matrix in the device's memory. Stride is the number of values from the beginning of
+// a column to the beginning of the next. If Transposed is set, the factor is its transpose.
 type Operand struct {
 	Memory     DevicePtr
 	Stride     int
@@ -150,7 +149,7 @@ func (b *BLAS) Sgemm(m, n, k int, alpha float32, x, y Operand, beta float32, c O
 	return product("sgemm", m, n, k, status)
 }
 
-// Steps are how many values lie between a matrix and the next in a batch.
+// Steps are the numbers of values between a matrix and the next in a batch.
 type Steps struct{ A, B, C int }
 
 // SgemmBatched queues count products as Sgemm does, of matrices that are Steps apart.
@@ -178,8 +177,8 @@ func (b *BLAS) GemmBF16(m, n, k int, alpha float32, x, y Operand, beta float32, 
 	return product("bf16 gemm", m, n, k, status)
 }
 
-// product makes an error of a product's status; only then are its shapes written down. cuBLAS does
-// not tell that the device was lost: the driver does, whatever it is asked.
+// product returns the error of a product's status, and formats its shapes only if there is one.
+// cuBLAS does not say that the device was lost, but the driver does, whatever it is asked.
 func product(name string, m, n, k int, status C.cublasStatus_t) error {
 	if status == C.CUBLAS_STATUS_SUCCESS {
 		return nil

@@ -11,23 +11,23 @@ import (
 
 // Device is a GPU whose primary context this process holds.
 type Device struct {
-	// Ordinal is its number, from 0 on, among those that the driver shows.
+	// Ordinal is the device's number among those that the driver shows, from 0.
 	Ordinal int
 	Name    string
-	// MemoryBytes is what it has in all.
+	// MemoryBytes is the size of the device's memory.
 	MemoryBytes int64
 	// Major and Minor are its compute capability.
 	Major, Minor int
-	// Multiprocessors is how many blocks run at least at once.
+	// Multiprocessors is the number of multiprocessors: at least this many blocks run at once.
 	Multiprocessors int
-	// DriverVersion is that of CUDA which the driver supports: 1000 * major + 10 * minor.
+	// DriverVersion is the version of CUDA that the driver supports: 1000 * major + 10 * minor.
 	DriverVersion int
 
 	device  cu.Device
 	context cu.CUContext
 }
 
-// Count returns how many devices the driver shows, after it loaded the driver.
+// Count loads the driver, and returns how many devices it shows.
 func Count() (int, error) {
 	if err := loadDriver(); err != nil {
 		return 0, err
@@ -89,8 +89,7 @@ func (d *Device) Bind() (unbind func(), err error) {
 	}, nil
 }
 
-// MemInfo returns how much of the device's memory is free, for all processes, and how much there
-// is.
+// MemInfo returns how much of the device's memory is free, over all processes, and its total size.
 func (d *Device) MemInfo() (free, total int64, err error) {
 	free, total, err = cu.MemInfo()
 	return free, total, failed("free memory", err)
@@ -101,7 +100,7 @@ func (d *Device) Synchronize() error {
 	return failed("wait for the device", cu.Synchronize())
 }
 
-// Close gives the device back. What was made of it must be closed before.
+// Close releases the device. Everything made from it must be closed before.
 func (d *Device) Close() error {
 	return failed("release the primary context", d.device.ReleasePrimaryCtx())
 }

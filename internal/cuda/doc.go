@@ -1,5 +1,5 @@
-// Package cuda is what gdb uses of CUDA: a device with its memory, streams, kernels and cuBLAS. It
-// stands on gorgonia.org/cu and gorgonia.org/cu/blas, and adds what these lack: page-locked
+// Package cuda is gdb's interface to CUDA: a device with its memory, streams, kernels and cuBLAS.
+// It builds on gorgonia.org/cu and gorgonia.org/cu/blas, and adds what these lack: page-locked
 // memory, graphs that are captured from a stream, compiler logs, and products in other precisions.
 //
 // It is built with -tags cuda and a C compiler, on Linux; without, Available says that there is

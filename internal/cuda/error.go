@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// Error is an operation that the driver or cuBLAS refused, or one before it that failed.
+// Error says that the driver or cuBLAS refused an operation, or that an earlier one failed.
 type Error struct {
 	// Operation is what was asked for.
 	Operation string
@@ -26,12 +26,12 @@ type Error struct {
 	Name, Text string
 }
 
-// What an Error can be, for errors.Is.
+// Kinds of an Error, for errors.Is.
 var (
-	// ErrOutOfMemory says that the device has no more memory.
+	// ErrOutOfMemory means that the device has no more memory.
 	ErrOutOfMemory = errors.New("cuda: out of memory on the device")
-	// ErrLost says that the device answers nothing more in this process: a kernel went wrong, or
-	// the hardware.
+	// ErrLost means that the device answers nothing more in this process, since a kernel or the
+	// hardware failed.
 	ErrLost = errors.New("cuda: the device is lost to this process")
 )
 
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is compares with ErrOutOfMemory and ErrLost.
+// Is reports whether e is of the kind ErrOutOfMemory or ErrLost.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrOutOfMemory:
@@ -70,8 +70,8 @@ var lostCodes = [...]int{
 	C.CUDA_ERROR_EXTERNAL_DEVICE, C.CUDA_ERROR_UNKNOWN,
 }
 
-// CaptureRefused says whether an error is that the driver, or a library under it, cannot have the
-// work made a graph. The same work one by one may do.
+// CaptureRefused reports whether err means that the driver, or a library under it, cannot make the
+// work a graph. The same work may succeed when it is queued piece by piece.
 func CaptureRefused(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) || e.BLAS {
@@ -81,7 +81,7 @@ func CaptureRefused(err error) bool {
 		e.Code <= C.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || e.Code == C.CUDA_ERROR_NOT_SUPPORTED
 }
 
-// check makes an error of a result of the driver, nil for success.
+// check returns the error of a result of the driver, nil for success.
 func check(operation string, result C.CUresult) error {
 	if result == C.CUDA_SUCCESS {
 		return nil
@@ -97,8 +97,8 @@ func check(operation string, result C.CUresult) error {
 	return e
 }
 
-// failed makes an error of one that gorgonia.org/cu returned: a CUresult as a type of integers
-// that it does not export.
+// failed returns the error for one that gorgonia.org/cu returned, which is a CUresult as an integer
+// type that it does not export.
 func failed(operation string, err error) error {
 	if err == nil {
 		return nil
@@ -122,7 +122,7 @@ var blasNames = map[int]string{
 	C.CUBLAS_STATUS_LICENSE_ERROR:    "CUBLAS_STATUS_LICENSE_ERROR",
 }
 
-// checkBLAS makes an error of a status of cuBLAS, nil for success.
+// checkBLAS returns the error of a status of cuBLAS, nil for success.
 func checkBLAS(operation string, status C.cublasStatus_t) error {
 	if status == C.CUBLAS_STATUS_SUCCESS {
 		return nil

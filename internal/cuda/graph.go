@@ -12,24 +12,24 @@ import "errors"
 // Graph is work that was captured from streams, to be queued as a whole by one call.
 type Graph struct{ exec C.CUgraphExec }
 
-// Capture runs queue, which queues work on s and does nothing else on the device: instead of being
-// done, the work becomes a graph. Other streams join when they wait for an event of s that was
-// recorded in queue; s must wait for an event of theirs at the end.
+// Capture makes a graph of the work that queue queues on s, instead of doing it. queue must do
+// nothing else on the device. Other streams join when they wait for an event of s that was recorded
+// in queue; s must wait for an event of theirs at the end. The caller calls Close.
 func (s *Stream) Capture(queue func() error) (*Graph, error) {
 	captured, err := s.capture(queue)
 	if err != nil {
 		return nil, err
 	}
 	g := new(Graph)
-	// The name with Flags means the same in all versions; that without has changed.
+	// The function with Flags means the same in all versions; the one without has changed.
 	err = check("make a graph", C.cuGraphInstantiateWithFlags(&g.exec, captured, 0))
 	err = errors.Join(err, destroyGraph(captured))
 	return g, err
 }
 
-// Update captures as Capture does, and makes g do that. It is faster than a new graph, and possible
-// if kernels and their dependencies are the same and only arguments differ; changed is false if
-// not, or if the driver cannot do it, and g is as it was.
+// Update captures as Capture does, and makes g do the captured work. It is faster than a new graph.
+// It is possible if kernels and their dependencies are the same and only arguments differ. If not,
+// or if the driver cannot do it, changed is false and g stays as it was.
 func (g *Graph) Update(s *Stream, queue func() error) (changed bool, err error) {
 	captured, err := s.capture(queue)
 	if err != nil {

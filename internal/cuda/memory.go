@@ -15,10 +15,10 @@ import (
 )
 
 // DevicePtr is an address in the device's memory, or in page-locked memory as the device sees it.
-// The host may not follow it. Zero is none.
+// The host must not dereference it. Zero is no address.
 type DevicePtr = cu.DevicePtr
 
-// Alloc allocates bytes of the device's memory, aligned to 256, with any values in them.
+// Alloc allocates bytes of the device's memory, aligned to 256. Its contents are undefined.
 func (d *Device) Alloc(bytes int64) (DevicePtr, error) {
 	p, err := cu.MemAlloc(bytes)
 	return p, sized("allocate %d bytes", bytes, err)
@@ -80,7 +80,7 @@ func (d *Device) FreePinned(p *Pinned) error {
 	return failed("free locked memory", err)
 }
 
-// hostAddress is the address by which the device sees locked memory.
+// hostAddress returns the address by which the device sees locked memory.
 func hostAddress(p unsafe.Pointer) (DevicePtr, error) {
 	var address C.CUdeviceptr
 	err := check("address of locked memory", C.cuMemHostGetDevicePointer(&address, p, 0))

@@ -39,13 +39,13 @@ import (
 // jitLogBytes is room for the first errors of a compilation.
 const jitLogBytes = 8 << 10
 
-// Module is compiled kernels.
+// Module holds compiled kernels.
 type Module struct {
 	module cu.Module
 	ptx    string
 }
 
-// Load compiles PTX for the device. An error has the compiler's log.
+// Load compiles PTX for the device. An error includes the compiler's log. The caller calls Close.
 func (d *Device) Load(ptx string) (*Module, error) {
 	text, log := C.CString(ptx), (*C.char)(C.calloc(1, jitLogBytes))
 	defer C.free(unsafe.Pointer(text))
@@ -66,7 +66,7 @@ func (d *Device) Load(ptx string) (*Module, error) {
 // Close unloads the module and its functions.
 func (m *Module) Close() error { return failed("unload kernels", m.module.Unload()) }
 
-// Function is a kernel. All its parameters are of 8 bytes.
+// Function is a kernel. Each of its parameters has 8 bytes.
 type Function struct {
 	Name       string
 	function   cu.Function
@@ -83,8 +83,8 @@ func (m *Module) Function(name string) (Function, error) {
 	return Function{Name: name, function: f, parameters: n}, err
 }
 
-// parametersOf counts the parameters of a kernel in PTX, and refuses those that are not of 8
-// bytes.
+// parametersOf returns the number of parameters of a kernel in PTX, or an error if one does not
+// have 8 bytes.
 func parametersOf(ptx, name string) (n int, err error) {
 	_, list, found := strings.Cut(ptx, ".entry "+name+"(")
 	list, _, closed := strings.Cut(list, ")")
@@ -108,21 +108,21 @@ func parametersOf(ptx, name string) (n int, err error) {
 // Argument is the value of a kernel's parameter.
 type Argument uint64
 
-// Int is a parameter of type long long.
+// Int returns the value of a parameter of type long long.
 func Int[T ~int | ~int32 | ~int64 | ~uint32 | ~uint64](v T) Argument { return Argument(v) }
 
-// Float is a parameter of type double.
+// Float returns the value of a parameter of type double.
 func Float(v float64) Argument { return Argument(math.Float64bits(v)) }
 
-// Pointer is a parameter of a pointer's type.
+// Pointer returns the value of a parameter of a pointer type.
 func Pointer(p DevicePtr) Argument { return Argument(p) }
 
 // Launch queues a kernel: blocks of threads, each block with sharedBytes of dynamic shared memory.
-// The number of arguments must be that of the parameters.
+// There must be as many arguments as parameters.
 //
-// It is not gorgonia.org/cu's, which has Go write pointers into memory of C that is not set yet:
-// the collector takes what was there for a pointer that is overwritten, and ends the process where
-// that was one of Go's.
+// It does not use gorgonia.org/cu, which makes Go write pointers into C memory that is not
+// initialized: the collector takes what was there for a pointer being overwritten, and ends the
+// process if it looks like one of Go's.
 func (s *Stream) Launch(f Function, blocks, threads, sharedBytes int, arguments ...Argument) error {
 	if len(arguments) != f.parameters {
 		panic(fmt.Sprintf("BUG: kernel %s has %d parameters, not %d", f.Name, f.parameters,

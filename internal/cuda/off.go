@@ -4,7 +4,7 @@ package cuda
 
 import "errors"
 
-// ErrNotBuilt says that the program has no CUDA in it.
+// ErrNotBuilt is returned by a program that was built without CUDA.
 var ErrNotBuilt = errors.New("this gdb was built without CUDA: build it with " +
 	"go build -tags cuda ./cmd/gdb, as make cuda does")
 

@@ -16,9 +16,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Stream is a queue of work, done in its order. Streams do not wait for each other but by events.
-// What is queued must stay as it is until the stream has done it: memory that is copied from or to
-// may be changed, read or freed only after an event recorded behind the copy, or Synchronize.
+// Stream is a queue of work, done in order. Streams wait for each other only through events. Memory
+// that queued work uses must not be changed, read or freed until the work is done: after
+// Synchronize, or after an event that was recorded behind it.
 type Stream struct{ stream cu.Stream }
 
 // NewStream makes a stream.
@@ -30,7 +30,7 @@ func (d *Device) NewStream() (*Stream, error) {
 	return &Stream{stream: s}, nil
 }
 
-// handle is the stream as C code takes it.
+// handle returns the stream as C code takes it.
 func (s *Stream) handle() C.CUstream { return C.CUstream(unsafe.Pointer(s.stream.C())) }
 
 // CopyToDevice queues a copy of src to the device. src must be locked memory.
@@ -51,8 +51,8 @@ func (s *Stream) CopyToHost(dst []byte, src DevicePtr) error {
 	return sized("copy %d bytes to the host", int64(len(dst)), err)
 }
 
-// CopyOnDevice queues a copy of bytes from one place of the device to another that does not
-// overlap it.
+// CopyOnDevice queues a copy of bytes from one place of the device to another. They must not
+// overlap.
 func (s *Stream) CopyOnDevice(dst, src DevicePtr, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s *Stream) CopyOnDevice(dst, src DevicePtr, bytes int64) error {
 	return sized("copy %d bytes on the device", bytes, err)
 }
 
-// Zero queues the zeroing of bytes.
+// Zero queues setting bytes to zero.
 func (s *Stream) Zero(dst DevicePtr, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (s *Stream) Zero(dst DevicePtr, bytes int64) error {
 	return sized("zero %d bytes", bytes, err)
 }
 
-// Fill queues the writing of words of 32 bits.
+// Fill queues setting words of 32 bits to a value.
 func (s *Stream) Fill(dst DevicePtr, word uint32, words int64) error {
 	if words == 0 {
 		return nil
@@ -79,34 +79,34 @@ func (s *Stream) Fill(dst DevicePtr, word uint32, words int64) error {
 	return sized("fill %d words", words, err)
 }
 
-// Record queues the event: it is done when all that was queued before is.
+// Record queues the event, which is done when everything queued before is done.
 func (s *Stream) Record(e *Event) error {
 	return failed("record an event", e.event.Record(s.stream))
 }
 
-// Wait lets what is queued from now on wait for the event as it was last recorded, of any stream;
-// for nothing if it was not.
+// Wait makes work queued from now on wait for the event as it was last recorded, on any stream. If
+// it never was, nothing waits.
 func (s *Stream) Wait(e *Event) error {
 	return failed("wait for an event", s.stream.Wait(e.event, 0))
 }
 
-// Synchronize waits until all is done, and returns the first error since.
+// Synchronize waits until all work is done, and returns the first error of it.
 func (s *Stream) Synchronize() error {
 	return failed("wait for a stream", s.stream.Synchronize())
 }
 
-// Done says whether all is done.
+// Done reports whether all work is done.
 func (s *Stream) Done() (bool, error) { return ready("ask a stream", s.stream.Query()) }
 
-// Close ends the stream. What is queued is still done.
+// Close ends the stream. Work that is queued is still done.
 func (s *Stream) Close() error {
 	return failed("end a stream", s.stream.Destroy())
 }
 
-// Event is a place in a stream's queue.
+// Event marks a place in a stream's queue.
 type Event struct{ event cu.Event }
 
-// NewEvent makes an event. With timing it notes when it was done.
+// NewEvent makes an event. With timing it records when it was done.
 func (d *Device) NewEvent(timing bool) (*Event, error) {
 	flags := cu.DisableTiming
 	if timing {
@@ -122,7 +122,7 @@ func (d *Device) NewEvent(timing bool) (*Event, error) {
 // Synchronize waits until the event is done as it was last recorded.
 func (e *Event) Synchronize() error { return failed("wait for an event", e.event.Synchronize()) }
 
-// Done says whether the event is done as it was last recorded.
+// Done reports whether the event is done as it was last recorded.
 func (e *Event) Done() (bool, error) { return ready("ask an event", e.event.Query()) }
 
 // Since returns the time from when one event was done until this one was, both made with timing.
@@ -134,7 +134,7 @@ func (e *Event) Since(begin *Event) (time.Duration, error) {
 // Close ends the event.
 func (e *Event) Close() error { return failed("end an event", cu.DestroyEvent(&e.event)) }
 
-// ready makes an answer of a query, for which not being ready is no error.
+// ready returns the answer of a query, for which not being ready is no error.
 func ready(operation string, err error) (bool, error) {
 	if err == nil {
 		return true, nil
@@ -145,7 +145,8 @@ func ready(operation string, err error) (bool, error) {
 	return false, failed(operation, err)
 }
 
-// sized makes an error of one of an operation on so much; only then is it written down.
+// sized returns the error of an operation on size bytes or words, and formats it only if there is
+// one.
 func sized(operation string, size int64, err error) error {
 	if err == nil {
 		return nil
