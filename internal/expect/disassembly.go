@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Disassembly has objdump read code and compares what it says, an instruction each, with want. The
-// test skips where there is no objdump, or one that cannot read the first instruction.
+// Disassembly compares what objdump reads in code, one instruction per entry, with want. It skips
+// the test if there is no objdump, or if objdump does not know the first instruction.
 func Disassembly(t *testing.T, code []byte, want []string) {
 	t.Helper()
 	objdump, err := exec.LookPath("objdump")

@@ -1,5 +1,5 @@
-// Package expect holds what tests compare the program with: pages of docs/format, golden files, and
-// what a disassembler reads in machine code.
+// Package expect compares what the program does with what tests expect: with pages of docs/format,
+// golden files, and a disassembler's reading of machine code.
 package expect
 
 import (
@@ -24,7 +24,7 @@ func Page(t testing.TB, dir, name string) string {
 	return string(b)
 }
 
-// Section returns what stands below a heading of a page.
+// Section returns the text below a heading of a page.
 func Section(t testing.TB, page, heading string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(page, "\n"+heading+"\n")
@@ -126,8 +126,8 @@ func Values(t testing.TB, page string, want map[string]any) {
 	}
 }
 
-// HeaderFields reads the fields of a file's header at the offsets of a page; want has numbers by
-// their places, "offset/bytes".
+// HeaderFields compares the fields of a file's header with want, which maps places, "offset/bytes",
+// to numbers, and checks that the page lists these places.
 func HeaderFields(t testing.TB, page string, fields []byte, want map[string]uint64) {
 	t.Helper()
 	h := codec.Header{Kind: "TEST", Fields: fields}.Encode()
