@@ -11,14 +11,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// partEnding is what the name of a file has besides while it is written.
+// partEnding ends the name of a file while it is written.
 const partEnding = ".tmp"
 
-// PartPath is the name under which the file at path is written: one for all who write there, so
-// that a later writer replaces what a killed one left. Two may not write at the same time.
+// PartPath returns the name under which the file at path is written. It is the same for all
+// writers, so that a later one replaces what a killed one left. Two must not write at the same
+// time.
 func PartPath(path string) string { return path + partEnding }
 
-// Atomic is a file that does not have its name yet. Whoever creates it commits or aborts it.
+// Atomic is a file that does not have its final name yet. The caller calls Commit or Abort.
 type Atomic struct {
 	vfs.File
 	fs         vfs.FS
@@ -26,13 +27,13 @@ type Atomic struct {
 	done       bool
 }
 
-// CreateAtomic begins the file that will be at path.
+// CreateAtomic creates the file that will be at path.
 func CreateAtomic(fs vfs.FS, path string) (*Atomic, error) {
 	return CreateAtomicAs(fs, path, PartPath(path))
 }
 
-// CreateAtomicAs begins the file that will be at path, under the name part in the same directory:
-// for writers who may write to one path at the same time, each under a name of its own.
+// CreateAtomicAs creates the file that will be at path, under the name part in the same directory.
+// It is for writers that may write to one path at the same time, each with its own part.
 func CreateAtomicAs(fs vfs.FS, path, part string) (*Atomic, error) {
 	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -41,14 +42,14 @@ func CreateAtomicAs(fs vfs.FS, path, part string) (*Atomic, error) {
 	return &Atomic{File: f, fs: fs, path: path, part: part}, nil
 }
 
-// Write writes to the file. An error names no file: the name that it has meanwhile means nothing to
-// a user, and who writes knows the other.
+// Write writes to the file. An error does not name the file, since its present name means nothing
+// to a user; the caller adds the final one.
 func (f *Atomic) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
 	return n, Cause(err)
 }
 
-// Cause is an error without the name of the file that an operation of the system failed on, if it
+// Cause returns err without the name of the file on which an operation of the system failed, if err
 // begins with that.
 func Cause(err error) error {
 	switch e := err.(type) {
@@ -60,9 +61,9 @@ func Cause(err error) error {
 	return err
 }
 
-// Commit gives the file its name. When it returns without an error, the file is durable. After an
-// error nothing is left beside the name, which stands for what it stood for before, or for the
-// whole new file if only its directory could not be synced.
+// Commit gives the file its name. If it returns no error, the file is durable. After an error
+// nothing is left under the temporary name; the final name stands for what it stood for before, or
+// for the whole new file if only its directory could not be synced.
 func (f *Atomic) Commit() error {
 	err := f.Sync()
 	if err != nil {
@@ -71,7 +72,7 @@ func (f *Atomic) Commit() error {
 	return f.commitSynced(err)
 }
 
-// CommitContext is Commit for a caller who does not wait for the disk once ctx is done: then the
+// CommitContext does what Commit does, but does not wait for the disk once ctx is done. Then the
 // file is removed, and closed as soon as it is synced.
 func (f *Atomic) CommitContext(ctx context.Context) error {
 	synced := make(chan error, 1)
@@ -95,7 +96,7 @@ func (f *Atomic) CommitContext(ctx context.Context) error {
 	}
 }
 
-// commitSynced commits a file that was synced, with this result.
+// commitSynced commits a file, given the result of syncing it.
 func (f *Atomic) commitSynced(synced error) error {
 	f.done = true
 	err := errors.Join(synced, f.Close())
@@ -110,7 +111,7 @@ func (f *Atomic) commitSynced(synced error) error {
 	return SyncDir(f.fs, f.fs.PathDir(f.path))
 }
 
-// Abort leaves nothing behind. After Commit it does nothing.
+// Abort removes the file. After Commit it does nothing.
 func (f *Atomic) Abort() error {
 	if f.done {
 		return nil
@@ -119,11 +120,12 @@ func (f *Atomic) Abort() error {
 	return errors.Join(f.Close(), f.fs.Remove(f.part))
 }
 
-// pieceBytes are written at a time, of a copy: a vfs.File may change what is written to it.
+// pieceBytes is how much is written together, from a copy, since a vfs.File may change what it is
+// given.
 const pieceBytes = 1 << 20
 
-// WriteAtomic writes a file of these parts, whole, which stay as they are. An error names the
-// offset where writing ended.
+// WriteAtomic writes a file of these parts, which it does not change; it appears whole or not at
+// all. An error names the offset where writing ended.
 func WriteAtomic(fs vfs.FS, path string, parts ...[]byte) error {
 	f, err := CreateAtomic(fs, path)
 	if err != nil {

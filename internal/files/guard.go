@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrRefused says that what stands in place of a file of a store is no regular file, or a link
-// where none may be.
+// ErrRefused is wrapped if a file of a store is not a regular file, or is a link where links are
+// not allowed.
 var ErrRefused = errors.New("refused")
 
 // guard opens regular files only, and follows no links in some directories of a store.
@@ -23,9 +23,9 @@ type guard struct {
 }
 
 // Guard returns fs for the store in dir. Files that are opened must be regular. A link to a regular
-// file is one, so that large files of a store may be kept on another disk, but not in the folders
-// of dir that unlinked names, where files are written too. A file system in memory, where nothing
-// but files is, is returned as it is; so is one that is guarded, unless unlinked names folders.
+// file counts as one, so that large files of a store may be on another disk, but not in the folders
+// of dir that unlinked names, where files are written too. A file system in memory, which has only
+// files, is returned as it is; so is a guarded one, unless unlinked names folders.
 func Guard(fs vfs.FS, dir string, unlinked ...string) vfs.FS {
 	if vfs.Root(fs) != vfs.Default {
 		return fs
@@ -43,7 +43,7 @@ func Guard(fs vfs.FS, dir string, unlinked ...string) vfs.FS {
 	return g
 }
 
-// Behind returns the file system that Guard was given, for files that are no store's.
+// Behind returns the file system that Guard was given, for files that belong to no store.
 func Behind(fs vfs.FS) vfs.FS {
 	if g, guarded := fs.(*guard); guarded {
 		return g.FS
@@ -51,15 +51,16 @@ func Behind(fs vfs.FS) vfs.FS {
 	return fs
 }
 
-// Unwrap returns the file system behind.
+// Unwrap returns the file system behind the guard.
 func (g *guard) Unwrap() vfs.FS { return g.FS }
 
-// refused is the error of a path.
+// refused returns the error for a path that is what the text says.
 func refused(path, what string) error {
 	return fmt.Errorf("%s is %s, and is %w", path, what, ErrRefused)
 }
 
-// links fails if a part of path is a link, from the unlinked directory on that it is in.
+// links returns an error if part of a path is a link, from the unlinked directory that contains it
+// on.
 func (g *guard) links(paths ...string) error {
 	for _, path := range paths {
 		for _, dir := range g.unlinked {
@@ -78,8 +79,8 @@ func (g *guard) links(paths ...string) error {
 	return nil
 }
 
-// regular fails if path is something that opening it would wait for, or change. That it is not
-// there is no error here.
+// regular returns an error if opening path would wait, or is not opening a file. It returns nil if
+// path does not exist.
 func (g *guard) regular(path string) error {
 	if err := g.links(path); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	return g.FS.OpenReadWrite(name, category, opts...)
 }
 
-// Create makes a file anew; what stands there is removed first, a link too.
+// Create creates a file. Whatever was at its path is removed first, also a link.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := g.links(filepath.Dir(name)); err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return g.FS.Create(name, category)
 }
 
-// ReuseForWrite renames a file and opens it to be written anew.
+// ReuseForWrite renames a file and opens it for writing from the start.
 func (g *guard) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := g.links(from, to); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (g *guard) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (
 	return g.FS.ReuseForWrite(from, to, category)
 }
 
-// Link makes another name of a file.
+// Link makes another name for a file.
 func (g *guard) Link(from, to string) error {
 	if err := g.links(from, to); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (g *guard) Link(from, to string) error {
 	return g.FS.Link(from, to)
 }
 
-// Remove removes a file or an empty directory, and of a link the link.
+// Remove removes a file or an empty directory. Of a link, it removes the link.
 func (g *guard) Remove(name string) error {
 	if err := g.links(filepath.Dir(name)); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (g *guard) Remove(name string) error {
 	return g.FS.Remove(name)
 }
 
-// RemoveAll removes a directory with all in it, and of a link the link.
+// RemoveAll removes a directory with its contents. Of a link, it removes the link.
 func (g *guard) RemoveAll(name string) error {
 	if err := g.links(filepath.Dir(name)); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (g *guard) OpenDir(name string) (vfs.File, error) {
 	return g.FS.OpenDir(name)
 }
 
-// Stat tells about a file, and of a link where it may not be nothing.
+// Stat describes a file, or returns an error for a link where links are not allowed.
 func (g *guard) Stat(name string) (vfs.FileInfo, error) {
 	if err := g.links(name); err != nil {
 		return nil, err

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLockHeld says that somebody else has the lock.
+// ErrLockHeld is wrapped if somebody else holds the lock.
 var ErrLockHeld = errors.New("somebody else holds the lock")
 
-// ErrLockRemoved says that the directory was removed while the lock was taken: its last holder
-// cleaned up. Whoever still wants the lock makes the directory again.
+// ErrLockRemoved is wrapped if the directory was removed while the lock was taken, because its last
+// holder cleaned up. To take the lock, the caller makes the directory again.
 var ErrLockRemoved = errors.New("the directory of the lock was removed")
 
-// Lock takes the lock on the file at path, and makes the file if it is not there; it does not wait.
-// The caller closes what it returns. An error wraps ErrLockHeld if somebody has the lock. A link in
-// place of the file is refused.
+// Lock takes the lock on the file at path, which it creates if needed; it does not wait. The caller
+// closes the result to release the lock. The error wraps ErrLockHeld if somebody has the lock. A
+// link in place of the file is refused.
 func Lock(fs vfs.FS, path string) (io.Closer, error) {
 	take := fs.Lock
 	if vfs.Root(fs) == vfs.Default {
@@ -43,9 +43,8 @@ func Lock(fs vfs.FS, path string) (io.Closer, error) {
 	return lock, nil
 }
 
-// lockOnDisk locks a file by flock, which also keeps out the other goroutines of this process: the
-// record locks of Pebble's vfs belong to the process, and to the name by which it has opened a
-// file.
+// lockOnDisk locks a file by flock, which also excludes other goroutines of this process. The
+// record locks of Pebble's vfs belong to the process, and to the name by which it opened a file.
 func lockOnDisk(path string) (io.Closer, error) {
 	const flags = os.O_RDWR | os.O_CREATE | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, flags, 0o644) //lint:os a vfs.FS cannot say which lock it takes
@@ -65,8 +64,8 @@ func lockOnDisk(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// sameFile fails with ErrLockRemoved if the file at path is no longer f: the holder before may have
-// removed it after it was opened here, and then nobody else will find this lock.
+// sameFile returns ErrLockRemoved if the file at path is no longer f: the previous holder may have
+// removed it after it was opened here, and then nobody else would find this lock.
 func sameFile(f *os.File, path string) error {
 	opened, err := f.Stat()
 	if err != nil {
@@ -79,8 +78,8 @@ func sameFile(f *os.File, path string) error {
 	return err
 }
 
-// isHeld tells whether a lock failed because somebody has it. Pebble's vfs has no error value for
-// the case that it is this process.
+// isHeld reports whether a lock failed because somebody holds it. Pebble's vfs has no error value
+// for the case that this process does.
 func isHeld(err error) bool {
 	return errors.Is(err, unix.EWOULDBLOCK) ||
 		strings.Contains(err.Error(), "lock held by current process")

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// RecordsMost bounds the records of a file, which several machines may share: the oldest give
-	// way.
+	// RecordsMost bounds the records of a file, which several machines may share. The oldest are
+	// dropped.
 	RecordsMost = 64
 
-	recordsBytesMost = 1 << 20 // of a file
+	recordsBytesMost = 1 << 20 // largest size of a file
 )
 
-// Record is what was measured, at some time.
+// Record is a measurement, and when it was made.
 type Record interface{ When() time.Time }
 
-// ReadRecords returns the records of a file by name; none if it is not there. A file of something
-// else is an error that says where it is.
+// ReadRecords returns the records of a file by name, none if the file does not exist. If the file
+// holds something else, the error names it.
 func ReadRecords[T Record](fs vfs.FS, path string) (map[string]T, error) {
 	all := map[string]T{}
 	b, err := ReadSmall(fs, path, recordsBytesMost)
@@ -40,8 +40,8 @@ func ReadRecords[T Record](fs vfs.FS, path string) (map[string]T, error) {
 	return all, err
 }
 
-// WriteRecords replaces a file, and makes its directory if need be. Of more than Most records the
-// oldest are taken out of all.
+// WriteRecords replaces a file, and makes its directory if needed. It removes the oldest records
+// from all if there are more than RecordsMost.
 func WriteRecords[T Record](fs vfs.FS, path string, all map[string]T) error {
 	for len(all) > RecordsMost {
 		delete(all, slices.MinFunc(slices.Sorted(maps.Keys(all)), func(a, b string) int {
@@ -56,7 +56,7 @@ func WriteRecords[T Record](fs vfs.FS, path string, all map[string]T) error {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	// Until it is whole it has a name of its own, since another process may write one too.
+	// It has a temporary name of its own, since another process may write the file too.
 	to, err := CreateAtomicAs(fs, path, fmt.Sprintf("%s.%d", path, os.Getpid()))
 	if err != nil {
 		return err

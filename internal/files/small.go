@@ -9,12 +9,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrTooLarge says that a file, or a line of it, is larger than one of its kind can be.
+// ErrTooLarge is wrapped if a file, or a line of it, is larger than its kind can be.
 var ErrTooLarge = errors.New("larger than such a file can be")
 
-// ReadSmall reads a file of at most limit bytes whole: as many bytes as it is long, so that an
-// answer that is cut off is an error and never a shorter file. The error wraps ErrTooLarge, or what
-// the file system says, and names the file.
+// ReadSmall reads a file of at most limit bytes. It reads as many bytes as the file is long, so
+// that a read that ends early is an error and never a shorter file. The error wraps ErrTooLarge, or
+// an error of the file system, and names the file.
 func ReadSmall(fs vfs.FS, path string, limit int64) (b []byte, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -38,9 +38,9 @@ func ReadSmall(fs vfs.FS, path string, limit int64) (b []byte, err error) {
 	return b, nil
 }
 
-// ReadLines calls fn with each line of a file, without its end; the line is fn's only until it
-// returns. An error of fn ends it and is returned. A line of over limit bytes wraps ErrTooLarge.
-// Memory: one line.
+// ReadLines calls fn with each line of a file, without its end; the line is valid during the call.
+// An error of fn ends it and is returned. A line of over limit bytes wraps ErrTooLarge. It takes
+// the memory of one line.
 func ReadLines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -66,13 +66,13 @@ func ReadLines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (e
 	return nil
 }
 
-// counted counts the bytes that were read.
+// counted counts the bytes that are read through it.
 type counted struct {
 	r io.Reader
 	n int64
 }
 
-// Read reads on.
+// Read reads from the reader behind, and counts.
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
