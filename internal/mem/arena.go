@@ -1,6 +1,6 @@
-// Package mem allocates large buffers outside the Go heap, counts them against the one bound that
-// --memory sets, and reads and writes sizes as people do. A BlockCache keeps blocks of one file in
-// such memory. A Cgroup bounds all memory of a child process, page cache included.
+// Package mem allocates large buffers outside the Go heap (Arena), counts them against the one
+// bound that --memory sets (Budget), and parses and formats sizes. A BlockCache keeps blocks of one
+// file in such memory. A Cgroup bounds all memory of a child process, page cache included.
 package mem
 
 import (
@@ -17,7 +17,8 @@ import (
 // HugePageBytes is the size of the pages of large arenas.
 const HugePageBytes = 2 << 20
 
-// arenaBytesMax bounds an arena, so that rounding up cannot overflow: no machine has as much.
+// arenaBytesMax bounds an arena, in bytes, so that rounding up cannot overflow. No machine has as
+// much.
 const arenaBytesMax = 1 << 60
 
 // Arena is one anonymous mapping outside the Go heap: page aligned, zeroed, never moved, advised
@@ -30,7 +31,7 @@ type Arena struct {
 	once   sync.Once
 }
 
-// ArenaBytes is what an arena of so many bytes counts for: whole pages.
+// ArenaBytes returns what an arena of size bytes counts for: whole pages.
 func ArenaBytes(size int64) int64 {
 	if size < HugePageBytes {
 		return (size + 4095) &^ 4095
@@ -38,7 +39,8 @@ func ArenaBytes(size int64) int64 {
 	return (size + HugePageBytes - 1) &^ (HugePageBytes - 1)
 }
 
-// NewArena maps size bytes for what and counts them in budget, which may be nil.
+// NewArena maps size bytes for what, and counts them in budget, which may be nil. The caller calls
+// Free.
 func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 	if budget == nil {
 		budget = &Budget{}
@@ -62,16 +64,15 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 	return &Arena{mem: m, size: int(size), budget: budget}, nil
 }
 
-// Bytes is the whole arena.
+// Bytes returns the whole arena.
 func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
 
-// populateBytes are given memory at a time.
+// populateBytes is how much is given memory together.
 const populateBytes = 16 << 20
 
-// Populate begins to give all pages memory, from the first on: who writes to the arena at the same
-// time
-// need not wait while the system finds and clears them, page by page. It changes no byte. stop ends
-// it, and is called before Free.
+// Populate starts to give all pages memory, from the first on, so that whoever writes to the arena
+// meanwhile need not wait while the system finds and clears pages one by one. It changes no byte.
+// The caller calls stop, which ends it, before Free.
 func (a *Arena) Populate() (stop func()) {
 	var over atomic.Bool
 	var work sync.WaitGroup
@@ -91,8 +92,8 @@ func (a *Arena) Populate() (stop func()) {
 	}
 }
 
-// Discard gives the memory of the bytes from first up to end back, as far as they are whole pages,
-// and counts it no more. They hold zeros afterwards, and must not be written before a Restore.
+// Discard gives back the memory of bytes first to end, as far as they are whole pages, and no
+// longer counts it. The bytes are zero afterwards, and must not be written before Restore.
 func (a *Arena) Discard(first, end int) error {
 	from, to := wholePages(first, end)
 	if from >= to {
@@ -106,7 +107,8 @@ func (a *Arena) Discard(first, end int) error {
 	return nil
 }
 
-// Restore counts the bytes again that a Discard of the same ones gave back: they may be written.
+// Restore counts bytes again that a Discard with the same range gave back. They may be written
+// again.
 func (a *Arena) Restore(what string, first, end int) error {
 	from, to := wholePages(first, end)
 	if from >= to {
@@ -119,7 +121,7 @@ func (a *Arena) Restore(what string, first, end int) error {
 	return nil
 }
 
-// wholePages are the pages that lie whole between first and end.
+// wholePages returns the range of pages that lie wholly between first and end.
 func wholePages(first, end int) (from, to int) {
 	const page = 4096
 	return (first + page - 1) &^ (page - 1), end &^ (page - 1)
@@ -136,13 +138,13 @@ func (a *Arena) Free() (err error) {
 	return err
 }
 
-// Scalar is a fixed-size number that an arena's bytes can be seen as.
+// Scalar is a type of numbers of fixed size, as which View shows bytes.
 type Scalar interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int32 | ~int64 | ~float32 | ~float64
 }
 
-// View returns bytes seen as a slice of T, without copying. The bytes must be aligned for T, as an
-// arena's are; a rest shorter than one T is left out.
+// View returns bytes as a slice of T, without copying. The bytes must be aligned for T, as an
+// arena's are; a remainder shorter than one T is left out.
 func View[T Scalar](b []byte) []T {
 	var zero T
 	n := len(b) / int(unsafe.Sizeof(zero))

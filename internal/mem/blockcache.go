@@ -4,12 +4,13 @@ import (
 	"sync"
 )
 
-// FrameBytes is what a frame takes besides its block: the frame itself and its entry in the table.
+// FrameBytes is what a frame takes besides its block, in bytes: the frame and its entry in the
+// table.
 const FrameBytes = 64
 
-// Frames are the frames of a cache. One that is pinned stays; among the others the one that was not
-// used since the clock's hand passed last goes first (CLOCK, second chance). All methods may be
-// called from any goroutine, those with Locked in their names between Lock and Unlock.
+// Frames are the frames of a cache. A pinned frame stays. Among the others, one that was not used
+// since the clock's hand last passed is replaced first (CLOCK, second chance). Any goroutine may
+// call all methods; those with Locked in their names must be called between Lock and Unlock.
 type Frames struct {
 	budget *Budget // what the frames are counted in; may be nil
 
@@ -17,7 +18,7 @@ type Frames struct {
 		sync.Mutex
 		table  map[uint64]int32 // block to frame
 		frames []frame
-		pinned int // frames with pins
+		pinned int // number of frames with pins
 		hand   int
 	}
 }
@@ -25,7 +26,7 @@ type Frames struct {
 type frame struct {
 	block  uint64
 	pins   int32
-	used   bool  // in the table
+	used   bool  // whether it is in the table
 	recent bool  // used since the hand passed
 	load   *Load // the read that fills it, nil once it is full
 }
@@ -36,10 +37,10 @@ type Load struct {
 	Failed bool // valid once Done is closed
 }
 
-// NewLoad returns a load that is under way.
+// NewLoad returns a load that is not done.
 func NewLoad() *Load { return &Load{Done: make(chan struct{})} }
 
-// NewFrames returns n empty frames; what names them if the budget has no room for them.
+// NewFrames returns n empty frames. what names them in the error if the budget has no room.
 func NewFrames(n int64, budget *Budget, what string) (*Frames, error) {
 	if budget != nil {
 		if err := budget.Reserve(what, n*FrameBytes); err != nil {
@@ -52,33 +53,33 @@ func NewFrames(n int64, budget *Budget, what string) (*Frames, error) {
 	return c, nil
 }
 
-// Release gives the memory back.
+// Release gives the memory back to the budget.
 func (c *Frames) Release() {
 	if c.budget != nil {
 		c.budget.Release(int64(len(c.mu.frames)) * FrameBytes)
 	}
 }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (c *Frames) Len() int { return len(c.mu.frames) }
 
-// Share is how many frames one of so many sessions takes at most, so that others get on too.
+// Share returns how many frames one of this many sessions may take, so that others can go on too.
 func (c *Frames) Share(sessions int) int { return max(len(c.mu.frames)/max(sessions, 1), 1) }
 
-// overflowBytes is what a session takes for blocks that do not fit in the cache, when that
-// happens: 128 reads of 4 KiB keep a disk busy.
+// overflowBytes is what a session takes for blocks when they do not fit in the cache: 128 reads of
+// 4 KiB keep a disk busy.
 const (
 	overflowBytes = 512 << 10
 	overflowLeast = 4 // blocks
 )
 
-// BlockOverflow is how many blocks a session reads at a time beside its share of the frames.
+// BlockOverflow returns how many blocks a session reads together besides its share of the frames.
 func BlockOverflow(blockBytes int) int { return max(overflowBytes/blockBytes, overflowLeast) }
 
 // Lock is held while frames are looked up and claimed.
 func (c *Frames) Lock() { c.mu.Lock() }
 
-// Unlock ends Lock.
+// Unlock undoes Lock.
 func (c *Frames) Unlock() { c.mu.Unlock() }
 
 // Each calls fn with every block that is in a frame, in no order.
@@ -92,7 +93,8 @@ func (c *Frames) Each(fn func(block uint64)) {
 	}
 }
 
-// PinLocked pins the frame of a block that is in the cache or on its way; then on is its load.
+// PinLocked pins the frame of a block that is in the cache or being read. If it is being read, on
+// is its load.
 func (c *Frames) PinLocked(block uint64) (f int32, on *Load, ok bool) {
 	f, ok = c.mu.table[block]
 	if !ok {
@@ -111,8 +113,8 @@ func (c *Frames) addPinLocked(fr *frame) {
 	fr.pins++
 }
 
-// ClaimLocked takes a frame for a block that l will read, pinned; false if all are pinned. Without
-// a load the caller fills the frame before Unlock.
+// ClaimLocked takes a frame, pinned, for a block that load l will read. It returns false if all
+// frames are pinned. If l is nil, the caller fills the frame before Unlock.
 func (c *Frames) ClaimLocked(block uint64, l *Load) (int32, bool) {
 	if c.mu.pinned == len(c.mu.frames) {
 		return -1, false
@@ -140,7 +142,7 @@ func (c *Frames) ClaimLocked(block uint64, l *Load) (int32, bool) {
 	}
 }
 
-// UnpinLocked takes one pin off a frame.
+// UnpinLocked removes one pin from a frame.
 func (c *Frames) UnpinLocked(f int32) {
 	fr := &c.mu.frames[f]
 	if fr.pins--; fr.pins == 0 {
@@ -148,7 +150,7 @@ func (c *Frames) UnpinLocked(f int32) {
 	}
 }
 
-// Unpin takes one pin off each frame.
+// Unpin removes one pin from each of the frames.
 func (c *Frames) Unpin(frames []int32) {
 	if len(frames) == 0 {
 		return
@@ -160,15 +162,15 @@ func (c *Frames) Unpin(frames []int32) {
 	}
 }
 
-// Loaded ends the load of frames. If it failed they leave the table, so that whoever waited reads
-// them himself and gets his own error.
+// Loaded ends the load of frames. If it failed they leave the table, so that those who waited read
+// the blocks themselves and get their own errors.
 func (c *Frames) Loaded(l *Load, frames []int32, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.LoadedLocked(l, frames, failed)
 }
 
-// LoadedLocked is Loaded.
+// LoadedLocked does what Loaded does.
 func (c *Frames) LoadedLocked(l *Load, frames []int32, failed bool) {
 	for _, f := range frames {
 		fr := &c.mu.frames[f]
@@ -189,8 +191,8 @@ type BlockCache struct {
 	blockBytes int
 }
 
-// NewBlockCache returns a cache with n frames of blockBytes. What their tables and the blocks are
-// called is for the error of a budget that has no room for them.
+// NewBlockCache returns a cache with n frames of blockBytes. tables and blocks name its parts in
+// the error if the budget has no room. The caller calls Free.
 func NewBlockCache(n int64, blockBytes int, budget *Budget,
 	tables, blocks string) (*BlockCache, error) {
 	frames, err := NewFrames(n, budget, tables)
@@ -205,19 +207,19 @@ func NewBlockCache(n int64, blockBytes int, budget *Budget,
 	return &BlockCache{Frames: frames, arena: arena, blockBytes: blockBytes}, nil
 }
 
-// Free gives the memory back; nobody uses the cache any more.
+// Free frees the memory. Nobody may use the cache any more.
 func (c *BlockCache) Free() error {
 	c.Release()
 	return c.arena.Free()
 }
 
-// Bytes is the memory held.
+// Bytes returns the memory held, in bytes.
 func (c *BlockCache) Bytes() int64 { return int64(c.Len()) * int64(FrameBytes+c.blockBytes) }
 
-// BlockBytes is the size of a block.
+// BlockBytes returns the size of a block.
 func (c *BlockCache) BlockBytes() int { return c.blockBytes }
 
-// Data is the block of a frame, for whoever has pinned it.
+// Data returns the block of a frame, which the caller must have pinned.
 func (c *BlockCache) Data(f int32) []byte {
 	at := int(f) * c.blockBytes
 	return c.arena.Bytes()[at : at+c.blockBytes : at+c.blockBytes]

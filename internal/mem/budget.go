@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// programBytes is what the process holds besides arenas and Go's heap: code and its data, as
-	// far as they are resident. 26 MiB were measured.
+	// programBytes is what the process holds besides arenas and Go's heap: resident code and its
+	// data. 26 MiB were measured.
 	programBytes = 32 << 20
-	// heapBase is the heap that is not counted anywhere: Go's runtime, stacks, catalog
+	// heapBase is the part of the heap that nothing counts: Go's runtime, stacks, catalog
 	// transactions, small things.
 	heapBase = 24 << 20
-	// heapSlack is the share of counted heap added for garbage: the collector runs as often as
-	// it must to keep within.
+	// heapSlack says how much is added to counted heap for garbage, one part in heapSlack: the
+	// collector runs as often as needed to stay within.
 	heapSlack = 4 // a quarter
-	// ProcessBytes is the least that a process bounded by NewProcessBudget has.
+	// ProcessBytes is the least memory of a process that NewProcessBudget bounds.
 	ProcessBytes = programBytes + heapBase
 )
 
@@ -26,7 +26,7 @@ const (
 // The zero value has no limit. All methods may be called from any goroutine.
 type Budget struct {
 	limit   int64
-	process bool // heap is counted at its peak, with garbage; see NewProcessBudget
+	process bool // heap counts at its peak, with garbage; see NewProcessBudget
 
 	mu struct {
 		sync.Mutex
@@ -36,37 +36,37 @@ type Budget struct {
 	}
 }
 
-// relief is somebody who can give memory back.
+// relief is a function that can give memory back.
 type relief struct{ give func(n int64) bool }
 
 // NewBudget returns a budget of limit bytes; 0 means without limit.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its
-// Go heap, the garbage on it included, and the program itself. Heap once taken stays counted
-// until CollectHeap, since Go gives it back late. If Govern was called the limit of Go's collector
-// follows what is counted, so that heap and arenas together stay within the bound.
+// NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its Go
+// heap with garbage, and the program itself. Heap once taken stays counted until CollectHeap, since
+// Go gives it back late. If Govern was called, the limit of Go's collector follows what is counted,
+// so that heap and arenas together stay within the bound.
 func NewProcessBudget(memory int64) *Budget {
 	b := &Budget{limit: max(1, memory-ProcessBytes), process: true}
 	b.setCollector(0)
 	return b
 }
 
-// governed says that the process is this program's own.
+// governed is set if the process belongs to this program alone.
 var governed struct {
 	sync.Mutex
 	yes bool
 }
 
-// Govern lets budgets of a whole process set the limit of Go's collector: not for a process of
-// which they are only a part.
+// Govern lets budgets of a whole process set the limit of Go's collector. It must not be called in
+// a process of which they are only a part.
 func Govern() {
 	governed.Lock()
 	defer governed.Unlock()
 	governed.yes = true
 }
 
-// setCollector sets the limit of Go's collector for so much counted heap.
+// setCollector sets the limit of Go's collector for this much counted heap.
 func (b *Budget) setCollector(charged int64) {
 	governed.Lock()
 	defer governed.Unlock()
@@ -75,26 +75,26 @@ func (b *Budget) setCollector(charged int64) {
 	}
 }
 
-// LimitError says that a reservation does not fit in the budget.
+// LimitError says that a reservation does not fit in the budget. Want, Used and Limit are bytes.
 type LimitError struct {
 	What              string
 	Want, Used, Limit int64
 }
 
-// Error names the part, what it wants and what is left.
+// Error names the part, what it needs and how much is in use.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("mem: %s needs %s; %s of %s are in use: raise --memory",
 		e.What, FormatSize(e.Want), FormatSize(e.Used), FormatSize(e.Limit))
 }
 
-// HeapCost is what n bytes on Go's heap take of the bound of a process.
+// HeapCost returns what n bytes on Go's heap take of the bound of a process.
 func HeapCost(n int64) int64 { return n + n/heapSlack }
 
-// HeapGarbage is the part of so much of the bound of a process that is for garbage: what is left of
-// n is what may be reserved in it.
+// HeapGarbage returns how much of n bytes of the bound of a process is for garbage; the rest may be
+// reserved for heap.
 func HeapGarbage(n int64) int64 { return (n + heapSlack) / (heapSlack + 1) }
 
-// Reserve counts n bytes on Go's heap for what, or fails with a LimitError and counts nothing.
+// Reserve counts n bytes on Go's heap for what, or returns a LimitError and counts nothing.
 func (b *Budget) Reserve(what string, n int64) error {
 	return b.ask(what, n, b.takeHeap)
 }
@@ -104,7 +104,7 @@ func (b *Budget) reserveArena(what string, n int64) error {
 	return b.ask(what, n, b.takeArena)
 }
 
-// ask takes n bytes; if they are not there, those who can give memory back are asked to.
+// ask takes n bytes. While they are short, it asks those who can give memory back.
 func (b *Budget) ask(what string, n int64, take func(n int64) (short int64)) error {
 	if n < 0 || n > (math.MaxInt64-b.Used())/2 {
 		return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.limit}
@@ -125,7 +125,7 @@ func (b *Budget) ask(what string, n int64, take func(n int64) (short int64)) err
 	return nil
 }
 
-// takeHeap counts n bytes of heap unless some are short.
+// takeHeap counts n bytes of heap, or returns how many are short.
 func (b *Budget) takeHeap(n int64) (short int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *Budget) takeArena(n int64) (short int64) {
 	return 0
 }
 
-// charge is what so much heap counts for.
+// charge returns what this much heap counts for.
 func (b *Budget) charge(heap int64) int64 {
 	if b.process {
 		return HeapCost(heap)
@@ -175,15 +175,15 @@ func (b *Budget) usedLocked() int64 {
 
 func (b *Budget) notePeakLocked() { b.mu.peak = max(b.mu.peak, b.usedLocked()) }
 
-// Release gives n bytes back that Reserve counted.
+// Release no longer counts n bytes that Reserve counted.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.heap -= n
 }
 
-// CollectHeap ends a phase of work on the heap: what it left as garbage is collected and given back
-// to the system, and the heap counts for what is in use. It takes as long as a collection.
+// CollectHeap ends a phase of work on the heap: its garbage is collected and given back to the
+// system, and the heap counts for what is in use. It takes as long as a collection.
 func (b *Budget) CollectHeap() {
 	if b == nil || !b.process {
 		return
@@ -206,12 +206,12 @@ func (b *Budget) releaseArena(n int64) {
 	b.mu.arenas -= n
 }
 
-// Relieve registers somebody who can give memory back when the budget is short of n bytes: give
-// does so and returns whether it gave anything. It is called from the goroutine that is short, and
-// must not reserve anything. The function returned ends it.
+// Relieve registers a function that can give memory back: give is called when the budget is short
+// of n bytes, and returns whether it gave any. It is called from the goroutine that is short, and
+// must not reserve anything. end unregisters it.
 func (b *Budget) Relieve(give func(n int64) bool) (end func()) { return b.relieve(give, false) }
 
-// RelieveFirst is Relieve for memory that nobody misses: it is asked for before that of others.
+// RelieveFirst does what Relieve does, for memory that nobody needs: it is asked for first.
 func (b *Budget) RelieveFirst(give func(n int64) bool) (end func()) { return b.relieve(give, true) }
 
 func (b *Budget) relieve(give func(n int64) bool, first bool) (end func()) {
@@ -236,25 +236,25 @@ func (b *Budget) relieve(give func(n int64) bool, first bool) (end func()) {
 	}
 }
 
-// Used is the number of bytes counted now.
+// Used returns the number of bytes counted now.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.usedLocked()
 }
 
-// Peak is the most bytes that were ever counted at once.
+// Peak returns the largest number of bytes that was counted at any time.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.peak
 }
 
-// Limit is the bound, or 0.
+// Limit returns the bound in bytes, or 0 for none.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// Account counts what one owner holds on Go's heap. The zero value counts nothing. It is for one
-// goroutine.
+// Account counts what one owner holds on Go's heap. The zero value counts in no budget. One
+// goroutine may use it.
 type Account struct {
 	budget *Budget
 	what   string
@@ -276,7 +276,7 @@ func (a *Account) AtLeast(n int64) error {
 	return nil
 }
 
-// Add makes the account hold n bytes more, or fewer.
+// Add makes the account hold n bytes more, or fewer if n is negative.
 func (a *Account) Add(n int64) error {
 	if a.budget != nil {
 		if n < 0 {
@@ -289,7 +289,7 @@ func (a *Account) Add(n int64) error {
 	return nil
 }
 
-// Bytes is what the account holds.
+// Bytes returns what the account holds.
 func (a *Account) Bytes() int64 { return a.bytes }
 
 // Release empties the account.

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files of cgroups are the kernel's, and no part of a store: they are used through package os.
+// Files of cgroups belong to the kernel, not to a store, so they are used through package os.
 const (
 	cgroupRoot = "/sys/fs/cgroup"
 	cgroupSelf = "/proc/self/cgroup"
 )
 
-// Cgroup is a memory cgroup made for one child process: anonymous memory and page cache of
-// what runs in it are bounded together. Its owner calls Remove when the process is gone.
+// Cgroup is a memory cgroup made for one child process: anonymous memory and page cache of what
+// runs in it are bounded together. Its owner calls Remove when the process has ended.
 type Cgroup struct {
 	dir string
 	v2  bool
@@ -29,11 +29,11 @@ type Cgroup struct {
 // groupPrefix begins the names of groups; the process that made them and a number follow.
 const groupPrefix = "gdb-bench-"
 
-// groups numbers the groups that this process made.
+// groups is the number of groups that this process has made.
 var groups atomic.Uint64
 
-// newCgroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
-// under root; self is this process's /proc/self/cgroup.
+// newCgroup makes a group that is bounded to this many bytes, in the hierarchy (v1 or v2) that the
+// kernel has under root. self is this process's /proc/self/cgroup.
 func newCgroup(root, self string, bytes int64) (*Cgroup, error) {
 	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), groups.Add(1))
 	var errs error
@@ -52,7 +52,7 @@ func newCgroup(root, self string, bytes int64) (*Cgroup, error) {
 	return nil, fmt.Errorf("make a memory cgroup: %w", errs)
 }
 
-// NewCgroup makes a group of so many bytes, for a child of this process.
+// NewCgroup makes a group bounded to this many bytes, for a child of this process.
 func NewCgroup(bytes int64) (*Cgroup, error) {
 	self, err := os.ReadFile(cgroupSelf) //lint:os the kernel's file
 	if err != nil {
@@ -61,11 +61,11 @@ func NewCgroup(bytes int64) (*Cgroup, error) {
 	return newCgroup(cgroupRoot, string(self), bytes)
 }
 
-// Dir is where the kernel shows the group; JoinCgroup takes it.
+// Dir returns the directory of the group, for JoinCgroup.
 func (g *Cgroup) Dir() string { return g.dir }
 
-// removeDeadGroups removes groups in dir whose owner was killed. What fails stays: the kernel keeps
-// a group that has processes, and another process may have removed it.
+// removeDeadGroups removes groups in dir whose owner was killed. Failures are ignored: the kernel
+// keeps a group that has processes, and another process may have removed it.
 func removeDeadGroups(dir string) {
 	paths, _ := filepath.Glob(filepath.Join(dir, groupPrefix+"*"))
 	for _, path := range paths {
@@ -77,9 +77,9 @@ func removeDeadGroups(dir string) {
 	}
 }
 
-// groupPlaces lists where a group may be made, the likeliest first: inside this process's own group
-// for v1, beside it for v2, where a group with processes in it has no children; else at the root,
-// which is where a container's group is mounted.
+// groupPlaces returns where a group may be made, the likeliest first: inside this process's own
+// group for v1; beside it for v2, where a group with processes has no children; else at the root,
+// where a container's group is mounted.
 func groupPlaces(root, self string) []Cgroup {
 	var places []Cgroup
 	for line := range strings.Lines(self) {
@@ -100,10 +100,10 @@ func groupPlaces(root, self string) []Cgroup {
 	return places
 }
 
-// make creates the directory and sets the limit, without swap where the kernel lets it be set.
+// make creates the directory and sets the limit, and forbids swap where the kernel allows that.
 func (g *Cgroup) make(bytes int64) error {
 	limit, swap := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
-	swapBytes := bytes // of v1: with the memory
+	swapBytes := bytes // of v1, whose limit includes memory
 	if g.v2 {
 		limit, swap, swapBytes = "memory.max", "memory.swap.max", 0
 		// Children have the controller only if their parent passes it on; it may do so already.
@@ -115,7 +115,7 @@ func (g *Cgroup) make(bytes int64) error {
 	if err := g.write(limit, strconv.FormatInt(bytes, 10)); err != nil {
 		return errors.Join(err, g.Remove())
 	}
-	_ = g.write(swap, strconv.FormatInt(swapBytes, 10)) // not there without swap accounting
+	_ = g.write(swap, strconv.FormatInt(swapBytes, 10)) // fails without swap accounting
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (g *Cgroup) read(file string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// Peak is the most memory that the group ever held, page cache included.
+// Peak returns the most memory that the group ever held, page cache included.
 func (g *Cgroup) Peak() (int64, error) {
 	file := "memory.max_usage_in_bytes"
 	if g.v2 {
@@ -142,7 +142,7 @@ func (g *Cgroup) Peak() (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// Kills counts the processes that were killed for lack of memory.
+// Kills returns the number of processes that were killed for lack of memory.
 func (g *Cgroup) Kills() int {
 	file := "memory.oom_control"
 	if g.v2 {
@@ -161,8 +161,8 @@ func (g *Cgroup) Kills() int {
 	return 0
 }
 
-// Remove deletes the group, if there is one. The kernel takes a moment to see that its last process
-// is gone.
+// Remove deletes the group. It does nothing for nil. The kernel takes a moment to notice that the
+// last process has ended, so it tries for half a second.
 func (g *Cgroup) Remove() (err error) {
 	if g == nil {
 		return nil
@@ -176,8 +176,8 @@ func (g *Cgroup) Remove() (err error) {
 	return fmt.Errorf("remove the cgroup: %w", err)
 }
 
-// JoinCgroup puts this process into the cgroup in dir. Memory that it holds already is not moved: a
-// process that is to be measured joins and executes itself anew.
+// JoinCgroup moves this process into the cgroup in dir. Memory that it already holds is not moved,
+// so a process that is to be measured joins and then executes itself again.
 func JoinCgroup(dir string) error {
 	g := Cgroup{dir: dir}
 	if err := g.write("cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {

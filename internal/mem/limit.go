@@ -97,7 +97,7 @@ func readInt(path string) (int64, bool) {
 	return int64(v), true
 }
 
-// ResetPeak makes the peak that RSS returns begin anew, where the kernel allows it.
+// ResetPeak resets the peak that RSS returns, where the kernel allows it.
 func ResetPeak() error {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return fmt.Errorf("mem: reset the peak: %w", err)

@@ -7,18 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoSharing is the error of systems without memory that has a descriptor and no name.
+// ErrNoSharing is returned by systems that have no memory with a descriptor and without a name.
 var ErrNoSharing = errors.New("mem: this system cannot share memory without a file: Linux can")
 
-// Shared is an arena that other processes can map: it has a descriptor and no name, so nothing of
-// it is left once all who have it are gone. Its size is fixed: who has the descriptor can neither
-// grow nor shrink it.
+// Shared is an arena that other processes can map. It has a descriptor but no name, so nothing is
+// left of it once all who have it are gone. Its size is fixed: holders of the descriptor can
+// neither grow nor shrink it.
 type Shared struct {
 	*Arena
 	fd int
 }
 
-// NewShared makes a shared arena of size bytes for what and counts it in budget, which may be nil.
+// NewShared makes a shared arena of size bytes for what, and counts it in budget, which may be nil.
+// The caller calls Free.
 func NewShared(budget *Budget, what string, size int64) (*Shared, error) {
 	if budget == nil {
 		budget = &Budget{}
@@ -47,15 +48,15 @@ func NewShared(budget *Budget, what string, size int64) (*Shared, error) {
 	return &Shared{Arena: &Arena{mem: m, size: int(size), budget: budget}, fd: fd}, nil
 }
 
-// Descriptor is what other processes map the arena by: a file of the arena's bytes in whole pages.
-// It is closed by Free.
+// Descriptor returns the descriptor by which other processes map the arena: a file of the arena's
+// bytes in whole pages. Free closes it.
 func (s *Shared) Descriptor() int { return s.fd }
 
-// Empty frees the pages of the arena, also of those who have mapped it elsewhere: what it held is
-// lost. For memory that was lent and that others may keep mapped for a while.
+// Empty frees the pages of the arena, also for those who have mapped it elsewhere. What it held is
+// lost. It is for memory that was lent, and that others may keep mapped for a while.
 func (s *Shared) Empty() error { return emptyShared(s.mem) }
 
-// Free unmaps the arena here; who has mapped it elsewhere keeps it. Further calls do nothing.
+// Free unmaps the arena here. Others who have mapped it keep it. Further calls do nothing.
 func (s *Shared) Free() error {
 	if s.fd < 0 {
 		return nil

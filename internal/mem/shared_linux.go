@@ -23,7 +23,7 @@ func sharedFile(n int64) (fd int, err error) {
 	return fd, nil
 }
 
-// emptyShared frees the pages of shared memory, which reads as zeros after.
+// emptyShared frees the pages of shared memory, which is zero afterwards.
 func emptyShared(b []byte) error {
 	if err := unix.Madvise(b, unix.MADV_REMOVE); err != nil {
 		return fmt.Errorf("mem: free shared pages: %w", err)

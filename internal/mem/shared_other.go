@@ -2,7 +2,7 @@
 
 package mem
 
-// sharedFile fails.
+// sharedFile returns ErrNoSharing.
 func sharedFile(int64) (fd int, err error) { return -1, ErrNoSharing }
 
 func emptyShared([]byte) error { return nil }

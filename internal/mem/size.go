@@ -17,7 +17,7 @@ var sizeUnits = []struct {
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
 }
 
-// ParseSize reads sizes such as 4096, 64KiB, 2GB and 1e6; case does not matter.
+// ParseSize parses sizes such as 4096, 64KiB, 2GB and 1e6; case does not matter.
 func ParseSize(s string) (int64, error) {
 	num, unit := strings.ToLower(strings.TrimSpace(s)), 1.0
 	for _, u := range sizeUnits {
@@ -33,22 +33,22 @@ func ParseSize(s string) (int64, error) {
 	return int64(v * unit), nil
 }
 
-// FormatSize writes bytes with the binary unit that fits: 4.0 KiB, 1.2 GiB.
+// FormatSize formats bytes with the binary unit that fits: 4.0 KiB, 1.2 GiB.
 func FormatSize(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 && n > -1024 {
 		return fmt.Sprintf("%d B", n)
 	}
 	v, i := float64(n)/1024, 0
-	// What would be rounded to 1024.0 is 1.0 of the next unit.
+	// What would be rounded to 1024.0 is written as 1.0 of the next unit.
 	for ; math.Abs(v) >= 1023.95 && i < len(units)-1; i++ {
 		v /= 1024
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
-// Resized returns s with length n, with an eighth to spare where it grows; its values are lost
-// then, and any otherwise.
+// Resized returns s with length n, or a new slice with an eighth to spare if s is too small. Its
+// contents are undefined.
 func Resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/8)
