@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Program is the name that the program was called by. GNU's debugger is a gdb too, so this one may
-// have been built as another. Only main sets it, before anything else runs.
+// Program is the name by which the program was called. GNU's debugger is called gdb too, so this
+// one may have been built under another name. Only main sets it, before anything else runs.
 var Program = "gdb"
 
-// partNames are packages that put their names before errors.
+// partNames are packages that put their names before their errors.
 var partNames = []string{"kv", "layout", "loader", "sample", "codec", "blockdev", "rowfile",
 	"listfile"}
 
-// Plain takes the names of the program's parts out of a message of several errors, outermost first:
-// they say nothing to a user.
+// Plain removes the names of the program's packages from a message of nested errors, outermost
+// first, since they mean nothing to a user.
 func Plain(message string) string {
 	errs := strings.Split(message, ": ")
 	last := len(errs) - 1

@@ -2,8 +2,8 @@ package message
 
 import "strings"
 
-// Distance is that of Levenshtein: the number of bytes to insert, delete or replace to turn a into
-// b. It takes time O(len(a)·len(b)), and memory O(len(b)).
+// Distance returns the Levenshtein distance: the number of bytes to insert, delete or replace to
+// turn a into b. It takes time O(len(a)·len(b)), and memory O(len(b)).
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -2,7 +2,7 @@ package message
 
 import "strings"
 
-// OneOf lists words: a, b or c.
+// OneOf joins words: "a, b or c".
 func OneOf(words []string) string {
 	last := len(words) - 1
 	if last == 0 {

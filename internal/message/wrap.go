@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// ScreenColumns is the width that all text fits.
+	// ScreenColumns is the width that all text must fit, in columns.
 	ScreenColumns = 80
-	// noteLines is the most lines that a note takes.
+	// noteLines is the largest number of lines of a note.
 	noteLines = 3
 )
 
-// Writer breaks lines for a screen at blanks, and cuts notes that would take more than three.
-// Bars, which move the cursor themselves, pass as they are.
+// Writer wraps lines at blanks to fit a screen, and cuts notes after three lines. Progress bars,
+// which move the cursor themselves, pass unchanged.
 type Writer struct {
 	w io.Writer
-	// whole is how a line begins that is never cut: an error.
+	// whole begins the lines that are never cut, which are errors.
 	whole string
 }
 
-// NewWriter returns a Writer in front of w that never cuts the errors of the program of that name.
+// NewWriter returns a Writer in front of w that never cuts errors of the program with this name.
 func NewWriter(w io.Writer, program string) *Writer { return &Writer{w: w, whole: program + ": "} }
 
-// Write takes whole lines, or parts of bars.
+// Write writes b, which must be whole lines, or part of a bar.
 func (t *Writer) Write(b []byte) (int, error) {
 	if bytes.ContainsAny(b, "\r\x1b") || !bytes.HasSuffix(b, []byte("\n")) {
 		return t.w.Write(b)
@@ -41,7 +41,7 @@ func (t *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// line breaks a line, and cuts it unless it is an error.
+// line wraps a line, and cuts it unless it is an error.
 func (t *Writer) line(line string) string {
 	lines := broken(line)
 	if len(lines) > noteLines && !strings.HasPrefix(line, t.whole) {
@@ -50,11 +50,11 @@ func (t *Writer) line(line string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrap breaks a line at blanks; the lines that follow are indented. Words that are longer than a
-// line, such as paths, stay whole.
+// Wrap wraps a line at blanks, and indents the lines that follow. Words longer than a line, such as
+// paths, stay whole.
 func Wrap(line string) string { return strings.Join(broken(line), "\n") }
 
-// WrapIndented breaks a text into lines that begin in a column.
+// WrapIndented wraps a text into lines that all begin in this column.
 func WrapIndented(text string, column int) string {
 	indent := strings.Repeat(" ", column)
 	return strings.Join(brokenAt(indent+text, indent), "\n")
@@ -62,7 +62,7 @@ func WrapIndented(text string, column int) string {
 
 func broken(line string) []string { return brokenAt(line, "  ") }
 
-// brokenAt breaks a line; those that follow begin with an indent.
+// brokenAt wraps a line; the lines that follow begin with indent.
 func brokenAt(line, indent string) (out []string) {
 	if utf8.RuneCountInString(line) <= ScreenColumns {
 		return []string{line}
