@@ -1,6 +1,6 @@
-// Package pace makes long loops look at their context every few milliseconds, so that what is
-// cancelled ends soon, at no cost to speak of. It sorts so, by comparing and by the digits of
-// 64-bit keys.
+// Package pace makes long loops check their context every few milliseconds, so that cancelled work
+// ends soon, at negligible cost. It also sorts this way, by comparisons and by the digits of 64-bit
+// keys.
 package pace
 
 import (
@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Every is how much work passes between two looks. A unit is what an entry of an array takes, 5 to
-// 50 ns; Block is a block of a file that is checked and decoded. EverySlow is Every for units of up
-// to a microsecond.
+// Every is how many units of work pass between two checks. A unit is the work on an array's entry,
+// 5 to 50 ns; Block is the units of a block of a file that is checked and decoded. EverySlow is for
+// units of up to a microsecond.
 const (
 	Every     = 1 << 16
 	EverySlow = Every / 8
 	Block     = 128
 )
 
-// Steps is the work since the last look. The zero value is ready to use.
+// Steps counts the work since the last check. The zero value is ready to use.
 type Steps int
 
 // Took counts n units of work; after Every of them it returns the error of ctx.
@@ -41,23 +41,23 @@ func Clear[T any](ctx context.Context, s []T) error {
 	return nil
 }
 
-// SortFunc is slices.SortFunc. Once ctx is done it compares no more, and what order s is in then is
-// not said.
+// SortFunc does what slices.SortFunc does. Once ctx is done it stops comparing, and the order of s
+// is undefined.
 func SortFunc[T any](ctx context.Context, s []T, compare func(a, b T) int) error {
 	slices.SortFunc(s, until(ctx, compare))
 	return ctx.Err()
 }
 
-// SortStableFunc is SortFunc that keeps the order of equals.
+// SortStableFunc does what SortFunc does, and keeps the order of equal elements.
 func SortStableFunc[T any](ctx context.Context, s []T, compare func(a, b T) int) error {
 	slices.SortStableFunc(s, until(ctx, compare))
 	return ctx.Err()
 }
 
-// sorted is the work of a comparison: sorts compare keys that take longer than an entry.
+// sorted is the number of units of work of a comparison, which takes longer than an entry.
 const sorted = 4
 
-// until compares until ctx is done; from then on all is equal, which sorts in no time.
+// until returns compare until ctx is done; from then on all is equal, which ends a sort at once.
 func until[T any](ctx context.Context, compare func(a, b T) int) func(a, b T) int {
 	var steps Steps
 	var ended error
@@ -72,7 +72,8 @@ func until[T any](ctx context.Context, compare func(a, b T) int) func(a, b T) in
 	}
 }
 
-// Cause is what went wrong of goroutines that one cancels for the others, before what it led to.
+// Cause returns the first error that is not a cancellation, of goroutines of which one that fails
+// cancels the others; if there is none, it returns all errors joined.
 func Cause(errs []error) error {
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {

@@ -5,25 +5,26 @@ import (
 	"slices"
 )
 
-// flagLeast keys are sorted by digits; fewer, by comparisons.
+// flagLeast is the least number of keys that are sorted by digits; fewer are sorted by comparisons.
 const flagLeast = 64
 
-// RadixSort sorts numbers where they are, while Sorter takes as much memory again: by digits of 8
-// bits from the highest down (McIlroy, Bostic and McIlroy, "Engineering Radix Sort", 1993, American
-// flag sort). Time: O(n) for each digit that tells more than flagLeast keys apart.
+// RadixSort sorts numbers in place, while Sorter takes as much memory again. It sorts by digits of
+// 8 bits, from the highest down (McIlroy, Bostic and McIlroy, "Engineering Radix Sort", 1993,
+// American flag sort). Time: O(n) for each digit by which groups of more than flagLeast keys
+// differ.
 func RadixSort(keys []uint64) {
 	if len(keys) > 0 {
 		flagSort(keys, max(0, bits.Len64(slices.Max(keys))-1)/8*8)
 	}
 }
 
-// flagSort sorts numbers that are the same above a digit.
+// flagSort sorts numbers that are equal above the digit at shift.
 func flagSort(keys []uint64, shift int) {
 	if len(keys) < flagLeast {
 		slices.Sort(keys)
 		return
 	}
-	var next, end [1 << 8]int // of each digit: where the next of its keys goes, and where they end
+	var next, end [1 << 8]int // for each digit: where its next key goes, and where its keys end
 	for _, k := range keys {
 		end[uint8(k>>shift)]++
 	}
