@@ -3,18 +3,18 @@ package rng
 import "math/bits"
 
 const (
-	// tabledHalf is the largest half of a permutation of whose rounds a Filler has tables: four of
-	// 8 KiB, for up to 2^24 numbers.
+	// tabledHalf is the largest half, in bits, of a permutation for which a Filler has tables: four
+	// of 8 KiB, for up to 2^24 numbers.
 	tabledHalf = 12
-	// walkedOnce are walked at once by Fill.
+	// walkedOnce is how many values Fill computes together.
 	walkedOnce = 256
 )
 
-// Filler computes many values of a permutation of less than 2^32 numbers, with tables of its rounds
-// where these are small. It may be used from any goroutine.
+// Filler computes many values of a permutation of less than 2^32 numbers. It has tables of the
+// rounds if these are small. Any goroutine may use it.
 type Filler struct {
 	p      Permutation
-	rounds [4][]uint16 // what each round changes one half by, for each value of the other
+	rounds [4][]uint16 // what each round xors to one half, for each value of the other
 }
 
 // NewFiller returns the filler of a permutation.
@@ -32,7 +32,7 @@ func NewFiller(p Permutation) *Filler {
 	return f
 }
 
-// Fill writes what At has for from, from+1, … to all of dst.
+// Fill writes the values of At for from, from+1, … to dst.
 func (f *Filler) Fill(dst []uint32, from uint64) {
 	if f.rounds[0] == nil {
 		for i := range dst {
@@ -47,8 +47,9 @@ func (f *Filler) Fill(dst []uint32, from uint64) {
 	f.walk(dst, uint32(from))
 }
 
-// walk is Fill of walkedOnce values at most. A step is taken of all walks after each other, so that
-// none waits for another, and those that are not over are kept together without a branch.
+// walk does what Fill does, for at most walkedOnce values. It takes one step of every walk after
+// another, so that none waits for another, and keeps the walks that are not finished together
+// without a branch.
 func (f *Filler) walk(dst []uint32, from uint32) {
 	var values [walkedOnce]uint32
 	var places [walkedOnce]uint8

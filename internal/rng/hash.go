@@ -5,11 +5,12 @@ import "encoding/binary"
 // mul2 is odd with 32 bits set, like mul0 and mul1; it keeps lengths apart.
 const mul2 = 0x8ebc6af09c88c6e3
 
-// Hash is a seeded 64-bit hash of bytes for tables on disk: its values never change. It is not
-// for adversaries: who knows the seed can find collisions, so users compare the keys too.
+// Hash returns a seeded 64-bit hash of bytes, for tables on disk: its values never change. It does
+// not resist adversaries, since whoever knows the seed can find collisions; so users compare keys
+// too.
 //
-// 16 bytes a step go through the mixer; the last (up to 16) bytes are read as two words, which
-// overlap, and the length is mixed in.
+// It mixes 16 bytes per step. The last 1 to 16 bytes are read as two words that overlap, and the
+// length is mixed in.
 func Hash(seed uint64, b []byte) uint64 {
 	n := uint64(len(b))
 	h := mix(seed^mul0, mul1)

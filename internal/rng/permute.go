@@ -2,10 +2,10 @@ package rng
 
 import "math/bits"
 
-// Permutation is a keyed bijection of [0, n), computed and not stored: a Feistel network of four
-// rounds over the smallest even number of bits that holds n, walking the cycle while the result is
-// n or more (Black and Rogaway, "Ciphers with Arbitrary Finite Domains"). At costs under eight
-// rounds' mixing on average.
+// Permutation is a keyed bijection of [0, n), computed, not stored: a Feistel network of four
+// rounds over the smallest even number of bits that holds n, repeated while the result is n or more
+// (Black and Rogaway, "Ciphers with Arbitrary Finite Domains"). At takes fewer than eight rounds on
+// average.
 type Permutation struct {
 	n, key     uint64
 	half, mask uint64
@@ -20,7 +20,7 @@ func NewPermutation(n, key uint64) Permutation {
 	return Permutation{n: n, key: key, half: half, mask: 1<<half - 1}
 }
 
-// At maps i, which is below n.
+// At returns the image of i, which must be below n.
 func (p Permutation) At(i uint64) uint64 {
 	for {
 		l, r := i>>p.half, i&p.mask
@@ -33,7 +33,7 @@ func (p Permutation) At(i uint64) uint64 {
 	}
 }
 
-// Inverse is the i for which At(i) is v.
+// Inverse returns the i for which At(i) is v.
 func (p Permutation) Inverse(v uint64) uint64 {
 	for {
 		l, r := v>>p.half, v&p.mask

@@ -1,7 +1,7 @@
-// Package rng derives random numbers from counters: every choice of gdb is a function of what it
-// is for (seed, epoch, batch, hop, node, …), never of how many choices came before it. So batches
-// are equal whatever the cache, the I/O path or the number of workers, and a resumed run goes on
-// as if it had not stopped.
+// Package rng derives random numbers from counters: every random choice of gdb depends on what it
+// is for (seed, epoch, batch, hop, node, …), never on how many choices came before. So batches are
+// equal whatever the cache, the I/O path or the number of workers, and a resumed run continues as
+// if it had not stopped.
 package rng
 
 import "math/bits"
@@ -31,12 +31,12 @@ func Key(parts ...uint64) uint64 {
 // the nodes of a hop. It mixes twice: after one multiplication the low bits depend on few others.
 func Sub(key, part uint64) uint64 { return mix(mix(key^part*mul1, mul0^part)^key, mul1) }
 
-// Unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53, of which 1 can be taken
-// without rounding.
+// Unit returns a draw of (0, 1) from 64 random bits: an odd multiple of 2^-53, from which 1 can be
+// subtracted without rounding.
 func Unit(x uint64) float64 { return float64(x>>12<<1|1) / (1 << 53) }
 
-// Stream is a short stream of draws below one key. The zero value is the stream of key 0. It is
-// not safe for concurrent use, and is meant to live on the stack.
+// Stream is a short stream of draws derived from one key. The zero value is the stream of key 0. It
+// is not safe for concurrent use, and is meant to live on the stack.
 type Stream struct{ state uint64 }
 
 // NewStream returns the stream of a key.
