@@ -18,14 +18,14 @@ const readBytes = 1 << 20
 // goroutines.
 type Array struct {
 	Header
-	// Name is the file, or "file.npz:member".
+	// Name is the path of the file, or "file.npz:member".
 	Name string
 	// Stem is the last part of the name without its extension: "edges", "train_idx".
 	Stem string
-	// StoredBytes is what reading it reads from disk.
+	// StoredBytes is how many bytes are read from disk when it is read.
 	StoredBytes int64
 
-	open func(offset int64) (io.ReadCloser, error) // at a byte of the elements
+	open func(offset int64) (io.ReadCloser, error) // starts at a byte of the elements
 }
 
 // OpenArray reads the header of an array file and checks that the file has the size it says.
@@ -57,7 +57,7 @@ func OpenArray(fs vfs.FS, name string) (*Array, error) {
 	return a, nil
 }
 
-// readHeader fills in the header and returns where the elements begin.
+// readHeader reads the header and returns where the elements begin, in bytes.
 func (a *Array) readHeader(r io.Reader, size int64) (start int64, err error) {
 	h, start, err := readHeader(r)
 	if err != nil {
@@ -98,7 +98,7 @@ type Stream struct {
 	buf     []byte
 }
 
-// Left is the number of elements not read yet.
+// Left returns the number of elements that were not read yet.
 func (s *Stream) Left() int64 { return s.end - s.at }
 
 // Next returns the next n elements, little-endian, aligned to 8; valid until the next call.
@@ -139,7 +139,7 @@ func (s *Stream) finish() error {
 	}
 }
 
-// readError says what a failed read at an element means: damage, or the disk.
+// readError returns the error of a failed read at an element: damage of the file, or an I/O error.
 func (a *Array) readError(err error, at int64) error {
 	if what := badStream(err); what != "" {
 		return &FormatError{File: a.Name, What: fmt.Sprintf("%s (at element %d of %d)", what, at,
@@ -156,7 +156,7 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// fileAt reads a file from an offset on, in large reads whatever the size of the caller's.
+// fileAt reads a file from an offset on.
 type fileAt struct {
 	f  vfs.File
 	at int64

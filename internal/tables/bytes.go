@@ -10,8 +10,8 @@ type number interface {
 	integer | ~float32 | ~float64
 }
 
-// view sees little-endian bytes as elements. The machines that gdb runs on are little-endian, and
-// the buffers of Stream are aligned to 8.
+// view returns little-endian bytes as elements, without copying. Machines that gdb runs on are
+// little-endian, and the buffers of Stream are aligned to 8.
 func view[T number](b []byte) []T {
 	var zero T
 	n := len(b) / int(unsafe.Sizeof(zero))

@@ -48,7 +48,7 @@ func parseDType(s string) (DType, error) {
 	return d, nil
 }
 
-// descr is the inverse of parseDType.
+// descr returns the descr string of d; it is the inverse of parseDType.
 func (d DType) descr() string {
 	order := "<"
 	switch {
@@ -60,7 +60,7 @@ func (d DType) descr() string {
 	return order + string(d.Kind) + strconv.Itoa(d.Size)
 }
 
-// String is a short name: f32, i64, u8, bool.
+// String returns a short name: f32, i64, u8, bool.
 func (d DType) String() string {
 	if d.Kind == 'b' {
 		return "bool"
@@ -71,7 +71,7 @@ func (d DType) String() string {
 // Integer reports whether elements are signed or unsigned integers.
 func (d DType) Integer() bool { return d.Kind == 'i' || d.Kind == 'u' }
 
-// toLittle turns big-endian elements around, in place.
+// toLittle reverses the bytes of big-endian elements, in place.
 func (d DType) toLittle(b []byte) {
 	if !d.Big {
 		return
@@ -83,8 +83,8 @@ func (d DType) toLittle(b []byte) {
 	}
 }
 
-// IDs converts the integer elements first, first+stride, … of b to ids, one for each of dst. The
-// result is the index in dst of the first negative one, or -1.
+// IDs converts the integer elements first, first+stride, … of b to ids, one for each of dst. It
+// returns the index in dst of the first negative one, or -1.
 func (d DType) IDs(dst []uint64, b []byte, first, stride int) int {
 	var or uint64
 	switch {
@@ -116,8 +116,8 @@ func (d DType) IDs(dst []uint64, b []byte, first, stride int) int {
 	panic("BUG: npy: a negative id that is not there")
 }
 
-// widen sign-extends and returns the bitwise or of all, whose top bit tells whether one was
-// negative.
+// widen writes elements, sign-extended, to dst. It returns the bitwise or of all, whose top bit
+// says whether one was negative.
 func widen[T integer](dst []uint64, src []T, first, stride int) (or uint64) {
 	if len(dst) > 0 {
 		_ = src[first+(len(dst)-1)*stride]
@@ -210,7 +210,7 @@ func (d DType) AppendText(out, b []byte, i int) []byte {
 	return strconv.AppendUint(out, id[0], 10)
 }
 
-// float16 is the value of an IEEE 754 binary16 number.
+// float16 returns the value of an IEEE 754 binary16 number.
 func float16(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exp, frac := uint32(h>>10)&0x1f, uint32(h)&0x3ff

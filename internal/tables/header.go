@@ -23,7 +23,7 @@ type FormatError struct {
 	File, What, Do string
 }
 
-// Error is one line: file, what, what to do.
+// Error returns one line: the file, what is wrong, and what to do.
 func (e *FormatError) Error() string {
 	s := e.File + ": " + e.What
 	if e.Do != "" {
@@ -39,7 +39,7 @@ type Header struct {
 	Shape   []int64
 }
 
-// Elements is the product of the shape.
+// Elements returns the number of elements.
 func (h *Header) Elements() int64 {
 	n := int64(1)
 	for _, d := range h.Shape {
@@ -48,10 +48,10 @@ func (h *Header) Elements() int64 {
 	return n
 }
 
-// Bytes is the size of the elements.
+// Bytes returns the size of all elements, in bytes.
 func (h *Header) Bytes() int64 { return h.Elements() * int64(h.DType.Size) }
 
-// ShapeString writes the shape as NumPy does: "(3, 4)", "(5,)".
+// ShapeString formats the shape as NumPy does: "(3, 4)", "(5,)".
 func (h *Header) ShapeString() string { return shapeString(h.Shape) }
 
 func shapeString(shape []int64) string {
@@ -65,7 +65,7 @@ func shapeString(shape []int64) string {
 	return "(" + strings.Join(s, ", ") + ")"
 }
 
-// readHeader reads a header, and how many bytes it takes in the file.
+// readHeader reads a header, and returns how many bytes it takes in the file.
 func readHeader(r io.Reader) (*Header, int64, error) {
 	var b [12]byte
 	n, err := io.ReadFull(r, b[:10])
@@ -99,7 +99,7 @@ func readHeader(r io.Reader) (*Header, int64, error) {
 	return h, start + size, err
 }
 
-// appendHeader writes a version 1.0 header; the elements that follow are aligned.
+// appendHeader appends a header of version 1.0, padded so that the elements after it are aligned.
 func appendHeader(dst []byte, h *Header) []byte {
 	fortran := "False"
 	if h.Fortran {
@@ -116,7 +116,7 @@ func appendHeader(dst []byte, h *Header) []byte {
 	return append(dst, text...)
 }
 
-// parseHeader reads the Python literal: a dict of a string, a bool and a tuple of integers.
+// parseHeader parses the Python literal: a dict of a string, a bool and a tuple of integers.
 func parseHeader(text string) (*Header, error) {
 	p := literal{text: text}
 	h, seen := &Header{}, map[string]bool{}
@@ -155,7 +155,7 @@ func parseHeader(text string) (*Header, error) {
 	return h, checkShape(h)
 }
 
-// checkShape refuses shapes whose size in bytes does not fit in 63 bits.
+// checkShape returns an error for a shape whose size in bytes does not fit in 63 bits.
 func checkShape(h *Header) error {
 	n := int64(h.DType.Size)
 	for _, d := range h.Shape {
@@ -167,7 +167,7 @@ func checkShape(h *Header) error {
 	return nil
 }
 
-// literal is a cursor over a Python literal; the first error sticks.
+// literal is a cursor over a Python literal. It keeps the first error.
 type literal struct {
 	text string
 	err  error

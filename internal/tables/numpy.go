@@ -9,14 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// numpyWriter writes one structured array of NumPy, a record a row.
-// Records are little-endian and packed; strings are UCS-4, filled up with zeros to the width of
-// their column.
+// numpyWriter writes one structured array of NumPy, one record per row. Records are little-endian
+// and packed; strings are UCS-4, padded with zeros to the width of their column.
 type numpyWriter struct {
 	w       io.Writer
 	columns []Column
 	left    uint64 // rows still to come
-	column  int    // of the next value
+	column  int    // column of the next value
 	record  []byte
 	err     error
 }
@@ -36,7 +35,7 @@ func newNumpy(w io.Writer, columns []Column, rows uint64) (*numpyWriter, error) 
 	return &numpyWriter{w: w, columns: columns, left: rows}, nil
 }
 
-// numpyType names the column's type as NumPy does.
+// numpyType returns NumPy's name of the column's type.
 func (c *Column) numpyType() string {
 	switch c.Kind {
 	case Int64:

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// parquetBufferBytes bounds the values of a row group that wait to be written, and the pages of
-	// all columns together: a table may have thousands of columns.
+	// parquetBufferBytes bounds the values of a row group that are not written yet, and the pages
+	// of all columns together, since a table may have thousands of columns.
 	parquetBufferBytes = 16 << 20
-	// parquetGroupRows is the most rows of a row group, and parquetGroupLeast the fewest.
+	// parquetGroupRows bounds the rows of a row group, and parquetGroupLeast is the least number.
 	parquetGroupRows, parquetGroupLeast = 1 << 16, 256
-	// parquetPageLeast is the smallest page of a column.
+	// parquetPageLeast is the smallest page of a column, in bytes.
 	parquetPageLeast = 4 << 10
-	// parquetBatchRows are handed to the library at a time.
+	// parquetBatchRows is how many rows are passed to the library together.
 	parquetBatchRows = 64
 )
 
-// parquetWriter writes a Parquet file whose columns are required: no value is missing. Memory: the
-// values of one row group, compressed, and a page of each column.
+// parquetWriter writes a Parquet file with required columns: no value is missing. It takes memory
+// for the values of one row group, compressed, and a page of each column.
 type parquetWriter struct {
 	columns []Column
 	out     *parquet.GenericWriter[any]
 	rows    [parquetBatchRows]parquet.Row
-	waiting int         // of rows
-	row     parquet.Row // the next one
-	column  int         // of its next value
-	text    []byte      // of the strings of rows
+	waiting int         // number of rows that wait
+	row     parquet.Row // the row being filled
+	column  int         // column of its next value
+	text    []byte      // memory of the strings of rows
 }
 
 func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
@@ -53,7 +53,7 @@ func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
 		parquet.CreatedBy("gdb", "", ""))}, nil
 }
 
-// parquetSchema is that of a flat table.
+// parquetSchema returns the schema of a flat table.
 func parquetSchema(columns []Column) (*parquet.Schema, error) {
 	group := parquet.Group{}
 	place := map[string]int{}
@@ -71,13 +71,13 @@ func parquetSchema(columns []Column) (*parquet.Schema, error) {
 	return parquet.NewSchema("table", orderedGroup{group, fields}), nil
 }
 
-// orderedGroup is a group of columns in an order of its own: parquet.Group sorts them by name.
+// orderedGroup is a group of columns in a given order; parquet.Group sorts them by name.
 type orderedGroup struct {
 	parquet.Group
 	fields []parquet.Field
 }
 
-// Fields are the columns in their order.
+// Fields returns the columns in order.
 func (g orderedGroup) Fields() []parquet.Field { return g.fields }
 
 func (c *Column) parquetNode() parquet.Node {
@@ -110,8 +110,8 @@ func (p *parquetWriter) String(s string) {
 	p.add(parquet.ByteArrayValue(p.text[first:]))
 }
 
-// Vector is a list: of its levels, the first says that a value goes on with the list before it, and
-// the second that there is one.
+// Vector adds a list. Its values have two levels: the repetition level is 1 if a value continues
+// the list of the value before, and the definition level is 1 if there is a value.
 func (p *parquetWriter) Vector(v []float32) {
 	for i, x := range v {
 		p.row = append(p.row, parquet.FloatValue(x).Level(min(i, 1), 1, p.column))
@@ -131,7 +131,7 @@ func (p *parquetWriter) EndRow() error {
 	return nil
 }
 
-// flush hands the rows that wait to the library, and uses their memory again.
+// flush passes the rows that wait to the library, and reuses their memory.
 func (p *parquetWriter) flush() error {
 	if _, err := p.out.WriteRows(p.rows[:p.waiting]); err != nil {
 		return fmt.Errorf("parquet: write rows: %w", err)

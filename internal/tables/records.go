@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Field is one field of a structured array. Type is its dtype as NumPy names it: "<i8", "<U12".
-// With a Length the field is so many of these, one after the other.
+// Field is one field of a structured array. Type is its dtype as NumPy names it: "<i8", "<U12". If
+// Length is above 0, the field is an array of this many values.
 type Field struct {
 	Name, Type string
 	Length     int
 }
 
-// appendRecordHeader appends the header of a structured array of one dimension, whose records
-// follow packed. It is of version 3.0, whose names are UTF-8.
+// appendRecordHeader appends the header of a structured array of one dimension. Its records follow,
+// packed. It is of version 3.0, whose names are UTF-8.
 func appendRecordHeader(dst []byte, fields []Field, records uint64) []byte {
 	var descr strings.Builder
 	for _, f := range fields {
@@ -34,7 +34,7 @@ func appendRecordHeader(dst []byte, fields []Field, records uint64) []byte {
 	return append(dst, text...)
 }
 
-// pythonString writes a string literal of Python.
+// pythonString returns s as a string literal of Python.
 func pythonString(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s) + "'"
 }

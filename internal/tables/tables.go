@@ -18,28 +18,28 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// Width is the length in characters of the longest string of a String column, which only
-	// NumPy's arrays need, whose strings have one width; and the length of a Vector.
+	// Width is the length of a Vector, or the length in characters of the longest string of a
+	// String column. Only NumPy's arrays need the latter, since all their strings have one width.
 	Width int
 }
 
-// Writer writes one table. A row is one value for each column, in the order of the columns and of
-// its kind, and then EndRow. It is for one goroutine; after an error it is of no more use.
+// Writer writes one table. A row is one value for each column, of the column's kind and in the
+// order of columns, and then EndRow. One goroutine may use it. After an error it must not be used.
 type Writer interface {
 	Int64(v int64)
 	Float32(v float32)
 	Float64(v float64)
 	String(s string)
 	Vector(v []float32)
-	// EndRow ends a row. Strings are not used after it returns.
+	// EndRow ends a row. After it returns, strings of the row are no longer used.
 	EndRow() error
 	// Close writes what is buffered and the end of the file. It leaves the destination open.
 	Close() error
 }
 
-// NewWriter starts a table of so many rows on w, in the format that a file's extension names:
-// ".parquet" or ".npy". It returns nil if the extension is of no such format. Parquet does not need
-// to know the number of rows beforehand.
+// NewWriter starts a table with this number of rows on w, in the format that a file's extension
+// names: ".parquet" or ".npy". It returns nil for other extensions. Parquet does not need the
+// number of rows. The caller calls Close.
 func NewWriter(w io.Writer, extension string, columns []Column, rows uint64) (Writer, error) {
 	switch extension {
 	case ".parquet":

@@ -18,8 +18,8 @@ type ArrayWriter struct {
 	left int64 // bytes still to come
 }
 
-// CreateArray starts the array file path, with elements of the dtype that descr names as NumPy
-// does: "<f4", "<i8", "|b1".
+// CreateArray creates the array file path. descr is the dtype of its elements as NumPy names it:
+// "<f4", "<i8", "|b1". The caller calls Close.
 func CreateArray(fs vfs.FS, path, descr string, shape ...uint64) (*ArrayWriter, error) {
 	h := &Header{}
 	var err error
@@ -44,7 +44,7 @@ func CreateArray(fs vfs.FS, path, descr string, shape ...uint64) (*ArrayWriter, 
 	return w, nil
 }
 
-// Write appends elements as their bytes, in the byte order of the dtype.
+// Write appends elements as bytes, in the byte order of the dtype.
 func (w *ArrayWriter) Write(b []byte) (written int, err error) {
 	if w.left -= int64(len(b)); w.left < 0 {
 		return 0, fmt.Errorf("npy: write %s: %d bytes more than its shape has", w.path, -w.left)

@@ -12,7 +12,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Archive is an opened .npz file: a zip of npy files, stored or deflated. Memory: its directory.
+// Archive is an opened .npz file: a zip of npy files, stored or deflated. It holds the directory in
+// memory.
 type Archive struct {
 	// Arrays are the members.
 	Arrays []*Array
@@ -60,7 +61,7 @@ func OpenArchive(fs vfs.FS, name string) (_ *Archive, err error) {
 // Close closes the file; the arrays can then be streamed no more.
 func (a *Archive) Close() error { return a.file.Close() }
 
-// readerAt refuses the negative offsets that a damaged directory leads to: some files panic.
+// readerAt refuses negative offsets, to which a damaged directory leads: some files would panic.
 type readerAt struct{ f io.ReaderAt }
 
 func (r readerAt) ReadAt(b []byte, at int64) (int, error) {
@@ -108,7 +109,7 @@ type memberReader struct {
 	io.Closer
 }
 
-// openStored reads an uncompressed member from the middle, without what lies before.
+// openStored reads an uncompressed member from the middle, without reading what is before.
 func openStored(f io.ReaderAt, m *zip.File, at int64) (io.ReadCloser, error) {
 	start, err := m.DataOffset()
 	if err != nil {
@@ -118,8 +119,8 @@ func openStored(f io.ReaderAt, m *zip.File, at int64) (io.ReadCloser, error) {
 	return io.NopCloser(io.NewSectionReader(f, start+at, size-at)), nil
 }
 
-// badStream says what is wrong with a file of which reading failed with err, or "" if it is not
-// the file's contents.
+// badStream returns what is wrong with a file, given the error of reading it, or "" if the contents
+// are not at fault.
 func badStream(err error) string {
 	var corrupt flate.CorruptInputError
 	switch {
