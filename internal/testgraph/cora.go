@@ -19,7 +19,7 @@ import (
 //go:embed cora.tar.zst
 var coraArchive []byte
 
-// WriteCora writes the array directory of Cora to dir, which is made: edges.npy, features.npy,
+// WriteCora writes the array directory of Cora to dir, which it makes: edges.npy, features.npy,
 // labels.npy, {train,val,test}_idx.npy and README.md, 16 MB in all.
 func WriteCora(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
