@@ -1,8 +1,8 @@
 // Package trace counts what each operator of a statement does: rows, time, blocks, bytes.
 //
-// The one who runs an operator puts its span into the context; the one who reads a block for it
-// finds the span there. A nil *Span counts nothing, so code outside a statement pays a look into
-// the context per batch of reads.
+// Whoever runs an operator puts its span into the context; whoever reads a block for it finds the
+// span there. A nil *Span counts nothing, so code outside of a statement pays only for one look
+// into the context per batch of reads.
 package trace
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Span is what one operator did. Counters may be added to from any goroutine.
+// Span counts what one operator did. Any goroutine may add to its counters.
 type Span struct {
-	// Name is the operator's, as in the plan.
+	// Name is the name of the operator in the plan.
 	Name string
 
 	out, cached, read, bytes, used atomic.Uint64
@@ -26,16 +26,16 @@ type Counts struct {
 	Out    uint64        // rows handed on
 	Cached uint64        // blocks found in a cache
 	Read   uint64        // reads from the device
-	Bytes  uint64        // read from the device
-	Used   uint64        // bytes of all blocks, cached ones too, that the operator took
-	Time   time.Duration // without the operators it called, and without opening files
-	// Opened and OpenedBytes are reads of headers and indexes of files that were opened on the
-	// way, and OpenedTime is what opening them took.
+	Bytes  uint64        // bytes read from the device
+	Used   uint64        // bytes of all blocks that the operator took, cached ones too
+	Time   time.Duration // time without operators that it called, and without opening files
+	// Opened and OpenedBytes count reads of headers and indexes while files were opened, and
+	// OpenedTime is the time of opening them.
 	Opened, OpenedBytes uint64
 	OpenedTime          time.Duration
 }
 
-// Add sums two counts.
+// Add returns the sum of two counts.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{c.Out + o.Out, c.Cached + o.Cached, c.Read + o.Read, c.Bytes + o.Bytes,
 		c.Used + o.Used, c.Time + o.Time, c.Opened + o.Opened, c.OpenedBytes + o.OpenedBytes,
@@ -71,7 +71,7 @@ func (s *Span) Hit(blocks uint64) {
 
 type spanKey struct{}
 
-// At is where a read comes from: an operator, and whether it opens a file.
+// At says what a read belongs to: an operator, and whether a file is being opened.
 type At struct {
 	*Span
 	Opening bool
@@ -95,8 +95,8 @@ func With(ctx context.Context, s *Span) context.Context {
 	return context.WithValue(ctx, spanKey{}, At{Span: s})
 }
 
-// Opening returns a context whose reads are those of opening a file, until opened is called: the
-// time between is not that of the operator that runs.
+// Opening returns a context whose reads count as opening a file. The time until opened is called
+// does not count for the operator that runs.
 func Opening(ctx context.Context) (_ context.Context, opened func()) {
 	at, begun := From(ctx), time.Now()
 	at.Opening = true
@@ -107,20 +107,21 @@ func Opening(ctx context.Context) (_ context.Context, opened func()) {
 	}
 }
 
-// From returns what reads of ctx are counted in; its Span is nil if nothing counts them.
+// From returns what reads with ctx are counted in. Its Span is nil if nothing counts them.
 func From(ctx context.Context) At {
 	at, _ := ctx.Value(spanKey{}).(At)
 	return at
 }
 
-// Watch times the operators of one goroutine: at any moment one of them runs. The zero value is
-// ready to use.
+// Watch measures the time of the operators of one goroutine, of which one runs at any moment. The
+// zero value is ready to use.
 type Watch struct {
 	at    *Span
 	since time.Time
 }
 
-// Switch ends the time of the span that ran, lets s run, which may be nil, and returns the former.
+// Switch ends the time of the span that ran, starts that of s, which may be nil, and returns the
+// former.
 func (w *Watch) Switch(s *Span) (before *Span) {
 	now := time.Now()
 	if w.at != nil {
