@@ -75,7 +75,7 @@ func Share(c *Cache) *Shared {
 
 // Open takes memory of the device for a number of rows. It is called between two steps.
 func (s *Shared) Open(rows int) error {
-	most := 2 * rows // nodes: with those of a batch that does not fit
+	most := 2 * rows // nodes, also of a batch that turns out not to fit
 	if err := s.gathering.held.Add(4 * int64(most)); err != nil {
 		return err
 	}

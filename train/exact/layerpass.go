@@ -72,7 +72,7 @@ func (l *layerPass) allocate() error {
 		}
 		rows = window
 	} else if isPacked(l.from) && len(l.layer.ColumnCols()) > 0 {
-		window = l.chunk // for rows of which columns are computed
+		window = l.chunk // unpacked rows, whose columns are computed
 	}
 	c := carver{}
 	nodes, places := c.add(block), c.add(l.chunk)

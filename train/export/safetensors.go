@@ -11,10 +11,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// WeightsExtension is what names of files end with.
+// WeightsExtension ends the names of files of weights.
 const WeightsExtension = ".safetensors"
 
-// tensorMetadata is the entry of the header that is no array.
+// tensorMetadata is the name of the header's entry that is not an array.
 const tensorMetadata = "__metadata__"
 
 // tensor is a named array, row-major: the product of Shape is len(Values).
@@ -31,7 +31,8 @@ type tensorEntry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// writeTensors writes arrays, and words about them, to a file, which appears whole or not at all.
+// writeTensors writes arrays, and metadata about them, to a file, which appears whole
+// or not at all.
 func writeTensors(fs vfs.FS, path string, metadata map[string]string, tensors []tensor) error {
 	head, err := tensorHeader(metadata, tensors)
 	if err != nil {
@@ -47,7 +48,7 @@ func writeTensors(fs vfs.FS, path string, metadata map[string]string, tensors []
 	return nil
 }
 
-// tensorHeader is the length and the JSON.
+// tensorHeader returns the beginning of the file: the length and the JSON.
 func tensorHeader(metadata map[string]string, tensors []tensor) ([]byte, error) {
 	entries := map[string]any{tensorMetadata: metadata}
 	at := int64(0)

@@ -19,19 +19,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Vectors has the vectors of all nodes.
+// Vectors gives access to the vectors of all nodes.
 type Vectors interface {
-	// Dim is their width.
+	// Dim returns the number of values in a vector.
 	Dim() int
-	// Each calls fn with the vectors of all nodes in ascending order, some that follow one another
-	// at a time: (n, Dim), of the nodes from first on. They are valid during the call.
+	// Each calls fn with the vectors of all nodes in ascending order, several consecutive nodes at
+	// a time. rows is (n, Dim), for the nodes from first on, and valid during the call.
 	Each(ctx context.Context, fn func(first int, rows []float32) error) error
 }
 
-// VectorExtensions are those of the formats.
+// VectorExtensions returns the extensions of the known formats.
 func VectorExtensions() []string { return []string{".csv", ".parquet", ".npy"} }
 
-// CheckVectors reports a file of no known format.
+// CheckVectors returns an error if the extension of path names no known format.
 func CheckVectors(path string) error {
 	if !slices.Contains(VectorExtensions(), filepath.Ext(path)) {
 		return fmt.Errorf("vectors to %s: unknown format %q: use .csv, .parquet or .npy", path,
@@ -41,7 +41,7 @@ func CheckVectors(path string) error {
 }
 
 // WriteVectors writes the vectors of all nodes of a store to a file, which appears whole or not at
-// all. Ids are integers in NumPy's files where all of them are; elsewhere they are text, as given.
+// all. In NumPy's files ids are integers if all of them are; elsewhere they are text, as given.
 func WriteVectors(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m *kv.Meta,
 	src Vectors) error {
 	if err := CheckVectors(path); err != nil {
@@ -73,15 +73,15 @@ type vectorWriter struct {
 	buf   *bufio.Writer
 	dim   int
 
-	csv     *csv.Writer   // or
-	table   tables.Writer // one of both
+	csv     *csv.Writer   // nil if table is used
+	table   tables.Writer // nil if csv is used
 	numbers bool          // ids are integers
 	fields  []string
 	nodes   []kv.NodeID
 	ids     []string
 }
 
-// begin writes the head.
+// begin writes the beginning of the file.
 func (w *vectorWriter) begin(ctx context.Context, extension string, m *kv.Meta) (err error) {
 	if extension == ".csv" {
 		w.csv = csv.NewWriter(w.buf)
@@ -104,10 +104,11 @@ func (w *vectorWriter) begin(ctx context.Context, extension string, m *kv.Meta) 
 	return err
 }
 
-// idsOnce are read at a time.
+// idsOnce is how many ids are read at a time.
 const idsOnce = 8192
 
-// longestID reads all ids once, for the width that they have in a file of NumPy.
+// longestID returns the length of the longest id in characters, which is the width of ids in a file
+// of NumPy. It reads all ids.
 func (w *vectorWriter) longestID(ctx context.Context, nodes uint64) (longest int, err error) {
 	for first := uint64(0); first < nodes; first += idsOnce {
 		if err := w.readIDs(ctx, int(first), int(min(idsOnce, nodes-first))); err != nil {

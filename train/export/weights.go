@@ -13,9 +13,9 @@ import (
 )
 
 // WriteWeights writes the weights of the best evaluation of a run that predicts nodes: each
-// parameter under its name, (rows, cols), and the model and the run's settings as words beside
-// them. Vectors of nodes that it has learned are not among them. A run of links is
-// runs.ErrOtherTask. note is for the user; "" for none.
+// parameter under its name, (rows, cols), with the model and the run's settings as metadata. It
+// leaves out learned vectors of nodes. For a run that predicts links it returns runs.ErrOtherTask.
+// note is a remark for the user; "" for none.
 func WriteWeights(ctx context.Context, store *layout.Store, run,
 	out string) (note string, err error) {
 	dir := runs.Open(store, run)
@@ -62,7 +62,7 @@ func readWeights(ctx context.Context, dir runs.Dir, checkpoint string, to []floa
 	return errors.Join(err, state.Close())
 }
 
-// wordsOf are what a file says of the run that it is of.
+// wordsOf returns the metadata: what the file says of its run.
 func wordsOf(run string, file *runs.File) (map[string]string, error) {
 	words := map[string]string{"format": "pt", "made_by": message.Program, "run": run,
 		"model": file.Config.Model, "store": file.Store}

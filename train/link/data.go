@@ -84,7 +84,7 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 	if err != nil {
 		return nil, err
 	}
-	indexed := 2 * edges // all of them, and while a split is ranked those of it
+	indexed := 2 * edges // all edges, and the edges of a split while it is ranked
 	if c.Negatives == setting.NegativesAll || c.FilterNegatives {
 		indexed += edges
 	}

@@ -135,7 +135,7 @@ func (r *superbatchReads) extent(at float64) float64 {
 	if room = r.room; r.ahead {
 		room.Storage /= 2
 	}
-	high = math.Ceil(high) // a superbatch of so much storage need not be whole batches
+	high = math.Ceil(high) // storage may end a superbatch within a batch
 	for high-low > 1 {
 		if mid := math.Floor((low + high) / 2); fits(mid) {
 			low = mid

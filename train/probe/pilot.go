@@ -118,8 +118,8 @@ func (m *Probe) sampleBatches(ctx context.Context) error {
 	}
 }
 
-// sized takes over the sizes of batches, or of parts of a batch, of which a batch has
-// at most scale.
+// sized takes over the sizes of batches. If scale is above 1 they are the sizes of parts, of which
+// a batch has at most scale.
 func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f := &m.facts
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))

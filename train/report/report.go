@@ -1,6 +1,6 @@
-// Package report writes what a run was and reached as one HTML page that needs no network: curves,
-// scores by class, the confusion matrix, what the engine did, settings, and the data. The same page
-// lays several runs beside each other: their scores, curves, and the settings that differ.
+// Package report writes what a run was and what it reached as one HTML page that needs no network:
+// curves, scores by class, the confusion matrix, what the engine did, settings, and the data. The
+// same page can compare several runs: their scores, curves, and the settings that differ.
 package report
 
 import (
@@ -34,18 +34,19 @@ type Data struct {
 	Epochs                   []runs.Epoch
 	Best                     int // the epoch whose weights are the result, from 1
 	// Val is the score of that epoch on the validation nodes, or edges; nil if there is none, or if
-	// Test is of these.
+	// Test is about these.
 	Val *float64
-	// Tested is the score of the test that the store has of the run; nil if it was not tested.
+	// Tested is the score of the test that the store's catalog has for the run; nil if it
+	// was not tested.
 	Tested *float64
-	// Ranks is how a run that predicts links ranks the test edges, and Cost what its epochs cost;
-	// nil of others.
+	// Ranks says how a run that predicts links ranks the test edges, and Cost what its epochs cost;
+	// nil for other runs.
 	Ranks, Cost [][2]string
 	// Test is the evaluation on a split; nil if there is none.
 	Test *train.EvalResult
 }
 
-// view is what the page is filled with.
+// view is the data that fills the page.
 type view struct {
 	*Data
 	Title       string
@@ -81,7 +82,7 @@ func execute(w io.Writer, v *view) error {
 	return nil
 }
 
-// curve is a value of each epoch; NaN where there is none.
+// curve is a curve with a value for each epoch; NaN where there is none.
 type curve struct {
 	name string
 	of   func(e *runs.Epoch) float64
@@ -96,7 +97,7 @@ func (c curve) points(epochs []runs.Epoch) chart.Curve {
 	return s
 }
 
-// lines draws curves over the epochs; the best epoch is marked, if it is given.
+// lines draws curves over the epochs, and marks the best epoch if it is known.
 func lines(c *chart.Curves, d *Data, curves ...curve) template.HTML {
 	c.XLabel = "epoch"
 	for _, s := range curves {
@@ -110,7 +111,7 @@ func lines(c *chart.Curves, d *Data, curves ...curve) template.HTML {
 	return template.HTML(c.SVG())
 }
 
-// learned begins a chart in which the epoch is marked whose weights are the result.
+// learned begins a chart that marks the epoch whose weights are the result.
 func learned(d *Data, title, label string) *chart.Curves {
 	c := &chart.Curves{Title: title, YLabel: label}
 	if d.Best > 0 {
@@ -134,10 +135,10 @@ func valLoss(e *runs.Epoch) float64    { return valueOf(e.ValLoss) }
 func trainScore(e *runs.Epoch) float64 { return e.Train }
 func trainTime(e *runs.Epoch) float64  { return e.Time }
 
-// val returns the score of the validation nodes, or edges.
+// val returns the score on the validation nodes, or edges.
 func val(e *runs.Epoch) float64 { return valueOf(e.Val) }
 
-// valueOf returns NaN for nil.
+// valueOf returns the value, or NaN for nil.
 func valueOf(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
@@ -151,7 +152,7 @@ func timeChart(d *Data) template.HTML {
 		curve{"evaluation", func(e *runs.Epoch) float64 { return e.Eval }})
 }
 
-// readChart is left out of runs that read nothing.
+// readChart draws how much epochs read; it returns nothing for runs that read nothing.
 func readChart(d *Data) template.HTML {
 	if !slices.ContainsFunc(d.Epochs, func(e runs.Epoch) bool { return e.Read > 0 }) {
 		return ""
@@ -202,7 +203,7 @@ func engine(epochs []runs.Epoch) (rows [][2]string) {
 	return rows
 }
 
-// measured is a score as people read it, or - where there is none.
+// measured formats a score for people; a missing one as -.
 func measured(score *float64) string {
 	if score == nil {
 		return "-"
@@ -210,7 +211,7 @@ func measured(score *float64) string {
 	return runs.Figure(*score, 4)
 }
 
-// shade is how dark a cell of the confusion matrix is: its share of the row, from 0 to 1.
+// shade returns how dark a cell of the confusion matrix is: its share of the row, from 0 to 1.
 func shade(row []uint64, n uint64) string {
 	sum := uint64(0)
 	for _, v := range row {

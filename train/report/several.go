@@ -10,12 +10,13 @@ import (
 	"gdb/train/runs"
 )
 
-// Several is what a report of several runs of a task shows.
+// Several is what a report of several runs of one task shows.
 type Several struct {
 	Store string
 	Data  [][2]string
 	Runs  []*Data
-	// Differing are the settings that are not the same in all runs: a name, and a value for each.
+	// Differing lists the settings that are not the same in all runs: a name, and a
+	// value for each run.
 	Differing [][]string
 }
 
@@ -26,7 +27,7 @@ type runRow struct {
 	Seconds float64
 }
 
-// WriteSeveral writes a page that lays runs beside each other.
+// WriteSeveral writes a page that compares runs.
 func WriteSeveral(w io.Writer, s *Several) error {
 	v := &view{Data: &Data{Store: s.Store, Data: s.Data}, Settings: s.Differing,
 		Title: fmt.Sprintf("%d runs of %s", len(s.Runs), s.Store)}
@@ -53,8 +54,8 @@ func WriteSeveral(w io.Writer, s *Several) error {
 	return execute(w, v)
 }
 
-// overlay draws a curve for each run that is wanted; each run has its color in all charts. Without
-// a number there is no chart.
+// overlay draws a curve for each run that is wanted; each run has its color in all charts. It draws
+// no chart if no curve has a number.
 func overlay(title, label string, all []*Data, wanted func(*Data) bool,
 	of func(e *runs.Epoch) float64) template.HTML {
 	c := &chart.Curves{Title: title, XLabel: "epoch", YLabel: label}

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// classesShown is the most classes of which each has a line.
+	// classesShown is the most classes for which each gets a line.
 	classesShown = 40
-	// confusionShown is the most classes whose confusion fits a line.
+	// confusionShown is the most classes for which the rows of the confusion matrix fit a line.
 	confusionShown = 8
 )
 
-// Text writes an evaluation for a terminal: the metrics, and for few classes how each is told.
+// Text writes an evaluation for a terminal: the metrics and, if there are few classes, the scores
+// of each class.
 func Text(w io.Writer, r *train.EvalResult) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s over %s nodes (run %s, weights of epoch %d)\n", r.Split, r.Metric,
@@ -36,7 +37,7 @@ func Text(w io.Writer, r *train.EvalResult) error {
 	return err
 }
 
-// classText writes a line for each class, and the confusion.
+// classText writes a line for each class, and the confusion matrix.
 func classText(b *strings.Builder, r *train.EvalResult) {
 	if len(r.Classes) > classesShown || len(r.Classes) < 2 {
 		return
@@ -73,7 +74,7 @@ func classText(b *strings.Builder, r *train.EvalResult) {
 
 func count(n uint64) string { return humanize.Comma(int64(n)) }
 
-// cut shortens a name to so many characters.
+// cut shortens a name to at most most characters.
 func cut(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {

@@ -12,7 +12,8 @@ import (
 	"gdb/train/runs"
 )
 
-// advised adds to an error of the disk what to do. Damage says it itself.
+// advised adds to an error of the disk what the user can do. Errors about damage say
+// that themselves.
 func advised(dir runs.Dir, err error) error {
 	var (
 		read *blockdev.ReadError

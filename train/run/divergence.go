@@ -3,18 +3,18 @@ package run
 import "fmt"
 
 const (
-	// divergedTimes is how many times the least loss of an epoch a loss is that has diverged, and
-	// divergedEpochs for how many epochs it must have grown in a row.
+	// divergedTimes and divergedEpochs say when a loss has diverged: once it grew for
+	// divergedEpochs epochs in a row, to at least divergedTimes the least loss of an epoch.
 	divergedTimes, divergedEpochs = 100, 3
 )
 
-// Divergence watches the losses of epochs. What is not a number is found by the step.
+// Divergence watches the losses of epochs. A loss that is not a number is found by the step.
 type Divergence struct {
 	least, last float64
 	grew, seen  int
 }
 
-// Add takes the loss of an epoch: it is an error once it has grown to many times the least.
+// Add adds the loss of an epoch. It returns an error once the losses have diverged.
 func (d *Divergence) Add(loss float64) error {
 	if d.seen == 0 || loss < d.least {
 		d.least = loss

@@ -5,15 +5,16 @@ import (
 	"gdb/train/runs"
 )
 
-// Event tells an observer of a run what happened; one of its fields is set.
+// Event tells an observer of a run what happened. One of its fields is set.
 type Event struct {
 	// Started comes once, before the first step.
 	Started *Started
-	// Progress comes after each step: cheap, for a bar.
+	// Progress comes after each step. It is cheap, and meant for a progress bar.
 	Progress *Progress
-	// Epoch comes after each epoch: its record.
+	// Epoch comes after each epoch, and is its record.
 	Epoch runs.Record
-	// Reading comes before the first of some batches of superbatches: how their rows are read.
+	// Reading comes with superbatches, before each span of their batches: it says how the
+	// rows are read.
 	Reading *superbatch.Reading
 }
 
@@ -22,14 +23,14 @@ type Started struct {
 	Run     string
 	Resumed bool
 	Epoch   int // of the next step, from 1
-	Batch   int // batches of the epoch that are done
+	Batch   int // batches of the epoch that were done before
 	// Job is what the job adds: its settings, and what it is trained on.
 	Job any
-	// Note is for the user, if there is one: what went wrong and did not matter.
+	// Note is a remark for the user, such as what went wrong without harm; "" for none.
 	Note string
 }
 
-// Progress is where the run stands.
+// Progress says how far the run has come.
 type Progress struct{ Epoch, Batch, Batches int }
 
 // Notify calls the observer, if there is one.

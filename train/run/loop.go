@@ -1,7 +1,7 @@
-// Package run is the life of a run, whatever it learns: its directory is claimed or a checkpoint
-// loaded, epochs are trained until the last one or until nothing improves, checkpoints are written
-// in between, and the best weights are tested. An interruption is a checkpoint too. What is learned
-// is a Job.
+// Package run takes a run through its life, whatever it learns. It makes the run's directory or
+// loads a checkpoint, trains epochs until the last one or until nothing improves, writes
+// checkpoints in between, and tests the best weights. An interrupted run writes a checkpoint too.
+// What is learned is a Job; the Loop drives it.
 package run
 
 import (
@@ -22,30 +22,30 @@ import (
 const (
 	// CheckpointPause is the longest time between checkpoints while a run trains.
 	CheckpointPause = 30 * time.Second
-	// checkpointShare has a checkpoint wait for so many times what the last one took: those with
-	// vectors of nodes can be large.
+	// checkpointShare is how many times as long as the last checkpoint took the next one waits:
+	// checkpoints with vectors of nodes can be large.
 	checkpointShare = 10
-	// checkpointLeast is the least time between those at the end of epochs: an epoch of
-	// milliseconds is faster done again than saved.
+	// checkpointLeast is the least time between checkpoints at the end of epochs: it is faster to
+	// repeat an epoch of milliseconds than to save it.
 	checkpointLeast = time.Second
 )
 
 // Job is what a run learns: data, a model, and steps. A loop calls it from one goroutine, in the
 // order of the methods.
 type Job interface {
-	// Prepare checks the settings, against those of the run that is resumed if one is: it sets
-	// Loop.Resumed, Loop.Dir and, of a resumed run, Loop.Created.
+	// Prepare checks the settings and, if a run is resumed, compares them with those of the run. It
+	// sets Loop.Resumed, Loop.Dir and, for a resumed run, Loop.Created.
 	Prepare(ctx context.Context) error
 	// Open opens what is read, and takes the memory.
 	Open(ctx context.Context) error
-	// Begin makes what training begins with, in a directory that is the run's now.
+	// Begin sets the initial state of a training. The directory belongs to the run by now.
 	Begin(ctx context.Context) error
-	// Restore takes all that a run goes on with from a checkpoint. An error about damage has the
-	// one before tried.
+	// Restore reads all that a run needs to go on from a checkpoint. If it returns an error about
+	// damage, the previous checkpoint is tried.
 	Restore(checkpoint string) error
 	// WriteRun writes run.json.
 	WriteRun() error
-	// Restored does what is left once it is known where the run stands.
+	// Restored does what can only be done once it is known how far the run has come.
 	Restored(ctx context.Context) error
 	// Started returns what the job adds to the event Started, and what the user is told.
 	Started() (job any, note string)
@@ -55,42 +55,44 @@ type Job interface {
 	FinishEpoch(ctx context.Context) (runs.Record, error)
 	// WriteState writes the state of a checkpoint.
 	WriteState() error
-	// Test tests the best weights.
+	// Test evaluates the best weights on the test split.
 	Test(ctx context.Context) error
-	// Tell writes what the catalog says of the job: its model, metric, and how it was tested.
+	// Tell fills in what the catalog says of the job: its model, metric, and test.
 	Tell(r *kv.RunMeta)
 }
 
-// Loop takes a job through its run. It is for one goroutine.
+// Loop takes a job through its run. It may be used by one goroutine.
 type Loop struct {
 	Store *layout.Store
-	// Identity and Schedule are settings of the run. ByBest has checkpoints written after an
+	// Identity and Schedule are settings of the run. ByBest writes checkpoints only after an
 	// evaluation that is the best so far and at the end, and none by the clock.
 	Identity *setting.Identity
 	Schedule *setting.Schedule
 	ByBest   bool
-	// PlateauWait is how many evaluations without a better one halve the rate; 0 is never.
+	// PlateauWait is after how many evaluations without a better one the learning rate is halved; 0
+	// never halves it.
 	PlateauWait int
-	// Better says whether a value of the metric is better than another.
+	// Better reports whether a value of the metric is better than another.
 	Better func(a, b float64) bool
-	// At is where the run stands.
+	// At says how far the run has come.
 	At *Position
-	// Observer is told what happens, from the goroutine of the run; nil for none.
+	// Observer is called with what happens, from the goroutine of the run; nil for none.
 	Observer func(Event)
 
-	// Dir is the run's directory, Resumed says that it was there, and Created when it was made.
+	// Dir is the run's directory, Resumed says that the run existed before, and Created
+	// when it was made.
 	Dir     runs.Dir
 	Resumed bool
 	Created time.Time
 	Metrics *runs.Metrics
-	// BestUnsaved says that no checkpoint has the best weights, and that the next one is due.
+	// BestUnsaved says that no checkpoint has the best weights, so that one is due.
 	BestUnsaved bool
 
 	job      Job
 	diverged Divergence
 	notes    []string
-	saved    time.Time     // of the last checkpoint
-	saving   time.Duration // what it took
+	saved    time.Time     // when the last checkpoint was written
+	saving   time.Duration // how long that took
 	closers  []io.Closer   // in the order of opening
 }
 
@@ -101,10 +103,10 @@ func (l *Loop) Run(ctx context.Context, job Job) error {
 	return advised(l.Dir, errors.Join(err, l.Close()))
 }
 
-// CloseLater has Close close something, before what was opened earlier.
+// CloseLater makes Close close something, before what was opened earlier.
 func (l *Loop) CloseLater(c ...io.Closer) { l.closers = append(l.closers, c...) }
 
-// Close closes all, the last opened first.
+// Close closes everything, in the reverse order of opening.
 func (l *Loop) Close() (err error) {
 	for _, c := range slices.Backward(l.closers) {
 		err = errors.Join(err, c.Close())
@@ -113,7 +115,7 @@ func (l *Loop) Close() (err error) {
 	return err
 }
 
-// Note has the user told something when the run begins; "" is nothing.
+// Note adds notes for the user, to be told when the run begins; "" is no note.
 func (l *Loop) Note(notes ...string) {
 	for _, note := range notes {
 		if note != "" {
@@ -122,7 +124,7 @@ func (l *Loop) Note(notes ...string) {
 	}
 }
 
-// Notes returns what the user is told.
+// Notes returns all notes for the user.
 func (l *Loop) Notes() string { return strings.Join(l.notes, "; ") }
 
 func (l *Loop) run(ctx context.Context) error {
@@ -183,7 +185,7 @@ func (l *Loop) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// claim makes the directory of a new run, or takes that of an old one, and keeps others out of it.
+// claim makes the directory of a new run, or opens that of an old one, and locks it.
 func (l *Loop) claim() error {
 	var lock io.Closer
 	var err error
@@ -203,8 +205,8 @@ func (l *Loop) claim() error {
 	return nil
 }
 
-// load restores the current checkpoint, or the newest that is whole. A run that was killed before
-// its first begins again.
+// load restores the current checkpoint, or the newest that is not damaged. A run that was killed
+// before its first checkpoint begins again.
 func (l *Loop) load() error {
 	name, note, err := l.Dir.Whole(l.job.Restore)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
@@ -217,7 +219,7 @@ func (l *Loop) load() error {
 	return l.Dir.GoOn(name)
 }
 
-// epochs trains from where the run stands to its end.
+// epochs trains from the current position to the end of the run.
 func (l *Loop) epochs(ctx context.Context) error {
 	l.At.Done = false
 	for int(l.At.Epoch) < l.Schedule.Epochs && !l.Exhausted() {
@@ -258,18 +260,18 @@ func (l *Loop) finish(ctx context.Context) error {
 	return errors.Join(l.Checkpoint(), l.job.WriteRun())
 }
 
-// Exhausted says whether validation has not improved for long enough.
+// Exhausted reports whether validation has not improved for so long that the run ends.
 func (l *Loop) Exhausted() bool {
 	return l.Schedule.Patience > 0 && l.At.SinceBest >= l.Schedule.Patience
 }
 
-// Evaluates says whether there is an evaluation after an epoch, counted from 1.
+// Evaluates reports whether there is an evaluation after an epoch, counted from 1.
 func (l *Loop) Evaluates(epoch int) bool {
 	return epoch%l.Schedule.EvalEvery == 0 || epoch == l.Schedule.Epochs
 }
 
-// Improves takes in what an evaluation after an epoch gave, and says whether it is the best so far.
-// It halves the rate once enough of them brought nothing better.
+// Improves records the result of the evaluation after an epoch, and reports whether it is the best
+// so far. It halves the learning rate once enough evaluations were not better.
 func (l *Loop) Improves(v float64, epoch int) bool {
 	p := l.At
 	if !p.HasBest || l.Better(v, p.Best) {
@@ -286,15 +288,15 @@ func (l *Loop) Improves(v float64, epoch int) bool {
 	return false
 }
 
-// IsDue says whether the last checkpoint is so long ago that there should be another, in the middle
-// of an epoch.
+// IsDue reports whether the last checkpoint is so old that another should be written in the
+// middle of an epoch.
 func (l *Loop) IsDue() bool { return l.isDue(CheckpointPause) }
 
 func (l *Loop) isDue(pause time.Duration) bool {
 	return !l.ByBest && time.Since(l.saved) > max(pause, checkpointShare*l.saving)
 }
 
-// Checkpoint writes where the run stands.
+// Checkpoint writes a checkpoint.
 func (l *Loop) Checkpoint() error {
 	if err := l.Metrics.Sync(); err != nil { // a checkpoint's epochs have their records
 		return err
@@ -308,7 +310,7 @@ func (l *Loop) Checkpoint() error {
 	return err
 }
 
-// interrupted saves where the run stands if err is the cancellation of ctx.
+// interrupted writes a checkpoint if err is the cancellation of ctx.
 func (l *Loop) interrupted(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
 		return err
@@ -320,7 +322,7 @@ func (l *Loop) interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// record notes the run in the catalog, for others to see.
+// record writes the run's record to the catalog, for others to see.
 func (l *Loop) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: l.Dir.Name(), Created: l.Created, Updated: time.Now().UTC(),
 		Status: status, Epochs: int(l.At.Epoch), Best: l.At.Best}

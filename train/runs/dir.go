@@ -270,7 +270,7 @@ func (r Dir) ReadFile() (File, error) {
 		return f, fmt.Errorf("run %s predicts links, and this command is for runs that predict "+
 			"nodes: %w", r.name, ErrOtherTask)
 	}
-	n := f.Config.Hops() // of which those that are summed up before may have no layer
+	n := f.Config.Hops() // hops that are summed before may have no layer
 	if len(f.Dims) < 2 || len(f.Dims) > n+1 || len(f.Dims) <= n && !f.Config.Precompute {
 		return f, fmt.Errorf("train: run %s: %w", r.name,
 			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims), n)))

@@ -19,7 +19,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the checksum of a record: rotated and moved, so that checksums of checksums differ.
+// masked returns the checksum of a record, rotated and with a constant added, so that a checksum of
+// checksums differs.
 func masked(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8
