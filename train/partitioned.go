@@ -52,7 +52,7 @@ func openPartitions(src *loader.Source, c *setting.Node,
 		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
 			"model reads: take another --model, or leave --edge-weight out", c.PartitionOrder)
 	}
-	if c.Backend == backend.CUDA { // which auto may have come to
+	if c.Backend == backend.CUDA { // auto may have chosen it
 		return nil, fmt.Errorf("train: --order %s is for --backend cpu", c.PartitionOrder)
 	}
 	b := &nodePartitions{}

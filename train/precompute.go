@@ -127,7 +127,7 @@ func (s *summing) compute(ctx context.Context) (note string, err error) {
 			return "", err
 		}
 	}
-	for _, ext := range []string{".crc", ".rows"} { // which is looked for is there last
+	for _, ext := range []string{".crc", ".rows"} { // the file that is looked for is last
 		if err := fs.Rename(prefix+".part"+ext, prefix+ext); err != nil {
 			return "", err
 		}

@@ -198,7 +198,7 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
 	if !inPlace {
 		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
-		if c.MacroBatch > 1 { // those that are new are put together first
+		if c.MacroBatch > 1 { // new rows are assembled first
 			rows *= 2
 		}
 		s.sizeDevice(cost.Floats+cost.Widened, cost.Copied, rows)

@@ -120,7 +120,7 @@ func (s *stepper) placeRows(b *sample.Batch) (*mem.Arena, error) {
 		return nil, err
 	}
 	b.Table = mem.View[float32](a.Bytes())
-	for i := 0; i < len(b.Table); i += pageFloats { // what was never written to is read faster
+	for i := 0; i < len(b.Table); i += pageFloats { // memory never written to is read faster
 		b.Table[i] = 1
 	}
 	for _, r := range b.Dense.ReprMap {

@@ -36,7 +36,7 @@ func (c Chosen) Dims(in, classes int) []int {
 // Precomputed returns what is computed from the features before the training.
 func (c Chosen) Precomputed() Precomputed {
 	a, err := Find(c.Model)
-	if err != nil { // which is reported elsewhere
+	if err != nil { // Validate reports it
 		return Precomputed{}
 	}
 	return PrecomputedOf(a, &c.Options, c.Hops())

@@ -189,7 +189,7 @@ func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) progr
 		return s.estimate(b, x, r)
 	}
 	y := program.Value(0)
-	if s.EdgeWeight && (b.Exact || !s.DrawnByWeight) { // which has weights count already
+	if s.EdgeWeight && (b.Exact || !s.DrawnByWeight) { // else draws count weights already
 		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
 		if r == program.Mean {
 			return b.RowScale(y, b.InvListWeights())

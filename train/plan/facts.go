@@ -51,7 +51,7 @@ func SettingsOf(c *setting.Node) Settings {
 		Patience: c.Patience, Cache: c.Cache, Topology: c.Topology, FeatureCache: c.FeatureCache,
 		NeighborCache: c.NeighborCache, DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
 		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
-	if c.Buffered() { // what partitions in memory do not have is read for evaluations alone
+	if c.Buffered() { // only evaluations read what is not in the partitions
 		s.Cache, s.NeighborCache = "none", 0
 		if s.Topology == "auto" {
 			s.Topology = "paged"

@@ -108,7 +108,7 @@ func (s *Costs) MakeSeconds(p *Split) float64 {
 	if p.quarters == 0 || p.Facts.NeighborsAhead || s.Kept[p.NeighborCache] {
 		return 0
 	}
-	scratch := p.BlockCache // as layout takes it
+	scratch := p.BlockCache // what layout takes to make it
 	if p.Superbatch == nil || p.Superbatch.Overlap {
 		scratch = max(scratch, (p.Memory-p.Fixed-p.Model-p.Neighbor)/2)
 	}

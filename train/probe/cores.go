@@ -43,7 +43,7 @@ func Middle(all []plan.Work) plan.Work {
 // number there are.
 func coresHad() float64 {
 	const spin = 30 * time.Millisecond
-	w, _ := Clocked(1, func() error { // which cannot fail
+	w, _ := Clocked(1, func() error { // cannot fail
 		var all sync.WaitGroup
 		for range runtime.NumCPU() {
 			all.Go(func() {

@@ -158,7 +158,7 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 		l.Neighbors = append(l.Neighbors, p.NeighborCache)
 		l.Blocks = append(l.Blocks, p.BlockCache)
 	}
-	for _, p := range s.Paged { // what was measured is within
+	for _, p := range s.Paged { // so that the measured sizes lie within
 		l.Blocks = append(l.Blocks, p.Blocks)
 	}
 	l.Blocks = plan.Thinned(l.Blocks)

@@ -28,7 +28,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 	if err == nil {
 		err = t.leave(kept, m.src.Budget)
 	}
-	if m.facts.Cache == setting.CacheBelady { // which gathers all rows
+	if m.facts.Cache == setting.CacheBelady { // superbatches gather all rows
 		t.asked = t.batches
 	}
 	return errors.Join(err, kept.Free())

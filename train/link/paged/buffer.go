@@ -170,7 +170,7 @@ func (b *buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
 	go func() {
 		defer bug.Catch()
 		err := b.fill(ctx, roaring.AndNot(come, changed), free)
-		if err = errors.Join(<-written, err); err == nil { // what left and comes back is on disk
+		if err = errors.Join(<-written, err); err == nil { // partitions that come back are on disk
 			for it := changed.Iterator(); it.HasNext(); {
 				b.frames[it.Next()] = -1
 			}

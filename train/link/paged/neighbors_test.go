@@ -169,7 +169,7 @@ func numbersOf(t *testing.T, s *Neighbors, parts []int,
 	return number
 }
 
-// sameLists fails unless the lists are those of some edges between nodes of these numbers.
+// sameLists fails unless the lists hold exactly the given edges between nodes with these numbers.
 func sameLists(t *testing.T, s *Neighbors, all []edge, number map[uint32]uint32) {
 	t.Helper()
 	for d, r := range s.Readers(true) {
