@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gdb/compute/kernel/bf16"
-	"gdb/compute/products"
 )
 
 // Devices says which GPUs there are, how fast locked memory is copied to each, and how fast each
@@ -18,7 +17,7 @@ func Devices(ctx context.Context) (*Report, error) {
 		"gflops", "tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share",
 		"mean_share"}
 	r := newReport("device", columns...)
-	r.Notes = []string{products.Text(bf16.Chosen())}
+	r.Notes = []string{bf16.ChoiceText(bf16.Chosen())}
 	rows, err := deviceRows(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

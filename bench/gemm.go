@@ -11,7 +11,6 @@ import (
 
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
-	"gdb/compute/products"
 )
 
 // GEMMOptions configure the benchmark of matrix products.
@@ -77,7 +76,7 @@ func GEMM(ctx context.Context, opt GEMMOptions) (*Report, error) {
 	r := newReport("gemm", "op", "m", "k", "n", "threads", "gflops", other+"_gflops",
 		other+"_ratio", "level")
 	if opt.Precision == "bf16" {
-		r.Notes = append(r.Notes, products.Text(bf16.Chosen()))
+		r.Notes = append(r.Notes, bf16.ChoiceText(bf16.Chosen()))
 	}
 	for _, threads := range opt.Threads {
 		for _, s := range opt.Shapes {

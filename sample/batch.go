@@ -12,7 +12,6 @@ import (
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/sample/stages"
 )
 
 // NodeID is an internal node id: nodes of a graph are numbered from 0.
@@ -57,8 +56,8 @@ type Batch struct {
 	Targets []float32
 
 	release func(*Batch)
-	counted int64          // bytes of HeapBytes that are counted in the pipeline's budget
-	rows    *stages.Buffer // the memory of X
+	counted int64   // bytes of HeapBytes that are counted in the pipeline's budget
+	rows    *Buffer // the memory of X
 }
 
 // Batches hands out the batches of an epoch, or the rest of them, in order. A Pipeline samples them

@@ -11,7 +11,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 )
 
 // sampledMax bounds how many sampled batches wait to be gathered.
@@ -63,7 +62,7 @@ type PipelineConfig struct {
 	// that needs more gets more, with a sixteenth to spare.
 	RowBytes int64
 	// Spare passes memory of features from one pipeline to the next; nil passes none.
-	Spare *stages.Spare
+	Spare *Spare
 	// Budget counts the batches' memory; nil counts none.
 	Budget *mem.Budget
 }
@@ -84,12 +83,12 @@ func (c *PipelineConfig) closeAhead() error {
 // give up what they hold (see room.go), so an epoch runs with the memory of its largest batch.
 type Pipeline struct {
 	cfg    PipelineConfig
-	stages *stages.Group
+	stages *StageGroup
 
 	next     atomic.Uint64 // the next index to sample
 	end      uint64
 	empty    chan *Batch
-	rows     *stages.Buffers
+	rows     *Buffers
 	sampled  []chan *Batch    // by index modulo their number; each has room for one batch
 	ready    []chan *Batch    // like sampled
 	samplers []*sharedSampler // one per worker
@@ -102,7 +101,7 @@ type Pipeline struct {
 	working   atomic.Int64  // number of stages at work on a batch
 	endRelief func()        // nil without a budget
 
-	sampling, gathering, stepping stages.Clock
+	sampling, gathering, stepping Clock
 	nodes, edges                  atomic.Uint64
 
 	mu struct {
@@ -130,7 +129,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	}
 	batches := cfg.Workers + sampledMax + gathered
 	p.empty = make(chan *Batch, batches)
-	p.rows = stages.NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
+	p.rows = NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
 	for range batches {
 		p.empty <- &Batch{}
 		p.sampled = append(p.sampled, make(chan *Batch, 1))
@@ -138,7 +137,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	}
 	p.next.Store(cfg.StartBatch)
 	p.since = time.Now()
-	p.stages = stages.NewGroup(ctx)
+	p.stages = NewStageGroup(ctx)
 	if cfg.Budget != nil {
 		p.endRelief = cfg.Budget.Relieve(p.freeIdle)
 	}
@@ -196,7 +195,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 // sample runs one worker of the first stage.
 func (p *Pipeline) sample(by *sharedSampler) error {
 	for {
-		b, ok := stages.Receive(p.stages, p.empty, &p.sampling.Blocked)
+		b, ok := Receive(p.stages, p.empty, &p.sampling.Blocked)
 		if !ok {
 			return nil
 		}
@@ -227,7 +226,7 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 // gather runs the second stage: it fills in features and labels, batch by batch.
 func (p *Pipeline) gather() error {
 	for i := p.cfg.StartBatch; i < p.end; i++ {
-		b, ok := stages.Receive(p.stages, p.sampled[i%uint64(len(p.sampled))],
+		b, ok := Receive(p.stages, p.sampled[i%uint64(len(p.sampled))],
 			&p.gathering.Starved)
 		if !ok {
 			return nil

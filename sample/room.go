@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gdb/internal/mem"
-	"gdb/sample/stages"
 )
 
 // A batch is due when all batches before it were released. If memory is short, a batch that is not
@@ -56,7 +55,7 @@ func (s *sharedSampler) shrink() (freed bool) {
 // not due is given up until it is. For a batch that is due, other batches and samplers give up
 // their memory; if that does not suffice, it starts again with nothing. So the least memory is that
 // of a batch alone while it is drawn, and then that of the batch with its features.
-func (p *Pipeline) whenRoomy(stage *stages.Clock, b *Batch, by *sharedSampler,
+func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler,
 	work func() error) error {
 	for alone := false; ; {
 		due := p.isDue(b)
@@ -87,7 +86,7 @@ func (p *Pipeline) isDue(b *Batch) bool { return p.released.Load() >= b.Index-p.
 
 // pause waits for roomPause and then until the batch is due; this does not count as work of the
 // stage. It returns false if the pipeline stops.
-func (p *Pipeline) pause(stage *stages.Clock, b *Batch) bool {
+func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 	begun := time.Now()
 	p.working.Add(-1)
 	defer func() {

@@ -14,7 +14,7 @@ import (
 	"gdb/shell/lang"
 	"gdb/shell/query"
 	"gdb/shell/result"
-	"gdb/shell/value"
+	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -54,7 +54,7 @@ func looksGraph() layouttest.Graph {
 	g := layouttest.Graph{Nodes: nodes, Both: true, IDs: make([]string, nodes),
 		Splits: map[string][]layout.NodeID{}}
 	for v := range layout.NodeID(nodes) {
-		g.IDs[v] = "node-" + string(rune('a'+v%26)) + value.Raw(int(v))
+		g.IDs[v] = "node-" + string(rune('a'+v%26)) + words.Raw(int(v))
 		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 0},
 			layouttest.Edge{Src: 0, Dst: v}, layouttest.Edge{Src: v, Dst: (v*7 + 1) % nodes},
 			layouttest.Edge{Src: v, Dst: (v*13 + 5) % nodes})

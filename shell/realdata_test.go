@@ -17,7 +17,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
-	"gdb/shell/value"
+	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -131,7 +131,7 @@ func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
 	g.Splits = map[string][]layout.NodeID{}
 	for _, name := range []string{"train", "val", "test"} {
 		for _, id := range sourceArray(t, opt.Sources[0], name+"_idx.npy") {
-			g.Splits[name] = append(g.Splits[name], number[value.Raw(int64(id))])
+			g.Splits[name] = append(g.Splits[name], number[words.Raw(int64(id))])
 		}
 		slices.Sort(g.Splits[name])
 		if g.Splits[name] == nil {
@@ -173,7 +173,7 @@ func sourceLabels(t *testing.T, dir string, number map[string]layout.NodeID) ([]
 	}
 	labels, names := make([]int32, len(classes)), make([]string, slices.Max(classes)+1)
 	for id, class := range classes {
-		labels[number[value.Raw(id)]], names[class] = int32(class), value.Raw(class)
+		labels[number[words.Raw(id)]], names[class] = int32(class), words.Raw(class)
 	}
 	return labels, names
 }
@@ -183,14 +183,14 @@ func sourceEdge(c *source.EdgeChunk, i int, number map[string]layout.NodeID,
 	if c.SrcText != nil {
 		e.Src, e.Dst = number[string(c.SrcText[i])], number[string(c.DstText[i])]
 	} else {
-		e.Src, e.Dst = number[value.Raw(c.SrcInt[i])], number[value.Raw(c.DstInt[i])]
+		e.Src, e.Dst = number[words.Raw(c.SrcInt[i])], number[words.Raw(c.DstInt[i])]
 	}
 	switch {
 	case c.TypeText != nil:
 		e.Type = types[string(c.TypeText[i])]
 	case c.TypeInt != nil:
 		e.Type = uint16(c.TypeInt[i])
-		if t, ok := types[value.Raw(c.TypeInt[i])]; ok {
+		if t, ok := types[words.Raw(c.TypeInt[i])]; ok {
 			e.Type = t
 		}
 	}

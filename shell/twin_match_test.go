@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gdb/layout"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // twinHop is a hop of a pattern, seen from the anchor.
@@ -474,7 +474,7 @@ func (m *matchDrawer) aggregate() (string, func(of []*twinMatch) string) {
 			if len(all) == 0 {
 				return ""
 			}
-			return value.Raw(sum / float64(len(all)))
+			return words.Raw(sum / float64(len(all)))
 		}
 	case kind == 3:
 		return "min(" + e.text + ")", extreme(true)

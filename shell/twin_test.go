@@ -10,7 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // twin answers from lists in memory what the shell answers from a store.
@@ -210,7 +210,7 @@ func (w *twin) histogram(bins int, log bool, dir layout.Direction, via int) stri
 		if hi > lo {
 			name += fmt.Sprintf("..%d", hi)
 		}
-		out += fmt.Sprintf("%s,%s,%d,%s", dir, name, n, value.Raw(float64(n)/float64(w.nodes())))
+		out += fmt.Sprintf("%s,%s,%d,%s", dir, name, n, words.Raw(float64(n)/float64(w.nodes())))
 		if log {
 			out += "," + strings.Repeat("█", (n*20+highest-1)/highest)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/compute/backend"
-	"gdb/compute/backend/devices"
+	"gdb/compute/backend/cuda"
 	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -203,7 +203,7 @@ func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Rea
 // sum writes, for each node, the rows of the parts in beside and then the sum of its list's rows.
 func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reader,
 	w *rowfile.Writer) (err error) {
-	be, err := devices.Open(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
+	be, err := cuda.OpenNamed(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
 		Budget: from.Budget, Device: s.cfg.Device})
 	if err != nil {
 		return err

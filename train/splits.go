@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 
 	"gdb/compute/backend"
-	"gdb/compute/backend/devices"
+	"gdb/compute/backend/cuda"
 	"gdb/compute/kernel/bf16"
 	"gdb/kv"
 	"gdb/sample"
@@ -55,7 +55,7 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
-	c.Backend = devices.Chosen(c.Backend, c.Device)
+	c.Backend = cuda.Chosen(c.Backend, c.Device)
 	if c.Backend == backend.CUDA && m.Labels.Unknown > 0 {
 		return fmt.Errorf("train: %d labels are unknown, and --backend cuda cannot leave them out "+
 			"of the loss: use --backend cpu", m.Labels.Unknown)

@@ -8,7 +8,6 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
-	"gdb/compute/backend/devices"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
@@ -53,7 +52,7 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 	if cfg.DeviceMemory > 0 { // it may not be here
 		on = backend.CPU
 	}
-	s.be, err = devices.Open(on, backend.Options{Workers: cfg.Threads, Budget: budget,
+	s.be, err = cuda.OpenNamed(on, backend.Options{Workers: cfg.Threads, Budget: budget,
 		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == setting.TF32})
 	return s, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/compute/backend"
-	"gdb/compute/backend/devices"
+	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -84,7 +84,7 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		cfg.Precision = lim.Precision
 	}
 	lim.Apply(&cfg)
-	cfg.Backend = devices.Chosen(cfg.Backend, cfg.Device)
+	cfg.Backend = cuda.Chosen(cfg.Backend, cfg.Device)
 	if cfg.Precision == setting.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
 		cfg.Precision = setting.Float32
 	}
@@ -166,7 +166,7 @@ func (t *trained) compareSplits(ctx context.Context) error {
 
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
-	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
+	t.be, err = cuda.OpenNamed(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.in.Budget, Device: t.cfg.Device, DeviceMemory: t.cfg.DeviceMemory,
 		TF32: t.cfg.Precision == setting.TF32})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/compute/kernel/bf16"
-	"gdb/compute/products"
 	"gdb/internal/bug"
 	"gdb/internal/message"
 
@@ -26,7 +25,7 @@ func main() {
 	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
 	if dir := cli.ProfilesDir(); dir != "" {
-		bf16.KeepWith(products.In(vfs.Default, dir))
+		bf16.KeepWith(bf16.RatesIn(vfs.Default, dir))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], cli.StdStreams())

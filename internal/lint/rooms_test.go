@@ -99,7 +99,6 @@ var rooms = map[string][]string{
 	},
 	"sample": {
 		"sample/sampletest",
-		"sample/stages",
 		"sample/rowcache/gen",
 		"sample/draw",
 		"sample/rowcache",
@@ -120,7 +119,6 @@ var rooms = map[string][]string{
 	},
 	"shell": {
 		"shell/words",
-		"shell/value",
 		"shell/result",
 		"shell/lang",
 		"shell/graph",
@@ -136,10 +134,8 @@ var rooms = map[string][]string{
 		"compute/kernel/amx/gen",
 		"compute/kernel/amx",
 		"compute/kernel/bf16",
-		"compute/products",
 		"compute/backend",
 		"compute/backend/cuda",
-		"compute/backend/devices",
 		"compute/program",
 	},
 	"train": {

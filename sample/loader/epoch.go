@@ -8,7 +8,6 @@ import (
 	"gdb/layout/neighborcache"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 )
 
 // Sums add up what batches took. Stages overlap, so their times may sum to more than Time.
@@ -26,7 +25,7 @@ type Sums struct {
 	IO       time.Duration `json:"io"`      // time in which reads were under way
 	IOWait   time.Duration `json:"io_wait"` // the part of Wait in which reads were under way
 
-	Stages []stages.StageStats `json:"stages"`
+	Stages []sample.StageStats `json:"stages"`
 }
 
 // Epoch hands out the batches of an epoch, or the rest of them, and measures what they take from
@@ -77,21 +76,21 @@ func (e *Epoch) Lap(s *Sums) {
 }
 
 // stage returns a stage's statistics, or zeros if there is no stage of this name.
-func stage(s sample.PipelineStats, name string) stages.StageStats {
+func stage(s sample.PipelineStats, name string) sample.StageStats {
 	for _, st := range s.Stages {
 		if st.Name == name {
 			return st
 		}
 	}
-	return stages.StageStats{}
+	return sample.StageStats{}
 }
 
 // addStage adds what a stage did between the statistics before and now.
-func (s *Sums) addStage(now, before stages.StageStats) {
-	i := slices.IndexFunc(s.Stages, func(st stages.StageStats) bool { return st.Name == now.Name })
+func (s *Sums) addStage(now, before sample.StageStats) {
+	i := slices.IndexFunc(s.Stages, func(st sample.StageStats) bool { return st.Name == now.Name })
 	if i < 0 {
 		i = len(s.Stages)
-		s.Stages = append(s.Stages, stages.StageStats{Name: now.Name})
+		s.Stages = append(s.Stages, sample.StageStats{Name: now.Name})
 	}
 	st := &s.Stages[i]
 	st.Workers = now.Workers

@@ -11,7 +11,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/partbuffer"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 	"gdb/sample/superbatch"
 )
 
@@ -47,7 +46,7 @@ type Config struct {
 	// caller closes it.
 	Buffer *partbuffer.Buffer
 
-	spare *stages.Spare // memory that one epoch leaves to the next; nil until the first
+	spare *sample.Spare // memory that one epoch leaves to the next; nil until the first
 }
 
 // Loader makes the batches of epochs. One goroutine may use it.
@@ -66,7 +65,7 @@ func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
 func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
 	e := l.measure()
 	if l.cfg.spare == nil {
-		l.cfg.spare = stages.NewSpare(l.src.Budget)
+		l.cfg.spare = sample.NewSpare(l.src.Budget)
 	}
 	var err error
 	if l.cfg.Superbatch != nil {

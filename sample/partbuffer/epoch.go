@@ -9,7 +9,6 @@ import (
 
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/sample/stages"
 )
 
 // turn is a set of partitions, and the training nodes that are trained on while it is in memory.
@@ -81,7 +80,7 @@ type batches struct {
 	base uint64               // number of batches of the turns before it
 	now  *sample.Pipeline     // pipeline of the set in memory; nil at the end
 	past sample.PipelineStats // statistics of earlier pipelines
-	load stages.Clock
+	load sample.Clock
 }
 
 // next loads the next set to memory and starts its batches. Each set has an order of its own, and
@@ -149,7 +148,7 @@ func (e *batches) Stats() sample.PipelineStats {
 		s = added(s, e.now.Stats())
 	}
 	load := e.load.Stats("load", 1)
-	s.Stages = append([]stages.StageStats{load}, s.Stages...)
+	s.Stages = append([]sample.StageStats{load}, s.Stages...)
 	for i := range s.Stages {
 		if s.Stages[i].Name == "step" {
 			s.Stages[i].Starved += load.Busy

@@ -12,7 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -28,12 +27,12 @@ type assembly struct {
 	s      *superbatch
 	first  uint64 // step
 	end    uint64
-	stages *stages.Group
+	stages *sample.StageGroup
 	packed *packed  // where a sweep put the missed rows, or nil
 	keys   []uint64 // scratch of order, for sorting
 
 	empty, read, ready chan *frame
-	staged, xs         *stages.Buffers // memory for rows read ahead, and for features of batches
+	staged, xs         *sample.Buffers // memory for rows read ahead, and for features of batches
 
 	mu struct {
 		sync.Mutex
@@ -45,10 +44,10 @@ type assembly struct {
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *stages.Buffer     // rows read ahead, until the batch is assembled
+	stage   *sample.Buffer     // rows read ahead, until the batch is assembled
 	ahead   int                // number of rows in stage
 	records runtimefile.Buffer // records in the stage, if the rows were swept
-	x       *stages.Buffer     // the batch's features
+	x       *sample.Buffer     // the batch's features
 	changes changeset.Changes
 	missed  []sample.NodeID // nodes whose rows are read
 	at      []uint32        // row of the features (in place: slot) for each of missed
@@ -65,9 +64,9 @@ func newAssembly(l *Loader, s *superbatch, first, end uint64) *assembly {
 	for range frames {
 		t.empty <- &frame{}
 	}
-	t.staged = stages.NewBuffers(Stages, "rows read for a batch", l.cfg.Budget)
-	t.xs = stages.NewBuffers(l.cfg.Ready+1, "features of a batch", l.cfg.Budget)
-	t.stages = stages.NewGroup(context.Background())
+	t.staged = sample.NewBuffers(Stages, "rows read for a batch", l.cfg.Budget)
+	t.xs = sample.NewBuffers(l.cfg.Ready+1, "features of a batch", l.cfg.Budget)
+	t.stages = sample.NewStageGroup(context.Background())
 	t.stages.Start(func() error { return t.readAll(first) })
 	t.stages.Start(func() error { return t.assembleAll(first) })
 	return t
@@ -114,7 +113,7 @@ func (t *assembly) readAll(first uint64) (err error) {
 		stageRows = min(stageRows, most)
 	}
 	for step := first; step < t.end; step++ {
-		f, ok := stages.Receive(t.stages, t.empty, &t.l.reading.Blocked)
+		f, ok := sample.Receive(t.stages, t.empty, &t.l.reading.Blocked)
 		if !ok {
 			return nil
 		}
@@ -220,7 +219,7 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	for step := first; step < t.end; step++ {
-		f, ok := stages.Receive(t.stages, t.read, &t.l.gathering.Starved)
+		f, ok := sample.Receive(t.stages, t.read, &t.l.gathering.Starved)
 		if !ok {
 			return nil
 		}

@@ -10,7 +10,6 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -80,8 +79,8 @@ type builder struct {
 	gone     runtimefile.Remover
 
 	sampling samplingStats
-	planning stages.Clock
-	sweeping stages.Clock
+	planning sample.Clock
+	sweeping sample.Clock
 }
 
 // build samples and plans superbatch w. After an error, files may be left in the loader's

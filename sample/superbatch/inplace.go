@@ -1,8 +1,8 @@
 package superbatch
 
 import (
+	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -35,7 +35,7 @@ func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 		return err
 	}
 	if c.Alone { // wait until the previous batch's frame was returned
-		other, ok := stages.Receive(t.stages, t.empty, &t.l.reading.Blocked)
+		other, ok := sample.Receive(t.stages, t.empty, &t.l.reading.Blocked)
 		if !ok {
 			return t.stages.Err()
 		}

@@ -12,7 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -43,7 +42,7 @@ type Loader struct {
 	err      error // the first error; nothing works afterwards
 	since    time.Time
 
-	reading, gathering, stepping stages.Clock
+	reading, gathering, stepping sample.Clock
 	requests, hits, kept         atomic.Uint64
 
 	mu struct {
@@ -522,7 +521,7 @@ func (s *samplingStats) stats(workers int) sample.PipelineStats {
 	s.Lock()
 	defer s.Unlock()
 	sum := sample.PipelineStats{Nodes: s.done.Nodes, Edges: s.done.Edges,
-		Stages: []stages.StageStats{{Name: "sample", Workers: workers}}}
+		Stages: []sample.StageStats{{Name: "sample", Workers: workers}}}
 	parts := []sample.PipelineStats{s.done}
 	if s.current != nil {
 		parts = append(parts, s.current.Stats())

@@ -14,7 +14,7 @@ import (
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
-	"gdb/shell/value"
+	"gdb/shell/words"
 
 	"github.com/dustin/go-humanize"
 )
@@ -92,7 +92,7 @@ func (x *Execution) Run(ctx context.Context) (err error) {
 	case x.Has("INTO"):
 		if err = x.elsewhere(ctx, nil); err == nil {
 			x.Header("file", "rows")
-			err = x.Row(x.Args["INTO"].Text, value.Count(x.plan.Root.Counts().Out))
+			err = x.Row(x.Args["INTO"].Text, words.Count(x.plan.Root.Counts().Out))
 		}
 	default:
 		return x.result(ctx)

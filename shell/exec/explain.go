@@ -5,7 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/trace"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // explain shows the plan and its estimates.
@@ -41,7 +41,7 @@ func (x *Execution) profile() error {
 		if op.span.Name == featuresName {
 			features = op
 		}
-		return x.profileRow(branch+op.Name, op.Detail, in, value.Count(c.Out), c)
+		return x.profileRow(branch+op.Name, op.Detail, in, words.Count(c.Out), c)
 	})
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (x *Execution) profile() error {
 	if features != nil {
 		x.hint(features.Counts())
 	}
-	return x.profileRow("total", "", nil, value.Count(x.plan.Root.Counts().Out), sum)
+	return x.profileRow("total", "", nil, words.Count(x.plan.Root.Counts().Out), sum)
 }
 
 // hintFrom is the amplification of feature reads from which a hint says what to do.
@@ -83,9 +83,9 @@ func handedOn(inputs []*Operator) any {
 	if len(inputs) == 0 {
 		return nil
 	}
-	sum := value.Count(0)
+	sum := words.Count(0)
 	for _, op := range inputs {
-		sum += value.Count(op.Counts().Out)
+		sum += words.Count(op.Counts().Out)
 	}
 	return sum
 }
@@ -93,12 +93,12 @@ func handedOn(inputs []*Operator) any {
 func (x *Execution) profileRow(name, detail string, in, out any, c trace.Counts) error {
 	var used, times any
 	if c.Used > 0 {
-		used = value.Size(c.Used)
+		used = words.Size(c.Used)
 	}
 	if c.Used > 0 && c.Bytes > 0 {
 		times = fmt.Sprintf("%.1fx", float64(c.Bytes)/float64(c.Used))
 	}
 	return x.Row(name, detail, in, out, float64(c.Time.Microseconds())/1000,
-		value.Count(c.Cached+c.Read), value.Count(c.Cached), value.Count(c.Read),
-		value.Size(c.Bytes), used, times)
+		words.Count(c.Cached+c.Read), words.Count(c.Cached), words.Count(c.Read),
+		words.Size(c.Bytes), used, times)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gdb/internal/trace"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // Operator is one step of a statement.
@@ -43,7 +43,7 @@ func estimate(v float64) any {
 	if v < 0 || math.IsNaN(v) {
 		return nil
 	}
-	return value.Count(math.Ceil(v - 1e-9))
+	return words.Count(math.Ceil(v - 1e-9))
 }
 
 // Run does work as this operator: what it reads with its context, and the time until it returns,

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -216,7 +215,7 @@ func Skipped(text string, i int) int {
 
 // Literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
 func Literal(text string) string {
-	if _, ok := value.ParseNumber(text); ok {
+	if _, ok := words.ParseNumber(text); ok {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"

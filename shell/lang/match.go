@@ -3,7 +3,7 @@ package lang
 import (
 	"slices"
 
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 const (
@@ -31,7 +31,7 @@ type MatchHop struct {
 // MatchExpr is a literal, a variable with a property, or an aggregate of one.
 type MatchExpr struct {
 	Text       string // as it was written
-	Literal    *value.Cell
+	Literal    *words.Cell
 	Name, Prop string
 	OfEdge     bool   // the variable is an edge, not a node
 	Aggregate  string // count, min, max or avg; a name of "*" counts rows

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -399,13 +398,13 @@ func (p *parser) expr(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
 	}
 	if t.Kind == tokString {
 		p.next()
-		e.Literal = &value.Cell{Kind: value.String, Text: t.Text}
+		e.Literal = &words.Cell{Kind: words.String, Text: t.Text}
 		return e, nil
 	}
 	if t.Kind != TokWord {
 		return e, p.fail("expected a value such as a.id, 42 or 'text', found %s", found(t))
 	}
-	if v, ok := value.ParseNumber(t.Text); ok {
+	if v, ok := words.ParseNumber(t.Text); ok {
 		p.next()
 		e.Literal = &v
 		return e, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -179,7 +178,7 @@ func (p *parser) unquoted() string {
 
 // uncommaed says what to do where a node stands behind a node.
 func (p *Parsed) uncommaed(t Token) string {
-	_, isID := value.ParseNumber(t.Text)
+	_, isID := words.ParseNumber(t.Text)
 	isID = isID || t.Kind == tokString
 	if p.Statement.Operand != ArgNodes || len(p.Args) > 0 || !isID {
 		return ""

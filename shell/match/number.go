@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // number is a value as a number. Whole numbers compare exactly, whatever their size: ids may be
@@ -36,18 +36,18 @@ func parseNumber(s string) (number, bool) {
 		large, ok := new(big.Int).SetString(digits, 10)
 		return number{whole: true, large: large}, ok
 	}
-	c, ok := value.ParseNumber(s)
+	c, ok := words.ParseNumber(s)
 	return number{f: c.Float}, ok
 }
 
 // numberOf is a cell as a number: text may be written as one.
-func numberOf(c value.Cell) (number, bool) {
+func numberOf(c words.Cell) (number, bool) {
 	switch c.Kind {
-	case value.Int:
+	case words.Int:
 		return number{whole: true, i: c.Int}, true
-	case value.Float:
+	case words.Float:
 		return number{f: c.Float}, true
-	case value.String:
+	case words.String:
 		return parseNumber(c.Text)
 	}
 	return number{}, false
@@ -106,11 +106,11 @@ func (x number) exact() *big.Float {
 // compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
 // text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
 // values that do not compare.
-func compareCells(a, b value.Cell) (int, bool) {
+func compareCells(a, b words.Cell) (int, bool) {
 	x, okX := numberOf(a)
 	y, okY := numberOf(b)
 	numbers := okX && okY && !x.isNaN() && !y.isNaN()
-	if a.Kind == value.String && b.Kind == value.String {
+	if a.Kind == words.String && b.Kind == words.String {
 		if a.Text == b.Text {
 			return 0, true
 		}
@@ -128,7 +128,7 @@ func compareCells(a, b value.Cell) (int, bool) {
 }
 
 // orderCells sorts numbers before NaN before text, and nothing last.
-func orderCells(a, b value.Cell) int {
+func orderCells(a, b words.Cell) int {
 	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
 		return order
 	}
@@ -136,16 +136,16 @@ func orderCells(a, b value.Cell) int {
 	return order
 }
 
-func isNaN(c value.Cell) bool { return c.Kind == value.Float && c.Float != c.Float }
+func isNaN(c words.Cell) bool { return c.Kind == words.Float && c.Float != c.Float }
 
-func rank(c value.Cell) int {
+func rank(c words.Cell) int {
 	n, ok := numberOf(c)
 	switch {
 	case ok && n.isNaN():
 		return 1
 	case ok:
 		return 0
-	case c.Kind == value.String:
+	case c.Kind == words.String:
 		return 2
 	}
 	return 3

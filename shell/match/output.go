@@ -10,7 +10,6 @@ import (
 
 	"gdb/internal/pace"
 	"gdb/shell/lang"
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -23,7 +22,7 @@ type matchOutput struct {
 	done bool
 	groups map[string]*matchGroup // of grouped results, or of DISTINCT rows
 	order  []*matchGroup          // in order of appearance
-	kept   [][]value.Cell         // of ORDER BY without groups
+	kept   [][]words.Cell         // of ORDER BY without groups
 	seen   map[string]struct{}    // of DISTINCT: what its values come from; see fresh
 	key    []byte
 	shown  int64
@@ -31,7 +30,7 @@ type matchOutput struct {
 
 // matchGroup is a group of matches with the same plain items.
 type matchGroup struct {
-	cells []value.Cell // one an item; of aggregates the least or most so far
+	cells []words.Cell // one an item; of aggregates the least or most so far
 	n     []uint64     // of each aggregate: values seen
 	sum   []float64
 }
@@ -71,7 +70,7 @@ const (
 const cellBytes = 64
 
 // hold counts the cells of a row that is kept, and n bytes more.
-func (o *matchOutput) hold(row []value.Cell, n int64) error {
+func (o *matchOutput) hold(row []words.Cell, n int64) error {
 	for _, c := range row {
 		n += cellBytes + int64(len(c.Text))
 	}
@@ -182,12 +181,12 @@ func (o *matchOutput) appendKey(key []byte, r *matchRow, e *lang.MatchExpr) []by
 // add takes one match.
 func (o *matchOutput) add(vals *matchValues, row int) error {
 	q := o.m.q
-	cells := make([]value.Cell, len(q.Items))
+	cells := make([]words.Cell, len(q.Items))
 	var key strings.Builder
 	for i := range q.Items {
 		if e := &q.Items[i].MatchExpr; e.Aggregate == "" {
 			cells[i] = vals.of(e, row)
-			text := cells[i].As(value.String).Text
+			text := cells[i].As(words.String).Text
 			fmt.Fprintf(&key, "%d:%d:%s", cells[i].Kind, len(text), text)
 		}
 	}
@@ -229,7 +228,7 @@ func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) e
 		return nil
 	}
 	v := vals.of(e, row)
-	if v.Kind == value.Empty {
+	if v.Kind == words.Empty {
 		return nil
 	}
 	switch e.Aggregate {
@@ -253,7 +252,7 @@ func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) e
 }
 
 // emit shows a row, or keeps it where rows are sorted.
-func (o *matchOutput) emit(cells []value.Cell) error {
+func (o *matchOutput) emit(cells []words.Cell) error {
 	q := o.m.q
 	if q.Order < 0 {
 		return o.show(cells)
@@ -265,7 +264,7 @@ func (o *matchOutput) emit(cells []value.Cell) error {
 	return nil
 }
 
-func (o *matchOutput) show(cells []value.Cell) error {
+func (o *matchOutput) show(cells []words.Cell) error {
 	if o.m.q.Limit >= 0 && o.shown >= o.m.q.Limit {
 		o.done = true
 		return nil
@@ -280,19 +279,19 @@ func (o *matchOutput) show(cells []value.Cell) error {
 
 // shownAs is a value as people and files get it: times as the source wrote them, and numbers of the
 // store with the digits that they have.
-func (o *matchOutput) shownAs(e *lang.MatchExpr, c value.Cell) any {
+func (o *matchOutput) shownAs(e *lang.MatchExpr, c words.Cell) any {
 	_, ofEdge := o.edges[e.Name]
 	counted := e.Aggregate == "count"
 	switch {
-	case c.Kind == value.String:
+	case c.Kind == words.String:
 		return c.Text
-	case c.Kind == value.Empty:
+	case c.Kind == words.Empty:
 		return nil
-	case ofEdge && e.Prop == "time" && !counted && c.Kind == value.Int:
+	case ofEdge && e.Prop == "time" && !counted && c.Kind == words.Int:
 		return o.m.x.Graph.TimeOf(c.Int)
 	case ofEdge && e.Prop == "time" && !counted:
 		return o.m.x.Graph.Time(c.Float)
-	case c.Kind == value.Int:
+	case c.Kind == words.Int:
 		return c.Int
 	case e.Literal == nil && e.Aggregate != "avg":
 		return float32(c.Float)
@@ -308,7 +307,7 @@ func (o *matchOutput) finish(ctx context.Context) error {
 			func(i lang.MatchItem) bool { return i.Aggregate == "" })
 		if len(o.order) == 0 && !plain {
 			n := len(q.Items)
-			o.order = []*matchGroup{{make([]value.Cell, n), make([]uint64, n), make([]float64, n)}}
+			o.order = []*matchGroup{{make([]words.Cell, n), make([]uint64, n), make([]float64, n)}}
 		}
 		for n, g := range o.order {
 			if n%pace.EverySlow == 0 && ctx.Err() != nil {
@@ -317,9 +316,9 @@ func (o *matchOutput) finish(ctx context.Context) error {
 			for i, item := range q.Items {
 				switch {
 				case item.Aggregate == "count":
-					g.cells[i] = value.Cell{Kind: value.Int, Int: int64(g.n[i])}
+					g.cells[i] = words.Cell{Kind: words.Int, Int: int64(g.n[i])}
 				case item.Aggregate == "avg" && g.n[i] > 0:
-					g.cells[i] = value.Cell{Kind: value.Float, Float: g.sum[i] / float64(g.n[i])}
+					g.cells[i] = words.Cell{Kind: words.Float, Float: g.sum[i] / float64(g.n[i])}
 				}
 			}
 			if err := o.emit(g.cells); err != nil {
@@ -341,7 +340,7 @@ func (o *matchOutput) finish(ctx context.Context) error {
 // sort puts the rows that are kept in order.
 func (o *matchOutput) sort(ctx context.Context) error {
 	by := o.m.q.Order
-	return pace.SortStableFunc(ctx, o.kept, func(a, b []value.Cell) int {
+	return pace.SortStableFunc(ctx, o.kept, func(a, b []words.Cell) int {
 		if o.m.q.Desc {
 			return orderCells(b[by], a[by])
 		}

@@ -5,7 +5,7 @@ import (
 
 	"gdb/layout"
 	"gdb/shell/lang"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // propKind is where a property of a node or an edge comes from.
@@ -33,16 +33,16 @@ func kindOf(e *lang.MatchExpr) propKind {
 
 // matchValues are properties of a batch of matches.
 type matchValues struct {
-	cells   map[[2]string][]value.Cell // by variable and property
+	cells   map[[2]string][]words.Cell // by variable and property
 	classes map[string][][]int         // by variable; of a node without a label nil
 }
 
 func newMatchValues() *matchValues {
-	return &matchValues{map[[2]string][]value.Cell{}, map[string][][]int{}}
+	return &matchValues{map[[2]string][]words.Cell{}, map[string][][]int{}}
 }
 
 // of is the value of an expression for a row.
-func (v *matchValues) of(e *lang.MatchExpr, row int) value.Cell {
+func (v *matchValues) of(e *lang.MatchExpr, row int) words.Cell {
 	if e.Literal != nil {
 		return *e.Literal
 	}
@@ -105,35 +105,35 @@ func (o *matchOutput) loadClasses(ctx context.Context, vals *matchValues, rows [
 	})
 }
 
-func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []value.Cell {
-	out := make([]value.Cell, len(rows))
+func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []words.Cell {
+	out := make([]words.Cell, len(rows))
 	for i := range rows {
 		switch e := rows[i].edges[edge]; prop {
 		case "type":
-			out[i] = value.Of(o.m.x.Graph.Meta().EdgeTypes[e.edgeType])
+			out[i] = words.Of(o.m.x.Graph.Meta().EdgeTypes[e.edgeType])
 		case "weight":
-			out[i] = value.Of(e.weight)
+			out[i] = words.Of(e.weight)
 		default:
-			out[i] = value.Of(e.time)
+			out[i] = words.Of(e.time)
 		}
 	}
 	return out
 }
 
 func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
-	e *lang.MatchExpr) ([]value.Cell, error) {
-	p, out := o.m.p, make([]value.Cell, len(nodes))
+	e *lang.MatchExpr) ([]words.Cell, error) {
+	p, out := o.m.p, make([]words.Cell, len(nodes))
 	switch kindOf(e) {
 	case propName:
 		names, err := p.names.Of(ctx, nodes)
 		for i, name := range names {
-			out[i] = value.Of(name)
+			out[i] = words.Of(name)
 		}
 		return out, err
 	case propLabel:
 		return out, p.labels.Each(ctx, nodes, func(i int, row []byte) error {
 			label, err := p.labels.Text(nodes[i], row)
-			out[i] = value.Of(label)
+			out[i] = words.Of(label)
 			return err
 		})
 	}
@@ -142,7 +142,7 @@ func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
 	return out, p.features.Each(ctx, nodes, func(part []layout.NodeID, data []float32) error {
 		dim := len(data) / len(part)
 		for i := range part {
-			out[at] = value.Of(data[i*dim+column])
+			out[at] = words.Of(data[i*dim+column])
 			at++
 		}
 		return nil

@@ -12,7 +12,6 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -25,7 +24,7 @@ type comparison struct {
 	left, right *lang.MatchExpr // a literal is on the right unless both are
 	op          string
 	by          basis
-	literal     value.Cell    // of byValue: what stands for the literal on the right
+	literal     words.Cell    // of byValue: what stands for the literal on the right
 	number      *number       // of byValue: the same, where it stands for a number
 	external    string        // of byNode: the id
 	node        layout.NodeID // of byNode, once it was found
@@ -95,7 +94,7 @@ func (w *whereMaker) condition(c *lang.MatchCondition) (made condition, err erro
 
 // written is an expression as it stands in a message.
 func written(e *lang.MatchExpr) string {
-	if e.Literal != nil && e.Literal.Kind == value.String {
+	if e.Literal != nil && e.Literal.Kind == words.String {
 		return words.Quoted(e.Text)
 	}
 	return words.Truncated(e.Text, words.QuotedMost)
@@ -109,7 +108,7 @@ func (w *whereMaker) comparison(left, right *lang.MatchExpr, op string) (compari
 		left, right, op = right, left, mirrored[op]
 	}
 	c := comparison{left: left, right: right, op: op}
-	c.literal = value.Cell{Kind: value.String, Text: right.Text} // with all the digits
+	c.literal = words.Cell{Kind: words.String, Text: right.Text} // with all the digits
 	var err error
 	switch of := w.domain(left); {
 	case right.Literal == nil:
@@ -133,7 +132,7 @@ func (w *whereMaker) comparison(left, right *lang.MatchExpr, op string) (compari
 // domain is what the values of an expression are.
 func (w *whereMaker) domain(e *lang.MatchExpr) domain {
 	if e.Literal != nil {
-		if e.Literal.Kind == value.String {
+		if e.Literal.Kind == words.String {
 			return texts
 		}
 		return numbers
@@ -154,7 +153,7 @@ func (w *whereMaker) domain(e *lang.MatchExpr) domain {
 }
 
 // bare says that the literal is a number without quotes.
-func (c *comparison) bare() bool { return c.right.Literal.Kind != value.String }
+func (c *comparison) bare() bool { return c.right.Literal.Kind != words.String }
 
 // ordered says that a comparison asks for more or less, not for the same.
 func (c *comparison) ordered() bool { return c.op != "=" && c.op != "<>" }
@@ -475,10 +474,10 @@ func (o *matchOutput) compare(c *comparison, vals *matchValues, r *matchRow,
 
 // compareNumber compares a value with the number on the right. An id that is no number does not
 // compare with one.
-func (c *comparison) compareNumber(left value.Cell) (bool, error) {
+func (c *comparison) compareNumber(left words.Cell) (bool, error) {
 	n, ok := numberOf(left)
 	switch {
-	case !ok && left.Kind == value.String:
+	case !ok && left.Kind == words.String:
 		return false, fmt.Errorf("WHERE %s %s %s: the id %s is no number: write %s in quotes to "+
 			"compare texts", written(c.left), c.op, written(c.right), words.Quoted(left.Text),
 			written(c.right))

@@ -11,7 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/shell/exec"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // bucketPartitionsMost bounds the counters of STATS BUCKETS: 8 bytes for each pair of partitions.
@@ -56,8 +56,8 @@ func (b *buckets) run(ctx context.Context) error {
 	}
 	perEdge := uint64(b.x.Estimates().EntryBytes())
 	for _, i := range order {
-		err := b.x.Row(fmt.Sprintf("(%d,%d)", i/n, i%n), value.Count(edges[i]),
-			value.Size(edges[i]*perEdge), share(edges[i], m.Edges),
+		err := b.x.Row(fmt.Sprintf("(%d,%d)", i/n, i%n), words.Count(edges[i]),
+			words.Size(edges[i]*perEdge), share(edges[i], m.Edges),
 			skew(edges[i], m.Edges, len(edges)))
 		if err != nil {
 			return err

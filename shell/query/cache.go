@@ -11,7 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/shell/exec"
-	"gdb/shell/value"
+	"gdb/shell/words"
 	"gdb/train/runs"
 )
 
@@ -78,19 +78,19 @@ func sessionCaches(x *exec.Execution) (rows []cacheRow) {
 		s := c.Stats
 		file, _ := layout.TopologyPaths(c.Direction)
 		rows = append(rows, cacheRow{cache: blocksOf(c.Direction), of: thisSession, file: file,
-			policy: "clock", capacity: value.Size(x.Graph.Files.BlockCacheBytes(c.Direction)),
-			used:     value.Size(s.Bytes),
-			requests: value.Count(s.Hits + s.Misses), hits: value.Count(s.Hits),
-			saved: value.Size(s.Hits * uint64(x.Graph.Meta().BlockBytes)),
+			policy: "clock", capacity: words.Size(x.Graph.Files.BlockCacheBytes(c.Direction)),
+			used:     words.Size(s.Bytes),
+			requests: words.Count(s.Hits + s.Misses), hits: words.Count(s.Hits),
+			saved: words.Size(s.Hits * uint64(x.Graph.Meta().BlockBytes)),
 			ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	if s, ok := x.Graph.NameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
 			file: ids.ReversePath, policy: "clock",
-			capacity: value.Size(x.Graph.Files.NameCacheBytes()),
-			used:     value.Size(s.Bytes), requests: value.Count(s.Hits + s.Misses),
-			hits:  value.Count(s.Hits),
-			saved: value.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
+			capacity: words.Size(x.Graph.Files.NameCacheBytes()),
+			used:     words.Size(s.Bytes), requests: words.Count(s.Hits + s.Misses),
+			hits:  words.Count(s.Hits),
+			saved: words.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	return rows
 }
@@ -119,12 +119,12 @@ func runCaches(ctx context.Context, x *exec.Execution) ([]cacheRow, error) {
 		return nil, fmt.Errorf("run %s: %w", name, err)
 	}
 	rows := []cacheRow{{cache: "features", of: name, policy: caches.Policy,
-		capacity: value.Size(caches.Features), requests: value.Count(sums.rows),
-		hits:  value.Count(sums.rowHits),
+		capacity: words.Size(caches.Features), requests: words.Count(sums.rows),
+		hits:  words.Count(sums.rowHits),
 		ratio: share(sums.rowHits, sums.rows)}}
 	for _, f := range x.Graph.Meta().Features {
 		if f.Name == run.Features {
-			rows[0].file, rows[0].saved = f.Path, value.Size(sums.rowHits*uint64(f.RowBytes))
+			rows[0].file, rows[0].saved = f.Path, words.Size(sums.rowHits*uint64(f.RowBytes))
 		}
 	}
 	if caches.Neighbors == 0 {
@@ -132,8 +132,8 @@ func runCaches(ctx context.Context, x *exec.Execution) ([]cacheRow, error) {
 	}
 	file, _ := layout.TopologyPaths(layout.In)
 	return append(rows, cacheRow{cache: "neighbors", of: name, file: file, policy: "static",
-		capacity: value.Size(caches.Neighbors), requests: value.Count(sums.lists),
-		hits: value.Count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
+		capacity: words.Size(caches.Neighbors), requests: words.Count(sums.lists),
+		hits: words.Count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
 }
 
 // cacheRun is the name of the run whose caches are shown; "" if there is none.
@@ -182,13 +182,13 @@ func cacheEpochs(ctx context.Context, x *exec.Execution) error {
 	err = eachEpoch(x, name, func(epoch *runs.Epoch) error {
 		epochs++
 		c := cachesOf(epoch)
-		err := x.Row(name, epoch.Epoch, "features", value.Count(c.rows), value.Count(c.rowHits),
-			share(c.rowHits, c.rows), value.Size(epoch.Read))
+		err := x.Row(name, epoch.Epoch, "features", words.Count(c.rows), words.Count(c.rowHits),
+			share(c.rowHits, c.rows), words.Size(epoch.Read))
 		if err != nil || epoch.NeighborHit == nil {
 			return err
 		}
-		return x.Row(name, epoch.Epoch, "neighbors", value.Count(c.lists),
-			value.Count(c.listHits),
+		return x.Row(name, epoch.Epoch, "neighbors", words.Count(c.lists),
+			words.Count(c.listHits),
 			share(c.listHits, c.lists), nil)
 	})
 	if epochs == 0 {
@@ -215,8 +215,8 @@ func cachePartitions(x *exec.Execution) error {
 			all++
 		})
 		for i, n := range blocks {
-			err := x.Row(i, blocksOf(c.Direction), value.Count(n),
-				value.Size(n*uint64(m.BlockBytes)),
+			err := x.Row(i, blocksOf(c.Direction), words.Count(n),
+				words.Size(n*uint64(m.BlockBytes)),
 				share(n, all))
 			if err != nil {
 				return err

@@ -5,7 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/shell/result"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // collector is a renderer that keeps rows.
@@ -29,7 +29,7 @@ func (c *collector) Row(vals []any) error {
 	bytes := int64(rowBytes * len(vals))
 	row := make([]any, len(vals))
 	for i, v := range vals {
-		cell := value.Of(v)
+		cell := words.Of(v)
 		c.columns[i].Take(cell)
 		bytes += int64(len(cell.Text))
 		row[i] = cell
@@ -49,15 +49,15 @@ func (c *collector) Footer() error { return nil }
 func (c *collector) convert() {
 	for _, row := range c.rows {
 		for i, v := range row {
-			cell, _ := v.(value.Cell)
-			if cell.Kind == value.Empty {
+			cell, _ := v.(words.Cell)
+			if cell.Kind == words.Empty {
 				row[i] = nil
 				continue
 			}
 			switch cell = cell.As(c.columns[i].Kind); cell.Kind {
-			case value.Int:
+			case words.Int:
 				row[i] = cell.Int
-			case value.Float:
+			case words.Float:
 				row[i] = cell.Float
 			default:
 				row[i] = cell.Text

@@ -12,7 +12,7 @@ import (
 	"gdb/layout/inspect"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 func planBlock(x *exec.Execution) (*exec.Plan, error) {
@@ -101,8 +101,8 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		return describeTypes(x, m)
 	}
 	x.Header("kind", "name", "what")
-	rows := [][3]any{{"graph", "nodes", value.Count(m.Nodes)},
-		{"graph", "edges", value.Count(m.Edges)},
+	rows := [][3]any{{"graph", "nodes", words.Count(m.Nodes)},
+		{"graph", "edges", words.Count(m.Edges)},
 		{"ids", string(m.IDs.Kind), ""}}
 	for _, d := range m.Directions {
 		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
@@ -139,7 +139,7 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 func describeFiles(x *exec.Execution, m *kv.Meta) error {
 	x.Header("file", "kind", "bytes", "crc32c")
 	for _, f := range m.Files {
-		if err := x.Row(f.Path, f.Kind, value.Size(f.Size), fmt.Sprintf("%08x",
+		if err := x.Row(f.Path, f.Kind, words.Size(f.Size), fmt.Sprintf("%08x",
 			f.Checksum)); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func describeTypes(x *exec.Execution, m *kv.Meta) error {
 	for i, name := range m.EdgeTypes {
 		var n any
 		if i < len(m.Stats.TypeCounts) {
-			n = value.Count(m.Stats.TypeCounts[i])
+			n = words.Count(m.Stats.TypeCounts[i])
 		}
 		if err := x.Row(i, name, n); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // degrees is DEGREES: of given nodes, the highest, or how many nodes have which.
@@ -121,7 +121,7 @@ func (d *degrees) lookUp(ctx context.Context, dir layout.Direction, nodes []layo
 			if deg[i] == 0 {
 				empty++
 			}
-			if err := d.x.Row(name, dir.String(), value.Count(deg[i])); err != nil {
+			if err := d.x.Row(name, dir.String(), words.Count(deg[i])); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (d *degrees) countType(ctx context.Context, dir layout.Direction,
 				return err
 			}
 			d.of.Emit(1, 0)
-			if err := d.x.Row(name, dir.String(), value.Count(degree)); err != nil {
+			if err := d.x.Row(name, dir.String(), words.Count(degree)); err != nil {
 				return err
 			}
 		}
@@ -208,7 +208,7 @@ func (d *degrees) runTop(ctx context.Context) error {
 	}
 	return d.names.InBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		for i, name := range names {
-			err := d.x.Row(name, d.dirs[0].String(), value.Count(highest[i].degree))
+			err := d.x.Row(name, d.dirs[0].String(), words.Count(highest[i].degree))
 			if err != nil {
 				return err
 			}
@@ -233,8 +233,8 @@ func (d *degrees) runHistogram(ctx context.Context) error {
 		}
 		most := max(slices.Max(append(hist, 0)), 1)
 		for i, n := range hist {
-			cells := []any{dir.String(), bin(i), value.Count(n),
-				value.Ratio(float64(n) / float64(max(d.x.Graph.Meta().Nodes, 1)))}
+			cells := []any{dir.String(), bin(i), words.Count(n),
+				words.Ratio(float64(n) / float64(max(d.x.Graph.Meta().Nodes, 1)))}
 			if d.x.Has("LOG") {
 				cells = append(cells, strings.Repeat("█", int((n*barWidth+most-1)/most)))
 			}

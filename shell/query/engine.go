@@ -15,7 +15,7 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // Engine runs statements for programs. It may be used from any goroutine; statements run at the
@@ -107,7 +107,7 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	}
 	out := &Result{Rows: rows.rows, Notes: x.Warnings()}
 	for _, c := range rows.columns {
-		kind := map[value.Kind]Type{value.Int: Int, value.Float: Float}[c.Kind]
+		kind := map[words.Kind]Type{words.Int: Int, words.Float: Float}[c.Kind]
 		out.Columns = append(out.Columns, Column{c.Name, kind})
 	}
 	rows.convert()

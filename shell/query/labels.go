@@ -8,7 +8,7 @@ import (
 
 	"gdb/layout"
 	"gdb/shell/exec"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // labels is LABELS: of nodes, or how many nodes have each.
@@ -96,7 +96,7 @@ func (l *labels) runCounts(ctx context.Context) error {
 		if c < len(names) {
 			label = names[c]
 		}
-		if err := l.x.Row(label, value.Count(nodesOf[c])); err != nil {
+		if err := l.x.Row(label, words.Count(nodesOf[c])); err != nil {
 			return err
 		}
 	}

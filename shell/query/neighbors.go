@@ -11,7 +11,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
-	"gdb/shell/value"
+	"gdb/shell/words"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -222,14 +222,14 @@ func (n *neighbors) handsOn(total uint64) {
 	if root == nil {
 		root = n.names.Operator
 	}
-	root.In = value.Count(total)
+	root.In = words.Count(total)
 }
 
 // hopRows shows the nodes of a hop, or how many they are.
 func (n *neighbors) hopRows(ctx context.Context, hop int, met *graph.Bits, total uint64) error {
 	x := n.x
 	if n.count != nil {
-		return x.Row(hop, value.Count(met.GetCardinality()), value.Count(total))
+		return x.Row(hop, words.Count(met.GetCardinality()), words.Count(total))
 	}
 	return met.Each(func(nodes []layout.NodeID) (bool, error) {
 		if left := n.limit - int64(x.Rows); int64(len(nodes)) > left {

@@ -10,7 +10,6 @@ import (
 
 	"gdb/kv"
 	"gdb/shell/exec"
-	"gdb/shell/value"
 	"gdb/shell/words"
 	"gdb/train/runs"
 
@@ -31,8 +30,8 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	}
 	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range all {
-		err := x.Row(r.Name, r.Status, r.Model, value.Count(r.Epochs), r.Metric,
-			value.Score(r.BestScore()), value.Score(r.TestScore()),
+		err := x.Row(r.Name, r.Status, r.Model, words.Count(r.Epochs), r.Metric,
+			words.Score(r.BestScore()), words.Score(r.TestScore()),
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"gdb/sample"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
-	"gdb/shell/value"
+	"gdb/shell/words"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -201,7 +201,7 @@ func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, bat
 		}
 		draw := s.draws[d.Layers()-hop]
 		draw.Emit(edges, bytes)
-		draw.In = value.Count(hi - lo)
+		draw.In = words.Count(hi - lo)
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (s *sampling) showLayers(d *sample.Dense) error {
 		if l > 0 {
 			off, idx = v.Off, v.Idx
 		}
-		if err := s.x.Row(l+1, value.Count(v.In), value.Count(v.Out), value.Count(len(v.Idx)),
+		if err := s.x.Row(l+1, words.Count(v.In), words.Count(v.Out), words.Count(len(v.Idx)),
 			v.Base+v.Skip); err != nil {
 			return err
 		}
@@ -411,9 +411,9 @@ func (s *sampling) showIO(ctx context.Context, d *sample.Dense) error {
 		lists = lists.Add(draw.Counts())
 	}
 	s.x.Header("what", "count")
-	rows := [][2]any{{"nodes", value.Count(len(d.NodeIDs))}, {"edges", value.Count(len(d.Nbrs))},
-		{"blocks", value.Count(lists.Cached + lists.Read)}, {"cached", value.Count(lists.Cached)},
-		{"read", value.Count(lists.Read)}, {"bytes read", value.Size(lists.Bytes)}}
+	rows := [][2]any{{"nodes", words.Count(len(d.NodeIDs))}, {"edges", words.Count(len(d.Nbrs))},
+		{"blocks", words.Count(lists.Cached + lists.Read)}, {"cached", words.Count(lists.Cached)},
+		{"read", words.Count(lists.Read)}, {"bytes read", words.Size(lists.Bytes)}}
 	if s.features.Operator != nil {
 		err := s.features.Each(ctx, d.NodeIDs,
 			func([]layout.NodeID, []float32) error { return nil })
@@ -421,9 +421,9 @@ func (s *sampling) showIO(ctx context.Context, d *sample.Dense) error {
 			return err
 		}
 		c := s.features.Counts()
-		rows = append(rows, [2]any{"feature reads", value.Count(c.Read)},
-			[2]any{"feature bytes read", value.Size(c.Bytes)}, [2]any{"feature bytes used",
-				value.Size(c.Used)})
+		rows = append(rows, [2]any{"feature reads", words.Count(c.Read)},
+			[2]any{"feature bytes read", words.Size(c.Bytes)}, [2]any{"feature bytes used",
+				words.Size(c.Used)})
 	}
 	for _, r := range rows {
 		if err := s.x.Row(r[0], r[1]); err != nil {

@@ -15,7 +15,7 @@ import (
 	"gdb/sample/rowcache"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
-	"gdb/shell/value"
+	"gdb/shell/words"
 	"gdb/train/setting"
 )
 
@@ -319,10 +319,10 @@ func (s *simulation) show(results []cachesim.Result) error {
 				continue
 			}
 			least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
-			err := s.x.Row(r.Policy, value.Size(r.Capacity.Bytes), value.Count(r.Rows),
-				value.Count(r.Requests),
-				value.Count(r.Hits), value.Ratio(r.HitRatio()),
-				value.Size(r.RowsRead()*uint64(s.features.RowBytes)),
+			err := s.x.Row(r.Policy, words.Size(r.Capacity.Bytes), words.Count(r.Rows),
+				words.Count(r.Requests),
+				words.Count(r.Hits), words.Ratio(r.HitRatio()),
+				words.Size(r.RowsRead()*uint64(s.features.RowBytes)),
 				float64(r.RowsRead())/float64(least))
 			if err != nil {
 				return err

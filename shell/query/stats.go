@@ -12,7 +12,6 @@ import (
 	"gdb/kv"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
-	"gdb/shell/value"
 	"gdb/shell/words"
 )
 
@@ -29,21 +28,21 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 }
 
 func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", value.Count(m.Nodes)}, {"edges", value.Count(m.Edges)}}
+	rows := [][2]any{{"nodes", words.Count(m.Nodes)}, {"edges", words.Count(m.Edges)}}
 	for _, s := range m.EdgeSplits {
-		rows = append(rows, [2]any{"edges of " + s.Name, value.Count(s.Count)})
+		rows = append(rows, [2]any{"edges of " + s.Name, words.Count(s.Count)})
 	}
 	rows = append(rows, [][2]any{{"undirected", m.Undirected},
-		{"edge types", value.Count(len(m.EdgeTypes))},
-		{"partitions", value.Count(len(m.Partitions))}, {"in-degree max",
-			value.Count(m.Stats.InMax)}}...)
+		{"edge types", words.Count(len(m.EdgeTypes))},
+		{"partitions", words.Count(len(m.Partitions))}, {"in-degree max",
+			words.Count(m.Stats.InMax)}}...)
 	if len(m.Stats.OutHist) > 0 {
-		rows = append(rows, [2]any{"out-degree max", value.Count(m.Stats.OutMax)})
+		rows = append(rows, [2]any{"out-degree max", words.Count(m.Stats.OutMax)})
 	}
-	rows = append(rows, [2]any{"self loops", value.Count(m.Stats.SelfLoops)},
-		[2]any{"edges read", value.Count(m.Stats.EdgesRead)},
-		[2]any{"dropped self loops", value.Count(m.Stats.DroppedSelfLoops)},
-		[2]any{"dropped duplicates", value.Count(m.Stats.DroppedDuplicates)})
+	rows = append(rows, [2]any{"self loops", words.Count(m.Stats.SelfLoops)},
+		[2]any{"edges read", words.Count(m.Stats.EdgesRead)},
+		[2]any{"dropped self loops", words.Count(m.Stats.DroppedSelfLoops)},
+		[2]any{"dropped duplicates", words.Count(m.Stats.DroppedDuplicates)})
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Size
@@ -51,8 +50,8 @@ func graphRows(m *kv.Meta) [][2]any {
 	for _, f := range m.Features {
 		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
 	}
-	return append(rows, [2]any{"files", value.Count(len(m.Files))},
-		[2]any{"bytes", value.Size(total)})
+	return append(rows, [2]any{"files", words.Count(len(m.Files))},
+		[2]any{"bytes", words.Size(total)})
 }
 
 // share is part of whole, or nothing of nothing.
@@ -60,7 +59,7 @@ func share(part, whole uint64) any {
 	if whole == 0 {
 		return nil
 	}
-	return value.Ratio(float64(part) / float64(whole))
+	return words.Ratio(float64(part) / float64(whole))
 }
 
 // skew is how many times the mean a part is.
@@ -88,7 +87,7 @@ func runStatsPartitions(_ context.Context, x *exec.Execution) error {
 	}
 	for _, i := range order {
 		p := m.Partitions[i]
-		err := x.Row(i, fmt.Sprintf("#%d", p.First), value.Count(p.Nodes), value.Count(p.Edges),
+		err := x.Row(i, fmt.Sprintf("#%d", p.First), words.Count(p.Nodes), words.Count(p.Edges),
 			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
 		if err != nil {
 			return err
@@ -106,9 +105,9 @@ func runStatsIO(_ context.Context, x *exec.Execution) error {
 	for _, r := range x.Graph.Dev.By(func(graph.IOKey) string { return "" }) {
 		sum.Add(r.IOCounts)
 	}
-	return x.Row(string(x.Graph.Dev.Info().Backend), value.Count(sum.Reads),
-		value.Size(sum.Bytes),
-		value.Count(sum.Errors), sum.Wait.Seconds())
+	return x.Row(string(x.Graph.Dev.Info().Backend), words.Count(sum.Reads),
+		words.Size(sum.Bytes),
+		words.Count(sum.Errors), sum.Wait.Seconds())
 }
 
 func ioBy(x *exec.Execution, by string) error {
@@ -123,7 +122,7 @@ func ioBy(x *exec.Execution, by string) error {
 	})
 	x.Header(by, "reads", "bytes", "errors", "wait_s")
 	for _, r := range rows {
-		err := x.Row(r.Name, value.Count(r.Reads), value.Size(r.Bytes), value.Count(r.Errors),
+		err := x.Row(r.Name, words.Count(r.Reads), words.Size(r.Bytes), words.Count(r.Errors),
 			r.Wait.Seconds())
 		if err != nil {
 			return err
@@ -150,7 +149,7 @@ func runTraceIO(_ context.Context, x *exec.Execution) error {
 	x.Header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
 	for _, r := range records {
 		err := x.Row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
-			r.Offset, value.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
+			r.Offset, words.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"gdb/shell/value"
+	"gdb/shell/words"
 	"io"
 	"math"
 	"strings"
@@ -62,7 +62,7 @@ func (r *csvRenderer) Header(cols []string) error { return r.w.Write(cols) }
 func (r *csvRenderer) Row(vals []any) error {
 	r.cells = r.cells[:0]
 	for _, v := range vals {
-		r.cells = append(r.cells, value.Raw(v))
+		r.cells = append(r.cells, words.Raw(v))
 	}
 	return r.w.Write(r.cells)
 }
@@ -133,7 +133,7 @@ func jsonValue(v any) any {
 		f = v
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return value.Raw(v)
+		return words.Raw(v)
 	}
 	return v
 }
@@ -173,7 +173,7 @@ func (r *lineRenderer) Row(vals []any) error {
 	r.rows++
 	for i, v := range vals {
 		b.WriteString(strings.Repeat(" ", r.width-text.StringWidth(r.cols[i])))
-		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], value.Raw(v))
+		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], words.Raw(v))
 	}
 	_, err := io.WriteString(r.w, b.String())
 	return err

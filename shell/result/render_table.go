@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
-	"gdb/shell/value"
 	"gdb/shell/words"
 
 	"github.com/dustin/go-humanize"
@@ -76,20 +75,20 @@ func (r *boxRenderer) Row(vals []any) error {
 
 func boxCell(v any) string {
 	switch v := v.(type) {
-	case value.Absent:
+	case words.Absent:
 		return "-"
-	case value.Count:
+	case words.Count:
 		return humanize.Comma(int64(v))
-	case value.Size:
+	case words.Size:
 		return mem.FormatSize(int64(v))
-	case value.Ratio:
+	case words.Ratio:
 		return strconv.FormatFloat(100*float64(v), 'f', 1, 64) + " %"
 	case float32:
 		return figure(float64(v))
 	case float64:
 		return figure(v)
 	}
-	s := words.Printable(value.Raw(v))
+	s := words.Printable(words.Raw(v))
 	if utf8.RuneCountInString(s) > boxRunes {
 		s = string([]rune(s)[:boxRunes-1]) + "…"
 	}
@@ -225,7 +224,7 @@ func (r markdownRenderer) Row(vals []any) error {
 	b := []byte("|")
 	for _, v := range vals {
 		b = append(b, ' ')
-		b = append(b, markdownEscapes.Replace(value.Raw(v))...)
+		b = append(b, markdownEscapes.Replace(words.Raw(v))...)
 		b = append(b, " |"...)
 	}
 	_, err := r.w.Write(append(b, '\n'))

@@ -10,7 +10,7 @@ import (
 
 	"gdb/internal/pace"
 	"gdb/internal/tables"
-	"gdb/shell/value"
+	"gdb/shell/words"
 )
 
 // spool keeps rows in a file, and what kinds of values came.
@@ -33,17 +33,17 @@ func (s *spool) Header(cols []string) error {
 func (s *spool) Row(vals []any) error {
 	s.row = s.row[:0]
 	for i, v := range vals {
-		c := value.Of(v)
+		c := words.Of(v)
 		s.columns[i].Take(c)
-		text := c.As(value.String).Text
+		text := c.As(words.String).Text
 		s.columns[i].runes = max(s.columns[i].runes, len([]rune(text)))
 		s.row = append(s.row, byte(c.Kind))
 		switch c.Kind {
-		case value.Int:
+		case words.Int:
 			s.row = binary.LittleEndian.AppendUint64(s.row, uint64(c.Int))
-		case value.Float:
+		case words.Float:
 			s.row = binary.LittleEndian.AppendUint64(s.row, math.Float64bits(c.Float))
-		case value.String:
+		case words.String:
 			s.row = append(binary.AppendUvarint(s.row, uint64(len(c.Text))), c.Text...)
 		}
 	}
@@ -57,7 +57,7 @@ func (s *spool) Footer() error { return nil }
 
 // replay reads the rows back.
 func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tables.Writer) error {
-	cells := make([]value.Cell, len(s.columns))
+	cells := make([]words.Cell, len(s.columns))
 	for n := range s.rows {
 		if n%max(pace.EverySlow/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -76,13 +76,13 @@ func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tables.Writer) e
 	return to.Close()
 }
 
-func readCell(r *bufio.Reader) (c value.Cell, err error) {
+func readCell(r *bufio.Reader) (c words.Cell, err error) {
 	kind, err := r.ReadByte()
-	c.Kind = value.Kind(kind)
-	if err != nil || c.Kind == value.Empty {
+	c.Kind = words.Kind(kind)
+	if err != nil || c.Kind == words.Empty {
 		return c, err
 	}
-	if c.Kind == value.String {
+	if c.Kind == words.String {
 		n, err := binary.ReadUvarint(r)
 		if err != nil {
 			return c, err
@@ -100,8 +100,8 @@ func readCell(r *bufio.Reader) (c value.Cell, err error) {
 }
 
 // columnKinds are the types of columns in files.
-var columnKinds = map[value.Kind]tables.Kind{value.Int: tables.Int64,
-	value.Float: tables.Float64, value.String: tables.String}
+var columnKinds = map[words.Kind]tables.Kind{words.Int: tables.Int64,
+	words.Float: tables.Float64, words.String: tables.String}
 
 // tableColumns are the columns of a file of typed columns.
 func tableColumns(columns []Column) (all []tables.Column) {
@@ -113,12 +113,12 @@ func tableColumns(columns []Column) (all []tables.Column) {
 }
 
 // writeRow writes the cells of a row, which are of the kinds of their columns.
-func writeRow(to tables.Writer, cells []value.Cell) error {
+func writeRow(to tables.Writer, cells []words.Cell) error {
 	for _, c := range cells {
 		switch c.Kind {
-		case value.Int:
+		case words.Int:
 			to.Int64(c.Int)
-		case value.Float:
+		case words.Float:
 			to.Float64(c.Float)
 		default:
 			to.String(c.Text)

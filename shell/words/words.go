@@ -1,4 +1,5 @@
 // Package words has what messages and screens say words with: quoted, cut, suggested, in color.
+// It also holds the values that statements read and answer: what a cell of a column may be.
 package words
 
 import (

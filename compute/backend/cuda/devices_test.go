@@ -1,4 +1,4 @@
-package devices
+package cuda
 
 import (
 	"strings"
@@ -8,11 +8,11 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	if _, err := Open("tpu", backend.Options{}); err == nil || !strings.Contains(err.Error(),
+	if _, err := OpenNamed("tpu", backend.Options{}); err == nil || !strings.Contains(err.Error(),
 		"known are cpu and cuda") {
 		t.Errorf("tpu: %v", err)
 	}
-	be, err := Open(backend.CPU, backend.Options{Workers: 1})
+	be, err := OpenNamed(backend.CPU, backend.Options{Workers: 1})
 	if err != nil || be.About().Name != backend.CPU {
 		t.Fatal(be, err)
 	}
@@ -28,7 +28,7 @@ func TestChosen(t *testing.T) {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
-	be, err := Open(Chosen(backend.Auto, 0), backend.Options{Workers: 1})
+	be, err := OpenNamed(Chosen(backend.Auto, 0), backend.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

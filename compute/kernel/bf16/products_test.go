@@ -1,4 +1,4 @@
-package products
+package bf16
 
 import (
 	"errors"
@@ -10,16 +10,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"gdb/compute/kernel/bf16"
 	"gdb/internal/files"
 )
 
-var levels = []string{"slow", "fast"}
+var processorLevels = []string{"slow", "fast"}
 
-var rates = []bf16.Rate{{Level: "fast", GFLOPS: 2}, {Level: "slow", GFLOPS: 1}}
+var rates = []Rate{{Level: "fast", GFLOPS: 2}, {Level: "slow", GFLOPS: 1}}
 
 // write makes the file of these bytes.
-func write(t *testing.T, fs vfs.FS, f *File, content string) {
+func write(t *testing.T, fs vfs.FS, f *RatesFile, content string) {
 	t.Helper()
 	if err := fs.MkdirAll("kept", 0o700); err != nil {
 		t.Fatal(err)
@@ -36,40 +35,41 @@ func write(t *testing.T, fs vfs.FS, f *File, content string) {
 	}
 }
 
-// TestKept: what is kept is found again for the same levels, and nothing else is.
+// TestKept: what is kept is found again for the same processorLevels, and nothing else is.
 func TestKept(t *testing.T) {
 	fs := vfs.NewMem()
-	f := In(fs, "kept")
-	if got := f.Kept(levels); got != nil {
+	f := RatesIn(fs, "kept")
+	if got := f.Kept(processorLevels); got != nil {
 		t.Fatalf("%v of no file", got)
 	}
-	if err := f.Keep(levels, rates); err != nil {
+	if err := f.Keep(processorLevels, rates); err != nil {
 		t.Fatal(err)
 	}
-	if got := In(fs, "kept").Kept(levels); !slices.Equal(got, rates) {
+	if got := RatesIn(fs, "kept").Kept(processorLevels); !slices.Equal(got, rates) {
 		t.Errorf("kept %v, want %v", got, rates)
 	}
 	if got := f.Kept([]string{"slow", "other"}); got != nil {
-		t.Errorf("%v of other levels", got)
+		t.Errorf("%v of other processorLevels", got)
 	}
 }
 
 // TestDamaged: a file of something else has no effect, and Keep says where it is.
 func TestDamaged(t *testing.T) {
 	fs := vfs.NewMem()
-	f := In(fs, "kept")
+	f := RatesIn(fs, "kept")
 	write(t, fs, f, "{")
-	if got := f.Kept(levels); got != nil {
+	if got := f.Kept(processorLevels); got != nil {
 		t.Errorf("%v of a damaged file", got)
 	}
-	if err := f.Keep(levels, rates); err == nil || !strings.Contains(err.Error(), f.Path()) {
+	if err := f.Keep(processorLevels, rates); err == nil || !strings.Contains(err.Error(),
+		f.Path()) {
 		t.Errorf("kept in a damaged file: %v", err)
 	}
 	for _, wrong := range []string{`[{"level":"fast","gflops":0},{"level":"slow","gflops":0}]`,
 		`[{"level":"slow","gflops":1},{"level":"fast","gflops":2}]`,
 		`[{"level":"fast","gflops":2}]`, `[]`} {
-		write(t, fs, f, fmt.Sprintf("{%q: {\"rates\": %s}}", name(levels), wrong))
-		if got := f.Kept(levels); got != nil {
+		write(t, fs, f, fmt.Sprintf("{%q: {\"rates\": %s}}", name(processorLevels), wrong))
+		if got := f.Kept(processorLevels); got != nil {
 			t.Errorf("%v of %s", got, wrong)
 		}
 	}
@@ -77,7 +77,7 @@ func TestDamaged(t *testing.T) {
 
 // TestBounded: the oldest of too many processors give way.
 func TestBounded(t *testing.T) {
-	f := In(vfs.NewMem(), "kept")
+	f := RatesIn(vfs.NewMem(), "kept")
 	for i := range files.RecordsMost + 3 {
 		if err := f.Keep([]string{fmt.Sprint(i), "fast"}, rates); err != nil {
 			t.Fatal(err)
@@ -96,10 +96,10 @@ func TestProcessor(t *testing.T) {
 	t.Log(processor())
 }
 
-// TestText: the text names all levels, where they were kept, and why there is no AMX.
+// TestText: the text names all processorLevels, where they were kept, and why there is no AMX.
 func TestText(t *testing.T) {
 	none := errors.New("none here")
-	for want, c := range map[string]bf16.Choice{
+	for want, c := range map[string]Choice{
 		"fast, 2 GFLOP/s a thread; slow 1 (measured once on this machine)": {Rates: rates,
 			Kept: true},
 		"fast, 2 GFLOP/s a thread; slow 1 (measured now, and kept); not AMX: none here": {
@@ -108,7 +108,7 @@ func TestText(t *testing.T) {
 			NotKept: none},
 		"fast; not AMX: none here": {Rates: rates[:1], NoAMX: none},
 	} {
-		if got := Text(c); got != "products of bf16 on the CPU: "+want {
+		if got := ChoiceText(c); got != "products of bf16 on the CPU: "+want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

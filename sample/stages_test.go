@@ -1,4 +1,4 @@
-package stages
+package sample
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // TestGroupStops: the first error of a stage stops the others, and is the one that is reported.
 func TestGroupStops(t *testing.T) {
-	g, first := NewGroup(t.Context()), errors.New("first")
+	g, first := NewStageGroup(t.Context()), errors.New("first")
 	never := make(chan int)
 	var wait atomic.Int64
 	g.Start(func() error {
@@ -32,7 +32,7 @@ func TestGroupStops(t *testing.T) {
 // later
 // is freed then.
 func TestBuffers(t *testing.T) {
-	budget, g := mem.NewBudget(1<<20), NewGroup(t.Context())
+	budget, g := mem.NewBudget(1<<20), NewStageGroup(t.Context())
 	p := NewBuffers(2, "rows", budget)
 	var wait atomic.Int64
 	a, _ := p.Take(g, &wait)
@@ -64,7 +64,7 @@ func TestBuffers(t *testing.T) {
 
 // TestTakeMade: where there is no memory for all buffers, those that have some are used.
 func TestTakeMade(t *testing.T) {
-	budget, g := mem.NewBudget(12<<10), NewGroup(t.Context())
+	budget, g := mem.NewBudget(12<<10), NewStageGroup(t.Context())
 	p := NewBuffers(3, "rows", budget)
 	var wait atomic.Int64
 	one, err := p.TakeMade(g, 8<<10, &wait)
@@ -91,7 +91,7 @@ func TestTakeMade(t *testing.T) {
 // TestSpare: what a pipeline leaves is what the next one has, unless it is too small or the budget
 // is short, and then it is given before what others give.
 func TestSpare(t *testing.T) {
-	budget, g := mem.NewBudget(64<<10), NewGroup(t.Context())
+	budget, g := mem.NewBudget(64<<10), NewStageGroup(t.Context())
 	defer budget.Relieve(func(int64) bool {
 		t.Error("others gave memory")
 		return false

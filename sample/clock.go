@@ -1,4 +1,4 @@
-package stages
+package sample
 
 import (
 	"sync/atomic"

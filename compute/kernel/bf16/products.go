@@ -1,7 +1,4 @@
-// Package products keeps, in a file of the user, how fast this machine's processor multiplies
-// matrices of bfloat16 by each of its instruction sets, so that it is measured once, and all
-// processes use the same: tiles of AMX sum in an order of their own.
-package products
+package bf16
 
 import (
 	"math"
@@ -11,28 +8,27 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"gdb/compute/kernel/bf16"
 	"gdb/internal/files"
 )
 
 const fileName = "products.json"
 
-// File is a bf16.Keeper.
-type File struct {
+// RatesFile is a bf16.Keeper.
+type RatesFile struct {
 	fs  vfs.FS
 	dir string
 }
 
-// In returns the file of a directory, which need not be there yet.
-func In(fs vfs.FS, dir string) *File { return &File{fs, dir} }
+// RatesIn returns the file of a directory, which need not be there yet.
+func RatesIn(fs vfs.FS, dir string) *RatesFile { return &RatesFile{fs, dir} }
 
 // Path is where the file is.
-func (f *File) Path() string { return f.fs.PathJoin(f.dir, fileName) }
+func (f *RatesFile) Path() string { return f.fs.PathJoin(f.dir, fileName) }
 
 // entry is what was measured of a processor.
 type entry struct {
-	Measured time.Time   `json:"measured"`
-	Rates    []bf16.Rate `json:"rates"`
+	Measured time.Time `json:"measured"`
+	Rates    []Rate    `json:"rates"`
 }
 
 // When is for measured.
@@ -58,7 +54,7 @@ func name(levels []string) string {
 
 // Kept returns what was measured of these levels on a processor of this kind; nil for nothing, or a
 // file that cannot be read, which Keep tells about.
-func (f *File) Kept(levels []string) []bf16.Rate {
+func (f *RatesFile) Kept(levels []string) []Rate {
 	all, err := f.read()
 	if e, ok := all[name(levels)]; ok && err == nil && e.of(levels) {
 		return e.Rates
@@ -66,12 +62,12 @@ func (f *File) Kept(levels []string) []bf16.Rate {
 	return nil
 }
 
-func (f *File) read() (map[string]entry, error) {
+func (f *RatesFile) read() (map[string]entry, error) {
 	return files.ReadRecords[entry](f.fs, f.Path())
 }
 
 // Keep adds what was measured to the file.
-func (f *File) Keep(levels []string, rates []bf16.Rate) error {
+func (f *RatesFile) Keep(levels []string, rates []Rate) error {
 	all, err := f.read()
 	if err != nil {
 		return err

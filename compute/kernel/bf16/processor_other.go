@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package products
+package bf16
 
 import "runtime"
 

@@ -1,4 +1,4 @@
-package stages
+package sample
 
 import (
 	"errors"
@@ -63,7 +63,7 @@ func (p *Buffers) From(spare *Spare) *Buffers {
 }
 
 // Take waits for a buffer that nobody has. It returns false if the stages stop first.
-func (p *Buffers) Take(g *Group, wait *atomic.Int64) (*Buffer, bool) {
+func (p *Buffers) Take(g *StageGroup, wait *atomic.Int64) (*Buffer, bool) {
 	return Receive(g, p.free, wait)
 }
 
@@ -97,7 +97,7 @@ func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 // TakeMade waits for a buffer of size bytes, which must be the same in each call. If there is no
 // memory for one more buffer, it waits for one that has memory. It returns nil if the stages stop
 // first. One goroutine may call it.
-func (p *Buffers) TakeMade(g *Group, size int64, wait *atomic.Int64) (*Buffer, error) {
+func (p *Buffers) TakeMade(g *StageGroup, size int64, wait *atomic.Int64) (*Buffer, error) {
 	for {
 		b, ok := p.Take(g, wait)
 		if !ok || b.arena != nil {

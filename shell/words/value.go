@@ -1,5 +1,4 @@
-// Package value holds the values that statements read and answer: what a cell of a column may be.
-package value
+package words
 
 import (
 	"fmt"

@@ -1,14 +1,12 @@
-package products
+package bf16
 
 import (
 	"fmt"
 	"strings"
-
-	"gdb/compute/kernel/bf16"
 )
 
-// Text says what products of bfloat16 are computed with on this processor, and why.
-func Text(c bf16.Choice) string {
+// ChoiceText says what products of bfloat16 are computed with on this processor, and why.
+func ChoiceText(c Choice) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "products of bf16 on the CPU: %s", c.Rates[0].Level)
 	if len(c.Rates) > 1 {

@@ -1,7 +1,4 @@
-// Package stages has the building blocks of pipelines of batches: groups of goroutines that all
-// stop at the first error, channels whose waiting times are counted, and memory for rows that is
-// lent to the consumer and reused.
-package stages
+package sample
 
 import (
 	"context"
@@ -12,22 +9,22 @@ import (
 	"gdb/internal/bug"
 )
 
-// Group is the goroutines of a pipeline. The first error of one stops all.
-type Group struct {
+// StageGroup is the goroutines of a pipeline. The first error of one stops all.
+type StageGroup struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 }
 
-// NewGroup returns a group without goroutines, which stops when ctx is cancelled.
-func NewGroup(ctx context.Context) *Group {
-	g := &Group{}
+// NewStageGroup returns a group without goroutines, which stops when ctx is cancelled.
+func NewStageGroup(ctx context.Context) *StageGroup {
+	g := &StageGroup{}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	return g
 }
 
 // Start starts a stage.
-func (g *Group) Start(work func() error) {
+func (g *StageGroup) Start(work func() error) {
 	g.wg.Go(func() {
 		defer bug.Catch()
 		if err := work(); err != nil {
@@ -37,23 +34,23 @@ func (g *Group) Start(work func() error) {
 }
 
 // Context returns a context that is cancelled when the stages must stop.
-func (g *Group) Context() context.Context { return g.ctx }
+func (g *StageGroup) Context() context.Context { return g.ctx }
 
 // Done returns a channel that is closed when the stages must stop.
-func (g *Group) Done() <-chan struct{} { return g.ctx.Done() }
+func (g *StageGroup) Done() <-chan struct{} { return g.ctx.Done() }
 
 // Err returns why the stages must stop, or nil while they need not.
-func (g *Group) Err() error { return context.Cause(g.ctx) }
+func (g *StageGroup) Err() error { return context.Cause(g.ctx) }
 
 // Stop makes the stages stop, for this reason if there was none before, and waits for them.
-func (g *Group) Stop(why error) {
+func (g *StageGroup) Stop(why error) {
 	g.cancel(why)
 	g.wg.Wait()
 }
 
 // Receive receives from c, and adds the nanoseconds that it waits to wait. It returns false if the
 // stages stop first.
-func Receive[T any](g *Group, c <-chan T, wait *atomic.Int64) (v T, ok bool) {
+func Receive[T any](g *StageGroup, c <-chan T, wait *atomic.Int64) (v T, ok bool) {
 	select {
 	case v = <-c:
 		return v, true

@@ -1,11 +1,9 @@
-// Package devices opens the backend that a setting names.
-package devices
+package cuda
 
 import (
 	"fmt"
 
 	"gdb/compute/backend"
-	"gdb/compute/backend/cuda"
 )
 
 // Chosen is the name of what backend.Auto stands for here: it opens the device of that number, and
@@ -14,20 +12,20 @@ func Chosen(name string, device int) string {
 	if name != backend.Auto {
 		return name
 	}
-	be, err := cuda.Open(backend.Options{Device: device})
+	be, err := Open(backend.Options{Device: device})
 	if err != nil || be.Close() != nil {
 		return backend.CPU
 	}
 	return backend.CUDA
 }
 
-// Open opens a backend by name: backend.CPU or backend.CUDA.
-func Open(name string, opt backend.Options) (backend.Backend, error) {
+// OpenNamed opens a backend by name: backend.CPU or backend.CUDA.
+func OpenNamed(name string, opt backend.Options) (backend.Backend, error) {
 	switch name {
 	case backend.CPU:
 		return backend.OpenCPU(opt)
 	case backend.CUDA:
-		return cuda.Open(opt)
+		return Open(opt)
 	}
 	return nil, fmt.Errorf("train: unknown backend %q: known are %s and %s", name, backend.CPU,
 		backend.CUDA)

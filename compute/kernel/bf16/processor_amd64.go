@@ -1,4 +1,4 @@
-package products
+package bf16
 
 import (
 	"encoding/binary"
