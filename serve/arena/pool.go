@@ -7,30 +7,32 @@ import (
 	"time"
 )
 
-// A client that asks for a batch waits while other clients have all arenas: who has just received a
-// batch gives the one before back within a millisecond or so. But who keeps both may wait for the
-// client that asks, as ranks of one step do.
+// A client that asks for a batch waits while clients have all arenas: a client that has just
+// received a batch gives the one before back within about a millisecond. But a client that keeps
+// both may itself wait for the client that asks, as the ranks of one training step do.
 const (
-	// patience is how long it waits before one more is made for it.
+	// patience is how long a client waits before one more arena is made for it.
 	patience = 20 * time.Millisecond
-	// patienceMost is how long if there is no memory for one more, before that is an error.
+	// patienceMost is how long a client waits if there is no memory for one more arena. After that,
+	// Take fails.
 	patienceMost = 20 * time.Second
 )
 
-// Pool is what one client has of a stock. All methods may be called from any goroutine.
+// Pool lends the arenas of a stock to one client. All methods may be called from any goroutine.
 type Pool struct {
 	stock *Stock
 
-	// All below is guarded by stock.mu.
-	known  []uint32 // ids of arenas whose descriptor the client has
-	gone   []uint32 // those of known that it may forget
-	asking bool     // the client waits for a batch
+	// stock.mu guards all fields below.
+	known  []uint32 // ids of the arenas whose descriptor the client has
+	gone   []uint32 // ids of freed arenas that the client may forget; it was not told yet
+	asking bool     // whether the client waits for a batch
 	closed bool
 }
 
-// Take waits for an arena of size bytes that nobody has. What it held is lost.
+// Take waits for an arena of at least size bytes that no client has. The arena's former content is
+// lost.
 func (p *Pool) Take(ctx context.Context, size int64) (*Arena, error) {
-	var begun time.Time // when others were first found to have all that the client waits for
+	var begun time.Time // when clients were first found to have all arenas while this one waits
 	for {
 		var waited time.Duration
 		if !begun.IsZero() {
@@ -60,13 +62,14 @@ func (p *Pool) Take(ctx context.Context, size int64) (*Arena, error) {
 	}
 }
 
-// later says when to try again.
+// later says when it is worth trying again.
 type later struct {
-	moved  <-chan struct{} // closed when there is reason to
-	others bool            // the client asks, clients have all arenas, and others some of them
+	moved  <-chan struct{} // closed when an arena may have become free
+	others bool            // the client waits while clients have all arenas, others some of them
 }
 
-// try takes an arena, or says when to try again for a client that has waited for others so long.
+// try takes an arena, or says when to try again. waited is how long the client has waited for
+// others.
 func (p *Pool) try(size int64, waited time.Duration) (*Arena, later, error) {
 	s := p.stock
 	s.mu.Lock()
@@ -92,10 +95,11 @@ func (p *Pool) try(size int64, waited time.Duration) (*Arena, later, error) {
 	if all && (waited >= patienceMost || !others) {
 		return nil, later{}, fmt.Errorf("%w: it has %d: %w", ErrHeld, p.lentLocked(), full)
 	}
-	return nil, next, nil // until one comes back
+	return nil, next, nil // the caller waits until an arena comes back
 }
 
-// idleLocked takes an arena that is idle and large enough: one that the client knows if there is.
+// idleLocked takes an idle arena that is large enough, and prefers one that the client knows. It
+// returns nil if there is none.
 func (p *Pool) idleLocked(size int64) *Arena {
 	s, best := p.stock, -1
 	for i, a := range s.mu.idle {
@@ -111,7 +115,7 @@ func (p *Pool) idleLocked(size int64) *Arena {
 	return a
 }
 
-// lentLocked is how many arenas the client has.
+// lentLocked returns how many arenas the client has.
 func (p *Pool) lentLocked() (n int) {
 	for _, a := range p.stock.mu.made {
 		if a.with == p {
@@ -121,7 +125,7 @@ func (p *Pool) lentLocked() (n int) {
 	return n
 }
 
-// Put gives back an arena that was taken and not lent.
+// Put gives back an arena that was taken and was not lent to the client.
 func (p *Pool) Put(a *Arena) {
 	s := p.stock
 	s.mu.Lock()
@@ -130,7 +134,7 @@ func (p *Pool) Put(a *Arena) {
 	s.movedLocked()
 }
 
-// Lend notes that the client has an arena, and returns those that it may forget.
+// Lend notes that the client has an arena. It returns the ids of arenas that the client may forget.
 func (p *Pool) Lend(a *Arena) (gone []uint32) {
 	p.stock.mu.Lock()
 	defer p.stock.mu.Unlock()
@@ -143,7 +147,7 @@ func (p *Pool) Lend(a *Arena) (gone []uint32) {
 	return gone
 }
 
-// Return takes back arenas that the client has. One that it does not have is an error.
+// Return takes back arenas that the client has. It fails at an arena that the client does not have.
 func (p *Pool) Return(ids []uint32) error {
 	s := p.stock
 	s.mu.Lock()
@@ -160,7 +164,7 @@ func (p *Pool) Return(ids []uint32) error {
 	return nil
 }
 
-// Ask notes whether the client waits for a batch.
+// Ask notes whether the client is waiting for a batch.
 func (p *Pool) Ask(waits bool) {
 	p.stock.mu.Lock()
 	defer p.stock.mu.Unlock()
@@ -168,9 +172,9 @@ func (p *Pool) Ask(waits bool) {
 	p.stock.movedLocked()
 }
 
-// Close frees the arenas that the client has: it is gone, or keeps its own mapping, so they are not
-// used again. One that is being filled for it is given back later. The last client of a stock
-// leaves none behind.
+// Close frees the arenas that the client has. They are not used again, because the client may keep
+// its own mapping of them. An arena that is being filled for the client is given back later, by
+// Put. Closing the last pool of a stock frees the idle arenas too.
 func (p *Pool) Close() error {
 	s := p.stock
 	s.mu.Lock()

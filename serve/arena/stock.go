@@ -1,6 +1,7 @@
-// Package arena lends memory that other processes map. A Stock has the arenas that the clients of a
-// loader share: it makes as many as there may be at a time, uses those again that come back, and
-// makes one more where a client asks for a batch and clients keep all of them.
+// Package arena lends memory to other processes, which map it. An Arena is one piece of such memory
+// and holds one batch. A Stock has the arenas that the clients of a loader share, and a Pool lends
+// them to one client. The stock makes arenas up to its usual number, uses those again that come
+// back, and makes one more where a client asks for a batch while clients keep all of them.
 package arena
 
 import (
@@ -11,39 +12,39 @@ import (
 	"gdb/internal/mem"
 )
 
-// ErrHeld says that there is no memory for a batch, because the client keeps those before.
+// ErrHeld says that there is no memory for a batch because the client keeps earlier ones.
 var ErrHeld = errors.New("all memory for batches is with the client")
 
-// ErrClosed is the error of a pool whose client is gone.
+// ErrClosed says that the pool is closed, because its client is gone.
 var ErrClosed = errors.New("arena: the pool is closed")
 
-// Arena is memory that is filled here and read by a client.
+// Arena is shared memory that the server fills and a client reads.
 type Arena struct {
 	*mem.Shared
-	// ID names it to clients, once in a stock.
+	// ID names the arena to clients. A stock uses each id once.
 	ID uint32
-	// Known says that the client for whom it was taken has its descriptor.
+	// Known says that the client for which the arena was taken has its descriptor.
 	Known bool
 
-	with *Pool // the client that has it; nil for none
+	with *Pool // the pool whose client has the arena; nil if no client has it
 }
 
-// Stock is the arenas of some clients. All methods may be called from any goroutine.
+// Stock has the arenas of the clients of one loader. All methods may be called from any goroutine.
 type Stock struct {
 	budget *mem.Budget
-	most   int // arenas, as long as clients do not keep them all
+	most   int // the number of arenas that is exceeded only while clients keep all of them
 
 	mu struct {
 		sync.Mutex
-		pools []*Pool // that are open
+		pools []*Pool // the open pools
 		made  []*Arena
 		idle  []*Arena
-		last  uint32        // id
-		moved chan struct{} // closed when any of this changes, or what clients do
+		last  uint32        // the id of the newest arena
+		moved chan struct{} // closed and replaced when this or what a client waits for changes
 	}
 }
 
-// NewStock returns a stock of up to so many arenas, counted in budget, which may be nil. It is
+// NewStock returns a stock of up to most arenas, counted in budget, which may be nil. The stock is
 // empty once all its pools are closed.
 func NewStock(budget *mem.Budget, most int) *Stock {
 	s := &Stock{budget: budget, most: max(1, most)}
@@ -51,7 +52,7 @@ func NewStock(budget *mem.Budget, most int) *Stock {
 	return s
 }
 
-// Pool is the share of one more client. The caller closes it.
+// Pool opens a pool for one more client. The caller closes it.
 func (s *Stock) Pool() *Pool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,9 +61,9 @@ func (s *Stock) Pool() *Pool {
 	return p
 }
 
-// makeLocked makes an arena, with a sixteenth to spare if there is room. Idle ones, which are too
-// small, give way: one in any case, others where the memory is full. full says that it is in spite
-// of that; but that is an error where no others will come back.
+// makeLocked makes an arena, with a sixteenth to spare if there is memory for it. Idle arenas,
+// which are too small, make way: one in any case, and more while the memory is full. full is not
+// nil if the memory is full even then and arenas may still come back; if none may, err says it.
 func (s *Stock) makeLocked(size int64) (a *Arena, full *mem.LimitError, err error) {
 	for {
 		if n := len(s.mu.idle); n > 0 {
@@ -88,8 +89,9 @@ func (s *Stock) makeLocked(size int64) (a *Arena, full *mem.LimitError, err erro
 	}
 }
 
-// dropLocked frees arenas. Clients that know them hear that they may forget them, with their next
-// batch: until then they have them mapped, which takes memory only of those that a client has.
+// dropLocked frees arenas. Clients that know them are told with their next batch that they may
+// forget them. Until then they keep them mapped, which takes memory only for arenas that a client
+// has.
 func (s *Stock) dropLocked(arenas ...*Arena) (err error) {
 	for _, a := range arenas {
 		same := func(b *Arena) bool { return b == a }
@@ -109,11 +111,11 @@ func (s *Stock) dropLocked(arenas ...*Arena) (err error) {
 	return err
 }
 
-// keepLocked keeps an arena that nobody has, unless all clients are gone.
+// keepLocked keeps an arena that no client has, unless all clients are gone.
 func (s *Stock) keepLocked(a *Arena) {
 	s.mu.idle = append(s.mu.idle, a)
 	if len(s.mu.pools) == 0 {
-		_ = s.dropLocked(a) // unmapping what was mapped cannot fail
+		_ = s.dropLocked(a) // unmapping mapped memory cannot fail
 	}
 }
 
