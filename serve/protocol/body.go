@@ -8,15 +8,15 @@ import (
 	"gdb/internal/mem"
 )
 
-// Text is a body that is written piece by piece, and counted as it grows. The zero value with a
-// budget is empty.
+// Text is a JSON body that is written piece by piece and counted in Budget as it grows. The zero
+// value with a budget is an empty body.
 type Text struct {
 	Budget *mem.Budget
 	buf    []byte
-	first  bool // the list has no element yet
+	first  bool // whether the list still has no element
 }
 
-// JSON is what was written, until Free.
+// JSON returns what was written. It is valid until Free.
 func (t *Text) JSON() json.RawMessage { return t.buf }
 
 // Free gives the memory back.
@@ -27,7 +27,7 @@ func (t *Text) Free() {
 	t.buf = nil
 }
 
-// Write adds bytes, or fails with an error of the memory.
+// Write adds bytes. It fails if the budget has no memory for them.
 func (t *Text) Write(p []byte) (int, error) {
 	if need := len(t.buf) + len(p); need > cap(t.buf) {
 		if err := checkSizes(KindTable, int64(need), 0); err != nil {
@@ -45,10 +45,11 @@ func (t *Text) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// listEnd ends an object whose last field is a list.
+// listEnd closes a list and the object whose last field the list is.
 const listEnd = "]}"
 
-// BeginList writes an object whose last field is a list, which is empty: Add adds to it.
+// BeginList writes an object whose last field is an empty list. Add then adds elements to that
+// list.
 func (t *Text) BeginList(of any) error {
 	text, err := json.Marshal(of)
 	if err != nil {

@@ -16,37 +16,38 @@ import (
 
 const (
 	headerBytes = 12
-	// bodyMax and dataMax bound what a frame of either side may have.
+	// bodyMax and dataMax bound the bytes of a frame's body and data, in both directions.
 	bodyMax, dataMax = 64 << 20, 1 << 30
-	// smallBytes is up to which size a frame is not counted, so that batches are asked for and
-	// given back whatever else takes memory.
+	// smallBytes is the size up to which a frame is not counted. So clients can ask for batches and
+	// give them back even when the memory is full.
 	smallBytes = 4 << 10
-	// firstBytes is what is made for a part of a frame before more of it has come.
+	// firstBytes is how much memory is made for a part of a frame before more of its bytes have
+	// come.
 	firstBytes = 64 << 10
-	// decodeCost is how many times its bytes a body is counted: an empty name takes three of them,
-	// and a string of 16 bytes in a list that grows.
+	// decodeCost is the factor by which a body counts more than its bytes: an empty name takes
+	// three bytes in it, and in memory a string of 16 bytes in a list that grows.
 	decodeCost = 16
 )
 
-// ErrForeign is the error of a header that no frame has: what follows it cannot be read.
+// ErrForeign reports a header that no frame can have: the bytes behind it cannot be understood.
 var ErrForeign = errors.New("the other side does not speak this protocol, or sends too much at a " +
 	"time")
 
-// Frame is a message.
+// Frame is a message of the protocol.
 type Frame struct {
 	Kind Kind
-	Body []byte // JSON, or nothing
+	Body []byte // JSON, or empty
 	Data []byte
-	File int // a descriptor to send, or none: -1
-	// Refused is why the frame has neither body nor data, though it was received: there was no
+	File int // a descriptor to send, or -1
+	// Refused says why the frame has neither body nor data although it was received: there was no
 	// memory for them.
 	Refused error
 
-	budget *mem.Budget // nil if it is not counted
-	held   int64       // bytes counted there
+	budget *mem.Budget // nil if the frame is not counted
+	held   int64       // bytes that are reserved there
 }
 
-// Free gives back the memory that the frame was counted for. Further calls do nothing.
+// Free releases the bytes that the frame has reserved. Further calls do nothing.
 func (f *Frame) Free() {
 	if f.held > 0 {
 		f.budget.Release(f.held)
@@ -54,8 +55,8 @@ func (f *Frame) Free() {
 	f.held = 0
 }
 
-// KeepData has the data stay counted after Free, if budget is where they are: it returns the bytes
-// that the caller then releases.
+// KeepData keeps the data counted after Free, if the frame is counted in budget. It returns the
+// bytes that the caller releases later, or 0.
 func (f *Frame) KeepData(budget *mem.Budget) int64 {
 	if f.held == 0 || f.budget != budget {
 		return 0
@@ -65,7 +66,7 @@ func (f *Frame) KeepData(budget *mem.Budget) int64 {
 	return n
 }
 
-// Room says where a frame that comes is counted, by its kind.
+// Room returns the budget that counts an incoming frame of a kind.
 type Room func(kind Kind) (*mem.Budget, error)
 
 // Conn sends and receives frames. One goroutine may send while another receives.
@@ -74,18 +75,21 @@ type Conn struct{ c *net.UnixConn }
 // NewConn returns a connection over a socket, which it closes.
 func NewConn(c *net.UnixConn) *Conn { return &Conn{c} }
 
-// Close ends the connection; whoever waits for a frame gets an error.
+// Close ends the connection. A pending Send or Receive returns an error.
 func (c *Conn) Close() error { return c.c.Close() }
 
-// Interrupt has whoever sends or receives fail at once, as if the other side took and gave nothing.
-func (c *Conn) Interrupt() { _ = c.c.SetDeadline(time.Unix(0, 1)) } // a closed one fails already
+// Interrupt makes pending and further calls of Send and Receive fail at once, as if they had timed
+// out.
+func (c *Conn) Interrupt() { _ = c.c.SetDeadline(time.Unix(0, 1)) } // if closed, it fails already
 
-// Send sends a frame with a body, or nil: JSON as it is, or what is encoded as that.
+// Send sends a frame. body is nil, or json.RawMessage that is sent as it is, or a value to encode
+// as JSON.
 func (c *Conn) Send(kind Kind, body any, data []byte) error {
 	return c.SendFile(kind, body, data, -1)
 }
 
-// SendFile sends a frame with a descriptor, which stays the sender's too, unless it is -1.
+// SendFile sends a frame with the descriptor file, or without one if file is -1. The sender keeps
+// its descriptor.
 func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) {
 	encoded, ready := body.(json.RawMessage)
 	if body != nil && !ready {
@@ -105,7 +109,7 @@ func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) 
 		head[10] = 1
 		rights = unix.UnixRights(file)
 	}
-	together := min(len(encoded), firstBytes) // with the header: most frames are one write
+	together := min(len(encoded), firstBytes) // sent with the header: most frames are one write
 	head = append(head, encoded[:together]...)
 	n, _, err := c.c.WriteMsgUnix(head, rights, nil)
 	for _, rest := range [][]byte{head[n:], encoded[together:], data} {
@@ -128,10 +132,12 @@ func checkSizes(kind Kind, body, data int64) error {
 	return nil
 }
 
-// Receive waits for a frame; io.EOF is the end of the other side. Descriptors are not taken. The
-// caller frees the frame. Memory is made as its bytes come, not as the header announces them, and
-// is counted as room says, which may be nil: where there is none left the rest of the frame is
-// skipped, and the frame says so.
+// Receive waits for a frame. It returns io.EOF when the other side has closed the connection, and
+// drops descriptors that come. The caller frees the frame.
+//
+// Memory is made as the bytes come, and not as the header announces them. room, which may be nil,
+// gives the budget that counts it. If that has none left, the rest of the frame is skipped and
+// Frame.Refused says so.
 func (c *Conn) Receive(room Room) (*Frame, error) {
 	var head [headerBytes]byte
 	if _, err := io.ReadFull(c.c, head[:]); err != nil {
@@ -155,7 +161,8 @@ func (c *Conn) Receive(room Room) (*Frame, error) {
 	return f, nil
 }
 
-// receive reads the body and the data. An error is one of the connection.
+// receive reads the body and the data. It returns errors of the connection only; Refused says that
+// the memory was full.
 func (f *Frame) receive(from io.Reader, body, data int) (err error) {
 	left := body + data
 	if f.Refused == nil {
@@ -177,8 +184,8 @@ func (f *Frame) receive(from io.Reader, body, data int) (err error) {
 	return err
 }
 
-// grow reads n bytes, of which each is counted cost times. It returns those that were read; if
-// there is no memory for the others, Refused says so.
+// grow reads n bytes and reserves cost bytes of memory for each. It returns the bytes that were
+// read; if there is no memory for the others, Refused says so.
 func (f *Frame) grow(from io.Reader, n int, cost int64) (buf []byte, err error) {
 	for len(buf) < n {
 		size := min(n, max(firstBytes, 2*len(buf)))
@@ -214,7 +221,8 @@ func (f *Frame) release(n int64) {
 	}
 }
 
-// lengths are those of the body and the data of a frame.
+// lengths returns the lengths of the body and the data of a frame, or ErrForeign if they are too
+// large.
 func lengths(head [headerBytes]byte) (body, data int, err error) {
 	b, d := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
 	if b > bodyMax || d > dataMax {
@@ -223,7 +231,7 @@ func lengths(head [headerBytes]byte) (body, data int, err error) {
 	return int(b), int(d), nil
 }
 
-// Decode reads the body of a frame.
+// Decode decodes the JSON body of a frame. An empty body leaves to as it is.
 func (f *Frame) Decode(to any) error {
 	if len(f.Body) == 0 {
 		return nil

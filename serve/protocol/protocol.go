@@ -1,5 +1,5 @@
-// Package protocol is what gdb and a client say to each other over a Unix socket. Each side sends
-// frames: a header, a JSON body, bytes, and descriptors of shared memory beside the header.
+// Package protocol defines what gdb and a client say to each other over a Unix socket. Each side
+// sends frames: a header, a JSON body, bytes, and descriptors of shared memory beside the header.
 //
 //	0        4        8      10      12
 //	+--------+--------+------+-------+------+------+
@@ -11,15 +11,15 @@
 // next: what the request asks for, or Failed. Return alone has no answer.
 package protocol
 
-// Version is that of the protocol. A client of another one is refused. A field that a client may do
-// without is added without a new version: clients pass over fields that they do not know, and take
-// one that is not there for empty.
+// Version is the version of the protocol. The server refuses a client of another version. A field
+// that clients can do without is added without a new version: clients ignore fields that they do
+// not know, and take a missing field as empty.
 const Version = 4
 
-// Kind says what the body of a frame is.
+// Kind says which message a frame is, and so what its body holds.
 type Kind uint16
 
-// The kinds of frames, by who sends them.
+// The kinds of frames. The comments say who sends a frame and which type its body has.
 const (
 	KindWelcome Kind = iota + 1 // the server, Welcome
 	KindHello                   // the client, Hello: answered by Done
@@ -53,19 +53,19 @@ const (
 	KindBye       // the client, no body: it closes its loader; without an answer
 )
 
-// Hello is what a client says first.
+// Hello is the first message of a client.
 type Hello struct {
 	Protocol int `json:"protocol"`
 }
 
-// Welcome is what a server says first.
+// Welcome is the first message of the server.
 type Welcome struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"` // of gdb
 	Store    Store  `json:"store"`
 }
 
-// Store is what a client hears of the store.
+// Store describes the store to a client.
 type Store struct {
 	Path     string            `json:"path"`
 	UUID     string            `json:"uuid"`
@@ -75,84 +75,89 @@ type Store struct {
 	Labels   string            `json:"labels"`   // class, multi, target, or empty
 	Classes  []string          `json:"classes"`  // as ingested
 	Types    []string          `json:"types"`    // of edges, by number
-	Splits   map[string]uint64 `json:"splits"`   // nodes of each
-	External bool              `json:"external"` // nodes have ids of the user's, not 0 … nodes-1
-	// NodeTypes are the names of the types of nodes, by number; EdgeSplits has the edges of each.
+	Splits   map[string]uint64 `json:"splits"`   // the number of nodes of each split
+	External bool              `json:"external"` // whether nodes have external ids besides 0…nodes-1
+	// NodeTypes holds the names of the types of nodes, by number; EdgeSplits the number of edges of
+	// each edge split.
 	NodeTypes  []string          `json:"node_types"`
 	EdgeSplits map[string]uint64 `json:"edge_splits"`
-	// FeatureNames are the source's names of the columns of features; null where it had none.
+	// FeatureNames holds the source's names of the columns of features; null where it had none.
 	FeatureNames []string `json:"feature_names"`
 }
 
-// Failed is why a request failed.
+// Failed says why a request failed.
 type Failed struct {
 	Message string `json:"message"`
-	// What is held, usage, damaged or failed.
+	// What is the kind of the error: held, usage, damaged or failed.
 	What string `json:"what"`
 }
 
-// Open asks for a loader. Data are its seeds as uint32, or nothing: those of Split.
+// Open asks for a loader. The frame's data holds its seeds as uint32; if empty, the seeds are the
+// nodes of Split.
 type Open struct {
 	Split  string `json:"split"` // train, val, test, or train@K and the like
 	Fanout []int  `json:"fanout"`
 	Batch  int    `json:"batch"`
 	Seed   uint64 `json:"seed"`
-	// Memory bounds the server's process, in bytes. The first loader sets it; 0 is the default, or
-	// what was set.
+	// Memory bounds the memory of the server's process, in bytes. The first loader sets it; 0 takes
+	// the default, or what the first loader has set.
 	Memory int64 `json:"memory"`
-	// Cache is a policy, or auto.
+	// Cache is the name of a cache policy, or auto.
 	Cache string `json:"cache"`
-	// Normalize is how features are scaled: none (or empty), row, zscore, or auto as gdb train has
-	// it. The first loader sets it; auto of another is what was set.
+	// Normalize says how features are scaled: none (or empty), row, zscore, or auto, which decides
+	// as gdb train does. The first loader sets it; in a later one, auto takes what was set.
 	Normalize string `json:"normalize"`
-	// Of World clients with the same settings, each of another Rank gets every World-th batch.
+	// World is the number of clients that share the loader. The client of each Rank gets every
+	// World-th batch.
 	Rank  int `json:"rank"`
 	World int `json:"world"`
-	// Own parts these clients from others with the same settings: processes that were forked, say.
-	// They get all batches of an epoch, though the last ones are not enough for all of them.
+	// Own keeps these clients apart from others with the same settings, for example from those of
+	// other processes that were forked. With Own, the clients get all batches of an epoch, even if
+	// the last round has too few for all clients.
 	Own string `json:"own"`
 }
 
-// Opened is what a loader is like.
+// Opened describes the loader that was opened.
 type Opened struct {
 	Seeds   uint64 `json:"seeds"`
 	Batches uint64 `json:"batches"` // of an epoch, for each client
-	Plan    string `json:"plan"`    // of the memory, for people
-	// Normalize is how features are scaled: none, row or zscore.
+	Plan    string `json:"plan"`    // the plan of the memory, as text for people
+	// Normalize says how features are scaled: none, row or zscore.
 	Normalize string `json:"normalize"`
 }
 
-// Start asks for the batches of an epoch, from one on, counted in those of the client.
+// Start asks for the batches of an epoch, beginning with batch First of those that the client gets.
 type Start struct {
 	Epoch uint64   `json:"epoch"`
 	First uint64   `json:"first"`
-	Done  []uint32 `json:"done"` // arenas that come back
+	Done  []uint32 `json:"done"` // arenas that the client gives back
 }
 
-// Next asks for a batch.
+// Next asks for the next batch.
 type Next struct {
-	Done []uint32 `json:"done"` // arenas that come back
+	Done []uint32 `json:"done"` // arenas that the client gives back
 }
 
-// Batch is a batch in an arena, which the client has until it gives it back. If the arena is new
-// its descriptor comes with the frame.
+// Batch is a batch in an arena, which the client has until it gives the arena back. If the arena is
+// new to the client, its descriptor comes with the frame.
 type Batch struct {
 	Arena uint32   `json:"arena"`
-	Bytes int      `json:"bytes"` // of the arena, whole pages
+	Bytes int      `json:"bytes"` // the size of the arena: whole pages
 	New   bool     `json:"new"`
-	Gone  []uint32 `json:"gone"` // arenas that are never used again
+	Gone  []uint32 `json:"gone"` // arenas that the client may forget: they are never used again
 
 	Epoch uint64 `json:"epoch"`
-	Index uint64 `json:"index"` // in the epoch, over all clients
-	// Seeds is how many there are: the first nodes.
+	Index uint64 `json:"index"` // the number in the epoch, counted over all clients
+	// Seeds is the number of seeds, which are the first nodes.
 	Seeds int `json:"seeds"`
-	// HopNodes are the seeds and then those that each hop adds; HopEdges the edges of each hop.
+	// HopNodes counts the seeds, and then the nodes that each hop adds; HopEdges counts the edges
+	// of each hop.
 	HopNodes []int   `json:"hop_nodes"`
 	HopEdges []int   `json:"hop_edges"`
 	Arrays   []Array `json:"arrays"`
 }
 
-// Array is an array at an offset of an arena, or of a frame's data. Type is f4, i8 or u4.
+// Array describes an array at an offset of an arena or of a frame's data. Type is f4, i8 or u4.
 type Array struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`
@@ -160,48 +165,50 @@ type Array struct {
 	Offset int    `json:"offset"`
 }
 
-// Arrays are the arrays in the data of a frame.
+// Arrays describes the arrays in the data of a frame.
 type Arrays struct {
 	Arrays []Array `json:"arrays"`
 }
 
-// Sample asks for the batch around seeds, each a node of its own, of the loader that was opened:
-// its draws are those of its seed, an epoch and a number of a batch. An epoch under way is left.
+// Sample asks for a batch around seeds, which must be distinct nodes, with the fanout of the loader
+// that was opened. The loader's seed, Epoch and Index decide the random draws. The client leaves an
+// epoch that is under way.
 type Sample struct {
 	Epoch uint64   `json:"epoch"`
 	Index uint64   `json:"index"`
-	Done  []uint32 `json:"done"` // arenas that come back
+	Done  []uint32 `json:"done"` // arenas that the client gives back
 }
 
-// Edges asks for edges of a split of the edges, as they stand in its file: edge_index (2, Count) u4
-// and, where edges have types, edge_type (Count) i8.
+// Edges asks for edges of an edge split in the order of its file. The answer has edge_index (2,
+// Count) u4 and, where edges have types, edge_type (Count) i8.
 type Edges struct {
 	Split string `json:"split"`
 	First uint64 `json:"first"`
-	Count uint64 `json:"count"` // EdgesMost at most
+	Count uint64 `json:"count"` // at most EdgesMost
 }
 
-// EdgesMost are the edges that are asked for at a time.
+// EdgesMost is the largest number of edges that one request may ask for.
 const EdgesMost = 1 << 20
 
-// Neighbors asks for the in-neighbors of nodes: all, or Fanout at most of each, drawn by Seed.
+// Neighbors asks for the in-neighbors of nodes: all of them, or at most Fanout for each node, drawn
+// by Seed.
 type Neighbors struct {
 	Fanout int    `json:"fanout"` // -1 for all
 	Seed   uint64 `json:"seed"`
 }
 
-// Query is a statement of the shell.
+// Query asks for the result of a statement of the shell.
 type Query struct {
 	Statement string `json:"statement"`
 }
 
-// Names are ids of the user's.
+// Names holds external ids of nodes.
 type Names struct {
 	Names []string `json:"names"`
 }
 
-// Table is the result of a statement. Kinds are int64, float64 and string, one for each
-// column; a cell of any may be null. Notes are what the rows do not show and the user must know.
+// Table is the result of a statement. Kinds has int64, float64 or string for each column; a cell of
+// any kind may be null. Notes say what the rows do not show and the user must know.
 type Table struct {
 	Columns []string `json:"columns"`
 	Kinds   []string `json:"kinds"`
@@ -209,7 +216,7 @@ type Table struct {
 	Rows    [][]any  `json:"rows"`
 }
 
-// Stats are counters of the server since it began.
+// Stats counts what the server has done since it began.
 type Stats struct {
 	BytesRead uint64 `json:"bytes_read"` // by the device
 	Requests  uint64 `json:"requests"`   // rows asked of the cache
@@ -218,8 +225,8 @@ type Stats struct {
 	RSS       int64  `json:"rss_bytes"`
 	RSSPeak   int64  `json:"rss_peak_bytes"`
 	Batches   uint64 `json:"batches"`
-	// Sample, Gather and Pack are seconds of making them.
+	// Sample, Gather and Pack are the seconds that these steps of making batches have taken.
 	Sample float64 `json:"sample_s"`
 	Gather float64 `json:"gather_s"`
-	Pack   float64 `json:"pack_s"` // lists as clients read them, and descriptors
+	Pack   float64 `json:"pack_s"` // lists as clients read them, and descriptions of batches
 }
