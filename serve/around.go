@@ -10,9 +10,9 @@ import (
 	"gdb/serve/protocol"
 )
 
-// around makes batches around seeds that a client names, one when it is asked for: the ends of
-// edges, say. It draws from the graph of a loader, with its seed and fanout. It is for one
-// goroutine.
+// around makes batches around seeds that a client names, such as the ends of edges: one batch for
+// each request. It draws from the graph of a loader, with the seed and the fanout of that loader.
+// Only one goroutine may use it.
 type around struct {
 	feed    *feed
 	pool    *arena.Pool
@@ -20,10 +20,10 @@ type around struct {
 	batch   sample.Batch
 	pack    packer
 	budget  *mem.Budget
-	counted int64 // bytes of batch that are in budget
+	counted int64 // bytes of batch that are reserved in budget
 }
 
-// newAround returns what makes batches in the arenas of a pool. The caller closes it.
+// newAround returns an around that takes its arenas from pool. The caller closes it.
 func newAround(f *feed, pool *arena.Pool) (*around, error) {
 	s, err := f.src.Sampler(f.open.Fanout, f.open.Seed)
 	if err != nil {
@@ -33,7 +33,7 @@ func newAround(f *feed, pool *arena.Pool) (*around, error) {
 		budget: f.src.Budget}, nil
 }
 
-// make makes the batch around seeds.
+// make samples the batch around seeds and packs it into an arena.
 func (a *around) make(ctx context.Context, m *protocol.Sample, seeds []sample.NodeID) (item,
 	error) {
 	a.pool.Ask(true)
@@ -58,7 +58,7 @@ func (a *around) make(ctx context.Context, m *protocol.Sample, seeds []sample.No
 	return a.pack.pack(ctx, b, a.pool, a.feed.times)
 }
 
-// close frees the memory.
+// close frees the memory of the sampler and returns what was reserved for batches.
 func (a *around) close() {
 	a.sampler.Close()
 	a.budget.Release(a.counted)

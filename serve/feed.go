@@ -19,70 +19,71 @@ import (
 // errLeft says that a client wants no more of an epoch.
 var errLeft = errors.New("serve: the client left the epoch")
 
-// feed makes the batches of a loader and deals them to its clients: of W clients, the one of rank r
-// gets those whose number is r beyond a multiple of W. All come from one pipeline and one cache, in
-// the order in which one client would get all.
+// feed makes the batches of a loader and deals them to its clients: with W clients, the client of
+// rank r gets the batches whose number, divided by W, leaves the remainder r. All batches come from
+// one pipeline and one cache, in the order in which a single client would get them.
 type feed struct {
 	loader  *loader.Loader
 	seeds   uint64
 	batches uint64 // of an epoch, for each client
-	all     uint64 // of an epoch, for all of them
+	all     uint64 // of an epoch, for all clients together
 	world   int
-	ready   int // batches that wait for a client
+	ready   int // batches that may wait for a client
 	stock   *arena.Stock
 	pack    packer
 	src     *loader.Source
-	open    *protocol.Open // what it was opened with
-	held    int64          // bytes of seeds that are counted in the budget of src
-	name    string         // in Server.mu.feeds
-	users   int            // clients that have it, guarded by Server.mu
+	open    *protocol.Open // what the first client asked for when it opened the loader
+	held    int64          // bytes of seeds that are reserved in the budget of src
+	name    string         // the key in Server.mu.feeds
+	users   int            // clients that have this feed; guarded by Server.mu
 	times   *times
 	work    sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
-		round *round // the epoch that is being dealt; nil for none
-		// clients are those of each rank, and lost says whose ended without a word: others get
-		// their batches without it until it comes again.
+		round *round // the epoch that is being dealt; nil if none is
+		// clients counts the connected clients of each rank. lost says which ranks have had a
+		// client that ended without saying goodbye: the other ranks get their batches without
+		// waiting for it until a client of that rank comes again.
 		clients []int
 		lost    []bool
 	}
 }
 
-// times are what making batches took, in nanoseconds.
+// times counts what making batches has taken, in nanoseconds, and the batches that were made.
 type times struct{ batches, sample, gather, pack atomic.Int64 }
 
-// since adds the time since then.
+// since adds the time that has passed since then.
 func since(to *atomic.Int64, then time.Time) { to.Add(int64(time.Since(then))) }
 
-// round is an epoch under way.
+// round is an epoch that is being dealt.
 type round struct {
 	epoch, first uint64
 	seats        []*seat
-	over         chan struct{} // closed when all was dealt
+	over         chan struct{} // closed when the whole epoch was dealt
 	cancel       context.CancelFunc
-	left         atomic.Int64 // seats that were left
+	left         atomic.Int64 // counts the seats that were left
 }
 
-// seat is the place of a client in a round.
+// seat is the place of one client in a round.
 type seat struct {
 	round *round
 	pool  *arena.Pool
-	taken chan struct{} // closed when a client has come
+	taken chan struct{} // closed when a client has taken the seat
 	left  context.Context
 	leave context.CancelCauseFunc
 	ready chan item
 	once  sync.Once
 }
 
-// item is a batch in an arena, or what there is in its place.
+// item is a batch in an arena, or the error that comes in its place.
 type item struct {
 	arena *arena.Arena
 	batch *protocol.Batch
-	err   error // io.EOF after the last
+	err   error // io.EOF after the last batch
 }
 
-// come notes a client of a rank.
+// come counts a client that has come for a rank.
 func (f *feed) come(rank int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,8 +94,8 @@ func (f *feed) come(rank int) {
 	f.mu.lost[rank] = false
 }
 
-// gone notes that a client is gone, and whether it was killed. An epoch does not wait for one that
-// was.
+// gone notes that the client of a rank is gone, and whether it was killed. An epoch does not wait
+// for a client that was killed.
 func (f *feed) gone(rank int, killed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,8 +109,8 @@ func (f *feed) gone(rank int, killed bool) {
 	}
 }
 
-// join gives the client of a rank its seat in an epoch, which begins with the first who comes. It
-// waits until the epoch before was dealt. The client has left that.
+// join gives the client of a rank its seat in an epoch. The first client that joins begins the
+// epoch. A client that joins has left the epoch before, and join waits until that was dealt.
 func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
 	first uint64) (*seat, error) {
 	if first > f.batches {
@@ -128,8 +129,9 @@ func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
 	}
 }
 
-// tryJoin takes a seat, or says when to try again: a seat that was left for a client that was
-// killed gets no batches, so that who comes in its place waits for the next epoch.
+// tryJoin takes a seat, or returns a channel that is closed when the caller may try again. A seat
+// that was ended because its client was killed gets no batches, so a client that comes in its place
+// waits for the next epoch.
 func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
 	first uint64) (s *seat, wait <-chan struct{}, err error) {
 	f.mu.Lock()
@@ -152,7 +154,7 @@ func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
 	return nil, r.over, nil
 }
 
-// beginLocked begins an epoch.
+// beginLocked begins an epoch and the goroutine that deals it. The caller holds f.mu.
 func (f *feed) beginLocked(epoch, first uint64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &round{epoch: epoch, first: first, over: make(chan struct{}), cancel: cancel}
@@ -187,7 +189,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// deal makes the batches of a round, and then says that they are over.
+// deal makes the batches of a round, and then sends every client the end of the epoch or the error.
 func (f *feed) deal(ctx context.Context, r *round) {
 	err := f.dealAll(ctx, r)
 	if err == nil {
@@ -206,7 +208,7 @@ func (f *feed) deal(ctx context.Context, r *round) {
 	wait.Wait()
 }
 
-// dealAll makes the batches of a round.
+// dealAll makes the batches of a round and deals them.
 func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 	world := uint64(f.world)
 	first, end := r.first*world, f.all
@@ -234,7 +236,8 @@ func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 	return nil
 }
 
-// dealOne makes a batch for a client, unless it has left.
+// dealOne waits until a client has taken the seat, and makes the batch for it. It does nothing if
+// the client has left.
 func (f *feed) dealOne(s *seat, b *sample.Batch) error {
 	select {
 	case <-s.taken:
@@ -252,7 +255,7 @@ func (f *feed) dealOne(s *seat, b *sample.Batch) error {
 	}
 	select {
 	case s.ready <- it:
-		if s.left.Err() != nil { // it may have looked for what is ready before
+		if s.left.Err() != nil { // it may have looked for ready batches before this one came
 			s.takeBack()
 		}
 	case <-s.left.Done():
@@ -261,7 +264,7 @@ func (f *feed) dealOne(s *seat, b *sample.Batch) error {
 	return nil
 }
 
-// made puts a batch into an arena.
+// made packs a batch into an arena of the client. It returns errLeft if the client has left.
 func (f *feed) made(s *seat, b *sample.Batch) (item, error) {
 	it, err := f.pack.pack(s.left, b, s.pool, f.times)
 	if err != nil && s.left.Err() != nil {
@@ -282,7 +285,8 @@ func (s *seat) next(ctx context.Context) (item, error) {
 	}
 }
 
-// end leaves the seat: what is ready for the client is taken back. Further calls do nothing.
+// end leaves the seat and takes back the batches that are ready for the client. Further calls do
+// nothing.
 func (s *seat) end() {
 	s.once.Do(func() {
 		s.leave(errLeft)
@@ -293,7 +297,7 @@ func (s *seat) end() {
 	})
 }
 
-// takeBack takes back what is ready.
+// takeBack takes back the arenas of the batches that are ready.
 func (s *seat) takeBack() {
 	for {
 		select {
@@ -307,7 +311,7 @@ func (s *seat) takeBack() {
 	}
 }
 
-// close waits for the round under way, which its clients have left, and frees the memory.
+// close waits for the round that is under way, which its clients have left, and frees the memory.
 func (f *feed) close() error {
 	f.mu.Lock()
 	if f.mu.round != nil {

@@ -15,19 +15,19 @@ import (
 // socketMode lets nobody but the owner connect.
 const socketMode = 0o600
 
-// lockSuffix is what the name of a socket's lock has more than that of the socket.
+// lockSuffix is what the name of a socket's lock file adds to the name of the socket.
 const lockSuffix = ".lock"
 
-// Listener is the socket of a server, and the lock that keeps other servers from it.
+// Listener is the socket of a server, together with the lock that keeps other servers from it.
 type Listener struct {
 	*net.UnixListener
 	lock io.Closer
 	path string
 }
 
-// Listen makes the socket of a server. A socket that a killed server left is replaced; one where a
-// server answers is an error, and so is anything at path that is no socket of this user. The lock
-// is a file beside the socket. Both go when the listener is closed.
+// Listen makes the socket of a server. It replaces a socket that a killed server left. It fails
+// where a server answers, and where the path holds anything that is not a socket of this user. The
+// lock is a file beside the socket. Closing the listener removes both.
 func Listen(path string) (*Listener, error) {
 	lock, err := files.Lock(vfs.Default, path+lockSuffix)
 	for errors.Is(err, files.ErrLockRemoved) { // by a server that ended at this moment
@@ -49,7 +49,7 @@ func Listen(path string) (*Listener, error) {
 	return l, nil
 }
 
-// Close removes the socket and its lock. Further calls fail and do no harm.
+// Close removes the socket and its lock. Further calls return an error and do no harm.
 func (l *Listener) Close() error {
 	err := l.UnixListener.Close()
 	if errors.Is(err, net.ErrClosed) {
@@ -58,8 +58,9 @@ func (l *Listener) Close() error {
 	return errors.Join(err, l.unlock())
 }
 
-// unlock removes the lock's file before it gives the lock back: who has opened it by then finds
-// that it is gone, and makes another. A file with something in it was not made here, and stays.
+// unlock removes the lock's file before it gives the lock back: a server that has opened the file
+// by then finds that it is gone, and makes another. A file that is not empty was not made by a
+// server, and stays.
 func (l *Listener) unlock() error {
 	var err error
 	var there unix.Stat_t
@@ -69,7 +70,7 @@ func (l *Listener) unlock() error {
 	return errors.Join(err, l.lock.Close())
 }
 
-// clear removes the socket that a killed server left at path. The caller has the lock.
+// clear removes the socket that a killed server left at path. The caller holds the lock.
 func clear(path string) error {
 	var there unix.Stat_t
 	err := unix.Lstat(path, &there)
@@ -85,7 +86,7 @@ func clear(path string) error {
 		return listenError(path, errors.New("it is a socket of another user: take another path"))
 	}
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err == nil {
+	if err == nil { // connecting was only to see whether a server answers
 		_ = c.Close() // it was only to see whether anybody is there
 		return errOther(path)
 	}
@@ -98,13 +99,13 @@ func clear(path string) error {
 	return nil
 }
 
-// errOther says that a server has the socket.
+// errOther returns the error that another server has the socket.
 func errOther(path string) error {
 	return fmt.Errorf("serve: %s: another server is there: connect to it, or take another socket",
 		path)
 }
 
-// listenPrivate makes the socket with its mode from the first moment on.
+// listenPrivate makes the socket, which has its mode from the first moment on.
 func listenPrivate(path string) (*net.UnixListener, error) {
 	old := unix.Umask(0o777 &^ socketMode)
 	defer unix.Umask(old)

@@ -12,12 +12,13 @@ import (
 	"gdb/train/plan"
 )
 
-// Shares of the memory of a store that has lists alone: they are held if they take a listShare-th
-// of it at most, and are read through a cache of a blockShare-th else.
+// listShare and blockShare split the memory of a store that has only neighbor lists: the lists are
+// held in memory if they take at most one listShare-th of it; otherwise they are read through a
+// cache that takes one blockShare-th of it.
 const listShare, blockShare = 2, 4
 
-// openLists opens what batches are made of where nodes have neither features nor labels. Only lists
-// want memory then, so nothing is measured.
+// openLists opens the graph of a store whose nodes have neither features nor labels. Only the lists
+// need memory then, so nothing is measured.
 func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	memory := s.mu.memory - lookupBytes(s.mu.memory)

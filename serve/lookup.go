@@ -17,7 +17,7 @@ import (
 	"gdb/serve/protocol"
 )
 
-// lookup answers what is asked of the store beside batches.
+// lookup answers the requests that are not about batches.
 func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
 	if f.Kind == protocol.KindEdges {
 		return t.edges(ctx, f)
@@ -65,7 +65,7 @@ func (t *session) rows(ctx context.Context, db *gdb.DB, f *protocol.Frame) error
 		{Name: arrayRows, Type: "f4", Shape: []int{len(nodes), dim}}}}, mem.BytesOf(rows))
 }
 
-// labels sends the labels of nodes, in the types that batches have them.
+// labels sends the labels of nodes, in the types that labels have in batches.
 func (t *session) labels(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	nodes, err := t.server.nodesOf(f)
 	if err != nil {
@@ -94,8 +94,9 @@ func (t *session) labels(ctx context.Context, db *gdb.DB, f *protocol.Frame) err
 	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{array}}, data)
 }
 
-// neighbors sends the in-neighbors of nodes: where those of each begin, and all of them. The sample
-// of a hop has each node once, so nodes that are asked for twice are looked up once.
+// neighbors sends the in-neighbors of nodes: the offset at which the list of each node begins, and
+// all lists. The sample of a hop holds each node once, so a node that is asked for twice is looked
+// up once.
 func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	var m protocol.Neighbors
 	if err := f.Decode(&m); err != nil {
@@ -127,12 +128,12 @@ func (t *session) neighbors(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 	return t.sendLists(nodes, place, d)
 }
 
-// placeBytes is what finding a node's place in a sample takes: an entry of a map that grows, and
-// the node. wideBytes is what a number takes in an answer.
+// placeBytes is the memory that finding a node's place in a sample takes: an entry of a map that
+// grows, and the node. wideBytes is the size of a number in an answer.
 const placeBytes, wideBytes = 64, 8
 
-// sendLists sends the lists of a sample for each of nodes: where in the sample a node is, place
-// says. A list of a node that is asked for twice is sent twice.
+// sendLists sends the lists of a sample for each of nodes. place gives the position of a node in
+// the sample. The list of a node that is asked for twice is sent twice.
 func (t *session) sendLists(nodes []sample.NodeID, place map[sample.NodeID]int,
 	d *sample.Dense) error {
 	all := 0
@@ -166,10 +167,11 @@ func (t *session) sendLists(nodes []sample.NodeID, place map[sample.NodeID]int,
 	return t.sendArrays(protocol.Arrays{Arrays: s.arrays}, data)
 }
 
-// edgeBytes is what an edge takes: its ends and its type as they are read, and in the answer.
+// edgeBytes is the memory that an edge takes: its two ends and its type, as they are read and as
+// they are sent.
 const edgeBytes = 2*nodeBytes + 2 + 2*nodeBytes + wideBytes
 
-// edges sends edges of a split of the edges.
+// edges sends edges of one split of the store's edges.
 func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
 	var m protocol.Edges
 	if err := f.Decode(&m); err != nil {
@@ -208,7 +210,8 @@ func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
 	return t.sendArrays(protocol.Arrays{Arrays: on.arrays}, data)
 }
 
-// nodeTypes sends the numbers of the types of nodes, which their ids begin with.
+// nodeTypes sends the type number of each node. The external id of a node begins with the name of
+// its type.
 func (t *session) nodeTypes(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	nodes, err := t.server.nodesOf(f)
 	if err != nil {
@@ -241,7 +244,7 @@ func (t *session) nodeTypes(ctx context.Context, db *gdb.DB, f *protocol.Frame) 
 		{Name: arrayNodeTypes, Type: "i8", Shape: []int{len(types)}}}}, mem.BytesOf(types))
 }
 
-// namesAtOnce is how many names are in memory beside an answer.
+// namesAtOnce bounds the names that are in memory beside an answer.
 const namesAtOnce = 1024
 
 // eachName calls fn with each of nodes and its name.
@@ -291,10 +294,10 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 	})
 }
 
-// cellBytes is what a cell of a result takes beside its text.
+// cellBytes is the memory that a cell of a result takes beside its text.
 const cellBytes = 32
 
-// tableBytes is what the rows of a result take.
+// tableBytes returns the memory that the rows of a result take.
 func tableBytes(rows [][]any) (n int64) {
 	for _, row := range rows {
 		n += cellBytes * int64(len(row))
@@ -307,7 +310,7 @@ func tableBytes(rows [][]any) (n int64) {
 	return n
 }
 
-// names sends the ids that the user has given nodes.
+// names sends the external ids of nodes.
 func (t *session) names(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	nodes, err := t.server.nodesOf(f)
 	if err != nil {
@@ -321,8 +324,8 @@ func (t *session) names(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 		})
 }
 
-// sendList sends an object whose last field is a list: fill adds its elements, which are counted as
-// they come.
+// sendList sends an object whose last field is a list. fill adds the elements of the list; they are
+// counted in the budget as they are added.
 func (t *session) sendList(kind protocol.Kind, of any, fill func(*protocol.Text) error) error {
 	budget, err := t.server.room(kind)
 	if err != nil {
@@ -342,7 +345,7 @@ func (t *session) sendList(kind protocol.Kind, of any, fill func(*protocol.Text)
 	return t.send(kind, text.JSON(), nil)
 }
 
-// nodes sends the nodes of the user's ids.
+// nodes sends the nodes that the user's ids name.
 func (t *session) nodes(ctx context.Context, db *gdb.DB, f *protocol.Frame) error {
 	var m protocol.Names
 	if err := f.Decode(&m); err != nil {

@@ -24,18 +24,18 @@ const worldMost = 1024
 // hopsMost bounds the hops of a fanout.
 const hopsMost = 64
 
-// arenasBeside is how many batches are in memory beside the one that each client works on: one that
-// is filled or waits for the next of them. The one before comes back as soon as a client has the
-// next. More would be taken from the cache: those that are planned to wait have a place of their
-// own.
+// arenasBeside is how many batches are in memory beside the one that each client works on: one,
+// which is being filled or waits for the client that asks next. The batch before comes back as soon
+// as its client has the next one. More arenas would take memory from the cache; the batches that
+// the plan lets wait have memory of their own.
 const arenasBeside = 1
 
-// epochsAbout is for how many epochs the memory is split: clients do not say how many they take,
-// and a first epoch, in which caches are filled, is not what most of them wait for.
+// epochsAbout is the number of epochs for which the memory is split. Clients do not say how many
+// they take, and most of them take more than the first, in which caches are being filled.
 const epochsAbout = 10
 
-// open returns the loader that a client asks for: another client's, if it has the same settings.
-// The client releases it.
+// open returns the loader that a client asks for: the loader of another client if that has the same
+// settings, and otherwise a new one. The client releases it.
 func (s *Server) open(ctx context.Context, o *protocol.Open,
 	frame *protocol.Frame) (*feed, error) {
 	if err := s.check(o); err != nil {
@@ -68,7 +68,8 @@ func (s *Server) open(ctx context.Context, o *protocol.Open,
 	return f, nil
 }
 
-// used returns an open loader for one client more; nil if there is none of the name.
+// used returns the open loader of a name and counts one more client of it; nil if there is no such
+// loader.
 func (s *Server) used(name string) *feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,8 @@ func (s *Server) used(name string) *feed {
 	return f
 }
 
-// release gives up a loader for one client: with its last one it is closed, and what it had freed.
+// release counts one client of a loader less. The last client's release closes the loader and frees
+// its memory.
 func (s *Server) release(f *feed) error {
 	s.mu.Lock()
 	f.users--
@@ -129,18 +131,18 @@ func (s *Server) check(o *protocol.Open) error {
 	return nil
 }
 
-// asked is how a client wants features scaled.
+// asked returns how a client wants features scaled.
 func asked(o *protocol.Open) string { return cmp.Or(o.Normalize, "none") }
 
-// settle changes what all loaders share.
+// settle calls change with mu held, to change what all loaders share.
 func (s *Server) settle(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-// openNew opens a loader, and what batches are made of if it is the first. The caller holds
-// opening.
+// openNew opens a loader, and first the source of all loaders if there is none yet. The caller
+// holds opening.
 func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.Frame) (f *feed,
 	err error) {
 	src := s.mu.src
@@ -155,7 +157,8 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 				err = errors.Join(err, src.Close())
 			}
 		}()
-		// Seeds of others that are on their way stay counted as they are now.
+		// Seeds that other clients are sending stay counted in s.early; the source reserves as
+		// much.
 		others := s.early.Used() - int64(len(frame.Data))
 		if err := src.Budget.Reserve("seeds of other clients", max(0, others)); err != nil {
 			return nil, err
@@ -194,7 +197,7 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 		pack:  newPacker(src), src: src, open: o}, nil
 }
 
-// loader makes a loader of a source, and opens that if the loader is the first.
+// loader makes a loader of a source, and opens the source if this loader is the first.
 func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (l *loader.Loader, err error) {
 	switch m := s.opt.Store.Meta(); {
@@ -218,8 +221,8 @@ func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Ope
 	return l, err
 }
 
-// seeds are those that a client gives, or the nodes of a split, and the bytes that they are counted
-// for in the budget of the source.
+// seeds returns the seeds that a client gives, or the nodes of a split, and the bytes that are
+// reserved for them in the budget of the source.
 func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open,
 	frame *protocol.Frame) (seeds []sample.NodeID, held int64, err error) {
 	if len(frame.Data) == 0 {
@@ -242,10 +245,11 @@ func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open
 	return seeds, held, nil
 }
 
-// nodeBytes is what the number of a node takes.
+// nodeBytes is the size of a node's number.
 const nodeBytes = 4
 
-// nodesOf are the nodes in the data of a request, which the store has.
+// nodesOf returns the nodes in the data of a request. It fails if the store does not have one of
+// them.
 func (s *Server) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
 	if len(f.Data)%nodeBytes != 0 {
 		return nil, usage(fmt.Errorf("serve: %d bytes of nodes: each takes %d", len(f.Data),
@@ -260,7 +264,8 @@ func (s *Server) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
 	return nodes, nil
 }
 
-// plan splits the memory for the first loader and opens what batches are made of.
+// plan splits the memory for the first loader and opens the graph, the features and the labels of
+// which batches are made.
 func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	normalize, err := scaleFeatures(ctx, src, asked(o))
@@ -273,11 +278,12 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	c.Memory = s.mu.memory - c.Spare
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
 		Cache: o.Cache, Topology: "auto", NeighborCache: setting.NeighborAuto,
-		Lent: o.World + arenasBeside - 1} // one is the pipeline's, which fills it
+		Lent: o.World + arenasBeside - 1} // one is the arena that the pipeline fills
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
-	// In an arena an edge takes two numbers of 8 bytes, a node two more, and a type is one too.
+	// In an arena an edge takes two numbers of 8 bytes, a node takes two more, and a type takes
+	// one.
 	c.EntryBytes, c.LentEntryBytes, c.LentNodeBytes = src.EntryBytes(), 16, 16
 	if src.EdgeTypes {
 		c.LentEntryBytes += 8
@@ -298,8 +304,8 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	return l, nil
 }
 
-// scaleFeatures has the features of a source scaled as gdb train does, before they are read, and
-// returns what auto has become.
+// scaleFeatures has the features of a source scaled as gdb train scales them, before they are read.
+// It returns the way of scaling, with auto resolved.
 func scaleFeatures(ctx context.Context, src *loader.Source, normalize string) (string, error) {
 	if len(src.Meta.Features) == 0 {
 		return "none", nil

@@ -16,11 +16,11 @@ import (
 	"gdb/serve/protocol"
 )
 
-// alignBytes is what arrays in an arena are aligned to: a line of the cache.
+// alignBytes is the alignment of arrays in an arena: one line of the processor's cache.
 const alignBytes = 64
 
-// Names of the arrays of a batch. Numbers of nodes are counted in n_id: the seeds stand first, then
-// what the first hop adds, and so on.
+// The names of the arrays of a batch. The numbers of nodes are positions in n_id, where the seeds
+// stand first, then the nodes that the first hop adds, and so on.
 const (
 	arrayRows      = "x"           // (nodes, dim) f4
 	arrayNodes     = "n_id"        // (nodes) i8
@@ -32,19 +32,19 @@ const (
 	arrayLabels    = "y"           // (seeds) i8 or f4, or (seeds, classes) f4
 )
 
-// shelf lays arrays out in an arena.
+// shelf lays arrays out in an arena, one behind the other.
 type shelf struct {
 	arrays []protocol.Array
 	bytes  int
 }
 
-// add takes place for an array, in whole lines of the cache.
+// add places an array and rounds its size up to whole cache lines.
 func (s *shelf) add(name, kind string, width int, shape ...int) {
 	s.addTight(name, kind, width, shape...)
 	s.bytes = (s.bytes + alignBytes - 1) &^ (alignBytes - 1)
 }
 
-// addTight takes place for an array behind the one before, with nothing between them.
+// addTight places an array right behind the one before, with no gap after it.
 func (s *shelf) addTight(name, kind string, width int, shape ...int) {
 	n := width
 	for _, k := range shape {
@@ -55,7 +55,7 @@ func (s *shelf) addTight(name, kind string, width int, shape ...int) {
 	s.bytes += n
 }
 
-// in is the memory of an array, from its offset on.
+// in returns the memory of an arena from the offset of an array on; nil if there is no such array.
 func (s *shelf) in(b []byte, name string) []byte {
 	i := slices.IndexFunc(s.arrays, func(a protocol.Array) bool { return a.Name == name })
 	if i < 0 {
@@ -64,15 +64,15 @@ func (s *shelf) in(b []byte, name string) []byte {
 	return b[s.arrays[i].Offset:]
 }
 
-// packer writes batches into arenas. It is for one goroutine.
+// packer writes batches into arenas. Only one goroutine may use it.
 type packer struct {
 	features rowcache.Features // nil for none
 	classes  int               // of multi-labels
-	nodes    []sample.NodeID   // of the batch at hand, the seeds first
-	numbers  []uint32          // of its nodes as they stand in Dense, in nodes
+	nodes    []sample.NodeID   // of the batch being packed, the seeds first
+	numbers  []uint32          // the place in nodes of each node of Dense
 }
 
-// newPacker returns a packer of the batches of a source.
+// newPacker returns a packer for the batches of a source.
 func newPacker(src *loader.Source) packer {
 	p := packer{features: src.Features}
 	if src.Labels != nil {
@@ -81,7 +81,7 @@ func newPacker(src *loader.Source) packer {
 	return p
 }
 
-// pack puts a batch into an arena of a pool.
+// pack writes a batch into an arena that it takes from a pool.
 func (p *packer) pack(ctx context.Context, b *sample.Batch, pool *arena.Pool,
 	took *times) (item, error) {
 	on := p.layout(b)
@@ -98,7 +98,7 @@ func (p *packer) pack(ctx context.Context, b *sample.Batch, pool *arena.Pool,
 	return item{arena: a, batch: m}, nil
 }
 
-// layout says where the arrays of a batch stand.
+// layout returns where the arrays of a batch stand in an arena.
 func (p *packer) layout(b *sample.Batch) *shelf {
 	s, d := &shelf{}, &b.Dense
 	if p.features != nil {
@@ -124,8 +124,8 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 	return s
 }
 
-// write fills an arena with a batch, and describes it: lists are written while features are
-// gathered.
+// write fills an arena with a batch and returns its description. The lists are written while the
+// features are gathered.
 func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena.Arena,
 	took *times) (m *protocol.Batch, err error) {
 	p.turn(&b.Dense)
@@ -160,7 +160,7 @@ func (p *packer) turn(d *sample.Dense) {
 	}
 }
 
-// lists writes all of a batch but its features.
+// lists writes all arrays of a batch except its features, and returns the description of the batch.
 func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batch {
 	d, to := &b.Dense, a.Bytes()
 	m := &protocol.Batch{Arena: a.ID, Bytes: (len(to) + 4095) &^ 4095, Epoch: b.Epoch,
@@ -190,7 +190,7 @@ func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batc
 	return m
 }
 
-// widen writes numbers to longer ones.
+// widen converts numbers to 64 bits.
 func widen[T ~uint32 | ~int32](to []int64, from []T) {
 	to = to[:len(from)]
 	for i, v := range from {
@@ -198,8 +198,9 @@ func widen[T ~uint32 | ~int32](to []int64, from []T) {
 	}
 }
 
-// writeEdges writes the edges of a sample hop by hop, with the numbers that nodes have now: edges
-// is (2, len(d.Nbrs)), offsets where those of each node begin. It returns how many each hop has.
+// writeEdges writes the edges of a sample hop by hop, with the new numbers of the nodes. edges has
+// the shape (2, len(d.Nbrs)); offsets receives where the edges of each node begin. It returns the
+// number of edges of each hop.
 func writeEdges(d *sample.Dense, numbers []uint32, edges, offsets []int64) (hops []int) {
 	all := len(d.Nbrs)
 	from, to := edges[:all], edges[all:2*all]
@@ -227,8 +228,8 @@ func writeEdges(d *sample.Dense, numbers []uint32, edges, offsets []int64) (hops
 	return hops
 }
 
-// byHop calls fn with the edges of each hop, as they stand in a sample and in a batch: those of the
-// sample from first to end are those of the batch from at on.
+// byHop calls fn once for each hop: the edges that stand from first to end in the sample stand from
+// at on in the batch.
 func byHop(d *sample.Dense, fn func(at, first, end uint32)) {
 	at := uint32(0)
 	for k := d.Layers(); k > 0; k-- {

@@ -1,6 +1,9 @@
-// Package serve gives the batches of a store to other processes: one server of a machine samples,
+// Package serve gives the batches of a store to other processes: one server on a machine samples,
 // caches and gathers, and writes batches into memory that its clients map. Clients speak to it over
-// a Unix socket, see protocol; python/gdbgraph is one.
+// a Unix socket, as package protocol describes; python/gdbgraph is such a client.
+//
+// A session is one connected client. A feed is a loader that several clients share, and deals the
+// batches of an epoch to them; a seat is the place of one client in such an epoch.
 package serve
 
 import (
@@ -32,72 +35,73 @@ import (
 type Options struct {
 	Store  *layout.Store
 	Device blockdev.Device
-	// Memory bounds the process where the first loader does not say how much it may be, in bytes.
+	// Memory bounds the memory of the process, in bytes, if the first loader does not say it.
 	Memory  int64
 	Threads int
-	Version string // of gdb
-	// Profiles is as in probe.Config.
+	Version string // the version of gdb
+	// Profiles is passed on as probe.Config.Profiles.
 	Profiles string
-	// UntilIdle ends the server with its last client, or if none comes within 30 s.
+	// UntilIdle ends the server when its last client leaves, or if no client comes within 30 s.
 	UntilIdle bool
-	// Notes is told what went wrong with a client and did no harm to others; nil for none.
+	// Notes is called with problems of one client that did no harm to others; nil drops them.
 	Notes func(text string)
 }
 
-// idleTime is how long a server that ends with its last client waits for the first.
+// idleTime is how long a server with UntilIdle waits for its first client.
 const idleTime = 30 * time.Second
 
-// lookupShare is the part of the memory that lookups and statements may take, which have a budget
-// of their own: a sixteenth, and lookupMost at most. Until there are any, a cache of features has
-// it that can give memory back.
+// lookupShare and lookupMost say how much of the memory lookups and statements may take, which have
+// a budget of their own: a sixteenth, and lookupMost bytes at most. Until the first lookup, a cache
+// of features that can give memory back may use it.
 const lookupShare, lookupMost = 16, 64 << 20
 
-// earlyShare is the part of the memory that seeds may take before the first loader is open.
+// earlyShare is the divisor of the memory that seeds may take before the first loader is open.
 const earlyShare = 4
 
-// Server serves one store. Its loaders share the files, the topology and the cache of features,
-// whose memory the first of them has planned.
+// Server serves one store. Its loaders share the files, the topology and the cache of features; the
+// first loader plans the memory of these.
 type Server struct {
 	opt   Options
 	times times
 
-	clients atomic.Int64 // that were there
+	clients atomic.Int64 // counts the clients that ever came
 	work    sync.WaitGroup
 
-	// early counts seeds that come before there is a source in whose budget they are.
+	// early counts the seeds that arrive before there is a source whose budget could count them.
 	early *mem.Budget
 
-	// opening is held while a loader is opened, which may plan and measure for seconds, and
-	// connecting while the database of lookups is. Both come before mu.
+	// opening is held while a loader is opened, which may plan and measure for seconds. connecting
+	// is held while the database of lookups is opened. Both are locked before mu.
 	opening, connecting sync.Mutex
 
-	// mu is held for moments. src, memory and settled are written with opening held too, so that
-	// who opens a loader reads them without it.
+	// mu is held only for moments. src, memory and settled are written with opening held too, so
+	// code that holds opening reads them without mu.
 	mu struct {
 		sync.Mutex
-		memory int64          // of the source, or what it is if no loader says
+		memory int64          // of the source, or the default before a loader has said it
 		src    *loader.Source // nil before the first loader
-		// lookup counts lookups and statements, their requests and answers; nil before the first.
+		// lookup counts lookups and statements, with their requests and answers; nil before the
+		// first.
 		lookup *mem.Budget
-		// apart says that the memory of lookups is counted in the budget of src: else its cache of
-		// features, which shrinks, may have it.
+		// apart says that the memory of lookups is reserved in the budget of src. While it is not,
+		// the cache of features may use that memory if shrinks says that it can give it back.
 		apart, shrinks bool
 		settled
 		feeds map[string]*feed
-		db    *gdb.DB // of lookups; nil before the first
-		here  int     // clients
+		db    *gdb.DB // for lookups; nil before the first
+		here  int     // clients that are connected
 		idle  chan struct{}
 	}
 }
 
-// settled is what the first loader has settled for all.
+// settled holds what the first loader has settled for all loaders.
 type settled struct {
-	plan      string        // of the memory, for people
-	shape     loader.Config // as the plan says
-	normalize string        // of features: none, row or zscore
+	plan      string        // the plan of the memory, as text for people
+	shape     loader.Config // the settings of a loader that the plan gives
+	normalize string        // how features are scaled: none, row or zscore
 }
 
-// New returns a server. The store and the device are closed by their owner, after Serve.
+// New returns a server. The caller closes the store and the device after Serve.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, early: mem.NewBudget(max(1, opt.Memory/earlyShare))}
 	s.mu.memory = opt.Memory
@@ -109,8 +113,8 @@ func New(opt Options) *Server {
 	return s
 }
 
-// Serve answers clients until ctx is cancelled, which is its error then, or, with UntilIdle, the
-// last client is gone: then it returns nil. It closes the listener, and frees all memory.
+// Serve answers clients until ctx is cancelled, and returns its error then. With UntilIdle it
+// returns nil once the last client is gone. It closes the listener and frees all memory.
 func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 	ctx, cancel := context.WithCancel(interrupted)
 	defer cancel()
@@ -137,7 +141,8 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 			}
 		}
 	}
-	// Clients may be gone at the same moment, by the same signal: the server was interrupted still.
+	// Clients may end at the same moment by the same signal: the server was interrupted
+	// nevertheless.
 	if interrupted.Err() != nil {
 		err = errors.Join(err, fmt.Errorf("serve: interrupted: %w", interrupted.Err()))
 	}
@@ -148,14 +153,14 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 }
 
 // accept takes clients until the listener is closed. While the process or the system has no room
-// for one more it waits: others end, and that one is taken then.
+// for one more it waits, and takes the client when others have ended.
 func (s *Server) accept(ctx context.Context, l taker) error {
 	wait := time.Duration(0)
 	for {
 		c, err := l.AcceptUnix()
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			if err == nil {
-				_ = c.Close() // it came too late
+				_ = c.Close() // the client came too late
 			}
 			return nil
 		}
@@ -183,23 +188,24 @@ func (s *Server) accept(ctx context.Context, l taker) error {
 	}
 }
 
-// taker takes clients: a Listener.
+// taker accepts connections of clients, as a Listener does.
 type taker interface {
 	AcceptUnix() (*net.UnixConn, error)
 }
 
-// passes says whether an error of taking a client passes: the client is gone already, or the
-// process or the system has no room for it now.
+// passes reports whether an error of accepting a client is temporary: the client is gone already,
+// or the process or the system has no room for it now.
 func passes(err error) bool {
 	return errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EMFILE) ||
 		errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENOMEM)
 }
 
-// waitLeast and waitMost bound the time between two tries to take a client.
+// waitLeast and waitMost bound the time between two attempts to accept a client.
 const waitLeast, waitMost = time.Millisecond, 500 * time.Millisecond
 
-// come counts the clients that are there. Who leaves without a word is none: programs look so
-// whether a socket still has a server.
+// come adds n to the clients that are connected, and ends a server with UntilIdle when none is
+// left. A connection that sends no request is not counted as a client: programs connect so to see
+// whether a socket has a server.
 func (s *Server) come(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +216,7 @@ func (s *Server) come(n int) {
 	}
 }
 
-// close frees what clients have opened. They are gone.
+// close frees what clients have opened. The clients are gone by then.
 func (s *Server) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +233,7 @@ func (s *Server) close() error {
 	return err
 }
 
-// welcome describes the store.
+// welcome returns the description of the store for a client.
 func (s *Server) welcome() protocol.Welcome {
 	m := s.opt.Store.Meta()
 	w := protocol.Welcome{Protocol: protocol.Version, Version: s.opt.Version,
@@ -255,7 +261,7 @@ func (s *Server) welcome() protocol.Welcome {
 	return w
 }
 
-// lookups is the database of lookups and statements.
+// lookups returns the database for lookups and statements, and opens it at the first call.
 func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
@@ -275,8 +281,8 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 	return db, err
 }
 
-// room returns where a request of a kind is counted while it comes: seeds with the loaders, once
-// the first is open, and all else with the lookups.
+// room returns the budget that counts a request of a kind while it arrives: seeds are counted with
+// the loaders once the first is open, and everything else with the lookups.
 func (s *Server) room(kind protocol.Kind) (*mem.Budget, error) {
 	seeds := kind == protocol.KindOpen || kind == protocol.KindSample
 	if seeds {
@@ -294,8 +300,8 @@ func (s *Server) room(kind protocol.Kind) (*mem.Budget, error) {
 	return s.early, nil
 }
 
-// lookupLocked is the budget of lookups, which is set apart when it is first asked for. Garbage has
-// its part of that memory.
+// lookupLocked returns the budget of lookups, and sets its memory apart at the first call. The
+// budget leaves room for garbage. The caller holds s.mu.
 func (s *Server) lookupLocked() (*mem.Budget, error) {
 	if s.mu.lookup != nil {
 		return s.mu.lookup, nil
@@ -307,14 +313,14 @@ func (s *Server) lookupLocked() (*mem.Budget, error) {
 	return s.mu.lookup, nil
 }
 
-// lookupLimitLocked is what lookups may take beside the garbage of it.
+// lookupLimitLocked returns the bytes that lookups may take, without the garbage that they leave.
 func (s *Server) lookupLimitLocked() int64 {
 	bytes := lookupBytes(s.mu.memory)
 	return max(1, bytes-mem.HeapGarbage(bytes))
 }
 
-// setApartLocked counts the memory of lookups in the budget of the source, if there is one. A cache
-// of features gives it back if it has it.
+// setApartLocked reserves the memory of lookups in the budget of the source, if there is one. A
+// cache of features that uses this memory gives it back.
 func (s *Server) setApartLocked() error {
 	if s.mu.src == nil || s.mu.apart {
 		return nil
@@ -330,10 +336,10 @@ func (s *Server) setApartLocked() error {
 	return nil
 }
 
-// lookupBytes is the memory of lookups of a process of so much.
+// lookupBytes returns the memory for lookups, in a process of memory bytes.
 func lookupBytes(memory int64) int64 { return min(memory/lookupShare, lookupMost) }
 
-// stats are the counters so far.
+// stats returns the counters so far.
 func (s *Server) stats() protocol.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,7 +356,7 @@ func (s *Server) stats() protocol.Stats {
 	return st
 }
 
-// splitOf are the parts of a name such as train@3.
+// splitOf splits a name such as train@3 into the split and the column.
 func splitOf(name string) (base, column string, err error) {
 	base, column, _ = strings.Cut(name, "@")
 	if known := []string{"train", "val", "test"}; !slices.Contains(known, base) {
@@ -360,7 +366,7 @@ func splitOf(name string) (base, column string, err error) {
 	return base, column, nil
 }
 
-// usageError is a mistake of the client.
+// usageError marks an error as a mistake of the client.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

@@ -17,27 +17,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// session is a client that is connected. It is for one goroutine.
+// session is a connected client. Only the goroutine of talk uses it.
 type session struct {
 	server *Server
 	conn   *protocol.Conn
-	here   bool  // it is counted
+	here   bool  // the client has sent a request, and is counted
 	feed   *feed // nil before Open
 	rank   int
-	bye    bool // it said that it closes
+	bye    bool // the client said that it closes
 	pool   *arena.Pool
 	seat   *seat   // nil outside an epoch
-	around *around // nil before a batch around seeds is asked for
+	around *around // nil before the first batch around seeds
 
-	answers *mem.Budget // where an answer is counted
-	held    int64       // bytes of it there
+	answers *mem.Budget // the budget that counts an answer
+	held    int64       // bytes of the answer that are reserved there
 }
 
-// talk answers a client until it is gone, and frees what it had.
+// talk answers a client until it is gone, and frees what it held.
 func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	asked, t := make(chan *protocol.Frame), &session{server: s, conn: conn}
-	go func() { // ends when the connection does
+	go func() { // it ends when the connection does
 		defer bug.Catch()
 		defer close(asked)
 		for {
@@ -45,7 +45,7 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 			if errors.Is(err, protocol.ErrForeign) {
 				f = &protocol.Frame{Refused: err} // the client is told, and no more is read
 			} else if err != nil {
-				cancel(err) // also of a request under way
+				cancel(err) // this also cancels a request that is being answered
 				return
 			}
 			select {
@@ -58,13 +58,13 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 			}
 		}
 	}()
-	// A client that takes no answers must not keep a server that ends.
+	// A client that reads no answers must not keep a server that is ending.
 	unblock := context.AfterFunc(ctx, conn.Interrupt)
 	defer func() {
 		unblock()
 		err = errors.Join(err, t.close(), conn.Close())
 		cancel(context.Canceled)
-		for range asked { // until the reader has ended
+		for range asked { // this waits until the reader has ended
 		}
 		wordless := !t.here && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET))
 		if errors.Is(err, io.EOF) || wordless {
@@ -72,7 +72,7 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 		}
 	}()
 	if err := conn.Send(protocol.KindWelcome, s.welcome(), nil); err != nil {
-		if ctx.Err() != nil { // it was interrupted, since the client is gone already
+		if ctx.Err() != nil { // sending was interrupted because the client is gone
 			return context.Cause(ctx)
 		}
 		return err
@@ -103,7 +103,7 @@ func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
 	}
 }
 
-// close gives up what the client had.
+// close frees what the client held.
 func (t *session) close() error {
 	t.leave()
 	if t.around != nil {
@@ -126,8 +126,8 @@ func (t *session) leave() {
 	}
 }
 
-// answer answers a request: what fails is told to the client. An error is one of the connection, or
-// that the client is gone.
+// answer answers a request, and tells the client of an error that the request caused. It returns an
+// error if the connection fails or the client is gone.
 func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 	defer f.Free()
 	defer t.giveBack()
@@ -146,7 +146,7 @@ func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 		What: whatOf(err)}, nil)
 }
 
-// take counts bytes of an answer, until that was sent.
+// take reserves n bytes for an answer. They are released after the answer was sent.
 func (t *session) take(n int64) error {
 	budget, err := t.server.room(protocol.KindArrays)
 	if err == nil {
@@ -159,7 +159,7 @@ func (t *session) take(n int64) error {
 	return nil
 }
 
-// giveBack ends the counting of an answer.
+// giveBack releases the bytes that are reserved for an answer.
 func (t *session) giveBack() {
 	if t.held > 0 {
 		t.answers.Release(t.held)
@@ -180,7 +180,7 @@ func (t *session) send(kind protocol.Kind, body any, data []byte) error {
 	return nil
 }
 
-// whatOf sorts errors for clients.
+// whatOf returns the kind of an error, as protocol.Failed.What tells it to clients.
 func whatOf(err error) string {
 	var mistake usageError
 	var syntax *lang.SyntaxError
@@ -259,7 +259,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 		Batches: t.feed.batches, Plan: s.plan, Normalize: s.normalize}, nil)
 }
 
-// planned is what the first loader has settled for all.
+// planned returns what the first loader has settled for all loaders.
 func (s *Server) planned() settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +281,7 @@ func (t *session) start(ctx context.Context, f *protocol.Frame) error {
 	return t.send(protocol.KindDone, nil, nil)
 }
 
-// goOn leaves the epoch under way, if there is one, and takes arenas back.
+// goOn leaves the epoch that is under way, if there is one, and takes arenas back.
 func (t *session) goOn(done []uint32) error {
 	if t.feed == nil {
 		return usage(errors.New("serve: open a loader first"))
