@@ -35,22 +35,22 @@ type Catalog struct {
 	opening  uint64        // digestOpenBytes; fewer in tests
 }
 
-// New names the catalog in dir; it does no I/O.
+// New returns the catalog in dir. It does no I/O.
 func New(fs vfs.FS, dir string) *Catalog {
 	return &Catalog{fs: files.Guard(fs, dir), dir: dir, patience: lockWait,
 		opening: digestOpenBytes}
 }
 
-// setHead is the head record of a set.
+// setHead is the record at the head of a stored set.
 type setHead struct {
-	Chunks uint32 // parts, of chunkBytes each but the last
-	Bytes  uint64 // in all
-	Count  uint64 // members
+	Chunks uint32 // the number of parts, of chunkBytes each except the last
+	Bytes  uint64 // the bytes of all parts together
+	Count  uint64 // the number of members of the set
 }
 
-// Create makes the catalog with its first and only data transaction: the metadata and the sets,
-// synced. It is the act that makes a store exist. ErrExists if there is a catalog; what an
-// unfinished Create left is replaced. Memory besides the arguments: a few MiB.
+// Create makes the catalog with its first transaction: the metadata and the sets, synced. A store
+// exists from that moment on. It returns ErrExists if there is a catalog already, and replaces what
+// an unfinished Create left. Besides the arguments it takes a few MiB of memory.
 func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 	if m.Format != kv.FormatVersion {
 		return fmt.Errorf("kv: create %s: %w: version %d, this gdb writes %d", c.dir, kv.ErrFormat,
@@ -78,7 +78,8 @@ func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roari
 	return errors.Join(err, l.Close())
 }
 
-// create puts the first records. Sets go to files of their own, behind those of small records.
+// create writes the first records. It writes the sets to files of their own, after the files of
+// small records.
 func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 	b, err := marshal(*m)
 	if err != nil {
@@ -103,8 +104,8 @@ func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 	return nil
 }
 
-// PutSplits adds stored sets of nodes that are splits, or replaces those of the same name, in one
-// transaction with the metadata that lists them.
+// PutSplits adds stored sets of nodes as splits, and replaces splits of the same name. It changes
+// the sets and the metadata that lists them in one transaction.
 func (c *Catalog) PutSplits(ctx context.Context, sets map[string]*roaring.Bitmap) error {
 	return c.update(ctx, func(w writer) error {
 		m, err := w.meta()
@@ -131,7 +132,7 @@ func (c *Catalog) PutSplits(ctx context.Context, sets map[string]*roaring.Bitmap
 	})
 }
 
-// dropSet removes a set, if there is one, with all its parts.
+// dropSet removes a set with all its parts. It does nothing if there is no such set.
 func (w writer) dropSet(name string) error {
 	h := setHead{}
 	err := w.get([]byte(keySet+name), func(payload []byte) error { return unmarshal(payload, &h) })
@@ -165,7 +166,8 @@ func (w writer) putSet(name string, set *roaring.Bitmap) error {
 	return w.put([]byte(keySet+name), b)
 }
 
-// Meta loads the metadata. ErrNoStore if there is no catalog, ErrDamaged if its bytes are wrong.
+// Meta loads the metadata. It returns ErrNoStore if there is no catalog, and ErrDamaged if its
+// bytes are wrong.
 func (c *Catalog) Meta(ctx context.Context) (*kv.Meta, error) {
 	var m *kv.Meta
 	err := c.view(ctx, func(r reader) (err error) {
@@ -227,9 +229,9 @@ func (c *Catalog) Set(ctx context.Context, name string) (*roaring.Bitmap, error)
 	return set, nil
 }
 
-// Splits loads stored sets by their names, and the metadata that lists them, in one transaction:
-// beside somebody who replaces them, all are the old ones or all the new. Sets that are not there
-// are left out.
+// Splits loads the stored sets of some names, and the metadata that lists them, in one transaction:
+// if another process replaces them meanwhile, all are the old ones or all the new ones. Names
+// without a set are left out.
 func (c *Catalog) Splits(ctx context.Context, names ...string) (m *kv.Meta,
 	sets map[string]*roaring.Bitmap, err error) {
 	err = c.view(ctx, func(r reader) (err error) {
@@ -298,7 +300,7 @@ func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// PutRun writes the record of a run, replacing one of the same name.
+// PutRun writes the record of a run, and replaces a record of the same name.
 func (c *Catalog) PutRun(ctx context.Context, m kv.RunMeta) error {
 	if err := checkName("run", m.Name); err != nil {
 		return err
@@ -315,7 +317,7 @@ func (c *Catalog) DeleteRun(ctx context.Context, name string) error {
 	return c.update(ctx, func(w writer) error { return w.remove([]byte(keyRun + name)) })
 }
 
-// Runs lists the runs by name.
+// Runs returns the records of all runs, ordered by name.
 func (c *Catalog) Runs(ctx context.Context) ([]kv.RunMeta, error) {
 	var runs []kv.RunMeta
 	err := c.view(ctx, func(r reader) error {
@@ -339,7 +341,7 @@ func (r reader) run(name string, b []byte) (kv.RunMeta, error) {
 	return m.RunMeta, nil
 }
 
-// PutProfile keeps a measured profile (JSON) under a name, such as a device's.
+// PutProfile stores a measured profile (JSON) under a name, for example the name of a device.
 func (c *Catalog) PutProfile(ctx context.Context, name string, profile []byte) error {
 	if !json.Valid(profile) {
 		return fmt.Errorf("kv: profile %q is not JSON", name)
@@ -350,7 +352,7 @@ func (c *Catalog) PutProfile(ctx context.Context, name string, profile []byte) e
 	return c.update(ctx, func(w writer) error { return w.put([]byte(keyProfile+name), profile) })
 }
 
-// Profile loads a profile, or ErrNotFound.
+// Profile loads a profile. It returns ErrNotFound if there is none of that name.
 func (c *Catalog) Profile(ctx context.Context, name string) ([]byte, error) {
 	var profile []byte
 	err := c.view(ctx, func(r reader) error {

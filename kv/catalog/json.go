@@ -103,7 +103,7 @@ func unescape(s string) string {
 
 func isEscape(r rune) bool { return r >= escapeRune && r <= escapeRune+0xFF }
 
-// number is a float64 that may be NaN or infinite, which are written as strings.
+// number is a float64 that JSON holds as a string if it is NaN or infinite.
 type number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -122,7 +122,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// runRecord is RunMeta as it is kept: its own Best and Test hide the embedded ones.
+// runRecord is a RunMeta as the catalog keeps it. Its own Best and Test hide the embedded ones, so
+// that they may be NaN or infinite.
 type runRecord struct {
 	kv.RunMeta
 	Best, Test number

@@ -14,9 +14,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A key is the letter of its kind, the version of the kind's encoding, and a name. Records of the
-// graph and of runs come before the sets, so that they are merged without touching those. A set is
-// a head record and chunks, whose key ends in a zero byte and the big-endian number.
+// A key is the letter of its kind, the version of the kind's encoding, and a name. The records of
+// the graph and of runs come before the sets, so that merging these records does not touch the
+// sets. A set is a head record and chunks; the key of a chunk ends in a zero byte and the chunk's
+// big-endian number.
 const (
 	keyMeta    = "m\x01"
 	keyProfile = "p\x01"
@@ -28,8 +29,9 @@ const (
 // nameBytesMax bounds the names of sets, runs and profiles.
 const nameBytesMax = 1000
 
-// recordHead is the checksum before the payload of every record, over key and payload: blocks of
-// large tables are not verified when the database is opened, and this tells whose bytes they are.
+// recordHead is the size of the checksum that stands before the payload of every record and covers
+// key and payload. It is needed because blocks of large tables are not verified when the database
+// is opened, and because it also tells whether the bytes belong to this key.
 const recordHead = 4
 
 // checkName refuses names that cannot be part of a key.
@@ -41,7 +43,7 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// chunkKey is the key of a part of a set.
+// chunkKey returns the key of a part of a set.
 func chunkKey(name string, i uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte(keyChunk+name+"\x00"), i)
 }
@@ -52,7 +54,7 @@ func encodeRecord(key, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// decodeRecord returns the payload of a record, aliasing b.
+// decodeRecord returns the payload of a record; it shares memory with b.
 func decodeRecord(key, b []byte) ([]byte, error) {
 	d := codec.NewDec(b)
 	sum := d.U32()
@@ -73,8 +75,8 @@ type reader struct {
 	s  *seal
 }
 
-// get calls do with the payload of a record, which is do's only until it returns. ErrNotFound if
-// there is none.
+// get calls do with the payload of a record, which do may use only until it returns. It returns
+// ErrNotFound if there is no such record.
 func (r reader) get(key []byte, do func(payload []byte) error) error {
 	v, closer, err := r.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -151,8 +153,8 @@ func (w writer) remove(key []byte) error {
 	return nil
 }
 
-// flush moves what was put from memory to files. Ending one file before the sets and one behind
-// them keeps small records and sets in different files.
+// flush moves the records that were put from memory to files. A flush before the sets and one after
+// them keep small records and sets in different files.
 func (w writer) flush() error {
 	if err := w.db.Flush(); err != nil {
 		return w.c.dbError("flush", err)
@@ -160,7 +162,8 @@ func (w writer) flush() error {
 	return nil
 }
 
-// tidy merges the files of small records, now and then. Sets are not rewritten.
+// tidy merges the files of small records in one of tidyEvery transactions. It does not rewrite
+// sets.
 func (w writer) tidy() error {
 	if w.s.generation%tidyEvery != tidyEvery-1 {
 		return nil
@@ -171,7 +174,7 @@ func (w writer) tidy() error {
 	return nil
 }
 
-// chunkWriter puts what is written to it as the chunks of a set.
+// chunkWriter stores the bytes that are written to it as the chunks of a set.
 type chunkWriter struct {
 	w    writer
 	name string
@@ -180,7 +183,8 @@ type chunkWriter struct {
 	buf  []byte
 }
 
-// chunkBytes is the size of a chunk: what writing or reading a set needs besides the set.
+// chunkBytes is the size of a chunk, and so the memory that writing or reading a set takes besides
+// the set itself.
 const chunkBytes = 1 << 20
 
 // Write implements io.Writer.

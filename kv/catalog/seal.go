@@ -33,11 +33,12 @@ import (
 // The checksum at the start covers all bytes after itself.
 type seal struct {
 	uuid       kv.UUID
-	generation uint64 // of transactions; the first is 1
+	generation uint64 // counts transactions; the first is 1
 	files      []sealedFile
 }
 
-// sealedFile is a file of the database, by its name in the catalog's directory.
+// sealedFile is the seal's record of one file of the database, which lies in the catalog's
+// directory.
 type sealedFile struct {
 	name string
 	size uint64
@@ -71,7 +72,7 @@ func (s *seal) encode() []byte {
 	return e.B
 }
 
-// errSealVersion says that a seal is whole, of another version.
+// errSealVersion says that a seal is intact but of another version.
 var errSealVersion = errors.New("seal of another version")
 
 func decodeSeal(b []byte) (*seal, error) {
@@ -102,7 +103,7 @@ func decodeSeal(b []byte) (*seal, error) {
 	return s, s.check()
 }
 
-// check refuses names that do not belong in the directory.
+// check refuses names that do not belong in the catalog's directory.
 func (s *seal) check() error {
 	for i, f := range s.files {
 		if f.name == "" || strings.ContainsAny(f.name, "/\\\x00") || !isDatabaseFile(f.name) {
@@ -115,8 +116,8 @@ func (s *seal) check() error {
 	return nil
 }
 
-// isDatabaseFile tells the files of Pebble from ours and from the lock, which must never be
-// opened: closing it again would release the lock that this process holds.
+// isDatabaseFile reports whether a file is one of Pebble's, and not the seal or the lock. The lock
+// must never be opened: closing it again would release the lock that this process holds.
 func isDatabaseFile(name string) bool {
 	return name != sealName && name != sealTemp && name != lockName && name != "." && name != ".."
 }
@@ -166,7 +167,7 @@ func (c *Catalog) writeSeal(s *seal) error {
 	return nil
 }
 
-// digest compares a file with its record: its size, and if whole its bytes. The error is a
+// digest compares a file with its record: its size, and its bytes too if whole is set. It returns a
 // DamageError if they differ.
 func (c *Catalog) digest(f sealedFile, whole bool) error {
 	path, rel := c.fs.PathJoin(c.dir, f.name), c.rel(f.name)
@@ -212,8 +213,8 @@ func digestFile(file vfs.File, f sealedFile, whole bool) (size uint64, sum uint3
 	}
 }
 
-// IsOwn says whether a file in the directory of a catalog can be one of its own: a sealed one, or
-// one of a transaction that was killed, which the next removes.
+// IsOwn reports whether a file in the directory of a catalog can belong to the catalog: a sealed
+// file, or a file that a killed transaction left and the next one removes.
 func IsOwn(name string) bool {
 	switch name {
 	case sealName, sealTemp, lockName:

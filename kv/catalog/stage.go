@@ -50,7 +50,7 @@ type stagedFile struct {
 	path string
 	size uint64 // guarded by s.mu, like sum and done
 	sum  uint32
-	done bool // closed, and so durable
+	done bool // the file is closed, and so durable
 }
 
 var errNotStaged = errors.New("a catalog transaction does not do this")
@@ -66,8 +66,8 @@ func newStage(c *Catalog, old *seal) *stage {
 	return s
 }
 
-// verify compares the sealed files with the seal: the size of all, and the bytes of as many of the
-// smallest as make up at most limit.
+// verify compares the sealed files with the seal: the sizes of all files, and the bytes of the
+// smallest ones until limit bytes are reached.
 func (s *stage) verify(ctx context.Context, limit uint64) error {
 	files, _ := s.files()
 	slices.SortStableFunc(files, func(a, b sealedFile) int { return cmp.Compare(a.size, b.size) })
@@ -87,7 +87,8 @@ func (s *stage) verify(ctx context.Context, limit uint64) error {
 	return nil
 }
 
-// verifyOne compares a file with the seal, unless that was done or it is not sealed.
+// verifyOne compares the bytes of a file with the seal. It does nothing if that was done before or
+// the file is not sealed.
 func (s *stage) verifyOne(name string) error {
 	s.mu.Lock()
 	f, sealed := s.mu.sealed[name]
@@ -132,8 +133,8 @@ func (s *stage) finish() ([]sealedFile, error) {
 	return s.files()
 }
 
-// discard removes the created files from disk, as far as that works: what stays is not sealed, and
-// the next transaction removes it.
+// discard removes the created files from disk. It ignores errors: a file that stays is not sealed,
+// and the next transaction removes it.
 func (s *stage) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +143,14 @@ func (s *stage) discard() {
 	}
 }
 
-// failedLocked keeps the first error; the answer to Pebble is that all is well.
+// failedLocked keeps the first error. Pebble is told that the operation succeeded.
 func (s *stage) failedLocked(op, path string, err error) {
 	if err != nil && s.mu.err == nil {
 		s.mu.err = fmt.Errorf("kv: %s %s: %w", op, path, err)
 	}
 }
 
-// has tells whether a path is a visible file.
+// has reports whether a path names a visible file.
 func (s *stage) has(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 const (
 	lockName = "LOCK"
 
-	// lockPollMax bounds the pause between two attempts at the lock.
+	// lockPollMax bounds the pause between two attempts to take the lock.
 	lockPollMax = 50 * time.Millisecond
 
-	// digestOpenBytes bounds what every opening reads to verify the files, the smallest first.
-	// Larger ones hold large sets, and are verified when a set is read.
+	// digestOpenBytes bounds the bytes that every opening reads to verify the files, the smallest
+	// first. Larger files hold large sets, and are verified when a set is read.
 	digestOpenBytes = 8 << 20
 
-	// tidyEvery is how many transactions go by until one merges the files they made.
+	// tidyEvery is the number of transactions after which one merges the files that they made.
 	tidyEvery = 8
 
 	cacheBytes    = 1 << 20
@@ -58,8 +58,8 @@ func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 	}
 }
 
-// options are all that matters of Pebble's options. One transaction is one short life of a
-// database: there is nothing to cache, nothing to do in the background and nothing to log.
+// options returns the options of Pebble. A database lives for one transaction only, so it has
+// nothing to cache, nothing to do in the background and nothing to log.
 func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
 	return &pebble.Options{
 		FS:     fs,
@@ -94,7 +94,7 @@ func (silent) Fatalf(format string, args ...any) {
 	panic(fatal(fmt.Sprintf(format, args...)))
 }
 
-// fatal is what Fatalf panics with; run turns it into an error.
+// fatal is the value that Fatalf panics with; run turns it into an error.
 type fatal string
 
 // run opens the database on fs, calls do and closes it.
@@ -123,11 +123,11 @@ func (c *Catalog) run(fs vfs.FS, readOnly, create bool, do func(*pebble.DB) erro
 	return err
 }
 
-// dbError wraps an error of Pebble, and says so if it is about damage.
+// dbError wraps an error of Pebble, and marks it as damage if it is about damage.
 func (c *Catalog) dbError(op string, err error) error {
 	var damage *kv.DamageError
 	if errors.As(err, &damage) {
-		return damage // of a file, met by the stage
+		return damage // an error about a file, which the stage met
 	}
 	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	if cut || pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
@@ -136,16 +136,16 @@ func (c *Catalog) dbError(op string, err error) error {
 	return fmt.Errorf("kv: %s %s: %w", op, c.dir, err)
 }
 
-// view runs do on the sealed state, and leaves no trace. On a file system that cannot be written
-// to, as a shared one, it goes without the lock, and do is called again if the state has changed
-// under it.
+// view runs do on the sealed state, and changes nothing. On a file system that cannot be written,
+// such as a shared one, it takes no lock, and calls do again if the state has changed meanwhile.
 func (c *Catalog) view(ctx context.Context, do func(r reader) error) error {
 	return c.sealed(ctx, func(s *seal) error { return c.read(ctx, s, do) })
 }
 
-// sealed calls do with the seal, and with the lock unless that cannot be had.
+// sealed calls do with the seal. It holds the lock meanwhile, unless the lock cannot be taken.
 func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
-	// A look before the lock: what is no store must not get a lock file.
+	// The seal is read before the lock is taken: a directory that is no store must not get a lock
+	// file.
 	s, err := c.readSeal()
 	if err != nil {
 		return err
@@ -164,13 +164,13 @@ func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
 	return errors.Join(err, l.Close())
 }
 
-// isReadOnly tells whether the lock cannot be had since nothing can be written.
+// isReadOnly reports whether the lock cannot be taken because nothing can be written.
 func isReadOnly(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission)
 }
 
-// unlocked calls do until the seal is the same afterwards: sealed files never change, but a
-// transaction of somebody who may write removes old ones.
+// unlocked calls do again and again until the seal is the same before and after it. Sealed files
+// never change, but a process that may write can remove old ones in a transaction.
 func (c *Catalog) unlocked(ctx context.Context, s *seal, do func(s *seal) error) error {
 	for {
 		err := do(s)
@@ -185,7 +185,8 @@ func (c *Catalog) unlocked(ctx context.Context, s *seal, do func(s *seal) error)
 	}
 }
 
-// read runs do on the state of s, with the lock held.
+// read runs do on the state that s seals. The caller holds the lock, or notices a change as
+// unlocked does.
 func (c *Catalog) read(ctx context.Context, s *seal, do func(r reader) error) error {
 	st := newStage(c, s)
 	if err := st.verify(ctx, c.opening); err != nil {
@@ -210,7 +211,7 @@ func (c *Catalog) update(ctx context.Context, do func(w writer) error) error {
 	return errors.Join(err, l.Close())
 }
 
-// transact runs do on the state of old, with the lock held, and seals the new state.
+// transact runs do on the state that old seals, and seals the new state. The caller holds the lock.
 func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) error) error {
 	st := newStage(c, old)
 	if err := st.verify(ctx, c.opening); err != nil {
@@ -246,8 +247,8 @@ func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) err
 	return nil
 }
 
-// sweep removes files that the seal does not list, as far as that works: they are never read, and
-// the next transaction tries again.
+// sweep removes files that the seal does not list. It ignores errors: such files are never read,
+// and the next transaction tries again.
 func (c *Catalog) sweep(s *seal) {
 	names, err := c.fs.List(c.dir)
 	if err != nil {
@@ -261,7 +262,7 @@ func (c *Catalog) sweep(s *seal) {
 	}
 }
 
-// rel is the path of a catalog file relative to the store.
+// rel returns the path of a catalog file relative to the store.
 func (c *Catalog) rel(name string) string {
 	base := c.fs.PathBase(c.dir)
 	if name == "" {

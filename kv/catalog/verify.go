@@ -8,8 +8,9 @@ import (
 	"gdb/kv"
 )
 
-// Verify reads every byte of the catalog and reports what is damaged: first every file against the
-// seal, then, if they are whole, every record. ErrNoStore if there is no catalog.
+// Verify reads every byte of the catalog and reports all damage: it compares every file with the
+// seal, and if all files are intact, it decodes every record. It returns ErrNoStore if there is no
+// catalog.
 func (c *Catalog) Verify(ctx context.Context) ([]kv.Finding, error) {
 	var findings []kv.Finding
 	err := c.sealed(ctx, func(s *seal) (err error) {
