@@ -8,10 +8,11 @@ import (
 	"gdb/kv"
 )
 
-// Alternatives helps with an id that d does not have: meant is one that it has and that differs in
-// the case of letters or lacks its type in front, "" if there is none; examples are the ids of the
-// first nodes, two at most, and none where they cannot be read: what is wrong with the dictionary
-// is said by whoever asks for those. It takes a lookup for each type of nodes and each case.
+// Alternatives finds ids that help a user whose id d does not have. meant is an id that d has and
+// that differs only in the case of letters or by a type in front; "" if there is none. examples
+// holds the ids of the first nodes, at most two. It is empty if they cannot be read; whoever reads
+// these ids next reports what is wrong with the dictionary. It takes one lookup for each type of
+// nodes and each case.
 func Alternatives(ctx context.Context, d Dictionary, m *kv.Meta, id string) (meant string,
 	examples []string) {
 	others := []string{strings.ToLower(id), strings.ToUpper(id), titled(id)}
@@ -30,7 +31,7 @@ func Alternatives(ctx context.Context, d Dictionary, m *kv.Meta, id string) (mea
 	return "", examples
 }
 
-// titled is a name with a capital.
+// titled returns a name with its first letter in upper case.
 func titled(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(string(r)) + strings.ToLower(name[n:])

@@ -10,10 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// BlockBytes is the size of a block of the dictionary files, and of each lookup's read.
+// BlockBytes is the size of a block of the dictionary files, and of the read that a lookup makes.
 const BlockBytes = 4096
 
-// MaxBytes is the longest external id. Two of them fit in a block.
+// MaxBytes is the length of the longest external id. Two such ids fit in a block.
 const MaxBytes = 2000
 
 // Kinds of the dictionary files, in their headers and FileMeta.
@@ -31,10 +31,10 @@ const (
 // trailerMagic begins the last block of a dictionary file, after the checksum.
 const trailerMagic = "GDBE"
 
-// Flags of a block, which tell what it is without the blocks around it. flagCarried is only for
-// data blocks of ids/forward.ids.
+// The flags of a block. They tell what the block is without the blocks around it. Only data blocks
+// of ids/forward.ids have flagCarried.
 const (
-	flagCarried = 1 // its first hash is also the last of the block before
+	flagCarried = 1 // its first hash is also the last hash of the block before
 	flagIndex   = 2 // an index block
 )
 
@@ -50,7 +50,8 @@ const indexHead = 8
 // writeBlocks is how many blocks a writer collects for one write.
 const writeBlocks = 64
 
-// trailer is the last block of a dictionary file: how many blocks of which kind stand before it.
+// trailer is the last block of a dictionary file. It counts the blocks of each kind that stand
+// before it.
 //
 //	0        4        8          16            24             32
 //	+--------+--------+----------+-------------+--------------+--------+
@@ -70,8 +71,8 @@ func (t trailer) encode() []byte {
 	return e.B
 }
 
-// decodeTrailer reads a trailer whose checksum is right, of a file of size bytes with index keys
-// of keyBytes.
+// decodeTrailer decodes a trailer whose checksum was verified. size is the size of the file in
+// bytes, and keyBytes the size of a key in its index.
 func decodeTrailer(b []byte, size int64, keyBytes int) (trailer, error) {
 	d := codec.NewDec(b)
 	d.U32()
@@ -98,7 +99,7 @@ func decodeTrailer(b []byte, size int64, keyBytes int) (trailer, error) {
 	return t, nil
 }
 
-// keysPerBlock is how many index keys of keyBytes fit in an index block.
+// keysPerBlock returns how many index keys of keyBytes fit in an index block.
 func keysPerBlock(keyBytes int) int { return (BlockBytes - indexHead) / keyBytes }
 
 // putKey appends an index key of 4 or 8 bytes.
@@ -109,7 +110,7 @@ func putKey(b []byte, keyBytes int, key uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, key)
 }
 
-// getKey reads the index key i of a block.
+// getKey returns key i of an index block.
 func getKey(b []byte, keyBytes, i int) uint64 {
 	p := b[indexHead+i*keyBytes:]
 	if keyBytes == 4 {
@@ -118,7 +119,8 @@ func getKey(b []byte, keyBytes, i int) uint64 {
 	return binary.LittleEndian.Uint64(p)
 }
 
-// blockWriter writes a dictionary file: header, data blocks, index, trailer. Errors stick.
+// blockWriter writes a dictionary file: header, data blocks, index, trailer. After an error all
+// further calls fail with it.
 type blockWriter struct {
 	f        vfs.File
 	path     string
@@ -185,7 +187,8 @@ func (w *blockWriter) flush() {
 	w.buf = w.buf[:0]
 }
 
-// finish writes index and trailer, syncs and closes. final is the path of the record.
+// finish writes the index and the trailer, syncs and closes the file. final is the path that the
+// returned record names.
 func (w *blockWriter) finish(final string) (kv.FileMeta, error) {
 	if w.f == nil {
 		return kv.FileMeta{}, fmt.Errorf("kv: finish %s: it is finished or aborted", w.path)

@@ -6,17 +6,19 @@ import (
 	"gdb/internal/mem"
 )
 
-// cachedBytes is what a block takes in the cache of ids.
+// cachedBytes is the memory that a block takes in the cache of ids.
 const cachedBytes = BlockBytes + mem.FrameBytes
 
-// idCache keeps verified blocks of ids/reverse.ids: where names of many nodes are asked for in
-// parts, each part needs blocks that the ones before it read. Blocks are copied out and in, a tenth
-// of a microsecond each, so that nobody holds a frame. One without a cache keeps nothing.
+// idCache keeps verified blocks of ids/reverse.ids: where the names of many nodes are asked for in
+// parts, each part needs blocks that earlier parts have read. Blocks are copied in and out, which
+// takes a tenth of a microsecond each, so that no caller holds a frame. An idCache without a
+// BlockCache keeps nothing.
 type idCache struct {
 	*mem.BlockCache
 }
 
-// get copies those of blocks that are kept to their places in buf and returns the others' places.
+// get copies the cached ones of blocks to their places in buf, and returns the places of the
+// others.
 func (c idCache) get(blocks []uint64, buf []byte, missed []int) []int {
 	if c.BlockCache == nil {
 		for i := range blocks {
@@ -38,7 +40,7 @@ func (c idCache) get(blocks []uint64, buf []byte, missed []int) []int {
 	return missed
 }
 
-// put keeps blocks, by their places in buf.
+// put keeps the blocks at some places, with their bytes in buf.
 func (c idCache) put(blocks []uint64, buf []byte, places []int) {
 	if c.BlockCache == nil {
 		return
@@ -47,7 +49,7 @@ func (c idCache) put(blocks []uint64, buf []byte, places []int) {
 	defer c.Unlock()
 	for _, i := range places {
 		f, _, ok := c.PinLocked(blocks[i])
-		if !ok { // else another lookup read it too
+		if !ok { // otherwise another lookup has read the block too
 			f, _ = c.ClaimLocked(blocks[i], nil) // no frame stays pinned
 			copy(c.Data(f), buf[i*BlockBytes:(i+1)*BlockBytes])
 		}

@@ -6,9 +6,9 @@ import (
 	"gdb/internal/codec"
 )
 
-// DumpBlock prints a block of a dictionary file of the given kind, but not its header, from
-// behind the checksum on: the field at which d stands. b is the whole block. What cannot be decoded
-// is printed in hexadecimal.
+// DumpBlock prints a block of a dictionary file of the given kind, from the field at which d
+// stands, behind the checksum. b is the whole block. It does not print headers, and prints in
+// hexadecimal what it cannot decode.
 func DumpBlock(d *codec.Dump, kind string, b []byte) {
 	if len(b) != BlockBytes {
 		d.Hex(d.Remaining())
@@ -82,7 +82,7 @@ func dumpReverse(d *codec.Dump, b []byte) {
 	dumpHeap(d, r.n, r.ends, r.heap)
 }
 
-// dumpHeap prints the ends and the ids of a data block.
+// dumpHeap prints the end offsets and the ids of a data block.
 func dumpHeap(d *codec.Dump, n int, ends, heap []byte) {
 	for i := range n {
 		d.Field(2, "end %d of id %d", binary.LittleEndian.Uint16(ends[2*i:]), i)

@@ -16,13 +16,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// readBlocks bounds the blocks of one device batch, and so the size of a lookup's buffer: 1 MiB.
+// readBlocks bounds the blocks of one device batch, and so the buffer of a lookup to 1 MiB.
 const readBlocks = 256
 
-// scanBytes is the length of one of the reads that a scan has under way at once.
+// scanBytes is the length of each of the reads that a scan has in flight.
 const scanBytes = 256 << 10
 
-// idFile is an opened dictionary file of which header and trailer are checked.
+// idFile is an open dictionary file whose header and trailer were checked.
 type idFile struct {
 	dev    blockdev.Device
 	file   blockdev.File
@@ -31,7 +31,7 @@ type idFile struct {
 	uuid   kv.UUID
 	header codec.Header
 	trailer
-	reads atomic.Uint64 // data blocks read
+	reads atomic.Uint64 // counts the data blocks that were read
 }
 
 // blockBuffers keeps single blocks for lookups.
@@ -40,7 +40,7 @@ var blockBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// idForm says what a dictionary file is: its path in the store, its kind, and the bytes of a key in
+// idForm describes a dictionary file: its path in the store, its kind, and the bytes of a key in
 // its index.
 type idForm struct {
 	rel, kind string
@@ -82,7 +82,7 @@ func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	return f, nil
 }
 
-// readEnds reads and checks header and trailer.
+// readEnds reads and checks the header and the trailer.
 func (f *idFile) readEnds(ctx context.Context, keyBytes int) error {
 	b := blockdev.AlignedBuffer(2 * BlockBytes)
 	head, tail := b[:BlockBytes], b[BlockBytes:]
@@ -116,7 +116,7 @@ func (f *idFile) checkSum(b []byte, block uint64) error {
 	return nil
 }
 
-// read reads blocks, of which there are at most readBlocks, into buf and verifies each.
+// read reads at most readBlocks blocks into buf and verifies each.
 func (f *idFile) read(ctx context.Context, blocks []uint64, buf []byte) error {
 	reqs := make([]blockdev.Request, len(blocks))
 	for i, block := range blocks {
@@ -134,8 +134,8 @@ func (f *idFile) read(ctx context.Context, blocks []uint64, buf []byte) error {
 	return nil
 }
 
-// readAt reads those of blocks whose places are given to their places in buf and verifies each.
-// Blocks that follow each other, in the file and in buf, come by one read of up to scanBytes.
+// readAt reads only the blocks at some places of blocks, to the same places in buf, and verifies
+// each. It reads blocks that are adjacent in the file and in buf together, up to scanBytes at once.
 func (f *idFile) readAt(ctx context.Context, blocks []uint64, buf []byte, places []int) error {
 	var reqs []blockdev.Request
 	for k, i := range places {
@@ -169,8 +169,8 @@ func (f *idFile) readRaw(ctx context.Context, reqs []blockdev.Request) error {
 	return nil
 }
 
-// scan reads the blocks first..end-1 in order, in long reads, and calls do for each. The bytes are
-// do's only until it returns. sum is the error of the block's checksum, if it is wrong.
+// scan reads the blocks first..end-1 in order, in long reads, and calls do for each. do may use the
+// bytes only until it returns. sum is nil if the block's checksum is right, and an error otherwise.
 func (f *idFile) scan(ctx context.Context, first, end uint64,
 	do func(block uint64, b []byte, sum error) error) error {
 	buf := blockdev.AlignedBuffer(int(min(end-first, readBlocks)) * BlockBytes)
@@ -189,7 +189,7 @@ func (f *idFile) scan(ctx context.Context, first, end uint64,
 	return nil
 }
 
-// readLong fills buf from block first on, by a few long reads at once.
+// readLong fills buf with the blocks from first on, by a few long reads in parallel.
 func (f *idFile) readLong(ctx context.Context, first uint64, buf []byte) error {
 	var reqs []blockdev.Request
 	for off := int64(first) * BlockBytes; len(buf) > 0; {
@@ -200,7 +200,7 @@ func (f *idFile) readLong(ctx context.Context, first uint64, buf []byte) error {
 	return f.readRaw(ctx, reqs)
 }
 
-// scanIndex calls do for each index key in order: the first key of each data block.
+// scanIndex calls do for each key of the index in order. The key of a data block is its first key.
 func (f *idFile) scanIndex(ctx context.Context, keyBytes int,
 	do func(data, key uint64) error) error {
 	next := uint64(0) // data block, from 0
@@ -225,7 +225,8 @@ func (f *idFile) scanIndex(ctx context.Context, keyBytes int,
 	})
 }
 
-// block returns a buffer with a data block (numbered from 0), verified; release gives it back.
+// block returns a verified data block (numbered from 0) in a buffer. The caller calls release when
+// done with it.
 func (f *idFile) block(ctx context.Context, data uint64) (b []byte, release func(), err error) {
 	p := blockBuffers.Get().(*[]byte)
 	release = func() {

@@ -30,18 +30,19 @@ const (
 
 const _ uint = BlockBytes - forwardHead - 2*(forwardEntry+MaxBytes) // two entries fit
 
-// Hash is the hash by which the forward dictionary is sorted. Two ids with one hash are both
-// kept: a lookup compares the strings.
+// Hash returns the hash by which the forward dictionary is sorted. Two ids with the same hash are
+// both kept: a lookup compares the strings.
 func Hash(seed uint64, external []byte) uint64 { return rng.Hash(seed, external) }
 
-// forwardBlock is a decoded data block; it aliases the block's bytes.
+// forwardBlock is a decoded data block; it shares memory with the block's bytes.
 type forwardBlock struct {
 	n                         int
 	carried                   bool
 	hashes, nodes, ends, heap []byte
 }
 
-// decodeForward decodes a data block, without its checksum, and checks that it can be read.
+// decodeForward decodes a data block and checks that it can be read. It does not verify the
+// checksum.
 func decodeForward(b []byte) (forwardBlock, error) {
 	if len(b) != BlockBytes {
 		return forwardBlock{}, fmt.Errorf("block of %d bytes", len(b))
@@ -60,7 +61,7 @@ func decodeForward(b []byte) (forwardBlock, error) {
 	return f, checkEnds(f.ends, len(f.heap))
 }
 
-// checkEnds checks that ends ascend within a heap of size bytes.
+// checkEnds checks that the end offsets ascend within a heap of size bytes.
 func checkEnds(ends []byte, size int) error {
 	last := 0
 	for i := 0; i < len(ends); i += 2 {
@@ -73,7 +74,7 @@ func checkEnds(ends []byte, size int) error {
 	return nil
 }
 
-// heapItem returns item i of a heap with ends.
+// heapItem returns item i of a heap, whose end offsets are in ends.
 func heapItem(ends, heap []byte, i int) []byte {
 	start := 0
 	if i > 0 {
@@ -91,7 +92,7 @@ func (f *forwardBlock) node(i int) kv.NodeID {
 
 func (f *forwardBlock) external(i int) []byte { return heapItem(f.ends, f.heap, i) }
 
-// find looks for an id.
+// find looks for an id with its hash.
 func (f *forwardBlock) find(hash uint64, external string) (id kv.NodeID, found bool) {
 	lo, hi := 0, f.n
 	for lo < hi {
@@ -109,17 +110,17 @@ func (f *forwardBlock) find(hash uint64, external string) (id kv.NodeID, found b
 	return 0, false
 }
 
-// ForwardWriter writes the external-to-internal file from entries in ascending order of (hash,
-// external id). Memory: 64 blocks, and 8 bytes per block for the index.
+// ForwardWriter writes the external-to-internal file. Entries come in ascending order of (hash,
+// external id). It takes the memory of 64 blocks, and 8 bytes for each block for the index.
 type ForwardWriter struct {
 	w      *blockWriter
-	hashes []uint64 // of the block in the making, like nodes, ends and heap
+	hashes []uint64 // of the block that is being filled, like nodes, ends and heap
 	nodes  []kv.NodeID
 	ends   []uint16
 	heap   []byte
 	block  []byte
 
-	carried bool // the block in the making begins with the last hash of the one before
+	carried bool // the block that is being filled begins with the last hash of the block before
 	started bool
 	hash    uint64 // of the last entry
 	last    []byte // external id of the last entry
@@ -136,8 +137,9 @@ func NewForwardWriter(fs vfs.FS, path string, uuid kv.UUID, seed uint64) (*Forwa
 	return &ForwardWriter{w: w, block: make([]byte, 0, BlockBytes)}, nil
 }
 
-// Add appends one entry, whose hash is Hash of the id with the writer's seed. Out of order, twice
-// the same id or an id longer than MaxBytes is an error; the writer is then of no more use.
+// Add appends one entry. hash is the Hash of the id with the writer's seed. Entries out of order,
+// the same id twice and an id longer than MaxBytes are errors, after which the writer cannot be
+// used.
 func (w *ForwardWriter) Add(hash uint64, external []byte, id kv.NodeID) error {
 	if w.w.err != nil {
 		return w.w.err
@@ -163,13 +165,13 @@ func (w *ForwardWriter) Add(hash uint64, external []byte, id kv.NodeID) error {
 	return w.w.err
 }
 
-// tooLong is the error of an id that the dictionary cannot hold.
+// tooLong returns the error of an id that is too long for the dictionary.
 func tooLong(path string, external []byte) error {
 	return fmt.Errorf("kv: %s: external id of %d bytes (%.40q…): at most %d are allowed; "+
 		"shorten the ids of the source", path, len(external), external, MaxBytes)
 }
 
-// flush writes the block in the making.
+// flush writes the block that is being filled.
 func (w *ForwardWriter) flush() {
 	if len(w.hashes) == 0 {
 		return
@@ -197,13 +199,13 @@ func (w *ForwardWriter) flush() {
 	w.hashes, w.nodes, w.ends, w.heap = w.hashes[:0], w.nodes[:0], w.ends[:0], w.heap[:0]
 }
 
-// Finish writes the index, syncs and closes, and returns the record of the file, whose path is
-// ForwardPath wherever it was written.
+// Finish writes the index, syncs and closes the file, and returns its record. The path of the
+// record is ForwardPath, wherever the file was written.
 func (w *ForwardWriter) Finish() (kv.FileMeta, error) {
 	w.flush()
 	return w.w.finish(ForwardPath)
 }
 
-// Abort closes the file without finishing it; after Finish it does nothing. The file stays, for
-// the owner of its directory to remove.
+// Abort closes the file without finishing it; after Finish it does nothing. It leaves the file for
+// the owner of the directory to remove.
 func (w *ForwardWriter) Abort() error { return w.w.abort() }

@@ -1,5 +1,6 @@
-// Package ids is the dictionary of a store: external ids of nodes, as users know them, to node ids
-// and back, in two files of sorted blocks.
+// Package ids is the dictionary of a store. It maps external ids of nodes, as users know them, to
+// node ids and back, by two files of sorted blocks: ids/forward.ids leads from external ids to
+// nodes, and ids/reverse.ids leads back.
 package ids
 
 import (
@@ -20,37 +21,38 @@ import (
 type Dictionary interface {
 	// Internal returns the node of an external id, or an error that wraps ErrNotFound and names it.
 	Internal(ctx context.Context, external string) (kv.NodeID, error)
-	// External appends the external id of each node to dst. A node out of range is ErrNotFound.
+	// External appends the external id of each node to dst. It returns ErrNotFound for a node out
+	// of range.
 	External(ctx context.Context, nodes []kv.NodeID, dst []string) ([]string, error)
 	Close() error
 }
 
-// Stats is implemented by Dictionary that read a dictionary.
+// Stats is implemented by a Dictionary that reads files.
 type Stats interface {
-	// BlocksRead is the number of dictionary blocks read for lookups so far.
+	// BlocksRead returns the number of dictionary blocks that lookups have read so far.
 	BlocksRead() uint64
-	// IndexBytes is the memory of the index of both files.
+	// IndexBytes returns the memory that the index of both files takes.
 	IndexBytes() int64
 }
 
-// Cacher is implemented by Dictionary that read a dictionary.
+// Cacher is implemented by a Dictionary that reads files.
 type Cacher interface {
-	// Cache keeps blocks that External read, in at most bytes, which budget counts; once, before
-	// the first lookup. Without it none are kept.
+	// Cache makes External keep blocks that it has read, in at most bytes of memory, which budget
+	// counts. It is called once, before the first lookup. Without it no blocks are kept.
 	Cache(bytes int64, budget *mem.Budget) error
-	// CacheStats counts the blocks that External asked for.
+	// CacheStats returns how many blocks External has asked for.
 	CacheStats() CacheStats
 }
 
-// CacheStats are blocks that External found in the cache, and those that it read.
+// CacheStats counts the blocks that External found in the cache, and the blocks that it read.
 type CacheStats struct {
 	Hits, Misses uint64
-	Bytes        int64 // of the cache
+	Bytes        int64 // the size of the cache
 }
 
-// Open opens the id dictionary of a store: for dense ids no file is read. The index of both
-// files is kept in memory: 8 bytes per forward and 4 per reverse block, about 0.06 bytes per node
-// with ids of 10 bytes.
+// Open opens the id dictionary of a store. It reads no file if ids are dense. Otherwise the index
+// of both files is kept in memory: 8 bytes for each forward block and 4 for each reverse block,
+// about 0.06 bytes for each node with ids of 10 bytes.
 func Open(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	m *kv.Meta) (Dictionary, error) {
 	switch m.IDs.Kind {
@@ -71,10 +73,10 @@ func Open(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	return &dictionary{forward: forward, reverse: reverse}, nil
 }
 
-// denseIDs are the ids of a store whose external ids are its node ids.
+// denseIDs is the dictionary of a store whose external ids are its node ids.
 type denseIDs struct{ nodes uint64 }
 
-// Internal takes canonical decimal numbers only, so that each node has one name: not "007".
+// Internal accepts only canonical decimal numbers and not "007", so that each node has one name.
 func (d denseIDs) Internal(_ context.Context, external string) (kv.NodeID, error) {
 	v, err := strconv.ParseUint(external, 10, 64)
 	if err != nil || v >= d.nodes || strconv.FormatUint(v, 10) != external {
@@ -101,7 +103,7 @@ func (d denseIDs) External(ctx context.Context, nodes []kv.NodeID, dst []string)
 // Close does nothing.
 func (denseIDs) Close() error { return nil }
 
-// checkRange finds nodes that a store of that many nodes does not have.
+// checkRange fails if one of nodes is not below count.
 func checkRange(nodes []kv.NodeID, count uint64) error {
 	for _, id := range nodes {
 		if uint64(id) >= count {
@@ -111,18 +113,18 @@ func checkRange(nodes []kv.NodeID, count uint64) error {
 	return nil
 }
 
-// dictionary is the pair of files of a store whose ids are not dense.
+// dictionary is the Dictionary of a store whose ids are not dense: a pair of files.
 type dictionary struct {
 	forward *forwardFile
 	reverse *reverseFile
 }
 
-// Internal looks in the forward file.
+// Internal looks the id up in the forward file.
 func (d *dictionary) Internal(ctx context.Context, external string) (kv.NodeID, error) {
 	return d.forward.lookup(ctx, external)
 }
 
-// External looks in the reverse file.
+// External looks the nodes up in the reverse file.
 func (d *dictionary) External(ctx context.Context, nodes []kv.NodeID,
 	dst []string) ([]string, error) {
 	return d.reverse.lookup(ctx, nodes, dst)

@@ -68,7 +68,8 @@ func checkEntries(f *idFile, m *kv.Meta) error {
 	return nil
 }
 
-// lookup reads one block, and a second only where entries of one hash straddle two.
+// lookup finds the node of an external id. It reads one block, and a second one only where the
+// entries of one hash straddle two.
 func (w *forwardFile) lookup(ctx context.Context, external string) (kv.NodeID, error) {
 	return w.lookupHash(ctx, Hash(w.seed, []byte(external)), external)
 }
@@ -118,7 +119,7 @@ func (w *forwardFile) inBlock(ctx context.Context, data int, hash uint64,
 	return id, found, block.carried, nil
 }
 
-// reverseFile finds the external ids of nodes.
+// reverseFile looks up the external ids of nodes.
 type reverseFile struct {
 	f     *idFile
 	nodes uint64
@@ -156,9 +157,9 @@ func (r *reverseFile) check(ctx context.Context, m *kv.Meta) error {
 	})
 }
 
-// lookup appends the ids of nodes to dst. Each block is had once for every readBlocks blocks,
-// whatever the order of the nodes, and what is not in the cache is read, blocks that follow each
-// other by one read.
+// lookup appends the ids of nodes to dst. It sorts the nodes, so whatever their order, each block
+// is fetched once for every readBlocks blocks. Blocks that are not in the cache are read; adjacent
+// blocks are read together.
 func (r *reverseFile) lookup(ctx context.Context, nodes []kv.NodeID, dst []string) ([]string,
 	error) {
 	if err := checkRange(nodes, r.nodes); err != nil {
@@ -167,7 +168,7 @@ func (r *reverseFile) lookup(ctx context.Context, nodes []kv.NodeID, dst []strin
 	if len(nodes) == 0 {
 		return dst, nil
 	}
-	order := make([]uint64, len(nodes)) // node<<32 | place
+	order := make([]uint64, len(nodes)) // each is node<<32 | place
 	for i, v := range nodes {
 		order[i] = uint64(v)<<32 | uint64(i)
 	}
@@ -190,10 +191,10 @@ func (r *reverseFile) lookup(ctx context.Context, nodes []kv.NodeID, dst []strin
 	return dst, nil
 }
 
-// group returns the data blocks that hold the next nodes of order, at most readBlocks, and the
-// number of those nodes.
+// group returns the data blocks that hold the next nodes of order, at most readBlocks, and how many
+// nodes these are.
 func (r *reverseFile) group(order []uint64) (blocks []uint64, n int) {
-	end := uint64(0) // first node behind the last block of blocks
+	end := uint64(0) // the first node behind the last block of blocks
 	for ; n < len(order); n++ {
 		id := order[n] >> 32
 		if id < end {
@@ -211,7 +212,8 @@ func (r *reverseFile) group(order []uint64) (blocks []uint64, n int) {
 	return blocks, n
 }
 
-// fill gets blocks and sets dst[i] to the id of the node of every place i of order.
+// fill fetches blocks into buf, and sets dst[i] to the external id of the node of each place i in
+// order.
 func (r *reverseFile) fill(ctx context.Context, blocks []uint64, buf []byte, order []uint64,
 	dst []string) error {
 	missed := r.cache.get(blocks, buf, make([]int, 0, len(blocks)))
@@ -232,7 +234,7 @@ func (r *reverseFile) fill(ctx context.Context, blocks []uint64, buf []byte, ord
 			return damagedBlock(ReversePath, number, "it begins with node %d, the index says %d",
 				block.first, r.first[number-1])
 		}
-		last := kv.NodeID(0) // of the node before; its id, if it has one, is name
+		last := kv.NodeID(0) // the node before; name is its id if has is set
 		name, has := "", false
 		for len(order) > 0 {
 			if err := steps.Took(ctx, 2); err != nil {

@@ -27,14 +27,15 @@ const _ uint = BlockBytes - reverseHead - 2*(reverseEntry+MaxBytes) // two ids f
 // maxNodes is how many nodes a uint32 can number.
 const maxNodes = 1 << 32
 
-// reverseBlock is a decoded data block; it aliases the block's bytes.
+// reverseBlock is a decoded data block; it shares memory with the block's bytes.
 type reverseBlock struct {
 	first      kv.NodeID
 	n          int
 	ends, heap []byte
 }
 
-// decodeReverse decodes a data block, without its checksum, and checks that it can be read.
+// decodeReverse decodes a data block and checks that it can be read. It does not verify the
+// checksum.
 func decodeReverse(b []byte) (reverseBlock, error) {
 	if len(b) != BlockBytes {
 		return reverseBlock{}, fmt.Errorf("block of %d bytes", len(b))
@@ -53,11 +54,11 @@ func decodeReverse(b []byte) (reverseBlock, error) {
 
 func (r *reverseBlock) external(i int) []byte { return heapItem(r.ends, r.heap, i) }
 
-// ReverseWriter writes the internal-to-external file: the external id of node 0, 1, 2, ….
-// Memory: 64 blocks, and 8 bytes per block for the index.
+// ReverseWriter writes the internal-to-external file: the external ids of node 0, 1, 2, …. It takes
+// the memory of 64 blocks, and 8 bytes for each block for the index.
 type ReverseWriter struct {
 	w     *blockWriter
-	first uint64 // node of the first id of the block in the making
+	first uint64 // the node of the first id in the block that is being filled
 	ends  []uint16
 	heap  []byte
 	block []byte
@@ -72,8 +73,8 @@ func NewReverseWriter(fs vfs.FS, path string, uuid kv.UUID) (*ReverseWriter, err
 	return &ReverseWriter{w: w, block: make([]byte, 0, BlockBytes)}, nil
 }
 
-// Add appends the external id of the next node. An id longer than MaxBytes is an error; the
-// writer is then of no more use.
+// Add appends the external id of the next node. An id longer than MaxBytes is an error, after which
+// the writer cannot be used.
 func (w *ReverseWriter) Add(external []byte) error {
 	if w.w.err != nil {
 		return w.w.err
@@ -94,7 +95,7 @@ func (w *ReverseWriter) Add(external []byte) error {
 	return w.w.err
 }
 
-// flush writes the block in the making.
+// flush writes the block that is being filled.
 func (w *ReverseWriter) flush() {
 	if len(w.ends) == 0 {
 		return
@@ -114,13 +115,13 @@ func (w *ReverseWriter) flush() {
 	w.ends, w.heap = w.ends[:0], w.heap[:0]
 }
 
-// Finish writes the index, syncs and closes, and returns the record of the file, whose path is
-// ReversePath wherever it was written.
+// Finish writes the index, syncs and closes the file, and returns its record. The path of the
+// record is ReversePath, wherever the file was written.
 func (w *ReverseWriter) Finish() (kv.FileMeta, error) {
 	w.flush()
 	return w.w.finish(ReversePath)
 }
 
-// Abort closes the file without finishing it; after Finish it does nothing. The file stays, for
-// the owner of its directory to remove.
+// Abort closes the file without finishing it; after Finish it does nothing. It leaves the file for
+// the owner of the directory to remove.
 func (w *ReverseWriter) Abort() error { return w.w.abort() }

@@ -15,14 +15,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// crossBuckets bounds the node ranges whose ids Verify compares between the two files: 8 bytes
-// each, for each file.
+// crossBuckets bounds the ranges of nodes whose ids Verify compares between the two files. Each
+// range takes 8 bytes for each file.
 const crossBuckets = 1 << 16
 
-// Verify checks every block of the dictionary files, and with full also that each external id
-// of one file leads back in the other. It goes on after damage, and returns an error only if it
-// could not look. Memory: the index (as Open), 1 MiB of buffer, and with full 1 MiB of sums:
-// both files are read once, in order, whatever the number of nodes.
+// Verify checks every block of the dictionary files, and with full also that each external id of
+// one file leads back in the other. It goes on after damage, and returns an error only if it could
+// not read. Both files are read once, in order. It takes the memory of the index (as Open does), a
+// buffer of 1 MiB, and with full 1 MiB of sums, whatever the number of nodes.
 func Verify(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, m *kv.Meta,
 	full bool) ([]kv.Finding, error) {
 	if m.IDs.Kind == kv.IDsDense {
@@ -49,9 +49,9 @@ func Verify(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, m *
 	return v.findings, err
 }
 
-// idSums holds, for each range of nodes, the sum of a hash of (external id, node) over its
-// entries. Two files with equal sums hold the same pairs, in whatever order, but for a chance of
-// 2^-64: so the files lead back to each other, and no lookup is needed to know it.
+// idSums holds for each range of nodes the sum of a hash of (external id, node) over its entries.
+// Two files with equal sums hold the same pairs, in whatever order, except with a probability of
+// 2^-64: so the files lead back to each other, and Verify needs no lookups to know it.
 type idSums struct {
 	nodes uint64
 	sums  []uint64
@@ -66,13 +66,13 @@ func (s *idSums) add(external []byte, id kv.NodeID) {
 	s.sums[bucket] += rng.Sub(rng.Hash(uint64(id), external), uint64(id))
 }
 
-// first is the first node of a bucket.
+// first returns the first node of a bucket.
 func (s *idSums) first(bucket int) uint64 {
 	n := uint64(len(s.sums))
 	return (uint64(bucket)*s.nodes + n - 1) / n
 }
 
-// idVerifier collects findings.
+// idVerifier collects the findings of a Verify.
 type idVerifier struct {
 	ctx      context.Context
 	m        *kv.Meta
@@ -80,7 +80,7 @@ type idVerifier struct {
 	findings []kv.Finding
 }
 
-// note keeps an error about damage as a finding, and returns any other.
+// note keeps an error about damage as a finding, and returns any other error.
 func (v *idVerifier) note(err error) error {
 	found, err := kv.Findings(err)
 	v.findings = append(v.findings, found...)
@@ -91,7 +91,7 @@ func (v *idVerifier) noteBlock(path string, block uint64, format string, args ..
 	v.findings = append(v.findings, damagedBlock(path, block, format, args...).Finding)
 }
 
-// file opens a file, loads its index and calls do. index is nil if a block of it is damaged.
+// file opens a file, loads its index and calls do. index is nil if one of its blocks is damaged.
 func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir string, form idForm,
 	do func(f *idFile, index []uint64) error) error {
 	f, err := openIDFile(v.ctx, dev, fs, dir, form, v.m)
@@ -122,7 +122,7 @@ func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir string, form idFor
 	return errors.Join(err, f.file.Close())
 }
 
-// noteSums notes every block of first..end-1 whose checksum is wrong.
+// noteSums adds a finding for every block of first..end-1 whose checksum is wrong.
 func (v *idVerifier) noteSums(f *idFile, first, end uint64) error {
 	return f.scan(v.ctx, first, end, func(_ uint64, _ []byte, sum error) error {
 		return v.note(sum)
@@ -164,19 +164,19 @@ func (v *idVerifier) forward(f *idFile, index []uint64, sums *idSums) error {
 	return err
 }
 
-// forwardOrder follows the entries of ids/forward.ids.
+// forwardOrder checks that the entries of ids/forward.ids ascend.
 type forwardOrder struct {
 	v       *idVerifier
 	f       *idFile
 	sums    *idSums
-	known   bool // hash and last are those of the entry before
-	broken  bool // a block could not be read
+	known   bool // hash and last hold the entry before
+	broken  bool // some block could not be read
 	hash    uint64
 	last    []byte
 	entries uint64
 }
 
-// block checks the entries of a block and notes the first that is wrong.
+// block checks the entries of a block and adds a finding for the first that is wrong.
 func (w *forwardOrder) block(block uint64, d *forwardBlock) {
 	w.entries += uint64(d.n)
 	if carried := w.known && d.hash(0) == w.hash; carried != d.carried && (w.known || block == 1) {
@@ -244,7 +244,7 @@ func (v *idVerifier) reverse(f *idFile, index []uint64, sums *idSums) error {
 	return err
 }
 
-// compare notes the ranges of nodes whose ids differ between the files.
+// compare adds a finding for each range of nodes whose ids differ between the two files.
 func (v *idVerifier) compare(forward, reverse *idSums, index []uint64) {
 	for b := 0; b < len(forward.sums); b++ {
 		start := b
