@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Columns are the names of the columns of a file of features.
+// Columns knows the names of the columns of a file of features.
 type Columns struct {
 	named []ColumnMeta
 	dim   int
 }
 
-// FeatureColumns are the columns of one of the store's features.
+// FeatureColumns returns the columns of one of the store's features.
 func (m *Meta) FeatureColumns(features RowsMeta) Columns {
 	return Columns{named: m.FeatureNames[features.Name], dim: features.Dim}
 }
 
-// Named says whether the source had names of the columns.
+// Named reports whether the source had names for the columns.
 func (c Columns) Named() bool { return len(c.named) > 0 }
 
-// Names are those of all columns, in order: the source's, NAME[k] for number k of a list, and fI
-// for column I of a source without names.
+// Names returns the names of all columns, in order: the source's name, NAME[k] for number k of a
+// list, or fI for column I of a source without names.
 func (c Columns) Names() []string {
 	names := make([]string, 0, c.dim)
 	for _, n := range c.named {
@@ -39,7 +39,8 @@ func (c Columns) Names() []string {
 	return names
 }
 
-// Index finds a column by its name. fI is column I too, unless the source calls another column so.
+// Index finds a column by its name. fI finds column I too, unless the source gives that name to
+// another column.
 func (c Columns) Index(name string) (i int, found bool) {
 	if at := slices.Index(c.Names(), name); at >= 0 {
 		return at, true
@@ -52,8 +53,8 @@ func (c Columns) Index(name string) (i int, found bool) {
 	return i, true
 }
 
-// Sources are the columns as the source has them, a list once: NAME, or NAME[N] for a list of N
-// numbers.
+// Sources returns the names of the columns of the source, where a list is one column: NAME, or
+// NAME[N] for a list of N numbers.
 func (c Columns) Sources() (names []string) {
 	for _, n := range c.named {
 		if n.Dim > 0 {
@@ -65,7 +66,8 @@ func (c Columns) Sources() (names []string) {
 	return names
 }
 
-// checkFeatureNames fails unless names are of features of the store, and of all their columns.
+// checkFeatureNames fails unless all names belong to features of the store and all columns of these
+// features have a name.
 func (m *Meta) checkFeatureNames() error {
 	for name, named := range m.FeatureNames {
 		at := slices.IndexFunc(m.Features, func(r RowsMeta) bool { return r.Name == name })

@@ -7,7 +7,7 @@ import (
 	"gdb/internal/message"
 )
 
-// Finding is one damaged place that a check found.
+// Finding describes one damaged place that a check found.
 type Finding struct {
 	Path   string // relative to the store
 	Block  int64  // block or page number, -1 if the whole file
@@ -15,7 +15,7 @@ type Finding struct {
 	What   string // what is wrong: expectation and what was read
 }
 
-// DamageError is a finding that stopped an operation. It wraps ErrDamaged.
+// DamageError is the error of an operation that a finding stopped. It wraps ErrDamaged.
 type DamageError struct{ Finding }
 
 // Error names the place, what is wrong there and what to do.
@@ -34,7 +34,7 @@ func (e *DamageError) Error() string {
 // Unwrap returns ErrDamaged.
 func (e *DamageError) Unwrap() error { return ErrDamaged }
 
-// DamagedFile is a DamageError about a whole file.
+// DamagedFile returns a DamageError about a whole file.
 func DamagedFile(path, format string, args ...any) *DamageError {
 	return &DamageError{Finding{path, -1, -1, fmt.Sprintf(format, args...)}}
 }

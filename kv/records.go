@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// NodeID is an internal id: dense, 0..N-1, in partition order.
+// NodeID is the internal id of a node: a number from 0 to N-1, in the order of partitions.
 type NodeID uint32
 
 // FormatVersion is the version of the store format that this code writes and reads.
 const FormatVersion = 1
 
-// ManifestVersion is the version of Meta.Manifest that this code reads. Who adds levels raises it,
-// so
-// that versions before refuse the store and do not read a part of it.
+// ManifestVersion is the version of Meta.Manifest that this code reads. Code that adds levels
+// raises it, so that earlier versions refuse the store and do not read only a part of it.
 const ManifestVersion = 0
 
 // UUID names a store; every file of the store repeats it in its first block.
@@ -39,8 +38,8 @@ func (u *UUID) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Meta is all that the catalog knows of a store except its sets: loaded whole, O(files +
-// partitions) bytes, whatever the size of the graph.
+// Meta holds all that the catalog knows of a store except its sets. It is loaded whole and takes
+// O(files + partitions) bytes, whatever the size of the graph.
 type Meta struct {
 	Format    int
 	UUID      UUID
@@ -52,28 +51,30 @@ type Meta struct {
 	Undirected bool     // reverse edges were added at ingest
 	Directions []string // "in", and "out" when out-lists are kept
 	BlockBytes int
-	// Coded says that neighbor lists are coded: their files have the layout 2 or above.
+	// Coded says that neighbor lists are coded: their files have layout 2 or above.
 	Coded bool `json:",omitempty"`
 
 	EdgeTypes   []string // names by type number; empty if edges have no type
 	Weighted    bool     // edges carry a float32 weight
 	Timestamped bool     // edges carry an int64 timestamp
-	// Times says that the source wrote the times of edges as dates: they are seconds since 1970.
+	// Times says how the source wrote the times of edges. Times that it wrote as dates are kept as
+	// seconds since 1970.
 	Times TimeForm `json:",omitempty"`
 
-	// NodeTypes are the types that ids begin with, "user:17"; empty if they have none.
+	// NodeTypes lists the node types whose names external ids begin with, as in "user:17"; empty if
+	// ids have none.
 	NodeTypes []NodeTypeMeta `json:",omitempty"`
 
 	IDs      IDsMeta
 	Features []RowsMeta // by name; the first is the default
-	// FeatureNames are the source's names of the columns of Features, by RowsMeta.Name; a source
-	// without names has none. FeatureColumns reads them.
+	// FeatureNames holds the source's names of the columns of Features, by RowsMeta.Name; it is
+	// empty for a source without names. FeatureColumns reads it.
 	FeatureNames map[string][]ColumnMeta `json:",omitempty"`
 	Labels       *LabelsMeta
 	Splits       []SplitMeta
 	SplitColumn  int // the default column K of train@K, -1 if splits have no columns
-	// EdgeSplits are the splits of the edges: each is a file of edges, and the lists have those of
-	// train only.
+	// EdgeSplits lists the splits of the edges. Each split is a file of edges, and the neighbor
+	// lists hold only the edges of train.
 	EdgeSplits []EdgeSplitMeta
 
 	Partitioner string
@@ -81,48 +82,49 @@ type Meta struct {
 
 	Stats  GraphStats
 	Source SourceMeta
-	// Manifest is the version of how Files make up the graph; 0: each is whole, of level 0.
+	// Manifest is the version of the rules by which Files make up the graph; 0: each file is
+	// complete and of level 0.
 	Manifest int        `json:",omitempty"`
 	Files    []FileMeta // every data file, in path order
 }
 
-// TimeForm is how the source wrote the times of edges.
+// TimeForm says how the source wrote the times of edges.
 type TimeForm string
 
-// The forms of times.
+// The values of TimeForm.
 const (
 	TimeNumber   TimeForm = ""         // numbers, kept as they were
 	TimeDate     TimeForm = "date"     // days: 2024-05-31
 	TimeDatetime TimeForm = "datetime" // days with a time of day
 )
 
-// NodeTypeMeta is a type of nodes.
+// NodeTypeMeta describes one type of nodes.
 type NodeTypeMeta struct {
 	Name  string
 	Nodes uint64
 }
 
-// IDsMeta tells how external ids are kept.
+// IDsMeta says how external ids are kept.
 type IDsMeta struct {
 	Kind IDKind
 	// HashSeed seeds the hash of the external-to-internal file.
 	HashSeed uint64
 }
 
-// IDKind is a way to keep external ids.
+// IDKind names a way to keep external ids.
 type IDKind string
 
-// The kinds of external ids.
+// The values of IDKind.
 const (
-	// IDsDense: the external id is the node id; there is no dictionary.
+	// IDsDense says that the external id is the node id; there is no dictionary.
 	IDsDense IDKind = "dense"
-	// IDsInteger: integers, kept in the dictionary as canonical decimal strings.
+	// IDsInteger says that ids are integers, kept in the dictionary as canonical decimal strings.
 	IDsInteger IDKind = "integer"
-	// IDsString: any strings.
+	// IDsString says that ids are any strings.
 	IDsString IDKind = "string"
 )
 
-// RowsMeta describes a file of fixed-width rows, one per node.
+// RowsMeta describes a file of rows of a fixed width, one for each node.
 type RowsMeta struct {
 	Name      string // "features" or the name of the source file's stem
 	Path      string // "features/NAME.rows"
@@ -133,32 +135,33 @@ type RowsMeta struct {
 	SumBytes  int // unit of checksum: a power of two of 512..4096, divides PageBytes
 }
 
-// ColumnMeta names one column of features, or several next to each other that were a column of
-// lists in the source.
+// ColumnMeta names one column of features, or the adjacent columns that were one column of lists in
+// the source.
 type ColumnMeta struct {
 	Name string
-	Dim  int `json:",omitempty"` // numbers of a list; 0 where the column was none
+	Dim  int `json:",omitempty"` // the length of the source's lists; 0 for plain numbers
 }
 
 // LabelsMeta describes the labels.
 type LabelsMeta struct {
-	// Kind is "class" (one int32 a node, -1 unlabeled), "multi" (a bit row a node) or "target"
-	// (one float32 a node, NaN unlabeled).
+	// Kind is "class" (one int32 for each node, -1 if unlabeled), "multi" (one row of bits for each
+	// node) or "target" (one float32 for each node, NaN if unlabeled).
 	Kind    string
 	Rows    RowsMeta
 	Classes []string // the user's names, by class number
 	// ClassCounts counts the labeled nodes of each class.
 	ClassCounts []uint64
-	// Labeled counts nodes with a label; for "multi" the set "labeled" tells which.
+	// Labeled counts the nodes that have a label. For "multi" the set "labeled" holds them.
 	Labeled uint64
-	// Unknown counts, for "multi", the labels of labeled nodes that may be or may not be. If it is
-	// not 0, a row has a bit for each class that the node has, and then as many bytes with a bit
-	// for each class that is known.
+	// Unknown counts, for "multi", the labels of labeled nodes of which the source does not say
+	// whether the node has them. If it is not 0, a row has a bit for each class that says whether
+	// the node has it, and then as many bytes with a bit for each class that says whether this is
+	// known.
 	Unknown uint64 `json:",omitempty"`
 }
 
-// KnownAt returns where in a row of multi-labels the bits begin that say which labels are known; 0
-// if all are.
+// KnownAt returns the offset in a row of multi-labels at which the bits begin that say which labels
+// are known; 0 if all are known.
 func (l *LabelsMeta) KnownAt() int {
 	if l.Unknown == 0 {
 		return 0
@@ -166,18 +169,18 @@ func (l *LabelsMeta) KnownAt() int {
 	return l.Rows.RowBytes / 2
 }
 
-// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, ….
+// SplitMeta names a stored set of nodes: train, val, test, train@0, ….
 type SplitMeta struct {
 	Name  string
 	Count uint64
 }
 
-// EdgeSplitMeta is a split of the edges: train, val or test.
+// EdgeSplitMeta describes a split of the edges: train, val or test.
 type EdgeSplitMeta struct {
 	Name  string
 	Count uint64
-	// UnseenNodes and UnseenTypes count the nodes and the edge types of the split that no edge of
-	// train has.
+	// UnseenNodes and UnseenTypes count the nodes and the edge types of the split that occur in no
+	// edge of train.
 	UnseenNodes uint64 `json:",omitempty"`
 	UnseenTypes uint64 `json:",omitempty"`
 	// Reversed counts the edges of the split whose reverse, of the same type, is in train.
@@ -191,37 +194,39 @@ type Partition struct {
 	Edges uint64 // in-edges of its nodes
 }
 
-// GraphStats are counted at ingest. Hist[0] counts degree 0, Hist[i] degrees of [2^(i-1), 2^i).
+// GraphStats holds statistics that ingest counts. Hist[0] counts nodes of degree 0, and Hist[i]
+// nodes of a degree in [2^(i-1), 2^i).
 type GraphStats struct {
 	InHist, OutHist   []uint64
 	InMax, OutMax     uint64
-	SelfLoops         uint64 // kept
+	SelfLoops         uint64 // self-loops that were kept
 	DroppedSelfLoops  uint64
 	DroppedDuplicates uint64
-	EdgesRead         uint64 // rows of the source
+	EdgesRead         uint64 // the rows of the source
 	SkippedBadLines   uint64
-	TypeCounts        []uint64 // edges by type
-	// SampledPairs are pairs of nodes with an edge, of which ReversedPairs have edges both ways,
-	// and SampledEnds nodes with an edge, of which SharedEnds are sources and destinations: all, or
-	// a sample of the many. 0 where reverse edges were added.
+	TypeCounts        []uint64 // edges of each type
+	// SampledPairs counts pairs of nodes that an edge joins, and ReversedPairs those of them that
+	// edges join both ways. SampledEnds counts nodes that have an edge, and SharedEnds those of
+	// them that are both a source and a destination. All are counted, or a sample of them in a
+	// large graph. They are 0 where reverse edges were added.
 	SampledPairs, ReversedPairs uint64 `json:",omitempty"`
 	SampledEnds, SharedEnds     uint64 `json:",omitempty"`
-	// CountFeatures names the features that are counts, such as of words: whole numbers of 0 and
-	// more, most of them 0, not only 0 and 1.
+	// CountFeatures names the features whose values are counts, for example of words: whole numbers
+	// from 0 on, most of them 0, and not only 0 and 1.
 	CountFeatures []string `json:",omitempty"`
 }
 
-// PartFormat is the Format of the source of a store that was cut from another: its outermost nodes
-// have no lists.
+// PartFormat is the Format in the SourceMeta of a store that was cut from another store. The
+// outermost nodes of such a store have no lists.
 const PartFormat = "partition"
 
-// ReversedUsual is the share of reversed edges from which on a graph counts as one whose edges go
+// ReversedUsual is the share of reversed edges from which on the edges of a graph are taken to go
 // both ways.
 const ReversedUsual = 0.9
 
-// ReversedShare is the share of the edges whose reverse is in the store too, by a sample. It is not
-// known where reverse edges were added, of a part, and where edges have types, since the reverse
-// may have another.
+// ReversedShare returns the share of edges whose reverse is in the store too, estimated from a
+// sample. The share is not known where reverse edges were added, for a store that was cut from
+// another, and where edges have types, since the reverse may have another type.
 func (m *Meta) ReversedShare() (share float64, known bool) {
 	s := m.Stats
 	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Source.Format == PartFormat {
@@ -230,25 +235,26 @@ func (m *Meta) ReversedShare() (share float64, known bool) {
 	return float64(s.ReversedPairs) / float64(s.SampledPairs), true
 }
 
-// SourceMeta tells what a store was made of.
+// SourceMeta says what a store was made from.
 type SourceMeta struct {
 	Format string
 	Paths  []string
 	Args   []string // the effective ingest flags
 }
 
-// FileMeta is one data file of the store.
+// FileMeta describes one data file of the store.
 type FileMeta struct {
 	Path string // relative to the store, with slashes
 	Kind string
 	Size int64
 	// Checksum is the CRC32C of the whole file.
 	Checksum uint32
-	// Level orders files that add to those of the levels below; 0 is what ingest wrote.
+	// Level orders files that add to the files of lower levels; files that ingest wrote have level
+	// 0.
 	Level int `json:",omitempty"`
 }
 
-// File is the record of a data file by its path; false if the store lists no such file.
+// File returns the record of the data file at a path; false if the store lists no such file.
 func (m *Meta) File(path string) (FileMeta, bool) {
 	i := slices.IndexFunc(m.Files, func(f FileMeta) bool { return f.Path == path })
 	if i < 0 {
@@ -257,9 +263,9 @@ func (m *Meta) File(path string) (FileMeta, bool) {
 	return m.Files[i], true
 }
 
-// CheckSize says what is wrong with the length of a data file, "" if that is the recorded one or
-// the store lists no such file. Whoever opens a file asks before anything of it is read: a file
-// may be longer than any disk and yet take no room on it.
+// CheckSize returns what is wrong with the length of a data file, or "" if the length is the
+// recorded one or the store lists no such file. Code that opens a file asks before it reads
+// anything: a file may claim to be longer than any disk and yet take no room on it.
 func (m *Meta) CheckSize(path string, bytes int64) string {
 	if f, listed := m.File(path); listed && f.Size != bytes {
 		return fmt.Sprintf("file is %d bytes long, want %d", bytes, f.Size)
@@ -267,7 +273,7 @@ func (m *Meta) CheckSize(path string, bytes int64) string {
 	return ""
 }
 
-// RunMeta is one training run.
+// RunMeta describes one training run.
 type RunMeta struct {
 	Name    string
 	Created time.Time
@@ -275,16 +281,16 @@ type RunMeta struct {
 	Status  string // running, done, interrupted, failed
 	Model   string
 	Epochs  int
-	Best    float64 // best validation metric
+	Best    float64 // the best validation metric
 	Test    float64
 	Metric  string
-	// Validated and Tested say that Best and Test were measured. Runs of before have neither, and 0
-	// for what was not.
+	// Validated and Tested say that Best and Test were measured. Runs that older versions wrote
+	// have neither, and 0 for a metric that was not measured.
 	Validated bool `json:",omitempty"`
 	Tested    bool `json:",omitempty"`
 }
 
-// BestScore is the best validation metric, or nil where none was measured.
+// BestScore returns the best validation metric, or nil if none was measured.
 func (r *RunMeta) BestScore() *float64 {
 	if r.Validated || r.Best != 0 {
 		return &r.Best
@@ -292,7 +298,7 @@ func (r *RunMeta) BestScore() *float64 {
 	return nil
 }
 
-// TestScore is the metric of the test, or nil where there was none.
+// TestScore returns the metric of the test, or nil if none was measured.
 func (r *RunMeta) TestScore() *float64 {
 	if r.Tested || r.Test != 0 {
 		return &r.Test
@@ -300,8 +306,9 @@ func (r *RunMeta) TestScore() *float64 {
 	return nil
 }
 
-// SplitName is the stored set behind "train", "val" or "test" for a column K of splits: NAME@K, or
-// NAME itself without a column, or the store's default column if there are only columns.
+// SplitName returns the name of the stored set behind "train", "val" or "test". With a column K it
+// is NAME@K. Without one it is NAME itself, or the set of the store's default column if the store
+// has only columns.
 func (m *Meta) SplitName(base, column string) string {
 	if column != "" {
 		return base + "@" + column

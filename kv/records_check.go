@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// nodesMost and edgesMost are what ids of 32 bits and positions of 8 bytes can number.
+	// nodesMost and edgesMost are the numbers of nodes and edges that ids of 32 bits and positions
+	// of 8 bytes can count.
 	nodesMost, edgesMost = uint64(1) << 32, uint64(1) << 60
-	// bucketsMost is the number of degrees, by powers of two, that 32 bits can have.
+	// bucketsMost is the number of buckets of degrees, by powers of two, that 32 bits can have.
 	bucketsMost = 33
 	// blockLeast and blockMost bound the bytes of a block of topology.
 	blockLeast, blockMost = 4096, 1 << 20
-	// typesMost is what the two bytes of an edge's type can number.
+	// typesMost is the number of types that the two bytes of an edge's type can tell apart.
 	typesMost = 1 << 16
 )
 
-// Check fails if the metadata cannot be those of a store: a reader sizes its memory and places its
-// reads by them. What contradicts the files themselves is found where they are read.
+// Check fails if the metadata cannot describe a store: readers size their memory and place their
+// reads by it. Contradictions with the files themselves are found where the files are read.
 func (m *Meta) Check() error {
 	switch {
 	case m.Nodes > nodesMost || m.Edges > edgesMost:
@@ -73,7 +74,7 @@ func (m *Meta) Check() error {
 	return nil
 }
 
-// checkFiles checks that the files are in the store's directory, and each listed once.
+// checkFiles checks that all files lie in the store's directory and that each is listed once.
 func (m *Meta) checkFiles() error {
 	seen := make(map[string]bool, len(m.Files))
 	for _, f := range m.Files {
@@ -102,7 +103,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkPartitions checks that the partitions ascend and hold nodes of the graph only.
+// checkPartitions checks that the partitions ascend and hold only nodes of the graph.
 func (m *Meta) checkPartitions() error {
 	next := uint64(0)
 	for i, p := range m.Partitions {
