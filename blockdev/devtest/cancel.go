@@ -22,8 +22,8 @@ func testCancelledBefore(t *testing.T, dev blockdev.Device) {
 	a.mustClose(t)
 }
 
-// testCancelledWithin cancels batches at random moments. Whatever was read by then, the buffers
-// are the caller's again when ReadBatch returns: nothing writes to them any more.
+// testCancelledWithin cancels batches at random moments. When ReadBatch returns the buffers must
+// belong to the caller again, however much was read: nothing may write to them any more.
 func testCancelledWithin(t *testing.T, dev blockdev.Device) {
 	rng := seeded(t)
 	a := mustSample(t, dev, "a", fileBytes)
@@ -66,8 +66,8 @@ func mustStayUntouched(t *testing.T, reqs []blockdev.Request) {
 	}
 }
 
-// testCloseWaits closes the file and the device while batches are read: they are all read or
-// refused, and none hangs or reads another file.
+// testCloseWaits closes the file and the device while batches are read. Each batch must be read or
+// refused; none may hang or read another file.
 func testCloseWaits(t *testing.T, dev blockdev.Device) {
 	a := mustSample(t, dev, "a", fileBytes)
 	var callers sync.WaitGroup

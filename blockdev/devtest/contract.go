@@ -167,8 +167,9 @@ func testInvalidFiles(t *testing.T, dev blockdev.Device) {
 	}
 }
 
-// testTruncated cuts files off behind, before and within the range, in pages and sectors and
-// between them. The short range ends in the page of the new end, where a memory map reads zeros.
+// testTruncated cuts files off behind, before and within the range, at multiples of pages and of
+// sectors and elsewhere. The short range ends in the page of the new end, where a memory map reads
+// zeros.
 func testTruncated(t *testing.T, dev blockdev.Device) {
 	const was, offset = 64 << 10, 8 << 10
 	for _, now := range []int64{0, 1, 4 << 10, 10 << 10, 10<<10 + blockdev.Align, 10<<10 + 100} {

@@ -1,5 +1,5 @@
-// Package devtest holds the contract of blockdev.Device as tests, which every backend passes, and
-// a wrapper that injects faults for the tests of what reads through a device.
+// Package devtest tests the contract of blockdev.Device, which every backend passes. It also has a
+// wrapper that injects faults, for tests of packages that read through a device.
 package devtest
 
 import (
@@ -108,7 +108,7 @@ func (s *sample) mustClose(t *testing.T) {
 	}
 }
 
-// pattern is n bytes in which every 8 say where they are and in which file.
+// pattern returns n bytes of which every 8 say where they stand and in which file.
 func pattern(name string, n int) []byte {
 	b := make([]byte, n)
 	for i := 0; i+8 <= n; i += 8 {
@@ -117,7 +117,7 @@ func pattern(name string, n int) []byte {
 	return b
 }
 
-// batchOf makes n requests of up to sectors*Align bytes at random places of the samples.
+// batchOf returns n requests of up to sectors*Align bytes at random places of the samples.
 func batchOf(rng *rand.Rand, n, sectors int, samples ...sample) []blockdev.Request {
 	reqs := make([]blockdev.Request, n)
 	for i := range reqs {
@@ -131,7 +131,7 @@ func batchOf(rng *rand.Rand, n, sectors int, samples ...sample) []blockdev.Reque
 	return reqs
 }
 
-// buffer is aligned as little as the contract allows, at an odd multiple of Align.
+// buffer returns a buffer that may be aligned to no more than Align, as the contract allows.
 func buffer(rng *rand.Rand, n int) []byte {
 	skip := rng.IntN(2) * blockdev.Align
 	b := blockdev.AlignedBuffer(n + skip)[skip:]
@@ -139,7 +139,8 @@ func buffer(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// fill doubles what is filled, since a loop over bytes is slow under the race detector.
+// fill sets all bytes of b to v. It copies what is filled already, since a loop over bytes is slow
+// under the race detector.
 func fill(b []byte, v byte) {
 	if len(b) == 0 {
 		return

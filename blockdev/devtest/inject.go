@@ -12,22 +12,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Fault is what happens to one read. The zero Fault is nothing.
+// Fault says what happens to one read. The zero Fault changes nothing.
 type Fault struct {
-	// Delay is how long the read waits first; the reads of a batch wait side by side.
+	// Delay is how long the read waits before it begins. The reads of a batch wait at the same
+	// time.
 	Delay time.Duration
 	// Err fails the read, with Got bytes in the buffer and garbage behind them.
 	Err error
 	Got int
-	// Short is the length of a first answer that the device continues, as it must: the read
+	// Short is the length of a first, short answer after which the device must continue: the read
 	// happens in two pieces. It is rounded down to a multiple of blockdev.Align.
 	Short int
 }
 
-// Rule decides over the nth read of a device, counted from 0 over all callers.
+// Rule chooses the fault of the nth read of a device. Reads are counted from 0 over all callers.
 type Rule func(path string, off int64, nth uint64) Fault
 
-// Inject returns dev with faults. Files must be opened through it, and closing it closes dev.
+// Inject returns a device that reads through dev with faults. Files must be opened through it;
+// closing it closes dev.
 func Inject(dev blockdev.Device, rule Rule) blockdev.Device {
 	return &injector{Device: dev, rule: rule}
 }
@@ -39,7 +41,7 @@ type injector struct {
 	fails atomic.Uint64
 }
 
-// injectedFile ties a file to the injector it was opened through.
+// injectedFile ties a file to the injector that opened it.
 type injectedFile struct {
 	blockdev.File
 	in *injector
@@ -54,7 +56,8 @@ func (in *injector) OpenFile(fs vfs.FS, path string) (blockdev.File, error) {
 	return &injectedFile{File: f, in: in}, nil
 }
 
-// ReadBatch asks the rule about each request, reads those that do not fail, and reports the rest.
+// ReadBatch asks the rule about each request, reads the requests that do not fail, and reports the
+// failures of the others.
 func (in *injector) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
 	var (
 		pass  []blockdev.Request

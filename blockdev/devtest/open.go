@@ -23,8 +23,8 @@ func Open(t testing.TB, opt blockdev.Options) blockdev.Device {
 	return dev
 }
 
-// CheckGoroutines waits for goroutines to be gone but for as many as ran before: those that read
-// ahead report their end a little earlier.
+// CheckGoroutines waits until no more goroutines run than before. It waits because a goroutine that
+// reads ahead reports its end shortly before it ends.
 func CheckGoroutines(t testing.TB, before int) {
 	t.Helper()
 	for range 400 {
