@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// bufferAlign is what AlignedBuffer aligns to: a page, so that a read of 4 KiB needs one page of
-// memory and not two.
+// bufferAlign is the alignment of AlignedBuffer: a page, so that a read of 4 KiB touches one page
+// of memory and not two.
 const bufferAlign = 4096
 
 const _ uint = -(bufferAlign % Align) // an aligned buffer satisfies every request
@@ -23,8 +23,8 @@ func AlignedBuffer(n int) []byte {
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// extraProcs is how many more threads may run Go code than there are cores: 16 on 2 cores, from
-// where on a pool of 32 blocking reads keeps the disk as busy as fio does.
+// extraProcs is how many more threads may run Go code than there are cores. It makes 16 on 2 cores:
+// from there on a pool of 32 blocking reads keeps the disk as busy as fio does.
 const extraProcs = 14
 
 // RaiseGOMAXPROCS lets the process run NumCPU+14 threads of Go code, and returns the number that

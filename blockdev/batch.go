@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// triesMax bounds attempts that make no progress at all, so that a kernel that always answers
-	// EAGAIN is an error and not a hang.
+	// triesMax bounds the attempts that make no progress at all, so that a kernel that always
+	// answers EAGAIN leads to an error and not to a hang.
 	triesMax = 500
-	// failuresKept is how many failed requests of a batch the error lists.
+	// failuresKept is how many failed requests of a batch its error lists.
 	failuresKept = 8
-	// heldScan bounds the search for a file among those whose gates a batch holds: a few files make
-	// up most batches, and holding one twice does no harm.
+	// heldScan bounds the search for a file among the files whose gates a batch holds. Most batches
+	// use a few files, and holding one twice does no harm.
 	heldScan = 8
 )
 
-// batch is one call of ReadBatch on its way through an engine. Nothing is allocated per request:
-// an engine takes indices from next on, and counts left down to 0.
+// batch is one call of ReadBatch on its way through an engine. An engine takes requests by their
+// index, from next on, and counts left down to 0; it allocates nothing for a request.
 type batch struct {
 	reqs  []Request
-	held  []*file // files whose gates are held; one may be there twice
+	held  []*file // files whose gates are held; a file may occur twice
 	bytes int64
-	onFS  int // requests to files that are read through their file system
+	onFS  int // counts the requests to files that are read through their file system
 
-	part part         // which of the requests the engine is to read
-	next int          // first request not yet taken; belongs to the engine
-	left atomic.Int64 // requests not yet accounted for
+	part part         // the requests that the engine reads now
+	next int          // the first request that was not taken; only the engine uses it
+	left atomic.Int64 // requests that are not accounted for yet
 	done chan struct{}
 
-	stop      atomic.Bool // cancelled or failed: take no more requests
+	stop      atomic.Bool // the batch was cancelled or has failed: no more requests are taken
 	lost      atomic.Int64
 	lostBytes atomic.Int64
 
@@ -46,8 +46,8 @@ type batch struct {
 	}
 }
 
-// part is a share of a batch: a ring and a pool read one after the other where a batch holds files
-// with and without a descriptor.
+// part names a share of a batch. Where a batch holds files with and without a descriptor, a ring
+// and a pool read one share after the other.
 type part uint8
 
 const (
@@ -58,8 +58,8 @@ const (
 
 var batches = sync.Pool{New: func() any { return &batch{done: make(chan struct{}, 1)} }}
 
-// hold checks every request and enters the gates of their files. After an error release undoes
-// what was done.
+// hold checks every request and enters the gates of their files. The caller calls release
+// afterwards, also after an error.
 func (b *batch) hold(d *device, reqs []Request) error {
 	b.reqs = reqs
 	var last *file
@@ -89,7 +89,7 @@ func (b *batch) hold(d *device, reqs []Request) error {
 	return nil
 }
 
-// flaw says what is wrong with a request to a file of size bytes, if anything.
+// flaw returns what is wrong with a request to a file of size bytes, or "".
 func flaw(r *Request, size int64) string {
 	n := int64(len(r.Buf))
 	switch {
@@ -114,7 +114,7 @@ func (b *batch) release() {
 	batches.Put(b)
 }
 
-// run gives a part of the batch to an engine and waits until none of its reads is under way.
+// run gives a part of the batch to an engine and waits until all its reads have ended.
 func (b *batch) run(ctx context.Context, e engine, p part) {
 	b.part, b.next = p, 0
 	b.left.Store(int64(len(b.reqs)))
@@ -135,7 +135,7 @@ func (b *batch) mine(f *file) bool {
 	return b.part == whole || (b.part == onFileSystem) == (f.how == viaFS)
 }
 
-// finish accounts for n requests; the last one wakes the caller, who may then reuse the batch.
+// finish accounts for n requests. The last one wakes the caller, who may then use the batch again.
 func (b *batch) finish(n int) {
 	if b.left.Add(-int64(n)) == 0 {
 		b.done <- struct{}{}
@@ -148,7 +148,7 @@ func (b *batch) drop(i int) {
 	b.lostBytes.Add(int64(len(b.reqs[i].Buf)))
 }
 
-// dropRest drops what no engine has taken yet and returns how many requests that were.
+// dropRest drops the requests that no engine has taken yet, and returns how many they are.
 func (b *batch) dropRest() int {
 	n := len(b.reqs) - b.next
 	for ; b.next < len(b.reqs); b.next++ {
@@ -160,7 +160,7 @@ func (b *batch) dropRest() int {
 }
 
 // fail records the failure of request i and stops the batch: its buffers are worthless now, and
-// going on would only wait for a broken disk.
+// further reads would only wait for a broken disk.
 func (b *batch) fail(i int, err error) {
 	b.drop(i)
 	b.stop.Store(true)
@@ -172,7 +172,7 @@ func (b *batch) fail(i int, err error) {
 	}
 }
 
-// err is the result of the whole batch, once it is done.
+// err returns the result of the whole batch once it is done.
 func (b *batch) err(ctx context.Context) error {
 	if b.lost.Load() == 0 {
 		return nil
@@ -190,15 +190,16 @@ func (b *batch) err(ctx context.Context) error {
 	return fmt.Errorf("blockdev: read a batch of %d requests: %w", len(b.reqs), ctx.Err())
 }
 
-// progress is how far one request has come.
+// progress says how much of one request was read.
 type progress struct {
 	got   int // bytes that are in the buffer; a multiple of Align
-	tries int // attempts since the last byte
+	tries int // attempts since the last byte came
 }
 
-// advance digests the answer (n, err) to an attempt to read r.Buf[got:]. It reports whether the
-// request is over, and its failure. A short read goes on at the last multiple of Align, which
-// keeps file offset, memory address and length aligned; it rereads less than Align bytes.
+// advance evaluates the answer (n, err) to an attempt to read r.Buf[got:]. It returns whether the
+// request is over, and its failure. After a short read it goes on at the last multiple of Align,
+// which keeps file offset, memory address and length aligned; that reads fewer than Align bytes
+// twice.
 func (p *progress) advance(r *Request, n int, err error) (over bool, failure error) {
 	if err == nil && n == len(r.Buf)-p.got {
 		return true, nil

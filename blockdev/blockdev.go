@@ -32,9 +32,9 @@ type Request struct {
 
 // File is a file opened by a Device, for reading.
 type File interface {
-	// Path is the name the file was opened with, for messages.
+	// Path returns the name by which the file was opened, for messages.
 	Path() string
-	// Size is the length of the file in bytes when it was opened.
+	// Size returns the length of the file in bytes when it was opened.
 	Size() int64
 	io.Closer
 }
@@ -48,11 +48,11 @@ type Device interface {
 	// the buffers' contents are undefined, but no read is under way any more: they can be reused.
 	// The error is a *ReadError, joined with others if several failed, or the context's.
 	ReadBatch(ctx context.Context, reqs []Request) error
-	// Info says which backend this is and why.
+	// Info returns which backend this is and why it was chosen.
 	Info() Info
-	// Stats returns counters since the device was opened.
+	// Stats returns the counters since the device was opened.
 	Stats() Stats
-	// Close waits for reads under way and frees the queue. Files are closed by their owners,
+	// Close waits for reads that are in flight and frees the queue. The owners of files close them
 	// before.
 	Close() error
 }
@@ -60,8 +60,9 @@ type Device interface {
 // Backend names a way to read.
 type Backend string
 
-// The backends. Auto probes: io_uring if allowed, else the pread pool; the memory backend is
-// chosen by itself for files of a file system that is not the operating system's.
+// The backends. Auto tries io_uring and takes the pread pool where that is not allowed. The memory
+// backend is used without being asked for, for files of a file system that is not the operating
+// system's.
 const (
 	Auto     Backend = "auto"
 	URing    Backend = "uring"
@@ -71,17 +72,17 @@ const (
 	Memory   Backend = "memory"
 )
 
-// Backends are those that a user may choose; the memory backend is for file systems in memory.
+// Backends returns the backends that a user may choose. The memory backend is not among them.
 func Backends() []Backend { return []Backend{Auto, URing, Pread, Buffered, MMap} }
 
 // Options configure a Device. The zero value is ready to use.
 type Options struct {
-	// Backend is how to read. Default Auto.
+	// Backend is the way to read. The default is Auto.
 	Backend Backend
 
-	// QueueDepth bounds the reads in flight, over all callers. More does not help once the disk
-	// is saturated; measure with "gdb bench io". Default 32 for pread, buffered and mmap, 128 for
-	// uring.
+	// QueueDepth bounds the reads in flight, over all callers. A deeper queue does not help once
+	// the disk is saturated; "gdb bench io" measures that. The default is 32 for pread, buffered
+	// and mmap, and 128 for uring.
 	QueueDepth int
 }
 
@@ -89,38 +90,40 @@ type Options struct {
 type Info struct {
 	Backend    Backend
 	QueueDepth int
-	// Why tells what was probed and what spoke against the backends not chosen, in one line.
+	// Why says in one line what was tried, and why other backends were not chosen.
 	Why string
 }
 
-// Stats are monotonic counters of a device.
+// Stats holds counters of a device, which only grow.
 type Stats struct {
-	Reads  uint64        // requests done
+	Reads  uint64        // requests that were read
 	Bytes  uint64        // bytes read
 	Errors uint64        // requests failed
-	Wait   time.Duration // time callers spent inside ReadBatch, summed
-	Peak   int           // most reads that were in flight at once; at most the queue depth
+	Wait   time.Duration // time that callers spent inside ReadBatch, summed
+	Peak   int           // the largest number of reads in flight at once; at most the queue depth
 }
 
-// Errors that ReadError wraps, besides those of the operating system.
+// The errors that ReadError wraps, besides errors of the operating system.
 var (
-	// ErrTruncated says that the file ended inside the range: it is shorter than it was written.
+	// ErrTruncated says that the file ends inside the range: it is shorter than when it was
+	// written.
 	ErrTruncated = errors.New("file ends inside the range")
 	// ErrClosed says that the device or file is closed.
 	ErrClosed = errors.New("closed")
 	// ErrInvalid says that a request is not aligned, lies outside its file, or names a file of
 	// another device; nothing of its batch was read.
 	ErrInvalid = errors.New("invalid request")
-	// ErrLength says that a file is not a whole number of Align bytes long, as all of gdb's are.
+	// ErrLength says that the length of a file is not a multiple of Align, as it is for all files
+	// of gdb.
 	ErrLength = errors.New("the file is cut off or is not one of gdb's")
 )
 
-// ReadError is a failed request.
+// ReadError describes a failed request.
 type ReadError struct {
 	Path string
 	Off  int64
 	Len  int
-	Got  int // bytes read before the failure
+	Got  int // bytes that were read before the failure
 	Err  error
 }
 

@@ -8,25 +8,26 @@ import (
 	"time"
 )
 
-// engine carries batches out.
+// engine reads batches.
 type engine interface {
-	// submit takes b, reads its requests in any order until b.stop is set, and accounts for each
-	// by b.finish; it returns at once.
+	// submit takes b and returns at once. The engine reads the requests in any order until b.stop
+	// is set, and accounts for each by b.finish.
 	submit(b *batch)
-	// attach and detach bracket the life of a file; an engine may prepare for it.
+	// attach and detach are called at the opening and the closing of a file, so that an engine can
+	// prepare for its reads.
 	attach(f *file)
 	detach(f *file)
-	// peak is the most reads that were in flight at once.
+	// peak returns the largest number of reads that were in flight at once.
 	peak() int
-	// close ends the engine's goroutines; no batch is under way any more.
+	// close ends the engine's goroutines. No batch is being read when it is called.
 	close() error
 }
 
-// hook alters the raw answer (n, err) to one attempt to read buf at off, before anything looks at
-// it. Tests inject short reads and error codes with it; it is nil otherwise.
+// hook changes the raw answer (n, err) to one attempt to read buf at off, before the device looks
+// at it. Tests inject short reads and error codes by it; otherwise it is nil.
 type hook func(path string, off int64, buf []byte, n int, err error) (int, error)
 
-// device is the Device of all backends: it checks requests, counts, and hands batches to its
+// device is the Device of all backends. It checks requests, counts them, and hands batches to its
 // engine.
 type device struct {
 	info   Info
@@ -36,7 +37,7 @@ type device struct {
 
 	side struct {
 		sync.Once
-		pool *pool // reads files without a descriptor where the engine is a ring; made on demand
+		pool *pool // reads files without a descriptor beside a ring; made on demand
 	}
 	cached struct {
 		sync.Mutex
@@ -72,8 +73,8 @@ func (d *device) ReadBatch(ctx context.Context, reqs []Request) error {
 	return b.err(ctx)
 }
 
-// run carries the batch out, in the engine and, where that is a ring and there are files without
-// a descriptor, in the side pool.
+// run reads the batch in the engine. If the engine is a ring and some files have no descriptor, it
+// reads those in the side pool afterwards.
 func (d *device) run(ctx context.Context, b *batch) {
 	_, isPool := d.engine.(*pool)
 	switch {
@@ -104,7 +105,7 @@ func (d *device) count(b *batch, took time.Duration) {
 	d.wait.Add(int64(took))
 }
 
-// noteCached remembers for Info that a file is read through the page cache, and why.
+// noteCached notes, for Info, that a file is read through the page cache, and why.
 func (d *device) noteCached(path, reason string) {
 	d.cached.Lock()
 	defer d.cached.Unlock()
@@ -113,7 +114,7 @@ func (d *device) noteCached(path, reason string) {
 	}
 }
 
-// Info says which backend this is, why, and which files are read in another way.
+// Info returns which backend this is, why, and which files are read in another way.
 func (d *device) Info() Info {
 	info := d.info
 	d.cached.Lock()
@@ -131,7 +132,7 @@ func (d *device) Stats() Stats {
 		Wait: time.Duration(d.wait.Load()), Peak: d.engine.peak()}
 }
 
-// Close waits for the batches under way and ends the engine.
+// Close waits for the batches that are being read and ends the engine.
 func (d *device) Close() error {
 	if !d.gate.shut() {
 		return fmt.Errorf("blockdev: close device: %w", ErrClosed)

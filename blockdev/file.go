@@ -8,19 +8,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// access is how one file is read. A device may mix them: a file on tmpfs is read through the page
-// cache, one of an in-memory file system through its own ReadAt.
+// access says how a file is read. A device may use several ways: it reads a file on tmpfs through
+// the page cache, and a file of an in-memory file system through the file's own ReadAt.
 type access uint8
 
 const (
-	direct access = iota // O_DIRECT on a descriptor of our own
+	direct access = iota // O_DIRECT on a descriptor of the device's own
 	cached               // the file system's descriptor, through the page cache
 	mapped               // copied out of a memory map
 	viaFS                // vfs.File.ReadAt
 )
 
-// file is a file opened by a device. Batches hold its gate while they read, so that Close waits
-// for them: a descriptor that is closed and reused under a read would yield another file's bytes.
+// file is a file that a device has opened. Batches hold its gate while they read, so that Close
+// waits for them: if a descriptor was closed and reused during a read, the read would return
+// another file's bytes.
 type file struct {
 	dev  *device
 	path string
@@ -28,19 +29,19 @@ type file struct {
 	how  access
 
 	src    vfs.File // owns the descriptor of cached files; kept so that no finalizer closes it
-	fd     int      // what to read from, for direct and cached
+	fd     int      // the descriptor to read from, for direct and cached
 	slot   int32    // index in the ring's table of registered files, or -1
 	mapped []byte   // for mapped
 	gate   gate
 }
 
-// Path is the name the file was opened with.
+// Path returns the name by which the file was opened.
 func (f *file) Path() string { return f.path }
 
-// Size is the length of the file when it was opened.
+// Size returns the length of the file when it was opened.
 func (f *file) Size() int64 { return f.size }
 
-// Close waits for reads under way and closes the file.
+// Close waits for reads that are in flight and closes the file.
 func (f *file) Close() error {
 	if !f.gate.shut() {
 		return fmt.Errorf("blockdev: close %s: %w", f.path, ErrClosed)
@@ -52,7 +53,7 @@ func (f *file) Close() error {
 	return nil
 }
 
-// free gives back what the file holds, also when opening it failed half way.
+// free releases what the file holds. It may be called when opening has failed half way.
 func (f *file) free() error {
 	var errs []error
 	if f.mapped != nil {
@@ -65,7 +66,7 @@ func (f *file) free() error {
 	return errors.Join(append(errs, f.src.Close())...)
 }
 
-// sizeNow asks the file system for the length, to tell truncation from a short read.
+// sizeNow asks the file system for the current length, to tell a truncated file from a short read.
 func (f *file) sizeNow() (int64, error) {
 	st, err := f.src.Stat()
 	if err != nil {
@@ -74,8 +75,8 @@ func (f *file) sizeNow() (int64, error) {
 	return st.Size(), nil
 }
 
-// readAt is one attempt to read, as the kernel or the file system answers it: it may be short or
-// interrupted. The end of the file is a read of 0 bytes and not an error.
+// readAt makes one attempt to read and returns the answer of the kernel or the file system, which
+// may be short or interrupted. At the end of the file it returns 0 bytes and no error.
 func (f *file) readAt(buf []byte, off int64) (int, error) {
 	switch f.how {
 	case mapped:
@@ -91,7 +92,8 @@ func (f *file) readAt(buf []byte, off int64) (int, error) {
 	}
 }
 
-// OpenFile opens path of fs, in the way of this device or the next best one, which Info then tells.
+// OpenFile opens path of fs. It reads in the way of this device, or in the next best way, which
+// Info then reports.
 func (d *device) OpenFile(fs vfs.FS, path string) (File, error) {
 	if !d.gate.enter() {
 		return nil, fmt.Errorf("blockdev: open %s: device is %w", path, ErrClosed)
@@ -140,8 +142,8 @@ func (f *file) prepare() error {
 	}
 }
 
-// prepareDirect reopens the file with O_DIRECT, or reads it through the page cache where the file
-// system or the disk does not take direct reads of Align bytes.
+// prepareDirect reopens the file with O_DIRECT. If the file system or the disk does not allow
+// direct reads of Align bytes, the file is read through the page cache.
 func (f *file) prepareDirect(fd int) error {
 	own, refusal, err := openDirect(fd, f.size)
 	if err != nil {

@@ -2,18 +2,18 @@ package blockdev
 
 import "sync"
 
-// gate counts who is inside and closes once: after shut returns nobody is inside and nobody
-// enters. Entering twice from one goroutine is fine, which a RWMutex would not allow.
+// gate counts who is inside and can be closed once: after shut returns, nobody is inside and nobody
+// can enter. Unlike with a RWMutex, one goroutine may enter twice.
 type gate struct {
 	mu struct {
 		sync.Mutex
 		inside int
 		closed bool
-		empty  *sync.Cond // made by shut
+		empty  *sync.Cond // set by shut
 	}
 }
 
-// enter reports whether the gate is still open; if so leave must follow.
+// enter reports whether the gate is still open. If it is, the caller must call leave later.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -33,7 +33,8 @@ func (g *gate) leave() {
 	g.mu.Unlock()
 }
 
-// shut closes the gate and waits until it is empty. It reports false if it was closed before.
+// shut closes the gate and waits until nobody is inside. It returns false if the gate was closed
+// before.
 func (g *gate) shut() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// copyMapped copies the bytes at off of a mapped file. Where the file was cut off after it was
-// mapped, or the disk fails, the access faults: workers turn faults into panics (SetPanicOnFault)
-// and this turns that one panic into an answer like pread's, short or EIO.
+// copyMapped copies the bytes at off of a mapped file. If the file was cut off after it was mapped,
+// or the disk fails, the access faults: workers turn faults into panics (SetPanicOnFault), and
+// copyMapped turns such a panic into an answer like pread's, a short read or EIO.
 func copyMapped(buf, m []byte, off int64) (n int, err error) {
 	src := m[off : off+int64(len(buf))]
 	defer func() {
@@ -32,8 +32,9 @@ func copyMapped(buf, m []byte, off int64) (n int, err error) {
 	return copy(buf, src), nil
 }
 
-// recheckMapped looks at the lengths of the files after the copies are made. A page that holds the
-// new end of a truncated file does not fault: what follows the end reads as zeros.
+// recheckMapped compares the lengths of the files after the copies were made. It is needed because
+// the page that holds the new end of a truncated file does not fault: the bytes after the end read
+// as zeros.
 func (b *batch) recheckMapped() {
 	for _, f := range b.held {
 		if f.how != mapped {
@@ -58,8 +59,8 @@ func (b *batch) recheckMapped() {
 	}
 }
 
-// replaceFailure records the truncation as the failure of request i. A fault that was reported for
-// the same request gives way: the short file is why it faulted.
+// replaceFailure records the truncation as the failure of request i. It replaces a fault that was
+// reported for the same request, since the short file caused it.
 func (b *batch) replaceFailure(i int, failure error) {
 	r := &b.reqs[i]
 	for k, old := range b.mu.failures {

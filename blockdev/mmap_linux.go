@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps size bytes of the file behind fd, advised for random access: by default a fault
-// reads as much as read-ahead allows, 8 MiB on some disks, which makes it hundreds of times slower.
+// mapFile maps size bytes of the file behind fd, and advises the kernel of random access: by
+// default a fault reads as much as read-ahead allows, 8 MiB on some disks, which makes it hundreds
+// of times slower.
 func mapFile(fd int, size int64) ([]byte, error) {
 	if size == 0 {
 		return nil, nil

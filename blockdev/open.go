@@ -3,16 +3,18 @@ package blockdev
 import "fmt"
 
 const (
-	// poolDepth: a pool of 32 reaches what fio does; 64 gains 3 % and doubles the latency.
+	// poolDepth is the default depth of a pool. 32 reads are as fast as fio; 64 gain 3 % and double
+	// the latency.
 	poolDepth = 32
-	// ringDepth: on a ring depth costs nothing, and completions can be awaited 16 at a time.
+	// ringDepth is the default depth of a ring. Depth costs a ring nothing, and completions can be
+	// awaited 16 at a time.
 	ringDepth = 128
-	// depthMax keeps a slip of the pen from starting a million workers.
+	// depthMax keeps a typing mistake from starting a million workers.
 	depthMax = 4096
 )
 
-// Open returns a device. Auto tries io_uring with a real read and else takes the pread pool;
-// asking for URing where it does not work is an error.
+// Open returns a device. Auto tries io_uring with a real read, and takes the pread pool if that
+// fails; asking for URing where it does not work is an error.
 func Open(opt Options) (Device, error) {
 	if opt.QueueDepth < 0 || opt.QueueDepth > depthMax {
 		return nil, fmt.Errorf("blockdev: queue depth %d is not between 1 and %d",
@@ -41,7 +43,7 @@ func Open(opt Options) (Device, error) {
 		opt.Backend, Auto, URing, Pread, Buffered, MMap, Memory)
 }
 
-// openPool starts as many workers as the queue is deep.
+// openPool starts as many workers as the queue is deep. why is the reason that Info reports.
 func (d *device) openPool(why string) Device {
 	if d.info.QueueDepth == 0 {
 		d.info.QueueDepth = poolDepth

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasDescriptors says that files of the operating system are read by descriptor here.
+// hasDescriptors says that files of the operating system are read by their descriptors here.
 const hasDescriptors = true
 
-// pread is one attempt. It may be short, or fail with EINTR.
+// pread makes one attempt to read. It may be short, or fail with EINTR.
 func pread(fd int, buf []byte, off int64) (int, error) { return unix.Pread(fd, buf, off) }
 
 func closeDirect(fd int) error { return unix.Close(fd) }
 
-// adviseRandom turns read-ahead off, which may be 8 MiB around every block.
+// adviseRandom turns off read-ahead, which may read 8 MiB around every block.
 func adviseRandom(fd int) error {
 	if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
 		return fmt.Errorf("advise random reads: %w", err)
@@ -26,9 +26,9 @@ func adviseRandom(fd int) error {
 	return nil
 }
 
-// DropCache takes n bytes of a file, or all from off on if n is 0, out of the page cache, which is
-// charged to the memory cgroup of the process. What is not synced stays there. A file of no
-// descriptor has nothing there.
+// DropCache removes n bytes of a file at off, or all bytes from off on if n is 0, from the page
+// cache, which is charged to the memory cgroup of the process. Bytes that were not synced stay. It
+// does nothing for a file without a descriptor, which has no bytes there.
 func DropCache(f vfs.File, off, n int64) error {
 	if f.Fd() == vfs.InvalidFd {
 		return nil
@@ -39,7 +39,7 @@ func DropCache(f vfs.File, off, n int64) error {
 	return nil
 }
 
-// setDirect makes the writes of a file go past the page cache, or through it.
+// setDirect makes the writes of a file bypass the page cache, or go through it again.
 func setDirect(f vfs.File, direct bool) error {
 	if f.Fd() == vfs.InvalidFd {
 		return errors.ErrUnsupported
@@ -58,7 +58,7 @@ func setDirect(f vfs.File, direct bool) error {
 }
 
 // openDirect reopens the file behind fd with O_DIRECT and tries it with a read of Align bytes into
-// memory that is aligned to Align and no more. Where that cannot be had, refusal says why.
+// memory that is aligned to Align and no more. If that does not work, refusal says why.
 func openDirect(fd int, size int64) (own int, refusal string, err error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
@@ -91,13 +91,14 @@ func openDirect(fd int, size int64) (own int, refusal string, err error) {
 	return own, "", nil
 }
 
-// Descriptors is the number of file descriptors that this process has open, 0 if that is not known.
+// Descriptors returns the number of file descriptors that this process has open; 0 if it is not
+// known.
 func Descriptors() int {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
 	}
-	return len(names) - 1 // without that of the directory
+	return len(names) - 1 // not counting the descriptor of the directory
 }
 
 func openRetry(path string, flags int) (int, error) {
@@ -118,7 +119,7 @@ func preadRetry(fd int, buf []byte, off int64) (int, error) {
 	}
 }
 
-// errorText names an error as manuals do, with its text: "EINVAL, invalid argument".
+// errorText returns an error with its name in manuals and its text: "EINVAL, invalid argument".
 func errorText(err error) string {
 	var no unix.Errno
 	if errors.As(err, &no) && unix.ErrnoName(no) != "" {

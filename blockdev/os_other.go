@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// hasDescriptors is false where only Linux's calls would do: every file is read by its own ReadAt,
-// through the page cache.
+// hasDescriptors is false where the system calls of Linux are missing: every file is read by its
+// own ReadAt, through the page cache.
 const hasDescriptors = false
 
 var errNotHere = fmt.Errorf("%w on this operating system, only on Linux", errors.ErrUnsupported)
@@ -29,10 +29,10 @@ func closeDirect(int) error { return errNotHere }
 
 func adviseRandom(int) error { return errNotHere }
 
-// DropCache takes a range of a file out of the page cache, on Linux.
+// DropCache works only on Linux; here it returns an error.
 func DropCache(vfs.File, int64, int64) error { return errNotHere }
 
-// Descriptors is the number of file descriptors that this process has open, 0 if that is not known.
+// Descriptors returns 0: the number of open descriptors is not known here.
 func Descriptors() int { return 0 }
 
 func setDirect(vfs.File, bool) error { return errNotHere }

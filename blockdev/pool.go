@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// sideWorkers read files without a descriptor beside a ring: they copy memory, so a few do.
+	// sideWorkers is the number of workers that read files without a descriptor beside a ring. They
+	// copy memory, so few are enough.
 	sideWorkers = 4
-	// chunkMax requests are taken at once at most: enough to make the lock cheap, few enough that
-	// callers take turns and a stopped batch ends soon.
+	// chunkMax bounds the requests that are taken at once: enough to make the lock cheap, few
+	// enough that callers take turns and a stopped batch ends soon.
 	chunkMax = 16
 )
 
-// pool is the engine of blocking reads: depth workers, each with one read in flight. Workers take
-// chunks of requests from the batches in turn, so that a small batch does not wait for a large
+// pool is the engine of blocking reads. It has depth workers, each with one read in flight. Workers
+// take chunks of requests from the batches in turn, so that a small batch does not wait for a large
 // one.
 type pool struct {
 	dev   *device
@@ -25,7 +26,7 @@ type pool struct {
 	mu struct {
 		sync.Mutex
 		work    sync.Cond
-		active  []*batch // with requests that are not taken yet
+		active  []*batch // batches that have requests left to take
 		busy    int
 		busyMax int
 		closing bool
@@ -54,7 +55,7 @@ func (p *pool) submit(b *batch) {
 	}
 }
 
-// work is the life of one worker.
+// work is the loop of one worker.
 func (p *pool) work() {
 	defer bug.Catch()
 	debug.SetPanicOnFault(true) // a fault in a memory map is a read error: see copyMapped
@@ -78,8 +79,8 @@ func (p *pool) work() {
 	}
 }
 
-// takeLocked takes requests lo to hi of the first batch and moves it to the end of the line. Of a
-// stopped batch it drops all that is left.
+// takeLocked takes requests lo to hi of the first batch and moves that batch to the end of the
+// line. If the batch has stopped, it drops all requests that are left.
 func (p *pool) takeLocked() (b *batch, lo, hi, dropped int) {
 	line := p.mu.active
 	b = line[0]
@@ -115,8 +116,8 @@ func (p *pool) readRange(b *batch, lo, hi int) {
 	}
 }
 
-// readOne repeats attempts until the request is over. A batch that stops in between ends it
-// too.
+// readOne reads one request and repeats attempts until the request is over or its batch has
+// stopped.
 func (p *pool) readOne(b *batch, i int, r *Request, f *file) {
 	var at progress
 	for {
@@ -145,7 +146,7 @@ func (p *pool) peak() int {
 	return p.mu.busyMax
 }
 
-// end stops the workers and waits for them.
+// end stops the workers and waits until they have ended.
 func (p *pool) end() {
 	p.mu.Lock()
 	p.mu.closing = true

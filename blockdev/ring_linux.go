@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Numbers of the kernel's interface, include/uapi/linux/io_uring.h.
+// Numbers of the kernel's interface, from include/uapi/linux/io_uring.h.
 const (
 	opRead       = 22 // since 5.6
 	sqeFixedFile = 1 << 0
@@ -51,11 +51,11 @@ type cqe struct {
 	flags    uint32
 }
 
-// timedWait is io_uring_getevents_arg.
+// timedWait has the layout of the kernel's io_uring_getevents_arg.
 type timedWait struct {
 	sigmask              uint64
 	sigmaskSize, minWait uint32
-	limit                uint64 // address of a timespec
+	limit                uint64 // the address of a timespec
 }
 
 type ringParams struct {
@@ -82,8 +82,8 @@ var (
 	_ [24]byte  = [unsafe.Sizeof(timedWait{})]byte{}
 )
 
-// ringModes are the ways to set a ring up, best first; older kernels refuse flags with EINVAL. With
-// deferred task work a read costs 15 to 25 % less CPU.
+// ringModes lists the ways to set up a ring, the best first; older kernels refuse unknown flags
+// with EINVAL. With deferred task work a read costs 15 to 25 % less CPU.
 var ringModes = []struct {
 	flags uint32
 	name  string
@@ -94,7 +94,8 @@ var ringModes = []struct {
 	{0, "plain flags"},
 }
 
-// ringSetup is the system call; tests replace it to be an older or a forbidding kernel.
+// ringSetup makes the system call io_uring_setup. Tests replace it to act as an older kernel or one
+// that forbids it.
 var ringSetup = func(entries uint32, p *ringParams) (int, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries),
 		uintptr(unsafe.Pointer(p)), 0)
@@ -104,8 +105,8 @@ var ringSetup = func(entries uint32, p *ringParams) (int, error) {
 	return int(fd), nil
 }
 
-// ring is one io_uring: two queues in memory shared with the kernel. One thread, which is locked to
-// its goroutine, creates and uses it.
+// ring is one io_uring: two queues in memory that is shared with the kernel. One goroutine, locked
+// to its thread, creates and uses it.
 type ring struct {
 	fd       int
 	mode     string
@@ -118,14 +119,15 @@ type ring struct {
 	sqMask, cqMask uint32
 	sqes           []sqe
 	cqes           []cqe
-	tail           uint32 // of the submission queue, entries not yet shown to the kernel included
-	pending        uint32 // entries that the kernel has not taken
-	// Of setFile and enterFor; on the heap, since the kernel gets their addresses as numbers.
+	tail           uint32 // of the submission queue, with entries not yet shown to the kernel
+	pending        uint32 // entries that the kernel has not taken yet
+	// fdArg and limitArg are arguments of setFile and enterFor. They are on the heap, since the
+	// kernel gets their addresses as numbers.
 	fdArg    int32
 	limitArg unix.Timespec
 }
 
-// newRing sets up a ring for entries submissions, in the best mode that the kernel takes.
+// newRing sets up a ring for entries submissions, in the best mode that the kernel allows.
 func newRing(entries int) (*ring, error) {
 	var last error
 	for _, mode := range ringModes {
@@ -146,7 +148,7 @@ func newRing(entries int) (*ring, error) {
 	return nil, fmt.Errorf("io_uring_setup: %w", last)
 }
 
-// share maps the queues.
+// share maps the two queues into memory.
 func (r *ring) share(p *ringParams) error {
 	if p.features&featSingleMmap == 0 {
 		return fmt.Errorf("io_uring of a kernel before 5.4: %w", errors.ErrUnsupported)
@@ -177,7 +179,7 @@ func (r *ring) share(p *ringParams) error {
 	return nil
 }
 
-// read queues a read, or returns false when the queue is full.
+// read queues a read. It returns false when the queue is full.
 func (r *ring) read(fd, slot int32, buf []byte, off int64, userData uint64) bool {
 	if r.tail-atomic.LoadUint32(r.sqHead) >= uint32(len(r.sqes)) {
 		return false
@@ -193,8 +195,8 @@ func (r *ring) read(fd, slot int32, buf []byte, off int64, userData uint64) bool
 	return true
 }
 
-// enter shows the queued entries to the kernel and waits for least completions. An error is a
-// mistake of this program: a read that fails is a completion with an error code.
+// enter shows the queued entries to the kernel and waits for at least least completions. An error
+// means a mistake of this program: a failed read is a completion with an error code.
 func (r *ring) enter(least int) error {
 	var flags uintptr
 	if least > 0 || r.deferred {
@@ -203,8 +205,8 @@ func (r *ring) enter(least int) error {
 	return r.call(least, flags, nil, 0)
 }
 
-// enterFor is enter that waits for so long at most, where the kernel can: ETIME if it is over, or
-// nil if it submitted something.
+// enterFor does as enter does, but waits no longer than limit where the kernel can limit the wait.
+// When the time is over, it returns ETIME, or nil if it has submitted entries.
 func (r *ring) enterFor(least int, limit time.Duration) error {
 	if !r.timed {
 		return r.enter(least)
@@ -214,7 +216,7 @@ func (r *ring) enterFor(least int, limit time.Duration) error {
 	return r.call(least, enterGetEvents|enterExtArg, unsafe.Pointer(&w), unsafe.Sizeof(w))
 }
 
-// call is the system call.
+// call makes the system call io_uring_enter.
 func (r *ring) call(least int, flags uintptr, arg unsafe.Pointer, size uintptr) error {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	for {
@@ -225,7 +227,7 @@ func (r *ring) call(least int, flags uintptr, arg unsafe.Pointer, size uintptr) 
 			r.pending -= uint32(n)
 			return nil
 		case unix.EINTR:
-		case unix.EAGAIN, unix.EBUSY: // short of memory, or completions must be taken first
+		case unix.EAGAIN, unix.EBUSY: // the kernel lacks memory, or completions must be taken first
 			return nil
 		default:
 			return fmt.Errorf("io_uring_enter: %w", errno)
@@ -233,7 +235,7 @@ func (r *ring) call(least int, flags uintptr, arg unsafe.Pointer, size uintptr) 
 	}
 }
 
-// reap calls f for every completion that is there.
+// reap calls f for every completion that has arrived.
 func (r *ring) reap(f func(userData uint64, res int32)) {
 	head, tail := atomic.LoadUint32(r.cqHead), atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
@@ -243,8 +245,8 @@ func (r *ring) reap(f func(userData uint64, res int32)) {
 	atomic.StoreUint32(r.cqHead, head)
 }
 
-// registerFiles makes a table of n empty slots for files, whose reads then need no lookup of the
-// descriptor.
+// registerFiles makes a table of n empty slots for files. The kernel need not look up the
+// descriptor for reads of files in the table.
 func (r *ring) registerFiles(n int) error {
 	fds := make([]int32, n)
 	for i := range fds {
@@ -253,7 +255,7 @@ func (r *ring) registerFiles(n int) error {
 	return r.register(registerFiles, unsafe.Pointer(&fds[0]), n)
 }
 
-// setFile puts fd, or -1 for none, into a slot.
+// setFile puts a descriptor into a slot; -1 empties the slot.
 func (r *ring) setFile(slot int, fd int32) error {
 	r.fdArg = fd
 	update := struct {

@@ -17,39 +17,40 @@ import (
 )
 
 const (
-	// fileSlots is how many files at once are registered with the ring; further ones are read by
-	// descriptor, at a few percent more CPU.
+	// fileSlots is how many files at once are registered with the ring. Further files are read by
+	// descriptor, which takes a few percent more CPU.
 	fileSlots = 256
-	// readMax is the most that one submission asks for; its length field has 32 bits. The rest of
-	// a longer request is read like that of a short read.
+	// readMax is the largest read of one submission, whose length field has 32 bits. The rest of a
+	// longer request is read like the rest of a short read.
 	readMax = 1 << 30
-	// waitMax is the most completions that one system call waits for.
+	// waitMax bounds the completions that one system call waits for.
 	waitMax = 16
 	// roundsPerTurn is how many system calls the ring's goroutine makes before it yields. A
 	// goroutine that never yields is overdue for the runtime's monitor, which then takes its P away
 	// in every system call and itself wakes every 20 µs: a seventh of the CPU of a read.
 	roundsPerTurn = 16
-	// tryLimit is how long the test read may take. It is in memory; a kernel that does not answer
-	// is not waited for.
+	// tryLimit is how long the test read may take. It reads from memory, so a kernel that takes
+	// longer is taken not to answer.
 	tryLimit = 5 * time.Second
 )
 
-// unanswered holds the buffers of test reads that were given up: the kernel may still write there.
+// unanswered holds the buffers of test reads that were given up, since the kernel may still write
+// to them.
 var unanswered struct {
 	sync.Mutex
 	buffers [][]byte
 }
 
-// uring is the engine of one io_uring. A goroutine locked to its thread owns the ring and all
-// fields but q; callers reach it through q only. It waits for several completions at a time: a
-// system call for each would double the CPU of a read.
+// uring is the engine of one io_uring. A goroutine that is locked to its thread owns the ring and
+// all fields except q; callers reach it only through q. It waits for several completions at a time:
+// a system call for each would double the CPU time of a read.
 type uring struct {
 	dev   *device
 	depth int
 	ring  *ring
-	files []bool // which slots of the ring's file table are taken
+	files []bool // whether each slot of the ring's file table is taken
 
-	active   []*batch // with requests that are not taken yet
+	active   []*batch // batches that have requests left to take
 	slots    []inFlight
 	free     []uint32 // slots without a read
 	again    []uint32 // slots whose read goes on after a short or interrupted attempt
@@ -66,14 +67,14 @@ type uring struct {
 	ended chan error
 }
 
-// inFlight is a request of a batch that the kernel works on.
+// inFlight is a request of a batch that the kernel is reading.
 type inFlight struct {
 	b  *batch
 	i  int
 	at progress
 }
 
-// newURing starts the engine and proves with a read that the kernel allows it.
+// newURing starts the engine, and makes one read to prove that the kernel allows it.
 func newURing(d *device, depth int) (engine, string, error) {
 	u := &uring{dev: d, depth: depth, slots: make([]inFlight, depth), ended: make(chan error, 1)}
 	u.q.work.L = &u.q
@@ -93,7 +94,7 @@ func newURing(d *device, depth int) (engine, string, error) {
 	return u, how, nil
 }
 
-// ringRefusal says in words why there is no ring.
+// ringRefusal says in words why no ring could be made.
 func ringRefusal(err error) string {
 	switch {
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
@@ -111,7 +112,7 @@ func ringRefusal(err error) string {
 	return "io_uring does not work here (" + err.Error() + ")"
 }
 
-// lockLimit is the limit of locked memory in bytes, or -1 if there is none or it is not known.
+// lockLimit returns the limit of locked memory in bytes; -1 if there is none or it is not known.
 func lockLimit() int64 {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) != nil || lim.Cur == unix.RLIM_INFINITY {
@@ -120,7 +121,7 @@ func lockLimit() int64 {
 	return int64(lim.Cur)
 }
 
-// run is the life of the goroutine.
+// run is the loop of the goroutine that owns the ring.
 func (u *uring) run(started chan<- error) {
 	defer bug.Catch()
 	runtime.LockOSThread()
@@ -152,14 +153,14 @@ func (u *uring) start() (err error) {
 	if err := u.ring.tryRead(); err != nil {
 		return errors.Join(err, u.ring.close())
 	}
-	// Without the table reads work too, by descriptor.
+	// If the table cannot be made, files are read by descriptor.
 	if u.ring.registerFiles(fileSlots) == nil {
 		u.files = make([]bool, fileSlots)
 	}
 	return nil
 }
 
-// tryRead reads a page of a file in memory: a kernel may set rings up and still refuse reads.
+// tryRead reads a page of a file in memory: a kernel may allow rings and still refuse reads.
 func (r *ring) tryRead() (err error) {
 	fd, err := unix.MemfdCreate("gdb-probe", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -191,8 +192,8 @@ func (r *ring) tryRead() (err error) {
 	return nil
 }
 
-// take moves what callers queued to the goroutine's own fields. It waits if there is nothing else
-// to do, and returns false when the engine is closed.
+// take moves what callers have queued to the goroutine's own fields. It waits if the goroutine has
+// nothing else to do, and returns false when the engine is closed.
 func (u *uring) take() bool {
 	u.q.Lock()
 	defer u.q.Unlock()
@@ -213,7 +214,8 @@ func (u *uring) take() bool {
 	return true
 }
 
-// fill queues reads until depth are in flight: first what must go on, then the batches in turn.
+// fill queues reads until depth are in flight: first those that must go on, then new ones from the
+// batches in turn.
 func (u *uring) fill() {
 	for _, slot := range u.again {
 		u.send(slot)
@@ -236,8 +238,8 @@ func (u *uring) fill() {
 	u.highest.Store(max(u.highest.Load(), int64(u.inFlight)))
 }
 
-// fillFrom queues up to chunkMax reads of b and says whether more are left. If not, the caller may
-// have b back when it returns.
+// fillFrom queues up to chunkMax reads of b and returns whether more are left. If none are left,
+// the caller of ReadBatch may have b back when it returns.
 func (u *uring) fillFrom(b *batch) (more bool) {
 	b.left.Add(1) // for this call, or dropping the last request of a stopped batch would end b here
 	taken := 1
@@ -258,7 +260,7 @@ func (u *uring) fillFrom(b *batch) (more bool) {
 	return more
 }
 
-// send queues the rest of a slot's request, or drops it if its batch has stopped.
+// send queues the rest of a slot's request, or drops the request if its batch has stopped.
 func (u *uring) send(slot uint32) {
 	s := &u.slots[slot]
 	if s.b.stop.Load() {
@@ -277,7 +279,7 @@ func (u *uring) send(slot uint32) {
 	u.inFlight++
 }
 
-// complete takes the kernel's answer to the read of a slot.
+// complete processes the kernel's answer to the read of a slot.
 func (u *uring) complete(userData uint64, res int32) {
 	u.inFlight--
 	slot := uint32(userData)
@@ -310,10 +312,10 @@ func (u *uring) release(slot uint32) {
 	b.finish(1)
 }
 
-// leastWait is how many completions one system call waits for: a quarter of the queue, which keeps
-// the disk busy at the same time, and as little while a batch runs out, whose caller waits. Each
-// call also
-// rings the disk's doorbell, on a virtual machine an exit to the host.
+// leastWait returns how many completions one system call waits for: a quarter of the reads in
+// flight, which keeps the disk busy meanwhile, and so only a few while a batch runs out, whose
+// caller waits. It is more than one because each call also rings the disk's doorbell, which on a
+// virtual machine exits to the host.
 func (u *uring) leastWait() int { return max(1, min(u.inFlight/4, waitMax)) }
 
 func (u *uring) submit(b *batch) {
@@ -338,8 +340,8 @@ func (u *uring) do(command func()) {
 	<-ran
 }
 
-// attach registers the file with the ring, if there is room. It is only faster: a refusal leaves
-// the file to be read by its descriptor.
+// attach registers the file with the ring if there is a free slot. That only makes reads faster: if
+// the kernel refuses, the file is read by its descriptor.
 func (u *uring) attach(f *file) {
 	if f.how == viaFS {
 		return
@@ -357,7 +359,8 @@ func (u *uring) detach(f *file) {
 		return
 	}
 	u.do(func() {
-		// A slot that could not be emptied stays taken, or its next file might read this one.
+		// A slot that could not be emptied stays taken; otherwise the slot's next file could be
+		// read from this one.
 		if u.ring.setFile(int(f.slot), -1) == nil {
 			u.files[f.slot] = false
 		}
@@ -366,7 +369,7 @@ func (u *uring) detach(f *file) {
 
 func (u *uring) peak() int { return int(u.highest.Load()) }
 
-// close ends the goroutine.
+// close ends the goroutine and waits for it.
 func (u *uring) close() error {
 	u.q.Lock()
 	u.q.closing = true

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// writePiece is the size of the pieces in which a Writer writes.
+	// writePiece is the size of the pieces in which a Writer writes, in bytes.
 	writePiece = 1 << 20
-	// WriteBytes is the memory of a Writer: a piece is filled while one is written.
+	// WriteBytes is the memory of a Writer, which fills one piece while it writes another.
 	WriteBytes = 2 * writePiece
 )
 
-// Writer writes a new file from start to end, past the page cache where the file system allows it:
-// a copy of each page, its place in the cache, and the search for pages to give up where a memory
-// cgroup is full take several times the processor that the write itself does, and a direct read
-// need not wait for what is not on the disk yet. One goroutine uses it; another writes what it
-// was given.
+// Writer writes a new file from start to end. It bypasses the page cache where the file system
+// allows it: copying each page, placing it in the cache, and looking for pages to evict where a
+// memory cgroup is full take several times the processor time of the write itself, and a direct
+// read need not wait until the data is on the disk. Only one goroutine may use it; another
+// goroutine writes the pieces.
 type Writer struct {
 	file    vfs.File
 	buf     []byte // begins at a multiple of bufferAlign
-	other   []byte // empty, or what is being written
+	other   []byte // empty, or the piece that is being written
 	writing chan struct{}
 	direct  bool
-	err     error // the first; all later writes fail with it
+	err     error // the first error; all later writes fail with it
 }
 
-// NewWriter writes to a file that is empty, which its caller closes after Finish or Stop.
+// NewWriter returns a Writer to an empty file. The caller closes the file after Finish or Stop.
 func NewWriter(f vfs.File) *Writer {
 	idle := make(chan struct{})
 	close(idle)
@@ -40,7 +40,7 @@ func NewWriter(f vfs.File) *Writer {
 		writing: idle, direct: setDirect(f, true) == nil}
 }
 
-// Write appends p to the file, by way of a buffer. What goes wrong may be reported by a later call.
+// Write appends p to the file through a buffer. A later call may report its failure.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		k := copy(w.buf[len(w.buf):cap(w.buf)], p)
@@ -56,7 +56,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Finish writes what is left in the buffer; nothing can be written after it.
+// Finish writes what is left in the buffer. Nothing can be written after it.
 func (w *Writer) Finish() error {
 	if w.wait(); w.err != nil {
 		return w.err
@@ -68,13 +68,13 @@ func (w *Writer) Finish() error {
 	return w.end()
 }
 
-// Stop waits for a write that is under way; nothing can be written after it.
+// Stop waits for a write that is in progress. Nothing can be written after it.
 func (w *Writer) Stop() {
 	w.wait()
 	_ = w.end()
 }
 
-// end makes all further calls fail, with the first error that there was.
+// end makes all further calls fail, with the first error if there was one.
 func (w *Writer) end() error {
 	w.buf = w.buf[:0:0]
 	if w.err != nil {
@@ -84,7 +84,7 @@ func (w *Writer) end() error {
 	return nil
 }
 
-// begin writes the full buffer, beside what its owner does, who goes on with the other one.
+// begin writes the full buffer in another goroutine. The caller goes on with the other buffer.
 func (w *Writer) begin() {
 	piece := w.buf
 	w.buf, w.other = w.other[:0], piece
@@ -97,11 +97,11 @@ func (w *Writer) begin() {
 	}()
 }
 
-// wait returns when nothing is being written: its goroutine has err and direct until then.
+// wait waits until nothing is being written. Until then the writing goroutine owns err and direct.
 func (w *Writer) wait() { <-w.writing }
 
-// flush writes a piece. Some file systems take O_DIRECT and no write with it: there, what follows
-// goes through the page cache.
+// flush writes a piece. Some file systems accept O_DIRECT and then refuse to write with it: there,
+// this and all further writes go through the page cache.
 func (w *Writer) flush(left []byte) {
 	for len(left) > 0 && w.err == nil {
 		n, err := w.file.Write(left)
@@ -113,15 +113,15 @@ func (w *Writer) flush(left []byte) {
 	}
 }
 
-// cached makes all writes from here on go through the page cache.
+// cached makes all further writes go through the page cache.
 func (w *Writer) cached() {
 	w.direct = false
 	w.err = errors.Join(w.err, setDirect(w.file, false))
 }
 
-// WritePages writes pieces of memory to a file one after the other, from where it stands, past the
-// page cache where the file system allows it: without a copy of them, and without a goroutine. Each
-// begins at a multiple of 4096 and has a multiple of 4096 bytes.
+// WritePages appends pieces of memory to a file at its current position. It bypasses the page cache
+// where the file system allows it, without a copy and without a goroutine. Each piece begins at a
+// multiple of 4096 and has a multiple of 4096 bytes.
 func WritePages(f vfs.File, pieces ...[]byte) error {
 	w := Writer{file: f, direct: setDirect(f, true) == nil}
 	for _, p := range pieces {
@@ -134,8 +134,8 @@ func WritePages(f vfs.File, pieces ...[]byte) error {
 	return w.err
 }
 
-// writable is a piece that the file may be given: files that are not the system's may change what
-// is written to them.
+// writable returns a piece that the file may be given: a copy if the file is not the operating
+// system's, since such a file may change the bytes that are written to it.
 func (w *Writer) writable(p []byte) []byte {
 	if w.file.Fd() == vfs.InvalidFd {
 		return slices.Clone(p)
