@@ -76,7 +76,7 @@ type Store struct {
 	Classes  []string          `json:"classes"`  // as ingested
 	Types    []string          `json:"types"`    // of edges, by number
 	Splits   map[string]uint64 `json:"splits"`   // the number of nodes of each split
-	External bool              `json:"external"` // whether nodes have external ids besides 0…nodes-1
+	External bool              `json:"external"` // whether nodes have ids of the user
 	// NodeTypes holds the names of the types of nodes, by number; EdgeSplits the number of edges of
 	// each edge split.
 	NodeTypes  []string          `json:"node_types"`
