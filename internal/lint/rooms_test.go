@@ -237,9 +237,9 @@ func TestRoomsAreSmall(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesRooms holds that docs/ARCHITECTURE.md shows every package.
-func TestArchitectureNamesRooms(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
+// TestPageNamesRooms holds that docs/packages.md shows every package.
+func TestPageNamesRooms(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "packages.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestArchitectureNamesRooms(t *testing.T) {
 		for _, name := range packages {
 			word := filepath.Base(name)
 			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `\b`).Match(page) {
-				t.Errorf("docs/ARCHITECTURE.md does not name %s", name)
+				t.Errorf("docs/packages.md does not name %s", name)
 			}
 		}
 	}
