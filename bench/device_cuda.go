@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gdb/compute/backend"
-	"gdb/compute/backend/cuda"
+	gpu "gdb/compute/backend/cuda"
 	"gdb/internal/cuda"
 )
 
@@ -47,7 +47,7 @@ func deviceRows(ctx context.Context) (rows []Row, err error) {
 
 // rowSpeeds measures rows in the memory of a device.
 func rowSpeeds(row Row, ordinal int) error {
-	be, err := cuda.OpenNamed(backend.CUDA, backend.Options{Device: ordinal})
+	be, err := gpu.OpenNamed(backend.CUDA, backend.Options{Device: ordinal})
 	if err != nil {
 		return err
 	}
