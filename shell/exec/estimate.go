@@ -8,15 +8,16 @@ import (
 	"gdb/layout"
 )
 
-// Estimates guesses what operators will do from what ingest counted; it reads nothing. Lists are
-// taken to be spread evenly over blocks, and neighbors to be drawn independently.
+// Estimates guesses what operators will do from the counts of ingest; it reads nothing. It assumes
+// that lists are spread evenly over blocks, and that neighbors are drawn independently.
 type Estimates struct{ meta *kv.Meta }
 
-// Estimates are those of the store of a statement.
+// Estimates returns the estimates for the store of the statement.
 func (x *Execution) Estimates() Estimates { return Estimates{x.Graph.Meta()} }
 
-// Degree is the mean length of a list, and met that of the list of a node met as a neighbor: a
-// node is met as often as it has neighbors, so long lists weigh more.
+// Degree returns two mean lengths of lists: mean is the mean over all nodes, and met is the mean
+// over nodes that are met as neighbors. A node is met as often as it has neighbors, so met gives
+// more weight to long lists.
 func (e Estimates) Degree(dir layout.Direction) (mean, met float64) {
 	hist := e.meta.Stats.InHist
 	if dir == layout.Out && len(e.meta.Stats.OutHist) > 0 {
@@ -41,7 +42,7 @@ func (e Estimates) Degree(dir layout.Direction) (mean, met float64) {
 	return mean, squares / sum
 }
 
-// share is the share of edges that have a type; type -1 is all.
+// share returns the share of edges that have a type; type -1 stands for all types.
 func (e Estimates) share(edgeType int) float64 {
 	counts := e.meta.Stats.TypeCounts
 	if edgeType < 0 || edgeType >= len(counts) {
@@ -50,7 +51,7 @@ func (e Estimates) share(edgeType int) float64 {
 	return float64(counts[edgeType]) / float64(max(e.meta.Edges, 1))
 }
 
-// Distinct is how many different ones of total are met by n draws.
+// Distinct returns the expected number of different items that n draws from total items meet.
 func Distinct(n, total float64) float64 {
 	if total <= 0 {
 		return 0
@@ -58,7 +59,7 @@ func Distinct(n, total float64) float64 {
 	return total * -math.Expm1(-n/total)
 }
 
-// fileBlocks is the number of blocks of a file without its header.
+// fileBlocks returns the number of blocks of a file without its header.
 func (e Estimates) fileBlocks(path string, blockBytes int) float64 {
 	for _, f := range e.meta.Files {
 		if f.Path == path {
@@ -68,7 +69,8 @@ func (e Estimates) fileBlocks(path string, blockBytes int) float64 {
 	return 0
 }
 
-// ListBlocks is how many blocks the lists of n nodes are in: entries in all.
+// ListBlocks estimates how many blocks hold the lists of nodes nodes, which have entries entries
+// together.
 func (e Estimates) ListBlocks(dir layout.Direction, nodes, entries float64) float64 {
 	path, _ := layout.TopologyPaths(dir)
 	all := e.fileBlocks(path, e.meta.BlockBytes)
@@ -76,7 +78,7 @@ func (e Estimates) ListBlocks(dir layout.Direction, nodes, entries float64) floa
 	return min(Distinct(nodes, all)+bytes/float64(max(e.meta.BlockBytes, 1)), all)
 }
 
-// EntryBytes is the size of one entry of a list on disk.
+// EntryBytes returns the size of one entry of a list on disk.
 func (e Estimates) EntryBytes() int {
 	n := 4
 	if len(e.meta.EdgeTypes) > 0 {
@@ -91,18 +93,19 @@ func (e Estimates) EntryBytes() int {
 	return n
 }
 
-// nameBlocks is how many blocks the external ids of n nodes are in.
+// nameBlocks estimates how many blocks hold the external ids of some number of nodes.
 func (e Estimates) nameBlocks(nodes float64) float64 {
 	return Distinct(nodes, e.fileBlocks(ids.ReversePath, ids.BlockBytes))
 }
 
-// RowReads is how many reads the rows of n nodes take at most: one for each, or for each page.
+// RowReads estimates how many reads the rows of some number of nodes take at most: one for each
+// row, or one for each page of the file.
 func (e Estimates) RowReads(m kv.RowsMeta, nodes float64) float64 {
 	return Distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
 }
 
-// hop is what drawing neighbors for nodes takes: edges, and blocks. met says that the nodes were
-// met as neighbors themselves.
+// hop estimates the edges and the blocks that drawing neighbors for nodes takes. met says that the
+// nodes were met as neighbors themselves.
 func (e Estimates) hop(dir layout.Direction, nodes float64, fanout int,
 	met bool) (edges, blocks float64) {
 	mean, ofMet := e.Degree(dir)
@@ -116,8 +119,8 @@ func (e Estimates) hop(dir layout.Direction, nodes float64, fanout int,
 	return edges, e.ListBlocks(dir, nodes, 0)
 }
 
-// Batch is what a batch of seeds takes, sampled from in-lists with fanouts or by layers: nodes, and
-// blocks.
+// Batch estimates the nodes of a batch of seeds and the blocks that it takes. The batch is sampled
+// from in-lists with fanouts or by layers.
 func (e Estimates) Batch(seeds float64, fanout, layers []int) (nodes, blocks float64) {
 	nodes, frontier := seeds, seeds
 	for i := range max(len(fanout), len(layers)) {

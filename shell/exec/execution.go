@@ -1,6 +1,6 @@
-// Package exec runs statements. A statement is planned as a tree of operators, which are values:
-// each explains what it will do, runs as itself, so that what it reads and the time it takes are
-// its own, and tells afterwards what it did.
+// Package exec runs statements. A Planner turns a parsed statement into a Plan: a tree of
+// operators. An Operator explains what it will do, counts its own reads and its own time while it
+// runs, and reports afterwards what it did. An Execution is one running statement.
 package exec
 
 import (
@@ -21,16 +21,17 @@ import (
 
 // Plan is a statement that is ready to run.
 type Plan struct {
-	// Root is the last operator: the one that hands out the rows of the result.
+	// Root is the last operator, which hands out the rows of the result.
 	Root *Operator
 	Run  func(ctx context.Context) error
 }
 
-// Planner builds the plan of a statement from what is in memory, and reports what is known to be
-// wrong without reading. It does not change the parsed statement.
+// Planner builds the plan of a statement from what is in memory, and reports all mistakes that can
+// be found without reading. It does not change the parsed statement.
 type Planner func(x *Execution) (*Plan, error)
 
-// Session is the planner of statements that read no block: one operator, which runs run.
+// Session returns a planner for statements that read no block. Their plan has one operator, which
+// calls run.
 func Session(run func(ctx context.Context, x *Execution) error) Planner {
 	return func(x *Execution) (*Plan, error) {
 		return &Plan{Root: x.Operator("session", "what is known in memory", -1, 0),
@@ -38,11 +39,12 @@ func Session(run func(ctx context.Context, x *Execution) error) Planner {
 	}
 }
 
-// Execution is one running statement: its arguments, the store, its plan, and where rows go.
+// Execution is one running statement: its arguments, the store, its plan, and the place where its
+// rows go.
 type Execution struct {
 	*lang.Parsed
 	Graph *graph.Graph
-	// Progress is told how much of how many bytes is done; nil for nobody.
+	// Progress is called with the bytes that are done and the bytes in all; it may be nil.
 	Progress func(done, total int64)
 	// Rows is how many rows the result has so far.
 	Rows uint64
@@ -51,27 +53,27 @@ type Execution struct {
 	plan        *Plan
 	render      result.Renderer
 	defaultSeed uint64
-	alive       func() error // the error of a cancelled statement
+	alive       func() error // returns the error of a cancelled statement
 	watch       trace.Watch
 
 	warnings []string
 
 	known map[layout.NodeID]string // the external ids that the user wrote
-	held  int64                    // bytes that are counted until the statement ends
+	held  int64                    // bytes that are reserved until the statement ends
 
 	cols  []string
 	begun bool
 }
 
-// New prepares a parsed statement. Its rows go to render, and seed is that of a statement that
-// names none in a session that has set none.
+// New prepares a parsed statement. Its rows go to render. seed is used if neither the statement nor
+// SET names one.
 func New(ctx context.Context, g *graph.Graph, p *lang.Parsed, planner Planner, seed uint64,
 	render result.Renderer) *Execution {
 	return &Execution{Parsed: p, Graph: g, planner: planner, render: render, alive: ctx.Err,
 		defaultSeed: seed}
 }
 
-// Run executes the statement, or explains it.
+// Run runs the statement, or explains it.
 func (x *Execution) Run(ctx context.Context) (err error) {
 	defer func() { x.Graph.Budget.Release(x.held) }()
 	if x.plan, err = x.planner(x); err != nil {
@@ -103,7 +105,8 @@ func (x *Execution) Run(ctx context.Context) (err error) {
 	return x.Footer()
 }
 
-// elsewhere runs the plan with rows that go to the file of INTO, or without it to other.
+// elsewhere runs the plan. Its rows go to the file of INTO, or to other if the statement has no
+// INTO.
 func (x *Execution) elsewhere(ctx context.Context, other result.Renderer) error {
 	shown := x.render
 	if x.Has("INTO") {
@@ -125,7 +128,7 @@ func (x *Execution) elsewhere(ctx context.Context, other result.Renderer) error 
 	return nil
 }
 
-// result runs the plan. What no operator counts is the last one's.
+// result runs the plan. What no other operator counts is counted for the last one.
 func (x *Execution) result(ctx context.Context) error {
 	root := x.plan.Root
 	x.watch.Switch(&root.span)
@@ -138,13 +141,13 @@ func (x *Execution) result(ctx context.Context) error {
 	return err
 }
 
-// Counts sums what all operators did.
+// Counts returns the sum of what all operators did.
 func (x *Execution) Counts() (sum trace.Counts) {
 	x.plan.Root.walk("", "", func(op *Operator, _ string) { sum = sum.Add(op.Counts()) })
 	return sum
 }
 
-// Hold counts n bytes until the statement ends.
+// Hold reserves n bytes until the statement ends.
 func (x *Execution) Hold(what string, n int64) error {
 	if err := x.Graph.Budget.Reserve(what, n); err != nil {
 		return err
@@ -153,7 +156,8 @@ func (x *Execution) Hold(what string, n int64) error {
 	return nil
 }
 
-// Seed is that of the statement, of SET, or of the session.
+// Seed returns the seed of the statement; without one, the seed of SET, and without that, the seed
+// of the session.
 func (x *Execution) Seed() uint64 {
 	if v, ok := x.Args["SEED"]; ok {
 		return uint64(v.N)
@@ -164,11 +168,11 @@ func (x *Execution) Seed() uint64 {
 	return x.defaultSeed
 }
 
-// Header names the columns. They are written with the first row, or at the end: a statement that
-// fails before has written nothing.
+// Header names the columns. They are written with the first row, or at the end, so that a statement
+// that fails before its first row has written nothing.
 func (x *Execution) Header(cols ...string) { x.cols = cols }
 
-// Row adds a row; there is one value for each column. It fails once the statement is cancelled.
+// Row adds a row, with one value for each column. It fails once the statement is cancelled.
 func (x *Execution) Row(vals ...any) error {
 	if err := x.begin(); err != nil {
 		return err
@@ -193,14 +197,15 @@ func (x *Execution) Footer() error {
 	return x.render.Footer()
 }
 
-// Note adds a line below the result, where people see it: no other output has it.
+// Note adds a line below a result that people see; other forms of output leave it out.
 func (x *Execution) Note(format string, args ...any) {
 	if r, ok := x.render.(result.Noter); ok {
 		r.Note(fmt.Sprintf(format, args...))
 	}
 }
 
-// Warn says what the rows do not show and the user must know, whatever the form of the result.
+// Warn says what the rows do not show and the user must know. It is written with every form of
+// output.
 func (x *Execution) Warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.Mode != lang.ModeExplain && !slices.Contains(x.warnings, text) {
@@ -208,10 +213,10 @@ func (x *Execution) Warn(format string, args ...any) {
 	}
 }
 
-// Warnings are what Warn said.
+// Warnings returns all texts of Warn.
 func (x *Execution) Warnings() []string { return x.warnings }
 
-// WarnApart says that the lists of the store lack the edges of other splits than train, if they do.
+// WarnApart warns if the lists of the store lack the edges of splits other than train.
 func (x *Execution) WarnApart() {
 	apart, of := x.Graph.Apart()
 	if apart > 0 {
@@ -219,7 +224,7 @@ func (x *Execution) WarnApart() {
 	}
 }
 
-// Failed says which statement failed; a syntax error already points at the place.
+// Failed adds to an error which statement failed. A syntax error already points at the place.
 func Failed(p *lang.Parsed, err error) error {
 	var syntax *lang.SyntaxError
 	if errors.As(err, &syntax) {

@@ -61,10 +61,10 @@ func (x *Execution) profile() error {
 	return x.profileRow("total", "", nil, words.Count(x.plan.Root.Counts().Out), sum)
 }
 
-// hintFrom is the amplification of feature reads from which a hint says what to do.
+// hintFrom is the amplification of feature reads from which on a hint says what to do.
 const hintFrom = 2
 
-// hint says below a profile what its feature reads mean.
+// hint writes a line below a profile that says what its feature reads mean.
 func (x *Execution) hint(features trace.Counts) {
 	if features.Used == 0 || features.Bytes == 0 {
 		return
@@ -78,7 +78,7 @@ func (x *Execution) hint(features trace.Counts) {
 	}
 }
 
-// handedOn sums the rows of operators; of none it is nil.
+// handedOn returns the sum of the rows of some operators; nil if there are none.
 func handedOn(inputs []*Operator) any {
 	if len(inputs) == 0 {
 		return nil

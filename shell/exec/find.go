@@ -16,10 +16,10 @@ type Find struct {
 	set lang.NodeSet
 }
 
-// namedShown is how many of the nodes that were named stand in the plan.
+// namedShown is how many of the nodes that the user named the plan shows.
 const namedShown = 4
 
-// Find plans to find the nodes of a set.
+// Find adds an operator to the plan that finds the nodes of a set.
 func (x *Execution) Find(name string, s lang.NodeSet) (*Find, error) {
 	detail, rows, lookups := "", 0.0, 0.0
 	switch {
@@ -39,10 +39,11 @@ func (x *Execution) Find(name string, s lang.NodeSet) (*Find, error) {
 	return &Find{x.Operator(name, detail, rows, lookups), s}, nil
 }
 
-// FindAs finds the nodes of a set as an operator of the plan.
+// FindAs makes op the operator that finds the nodes of a set.
 func FindAs(op *Operator, s lang.NodeSet) *Find { return &Find{op, s} }
 
-// named shows the first nodes of a list, and how many are looked up in the id dictionary.
+// named returns the first nodes of a list, as text, and how many of them must be looked up in the
+// id dictionary.
 func (x *Execution) named(list lang.NodeList) (detail string, lookups float64) {
 	var refs []string
 	for i, ref := range list.All() {
@@ -59,7 +60,7 @@ func (x *Execution) named(list lang.NodeList) (detail string, lookups float64) {
 	return strings.Join(refs, ","), lookups
 }
 
-// Nodes finds them; they are counted until the statement ends.
+// Nodes finds the nodes. Their memory is reserved until the statement ends.
 func (f *Find) Nodes(ctx context.Context) (nodes []layout.NodeID, err error) {
 	x := f.x
 	if err := x.Hold("the nodes of the statement", x.Graph.FindBytes(f.set)); err != nil {
@@ -74,7 +75,7 @@ func (f *Find) Nodes(ctx context.Context) (nodes []layout.NodeID, err error) {
 	}
 	f.Emit(len(nodes), 0)
 	if f.set.IDs.Count > graph.NodeBatch {
-		return nodes, nil // names are looked up in batches then
+		return nodes, nil // names are looked up in batches in this case
 	}
 	for i, ref := range f.set.IDs.All() {
 		if !ref.Internal && x.Graph.IsCanonical(ref.External) {

@@ -19,18 +19,18 @@ import (
 // ErrNoLabels says that a store holds no labels.
 var ErrNoLabels = errors.New("this store holds no labels")
 
-// Labels is the operator that reads what nodes are labeled.
+// Labels is the operator that reads the labels of nodes.
 type Labels struct {
 	*Operator
 	Meta *kv.LabelsMeta
 
 	rows    *rowfile.Reader // nil before the first use
-	labeled *roaring.Bitmap // of multi-labels: the nodes that have labels, be they none
-	batch   int             // nodes whose labels are read at once
+	labeled *roaring.Bitmap // for multi-labels: the nodes with labels, even empty ones
+	batch   int             // how many labels are read at once
 	buf     []byte
 }
 
-// Labels plans to read the labels of the nodes that in hands on.
+// Labels adds an operator to the plan that reads the labels of the nodes that in hands on.
 func (x *Execution) Labels(in *Operator) (*Labels, error) {
 	l := x.Graph.Meta().Labels
 	if l == nil {
@@ -40,7 +40,7 @@ func (x *Execution) Labels(in *Operator) (*Labels, error) {
 		x.Estimates().RowReads(l.Rows, in.Rows), in)), nil
 }
 
-// NewLabels is an operator that reads labels, of which the store holds some.
+// NewLabels returns an operator that reads labels. The store must have labels.
 func NewLabels(op *Operator) *Labels {
 	return &Labels{Operator: op,
 		Meta: op.x.Graph.Meta().Labels}
@@ -62,7 +62,7 @@ func (l *Labels) open(ctx context.Context) (err error) {
 	return err
 }
 
-// Each calls fn with each node's place in nodes and the bytes of its label.
+// Each calls fn for each node with its place in nodes and the bytes of its label.
 func (l *Labels) Each(ctx context.Context, nodes []layout.NodeID,
 	fn func(i int, row []byte) error) error {
 	if err := l.open(ctx); err != nil {
@@ -88,7 +88,8 @@ func (l *Labels) Each(ctx context.Context, nodes []layout.NodeID,
 	return nil
 }
 
-// Classes appends the classes of a node; none is nil. A class that is not is damage.
+// Classes appends the classes of a node to out; it returns nil if there are none. A class that the
+// store does not have is damage.
 func (l *Labels) Classes(v layout.NodeID, row []byte, out []int) ([]int, error) {
 	m := l.Meta
 	if m.Kind == "multi" {
@@ -113,7 +114,7 @@ func (l *Labels) Classes(v layout.NodeID, row []byte, out []int) ([]int, error) 
 	return append(out, c), nil
 }
 
-// Text is the user's label: a class, classes joined by ';', a number, or nil.
+// Text returns the label as the user wrote it: a class, classes joined by ';', a number, or nil.
 func (l *Labels) Text(v layout.NodeID, row []byte) (any, error) {
 	if l.Meta.Kind == "target" {
 		if y := mem.View[float32](row)[0]; y == y {

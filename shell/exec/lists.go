@@ -10,7 +10,7 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Directions returns what IN, OUT or BOTH ask for; def is used without them.
+// Directions returns the directions that IN, OUT or BOTH name, or def if none of them was said.
 func (x *Execution) Directions(def ...layout.Direction) []layout.Direction {
 	switch {
 	case x.Has("BOTH"):
@@ -23,8 +23,8 @@ func (x *Execution) Directions(def ...layout.Direction) []layout.Direction {
 	return def
 }
 
-// ListDirection is the default of NEIGHBORS and DEGREES: out-lists, or in-lists where the store has
-// no others or both are the same.
+// ListDirection returns the default direction of NEIGHBORS and DEGREES: out-lists, or in-lists
+// where the store has no out-lists or both are the same.
 func (x *Execution) ListDirection() layout.Direction {
 	if x.Graph.HasDirection(layout.Out) && !x.Graph.Meta().Undirected {
 		return layout.Out
@@ -32,13 +32,13 @@ func (x *Execution) ListDirection() layout.Direction {
 	return layout.In
 }
 
-// OutMissing says that the statement names no lists, and gets those of incoming edges since a store
-// of directed edges keeps no others.
+// OutMissing reports whether the statement names no direction and therefore gets the lists of
+// incoming edges, because a store of directed edges keeps no other lists.
 func (x *Execution) OutMissing() bool {
 	return x.Directions() == nil && !x.Graph.Meta().Undirected && !x.Graph.HasDirection(layout.Out)
 }
 
-// WarnNoLists says of how many of some nodes OutMissing leaves nothing to show.
+// WarnNoLists warns that empty of the nodes have nothing to show because of OutMissing.
 func (x *Execution) WarnNoLists(empty, nodes int) {
 	if empty == 0 || !x.OutMissing() {
 		return
@@ -64,8 +64,8 @@ func (x *Execution) EdgeType() (int, error) {
 	return n, nil
 }
 
-// ListsDetail says which lists are followed: of these directions, along edges of the type via, or
-// of all for -1.
+// ListsDetail returns text that says which lists are followed: the lists of these directions, along
+// edges of the type via, or of all types if via is -1.
 func (x *Execution) ListsDetail(dirs []layout.Direction, via int) string {
 	var names []string
 	for _, d := range dirs {
@@ -83,19 +83,20 @@ func (x *Execution) ListsDetail(dirs []layout.Direction, via int) string {
 // Lists is the operator that reads the lists of some nodes.
 type Lists struct{ *Operator }
 
-// Hop is how lists are followed: of these directions, along edges of the type Via, or of all for
-// -1.
+// Hop says how lists are followed: in these directions, along edges of the type Via, or of all
+// types if Via is -1.
 type Hop struct {
 	Directions []layout.Direction
 	Via        int
-	// Met says that the nodes were met as neighbors themselves: they have more neighbors than the
-	// mean.
+	// Met says that the nodes were met as neighbors themselves, so that they have more neighbors
+	// than the mean.
 	Met bool
-	// Distinct says that each neighbor is handed on once; else every entry of a list is.
+	// Distinct says that each neighbor is handed on once; otherwise every entry of a list is handed
+	// on.
 	Distinct bool
 }
 
-// Lists plans to follow the lists of the nodes that in hands on.
+// Lists adds an operator to the plan that follows the lists of the nodes that in hands on.
 func (x *Execution) Lists(name string, h Hop, in *Operator) Lists {
 	e := x.Estimates()
 	rows, blocks := 0.0, 0.0
@@ -115,7 +116,7 @@ func (x *Execution) Lists(name string, h Hop, in *Operator) Lists {
 }
 
 // Each calls fn with consecutive parts of nodes and their lists until it returns false, as
-// graph.EachList does. fn runs as the last operator, and counts the rows.
+// graph.EachList does. fn runs as the last operator of the plan, which counts the rows.
 func (l Lists) Each(ctx context.Context, dir layout.Direction, nodes []layout.NodeID, limit int64,
 	fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
 	perEntry := l.x.Estimates().EntryBytes()
@@ -131,7 +132,7 @@ func (l Lists) Each(ctx context.Context, dir layout.Direction, nodes []layout.No
 // Scan is the operator that reads all lists in order.
 type Scan struct{ *Operator }
 
-// Scan plans to read all lists of some directions.
+// Scan adds an operator to the plan that reads all lists of some directions.
 func (x *Execution) Scan(dirs []layout.Direction, via int) Scan {
 	e, blocks := x.Estimates(), 0.0
 	for _, dir := range dirs {
@@ -142,8 +143,8 @@ func (x *Execution) Scan(dirs []layout.Direction, via int) Scan {
 		float64(e.meta.Nodes)*float64(len(dirs)), blocks)}
 }
 
-// Each calls fn with all lists of a direction in order; cont says that the first goes on with a
-// list that began in the call before.
+// Each calls fn with all lists of a direction in order. cont says that the first list goes on from
+// the call before.
 func (s Scan) Each(ctx context.Context, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 	g := s.x.Graph

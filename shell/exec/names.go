@@ -11,7 +11,7 @@ import (
 // Names is the operator that turns nodes into external ids.
 type Names struct{ *Operator }
 
-// Names plans to name the nodes that in hands on.
+// Names adds an operator to the plan that looks up the names of the nodes that in hands on.
 func (x *Execution) Names(in *Operator) Names {
 	if x.Graph.DenseIDs() {
 		return Names{x.Operator("names", "ids are node numbers", in.Rows, 0, in)}
@@ -20,7 +20,7 @@ func (x *Execution) Names(in *Operator) Names {
 		x.Estimates().nameBlocks(in.Rows), in)}
 }
 
-// Of are the external ids of nodes. Those that the user wrote are not looked up.
+// Of returns the external ids of nodes. Ids that the user wrote are not looked up.
 func (n Names) Of(ctx context.Context, nodes []layout.NodeID) (names []string, err error) {
 	if names := n.x.knownNames(nodes); names != nil {
 		return names, nil
@@ -39,7 +39,7 @@ func (n Names) Of(ctx context.Context, nodes []layout.NodeID) (names []string, e
 	return names, err
 }
 
-// knownNames are the ids of nodes if the user wrote all of them, else nil.
+// knownNames returns the ids of nodes if the user wrote all of them, and nil otherwise.
 func (x *Execution) knownNames(nodes []layout.NodeID) (names []string) {
 	if len(nodes) > len(x.known) {
 		return nil
@@ -54,9 +54,9 @@ func (x *Execution) knownNames(nodes []layout.NodeID) (names []string) {
 	return names
 }
 
-// All are the external ids of all nodes, counted until the statement ends.
+// All returns the external ids of all nodes. Their memory is reserved until the statement ends.
 func (n Names) All(ctx context.Context, nodes []layout.NodeID) ([]string, error) {
-	bytes := 16 * int64(len(nodes)) // of the strings; their text comes to it
+	bytes := 16 * int64(len(nodes)) // the memory of the strings; the bytes of their text are added
 	all := make([]string, 0, len(nodes))
 	for some := range slices.Chunk(nodes, n.x.Graph.NameBatch()) {
 		names, err := n.Of(ctx, some)

@@ -11,21 +11,22 @@ import (
 
 // Operator is one step of a statement.
 type Operator struct {
-	// Name tells it from the other operators of the plan, and Detail says what it does.
+	// Name tells the operator from the other operators of the plan, and Detail says what it does.
 	Name, Detail string
-	// Rows and Blocks are what it is estimated to hand on and to read; negative if there is nothing
-	// to go by.
+	// Rows and Blocks are the estimated number of rows that it hands on and of blocks that it
+	// reads; negative if there is nothing to estimate from.
 	Rows, Blocks float64
 	Inputs       []*Operator
-	// In is the number of rows that it took, if those are not all that its inputs hand on.
+	// In is the number of rows that the operator took, if it did not take all that its inputs hand
+	// on.
 	In any
 
 	x    *Execution
 	span trace.Span
 }
 
-// Operator makes a step that takes what inputs hand on. Reads of it are counted by the first word
-// of its name: all hops are one kind of operator.
+// Operator makes a step that takes what inputs hand on. The reads of an operator are counted under
+// the first word of its name, so that all hops count as one kind of operator.
 func (x *Execution) Operator(name, detail string, rows, blocks float64,
 	inputs ...*Operator) *Operator {
 	kind, _, _ := strings.Cut(name, " ")
@@ -33,12 +34,12 @@ func (x *Execution) Operator(name, detail string, rows, blocks float64,
 		span: trace.Span{Name: kind}}
 }
 
-// Explain is what EXPLAIN shows of the operator: what it does, and its estimates.
+// Explain returns the cells that EXPLAIN shows of the operator: what it does, and its estimates.
 func (op *Operator) Explain() []any {
 	return []any{op.Detail, estimate(op.Rows), estimate(op.Blocks)}
 }
 
-// estimate is a whole number, or nothing.
+// estimate returns an estimate as a whole number for a cell, or nothing if there is none.
 func estimate(v float64) any {
 	if v < 0 || math.IsNaN(v) {
 		return nil
@@ -46,22 +47,23 @@ func estimate(v float64) any {
 	return words.Count(math.Ceil(v - 1e-9))
 }
 
-// Run does work as this operator: what it reads with its context, and the time until it returns,
-// are the operator's.
+// Run calls work as this operator: the operator counts the reads that use the context of work, and
+// the time until work returns.
 func (op *Operator) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	before := op.x.watch.Switch(&op.span)
 	defer op.x.watch.Switch(before)
 	return work(trace.With(ctx, &op.span))
 }
 
-// Begin lets the operator run until another one does; it reads with the context.
+// Begin lets this operator run until another one begins. Reads that use the returned context count
+// for it.
 func (op *Operator) Begin(ctx context.Context) context.Context {
 	op.x.watch.Switch(&op.span)
 	return trace.With(ctx, &op.span)
 }
 
-// Emit counts rows that the operator hands on, and the bytes of a file that it took for them. The
-// rows of the last operator are those of the result.
+// Emit counts rows that the operator hands on, and the bytes of a file that it used for them. The
+// rows of the last operator are the rows of the result.
 func (op *Operator) Emit(rows, usedBytes int) {
 	if op == op.x.plan.Root {
 		rows = 0
@@ -69,17 +71,18 @@ func (op *Operator) Emit(rows, usedBytes int) {
 	op.span.Emit(rows, uint64(usedBytes))
 }
 
-// Counts is what the operator did so far.
+// Counts returns what the operator did so far.
 func (op *Operator) Counts() trace.Counts { return op.span.Counts() }
 
-// asRoot does work as the last operator of the plan, from within another.
+// asRoot calls work as the last operator of the plan, while another one is running.
 func (op *Operator) asRoot(work func() (bool, error)) (bool, error) {
 	before := op.x.watch.Switch(&op.x.plan.Root.span)
 	defer op.x.watch.Switch(before)
 	return work()
 }
 
-// walk visits the tree from the last operator to the first, with the branches drawn before each.
+// walk calls visit for each operator of the tree, from the last to the first, with the branches to
+// draw before it.
 func (op *Operator) walk(branch, below string, visit func(op *Operator, branch string)) {
 	visit(op, branch)
 	for i, in := range op.Inputs {
