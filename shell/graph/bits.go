@@ -7,20 +7,20 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Bits is a set of nodes as a roaring bitmap, counted in a budget: an eighth of a byte for each
-// node of the graph at most, whatever its size. The owner calls free.
+// Bits is a set of nodes as a roaring bitmap, counted in a budget. It takes at most an eighth of a
+// byte for each node of the graph. The owner calls Free.
 type Bits struct {
 	*roaring.Bitmap
 	budget *mem.Budget
 	held   int64
 }
 
-// NewBits returns an empty set, counted in budget.
+// NewBits returns an empty set that is counted in budget.
 func NewBits(budget *mem.Budget) *Bits {
 	return &Bits{Bitmap: roaring.New(), budget: budget}
 }
 
-// Add adds nodes, in any order.
+// Add adds nodes in any order.
 func (s *Bits) Add(nodes []layout.NodeID) error {
 	s.AddMany(numbers(nodes))
 	return s.count()
@@ -32,7 +32,7 @@ func (s *Bits) Union(o *Bits) error {
 	return s.count()
 }
 
-// count brings the budget up to date.
+// count brings the reservation in the budget up to date.
 func (s *Bits) count() error {
 	n := int64(s.GetSizeInBytes())
 	if n > s.held {

@@ -1,5 +1,5 @@
-// Package graph is a store as statements read it: nodes by their ids, names, neighbor lists in
-// bounded parts, sets of nodes, and what the reads of a session were.
+// Package graph gives statements a store to read: nodes by their ids, names, neighbor lists in
+// bounded parts, and sets of nodes. It counts the reads and keeps the settings of a session.
 package graph
 
 import (
@@ -19,43 +19,44 @@ import (
 	"gdb/layout/topology"
 )
 
-// Graph is a store as statements read it: its open files, and the counters and settings of a
-// session. It may be used from any goroutine; Close comes after all statements.
+// Graph is a store as statements read it, with its open files and the counters and settings of a
+// session. It may be used from any goroutine. Close must come after all statements.
 type Graph struct {
 	Store  *layout.Store
 	Dev    *Meter
 	Budget *mem.Budget
 	Files  *openfiles.Set
-	// OpenVectors opens what runs have learned; nil in a program without NEAREST and SCORE.
+	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
 	OpenVectors OpenVectors
 
 	mu struct {
 		sync.Mutex
-		base      map[layout.Direction]topology.Stats // at the last RESET STATS
+		base      map[layout.Direction]topology.Stats // the counters at the last RESET STATS
 		baseNames ids.CacheStats
-		seed      *uint64 // of SET, nil before
+		seed      *uint64 // the seed of SET; nil before the first
 	}
 }
 
-// blockCacheShare is the part of --memory for cached topology blocks of each direction.
+// blockCacheShare is the divisor of --memory that gives the cache of topology blocks of each
+// direction.
 const blockCacheShare = 8
 
-// blockCacheBytes is the size of the block cache of a direction.
+// blockCacheBytes returns the size of the block cache of one direction.
 func (g *Graph) blockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
 
-// nameCacheShare is the part of --memory for cached blocks of the id dictionary.
+// nameCacheShare is the divisor of --memory that gives the cache of blocks of the id dictionary.
 const nameCacheShare = 16
 
-// nameCacheBytes is the most that the cache of names takes.
+// nameCacheBytes returns the largest size of the cache of names.
 func (g *Graph) nameCacheBytes() int64 {
 	return max(g.Budget.Limit()/nameCacheShare, 256<<10)
 }
 
-// shellBytesLeast is what statements have however small --memory is.
+// shellBytesLeast is the memory that statements have even if --memory is smaller.
 const shellBytesLeast = 32 << 20
 
-// ForProcess is New with a budget that bounds the process to memory; 0 is without a bound. What one
-// statement took on the heap is given back when another one is short.
+// ForProcess returns New with a budget that bounds the memory of the process; 0 sets no bound. If a
+// statement runs short, the heap is collected, so that memory of finished statements comes back.
 func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 	if memory == 0 {
 		return New(st, dev, mem.NewBudget(0))
@@ -69,8 +70,8 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 	return New(st, dev, b)
 }
 
-// New returns the graph of a store, which reads through dev; both are closed by their owners.
-// budget counts caches, sets of nodes and results.
+// New returns the graph of a store, which it reads through dev. The caller closes both. budget
+// counts caches, sets of nodes and results.
 func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 	meter := newMeter(dev, st.Path()+"/")
 	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget)}
@@ -79,10 +80,10 @@ func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 // Close closes the files.
 func (g *Graph) Close() error { return g.Files.Close() }
 
-// Meta describes the store.
+// Meta returns the metadata of the store.
 func (g *Graph) Meta() *kv.Meta { return g.Store.Meta() }
 
-// Hits is how many blocks the caches have had so far.
+// Hits returns how many blocks were found in the caches so far.
 func (g *Graph) Hits() (n uint64) {
 	for _, dir := range allDirections {
 		if t := g.Files.OpenTopology(dir); t != nil {
@@ -95,10 +96,10 @@ func (g *Graph) Hits() (n uint64) {
 	return n
 }
 
-// allDirections are those of which a store may keep lists.
+// allDirections lists the directions of which a store may keep lists.
 var allDirections = []layout.Direction{layout.In, layout.Out}
 
-// allNameStats are the blocks of names so far; false without a dictionary.
+// allNameStats returns how many blocks of names were used so far; false without a dictionary.
 func (g *Graph) allNameStats() (ids.CacheStats, bool) {
 	c, ok := g.Files.OpenIDs().(ids.Cacher)
 	if !ok {
@@ -107,7 +108,8 @@ func (g *Graph) allNameStats() (ids.CacheStats, bool) {
 	return c.CacheStats(), true
 }
 
-// NameStats are the blocks of names since the last RESET STATS; false without a dictionary.
+// NameStats returns how many blocks of names were used since the last RESET STATS; false without a
+// dictionary.
 func (g *Graph) NameStats() (ids.CacheStats, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +119,7 @@ func (g *Graph) NameStats() (ids.CacheStats, bool) {
 	return s, ok
 }
 
-// IsCanonical says that an id that was found is written as the dictionary writes it.
+// IsCanonical reports whether an id that was found is written as the dictionary writes it.
 func (g *Graph) IsCanonical(external string) bool {
 	if g.Meta().IDs.Kind == kv.IDsString {
 		return true
@@ -126,14 +128,14 @@ func (g *Graph) IsCanonical(external string) bool {
 	return err == nil && strconv.FormatInt(n, 10) == external
 }
 
-// CacheStats are the counters of the block cache of a direction.
+// CacheStats holds the counters of the block cache of one direction.
 type CacheStats struct {
 	Direction layout.Direction
 	Topology  topology.Reader
 	Stats     topology.Stats // since the last RESET STATS
 }
 
-// Caches are the block caches that statements have opened.
+// Caches returns the block caches that statements have opened.
 func (g *Graph) Caches() (out []CacheStats) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,7 +150,7 @@ func (g *Graph) Caches() (out []CacheStats) {
 	return out
 }
 
-// ResetCaches makes the counters of caches begin anew.
+// ResetCaches lets the counters of all caches begin at zero again.
 func (g *Graph) ResetCaches() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -161,14 +163,14 @@ func (g *Graph) ResetCaches() {
 	g.mu.baseNames, _ = g.allNameStats()
 }
 
-// SetSeed makes seed that of statements that name none.
+// SetSeed sets the seed of statements that name none.
 func (g *Graph) SetSeed(seed uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.seed = &seed
 }
 
-// Seed is what SetSeed said.
+// Seed returns the seed of SetSeed; false if none was set.
 func (g *Graph) Seed() (seed uint64, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,7 +180,8 @@ func (g *Graph) Seed() (seed uint64, ok bool) {
 	return *g.mu.seed, true
 }
 
-// Apart is how many edges the lists lack since they are of other splits than train, and of which.
+// Apart returns how many edges the lists lack because these edges are in splits other than train,
+// and the names of those splits.
 func (g *Graph) Apart() (edges uint64, of string) {
 	var names []string
 	for _, s := range g.Meta().EdgeSplits {
@@ -190,14 +193,14 @@ func (g *Graph) Apart() (edges uint64, of string) {
 	return edges, strings.Join(names, " and ")
 }
 
-// DenseIDs says that external ids are node numbers.
+// DenseIDs reports whether external ids are node numbers.
 func (g *Graph) DenseIDs() bool { return g.Meta().IDs.Kind == kv.IDsDense }
 
 func (g *Graph) dictionary(ctx context.Context) (ids.Dictionary, error) {
 	return g.Files.IDs(ctx, g.nameCacheBytes())
 }
 
-// Topology opens the paged reader of a direction.
+// Topology opens the reader of the lists of a direction, which reads blocks through a cache.
 func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Reader, error) {
 	if err := g.checkDirection(dir); err != nil {
 		return nil, err
@@ -205,7 +208,7 @@ func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Re
 	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.blockCacheBytes()})
 }
 
-// checkDirection reports lists that the store does not have.
+// checkDirection returns an error if the store does not have the lists of a direction.
 func (g *Graph) checkDirection(dir layout.Direction) error {
 	if g.HasDirection(dir) {
 		return nil
@@ -218,7 +221,7 @@ func (g *Graph) checkDirection(dir layout.Direction) error {
 		dir)
 }
 
-// CheckDirections reports the first lists that the store does not have.
+// CheckDirections returns an error for the first direction of which the store has no lists.
 func (g *Graph) CheckDirections(dirs []layout.Direction) error {
 	for _, dir := range dirs {
 		if err := g.checkDirection(dir); err != nil {
@@ -228,7 +231,7 @@ func (g *Graph) CheckDirections(dirs []layout.Direction) error {
 	return nil
 }
 
-// HasDirection says that the store keeps these lists.
+// HasDirection reports whether the store keeps the lists of a direction.
 func (g *Graph) HasDirection(dir layout.Direction) bool {
 	for _, d := range g.Meta().Directions {
 		if d == dir.String() {

@@ -11,22 +11,22 @@ import (
 // ListEntries bounds how many list entries are in memory at once; longer lists come in parts.
 const ListEntries = 1 << 16
 
-// listsLeast is how many nodes, or entries, are read at once at least: they may all be of a type
+// listsLeast is how many nodes, or entries, are read at once at least: all entries may be of a type
 // that is not wanted.
 const listsLeast = 16
 
-// listReader hands out lists in bounded parts. Memory: listEntries entries of 4 to 18 bytes, and
-// nodeBatch nodes.
+// listReader hands out lists in bounded parts. It takes the memory of ListEntries entries of 4 to
+// 18 bytes, and of NodeBatch nodes.
 type listReader struct {
 	ses   topology.Session
-	batch int    // nodes whose degrees are read at once
-	bound uint64 // entries at once
+	batch int    // how many degrees are read at once
+	bound uint64 // how many entries are read at once
 	emit  func(nodes []layout.NodeID, l *listfile.Lists) (more bool, err error)
 }
 
 // EachList calls fn with consecutive parts of nodes and their lists until it returns false. A list
-// of more than listEntries entries comes in several calls with its node alone. limit is how many
-// entries the caller will use: few entries cost few reads.
+// of more than ListEntries entries comes in several calls with its node alone. limit is how many
+// entries the caller will use: if they are few, few are read at once.
 func (g *Graph) EachList(ctx context.Context, dir layout.Direction, nodes []layout.NodeID,
 	limit int64, fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
 	t, err := g.Topology(ctx, dir)
@@ -51,7 +51,7 @@ func (g *Graph) EachList(ctx context.Context, dir layout.Direction, nodes []layo
 	return nil
 }
 
-// groups emits lists, as many at once as the bound allows.
+// groups emits whole lists, as many at once as the bound allows.
 func (r *listReader) groups(ctx context.Context, nodes []layout.NodeID, deg []uint32) (bool,
 	error) {
 	for len(nodes) > 0 {
@@ -83,7 +83,7 @@ func (r *listReader) whole(ctx context.Context, nodes []layout.NodeID) (bool, er
 	return r.emit(nodes, l)
 }
 
-// parts emits one long list.
+// parts emits one long list in parts.
 func (r *listReader) parts(ctx context.Context, node []layout.NodeID, degree uint32) (bool,
 	error) {
 	ses, ok := r.ses.(topology.PartReader)

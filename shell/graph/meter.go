@@ -12,17 +12,17 @@ import (
 	"gdb/internal/trace"
 )
 
-// Where reads come from.
+// The phases and the operator name under which reads are counted.
 const (
 	phaseOpen  = "open"  // headers, indexes and checksums of a file that is opened
 	phaseQuery = "query" // what a statement asks for
-	opOther    = "other" // reads of no operator
+	opOther    = "other" // reads that belong to no operator
 )
 
 // IOKey names a group of reads.
 type IOKey struct{ File, Phase, Op string }
 
-// IOCounts are the reads of a group. Wait is the time of the batches that held some of them.
+// IOCounts counts the reads of a group. Wait is the time of the batches that held some of them.
 type IOCounts struct {
 	Reads, Bytes, Errors uint64
 	Wait                 time.Duration
@@ -36,21 +36,21 @@ func (c *IOCounts) Add(o IOCounts) {
 	c.Wait += o.Wait
 }
 
-// IORecord is one read of TRACE IO.
+// IORecord describes one read of TRACE IO.
 type IORecord struct {
 	IOKey
 	At     time.Time
 	Offset int64
 	Bytes  int
-	Wait   time.Duration // of its batch
+	Wait   time.Duration // the time of the read's batch
 	Failed bool
 }
 
-// IORecordsMost bounds what TRACE IO keeps: about 128 bytes a record.
+// IORecordsMost bounds the records that TRACE IO keeps. A record takes about 128 bytes.
 const IORecordsMost = 1 << 16
 
-// countingDevice counts the reads of a session by file, phase and operator, and hands them to the
-// device below. Memory: one entry for each group, and while tracing up to ioRecordsMost records.
+// Meter counts the reads of a session by file, phase and operator, and hands them to the device
+// below. It takes one entry for each group, and while tracing up to IORecordsMost records.
 type Meter struct {
 	blockdev.Device
 	root string // the directory of the store
@@ -59,7 +59,7 @@ type Meter struct {
 		sync.Mutex
 		groups  map[IOKey]*IOCounts
 		tracing bool
-		records []IORecord // a ring once it is full
+		records []IORecord // used as a ring once it is full
 		next    int
 	}
 }
@@ -70,7 +70,7 @@ func newMeter(dev blockdev.Device, root string) *Meter {
 	return d
 }
 
-// ReadBatch reads, and counts in the span of ctx.
+// ReadBatch reads, and counts the reads in the span of ctx.
 func (d *Meter) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
 	begun := time.Now()
 	err := d.Device.ReadBatch(ctx, reqs)
@@ -128,7 +128,7 @@ func (d *Meter) recordLocked(r IORecord) {
 	d.mu.next = (d.mu.next + 1) % IORecordsMost
 }
 
-// Trace begins or ends recording; beginning forgets what was recorded.
+// Trace begins or ends recording. Beginning it forgets earlier records.
 func (d *Meter) Trace(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +159,8 @@ type IORow struct {
 	IOCounts
 }
 
-// By sums the groups by what name says, in order of bytes, most first.
+// By sums the groups under the name that name gives each, and orders the sums by bytes, the largest
+// first.
 func (d *Meter) By(name func(IOKey) string) (rows []IORow) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

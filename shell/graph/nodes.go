@@ -19,7 +19,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// FindBytes is what resolve takes.
+// FindBytes returns the memory that Find takes for a set.
 func (g *Graph) FindBytes(s lang.NodeSet) int64 {
 	if s.IDs.Count > 0 {
 		return 4 * int64(s.IDs.Count)
@@ -31,13 +31,13 @@ func (g *Graph) FindBytes(s lang.NodeSet) int64 {
 				n = split.Count
 			}
 		}
-		n += min(n, g.Meta().Nodes/8) / 2 // its bitmap
+		n += min(n, g.Meta().Nodes/8) / 2 // the bitmap of the split
 	}
 	return 4 * int64(min(n, 2*g.Meta().Nodes))
 }
 
-// Find turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap at the same
-// time.
+// Find turns a set of nodes into node ids. It takes 4 bytes for each, and at the same time the
+// bitmap if the set is a split.
 func (g *Graph) Find(ctx context.Context, s lang.NodeSet, seed uint64) ([]layout.NodeID,
 	error) {
 	switch {
@@ -67,7 +67,7 @@ func (g *Graph) Find(ctx context.Context, s lang.NodeSet, seed uint64) ([]layout
 	return out, nil
 }
 
-// members are the nodes of a set.
+// members returns the nodes of a bitmap.
 func (g *Graph) members(ctx context.Context, set *roaring.Bitmap) ([]layout.NodeID, error) {
 	out := make([]layout.NodeID, set.GetCardinality())
 	for it, at := set.ManyIterator(), 0; ; {
@@ -81,7 +81,7 @@ func (g *Graph) members(ctx context.Context, set *roaring.Bitmap) ([]layout.Node
 	}
 }
 
-// Split describes a split of the store.
+// Split returns the record of a split of the store.
 func (g *Graph) Split(name string) (kv.SplitMeta, error) {
 	for _, s := range g.Meta().Splits {
 		if s.Name == name {
@@ -91,7 +91,7 @@ func (g *Graph) Split(name string) (kv.SplitMeta, error) {
 	return kv.SplitMeta{}, g.NoSplit(name)
 }
 
-// NoSplit is the error of a split that the store does not have.
+// NoSplit returns the error of a split that the store does not have.
 func (g *Graph) NoSplit(name string) error {
 	return fmt.Errorf("no split %s%s; DESCRIBE lists the splits", words.Quoted(name),
 		words.Near(name, g.splitNames()))
@@ -122,7 +122,7 @@ func (g *Graph) node(ctx context.Context, ref lang.NodeRef) (layout.NodeID, erro
 	return v, err
 }
 
-// internalIDs says which internal numbers there are.
+// internalIDs says which internal numbers the store has, for messages.
 func (g *Graph) internalIDs() string {
 	switch n := g.Meta().Nodes; n {
 	case 0:
@@ -134,8 +134,8 @@ func (g *Graph) internalIDs() string {
 	}
 }
 
-// noNode adds to the error of an id that is not found the one that was probably meant, or how ids
-// are written in this store.
+// noNode adds to the error of an unknown id which id was probably meant, or how ids are written in
+// this store.
 func (g *Graph) noNode(ctx context.Context, d ids.Dictionary, id string, err error) error {
 	meant, examples := ids.Alternatives(ctx, d, g.Meta(), id)
 	if meant != "" {
@@ -151,10 +151,11 @@ func (g *Graph) noNode(ctx context.Context, d ids.Dictionary, id string, err err
 		strings.Join(examples, " or "), g.internalIDs())
 }
 
-// randomDomain keeps RANDOM apart from the other draws with the same seed.
+// randomDomain keeps the draws of RANDOM apart from other draws with the same seed.
 const randomDomain = 0x72616e646f6d // "random"
 
-// randomNodes draws n distinct nodes, the same ones for a seed: all of them if there are fewer.
+// randomNodes draws n distinct nodes, or all nodes if there are fewer. The same seed draws the same
+// nodes.
 func (g *Graph) randomNodes(ctx context.Context, n int, seed uint64) ([]layout.NodeID, error) {
 	n = int(min(uint64(n), g.Meta().Nodes))
 	p := rng.NewPermutation(g.Meta().Nodes, rng.Key(randomDomain, seed))
@@ -180,11 +181,11 @@ func (g *Graph) Names(ctx context.Context, nodes []layout.NodeID) ([]string, err
 // NodeBatch bounds how many nodes are looked up or read at once while rows stream out.
 const NodeBatch = 4096
 
-// nameBatchBytes bounds the names that are in memory at once, if they are as long as others are:
-// many at once need each block of the dictionary once.
+// nameBatchBytes bounds the names that are in memory at once, if they are of usual length. Large
+// batches are better: each batch reads a block of the dictionary only once.
 const nameBatchBytes = 4 << 20
 
-// NameBatch is how many nodes are named at once.
+// NameBatch returns how many nodes are named at once.
 func (g *Graph) NameBatch() int {
 	const other = 40 // of the string, the node and its place
 	each := other + 8
@@ -196,10 +197,11 @@ func (g *Graph) NameBatch() int {
 	return min(max(nameBatchBytes/each, NodeBatch), ListEntries)
 }
 
-// numbers are nodes as the numbers that bitmaps take.
+// numbers returns nodes as the numbers that bitmaps take. It shares the memory of nodes.
 func numbers(nodes []layout.NodeID) []uint32 { return mem.View[uint32](mem.BytesOf(nodes)) }
 
-// Labeled keeps the nodes that a training trains on: of multi-labels those that have labels.
+// Labeled returns the nodes that training would train on: for multi-labels only those that have
+// labels.
 func (g *Graph) Labeled(ctx context.Context, nodes []layout.NodeID) ([]layout.NodeID, error) {
 	if l := g.Meta().Labels; l == nil || l.Kind != "multi" {
 		return nodes, nil
@@ -220,7 +222,7 @@ func (g *Graph) Labeled(ctx context.Context, nodes []layout.NodeID) ([]layout.No
 	return kept, nil
 }
 
-// EdgeType is the number of an edge type.
+// EdgeType returns the number of an edge type.
 func (g *Graph) EdgeType(name string) (int, error) {
 	types := g.Meta().EdgeTypes
 	if i := slices.Index(types, name); i >= 0 {
@@ -233,7 +235,7 @@ func (g *Graph) EdgeType(name string) (int, error) {
 		words.Near(name, types))
 }
 
-// HopDirections are the lists that a hop follows from the node on its left.
+// HopDirections returns the lists that a hop follows from the node on its left.
 func (g *Graph) HopDirections(dir string) []layout.Direction {
 	switch {
 	case g.Meta().Undirected:

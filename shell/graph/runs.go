@@ -14,7 +14,7 @@ import (
 	"gdb/train/setting"
 )
 
-// ReadRun reads the settings of a run. Nothing but its run.json is opened.
+// ReadRun reads the settings of a run. It opens only the run's run.json.
 func (g *Graph) ReadRun(name string) (run runs.File, err error) {
 	names, err := g.runNames()
 	if err != nil {
@@ -40,7 +40,7 @@ func (g *Graph) ReadRun(name string) (run runs.File, err error) {
 	return run, nil
 }
 
-// checkBatches fails if no batches can follow from settings.
+// checkBatches fails if no batches can be drawn with the settings of a run.
 func checkBatches(dir runs.Dir, c *setting.Node) error {
 	if c.Batch < 1 {
 		return dir.Corrupt(runs.FileName, fmt.Sprintf("batches of %d", c.Batch))
@@ -54,12 +54,12 @@ func checkBatches(dir runs.Dir, c *setting.Node) error {
 	return nil
 }
 
-// settingsText is the settings of a run in one line.
+// settingsText returns the settings of a run in one line.
 func settingsText(c *setting.Node) string {
 	return fmt.Sprintf("%s, %s, batch %d, seed %d", c.Model, c.Sampling(), c.Batch, c.Seed)
 }
 
-// runNames are the runs whose settings are there. The catalog is not opened.
+// runNames returns the names of the runs whose settings exist. It does not open the catalog.
 func (g *Graph) runNames() (names []string, err error) {
 	store := g.Store.FS()
 	all, err := store.List(g.Store.Path("runs"))
@@ -81,11 +81,11 @@ func (g *Graph) runNames() (names []string, err error) {
 	return names, nil
 }
 
-// RunName is a run with its settings in one line.
+// RunName holds the name of a run and its settings in one line.
 type RunName struct{ Name, Settings string }
 
-// RunNames lists the runs of a store, as completion shows them. What cannot be read of a run is
-// left out: using it says why.
+// RunNames returns the runs of a store for completion. It leaves out runs that cannot be read; the
+// statement that uses such a run says why.
 func RunNames(st *layout.Store) (out []RunName) {
 	e := &Graph{Store: st}
 	names, err := e.runNames()

@@ -8,14 +8,15 @@ import (
 	"gdb/layout/ingest/input"
 )
 
-// ParseTime reads a date, and a time of day if there is one, as ingest does: seconds since 1970.
+// ParseTime reads a date, with or without a time of day, as ingest does. It returns seconds since
+// 1970.
 func ParseTime(s string) (seconds int64, ok bool) { return input.ParseTime([]byte(s)) }
 
-// Time is the time of an edge as the source wrote it: a number, or a date. It may be a mean of
-// times.
+// Time returns the time of an edge as the source wrote it: a number, or a date. The time may also
+// be a mean of times.
 func (g *Graph) Time(t float64) any { return timeOf(g.Meta().Times, t) }
 
-// TimeOf is the time of one edge.
+// TimeOf returns the time of one edge as the source wrote it.
 func (g *Graph) TimeOf(t int64) any {
 	if g.Meta().Times == kv.TimeNumber {
 		return t
@@ -23,7 +24,7 @@ func (g *Graph) TimeOf(t int64) any {
 	return timeOf(g.Meta().Times, float64(t))
 }
 
-// The years that a date is written for.
+// The years for which times are written as dates.
 const (
 	yearFirst = 0
 	yearLast  = 9999

@@ -9,8 +9,8 @@ import (
 	"gdb/train/link/triples"
 )
 
-// Vectors is what a run has learned of nodes and relations, as statements ask for it. It is for one
-// goroutine.
+// Vectors answers from what a run has learned of nodes and relations. Only one goroutine may use
+// it.
 type Vectors interface {
 	// About returns the run's settings as text, and a note for the user or "".
 	About() (settings, note string)
@@ -25,13 +25,13 @@ type Vectors interface {
 	Close() error
 }
 
-// OpenVectors opens the vectors of a run of a store: budget counts what is in memory, and workers
-// compute. It is given from above, so that a program whose statements need no vectors links no
-// kernels.
+// OpenVectors opens the vectors of a run of a store. budget counts their memory, and workers is the
+// number of goroutines that compute. It is set by the program, so that programs without NEAREST and
+// SCORE link no kernels.
 type OpenVectors func(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
 	budget *mem.Budget, workers int) (Vectors, error)
 
-// VectorsBy returns a function that opens vectors of one type as one that opens any.
+// VectorsBy turns a function that opens one type of Vectors into an OpenVectors.
 func VectorsBy[V Vectors](open func(context.Context, *layout.Store, blockdev.Device, string,
 	*mem.Budget, int) (V, error)) OpenVectors {
 	return func(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
