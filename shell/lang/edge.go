@@ -1,15 +1,15 @@
 package lang
 
-// EdgeRef is an edge by its ends and its relation. An end that is asked for is nil: one at most.
+// EdgeRef is an edge by its ends and its relation. An end that is asked for is nil; at most one is.
 type EdgeRef struct {
 	Head, Tail *NodeRef
 	Relation   string // "" if none was named
 }
 
-// Asks says whether an end is asked for.
+// Asks reports whether an end is asked for.
 func (e *EdgeRef) Asks() bool { return e.Head == nil || e.Tail == nil }
 
-// String is the edge as it was written.
+// String returns the edge as it was written.
 func (e *EdgeRef) String() string {
 	text := endText(e.Head) + ", "
 	if e.Relation != "" {
@@ -28,7 +28,7 @@ func endText(end *NodeRef) string {
 	return Literal(end.External)
 }
 
-// edge parses head, relation, tail or head, tail, where ? may stand for an end.
+// edge parses "head, relation, tail" or "head, tail", where ? may stand for an end.
 func (p *parser) edge(word string) (e EdgeRef, err error) {
 	if e.Head, err = p.end(word); err != nil {
 		return e, err
@@ -56,7 +56,7 @@ func (p *parser) edge(word string) (e EdgeRef, err error) {
 	return e, p.oneAsked(&e, word)
 }
 
-// oneAsked refuses an edge of which both ends are asked for.
+// oneAsked returns an error if both ends of an edge are asked for.
 func (p *parser) oneAsked(e *EdgeRef, word string) error {
 	if e.Head == nil && e.Tail == nil {
 		return p.failBack("%s wants an end that is known: one may be ?, not both", word)
@@ -64,7 +64,7 @@ func (p *parser) oneAsked(e *EdgeRef, word string) error {
 	return nil
 }
 
-// end parses a node, or ? for nil.
+// end parses a node, or ?, for which it returns nil.
 func (p *parser) end(word string) (*NodeRef, error) {
 	if p.punct("?") {
 		return nil, nil

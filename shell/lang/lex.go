@@ -8,13 +8,14 @@ import (
 	"gdb/shell/words"
 )
 
-// SyntaxError points at a place of a statement. Its message has three lines: what, and where with
-// a caret below.
+// SyntaxError points at a place of a statement. Its message has three lines: what is wrong, the
+// line of the statement, and a caret below the place.
 type SyntaxError struct {
 	Src, Msg string
 	Pos      int // byte offset in Src
 
-	// For completion: whether Src is right but ends too soon, and what could follow.
+	// AtEnd and Want are for completion: AtEnd says that Src is right but ends too soon, and Want
+	// lists what could follow.
 	AtEnd bool
 	Want  []string
 	Slot  Clause
@@ -46,14 +47,14 @@ func (e *SyntaxError) Error() string {
 		drawn.String(), pad.String())
 }
 
-// excerptMost is how much of a line is shown around a mistake, in columns, and excerptBefore how
-// much of that before the caret if something is left out there.
+// excerptMost is how many columns of a line are shown around a mistake. excerptBefore is how many
+// of these stand before the caret if the beginning is left out.
 const (
 	excerptMost   = 76
 	excerptBefore = 50
 )
 
-// excerpt cuts a line to what stands around the rune at, and returns where that is then.
+// excerpt cuts a line to the part around the rune at, and returns where that rune is then.
 func excerpt(line []rune, at int) ([]rune, int) {
 	all := 0
 	for _, r := range line {
@@ -82,7 +83,7 @@ func excerpt(line []rune, at int) ([]rune, int) {
 	return out, at
 }
 
-// TokenKind separates quoted strings from words that look like them.
+// TokenKind tells quoted strings from words that look like them.
 type TokenKind uint8
 
 const (
@@ -99,14 +100,14 @@ type Token struct {
 	Pos  int
 }
 
-// lexer cuts a statement into tokens, one at a time: a list of nodes may have millions.
+// lexer cuts a statement into tokens, one at a time, since a list of nodes may have millions.
 type lexer struct {
 	src string
-	at  int // of what comes next, in bytes
+	at  int // the offset in bytes of the next token
 }
 
-// next returns the next token, tokEnd at the end and from then on. An open quote is an error at the
-// quote.
+// next returns the next token; at the end it returns tokEnd each time. It returns an error at a
+// quote that is not closed.
 func (l *lexer) next() (Token, error) {
 	for l.at < len(l.src) {
 		c, start := l.src[l.at], l.at
@@ -136,7 +137,7 @@ func (l *lexer) next() (Token, error) {
 	return Token{tokEnd, "", len(l.src)}, nil
 }
 
-// CheckQuotes fails at a quote that is not closed.
+// CheckQuotes returns an error at a quote that is not closed.
 func CheckQuotes(src string) error {
 	for l := (lexer{src: src}); ; {
 		if t, err := l.next(); err != nil || t.Kind == tokEnd {
@@ -145,7 +146,8 @@ func CheckQuotes(src string) error {
 	}
 }
 
-// Tokens are those of src; the last is tokEnd. An open quote is an error.
+// Tokens returns the tokens of src; the last is tokEnd. It returns an error at a quote that is not
+// closed.
 func Tokens(src string) (all []Token, err error) {
 	for l := (lexer{src: src}); ; {
 		t, err := l.next()
@@ -158,14 +160,14 @@ func Tokens(src string) (all []Token, err error) {
 	}
 }
 
-// IsBlank says that c is white space.
+// IsBlank reports whether c is white space.
 func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// IsQuote says that c begins quoted text: which of the two it is, ends it.
+// IsQuote reports whether c begins quoted text. The same quote ends it.
 func IsQuote(c byte) bool { return c == '\'' || c == '"' }
 
-// Unquote reads a quoted string at the start of s, where two quotes stand for one, and returns its
-// text and the bytes read; 0 if it is not closed.
+// Unquote reads a quoted string at the start of s, where two quotes stand for one. It returns the
+// text and the number of bytes read; 0 if the quote is not closed.
 func Unquote(s string) (string, int) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -183,15 +185,16 @@ func Unquote(s string) (string, int) {
 	return "", 0
 }
 
-// IsWord says that c can be in a word that needs no quotes.
+// IsWord reports whether c can occur in a word that needs no quotes.
 func IsWord(c byte) bool {
 	return c == '_' || c == '-' || c == '.' || c == '/' || c == '@' ||
 		'0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// Comment is the length of the comment that begins at text[i], to the end of the line; 0 if none
-// does. It begins with "--" after a blank, a semicolon or nothing: a--b is a word. Arrows of a
-// pattern are no comment, so that the parser can say how hops are written here.
+// Comment returns the length of the comment that begins at text[i] and goes to the end of the line;
+// 0 if no comment begins there. A comment begins with "--" at the start or after a blank or a
+// semicolon: a--b is a word. The arrows of a pattern are not comments, so that the parser can say
+// how hops are written.
 func Comment(text string, i int) int {
 	rest := text[i:]
 	if !strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "-->") ||
@@ -202,7 +205,8 @@ func Comment(text string, i int) int {
 	return len(line)
 }
 
-// Skipped is how many bytes at text[i] are quoted text or a comment, which nothing in them ends.
+// Skipped returns how many bytes at text[i] are quoted text or a comment; 0 if they are neither. No
+// sign inside them has a meaning.
 func Skipped(text string, i int) int {
 	if !IsQuote(text[i]) {
 		return Comment(text, i)
@@ -213,7 +217,7 @@ func Skipped(text string, i int) int {
 	return len(text) - i
 }
 
-// Literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
+// Literal returns a text as it is written in WHERE: numbers as they are, everything else in quotes.
 func Literal(text string) string {
 	if _, ok := words.ParseNumber(text); ok {
 		return text

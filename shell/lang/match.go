@@ -19,25 +19,25 @@ type MatchNode struct {
 	Split string
 }
 
-// Anchored says that the pattern names the node, or the split that it is in.
+// Anchored reports whether the pattern names the node, or the split that it is in.
 func (n *MatchNode) Anchored() bool { return n.Ref != nil || n.Split != "" }
 
-// MatchHop is -[r:type*1..2]->. dir is "OUT", "IN" or "BOTH", seen from the node on its left.
+// MatchHop is -[r:type*1..2]->. Dir is "OUT", "IN" or "BOTH", seen from the node on its left.
 type MatchHop struct {
 	Name, EdgeType, Dir string
 	Least, Most         int
 }
 
-// MatchExpr is a literal, a variable with a property, or an aggregate of one.
+// MatchExpr is a literal, a property of a variable, or an aggregate of one.
 type MatchExpr struct {
 	Text       string // as it was written
 	Literal    *words.Cell
 	Name, Prop string
 	OfEdge     bool   // the variable is an edge, not a node
-	Aggregate  string // count, min, max or avg; a name of "*" counts rows
+	Aggregate  string // count, min, max or avg; with a Name of "*" it counts rows
 }
 
-// MatchCondition is one comparison; IN has several expressions on the right.
+// MatchCondition is one comparison; IN has several expressions on the right side.
 type MatchCondition struct {
 	Left  MatchExpr
 	Op    string
@@ -50,28 +50,28 @@ type MatchItem struct {
 	As string
 }
 
-// MatchPlace is where a value is wanted at the end of a text, for completion.
+// MatchPlace is a place at the end of a text where a value is expected, for completion.
 type MatchPlace struct {
 	Query    *MatchQuery
-	InHop    bool // a type of edges, not a value
+	InHop    bool // a type of edges is expected, not a value
 	InReturn bool
 	InOrder  bool
 	Left     *MatchExpr // what the value is compared with
 }
 
-// MatchQuery is a parsed MATCH. where is an OR of ANDs.
+// MatchQuery is a parsed MATCH. Where is an OR of ANDs.
 type MatchQuery struct {
 	Nodes    []MatchNode
 	Hops     []MatchHop
 	Where    [][]MatchCondition
 	Items    []MatchItem
 	Distinct bool
-	Order    int // the item to sort by, -1: none
+	Order    int // the item to sort by; -1 for none
 	Desc     bool
-	Limit    int64 // -1: none
+	Limit    int64 // -1 for none
 }
 
-// Turned is the pattern read from its other end.
+// Turned returns the query with its pattern read from the other end.
 func (q *MatchQuery) Turned() *MatchQuery {
 	t := *q
 	t.Nodes, t.Hops = slices.Clone(q.Nodes), slices.Clone(q.Hops)
@@ -88,7 +88,7 @@ func (q *MatchQuery) Turned() *MatchQuery {
 	return &t
 }
 
-// Exprs are all expressions of a query.
+// Exprs returns all expressions of a query.
 func (q *MatchQuery) Exprs() (all []MatchExpr) {
 	for _, and := range q.Where {
 		for _, c := range and {
@@ -101,7 +101,7 @@ func (q *MatchQuery) Exprs() (all []MatchExpr) {
 	return all
 }
 
-// AnchorText names what a node is anchored to.
+// AnchorText says what a node is anchored to.
 func (n *MatchNode) AnchorText() string {
 	if n.Ref != nil {
 		return n.Ref.Text()

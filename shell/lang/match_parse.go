@@ -8,11 +8,11 @@ import (
 	"gdb/shell/words"
 )
 
-// What a MATCH may be made of.
-// offer adds what may stand at the current token, for completion.
+// offer adds words that may stand at the current token, for completion.
 func (p *parser) offer(words ...string) { p.want = append(p.want, words...) }
 
-// refused are words of Cypher and GQL that have no meaning here, by what they begin.
+// refused maps words that begin something of Cypher or GQL that has no meaning here to the name of
+// that thing.
 var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "CREATE": "CREATE",
 	"MERGE": "MERGE", "DELETE": "DELETE", "DETACH": "DETACH DELETE", "REMOVE": "REMOVE",
 	"UNWIND": "UNWIND", "UNION": "UNION", "CALL": "CALL", "FOREACH": "FOREACH", "SKIP": "SKIP",
@@ -20,7 +20,8 @@ var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "C
 	"CONTAINS": "CONTAINS", "EXISTS": "EXISTS", "CASE": "CASE", "SHORTESTPATH": "shortestPath",
 	"COLLECT": "collect", "SUM": "sum", "LOAD": "LOAD CSV", "MATCH": "a second MATCH"}
 
-// refuse is the error at a token that begins something that is not part of the language, or nil.
+// refuse returns an error if the current token begins something that is not part of the language,
+// and nil otherwise.
 func (p *parser) refuse() error {
 	if t := p.tok(); t.Kind == TokWord {
 		if what := refused[strings.ToUpper(t.Text)]; what != "" {
@@ -30,7 +31,7 @@ func (p *parser) refuse() error {
 	return nil
 }
 
-// match parses all of a statement behind MATCH.
+// match parses everything after MATCH.
 func (p *parser) match() (*MatchQuery, error) {
 	q := &MatchQuery{Order: -1, Limit: -1}
 	if err := p.pattern(q); err != nil {
@@ -99,7 +100,7 @@ func (q *MatchQuery) hasEdge(name string) bool {
 	return slices.ContainsFunc(q.Hops, func(h MatchHop) bool { return h.Name == name })
 }
 
-// nameTwice is the error of a name that stands for an edge and something else.
+// nameTwice returns the error of a name that stands for an edge and for something else.
 func (p *parser) nameTwice() error {
 	return p.fail("the name %s stands for an edge and something else", words.Quoted(p.tok().Text))
 }
@@ -159,7 +160,7 @@ func (p *parser) hopBegins() bool {
 	return t.Text == "<" || t.Kind == TokWord && strings.HasPrefix(t.Text, "-")
 }
 
-// dash takes a "-" that belongs to a hop.
+// dash takes the "-" of a hop.
 func (p *parser) dash() error {
 	if t := p.tok(); t.Kind != TokWord || t.Text != "-" {
 		p.offer("-")
@@ -231,7 +232,7 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 	return h, nil
 }
 
-// hopRange parses 1..3, which is one token.
+// hopRange parses a range such as 1..3, which is one token.
 func (p *parser) hopRange() (least, most int, err error) {
 	lo, hi, ok := strings.Cut(p.tok().Text, "..")
 	least, errLo := strconv.Atoi(lo)
@@ -317,7 +318,7 @@ func (p *parser) comparison() (string, error) {
 	return "", p.fail("a comparison wants =, <>, <, <=, >, >= or IN, found %s", found(p.tok()))
 }
 
-// Aggregates are the functions of RETURN.
+// Aggregates lists the functions of RETURN.
 var Aggregates = []string{"count", "min", "max", "avg"}
 
 func (p *parser) returns(q *MatchQuery) error {
@@ -449,7 +450,7 @@ func (p *parser) property(q *MatchQuery) (e MatchExpr, err error) {
 	e = MatchExpr{Text: t.Text}
 	e.Name, e.Prop, _ = strings.Cut(t.Text, ".")
 	quoted := e.Prop == "" && strings.HasSuffix(t.Text, ".") && p.toks[1].Kind == tokString
-	if quoted { // a.'petal length'
+	if quoted { // such as a.'petal length'
 		e.Prop = p.toks[1].Text
 		e.Text += e.Prop
 	}

@@ -18,14 +18,14 @@ type NodeSet struct {
 	Split  string
 }
 
-// NodeRef is an external id, or with internal set a node id.
+// NodeRef is an external id, or a node id if Internal is set.
 type NodeRef struct {
 	External string
 	Internal bool
 	ID       uint64
 }
 
-// String is the reference as it was written.
+// String returns the reference as it was written.
 func (r NodeRef) String() string {
 	if r.Internal {
 		return fmt.Sprintf("#%d", r.ID)
@@ -33,7 +33,7 @@ func (r NodeRef) String() string {
 	return words.Quoted(r.External)
 }
 
-// Text is the reference without quotes.
+// Text returns the reference without quotes.
 func (r NodeRef) Text() string {
 	if r.Internal {
 		return r.String()
@@ -41,7 +41,7 @@ func (r NodeRef) Text() string {
 	return r.External
 }
 
-// Value is a parsed argument; which field is set follows from the argKind.
+// Value is a parsed argument. The Arg of its clause says which field is set.
 type Value struct {
 	N      int64
 	Text   string
@@ -54,20 +54,20 @@ type Value struct {
 	Lo, Hi int
 }
 
-// Parsed is one statement: its registry entry, its operand, and its clauses by word.
+// Parsed is one parsed statement: its registry entry, its operand, and its clauses by word.
 type Parsed struct {
 	Statement *Statement
 	Mode      Mode
 	src       string
-	Want      []string // what may follow besides clauses
+	Want      []string // words that may follow, besides clauses
 	Operand   Value
 	Args      map[string]Value
 }
 
-// Has says whether a clause was said.
+// Has reports whether the statement has a clause.
 func (p *Parsed) Has(word string) bool { _, ok := p.Args[word]; return ok }
 
-// IntOr returns the number of a clause, or def without it.
+// IntOr returns the number of a clause, or def without the clause.
 func (p *Parsed) IntOr(word string, def int64) int64 {
 	if v, ok := p.Args[word]; ok {
 		return v.N
@@ -78,17 +78,18 @@ func (p *Parsed) IntOr(word string, def int64) int64 {
 type parser struct {
 	src  string
 	lex  lexer
-	last Token    // the one before the current
-	toks [2]Token // the current and the next
+	last Token    // the token before the current one
+	toks [2]Token // the current token and the next
 	want []string // words acceptable at the current token, for messages and completion
-	slot Clause   // whose argument is being parsed
+	slot Clause   // the clause whose argument is being parsed
 
-	values int         // of MATCH so far
-	left   *MatchExpr  // of a comparison of MATCH
-	place  *MatchPlace // of a value of MATCH at the end
+	values int         // how many values the MATCH has so far
+	left   *MatchExpr  // the left side of a comparison of MATCH
+	place  *MatchPlace // where a value of MATCH is expected at the end
 }
 
-// newParser begins at a byte of a statement whose quotes are closed.
+// newParser returns a parser that begins at a byte of a statement. All quotes of the statement are
+// closed.
 func newParser(src string, at int) *parser {
 	p := &parser{src: src, lex: lexer{src, at}}
 	p.next()
@@ -97,7 +98,7 @@ func newParser(src string, at int) *parser {
 	return p
 }
 
-// Parse parses one statement; a final semicolon may be missing.
+// Parse parses one statement. The semicolon at its end may be missing.
 func Parse(src string) (*Parsed, error) {
 	if err := CheckQuotes(src); err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func Parse(src string) (*Parsed, error) {
 	return out, nil
 }
 
-// intoClause may stand in every statement.
+// intoClause is the clause INTO, which may stand in every statement.
 var intoClause = Clause{Word: "INTO", Arg: ArgPath}
 
 func (p *parser) clauses(out *Parsed) error {
@@ -167,7 +168,7 @@ func (p *parser) clauses(out *Parsed) error {
 	return nil
 }
 
-// unquoted says what to do where a word goes on with a sign that is in no word.
+// unquoted says what to do where a word is followed by a sign that no word can hold.
 func (p *parser) unquoted() string {
 	at := p.tok().Pos
 	if p.tok().Kind != tokPunct || at == 0 || !IsWord(p.src[at-1]) {
@@ -176,7 +177,7 @@ func (p *parser) unquoted() string {
 	return "; a name with signs in it stands in quotes"
 }
 
-// uncommaed says what to do where a node stands behind a node.
+// uncommaed says what to do where a node follows a node without a comma.
 func (p *Parsed) uncommaed(t Token) string {
 	_, isID := words.ParseNumber(t.Text)
 	isID = isID || t.Kind == tokString
@@ -186,8 +187,8 @@ func (p *Parsed) uncommaed(t Token) string {
 	return "; between nodes stands a comma, as in 42,7"
 }
 
-// Excluded are the clauses of which a statement takes one, if word is one of them and another was
-// said; else nil.
+// Excluded returns a group of clauses of which a statement takes only one, if word is in the group
+// and another clause of it was said; otherwise it returns nil.
 func (p *Parsed) Excluded(word string) []string {
 	for _, group := range append([][]string{{"IN", "OUT", "BOTH"}}, p.Statement.exclude...) {
 		if slices.Contains(group, word) && slices.ContainsFunc(group, p.Has) {
@@ -197,7 +198,7 @@ func (p *Parsed) Excluded(word string) []string {
 	return nil
 }
 
-// listed is a list as a sentence has it.
+// listed returns a list as it is written in a sentence.
 func listed(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " and " + words[last]
@@ -206,7 +207,7 @@ func listed(words []string) string {
 func (p *parser) tok() Token { return p.toks[0] }
 
 func (p *parser) next() {
-	after, _ := p.lex.next() // quotes were checked: there are no errors
+	after, _ := p.lex.next() // quotes were checked before, so there are no errors
 	p.last, p.toks, p.want = p.toks[0], [2]Token{p.toks[1], after}, nil
 }
 
@@ -220,7 +221,7 @@ func (p *parser) accept(w string) bool {
 	return false
 }
 
-// is says whether the current token is the word w, without regard to case.
+// is reports whether the current token is the word w, without regard to case.
 func (p *parser) is(w string) bool {
 	return p.tok().Kind == TokWord && strings.EqualFold(p.tok().Text, w)
 }
@@ -238,7 +239,7 @@ func (p *parser) fail(format string, args ...any) error {
 		AtEnd: p.tok().Kind == tokEnd, Want: p.want, Slot: p.slot, Place: p.place}
 }
 
-// failBack points at the token before the current one.
+// failBack returns an error that points at the token before the current one.
 func (p *parser) failBack(format string, args ...any) *SyntaxError {
 	return &SyntaxError{Src: p.src, Pos: p.last.Pos, Msg: fmt.Sprintf(format, args...)}
 }
@@ -280,7 +281,7 @@ func (p *parser) head() (*Statement, error) {
 		words.Near(p.tok().Text, nouns))
 }
 
-// Heads are the words that a statement can begin with.
+// Heads returns the words that a statement can begin with.
 func Heads() []string {
 	out := []string{"EXPLAIN", "PROFILE"}
 	for _, st := range Statements {
@@ -342,7 +343,7 @@ func (p *parser) value(c Clause) (v Value, err error) {
 	return v, err
 }
 
-// bounded parses a number within the bounds of its clause.
+// bounded parses a number and checks the bounds of its clause.
 func (p *parser) bounded(c Clause) (int64, error) {
 	n, err := p.integer(c.Word)
 	switch {
@@ -403,7 +404,7 @@ func (p *parser) name(c Clause) (string, error) {
 		words.Near(p.tok().Text, c.Choices))
 }
 
-// words parses some of the choices of a clause.
+// words parses a list of words that must be among the choices of a clause.
 func (p *parser) words(c Clause) (out []string, err error) {
 	for {
 		if len(out) == listMost {
@@ -422,10 +423,10 @@ func (p *parser) words(c Clause) (out []string, err error) {
 	}
 }
 
-// listMost bounds lists of words and sizes.
+// listMost bounds the length of lists of words and sizes.
 const listMost = 256
 
-// sizes parses sizes such as 64MiB or 10%.
+// sizes parses a list of sizes such as 64MiB or 10%.
 func (p *parser) sizes(word string) (out []CacheSize, err error) {
 	for {
 		if len(out) == listMost {
@@ -443,7 +444,7 @@ func (p *parser) sizes(word string) (out []CacheSize, err error) {
 			if wrong != nil || !(percent > 0 && percent <= 1000) {
 				e := p.failBack("%s wants percents from above 0 to 1000", word)
 				if n == 0 {
-					e.Pos = t.Pos // with and without its sign it is no size
+					e.Pos = t.Pos // it is no size, with or without its sign
 				}
 				return nil, e
 			}
@@ -535,13 +536,13 @@ func expected(words []string) string {
 	return "; expected " + strings.Join(words, ", ")
 }
 
-// CacheSize is a size in bytes, or in percent of the memory that all features take.
+// CacheSize is a size in bytes, or in percent of the memory that all features would take.
 type CacheSize struct {
 	Bytes   int64
 	Percent float64
 }
 
-// Mode is what to do with the operators of a statement.
+// Mode says what to do with the operators of a statement.
 type Mode uint8
 
 const (

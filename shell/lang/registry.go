@@ -1,6 +1,6 @@
-// Package lang is the language of statements: its grammar, which the help and completion read too,
-// and
-// the parser, whose errors point at the place.
+// Package lang is the language of statements. It holds the grammar, as a list of statements and
+// their clauses that help and completion read too, and the parser, whose errors point at the place
+// of a mistake.
 package lang
 
 import "slices"
@@ -16,45 +16,45 @@ const (
 	ArgFile  // a file of the store: topology/in.csc
 	ArgNodes // 42 | 42,'x',#17 | RANDOM 64 | SPLIT train
 	ArgRange // 0:16
-	ArgMatch // all that follows MATCH
+	ArgMatch // everything after MATCH
 	ArgPath  // a file to write: 'rows.csv'
 	ArgNode  // one node: 42 | 'x' | #17
 	ArgWords // some of the choices: lru,clock
 	ArgSizes // 64MiB,10%
 	ArgRun   // the name of a run
-	ArgEdge  // head, relation, tail, of which one may be ?; without types head, tail
+	ArgEdge  // head, relation, tail, one of which may be ?; without types head, tail
 )
 
 // Clause is a keyword with its argument. The clauses of a statement may come in any order.
 type Clause struct {
 	Word     string
 	Arg      Arg
-	Choices  []string // the words allowed as an argName; nil is any
-	least    int64    // of an argInt
-	most     int64    // of an argInt; 0 is any
+	Choices  []string // the words that an ArgName may be; nil allows any
+	least    int64    // the least value of an ArgInt
+	most     int64    // the largest value of an ArgInt; 0 allows any
 	Required bool
 }
 
-// Statement is one entry of the language.
+// Statement is one statement of the language.
 type Statement struct {
 	Head    string // "NEIGHBORS" or "STATS CACHE"
 	Operand Arg
 	Clauses []Clause
-	exclude [][]string // groups of clauses of which one may stand
+	exclude [][]string // groups of clauses of which only one may be said
 	Help    string
 	Example string
 }
 
-// Closenesses are the ways in which NEAREST compares vectors, and Policies the caches that SIMULATE
-// knows. Who implements them has the same lists, which a test of shell compares: a grammar links
-// neither.
+// Closenesses lists the ways in which NEAREST compares vectors, and Policies the caches that
+// SIMULATE knows. The packages that implement them have the same lists, so that the grammar links
+// neither; a test of shell compares the lists.
 var (
 	Closenesses = []string{"cosine", "dot", "euclid"}
 	Policies    = []string{"none", "static", "static-sampled", "lru", "clock", "s3fifo", "sieve",
 		"belady"}
 )
 
-// Directions are the three clauses that choose lists.
+// Directions lists the three clauses that choose directions of lists.
 var Directions = []Clause{{Word: "IN"}, {Word: "OUT"}, {Word: "BOTH"}}
 
 func with(base []Clause, more ...Clause) []Clause {
@@ -66,7 +66,7 @@ var Statements []Statement
 
 func init() { Statements = slices.Concat(graphStatements(), storeStatements()) }
 
-// graphStatements ask for nodes, edges and what belongs to them.
+// graphStatements returns the statements that ask for nodes, edges and what belongs to them.
 func graphStatements() []Statement {
 	return []Statement{
 		{Head: "NEIGHBORS", Operand: ArgNodes,
@@ -125,7 +125,7 @@ func graphStatements() []Statement {
 	}
 }
 
-// storeStatements ask for the store and the session.
+// storeStatements returns the statements that ask about the store and the session.
 func storeStatements() []Statement {
 	return []Statement{
 		{Head: "STATS GRAPH",
@@ -189,13 +189,13 @@ func storeStatements() []Statement {
 	}
 }
 
-// hopsMost is the largest HOPS.
+// hopsMost is the largest number that HOPS takes.
 const hopsMost = 64
 
 // nearestMost is the largest TOP of NEAREST and SCORE.
 const nearestMost = 1 << 16
 
-// degreesMost is the largest TOP, binsMost the largest BINS.
+// degreesMost is the largest TOP of DEGREES, and binsMost the largest BINS.
 const (
 	degreesMost = 1 << 20
 	binsMost    = 1 << 16
