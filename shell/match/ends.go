@@ -10,8 +10,8 @@ import (
 	"gdb/shell/graph"
 )
 
-// narrower returns m, or other, which begins at the other end, if fewer neighbors are there. What
-// m resolved goes to the one that is returned.
+// narrower returns the matcher that begins with fewer neighbors: m, or other, which begins at the
+// other end of the pattern. The returned matcher gets the nodes that m has resolved.
 func (m *matcher) narrower(ctx context.Context, other *matcher) (best *matcher, err error) {
 	err = m.p.ends.Run(ctx, func(ctx context.Context) error {
 		best, err = m.compareEnds(ctx, other)
@@ -48,13 +48,14 @@ func (m *matcher) compareEnds(ctx context.Context, other *matcher) (*matcher, er
 	return best, nil
 }
 
-// widthLeast is how many neighbors are few enough not to look at the other end.
+// widthLeast is the number of neighbors up to which the other end is not compared.
 const widthLeast = 16
 
-// widthNodes is how many degrees are looked up to choose an end; of more nodes they are estimated.
+// widthNodes is the number of nodes up to which degrees are looked up to choose an end; for more
+// nodes the neighbors are estimated.
 const widthNodes = 16
 
-// width is how many neighbors a set of nodes has by the lists of the first hop.
+// width returns how many neighbors a set of nodes has in the lists of the first hop.
 func (m *matcher) width(ctx context.Context, set *graph.Bits) (sum float64, err error) {
 	n := set.GetCardinality()
 	for _, dir := range m.dirs[0] {

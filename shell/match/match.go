@@ -17,42 +17,45 @@ import (
 	"gdb/shell/words"
 )
 
-// matchEdge is what an edge of a match carries.
+// matchEdge holds what an edge of a match carries.
 type matchEdge struct {
 	edgeType uint16
 	weight   float32
 	time     int64
 }
 
-// matchRow is a match, or the part of one that was found so far: a node for each of the pattern's,
-// in the order in which they are visited, and an edge for each hop of length 1.
+// matchRow is a match, or the part of one that was found so far. It has a node for each node of the
+// pattern, in the order in which they are visited, and an edge for each hop of length 1.
 type matchRow struct {
 	nodes [lang.MatchSteps + 1]layout.NodeID
 	edges [lang.MatchSteps]matchEdge
 }
 
-// matchBatch is how many matches are extended together: 0.2 KiB each, at every hop.
+// matchBatch is how many matches are extended together. Each takes 0.2 KiB at every hop.
 const matchBatch = 1024
 
-// matcher runs a MATCH: from the anchored end it extends matches hop by hop, depth first in
+// matcher runs a MATCH. From the anchored end it extends matches hop by hop, depth first in
 // batches, so that memory does not grow with the number of matches.
 type matcher struct {
 	p *plan
 	x *exec.Execution
-	q *lang.MatchQuery // turned round if its last node is where it begins
-	// Of each hop: the lists to follow, and the number of the edge type, -1 for all.
+	q *lang.MatchQuery // the pattern turned round, if the search begins at its last node
+	// dirs and types have an entry for each hop: the directions of the lists to follow, and the
+	// number of the edge type, or -1 for all types.
 	dirs  [][]layout.Direction
 	types []int
-	// Of each node: the nodes that it can be, or nil for all; and the first node of the same name.
+	// allowed and same have an entry for each node: the nodes that it can be, or nil for all; and
+	// the place of the first node with the same name, or -1.
 	allowed []*graph.Bits
 	same    []int
 	out     *matchOutput
 	more    bool
-	columns map[string]int // of features, by the properties that name them
+	columns map[string]int // the columns of the features, by the properties that name them
 }
 
-// newMatchers returns a matcher for each end to begin at: those that are anchored and from which
-// the store has the lists; a node before a split, and else the left before the right.
+// newMatchers returns a matcher for each end at which the search can begin: each end that is
+// anchored and from which the store has the lists. The better end comes first: one that is a single
+// node before one that is a split, and otherwise the left end.
 func newMatchers(p *plan) (found []*matcher, err error) {
 	x := p.x
 	q := x.Operand.Match
@@ -103,7 +106,7 @@ func (m *matcher) resolveTypes() error {
 	return m.checkProps()
 }
 
-// checkProps reports properties that the store does not have.
+// checkProps returns an error for a property that the store does not have.
 func (m *matcher) checkProps() error {
 	meta := m.x.Graph.Meta()
 	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
@@ -159,7 +162,7 @@ func (m *matcher) hopDetail(hop int) string {
 	return detail
 }
 
-// anchorsBehind are the anchors but for the one where the search begins.
+// anchorsBehind returns the anchors except the one where the search begins.
 func (m *matcher) anchorsBehind() (out []string) {
 	for _, n := range m.q.Nodes[1:] {
 		switch {
@@ -192,7 +195,7 @@ func (m *matcher) begin(ctx context.Context) error {
 	})
 }
 
-// findSame finds the nodes that have one name.
+// findSame finds, for each node of the pattern, the first node with the same name.
 func (m *matcher) findSame() {
 	for _, n := range m.q.Nodes {
 		m.same = append(m.same, slices.IndexFunc(m.q.Nodes, func(o lang.MatchNode) bool {
@@ -201,7 +204,7 @@ func (m *matcher) findSame() {
 	}
 }
 
-// resolve finds the anchors and the nodes that have one name.
+// resolve finds the nodes that the anchors allow, and the nodes that have the same name.
 func (m *matcher) resolve(ctx context.Context) error {
 	m.findSame()
 	for i, n := range m.q.Nodes {
@@ -233,7 +236,7 @@ func (m *matcher) free() {
 	}
 }
 
-// fits says whether node v can stand at a place of a match.
+// fits reports whether node v can stand at a place of a match.
 func (m *matcher) fits(r *matchRow, place int, v layout.NodeID) bool {
 	if set := m.allowed[place]; set != nil && !set.Contains(uint32(v)) {
 		return false
@@ -242,8 +245,8 @@ func (m *matcher) fits(r *matchRow, place int, v layout.NodeID) bool {
 	return first < 0 || first == place || r.nodes[first] == v
 }
 
-// extend goes on from matches that have all nodes up to a hop, and of the hop so many steps: the
-// node where it stands is in the place of the hop's end, but for the first step.
+// extend goes on with matches that have all nodes up to a hop and have taken steps steps of that
+// hop. After the first step, the place of the hop's end holds the node that the match has reached.
 func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) error {
 	if len(rows) == 0 || !m.more {
 		return nil
@@ -282,7 +285,7 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 	return nil
 }
 
-// stepBytes is what the matches take that are collected at each step at once.
+// stepBytes returns the memory of the matches that are collected at all steps at the same time.
 func (m *matcher) stepBytes() int64 {
 	steps := 0
 	for _, h := range m.q.Hops {
@@ -292,18 +295,18 @@ func (m *matcher) stepBytes() int64 {
 	return int64(steps) * lists * int64(unsafe.Sizeof(matchRow{}))
 }
 
-// matchStep is one step along lists of one direction.
+// matchStep is one step along the lists of one direction.
 type matchStep struct {
 	m               *matcher
 	hop, steps, at  int
-	rows            []matchRow // sorted by the node at
-	arrived, onward []matchRow // at the end of the hop, and on the way to it
-	// noSelf leaves out edges from a node to itself: a step in either direction found them in the
-	// lists of the other one.
+	rows            []matchRow // sorted by the node that they have reached
+	arrived, onward []matchRow // matches at the end of the hop, and matches on the way to it
+	// noSelf leaves out edges from a node to itself. It is set for the second of two directions,
+	// since the first has found these edges.
 	noSelf bool
 }
 
-// lists extends the matches of nodes by their lists.
+// lists extends the matches at some nodes by the lists of these nodes.
 func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 	l *listfile.Lists) (bool, error) {
 	m, h := s.m, &s.m.q.Hops[s.hop]
@@ -343,7 +346,7 @@ func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 	return m.more, ctx.Err()
 }
 
-// flush passes on what was collected.
+// flush hands on the matches that were collected.
 func (s *matchStep) flush(ctx context.Context) error {
 	s.m.p.hops[s.hop].Emit(len(s.arrived), 0)
 	err := s.m.extend(ctx, s.arrived, s.hop+1, 0)

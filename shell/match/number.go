@@ -10,19 +10,19 @@ import (
 	"gdb/shell/words"
 )
 
-// number is a value as a number. Whole numbers compare exactly, whatever their size: ids may be
-// beyond what a float64 tells apart.
+// number is a value as a number. Whole numbers compare exactly, whatever their size, because ids
+// may be larger than the numbers that a float64 tells apart.
 type number struct {
 	whole bool
 	i     int64
-	large *big.Int // of a whole number that is no int64; else nil
-	f     float64  // of a number that is not written as a whole one
+	large *big.Int // a whole number that does not fit int64; otherwise nil
+	f     float64  // a number that is not written as a whole one
 }
 
-// digitsMost is how long a whole number may be: a longer one is text.
+// digitsMost bounds the length of a whole number; a longer one is taken as text.
 const digitsMost = 1000
 
-// parseNumber reads a number as result.ParseNumber does, and whole ones of any size. 1.0 is whole.
+// parseNumber reads a number, and whole numbers of any size. 1.0 is a whole number.
 func parseNumber(s string) (number, bool) {
 	digits := s
 	if before, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0") == "" {
@@ -40,7 +40,7 @@ func parseNumber(s string) (number, bool) {
 	return number{f: c.Float}, ok
 }
 
-// numberOf is a cell as a number: text may be written as one.
+// numberOf returns a cell as a number, also if it is text that is written as a number.
 func numberOf(c words.Cell) (number, bool) {
 	switch c.Kind {
 	case words.Int:
@@ -55,7 +55,7 @@ func numberOf(c words.Cell) (number, bool) {
 
 func (x number) isNaN() bool { return !x.whole && x.f != x.f }
 
-// float is the nearest float64.
+// float returns the nearest float64.
 func (x number) float() float64 {
 	switch {
 	case !x.whole:
@@ -67,7 +67,7 @@ func (x number) float() float64 {
 	return float64(x.i)
 }
 
-// text is a whole number in digits; false for another one.
+// text returns a whole number in digits; false if the number is not whole.
 func (x number) text() (string, bool) {
 	switch {
 	case x.large != nil:
@@ -81,7 +81,7 @@ func (x number) text() (string, bool) {
 	return "", false
 }
 
-// compareNumbers orders two numbers that are not NaN.
+// compareNumbers orders two numbers. Neither may be NaN.
 func compareNumbers(x, y number) int {
 	switch {
 	case !x.whole && !y.whole:
@@ -92,7 +92,7 @@ func compareNumbers(x, y number) int {
 	return x.exact().Cmp(y.exact())
 }
 
-// exact is a number that is not NaN, with all its bits.
+// exact returns a number with all its bits. It may not be NaN.
 func (x number) exact() *big.Float {
 	switch {
 	case !x.whole:
@@ -103,9 +103,9 @@ func (x number) exact() *big.Float {
 	return new(big.Float).SetInt64(x.i)
 }
 
-// compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
-// text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
-// values that do not compare.
+// compareCells orders two values. Ids and labels that are written as numbers compare as numbers,
+// but texts that write one number in two ways, such as 7 and 07, are not equal. It returns false
+// for values that do not compare.
 func compareCells(a, b words.Cell) (int, bool) {
 	x, okX := numberOf(a)
 	y, okY := numberOf(b)
@@ -127,7 +127,8 @@ func compareCells(a, b words.Cell) (int, bool) {
 	return compareNumbers(x, y), true
 }
 
-// orderCells sorts numbers before NaN before text, and nothing last.
+// orderCells orders two values for sorting: numbers come first, then NaN, then text, and nothing
+// last.
 func orderCells(a, b words.Cell) int {
 	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
 		return order

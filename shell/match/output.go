@@ -13,25 +13,25 @@ import (
 	"gdb/shell/words"
 )
 
-// matchOutput filters matches, looks up what RETURN asks for, and groups, sorts and cuts.
+// matchOutput filters matches, looks up what RETURN asks for, and groups, sorts and cuts the rows.
 type matchOutput struct {
 	m      *matcher
-	places map[string]int // of nodes, by name
+	places map[string]int // the places of nodes in a match, by name
 	edges  map[string]int
 	grouped,
 	done bool
-	groups map[string]*matchGroup // of grouped results, or of DISTINCT rows
-	order  []*matchGroup          // in order of appearance
-	kept   [][]words.Cell         // of ORDER BY without groups
-	seen   map[string]struct{}    // of DISTINCT: what its values come from; see fresh
+	groups map[string]*matchGroup // by key: the groups of a grouped result, or of DISTINCT rows
+	order  []*matchGroup          // the groups in the order in which they appeared
+	kept   [][]words.Cell         // rows of ORDER BY without groups
+	seen   map[string]struct{}    // keys of the rows that DISTINCT has shown; see fresh
 	key    []byte
 	shown  int64
 }
 
-// matchGroup is a group of matches with the same plain items.
+// matchGroup is a group of matches whose plain items are equal.
 type matchGroup struct {
-	cells []words.Cell // one an item; of aggregates the least or most so far
-	n     []uint64     // of each aggregate: values seen
+	cells []words.Cell // one for each item; for aggregates the least or the most so far
+	n     []uint64     // for each aggregate, how many values it has seen
 	sum   []float64
 }
 
@@ -59,17 +59,17 @@ func (o *matchOutput) columns() (cols []string) {
 	return cols
 }
 
-// What a row that is sorted, and a group, take besides their cells: lists and a table that are
+// The memory that a sorted row and a group take besides their cells: lists and a table that are
 // copied as they grow.
 const (
 	sortedBytes = 112
 	groupBytes  = 320
 )
 
-// cellBytes is what a cell of a row that is kept is counted as, besides its text.
+// cellBytes is the memory that is counted for a cell of a kept row, besides its text.
 const cellBytes = 64
 
-// hold counts the cells of a row that is kept, and n bytes more.
+// hold reserves memory for the cells of a kept row, and n bytes more.
 func (o *matchOutput) hold(row []words.Cell, n int64) error {
 	for _, c := range row {
 		n += cellBytes + int64(len(c.Text))
@@ -77,7 +77,8 @@ func (o *matchOutput) hold(row []words.Cell, n int64) error {
 	return o.m.x.Hold("rows that MATCH groups or sorts", n)
 }
 
-// take filters a batch of matches and hands on the rest; false if no more are wanted.
+// take filters a batch of matches and hands on those that are left. It returns false if no more are
+// wanted.
 func (o *matchOutput) take(ctx context.Context, rows []matchRow) (more bool, err error) {
 	err = o.m.p.root.Run(ctx, func(ctx context.Context) error {
 		more, err = o.takeBatch(ctx, rows)
@@ -109,7 +110,7 @@ func (o *matchOutput) takeBatch(ctx context.Context, rows []matchRow) (more bool
 	return true, ctx.Err()
 }
 
-// filter keeps of rows those that WHERE holds for.
+// filter returns the rows for which WHERE holds.
 func (o *matchOutput) filter(ctx context.Context, rows []matchRow) ([]matchRow, error) {
 	where := o.m.p.where
 	if len(where) == 0 {
@@ -133,11 +134,12 @@ func (o *matchOutput) filter(ctx context.Context, rows []matchRow) ([]matchRow, 
 	return kept, nil
 }
 
-// seenBytes is what a match that DISTINCT remembers takes besides its key.
+// seenBytes is the memory that a match takes that DISTINCT remembers, besides its key.
 const seenBytes = 64
 
-// fresh keeps of rows those whose nodes and edges, of those that RETURN names, came in no row
-// before: the others would only give rows that DISTINCT drops, so nothing is looked up for them.
+// fresh returns the rows whose nodes and edges, as far as RETURN names them, have not occurred in
+// an earlier row. The other rows would only give rows that DISTINCT drops, so nothing is looked up
+// for them.
 func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 	kept := rows[:0]
 	for i := range rows {
@@ -158,7 +160,7 @@ func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 	return kept, nil
 }
 
-// appendKey appends what the value of an expression follows from.
+// appendKey appends everything from which the value of an expression follows.
 func (o *matchOutput) appendKey(key []byte, r *matchRow, e *lang.MatchExpr) []byte {
 	le := binary.LittleEndian
 	if e.Literal != nil {
@@ -178,7 +180,7 @@ func (o *matchOutput) appendKey(key []byte, r *matchRow, e *lang.MatchExpr) []by
 	}
 }
 
-// add takes one match.
+// add adds one match to the result.
 func (o *matchOutput) add(vals *matchValues, row int) error {
 	q := o.m.q
 	cells := make([]words.Cell, len(q.Items))
@@ -211,7 +213,7 @@ func (o *matchOutput) add(vals *matchValues, row int) error {
 			before := len(g.cells[i].Text)
 			err := g.add(i, e, vals, row)
 			if more := len(g.cells[i].Text) - before; err == nil && more > 0 {
-				err = o.hold(nil, int64(more)) // the least or most is a longer text now
+				err = o.hold(nil, int64(more)) // the least or the most is a longer text now
 			}
 			if err != nil {
 				return err
@@ -221,7 +223,7 @@ func (o *matchOutput) add(vals *matchValues, row int) error {
 	return nil
 }
 
-// add counts a value into an aggregate; empty values do not count.
+// add adds a value to an aggregate. Empty values do not count.
 func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) error {
 	if e.Name == "*" {
 		g.n[i]++
@@ -241,7 +243,7 @@ func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) e
 	case "min", "max":
 		order := orderCells(v, g.cells[i])
 		switch {
-		case g.n[i] == 0, isNaN(g.cells[i]): // NaN is the least and the most of nothing else
+		case g.n[i] == 0, isNaN(g.cells[i]): // NaN counts only if nothing else came
 			g.cells[i] = v
 		case !isNaN(v) && (order < 0) == (e.Aggregate == "min") && order != 0:
 			g.cells[i] = v
@@ -251,7 +253,7 @@ func (g *matchGroup) add(i int, e *lang.MatchExpr, vals *matchValues, row int) e
 	return nil
 }
 
-// emit shows a row, or keeps it where rows are sorted.
+// emit shows a row, or keeps it if rows are sorted.
 func (o *matchOutput) emit(cells []words.Cell) error {
 	q := o.m.q
 	if q.Order < 0 {
@@ -277,8 +279,8 @@ func (o *matchOutput) show(cells []words.Cell) error {
 	return o.m.x.Row(vals...)
 }
 
-// shownAs is a value as people and files get it: times as the source wrote them, and numbers of the
-// store with the digits that they have.
+// shownAs returns a value as people and files get it: times as the source wrote them, and numbers
+// of the store with the digits that they have.
 func (o *matchOutput) shownAs(e *lang.MatchExpr, c words.Cell) any {
 	_, ofEdge := o.edges[e.Name]
 	counted := e.Aggregate == "count"
@@ -299,7 +301,8 @@ func (o *matchOutput) shownAs(e *lang.MatchExpr, c words.Cell) any {
 	return c.Float
 }
 
-// finish shows groups and sorted rows. Aggregates alone have a row even of no match.
+// finish shows groups and sorted rows. A result of only aggregates has a row even if nothing
+// matched.
 func (o *matchOutput) finish(ctx context.Context) error {
 	q := o.m.q
 	if o.grouped {
@@ -337,7 +340,7 @@ func (o *matchOutput) finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sort puts the rows that are kept in order.
+// sort puts the kept rows in order.
 func (o *matchOutput) sort(ctx context.Context) error {
 	by := o.m.q.Order
 	return pace.SortStableFunc(ctx, o.kept, func(a, b []words.Cell) int {

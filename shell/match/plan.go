@@ -1,5 +1,6 @@
-// Package match finds patterns: the statement MATCH. From an anchored end it extends matches hop by
-// hop, then filters, groups and sorts them.
+// Package match runs the statement MATCH, which finds patterns. A matcher begins at an anchored end
+// of the pattern, a node or a split that the statement names, and extends matches hop by hop;
+// matchOutput then filters, groups and sorts them.
 package match
 
 import (
@@ -11,16 +12,16 @@ import (
 	"gdb/shell/lang"
 )
 
-// plan is the operators of a MATCH, and the matchers of the ends that it could begin at.
+// plan holds the operators of a MATCH, and a matcher for each end at which it could begin.
 type plan struct {
 	x        *exec.Execution
-	matchers []*matcher // the first is the one to begin with unless the ends are compared
+	matchers []*matcher // the first is used unless the ends are compared
 
 	anchor   *exec.Find
-	ends     *exec.Operator // nil with one end to begin at
+	ends     *exec.Operator // nil if the search can begin at one end only
 	hops     []exec.Lists
-	anchors  *exec.Operator // the anchors but for the first; nil without
-	names    exec.Names     // these three without an operator where the query does not ask for them
+	anchors  *exec.Operator // finds the anchors except the first; nil without them
+	names    exec.Names     // names, labels, features: without an operator if not asked for
 	labels   *exec.Labels
 	features exec.Features
 	filter   *exec.Operator // nil without WHERE
@@ -96,7 +97,7 @@ func (p *plan) planOutput(m *matcher, in *exec.Operator) {
 	p.root = x.Operator("return", "", -1, 0, op)
 }
 
-// uses says whether properties of a kind are looked up.
+// uses reports whether properties of a kind are looked up.
 func (p *plan) uses(q *lang.MatchQuery, kind propKind) (found bool) {
 	is := func(e *lang.MatchExpr) bool { return e.Literal == nil && kindOf(e) == kind }
 	for i := range q.Items {
@@ -108,7 +109,7 @@ func (p *plan) uses(q *lang.MatchQuery, kind propKind) (found bool) {
 	return found
 }
 
-// run begins at the anchor and extends.
+// run begins at the anchor and extends matches from there.
 func (p *plan) run(ctx context.Context) error {
 	m := p.matchers[0]
 	defer func() { m.free() }()
@@ -140,7 +141,7 @@ func (p *plan) run(ctx context.Context) error {
 	return m.out.finish(ctx)
 }
 
-// anchorSet is the set of nodes that the pattern anchors a node to.
+// anchorSet returns the set of nodes that the pattern allows for a node.
 func anchorSet(n *lang.MatchNode) lang.NodeSet {
 	set := lang.NodeSet{Split: n.Split}
 	if n.Ref != nil {

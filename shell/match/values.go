@@ -8,17 +8,17 @@ import (
 	"gdb/shell/words"
 )
 
-// propKind is where a property of a node or an edge comes from.
+// propKind says where a property of a node or an edge comes from.
 type propKind uint8
 
 const (
-	propCarried propKind = iota // by the match itself
-	propName                    // the id dictionary
+	propCarried propKind = iota // in the match itself
+	propName                    // from the id dictionary
 	propLabel
 	propFeature
 )
 
-// kindOf is where the property of an expression comes from.
+// kindOf returns where the property of an expression comes from.
 func kindOf(e *lang.MatchExpr) propKind {
 	switch {
 	case e.OfEdge || e.Prop == "":
@@ -31,17 +31,17 @@ func kindOf(e *lang.MatchExpr) propKind {
 	return propFeature
 }
 
-// matchValues are properties of a batch of matches.
+// matchValues holds properties of a batch of matches.
 type matchValues struct {
 	cells   map[[2]string][]words.Cell // by variable and property
-	classes map[string][][]int         // by variable; of a node without a label nil
+	classes map[string][][]int         // by variable; nil for a node without a label
 }
 
 func newMatchValues() *matchValues {
 	return &matchValues{map[[2]string][]words.Cell{}, map[string][][]int{}}
 }
 
-// of is the value of an expression for a row.
+// of returns the value of an expression for a row.
 func (v *matchValues) of(e *lang.MatchExpr, row int) words.Cell {
 	if e.Literal != nil {
 		return *e.Literal
@@ -49,7 +49,7 @@ func (v *matchValues) of(e *lang.MatchExpr, row int) words.Cell {
 	return v.cells[[2]string{e.Name, e.Prop}][row]
 }
 
-// load finds the values of an expression for all rows.
+// load loads the values of an expression for all rows.
 func (o *matchOutput) load(ctx context.Context, vals *matchValues, rows []matchRow,
 	e *lang.MatchExpr) (err error) {
 	key := [2]string{e.Name, e.Prop}
@@ -64,7 +64,7 @@ func (o *matchOutput) load(ctx context.Context, vals *matchValues, rows []matchR
 	return err
 }
 
-// nodesOf are the nodes that a variable stands for.
+// nodesOf returns the nodes that a variable stands for, one for each row.
 func (o *matchOutput) nodesOf(rows []matchRow, e *lang.MatchExpr) []layout.NodeID {
 	nodes := make([]layout.NodeID, len(rows))
 	for i := range rows {
@@ -73,7 +73,7 @@ func (o *matchOutput) nodesOf(rows []matchRow, e *lang.MatchExpr) []layout.NodeI
 	return nodes
 }
 
-// loadWhere finds what the conditions look at, for all rows.
+// loadWhere loads the values that the conditions compare, for all rows.
 func (o *matchOutput) loadWhere(ctx context.Context, vals *matchValues,
 	rows []matchRow) (err error) {
 	eachComparison(o.m.p.where, func(c *comparison) {
@@ -90,7 +90,7 @@ func (o *matchOutput) loadWhere(ctx context.Context, vals *matchValues,
 	return err
 }
 
-// loadClasses finds the classes of the nodes of a variable.
+// loadClasses loads the classes of the nodes of a variable.
 func (o *matchOutput) loadClasses(ctx context.Context, vals *matchValues, rows []matchRow,
 	e *lang.MatchExpr) error {
 	if vals.classes[e.Name] != nil {

@@ -15,52 +15,52 @@ import (
 	"gdb/shell/words"
 )
 
-// condition is a comparison of WHERE: it holds if one of its comparisons does. IN has several.
+// condition is a comparison of WHERE. It holds if one of its comparisons holds; IN has several.
 type condition []comparison
 
-// comparison compares two values. A comparison that could never hold because of what its sides are
-// does not come to be: it is an error of the statement.
+// comparison compares two values. A comparison that could never hold because of the kinds of its
+// sides is never made: it is an error of the statement.
 type comparison struct {
 	left, right *lang.MatchExpr // a literal is on the right unless both are
 	op          string
 	by          basis
-	literal     words.Cell    // of byValue: what stands for the literal on the right
-	number      *number       // of byValue: the same, where it stands for a number
-	external    string        // of byNode: the id
-	node        layout.NodeID // of byNode, once it was found
-	classes     []int         // of byClass
-	together    bool          // of byClass: a node must have all the classes and no others
+	literal     words.Cell    // for byValue: the value that the literal on the right stands for
+	number      *number       // for byValue: the same as a number, if it is one
+	external    string        // for byNode: the id
+	node        layout.NodeID // for byNode: the node, once it was found
+	classes     []int         // for byClass: the numbers of the classes
+	together    bool          // for byClass: a node must have all the classes and no others
 }
 
-// basis is what a comparison looks at.
+// basis says what a comparison looks at.
 type basis uint8
 
 const (
 	byValue basis = iota
-	byNode        // the node itself against the one with the id that the literal names
-	byClass       // the classes of a node against those that the literal names
+	byNode        // compares the node itself with the node whose id the literal names
+	byClass       // compares the classes of a node with the classes that the literal names
 )
 
 // domain says what the values of an expression are.
 type domain uint8
 
 const (
-	numbers domain = iota // of weights, features, labels that are numbers, and literals
+	numbers domain = iota // weights, features, labels that are numbers, and literals
 	times
 	ids
-	labels   // one class a node
-	labelSet // several classes a node
+	labels   // one class for each node
+	labelSet // several classes for each node
 	types
-	texts // of literals
+	texts // literals
 )
 
-// whereMaker makes the conditions of a statement. It reads nothing.
+// whereMaker makes the conditions of a statement. It reads no files.
 type whereMaker struct {
 	meta *kv.Meta
 	note func(format string, args ...any)
 }
 
-// conditions makes those of WHERE: an OR of ANDs.
+// conditions makes the conditions of WHERE, which is an OR of ANDs.
 func (w *whereMaker) conditions(where [][]lang.MatchCondition) (or [][]condition, err error) {
 	for _, and := range where {
 		var all []condition
@@ -92,7 +92,7 @@ func (w *whereMaker) condition(c *lang.MatchCondition) (made condition, err erro
 	return made, nil
 }
 
-// written is an expression as it stands in a message.
+// written returns an expression as messages write it.
 func written(e *lang.MatchExpr) string {
 	if e.Literal != nil && e.Literal.Kind == words.String {
 		return words.Quoted(e.Text)
@@ -100,7 +100,7 @@ func written(e *lang.MatchExpr) string {
 	return words.Truncated(e.Text, words.QuotedMost)
 }
 
-// mirrored are the operators that say the same with the sides exchanged.
+// mirrored maps each operator to the one that says the same when the sides are exchanged.
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (w *whereMaker) comparison(left, right *lang.MatchExpr, op string) (comparison, error) {
@@ -129,7 +129,7 @@ func (w *whereMaker) comparison(left, right *lang.MatchExpr, op string) (compari
 	return c, err
 }
 
-// domain is what the values of an expression are.
+// domain returns what the values of an expression are.
 func (w *whereMaker) domain(e *lang.MatchExpr) domain {
 	if e.Literal != nil {
 		if e.Literal.Kind == words.String {
@@ -152,13 +152,14 @@ func (w *whereMaker) domain(e *lang.MatchExpr) domain {
 	return numbers
 }
 
-// bare says that the literal is a number without quotes.
+// bare reports whether the literal is a number without quotes.
 func (c *comparison) bare() bool { return c.right.Literal.Kind != words.String }
 
-// ordered says that a comparison asks for more or less, not for the same.
+// ordered reports whether a comparison asks for more or less, and not for equality.
 func (c *comparison) ordered() bool { return c.op != "=" && c.op != "<>" }
 
-// number compares a number with a literal, which is rounded as the store rounded the number.
+// number prepares to compare a number with a literal, which is rounded as the store has rounded the
+// number.
 func (w *whereMaker) number(c *comparison) error {
 	n, ok := parseNumber(c.literal.Text)
 	if !ok {
@@ -171,7 +172,7 @@ func (w *whereMaker) number(c *comparison) error {
 	return nil
 }
 
-// dtype is how the store keeps a number; "" for a literal.
+// dtype returns the type in which the store keeps a number; "" for a literal.
 func (w *whereMaker) dtype(e *lang.MatchExpr) string {
 	switch {
 	case e.Literal != nil:
@@ -184,7 +185,7 @@ func (w *whereMaker) dtype(e *lang.MatchExpr) string {
 	return w.meta.Features[0].DType
 }
 
-// time compares the time of an edge with a number or a date.
+// time prepares to compare the time of an edge with a number or a date.
 func (w *whereMaker) time(c *comparison) error {
 	if n, ok := parseNumber(c.literal.Text); ok {
 		c.number = &n
@@ -203,10 +204,11 @@ func (w *whereMaker) time(c *comparison) error {
 	return nil
 }
 
-// wholeIDs says that all ids of the store are whole numbers.
+// wholeIDs reports whether all ids of the store are whole numbers.
 func (w *whereMaker) wholeIDs() bool { return w.meta.IDs.Kind != kv.IDsString }
 
-// id compares a node's id with a literal: for the same, the node with the node of that id.
+// id prepares to compare a node's id with a literal. For equality it compares the node with the
+// node of that id.
 func (w *whereMaker) id(c *comparison) error {
 	n, isNumber := parseNumber(c.literal.Text)
 	if w.wholeIDs() && !isNumber {
@@ -230,7 +232,7 @@ func (w *whereMaker) id(c *comparison) error {
 	return nil
 }
 
-// edgeType compares the type of an edge with a literal, which must name one.
+// edgeType prepares to compare the type of an edge with a literal, which must name a type.
 func (w *whereMaker) edgeType(c *comparison) error {
 	if c.ordered() {
 		return ordered(c, w.meta.EdgeTypes, "types of edges")
@@ -244,7 +246,7 @@ func (w *whereMaker) edgeType(c *comparison) error {
 	return nil
 }
 
-// label compares the label of a node with a literal, which must name a class.
+// label prepares to compare the label of a node with a literal, which must name a class.
 func (w *whereMaker) label(c *comparison, of domain) error {
 	classes := w.meta.Labels.Classes
 	switch {
@@ -274,10 +276,10 @@ func (w *whereMaker) label(c *comparison, of domain) error {
 	return noClass(c.literal.Text, classes)
 }
 
-// classesShown is how many classes the error of one that is not there lists.
+// classesShown is how many classes the error of an unknown class lists.
 const classesShown = 10
 
-// noClass is the error of a class that the store does not have.
+// noClass returns the error of a class that the store does not have.
 func noClass(name string, classes []string) error {
 	var some []string
 	for _, c := range classes[:min(len(classes), classesShown)] {
@@ -290,8 +292,8 @@ func noClass(name string, classes []string) error {
 		strings.Join(some, ", "))
 }
 
-// named are the numbers of the names that a text means: the one that is written so, or those that
-// are the same number. 1, 1.0 and 1e0 are one.
+// named returns the places of the names that a text means: the name that is written the same, or
+// the names that are the same number. 1, 1.0 and 1e0 are one number.
 func named(names []string, text string) (found []int) {
 	if i := slices.Index(names, text); i >= 0 {
 		return []int{i}
@@ -308,7 +310,8 @@ func named(names []string, text string) (found []int) {
 	return found
 }
 
-// ordered refuses more and less between a number and names that are none.
+// ordered returns an error if more or less is asked between a number and names that are not
+// numbers.
 func ordered(c *comparison, names []string, what string) error {
 	word, none := firstText(names)
 	n, isNumber := parseNumber(c.literal.Text)
@@ -325,7 +328,7 @@ func ordered(c *comparison, names []string, what string) error {
 	return nil
 }
 
-// firstText is the first of some names that is no number, if one is.
+// firstText returns the first of some names that is not a number; false if all are numbers.
 func firstText(names []string) (name string, found bool) {
 	i := slices.IndexFunc(names, func(s string) bool {
 		_, ok := parseNumber(s)
@@ -337,7 +340,7 @@ func firstText(names []string) (name string, found bool) {
 	return names[i], true
 }
 
-// bothLiterals compares two literals, of which the left is a text.
+// bothLiterals prepares to compare two literals, the left one of which is a text.
 func bothLiterals(c *comparison) error {
 	n, _ := parseNumber(c.literal.Text)
 	if _, isNumber := parseNumber(c.left.Text); c.bare() && !isNumber {
@@ -349,7 +352,7 @@ func bothLiterals(c *comparison) error {
 	return nil
 }
 
-// properties compares two properties.
+// properties prepares to compare two properties.
 func (w *whereMaker) properties(c *comparison) error {
 	a, b := w.domain(c.left), w.domain(c.right)
 	for _, side := range []struct {
@@ -369,7 +372,8 @@ func (w *whereMaker) properties(c *comparison) error {
 	return nil
 }
 
-// textOf says whether the values of a domain are texts that are no numbers, with an example.
+// textOf reports whether the values of a domain are texts that are not numbers, and returns an
+// example.
 func (w *whereMaker) textOf(d domain) (example string, texts bool) {
 	names := map[domain][]string{types: w.meta.EdgeTypes}
 	if w.meta.Labels != nil {
@@ -384,7 +388,7 @@ func (w *whereMaker) textOf(d domain) (example string, texts bool) {
 	return example, texts
 }
 
-// lookups is how many ids the conditions look up.
+// lookups returns how many ids the conditions look up.
 func lookups(where [][]condition) (n int) {
 	eachComparison(where, func(c *comparison) {
 		if c.by == byNode {
@@ -404,8 +408,8 @@ func eachComparison(where [][]condition, fn func(c *comparison)) {
 	}
 }
 
-// findNodes looks up the ids that conditions name. One that is not there is an error, as it is in a
-// pattern.
+// findNodes looks up the ids that conditions name. An id that the store does not have is an error,
+// as it is in a pattern.
 func findNodes(ctx context.Context, x *exec.Execution, where [][]condition) (err error) {
 	eachComparison(where, func(c *comparison) {
 		if err != nil || c.by != byNode {
@@ -423,7 +427,7 @@ func findNodes(ctx context.Context, x *exec.Execution, where [][]condition) (err
 	return err
 }
 
-// holdsWhere says whether one of the ANDs of conditions holds for a match.
+// holdsWhere reports whether one of the ANDs of conditions holds for a match.
 func (o *matchOutput) holdsWhere(or [][]condition, vals *matchValues, r *matchRow,
 	row int) (bool, error) {
 	for _, and := range or {
@@ -441,7 +445,7 @@ func (o *matchOutput) holdsWhere(or [][]condition, vals *matchValues, r *matchRo
 	return false, nil
 }
 
-// holds says whether a condition does for a match. With an empty value no comparison holds.
+// holds reports whether a condition holds for a match. No comparison holds for an empty value.
 func (o *matchOutput) holds(c condition, vals *matchValues, r *matchRow, row int) (bool, error) {
 	for i := range c {
 		if ok, err := o.compare(&c[i], vals, r, row); ok || err != nil {
@@ -472,8 +476,8 @@ func (o *matchOutput) compare(c *comparison, vals *matchValues, r *matchRow,
 	return ok && orderHolds(c.op, order), nil
 }
 
-// compareNumber compares a value with the number on the right. An id that is no number does not
-// compare with one.
+// compareNumber compares a value with the number on the right. An id that is not a number does not
+// compare with a number.
 func (c *comparison) compareNumber(left words.Cell) (bool, error) {
 	n, ok := numberOf(left)
 	switch {
@@ -487,7 +491,8 @@ func (c *comparison) compareNumber(left words.Cell) (bool, error) {
 	return orderHolds(c.op, compareNumbers(n, *c.number)), nil
 }
 
-// classesMatch says whether a node with some classes, in their order, is one that is asked for.
+// classesMatch reports whether the classes of a node, in ascending order, are the classes that are
+// asked for.
 func (c *comparison) classesMatch(has []int) bool {
 	if c.together {
 		return slices.Equal(has, c.classes)
@@ -497,7 +502,7 @@ func (c *comparison) classesMatch(has []int) bool {
 	})
 }
 
-// orderHolds says whether an order of two values is the one that an operator wants.
+// orderHolds reports whether an order of two values is one that an operator accepts.
 func orderHolds(op string, order int) bool {
 	switch op {
 	case "=":
