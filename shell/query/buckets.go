@@ -17,7 +17,7 @@ import (
 // bucketPartitionsMost bounds the counters of STATS BUCKETS: 8 bytes for each pair of partitions.
 const bucketPartitionsMost = 2048
 
-// buckets is STATS BUCKETS: the edges between each two partitions.
+// buckets runs STATS BUCKETS: it counts the edges between each two partitions.
 type buckets struct {
 	x    *exec.Execution
 	scan exec.Scan
@@ -66,8 +66,8 @@ func (b *buckets) run(ctx context.Context) error {
 	return nil
 }
 
-// count counts edges by pair of partitions. A list is sorted and partitions are ranges, so a bucket
-// is a run of each list.
+// count counts the edges of each pair of partitions. A list is sorted and partitions are ranges, so
+// the edges of a bucket are adjacent in each list.
 func (b *buckets) count(ctx context.Context, parts []kv.Partition) ([]uint64, error) {
 	n := len(parts)
 	edges := make([]uint64, n*n)
@@ -89,7 +89,7 @@ func (b *buckets) count(ctx context.Context, parts []kv.Partition) ([]uint64, er
 		})
 }
 
-// partitionOf is the partition of a node, which is in one.
+// partitionOf returns the partition of a node; every node is in one.
 func partitionOf(parts []kv.Partition, v layout.NodeID) int {
 	return sort.Search(len(parts), func(i int) bool { return parts[i].First > v }) - 1
 }

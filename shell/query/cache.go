@@ -15,7 +15,7 @@ import (
 	"gdb/train/runs"
 )
 
-// cacheRow is what is known of a cache; nil is unknown.
+// cacheRow is what is known of one cache; a nil field is unknown.
 type cacheRow struct {
 	cache, of, file        string
 	policy, capacity, used any
@@ -23,7 +23,7 @@ type cacheRow struct {
 	ratio                  any
 }
 
-// thisSession is what caches of statements belong to; others belong to a run.
+// thisSession is the owner that is shown for caches of statements. Other caches belong to a run.
 const thisSession = "session"
 
 // runStatsCache shows the caches of this session and of a run.
@@ -72,7 +72,7 @@ func runStatsCache(ctx context.Context, x *exec.Execution) error {
 
 func blocksOf(dir layout.Direction) string { return "blocks of " + dir.String() + "-lists" }
 
-// sessionCaches are the block caches that statements have opened.
+// sessionCaches returns the block caches that statements have opened.
 func sessionCaches(x *exec.Execution) (rows []cacheRow) {
 	for _, c := range x.Graph.Caches() {
 		s := c.Stats
@@ -95,8 +95,8 @@ func sessionCaches(x *exec.Execution) (rows []cacheRow) {
 	return rows
 }
 
-// runCaches are those of the run that RUN names, or of the newest, summed over its epochs; none
-// without a run.
+// runCaches returns the caches of the run that RUN names, or of the newest run, summed over its
+// epochs. It returns none if there is no run.
 func runCaches(ctx context.Context, x *exec.Execution) ([]cacheRow, error) {
 	name, err := cacheRun(ctx, x)
 	if err != nil || name == "" {
@@ -136,7 +136,7 @@ func runCaches(ctx context.Context, x *exec.Execution) ([]cacheRow, error) {
 		hits: words.Count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
 }
 
-// cacheRun is the name of the run whose caches are shown; "" if there is none.
+// cacheRun returns the name of the run whose caches are shown; "" if there is no run.
 func cacheRun(ctx context.Context, x *exec.Execution) (string, error) {
 	if x.Has("RUN") {
 		run, err := findRun(ctx, x, x.Args["RUN"].Text)
@@ -145,7 +145,7 @@ func cacheRun(ctx context.Context, x *exec.Execution) (string, error) {
 	return newestRun(ctx, x, false)
 }
 
-// epochCaches are requests of the caches of a run.
+// epochCaches counts the requests to the caches of a run, and how many of them were hits.
 type epochCaches struct{ rows, rowHits, lists, listHits uint64 }
 
 func (c *epochCaches) add(o epochCaches) {
@@ -155,7 +155,7 @@ func (c *epochCaches) add(o epochCaches) {
 	c.listHits += o.listHits
 }
 
-// cachesOf takes the counts out of the record of an epoch, which has shares of hits.
+// cachesOf returns the counts of an epoch. The epoch's record has the hits as shares.
 func cachesOf(e *runs.Epoch) (c epochCaches) {
 	hits := func(all uint64, share float64) uint64 {
 		return uint64(math.Round(float64(all) * share))
@@ -197,7 +197,7 @@ func cacheEpochs(ctx context.Context, x *exec.Execution) error {
 	return err
 }
 
-// cachePartitions shows of which partitions the caches of this session hold blocks now.
+// cachePartitions shows the partitions of which the caches of this session hold blocks now.
 func cachePartitions(x *exec.Execution) error {
 	if x.Has("RUN") {
 		return errors.New("what a run's caches held of each partition is not kept: leave RUN out " +

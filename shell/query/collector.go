@@ -8,7 +8,7 @@ import (
 	"gdb/shell/words"
 )
 
-// collector is a renderer that keeps rows.
+// collector is a renderer that keeps rows in memory.
 type collector struct {
 	budget  *mem.Budget
 	held    int64

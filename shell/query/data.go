@@ -38,18 +38,18 @@ func runBlock(ctx context.Context, x *exec.Execution) error {
 	return nil
 }
 
-// DamageError makes a shell that found damage exit as gdb check does.
+// DamageError is the error of a check that found damage. It makes a shell exit as gdb check does.
 type DamageError struct{ Findings int }
 
-// Error counts the findings; they were shown as rows.
+// Error says how many findings there were. The findings themselves were shown as rows.
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("the store is damaged: %d findings", e.Findings)
 }
 
-// Unwrap makes it a kv.ErrDamaged.
+// Unwrap returns kv.ErrDamaged.
 func (e *DamageError) Unwrap() error { return kv.ErrDamaged }
 
-// checkBytes is how much CHECK reads at once.
+// checkBytes is how many bytes CHECK reads at once.
 const checkBytes = 8 << 20
 
 func planCheck(x *exec.Execution) (*exec.Plan, error) {

@@ -15,16 +15,16 @@ import (
 	"gdb/shell/words"
 )
 
-// degrees is DEGREES: of given nodes, the highest, or how many nodes have which.
+// degrees runs DEGREES: it shows the degrees of given nodes, the highest degrees, or a histogram.
 type degrees struct {
 	x    *exec.Execution
 	dirs []layout.Direction
 	via  int
 
-	nodes *exec.Find     // of OF
-	of    exec.Lists     // of OF
-	scan  exec.Scan      // of TOP and of histograms that ingest has not counted
-	top   *exec.Operator // of TOP
+	nodes *exec.Find     // with OF
+	of    exec.Lists     // with OF
+	scan  exec.Scan      // with TOP, and for histograms that ingest has not counted
+	top   *exec.Operator // with TOP
 	names exec.Names
 }
 
@@ -152,7 +152,8 @@ func (d *degrees) countType(ctx context.Context, dir layout.Direction,
 	})
 }
 
-// each calls fn with the degree of every node, counting entries of a type or all, in node order.
+// each calls fn with the degree of every node, in node order. It counts the entries of a type, or
+// all entries.
 func (d *degrees) each(ctx context.Context, dir layout.Direction,
 	fn func(v layout.NodeID, degree uint64)) error {
 	node, degree, begun := layout.NodeID(0), uint64(0), false
@@ -173,7 +174,8 @@ func (d *degrees) each(ctx context.Context, dir layout.Direction,
 	return err
 }
 
-// ofTypeCount is the number of entries of list i that have a type, or of all for -1.
+// ofTypeCount returns the number of entries of list i that have a type, or of all entries if via is
+// -1.
 func ofTypeCount(l *listfile.Lists, i, via int) (n uint64) {
 	if via < 0 {
 		return l.Off[i+1] - l.Off[i]
@@ -186,7 +188,7 @@ func ofTypeCount(l *listfile.Lists, i, via int) (n uint64) {
 	return n
 }
 
-// runTop keeps the highest degrees of one scan: O(TOP) memory.
+// runTop finds the highest degrees in one scan, in O(TOP) memory.
 func (d *degrees) runTop(ctx context.Context) error {
 	top := &topDegrees{most: int(d.x.Args["TOP"].N)}
 	room := min(2*uint64(top.most)+1, d.x.Graph.Meta().Nodes)
@@ -218,8 +220,8 @@ func (d *degrees) runTop(ctx context.Context) error {
 	})
 }
 
-// runHistogram shows how many nodes have which degrees. The counts of powers of 2 were kept at
-// ingest; those of a type, and of equal bins, take a scan.
+// runHistogram shows how many nodes have which degrees. Ingest has counted degrees by powers of 2;
+// counting for one type, or in bins of equal width, takes a scan.
 func (d *degrees) runHistogram(ctx context.Context) error {
 	cols := []string{"direction", "degrees", "nodes", "share"}
 	if d.x.Has("LOG") {
@@ -249,7 +251,7 @@ func (d *degrees) runHistogram(ctx context.Context) error {
 // barWidth is the longest bar, in characters.
 const barWidth = 20
 
-// histogram returns counts of nodes by degree, and the name of each bin.
+// histogram returns counts of nodes by degree, and a function that names each bin.
 func (d *degrees) histogram(ctx context.Context, dir layout.Direction) (hist []uint64,
 	bin func(int) string, err error) {
 	stats := d.x.Graph.Meta().Stats
@@ -289,7 +291,7 @@ func degreeRange(i int) string {
 	return degreeSpan(1<<(i-1), 1<<i-1)
 }
 
-// degreeSpan names the degrees from lo to hi.
+// degreeSpan returns a name for the degrees from lo to hi.
 func degreeSpan(lo, hi uint64) string {
 	if lo == hi {
 		return fmt.Sprint(lo)

@@ -1,5 +1,5 @@
-// Package query runs the statements of the language on a store: what gdb shell and gdb.DB.Query
-// ask.
+// Package query runs the statements of the language on a store, for gdb shell and for gdb.DB.Query.
+// Each statement has a planner, which turns it into operators of package exec.
 package query
 
 import (
@@ -25,21 +25,21 @@ type Engine struct {
 	seed  uint64
 }
 
-// NewEngine returns an engine over a store, which reads through dev; both are closed by their
-// owners, after Close. budget counts caches, sets of nodes and the rows of results; statements that
-// name no seed draw with seed.
+// NewEngine returns an engine over a store, which it reads through dev. The caller closes both
+// after Close. budget counts caches, sets of nodes and the rows of results. Statements that name no
+// seed draw with seed.
 func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed uint64) *Engine {
 	return &Engine{graph: graph.New(st, dev, budget), seed: seed}
 }
 
-// OpenVectors says how NEAREST and SCORE open what runs have learned. It is called before the first
-// statement; without it they are errors.
+// OpenVectors sets how NEAREST and SCORE open what runs have learned. It is called before the first
+// statement. Without it NEAREST and SCORE are errors.
 func (e *Engine) OpenVectors(open graph.OpenVectors) { e.graph.OpenVectors = open }
 
-// Files are the open files of the store, which statements share with the program.
+// Files returns the open files of the store, which statements share with the program.
 func (e *Engine) Files() *openfiles.Set { return e.graph.Files }
 
-// Close closes the files; no statement runs any more.
+// Close closes the files. No statement may be running.
 func (e *Engine) Close() error { return e.graph.Close() }
 
 // Type is the type of a column.
@@ -52,7 +52,7 @@ const (
 	Float              // float64
 )
 
-// String names the type as Go does.
+// String returns the name of the type in Go.
 func (t Type) String() string { return [...]string{"string", "int64", "float64"}[t] }
 
 // Column is a column of a result.
@@ -61,35 +61,36 @@ type Column struct {
 	Type Type
 }
 
-// Stats tell what a statement cost.
+// Stats says what a statement cost.
 type Stats struct {
 	Rows   uint64
 	Time   time.Duration
 	Blocks uint64 // requests for blocks
-	Cached uint64 // of them, found in a cache
-	Read   uint64 // reads from the device, those of opening files too
-	Bytes  uint64 // read
+	Cached uint64 // those of Blocks that a cache had
+	Read   uint64 // reads from the device, also those that opened files
+	Bytes  uint64 // bytes that were read
 }
 
 // Result is the answer to a statement.
 type Result struct {
 	Columns []Column
 	Rows    [][]any // string, int64, float64 or nil
-	// Notes are what the rows do not show and the user must know.
+	// Notes say what the rows do not show and the user must know.
 	Notes []string
 	Stats Stats
 }
 
-// ErrInto says that a program asked for a file, which would be written where the store is read: for
-// a client of gdb serve that is another machine, and no one's to write to.
+// ErrInto says that a program asked for a file. INTO would write the file on the machine that reads
+// the store. For a client of gdb serve that is another machine, on which clients may not write.
 var ErrInto = errors.New("INTO writes a file where the store is, and only in " + message.Program +
 	" shell: leave INTO out, and write the rows that come back")
 
-// rowBytes is what a cell of a result is counted as, besides the text of strings.
+// rowBytes is the memory that is counted for a cell of a result, besides the text of a string.
 const rowBytes = 32
 
-// Query runs one statement and returns all its rows: 32 bytes a cell, and strings, which are
-// counted against the budget while it runs. A mistake in the statement is a *SyntaxError.
+// Query runs one statement and returns all its rows. They take 32 bytes for each cell, and the
+// bytes of strings, which are counted in the budget while the statement runs. A mistake in the
+// statement is a *SyntaxError.
 func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	p, err := lang.Parse(stmt)
 	if err != nil {

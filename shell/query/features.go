@@ -10,15 +10,15 @@ import (
 	"gdb/shell/exec"
 )
 
-// features is FEATURES: rows, or statistics of their columns.
+// features runs FEATURES: it shows rows, or statistics of their columns.
 type features struct {
 	x      *exec.Execution
-	lo, hi int // columns
+	lo, hi int // the columns from lo up to hi, without hi
 	dim    int
 
 	nodes *exec.Find
 	rows  exec.Features
-	names exec.Names // none with STATS
+	names exec.Names // not used with STATS
 }
 
 func planFeatures(x *exec.Execution) (*exec.Plan, error) {
@@ -76,10 +76,10 @@ func (f *features) run(ctx context.Context) error {
 	})
 }
 
-// columnStats are those of a column, in one pass.
+// columnStats gathers the statistics of a column in one pass.
 type columnStats struct{ least, most, mean, squares float64 }
 
-// take adds the n-th value by Welford's update: sums of squares would cancel.
+// take adds the n-th value by Welford's update, because sums of squares would lose digits.
 func (c *columnStats) take(v, n float64) {
 	c.least, c.most = min(c.least, v), max(c.most, v)
 	d := v - c.mean
@@ -87,7 +87,7 @@ func (c *columnStats) take(v, n float64) {
 	c.squares += d * (v - c.mean)
 }
 
-// runStats shows a row for each column: over the given nodes, in one pass.
+// runStats shows a row for each column, with statistics over the given nodes, in one pass.
 func (f *features) runStats(ctx context.Context) error {
 	nodes, err := f.nodes.Nodes(ctx)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"gdb/shell/words"
 )
 
-// labels is LABELS: of nodes, or how many nodes have each.
+// labels runs LABELS: it shows the labels of nodes, or how many nodes have each label.
 type labels struct {
 	x     *exec.Execution
 	nodes *exec.Find
 	rows  *exec.Labels
-	names exec.Names // none with COUNTS
+	names exec.Names // not used with COUNTS
 }
 
 func planLabels(x *exec.Execution) (*exec.Plan, error) {
@@ -61,14 +61,15 @@ func (l *labels) run(ctx context.Context) error {
 	})
 }
 
-// runCounts shows how many nodes have each class, most first. Memory: 8 bytes per class.
+// runCounts shows how many nodes have each class, the most frequent first. It takes 8 bytes for
+// each class.
 func (l *labels) runCounts(ctx context.Context) error {
 	nodes, err := l.nodes.Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	names := l.rows.Meta.Classes
-	nodesOf := make([]uint64, len(names)+1) // the last: without a label
+	nodesOf := make([]uint64, len(names)+1) // the last counts nodes without a label
 	var classes []int
 	err = l.rows.Each(ctx, nodes, func(i int, row []byte) (err error) {
 		classes, err = l.rows.Classes(nodes[i], row, append(classes[:0], 0)[:0])

@@ -16,7 +16,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// neighbors is NEIGHBORS: the lists of nodes, or with HOPS or COUNT the nodes within some hops.
+// neighbors runs NEIGHBORS: it shows the lists of nodes, or with HOPS or COUNT the nodes within
+// some hops.
 type neighbors struct {
 	x     *exec.Execution
 	dirs  []layout.Direction
@@ -24,10 +25,10 @@ type neighbors struct {
 	limit int64
 
 	nodes *exec.Find
-	hops  []exec.Lists // of lists, one
-	names exec.Names   // none with COUNT
+	hops  []exec.Lists // one for the lists of nodes
+	names exec.Names   // not used with COUNT
 	count *exec.Operator
-	empty int // lists without entries so far
+	empty int // how many lists had no entries so far
 }
 
 func planNeighbors(x *exec.Execution) (*exec.Plan, error) {
@@ -64,10 +65,10 @@ func planNeighbors(x *exec.Execution) (*exec.Plan, error) {
 	return &exec.Plan{Root: n.names.Operator, Run: n.runHops}, nil
 }
 
-// hopName names the operator of a hop.
+// hopName returns the name of the operator of a hop.
 func hopName(hop int) string { return fmt.Sprintf("hop %d", hop) }
 
-// runLists shows the neighbors of each node with what runs parallel to them.
+// runLists shows the neighbors of each node, with the columns that run parallel to them.
 func (n *neighbors) runLists(ctx context.Context) error {
 	nodes, err := n.nodes.Nodes(ctx)
 	if err != nil {
@@ -97,8 +98,8 @@ func (n *neighbors) runLists(ctx context.Context) error {
 	return nil
 }
 
-// listRows shows the lists l of nodes until there are as many rows as wanted; it returns whether to
-// go on.
+// listRows shows the lists l of nodes until there are as many rows as wanted. It returns whether
+// more are wanted.
 func (n *neighbors) listRows(ctx context.Context, nodes []layout.NodeID, l *listfile.Lists,
 	dir layout.Direction) (bool, error) {
 	x := n.x
@@ -152,8 +153,8 @@ func (n *neighbors) edgeCells(node string, dir layout.Direction, nbr string, l *
 	return cells
 }
 
-// runHops collects all nodes within HOPS hops; each is met once. Memory: three sets of nodes, those
-// that were met and two frontiers.
+// runHops collects all nodes within HOPS hops, each once. It takes the memory of three sets of
+// nodes: the nodes that were met, and two frontiers.
 func (n *neighbors) runHops(ctx context.Context) error {
 	nodes, err := n.nodes.Nodes(ctx)
 	if err != nil {
@@ -177,7 +178,7 @@ func (n *neighbors) runHops(ctx context.Context) error {
 	return n.widen(ctx, visited)
 }
 
-// widen goes on from the nodes of visited hop by hop, and adds to them what it meets.
+// widen goes on from the nodes of visited hop by hop, and adds the nodes that it meets to visited.
 func (n *neighbors) widen(ctx context.Context, visited *graph.Bits) error {
 	x := n.x
 	frontier := graph.NewBits(x.Graph.Budget)
@@ -216,7 +217,7 @@ func (n *neighbors) widen(ctx context.Context, visited *graph.Bits) error {
 	return nil
 }
 
-// handsOn says what the last operator took: all nodes of all hops.
+// handsOn notes how many rows the last operator took: all nodes of all hops.
 func (n *neighbors) handsOn(total uint64) {
 	root := n.count
 	if root == nil {
@@ -248,8 +249,8 @@ func (n *neighbors) hopRows(ctx context.Context, hop int, met *graph.Bits, total
 	})
 }
 
-// expand calls fn with the neighbors of a frontier, by edges of a type or of all, in parts, each as
-// often as it stands in a list, until fn returns false.
+// expand calls fn with the neighbors of a frontier, in parts, until fn returns false. It follows
+// edges of a type, or of all types, and hands on a neighbor as often as it stands in a list.
 func expand(ctx context.Context, lists exec.Lists, dirs []layout.Direction, via int,
 	frontier *graph.Bits, fn func(nbrs []layout.NodeID) (bool, error)) error {
 	more := true
@@ -269,7 +270,8 @@ func expand(ctx context.Context, lists exec.Lists, dirs []layout.Direction, via 
 	return nil
 }
 
-// ofType returns the neighbors along edges of a type, or of all for -1; it may overwrite l.
+// ofType returns the neighbors along edges of a type, or all neighbors if via is -1. It may
+// overwrite l.
 func ofType(l *listfile.Lists, via int) []layout.NodeID {
 	if via < 0 {
 		return l.Nbrs
@@ -283,7 +285,7 @@ func ofType(l *listfile.Lists, via int) []layout.NodeID {
 	return out
 }
 
-// meets returns a node that is in nodes and in the set.
+// meets returns a node of nodes that is also in the set; false if there is none.
 func meets(nodes []layout.NodeID, set *roaring.Bitmap) (layout.NodeID, bool) {
 	for _, v := range nodes {
 		if set.Contains(uint32(v)) {

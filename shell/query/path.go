@@ -14,8 +14,8 @@ import (
 	"gdb/shell/lang"
 )
 
-// path is PATH: a search from both ends, the smaller frontier first, until they meet. The first
-// meeting is on a shortest path: before it no node was in both.
+// path runs PATH: it searches from both ends, the smaller frontier first, until the searches meet.
+// The first meeting is on a shortest path, since no node was in both searches before it.
 type path struct {
 	x           *exec.Execution
 	via         int
@@ -51,8 +51,8 @@ func planPath(x *exec.Execution) (*exec.Plan, error) {
 	return &exec.Plan{Root: p.names.Operator, Run: p.run}, nil
 }
 
-// pathDirections are the lists by which PATH steps from its first node and, backwards, from its
-// last. A side is nil where the store keeps no such lists; then the other goes alone.
+// pathDirections returns the lists by which PATH steps from its first node and, backwards, from its
+// last. A side is nil if the store keeps no such lists; then only the other side searches.
 func pathDirections(x *exec.Execution) (forth, back []layout.Direction, err error) {
 	g := x.Graph
 	in, out := []layout.Direction{layout.In}, []layout.Direction{layout.Out}
@@ -76,8 +76,8 @@ func pathDirections(x *exec.Execution) (forth, back []layout.Direction, err erro
 	return forth, back, nil
 }
 
-// pathSide is a breadth-first search from one end. Memory: the levels, which are disjoint sets of
-// nodes, and their union.
+// pathSide is a breadth-first search from one end. It takes the memory of its levels, which are
+// disjoint sets of nodes, and of their union.
 type pathSide struct {
 	end     *exec.Find
 	lists   exec.Lists
@@ -86,7 +86,7 @@ type pathSide struct {
 	visited *graph.Bits
 }
 
-// side plans the search from an end.
+// side plans the search from one end.
 func (p *path) side(name string, dirs []layout.Direction, end *exec.Find) *pathSide {
 	detail, rows, blocks := "no such lists: the other side goes alone", 1.0, 0.0
 	if dirs != nil {
@@ -126,10 +126,10 @@ func (s *pathSide) depth() int { return len(s.levels) - 1 }
 
 func (s *pathSide) frontier() *graph.Bits { return s.levels[s.depth()] }
 
-// width is the number of nodes of the frontier.
+// width returns the number of nodes of the frontier.
 func (s *pathSide) width() uint64 { return s.frontier().GetCardinality() }
 
-// stuck says that no step from this side can find more.
+// stuck reports whether no step from this side can find more nodes.
 func (s *pathSide) stuck() bool { return s.dirs == nil || s.frontier().IsEmpty() }
 
 func (p *path) run(ctx context.Context) error {
@@ -157,7 +157,7 @@ func (p *path) run(ctx context.Context) error {
 	return p.rows(ctx, meeting)
 }
 
-// search widens the sides until they meet, or one has nothing left.
+// search widens the sides until they meet, or until one side has no nodes left to go on from.
 func (p *path) search(ctx context.Context, from, to layout.NodeID) (meeting layout.NodeID,
 	found bool, err error) {
 	a, b := p.forth, p.back
@@ -178,7 +178,7 @@ func (p *path) search(ctx context.Context, from, to layout.NodeID) (meeting layo
 	return meeting, found, nil
 }
 
-// widen adds a level to a side; it stops at the first node that the other has visited.
+// widen adds a level to a side. It stops at the first node that the other side has visited.
 func (p *path) widen(ctx context.Context, s, other *pathSide) (meeting layout.NodeID, found bool,
 	err error) {
 	next := graph.NewBits(p.x.Graph.Budget)
@@ -224,9 +224,10 @@ func (p *path) rows(ctx context.Context, meeting layout.NodeID) error {
 	})
 }
 
-// traceBack returns the nodes from the meeting, without it, to the end where s began. The node
-// before is the first of the level before whose list holds the node: levels are read again, which
-// needs no lists of the other direction and no memory for predecessors.
+// traceBack returns the nodes from the meeting to the end where s began, without the meeting
+// itself. It steps back to the first node of the level before whose list holds the current node. It
+// reads the lists of each level again, so it needs no lists of the other direction and no memory
+// for predecessors.
 func (p *path) traceBack(ctx context.Context, s *pathSide,
 	meeting layout.NodeID) (nodes []layout.NodeID, err error) {
 	level := slices.IndexFunc(s.levels, func(l *graph.Bits) bool {
@@ -246,7 +247,7 @@ func (p *path) traceBack(ctx context.Context, s *pathSide,
 	return nodes, nil
 }
 
-// before is the first node of the level before whose list holds node.
+// before returns the first node of the level before whose list holds node.
 func (p *path) before(ctx context.Context, s *pathSide, level int,
 	node layout.NodeID) (before layout.NodeID, found bool, err error) {
 	lists := exec.Lists{Operator: p.trace}
@@ -266,7 +267,8 @@ func (p *path) before(ctx context.Context, s *pathSide, level int,
 	return 0, false, nil
 }
 
-// listWith returns the first node whose list holds nbr by an edge of the type via, or any.
+// listWith returns the first node whose list holds nbr, by an edge of the type via or of any type
+// if via is -1.
 func listWith(nodes []layout.NodeID, l *listfile.Lists, nbr layout.NodeID,
 	via int) (layout.NodeID, bool) {
 	for i, v := range nodes {

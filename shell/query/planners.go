@@ -10,7 +10,7 @@ import (
 	"gdb/shell/result"
 )
 
-// planners plan the statements of the language, by head.
+// planners holds the planner of each statement of the language, by its head.
 var planners = map[string]exec.Planner{
 	"NEIGHBORS":        planNeighbors,
 	"DEGREES":          planDegrees,
@@ -37,7 +37,7 @@ var planners = map[string]exec.Planner{
 	"HELP":             exec.Session(runHelp),
 }
 
-// New prepares a parsed statement to run. Its rows go to render, and seed is that of a statement
+// New prepares a parsed statement to run. Its rows go to render. seed is the seed of a statement
 // that names none.
 func New(ctx context.Context, g *graph.Graph, p *lang.Parsed, seed uint64,
 	render result.Renderer) *exec.Execution {

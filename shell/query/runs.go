@@ -16,7 +16,7 @@ import (
 	"github.com/guptarohit/asciigraph"
 )
 
-// runRuns lists the runs, or plots a metric of one.
+// runRuns lists the runs, or plots a metric of one run.
 func runRuns(ctx context.Context, x *exec.Execution) error {
 	if x.Has("PLOT") {
 		return plotRun(ctx, x)
@@ -40,7 +40,7 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	return runs.Damaged(x.Graph.Store, runs.Names(all)...)
 }
 
-// findRun returns a run by name; "" is the newest.
+// findRun returns the record of a run; for "" the newest.
 func findRun(ctx context.Context, x *exec.Execution, name string) (run kv.RunMeta, err error) {
 	runs, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func findRun(ctx context.Context, x *exec.Execution, name string) (run kv.RunMet
 	return run, nil
 }
 
-// newestRun is the newest run that predicts links, or of those that do not; "" if there is none. If
-// the settings of a run are damaged, the catalog says which it is: what is wrong is said where the
-// run is read.
+// newestRun returns the name of the newest run that predicts links, or of the newest one that does
+// not; "" if there is none. If the settings of a run are damaged, it takes the kind of the run from
+// the catalog; reading the run then reports the damage.
 func newestRun(ctx context.Context, x *exec.Execution, links bool) (string, error) {
 	all, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func eachEpoch(x *exec.Execution, run string, fn func(epoch *runs.Epoch) error) 
 	return runs.Open(x.Graph.Store, run).Epochs(fn)
 }
 
-// What a plot takes on the screen at most, in characters.
+// The largest size of a plot on the screen, in characters.
 const (
 	plotHeight = 12
 	plotWidth  = 72

@@ -19,16 +19,17 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// sampling is SAMPLE: one batch drawn with the sampler that training uses. Memory: the batch.
+// sampling runs SAMPLE: it draws one batch with the sampler that training uses. It takes the memory
+// of the batch.
 type sampling struct {
 	x      *exec.Execution
 	dirs   []layout.Direction
 	fanout []int
 
 	seeds    *exec.Find
-	draws    []*exec.Operator // of each hop
-	names    exec.Names       // of SHOW dense and edges
-	features exec.Features    // of SHOW io, if the store has some
+	draws    []*exec.Operator // one for each hop
+	names    exec.Names       // for SHOW dense and edges
+	features exec.Features    // for SHOW io, if the store has features
 	root     *exec.Operator
 }
 
@@ -59,7 +60,7 @@ func planSample(x *exec.Execution) (*exec.Plan, error) {
 	return &exec.Plan{Root: s.root, Run: s.run}, nil
 }
 
-// planDraws plans the hops, and estimates the nodes of the batch.
+// planDraws plans the hops, and returns an estimate of the nodes of the batch.
 func (s *sampling) planDraws() (nodes float64) {
 	all := float64(s.x.Graph.Meta().Nodes)
 	in := s.seeds.Operator
@@ -73,7 +74,7 @@ func (s *sampling) planDraws() (nodes float64) {
 	return nodes
 }
 
-// planShown plans what is shown of a batch of so many nodes.
+// planShown plans what is shown of a batch that has about nodes nodes.
 func (s *sampling) planShown(nodes float64) {
 	x, in := s.x, s.draws[len(s.draws)-1]
 	switch show := x.Args["SHOW"].Text; {
@@ -90,8 +91,8 @@ func (s *sampling) planShown(nodes float64) {
 	}
 }
 
-// draw is the operator of a hop. Uniform draws read the few entries they take; draws by weight or
-// time, and of all neighbors, whole lists.
+// draw returns the operator of a hop. Uniform draws read only the entries that they take; draws by
+// weight or by time, and draws of all neighbors, read whole lists.
 func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *exec.Operator {
 	e, edges, blocks, most := s.x.Estimates(), 0.0, 0.0, "all"
 	for _, dir := range s.dirs {
@@ -118,13 +119,13 @@ func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *e
 	return s.x.Operator(hopName(hop), s.x.ListsDetail(s.dirs, -1)+", "+most, edges, blocks, in)
 }
 
-// weighted says that neighbors are drawn by weight.
+// weighted reports whether neighbors are drawn by weight.
 func (s *sampling) weighted() bool { return s.x.Args["STRATEGY"].Text == "weighted" }
 
-// latest says that the neighbors of the latest edges are drawn.
+// latest reports whether the neighbors of the latest edges are drawn.
 func (s *sampling) latest() bool { return s.x.Args["STRATEGY"].Text == "latest" }
 
-// drawn is how the sampler draws.
+// drawn returns how the sampler draws.
 func (s *sampling) drawn() sample.Draw {
 	switch {
 	case s.weighted():
@@ -164,7 +165,7 @@ func (s *sampling) run(ctx context.Context) error {
 	return s.showLayers(&d)
 }
 
-// sample draws, and counts what each hop does.
+// sample draws the batch, and counts what each hop does.
 func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, batch uint64,
 	d *sample.Dense) error {
 	x := s.x
@@ -197,7 +198,7 @@ func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, bat
 		edges := int(d.NbrOffsets[hi-first] - d.NbrOffsets[lo-first])
 		bytes := 4 * edges
 		if s.weighted() {
-			bytes *= 2 // the neighbor, and what the edge weighs
+			bytes *= 2 // the neighbor, and the weight of the edge
 		}
 		draw := s.draws[d.Layers()-hop]
 		draw.Emit(edges, bytes)
@@ -206,8 +207,8 @@ func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, bat
 	return nil
 }
 
-// hopTopology counts the lists that a sampler reads: its sessions ask for the degrees of a frontier
-// once a hop.
+// hopTopology counts for each hop the lists that a sampler reads. It knows the hop because a
+// session asks for the degrees of a frontier once in each hop.
 type hopTopology struct {
 	topology.Reader
 	s *sampling
@@ -224,18 +225,18 @@ type hopSession struct {
 	hop   int
 }
 
-// Degrees begins a hop.
+// Degrees begins the next hop.
 func (s *hopSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	s.hop++
 	return s.Session.Degrees(s.enter(ctx), nodes, deg)
 }
 
-// Gather goes on with it.
+// Gather goes on with the current hop.
 func (s *hopSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	return s.Session.Gather(s.enter(ctx), off, pos, out)
 }
 
-// Columns is a part of the hop too.
+// Columns goes on with the current hop.
 func (s *hopSession) Columns(ctx context.Context, want topology.Columns,
 	fn func(p topology.Part) error) error {
 	r, ok := s.Session.(topology.ColumnReader)
@@ -245,18 +246,18 @@ func (s *hopSession) Columns(ctx context.Context, want topology.Columns,
 	return r.Columns(s.enter(ctx), want, fn)
 }
 
-// enter lets the operator of the hop run until another begins.
+// enter lets the operator of the current hop run until another operator begins.
 func (s *hopSession) enter(ctx context.Context) context.Context {
 	return s.draws[s.hop-1].Begin(ctx)
 }
 
-// place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
-// progress of a training count from 1.
+// place returns the epoch and the batch to draw, counted from 0 as the sampler does. Users, and the
+// progress of a training, count from 1.
 func (s *sampling) place() (epoch, batch uint64) {
 	return uint64(s.x.IntOr("EPOCH", 1) - 1), uint64(s.x.IntOr("BATCH", 1) - 1)
 }
 
-// batchSeeds returns the seeds that a training on nodes, in batches of SIZE, has in a batch. Of
+// batchSeeds returns the seeds of a batch of a training on nodes in batches of SIZE. For
 // multi-labels it trains on the nodes that have labels.
 func (s *sampling) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	epoch, batch uint64) ([]layout.NodeID, error) {
@@ -275,7 +276,8 @@ func (s *sampling) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	return order.Seeds(batch, nil), nil
 }
 
-// checkTwice reports a seed that was written twice, by the name that the user gave it.
+// checkTwice returns an error if a seed was written twice. The error uses the name that the user
+// wrote.
 func checkTwice(refs lang.NodeList, seeds []layout.NodeID) error {
 	seen := roaring.New()
 	for i, ref := range refs.All() {
@@ -286,7 +288,7 @@ func checkTwice(refs lang.NodeList, seeds []layout.NodeID) error {
 	return nil
 }
 
-// deltaName names delta i of a sample of k hops: the last delta is the seeds.
+// deltaName returns the name of delta i of a sample of k hops: the last delta holds the seeds.
 func deltaName(i, k int) string {
 	if i == k {
 		return "seeds"
@@ -297,7 +299,7 @@ func deltaName(i, k int) string {
 func (s *sampling) showLayers(d *sample.Dense) error {
 	s.x.Header("layer", "inputs", "outputs", "edges", "first output")
 	var off, idx []uint32
-	if d.Layers() > 1 { // the deeper layers are counted anew
+	if d.Layers() > 1 { // the deeper layers are counted again
 		edges := len(d.Nbrs) - int(d.NbrOffsets[d.NodeIDOffsets[2]-d.NodeIDOffsets[1]])
 		if err := s.x.Hold("a layer", 4*int64(edges+len(d.NodeIDs)+1)); err != nil {
 			return err
@@ -317,10 +319,10 @@ func (s *sampling) showLayers(d *sample.Dense) error {
 	return nil
 }
 
-// formatted is the work of a neighbor in a cell.
+// formatted is the work that is counted for formatting one neighbor in a cell.
 const formatted = 8
 
-// showDense shows a row for each node, outermost hop first, with its list as local numbers.
+// showDense shows a row for each node, the outermost hop first, with its list as local numbers.
 func (s *sampling) showDense(ctx context.Context, d *sample.Dense) error {
 	s.x.Header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
 	names, err := s.names.All(ctx, d.NodeIDs)
@@ -349,7 +351,7 @@ func (s *sampling) showDense(ctx context.Context, d *sample.Dense) error {
 				loc = fmt.Appendf(loc, "%d ", r)
 				nbr = fmt.Appendf(nbr, "%s ", names[r])
 				n := copies * int64(len(loc)+len(nbr))
-				if err := cells.AtLeast(n >> 16 << 16); err != nil { // whole 64 KiB
+				if err := cells.AtLeast(n >> 16 << 16); err != nil { // reserved in whole 64 KiB
 					return err
 				}
 			}
@@ -362,7 +364,7 @@ func (s *sampling) showDense(ctx context.Context, d *sample.Dense) error {
 	return nil
 }
 
-// denseText sums a batch up in one line.
+// denseText returns a summary of a batch in one line.
 func denseText(d *sample.Dense) string {
 	text := fmt.Sprintf("%d nodes, %d edges", len(d.NodeIDs), len(d.Nbrs))
 	for l := 1; l <= d.Layers(); l++ {
@@ -404,7 +406,7 @@ func (s *sampling) showEdges(ctx context.Context, d *sample.Dense) error {
 	return nil
 }
 
-// showIO shows what the batch took: lists, and features, which are gathered and dropped.
+// showIO shows what the batch has read: lists, and features, which are gathered and dropped.
 func (s *sampling) showIO(ctx context.Context, d *sample.Dense) error {
 	var lists trace.Counts
 	for _, draw := range s.draws {

@@ -19,7 +19,8 @@ import (
 	"gdb/train/setting"
 )
 
-// Settings of SIMULATE CACHE without clauses: the fanout and batch size are those of gdb train.
+// The settings of SIMULATE CACHE without clauses. The fanout and the batch size are the defaults of
+// gdb train.
 var (
 	simulatedFanout = []int{10, 10, 10}
 	simulatedSizes  = []lang.CacheSize{{Percent: 5}, {Percent: 10}, {Percent: 20}, {Percent: 40}}
@@ -27,28 +28,28 @@ var (
 
 const simulatedBatch = 1000
 
-// simulation is SIMULATE CACHE: what is replayed, and through which caches.
+// simulation runs SIMULATE CACHE: it knows what is replayed, and through which caches.
 type simulation struct {
 	x *exec.Execution
 	setting.Node
-	split    string // the stored set
+	split    string // the name of the stored set
 	epochs   int
-	batches  int // of an epoch at most, 0 for all
+	batches  int // bounds the batches of an epoch; 0 for all
 	policies []string
 	sizes    []int64
-	rowsMax  int // of the largest cache
+	rowsMax  int // the rows of the largest cache
 	features kv.RowsMeta
 
 	seeds         *exec.Find
-	sample, trial *exec.Operator // trial is nil without the policy that needs one
-	scan          exec.Scan      // of the policy that holds the nodes of most edges
+	sample, trial *exec.Operator // trial is nil unless a policy needs it
+	scan          exec.Scan      // for the policy that holds the nodes of most edges
 
 	record cachesim.Record
-	done   int64 // work, in batches replayed
+	done   int64 // counts work in batches that were replayed
 	total  int64
 }
 
-// newSimulation reads the clauses, and what the run that they name has set.
+// newSimulation reads the clauses, and the settings of the run that they name.
 func newSimulation(x *exec.Execution) (*simulation, error) {
 	m := x.Graph.Meta()
 	if len(m.Features) == 0 {
@@ -83,7 +84,7 @@ func newSimulation(x *exec.Execution) (*simulation, error) {
 	return s, nil
 }
 
-// setSizes turns the sizes into bytes.
+// setSizes converts the sizes to bytes.
 func (s *simulation) setSizes() {
 	wanted := s.x.Args["SIZES"].Sizes
 	if len(wanted) == 0 {
@@ -143,8 +144,8 @@ func (s *simulation) drawn() string {
 }
 
 // run samples epochs as a training does, and replays the feature rows that their batches ask for
-// through caches without rows. Memory, counted: 4 bytes a row asked for, 4 bytes a node of the
-// graph, and up to 20 bytes a row of the largest cache.
+// through caches that hold no rows. It reserves 4 bytes for each row that is asked for, 4 bytes for
+// each node of the graph, and up to 20 bytes for each row of the largest cache.
 func (s *simulation) run(ctx context.Context) (err error) {
 	s.record.Budget = s.x.Graph.Budget
 	defer func() { err = errors.Join(err, s.record.Close()) }()
@@ -188,7 +189,7 @@ func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
 			Budget: s.x.Graph.Budget})
 }
 
-// errEnough ends an epoch after the batches that were asked for.
+// errEnough ends an epoch after the number of batches that was asked for.
 var errEnough = errors.New("enough batches")
 
 // epoch samples one epoch as an operator, and calls fn with the nodes of each batch.
@@ -220,10 +221,10 @@ func (s *simulation) epoch(ctx context.Context, op *exec.Operator, sampler *samp
 	return err
 }
 
-// sampledWork is what sampling a batch takes, in times that of replaying it.
+// sampledWork is the work of sampling a batch, in units of the work of replaying it.
 const sampledWork = 16
 
-// expect sets the work that is to be done.
+// expect sets how much work is to be done.
 func (s *simulation) expect(seeds int) {
 	perEpoch := (seeds + s.Batch - 1) / s.Batch
 	if s.batches > 0 {
@@ -236,23 +237,23 @@ func (s *simulation) expect(seeds int) {
 	s.total = int64(perEpoch * (sampled*sampledWork + s.epochs*len(s.online())*len(s.sizes)))
 }
 
-// online are the policies but for the bound.
+// online returns the policies except the bound.
 func (s *simulation) online() []string {
 	return slices.DeleteFunc(slices.Clone(s.policies),
 		func(name string) bool { return name == cachesim.Belady.Name })
 }
 
-// advance tells that more work is done.
+// advance reports that more work is done.
 func (s *simulation) advance(work int64) {
 	if s.done += work; s.x.Progress != nil {
 		s.x.Progress(min(s.done, s.total), s.total)
 	}
 }
 
-// hotBytes is what finding and listing a hot node takes.
+// hotBytes is the memory that finding and listing one hot node takes.
 const hotBytes = 12
 
-// make returns the policies but for the bound.
+// make returns the policies except the bound.
 func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	seeds []sample.NodeID) (policies []cachesim.Policy, err error) {
 	for _, name := range s.online() {
@@ -267,7 +268,7 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	return policies, nil
 }
 
-// hot are the nodes that a static policy holds.
+// hot returns the nodes that a static policy holds.
 func (s *simulation) hot(ctx context.Context, policy string, sampler *sample.Sampler,
 	seeds []sample.NodeID) (hot []sample.NodeID, err error) {
 	g := s.x.Graph
@@ -307,7 +308,8 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.Graph.Budget)
 }
 
-// show writes a row for each policy and size, and how many times the reads of the bound it does.
+// show writes a row for each policy and size. A column says by which factor the policy reads more
+// than the bound.
 func (s *simulation) show(results []cachesim.Result) error {
 	s.x.Header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
 		"times belady")
@@ -318,7 +320,7 @@ func (s *simulation) show(results []cachesim.Result) error {
 			if r.Policy != name {
 				continue
 			}
-			least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
+			least := bounds[i%len(s.sizes)].RowsRead() // never 0, because a cache begins empty
 			err := s.x.Row(r.Policy, words.Size(r.Capacity.Bytes), words.Count(r.Rows),
 				words.Count(r.Requests),
 				words.Count(r.Hits), words.Ratio(r.HitRatio()),

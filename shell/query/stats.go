@@ -54,7 +54,7 @@ func graphRows(m *kv.Meta) [][2]any {
 		[2]any{"bytes", words.Size(total)})
 }
 
-// share is part of whole, or nothing of nothing.
+// share returns the share of part in whole, or nothing if whole is 0.
 func share(part, whole uint64) any {
 	if whole == 0 {
 		return nil
@@ -62,7 +62,7 @@ func share(part, whole uint64) any {
 	return words.Ratio(float64(part) / float64(whole))
 }
 
-// skew is how many times the mean a part is.
+// skew returns how many times the mean of the parts one part is.
 func skew(part, whole uint64, parts int) any {
 	if whole == 0 {
 		return nil
@@ -70,7 +70,8 @@ func skew(part, whole uint64, parts int) any {
 	return float64(part) * float64(parts) / float64(whole)
 }
 
-// runStatsPartitions shows what ingest counted; with TOP, those with the most edges.
+// runStatsPartitions shows the counts of ingest for each partition; with TOP, only the partitions
+// with the most edges.
 func runStatsPartitions(_ context.Context, x *exec.Execution) error {
 	x.WarnApart()
 	x.Header("partition", "first node", "nodes", "in-edges", "share", "skew")
@@ -157,7 +158,7 @@ func runTraceIO(_ context.Context, x *exec.Execution) error {
 	return nil
 }
 
-// runResetStats makes the counters of STATS CACHE and STATS IO begin anew.
+// runResetStats lets the counters of STATS CACHE and STATS IO begin at zero again.
 func runResetStats(_ context.Context, x *exec.Execution) error {
 	x.Graph.Dev.Reset()
 	x.Graph.ResetCaches()
@@ -165,7 +166,7 @@ func runResetStats(_ context.Context, x *exec.Execution) error {
 	return x.Row("reset")
 }
 
-// Settings are what SET can change.
+// Settings lists what SET can change.
 var Settings = []string{"seed"}
 
 // runSet changes a setting of the session.

@@ -13,7 +13,8 @@ type nodeDegree struct {
 	degree uint64
 }
 
-// topDegrees keeps the most highest degrees: it sorts and cuts when twice as many came.
+// topDegrees keeps the highest degrees, at most most of them. It sorts and cuts its list when twice
+// that number has come.
 type topDegrees struct {
 	most int
 	list []nodeDegree
@@ -26,7 +27,8 @@ func (t *topDegrees) add(ctx context.Context, v layout.NodeID, degree uint64) {
 	t.list = append(t.list, nodeDegree{v, degree})
 }
 
-// sorted are the most highest; once ctx is done, any.
+// sorted returns the highest degrees, at most most of them. Once ctx is done it returns any
+// degrees.
 func (t *topDegrees) sorted(ctx context.Context) []nodeDegree {
 	_ = pace.SortFunc(ctx, t.list, func(a, b nodeDegree) int {
 		return cmp.Or(cmp.Compare(b.degree, a.degree), cmp.Compare(a.node, b.node))

@@ -16,7 +16,7 @@ import (
 	"gdb/train/link/triples"
 )
 
-// topDefault is how many rows NEAREST and SCORE have without TOP.
+// topDefault is how many rows NEAREST and SCORE show without TOP.
 const topDefault = 10
 
 // scan is the operator that reads the vectors of a run.
@@ -25,13 +25,13 @@ type scan struct {
 	x *exec.Execution
 }
 
-// newScan plans to compare with the vectors of all nodes, or to read some.
+// newScan plans to compare with the vectors of all nodes, or to read some vectors.
 func newScan(x *exec.Execution, detail string, rows float64, in ...*exec.Operator) scan {
 	return scan{x.Operator("scan", detail, rows, -1, in...), x}
 }
 
-// with opens the vectors of the run that the statement names, or of the newest that predicts links,
-// and does work with them.
+// with opens the vectors of the run that the statement names, or of the newest run that predicts
+// links, and calls work with them.
 func (s scan) with(ctx context.Context, work func(ctx context.Context,
 	v graph.Vectors) error) error {
 	return s.Run(ctx, func(ctx context.Context) (err error) {
@@ -54,7 +54,7 @@ func (s scan) with(ctx context.Context, work func(ctx context.Context,
 	})
 }
 
-// checkVectors fails in a program that was given nothing to open vectors with.
+// checkVectors returns an error in a program that has set no OpenVectors.
 func checkVectors(x *exec.Execution) error {
 	if x.Graph.OpenVectors == nil {
 		return errors.New("this program cannot read the vectors of runs: it opened the store " +
@@ -63,7 +63,7 @@ func checkVectors(x *exec.Execution) error {
 	return nil
 }
 
-// linkRun is a run that predicts links, by its name; "" is the newest.
+// linkRun returns the name of a run that predicts links; for "" the newest.
 func linkRun(ctx context.Context, x *exec.Execution, name string) (string, error) {
 	if name != "" {
 		run, err := findRun(ctx, x, name)
@@ -76,7 +76,7 @@ func linkRun(ctx context.Context, x *exec.Execution, name string) (string, error
 	return run, err
 }
 
-// nearest is NEAREST.
+// nearest runs NEAREST.
 type nearest struct {
 	x     *exec.Execution
 	node  *exec.Find
@@ -134,11 +134,11 @@ func (n *nearest) run(ctx context.Context) error {
 	})
 }
 
-// score is SCORE: of an edge, or of the ends that one may have.
+// score runs SCORE: it shows the score of an edge, or the best nodes for the end that is asked for.
 type score struct {
 	x     *exec.Execution
 	edge  *lang.EdgeRef
-	ends  []*exec.Find // those that are known: head, tail
+	ends  []*exec.Find // the ends that are known: head, tail
 	scan  scan
 	names exec.Names
 }
@@ -172,7 +172,7 @@ func planScore(x *exec.Execution) (*exec.Plan, error) {
 	return &exec.Plan{Root: s.names.Operator, Run: s.run}, nil
 }
 
-// checkRelation fails where a relation is missing, or is none of the store.
+// checkRelation returns an error if a relation is missing, or the store does not have it.
 func (s *score) checkRelation() error {
 	types := s.x.Graph.Meta().EdgeTypes
 	switch name := s.edge.Relation; {
@@ -189,7 +189,7 @@ func (s *score) checkRelation() error {
 	return nil
 }
 
-// run finds the ends, the scores, and which of the edges the graph has.
+// run finds the ends and the scores, and which of the edges the graph has.
 func (s *score) run(ctx context.Context) error {
 	var known []layout.NodeID
 	for _, f := range s.ends {
@@ -235,7 +235,7 @@ func (s *score) one(ctx context.Context, e triples.Triple) error {
 	return s.x.Row(names[0], s.relation(), names[1], value, is)
 }
 
-// relation is what the column has: nothing where edges have no types.
+// relation returns the cell of the relation: nothing where edges have no types.
 func (s *score) relation() any {
 	if s.edge.Relation == "" {
 		return nil
@@ -250,7 +250,7 @@ func yesNo(v bool) string {
 	return "no"
 }
 
-// complete shows the best ends of an edge.
+// complete shows the best nodes for the missing end of an edge.
 func (s *score) complete(ctx context.Context, q triples.Query) error {
 	var found []layout.NodeID
 	var scores []float32
@@ -299,8 +299,8 @@ func (s *score) complete(ctx context.Context, q triples.Query) error {
 	})
 }
 
-// answersOf are the ends that a query has in any split, in ascending order: one pass over the files
-// of edges. split is false if the store has none.
+// answersOf returns the answers to a query in all splits, in ascending order. It reads the files of
+// edges once. split is false if the store has no such files.
 func answersOf(ctx context.Context, x *exec.Execution, q triples.Query) (out []uint32, split bool,
 	err error) {
 	if edgefile.Check(x.Graph.Meta()) != nil {
@@ -315,7 +315,7 @@ func answersOf(ctx context.Context, x *exec.Execution, q triples.Query) (out []u
 	return slices.Compact(out), true, nil
 }
 
-// answersIn appends those of a split.
+// answersIn appends the answers of one split to out.
 func answersIn(ctx context.Context, x *exec.Execution, split string, q triples.Query,
 	out []uint32) (_ []uint32, err error) {
 	f, err := edgefile.Open(ctx, x.Graph.Store, x.Graph.Dev, split)
