@@ -2,15 +2,16 @@ package result
 
 import "gdb/shell/words"
 
-// Column is what is known of a column once all rows were seen.
+// Column is what is known of a column when all rows were seen.
 type Column struct {
 	Name  string
 	Kind  words.Kind
-	empty bool // some cell is empty
-	runes int  // of the longest string
+	empty bool // whether some cell is empty
+	runes int  // the length of the longest string, in runes
 }
 
-// Take widens the kind so that a value fits: strings take all, floats whole numbers and nothing.
+// Take widens the kind so that a value fits: a string column takes all values, and a float column
+// whole numbers and empty cells.
 func (c *Column) Take(v words.Cell) {
 	if v.Kind == words.Empty {
 		c.empty = true
@@ -18,7 +19,7 @@ func (c *Column) Take(v words.Cell) {
 	c.Kind = max(c.Kind, v.Kind)
 }
 
-// final is the kind that all values of the column convert to.
+// final returns the kind to which all values of the column are converted.
 func (c *Column) final() words.Kind {
 	switch {
 	case c.Kind == words.Empty:

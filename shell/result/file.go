@@ -16,27 +16,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// intoFormats are the extensions that INTO takes.
+// intoFormats lists the extensions that INTO accepts.
 var intoFormats = []string{".csv", ".jsonl", ".parquet", ".npy"}
 
-// bufferBytes is how much of a file is written and read at once.
+// bufferBytes is how many bytes of a file are written or read at once.
 const bufferBytes = 64 << 10
 
-// File is a result that goes to a file. Parquet and npy need the types of all values and the
-// number of rows first, so their rows go to a temporary file before. Memory: buffers, and a row
-// group of Parquet.
+// File is a result that goes to a file. Parquet and npy need the types of all values and the number
+// of rows first, so for these formats the rows go to a temporary file before. It takes the memory
+// of buffers, and of a row group of Parquet.
 type File struct {
 	Renderer
 	fs   vfs.FS
 	path string
-	file *files.Atomic // of parquet and npy it begins when all rows have come
+	file *files.Atomic // for parquet and npy it is begun when all rows have come
 	buf  *bufio.Writer
-	rows *spool   // of parquet and npy
-	kept vfs.File // where rows are spooled
-	wait string   // its name
+	rows *spool   // for parquet and npy
+	kept vfs.File // the temporary file that rows are spooled to
+	wait string   // the name of the temporary file
 }
 
-// CheckFile reports a name whose format is not known.
+// CheckFile returns an error if the format of a file's name is not known.
 func CheckFile(name string) error {
 	for _, f := range intoFormats {
 		if path.Ext(name) == f {
@@ -47,7 +47,7 @@ func CheckFile(name string) error {
 		strings.Join(intoFormats, ", "), words.Near(path.Ext(name), intoFormats))
 }
 
-// NewFile begins the result that will be in the file of that name. The caller finishes it.
+// NewFile begins a result that will be in the file of that name. The caller calls Finish.
 func NewFile(fs vfs.FS, name string) (o *File, err error) {
 	o = &File{fs: fs, path: name}
 	ext := path.Ext(name)
@@ -72,7 +72,7 @@ func NewFile(fs vfs.FS, name string) (o *File, err error) {
 	return o, nil
 }
 
-// Finish makes the file appear, or after an error of the statement leaves nothing behind.
+// Finish makes the file appear. After an error of the statement it leaves nothing behind.
 func (o *File) Finish(ctx context.Context, failed error) error {
 	err := failed
 	if err == nil {
@@ -85,7 +85,7 @@ func (o *File) Finish(ctx context.Context, failed error) error {
 		if err == nil {
 			err = o.convert(ctx)
 		}
-		_ = o.fs.Remove(o.wait) // what cannot be removed does no harm
+		_ = o.fs.Remove(o.wait) // a file that cannot be removed does no harm
 	}
 	switch {
 	case err == nil:
@@ -99,7 +99,7 @@ func (o *File) Finish(ctx context.Context, failed error) error {
 	return err
 }
 
-// convert writes the spooled rows in the file's format.
+// convert writes the spooled rows in the format of the file.
 func (o *File) convert(ctx context.Context) error {
 	from, err := o.fs.Open(o.wait)
 	if err != nil {

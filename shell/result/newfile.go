@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// CreateFile begins a file that will be at path. Of several who write to one name at a time, the
-// last to finish gives it its contents. Errors are of path, which the user knows, and say what to
-// do.
+// CreateFile begins a file that will be at path. If several processes write to one name at a time,
+// the contents come from the one that finishes last. Errors name path, which the user knows, and
+// say what to do.
 func CreateFile(fs vfs.FS, path string) (*files.Atomic, error) {
 	name, err := nameBeside(fs, path, ".part")
 	if err != nil {
@@ -24,7 +24,8 @@ func CreateFile(fs vfs.FS, path string) (*files.Atomic, error) {
 	return f, explainCreate(fs, path, err)
 }
 
-// createBeside begins a file with the name of path, what no one else has, and an ending.
+// createBeside begins a file beside path. Its name is the name of path, a part that no one else
+// has, and an ending.
 func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err error) {
 	if name, err = nameBeside(fs, path, ending); err != nil {
 		return nil, "", err
@@ -33,11 +34,11 @@ func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err 
 	return f, name, explainCreate(fs, path, err)
 }
 
-// begun counts the files that this process began.
+// begun counts the files that this process has begun.
 var begun atomic.Uint64
 
-// nameBeside is a name in the folder of path that no one else has; path must not be a folder, or in
-// a store.
+// nameBeside returns a name in the folder of path that no one else has. It fails if path is a
+// folder or lies in a store.
 func nameBeside(fs vfs.FS, path, ending string) (string, error) {
 	if err := layout.CheckOutside(fs, path); err != nil {
 		return "", err
@@ -48,13 +49,14 @@ func nameBeside(fs vfs.FS, path, ending string) (string, error) {
 	return fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), begun.Add(1), ending), nil
 }
 
-// explainCreate says what to do about a file that cannot be made beside path; of nil it is nil.
+// explainCreate adds to an error what to do about a file that cannot be made beside path. It
+// returns nil if err is nil.
 func explainCreate(fs vfs.FS, path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if of := errors.Unwrap(err); of != nil {
-		err = of // without a name that means nothing to the user
+		err = of // without the temporary name, which means nothing to the user
 	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		err = fmt.Errorf("%w: no file can be made in the folder %s: name one that exists and that "+

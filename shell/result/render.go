@@ -1,5 +1,5 @@
-// Package result holds what a statement answers: cells, the renderers that show rows on a terminal
-// or as CSV, JSON and the like, and the files that INTO writes.
+// Package result writes what a statement answers. It holds the renderers that show rows on a
+// terminal or write them as CSV, JSON and the like, and the files that INTO writes.
 package result
 
 import (
@@ -14,17 +14,18 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Modes are the output modes that a user can name; auto is box on a terminal and csv elsewhere.
+// Modes lists the output modes that a user can name. auto is box on a terminal and csv elsewhere.
 var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md", "line", "none"}
 
-// Renderer writes one result. Header comes first, once; Footer last. All but the box stream.
+// Renderer writes one result. Header comes first, once, and Footer last. All renderers but the box
+// write each row as it comes.
 type Renderer interface {
 	Header(cols []string) error
 	Row(vals []any) error
 	Footer() error
 }
 
-// Noter is a renderer that shows lines for people below the result.
+// Noter is implemented by a renderer that shows lines for people below the result.
 type Noter interface{ Note(line string) }
 
 // NewRenderer returns the renderer of a mode; box says how boxes look.
@@ -73,7 +74,8 @@ func (r *csvRenderer) Footer() error {
 	return r.w.Error()
 }
 
-// jsonRenderer writes objects with the columns in their order: an array, or one object a line.
+// jsonRenderer writes objects whose fields are in the order of the columns: as an array, or one
+// object on each line.
 type jsonRenderer struct {
 	w     io.Writer
 	array bool
@@ -123,7 +125,7 @@ func (r *jsonRenderer) Row(vals []any) error {
 	return err
 }
 
-// jsonValue replaces the numbers that JSON does not have by their names.
+// jsonValue replaces numbers that JSON does not have by their names.
 func jsonValue(v any) any {
 	var f float64
 	switch v := v.(type) {
@@ -147,7 +149,7 @@ func (r *jsonRenderer) Footer() error {
 	return err
 }
 
-// lineRenderer writes a line for each value, and an empty one between rows.
+// lineRenderer writes a line for each value, and an empty line between rows.
 type lineRenderer struct {
 	w     io.Writer
 	cols  []string
@@ -164,7 +166,7 @@ func (r *lineRenderer) Header(cols []string) error {
 	return nil
 }
 
-// Row writes one line a column, with the names right-aligned.
+// Row writes one line for each column, with the names right-aligned.
 func (r *lineRenderer) Row(vals []any) error {
 	var b strings.Builder
 	if r.rows > 0 {
@@ -182,7 +184,7 @@ func (r *lineRenderer) Row(vals []any) error {
 // Footer does nothing.
 func (r *lineRenderer) Footer() error { return nil }
 
-// Discard drops results: what a statement costs is seen without them.
+// Discard is a renderer that drops all rows, for statements of which only the cost is of interest.
 type Discard struct{}
 
 // Header does nothing.

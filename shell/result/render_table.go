@@ -16,25 +16,25 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// What a box shows at most; every other mode is complete.
+// Bounds of what a box shows. Every other mode is complete.
 const (
-	BoxRows  = 40 // without .rows
+	BoxRows  = 40 // rows, unless .rows says otherwise
 	boxCols  = 16
-	boxRunes = 100  // of a cell
-	boxLeast = 12   // columns of a cell that is cut to fit the terminal
-	boxChunk = 1024 // rows of a box; more come as another box, so that memory is bounded
+	boxRunes = 100  // characters of a cell
+	boxLeast = 12   // columns that a cell keeps when it is cut to fit the terminal
+	boxChunk = 1024 // rows of one box; further rows get another box, so memory is bounded
 )
 
 // Box says how boxes look.
 type Box struct {
-	Rows  int    // shown at most; 0 is all
-	Width int    // columns of the terminal; 0 is any
-	Color bool   // headers stand out
+	Rows  int    // rows that are shown at most; 0 for all
+	Width int    // columns of the terminal; 0 for any
+	Color bool   // whether headers stand out
 	More  string // how to see the rows that are left out
 	Wide  string // how to see the columns that are left out
 }
 
-// boxRenderer draws a box for people: units, and not more than fits a screen.
+// boxRenderer draws a box for people. It shows units, and not more than fits on a screen.
 type boxRenderer struct {
 	Box
 	w     io.Writer
@@ -44,7 +44,7 @@ type boxRenderer struct {
 	notes []string
 }
 
-// Note keeps a line for below the box.
+// Note keeps a line that is written below the box.
 func (r *boxRenderer) Note(line string) { r.notes = append(r.notes, line) }
 
 // Header keeps the names.
@@ -53,7 +53,7 @@ func (r *boxRenderer) Header(cols []string) error {
 	return nil
 }
 
-// Row keeps a row to draw, or only counts it when the box is full.
+// Row keeps a row to draw; if the box is full it only counts the row.
 func (r *boxRenderer) Row(vals []any) error {
 	r.seen++
 	if r.Rows > 0 && r.seen > r.Rows {
@@ -95,15 +95,15 @@ func boxCell(v any) string {
 	return s
 }
 
-// What a box writes without a power of ten: longer numbers are none that people read.
+// Bounds of the numbers that a box writes without a power of ten.
 const (
 	figureDigits = 5
 	figureMost   = 1e18
 	figureLeast  = 1e-12
 )
 
-// figure is a number for people: five digits, or more before the point, with separators there, and
-// no power of ten.
+// figure returns a number for people: with five digits, or more before the decimal point, with
+// separators between these, and without a power of ten.
 func figure(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -125,8 +125,8 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', figureDigits, 64)
 }
 
-// fit cuts the widest cells, then drops the last columns, until the box is as wide as the
-// terminal. It returns the width of each column that stays.
+// fit cuts the widest cells, and then drops the last columns, until the box is as wide as the
+// terminal. It returns the width of each column that is left.
 func (r *boxRenderer) fit() []int {
 	widths := make([]int, min(len(r.cols), boxCols))
 	for i := range widths {
@@ -156,7 +156,7 @@ func (r *boxRenderer) fit() []int {
 	return widths
 }
 
-// draw returns the box of the rows kept.
+// draw returns the box of the kept rows.
 func (r *boxRenderer) draw() string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -185,7 +185,7 @@ func (r *boxRenderer) draw() string {
 	return out
 }
 
-// Footer draws what is left, and says what is not shown.
+// Footer draws the rows that are left, and says what is not shown.
 func (r *boxRenderer) Footer() error {
 	out := ""
 	if len(r.cells) > 0 || r.seen == 0 {

@@ -13,7 +13,7 @@ import (
 	"gdb/shell/words"
 )
 
-// spool keeps rows in a file, and what kinds of values came.
+// spool writes rows to a file, and notes which kinds of values the columns have.
 type spool struct {
 	w       io.Writer
 	columns []Column
@@ -29,7 +29,8 @@ func (s *spool) Header(cols []string) error {
 	return nil
 }
 
-// Row writes each value as its kind, and 8 bytes or a string with its length.
+// Row writes each value as its kind, followed by 8 bytes or by the length and the bytes of a
+// string.
 func (s *spool) Row(vals []any) error {
 	s.row = s.row[:0]
 	for i, v := range vals {
@@ -55,7 +56,7 @@ func (s *spool) Row(vals []any) error {
 // Footer does nothing.
 func (s *spool) Footer() error { return nil }
 
-// replay reads the rows back.
+// replay reads the rows back and writes them to another file.
 func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tables.Writer) error {
 	cells := make([]words.Cell, len(s.columns))
 	for n := range s.rows {
@@ -99,11 +100,11 @@ func readCell(r *bufio.Reader) (c words.Cell, err error) {
 	return c, err
 }
 
-// columnKinds are the types of columns in files.
+// columnKinds maps the kinds of values to the types of columns in files.
 var columnKinds = map[words.Kind]tables.Kind{words.Int: tables.Int64,
 	words.Float: tables.Float64, words.String: tables.String}
 
-// tableColumns are the columns of a file of typed columns.
+// tableColumns returns the columns for a file of typed columns.
 func tableColumns(columns []Column) (all []tables.Column) {
 	for _, c := range columns {
 		all = append(all, tables.Column{Name: c.Name, Kind: columnKinds[c.final()],
@@ -112,7 +113,7 @@ func tableColumns(columns []Column) (all []tables.Column) {
 	return all
 }
 
-// writeRow writes the cells of a row, which are of the kinds of their columns.
+// writeRow writes the cells of a row. They have the kinds of their columns.
 func writeRow(to tables.Writer, cells []words.Cell) error {
 	for _, c := range cells {
 		switch c.Kind {
