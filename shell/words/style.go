@@ -12,7 +12,7 @@ const (
 	StyleCyan    = "\x1b[36m"
 )
 
-// Dressed puts s into a style; "" leaves it as it is.
+// Dressed returns s in a style; a style of "" leaves it as it is.
 func Dressed(s, style string) string {
 	if style == "" || s == "" {
 		return s

@@ -9,7 +9,7 @@ import (
 // Kind is the type of a column, or of one value of it.
 type Kind uint8
 
-// The kinds, each wider than those before it.
+// The kinds. Each is wider than the kinds before it.
 const (
 	Empty Kind = iota
 	Int
@@ -17,7 +17,7 @@ const (
 	String
 )
 
-// Cell is a value of one of the kinds.
+// Cell holds a value of one of the kinds.
 type Cell struct {
 	Kind  Kind
 	Int   int64
@@ -25,7 +25,7 @@ type Cell struct {
 	Text  string
 }
 
-// Of converts what statements hand to a renderer.
+// Of converts a value that a statement hands to a renderer.
 func Of(v any) Cell {
 	switch v := v.(type) {
 	case nil, Absent:
@@ -52,7 +52,7 @@ func Of(v any) Cell {
 	return Cell{Kind: String, Text: Raw(v)}
 }
 
-// As converts a value to the kind of its column: empty cells are NaN or "".
+// As converts a value to the kind of its column. Empty cells become NaN or "".
 func (c Cell) As(kind Kind) Cell {
 	switch {
 	case c.Kind == kind:
@@ -82,21 +82,21 @@ func ParseNumber(s string) (Cell, bool) {
 	return Cell{}, false
 }
 
-// Count, Size and Ratio are numbers that the box shows with units; every other mode writes them
-// raw.
+// Count, Size and Ratio are numbers that the box shows with units. All other modes write them
+// without.
 type (
 	Count uint64  // 1,204
 	Size  int64   // bytes: 4.0 GiB
 	Ratio float64 // 31.0 %
 )
 
-// Absent is a score that was not measured: the box shows a dash, every other mode nothing.
+// Absent stands for a score that was not measured. The box shows a dash, every other mode nothing.
 type Absent struct{}
 
 // MarshalJSON writes null.
 func (Absent) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// Score is a score as a cell; nil is one that was not measured.
+// Score returns the value of a cell for a score; nil means that it was not measured.
 func Score(v *float64) any {
 	if v == nil {
 		return Absent{}
@@ -104,7 +104,7 @@ func Score(v *float64) any {
 	return *v
 }
 
-// Raw writes a value as scripts want it: no units, no separators.
+// Raw returns a value as text for scripts: without units and separators.
 func Raw(v any) string {
 	switch v := v.(type) {
 	case nil, Absent:

@@ -1,5 +1,5 @@
-// Package words has what messages and screens say words with: quoted, cut, suggested, in color.
-// It also holds the values that statements read and answer: what a cell of a column may be.
+// Package words formats words for messages and screens: it quotes, cuts, suggests and colors them.
+// It also holds the values that the cells of a statement's columns may have, of a Kind each.
 package words
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// QuotedMost is how many characters of a word stand in a message.
+// QuotedMost bounds the characters of a word in a message.
 const QuotedMost = 60
 
-// Quoted is a word as it stands in a message: in quotes, and not longer than a message may be.
+// Quoted returns a word in quotes for a message. It cuts a word that is too long for a message.
 func Quoted(word string) string {
 	if utf8.RuneCountInString(word) <= QuotedMost {
 		return strconv.Quote(word)
@@ -24,7 +24,8 @@ func Quoted(word string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.*q", QuotedMost, word), `"`) + `…"`
 }
 
-// Near suggests the closest word within distance 2, without regard to case.
+// Near returns a text that suggests the closest of among within distance 2, without regard to case;
+// "" if there is none.
 func Near(w string, among []string) string {
 	best, least := "", 3
 	for _, a := range among {
@@ -42,7 +43,7 @@ func Near(w string, among []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// Visible is how a rune of the text is shown: a tab takes one column.
+// Visible returns the rune that is shown for a rune of the text. A tab takes one column.
 func Visible(r rune) rune {
 	switch {
 	case r == '\t':
@@ -53,7 +54,7 @@ func Visible(r rune) rune {
 	return r
 }
 
-// Width is how many columns a rune takes on a terminal.
+// Width returns how many columns a rune takes on a terminal.
 func Width(r rune) int { return max(text.RuneWidth(Visible(r)), 0) }
 
 // Truncated cuts s to a width, with an ellipsis.
@@ -64,7 +65,7 @@ func Truncated(s string, width int) string {
 	return text.Trim(s, width-1) + "…"
 }
 
-// Printable replaces control characters: an id must not move the cursor.
+// Printable replaces control characters, so that an id cannot move the cursor.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
