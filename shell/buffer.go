@@ -5,16 +5,16 @@ import (
 	"unicode"
 )
 
-// buffer is the text being edited, with a cursor between two runes.
+// buffer holds the text being edited, and a cursor between two runes of it.
 type buffer struct {
 	text   []rune
 	cur    int
-	killed []rune // what was cut last
+	killed []rune // the text that was cut last
 }
 
 func (b *buffer) String() string { return string(b.text) }
 
-// set replaces the text; the cursor is at its end.
+// set replaces the text and puts the cursor at its end.
 func (b *buffer) set(s string) {
 	b.text = []rune(s)
 	b.cur = len(b.text)
@@ -43,7 +43,7 @@ func (b *buffer) remove(from, to int) {
 	b.cur = from
 }
 
-// lineStart is where the line of the cursor begins.
+// lineStart returns where the cursor's line begins.
 func (b *buffer) lineStart() int {
 	i := b.cur
 	for i > 0 && b.text[i-1] != '\n' {
@@ -52,7 +52,7 @@ func (b *buffer) lineStart() int {
 	return i
 }
 
-// lineEnd is where the line of the cursor ends.
+// lineEnd returns where the cursor's line ends.
 func (b *buffer) lineEnd() int {
 	i := b.cur
 	for i < len(b.text) && b.text[i] != '\n' {
@@ -63,7 +63,7 @@ func (b *buffer) lineEnd() int {
 
 func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// wordLeft is where the word before the cursor begins.
+// wordLeft returns where the word before the cursor begins.
 func (b *buffer) wordLeft() int {
 	i := b.cur
 	for i > 0 && !isWordRune(b.text[i-1]) {
@@ -75,7 +75,7 @@ func (b *buffer) wordLeft() int {
 	return i
 }
 
-// wordRight is where the word after the cursor ends.
+// wordRight returns where the word after the cursor ends.
 func (b *buffer) wordRight() int {
 	i := b.cur
 	for i < len(b.text) && !isWordRune(b.text[i]) {
@@ -87,7 +87,7 @@ func (b *buffer) wordRight() int {
 	return i
 }
 
-// up moves to the line above and says whether there is one.
+// up moves the cursor to the line above, and reports whether there is one.
 func (b *buffer) up() bool {
 	start := b.lineStart()
 	if start == 0 {
@@ -99,7 +99,7 @@ func (b *buffer) up() bool {
 	return true
 }
 
-// down moves to the line below and says whether there is one.
+// down moves the cursor to the line below, and reports whether there is one.
 func (b *buffer) down() bool {
 	end := b.lineEnd()
 	if end == len(b.text) {
@@ -111,7 +111,7 @@ func (b *buffer) down() bool {
 	return true
 }
 
-// edit does what a key asks and says whether it was a key of editing.
+// edit does what an editing key asks, and reports whether k was such a key.
 func (b *buffer) edit(k key) bool {
 	switch k.code {
 	case keyText, keyPaste:

@@ -17,8 +17,9 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// candidates are the words that may stand at the cursor, which is a number of runes: what the
-// parser expects there, then names of the catalog. start is the rune where the word begins.
+// candidates returns the words that may stand at the cursor: the words that the parser expects
+// there, and then names of the catalog. cursor counts runes. start is the rune at which the word
+// begins.
 func (s *session) candidates(text string, cursor int) (start int, found []candidate) {
 	text = unfinished(string([]rune(text)[:cursor]))
 	item := skipBlank(text)
@@ -37,7 +38,7 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 	return cursor - utf8.RuneCountInString(word), matching(all, word)
 }
 
-// lastWord is where the last word of a part of a statement begins, or its open quote.
+// lastWord returns where the last word of a part of a statement begins, or its open quote.
 func lastWord(item string) int {
 	var open *lang.SyntaxError
 	if errors.As(lang.CheckQuotes(item), &open) {
@@ -50,7 +51,8 @@ func lastWord(item string) int {
 	return at
 }
 
-// matching keeps what begins with word, which folds case and may lack the quote before it.
+// matching returns the candidates that begin with word, without regard to case. A candidate in
+// quotes matches a word without the quote, too.
 func matching(all []candidate, word string) (found []candidate) {
 	begins := func(name string) bool {
 		return len(name) >= len(word) && strings.EqualFold(name[:len(word)], word)
@@ -63,7 +65,7 @@ func matching(all []candidate, word string) (found []candidate) {
 	return found
 }
 
-// inQuotes are the candidates that may stand in quotes, in those.
+// inQuotes returns the candidates that may stand in quotes, put into quotes of the given kind.
 func inQuotes(all []candidate, quote string) (found []candidate) {
 	for _, c := range all {
 		if c.name == "" {
@@ -75,7 +77,8 @@ func inQuotes(all []candidate, quote string) (found []candidate) {
 	return found
 }
 
-// nameCandidate is a candidate that is a name, in quotes if it is more than a word.
+// nameCandidate returns a candidate for a name. The name is put into quotes unless it is a plain
+// word.
 func nameCandidate(name, help string) candidate {
 	c := candidate{word: name, help: help, name: name}
 	if name == "" || strings.IndexFunc(name, func(r rune) bool {
@@ -86,7 +89,7 @@ func nameCandidate(name, help string) candidate {
 	return c
 }
 
-// expected are the words that may follow a part of a statement.
+// expected returns the words that may follow a part of a statement.
 func (s *session) expected(before string) (all []candidate) {
 	p, err := lang.Parse(before)
 	if err == nil {
@@ -106,7 +109,7 @@ func (s *session) expected(before string) (all []candidate) {
 	return append(all, s.names(before, wrong.Slot)...)
 }
 
-// open are the clauses that a statement may still take.
+// open returns the clauses that a statement may still take.
 func open(p *lang.Parsed) (all []candidate) {
 	if p.Statement == nil {
 		return nil
@@ -125,7 +128,7 @@ func open(p *lang.Parsed) (all []candidate) {
 	return all
 }
 
-// statementOf is the statement that a text begins with, or nil.
+// statementOf returns the statement that a text begins with, or nil.
 func statementOf(text string) *lang.Statement {
 	fields := strings.Fields(strings.ToUpper(text))
 	for i := range lang.Statements {
@@ -139,7 +142,7 @@ func statementOf(text string) *lang.Statement {
 	return nil
 }
 
-// wordHelp says in one line what a keyword means.
+// wordHelp returns what a keyword means, in one line.
 func wordHelp(st *lang.Statement, word string) string {
 	if st != nil && st.Operand == lang.ArgMatch && matchWords[word] != "" {
 		return matchWords[word]
@@ -168,14 +171,14 @@ func wordHelp(st *lang.Statement, word string) string {
 	return wordTexts[word]
 }
 
-// wordTexts tell what words mean that are neither statements nor clauses.
+// wordTexts says what those words mean that are neither statements nor clauses.
 var wordTexts = map[string]string{
 	"RANDOM": "so many nodes, drawn", "SPLIT": "the nodes of a split", "all": "whole lists",
 	"EXPLAIN": "how a statement would run, without running it",
 	"PROFILE": "run a statement and show what each step cost",
 }
 
-// names are those of the catalog that an argument may be.
+// names returns the names of the catalog that an argument may be.
 func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 	m := s.engine.Meta()
 	fields := strings.Fields(strings.ToUpper(before))
@@ -212,7 +215,7 @@ func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 	return all
 }
 
-// metrics are the fields that RUNS PLOT may draw of the run that stands behind PLOT.
+// metrics returns the fields that RUNS PLOT may draw, for the run that is named after PLOT.
 func (s *session) metrics(upper []string) (all []candidate) {
 	at := slices.Index(upper, "PLOT") + 1
 	if at == 0 || at >= len(upper) {
@@ -239,7 +242,8 @@ func (s *session) metrics(upper []string) (all []candidate) {
 	return all
 }
 
-// dotCandidates are the words that may end a session command, and what is typed of it.
+// dotCandidates returns the words that may end a session command, and the part of such a word that
+// was typed.
 func (s *session) dotCandidates(line string) (word string, all []candidate) {
 	name, arg, spaced := strings.Cut(line, " ")
 	if !spaced {
@@ -277,7 +281,7 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 	return arg, all
 }
 
-// filesAt are the files beside the one that is being typed.
+// filesAt returns the files beside the one whose name is being typed.
 func (s *session) filesAt(typed string) (all []candidate) {
 	fs := s.Store.FS()
 	dir, _ := path.Split(typed)
@@ -302,7 +306,7 @@ func (s *session) filesAt(typed string) (all []candidate) {
 	return all
 }
 
-// runCandidates are the names of runs.
+// runCandidates returns the names of runs as candidates.
 func runCandidates(e *graph.Graph) (all []candidate) {
 	for _, r := range graph.RunNames(e.Store) {
 		all = append(all, candidate{word: r.Name, help: r.Settings})

@@ -10,7 +10,7 @@ import (
 	"gdb/shell/lang"
 )
 
-// matchWords tell what the words and signs of MATCH mean.
+// matchWords says what the words and signs of MATCH mean.
 var matchWords = map[string]string{
 	"WHERE": "only matches for which this holds", "RETURN": "what of each match",
 	"DISTINCT": "each row once", "AS": "a name for the column", "AND": "both hold; binds before OR",
@@ -24,7 +24,7 @@ var matchWords = map[string]string{
 	"->": "along edges",
 }
 
-// choiceTexts tell what the choices of clauses mean.
+// choiceTexts says what the choices of clauses mean.
 var choiceTexts = map[string]string{
 	"none": "holds nothing", "static": "the nodes in the most lists, loaded at the start",
 	"static-sampled": "the nodes that a sampled epoch asks for most, loaded at the start",
@@ -44,11 +44,11 @@ var choiceTexts = map[string]string{
 	"phase":  "opening a file, or asking", "op": "the operator that read",
 }
 
-// aggregateTexts tell what the functions of RETURN do.
+// aggregateTexts says what the functions of RETURN do.
 var aggregateTexts = map[string]string{"count": "how many: count(*), or those with a value",
 	"min": "the least", "max": "the greatest", "avg": "the mean"}
 
-// placeValues are the values that may stand at a place of a MATCH.
+// placeValues returns the values that may stand at a place of a MATCH.
 func placeValues(m *kv.Meta, at *lang.MatchPlace) (all []candidate) {
 	if at.InHop {
 		for _, t := range m.EdgeTypes {
@@ -91,10 +91,10 @@ func placeValues(m *kv.Meta, at *lang.MatchPlace) (all []candidate) {
 	return all
 }
 
-// featuresOffered is how many features are listed by name.
+// featuresOffered is the largest number of features that completion lists by name.
 const featuresOffered = 100
 
-// featureCandidates are the features of a node.
+// featureCandidates returns the features of a node as candidates.
 func featureCandidates(m *kv.Meta, node string) (all []candidate) {
 	if len(m.Features) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func featureCandidates(m *kv.Meta, node string) (all []candidate) {
 	return all
 }
 
-// edgeProps are what edges of the store have.
+// edgeProps returns the properties that the edges of the store have.
 func edgeProps(m *kv.Meta) (props []string) {
 	for _, p := range []struct {
 		name string
@@ -128,7 +128,7 @@ func edgeProps(m *kv.Meta) (props []string) {
 	return props
 }
 
-// comparedWith are the values that a label or a type may be compared with.
+// comparedWith returns the values that a label or a type may be compared with.
 func comparedWith(m *kv.Meta, left *lang.MatchExpr) (all []candidate) {
 	switch {
 	case left.Prop == "label" && m.Labels != nil:

@@ -12,8 +12,8 @@ import (
 	"gdb/shell/words"
 )
 
-// dotCommand is one entry of the list of session commands. A dot changes the session or the
-// display; a statement asks the store.
+// dotCommand is one entry of the list of session commands. A session command begins with a dot and
+// changes the session or the display; a statement asks the store.
 type dotCommand struct {
 	name    string // without the dot
 	args    string
@@ -27,7 +27,7 @@ var (
 	pagerModes = []string{"auto", "on", "off"}
 )
 
-// dots is the only list of session commands: running, completion and .help read it.
+// dots is the only list of session commands: running them, completion and .help read it.
 var dots []dotCommand
 
 func init() {
@@ -55,7 +55,7 @@ func init() {
 	}
 }
 
-// dot runs one session command. A wrong one is a *SyntaxError.
+// dot runs one session command. It returns a *SyntaxError for a wrong one.
 func (s *session) dot(ctx context.Context, line string) error {
 	word, arg, _ := strings.Cut(strings.TrimPrefix(line, "."), " ")
 	d, err := findDot(strings.TrimRight(word, ";"))
@@ -73,17 +73,17 @@ func (s *session) dot(ctx context.Context, line string) error {
 	return &lang.SyntaxError{Src: line, Pos: pos, Msg: "." + d.name + " " + wrong.msg}
 }
 
-// dotUsage is a wrong word or argument of a session command.
+// dotUsage is the error of a wrong word or argument of a session command.
 type dotUsage struct{ msg string }
 
-// Error is the message.
+// Error returns the message.
 func (e *dotUsage) Error() string { return e.msg }
 
 func dotUsagef(format string, args ...any) error {
 	return &dotUsage{fmt.Sprintf(format, args...)}
 }
 
-// findDot finds a command by its name, or by a prefix that no other has.
+// findDot finds a command by its name, or by a prefix that no other command has.
 func findDot(word string) (*dotCommand, error) {
 	if word == "exit" { // as elsewhere
 		word = "quit"
@@ -116,7 +116,7 @@ func dotNames() (names []string) {
 	return names
 }
 
-// unquoted drops a semicolon at the end, and the quotes around a file name.
+// unquoted removes a semicolon at the end, and the quotes around a file name.
 func unquoted(arg string) string {
 	arg = strings.TrimSpace(strings.TrimRight(arg, ";"))
 	if text, n := "", 0; strings.HasPrefix(arg, "'") {
@@ -127,7 +127,7 @@ func unquoted(arg string) string {
 	return arg
 }
 
-// choice reports an argument that is not one of among.
+// choice returns an error if an argument is not one of among.
 func choice(arg string, among []string) error {
 	if slices.Contains(among, arg) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"gdb/shell/words"
 )
 
-// dotHelp writes one screen about everything, or what is known about a word.
+// dotHelp writes one screen about the whole shell, or what is known about a word.
 func (s *session) dotHelp(_ context.Context, word string) error {
 	word = strings.TrimPrefix(word, ".")
 	var b strings.Builder
@@ -27,7 +27,7 @@ func (s *session) dotHelp(_ context.Context, word string) error {
 	return err
 }
 
-// bold is text that stands out in help.
+// bold returns text that stands out in help.
 func (s *session) bold(text string) string {
 	if s.OutColor {
 		return words.Dressed(text, words.StyleBold)
@@ -47,7 +47,8 @@ func (s *session) helpAll(b *strings.Builder) {
 	b.WriteString("More about each: .help sample, .help .mode; .help cache searches\n")
 }
 
-// helpStatement writes about the statements that word names, by head or verb.
+// helpStatement writes about the statements that word names, by head or verb, and reports whether
+// there are any.
 func (s *session) helpStatement(b *strings.Builder, word string) bool {
 	found := false
 	for i := range lang.Statements {
@@ -79,7 +80,7 @@ func (s *session) helpStatement(b *strings.Builder, word string) bool {
 	return found
 }
 
-// matchPage is what .help match says besides.
+// matchPage is the additional text of .help match.
 const matchPage = `
   Nodes stand in parentheses, and the hops between them in brackets:
     (a {id: 42})        the node with this id; (a {id: #17}) by its internal number
@@ -119,7 +120,7 @@ func (s *session) helpDot(b *strings.Builder, word string) bool {
 	return false
 }
 
-// helpSearch lists all whose names, clauses or descriptions hold the word.
+// helpSearch lists everything whose name, clauses or description holds the word.
 func (s *session) helpSearch(b *strings.Builder, word string) bool {
 	word = strings.ToLower(word)
 	holds := func(texts ...string) bool {
@@ -151,7 +152,7 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 	return b.Len() > 0
 }
 
-// argSyntax is how help writes an argument.
+// argSyntax says how help writes each kind of argument.
 var argSyntax = map[lang.Arg]string{lang.ArgInt: "n", lang.ArgFanout: "n,n...",
 	lang.ArgName: "name",
 	lang.ArgFile: "file", lang.ArgSizes: "64MiB|10%,...", lang.ArgRun: "run",
@@ -160,7 +161,7 @@ var argSyntax = map[lang.Arg]string{lang.ArgInt: "n", lang.ArgFanout: "n,n...",
 	lang.ArgMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
 		"[ORDER BY ...] [LIMIT n]"}
 
-// syntax is a statement with its clauses; what may be left out is in brackets.
+// syntax returns a statement with its clauses; optional parts are in brackets.
 func syntax(st *lang.Statement) string {
 	parts := []string{st.Head}
 	if st.Operand != lang.ArgNone {
@@ -193,7 +194,8 @@ func clauseSyntax(c lang.Clause) string {
 	return strings.TrimSpace(c.Word + " " + argSyntax[c.Arg])
 }
 
-// related are the statements that begin with the same word, or are asked about the same thing.
+// related returns the heads of statements that begin with the same word, or that ask about the same
+// thing.
 func related(st *lang.Statement) (heads []string) {
 	verb, _, _ := strings.Cut(st.Head, " ")
 	for i := range lang.Statements {
@@ -207,8 +209,8 @@ func related(st *lang.Statement) (heads []string) {
 	return heads
 }
 
-// clauseTexts tell what a clause does: by statement and word where a word means several things,
-// else by word. Help and completion show them.
+// clauseTexts says what a clause does. The key is the statement and the word where a word means
+// several things, and else only the word. Help and completion show the texts.
 var clauseTexts = map[string]string{
 	"IN": "the lists of incoming edges", "OUT": "the lists of outgoing edges",
 	"BOTH": "both", "HOPS": "all nodes within so many hops", "VIA": "edges of one type only",
@@ -248,7 +250,7 @@ var clauseTexts = map[string]string{
 	"TO":                    "the last node of the path", "MAX": "the longest path to look for",
 }
 
-// clauseHelp is the text of a clause.
+// clauseHelp returns the text of a clause.
 func clauseHelp(st *lang.Statement, c lang.Clause) string {
 	if text, ok := clauseTexts[st.Head+" "+c.Word]; ok {
 		return text

@@ -27,7 +27,7 @@ func (s *session) dotMode(_ context.Context, arg string) error {
 	return nil
 }
 
-// note tells the user something that is no result.
+// note tells the user something that is not part of a result.
 func (s *session) note(format string, args ...any) error {
 	_, err := fmt.Fprintf(s.Err, format+"\n", args...)
 	return err
@@ -60,8 +60,8 @@ func (s *session) toggle(what *bool, arg string) error {
 
 func (s *session) dotQuit(context.Context, string) error { return errQuit }
 
-// dotLast runs the last statement again instead of keeping its result, which may be larger than
-// the memory.
+// dotLast runs the last statement again. The shell does not keep its result, which may be larger
+// than the memory.
 func (s *session) dotLast(ctx context.Context, _ string) error {
 	if s.last == "" {
 		return dotUsagef("has nothing to show: no statement has been run")
@@ -80,13 +80,14 @@ func (s *session) dotOnce(_ context.Context, arg string) error {
 	return nil
 }
 
-// ScriptBytes bounds a file of statements, and a statement that comes through a pipe.
+// ScriptBytes bounds the bytes of a file of statements, and of a statement that comes through a
+// pipe.
 const ScriptBytes = 16 << 20
 
-// errLong says that there is too much text.
+// errLong says that a text is longer than ScriptBytes.
 var errLong = fmt.Errorf("it is larger than %s: cut it into several", mem.FormatSize(ScriptBytes))
 
-// scriptDepth bounds files that read files.
+// scriptDepth bounds how deep files may read other files.
 const scriptDepth = 16
 
 func (s *session) dotRead(ctx context.Context, arg string) error {
@@ -109,7 +110,7 @@ func (s *session) dotRead(ctx context.Context, arg string) error {
 	return s.runText(ctx, text)
 }
 
-// ReadScript reads statements of at most ScriptBytes.
+// ReadScript reads statements. It fails if they are longer than ScriptBytes.
 func ReadScript(r io.Reader) (string, error) {
 	var text strings.Builder
 	n, err := io.Copy(&text, io.LimitReader(r, ScriptBytes+1))
@@ -136,7 +137,8 @@ func (s *session) dotWatch(ctx context.Context, arg string) error {
 	})
 }
 
-// watch runs a statement again and again, at most once in every, until Ctrl-C or an error.
+// watch runs a statement again and again until Ctrl-C or an error. every is the shortest time from
+// one beginning to the next.
 func (s *session) watch(ctx context.Context, every time.Duration, run func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -155,7 +157,7 @@ func (s *session) watch(ctx context.Context, every time.Duration, run func() err
 		cancelled := errors.Is(err, context.Canceled) && !errors.Is(err, ErrAborted)
 		if ctx.Err() == nil && (cancelled || err == nil && len(s.pressed) > 0) {
 			s.pressed = nil
-			return nil // Ctrl-C is how a watch ends, also one that came as a statement ended
+			return nil // Ctrl-C ends a watch, also when it came as a statement ended
 		}
 		if err != nil {
 			return err
@@ -171,7 +173,7 @@ func (s *session) dotPager(_ context.Context, arg string) error {
 	return err
 }
 
-// dotEdit puts the edited statement into the line, to be looked at once more.
+// dotEdit lets the user edit a statement and puts it into the line, to be looked at once more.
 func (s *session) dotEdit(ctx context.Context, _ string) error {
 	if s.Terminal == nil || s.Edit == nil {
 		return dotUsagef("needs a terminal")
@@ -184,7 +186,7 @@ func (s *session) dotEdit(ctx context.Context, _ string) error {
 	return nil
 }
 
-// historyShown is how many inputs .history shows by itself.
+// historyShown is how many inputs .history shows without a number.
 const historyShown = 20
 
 func (s *session) dotHistory(ctx context.Context, arg string) error {
@@ -224,7 +226,7 @@ func (s *session) dotSettings(ctx context.Context, _ string) error {
 	})
 }
 
-// table writes rows as the result of a statement would be.
+// table writes rows in the way of the result of a statement.
 func (s *session) table(ctx context.Context, cols []string, rows [][]string) error {
 	r := result.NewRenderer(s.mode(), s.Out, result.Box{Color: s.OutColor})
 	if err := r.Header(cols); err != nil {

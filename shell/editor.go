@@ -13,29 +13,31 @@ import (
 	"gdb/internal/message"
 )
 
-// lineEditor reads items from the user. Implementations: ttyEditor and pipeEditor.
+// lineEditor reads items from the user: statements and session commands. Implementations are
+// ttyEditor and pipeEditor.
 type lineEditor interface {
-	// Read returns one or more whole items. draft is what stands in the line at first. At the end
-	// of input it returns io.EOF, with text if that was left; errInterrupted after Ctrl-C.
+	// Read returns one or more whole items. draft is the text in the line at first. At the end of
+	// input Read returns io.EOF, together with text that is left; after Ctrl-C it returns
+	// errInterrupted.
 	Read(ctx context.Context, draft string) (string, error)
-	// AddHistory makes a text one that can be recalled.
+	// AddHistory adds a text to those that can be recalled.
 	AddHistory(text string) error
 }
 
-// errInterrupted says that the input was dropped.
+// errInterrupted says that the user dropped the input.
 var errInterrupted = errors.New("shell: interrupted")
 
-// promptFirst is what a terminal shows where a statement begins.
+// promptFirst returns the prompt where a statement begins.
 func promptFirst() string { return message.Program + "> " }
 
-// promptMore is what it shows where a statement goes on, as wide.
+// promptMore returns the prompt where a statement goes on, of the same width.
 func promptMore() string { return strings.Repeat(".", len(message.Program)) + "> " }
 
-// pipeEditor reads items from a stream that is not edited.
+// pipeEditor reads items from a stream that the user cannot edit.
 type pipeEditor struct {
 	lines   chan inputLine
 	in      *bufio.Reader
-	prompts io.Writer // nil for none
+	prompts io.Writer // nil to show no prompts
 	pending []byte    // text after the last whole item
 }
 
@@ -48,7 +50,7 @@ func newPipeEditor(in io.Reader, prompts io.Writer) *pipeEditor {
 	return &pipeEditor{in: bufio.NewReader(in), prompts: prompts, lines: make(chan inputLine, 1)}
 }
 
-// Read returns items as soon as the line that ends them is read. It ignores the draft.
+// Read returns items as soon as it has read the line that ends them. It ignores the draft.
 func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 	for {
 		if e.prompts != nil {
@@ -62,7 +64,7 @@ func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 		waits := len(e.pending) > 0
 		e.pending = append(e.pending, line...)
 		if err == nil && waits && !strings.Contains(line, ";") {
-			continue // it ends nothing: a statement of many lines is looked at once
+			continue // the line ends nothing; a statement of many lines is scanned only once
 		}
 		text := string(e.pending)
 		if err != nil {
@@ -77,8 +79,8 @@ func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 	}
 }
 
-// line reads a line. A read of a stream cannot be cancelled: at the end of ctx it is left behind,
-// and so is the session.
+// line reads a line. Reading a stream cannot be cancelled: when ctx ends, the reading goroutine is
+// left behind, and the session ends.
 func (e *pipeEditor) line(ctx context.Context) (string, error) {
 	go func() {
 		defer bug.Catch()
@@ -108,10 +110,10 @@ func (e *pipeEditor) readLine() (string, error) {
 	}
 }
 
-// AddHistory does nothing: what is piped is not typed.
+// AddHistory does nothing: the history keeps only what was typed.
 func (e *pipeEditor) AddHistory(string) error { return nil }
 
-// unfinished is the end of text that is not a whole item.
+// unfinished returns the end of text that is not a whole item.
 func unfinished(text string) string {
 	for {
 		item, rest, whole := nextItem(text)

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Terminal is what the line editor needs of a terminal.
+// Terminal is a terminal as the line editor needs it.
 type Terminal interface {
 	io.Writer
-	// Raw keeps the terminal from editing and echoing by itself, until restore.
+	// Raw stops the terminal from editing and echoing until restore is called.
 	Raw() (restore func() error, err error)
-	// Read returns what was typed; nothing, without an error, once wait has passed.
+	// Read returns what was typed. It returns nothing, and no error, when nothing was typed for the
+	// time wait.
 	Read(p []byte, wait time.Duration) (int, error)
-	// Size is in characters.
+	// Size returns the size in characters.
 	Size() (columns, lines int)
 }
 
-// History keeps what was typed from session to session.
+// History keeps what was typed, beyond the end of a session.
 type History interface {
 	// Load returns the texts, oldest first.
 	Load() ([]string, error)
@@ -27,14 +28,14 @@ type History interface {
 	Add(text string) error
 }
 
-// How long the editor waits: before it looks whether the session has ended or the terminal was
-// resized, and for the rest of a key, which an Escape alone does not have.
+// How long the editor waits: before it checks whether the session has ended or the terminal was
+// resized, and for the rest of a key. An Escape that was pressed alone has no rest.
 const (
 	editWait   = 200 * time.Millisecond
 	escapeWait = 40 * time.Millisecond
 )
 
-// ttyEditor edits items on a terminal: several lines, history, search, completion.
+// ttyEditor edits items on a terminal, with several lines, history, search and completion.
 type ttyEditor struct {
 	term     Terminal
 	history  History // nil for none
@@ -43,15 +44,15 @@ type ttyEditor struct {
 
 	buf    buffer
 	screen screen
-	typed  []byte // read and not yet used
+	typed  []byte // what was read and not used yet
 	texts  []string
-	walk   int    // the text of history that is shown; len(texts) is the draft
-	draft  string // what was typed before walking
+	walk   int    // the index of the text of the history that is shown; len(texts) is the draft
+	draft  string // what was typed before walking through the history
 	menu   menu
 	search search
 }
 
-// errAccepted ends the loop of Read with a whole item.
+// errAccepted ends the loop of Read when a whole item was accepted.
 var errAccepted = errors.New("shell: accepted")
 
 // Read edits one input.
@@ -64,7 +65,7 @@ func (e *ttyEditor) Read(ctx context.Context, draft string) (text string, err er
 	e.buf.set(draft)
 	e.walk, e.screen, e.menu, e.search = len(e.texts), screen{}, menu{}, search{}
 	e.screen.columns, e.screen.lines = e.size()
-	if err := e.write("\x1b[?2004h"); err != nil { // the terminal marks what is pasted
+	if err := e.write("\x1b[?2004h"); err != nil { // the terminal then marks what is pasted
 		return "", err
 	}
 	err = e.loop(ctx)
@@ -91,12 +92,12 @@ func (e *ttyEditor) write(s string) error {
 func (e *ttyEditor) size() (columns, lines int) {
 	columns, lines = e.term.Size()
 	if columns < 8 || lines < 2 {
-		return 80, 24 // a terminal that does not know its size
+		return 80, 24 // for a terminal that does not know its size
 	}
 	return columns, lines
 }
 
-// loop handles keys until an item is accepted, and returns how it ended.
+// loop handles keys until an item is accepted, and returns why it ended.
 func (e *ttyEditor) loop(ctx context.Context) error {
 	fresh := true
 	for {
@@ -123,7 +124,7 @@ func (e *ttyEditor) loop(ctx context.Context) error {
 	}
 }
 
-// fill reads what is typed next.
+// fill reads what is typed next into typed.
 func (e *ttyEditor) fill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (e *ttyEditor) fill(ctx context.Context) error {
 	return nil
 }
 
-// handle does what a key asks: in the search, in the menu, or in the text.
+// handle does what a key asks, in the search, in the menu or in the text.
 func (e *ttyEditor) handle(k key) error {
 	if e.search.on && e.searchKey(k) {
 		return nil
@@ -186,7 +187,7 @@ func (e *ttyEditor) handle(k key) error {
 	return nil
 }
 
-// enter accepts whole items; an open statement goes on in the next line.
+// enter accepts whole items. If the statement is not complete, it goes on in the next line.
 func (e *ttyEditor) enter() error {
 	if complete(e.buf.String()) {
 		return errAccepted
@@ -195,7 +196,7 @@ func (e *ttyEditor) enter() error {
 	return nil
 }
 
-// recall shows a text of the history, or again what was typed.
+// recall shows a text of the history, or what was typed before.
 func (e *ttyEditor) recall(at int) {
 	if at < 0 || at > len(e.texts) {
 		return
@@ -211,7 +212,7 @@ func (e *ttyEditor) recall(at int) {
 	e.buf.set(e.texts[at])
 }
 
-// AddHistory makes a text one that can be recalled, here and in later sessions.
+// AddHistory adds a text to those that can be recalled, in this session and in later ones.
 func (e *ttyEditor) AddHistory(text string) error {
 	text = strings.TrimSpace(text)
 	if len(e.texts) > 0 && e.texts[len(e.texts)-1] == text {
@@ -243,8 +244,8 @@ func (e *ttyEditor) redraw() error {
 type search struct {
 	on     bool
 	word   string
-	was    string // the text before
-	at     int    // the text of history that is shown
+	was    string // the text before the search
+	at     int    // the index of the text of the history that is shown
 	failed bool
 }
 
@@ -255,7 +256,8 @@ func (s *search) prompt() string {
 	return "(search '" + s.word + "') "
 }
 
-// searchKey handles a key of the search. Other keys end it: they edit what was found.
+// searchKey handles a key during a search. Other keys end the search, and then edit what was found;
+// searchKey returns false for those.
 func (e *ttyEditor) searchKey(k key) (done bool) {
 	s := &e.search
 	from := s.at

@@ -7,7 +7,7 @@ import (
 	"gdb/shell/words"
 )
 
-// keywords are the words of the language, in capitals.
+// keywords returns the words of the language, in capitals.
 func keywords() map[string]bool {
 	known := map[string]bool{}
 	for _, h := range lang.Heads() {
@@ -33,12 +33,12 @@ func keywords() map[string]bool {
 }
 
 // highlighter returns a function that gives each rune of a text its style: keywords, quoted text,
-// numbers, comments, and a quote that is not closed.
+// numbers, comments, and a quote that is not closed have styles of their own.
 func highlighter() func(text string) []string {
 	known := keywords()
 	return func(text string) []string {
 		styles := make([]string, 0, len(text))
-		first := true // of an item
+		first := true // whether the token is the first of an item
 		for i := 0; i < len(text); {
 			n, style := painted(text, i, first, known)
 			for range text[i : i+n] {
@@ -52,7 +52,7 @@ func highlighter() func(text string) []string {
 	}
 }
 
-// painted is the length of what stands at text[i], and its style.
+// painted returns the length and the style of the token that begins at text[i].
 func painted(text string, i int, first bool, known map[string]bool) (n int, style string) {
 	switch c := text[i]; {
 	case lang.Comment(text, i) > 0:

@@ -7,8 +7,8 @@ import (
 )
 
 // nextItem cuts the first item off text: a statement with its semicolon, or the line of a dot
-// command or a bare word. Blank space and comments before it are dropped. whole says that the item
-// has its end; without, text ends before it.
+// command or of a bare word. It drops blank space and comments before the item. whole says that
+// text holds the end of the item; if not, the item is all that is left.
 func nextItem(text string) (item, rest string, whole bool) {
 	text = skipBlank(text)
 	if strings.HasPrefix(text, ".") {
@@ -28,8 +28,8 @@ func nextItem(text string) (item, rest string, whole bool) {
 // byteOrderMark begins the text files of some editors.
 const byteOrderMark = "\ufeff"
 
-// bareWord is the session command that a line stands for that is one word and needs no semicolon:
-// what is typed to leave any shell leaves this one. It is empty for all other lines.
+// bareWord returns the session command that a line stands for if it is one word that needs no
+// semicolon: words that leave other shells leave this one too. It returns "" for all other lines.
 func bareWord(line string) string {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "quit", "quit;", "exit", "exit;", "\\q":
@@ -58,7 +58,7 @@ func skipBlank(text string) string {
 	return ""
 }
 
-// statementEnd is the offset after the first semicolon outside quotes and comments, or -1.
+// statementEnd returns the offset after the first semicolon outside quotes and comments, or -1.
 func statementEnd(text string) int {
 	for i := 0; i < len(text); i++ {
 		if n := lang.Skipped(text, i); n > 0 {
@@ -70,7 +70,7 @@ func statementEnd(text string) int {
 	return -1
 }
 
-// complete says whether text ends between items, so that it can run.
+// complete reports whether text ends between items, so that it can run.
 func complete(text string) bool {
 	for {
 		item, rest, whole := nextItem(text)

@@ -21,7 +21,7 @@ import (
 var errDisk = errors.New("the disk failed")
 
 // written runs a script whose result goes to the file name, on the store of fs. before is called
-// ahead of each operation that changes fs; its error is that of the operation.
+// ahead of each operation that changes fs; if it returns an error, the operation fails with it.
 func written(t *testing.T, fs vfs.FS, dev blockdev.Device, script string,
 	before func(op errorfs.Op) error) error {
 	t.Helper()

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// keyCode is what a key does; keyText inserts.
+// keyCode says what a key does; keyText inserts text.
 type keyCode uint8
 
 const (
 	keyText keyCode = iota
 	keyPaste
 	keyEnter
-	keyNewline // a line break wherever the statement ends
+	keyNewline // a line break, wherever the statement ends
 	keyTab
 	keyBackTab
 	keyEscape
 	keyInterrupt
-	keyEnd // of input: Ctrl-D
+	keyEnd // Ctrl-D: the end of input
 	keyUp
 	keyDown
 	keyLeft
@@ -40,7 +40,7 @@ const (
 	keyNone
 )
 
-// key is one key pressed, or a run of text typed or pasted at once.
+// key is one key that was pressed, or a run of text that was typed or pasted at once.
 type key struct {
 	code keyCode
 	text string
@@ -53,7 +53,7 @@ var controlKeys = map[byte]keyCode{
 	0x12: keySearch, 0x15: keyKillStart, 0x17: keyKillWord, 0x19: keyYank, 0x7f: keyBackspace,
 }
 
-// escapeKeys are the sequences after the escape character.
+// escapeKeys maps the sequences after the escape character to keys.
 var escapeKeys = map[string]keyCode{
 	"[A": keyUp, "[B": keyDown, "[C": keyRight, "[D": keyLeft, "[H": keyLineStart, "[F": keyLineEnd,
 	"OA": keyUp, "OB": keyDown, "OC": keyRight, "OD": keyLeft, "OH": keyLineStart, "OF": keyLineEnd,
@@ -68,7 +68,8 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// nextKey decodes the first key of b and returns how many bytes it takes; 0 if more must be read.
+// nextKey decodes the first key of b and returns how many bytes it takes; 0 if more bytes must be
+// read first.
 func nextKey(b []byte) (key, int) {
 	switch {
 	case len(b) == 0:
@@ -122,7 +123,7 @@ func escapeKey(b []byte) (key, int) {
 	return key{code: code}, n
 }
 
-// pasted is text as it was copied: terminals send line ends as carriage returns.
+// pasted returns text as it was copied: terminals send line ends as carriage returns.
 func pasted(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return strings.Map(func(r rune) rune {

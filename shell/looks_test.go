@@ -19,7 +19,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// lookContext counts how often somebody looks whether it is over, which it is after so many looks.
+// lookContext is a context that counts how often somebody checks whether it is over. It is over
+// after a given number of checks.
 type lookContext struct {
 	context.Context
 	left, looks atomic.Int64

@@ -8,19 +8,19 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// candidate is a word that may stand where the cursor is.
+// candidate is a word that may stand at the cursor.
 type candidate struct {
 	word string
 	help string // one line
 	name string // what it names, if it may stand in quotes
 }
 
-// menu lists candidates below the text. Tab walks through it.
+// menu lists candidates below the text. Tab walks through the list.
 type menu struct {
 	found []candidate
 	start int    // where the word begins
-	typed string // what was typed of it
-	at    int    // the one in the text; -1 for none
+	typed string // the part of the word that was typed
+	at    int    // the candidate that is in the text; -1 for none
 }
 
 func (m *menu) on() bool { return len(m.found) > 0 }
@@ -28,7 +28,7 @@ func (m *menu) on() bool { return len(m.found) > 0 }
 // menuLines is how many candidates are shown at once.
 const menuLines = 10
 
-// lines draws the menu: words, with what they mean.
+// lines returns the lines of the menu: words, with what they mean.
 func (m *menu) lines(columns, lines int, color bool) []string {
 	width := 0
 	for _, c := range m.found {
@@ -52,7 +52,7 @@ func (m *menu) lines(columns, lines int, color bool) []string {
 	return out
 }
 
-// tab completes the word at the cursor as far as it is clear, and then opens the menu.
+// tab completes the word at the cursor as far as it is certain, and then opens the menu.
 func (e *ttyEditor) tab() {
 	start, found := e.complete(e.buf.String(), e.buf.cur)
 	if len(found) == 0 {
@@ -74,7 +74,8 @@ func (e *ttyEditor) tab() {
 	e.menu = menu{found: found, start: start, typed: typed, at: -1}
 }
 
-// menuKey walks the menu. Enter and Escape close it; other keys close it and edit.
+// menuKey walks through the menu. Enter and Escape close it. Other keys close it too and then edit
+// the text; menuKey returns false for those.
 func (e *ttyEditor) menuKey(k key) (done bool) {
 	m := &e.menu
 	switch k.code {
@@ -98,7 +99,7 @@ func (e *ttyEditor) menuKey(k key) (done bool) {
 	return true
 }
 
-// commonPrefix is what all candidates begin with.
+// commonPrefix returns the longest text with which all candidates begin.
 func commonPrefix(found []candidate) string {
 	prefix := found[0].word
 	for _, c := range found[1:] {

@@ -13,12 +13,12 @@ import (
 	"gdb/shell/result"
 )
 
-// output is where the result of one statement goes.
+// output is the place to which the result of one statement goes.
 type output struct {
 	io.Writer
 	mode   string
-	screen bool // it is a terminal
-	// finish ends the output; ok says that the result is whole.
+	screen bool // whether it is a terminal
+	// finish ends the output; ok says whether the result is complete.
 	finish func(ok bool) error
 }
 
@@ -35,7 +35,7 @@ func (s *session) output(ctx context.Context) (output, error) {
 	return output{s.Out, s.mode(), s.OutTTY, func(bool) error { return nil }}, nil
 }
 
-// fileOutput writes to a file that gets its name once it is whole.
+// fileOutput writes to a file that appears under its name when it is complete.
 func (s *session) fileOutput(ctx context.Context, name string) (output, error) {
 	f, err := result.CreateFile(s.Store.FS(), name)
 	if err != nil {
@@ -65,13 +65,13 @@ func (s *session) pagedOutput(ctx context.Context) output {
 	return output{p, s.mode(), true, func(bool) error { return p.finish() }}
 }
 
-// errPagerClosed ends a statement whose pager was left: the user has seen enough.
+// errPagerClosed ends a statement whose pager the user has left.
 var errPagerClosed = errors.New("shell: the pager was closed")
 
-// pager keeps what fits the screen; what is longer goes to a program.
+// pager keeps output that fits on the screen, and passes longer output to a program.
 type pager struct {
 	out   io.Writer
-	room  int // lines
+	room  int // in lines
 	start func() (io.WriteCloser, error)
 
 	kept  []byte
@@ -79,7 +79,7 @@ type pager struct {
 	to    io.WriteCloser
 }
 
-// Write keeps or passes on.
+// Write keeps the bytes, or passes them on.
 func (p *pager) Write(b []byte) (int, error) {
 	if p.to == nil {
 		p.kept = append(p.kept, b...)
@@ -103,7 +103,7 @@ func (p *pager) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// finish writes what was kept, or waits until the user leaves the pager.
+// finish writes the output that was kept, or waits until the user leaves the pager.
 func (p *pager) finish() error {
 	if p.to == nil {
 		_, err := p.out.Write(p.kept)
@@ -112,8 +112,9 @@ func (p *pager) finish() error {
 	return p.to.Close()
 }
 
-// fileMode is the mode of a file's extension, or without one that of the session. A file gets no
-// box, which leaves rows out, unless that was asked for.
+// fileMode returns the output mode for a file: the mode of its extension, or without an extension
+// the mode of the session. A file gets no box unless the user asked for one, since a box leaves
+// rows out.
 func (s *session) fileMode(name string) string {
 	ext := strings.TrimPrefix(path.Ext(name), ".")
 	if ext != "auto" && slices.Contains(result.Modes, ext) {

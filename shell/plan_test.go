@@ -138,7 +138,7 @@ func TestNeighborsReads(t *testing.T) {
 	}
 }
 
-// TestProfileTotal holds that the operators' reads are those of the device.
+// TestProfileTotal checks that the operators' reads add up to the reads of the device.
 func TestProfileTotal(t *testing.T) {
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", richGraph()), mustDevice(t)
 	for _, stmt := range exampleStatements() {

@@ -52,7 +52,8 @@ func TestEmbeddedGraph(t *testing.T) {
 	compareWithSource(t, dir, 200)
 }
 
-// compareWithSource draws so many queries of each statement, a tenth of them under -short.
+// compareWithSource draws queries queries for each statement; under -short it draws a tenth of
+// them.
 func compareWithSource(t *testing.T, dir string, queries int) {
 	t.Helper()
 	opt := ingest.Options{Options: source.Options{Sources: []string{dir}, Memory: 256 << 20},

@@ -9,23 +9,24 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// screen draws the text being edited over what it drew before. It moves the cursor only relative
-// to where it is, so that what is above stays.
+// screen draws the text being edited over what it drew before. It moves the cursor only relative to
+// where it is, so that the text above stays.
 type screen struct {
 	columns, lines int
-	cursorRow      int // of what is drawn, where the cursor was left
+	cursorRow      int // the row, within what is drawn, in which the cursor was left
 }
 
-// view is what is drawn: prompts, text with a style for each rune, the cursor, and lines below.
+// view is what is to be drawn: prompts, text with a style for each rune, the cursor, and lines
+// below.
 type view struct {
-	first, more string // prompts, of one width
+	first, more string // prompts of the same width
 	text        []rune
-	styles      []string // "" or a style, for each rune; nil for none
+	styles      []string // for each rune "" or a style; nil for no styles
 	cur         int
 	below       []string
 }
 
-// draw returns what to write to the terminal.
+// draw returns the bytes to write to the terminal.
 func (s *screen) draw(v view) string {
 	rows, row, col := s.layout(v)
 	below := v.below[:min(len(v.below), max(s.lines-2, 0))]
@@ -47,7 +48,7 @@ func (s *screen) draw(v view) string {
 	return b.String()
 }
 
-// erase goes back to the first row that was drawn, and clears all below.
+// erase returns the bytes that go back to the first row that was drawn and clear everything below.
 func (s *screen) erase() string {
 	up := ""
 	if s.cursorRow > 0 {
@@ -57,7 +58,7 @@ func (s *screen) erase() string {
 	return "\r" + up + "\x1b[J"
 }
 
-// layout cuts the text into rows of the terminal, and finds the cursor.
+// layout cuts the text into rows of the terminal, and finds the row and the column of the cursor.
 func (s *screen) layout(v view) (rows []string, row, col int) {
 	var b strings.Builder
 	b.WriteString(v.first)
@@ -103,7 +104,7 @@ func (s *screen) layout(v view) (rows []string, row, col int) {
 		b.WriteString(words.StyleNone)
 	}
 	rows = append(rows, b.String())
-	if v.cur == len(v.text) && at >= s.columns { // a full row: the cursor stands below it
+	if v.cur == len(v.text) && at >= s.columns { // if the row is full, the cursor stands below it
 		rows = append(rows, "")
 		row, col = len(rows)-1, 0
 	}

@@ -1,5 +1,6 @@
-// Package shell answers questions about a store: statements of a small language, from one registry
-// that the parser and the help read. Data goes to Out, everything else to Err.
+// Package shell is the interactive shell and runs scripts of statements: it reads items, statements
+// or session commands that begin with a dot, from a terminal, a file or a pipe, and runs them on a
+// store. Results go to Out, everything else to Err.
 package shell
 
 import (
@@ -34,42 +35,45 @@ type Options struct {
 	Store *layout.Store
 	// Dev reads the store; the caller closes it after Run.
 	Dev blockdev.Device
-	// Statements run first, in order; with none, and no Script, statements come from In.
+	// Statements run first, in order. Without Statements and Script, the session reads In.
 	Statements []string
 	// Script is the text of a file of statements.
 	Script string
 	In     io.Reader
 	Out    io.Writer
 	Err    io.Writer
-	// InTTY, OutTTY and ErrTTY tell which streams are terminals: results go to a box on one, and
-	// prompts and the timing line only to one.
+	// InTTY, OutTTY and ErrTTY say which streams are terminals. Results are written as a box only
+	// on a terminal, and prompts and the timing line only there.
 	InTTY, OutTTY, ErrTTY bool
 	// OutColor and ErrColor allow color in results and in messages.
 	OutColor, ErrColor bool
 	// Width returns the columns of the terminal, 0 if it is unknown. It may be nil.
 	Width func() int
-	// Vectors opens what runs have learned, for NEAREST and SCORE; without it they are errors.
+	// Vectors opens what runs have learned, for NEAREST and SCORE. If it is nil, these statements
+	// are errors.
 	Vectors graph.OpenVectors
-	// Terminal is edited on if statements come from In; nil leaves editing to the terminal.
+	// Terminal is used for editing if statements come from In; if it is nil, the terminal's own
+	// editing is used.
 	Terminal Terminal
-	// History keeps what was typed; nil for none.
+	// History keeps what was typed, for later sessions; nil for none.
 	History History
-	// Interrupts delivers Ctrl-C: the running statement ends, and the session goes on. Without it
-	// only the context ends statements.
+	// Interrupts delivers Ctrl-C, which ends the running statement but not the session. If it is
+	// nil, only the context ends statements.
 	Interrupts <-chan os.Signal
 	// Edit lets the user edit a text in a program of their choice; nil for none.
 	Edit func(ctx context.Context, text string) (string, error)
-	// Page shows what is written until Close a screen at a time; nil for none.
+	// Page returns a writer that shows its text a screen at a time, until it is closed; nil for
+	// none.
 	Page func(ctx context.Context) (io.WriteCloser, error)
-	// Mode is one of Modes; "" is auto.
+	// Mode is one of result.Modes; "" is auto.
 	Mode string
-	// KeepGoing runs on after a failed statement and counts the failures.
+	// KeepGoing goes on after a failed statement and counts the failures.
 	KeepGoing bool
-	// Memory bounds caches, in bytes.
+	// Memory bounds the memory of the process, in bytes; 0 sets no bound.
 	Memory int64
-	// Seed is that of statements that do not name one.
+	// Seed is the seed of statements that name none.
 	Seed uint64
-	// Quiet leaves the prompts and the timing line out.
+	// Quiet leaves out the prompts and the timing line.
 	Quiet bool
 }
 
@@ -80,7 +84,7 @@ type FailedError struct {
 	Damage error
 }
 
-// Error counts the failures.
+// Error says how many statements failed.
 func (e *FailedError) Error() string {
 	if e.Failed == 1 {
 		return "shell: 1 statement failed"
@@ -88,10 +92,10 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("shell: %d statements failed", e.Failed)
 }
 
-// Unwrap returns the damage, which matters more than other failures.
+// Unwrap returns the damage, because it matters more than other failures.
 func (e *FailedError) Unwrap() error { return e.Damage }
 
-// CheckMode reports a mode that is not one of Modes.
+// CheckMode returns an error if a mode is not one of result.Modes.
 func CheckMode(mode string) error {
 	if slices.Contains(result.Modes, mode) {
 		return nil
@@ -101,14 +105,15 @@ func CheckMode(mode string) error {
 		words.Near(mode, result.Modes))
 }
 
-// session is one shell over one store.
+// session is one run of the shell over one store.
 type session struct {
 	Options
 	engine *graph.Graph
-	// talks is set if items come from a terminal, one by one: mistakes end nothing.
+	// talks says that items come from a terminal, one by one: a failed item does not end the
+	// session.
 	talks   bool
-	depth   int // of scripts that .read is in
-	rows    int // of a box
+	depth   int // how many scripts of .read are nested now
+	rows    int // the rows that a box shows
 	timing  bool
 	bail    bool   // the first failure ends a script
 	once    string // the file that the next result goes to
@@ -117,14 +122,15 @@ type session struct {
 	editor  lineEditor
 	draft   string // what the next input begins with
 	typed   []string
-	pressed []time.Time // the last times of Ctrl-C
-	// leaving tells the end of a statement that was cancelled and did not end at once; or nil.
+	pressed []time.Time // when Ctrl-C was pressed last
+	// leaving receives the error of a statement that was cancelled and did not end at once; nil if
+	// there is no such statement.
 	leaving <-chan error
 	failed  FailedError
-	warned  map[string]bool // the notes that were written
+	warned  map[string]bool // the notes that were written already
 }
 
-// graph opens a store as the session's statements read it.
+// graph opens a store for the statements of the session.
 func (o *Options) graph(st *layout.Store) *graph.Graph {
 	g := graph.ForProcess(st, o.Dev, o.Memory)
 	g.OpenVectors = o.Vectors
@@ -134,11 +140,11 @@ func (o *Options) graph(st *layout.Store) *graph.Graph {
 // errQuit ends a session without an error.
 var errQuit = errors.New("shell: quit")
 
-// errStopped drops the rest of an input after a cancelled statement, which was reported.
+// errStopped drops the rest of an input after a cancelled statement, which was reported before.
 var errStopped = errors.New("shell: stopped")
 
-// Run executes the statements of opt. A mistake in a statement is a *SyntaxError; the first error
-// ends the run unless KeepGoing is set.
+// Run runs the statements of opt. A mistake in a statement is a *SyntaxError. The first error ends
+// the run unless KeepGoing is set.
 func Run(ctx context.Context, opt Options) (err error) {
 	if opt.Mode == "" {
 		opt.Mode = "auto"
@@ -156,7 +162,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 				err = e
 			}
 		}
-		if !errors.Is(err, ErrAborted) { // then a statement still uses the engine
+		if !errors.Is(err, ErrAborted) { // otherwise a statement still uses the engine
 			err = errors.Join(err, s.engine.Close())
 		}
 	}()
@@ -183,7 +189,7 @@ func (s *session) runTexts(ctx context.Context, texts []string) error {
 	return nil
 }
 
-// runText runs the items of text; the last one may lack its end.
+// runText runs the items of text. The last one may lack its end.
 func (s *session) runText(ctx context.Context, text string) error {
 	for {
 		item, rest, _ := nextItem(text)
@@ -194,13 +200,13 @@ func (s *session) runText(ctx context.Context, text string) error {
 			return err
 		}
 		if len(s.pressed) > 0 {
-			return errStopped // Ctrl-C came as the statement ended: what follows is not run
+			return errStopped // Ctrl-C came as the statement ended, so the rest is not run
 		}
 		text = rest
 	}
 }
 
-// converse runs items as they come, each when its end is read.
+// converse runs items as they come, each as soon as its end was read.
 func (s *session) converse(ctx context.Context) error {
 	s.editor = s.newEditor()
 	for {
@@ -224,7 +230,7 @@ func (s *session) converse(ctx context.Context) error {
 	}
 }
 
-// newEditor edits on the terminal if that is possible.
+// newEditor returns an editor on the terminal, or one that reads lines if that is not possible.
 func (s *session) newEditor() lineEditor {
 	if s.Terminal == nil {
 		var prompts io.Writer
@@ -248,7 +254,7 @@ func (s *session) newEditor() lineEditor {
 	return e
 }
 
-// remember puts what was typed into the history, unless it begins with a space.
+// remember adds what was typed to the history, unless it begins with a space.
 func (s *session) remember(text string) {
 	if !s.talks || strings.HasPrefix(text, " ") || strings.TrimSpace(text) == "" {
 		return
@@ -259,8 +265,8 @@ func (s *session) remember(text string) {
 	}
 }
 
-// runItem runs one statement or dot command. A terminal survives its failure, and so does a script
-// without bail; a cancelled context ends every session.
+// runItem runs one statement or session command. A session on a terminal goes on after a failure,
+// and so does a script without bail. A cancelled context ends every session.
 func (s *session) runItem(ctx context.Context, item string) error {
 	err := s.awaitLeft(ctx)
 	switch {
@@ -290,7 +296,7 @@ func (s *session) runItem(ctx context.Context, item string) error {
 	return nil
 }
 
-// complaint is the message of an error: what it says stands out on a terminal.
+// complaint returns the message of an error. Its first part stands out on a terminal.
 func (s *session) complaint(err error) string {
 	what, where, more := strings.Cut(message.Plain(err.Error()), "\n")
 	if more {
@@ -305,13 +311,13 @@ func (s *session) complaint(err error) string {
 	return words.Dressed(what, words.StyleRed) + where
 }
 
-// damaged says whether an error shows a damaged store.
+// damaged reports whether an error shows a damaged store.
 func damaged(err error) bool {
 	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, kv.ErrDamaged) ||
 		errors.Is(err, codec.ErrChecksum)
 }
 
-// outBytes is how much of a result is written at once.
+// outBytes is how many bytes of a result are written at once.
 const outBytes = 64 << 10
 
 func (s *session) execute(ctx context.Context, src string) error {
@@ -350,7 +356,7 @@ func (s *session) execute(ctx context.Context, src string) error {
 	return nil
 }
 
-// warn writes notes about a result; a script gets each once.
+// warn writes notes about a result. A script gets each note only once.
 func (s *session) warn(notes []string) {
 	for _, n := range notes {
 		if s.Quiet || !s.talks && s.warned[n] {
@@ -364,7 +370,7 @@ func (s *session) warn(notes []string) {
 	}
 }
 
-// failed says which statement failed; that it was cancelled says no more.
+// failed adds to an error which statement failed, unless the statement was cancelled.
 func failed(p *lang.Parsed, err error) error {
 	var cancelled *cancelledError
 	if errors.As(err, &cancelled) {
@@ -373,7 +379,7 @@ func failed(p *lang.Parsed, err error) error {
 	return exec.Failed(p, err)
 }
 
-// mode is the output mode: auto is box on a terminal and csv elsewhere.
+// mode returns the output mode: auto is box on a terminal and csv elsewhere.
 func (s *session) mode() string {
 	switch {
 	case s.Mode != "auto":
@@ -396,7 +402,7 @@ func (s *session) box() result.Box {
 	return box
 }
 
-// cost is what the session has read so far.
+// cost counts what the session has read so far.
 type cost struct{ reads, bytes, hits uint64 }
 
 func (s *session) cost() cost {
@@ -406,7 +412,7 @@ func (s *session) cost() cost {
 	return c
 }
 
-// timed writes the line that says what the statement cost, on a terminal only.
+// timed writes a line that says what the statement cost. It writes only to a terminal.
 func (s *session) timed(x *exec.Execution, took time.Duration, before cost) {
 	if !s.timing || !s.ErrTTY {
 		return

@@ -18,33 +18,34 @@ import (
 )
 
 // ErrAborted ends a session at once: after three Ctrl-C within a second, or if a cancelled
-// statement does not end. It may still be running: what the session uses must be left open.
+// statement does not end. That statement may still be running, so what the session uses must stay
+// open.
 var ErrAborted = fmt.Errorf("shell: interrupted: %w", context.Canceled)
 
-// cancelGrace is how long a script's statement may take to end once it is cancelled: it may be
-// writing where nobody reads.
+// cancelGrace is how long a script waits for a cancelled statement to end. The statement may never
+// end, because it may be writing to a reader that is gone.
 const cancelGrace = time.Second
 
-// leaveAfter is how long a statement may take to end after a Ctrl-C. Then the prompt comes without
-// it: a read that is under way ends when the disk wants.
+// leaveAfter is how long a statement may take to end after a Ctrl-C. After that the prompt comes
+// without waiting: a read in flight ends only when the disk answers.
 const leaveAfter = 50 * time.Millisecond
 
-// cancelledError is the end of a statement that was cancelled.
+// cancelledError is the error of a statement that was cancelled.
 type cancelledError struct {
 	took   time.Duration
 	blocks uint64
 }
 
-// Error says what it had cost.
+// Error says what the statement had cost.
 func (e *cancelledError) Error() string {
 	return fmt.Sprintf("cancelled after %.1f s, %s blocks read", e.took.Seconds(),
 		humanize.Comma(int64(e.blocks)))
 }
 
-// Unwrap is context.Canceled.
+// Unwrap returns context.Canceled.
 func (e *cancelledError) Unwrap() error { return context.Canceled }
 
-// pressedThrice notes a Ctrl-C, and says whether it is the third within a second.
+// pressedThrice notes a Ctrl-C, and reports whether it is the third within a second.
 func (s *session) pressedThrice() bool {
 	now := time.Now()
 	s.pressed = append(s.pressed, now)
@@ -52,7 +53,7 @@ func (s *session) pressedThrice() bool {
 	return n >= 3 && now.Sub(s.pressed[n-3]) < time.Second
 }
 
-// forgetInterrupts drops the Ctrl-C that came before a statement: they were for what was before.
+// forgetInterrupts drops each Ctrl-C that came before a statement, since it was not meant for it.
 func (s *session) forgetInterrupts() {
 	s.pressed = nil
 	for len(s.Interrupts) > 0 {
@@ -60,10 +61,10 @@ func (s *session) forgetInterrupts() {
 	}
 }
 
-// watchEvery is how often the progress of a statement is looked at.
+// watchEvery is the time between two looks at the progress of a statement.
 const watchEvery = 250 * time.Millisecond
 
-// supervise runs a statement: Ctrl-C cancels it, and what takes long shows progress.
+// supervise runs a statement. Ctrl-C cancels it, and a statement that takes long shows progress.
 func (s *session) supervise(ctx context.Context, head string,
 	run func(context.Context, *watcher) error) error {
 	w := &watcher{w: s.Err, tty: s.ErrTTY, off: s.Quiet || head == "", head: head, dev: s.Dev,
@@ -111,7 +112,8 @@ func (s *session) supervise(ctx context.Context, head string,
 	}
 }
 
-// awaitLeft waits for the end of a statement that was left: it still has its memory.
+// awaitLeft waits for the end of a statement that was left running, because it still holds its
+// memory.
 func (s *session) awaitLeft(ctx context.Context) error {
 	started, late, cancelled := time.Now(), (<-chan time.Time)(nil), ctx.Done()
 	for s.leaving != nil {
@@ -132,14 +134,14 @@ func (s *session) awaitLeft(ctx context.Context) error {
 	return nil
 }
 
-// When progress is shown: at first, and how often where there is no terminal.
+// When progress is shown: for the first time, and how often where there is no terminal.
 const (
 	progressAfter = 2 * time.Second
 	progressEvery = 10 * time.Second
 )
 
-// watcher shows what a statement has done so far: a line that is written over on a terminal, a
-// line every ten seconds elsewhere.
+// watcher shows what a statement has done so far: on a terminal in one line that is written over,
+// elsewhere in a new line every ten seconds.
 type watcher struct {
 	w           io.Writer
 	tty         bool
@@ -147,18 +149,18 @@ type watcher struct {
 	dev         blockdev.Device
 	started     time.Time
 	before      blockdev.Stats
-	done, total atomic.Int64 // bytes, if the statement knows
+	done, total atomic.Int64 // in bytes, if the statement knows them
 
 	mu    sync.Mutex
 	off   bool
 	last  time.Time
-	shown int // columns of the line on the terminal
+	shown int // columns of the line that is shown on the terminal
 
 	writing sync.Mutex // held while the statement writes its result
 	left    bool       // nothing more is written; guarded by writing
 }
 
-// progress is how the statement says how far it is.
+// progress notes how far the statement is.
 func (w *watcher) progress(done, total int64) {
 	w.done.Store(done)
 	w.total.Store(total)
@@ -183,7 +185,7 @@ func (w *watcher) tick(now time.Time) {
 	w.shown = len(line)
 }
 
-// line is phase, rate, and the time that is left if that is known.
+// line returns the text of the line: the phase, the rate, and the time that is left if it is known.
 func (w *watcher) line(took time.Duration) string {
 	st := w.dev.Stats()
 	bytes := int64(st.Bytes - w.before.Bytes)
@@ -197,7 +199,7 @@ func (w *watcher) line(took time.Duration) string {
 	return line
 }
 
-// hush clears the line: what follows is the result, or the next prompt.
+// hush clears the line, because the result or the next prompt follows.
 func (w *watcher) hush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,8 +210,8 @@ func (w *watcher) hush() {
 	}
 }
 
-// over is the writer of the statement's result. It hushes the watcher before it writes to the
-// screen that both are on.
+// over returns the writer of the statement's result. Before it writes to a screen that the watcher
+// uses too, it clears the watcher's line.
 func (w *watcher) over(out io.Writer, screen bool) io.Writer {
 	return &resultWriter{out, w, screen && w.tty}
 }
@@ -233,7 +235,7 @@ func (r *resultWriter) Write(b []byte) (int, error) {
 	return r.Writer.Write(b)
 }
 
-// leave ends what the statement shows, unless it is writing.
+// leave stops the output of the statement. It returns false if the statement is writing.
 func (w *watcher) leave() bool {
 	if !w.writing.TryLock() {
 		return false
