@@ -302,7 +302,8 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 	return f
 }
 
-// mostUsed are so many nodes that stand in the most lists, those of equally many in any order.
+// mostUsed returns the limit nodes that stand in the most lists. Nodes that stand in equally many
+// lists come in any order.
 func mostUsed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	limit int) ([]NodeID, error) {
 	uses, nodes := make([]int, store.Meta().Nodes), make([]NodeID, store.Meta().Nodes)

@@ -33,7 +33,7 @@ func powers(i int) float32 {
 	return float32(math.Exp2(float64(x>>8%40) - 20))
 }
 
-// joinedColumns are those of several directions, one after the other.
+// joinedColumns returns the columns of several directions, one after the other.
 func joinedColumns(gs ...*sampletest.Graph) edgeColumns {
 	return edgeColumns{
 		weights: func(v NodeID) (l []float32) {

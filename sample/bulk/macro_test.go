@@ -65,7 +65,7 @@ func (f *macroFixture) sampler(c sample.Config) func() (*sample.Sampler, error) 
 	}
 }
 
-// batches are those of macro-batches of so many.
+// batches returns the batches of an epoch that is sampled in macro-batches of n batches.
 func (f *macroFixture) batches(t testing.TB, c sample.Config, n uint64, workers int) *MacroBatches {
 	order, err := f.order(0)
 	if err != nil {

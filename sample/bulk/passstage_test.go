@@ -11,7 +11,7 @@ import (
 	"gdb/sample"
 )
 
-// stageLog is a stage that holds so many rows of nodes with odd numbers, and takes no memory.
+// stageLog is a stage that holds at most rows rows, of nodes with odd numbers, and takes no memory.
 type stageLog struct {
 	rows   int
 	err    error

@@ -76,10 +76,9 @@ func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) 
 // HotBytes returns the heap that finding and listing this number of hot nodes takes: 12 bytes each.
 func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 
-// aboutEdges is the number of edges from which HotNodesAbout reads only some lists, and aboutEvery
-// says that it reads one block of so many. Nodes in few lists are then out of order: for a graph of
-// 2^26 edges a cache of 1.3 GiB was forecast to find 90.7 % of rows, from all lists 96.6 %, and it
-// found 96.0 %.
+// aboutEdges is the number of edges from which HotNodesAbout reads only some lists: it then reads
+// one in aboutEvery blocks. Nodes in few lists are then out of order: for a graph of 2^26 edges a
+// cache of 1.3 GiB was forecast to find 90.7 % of rows, from all lists 96.6 %, and it found 96.0 %.
 const aboutEdges, aboutEvery = 1 << 27, 8
 
 // HotNodesAbout is HotNodes for a forecast: in a large graph, it reads only some of the lists.

@@ -26,7 +26,8 @@ func passesStore(t testing.TB) *layout.Store {
 	return layouttest.Build(t, vfs.NewMem(), "s", g)
 }
 
-// hashes are those of all batches of two epochs, loaded with a topology that is opened in some way.
+// hashes returns the hashes of all batches of two epochs, loaded with a topology that is opened as
+// graph says.
 func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume bool,
 	cache Cache) []uint64 {
 	t.Helper()

@@ -133,9 +133,10 @@ func (b *bench) epoch(buf *partbuffer.Buffer, epoch, first uint64, workers int,
 
 func unseen(*sample.Batch) {}
 
-// TestBatches: each training node comes once an epoch; neighbors are in the lists of the graph and
-// in memory with their node; all of them that are there come where there are no more than the
-// fanout; features are those of the store; and the number of batches is what Batches says.
+// TestBatches checks that each training node comes once an epoch; that neighbors are in the lists
+// of the graph, and in memory at the same time as their node; that all neighbors in memory come if
+// they are no more than the fanout; that features equal the features of the store; and that there
+// are as many batches as Batches says.
 func TestBatches(t *testing.T) {
 	b := newBench(t)
 	lists := b.graph.Lists(layout.In)

@@ -45,7 +45,7 @@ func (r *slowRows) GatherParts(ctx context.Context, nodes []layout.NodeID, at []
 	return nil
 }
 
-// toldPolicy calls back when it has placed so many rows.
+// toldPolicy is a policy that calls back when it has placed a given number of rows.
 type toldPolicy struct {
 	Policy
 	left int

@@ -26,8 +26,8 @@ func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit in
 	return HotByUse(ctx, scan, s.Meta().Nodes, limit, budget)
 }
 
-// FindHotAbout is FindHot with one of every so many blocks of the topology. It serves to forecast
-// what a cache would do.
+// FindHotAbout does what FindHot does, but reads only one in every blocks of the topology. It
+// serves to forecast what a cache would do.
 func FindHotAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	each := func(count func([]layout.NodeID) error) error {

@@ -85,15 +85,15 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// aligned are zeros that begin so many floats after a line does.
+// aligned returns n zeros that begin offset floats behind the beginning of a cache line.
 func aligned(n, offset int) []float32 {
 	b := make([]float32, n+32)
 	at := int(-uintptr(unsafe.Pointer(&b[0])) & 63 / 4)
 	return b[at+offset:][:n]
 }
 
-// BenchmarkRows copies random rows of a table in huge pages, with so many goroutines, and then adds
-// up all of the result, which shows what it costs if the caches have not got it: that is sum-ns.
+// BenchmarkRows copies random rows of a table in huge pages, with several numbers of goroutines. It
+// then adds up the whole result; sum-ns shows what that costs if the result is not in the caches.
 //
 //	go test ./sample/rowcache -run '^$' -bench . -count 5
 func BenchmarkRows(b *testing.B) {

@@ -52,7 +52,8 @@ func reversed(n int) []uint32 {
 	return at
 }
 
-// Rows are those of the file, whatever is staged; and only what is not staged is read.
+// TestRowsAreTheSame checks that rows equal the rows of the file, whatever is staged, and that only
+// rows that are not staged are read.
 func TestRowsAreTheSame(t *testing.T) {
 	budget := mem.NewBudget(0)
 	rapid.Check(t, func(t *rapid.T) {

@@ -286,8 +286,8 @@ func drawBatches(t *rapid.T, nodes, batches, size int) (all [][]sample.NodeID) {
 	return all
 }
 
-// TestHitsAreBeladys: the hits of every batch are those of the plain rule, over superbatches that
-// follow each other, for any number of ranges, blocks, slots and batches.
+// TestHitsAreBeladys checks that every batch has the same hits as under the plain rule of Belady,
+// over superbatches that follow each other, for any number of ranges, blocks, slots and batches.
 func TestHitsAreBeladys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
@@ -317,8 +317,8 @@ func TestHitsAreBeladys(t *testing.T) {
 	})
 }
 
-// TestHitsInPlace: where rows are used in slots, the hits of every batch are those of the plain
-// rule, and no slot that the batch or the one before uses is taken.
+// TestHitsInPlace checks that, where rows are used in slots, every batch has the same hits as under
+// the plain rule, and that no slot is taken that the batch or the one before uses.
 func TestHitsInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")

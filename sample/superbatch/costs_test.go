@@ -7,8 +7,9 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// skewedLoad has batches of which the first ones miss much: each takes so many seconds read apart,
-// and 1 packed, as long as a step. A sweep takes so many for the first, and less for each more.
+// skewedLoad returns a load whose first batches miss most rows. Batch i takes apart[i] seconds if
+// it is read apart, and 1 second packed, as long as a step. sweep returns the seconds that a sweep
+// for some number of batches takes.
 func skewedLoad(apart []float64, sweep func(batches int) float64) func(n float64) Weighed {
 	return func(n float64) (w Weighed) {
 		for _, s := range apart[:int(n)] {

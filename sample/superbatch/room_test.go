@@ -12,7 +12,7 @@ import (
 	"gdb/sample"
 )
 
-// sizesOf are those of the largest batch of a training.
+// sizesOf returns the sizes of the largest batch of a training.
 func sizesOf(t *testing.T, c Config) (s Sizes) {
 	t.Helper()
 	for e := c.Epoch; e < c.Epochs; e++ {

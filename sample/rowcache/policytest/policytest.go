@@ -53,7 +53,7 @@ func gather(w Twin, nodes []layout.NodeID) (hits []layout.NodeID) {
 }
 
 // Run checks a policy: values, counts and memory through the cache, the rules of Place, and that
-// its hits are those of the twin, gather by gather. newTwin may be nil.
+// each gather has the same hits as with the twin. newTwin may be nil.
 func Run(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
 	t.Run("rules", func(t *testing.T) { rules(t, newPolicy) })
 	t.Run("values", func(t *testing.T) { values(t, newPolicy) })
@@ -283,7 +283,7 @@ func twin(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int
 	}
 }
 
-// bytesFor is the least size of a cache of so many rows.
+// bytesFor returns the least size in bytes of a cache that holds slots rows.
 func bytesFor(p rowcache.Policy, slots int) int64 {
 	bytes := int64(0)
 	for rowcache.RowsIn(bytes, dim, p.SlotBytes()) < slots {

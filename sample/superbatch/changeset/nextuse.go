@@ -289,8 +289,8 @@ func (r *NextReader) choose(g *runtimefile.Group) bool {
 	return true
 }
 
-// Of writes the next uses of nodes to next. The nodes are those of a turn, or some of them, and
-// must follow those of the call before.
+// Of writes the next uses of nodes to next. All of nodes occur in the turn, and they must follow
+// the nodes of the call before.
 func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 	next []uint32) error {
 	low, high := r.never, uint32(0)
