@@ -27,8 +27,8 @@ type NodeID = kv.NodeID
 // MaxNodes is the number of different ids.
 const MaxNodes = 1 << 32
 
-// Direction is that of lists: in-lists hold the sources of a node's in-edges, out-lists the targets
-// of its out-edges.
+// Direction says which lists of a node are meant: in-lists hold the sources of its in-edges, and
+// out-lists the targets of its out-edges.
 type Direction uint8
 
 // The directions.

@@ -55,7 +55,7 @@ func writeAll(fs vfs.FS) error {
 	return nil
 }
 
-// fullDisk fails after so many operations that write.
+// fullDisk is a file system that fails after a number of operations that write.
 type fullDisk struct {
 	vfs.FS
 	left, open int

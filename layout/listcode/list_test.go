@@ -178,7 +178,8 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 	checkGatherer(t, c, b, refs, want)
 }
 
-// checkHeads reads the heads of lists at places in both ways; one more is that of no list.
+// checkHeads reads the heads of lists at places in both ways, and one head more, which belongs to
+// no list.
 func checkHeads(t *testing.T, c Coding, b []byte, refs []Ref, places []uint64) {
 	t.Helper()
 	n := len(places)

@@ -18,7 +18,7 @@ import (
 //
 //	count    4 bits: n, or 14 and 8 bits of n-14, or 15 and 24 bits of n-270
 //	first    a, less Coding.Base, in Coding.FirstBits
-//	way      6 bits, if n > 0: 0 … 32 packed in so many bits, 33+l Elias-Fano with l low bits, 63
+//	way      6 bits, if n > 0: w of 0 … 32 packed in w bits, 33+l Elias-Fano with l low bits, 63
 //	         Elias-Fano in cells
 //	entries  1 … n, each less a
 //

@@ -11,7 +11,7 @@ import "encoding/binary"
 //	places  of each node its block, less that, in 2 bits, above the unit in the bits that it needs
 //
 // A block that is outsideGroup or more after the group's first is searched for by the reader. A
-// place whose bits are all ones is that of an empty list. Kernels in assembly know this layout.
+// place whose bits are all ones stands for an empty list. Kernels in assembly know this layout.
 type directory struct {
 	b         []byte
 	unitBits  int

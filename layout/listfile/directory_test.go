@@ -9,7 +9,8 @@ import (
 // spot is where a list begins, as the test knows it; unit -1: it is empty.
 type spot struct{ block, unit int }
 
-// randomSpots are those of some nodes: lists of many blocks and empty ones among others.
+// randomSpots returns the spots of some nodes, with lists of many blocks and empty lists among
+// them.
 func randomSpots(r *rand.Rand, nodes, unitBits int) []spot {
 	all, block, unit := make([]spot, nodes), r.IntN(1<<20), 0
 	for v := range all {
@@ -17,7 +18,7 @@ func randomSpots(r *rand.Rand, nodes, unitBits int) []spot {
 			all[v] = spot{unit: -1}
 			continue
 		}
-		// The last unit is that of no list: one takes more bits than it has.
+		// The last unit of a block begins no list, because a list takes more bits than a unit has.
 		if unit += 1 + r.IntN(1<<unitBits/8); unit >= 1<<unitBits-1 {
 			unit = r.IntN(1<<unitBits - 1)
 			block += 1 + r.IntN([]int{1, 1, 2, 3, 500}[r.IntN(5)])

@@ -130,7 +130,7 @@ func (s *Shape) partAt(k *Block, slot uint32, ends []uint32) (Part, error) {
 // someBytes is how much ScanSome reads together, in bytes.
 const someBytes = 1 << 20
 
-// ScanSome calls fn with the lists of about one in every so many blocks, spread over the file, for
+// ScanSome calls fn with the lists of about one in every blocks, spread over the file, for
 // estimates. Parts of lists that are in other blocks are missing. l is valid during the call. It
 // takes two read buffers of 1 MiB.
 func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,

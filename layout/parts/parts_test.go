@@ -156,8 +156,9 @@ func distances(c *content, from []string, most int) map[string]int {
 	return at
 }
 
-// TestParts: each training node is in one part; a part has the nodes within so many hops of its
-// training nodes and no others, whole lists of those nearer, and their rows and labels.
+// TestParts checks that each training node is in one part; that a part has the nodes within the
+// hops of its training nodes and no others, the whole lists of all but the farthest, and the rows
+// and labels of all.
 func TestParts(t *testing.T) {
 	for _, ids := range []string{"dense", "text", "multi", "unknown", "target"} {
 		t.Run(ids, func(t *testing.T) {

@@ -40,7 +40,7 @@ const sourceFormat = kv.PartFormat
 
 var _ source.Source = (*part)(nil)
 
-// Info describes the part. Classes and types are those of the whole store, so that their numbers
+// Info describes the part. It lists the classes and types of the whole store, so that their numbers
 // are the same in all parts.
 func (p *part) Info() *source.Info {
 	m := p.meta

@@ -146,7 +146,7 @@ func far(nodes ...layout.NodeID) []layout.NodeID {
 	return nodes
 }
 
-// third are every third of so many nodes.
+// third returns every third of the first nodes nodes.
 func third(nodes layout.NodeID) (some []layout.NodeID) {
 	for v := layout.NodeID(0); v < nodes; v += 3 {
 		some = append(some, v)

@@ -28,7 +28,7 @@ func windowGraph() layouttest.Graph {
 	return g
 }
 
-// windowsOf opens windows of so many bytes over a paged reader.
+// windowsOf opens windows of bytes bytes over a paged reader.
 func windowsOf(t testing.TB, s *layout.Store, bytes int64, budget *mem.Budget) *topology.Windows {
 	t.Helper()
 	topo := mustTopology(t, s, layout.In, topology.Options{CacheBytes: 1 << 20, Budget: budget})
@@ -56,7 +56,8 @@ func dealt(w *topology.Windows, nodes []layout.NodeID) func(window int) [][]layo
 
 const threeMiB = 3 << 20
 
-// Lists in windows are those of the graph, of all nodes and of few, and no block is read twice.
+// TestWindowsGiveLists checks that lists in windows equal the lists of the graph, for all nodes and
+// for few, and that no block is read twice.
 func TestWindowsGiveLists(t *testing.T) {
 	g := windowGraph()
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
