@@ -27,7 +27,7 @@ func newBLAS(t *testing.T, m *machine) *cuda.BLAS {
 	return b
 }
 
-// value is that of a test's matrix.
+// value returns an element of the matrix that tests use.
 func value(row, column int) float32 { return float32((row*7+column*3)%11)/4 - 1 }
 
 // put copies a column-major matrix to the device, stride values from column to column.

@@ -253,8 +253,9 @@ func TestPageNamesRooms(t *testing.T) {
 	}
 }
 
-// reaches bounds what a package imports over any number of steps: at most so many packages of ours,
-// and none of some. A grammar that links kernels compiles, and nobody sees it in its imports.
+// reaches bounds what a package imports over any number of steps: the number of packages of this
+// module, and packages that it must not reach. A grammar that links kernels compiles, and its
+// imports do not show it.
 var reaches = []struct {
 	from  string
 	most  int

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// endingContext is over after so many looks.
+// endingContext is a context that is over after left checks.
 type endingContext struct {
 	context.Context
 	left, looks int

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSort: the order is that of comparisons, whatever the keys have in common.
+// TestSort checks that keys come in the same order as by comparisons, whatever they have in common.
 func TestSort(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
