@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestAround: a batch around seeds that a client names is the one of an epoch that has these seeds,
-// whatever was asked for before; and an epoch may follow.
+// TestAround checks that a batch around seeds that a client names equals the batch of an epoch that
+// has these seeds, whatever was asked for before; and that an epoch may follow.
 func TestAround(t *testing.T) {
 	g := layouttest.Random(3, 300, 2500)
 	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true

@@ -135,7 +135,7 @@ func insideEpochs(b *testing.B, r *running, ask *protocol.Open,
 	}
 }
 
-// ownRows gathers the rows of batches to so many pieces of memory in turn.
+// ownRows returns a function that gathers the rows of batches to pieces pieces of memory in turn.
 func ownRows(b *testing.B, from rowcache.Features, pieces int) func(d *sample.Dense) {
 	rows := make([]*mem.Arena, pieces)
 	b.Cleanup(func() {
@@ -236,7 +236,7 @@ func over(of, other []float64) (all []float64) {
 	return all
 }
 
-// median is that of numbers.
+// median returns the median of numbers.
 func median(of []float64) float64 {
 	of = slices.Sorted(slices.Values(of))
 	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2

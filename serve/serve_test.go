@@ -556,7 +556,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestLookups: rows, neighbors and names are those of the store.
+// TestLookups checks that rows, neighbors and names equal those in the store.
 func TestLookups(t *testing.T) {
 	st := coraStore(t)
 	r := start(t, st, Options{})
