@@ -130,7 +130,8 @@ func mustRead(t *testing.T, fs vfs.FS, path string) []byte {
 	return b
 }
 
-// full has no room after so many writes; what it says of the last is as the kernel does.
+// full is a file that has no room after a number of writes. It answers the last write as the kernel
+// does.
 type full struct {
 	vfs.File
 	writes int
