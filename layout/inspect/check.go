@@ -1,5 +1,5 @@
-// Package inspect looks at the files of a store: Check verifies all of them, the catalog, every
-// checksum and what the bytes mean; DumpBlock prints a block of one, field by field.
+// Package inspect examines the files of a store. Check verifies all of them: the catalog, every
+// checksum, and what the bytes mean. DumpBlock prints one block of a file, field by field.
 package inspect
 
 import (
@@ -20,15 +20,16 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// CheckOptions configure Run.
+// CheckOptions configure Check.
 type CheckOptions struct {
-	// Full also checks order, degrees, counts, id ranges, and that every listed file is there and
-	// nothing else.
+	// Full also checks order, degrees, counts and id ranges, and that the store has every listed
+	// file and no others.
 	Full bool
-	// File limits the check to one file, by its path relative to the store, or to "catalog"; "" is
-	// all.
+	// File limits the check to one file, by its path relative to the store, or to "catalog"; ""
+	// checks all files.
 	File string
-	// Progress is called with the bytes verified so far and in all; nil for none.
+	// Progress is called with the bytes that were verified so far and the bytes in all; it may be
+	// nil.
 	Progress func(done, total int64)
 }
 
@@ -36,22 +37,22 @@ type CheckOptions struct {
 type CheckReport struct {
 	Files    int
 	Bytes    int64
-	Findings []kv.Finding // empty if all is well
-	// Strangers is how many of the findings are files that do not belong into the store: nothing
-	// is wrong with it where all are.
+	Findings []kv.Finding // empty if no damage was found
+	// Strangers is how many of the findings are files that do not belong into the store. If all
+	// findings are strangers, the store is not damaged.
 	Strangers int
-	// Unchecked are the folders that hold something and were not looked at: see uncheckedFolders.
+	// Unchecked lists the folders that hold files and were not checked: see uncheckedFolders.
 	Unchecked []string
 }
 
-// findingsMost is how many damaged blocks of one file are listed; further ones are counted.
+// findingsMost is how many damaged blocks of one file are listed. Further ones are only counted.
 const findingsMost = 1000
 
 // Check verifies a store: the catalog, every checksum of every file, and with Full what the bytes
-// mean. It goes on after damage, and after a file that it could not look into, which is an error
-// beside the report of the others. Memory: read
-// buffers of 8 MiB, the checksums of one file of rows or the index of one topology file at a time,
-// and what ids.Verify takes.
+// mean. It goes on after damage. It also goes on after a file that it could not read, and then
+// returns an error together with the report of the other files. It takes the memory of read buffers
+// of 8 MiB, of the checksums of one file of rows or the index of one topology file at a time, and
+// of ids.Verify.
 func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
 	opt CheckOptions) (*CheckReport, error) {
 	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
@@ -86,12 +87,12 @@ type checker struct {
 	done, total int64
 	idsDone     bool // the id files were checked
 
-	// Of the file being checked.
+	// The fields below are about the file that is being checked.
 	path    string
 	sum     uint32
 	found   int   // findings
 	skipped int   // findings beyond findingsMost
-	last    int64 // block of the last of them
+	last    int64 // block of the last finding
 }
 
 // selectFiles chooses the files to check.
@@ -113,7 +114,7 @@ func (c *checker) selectFiles() error {
 	return nil
 }
 
-// find notes a finding about the current file.
+// find adds a finding about the current file.
 func (c *checker) find(block, off int64, format string, args ...any) {
 	if c.found++; c.found > findingsMost {
 		c.skipped++
@@ -143,12 +144,12 @@ func (c *checker) note(err error) error {
 	return nil
 }
 
-// begin starts the findings of a file.
+// begin starts to collect the findings of a file.
 func (c *checker) begin(path string) {
 	c.path, c.sum, c.found, c.skipped = path, 0, 0, 0
 }
 
-// end closes the findings of a file.
+// end finishes the findings of a file.
 func (c *checker) end() {
 	if c.skipped > 0 {
 		c.report.Findings = append(c.report.Findings, kv.Finding{Path: c.path, Block: -1,
@@ -157,7 +158,7 @@ func (c *checker) end() {
 	}
 }
 
-// advance counts verified bytes and adds them to the checksum of the file.
+// advance adds verified bytes to the progress and to the checksum of the file.
 func (c *checker) advance(b []byte) {
 	c.sum = codec.ChecksumUpdate(c.sum, b)
 	c.report.Bytes += int64(len(b))
@@ -175,14 +176,14 @@ func (c *checker) file(m kv.FileMeta) error {
 	want := c.done + m.Size
 	f, err := c.s.OpenFile(c.dev, m.Path)
 	if err == nil {
-		// Its blocks first, so that a finding names one of them if it can.
+		// The blocks come first, so that a finding names one of them if it can.
 		err = c.content(m, f)
 		err = errors.Join(err, f.Close())
 		if err == nil && c.found == 0 && c.sum != m.Checksum {
 			c.find(-1, -1, "checksum of the whole file is %08x, want %08x", c.sum, m.Checksum)
 		}
 	}
-	c.done = want // what was damaged may not have been read
+	c.done = want // damaged parts may not have been read
 	return c.note(err)
 }
 
@@ -209,9 +210,9 @@ func (c *checker) content(m kv.FileMeta, f *layout.File) error {
 	return nil
 }
 
-// header checks the first block and adds it to the checksum of the file. The fields are nil if
-// they are damaged; blocks are false if the file is not what it should be, so that its blocks need
-// not be looked at.
+// header checks the first block and adds it to the checksum of the file. fields is nil if they are
+// damaged. blocks is false if the file is not of the expected kind, so that its blocks need not be
+// checked.
 func (c *checker) header(f *layout.File, kind string) (fields []byte, blocks bool, err error) {
 	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
 	if err != nil {
@@ -231,7 +232,7 @@ func (c *checker) header(f *layout.File, kind string) (fields []byte, blocks boo
 	return nil, errors.Is(err, codec.ErrChecksum), nil
 }
 
-// ids checks an id file: kv knows its blocks, and checks both files at once.
+// ids checks an id file. Package kv/ids knows its blocks, and checks both id files at once.
 func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	if !c.idsDone {
 		c.idsDone = true
@@ -240,7 +241,8 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 			return err
 		}
 		for _, found := range findings {
-			// One of a wrong length says so itself, before the other is opened or after.
+			// A file of a wrong length has its own finding, before or after the other file is
+			// opened.
 			i, listed := c.s.Meta().File(found.Path)
 			if (c.opt.File == "" || c.opt.File == found.Path) && listed && c.hasLength(i) {
 				c.report.Findings = append(c.report.Findings, found)
@@ -249,7 +251,7 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	}
 	for _, found := range c.report.Findings {
 		if found.Path == m.Path {
-			c.found++ // the whole file's checksum would say it again
+			c.found++ // the checksum of the whole file would only repeat it
 		}
 	}
 	return f.Stream(c.ctx, 0, f.Size(), blockdev.Align, func(_ int64, b []byte) error {
@@ -258,19 +260,19 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	})
 }
 
-// hasLength says whether a file is there and as long as the catalog says.
+// hasLength reports whether a file exists and is as long as the catalog says.
 func (c *checker) hasLength(m kv.FileMeta) bool {
 	info, err := c.s.FS().Stat(c.s.Path(m.Path))
 	return err == nil && info.Size() == m.Size
 }
 
-// histogram counts degrees as kv.GraphStats does.
+// histogram counts degrees in the way of kv.GraphStats.
 type histogram struct {
 	counts [33]uint64
 	most   uint64
 }
 
-// differs says where the counts are not those of want, "" if they are.
+// differs says where the counts differ from want; "" if they do not.
 func (h *histogram) differs(want []uint64, most uint64) string {
 	for i, n := range h.counts {
 		w := uint64(0)

@@ -16,7 +16,7 @@ import (
 // dumpValues is how many values of a list or row are printed.
 const dumpValues = 12
 
-// values prints some values: the first of them, and how many there are if that is not all.
+// values prints the first values of a list or row, and how many there are if they are more.
 func values[T any](n int, at func(i int) T) string {
 	var b strings.Builder
 	for i := range min(n, dumpValues) {
@@ -79,7 +79,7 @@ func (d *dumper) codedLists(shape *listfile.Shape, k *listfile.Block, l *listfil
 	}
 }
 
-// regionValues prints what a region of a coded block has, as far as it is one row of values.
+// regionValues prints the contents of a region of a coded block, if it is one sequence of values.
 func (d *dumper) regionValues(name string, k *listfile.Block, l *listfile.Lists) string {
 	entries := int(k.Entries)
 	switch name {
@@ -100,7 +100,7 @@ func (d *dumper) regionValues(name string, k *listfile.Block, l *listfile.Lists)
 	return ""
 }
 
-// noteLists prints the lists of a coded block, which begin and end at any bit.
+// noteLists prints where the lists of a coded block stand, which begin and end at any bit.
 func (d *dumper) noteLists(k *listfile.Block, l *listfile.Lists) {
 	for i := range k.Slots {
 		list := l.Nbrs[l.Off[i]:l.Off[i+1]]
@@ -142,7 +142,7 @@ func (d *dumper) rawLists(shape *listfile.Shape, k *listfile.Block, l *listfile.
 	}
 }
 
-// slots prints the directory; runs of empty lists are one line.
+// slots prints the directory. A run of empty lists takes one line.
 func (d *dumper) slots(k *listfile.Block, l *listfile.Lists) {
 	width, ids := k.RawDirectory()
 	for i := uint64(0); i < uint64(k.Slots); {
@@ -162,7 +162,7 @@ func (d *dumper) slots(k *listfile.Block, l *listfile.Lists) {
 	d.Zeros(ids - d.Off())
 }
 
-// entries prints what runs parallel to the ids, a line per list.
+// entries prints the values that run parallel to the ids, one line for each list.
 func (d *dumper) entries(what string, width int, k *listfile.Block, l *listfile.Lists,
 	at func(i int) any) {
 	for s := range k.Slots {
@@ -174,7 +174,7 @@ func (d *dumper) entries(what string, width int, k *listfile.Block, l *listfile.
 	}
 }
 
-// rows prints a page of rows, after the state of its checksums.
+// rows prints a page of rows, after whether its checksums are right.
 func (d *dumper) rows(n int64) error {
 	shape, err := rowsShapeOf(d.s, d.f.Path)
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// BlockOf names a block of a file of the store; Decode has its fields shown by name.
+// BlockOf names a block of a file of the store. Decode prints its fields by name.
 type BlockOf struct {
 	Path   string
 	Number int64
 	Decode bool
 }
 
-// DumpBlock prints a block of a data file to w, its fields by name or as plain hexadecimal. Block 0
-// is the header; the others are what check counts: blocks of lists, pages of rows, of checksums and
-// of indexes. Damaged blocks are printed too, and marked.
+// DumpBlock prints a block of a data file to w, with its fields by name or as plain hexadecimal.
+// Block 0 is the header. The other blocks are numbered as Check numbers them: blocks of lists, and
+// pages of rows, of checksums and of indexes. Damaged blocks are printed too, with a mark.
 func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, of BlockOf,
 	w io.Writer) (err error) {
 	path, block, decode := of.Path, of.Number, of.Decode
@@ -77,7 +77,7 @@ func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, of Blo
 	return err
 }
 
-// fileMeta finds a file of the store.
+// fileMeta returns the record of a file of the store.
 func fileMeta(s *layout.Store, path string) (kv.FileMeta, error) {
 	var names []string
 	for _, m := range s.Meta().Files {
@@ -90,7 +90,7 @@ func fileMeta(s *layout.Store, path string) (kv.FileMeta, error) {
 		strings.Join(names, ", "))
 }
 
-// blockUnit is the size of a block of a file.
+// blockUnit returns the size of a block of a file.
 func blockUnit(s *layout.Store, m kv.FileMeta) (int64, error) {
 	switch m.Kind {
 	case layout.KindTopologyIn, layout.KindTopologyOut:
@@ -102,7 +102,7 @@ func blockUnit(s *layout.Store, m kv.FileMeta) (int64, error) {
 	return layout.PageBytes, nil
 }
 
-// rowsShapeOf finds the rows that a file holds, or the checksums of.
+// rowsShapeOf returns the shape of the rows that a file holds, or of whose checksums it holds.
 func rowsShapeOf(s *layout.Store, path string) (rowfile.Shape, error) {
 	m, _, ok := rowfile.MetaOf(s.Meta(), path)
 	if !ok {
@@ -121,7 +121,7 @@ type dumper struct {
 	kind string
 	b    []byte
 
-	fields listfile.Fields // of an index
+	fields listfile.Fields // the fields of an index's header
 }
 
 // block decodes a block by the kind of its file.
@@ -208,7 +208,7 @@ func (d *dumper) rowsFields(c *codec.Dec) {
 	}
 }
 
-// index prints a page of first nodes, or the last page.
+// index prints a page of first nodes, or the last page of an index.
 func (d *dumper) index(n int64) {
 	if edges, blocks, err := listfile.DecodeIndexEnd(d.b); err == nil {
 		d.Field(4, "magic %q", listfile.IndexEnd)
@@ -220,7 +220,7 @@ func (d *dumper) index(n int64) {
 	d.begins(n)
 }
 
-// begins prints where blocks begin, by the layout that the header of the index tells.
+// begins prints where blocks begin, in the layout that the header of the index names.
 func (d *dumper) begins(n int64) {
 	first := (n-1)*d.fields.IndexPerPage() + 1
 	if d.fields.IndexPerPage() != listfile.IndexPerPage {
@@ -247,7 +247,7 @@ func (d *dumper) begins(n int64) {
 // beginsPerLine is how many blocks of an index are printed on a line.
 const beginsPerLine = 4
 
-// readFields reads the fields of the header of an index, which tell what its pages are like.
+// readFields reads the fields of the header of an index, which describe its pages.
 func (d *dumper) readFields() error {
 	buf, err := mem.NewArena(nil, "header", codec.HeaderBytes)
 	if err != nil {
@@ -260,7 +260,7 @@ func (d *dumper) readFields() error {
 	return errors.Join(err, buf.Free())
 }
 
-// numbers prints the rest of the page, eight numbers a line, the first of which is number first.
+// numbers prints the rest of the page, eight numbers on each line. The first has the number first.
 func (d *dumper) numbers(what string, first int64, format string) {
 	end := len(d.b)
 	for end > d.Off() && d.b[end-1] == 0 {

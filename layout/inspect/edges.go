@@ -7,8 +7,8 @@ import (
 	"gdb/layout/edgefile"
 )
 
-// edges checks a file of edges: its blocks one after the other, and how many edges there are. Ends
-// and types that the graph does not have are found in any check, since decoding looks at them.
+// edges checks a file of edges: its blocks in order, and the number of edges. Every check, also one
+// without Full, finds ends and types that the graph does not have, because decoding looks at them.
 func (c *checker) edges(f *layout.File, kind string) error {
 	if _, blocks, err := c.header(f, kind); err != nil || !blocks {
 		return err

@@ -81,24 +81,24 @@ func (c *checker) listBlocks(l *listfile.File, m *listMeaning) error {
 	})
 }
 
-// listMeaning checks what the lists of a direction mean, block by block.
+// listMeaning checks block by block what the lists of a direction mean.
 type listMeaning struct {
 	c       *checker
 	dir     layout.Direction
 	shape   *listfile.Shape
-	damaged bool         // counts are not complete
-	index   *indexWindow // nil if it is damaged, which its own check reports
+	damaged bool         // the counts are not complete
+	index   *indexWindow // nil if the index is damaged, which its own check reports
 	lists   listfile.Lists
 
 	edges, next, loops uint64
 	blocks             int64
-	open               bool          // a list may go on
-	sofar              uint64        // its degree so far
-	last               layout.NodeID // its last neighbor so far
+	open               bool          // the last list may go on in the next block
+	sofar              uint64        // the degree of that list so far
+	last               layout.NodeID // the last neighbor of that list so far
 	hist               histogram
 	types              []uint64
 	part               int
-	parts              []uint64 // edges by partition
+	parts              []uint64 // edges of each partition
 }
 
 func (m *listMeaning) begin() error {
@@ -110,7 +110,7 @@ func (m *listMeaning) begin() error {
 		m.index = index
 		return nil
 	}
-	// What is wrong with the index is found when that file is checked.
+	// The check of the index file reports what is wrong with the index.
 	var bad *layout.CorruptionError
 	if errors.As(err, &bad) || oserror.IsNotExist(err) || errors.Is(err, kv.ErrFormat) {
 		return nil
@@ -130,7 +130,7 @@ func (m *listMeaning) compareIndex(n int64, k *listfile.Block) error {
 		return err
 	}
 	if k.Raw() {
-		start = k.Start // it follows from the size of blocks
+		start = k.Start // the position follows from the size of blocks
 	}
 	if ok && (want != k.First || start != k.Start) {
 		m.c.find(n, listfile.BlockOffset(n, m.shape.BlockBytes),
@@ -140,7 +140,7 @@ func (m *listMeaning) compareIndex(n int64, k *listfile.Block) error {
 	return nil
 }
 
-// block checks a block that was verified.
+// block checks a block whose checksum was verified.
 func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) error {
 	if err := m.shape.Decode(k, &m.lists); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) e
 	return m.countTypes(l.Types)
 }
 
-// list checks order and range of a list, or of a part of it.
+// list checks the order and the range of a list, or of a part of it.
 func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID) error {
 	prev := m.last
 	for _, v := range nbrs {
@@ -216,7 +216,7 @@ func (m *listMeaning) degree(d uint64) {
 	m.hist.most = max(m.hist.most, d)
 }
 
-// closeList counts the list that has ended.
+// closeList counts a list that has ended.
 func (m *listMeaning) closeList() {
 	if m.open {
 		m.degree(m.sofar)
@@ -224,7 +224,8 @@ func (m *listMeaning) closeList() {
 	m.open, m.sofar = false, 0
 }
 
-// end compares the counts with the catalog; after damage they cannot be right, and are not.
+// end compares the counts with the catalog. It does not if blocks were damaged, because the counts
+// cannot be right then.
 func (m *listMeaning) end() {
 	meta := m.c.s.Meta()
 	if m.damaged || m.c.found > 0 {
@@ -263,7 +264,7 @@ func (m *listMeaning) end() {
 	}
 }
 
-// index checks an index: its pages, and if they are whole what they say.
+// index checks an index: its pages, and if they are intact, their contents.
 func (c *checker) index(f *layout.File, dir layout.Direction) error {
 	kind := layout.IndexKind(dir)
 	blocks, err := c.topologyHeader(f, kind)

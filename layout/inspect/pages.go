@@ -11,19 +11,19 @@ import (
 	"gdb/layout/listfile"
 )
 
-// windowPages is how many pages of a companion file a check holds: 256 KiB.
+// windowPages is how many pages of a companion file a check holds in memory: 256 KiB.
 const windowPages = 64
 
-// pageWindow reads the pages of 4 KiB of an index, or of checksums, in ascending order, so that a
-// file is checked against its companion in memory that does not grow with it.
+// pageWindow reads pages of 4 KiB of an index, or of checksums, in ascending order. So a file is
+// checked against its companion in memory that does not grow with the companion.
 type pageWindow struct {
 	f     *layout.File
 	kind  string
 	uuid  kv.UUID
 	arena *mem.Arena
-	first int64 // page
+	first int64 // number of the first page
 	pages int64
-	bad   [windowPages]bool // their checksums are wrong: their own check reports that
+	bad   [windowPages]bool // pages with a wrong checksum, which their own check reports
 }
 
 func newPageWindow(f *layout.File, kind string, uuid kv.UUID) (*pageWindow, error) {
@@ -31,7 +31,7 @@ func newPageWindow(f *layout.File, kind string, uuid kv.UUID) (*pageWindow, erro
 	return &pageWindow{f: f, kind: kind, uuid: uuid, arena: arena}, err
 }
 
-// page returns a page that the file has, verified, or nil if it is damaged.
+// page returns a verified page of the file, or nil if the page is damaged.
 func (w *pageWindow) page(ctx context.Context, n int64) ([]byte, error) {
 	if n < w.first || n >= w.first+w.pages {
 		if err := w.load(ctx, n); err != nil {
@@ -62,7 +62,7 @@ func (w *pageWindow) load(ctx context.Context, n int64) error {
 
 func (w *pageWindow) close() error { return errors.Join(w.f.Close(), w.arena.Free()) }
 
-// indexWindow is an index that is read beside its lists.
+// indexWindow is an index that is read together with its lists.
 type indexWindow struct {
 	*pageWindow
 	fields listfile.Fields
@@ -89,8 +89,8 @@ func openIndexWindow(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	return &indexWindow{w, ix.Fields, ix.Edges, ix.Blocks}, nil
 }
 
-// beginOf is where the index says that a block begins: the first node and the position in its list;
-// false if its page is damaged.
+// beginOf returns where a block begins according to the index: the first node, and the position in
+// its list. ok is false if the page of the index is damaged.
 func (w *indexWindow) beginOf(ctx context.Context, block int64) (first layout.NodeID, start uint32,
 	ok bool, err error) {
 	per := w.fields.IndexPerPage()

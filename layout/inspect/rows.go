@@ -11,7 +11,7 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// rowsOrSums checks a file of rows or of their checksums.
+// rowsOrSums checks a file of rows, or a file of checksums of rows.
 func (c *checker) rowsOrSums(m kv.FileMeta, f *layout.File) error {
 	meta, labels, ok := rowfile.MetaOf(c.s.Meta(), m.Path)
 	if !ok {
@@ -51,8 +51,8 @@ type rowsCheck struct {
 	f      *layout.File
 	shape  *rowfile.Shape
 	seed   uint32
-	sums   *pageWindow   // nil if there are none: their own check reports that
-	labels *labelMeaning // nil if there is nothing more to check
+	sums   *pageWindow   // nil if they cannot be read, which their own check reports
+	labels *labelMeaning // nil if no labels are to be checked
 }
 
 func (r *rowsCheck) run() (err error) {
@@ -80,7 +80,7 @@ func (r *rowsCheck) run() (err error) {
 	return err
 }
 
-// openSums opens the checksums, if they are whole.
+// openSums opens the checksums if they are intact.
 func (r *rowsCheck) openSums() error {
 	f, err := r.c.s.OpenFile(r.c.dev, layout.SumsPath(r.shape.Path))
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *rowsCheck) openSums() error {
 	return errors.Join(err, f.Close())
 }
 
-// page checks the units of the page at off in the file, and the labels in it.
+// page checks the units of the page at offset off of the file, and the labels in it.
 func (r *rowsCheck) page(off int64, b []byte) error {
 	n := (off-layout.PageBytes)/int64(r.shape.PageBytes) + 1
 	unit, wrong, at := int64(r.shape.SumBytes), 0, int64(0)
@@ -140,10 +140,10 @@ type labelMeaning struct {
 	meta    *kv.LabelsMeta
 	counts  []uint64
 	labeled uint64
-	unknown uint64 // of multi-labels: those of nodes of which some are known, counted in labeled
+	unknown uint64 // for multi-labels: unknown labels of the nodes in labeled
 }
 
-// row checks the label of one node; it returns what is wrong.
+// row checks the label of one node, and returns what is wrong; "" if nothing is.
 func (l *labelMeaning) row(row []byte) string {
 	switch l.meta.Kind {
 	case "class":
@@ -199,8 +199,8 @@ func (l *labelMeaning) multi(row []byte) string {
 	return ""
 }
 
-// endUnknown compares the count of unknown labels with the catalog. Of labeled nodes that are not
-// counted here nothing is known.
+// endUnknown compares the count of unknown labels with the catalog. Labeled nodes that are not
+// counted here have no known label.
 func (l *labelMeaning) endUnknown() {
 	if l.meta.KnownAt() == 0 {
 		return
@@ -212,7 +212,7 @@ func (l *labelMeaning) endUnknown() {
 	}
 }
 
-// end compares the counts with the catalog. Which nodes have multi-labels is told by a set, which
+// end compares the counts with the catalog. A stored set holds the nodes that have multi-labels; it
 // is checked with the splits.
 func (l *labelMeaning) end() {
 	if l.meta.Kind != "multi" && l.labeled != l.meta.Labeled {

@@ -15,18 +15,18 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 )
 
-// dataFolders are the folders of a store in which every file is listed in the catalog.
+// dataFolders lists the folders of a store in which every file is listed in the catalog.
 var dataFolders = []string{"topology", "edges", "features", "labels", "ids"}
 
-// uncheckedFolders are no part of the graph. What is in them carries checksums that are verified
-// whenever it is read: prep, which can be made again, and the checkpoints in runs; tmp has what an
-// ingest was making.
+// uncheckedFolders lists the folders that are not part of the graph. The files in prep, which can
+// be made again, and the checkpoints in runs have checksums that are verified whenever they are
+// read. tmp holds files of an ingest that has not ended.
 var uncheckedFolders = []string{"prep", "runs", "tmp"}
 
-// labeledSet is the stored set of the nodes that have multi-labels.
+// labeledSet is the name of the stored set of the nodes that have multi-labels.
 const labeledSet = "labeled"
 
-// catalog checks the metadata, and with Full what it says of the store as a whole.
+// catalog checks the metadata, and with Full also what they say of the store as a whole.
 func (c *checker) catalog() error {
 	c.begin(layout.CatalogName)
 	defer c.end()
@@ -72,8 +72,9 @@ func (c *checker) partitions() {
 	}
 }
 
-// sets checks the range of the splits, and the size of the set of nodes with labels. How many nodes
-// splits have was compared with the metadata of the same moment: they may be replaced meanwhile.
+// sets checks the range of the splits, and the size of the set of nodes with labels. It does not
+// compare the sizes of splits with metadata that were read earlier, since splits may be replaced
+// meanwhile; sizes were compared with the metadata of the same transaction.
 func (c *checker) sets() error {
 	meta, names := c.s.Meta(), []string(nil)
 	for _, split := range meta.Splits {
@@ -99,7 +100,7 @@ func (c *checker) sets() error {
 	return nil
 }
 
-// unchecked notes the folders that a check of the whole store does not look into.
+// unchecked lists the folders that a check of the whole store leaves out.
 func (c *checker) unchecked() error {
 	if c.opt.File != "" {
 		return nil
@@ -116,8 +117,8 @@ func (c *checker) unchecked() error {
 	return nil
 }
 
-// strangers finds what does not belong into a store: beside its folders, among the files of the
-// catalog, and among the folders of runs.
+// strangers finds files that do not belong into the store: beside its folders, among the files of
+// the catalog, and among the folders of runs.
 func (c *checker) strangers() error {
 	folders := slices.Concat(dataFolders, uncheckedFolders, []string{layout.CatalogName})
 	err := c.each("", func(rel string, _ bool) error {
@@ -146,15 +147,15 @@ func (c *checker) strangers() error {
 	})
 }
 
-// stranger notes a file that does not belong into the store.
+// stranger adds a finding for a file that does not belong into the store.
 func (c *checker) stranger(rel, why string) {
 	c.report.Strangers++
 	c.report.Findings = append(c.report.Findings, kv.Finding{Path: rel, Block: -1, Offset: -1,
 		What: why + "; delete it or move it away"})
 }
 
-// each calls fn with what is in a folder, by name: its path in the store, and whether it is a
-// folder itself. What cannot be looked at, as a link in a circle, is none.
+// each calls fn for each entry of a folder, ordered by name, with its path in the store and whether
+// it is a folder. An entry that cannot be examined, such as a circular link, counts as no folder.
 func (c *checker) each(folder string, fn func(rel string, isDir bool) error) error {
 	names, err := c.s.FS().List(c.s.Path(folder))
 	if oserror.IsNotExist(err) {
@@ -178,8 +179,8 @@ func (c *checker) each(folder string, fn func(rel string, isDir bool) error) err
 	return nil
 }
 
-// listing finds files of a folder that the catalog does not list. It looks into folders only that
-// have files that are listed.
+// listing finds files of a folder that the catalog does not list. It goes into a folder only if the
+// catalog lists files in it.
 func (c *checker) listing(folder string) error {
 	return c.each(folder, func(rel string, isDir bool) error {
 		if _, listed := c.s.Meta().File(rel); listed {
