@@ -22,42 +22,42 @@ import (
 // Graph is a graph in memory. The zero value of a field leaves that part out.
 type Graph struct {
 	Nodes int
-	Edges []Edge // in any order; kept as they are, duplicates and self loops too
+	Edges []Edge // in any order; duplicates and self loops are kept
 
-	EdgeTypes []string // names; then Edge.Type is stored
+	EdgeTypes []string // if not empty, Edge.Type is stored
 	Weighted  bool
 	Timed     bool
-	Both      bool // out-lists too
+	Both      bool // also stores out-lists
 
 	// Features is (Nodes, Dim) row-major, stored as DType (f32 if empty).
 	Features []float32
 	Dim      int
 	DType    string
 
-	// Classes are the names of classes. Labels has one class per node, -1 for none; or Multi has
-	// the classes of each node.
+	// Classes holds the names of classes. Labels holds one class for each node, -1 for none; or
+	// Multi holds the classes of each node.
 	Classes []string
 	Labels  []int32
 	Multi   [][]int
-	// Unknown has the classes of each node, beside those of Multi, that are unknown; nil for none.
+	// Unknown holds the unknown classes of each node, besides those in Multi; nil for none.
 	Unknown [][]int
-	// Targets has one number per node, NaN for none.
+	// Targets holds one number for each node, NaN for none.
 	Targets []float32
 
-	// IDs are external ids of nodes, for a dictionary; nil: ids are node numbers.
+	// IDs holds external ids of nodes, for a dictionary; if it is nil, ids are node numbers.
 	IDs []string
 
 	Splits     map[string][]layout.NodeID
-	Partitions int // of equal size; 0 is one
-	BlockBytes int // 0 is 4096
+	Partitions int // of equal size; 0 makes one
+	BlockBytes int // 0 stands for 4096
 	UUID       kv.UUID
 
-	// NoCatalog leaves the catalog out: the store has its metadata in memory only and no sets. For
-	// tests that make many stores.
+	// NoCatalog leaves out the catalog: the store has its metadata in memory only, and no sets. It
+	// is for tests that make many stores.
 	NoCatalog bool
 }
 
-// Edge is an edge with what can be stored with it.
+// Edge is an edge with the values that can be stored with it.
 type Edge struct {
 	Src, Dst layout.NodeID
 	Type     uint16
@@ -65,8 +65,8 @@ type Edge struct {
 	Time     int64
 }
 
-// Random returns a random graph (see testgraph.Random) without features and labels; types, weights
-// and times of its edges are set, and stored if the caller says so.
+// Random returns a random graph (see testgraph.Random) without features and labels. Its edges have
+// types, weights and times, which are stored if the caller sets the fields for them.
 func Random(seed uint64, nodes, edges int) Graph {
 	g := Graph{Nodes: nodes}
 	for i, e := range testgraph.Random(seed, nodes, edges) {
@@ -94,8 +94,8 @@ func (g *Graph) Lists(dir layout.Direction) [][]listfile.Edge {
 	return lists
 }
 
-// Build writes g to dir with the writers that ingest uses, and opens it. The identity of the store
-// follows from g.UUID; a zero one is replaced by a fixed one.
+// Build writes g to dir with the writers that ingest uses, and opens the store. The store gets
+// g.UUID as its identity, or a fixed one if g.UUID is zero.
 func Build(t testing.TB, fs vfs.FS, dir string, g Graph) *layout.Store {
 	t.Helper()
 	b := builder{t: t, fs: fs, dir: dir, g: &g}
@@ -170,7 +170,7 @@ func (b *builder) topology(dir layout.Direction) {
 	b.count(dir, lists)
 }
 
-// count fills in the statistics of one direction.
+// count sets the statistics of one direction.
 func (b *builder) count(dir layout.Direction, lists [][]listfile.Edge) {
 	hist, most := []uint64{}, uint64(0)
 	for v, l := range lists {
@@ -209,7 +209,7 @@ func (b *builder) count(dir layout.Direction, lists [][]listfile.Edge) {
 	}
 }
 
-// rows writes a file of rows; add is called for each node.
+// rows writes a file of rows. It calls add for each node.
 func (b *builder) rows(folder, name, dtype string, dim int,
 	add func(w *rowfile.Writer, v int) error) kv.RowsMeta {
 	path := folder + "/" + name
@@ -258,7 +258,8 @@ func Features(n, dim int) []float32 {
 	return x
 }
 
-// Splits returns train, val and test: of each five nodes the first three, the fourth, the fifth.
+// Splits returns the splits train, val and test: of every five nodes, the first three are in train,
+// the fourth is in val and the fifth in test.
 func Splits(nodes int) map[string][]layout.NodeID {
 	s := map[string][]layout.NodeID{"train": nil, "val": nil, "test": nil}
 	for v := range nodes {

@@ -26,20 +26,20 @@ func ReadFile(t testing.TB, fs vfs.FS, path string) []byte {
 	return b
 }
 
-// WriteFile makes a file of these bytes.
+// WriteFile makes a file with the given bytes.
 func WriteFile(t testing.TB, fs vfs.FS, path string, b []byte) {
 	t.Helper()
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Write(bytes.Clone(b)) // the file system may scramble what it was given
+	_, err = f.Write(bytes.Clone(b)) // the file system may change the bytes that it is given
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Flip changes bits of one byte of a file.
+// Flip inverts bits of one byte of a file.
 func Flip(t testing.TB, fs vfs.FS, path string, off int64, bits byte) {
 	t.Helper()
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
@@ -57,13 +57,13 @@ func Flip(t testing.TB, fs vfs.FS, path string, off int64, bits byte) {
 	}
 }
 
-// Device opens a device of files.
+// Device opens a device that is closed when the test ends.
 func Device(t testing.TB) blockdev.Device {
 	t.Helper()
 	return devtest.Open(t, blockdev.Options{})
 }
 
-// Rewrite changes the bytes of a file.
+// Rewrite replaces the bytes of a file by what change returns.
 func Rewrite(t testing.TB, fs vfs.FS, path string, change func(b []byte) []byte) {
 	t.Helper()
 	WriteFile(t, fs, path, change(ReadFile(t, fs, path)))

@@ -16,7 +16,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// labels writes the labels of whichever kind the graph has.
+// labels writes the labels of the graph, of whichever kind they are.
 func (b *builder) labels() {
 	switch {
 	case b.g.Labels != nil:
@@ -116,7 +116,7 @@ func (b *builder) ids() {
 	b.m.Files = append(b.m.Files, forward, reverse)
 }
 
-// sets returns the stored sets: the splits, and which nodes have multi-labels.
+// sets returns the stored sets: the splits, and the nodes that have multi-labels.
 func (b *builder) sets() map[string]*roaring.Bitmap {
 	sets := map[string]*roaring.Bitmap{}
 	for name, nodes := range b.g.Splits {

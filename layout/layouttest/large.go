@@ -7,8 +7,8 @@ import (
 	"gdb/layout"
 )
 
-// Skewed returns a graph in which a batch takes a large part of the features, whose rows are wide,
-// and most edges begin in few nodes.
+// Skewed returns a graph in which one batch takes a large part of the features, because rows are
+// wide and most edges begin in few nodes.
 func Skewed() Graph {
 	const nodes, edges, dim, classes = 8000, 400000, 768, 5
 	draw := rng.NewStream(3)
@@ -21,7 +21,7 @@ func Skewed() Graph {
 		g.Features[i] = float32(i%17) / 17
 	}
 	for range edges {
-		src := draw.Below(1 + draw.Below(nodes)) // the lower, the more
+		src := draw.Below(1 + draw.Below(nodes)) // lower nodes are drawn more often
 		g.Edges = append(g.Edges, Edge{Src: layout.NodeID(src),
 			Dst: layout.NodeID(draw.Below(nodes))})
 	}
@@ -37,7 +37,7 @@ func Skewed() Graph {
 	return g
 }
 
-// ManyLists returns a graph whose lists have no place in the least block cache. Most edges begin in
+// ManyLists returns a graph whose lists do not fit in the smallest block cache. Most edges begin in
 // few nodes.
 func ManyLists() Graph {
 	const nodes, edges, dim = 60_000, 3_000_000, 8
