@@ -16,16 +16,16 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// Rows are feature rows computed from their node. They satisfy sample.Rows and sample.RawRows.
+// Rows computes feature rows from their node. It satisfies sample.Rows and sample.RawRows.
 type Rows struct {
-	Count uint64 // nodes
+	Count uint64 // the number of nodes
 	Dim   int
-	// Fail makes reads that include this node fail, if it is set.
+	// Fail, if it is not nil, makes reads fail that include this node.
 	Fail *layout.NodeID
 	read atomic.Uint64
 }
 
-// Value is element j of the row of v.
+// Value returns element j of the row of v.
 func Value(v layout.NodeID, j int) float32 {
 	return float32(rng.Key(uint64(v), uint64(j))>>40) / (1 << 24)
 }
@@ -63,8 +63,8 @@ func (r *Rows) Scan(ctx context.Context, first layout.NodeID, n int, out []float
 	return r.Gather(ctx, nodes, nil, out)
 }
 
-// Sweep computes the rows of keys, a node<<32 | list each. It needs no memory, but does not take
-// what a disk could not read to.
+// Sweep computes the rows of keys, each of which is node<<32 | list. It does not use buf, but
+// refuses one that is not aligned, to which a disk could not read.
 func (r *Rows) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%blockdev.Align != 0 {
@@ -112,7 +112,7 @@ func (r *Rows) Decode(out []float32, rows []byte) error {
 	return nil
 }
 
-// BytesRead counts the bytes of rows computed.
+// BytesRead returns how many bytes of rows were computed.
 func (r *Rows) BytesRead() uint64 { return r.read.Load() }
 
 func (r *Rows) check(v layout.NodeID) error {

@@ -1,4 +1,5 @@
-// Package sampletest has an in-memory graph for tests and measurements that need no store.
+// Package sampletest has a graph and feature rows in memory, for tests and measurements that need
+// no store.
 package sampletest
 
 import (
@@ -13,18 +14,19 @@ import (
 	"gdb/layout/topology"
 )
 
-// Graph is lists in arrays: those of node i are Nbrs[Off[i]:Off[i+1]]. It is a topology.Reader.
+// Graph holds lists in arrays: the list of node i is Nbrs[Off[i]:Off[i+1]]. It is a
+// topology.Reader.
 type Graph struct {
 	Off  []uint64
 	Nbrs []layout.NodeID
-	// Weights are parallel to Nbrs, or nil.
+	// Weights is parallel to Nbrs, or nil.
 	Weights []float32
-	// Types are too, and Times.
+	// Types and Times are parallel to Nbrs too, or nil.
 	Types []uint32
 	Times []int64
 }
 
-// FromLists returns the graph of these lists, one a node.
+// FromLists returns the graph of some lists, one for each node.
 func FromLists(lists ...[]layout.NodeID) *Graph {
 	g := &Graph{Off: []uint64{0}}
 	for _, l := range lists {
@@ -34,9 +36,9 @@ func FromLists(lists ...[]layout.NodeID) *Graph {
 	return g
 }
 
-// RMAT returns the in-lists of an R-MAT graph of 2^scale nodes (probabilities .57, .19, .19, .05),
-// with ids permuted so that neighbors are not near each other. Memory: 12 bytes an edge while it
-// is made, 4 then.
+// RMAT returns the in-lists of an R-MAT graph of 2^scale nodes (probabilities .57, .19, .19, .05).
+// Ids are permuted so that neighbors are not near each other. It takes 12 bytes of memory for each
+// edge while it makes the graph, and 4 bytes afterwards.
 func RMAT(scale int, edges uint64, seed uint64) *Graph {
 	nodes := uint64(1) << scale
 	perm := rng.NewPermutation(nodes, rng.Key(seed, nodes))
@@ -65,7 +67,7 @@ func RMAT(scale int, edges uint64, seed uint64) *Graph {
 	return g
 }
 
-// Weigh gives the edges weights, uniform in (0, 1].
+// Weigh gives the edges weights that are uniform in (0, 1].
 func (g *Graph) Weigh(seed uint64) {
 	g.Weights = make([]float32, len(g.Nbrs))
 	for i := range g.Weights {
@@ -73,7 +75,7 @@ func (g *Graph) Weigh(seed uint64) {
 	}
 }
 
-// Classify gives the edges types below count, the lower ones more often.
+// Classify gives the edges types below count. Lower types are more frequent.
 func (g *Graph) Classify(count, seed uint64) {
 	g.Types = make([]uint32, len(g.Nbrs))
 	for i := range g.Types {
@@ -83,7 +85,8 @@ func (g *Graph) Classify(count, seed uint64) {
 }
 
 // RMATEdge draws one edge by descending the quadrants of the adjacency matrix (Chakrabarti, Zhan
-// and Faloutsos, "R-MAT"), 16 bits a level: probabilities .57, .19, .19, .05.
+// and Faloutsos, "R-MAT"). It takes 16 random bits for each level; the probabilities are .57, .19,
+// .19, .05.
 func RMATEdge(scale int, stream *rng.Stream) (src, dst uint32) {
 	const a, ab, abc = .57 * (1 << 16), .76 * (1 << 16), .95 * (1 << 16)
 	x := uint64(0)
