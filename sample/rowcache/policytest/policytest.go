@@ -1,5 +1,5 @@
-// Package policytest is the contract suite of cache policies: every implementation of
-// rowcache.Policy runs it, against a plain twin of its own.
+// Package policytest tests the contract of cache policies. Every implementation of rowcache.Policy
+// runs it, against a Twin: the same policy written plainly.
 package policytest
 
 import (
@@ -21,17 +21,17 @@ const (
 	dim   = 6
 )
 
-// Twin is a cache of a policy written as plainly as can be, over sets of nodes.
+// Twin is a cache with a policy that is written as plainly as possible, with sets of nodes.
 type Twin interface {
-	// Holds says whether a row is held.
+	// Holds reports whether the cache holds the row of a node.
 	Holds(v layout.NodeID) bool
-	// Hit is called for each request of a gather that was held before it, in order.
+	// Hit is called, in order, for each request of a gather whose row was held before that gather.
 	Hit(v layout.NodeID)
-	// Place is called after that for each other node of the gather that is not held by then.
+	// Place is called afterwards for each other node of the gather whose row is not held by then.
 	Place(v layout.NodeID)
 }
 
-// gather asks a twin for nodes, and returns those that it held.
+// gather asks a twin for nodes, and returns the nodes whose rows it held.
 func gather(w Twin, nodes []layout.NodeID) (hits []layout.NodeID) {
 	var missed []layout.NodeID
 	for _, v := range nodes {
@@ -65,7 +65,8 @@ func Run(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int)
 	}
 }
 
-// trace gives gathers of distinct nodes, skewed so that low ids are hot, and moving slowly.
+// trace returns the nodes of a gather. They are distinct, skewed so that low ids are hot, and move
+// slowly from gather to gather.
 func trace(gather uint64, size int) []layout.NodeID {
 	stream, seen := rng.NewStream(rng.Key(gather)), map[layout.NodeID]bool{}
 	var out []layout.NodeID
@@ -80,7 +81,7 @@ func trace(gather uint64, size int) []layout.NodeID {
 	return out
 }
 
-// rules drives the policy alone, with a plain record of what each slot holds.
+// rules drives the policy alone, and keeps a plain record of what each slot holds.
 func rules(t *testing.T, newPolicy func() rowcache.Policy) {
 	for _, slots := range []int{0, 1, 2, 7, 64} {
 		p, held, where := newPolicy(), make([]layout.NodeID, slots), map[layout.NodeID]uint32{}
@@ -149,7 +150,7 @@ func checkRows(ids []layout.NodeID, out []float32) error {
 	return nil
 }
 
-// values gathers through caches of many sizes, also the same node twice.
+// values gathers through caches of many sizes, and also asks for the same node twice.
 func values(t *testing.T, newPolicy func() rowcache.Policy) {
 	for _, bytes := range []int64{0, 60, 200, 3000, 1 << 20} {
 		budget := mem.NewBudget(0)
@@ -178,7 +179,7 @@ func values(t *testing.T, newPolicy func() rowcache.Policy) {
 	}
 }
 
-// concurrent gathers from several goroutines, for the race detector and for mixed up rows.
+// concurrent gathers from several goroutines, for the race detector and to find mixed up rows.
 func concurrent(t *testing.T, newPolicy func() rowcache.Policy) {
 	f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, newPolicy(), 4000, nil)
 	defer f.Close()
@@ -202,12 +203,12 @@ func concurrent(t *testing.T, newPolicy func() rowcache.Policy) {
 	wg.Wait()
 }
 
-// readErrors checks that a failed read is reported, and leaves nothing wrong behind.
+// readErrors checks that a failed read is reported and that the cache is right afterwards.
 func readErrors(t *testing.T, newPolicy func() rowcache.Policy) {
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}
 	f := mustCache(t, rows, newPolicy(), 4000, nil)
 	defer f.Close()
-	bad := layout.NodeID(nodes - 1) // in no list of nodes to load
+	bad := layout.NodeID(nodes - 1) // it is in no list of nodes to load
 	rows.Fail = &bad
 	out := make([]float32, 10*dim)
 	if err := f.Gather(context.Background(), []layout.NodeID{1, bad, 2}, out); err == nil {
@@ -223,7 +224,7 @@ func readErrors(t *testing.T, newPolicy func() rowcache.Policy) {
 	}
 }
 
-// allocations checks that a policy takes its memory at Start, and none for an access.
+// allocations checks that a policy allocates its memory in Start and nothing at an access.
 func allocations(t *testing.T, newPolicy func() rowcache.Policy) {
 	const slots = 40
 	p, held := newPolicy(), make([]layout.NodeID, slots)
@@ -242,13 +243,13 @@ func allocations(t *testing.T, newPolicy func() rowcache.Policy) {
 			used = max(used, int(s)+1)
 		}
 	})
-	if allocs > 1 { // that of batch
+	if allocs > 1 { // one is for batch
 		t.Errorf("%v allocations an access", allocs-1)
 	}
 }
 
-// twin compares the hits of cache and twin, in caches from one row to all, with some nodes twice
-// in a gather.
+// twin compares the hits of cache and twin, in caches of one row up to all rows, with gathers that
+// hold some nodes twice.
 func twin(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
 	total := 0
 	for _, slots := range []int{1, 2, 9, 25, 60, 200, nodes, nodes + 50} {
@@ -292,7 +293,7 @@ func bytesFor(p rowcache.Policy, slots int) int64 {
 	return bytes
 }
 
-// counting notes which nodes were hits.
+// counting is a policy that notes which nodes were hit.
 type counting struct {
 	rowcache.Policy
 	slots int
