@@ -53,7 +53,7 @@ type PipelineConfig struct {
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
 	// Ready is how many gathered batches may wait. With 0 a slow batch stalls the step; more than 2
-	// only take memory. The memory for features is that of Ready + 2 batches.
+	// only take memory. Features take the memory of Ready + 2 batches.
 	Ready int
 	// InTurn gathers a batch only once the one before was released, so memory for the features of
 	// one batch suffices. Ready is not used then.

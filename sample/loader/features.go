@@ -81,7 +81,7 @@ func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 // cache of 1.3 GiB was forecast to find 90.7 % of rows, from all lists 96.6 %, and it found 96.0 %.
 const aboutEdges, aboutEvery = 1 << 27, 8
 
-// HotNodesAbout is HotNodes for a forecast: in a large graph, it reads only some of the lists.
+// HotNodesAbout estimates HotNodes for a forecast: in a large graph, it reads only some lists.
 func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
 	if s.Meta.Edges < aboutEdges {
 		return s.HotNodes(ctx, bytes)
@@ -89,7 +89,7 @@ func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeI
 	return s.hotNodes(bytes, s.findAbout(ctx))
 }
 
-// HottestAbout is Hottest for a forecast: in a large graph, it reads only some of the lists.
+// HottestAbout estimates Hottest for a forecast: in a large graph, it reads only some lists.
 func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, error) {
 	if s.Meta.Edges < aboutEdges {
 		return s.Hottest(ctx, nodes)

@@ -116,7 +116,7 @@ func (g *Graph) Nodes() uint64 { return uint64(len(g.Off) - 1) }
 // Edges counts the entries of all lists.
 func (g *Graph) Edges() uint64 { return uint64(len(g.Nbrs)) }
 
-// List is the list of a node.
+// List returns the list of a node.
 func (g *Graph) List(v layout.NodeID) []layout.NodeID { return g.Nbrs[g.Off[v]:g.Off[v+1]] }
 
 // NewSession returns a reader.

@@ -127,7 +127,7 @@ func TestSweepReads(t *testing.T) {
 func TestWeigh(t *testing.T) {
 	disk := Costs{Read: 8e-6, Byte: 1e-9, Written: 1e-9}
 	const file = 4.3e9
-	// epochs of 42 batches, each of which misses so many rows of 1 KiB
+	// epochs gives n epochs of 42 batches. Each batch of epoch e misses missed[e] rows of 1 KiB.
 	epochs := func(n int, missed ...uint64) (l load) {
 		l.once = rowfile.ReadCost{Reads: file >> 18, Bytes: file}
 		for i := range 42 * n {
