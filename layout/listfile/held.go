@@ -49,7 +49,7 @@ func HeldBytes(blocks int64, f *Fields) int64 {
 	return heldParts(&s, blocks, f.Nodes).total()
 }
 
-// heldSizes are the sizes of the parts of Held in bytes, each in whole lines of a cache.
+// heldSizes holds the sizes of the parts of Held in bytes. Each part takes whole cache lines.
 type heldSizes struct{ heads, index, firsts, bytes int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {

@@ -319,7 +319,7 @@ func (ix *Index) take(page []byte, from, n int64) error {
 // frontier the answer is near the front.
 func Upper(a []uint64, v uint64) int { return upper(a, 1, v) }
 
-// upper is Upper over every words-th word of a, from the first on.
+// upper does what Upper does, for every words-th word of a, from the first on.
 func upper(a []uint64, words int, v uint64) int {
 	n := len(a) / words
 	lo, step := 0, 1

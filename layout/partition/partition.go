@@ -6,9 +6,9 @@
 //
 // An Order says which partitions are in memory, one set after the other, and which edge buckets are
 // trained on while a set is: the replacement and selection policies of training out of core. It
-// is arithmetic over small numbers and reads nothing. The policies are those of Mohoney et al.,
+// is arithmetic over small numbers and reads nothing. The policies come from Mohoney et al.,
 // "Marius: Learning Massive Graph Embeddings on a Single Machine" (BETA, where the buckets of a set
-// are trained as soon as both partitions are in memory), and of Waleffe et al., "Marius++",
+// are trained as soon as both partitions are in memory), and from Waleffe et al., "Marius++",
 // section 5 (Two-Level BETA for links; Dispersed and Sequential for nodes).
 package partition
 
