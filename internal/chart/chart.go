@@ -96,7 +96,7 @@ func (d *drawing) legend(names []string) {
 // Color returns the color of series i of a picture.
 func Color(i int) string { return chartColors[i%len(chartColors)] }
 
-// dash returns the attribute that makes series i dashed, if its color is that of an earlier series.
+// dash returns the attribute that makes series i dashed if an earlier series has the same color.
 func dash(i int) string {
 	if i < len(chartColors) {
 		return ""

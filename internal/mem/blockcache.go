@@ -76,10 +76,10 @@ const (
 // BlockOverflow returns how many blocks a session reads together besides its share of the frames.
 func BlockOverflow(blockBytes int) int { return max(overflowBytes/blockBytes, overflowLeast) }
 
-// Lock is held while frames are looked up and claimed.
+// Lock locks the cache. Callers hold the lock while they look up and claim frames.
 func (c *Frames) Lock() { c.mu.Lock() }
 
-// Unlock undoes Lock.
+// Unlock unlocks the cache.
 func (c *Frames) Unlock() { c.mu.Unlock() }
 
 // Each calls fn with every block that is in a frame, in no order.

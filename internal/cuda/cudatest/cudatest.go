@@ -186,8 +186,8 @@ func build(kernels string) (library string, err error) {
 	return cached(append([]string{compiler}, arguments...), sources(here, kernels))
 }
 
-// cached is the library that a compiler makes of sources, made once for all packages and runs that
-// ask for it.
+// cached returns the path of the library that a compiler makes of some files. The library is made
+// once for all packages and runs that ask for it.
 func cached(command, files []string) (library string, err error) {
 	key := sha256.New()
 	fmt.Fprintf(key, "%q\n", command)
@@ -252,8 +252,9 @@ func removeOld(dir string) error {
 	return err
 }
 
-// sources are the files that the compiler reads. go test, which takes the result of a test from its
-// cache while the files are the same that the test itself opened, sees them change.
+// sources returns the files that the compiler reads. The test itself opens them in cached, so that
+// go test sees them change: it takes the result of a test from its cache as long as the files that
+// the test has opened are the same.
 func sources(here, kernels string) (files []string) {
 	for _, dir := range []string{filepath.Join(here, "emu"), filepath.Join(here, "include"),
 		filepath.Dir(kernels)} {
@@ -278,7 +279,7 @@ func compiler() string {
 	return ""
 }
 
-// moduleRoot is the directory of go.mod.
+// moduleRoot returns the directory of go.mod.
 func moduleRoot() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
