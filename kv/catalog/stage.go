@@ -271,18 +271,18 @@ func (s *stage) MkdirAll(string, os.FileMode) error { return nil }
 // Lock has nothing to do: the catalog holds the lock around the transaction.
 func (s *stage) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Link is not for stages.
+// Link fails: a stage does not support it.
 func (s *stage) Link(string, string) error { return errNotStaged }
 
-// OpenReadWrite is not for stages.
+// OpenReadWrite fails: a stage does not support it.
 func (s *stage) OpenReadWrite(string, vfs.DiskWriteCategory, ...vfs.OpenOption) (vfs.File, error) {
 	return nil, errNotStaged
 }
 
-// RemoveAll is not for stages.
+// RemoveAll fails: a stage does not support it.
 func (s *stage) RemoveAll(string) error { return errNotStaged }
 
-// ReuseForWrite is not for stages.
+// ReuseForWrite fails: a stage does not support it.
 func (s *stage) ReuseForWrite(string, string, vfs.DiskWriteCategory) (vfs.File, error) {
 	return nil, errNotStaged
 }
@@ -304,7 +304,7 @@ func (f *stagedFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteAt is not for stages: the checksum needs the bytes in order.
+// WriteAt fails: the checksum needs the bytes in order.
 func (f *stagedFile) WriteAt([]byte, int64) (int, error) { return 0, errNotStaged }
 
 // Preallocate does nothing: the files are small.
