@@ -68,7 +68,7 @@ func mustSample(t *testing.T, dev blockdev.Device, name string, n int) sample {
 	return s
 }
 
-// mustMemSample is mustSample in memory.
+// mustMemSample makes a sample as mustSample does, in an in-memory file system.
 func mustMemSample(t *testing.T, dev blockdev.Device, name string, n int) sample {
 	t.Helper()
 	fs := vfs.NewMem()
