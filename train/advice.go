@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -50,8 +51,14 @@ func (t *trainer) lookAtDirection(ctx context.Context) error {
 }
 
 // withoutInEdges counts the training nodes without in-edges, among all training nodes or an even
-// sample of them. It looks at none if the graph is not in memory at this time.
+// sample of them. A topology that takes turns with batches is opened for that; it looks at none if
+// partitions of the graph are trained on.
 func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err error) {
+	release, err := t.in.UseGraph(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if t.in.Topology == nil {
 		return 0, 0, nil
 	}

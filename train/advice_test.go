@@ -71,3 +71,34 @@ func TestSteepBeginning(t *testing.T) {
 		t.Errorf("a common training: %q", r.Steep)
 	}
 }
+
+// TestDirectionInTurns: training nodes without in-edges are found too where lists are in memory in
+// turn with batches, and the lists are closed again.
+func TestDirectionInTurns(t *testing.T) {
+	g := planted(false)
+	g.Edges = slices.DeleteFunc(g.Edges, func(e layouttest.Edge) bool {
+		return slices.Contains(g.Splits["train"], e.Dst)
+	})
+	tr, ctx := newTrainer(mustBuild(t, g), mustDevice(t), testConfig(), nil), t.Context()
+	defer func() {
+		if err := tr.Loop.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := tr.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.plans(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.in.DropGraph(); err != nil {
+		t.Fatal(err)
+	}
+	tr.in.InTurns = true
+	if err := tr.lookAtDirection(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(tr.direction, "no in-edges") || tr.in.Topology != nil {
+		t.Errorf("told %q; lists are open: %v", tr.direction, tr.in.Topology != nil)
+	}
+}
