@@ -369,7 +369,7 @@ func TestDamagedRecordAtResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		log = bytes.Join(change(bytes.SplitAfter(log, []byte("\n"))[:first.Epochs]), nil)
-		if err := writeSynced(s.FS(), path, log); err != nil {
+		if err := writeSynced(s.FS(), path, bytes.Clone(log)); err != nil { // which may change it
 			t.Fatal(err)
 		}
 		resumed, err := runs.Load(s, c.Run)
