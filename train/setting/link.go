@@ -230,7 +230,11 @@ var (
 		func(c *Link) bool { return c.Regularizer == RegularizerNone }}
 )
 
-var linkRows = []*Row{
+// linkRows are the settings of links alone: what scores edges, what encodes vectors, what an edge is
+// compared with, and how vectors are taught.
+var linkRows = slices.Concat(scoringRows, encodingRows, comparingRows, teachingRows)
+
+var scoringRows = []*Row{
 	{Name: "decoder", For: OfLinks, Default: Decoders[0], Choices: Decoders, Group: GroupLink,
 		Help: "with --task link, what scores an edge: {choices}; what else is not given is as " +
 			"its recipe says ({gdb} help link)"},
@@ -241,6 +245,9 @@ var linkRows = []*Row{
 		Help: "norm of transe and rotate: 1 or 2"},
 	{Name: "reciprocal", For: OfLinks, Group: GroupLink,
 		Help: "learn each relation a second time for questions for heads"},
+}
+
+var encodingRows = []*Row{
 	{Name: "encoder", For: OfLinks, Default: EncoderNone, Unset: EncoderNone, Choices: Encoders,
 		Group: GroupLink, Help: "model over drawn neighbors that makes the vectors that are " +
 			"scored: {choices}"},
@@ -249,6 +256,9 @@ var linkRows = []*Row{
 	{Name: "encoder-input", For: OfLinks, Default: EncoderVectors, Unset: EncoderVectors,
 		Choices: EncoderInputs, Group: GroupLink, Needs: needsEncoder, Help: "what it reads of a " +
 			"node: vectors, which are learned, features of the store, or both"},
+}
+
+var comparingRows = []*Row{
 	{Name: "negatives", For: OfLinks, Type: countOrAll, Default: "400", Choices: []string{"all"},
 		Any: true, Check: atLeast(0), Group: GroupLink, Help: "entities that each end of an edge " +
 			"is compared with; all: all there are"},
@@ -260,6 +270,9 @@ var linkRows = []*Row{
 		Help:  "power of the degree that --negative-sampling degree draws by"},
 	{Name: "filter-negatives", For: OfLinks, Group: GroupLink, Needs: []Need{needsNumber},
 		Help: "leave out drawn negatives that are edges of the train split"},
+}
+
+var teachingRows = []*Row{
 	{Name: "margin", For: OfLinks, Default: "9", Check: notNegative, Group: GroupLink,
 		Needs: []Need{needsMargin}, Help: "margin of --loss margin and adversarial"},
 	{Name: "temperature", For: OfLinks, Default: "1", Check: notNegative, Group: GroupLink,
