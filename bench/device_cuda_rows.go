@@ -21,8 +21,8 @@ const (
 	leastRows, mostRows = 1 << 11, 1 << 20
 	// rowsEnough is the seconds after which a measurement is taken for exact.
 	rowsEnough = 0.02
-	// rowsTimes is how often something is done in one measurement, of which there are some: the
-	// best counts.
+	// rowsTimes is how often a measurement repeats its work. There are rowsRounds measurements, and
+	// the best counts.
 	rowsTimes, rowsRounds = 8, 5
 )
 
@@ -44,7 +44,7 @@ func measureRowSpeeds(be backend.Backend) (s tableSpeeds, err error) {
 	}
 }
 
-// measureRowsOnce measures a table of so many rows, and returns the seconds of its longest
+// measureRowsOnce measures a table of `rows` rows, and returns the seconds of its longest
 // measurement.
 func measureRowsOnce(be backend.Backend, rows int, s *tableSpeeds) (seconds float64, err error) {
 	both, err := be.Params("rows to measure with", 2*rows*rowCols)

@@ -192,8 +192,8 @@ func measureLink(ctx context.Context, opt *LinkOptions, p linkPoint) (row Row, e
 	return row, nil
 }
 
-// planLink sets how many partitions there are and how many are in memory, one of so many, and notes
-// what an epoch goes through.
+// planLink chooses partitions for an order, of which one in `of` is in memory, and writes to row
+// what an epoch reads.
 func planLink(opt *LinkOptions, cfg *setting.Link, of int, row Row) error {
 	m := opt.Store.Meta()
 	if cfg.Partitions == 0 {

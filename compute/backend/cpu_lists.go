@@ -107,12 +107,12 @@ func (c *cpu) pull(o *Operands, mean bool) {
 	}
 }
 
-// rowGrad is how gradients are added to rows whose heads have so many columns.
+// rowGrad returns how a kernel adds gradients to rows; cols is the columns of a head.
 func (o *Operands) rowGrad(cols int) kernel.RowGrad {
 	return kernel.RowGrad{Heads: o.Heads, Cols: cols, Shared: o.Shared, Fresh: o.Fresh}
 }
 
-// entries are the lists of operands, of rows whose heads have so many columns.
+// entries returns the lists of operands as kernels take them; cols is the columns of a head.
 func (c *cpu) entries(o *Operands, cols int) kernel.Lists {
 	l := &c.lists[o.Lists.ID]
 	return kernel.Lists{Off: l.Off, Idx: l.Idx, At: l.At, Heads: o.Heads, Cols: cols,

@@ -45,9 +45,9 @@ var cpuNorms = map[string]cpuKernel{
 	},
 }
 
-// TrackNorm moves running statistics, means and variances of columns, towards those of a batch of
-// so many rows, whose means and 1/√variances stats has. Variances are taken as estimates of all
-// rows': of n rows, n/(n-1) of the batch's own. A batch of fewer than two rows has none.
+// TrackNorm moves running statistics, the means and variances of columns, towards a batch of `rows`
+// rows; stats holds the means and 1/√variances of the batch. The variance of all rows is estimated
+// as n/(n-1) times that of a batch of n rows. A batch of fewer than two rows changes nothing.
 func TrackNorm(running, stats []float32, rows int) {
 	if rows < 2 {
 		return

@@ -91,7 +91,8 @@ type Plain struct {
 	Lists Lists
 }
 
-// ReadPlain reads operands to the host. lists are those of the operands.
+// ReadPlain copies operands to the memory of the host, for a reference; lists are the lists that
+// they name, which the host has already.
 func ReadPlain(be Backend, o *Operands, lists Lists) *Plain {
 	read := func(t Tensor) Matrix {
 		m := Matrix{Rows: t.Rows, Cols: t.Cols, V: make([]float32, t.Len())}

@@ -23,8 +23,9 @@ func Copy(be Backend, dst, src Tensor) { be.Run(copyOp, &Operands{Out: dst, In: 
 // Zero clears x.
 func Zero(be Backend, x Tensor) { be.Run(zeroOp, &Operands{Out: x}) }
 
-// PickRows writes to each row of out that row of kept or, behind these, the one that begins so many
-// values into sent whose number is in from (rows,1), as bits: zeros for kernel.NoRow.
+// PickRows copies rows to out. Row i comes from the place that from (rows,1) holds as bits: a row
+// of kept, or, counted on behind the last row of kept, the value of sent at which it begins.
+// kernel.NoRow writes zeros.
 func PickRows(be Backend, out, kept, sent, from Tensor) {
 	be.Run(pickRowsOp, &Operands{Out: out, In: [4]Tensor{kept, sent, from}})
 }
@@ -54,9 +55,10 @@ type Device interface {
 	// the operations, and must stay as they are until the second Begin from then, or Trim. So many
 	// rows of zeros stand before them, and any values behind.
 	SendLocked(x []float32, zeros, rows, cols int) Tensor
-	// ReadLocked is PickRows for this step beside its operations, of rows that the device reads
-	// over the bus where they lie in locked memory, but for those of kept: held has rows, behind
-	// whose numbers are those of values in read. Both stay as they are as long as with SendLocked.
+	// ReadLocked picks rows for this step, beside its operations: rows of kept, and rows that the
+	// device reads over the bus from locked memory. from numbers the rows of kept, then those of
+	// held, then the values of read at which rows begin. held and read must stay unchanged as long
+	// as with SendLocked.
 	ReadLocked(kept Tensor, held, read []float32, from []uint32, cols int) Tensor
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error

@@ -21,7 +21,7 @@ func (t Taken) Or(o Taken) Taken {
 	return Taken{max(t.Once, o.Once), max(t.Product, o.Product), max(t.List, o.List)}
 }
 
-// Bytes is the memory with so many threads.
+// Bytes returns the memory that is taken with a number of threads.
 func (t Taken) Bytes(threads int) int64 {
 	return 4 * (int64(t.Once) + int64(threads)*int64(t.Product+t.List))
 }

@@ -3,8 +3,9 @@ package kernel
 // The types of this file are what kernels are given besides their matrices. Each kernel says which
 // fields it reads.
 
-// Shape is the sizes of a product, which its comment has in lower case, and whether it is added to
-// what is there. Heads is how many products of those sizes there are side by side, 0 for one.
+// Shape holds the sizes of a product, which the kernels' comments name in lower case, and whether
+// the product is added to C or written over it. Heads counts products of these sizes that stand
+// side by side; 0 is one.
 type Shape struct {
 	M, K, N int
 	Heads   int
@@ -45,8 +46,8 @@ type Drop struct {
 	Key   uint64
 }
 
-// Columns says which columns are copied: Count of each of so many rows, from column From of rows of
-// FromWidth values to column To of rows of ToWidth.
+// Columns says which columns a kernel copies: in each of Rows rows, Count columns, from column From
+// of rows of FromWidth values to column To of rows of ToWidth values.
 type Columns struct {
 	Rows, Count     int
 	To, ToWidth     int

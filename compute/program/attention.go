@@ -68,7 +68,7 @@ func scoresRule(t *tape, o *op, dy Value) {
 }
 
 var (
-	// opScores2 is that of GATv2: z · leaky(x of the row + y of the list).
+	// opScores2 computes the scores of GATv2: z · leaky(x of the row + y of the list).
 	opScores2 = define(Kind{
 		Op: backend.Op{Name: "scores2", Fits: func(o *backend.Operands) bool {
 			return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&

@@ -9,9 +9,9 @@ type Builder struct {
 	p *Program
 	// Train is whether values are dropped out.
 	Train bool
-	// hop is that of the layer under way.
+	// hop numbers the hop whose layer is built.
 	hop int
-	// Exact says that lists are those of the whole graph, and not what was drawn of them.
+	// Exact says that the lists are whole lists of the graph, not drawn neighbors.
 	Exact bool
 }
 
@@ -46,7 +46,7 @@ func (p *Program) new(v value) Value {
 
 func (p *Program) of(v Value) *value { return &p.values[v] }
 
-// add appends an operation whose result has so many rows and columns.
+// add appends an operation, and returns its result, of rows x cols.
 func (p *Program) add(o op, rows Rows, cols int) Value {
 	v := value{rows: rows, cols: cols}
 	for _, x := range o.in {

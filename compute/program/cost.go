@@ -9,7 +9,8 @@ func (p *Program) Cost(s *Sizes) (flops float64) {
 	return flops
 }
 
-// OpCost is that of one operation: 0 for what no order depends on.
+// OpCost returns the cost of an operation in FLOPs; 0 for operations that no choice of order
+// changes.
 func (p *Program) OpCost(i int, s *Sizes) float64 { return p.cost(&p.ops[i], s) }
 
 func (p *Program) cost(o *op, s *Sizes) float64 {

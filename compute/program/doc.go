@@ -6,7 +6,7 @@
 // neighbor lists, or neither (a parameter). Numbers of rows stay symbols until a mini-batch is
 // there, so a program is made once and its memory is laid out for each batch.
 //
-// The groups of operations are those of Joestar (003, Table 5.2), lowered to operations over
+// The groups of operations follow Joestar (003, Table 5.2), lowered to operations over
 // matrices and lists as its Table 5.3 says: property queries (degrees, weights of entries),
 // structural transformations (lists of a hop, with self loops, transposed for the backward pass),
 // and computation (sums over lists, scores of entries, products, element-wise functions).

@@ -33,7 +33,7 @@ type Pull struct {
 	// Weighted says that rows have weights. Scored says that these are computed from a column of
 	// rows, and Softmax that they are the softmax of scores.
 	Weighted, Scored, Softmax bool
-	// Heads and Cols are those of the result.
+	// Heads and Cols are the heads and columns of the result.
 	Heads, Cols int
 	scores      *op   // nil for weights that are a property of entries
 	scale       Value // a property of entries, times which they are; 0 for none
@@ -50,7 +50,7 @@ type Edges struct {
 // Layer appends one layer.
 type Layer func(b *Builder, x Value) Value
 
-// MakeExactLayer cuts a layer with inputs of so many columns. Products come before aggregations
+// MakeExactLayer cuts a layer whose inputs have cols columns. Products come before aggregations
 // where rows become narrower; with half they read bfloat16.
 func MakeExactLayer(params *Params, layer Layer, cols int, half bool) *ExactLayer {
 	p := newProgram(params, 1)
@@ -179,7 +179,7 @@ type piece struct {
 	rows  int
 	known map[Value]backend.Tensor
 	lent  map[Value]bool // of known: others read them again
-	// property is that of these nodes which the layer reads: see NodeProperty.
+	// property holds the node property that the layer reads, of these nodes: see NodeProperty.
 	property backend.Tensor
 }
 

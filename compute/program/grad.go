@@ -24,7 +24,7 @@ func (p *Program) differentiate() {
 	}
 }
 
-// gradient is that of a value, with those of its views.
+// gradient returns the gradient of a value, to which it adds the gradients of its views.
 func (t *tape) gradient(v Value) Value {
 	for _, view := range t.tails[v] {
 		part := t.grads[view]

@@ -11,10 +11,12 @@ type Input struct {
 	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
 	// place. It is overwritten.
 	X []float32
-	// Features are those of all nodes, in the place of X, where the backend puts them together: in
-	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
+	// Features returns the features of all nodes, instead of X, where the backend puts them
+	// together: a tensor of the given number of rows, which begins with rows of zeros where that is
+	// more than the nodes are. It is overwritten too.
 	Features func(rows int) backend.Tensor
-	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
+	// Table and Rows are Batch.Table and TableRows of package sample, for a program that reads rows
+	// in place.
 	Table backend.Tensor
 	Rows  []uint32
 	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads

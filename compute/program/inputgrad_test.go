@@ -33,7 +33,8 @@ func TestInputGradients(t *testing.T) {
 	}
 }
 
-// inputModels are those of testModels, and some that read the features themselves in several ways.
+// inputModels returns the models of testModels, and some that read the features themselves in
+// several ways.
 func inputModels() map[string]Model {
 	all := map[string]Model{
 		"features by rows, lists and dropout": func(b *Builder, x Value) Value {

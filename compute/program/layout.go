@@ -37,7 +37,7 @@ const (
 	regionFeatures               // the features of the batch, as far as they are dead
 )
 
-// spot is where a group is: so many floats from the begin of a region.
+// spot is where a group begins: at floats behind the begin of a region.
 type spot struct {
 	region region
 	at     int
@@ -103,7 +103,7 @@ func (g *group) find(s *Sizes, lists *[2]freeList) spot {
 	return spot{regionStep, at}
 }
 
-// floats is how many floats so many values take.
+// floats returns how many floats a number of values takes.
 func (g *group) floats(values int) int {
 	if g.half {
 		return (values + 1) / 2

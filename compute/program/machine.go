@@ -30,7 +30,7 @@ type Machine struct {
 	sizes   Sizes // that it is padded to
 	layout  *layout
 	regions [2]backend.Tensor
-	// properties are those of the batch that the program reads.
+	// properties holds the properties of the batch that the program reads.
 	properties [properties]backend.Tensor
 	computed   measures
 	hops       []hopLists
@@ -109,7 +109,7 @@ func (m *Machine) setProperties() {
 	}
 }
 
-// FeatureFloats is how many words of 4 bytes the features of so many rows are.
+// FeatureFloats returns how many words of 4 bytes the features of a number of rows take.
 func (p *Program) FeatureFloats(rows int) int {
 	if f := p.of(p.features); f.half {
 		return rows * f.cols / 2
@@ -117,7 +117,7 @@ func (p *Program) FeatureFloats(rows int) int {
 	return rows * p.of(p.features).cols
 }
 
-// Logits are those of the last Forward, and GradLogits is where their gradient goes before
+// Logits returns the logits of the last Forward. Their gradient is written to GradLogits before
 // Backward.
 func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
 
@@ -184,7 +184,7 @@ func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
 	return first * x.Cols
 }
 
-// Sizes are those of the last batch.
+// Sizes returns the sizes of the last batch.
 func (m *Machine) Sizes() *Sizes { return &m.own }
 
 // views makes the lists of all hops.
@@ -318,7 +318,7 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
 }
 
-// key is that of a dropout.
+// key returns the key of the draws of a dropout.
 func (m *Machine) key(site int) uint64 {
 	return rng.Key(dropDomain, m.in.Seed, m.in.Epoch, m.in.Batch, uint64(site)) | 1
 }

@@ -137,8 +137,8 @@ func scaleColumns(h *backend.Plain, mean, inverse []float32) {
 	}
 }
 
-// normGrad computes the gradients of gamma, of beta and of x, of which groups of n values were
-// scaled by their statistics: group is that of a value, of which there are so many.
+// normGrad computes the gradients of gamma, of beta and of x, which was scaled in groups of n
+// values by the statistics of each. group(i,j) returns the group of a value, from 0 to groups-1.
 func normGrad(h *backend.Plain, groups, n int, statistics func(group int) (mean, inverse float32),
 	group func(i, j int) int) {
 	dy, x, gamma := h.From[0], h.From[1], h.From[2].V

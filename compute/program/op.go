@@ -79,7 +79,7 @@ func Named(name string) *backend.Op {
 	return &k.Op
 }
 
-// Names are those of all operations, sorted.
+// Names returns the names of all operations, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // String is what the kind is called.
@@ -165,7 +165,7 @@ func (o *op) target() Value {
 	return o.acc
 }
 
-// operands are those of an operation, without tensors and lists.
+// operands returns the operands of an operation, without tensors and lists.
 func (o *op) operands() backend.Operands {
 	return backend.Operands{Acc: o.acc != 0, Heads: o.heads, Shared: o.shared, First: o.first,
 		Scalar: o.scalar}
@@ -184,10 +184,10 @@ type sized struct {
 	s *Sizes
 }
 
-// rows are those of operand i.
+// rows returns the number of rows of operand i.
 func (z sized) rows(i int) int { return z.s.Of(z.p.of(z.o.in[i]).rows) }
 
-// cols are those of operand i.
+// cols returns the number of columns of operand i.
 func (z sized) cols(i int) int { return z.p.of(z.o.in[i]).cols }
 
 // out is the shape of the result.

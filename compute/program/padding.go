@@ -10,8 +10,8 @@ import (
 // an earlier one's: what stands before them is padding, and rows that other layers have.
 type paddedLists struct{ off, idx, at []uint32 }
 
-// pad returns lists padded to so many lists and entries. The rows that they name are shift further
-// than they were; places of rows for dropout stay.
+// pad returns l with empty lists and entries added up to the given numbers. Row numbers grow by
+// shift; the places that dropout draws by stay.
 func (p *paddedLists) pad(l backend.Lists, lists, entries, shift int) backend.Lists {
 	if len(l.Off) == 0 {
 		return l

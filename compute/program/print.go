@@ -23,7 +23,7 @@ func (p *Program) Len() int { return len(p.ops) }
 // Backward says whether operation i is of the backward pass.
 func (p *Program) Backward(i int) bool { return i >= p.forward }
 
-// Shape is that of the result of operation i, in a batch of such sizes.
+// Shape returns the shape of the result of operation i, for a batch of sizes s.
 func (p *Program) Shape(i int, s *Sizes) (rows, cols int) {
 	v := p.of(p.ops[i].out)
 	return s.Of(v.rows), v.cols

@@ -100,7 +100,8 @@ func takenByProduct(z sized, _ int) (t backend.Taken) {
 	return backend.Taken{Once: kernel.PanelWords(k, n)}
 }
 
-// takenByHalfProduct is that of a product whose first factor is of bfloat16, or its result.
+// takenByHalfProduct returns the scratch memory of a product whose first factor or result is
+// bfloat16.
 func takenByHalfProduct(z sized, _ int) (t backend.Taken) {
 	heads := z.heads()
 	rows, cols, n := z.rows(0), z.cols(0)/heads, z.outCols()/heads

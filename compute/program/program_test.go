@@ -246,7 +246,7 @@ func testAttention(loops bool) func(b *Builder, h Value) Value {
 	}
 }
 
-// orders are those of a program with so many places.
+// orders returns all orders of a program with a number of places.
 func orders(places int) (all [][]bool) {
 	for bits := range 1 << places {
 		var order []bool

@@ -14,7 +14,8 @@ type measures struct {
 	counter                        TypeCounter
 }
 
-// values are those of a property of a batch, computed in memory of c where the batch has them not.
+// values returns the values of a property of a batch, computed in memory of c where the batch does
+// not hold them.
 func (c *measures) values(k Property, in *Input) []float32 {
 	d := in.Dense
 	lists := d.Inner()
@@ -74,7 +75,7 @@ func (c *measures) words() int {
 		cap(c.counter.counts)
 }
 
-// listScales computes ListScale of the nodes that have lists; degrees are those of all.
+// listScales computes ListScale of the nodes that have lists; degrees has the degrees of all nodes.
 func listScales(scales []float32, d *dense.Lists, degrees []uint32) {
 	inner := degrees[d.NodeIDOffsets[1]:]
 	for i := range scales {

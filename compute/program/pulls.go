@@ -159,8 +159,8 @@ func pullWeightedRule(t *tape, o *op, dy Value) {
 	t.give(x, simple(opPullWeightedGradX, dy, w).overEntries(o))
 }
 
-// weighedFlops is what an operation costs that reads a row of so many columns for each entry: the
-// row is read once, and if it is shared used for each head.
+// weighedFlops returns the cost of an operation that reads a row of cols columns for each entry:
+// the row is read once, and used for each head if heads share it.
 func weighedFlops(z sized, cols int, shared bool) float64 {
 	read := float64(cols)
 	used := read
@@ -201,7 +201,7 @@ func pushRef(mean bool) func(h *backend.Plain) {
 	}
 }
 
-// share is that of an entry of a list in its mean, or 1 for sums.
+// share returns the weight of an entry of a list: 1/length for means, 1 for sums.
 func share(h *backend.Plain, mean bool, list int) float32 {
 	if mean {
 		return 1 / float32(h.Length(list))

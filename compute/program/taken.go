@@ -5,8 +5,8 @@ import (
 	"gdb/compute/kernel/bf16"
 )
 
-// KernelBytes is the scratch memory that the operations of a step take one after the other, besides
-// what StepFloats and ListFloats count, on a batch of such sizes with so many threads. Lists of the
+// KernelBytes returns the scratch memory of the largest operation of a step, besides what
+// StepFloats and ListFloats count, for a batch of sizes s and a number of threads. Lists of the
 // first hop have longest entries at most.
 func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
 	var most backend.Taken

@@ -5,7 +5,8 @@ type Schedule struct {
 	// Epochs is the most epochs that are trained; EpochsAuto, of nodes, is as many as Resolve finds
 	// right, and then Patience too.
 	Epochs int `json:"epochs"`
-	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
+	// Patience is how many evaluations in a row may be no better before the run stops; 0 never
+	// stops it.
 	Patience int `json:"patience"`
 	// EvalEvery is how many epochs lie between two evaluations on the validation nodes, or edges.
 	EvalEvery int `json:"eval_every"`

@@ -49,7 +49,7 @@ func pathsOf(t reflect.Type, at []int) map[string][]int {
 	return all
 }
 
-// Settings are those of a task: *Node or *Link.
+// Settings are the settings of a task: *Node or *Link.
 type Settings interface{ task() Tasks }
 
 func (c *Node) task() Tasks { return OfNodes }

@@ -21,7 +21,7 @@ func mustLine(t *testing.T, given ...string) *Line {
 	return l
 }
 
-// TestLineWins: what was given wins over what is there, and nothing else changes.
+// TestLineWins: a value that was given wins over the one before, and nothing else changes.
 func TestLineWins(t *testing.T) {
 	base := Default()
 	base.LR, base.Batch, base.Widths, base.Hidden = 0.5, 7, []int{3, 4}, 3

@@ -46,14 +46,16 @@ type Link struct {
 
 // Scoring is how an edge is scored, by vectors that are learned.
 type Scoring struct {
-	// Decoder scores an edge, of entities of Dim numbers; Norm is that of transe and rotate.
+	// Decoder scores an edge between entities of Dim numbers; Norm, 1 or 2, is the norm that transe
+	// and rotate measure distances by.
 	Decoder string `json:"decoder"`
 	Dim     int    `json:"dim"`
 	Norm    int    `json:"norm"`
 	// Reciprocal learns a second row for each relation, for queries for heads (Lacroix, Usunier and
 	// Obozinski, "Canonical Tensor Decomposition for Knowledge Base Completion", section 3).
 	Reciprocal bool `json:"reciprocal"`
-	// Margin is that of the losses margin and adversarial, and Temperature that of the last.
+	// Margin is the margin of the losses margin and adversarial; Temperature says how much
+	// adversarial prefers negatives that score high.
 	Margin      float64 `json:"margin"`
 	Temperature float64 `json:"temperature"`
 	// Regularizer is none, l2 (the sum of squares) or n3 (of cubes of moduli), of the rows of each
@@ -230,8 +232,8 @@ var (
 		func(c *Link) bool { return c.Regularizer == RegularizerNone }}
 )
 
-// linkRows are the settings of links alone: what scores edges, what encodes vectors, what an edge is
-// compared with, and how vectors are taught.
+// linkRows are the settings of links alone: what scores edges, what encodes vectors, what an edge
+// is compared with, and how vectors are taught.
 var linkRows = slices.Concat(scoringRows, encodingRows, comparingRows, teachingRows)
 
 var scoringRows = []*Row{

@@ -4,11 +4,11 @@ import "errors"
 
 // Place is where a training of nodes computes, and in which precision.
 type Place struct {
-	// DeviceCache keeps rows of features in the memory of the device that computes, if that has its
-	// own: of so many bytes; 0 is none, DeviceCacheAuto what there is room for.
+	// DeviceCache is the bytes of features' rows that stay in the memory of the device that
+	// computes, if that has its own; 0 is none, DeviceCacheAuto as many as there is room for.
 	DeviceCache int64 `json:"device_cache"`
-	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not,
-	// and bounds what an evaluation takes of one; 0 asks the device.
+	// DeviceMemory is the bytes of the device that the run is planned for, whether there is one or
+	// not, and bounds what an evaluation takes of it; 0 asks the device.
 	DeviceMemory int64 `json:"-" setting:"device_memory"`
 	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
 	Backend string `json:"backend"`
@@ -17,8 +17,8 @@ type Place struct {
 	// resumed go on in it, though it began in another.
 	Precision       string `json:"precision,omitempty"`
 	ChangePrecision bool   `json:"-"`
-	// Products is amx where products of bfloat16 are summed up in the order of its tiles; "" for
-	// that of all else. A run's is that of the machine.
+	// Products is amx where products of bfloat16 are summed in the order of its tiles, and "" for
+	// the order of all other kernels. The machine decides it when a run begins.
 	Products string `json:"products,omitempty"`
 	// Device is the number of the device that Backend computes on, where there are several.
 	Device int `json:"device,omitempty"`

@@ -34,9 +34,9 @@ const (
 // Row is a setting: what the command line, checks, records and plans have to know of it. Its value
 // is a field of Node, Link or both, which the row finds by its name.
 type Row struct {
-	// Name is that of the flag. The field is the one of that name in run.json, with _ for -,
-	// unless Field or LinkField says otherwise; a field that is not recorded has it as its tag
-	// "setting". Fields are further ones that the flag sets too.
+	// Name is the flag's name. The row finds its field by the name in run.json, which is Name with
+	// _ for -, unless Field or LinkField gives another; a field that is not recorded has that name
+	// as its tag "setting". Fields names further fields that the flag sets.
 	Name             string
 	Field, LinkField string
 	Fields           []string

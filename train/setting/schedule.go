@@ -16,8 +16,8 @@ const (
 	SchedulePlateau = "plateau"
 )
 
-// RateFactor is what the rate is multiplied by in an epoch, counted from 0, after so many halvings
-// of a plateau.
+// RateFactor returns what the rate is multiplied by in an epoch, counted from 0; halvings counts
+// how often a plateau has halved it.
 func (c *Node) RateFactor(epoch uint64, halvings int) float64 {
 	done := float64(epoch) / float64(max(1, c.Epochs))
 	switch c.LRSchedule {

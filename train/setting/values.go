@@ -93,7 +93,7 @@ func Fanout(to *[]int) Value {
 	return &parsed[[]int]{to, "fanout", sample.FormatFanout, sample.ParseFanout}
 }
 
-// fanout is that of a training; links record its text.
+// fanout reads a fanout; links record its text, nodes its numbers.
 func fanout(fields []any) Value {
 	if to, ok := fields[0].(*string); ok {
 		return &parsed[string]{to, "fanout", func(v string) string { return v },

@@ -5,11 +5,11 @@ package setting
 var (
 	// Models are the architectures of train/model.
 	Models = []string{"sage", "gcn", "gat", "gatv2", "gin", "sgc", "mlp", "rgcn"}
-	// Losses and metrics of nodes are those of train/task.
+	// NodeLosses and NodeMetrics name what train/task computes.
 	NodeLosses  = []string{"auto", "softmax", "bce", "mse", "mae", "huber"}
 	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "rmse", "mae",
 		"r2"}
-	// Decoders and LinkLosses are those of train/link/decoder.
+	// Decoders and LinkLosses name what train/link/decoder computes.
 	Decoders   = []string{"distmult", "complex", "transe", "rotate", "dot"}
 	LinkLosses = []string{LossSoftmax, "logistic", LossMargin, LossAdversarial}
 )

@@ -95,8 +95,8 @@ func (c calls) TypeRowsGrad(dtable, dout, types tensor) {
 	c.run("type-rows-grad", operands{Out: dtable, In: tensors{dout, types}})
 }
 
-func (c calls) norm(name string, y, x, gamma, beta, running, stats tensor) {
-	c.run(name, operands{Out: y, In: tensors{x, gamma, beta, running}, Extra: results{stats}})
+func (c calls) norm(name string, y tensor, in tensors, stats tensor) {
+	c.run(name, operands{Out: y, In: in, Extra: results{stats}})
 }
 func (c calls) normGrad(name string, dx, dgamma, dbeta tensor, in ...tensor) {
 	c.run(name, operands{Out: dx, In: tensors(in), Extra: results{dgamma, dbeta}})

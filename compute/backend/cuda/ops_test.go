@@ -268,7 +268,7 @@ func normed(o *trial, rows, cols int) {
 	x, gamma, beta, dy := o.draw(rows, cols), o.draw(1, cols), o.draw(1, cols), o.draw(rows, cols)
 	y, stats := o.be.Scratch(rows, cols), o.be.Scratch(rows, 2)
 	dgamma, dbeta, dx := o.be.Scratch(1, cols), o.be.Scratch(1, cols), o.be.Scratch(rows, cols)
-	o.be.norm("layer-norm", y, x, gamma, beta, tensor{}, stats)
+	o.be.norm("layer-norm", y, tensors{x, gamma, beta, tensor{}}, stats)
 	o.be.normGrad("layer-norm-grad", dx, dgamma, dbeta, dy, x, gamma, stats)
 	if cols > 1 { // the variance of one value is 0, and its gradients are of rounding
 		o.gives(y, stats, dx, dgamma, dbeta)
@@ -277,7 +277,7 @@ func normed(o *trial, rows, cols int) {
 	o.gives(dbeta)
 	stats = o.be.Scratch(2, cols)
 	running := o.draw(2, cols)
-	o.be.norm("batch-norm", y, x, gamma, beta, running, stats)
+	o.be.norm("batch-norm", y, tensors{x, gamma, beta, running}, stats)
 	o.be.normGrad("batch-norm-grad", dx, dgamma, dbeta, dy, x, gamma, stats)
 	if rows > 2 {
 		o.gives(y, stats, running, dx, dgamma, dbeta)
@@ -287,7 +287,7 @@ func normed(o *trial, rows, cols int) {
 	o.gives(dy)
 	o.be.Zero(running)
 	o.be.Shift(running, 0.5)
-	o.be.norm("norm-apply", y, x, gamma, beta, running, tensor{})
+	o.be.norm("norm-apply", y, tensors{x, gamma, beta, running}, tensor{})
 	o.gives(y)
 }
 

@@ -56,8 +56,8 @@ func (g *gpu) of(t backend.Tensor, heads int, transposed bool) matrix {
 	return m
 }
 
-// factors are those of a product as they are computed with: a of bfloat16 beside b of float32 is
-// widened.
+// factors returns the factors that a product is computed with: where a is bfloat16 and b float32, a
+// is widened first.
 func (g *gpu) factors(a, b backend.Tensor) (x, y backend.Tensor) {
 	if a.Half && !b.Half {
 		wide := g.Scratch(a.Rows, a.Cols)

@@ -37,7 +37,7 @@ func segments[T Value](p *kernel.Pool, o *ops, out []T, x []Number, of kernel.Li
 	})
 }
 
-// part is values lo to hi-1 of a result, as far as there are so many.
+// part returns values lo to hi-1 of a result; hi may lie behind the last one.
 func (c result) part(lo, hi int) result {
 	if c.floats != nil {
 		return result{floats: c.floats[lo:min(hi, len(c.floats))]}

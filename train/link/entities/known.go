@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
+	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )
 
@@ -32,9 +33,7 @@ func KnownBytes(edges, blocks int64) int64 { return 2 * indexBytes * edges / blo
 // Known gives the edges of all splits, which are known to be true. It implements rank.Known, and
 // may be used by one goroutine.
 type Known interface {
-	// In returns an index of the edges between a query of asked and an answer in a block. It may
-	// have more edges, and is valid until the next call.
-	In(ctx context.Context, block int, asked *triples.Index) (*triples.Index, error)
+	rank.Known
 	// Answers returns the known answers of a query, in ascending order.
 	Answers(ctx context.Context, q triples.Query) ([]uint32, error)
 	// Without returns the edges of a list that no split has, in the order of the list.
