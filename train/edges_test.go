@@ -116,7 +116,7 @@ func interrupted(t *testing.T, s *layout.Store, c Config) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("the run was not interrupted: %v", err)
 	}
-	mustRun(t, s, setting.Resumed(c.Run))
+	mustRun(t, s, resumed(c.Run))
 }
 
 // TestEdgesAreRefused: what a store or a model does not have is said in a line.

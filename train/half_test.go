@@ -22,7 +22,7 @@ func TestPrecisionOfARun(t *testing.T) {
 	if err != nil || old.Precision != setting.BFloat16 {
 		t.Fatalf("run.json has precision %q, %v", old.Precision, err)
 	}
-	mustRun(t, s, setting.Resumed(c.Run))
+	mustRun(t, s, resumed(c.Run))
 	other := old
 	other.Resume, other.Precision, other.Epochs = c.Run, setting.Float32, 2
 	_, err = Run(t.Context(), s, mustDevice(t), other, nil)

@@ -72,7 +72,7 @@ func TestLayersResume(t *testing.T) {
 		s := mustBuild(t, planted(false))
 		noteProfile(t, s, c, diskProfile)
 		stops := 0
-		for next := resumeVariant(c, uint64(i)); ; next = setting.Resumed(c.Run) {
+		for next := resumeVariant(c, uint64(i)); ; next = resumed(c.Run) {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := 4
 			_, err := Run(ctx, s, mustDevice(t), next, func(run.Event) {

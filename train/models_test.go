@@ -135,7 +135,7 @@ func TestEveryModelResumes(t *testing.T) {
 			want, weights := undisturbed(t, c)
 			s, stops := mustBuild(t, planted(false)), 0
 			noteProfile(t, s, c, diskProfile)
-			for next := resumeVariant(c, uint64(i)); ; next = setting.Resumed(c.Run) {
+			for next := resumeVariant(c, uint64(i)); ; next = resumed(c.Run) {
 				ctx, cancel := context.WithCancel(t.Context())
 				left := 2 + draw.IntN(8)
 				_, err := Run(ctx, s, mustDevice(t), next, func(run.Event) {

@@ -185,7 +185,7 @@ func checkResumes(t *testing.T, g layouttest.Graph, c Config) {
 	for seed := range uint64(4) {
 		draw := rng.NewStream(rng.Key(seed, 3))
 		s, dev, stops := mustBuild(t, g), mustDevice(t), 0
-		for next := resumeVariant(c, seed); ; next = setting.Resumed(c.Run) {
+		for next := resumeVariant(c, seed); ; next = resumed(c.Run) {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := 1 + int(draw.Below(20))
 			_, err := Run(ctx, s, dev, next, func(run.Event) {

@@ -73,7 +73,7 @@ func TestResumeAfterCancel(t *testing.T) {
 		draw := rng.NewStream(rng.Key(seed))
 		s, dev := mustBuild(t, planted(false)), mustDevice(t)
 		stops := 0
-		for next := resumeVariant(c, seed); ; next = setting.Resumed(c.Run) {
+		for next := resumeVariant(c, seed); ; next = resumed(c.Run) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left := 1 + int(draw.Below(20))
 			_, err := Run(ctx, s, dev, next, func(e run.Event) {
@@ -132,7 +132,7 @@ func TestStopOnFullDisk(t *testing.T) {
 		!strings.Contains(err.Error(), "from the checkpoint before") {
 		t.Errorf("the error is: %v", err)
 	}
-	mustRun(t, s, setting.Resumed(c.Run))
+	mustRun(t, s, resumed(c.Run))
 	checkFinal(t, s, c, want, weights)
 }
 
@@ -219,7 +219,7 @@ func TestResumeKeepsTheRun(t *testing.T) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
 	c := resumeConfig()
 	first := mustRun(t, s, c)
-	again, err := Run(context.Background(), s, dev, setting.Resumed(c.Run), nil)
+	again, err := Run(context.Background(), s, dev, resumed(c.Run), nil)
 	if err != nil || *again.Test != *first.Test || again.BestEpoch != first.BestEpoch {
 		t.Errorf("a finished run resumed: %v, %v; it was %v", again, err, first)
 	}
@@ -253,7 +253,7 @@ func TestResumeRemovesHiddenStates(t *testing.T) {
 	if err := writeSynced(s.FS(), s.FS().PathJoin(dir, "states1.rows"), []byte{1}); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, s, setting.Resumed(c.Run))
+	mustRun(t, s, resumed(c.Run))
 	if _, err := s.FS().Stat(dir); !errors.Is(err, errNotExist) {
 		t.Errorf("%s is left: %v", dir, err)
 	}
@@ -264,7 +264,7 @@ func TestLockedRun(t *testing.T) {
 	var inner error
 	_, err := Run(context.Background(), s, dev, resumeConfig(), func(e run.Event) {
 		if e.Started != nil {
-			_, inner = Run(context.Background(), s, dev, setting.Resumed("t"), nil)
+			_, inner = Run(context.Background(), s, dev, resumed("t"), nil)
 		}
 	})
 	if err != nil || inner == nil || !strings.Contains(inner.Error(), "another process") {
@@ -305,7 +305,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 				t.Fatalf("%s, bit of byte %d flipped: %v", file, at, err)
 			}
 		}
-		_, err = Run(context.Background(), s, dev, setting.Resumed(c.Run), nil)
+		_, err = Run(context.Background(), s, dev, resumed(c.Run), nil)
 		isCurrent := file == dir.Path("CURRENT") // the checkpoint that it named is whole
 		if isCurrent != (err == nil) || !isCurrent && !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("resumed from a damaged %s: %v", file, err)

@@ -112,6 +112,11 @@ func mustBuildBare(t testing.TB, g layouttest.Graph) *layout.Store {
 	return layouttest.Build(t, vfs.NewMem(), "store", g)
 }
 
+// resumed returns settings that go on with a run as it was.
+func resumed(run string) Config {
+	return Config{Identity: setting.Identity{Resume: run, AsBefore: true}}
+}
+
 func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 	t.Helper()
 	res, err := Run(context.Background(), s, mustDevice(t), c, nil)

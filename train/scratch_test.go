@@ -9,7 +9,6 @@ import (
 
 	"gdb/layout"
 	"gdb/train/runs"
-	"gdb/train/setting"
 )
 
 // scratchNames are the files of evaluations and predictions in a run's directory.
@@ -42,7 +41,7 @@ func TestDeadScratch(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"resume": func() { mustRun(t, s, setting.Resumed(c.Run)) },
+		"resume": func() { mustRun(t, s, resumed(c.Run)) },
 	} {
 		for _, left := range []string{"eval-1", "eval-2-scores", "predict-3", "predict-4"} {
 			if err := s.FS().MkdirAll(dir.Path(left), 0o755); err != nil {

@@ -94,7 +94,7 @@ func TestSuperbatchFaults(t *testing.T) {
 			}
 			checkPrep(t, s)
 			devtest.CheckGoroutines(t, before)
-			_, err = Run(context.Background(), s, good, setting.Resumed(c.Run), nil)
+			_, err = Run(context.Background(), s, good, resumed(c.Run), nil)
 			if err != nil {
 				t.Errorf("%s, read %d, resumed: %v", file, nth, err)
 			}

@@ -101,7 +101,7 @@ func TestSweptRun(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("stopped after %d steps: %v", stop, err)
 			}
-			_, err = Run(t.Context(), costly, mustDevice(t), setting.Resumed(c.Run), obs)
+			_, err = Run(t.Context(), costly, mustDevice(t), resumed(c.Run), obs)
 		}
 		cancel()
 		if err != nil {
@@ -179,7 +179,7 @@ func TestFullDiskWhileSweeping(t *testing.T) {
 				t.Errorf("full at operation %d: %v", nth, err)
 			}
 		}
-		if _, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(c.Run), nil); err != nil {
+		if _, err = Run(t.Context(), s, mustDevice(t), resumed(c.Run), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, got := finalState(t, s, c.Run); !bytes.Equal(got, want) {

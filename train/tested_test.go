@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"gdb/train/runs"
-	"gdb/train/setting"
 )
 
 // TestTheTestIsKept: run.json has what eval computes of the test split, of classes and of numbers,
@@ -31,7 +30,7 @@ func TestTheTestIsKept(t *testing.T) {
 			if got, err := Tested(&file); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("kept %+v, %v; eval says %+v", got, err, want)
 			}
-			mustRun(t, s, setting.Resumed("t"))
+			mustRun(t, s, resumed("t"))
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"gdb/train/run"
 	"gdb/train/runs"
-	"gdb/train/setting"
 )
 
 // TestTune: the order that was measured is kept with the run, and a run that was stopped goes on
@@ -30,7 +29,7 @@ func TestTune(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("run %s was not stopped: %v", name, err)
 			}
-			_, err = Run(t.Context(), s, mustDevice(t), setting.Resumed(name), nil)
+			_, err = Run(t.Context(), s, mustDevice(t), resumed(name), nil)
 		}
 		if err != nil {
 			t.Fatal(err)

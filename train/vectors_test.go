@@ -239,7 +239,7 @@ func TestDamagedVectors(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		_, resumed := Run(t.Context(), s, mustDevice(t), setting.Resumed(c.Run), nil)
+		_, resumed := Run(t.Context(), s, mustDevice(t), resumed(c.Run), nil)
 		_, evaluated := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: c.Run})
 		for _, err := range []error{resumed, evaluated} {
 			if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), name) {

@@ -84,7 +84,7 @@ func TestLinkHelp(t *testing.T) {
 	for _, part := range []struct {
 		text  string
 		names []string
-	}{{decoders, decoder.Names()}, {losses, decoder.LossNames()}, {negatives,
+	}{{decoders, setting.Decoders}, {losses, decoder.LossNames()}, {negatives,
 		setting.NegativeSamplings}} {
 		names, _ := items(t, part.text)
 		sameWords(t, "help link", names, part.names)

@@ -175,9 +175,6 @@ const (
 	CUDA = "cuda"
 )
 
-// Names are those that a setting may have.
-func Names() []string { return []string{Auto, CPU, CUDA} }
-
 // Options configure a backend.
 type Options struct {
 	// Workers is the number of threads that compute. Default: all cores.

@@ -57,9 +57,6 @@ func (p *Program) add(o op, rows Rows, cols int) Value {
 	return o.out
 }
 
-// Layers is the number of layers.
-func (b *Builder) Layers() int { return b.p.layers }
-
 // Cols is the width of a value.
 func (b *Builder) Cols(v Value) int { return b.p.of(v).cols }
 

@@ -117,10 +117,6 @@ func (p *Program) FeatureFloats(rows int) int {
 	return rows * p.of(p.features).cols
 }
 
-// Logits returns the logits of the last Forward. Their gradient is written to GradLogits before
-// Backward.
-func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
-
 // GradLogits is where the gradient of the logits goes before Backward.
 func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 

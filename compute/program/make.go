@@ -89,18 +89,6 @@ func (p *Program) check() {
 // Places is how many places there are where aggregation and product may change their order.
 func (p *Program) Places() int { return p.places }
 
-// Order is the order that the model itself has at its places.
-func Order(params *Params, m Model, o Options) (order []bool) {
-	p := newProgram(params, o.Layers)
-	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures})
-	b := &Builder{p: p, Train: o.Train}
-	p.logits = m(b, p.takeHalf(b, &o))
-	for _, pl := range p.findPlaces() {
-		order = append(order, pl.transforms)
-	}
-	return order
-}
-
 // InPlace says whether the first layer reads rows where they are kept.
 func (p *Program) InPlace() bool { return p.inPlace }
 

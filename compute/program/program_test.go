@@ -367,7 +367,7 @@ func TestStatistics(t *testing.T) {
 	}
 	b.program = Make(&b.params, norm, Options{Layers: 2, Features: testCols})
 	b.loss(t, false)
-	y := b.read(b.machine.Logits())
+	y := b.read(b.machine.tensor(b.program.logits))
 	for i, v := range y {
 		j := i % testCols
 		want := (x[i] - got[j]) / float32(math.Sqrt(float64(got[testCols+j])+1e-5))

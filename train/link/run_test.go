@@ -19,7 +19,6 @@ import (
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -143,7 +142,7 @@ func sameRows(t *testing.T, what string, a, b []runs.Array) {
 // settings are ways to train that share no code, or little.
 func settings() map[string]Config {
 	all := map[string]Config{}
-	for _, name := range decoder.Names() {
+	for _, name := range setting.Decoders {
 		if name != "dot" {
 			all[name] = circleConfig(name)
 		}

@@ -118,9 +118,6 @@ func DefaultLink(decoder string) (c Link) {
 	return c
 }
 
-// ResumedLink returns settings that go on with a run as it was.
-func ResumedLink(run string) Link { return Link{Identity: Identity{Resume: run, AsBefore: true}} }
-
 // Text is the settings in one line.
 func (c *Link) Text() string {
 	negatives := "all entities"

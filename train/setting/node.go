@@ -29,9 +29,6 @@ func Default() (c Node) {
 	return c
 }
 
-// Resumed returns settings that go on with a run as it was.
-func Resumed(run string) Node { return Node{Identity: Identity{Resume: run, AsBefore: true}} }
-
 // Validate reports the first setting that makes no sense, and what would; model.Chosen does so of
 // what its model needs too.
 func (c *Node) Validate() error {

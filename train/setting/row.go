@@ -85,9 +85,9 @@ type Row struct {
 // PlanKey is what of a setting the name of a plan has.
 type PlanKey uint8
 
-// The values of PlanKey: nothing, the value, or whether there is one.
+// The values of PlanKey: the value, or whether there is one; 0 is nothing.
 const (
-	PlanNothing PlanKey = iota
+	_ PlanKey = iota
 	PlanValue
 	PlanWhether
 )

@@ -115,14 +115,3 @@ func Measured(l *kv.LabelsMeta) bool {
 
 // Auto as a loss or a metric stands for the default of the kind of labels.
 const Auto = "auto"
-
-// Losses returns the names of all losses.
-func Losses() (names []string) {
-	for _, f := range fits {
-		names = append(names, f.losses...)
-	}
-	return names
-}
-
-// Metrics returns the names of all metrics.
-func Metrics() []string { return []string{Accuracy, MicroF1, MacroF1, ROCAUC, RMSE, MAE, R2} }

@@ -66,14 +66,6 @@ var kinds = []struct {
 	{"dot", func(Options) Decoder { return dot{} }},
 }
 
-// Names returns the names of the decoders.
-func Names() (names []string) {
-	for _, k := range kinds {
-		names = append(names, k.name)
-	}
-	return names
-}
-
 // New returns the decoder of a name, for rows of dim values.
 func New(name string, dim int, o Options) (Decoder, error) {
 	if !slices.Contains([]int{1, 2}, o.Norm) {

@@ -7,12 +7,13 @@ import (
 
 	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
+	"gdb/train/setting"
 )
 
 // variants are all decoders, in all norms.
 func variants(t *testing.T, dim int) map[string]decoder.Decoder {
 	all := map[string]decoder.Decoder{}
-	for _, name := range decoder.Names() {
+	for _, name := range setting.Decoders {
 		for _, norm := range []int{1, 2} {
 			d, err := decoder.New(name, dim, decoder.Options{Norm: norm})
 			if err != nil {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gdb/blockdev"
 	"gdb/compute/kernel"
@@ -185,12 +184,6 @@ func (v *Vectors) Row(ctx context.Context, node kv.NodeID) ([]float32, error) {
 // valid during the call.
 func (v *Vectors) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
 	return v.table.InOrder(ctx, v.budget, fn)
-}
-
-// Relation returns the number of a relation by its name.
-func (v *Vectors) Relation(name string) (uint32, bool) {
-	i := slices.Index(v.types, name)
-	return uint32(max(i, 0)), i >= 0
 }
 
 // Score returns the score of an edge.
