@@ -2,7 +2,7 @@
 // calls, through the page cache, through a memory map, or from an in-memory file system. Its Writer
 // writes new files past the page cache.
 //
-// All backends keep one contract, which package devtest checks: ReadBatch returns when every
+// All backends keep one contract, which TestContract checks: ReadBatch returns when every
 // request of the batch is done, each buffer then holds exactly the bytes of the file, and any
 // error, short read or cancellation is reported with file, offset and length. Nothing is retried
 // silently but EINTR and EAGAIN, and a short read inside the file is continued.

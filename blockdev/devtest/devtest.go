@@ -1,176 +1,164 @@
-// Package devtest tests the contract of blockdev.Device, which every backend passes. It also has a
-// wrapper that injects faults, for tests of packages that read through a device.
+// Package devtest opens devices for tests, and injects faults into their reads.
 package devtest
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"gdb/blockdev"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const fileBytes = 3<<20 + 5*blockdev.Align
-
-// Run checks the contract on devices that open returns. Each test opens its own.
-func Run(t *testing.T, open func() (blockdev.Device, error)) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, blockdev.Device)
-	}{
-		{"random batches", testRandomBatches},
-		{"concurrent callers", testConcurrentCallers},
-		{"file systems mixed", testMixed},
-		{"big requests", testBigRequests},
-		{"nothing to read", testNothing},
-		{"invalid requests", testInvalid},
-		{"invalid files", testInvalidFiles},
-		{"truncated file", testTruncated},
-		{"cancelled before", testCancelledBefore},
-		{"cancelled within", testCancelledWithin},
-		{"closed", testClosed},
-		{"close waits", testCloseWaits},
-		{"stats", testStats},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dev, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.test(t, dev)
-			if err := dev.Close(); err != nil && c.name != "closed" {
-				t.Fatal(err)
-			}
-		})
-	}
+// Fault says what happens to one read. The zero Fault changes nothing.
+type Fault struct {
+	// Delay is how long the read waits before it begins. The reads of a batch wait at the same
+	// time.
+	Delay time.Duration
+	// Err fails the read, with Got bytes in the buffer and garbage behind them.
+	Err error
+	Got int
+	// Short is the length of a first, short answer after which the device must continue: the read
+	// happens in two pieces. It is rounded down to a multiple of blockdev.Align.
+	Short int
 }
 
-// sample is a file of a test, with what it holds.
-type sample struct {
-	file    blockdev.File
-	path    string
-	content []byte
+// Rule chooses the fault of the nth read of a device. Reads are counted from 0 over all callers.
+type Rule func(path string, off int64, nth uint64) Fault
+
+// Inject returns a device that reads through dev with faults. Files must be opened through it;
+// closing it closes dev.
+func Inject(dev blockdev.Device, rule Rule) blockdev.Device {
+	return &injector{Device: dev, rule: rule}
 }
 
-// mustSample writes a file of n bytes to the operating system's file system and opens it.
-func mustSample(t *testing.T, dev blockdev.Device, name string, n int) sample {
-	t.Helper()
-	s := sample{path: filepath.Join(t.TempDir(), name), content: pattern(name, n)}
-	if err := os.WriteFile(s.path, s.content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.mustOpen(t, dev, vfs.Default)
-	return s
+type injector struct {
+	blockdev.Device
+	rule  Rule
+	reads atomic.Uint64
+	fails atomic.Uint64
 }
 
-// mustMemSample makes a sample as mustSample does, in an in-memory file system.
-func mustMemSample(t *testing.T, dev blockdev.Device, name string, n int) sample {
-	t.Helper()
-	fs := vfs.NewMem()
-	s := sample{path: name, content: pattern(name, n)}
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+// injectedFile ties a file to the injector that opened it.
+type injectedFile struct {
+	blockdev.File
+	in *injector
+}
+
+// OpenFile opens a file whose reads may fail.
+func (in *injector) OpenFile(fs vfs.FS, path string) (blockdev.File, error) {
+	f, err := in.Device.OpenFile(fs, path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	// Write may change what it is given.
-	if _, err := f.Write(bytes.Clone(s.content)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.mustOpen(t, dev, fs)
-	return s
+	return &injectedFile{File: f, in: in}, nil
 }
 
-func (s *sample) mustOpen(t *testing.T, dev blockdev.Device, fs vfs.FS) {
-	t.Helper()
-	f, err := dev.OpenFile(fs, s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Size() != int64(len(s.content)) || f.Path() != s.path {
-		t.Fatalf("opened %s of %d bytes, want %s of %d", f.Path(), f.Size(), s.path,
-			len(s.content))
-	}
-	s.file = f
-}
-
-func (s *sample) mustClose(t *testing.T) {
-	t.Helper()
-	if err := s.file.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// pattern returns n bytes of which every 8 say where they stand and in which file.
-func pattern(name string, n int) []byte {
-	b := make([]byte, n)
-	for i := 0; i+8 <= n; i += 8 {
-		binary.LittleEndian.PutUint64(b[i:], uint64(i)<<16|uint64(name[0])<<8|0xa5)
-	}
-	return b
-}
-
-// batchOf returns n requests of up to sectors*Align bytes at random places of the samples.
-func batchOf(rng *rand.Rand, n, sectors int, samples ...sample) []blockdev.Request {
-	reqs := make([]blockdev.Request, n)
-	for i := range reqs {
-		s := samples[rng.IntN(len(samples))]
-		all := len(s.content) / blockdev.Align
-		want := 1 + rng.IntN(min(sectors, all))
-		off := int64(rng.IntN(all-want+1)) * blockdev.Align
-		reqs[i] = blockdev.Request{File: s.file, Off: off,
-			Buf: buffer(rng, want*blockdev.Align)}
-	}
-	return reqs
-}
-
-// buffer returns a buffer that may be aligned to no more than Align, as the contract allows.
-func buffer(rng *rand.Rand, n int) []byte {
-	skip := rng.IntN(2) * blockdev.Align
-	b := blockdev.AlignedBuffer(n + skip)[skip:]
-	fill(b, 0xee)
-	return b
-}
-
-// fill sets all bytes of b to v. It copies what is filled already, since a loop over bytes is slow
-// under the race detector.
-func fill(b []byte, v byte) {
-	if len(b) == 0 {
-		return
-	}
-	b[0] = v
-	for n := 1; n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
-
-// mustHold checks that every buffer holds the bytes of its file.
-func mustHold(t *testing.T, reqs []blockdev.Request, samples ...sample) {
-	t.Helper()
+// ReadBatch asks the rule about each request, reads the requests that do not fail, and reports the
+// failures of the others.
+func (in *injector) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	var (
+		pass  []blockdev.Request
+		errs  []error
+		delay time.Duration
+	)
 	for i, r := range reqs {
-		for _, s := range samples {
-			if s.file != r.File {
-				continue
-			}
-			want := s.content[r.Off : r.Off+int64(len(r.Buf))]
-			if !bytes.Equal(r.Buf, want) {
-				t.Fatalf("request %d: %s at %d, %d bytes: not the bytes of the file", i, s.path,
-					r.Off, len(r.Buf))
-			}
+		f, ok := r.File.(*injectedFile)
+		if !ok || f.in != in {
+			return fmt.Errorf("devtest: request %d: %w: its file was not opened through Inject", i,
+				blockdev.ErrInvalid)
 		}
+		r.File = f.File
+		fault := in.rule(f.Path(), r.Off, in.reads.Add(1)-1)
+		delay = max(delay, fault.Delay)
+		if fault.Err != nil {
+			errs = append(errs, in.fail(f, r, fault))
+			continue
+		}
+		pass = append(pass, split(r, fault.Short)...)
+	}
+	if err := sleep(ctx, delay); err != nil {
+		return err
+	}
+	if err := in.Device.ReadBatch(ctx, pass); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (in *injector) fail(f *injectedFile, r blockdev.Request, fault Fault) error {
+	in.fails.Add(1)
+	got := min(max(0, fault.Got), len(r.Buf))
+	copy(r.Buf, bytes.Repeat([]byte{0xdb}, len(r.Buf)))
+	return &blockdev.ReadError{Path: f.Path(), Off: r.Off, Len: len(r.Buf), Got: got,
+		Err: fault.Err}
+}
+
+func split(r blockdev.Request, at int) []blockdev.Request {
+	at &^= blockdev.Align - 1
+	if at <= 0 || at >= len(r.Buf) {
+		return []blockdev.Request{r}
+	}
+	tail := blockdev.Request{File: r.File, Off: r.Off + int64(at), Buf: r.Buf[at:]}
+	r.Buf = r.Buf[:at]
+	return []blockdev.Request{r, tail}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("devtest: delayed read: %w", ctx.Err())
 	}
 }
 
-// seeded returns a random source and prints its seed.
-func seeded(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+// Stats counts the injected failures as errors too.
+func (in *injector) Stats() blockdev.Stats {
+	s := in.Device.Stats()
+	s.Errors += in.fails.Load()
+	return s
+}
+
+// Open opens a device that is closed when the test ends.
+func Open(t testing.TB, opt blockdev.Options) blockdev.Device {
+	t.Helper()
+	dev, err := blockdev.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+// CheckGoroutines waits until no more goroutines run than before. It waits because a goroutine that
+// reads ahead reports its end shortly before it ends.
+func CheckGoroutines(t testing.TB, before int) {
+	t.Helper()
+	for range 400 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("goroutines were left behind:\n%s", buf[:runtime.Stack(buf, true)])
 }

@@ -1,4 +1,4 @@
-package devtest
+package blockdev_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package devtest
+package blockdev_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 )
 
 func mustMemory(t *testing.T) blockdev.Device {
@@ -21,20 +22,21 @@ func mustMemory(t *testing.T) blockdev.Device {
 
 // TestInjectNothing holds the wrapper to the contract that it wraps.
 func TestInjectNothing(t *testing.T) {
-	Run(t, func() (blockdev.Device, error) {
-		return Inject(mustMemory(t), func(string, int64, uint64) Fault { return Fault{} }), nil
+	runContract(t, func() (blockdev.Device, error) {
+		none := func(string, int64, uint64) devtest.Fault { return devtest.Fault{} }
+		return devtest.Inject(mustMemory(t), none), nil
 	})
 }
 
 func TestInjectFaults(t *testing.T) {
-	dev := Inject(mustMemory(t), func(path string, off int64, nth uint64) Fault {
+	dev := devtest.Inject(mustMemory(t), func(path string, off int64, nth uint64) devtest.Fault {
 		switch {
 		case path == "bad" && off == 4096:
-			return Fault{Err: syscall.EIO, Got: 512}
+			return devtest.Fault{Err: syscall.EIO, Got: 512}
 		case nth%2 == 0:
-			return Fault{Short: 1000, Delay: time.Microsecond}
+			return devtest.Fault{Short: 1000, Delay: time.Microsecond}
 		}
-		return Fault{}
+		return devtest.Fault{}
 	})
 	good, bad := mustMemSample(t, dev, "good", 64<<10), mustMemSample(t, dev, "bad", 64<<10)
 	reqs := batchOf(seeded(t), 200, 16, good)
@@ -61,8 +63,8 @@ func TestInjectFaults(t *testing.T) {
 }
 
 func TestInjectDelayEndsWithContext(t *testing.T) {
-	late := func(string, int64, uint64) Fault { return Fault{Delay: time.Hour} }
-	dev := Inject(mustMemory(t), late)
+	late := func(string, int64, uint64) devtest.Fault { return devtest.Fault{Delay: time.Hour} }
+	dev := devtest.Inject(mustMemory(t), late)
 	s := mustMemSample(t, dev, "s", blockdev.Align)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
