@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 
 	"gdb/cmd/gdb/cli"
@@ -116,10 +114,11 @@ func resumed[T any](l *setting.Line, load func(run string) (T, error),
 func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
 	base := setting.Default()
 	if t.from != "" {
-		file := struct {
-			Config *train.Config `json:"config"`
-		}{&base}
-		if err := readFrom(t.from, &file); err != nil {
+		file, err := readFrom(a, t.from)
+		if err != nil {
+			return base, err
+		}
+		if err := file.node(&base); err != nil {
 			return base, err
 		}
 		base.Run = ""
@@ -136,18 +135,6 @@ func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
 	return c, nil
 }
 
-// readFrom reads the file of --from.
-func readFrom(name string, to any) error {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("train: --from: %w", err))
-	}
-	if err := json.Unmarshal(b, to); err != nil {
-		return cli.Usage(fmt.Errorf("train: --from %s: %w", name, err))
-	}
-	return nil
-}
-
 // resumedNode are the settings of a run of nodes to go on with.
 func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (train.Config, error) {
 	c, err := resumed(t.line, func(run string) (train.Config, error) {
@@ -161,15 +148,13 @@ func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (tr
 func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
 	base, err := t.line.Recipe()
 	if err == nil && t.from != "" {
-		var file runs.File
-		if err := readFrom(t.from, &file); err != nil {
+		file, err := readFrom(a, t.from)
+		if err != nil {
 			return c, err
 		}
-		if file.Link == nil {
-			return c, cli.Usage(fmt.Errorf("train: --from %s: the run predicts nodes: leave "+
-				"--task out", t.from))
+		if err := file.link(&base); err != nil {
+			return c, err
 		}
-		base = *file.Link
 		base.Run = ""
 	}
 	if err == nil {
