@@ -12,10 +12,10 @@ import (
 	"gdb/layout"
 	"gdb/sample/superbatch"
 	"gdb/train"
+	"gdb/train/export"
 	"gdb/train/link"
 	"gdb/train/run"
 	"gdb/train/runs"
-	"gdb/train/tensorboard"
 )
 
 // training trains, and tells an observer what happens.
@@ -51,7 +51,7 @@ type observer struct {
 	run  string
 	// events is the directory of --tensorboard, and board what writes there.
 	events string
-	board  *tensorboard.Writer
+	board  *export.EventWriter
 	shown  *superbatch.Reading // the last one
 	// noted says that the first epoch is over: all have the same nodes.
 	noted bool
@@ -84,7 +84,7 @@ func (o *observer) verbose() bool { return o.app.Verbose && !o.app.Quiet }
 func (o *observer) started(s *run.Started) {
 	o.run = s.Run
 	if o.events != "" {
-		if o.board, o.err = tensorboard.Create(o.app.FS, o.events, s.Run); o.err != nil {
+		if o.board, o.err = export.CreateEvents(o.app.FS, o.events, s.Run); o.err != nil {
 			return
 		}
 	}

@@ -18,4 +18,9 @@
 // The JSON is an object: for each array {"dtype": "F32", "shape": [rows, cols], "data_offsets":
 // [begin, end]}, in bytes from the first value on, and "__metadata__", an object of strings. Spaces
 // make n a multiple of 8, so that values are aligned.
+//
+// # Epochs
+//
+// The epochs of a run are event files that TensorBoard shows: records of TFRecord framing (length,
+// masked CRC-32C, bytes, masked CRC-32C) that hold Event messages of protocol buffers.
 package export

@@ -18,7 +18,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
 	"gdb/train/link/entities"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
@@ -74,9 +73,9 @@ func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byt
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := partfile.Spec{UUID: s.Meta().UUID, Map: m, Columns: c.Dim,
+		spec := entities.FileSpec{UUID: s.Meta().UUID, Map: m, Columns: c.Dim,
 			State: len(runs.LinkState(c.Optimizer)), Init: initOf(c)}
-		view, err := partfile.View(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec,
+		view, err := entities.ViewFiles(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec,
 			record)
 		if err != nil {
 			t.Fatal(err)

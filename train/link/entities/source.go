@@ -7,7 +7,6 @@ import (
 	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
 	"gdb/train/runs"
 )
 
@@ -57,7 +56,7 @@ func (s *stored) read(ctx context.Context, block, from, to int, rows []float32) 
 
 // paged gives the rows of files, one for each partition.
 type paged struct {
-	dir *partfile.Dir
+	dir *Files
 	m   partition.Map
 	// explain returns the error to report for an error of reading; nil reports it as it is.
 	explain func(err error) error

@@ -11,7 +11,6 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/train/embedding/partfile"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 )
@@ -61,20 +60,20 @@ type Shape struct{ Count, Dim, BlockRows int }
 
 // Paged returns the table of files by partition. explain returns the error to report for an error
 // of reading; nil reports it as it is.
-func Paged(dir *partfile.Dir, m Memory, explain func(err error) error) (*Table, error) {
+func Paged(dir *Files, m Memory, explain func(err error) error) (*Table, error) {
 	t, spec := pagedTable(dir, explain), dir.Spec()
 	return t, t.take(spec.FrameRows(), m)
 }
 
 // PagedIn returns the same table in frames that belong to the caller. A frame must have room for
 // the largest partition.
-func PagedIn(dir *partfile.Dir, frames [][]float32) *Table {
+func PagedIn(dir *Files, frames [][]float32) *Table {
 	t := pagedTable(dir, nil)
 	t.use(frames)
 	return t
 }
 
-func pagedTable(dir *partfile.Dir, explain func(err error) error) *Table {
+func pagedTable(dir *Files, explain func(err error) error) *Table {
 	spec := dir.Spec()
 	return &Table{count: int(spec.Map.Spec().Nodes), dim: spec.Columns,
 		source: &paged{dir: dir, m: spec.Map, explain: explain}}

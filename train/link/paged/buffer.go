@@ -10,7 +10,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/train/embedding/partfile"
+	"gdb/train/link/entities"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -24,12 +24,12 @@ type bufferOptions struct {
 }
 
 // Bytes returns the memory of a buffer.
-func (o *bufferOptions) Bytes(s *partfile.Spec) int64 {
+func (o *bufferOptions) Bytes(s *entities.FileSpec) int64 {
 	return int64(1+s.State) * mem.ArenaBytes(int64(o.Frames)*arrayBytes(s))
 }
 
 // arrayBytes returns the bytes of one array of a frame.
-func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
+func arrayBytes(s *entities.FileSpec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
 
 // buffer keeps some of the partitions of the nodes' vectors in memory while training goes through
 // them, set by set (the partition buffer of Waleffe et al., "Marius++", section 5.1). While a set
@@ -38,8 +38,8 @@ func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.
 // It holds partitions in frames. One goroutine uses it and moves it from set to set; goroutines
 // of the buffer read and write meanwhile.
 type buffer struct {
-	dir    *partfile.Dir
-	spec   partfile.Spec
+	dir    *entities.Files
+	spec   entities.FileSpec
 	opt    bufferOptions
 	arenas []*mem.Arena
 	arrays [][]float32 // each (Frames * FrameRows, Columns)
@@ -66,7 +66,7 @@ type bufferStats struct {
 }
 
 // newBuffer returns an empty buffer with its memory taken. The caller closes it.
-func newBuffer(dir *partfile.Dir, opt bufferOptions) (*buffer, error) {
+func newBuffer(dir *entities.Files, opt bufferOptions) (*buffer, error) {
 	b := &buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
 		coming: roaring.New(), changed: roaring.New()}
 	b.frames = make([]int, b.spec.Map.Parts())
@@ -282,8 +282,8 @@ func (b *buffer) pieces(frame int) (out [][]float32) {
 	return out
 }
 
-// Flush writes all changed partitions, so that a checkpoint can have them: partfile.Dir.Prepare is
-// called after it. They stay resident.
+// Flush writes all changed partitions, so that a checkpoint can have them: Files.Prepare is called
+// after it. They stay resident.
 func (b *buffer) Flush(ctx context.Context) error {
 	if err := b.settle(); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
+	"gdb/train/link/entities"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,13 +22,13 @@ import (
 
 const testNodes, testColumns = 500, 3
 
-func mustDir(t testing.TB, fs vfs.FS, parts int) *partfile.Dir {
+func mustDir(t testing.TB, fs vfs.FS, parts int) *entities.Files {
 	t.Helper()
 	m, err := partition.New(partition.Spec{Nodes: testNodes, Parts: parts, Random: true, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := partfile.Create(fs, "rows", layouttest.Device(t), partfile.Spec{Map: m,
+	d, err := entities.CreateFiles(fs, "rows", layouttest.Device(t), entities.FileSpec{Map: m,
 		Columns: testColumns, State: 1, Init: initRow})
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestEpochs(t *testing.T) {
 }
 
 // checkAll reads all partitions, two at a time, and compares them.
-func checkAll(ctx context.Context, m *model, dir *partfile.Dir, parts int) (err error) {
+func checkAll(ctx context.Context, m *model, dir *entities.Files, parts int) (err error) {
 	b, err := newBuffer(dir, bufferOptions{Frames: 2})
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Close(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("closed after a full disk: %v", err)
 	}
-	again, err := partfile.Open(mem, "rows", layouttest.Device(t), dir.Spec(), record, nil)
+	again, err := entities.OpenFiles(mem, "rows", layouttest.Device(t), dir.Spec(), record, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

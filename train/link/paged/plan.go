@@ -9,7 +9,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
 	"gdb/train/link/entities"
 )
 
@@ -186,8 +185,8 @@ func (p *Plan) Map(m *kv.Meta) (partition.Map, error) {
 }
 
 // spec returns the description of the partitions' files.
-func (p *Plan) spec(m *kv.Meta) (s partfile.Spec, err error) {
-	s = partfile.Spec{UUID: m.UUID, Columns: p.dim, State: p.state}
+func (p *Plan) spec(m *kv.Meta) (s entities.FileSpec, err error) {
+	s = entities.FileSpec{UUID: m.UUID, Columns: p.dim, State: p.state}
 	s.Map, err = p.Map(m)
 	return s, err
 }

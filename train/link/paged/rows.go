@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
 	"gdb/train/link/entities"
 	"gdb/train/link/triples"
 )
@@ -56,7 +55,7 @@ func OpenRows(ctx context.Context, cfg Config, record []byte,
 		return nil, "", err
 	}
 	spec.Init = cfg.Init
-	dir, err := partfile.View(cfg.Store.FS(), cfg.Path, cfg.Device, spec, record)
+	dir, err := entities.ViewFiles(cfg.Store.FS(), cfg.Path, cfg.Device, spec, record)
 	if err != nil {
 		return nil, "", err
 	}

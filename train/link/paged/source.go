@@ -9,7 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
+	"gdb/train/link/entities"
 	"gdb/train/link/triples"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -33,7 +33,7 @@ type Config struct {
 type Source struct {
 	cfg     Config
 	sets    *partition.Buckets
-	dir     *partfile.Dir
+	dir     *entities.Files
 	buf     *buffer
 	order   *partition.Order
 	account mem.Account
@@ -90,7 +90,7 @@ func Check(cfg Config, record, best []byte) error {
 	if err != nil {
 		return err
 	}
-	return partfile.Check(cfg.Store.FS(), cfg.Path, spec, record, best)
+	return entities.CheckFiles(cfg.Store.FS(), cfg.Path, spec, record, best)
 }
 
 // sortBytes is the most memory that sorting edges into buckets takes.
@@ -125,9 +125,9 @@ func (s *Source) open(record, best []byte) error {
 	spec.Init = s.cfg.Init
 	fs := s.cfg.Store.FS()
 	if record == nil {
-		s.dir, err = partfile.Create(fs, s.cfg.Path, s.cfg.Device, spec)
+		s.dir, err = entities.CreateFiles(fs, s.cfg.Path, s.cfg.Device, spec)
 	} else {
-		s.dir, err = partfile.Open(fs, s.cfg.Path, s.cfg.Device, spec, record, best)
+		s.dir, err = entities.OpenFiles(fs, s.cfg.Path, s.cfg.Device, spec, record, best)
 	}
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (s *Source) Touch() {
 }
 
 // CheckpointFirst reports whether a checkpoint must be made before a part is loaded: without one
-// the files might take more than partfile.Spec.DiskLimit.
+// the files might take more than entities.FileSpec.DiskLimit.
 func (s *Source) CheckpointFirst(epoch uint64, part int) bool {
 	s.begin(epoch)
 	if s.set == s.pieces[part].set || s.changed.IsEmpty() {

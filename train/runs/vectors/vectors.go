@@ -16,7 +16,6 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/partition"
-	"gdb/train/embedding/partfile"
 	"gdb/train/link/decoder"
 	"gdb/train/link/entities"
 	"gdb/train/link/rank"
@@ -208,11 +207,12 @@ func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error
 	if err != nil {
 		return nil, err
 	}
-	spec := partfile.Spec{UUID: meta.UUID, Map: m, Columns: c.Dim,
+	spec := entities.FileSpec{UUID: meta.UUID, Map: m, Columns: c.Dim,
 		State: len(runs.LinkState(c.Optimizer)), Init: func(row []float32, entity uint64) {
 			decoder.InitialEntity(row, c.Seed, entity, c.Init)
 		}}
-	files, err := partfile.View(v.store.FS(), dir.Path(runs.PartitionsDir), v.dev, spec, record)
+	files, err := entities.ViewFiles(v.store.FS(), dir.Path(runs.PartitionsDir), v.dev, spec,
+		record)
 	if err != nil {
 		return nil, err
 	}

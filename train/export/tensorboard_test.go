@@ -1,4 +1,4 @@
-package tensorboard
+package export
 
 import (
 	"encoding/binary"
@@ -39,7 +39,7 @@ func TestVersionRecord(t *testing.T) {
 func written(t *testing.T, e runs.Record) []byte {
 	t.Helper()
 	fs := vfs.NewMem()
-	w, err := create(fs, "tb", "r0001", func() time.Time { return time.Unix(7, 5e8) })
+	w, err := createEvents(fs, "tb", "r0001", func() time.Time { return time.Unix(7, 5e8) })
 	if err != nil {
 		t.Fatal(err)
 	}

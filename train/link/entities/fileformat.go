@@ -1,12 +1,24 @@
-// Package partfile keeps the vectors of nodes, and the optimizer's state of each, on disk by
-// partition. A partition is read and written whole.
+package entities
+
+import (
+	"fmt"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The vectors of entities, and the optimizer's state of each, are on disk by partition. A partition
+// is read and written whole.
 //
 // Files to which a checkpoint refers are not overwritten. A partition that changes is written to
 // new files beside those of the checkpoint, and the next checkpoint names these. Files that no
 // checkpoint names any more are reused under a new name. So the disk holds each partition at most
 // twice, and its vectors once more as they were in the best evaluation, which needs nothing of the
-// optimizer. An owner that makes a checkpoint before Dir.BytesWith exceeds Spec.DiskLimit never has
-// more on disk than twice the partitions.
+// optimizer. An owner that makes a checkpoint before Files.BytesWith exceeds
+// FileSpec.DiskLimit never has more on disk than twice the partitions.
 //
 // # Files
 //
@@ -20,19 +32,10 @@
 //	array: u32 crc32c
 //
 // The checksum of array i is codec.BlockSum of block i+1. A partition without files has its initial
-// vectors, which Spec.Init draws, and the optimizer has taken no step.
+// vectors, which FileSpec.Init draws, and the optimizer has taken no step.
 //
 // A record says which generation each partition has in a checkpoint, 0 for none. It is a part of
 // the checkpoint. Generations grow with each checkpoint.
-package partfile
-
-import (
-	"fmt"
-
-	"gdb/internal/codec"
-	"gdb/internal/mem"
-)
-
 const (
 	fileKind   = "EMPT"
 	recordKind = "EMPR"
@@ -153,4 +156,49 @@ func parseName(file string) (part int, generation uint32, kind string, ok bool) 
 		}
 	}
 	return 0, 0, "", false
+}
+
+// CheckFiles returns an error unless all files to which the records of a checkpoint refer exist and
+// have the right size. record refers to vectors and the optimizer's arrays, best only to vectors.
+// Either may be nil.
+func CheckFiles(fs vfs.FS, path string, spec FileSpec, record, best []byte) error {
+	all := spec.files()
+	for _, c := range []struct {
+		record []byte
+		files  []file
+	}{{record, all}, {best, all[:1]}} {
+		if c.record == nil {
+			continue
+		}
+		generations, err := decode(&spec, c.record)
+		if err != nil {
+			return err
+		}
+		for part, generation := range generations {
+			for _, f := range c.files {
+				if generation == 0 { // it is as it began, and in no file
+					break
+				}
+				if err := checkFile(fs, fs.PathJoin(path, name(part, generation, f.kind)),
+					spec.fileBytes(part, &f)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkFile returns an error unless a file exists and has that many bytes.
+func checkFile(fs vfs.FS, path string, bytes int64) error {
+	info, err := fs.Stat(path)
+	switch {
+	case oserror.IsNotExist(err):
+		return damage(path, "the file is missing")
+	case err != nil:
+		return fmt.Errorf("train: %w", err)
+	case info.Size() != bytes:
+		return damage(path, "it has %d bytes, want %d", info.Size(), bytes)
+	}
+	return nil
 }

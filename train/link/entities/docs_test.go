@@ -1,4 +1,4 @@
-package partfile
+package entities
 
 import (
 	"testing"

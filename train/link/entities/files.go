@@ -1,4 +1,4 @@
-package partfile
+package entities
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Spec describes what the files hold.
-type Spec struct {
+// FileSpec describes what the files hold.
+type FileSpec struct {
 	UUID    [16]byte
 	Map     partition.Map
 	Columns int
@@ -35,12 +35,12 @@ type Spec struct {
 }
 
 // arrays returns the number of arrays of a partition.
-func (s *Spec) arrays() int { return 1 + s.State }
+func (s *FileSpec) arrays() int { return 1 + s.State }
 
 // FrameRows returns how many rows an array has room for in memory: as many as the largest partition
 // has, rounded up so that an array is a whole number of pages. The rounding unit is such that rows
 // of partitions in consecutive frames are rows of one matrix.
-func (s *Spec) FrameRows() int {
+func (s *FileSpec) FrameRows() int {
 	unit := uint64(pageBytes / 4)
 	for unit > 1 && unit/2*uint64(s.Columns)*4%pageBytes == 0 {
 		unit /= 2
@@ -50,12 +50,12 @@ func (s *Spec) FrameRows() int {
 }
 
 // FrameBytes returns the memory of a partition with all its arrays.
-func (s *Spec) FrameBytes() int64 {
+func (s *FileSpec) FrameBytes() int64 {
 	return int64(s.arrays()) * int64(s.FrameRows()) * int64(s.Columns) * 4
 }
 
 // PartBytes returns what a partition takes on disk.
-func (s *Spec) PartBytes(part int) (n int64) {
+func (s *FileSpec) PartBytes(part int) (n int64) {
 	for _, f := range s.files() {
 		n += s.fileBytes(part, &f)
 	}
@@ -69,7 +69,7 @@ type file struct {
 }
 
 // files lists the files of a partition.
-func (s *Spec) files() []file {
+func (s *FileSpec) files() []file {
 	rows := file{rowsFile, 0, 1}
 	if s.State == 0 {
 		return []file{rows}
@@ -78,12 +78,12 @@ func (s *Spec) files() []file {
 }
 
 // fileBytes returns the size of a file.
-func (s *Spec) fileBytes(part int, f *file) int64 {
+func (s *FileSpec) fileBytes(part int, f *file) int64 {
 	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
 // bytesOf returns the size of a partition's file of a kind; 0 if there is no such file.
-func (s *Spec) bytesOf(part int, kind string) int64 {
+func (s *FileSpec) bytesOf(part int, kind string) int64 {
 	for _, f := range s.files() {
 		if f.kind == kind && part < s.Map.Parts() {
 			return s.fileBytes(part, &f)
@@ -93,7 +93,7 @@ func (s *Spec) bytesOf(part int, kind string) int64 {
 }
 
 // Bytes returns what all partitions take on disk, each counted once.
-func (s *Spec) Bytes() (n int64) {
+func (s *FileSpec) Bytes() (n int64) {
 	for part := range s.Map.Parts() {
 		n += s.PartBytes(part)
 	}
@@ -102,14 +102,14 @@ func (s *Spec) Bytes() (n int64) {
 
 // DiskLimit returns how many bytes the files may take: all partitions twice, as they are now and as
 // they were in the last checkpoint. The vectors of the best evaluation count toward it: see
-// Dir.BytesWith.
-func (s *Spec) DiskLimit() int64 { return 2 * s.Bytes() }
+// Files.BytesWith.
+func (s *FileSpec) DiskLimit() int64 { return 2 * s.Bytes() }
 
 // DiskBytes returns the most that all files take if a checkpoint is made before they would need
 // more than DiskLimit. At that time the last checkpoint has all partitions and the best evaluation
 // the vectors of all; and up to inMemory partitions are in memory, which the next checkpoint writes
 // before the files of the last one are removed.
-func (s *Spec) DiskBytes(inMemory int) int64 {
+func (s *FileSpec) DiskBytes(inMemory int) int64 {
 	most, rows := s.Bytes(), s.files()[0]
 	var parts []int64
 	for part := range s.Map.Parts() {
@@ -123,13 +123,13 @@ func (s *Spec) DiskBytes(inMemory int) int64 {
 	return max(s.DiskLimit(), most)
 }
 
-// Dir holds the partitions. Different partitions may be read and written at the same time. One read
-// and one write reach the disk at a time; the checksums of others are computed meanwhile.
-type Dir struct {
+// Files holds the partitions. Different ones may be read and written at the same time. One read and
+// one write reach the disk at a time; the checksums of others are computed meanwhile.
+type Files struct {
 	fs   vfs.FS
 	path string
 	dev  blockdev.Device
-	spec Spec
+	spec FileSpec
 	// One file is read at a time, and one is written.
 	reading, writing sync.Mutex
 	writes           atomic.Int32 // writes under way
@@ -149,15 +149,16 @@ type Dir struct {
 	}
 }
 
-// Create starts with the vectors of Spec.Init in a directory, and removes older files from it.
-func Create(fs vfs.FS, path string, dev blockdev.Device, spec Spec) (*Dir, error) {
+// CreateFiles starts with the vectors of FileSpec.Init in a directory, and removes older files from
+// it.
+func CreateFiles(fs vfs.FS, path string, dev blockdev.Device, spec FileSpec) (*Files, error) {
 	return start(fs, path, dev, spec, make([]uint32, spec.Map.Parts()), nil)
 }
 
-// Open goes on from the records of a checkpoint, as Prepare returned them. Files that were written
-// after it are removed.
-func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record, best []byte) (*Dir,
-	error) {
+// OpenFiles goes on from the records of a checkpoint, as Prepare returned them. Files that were
+// written after it are removed.
+func OpenFiles(fs vfs.FS, path string, dev blockdev.Device, spec FileSpec,
+	record, best []byte) (*Files, error) {
 	kept, err := decode(&spec, record)
 	if err != nil {
 		return nil, err
@@ -171,22 +172,23 @@ func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record, best [
 	return start(fs, path, dev, spec, kept, bestOf)
 }
 
-// View opens the partitions to which a record refers, for reading. It removes nothing.
-func View(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte) (*Dir, error) {
+// ViewFiles opens the partitions to which a record refers, for reading. It removes nothing.
+func ViewFiles(fs vfs.FS, path string, dev blockdev.Device, spec FileSpec,
+	record []byte) (*Files, error) {
 	kept, err := decode(&spec, record)
 	if err != nil {
 		return nil, err
 	}
-	if err := Check(fs, path, spec, nil, record); err != nil {
+	if err := CheckFiles(fs, path, spec, nil, record); err != nil {
 		return nil, err
 	}
-	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
+	d := &Files{fs: fs, path: path, dev: dev, spec: spec}
 	d.mu.kept, d.mu.now = kept, kept
 	return d, nil
 }
 
 // decode decodes a record. Damage is reported as damage of the checkpoint.
-func decode(s *Spec, record []byte) ([]uint32, error) {
+func decode(s *FileSpec, record []byte) ([]uint32, error) {
 	generations, err := decodeRecord(record, s.UUID, s.Map.Parts())
 	if err != nil {
 		return nil, fmt.Errorf("train: the record of partitions of a checkpoint: %w: %w",
@@ -195,9 +197,9 @@ func decode(s *Spec, record []byte) ([]uint32, error) {
 	return generations, nil
 }
 
-func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []uint32) (*Dir,
+func start(fs vfs.FS, path string, dev blockdev.Device, spec FileSpec, kept, best []uint32) (*Files,
 	error) {
-	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
+	d := &Files{fs: fs, path: path, dev: dev, spec: spec}
 	d.mu.kept, d.mu.now, d.mu.best = kept, slices.Clone(kept), best
 	d.mu.unsynced = map[int]bool{}
 	d.mu.next = max(slices.Max(kept), slices.Max(append([]uint32{0}, best...))) + 1
@@ -207,12 +209,12 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []
 	return d, d.sweep(0)
 }
 
-// Spec returns the description of what the files hold.
-func (d *Dir) Spec() Spec { return d.spec }
+// FileSpec returns the description of what the files hold.
+func (d *Files) Spec() FileSpec { return d.spec }
 
 // sweep removes the files that belong neither to the last checkpoint, nor to the best evaluation,
 // nor to the partitions as they are now. It keeps up to spare bytes of them to be reused.
-func (d *Dir) sweep(spare int64) error {
+func (d *Files) sweep(spare int64) error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
 		return fmt.Errorf("train: list %s: %w", d.path, err)
@@ -237,14 +239,14 @@ func (d *Dir) sweep(spare int64) error {
 }
 
 // Close removes the files that were kept to be reused.
-func (d *Dir) Close() error {
+func (d *Files) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.freeSpares(math.MaxInt64)
 }
 
 // freeSpares removes spare files until at least bytes bytes are free, or no spare file remains.
-func (d *Dir) freeSpares(bytes int64) error {
+func (d *Files) freeSpares(bytes int64) error {
 	for each, paths := range d.mu.spare {
 		for ; len(paths) > 0 && bytes > 0; bytes -= each {
 			if err := d.fs.Remove(paths[0]); err != nil {
@@ -259,7 +261,7 @@ func (d *Dir) freeSpares(bytes int64) error {
 
 // create opens a file that will be written whole: a spare file of its size, or a new one. For a new
 // one other spare files are removed, so that all files take no more space than without spare ones.
-func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
+func (d *Files) create(path string, bytes int64) (vfs.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	spare := d.mu.spare[bytes]
@@ -274,7 +276,7 @@ func (d *Dir) create(path string, bytes int64) (vfs.File, error) {
 }
 
 // generation returns the generation that a partition has now.
-func (d *Dir) generation(part int) uint32 {
+func (d *Files) generation(part int) uint32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mu.now[part]
@@ -284,7 +286,7 @@ func (d *Dir) generation(part int) uint32 {
 // must begin at a multiple of 4096 bytes and have FrameRows rows; rows after the partition's stay
 // as they are or become zeros. With fewer arrays only the first ones are read. Read returns how
 // many bytes were read; 0 if the partition still has its initial vectors.
-func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int64, err error) {
+func (d *Files) Read(ctx context.Context, part int, arrays [][]float32) (read int64, err error) {
 	generation := d.generation(part)
 	if generation == 0 {
 		d.begin(part, arrays)
@@ -304,7 +306,7 @@ func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int6
 }
 
 // readFile reads the first arrays of a file.
-func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *file,
+func (d *Files) readFile(ctx context.Context, part int, generation uint32, which *file,
 	arrays [][]float32) (read int64, err error) {
 	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
 	f, err := d.dev.OpenFile(d.fs, path)
@@ -359,7 +361,7 @@ const (
 
 // readAll makes the reads of a file. One file is read at a time, while the checksums of
 // others are computed.
-func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
+func (d *Files) readAll(ctx context.Context, reqs []blockdev.Request) error {
 	d.reading.Lock()
 	defer d.reading.Unlock()
 	for len(reqs) > 0 {
@@ -377,7 +379,7 @@ func (d *Dir) readAll(ctx context.Context, reqs []blockdev.Request) error {
 }
 
 // begin fills arrays with the initial state of a partition: drawn vectors and zeros.
-func (d *Dir) begin(part int, arrays [][]float32) {
+func (d *Files) begin(part int, arrays [][]float32) {
 	c, rows := d.spec.Columns, d.spec.Map.Size(part)
 	each := rows/uint64(runtime.GOMAXPROCS(0)) + 1 // to draw takes longer than to read
 	var drawn sync.WaitGroup
@@ -397,7 +399,7 @@ func (d *Dir) begin(part int, arrays [][]float32) {
 }
 
 // header returns the header of a file, with room for its checksums.
-func (d *Dir) header(part int, generation uint32, which *file) header {
+func (d *Files) header(part int, generation uint32, which *file) header {
 	m := &d.spec.Map
 	return header{part: uint32(part), generation: generation, parts: uint32(m.Parts()),
 		graph: m.Spec().Nodes, nodes: m.Size(part), columns: uint32(d.spec.Columns),
@@ -405,7 +407,7 @@ func (d *Dir) header(part int, generation uint32, which *file) header {
 }
 
 // sum returns the checksum of array i.
-func (d *Dir) sum(i int, values []float32) uint32 {
+func (d *Files) sum(i int, values []float32) uint32 {
 	return codec.BlockSum(fileKind, d.spec.UUID, uint64(i+1), mem.BytesOf(values))
 }
 
@@ -418,7 +420,7 @@ func damage(path, format string, args ...any) error {
 // the rows after the partition's in its last page. The files are durable once Prepare returns.
 // After an error, what was written of the partition since the last checkpoint is lost; the run goes
 // on from that checkpoint.
-func (d *Dir) Write(part int, arrays [][]float32) error {
+func (d *Files) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next
 	again := d.mu.now[part] == generation
@@ -437,7 +439,7 @@ func (d *Dir) Write(part int, arrays [][]float32) error {
 
 // writeFile writes the arrays of a file. It overwrites the file if that was written since the last
 // checkpoint, or a spare file, because a file system takes longer to find new space than to write.
-func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32,
+func (d *Files) writeFile(part int, generation uint32, which *file, arrays [][]float32,
 	again bool) error {
 	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
 	pages := [][]byte{blockdev.AlignedBuffer(pageBytes)}
@@ -471,13 +473,13 @@ func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]flo
 
 // BytesWith returns what the files will take if the changed partitions have been written since the
 // last checkpoint, whether they already were or not.
-func (d *Dir) BytesWith(changed *roaring.Bitmap) int64 {
+func (d *Files) BytesWith(changed *roaring.Bitmap) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.bytesWith(changed)
 }
 
-func (d *Dir) bytesWith(changed *roaring.Bitmap) (n int64) {
+func (d *Files) bytesWith(changed *roaring.Bitmap) (n int64) {
 	rows := d.spec.files()[0]
 	for part, kept := range d.mu.kept {
 		now := d.mu.now[part]
@@ -499,7 +501,7 @@ func (d *Dir) bytesWith(changed *roaring.Bitmap) (n int64) {
 
 // KeepBest makes the partitions as they are now the best evaluation, whose files stay on disk. A
 // checkpoint must follow before anything else is written.
-func (d *Dir) KeepBest() {
+func (d *Files) KeepBest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.best = slices.Clone(d.mu.now)
@@ -507,10 +509,10 @@ func (d *Dir) KeepBest() {
 
 // Best returns a view of the partitions of the best evaluation, or as they are now if
 // there was none.
-func (d *Dir) Best() *Dir {
+func (d *Files) Best() *Files {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := &Dir{fs: d.fs, path: d.path, dev: d.dev, spec: d.spec}
+	v := &Files{fs: d.fs, path: d.path, dev: d.dev, spec: d.spec}
 	if v.mu.now = d.mu.best; v.mu.now == nil {
 		v.mu.now = slices.Clone(d.mu.now)
 	}
@@ -521,7 +523,7 @@ func (d *Dir) Best() *Dir {
 // Prepare makes everything that was written durable. It returns the record for the checkpoint
 // being made, and the record of the best evaluation, nil if there was none. Nothing may be written
 // until Committed.
-func (d *Dir) Prepare() (record, best []byte, err error) {
+func (d *Files) Prepare() (record, best []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for part := range d.mu.unsynced {
@@ -543,7 +545,7 @@ func (d *Dir) Prepare() (record, best []byte, err error) {
 }
 
 // sync makes a file durable.
-func (d *Dir) sync(path string) error {
+func (d *Files) sync(path string) error {
 	f, err := d.fs.Open(path)
 	if err != nil {
 		return fmt.Errorf("train: sync %s: %w", path, err)
@@ -556,7 +558,7 @@ func (d *Dir) sync(path string) error {
 
 // Committed says that the checkpoint with the records of Prepare is now the last one. The files
 // that only the previous one needed are removed, or kept to be reused.
-func (d *Dir) Committed() error {
+func (d *Files) Committed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.kept, d.mu.next = slices.Clone(d.mu.now), d.mu.next+1

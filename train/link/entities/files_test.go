@@ -1,4 +1,4 @@
-package partfile
+package entities
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-func mustSpec(t testing.TB, nodes uint64, parts, columns, state int) Spec {
+func mustSpec(t testing.TB, nodes uint64, parts, columns, state int) FileSpec {
 	t.Helper()
 	m, err := partition.New(partition.Spec{Nodes: nodes, Parts: parts, Random: true, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{UUID: [16]byte{7}, Map: m, Columns: columns, State: state, Init: initRow}
+	return FileSpec{UUID: [16]byte{7}, Map: m, Columns: columns, State: state, Init: initRow}
 }
 
 // initRow is what nodes begin with.
@@ -35,7 +35,7 @@ func initRow(row []float32, node uint64) {
 }
 
 // frame has room for a partition.
-func frame(t testing.TB, s *Spec) (arrays [][]float32) {
+func frame(t testing.TB, s *FileSpec) (arrays [][]float32) {
 	t.Helper()
 	a, err := mem.NewArena(nil, "frame", s.FrameBytes())
 	if err != nil {
@@ -55,7 +55,7 @@ func frame(t testing.TB, s *Spec) (arrays [][]float32) {
 }
 
 // fill fills the rows of a partition with what a version of it is.
-func fill(s *Spec, arrays [][]float32, part, version int) {
+func fill(s *FileSpec, arrays [][]float32, part, version int) {
 	r := rand.New(rand.NewPCG(uint64(part), uint64(version)))
 	for _, a := range arrays {
 		for i := range int(s.Map.Size(part)) * s.Columns {
@@ -66,7 +66,7 @@ func fill(s *Spec, arrays [][]float32, part, version int) {
 
 // equal reports whether the rows of a partition equal those of a version; version 0 is the
 // initial state.
-func equal(t testing.TB, s *Spec, got [][]float32, part, version int) bool {
+func equal(t testing.TB, s *FileSpec, got [][]float32, part, version int) bool {
 	t.Helper()
 	want := frame(t, s)
 	if fill(s, want, part, version); version == 0 {
@@ -86,7 +86,7 @@ func equal(t testing.TB, s *Spec, got [][]float32, part, version int) bool {
 	return true
 }
 
-func mustRead(t testing.TB, d *Dir, part int) [][]float32 {
+func mustRead(t testing.TB, d *Files, part int) [][]float32 {
 	t.Helper()
 	f := frame(t, &d.spec)
 	if _, err := d.Read(t.Context(), part, f); err != nil {
@@ -113,7 +113,7 @@ func TestFrames(t *testing.T) {
 func TestVersions(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
 	s := mustSpec(t, 1000, 4, 5, 2)
-	d, err := Create(fs, "rows", dev, s)
+	d, err := CreateFiles(fs, "rows", dev, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestVersions(t *testing.T) {
 			t.Fatalf("%v, %v", names, err)
 		}
 		if record != nil && round%3 == 0 { // the process dies
-			if d, err = Open(fs, "rows", dev, s, record, nil); err != nil {
+			if d, err = OpenFiles(fs, "rows", dev, s, record, nil); err != nil {
 				t.Fatal(err)
 			}
 			versions = saved
@@ -158,7 +158,7 @@ func TestVersions(t *testing.T) {
 func TestDamage(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
 	s := mustSpec(t, 1000, 2, 7, 1)
-	d, err := Create(fs, "rows", dev, s)
+	d, err := CreateFiles(fs, "rows", dev, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,8 @@ func TestDamage(t *testing.T) {
 	layouttest.WriteFile(t, fs, rows, layouttest.ReadFile(t, fs, state))
 	damaged("the other file")
 	for _, record := range [][]byte{nil, make([]byte, 5000), encodeRecord(s.UUID, []uint32{1})} {
-		if _, err := Open(fs, "rows", dev, s, record, nil); !errors.Is(err, layout.ErrCorrupt) {
+		_, err := OpenFiles(fs, "rows", dev, s, record, nil)
+		if !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("a record of %d bytes: %v", len(record), err)
 		}
 	}
@@ -211,7 +212,7 @@ func TestDamage(t *testing.T) {
 func TestBest(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
 	s := mustSpec(t, 1000, 4, 5, 2)
-	d, err := Create(fs, "rows", dev, s)
+	d, err := CreateFiles(fs, "rows", dev, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,9 +269,9 @@ func dirBytes(t *testing.T, fs vfs.FS) (n int64) {
 }
 
 // checkpointed is a directory with a checkpoint, all durable.
-func checkpointed(t *testing.T, fs *vfs.MemFS, dev blockdev.Device, s Spec) (record []byte) {
+func checkpointed(t *testing.T, fs *vfs.MemFS, dev blockdev.Device, s FileSpec) (record []byte) {
 	t.Helper()
-	d, err := Create(fs, "rows", dev, s)
+	d, err := CreateFiles(fs, "rows", dev, s)
 	f := frame(t, &s)
 	for part := range s.Map.Parts() - 1 {
 		fill(&s, f, part, 1)
@@ -319,7 +320,7 @@ func TestFaults(t *testing.T) {
 			return nil
 		}))
 		err := func() error {
-			d, err := Open(broken, "rows", dev, s, record, nil)
+			d, err := OpenFiles(broken, "rows", dev, s, record, nil)
 			f := frame(t, &s)
 			for v := 2; v < 4 && err == nil; v++ {
 				for part := 0; part < 3 && err == nil; part++ {
@@ -359,9 +360,10 @@ func TestFaults(t *testing.T) {
 }
 
 // checkRows goes on from a record and reads all partitions of a version.
-func checkRows(t *testing.T, fs vfs.FS, dev blockdev.Device, s Spec, record []byte, version int) {
+func checkRows(t *testing.T, fs vfs.FS, dev blockdev.Device, s FileSpec, record []byte,
+	version int) {
 	t.Helper()
-	d, err := Open(fs, "rows", dev, s, record, nil)
+	d, err := OpenFiles(fs, "rows", dev, s, record, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +409,7 @@ func FuzzHeader(f *testing.F) {
 func TestBytesWith(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
 	s := mustSpec(t, 1000, 5, 5, 1)
-	d, err := Create(fs, "rows", dev, s)
+	d, err := CreateFiles(fs, "rows", dev, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,10 @@
-// Package tensorboard writes the epochs of a run as the event files that TensorBoard shows: records
-// of TFRecord framing (length, masked CRC-32C, bytes, masked CRC-32C) that hold Event messages of
-// protocol buffers.
-package tensorboard
+package export
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math"
 	"time"
 
@@ -62,25 +58,25 @@ func appendScalar(dst []byte, name string, v float64) []byte {
 	return appendBytes(dst, summaryValue, value)
 }
 
-// Writer writes the event file of one run.
-type Writer struct {
+// EventWriter writes the event file of one run.
+type EventWriter struct {
 	path string
 	file vfs.File
 	now  func() time.Time
 }
 
-// Create begins an event file in dir/run. A run that goes on begins another: TensorBoard reads all
-// files of a directory.
-func Create(fs vfs.FS, dir, run string) (*Writer, error) {
-	return create(fs, dir, run, time.Now)
+// CreateEvents begins an event file in dir/run. A run that goes on begins another: TensorBoard
+// reads all files of a directory.
+func CreateEvents(fs vfs.FS, dir, run string) (*EventWriter, error) {
+	return createEvents(fs, dir, run, time.Now)
 }
 
-func create(fs vfs.FS, dir, run string, now func() time.Time) (*Writer, error) {
+func createEvents(fs vfs.FS, dir, run string, now func() time.Time) (*EventWriter, error) {
 	dir = fs.PathJoin(dir, run)
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("tensorboard: make %s: %w", dir, err)
 	}
-	w := &Writer{now: now, path: fs.PathJoin(dir,
+	w := &EventWriter{now: now, path: fs.PathJoin(dir,
 		fmt.Sprintf("events.out.tfevents.%d.gdb", now().UnixNano()))}
 	var err error
 	if w.file, err = fs.Create(w.path, vfs.WriteCategoryUnspecified); err != nil {
@@ -94,7 +90,7 @@ func create(fs vfs.FS, dir, run string, now func() time.Time) (*Writer, error) {
 }
 
 // Epoch writes what an epoch reached and cost.
-func (w *Writer) Epoch(e runs.Record) error {
+func (w *EventWriter) Epoch(e runs.Record) error {
 	var summary []byte
 	for _, s := range e.Scalars() {
 		summary = appendScalar(summary, s.Name, s.Value)
@@ -103,7 +99,7 @@ func (w *Writer) Epoch(e runs.Record) error {
 	return w.write(appendBytes(head, eventSummary, summary))
 }
 
-func (w *Writer) write(event []byte) error {
+func (w *EventWriter) write(event []byte) error {
 	if _, err := w.file.Write(appendRecord(nil, event)); err != nil {
 		return fmt.Errorf("tensorboard: write %s: %w", w.path, err)
 	}
@@ -111,11 +107,9 @@ func (w *Writer) write(event []byte) error {
 }
 
 // Close ends the file.
-func (w *Writer) Close() error {
+func (w *EventWriter) Close() error {
 	if err := w.file.Close(); err != nil {
 		return fmt.Errorf("tensorboard: close %s: %w", w.path, err)
 	}
 	return nil
 }
-
-var _ io.Closer = (*Writer)(nil)
