@@ -150,11 +150,11 @@ func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
 		return err
 	}
 	s.nodes = append(s.nodes[:0], p.nodes...)
-	if _, err := s.delta.reset(ctx, s.nodes); err != nil {
+	if _, err := s.delta.Reset(ctx, s.nodes); err != nil {
 		return err
 	}
 	var err error
-	if s.nodes, err = s.delta.extend(ctx, s.nodes, p.starts, d.Nbrs, s.loc); err != nil {
+	if s.nodes, err = s.delta.Extend(ctx, s.nodes, d.Nbrs, s.loc); err != nil {
 		return err
 	}
 	p.nodes, p.starts = slices.Clone(s.nodes), append(p.starts, uint32(len(s.nodes)))

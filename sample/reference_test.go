@@ -71,9 +71,6 @@ func reference(list func(NodeID) []NodeID, edges edgeColumns, c Config,
 				delta = append(delta, v)
 			}
 		}
-		if c.Delta == DeltaRoaring {
-			slices.Sort(delta)
-		}
 		for i := range d.NodeIDOffsets {
 			d.NodeIDOffsets[i] += uint32(len(delta))
 		}

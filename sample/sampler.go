@@ -10,6 +10,7 @@ import (
 	"gdb/internal/pace"
 	"gdb/internal/rng"
 	"gdb/layout/topology"
+	"gdb/sample/draw"
 )
 
 // Config configures a Sampler.
@@ -26,8 +27,6 @@ type Config struct {
 	Extras
 	// Seed is the number that all draws depend on.
 	Seed uint64
-	// Delta is how the nodes that are new to a batch are found. Default DeltaTable.
-	Delta Delta
 	// Budget counts the sampler's scratch memory; nil counts none.
 	Budget *mem.Budget
 }
@@ -126,7 +125,7 @@ type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
 	sides []side
-	delta deltaSet
+	delta *draw.NodeTable
 	held  mem.Account
 
 	growing
@@ -179,7 +178,7 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 		return nil, errors.New("sample: degrees, weights and types are those of one direction")
 	}
 	s.held = mem.NewAccount(cfg.Budget, "sampler")
-	s.delta = newDeltaSet(cfg.Delta, &s.held)
+	s.delta = draw.NewNodeTable(&s.held)
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
 	}
@@ -220,7 +219,7 @@ func (s *Sampler) shrink() (freed bool) {
 	for i := range s.sides {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
-	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
+	s.delta = draw.NewNodeTable(&s.held)
 	if s.selection != nil {
 		s.selection.forget()
 	}
@@ -272,7 +271,7 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	}
 	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
 	s.off = append(s.off[:0], 0)
-	if twice, err := s.delta.reset(ctx, s.nodes); err != nil {
+	if twice, err := s.delta.Reset(ctx, s.nodes); err != nil {
 		return err
 	} else if twice >= 0 {
 		return fmt.Errorf("sample: seed %d is given twice", seeds[twice])
@@ -303,7 +302,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	if err := s.gatherExtras(ctx, s.off[a:b+1]); err != nil {
 		return err
 	}
-	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
+	s.nodes, err = s.delta.Extend(ctx, s.nodes, s.nbrs[first:], s.loc[first:])
 	s.starts = append(s.starts, uint32(len(s.nodes)))
 	return err
 }

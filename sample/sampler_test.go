@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +73,6 @@ func checkReference(t *rapid.T, graphs []*sampletest.Graph, edges edgeColumns,
 		topos = append(topos, g)
 	}
 	c.Seed = rapid.Uint64().Draw(t, "seed")
-	c.Delta = rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")
 	if len(c.LayerSize) == 0 {
 		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
 			Draw(t, "fanout")
@@ -107,47 +105,6 @@ func equalDense(a, b *Dense) bool {
 	return slices.Equal(a.NodeIDOffsets, b.NodeIDOffsets) && slices.Equal(a.NodeIDs, b.NodeIDs) &&
 		slices.Equal(a.NbrOffsets, b.NbrOffsets) && slices.Equal(a.Nbrs, b.Nbrs) &&
 		slices.Equal(a.ReprMap, b.ReprMap) && slices.Equal(a.Weights, b.Weights)
-}
-
-func TestBothDeltasGiveOneSample(t *testing.T) {
-	g := sampletest.RMAT(12, 60000, 3)
-	fanout := []int{15, 10, 5}
-	table := mustSampler(t, Config{Fanout: fanout, Seed: 9}, g)
-	bitmap := mustSampler(t, Config{Fanout: fanout, Seed: 9, Delta: DeltaRoaring}, g)
-	seeds := []NodeID{7, 1, 4000, 12, 99}
-	var a, b Dense
-	for batch := range uint64(10) {
-		if err := table.Sample(context.Background(), 0, batch, seeds, &a); err != nil {
-			t.Fatal(err)
-		}
-		if err := bitmap.Sample(context.Background(), 0, batch, seeds, &b); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(a.NodeIDOffsets, b.NodeIDOffsets) {
-			t.Fatalf("offsets %v and %v", a.NodeIDOffsets, b.NodeIDOffsets)
-		}
-		if !reflect.DeepEqual(neighborsByNode(&a), neighborsByNode(&b)) {
-			t.Fatal("the deltas lead to different neighbors")
-		}
-		for l := range len(fanout) + 1 {
-			x := slices.Clone(a.NodeIDs[a.NodeIDOffsets[l]:a.NodeIDOffsets[l+1]])
-			y := b.NodeIDs[b.NodeIDOffsets[l]:b.NodeIDOffsets[l+1]]
-			if l < len(fanout) { // the seeds stay in their order
-				slices.Sort(x)
-			}
-			if !slices.Equal(x, y) {
-				t.Fatalf("delta %d differs", l)
-			}
-		}
-	}
-}
-
-func neighborsByNode(d *Dense) map[NodeID][]NodeID {
-	m := map[NodeID][]NodeID{}
-	for i, v := range d.NodeIDs[d.NodeIDOffsets[1]:] {
-		m[v] = slices.Clone(d.Nbrs[d.NbrOffsets[i]:d.NbrOffsets[i+1]])
-	}
-	return m
 }
 
 // A hub, nodes without neighbors, and a table that has to grow in the middle of a hop.
@@ -184,13 +141,11 @@ func TestSampleErrors(t *testing.T) {
 		{[]NodeID{0, 3}, "seed 3 is out of range: the graph has 3 nodes"},
 		{[]NodeID{2, 1, 2}, "seed 2 is given twice"},
 	} {
-		for _, delta := range []Delta{DeltaTable, DeltaRoaring} {
-			s := mustSampler(t, Config{Fanout: []int{2}, Delta: delta}, g)
-			var d Dense
-			err := s.Sample(context.Background(), 0, 0, c.seeds, &d)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("seeds %v: error %v, want %q", c.seeds, err, c.want)
-			}
+		s := mustSampler(t, Config{Fanout: []int{2}}, g)
+		var d Dense
+		err := s.Sample(context.Background(), 0, 0, c.seeds, &d)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("seeds %v: error %v, want %q", c.seeds, err, c.want)
 		}
 	}
 	for _, fanout := range [][]int{{0}, {3, -2}} {

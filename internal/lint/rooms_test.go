@@ -102,7 +102,6 @@ var rooms = map[string][]string{
 		"sample/rowcache/gen",
 		"sample/draw",
 		"sample/rowcache",
-		"sample/rowcache/policytest",
 		"sample",
 		"sample/bulk",
 		"sample/cachesim",

@@ -107,7 +107,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 		{Fanout: []int{4, 4}, Draw: sample.DrawWeighted,
 			Extras: sample.Extras{WeightSums: true, EdgeTypes: true}},
 		{Fanout: []int{5, 5}, Draw: sample.DrawLatest},
-		{Fanout: []int{6}, Delta: sample.DeltaRoaring, Extras: sample.Extras{WeightSums: true}},
+		{Fanout: []int{6}, Extras: sample.Extras{WeightSums: true}},
 		{},
 	} {
 		for _, room := range []int64{1, 200 << 10, 64 << 20} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gdb/layout"
-	"gdb/sample/rowcache/policytest"
+	"gdb/sample/rowcache"
 )
 
 // plainLRU is a list of nodes, the most recent last.
@@ -29,7 +29,7 @@ func (l *plainLRU) Place(v layout.NodeID) {
 }
 
 func TestLRU(t *testing.T) {
-	policytest.Run(t, newLRU, func(slots int) policytest.Twin { return &plainLRU{slots: slots} })
+	checkPolicy(t, newLRU, func(slots int) twin { return &plainLRU{slots: slots} })
 }
 
 // plainCLOCK is second chance without a hand: the slots are a queue, the next to look at first;
@@ -56,7 +56,7 @@ func (c *plainCLOCK) Place(v layout.NodeID) {
 }
 
 func TestCLOCK(t *testing.T) {
-	policytest.Run(t, newCLOCK, func(slots int) policytest.Twin {
+	checkPolicy(t, newCLOCK, func(slots int) twin {
 		return &plainCLOCK{slots: slots, asked: map[layout.NodeID]bool{}}
 	})
 }
@@ -112,7 +112,62 @@ func (p *plainS3FIFO) evict() {
 }
 
 func TestS3FIFO(t *testing.T) {
-	policytest.Run(t, newS3FIFO, func(slots int) policytest.Twin {
+	checkPolicy(t, newS3FIFO, func(slots int) twin {
 		return &plainS3FIFO{slots: slots, uses: map[layout.NodeID]int{}}
+	})
+}
+
+// hot is every third node.
+func hot() (out []layout.NodeID) {
+	for v := layout.NodeID(0); v < 300; v += 3 {
+		out = append(out, v)
+	}
+	return out
+}
+
+type plainStatic []layout.NodeID
+
+func (s plainStatic) Holds(v layout.NodeID) bool { return slices.Contains(s, v) }
+func (s plainStatic) Hit(layout.NodeID)          {}
+func (s plainStatic) Place(layout.NodeID)        {}
+
+func TestStatic(t *testing.T) {
+	checkPolicy(t, func() rowcache.Policy { return rowcache.NewStatic(hot()) },
+		func(slots int) twin { return plainStatic(hot()[:min(slots, len(hot()))]) })
+}
+
+// plainSIEVE is a queue, the newest last, and the node that the hand points at, or none.
+type plainSIEVE struct {
+	slots int
+	queue []layout.NodeID
+	asked map[layout.NodeID]bool
+	hand  *layout.NodeID
+}
+
+func (s *plainSIEVE) Holds(v layout.NodeID) bool { return slices.Contains(s.queue, v) }
+func (s *plainSIEVE) Hit(v layout.NodeID)        { s.asked[v] = true }
+
+func (s *plainSIEVE) Place(v layout.NodeID) {
+	if len(s.queue) == s.slots {
+		i := 0
+		if s.hand != nil {
+			i = slices.Index(s.queue, *s.hand)
+		}
+		for s.asked[s.queue[i]] {
+			delete(s.asked, s.queue[i])
+			i = (i + 1) % len(s.queue)
+		}
+		s.queue, s.hand = slices.Delete(s.queue, i, i+1), nil
+		if i < len(s.queue) {
+			next := s.queue[i]
+			s.hand = &next
+		}
+	}
+	s.queue = append(s.queue, v)
+}
+
+func TestSIEVE(t *testing.T) {
+	checkPolicy(t, rowcache.NewSIEVE, func(slots int) twin {
+		return &plainSIEVE{slots: slots, asked: map[layout.NodeID]bool{}}
 	})
 }

@@ -1,6 +1,7 @@
-// Package policytest tests the contract of cache policies. Every implementation of rowcache.Policy
-// runs it, against a Twin: the same policy written plainly.
-package policytest
+package cachesim
+
+// The contract of cache policies: every rowcache.Policy runs it, those of rowcache too, against a
+// twin, which is the same policy written plainly.
 
 import (
 	"context"
@@ -16,13 +17,8 @@ import (
 	"gdb/sample/sampletest"
 )
 
-const (
-	nodes = 500
-	dim   = 6
-)
-
-// Twin is a cache with a policy that is written as plainly as possible, with sets of nodes.
-type Twin interface {
+// twin is a cache with a policy that is written as plainly as possible, with sets of nodes.
+type twin interface {
 	// Holds reports whether the cache holds the row of a node.
 	Holds(v layout.NodeID) bool
 	// Hit is called, in order, for each request of a gather whose row was held before that gather.
@@ -32,7 +28,7 @@ type Twin interface {
 }
 
 // gather asks a twin for nodes, and returns the nodes whose rows it held.
-func gather(w Twin, nodes []layout.NodeID) (hits []layout.NodeID) {
+func gather(w twin, nodes []layout.NodeID) (hits []layout.NodeID) {
 	var missed []layout.NodeID
 	for _, v := range nodes {
 		if w.Holds(v) {
@@ -52,16 +48,16 @@ func gather(w Twin, nodes []layout.NodeID) (hits []layout.NodeID) {
 	return hits
 }
 
-// Run checks a policy: values, counts and memory through the cache, the rules of Place, and that
-// each gather has the same hits as with the twin. newTwin may be nil.
-func Run(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
+// checkPolicy checks a policy: values, counts and memory through the cache, the rules of Place, and
+// that each gather has the same hits as with the twin. newTwin may be nil.
+func checkPolicy(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) twin) {
 	t.Run("rules", func(t *testing.T) { rules(t, newPolicy) })
 	t.Run("values", func(t *testing.T) { values(t, newPolicy) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, newPolicy) })
 	t.Run("errors", func(t *testing.T) { readErrors(t, newPolicy) })
 	t.Run("allocations", func(t *testing.T) { allocations(t, newPolicy) })
 	if newTwin != nil {
-		t.Run("twin", func(t *testing.T) { twin(t, newPolicy, newTwin) })
+		t.Run("twin", func(t *testing.T) { sameHits(t, newPolicy, newTwin) })
 	}
 }
 
@@ -248,9 +244,9 @@ func allocations(t *testing.T, newPolicy func() rowcache.Policy) {
 	}
 }
 
-// twin compares the hits of cache and twin, in caches of one row up to all rows, with gathers that
-// hold some nodes twice.
-func twin(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) Twin) {
+// sameHits compares the hits of cache and twin, in caches of one row up to all rows, with gathers
+// that hold some nodes twice.
+func sameHits(t *testing.T, newPolicy func() rowcache.Policy, newTwin func(slots int) twin) {
 	total := 0
 	for _, slots := range []int{1, 2, 9, 25, 60, 200, nodes, nodes + 50} {
 		p := &counting{Policy: newPolicy()}

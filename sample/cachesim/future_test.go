@@ -1,4 +1,4 @@
-package policytest
+package cachesim
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"gdb/sample/sampletest"
 )
 
-// belady knows all gathers to come: it counts Begin calls and evicts the row that is needed last,
+// seer knows all gathers to come: it counts Begin calls and evicts the row that is needed last,
 // or does not keep the new one. It is here to show that the interface has room for such policies.
-type belady struct {
+type seer struct {
 	future [][]layout.NodeID
 	now    int
 	held   []layout.NodeID
 	used   uint32
 }
 
-func (b *belady) Name() string                               { return "belady" }
-func (b *belady) SlotBytes() int                             { return 0 }
-func (b *belady) Start(held []layout.NodeID) []layout.NodeID { b.held = held; return nil }
-func (b *belady) Begin([]layout.NodeID)                      { b.now++ }
-func (b *belady) Hits([]uint32)                              {}
+func (b *seer) Name() string                               { return "seer" }
+func (b *seer) SlotBytes() int                             { return 0 }
+func (b *seer) Start(held []layout.NodeID) []layout.NodeID { b.held = held; return nil }
+func (b *seer) Begin([]layout.NodeID)                      { b.now++ }
+func (b *seer) Hits([]uint32)                              {}
 
 // next is when a node is needed after the gather under way.
-func (b *belady) next(v layout.NodeID) int {
+func (b *seer) next(v layout.NodeID) int {
 	for g := b.now; g < len(b.future); g++ {
 		for _, u := range b.future[g] {
 			if u == v {
@@ -36,7 +36,7 @@ func (b *belady) next(v layout.NodeID) int {
 	return len(b.future)
 }
 
-func (b *belady) Place(v layout.NodeID) (uint32, bool) {
+func (b *seer) Place(v layout.NodeID) (uint32, bool) {
 	if int(b.used) < len(b.held) {
 		b.used++
 		return b.used - 1, true
@@ -56,10 +56,10 @@ func TestPolicyThatKnowsTheFuture(t *testing.T) {
 	for g := range uint64(gathers) {
 		future = append(future, trace(g, size))
 	}
-	Run(t, func() rowcache.Policy { return &belady{} }, nil)
+	checkPolicy(t, func() rowcache.Policy { return &seer{} }, nil)
 	misses := map[string]uint64{}
-	for _, p := range []rowcache.Policy{rowcache.NewSIEVE(), &belady{future: future}} {
-		// With no SlotBytes belady gets a few slots more; give it the bytes of as many as SIEVE.
+	for _, p := range []rowcache.Policy{rowcache.NewSIEVE(), &seer{future: future}} {
+		// With no SlotBytes seer gets a few slots more; give it the bytes of as many as SIEVE.
 		size := int64(bytes)
 		for rowcache.RowsIn(size, dim, p.SlotBytes()) > rowcache.RowsIn(bytes, dim, 5) {
 			size--
@@ -78,7 +78,7 @@ func TestPolicyThatKnowsTheFuture(t *testing.T) {
 		}
 	}
 	t.Log(misses)
-	if misses["belady"]*10 > misses["sieve"]*8 {
+	if misses["seer"]*10 > misses["sieve"]*8 {
 		t.Errorf("misses %v: knowing the future saves too little", misses)
 	}
 }
