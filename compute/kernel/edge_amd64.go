@@ -241,3 +241,63 @@ func edgeSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, id
 //
 //go:noescape
 func edgeDotAVX512_16(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
+
+var edgeDotAVX2 = []edgeFunc{
+	edgeDotAVX2_1,
+	edgeDotAVX2_2,
+	edgeDotAVX2_3,
+	edgeDotAVX2_4,
+	edgeDotAVX2_5,
+	edgeDotAVX2_6,
+	edgeDotAVX2_7,
+	edgeDotAVX2_8,
+}
+
+var edgeDotAVX512 = []edgeFunc{
+	edgeDotAVX512_1,
+	edgeDotAVX512_2,
+	edgeDotAVX512_3,
+	edgeDotAVX512_4,
+	edgeDotAVX512_5,
+	edgeDotAVX512_6,
+	edgeDotAVX512_7,
+	edgeDotAVX512_8,
+	edgeDotAVX512_9,
+	edgeDotAVX512_10,
+	edgeDotAVX512_11,
+	edgeDotAVX512_12,
+	edgeDotAVX512_13,
+	edgeDotAVX512_14,
+	edgeDotAVX512_15,
+	edgeDotAVX512_16,
+}
+
+var edgeSumAVX2 = []edgeFunc{
+	edgeSumAVX2_1,
+	edgeSumAVX2_2,
+	edgeSumAVX2_3,
+	edgeSumAVX2_4,
+	edgeSumAVX2_5,
+	edgeSumAVX2_6,
+	edgeSumAVX2_7,
+	edgeSumAVX2_8,
+}
+
+var edgeSumAVX512 = []edgeFunc{
+	edgeSumAVX512_1,
+	edgeSumAVX512_2,
+	edgeSumAVX512_3,
+	edgeSumAVX512_4,
+	edgeSumAVX512_5,
+	edgeSumAVX512_6,
+	edgeSumAVX512_7,
+	edgeSumAVX512_8,
+	edgeSumAVX512_9,
+	edgeSumAVX512_10,
+	edgeSumAVX512_11,
+	edgeSumAVX512_12,
+	edgeSumAVX512_13,
+	edgeSumAVX512_14,
+	edgeSumAVX512_15,
+	edgeSumAVX512_16,
+}

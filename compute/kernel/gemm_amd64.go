@@ -111,3 +111,29 @@ func packAVX2_16(panels *float32, src *float32, rows int, n int, stride uintptr,
 //
 //go:noescape
 func packAVX2_6(panels *float32, src *float32, rows int, n int, stride uintptr, panel uintptr)
+
+var tileAVX2 = [2][]tileFunc{{
+	tileAVX2_6x1,
+	tileAVX2_4x1,
+	tileAVX2_2x1,
+	tileAVX2_1x1,
+}, {
+	tileAVX2_6x2,
+	tileAVX2_4x2,
+	tileAVX2_2x2,
+	tileAVX2_1x2,
+}}
+
+var tileAVX512 = [2][]tileFunc{{
+	tileAVX512_12x1,
+	tileAVX512_8x1,
+	tileAVX512_4x1,
+	tileAVX512_2x1,
+	tileAVX512_1x1,
+}, {
+	tileAVX512_12x2,
+	tileAVX512_8x2,
+	tileAVX512_4x2,
+	tileAVX512_2x2,
+	tileAVX512_1x2,
+}}

@@ -28,6 +28,7 @@ func (l Level) String() string { return levelNames[l] }
 type ops struct {
 	tiles *tileSet // of products; nil: plain
 	sums  *sumSet  // of rows; nil: plain
+	links *linkSet // of link prediction, fused; nil: plain
 
 	bias     func(y, bias []float32, rows, n int)
 	biasReLU func(y, bias []float32, rows, n int)
@@ -66,7 +67,9 @@ type ops struct {
 	batchSums   func(dgamma, dbeta, dy, x, mean, inverse []float32)
 	batchGrad   func(dx, dy, x, mean, a, b, c []float32)
 
-	// Of link prediction: see lines.go and distance.go.
+	// Of link prediction: see lines.go, distance.go and linkrow.go. Without prefetch rows are not
+	// asked for ahead.
+	prefetch      func(table *float32, rows *uint32, count int, bytes uintptr)
 	product       func(y, a, b []float32)
 	addCube       func(g, x []float32, f float32)
 	dot           func(a, b []float32) float32

@@ -206,3 +206,56 @@ func segmentMaxGradAVX512_15(out *float32, x *float32, arg *uint32, off *uint32,
 //
 //go:noescape
 func segmentMaxGradAVX512_16(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, first uint32, accumulate uint64)
+
+var segmentMaxAVX2 = []maxFunc{
+	segmentMaxAVX2_1,
+	segmentMaxAVX2_2,
+	segmentMaxAVX2_3,
+	segmentMaxAVX2_4,
+	segmentMaxAVX2_5,
+}
+
+var segmentMaxAVX512 = []maxFunc{
+	segmentMaxAVX512_1,
+	segmentMaxAVX512_2,
+	segmentMaxAVX512_3,
+	segmentMaxAVX512_4,
+	segmentMaxAVX512_5,
+	segmentMaxAVX512_6,
+	segmentMaxAVX512_7,
+	segmentMaxAVX512_8,
+	segmentMaxAVX512_9,
+	segmentMaxAVX512_10,
+	segmentMaxAVX512_11,
+	segmentMaxAVX512_12,
+}
+
+var segmentMaxGradAVX2 = []maxGradFunc{
+	segmentMaxGradAVX2_1,
+	segmentMaxGradAVX2_2,
+	segmentMaxGradAVX2_3,
+	segmentMaxGradAVX2_4,
+	segmentMaxGradAVX2_5,
+	segmentMaxGradAVX2_6,
+	segmentMaxGradAVX2_7,
+	segmentMaxGradAVX2_8,
+}
+
+var segmentMaxGradAVX512 = []maxGradFunc{
+	segmentMaxGradAVX512_1,
+	segmentMaxGradAVX512_2,
+	segmentMaxGradAVX512_3,
+	segmentMaxGradAVX512_4,
+	segmentMaxGradAVX512_5,
+	segmentMaxGradAVX512_6,
+	segmentMaxGradAVX512_7,
+	segmentMaxGradAVX512_8,
+	segmentMaxGradAVX512_9,
+	segmentMaxGradAVX512_10,
+	segmentMaxGradAVX512_11,
+	segmentMaxGradAVX512_12,
+	segmentMaxGradAVX512_13,
+	segmentMaxGradAVX512_14,
+	segmentMaxGradAVX512_15,
+	segmentMaxGradAVX512_16,
+}

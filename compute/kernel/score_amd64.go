@@ -136,3 +136,48 @@ func edgeScoreGradAVX512_6(own *float32, x *float32, values *float32, off *uint3
 //
 //go:noescape
 func edgeScoreOwnGradAVX512_6(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
+
+var edgeScoreAVX2 = []scoreFunc{
+	edgeScoreAVX2_1,
+	edgeScoreAVX2_2,
+	edgeScoreAVX2_3,
+}
+
+var edgeScoreAVX512 = []scoreFunc{
+	edgeScoreAVX512_1,
+	edgeScoreAVX512_2,
+	edgeScoreAVX512_3,
+	edgeScoreAVX512_4,
+	edgeScoreAVX512_5,
+	edgeScoreAVX512_6,
+	edgeScoreAVX512_7,
+	edgeScoreAVX512_8,
+}
+
+var edgeScoreGradAVX2 = []scoreFunc{
+	edgeScoreGradAVX2_1,
+	edgeScoreGradAVX2_2,
+}
+
+var edgeScoreGradAVX512 = []scoreFunc{
+	edgeScoreGradAVX512_1,
+	edgeScoreGradAVX512_2,
+	edgeScoreGradAVX512_3,
+	edgeScoreGradAVX512_4,
+	edgeScoreGradAVX512_5,
+	edgeScoreGradAVX512_6,
+}
+
+var edgeScoreOwnGradAVX2 = []scoreFunc{
+	edgeScoreOwnGradAVX2_1,
+	edgeScoreOwnGradAVX2_2,
+}
+
+var edgeScoreOwnGradAVX512 = []scoreFunc{
+	edgeScoreOwnGradAVX512_1,
+	edgeScoreOwnGradAVX512_2,
+	edgeScoreOwnGradAVX512_3,
+	edgeScoreOwnGradAVX512_4,
+	edgeScoreOwnGradAVX512_5,
+	edgeScoreOwnGradAVX512_6,
+}

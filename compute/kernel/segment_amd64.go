@@ -421,3 +421,105 @@ func weightedSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32
 //
 //go:noescape
 func columnSumAVX512_16(out *float32, x *float32, rows int, stride uintptr, lanes int)
+
+var columnSumAVX2 = []columnFunc{
+	columnSumAVX2_1,
+	columnSumAVX2_2,
+	columnSumAVX2_3,
+	columnSumAVX2_4,
+	columnSumAVX2_5,
+	columnSumAVX2_6,
+	columnSumAVX2_7,
+	columnSumAVX2_8,
+	columnSumAVX2_9,
+	columnSumAVX2_10,
+	columnSumAVX2_11,
+	columnSumAVX2_12,
+}
+
+var columnSumAVX512 = []columnFunc{
+	columnSumAVX512_1,
+	columnSumAVX512_2,
+	columnSumAVX512_3,
+	columnSumAVX512_4,
+	columnSumAVX512_5,
+	columnSumAVX512_6,
+	columnSumAVX512_7,
+	columnSumAVX512_8,
+	columnSumAVX512_9,
+	columnSumAVX512_10,
+	columnSumAVX512_11,
+	columnSumAVX512_12,
+	columnSumAVX512_13,
+	columnSumAVX512_14,
+	columnSumAVX512_15,
+	columnSumAVX512_16,
+}
+
+var segmentSumAVX2 = []segmentFunc{
+	segmentSumAVX2_1,
+	segmentSumAVX2_2,
+	segmentSumAVX2_3,
+	segmentSumAVX2_4,
+	segmentSumAVX2_5,
+	segmentSumAVX2_6,
+	segmentSumAVX2_7,
+	segmentSumAVX2_8,
+	segmentSumAVX2_9,
+	segmentSumAVX2_10,
+	segmentSumAVX2_11,
+	segmentSumAVX2_12,
+}
+
+var segmentSumAVX512 = []segmentFunc{
+	segmentSumAVX512_1,
+	segmentSumAVX512_2,
+	segmentSumAVX512_3,
+	segmentSumAVX512_4,
+	segmentSumAVX512_5,
+	segmentSumAVX512_6,
+	segmentSumAVX512_7,
+	segmentSumAVX512_8,
+	segmentSumAVX512_9,
+	segmentSumAVX512_10,
+	segmentSumAVX512_11,
+	segmentSumAVX512_12,
+	segmentSumAVX512_13,
+	segmentSumAVX512_14,
+	segmentSumAVX512_15,
+	segmentSumAVX512_16,
+}
+
+var weightedSumAVX2 = []weightedFunc{
+	weightedSumAVX2_1,
+	weightedSumAVX2_2,
+	weightedSumAVX2_3,
+	weightedSumAVX2_4,
+	weightedSumAVX2_5,
+	weightedSumAVX2_6,
+	weightedSumAVX2_7,
+	weightedSumAVX2_8,
+	weightedSumAVX2_9,
+	weightedSumAVX2_10,
+	weightedSumAVX2_11,
+	weightedSumAVX2_12,
+}
+
+var weightedSumAVX512 = []weightedFunc{
+	weightedSumAVX512_1,
+	weightedSumAVX512_2,
+	weightedSumAVX512_3,
+	weightedSumAVX512_4,
+	weightedSumAVX512_5,
+	weightedSumAVX512_6,
+	weightedSumAVX512_7,
+	weightedSumAVX512_8,
+	weightedSumAVX512_9,
+	weightedSumAVX512_10,
+	weightedSumAVX512_11,
+	weightedSumAVX512_12,
+	weightedSumAVX512_13,
+	weightedSumAVX512_14,
+	weightedSumAVX512_15,
+	weightedSumAVX512_16,
+}

@@ -251,3 +251,17 @@ func BenchmarkMeanDropout(b *testing.B) {
 		})
 	}
 }
+
+// refSegmentMeanGrad is the gradient of the mean in its input: each row r of segment i gets
+// dout[i] divided by the segment's length added to dx[r].
+func refSegmentMeanGrad(dx, dout []float32, off, idx []uint32, d int) {
+	for i := range len(off) - 1 {
+		list := idx[off[i]:off[i+1]]
+		w := 1 / float32(len(list))
+		for _, r := range list {
+			for j, v := range dout[i*d : i*d+d] {
+				dx[int(r)*d+j] += w * v
+			}
+		}
+	}
+}

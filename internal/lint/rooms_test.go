@@ -128,9 +128,7 @@ var rooms = map[string][]string{
 	},
 	"compute": {
 		"compute/kernel",
-		"compute/kernel/linkrow",
 		"compute/kernel/gen",
-		"compute/kernel/amx/gen",
 		"compute/kernel/amx",
 		"compute/kernel/bf16",
 		"compute/backend",

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"gdb/compute/kernel"
-	"gdb/compute/kernel/linkrow"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
@@ -157,7 +156,7 @@ func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 	if s.held != nil {
 		table = s.held.entities
 	}
-	linkrow.Prefetch(table, dim, x.rows)
+	kernel.Prefetch(table, dim, x.rows)
 	for i := range 2 * m {
 		query := queryOf(i, n, lo, hi)
 		a := s.askOf(edges, query)
@@ -192,7 +191,7 @@ func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop 
 	clear(s.dForms[int(s.drawn.runs.partAt[part])*form : int(s.drawn.runs.partAt[part+1])*form])
 	x.dForm = sized(x.dForm, form)
 	grads := s.fewGrads[2*lo*width : 2*hi*width]
-	products := s.cfg.Decoder == "distmult" && linkrow.Fast()
+	products := s.cfg.Decoder == "distmult" && kernel.FusesLinks()
 	count := 2 * (hi - lo)
 	for i := range count {
 		query := queryOf(i, n, lo, hi)
@@ -201,7 +200,7 @@ func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop 
 		run := int(s.drawn.runs.runOf[query])
 		dx, dForm := s.dRows[query*dim:][:dim], s.dForms[run*form:][:form]
 		if products {
-			linkrow.ProductGrad(dx, s.dRows[other(n, query)*dim:][:dim], dForm, dq,
+			kernel.ProductGrad(dx, s.dRows[other(n, query)*dim:][:dim], dForm, dq,
 				x.queries[i*dim:][:dim], s.end(query), s.form(a.form), grads[i*width],
 				i >= hi-lo) // then all rows have what is for tails
 			continue

@@ -1,25 +1,25 @@
 package link
 
 import (
-	"gdb/compute/kernel/linkrow"
+	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
 	"gdb/train/setting"
 )
 
-// isPairs reports whether steps go edge by edge and linkrow.Pairs has kernels for them.
+// isPairs reports whether steps go edge by edge and kernel.EdgePairs has kernels for them.
 func isPairs(c *setting.Link, dec decoder.Decoder) bool {
 	return isFew(c, dec) && c.Decoder == "distmult" && c.Negatives == 1 && c.Dropout == 0 &&
-		linkrow.Fast()
+		kernel.FusesLinks()
 }
 
-// comparePairs does the work of comparePart with the kernels of linkrow.Pairs, run by run. In dRows
+// comparePairs does the work of comparePart with kernel.EdgePairs, run by run. In dRows
 // the gradients of negatives follow those of the ends: one for each query or, if edges share
 // negatives, one for each part.
 func (s *stepper) comparePairs(n, part int) {
 	form, first, end := s.dec.FormDim(s.cfg.Dim), s.runs.partAt[part], s.runs.partAt[part+1]
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	clear(s.dForms[int(first)*form : int(end)*form])
-	p := linkrow.Pairs{Dim: s.cfg.Dim, Own: s.cfg.NegativeSampling == setting.NegativesEdge}
+	p := kernel.EdgePairs{Dim: s.cfg.Dim, Own: s.cfg.NegativeSampling == setting.NegativesEdge}
 	list := s.list
 	if p.Table = s.table.Values; s.held != nil {
 		p.Table, list = s.held.entities, s.held.places
@@ -34,19 +34,19 @@ func (s *stepper) comparePairs(n, part int) {
 		p.NoTails, p.NoHeads = list[2*n:2*n+1], list[2*n+1:2*n+2]
 	}
 	for i := range ends {
-		linkrow.Prefetch(p.Table, p.Dim, list[i*n+lo:i*n+hi])
+		kernel.Prefetch(p.Table, p.Dim, list[i*n+lo:i*n+hi])
 	}
 	scores := s.fewGrads[4*lo : 4*hi]
-	s.eachRun(&p, list, n, lo, hi, (*linkrow.Pairs).Scores)
+	s.eachRun(&p, list, n, lo, hi, (*kernel.EdgePairs).Scores)
 	s.excludeAnswers(scores, n, lo, hi)
 	s.losses[part] = s.loss.Rows(scores, 2, 1/s.edgesInMean(n))
-	s.eachRun(&p, list, n, lo, hi, (*linkrow.Pairs).Grads)
+	s.eachRun(&p, list, n, lo, hi, (*kernel.EdgePairs).Grads)
 }
 
 // eachRun calls do with each run of the edges of a part. list gives the row of each entry of
 // the step's list.
-func (s *stepper) eachRun(p *linkrow.Pairs, list []uint32, n, lo, hi int,
-	do func(*linkrow.Pairs)) {
+func (s *stepper) eachRun(p *kernel.EdgePairs, list []uint32, n, lo, hi int,
+	do func(*kernel.EdgePairs)) {
 	dim, form, runOf := p.Dim, s.dec.FormDim(p.Dim), s.runs.runOf
 	scores := s.fewGrads[4*lo : 4*hi]
 	forTails, forHeads := scores[:2*(hi-lo)], scores[2*(hi-lo):]
@@ -69,9 +69,9 @@ func (s *stepper) eachRun(p *linkrow.Pairs, list []uint32, n, lo, hi int,
 	}
 }
 
-// isFused reports whether linkrow.Sums sums the gradients and takes the steps of rows in one go.
+// isFused reports whether kernel.AdagradRows sums gradients and takes the steps of rows in one go.
 func (s *stepper) isFused() bool {
-	return s.cfg.Optimizer == "adagrad" && linkrow.Fast() &&
+	return s.cfg.Optimizer == "adagrad" && kernel.FusesLinks() &&
 		(s.cfg.Regularizer == setting.RegularizerNone || s.cubes())
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gdb/compute/kernel"
-	"gdb/compute/kernel/linkrow"
 	"gdb/internal/mem"
 )
 
@@ -84,7 +83,7 @@ func (o *optimizer) some(t *Table, at []uint32, g []float32) {
 		r.Adam(nil, t.Values, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps, Rate: o.rate,
 			Beta1: adamBeta1, Beta2: adamBeta2, Eps: adamEps})
 		return
-	case !linkrow.Fast():
+	case !kernel.FusesLinks():
 		r.Adagrad(nil, t.Values, t.State[0], o.rate, adagradEps)
 		return
 	}
@@ -106,8 +105,8 @@ var ascending = func() (all [rowsOnce + 1]uint32) {
 }()
 
 // sums returns a kernel that sums gradients of rows of a table and takes their Adagrad steps.
-func (o *optimizer) sums(t *Table) linkrow.Sums {
-	return linkrow.Sums{Dim: t.Dim, Weights: t.Values, Squares: t.State[0], Rate: o.rate,
+func (o *optimizer) sums(t *Table) kernel.AdagradRows {
+	return kernel.AdagradRows{Dim: t.Dim, Weights: t.Values, Squares: t.State[0], Rate: o.rate,
 		Eps: adagradEps}
 }
 

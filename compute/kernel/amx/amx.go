@@ -11,7 +11,8 @@ package amx
 
 import "unsafe"
 
-//go:generate go run ./gen
+//go:generate go run -tags avogen ../gen blocks
+//go:generate go run -tags avogen ../gen transpose
 
 const (
 	// Side is the rows and columns of a block of C, and the values of a row of A in a step.

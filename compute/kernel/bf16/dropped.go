@@ -5,9 +5,9 @@ import (
 	"gdb/internal/mem"
 )
 
-// SegmentMeanDropout is SegmentMean of rows that went through Dropout, and were rounded then, where
-// x stays as it is: the row of list entry e is row idx[e] of x, and counts as row at[e] of the
-// matrix that was dropped out.
+// SegmentMeanDropout writes the means of rows that went through Dropout, and were rounded then,
+// where x stays as it is: the row of list entry e is row idx[e] of x, and counts as row at[e] of
+// the matrix that was dropped out.
 func SegmentMeanDropout[T Value](p *kernel.Pool, out []T, x []Number, of kernel.Lists,
 	drop kernel.Drop) {
 	o := level()

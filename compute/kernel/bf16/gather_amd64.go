@@ -181,3 +181,51 @@ func gatherMaxAVX512_7(out *float32, x *uint16, arg *uint32, off *uint32, idx *u
 //
 //go:noescape
 func gatherMaxAVX512_8(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
+
+var gatherMaxAVX2 = []maxFunc{
+	gatherMaxAVX2_1,
+	gatherMaxAVX2_2,
+	gatherMaxAVX2_3,
+	gatherMaxAVX2_4,
+}
+
+var gatherMaxAVX512 = []maxFunc{
+	gatherMaxAVX512_1,
+	gatherMaxAVX512_2,
+	gatherMaxAVX512_3,
+	gatherMaxAVX512_4,
+	gatherMaxAVX512_5,
+	gatherMaxAVX512_6,
+	gatherMaxAVX512_7,
+	gatherMaxAVX512_8,
+}
+
+var gatherSumAVX2 = []sumFunc{
+	gatherSumAVX2_1,
+	gatherSumAVX2_2,
+	gatherSumAVX2_3,
+	gatherSumAVX2_4,
+	gatherSumAVX2_5,
+	gatherSumAVX2_6,
+	gatherSumAVX2_7,
+	gatherSumAVX2_8,
+}
+
+var gatherSumAVX512 = []sumFunc{
+	gatherSumAVX512_1,
+	gatherSumAVX512_2,
+	gatherSumAVX512_3,
+	gatherSumAVX512_4,
+	gatherSumAVX512_5,
+	gatherSumAVX512_6,
+	gatherSumAVX512_7,
+	gatherSumAVX512_8,
+	gatherSumAVX512_9,
+	gatherSumAVX512_10,
+	gatherSumAVX512_11,
+	gatherSumAVX512_12,
+	gatherSumAVX512_13,
+	gatherSumAVX512_14,
+	gatherSumAVX512_15,
+	gatherSumAVX512_16,
+}

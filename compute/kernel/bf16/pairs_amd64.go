@@ -166,3 +166,43 @@ func packWideAVX512_2(panels *uint32, src *uint16, pairs int, n int, stride uint
 //
 //go:noescape
 func packAVX512_2(panels *uint32, src *uint16, pairs int, n int, stride uintptr, panel uintptr)
+
+var tileAVX2 = [2][]tileFunc{{
+	tileAVX2_6x1,
+	tileAVX2_4x1,
+	tileAVX2_2x1,
+	tileAVX2_1x1,
+}, {
+	tileAVX2_6x2,
+	tileAVX2_4x2,
+	tileAVX2_2x2,
+	tileAVX2_1x2,
+}}
+
+var tileAVX512 = [2][]tileFunc{{
+	tileAVX512_12x1,
+	tileAVX512_8x1,
+	tileAVX512_4x1,
+	tileAVX512_2x1,
+	tileAVX512_1x1,
+}, {
+	tileAVX512_12x2,
+	tileAVX512_8x2,
+	tileAVX512_4x2,
+	tileAVX512_2x2,
+	tileAVX512_1x2,
+}}
+
+var tileDot = [2][]tileFunc{{
+	tileDot_12x1,
+	tileDot_8x1,
+	tileDot_4x1,
+	tileDot_2x1,
+	tileDot_1x1,
+}, {
+	tileDot_12x2,
+	tileDot_8x2,
+	tileDot_4x2,
+	tileDot_2x2,
+	tileDot_1x2,
+}}

@@ -2,18 +2,8 @@ package bf16
 
 import "gdb/compute/kernel"
 
-// SegmentMean writes to row i of out(M,d) the mean of the rows of x(·,d) whose numbers are
-// idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
-func SegmentMean[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int) {
-	SegmentReduce(p, out, x, kernel.Lists{Off: off, Idx: idx, Cols: d}, true)
-}
-
-// SegmentSum writes the sums of the same rows.
-func SegmentSum[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int) {
-	SegmentReduce(p, out, x, kernel.Lists{Off: off, Idx: idx, Cols: d}, false)
-}
-
-// SegmentReduce is SegmentMean, or SegmentSum.
+// SegmentReduce writes to row i of out(M,d) the sum, or the mean, of the rows of x(·,d) whose
+// numbers are idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
 func SegmentReduce[T Value](p *kernel.Pool, out []T, x []Number, of kernel.Lists, mean bool) {
 	o := level()
 	segments(p, o, out, x, of, func(sums []float32, lo, hi int) {
@@ -61,7 +51,7 @@ func (c result) compute(p *kernel.Pool, o *ops, accumulate bool, fn func(sums []
 	p.GiveFloats(sums)
 }
 
-// SegmentMeanGrad adds to dx(·,d) the gradient of SegmentMean in its input, given the gradient
+// SegmentMeanGrad adds to dx(·,d) the gradient of the mean in its input, given the gradient
 // dout(M,d) of its output and its segments transposed: dx[r] += dout[i]/length(i) for each r of
 // each segment i. The first fresh rows of dx are overwritten instead.
 func SegmentMeanGrad[T Value](p *kernel.Pool, dx []T, dout []Number, t *kernel.Transposed,

@@ -44,7 +44,7 @@ func BenchmarkSegments(b *testing.B) {
 		weight := xf[:entries]
 		inTurn(b, fmt.Sprintf("kernel=SegmentMean/d=%d", d),
 			func() { kernel.SegmentMean(p, out, xf, off, idx, d) },
-			func() { SegmentMean(p, half, x, off, idx, d) })
+			func() { SegmentReduce(p, half, x, kernel.Lists{Off: off, Idx: idx, Cols: d}, true) })
 		inTurn(b, fmt.Sprintf("kernel=SegmentMeanGrad/d=%d", d),
 			func() { back.MeanGrad(p, out, xf, d, rows) },
 			func() { SegmentMeanGrad(p, half, x, &back, d, rows) })

@@ -56,6 +56,7 @@ type segmentKernel struct {
 }
 
 func (s *segmentCase) kernels() []segmentKernel {
+	lists := kernel.Lists{Off: s.off, Idx: s.idx, Cols: s.d}
 	length := func(i int) float64 { return float64(s.off[i+1] - s.off[i]) }
 	one := func(int, int) float64 { return 1 }
 	mean := func(i, _ int) float64 { return 1 / length(i) }
@@ -63,11 +64,11 @@ func (s *segmentCase) kernels() []segmentKernel {
 	weighted := func(_, e int) float64 { return float64(s.weight[e]) }
 	return []segmentKernel{
 		{"SegmentSum", false,
-			func(p *kernel.Pool, out []float32) { SegmentSum(p, out, s.x, s.off, s.idx, s.d) },
-			func(p *kernel.Pool, out []Number) { SegmentSum(p, out, s.x, s.off, s.idx, s.d) }, one},
+			func(p *kernel.Pool, out []float32) { SegmentReduce(p, out, s.x, lists, false) },
+			func(p *kernel.Pool, out []Number) { SegmentReduce(p, out, s.x, lists, false) }, one},
 		{"SegmentMean", false,
-			func(p *kernel.Pool, out []float32) { SegmentMean(p, out, s.x, s.off, s.idx, s.d) },
-			func(p *kernel.Pool, out []Number) { SegmentMean(p, out, s.x, s.off, s.idx, s.d) },
+			func(p *kernel.Pool, out []float32) { SegmentReduce(p, out, s.x, lists, true) },
+			func(p *kernel.Pool, out []Number) { SegmentReduce(p, out, s.x, lists, true) },
 			mean},
 		{"WeightedHeads", false,
 			func(p *kernel.Pool, out []float32) {

@@ -135,7 +135,7 @@ func (w *workload) run(p *kernel.Pool) (out [][]float32) {
 	Widen(p, floats(m*n), half)
 	GEMMTA(p, floats(k*n), w.a, w.b, kernel.Shape{M: m, K: k, N: n})
 	GEMMTB(p, floats(m*k), half, w.b, kernel.Shape{M: m, N: n, K: k})
-	SegmentMean(p, floats(m*k), w.a, w.off, w.idx, k)
+	SegmentReduce(p, floats(m*k), w.a, kernel.Lists{Off: w.off, Idx: w.idx, Cols: k}, true)
 	WeightedHeads(p, floats(m*k), w.a, w.weight, kernel.Lists{Off: w.off, Idx: w.idx, Heads: 1,
 		Cols: k}, false)
 	WeightedHeadsGrad(p, floats(m*k), w.a, w.weight, &w.back, kernel.RowGrad{Heads: 1, Cols: k,

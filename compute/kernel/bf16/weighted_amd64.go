@@ -261,3 +261,73 @@ func weightedHeadsAVX512_4x4(out *float32, x *uint16, weight *float32, off *uint
 //
 //go:noescape
 func weightedHeadsAVX512_2x8(out *float32, x *uint16, weight *float32, off *uint32, idx *uint32, entry *uint32, lists int, heads int, weightRow uintptr, xRow uintptr, xHead uintptr, outRow uintptr, outHead uintptr, lanes int, accumulate uint64)
+
+var weightedAllAVX2 = []weightedFunc{
+	weightedAllAVX2_1,
+	weightedAllAVX2_2,
+	weightedAllAVX2_3,
+	weightedAllAVX2_4,
+	weightedAllAVX2_5,
+	weightedAllAVX2_6,
+	weightedAllAVX2_7,
+	weightedAllAVX2_8,
+}
+
+var weightedAllAVX512 = []weightedFunc{
+	weightedAllAVX512_1,
+	weightedAllAVX512_2,
+	weightedAllAVX512_3,
+	weightedAllAVX512_4,
+	weightedAllAVX512_5,
+	weightedAllAVX512_6,
+	weightedAllAVX512_7,
+	weightedAllAVX512_8,
+	weightedAllAVX512_9,
+	weightedAllAVX512_10,
+	weightedAllAVX512_11,
+	weightedAllAVX512_12,
+	weightedAllAVX512_13,
+	weightedAllAVX512_14,
+	weightedAllAVX512_15,
+	weightedAllAVX512_16,
+}
+
+var weightedHeadsAVX2 = []headsFunc{
+	{8, 1, weightedHeadsAVX2_8x1},
+	{4, 1, weightedHeadsAVX2_4x1},
+	{4, 2, weightedHeadsAVX2_4x2},
+	{2, 1, weightedHeadsAVX2_2x1},
+	{2, 2, weightedHeadsAVX2_2x2},
+	{2, 4, weightedHeadsAVX2_2x4},
+}
+
+var weightedHeadsAVX512 = []headsFunc{
+	{16, 1, weightedHeadsAVX512_16x1},
+	{8, 1, weightedHeadsAVX512_8x1},
+	{8, 2, weightedHeadsAVX512_8x2},
+	{4, 1, weightedHeadsAVX512_4x1},
+	{4, 2, weightedHeadsAVX512_4x2},
+	{4, 4, weightedHeadsAVX512_4x4},
+	{2, 1, weightedHeadsAVX512_2x1},
+	{2, 2, weightedHeadsAVX512_2x2},
+	{2, 4, weightedHeadsAVX512_2x4},
+	{2, 8, weightedHeadsAVX512_2x8},
+}
+
+var weightedPairAVX2 = []weightedFunc{
+	weightedPairAVX2_1,
+	weightedPairAVX2_2,
+	weightedPairAVX2_3,
+	weightedPairAVX2_4,
+}
+
+var weightedPairAVX512 = []weightedFunc{
+	weightedPairAVX512_1,
+	weightedPairAVX512_2,
+	weightedPairAVX512_3,
+	weightedPairAVX512_4,
+	weightedPairAVX512_5,
+	weightedPairAVX512_6,
+	weightedPairAVX512_7,
+	weightedPairAVX512_8,
+}

@@ -14,7 +14,7 @@ import (
 const tileSignature = "func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr, " +
 	"c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)"
 
-// The bits of mode are those of kernel's constants of the same names.
+// The bits of mode have the values of the constants of the same names in kernel and in amx.
 const modeAccumulate, modeStream = 1, 2
 
 // gemm writes the tiles of matrix products. 12 rows of two AVX-512 vectors, or 6 of two AVX2

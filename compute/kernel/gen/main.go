@@ -1,7 +1,7 @@
 //go:build avogen
 
-// Command gen writes the assembly of the packages kernel and bf16. Its argument names the family of
-// kernels; see the go:generate lines in kernel.go and bf16.go.
+// Command gen writes the assembly of the packages kernel, bf16 and amx. Its argument names the
+// family of kernels; see the go:generate lines in kernel.go, bf16.go and amx.go.
 package main
 
 import (
@@ -21,22 +21,35 @@ func main() {
 		"edge": edge, "score": score, "max": maxima, "activation": activation, "norm": norm,
 		"few": few, "convert": convert, "pairs": pairs, "gather": gather,
 		"entry": entry, "weighted": weighted, "elements": elements, "link": link}
+	tiles := map[string]func(*writer){"blocks": blocks, "transpose": transpose}
 	name := os.Args[len(os.Args)-1]
-	family, ok := families[name]
-	if !ok {
-		fmt.Fprintln(os.Stderr, "gen: the argument is one of",
-			slices.Sorted(maps.Keys(families)))
-		os.Exit(2) //lint:exit this is a main.go, of the generator
+	family, known := families[name]
+	var err error
+	switch out := name + "_amd64"; {
+	case known:
+		err = write(out, family)
+	case tiles[name] != nil:
+		err = writeAMX(out+".s", tiles[name])
+	default:
+		err = fmt.Errorf("the argument is one of %v or %v", slices.Sorted(maps.Keys(families)),
+			slices.Sorted(maps.Keys(tiles)))
 	}
-	out := name + "_amd64.s"
-	os.Args = []string{"gen", "-out", out, "-stubs", name + "_amd64.go",
-		"-pkg", os.Getenv("GOPACKAGE")} // of go generate
-	family()
-	Generate()
-	if err := encodeUnknown(out); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1) //lint:exit this is a main.go, of the generator
 	}
+}
+
+// write writes a family of kernels: its assembly, and its declarations in Go.
+func write(out string, family func()) error {
+	os.Args = []string{"gen", "-out", out + ".s", "-stubs", out + ".go",
+		"-pkg", os.Getenv("GOPACKAGE")} // of go generate
+	family()
+	Generate()
+	if err := encodeUnknown(out + ".s"); err != nil {
+		return err
+	}
+	return appendSets(out + ".go")
 }
 
 // isa is an instruction set: the vectors that kernels are written for.

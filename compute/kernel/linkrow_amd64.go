@@ -1,6 +1,4 @@
-package linkrow
-
-const hasAssembly = true
+package kernel
 
 // prefetchRows asks for the lines of rows that are so many bytes long.
 //
@@ -13,13 +11,13 @@ func prefetchRows(table *float32, rows *uint32, count int, bytes uintptr)
 //go:noescape
 func productGrad(dx, dAnswer, dr, dq, q, x, r *float32, grad float32, add uint64, n int)
 
-// pairScores is Pairs.Scores of one edge at least, of rows of one value at least.
+// pairScores is EdgePairs.Scores of one edge at least, of rows of one value at least.
 //
 //go:noescape
 func pairScores(a *pairsArgs)
 
-// pairGrads is Pairs.Grads of edges that share negatives, and pairGradsOwn of edges that have their
-// own.
+// pairGrads is EdgePairs.Grads of edges that share negatives, and pairGradsOwn of edges that have
+// their own.
 //
 //go:noescape
 func pairGrads(a *pairsArgs)
@@ -27,7 +25,7 @@ func pairGrads(a *pairsArgs)
 //go:noescape
 func pairGradsOwn(a *pairsArgs)
 
-// adagradSums is Sums.Step of one row at least, of one value at least.
+// adagradRows is AdagradRows.Step of one row at least, of one value at least.
 //
 //go:noescape
-func adagradSums(a *sumsArgs)
+func adagradRows(a *adagradRowsArgs)

@@ -1,4 +1,4 @@
-package linkrow
+package kernel
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// randomSums are steps of some rows of a table, of which each has up to four gradients.
-func randomSums(r *rand.Rand, rows, dim int, values, cubes bool) *Sums {
+// randomAdagradRows are steps of some rows of a table, of which each has up to four gradients.
+func randomAdagradRows(r *rand.Rand, rows, dim int, values, cubes bool) *AdagradRows {
 	const gradients = 9
-	row := func(n int) []float32 { return rowsOf(r, 1, n)[0] }
-	s := &Sums{Dim: dim, Weights: row((rows + 3) * dim), Squares: row((rows + 3) * dim), Rate: 0.1,
-		Eps: 1e-10, Gradients: row(gradients * dim), Off: []uint32{0}}
+	row := func(n int) []float32 { return randomRows(r, 1, n)[0] }
+	s := &AdagradRows{Dim: dim, Weights: row((rows + 3) * dim), Squares: row((rows + 3) * dim),
+		Rate: 0.1, Eps: 1e-10, Gradients: row(gradients * dim), Off: []uint32{0}}
 	for i, v := range s.Squares {
 		switch s.Squares[i] = v * v; i % dim % 5 {
 		case 0: // a first step
@@ -48,14 +48,14 @@ func randomSums(r *rand.Rand, rows, dim int, values, cubes bool) *Sums {
 	return s
 }
 
-func TestSums(t *testing.T) {
+func TestAdagradRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dim := range []int{0, 1, 15, 16, 17, 32, 35, 100} {
 		for _, rows := range []int{0, 1, 2, 20} {
 			for kind := range 4 {
 				values, cubes := kind&1 > 0, kind&2 > 0
 				t.Run(fmt.Sprint(dim, rows, values, cubes), func(t *testing.T) {
-					a := randomSums(r, rows, dim, values, cubes)
+					a := randomAdagradRows(r, rows, dim, values, cubes)
 					x, y := clones([][]float32{a.Weights, a.Squares}),
 						clones([][]float32{a.Weights, a.Squares})
 					b, c := *a, *a

@@ -1,3 +1,5 @@
+//go:build avogen
+
 package main
 
 // Tiles: four of C, and two rows and two columns of them at a step.
@@ -5,12 +7,6 @@ const (
 	c00, c01, c10, c11 = 0, 1, 2, 3
 	a0, a1             = 4, 5
 	b0, b1             = 6, 7
-)
-
-// Modes are those of package amx.
-const (
-	modeAccumulate = 1
-	modeStream     = 2
 )
 
 // blocks writes multiplyBlocks: see amx.Blocks. Its registers are:

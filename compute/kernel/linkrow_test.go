@@ -1,4 +1,4 @@
-package linkrow
+package kernel
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// rowsOf are rows of n values, with a value behind each that must not change.
-func rowsOf(r *rand.Rand, count, n int) [][]float32 {
+// randomRows are rows of n values, with a value behind each that must not change.
+func randomRows(r *rand.Rand, count, n int) [][]float32 {
 	rows := make([][]float32, count)
 	for i := range rows {
 		row := make([]float32, n+1)
@@ -52,7 +52,7 @@ func TestProductGrad(t *testing.T) {
 	for n := range 70 {
 		for _, add := range []bool{false, true} {
 			t.Run(fmt.Sprint(n, add), func(t *testing.T) {
-				a := rowsOf(r, 7, n)
+				a := randomRows(r, 7, n)
 				b := clones(a)
 				ProductGrad(a[0], a[1], a[2], a[3], a[4], a[5], a[6], 0.3, add)
 				refProductGrad(b[0], b[1], b[2], b[3], b[4], b[5], b[6], 0.3, add)

@@ -1,11 +1,12 @@
-package linkrow
+package kernel
 
 import "unsafe"
 
-// Pairs are edges of one relation, each of which DistMult compares with one negative at either end.
-// With the rows h, t, r and s of an edge's head, tail and relation as it is asked for tails and for
-// heads, the query for tails is q = h∘r, and that for heads p = t∘s. Rows have Dim values each.
-type Pairs struct {
+// EdgePairs are edges of one relation, each of which DistMult compares with one negative at either
+// end. With the rows h, t, r and s of an edge's head, of its tail, and of the relation as it is
+// asked for tails and for heads, the query for tails is q = h∘r, and that for heads p = t∘s. Rows
+// have Dim values each.
+type EdgePairs struct {
 	Dim int
 	// Table has the rows of entities. Of them, Heads and Tails are the ends of the edges, NoTails
 	// and NoHeads the negatives in their place: one an edge if Own is set, else one for all.
@@ -24,6 +25,8 @@ type Pairs struct {
 	// R and S, which may be the same memory, and those of negatives unless Own is set.
 	DHeads, DTails, DNoTails, DNoHeads []float32
 	DR, DS                             []float32
+
+	args pairsArgs // of a call, here so that a call allocates nothing
 }
 
 // pairsArgs is what the assembly reads; go_asm.h has the places of the fields.
@@ -40,72 +43,73 @@ type pairsArgs struct {
 }
 
 // check panics unless the rows of all edges are there.
-func (p *Pairs) check(rows []uint32) {
+func (p *EdgePairs) check(rows []uint32) {
 	for _, row := range rows {
 		_ = p.Table[int(row)*p.Dim:][:p.Dim]
 	}
 }
 
-// args checks lengths, and returns what has no gradients.
-func (p *Pairs) args() pairsArgs {
+// setArgs checks lengths, and sets the arguments that are no gradients.
+func (p *EdgePairs) setArgs() *pairsArgs {
 	n := len(p.Heads)
 	_, _, _, _ = p.Tails[n-1], p.ForTails[2*n-1], p.ForHeads[2*n-1], p.R[p.Dim-1]
 	_ = p.S[p.Dim-1]
 	for _, rows := range [][]uint32{p.Heads, p.Tails[:n], p.NoTails, p.NoHeads} {
 		p.check(rows)
 	}
-	a := pairsArgs{table: unsafe.SliceData(p.Table), heads: &p.Heads[0], tails: &p.Tails[0],
+	p.args = pairsArgs{table: unsafe.SliceData(p.Table), heads: &p.Heads[0], tails: &p.Tails[0],
 		noTails: &p.NoTails[0], noHeads: &p.NoHeads[0], r: &p.R[0], s: &p.S[0],
 		forTails: &p.ForTails[0], forHeads: &p.ForHeads[0], count: n, dim: p.Dim}
 	if p.Own {
-		_, _, a.noStep = p.NoTails[n-1], p.NoHeads[n-1], 4
+		_, _, p.args.noStep = p.NoTails[n-1], p.NoHeads[n-1], 4
 	}
-	return a
+	return &p.args
 }
 
 // Scores writes the scores.
-func (p *Pairs) Scores() {
+func (p *EdgePairs) Scores() {
 	if len(p.Heads) == 0 || p.Dim == 0 {
 		clear(p.ForTails)
 		clear(p.ForHeads)
 		return
 	}
-	if !wide {
+	links := level().links
+	if links == nil {
 		p.refScores()
 		return
 	}
-	a := p.args()
-	pairScores(&a)
+	links.scores(p.setArgs())
 }
 
 // Grads writes the gradients of rows, by those of scores.
-func (p *Pairs) Grads() {
+func (p *EdgePairs) Grads() {
 	n := len(p.Heads)
 	if n == 0 || p.Dim == 0 {
 		return
 	}
-	if !wide {
+	links := level().links
+	if links == nil {
 		p.refGrads()
 		return
 	}
-	a, last := p.args(), n*p.Dim-1
+	a, last := p.setArgs(), n*p.Dim-1
 	_, _, _, _ = p.DHeads[last], p.DTails[last], p.DR[p.Dim-1], p.DS[p.Dim-1]
 	a.dHeads, a.dTails, a.dR, a.dS = &p.DHeads[0], &p.DTails[0], &p.DR[0], &p.DS[0]
 	a.dNoTails, a.dNoHeads = &p.DNoTails[0], &p.DNoHeads[0]
 	if p.Own {
 		_, _ = p.DNoTails[last], p.DNoHeads[last]
-		pairGradsOwn(&a)
+		links.gradsOwn(a)
 		return
 	}
 	_, _ = p.DNoTails[p.Dim-1], p.DNoHeads[p.Dim-1]
-	pairGrads(&a)
+	links.grads(a)
 }
 
 // row is a row of the table.
-func (p *Pairs) row(at uint32) []float32 { return p.Table[int(at)*p.Dim:][:p.Dim] }
+func (p *EdgePairs) row(at uint32) []float32 { return p.Table[int(at)*p.Dim:][:p.Dim] }
 
 // negative is the place of that of an edge.
-func (p *Pairs) negative(edge int) int {
+func (p *EdgePairs) negative(edge int) int {
 	if p.Own {
 		return edge
 	}
@@ -113,7 +117,7 @@ func (p *Pairs) negative(edge int) int {
 }
 
 // refScores is the specification of Scores.
-func (p *Pairs) refScores() {
+func (p *EdgePairs) refScores() {
 	for e := range p.Heads {
 		h, t, no := p.row(p.Heads[e]), p.row(p.Tails[e]), p.negative(e)
 		noTail, noHead := p.row(p.NoTails[no]), p.row(p.NoHeads[no])
@@ -131,7 +135,7 @@ func (p *Pairs) refScores() {
 }
 
 // refGrads is the specification of Grads.
-func (p *Pairs) refGrads() {
+func (p *EdgePairs) refGrads() {
 	for e := range p.Heads {
 		h, t, no := p.row(p.Heads[e]), p.row(p.Tails[e]), p.negative(e)
 		noTail, noHead := p.row(p.NoTails[no]), p.row(p.NoHeads[no])

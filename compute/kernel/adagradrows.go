@@ -1,9 +1,9 @@
-package linkrow
+package kernel
 
 import "unsafe"
 
-// Sums are rows of a table, with the gradients of which each takes a step of Adagrad.
-type Sums struct {
+// AdagradRows are rows of a table, with the gradients of which each takes a step of Adagrad.
+type AdagradRows struct {
 	Dim              int
 	Weights, Squares []float32 // the table, and its sums of squares
 	Rate, Eps        float32
@@ -13,10 +13,12 @@ type Sums struct {
 	// gradient of Cubes[i]/3 times the sum of |w|³; nil is 0.
 	At, Off, Places          []uint32
 	Gradients, Values, Cubes []float32
+
+	args adagradRowsArgs // of a call, here so that a call allocates nothing
 }
 
-// sumsArgs is what the assembly reads; go_asm.h has the places of the fields.
-type sumsArgs struct {
+// adagradRowsArgs is what the assembly reads; go_asm.h has the places of the fields.
+type adagradRowsArgs struct {
 	weights, squares, gradients *float32
 	at, off, places             *uint32
 	values, cubes               *float32 // nil for none
@@ -27,7 +29,7 @@ type sumsArgs struct {
 
 // Step takes the steps. Roots and quotients are within some units in the last place. At has no row
 // twice.
-func (s *Sums) Step() {
+func (s *AdagradRows) Step() {
 	n := len(s.At)
 	if n == 0 || s.Dim == 0 {
 		return
@@ -42,25 +44,26 @@ func (s *Sums) Step() {
 	for i, off := range s.Off[:n] {
 		_ = s.Places[off:s.Off[i+1]]
 	}
-	if !wide {
+	links := level().links
+	if links == nil {
 		s.refStep()
 		return
 	}
-	a := sumsArgs{weights: &s.Weights[0], squares: &s.Squares[0],
+	s.args = adagradRowsArgs{weights: &s.Weights[0], squares: &s.Squares[0],
 		gradients: unsafe.SliceData(s.Gradients), at: &s.At[0], off: &s.Off[0],
 		places: unsafe.SliceData(s.Places), count: n, dim: s.Dim, placesEnd: uintptr(end),
 		rate: s.Rate, eps: s.Eps}
 	if s.Values != nil {
-		a.values = unsafe.SliceData(s.Values[:end])
+		s.args.values = unsafe.SliceData(s.Values[:end])
 	}
 	if s.Cubes != nil {
-		a.cubes = unsafe.SliceData(s.Cubes[:n])
+		s.args.cubes = unsafe.SliceData(s.Cubes[:n])
 	}
-	adagradSums(&a)
+	links.adagradRows(&s.args)
 }
 
 // refStep is the specification of Step.
-func (s *Sums) refStep() {
+func (s *AdagradRows) refStep() {
 	g := make([]float32, s.Dim)
 	for i, row := range s.At {
 		clear(g)
@@ -78,6 +81,6 @@ func (s *Sums) refStep() {
 			cube = s.Cubes[i]
 		}
 		w, squares := s.Weights[int(row)*s.Dim:][:s.Dim], s.Squares[int(row)*s.Dim:][:s.Dim]
-		refAdagrad(w, squares, g, s.Rate, s.Eps, cube)
+		refAdagradCube(w, squares, g, s.Rate, s.Eps, cube)
 	}
 }

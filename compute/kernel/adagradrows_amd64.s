@@ -31,14 +31,14 @@
 	VMULPS       Z10, Z2, Z2  \
 	VFNMADD231PS Z2, Z4, Z0
 
-// func adagradSums(a *sumsArgs)
-TEXT ·adagradSums(SB), NOSPLIT, $0-8
+// func adagradRows(a *adagradRowsArgs)
+TEXT ·adagradRows(SB), NOSPLIT, $0-8
 	MOVQ         a+0(FP), R15
-	MOVQ         sumsArgs_dim(R15), R13
+	MOVQ         adagradRowsArgs_dim(R15), R13
 	SHLQ         $2, R13                 // the bytes of a row
-	MOVQ         sumsArgs_gradients(R15), R14
-	VBROADCASTSS sumsArgs_rate(R15), Z10
-	VBROADCASTSS sumsArgs_eps(R15), Z11
+	MOVQ         adagradRowsArgs_gradients(R15), R14
+	VBROADCASTSS adagradRowsArgs_rate(R15), Z10
+	VBROADCASTSS adagradRowsArgs_eps(R15), Z11
 	VPXORD       X12, X12, X12
 	MOVL         $0x0da24260, AX         // 1e-30: what has no gradient has no root of 0
 	VPBROADCASTD AX, Z13
@@ -52,7 +52,7 @@ TEXT ·adagradSums(SB), NOSPLIT, $0-8
 	VPBROADCASTD AX, Z17
 
 	// R12 is the bytes of all vectors but the last, K3 the lanes of that, and K2 has all.
-	MOVQ  sumsArgs_dim(R15), R12
+	MOVQ  adagradRowsArgs_dim(R15), R12
 	DECQ  R12
 	MOVQ  R12, CX
 	ANDQ  $15, CX
@@ -65,18 +65,18 @@ TEXT ·adagradSums(SB), NOSPLIT, $0-8
 	MOVL  $0xffff, BX
 	KMOVW BX, K2
 	XORL  BX, BX                         // the number of the row
-	MOVQ  sumsArgs_off(R15), AX
+	MOVQ  adagradRowsArgs_off(R15), AX
 	MOVL  (AX), R9
 
 row:
 	// The row to come.
 	LEAQ  rowsAhead(BX), AX
-	CMPQ  AX, sumsArgs_count(R15)
+	CMPQ  AX, adagradRowsArgs_count(R15)
 	JGE   gradients
-	MOVQ  sumsArgs_at(R15), SI
+	MOVQ  adagradRowsArgs_at(R15), SI
 	MOVL  (SI)(AX*4), DI
 	IMULQ R13, DI
-	MOVQ  sumsArgs_weights(R15), SI
+	MOVQ  adagradRowsArgs_weights(R15), SI
 	ADDQ  DI, SI
 	LEAQ  -1(SI)(R13*1), AX              // the last byte
 	ANDQ  $-64, SI
@@ -86,7 +86,7 @@ weightsLine:
 	ADDQ $64, SI
 	CMPQ SI, AX
 	JBE  weightsLine
-	MOVQ sumsArgs_squares(R15), SI
+	MOVQ adagradRowsArgs_squares(R15), SI
 	ADDQ DI, SI
 	LEAQ -1(SI)(R13*1), AX
 	ANDQ $-64, SI
@@ -98,10 +98,10 @@ squaresLine:
 	JBE  squaresLine
 
 gradients:
-	MOVQ sumsArgs_off(R15), AX
+	MOVQ adagradRowsArgs_off(R15), AX
 	MOVL R9, R8                          // the first place
 	MOVL 4(AX)(BX*4), R9                 // and the end
-	MOVQ sumsArgs_places(R15), R10
+	MOVQ adagradRowsArgs_places(R15), R10
 	MOVQ R8, CX
 
 ahead:
@@ -109,7 +109,7 @@ ahead:
 	JGE   begin
 	LEAQ  placesAhead(CX), AX
 	INCQ  CX
-	CMPQ  AX, sumsArgs_placesEnd(R15)
+	CMPQ  AX, adagradRowsArgs_placesEnd(R15)
 	JGE   begin
 	MOVL  (R10)(AX*4), SI
 	IMULQ R13, SI
@@ -125,19 +125,19 @@ aheadLine:
 	JMP        ahead
 
 begin:
-	MOVQ         sumsArgs_cubes(R15), AX
+	MOVQ         adagradRowsArgs_cubes(R15), AX
 	TESTQ        AX, AX
 	JZ           table
 	VBROADCASTSS (AX)(BX*4), Z12
 
 table:
-	MOVQ  sumsArgs_at(R15), AX
+	MOVQ  adagradRowsArgs_at(R15), AX
 	MOVL  (AX)(BX*4), DI
 	IMULQ R13, DI
-	MOVQ  sumsArgs_squares(R15), R11
+	MOVQ  adagradRowsArgs_squares(R15), R11
 	ADDQ  DI, R11
-	ADDQ  sumsArgs_weights(R15), DI
-	MOVQ  sumsArgs_values(R15), DX
+	ADDQ  adagradRowsArgs_weights(R15), DI
+	MOVQ  adagradRowsArgs_values(R15), DX
 	XORL  AX, AX
 	KMOVW K2, K1
 
@@ -185,7 +185,7 @@ change:
 	JLE       column
 
 	INCQ BX
-	CMPQ BX, sumsArgs_count(R15)
+	CMPQ BX, adagradRowsArgs_count(R15)
 	JLT  row
 	VZEROUPPER
 	RET

@@ -1,4 +1,4 @@
-package linkrow
+package kernel
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 )
 
 // randomPairs are edges among a few entities, with one negative at either end of each, or of all.
-func randomPairs(r *rand.Rand, edges, dim int, own, reciprocal bool) *Pairs {
+func randomPairs(r *rand.Rand, edges, dim int, own, reciprocal bool) *EdgePairs {
 	const entities = 7
 	noes := 1
 	if own {
 		noes = edges
 	}
-	row := func(n int) []float32 { return rowsOf(r, 1, n)[0] }
+	row := func(n int) []float32 { return randomRows(r, 1, n)[0] }
 	at := func(n int) []uint32 {
 		rows := make([]uint32, n)
 		for i := range rows {
@@ -21,7 +21,8 @@ func randomPairs(r *rand.Rand, edges, dim int, own, reciprocal bool) *Pairs {
 		}
 		return rows
 	}
-	p := &Pairs{Dim: dim, Own: own, Table: row(entities * dim), Heads: at(edges), Tails: at(edges),
+	p := &EdgePairs{Dim: dim, Own: own, Table: row(entities * dim),
+		Heads: at(edges), Tails: at(edges),
 		NoTails: at(noes), NoHeads: at(noes), R: row(dim), S: row(dim), ForTails: row(2 * edges),
 		ForHeads: row(2 * edges), DHeads: row(edges * dim), DTails: row(edges * dim),
 		DNoTails: row(noes * dim), DNoHeads: row(noes * dim), DR: row(dim), DS: row(dim)}
@@ -31,14 +32,14 @@ func randomPairs(r *rand.Rand, edges, dim int, own, reciprocal bool) *Pairs {
 	return p
 }
 
-// written are the rows that Pairs writes.
-func (p *Pairs) written() [][]float32 {
+// written are the rows that EdgePairs writes.
+func (p *EdgePairs) written() [][]float32 {
 	return [][]float32{p.ForTails, p.ForHeads, p.DHeads, p.DTails, p.DNoTails, p.DNoHeads, p.DR,
 		p.DS}
 }
 
 // copied is a copy with written rows of its own.
-func (p *Pairs) copied(reciprocal bool) *Pairs {
+func (p *EdgePairs) copied(reciprocal bool) *EdgePairs {
 	c, w := *p, clones(p.written())
 	c.ForTails, c.ForHeads, c.DHeads, c.DTails = w[0], w[1], w[2], w[3]
 	c.DNoTails, c.DNoHeads, c.DR, c.DS = w[4], w[5], w[6], w[7]
@@ -48,7 +49,7 @@ func (p *Pairs) copied(reciprocal bool) *Pairs {
 	return &c
 }
 
-func TestPairs(t *testing.T) {
+func TestEdgePairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dim := range []int{0, 1, 15, 16, 17, 32, 35, 100} {
 		for _, edges := range []int{0, 1, 2, 9} {

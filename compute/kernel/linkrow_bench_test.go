@@ -1,4 +1,4 @@
-package linkrow
+package kernel
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// BenchmarkSums takes steps of rows of a table of so many, each along one gradient.
-func BenchmarkSums(b *testing.B) {
+// BenchmarkAdagradRows takes steps of rows of a table of so many, each along one gradient.
+func BenchmarkAdagradRows(b *testing.B) {
 	for _, rows := range []int{64, 16384} {
 		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
-			s := randomSums(r, rows, 100, false, true)
+			s := randomAdagradRows(r, rows, 100, false, true)
 			s.At, s.Off, s.Cubes = s.At[:64], s.Off[:65], s.Cubes[:64]
 			s.Places = make([]uint32, 64)
 			for i := range s.Off {
@@ -34,8 +34,8 @@ func BenchmarkSums(b *testing.B) {
 	}
 }
 
-// BenchmarkPairs compares edges of one relation whose rows are near.
-func BenchmarkPairs(b *testing.B) {
+// BenchmarkEdgePairs compares edges of one relation whose rows are near.
+func BenchmarkEdgePairs(b *testing.B) {
 	p := randomPairs(rand.New(rand.NewPCG(1, 2)), 6, 100, false, true)
 	for name, do := range map[string]func(){"Scores": p.Scores, "Grads": p.Grads} {
 		b.Run("do="+name, func(b *testing.B) {

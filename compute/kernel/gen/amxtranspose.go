@@ -1,3 +1,5 @@
+//go:build avogen
+
 package main
 
 // transpose writes transposeTiles, which cuts 32 rows into tiles of 16 columns: see amx.Transpose.
