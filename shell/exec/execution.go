@@ -63,6 +63,7 @@ type Execution struct {
 
 	cols  []string
 	begun bool
+	err   error // the first failure of the output
 }
 
 // New prepares a parsed statement. Its rows go to render. seed is used if neither the statement nor
@@ -86,15 +87,15 @@ func (x *Execution) Run(ctx context.Context) (err error) {
 	}
 	switch {
 	case x.Mode == lang.ModeExplain:
-		err = x.explain()
+		x.explain()
 	case x.Mode == lang.ModeProfile:
 		if err = x.elsewhere(ctx, result.Discard{}); err == nil {
-			err = x.profile()
+			x.profile()
 		}
 	case x.Has("INTO"):
 		if err = x.elsewhere(ctx, nil); err == nil {
 			x.Header("file", "rows")
-			err = x.Row(x.Args["INTO"].Text, words.Count(x.plan.Root.Counts().Out))
+			x.Row(x.Args["INTO"].Text, words.Count(x.plan.Root.Counts().Out))
 		}
 	default:
 		return x.result(ctx)
@@ -133,7 +134,7 @@ func (x *Execution) result(ctx context.Context) error {
 	root := x.plan.Root
 	x.watch.Switch(&root.span)
 	err := x.plan.Run(trace.With(ctx, &root.span))
-	if err == nil {
+	if err == nil || x.err != nil {
 		err = x.Footer()
 	}
 	root.span.Emit(int(x.Rows), 0)
@@ -172,29 +173,34 @@ func (x *Execution) Seed() uint64 {
 // that fails before its first row has written nothing.
 func (x *Execution) Header(cols ...string) { x.cols = cols }
 
-// Row adds a row, with one value for each column. It fails once the statement is cancelled.
-func (x *Execution) Row(vals ...any) error {
-	if err := x.begin(); err != nil {
-		return err
+// Row adds a row, with one value for each column. Once the statement is cancelled or its output has
+// failed, rows are dropped: Err returns the failure, with which the statement ends.
+func (x *Execution) Row(vals ...any) {
+	if x.begin(); x.err == nil {
+		x.Rows++
+		x.err = x.render.Row(vals)
 	}
-	x.Rows++
-	return x.render.Row(vals)
 }
 
-func (x *Execution) begin() error {
-	if err := x.alive(); err != nil || x.begun {
-		return err
+// Err returns why rows are dropped, or nil. Work that goes on for long looks at it now and then.
+func (x *Execution) Err() error { return x.err }
+
+func (x *Execution) begin() {
+	if x.err == nil {
+		x.err = x.alive()
 	}
-	x.begun = true
-	return x.render.Header(x.cols)
+	if x.err == nil && !x.begun {
+		x.begun = true
+		x.err = x.render.Header(x.cols)
+	}
 }
 
 // Footer ends the result.
 func (x *Execution) Footer() error {
-	if err := x.begin(); err != nil {
-		return err
+	if x.begin(); x.err == nil {
+		x.err = x.render.Footer()
 	}
-	return x.render.Footer()
+	return x.err
 }
 
 // Note adds a line below a result that people see; other forms of output leave it out.

@@ -9,30 +9,21 @@ import (
 )
 
 // explain shows the plan and its estimates.
-func (x *Execution) explain() error {
+func (x *Execution) explain() {
 	x.Header("operator", "detail", "est. rows", "est. blocks")
 	x.Note("estimates from degree statistics; nothing was read")
-	return x.eachOperator(func(op *Operator, branch string) error {
-		return x.Row(append([]any{branch + op.Name}, op.Explain()...)...)
-	})
-}
-
-func (x *Execution) eachOperator(fn func(op *Operator, branch string) error) (err error) {
 	x.plan.Root.walk("", "", func(op *Operator, branch string) {
-		if err == nil {
-			err = fn(op, branch)
-		}
+		x.Row(branch+op.Name, op.Detail, estimate(op.Rows), estimate(op.Blocks))
 	})
-	return err
 }
 
 // profile shows what each operator did.
-func (x *Execution) profile() error {
+func (x *Execution) profile() {
 	x.Header("operator", "detail", "in", "out", "ms", "blocks", "cached", "read", "bytes read",
 		"bytes used", "amplification")
 	sum := x.Counts()
 	var features *Operator
-	err := x.eachOperator(func(op *Operator, branch string) error {
+	x.plan.Root.walk("", "", func(op *Operator, branch string) {
 		c := op.Counts()
 		in := op.In
 		if in == nil {
@@ -41,16 +32,11 @@ func (x *Execution) profile() error {
 		if op.span.Name == featuresName {
 			features = op
 		}
-		return x.profileRow(branch+op.Name, op.Detail, in, words.Count(c.Out), c)
+		x.profileRow(branch+op.Name, op.Detail, in, words.Count(c.Out), c)
 	})
-	if err != nil {
-		return err
-	}
 	if sum.Opened > 0 {
 		c := trace.Counts{Read: sum.Opened, Bytes: sum.OpenedBytes, Time: sum.OpenedTime}
-		if err := x.profileRow("open files", "headers and indexes", nil, nil, c); err != nil {
-			return err
-		}
+		x.profileRow("open files", "headers and indexes", nil, nil, c)
 	}
 	sum.Read += sum.Opened
 	sum.Bytes += sum.OpenedBytes
@@ -58,7 +44,7 @@ func (x *Execution) profile() error {
 	if features != nil {
 		x.hint(features.Counts())
 	}
-	return x.profileRow("total", "", nil, words.Count(x.plan.Root.Counts().Out), sum)
+	x.profileRow("total", "", nil, words.Count(x.plan.Root.Counts().Out), sum)
 }
 
 // hintFrom is the amplification of feature reads from which on a hint says what to do.
@@ -90,7 +76,7 @@ func handedOn(inputs []*Operator) any {
 	return sum
 }
 
-func (x *Execution) profileRow(name, detail string, in, out any, c trace.Counts) error {
+func (x *Execution) profileRow(name, detail string, in, out any, c trace.Counts) {
 	var used, times any
 	if c.Used > 0 {
 		used = words.Size(c.Used)
@@ -98,7 +84,7 @@ func (x *Execution) profileRow(name, detail string, in, out any, c trace.Counts)
 	if c.Used > 0 && c.Bytes > 0 {
 		times = fmt.Sprintf("%.1fx", float64(c.Bytes)/float64(c.Used))
 	}
-	return x.Row(name, detail, in, out, float64(c.Time.Microseconds())/1000,
+	x.Row(name, detail, in, out, float64(c.Time.Microseconds())/1000,
 		words.Count(c.Cached+c.Read), words.Count(c.Cached), words.Count(c.Read),
 		words.Size(c.Bytes), used, times)
 }

@@ -34,11 +34,6 @@ func (x *Execution) Operator(name, detail string, rows, blocks float64,
 		span: trace.Span{Name: kind}}
 }
 
-// Explain returns the cells that EXPLAIN shows of the operator: what it does, and its estimates.
-func (op *Operator) Explain() []any {
-	return []any{op.Detail, estimate(op.Rows), estimate(op.Blocks)}
-}
-
 // estimate returns an estimate as a whole number for a cell, or nothing if there is none.
 func estimate(v float64) any {
 	if v < 0 || math.IsNaN(v) {

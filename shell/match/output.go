@@ -276,7 +276,8 @@ func (o *matchOutput) show(cells []words.Cell) error {
 	for i, c := range cells {
 		vals[i] = o.shownAs(&o.m.q.Items[i].MatchExpr, c)
 	}
-	return o.m.x.Row(vals...)
+	o.m.x.Row(vals...)
+	return o.m.x.Err()
 }
 
 // shownAs returns a value as people and files get it: times as the source wrote them, and numbers

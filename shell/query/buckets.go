@@ -1,10 +1,8 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 
 	"gdb/kv"
@@ -46,22 +44,11 @@ func (b *buckets) run(ctx context.Context) error {
 		return err
 	}
 	b.x.Header("bucket", "edges", "bytes", "share", "skew")
-	order := make([]int, len(edges))
-	for i := range order {
-		order[i] = i
-	}
-	if b.x.Has("TOP") {
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(edges[j], edges[i]) })
-		order = order[:min(int64(len(order)), b.x.Args["TOP"].N)]
-	}
 	perEdge := uint64(b.x.Estimates().EntryBytes())
-	for _, i := range order {
-		err := b.x.Row(fmt.Sprintf("(%d,%d)", i/n, i%n), words.Count(edges[i]),
+	for _, i := range topped(b.x, len(edges), func(i int) uint64 { return edges[i] }) {
+		b.x.Row(fmt.Sprintf("(%d,%d)", i/n, i%n), words.Count(edges[i]),
 			words.Size(edges[i]*perEdge), share(edges[i], m.Edges),
 			skew(edges[i], m.Edges, len(edges)))
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -56,15 +56,11 @@ func runStatsCache(ctx context.Context, x *exec.Execution) error {
 	for _, c := range rows {
 		switch x.Args["BY"].Text {
 		case "policy":
-			err = x.Row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio,
-				c.saved)
+			x.Row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio, c.saved)
 		case "file":
-			err = x.Row(c.file, c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
+			x.Row(c.file, c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
 		default:
-			err = x.Row(c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
-		}
-		if err != nil {
-			return err
+			x.Row(c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
 		}
 	}
 	return nil
@@ -182,14 +178,13 @@ func cacheEpochs(ctx context.Context, x *exec.Execution) error {
 	err = eachEpoch(x, name, func(epoch *runs.Epoch) error {
 		epochs++
 		c := cachesOf(epoch)
-		err := x.Row(name, epoch.Epoch, "features", words.Count(c.rows), words.Count(c.rowHits),
+		x.Row(name, epoch.Epoch, "features", words.Count(c.rows), words.Count(c.rowHits),
 			share(c.rowHits, c.rows), words.Size(epoch.Read))
-		if err != nil || epoch.NeighborHit == nil {
-			return err
+		if epoch.NeighborHit != nil {
+			x.Row(name, epoch.Epoch, "neighbors", words.Count(c.lists), words.Count(c.listHits),
+				share(c.listHits, c.lists), nil)
 		}
-		return x.Row(name, epoch.Epoch, "neighbors", words.Count(c.lists),
-			words.Count(c.listHits),
-			share(c.listHits, c.lists), nil)
+		return x.Err()
 	})
 	if epochs == 0 {
 		x.Note("run %s has no whole epoch yet", name)
@@ -215,12 +210,8 @@ func cachePartitions(x *exec.Execution) error {
 			all++
 		})
 		for i, n := range blocks {
-			err := x.Row(i, blocksOf(c.Direction), words.Count(n),
-				words.Size(n*uint64(m.BlockBytes)),
+			x.Row(i, blocksOf(c.Direction), words.Count(n), words.Size(n*uint64(m.BlockBytes)),
 				share(n, all))
-			if err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -31,9 +31,7 @@ func runBlock(ctx context.Context, x *exec.Execution) error {
 		return err
 	}
 	for line := range strings.Lines(out.String()) {
-		if err := x.Row(strings.TrimRight(line, "\n")); err != nil {
-			return err
-		}
+		x.Row(strings.TrimRight(line, "\n"))
 	}
 	return nil
 }
@@ -78,13 +76,12 @@ func runCheck(ctx context.Context, x *exec.Execution) error {
 	}
 	x.Header("file", "block", "offset", "what")
 	if len(report.Findings) == 0 {
-		return x.Row("all", nil, nil, fmt.Sprintf("sound: %d files, %d bytes", report.Files,
+		x.Row("all", nil, nil, fmt.Sprintf("sound: %d files, %d bytes", report.Files,
 			report.Bytes))
+		return nil
 	}
 	for _, f := range report.Findings {
-		if err := x.Row(f.Path, f.Block, f.Offset, f.What); err != nil {
-			return err
-		}
+		x.Row(f.Path, f.Block, f.Offset, f.What)
 	}
 	if err := x.Footer(); err != nil {
 		return err
@@ -96,77 +93,65 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 	m := x.Graph.Meta()
 	switch {
 	case x.Has("FILES"):
-		return describeFiles(x, m)
+		describeFiles(x, m)
+		return nil
 	case x.Has("TYPES"):
-		return describeTypes(x, m)
+		describeTypes(x, m)
+		return nil
 	}
 	x.Header("kind", "name", "what")
-	rows := [][3]any{{"graph", "nodes", words.Count(m.Nodes)},
-		{"graph", "edges", words.Count(m.Edges)},
-		{"ids", string(m.IDs.Kind), ""}}
+	x.WarnApart()
+	x.Row("graph", "nodes", words.Count(m.Nodes))
+	x.Row("graph", "edges", words.Count(m.Edges))
+	x.Row("ids", string(m.IDs.Kind), "")
 	for _, d := range m.Directions {
-		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
+		x.Row("lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes))
 	}
 	for _, f := range m.Features {
 		what := fmt.Sprintf("%d x %s", f.Dim, f.DType)
 		if c := m.FeatureColumns(f); c.Named() {
 			what += ": " + strings.Join(c.Sources(), ", ")
 		}
-		rows = append(rows, [3]any{"features", f.Name, what})
+		x.Row("features", f.Name, what)
 	}
 	if l := m.Labels; l != nil {
 		what := fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)
 		if l.Unknown > 0 {
 			what += fmt.Sprintf(", %d labels unknown", l.Unknown)
 		}
-		rows = append(rows, [3]any{"labels", l.Kind, what})
+		x.Row("labels", l.Kind, what)
 	}
 	for _, s := range m.Splits {
-		rows = append(rows, [3]any{"split", s.Name, fmt.Sprintf("%d nodes", s.Count)})
+		x.Row("split", s.Name, fmt.Sprintf("%d nodes", s.Count))
 	}
 	for _, s := range m.EdgeSplits {
-		rows = append(rows, [3]any{"edge split", s.Name, fmt.Sprintf("%d edges", s.Count)})
-	}
-	x.WarnApart()
-	for _, r := range rows {
-		if err := x.Row(r[0], r[1], r[2]); err != nil {
-			return err
-		}
+		x.Row("edge split", s.Name, fmt.Sprintf("%d edges", s.Count))
 	}
 	return nil
 }
 
-func describeFiles(x *exec.Execution, m *kv.Meta) error {
+func describeFiles(x *exec.Execution, m *kv.Meta) {
 	x.Header("file", "kind", "bytes", "crc32c")
 	for _, f := range m.Files {
-		if err := x.Row(f.Path, f.Kind, words.Size(f.Size), fmt.Sprintf("%08x",
-			f.Checksum)); err != nil {
-			return err
-		}
+		x.Row(f.Path, f.Kind, words.Size(f.Size), fmt.Sprintf("%08x", f.Checksum))
 	}
-	return nil
 }
 
-func describeTypes(x *exec.Execution, m *kv.Meta) error {
+func describeTypes(x *exec.Execution, m *kv.Meta) {
 	x.Header("number", "type", "edges")
 	for i, name := range m.EdgeTypes {
 		var n any
 		if i < len(m.Stats.TypeCounts) {
 			n = words.Count(m.Stats.TypeCounts[i])
 		}
-		if err := x.Row(i, name, n); err != nil {
-			return err
-		}
+		x.Row(i, name, n)
 	}
-	return nil
 }
 
 func runHelp(_ context.Context, x *exec.Execution) error {
 	x.Header("statement", "what it shows", "example")
 	for _, st := range lang.Statements {
-		if err := x.Row(st.Head, st.Help, st.Example); err != nil {
-			return err
-		}
+		x.Row(st.Head, st.Help, st.Example)
 	}
 	return nil
 }

@@ -121,11 +121,9 @@ func (d *degrees) lookUp(ctx context.Context, dir layout.Direction, nodes []layo
 			if deg[i] == 0 {
 				empty++
 			}
-			if err := d.x.Row(name, dir.String(), words.Count(deg[i])); err != nil {
-				return err
-			}
+			d.x.Row(name, dir.String(), words.Count(deg[i]))
 		}
-		return nil
+		return d.x.Err()
 	})
 }
 
@@ -144,11 +142,9 @@ func (d *degrees) countType(ctx context.Context, dir layout.Direction,
 				return err
 			}
 			d.of.Emit(1, 0)
-			if err := d.x.Row(name, dir.String(), words.Count(degree)); err != nil {
-				return err
-			}
+			d.x.Row(name, dir.String(), words.Count(degree))
 		}
-		return nil
+		return d.x.Err()
 	})
 }
 
@@ -210,13 +206,10 @@ func (d *degrees) runTop(ctx context.Context) error {
 	}
 	return d.names.InBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		for i, name := range names {
-			err := d.x.Row(name, d.dirs[0].String(), words.Count(highest[i].degree))
-			if err != nil {
-				return err
-			}
+			d.x.Row(name, d.dirs[0].String(), words.Count(highest[i].degree))
 		}
 		highest = highest[len(part):]
-		return nil
+		return d.x.Err()
 	})
 }
 
@@ -240,9 +233,7 @@ func (d *degrees) runHistogram(ctx context.Context) error {
 			if d.x.Has("LOG") {
 				cells = append(cells, strings.Repeat("█", int((n*barWidth+most-1)/most)))
 			}
-			if err := d.x.Row(cells...); err != nil {
-				return err
-			}
+			d.x.Row(cells...)
 		}
 	}
 	return nil

@@ -68,11 +68,9 @@ func (f *features) run(ctx context.Context) error {
 			for j, v := range data[i*f.dim+f.lo : i*f.dim+f.hi] {
 				cells[1+j] = v
 			}
-			if err := f.x.Row(cells...); err != nil {
-				return err
-			}
+			f.x.Row(cells...)
 		}
-		return nil
+		return f.x.Err()
 	})
 }
 
@@ -122,10 +120,7 @@ func (f *features) runStats(ctx context.Context) error {
 		if columns.Named() {
 			column = names[f.lo+j]
 		}
-		err := f.x.Row(column, c.least, c.most, c.mean, math.Sqrt(c.squares/n))
-		if err != nil {
-			return err
-		}
+		f.x.Row(column, c.least, c.most, c.mean, math.Sqrt(c.squares/n))
 	}
 	return nil
 }

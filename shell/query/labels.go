@@ -56,7 +56,8 @@ func (l *labels) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return l.x.Row(names[i], label)
+			l.x.Row(names[i], label)
+			return l.x.Err()
 		})
 	})
 }
@@ -97,9 +98,7 @@ func (l *labels) runCounts(ctx context.Context) error {
 		if c < len(names) {
 			label = names[c]
 		}
-		if err := l.x.Row(label, words.Count(nodesOf[c])); err != nil {
-			return err
-		}
+		l.x.Row(label, words.Count(nodesOf[c]))
 	}
 	return nil
 }

@@ -130,12 +130,13 @@ func (n *neighbors) listRows(ctx context.Context, nodes []layout.NodeID, l *list
 				break
 			}
 			n.hops[0].Emit(1, 0)
-			if err := x.Row(n.edgeCells(names[i], dir, nbr, l, int(k))...); err != nil {
-				return false, err
-			}
+			x.Row(n.edgeCells(names[i], dir, nbr, l, int(k))...)
+		}
+		if x.Err() != nil {
+			break
 		}
 	}
-	return int64(x.Rows) < n.limit, nil
+	return int64(x.Rows) < n.limit, x.Err()
 }
 
 func (n *neighbors) edgeCells(node string, dir layout.Direction, nbr string, l *listfile.Lists,
@@ -230,7 +231,8 @@ func (n *neighbors) handsOn(total uint64) {
 func (n *neighbors) hopRows(ctx context.Context, hop int, met *graph.Bits, total uint64) error {
 	x := n.x
 	if n.count != nil {
-		return x.Row(hop, words.Count(met.GetCardinality()), words.Count(total))
+		x.Row(hop, words.Count(met.GetCardinality()), words.Count(total))
+		return x.Err()
 	}
 	return met.Each(func(nodes []layout.NodeID) (bool, error) {
 		if left := n.limit - int64(x.Rows); int64(len(nodes)) > left {
@@ -241,11 +243,9 @@ func (n *neighbors) hopRows(ctx context.Context, hop int, met *graph.Bits, total
 			return false, err
 		}
 		for _, name := range names {
-			if err := x.Row(hop, name); err != nil {
-				return false, err
-			}
+			x.Row(hop, name)
 		}
-		return int64(x.Rows) < n.limit, nil
+		return int64(x.Rows) < n.limit, x.Err()
 	})
 }
 

@@ -215,12 +215,10 @@ func (p *path) rows(ctx context.Context, meeting layout.NodeID) error {
 	step := 0
 	return p.names.InBatches(ctx, nodes, func(_ []layout.NodeID, names []string) error {
 		for _, name := range names {
-			if err := p.x.Row(step, name); err != nil {
-				return err
-			}
+			p.x.Row(step, name)
 			step++
 		}
-		return nil
+		return p.x.Err()
 	})
 }
 

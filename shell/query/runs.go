@@ -30,12 +30,9 @@ func runRuns(ctx context.Context, x *exec.Execution) error {
 	}
 	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range all {
-		err := x.Row(r.Name, r.Status, r.Model, words.Count(r.Epochs), r.Metric,
+		x.Row(r.Name, r.Status, r.Model, words.Count(r.Epochs), r.Metric,
 			words.Score(r.BestScore()), words.Score(r.TestScore()),
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
-		if err != nil {
-			return err
-		}
 	}
 	return runs.Damaged(x.Graph.Store, runs.Names(all)...)
 }
@@ -129,9 +126,7 @@ func plotRun(ctx context.Context, x *exec.Execution) error {
 	graph := asciigraph.Plot(values, asciigraph.Height(plotHeight),
 		asciigraph.Width(min(plotWidth, len(values))))
 	for line := range strings.Lines(graph) {
-		if err := x.Row(strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
+		x.Row(strings.TrimRight(line, " \n"))
 	}
 	return nil
 }

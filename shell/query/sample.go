@@ -311,10 +311,7 @@ func (s *sampling) showLayers(d *sample.Dense) error {
 		if l > 0 {
 			off, idx = v.Off, v.Idx
 		}
-		if err := s.x.Row(l+1, words.Count(v.In), words.Count(v.Out), words.Count(len(v.Idx)),
-			v.Base+v.Skip); err != nil {
-			return err
-		}
+		s.x.Row(l+1, words.Count(v.In), words.Count(v.Out), words.Count(len(v.Idx)), v.Base+v.Skip)
 	}
 	return nil
 }
@@ -356,9 +353,9 @@ func (s *sampling) showDense(ctx context.Context, d *sample.Dense) error {
 				}
 			}
 		}
-		err := s.x.Row(local, deltaName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
-		if err != nil {
-			return err
+		s.x.Row(local, deltaName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
+		if s.x.Err() != nil {
+			break
 		}
 	}
 	return nil
@@ -397,9 +394,7 @@ func (s *sampling) showEdges(ctx context.Context, d *sample.Dense) error {
 				if s.weighted() {
 					row = append(row, d.Weights[k])
 				}
-				if err := s.x.Row(row...); err != nil {
-					return err
-				}
+				s.x.Row(row...)
 			}
 		}
 	}
@@ -413,24 +408,25 @@ func (s *sampling) showIO(ctx context.Context, d *sample.Dense) error {
 		lists = lists.Add(draw.Counts())
 	}
 	s.x.Header("what", "count")
-	rows := [][2]any{{"nodes", words.Count(len(d.NodeIDs))}, {"edges", words.Count(len(d.Nbrs))},
-		{"blocks", words.Count(lists.Cached + lists.Read)}, {"cached", words.Count(lists.Cached)},
-		{"read", words.Count(lists.Read)}, {"bytes read", words.Size(lists.Bytes)}}
+	var features trace.Counts
 	if s.features.Operator != nil {
 		err := s.features.Each(ctx, d.NodeIDs,
 			func([]layout.NodeID, []float32) error { return nil })
 		if err != nil {
 			return err
 		}
-		c := s.features.Counts()
-		rows = append(rows, [2]any{"feature reads", words.Count(c.Read)},
-			[2]any{"feature bytes read", words.Size(c.Bytes)}, [2]any{"feature bytes used",
-				words.Size(c.Used)})
+		features = s.features.Counts()
 	}
-	for _, r := range rows {
-		if err := s.x.Row(r[0], r[1]); err != nil {
-			return err
-		}
+	s.x.Row("nodes", words.Count(len(d.NodeIDs)))
+	s.x.Row("edges", words.Count(len(d.Nbrs)))
+	s.x.Row("blocks", words.Count(lists.Cached+lists.Read))
+	s.x.Row("cached", words.Count(lists.Cached))
+	s.x.Row("read", words.Count(lists.Read))
+	s.x.Row("bytes read", words.Size(lists.Bytes))
+	if s.features.Operator != nil {
+		s.x.Row("feature reads", words.Count(features.Read))
+		s.x.Row("feature bytes read", words.Size(features.Bytes))
+		s.x.Row("feature bytes used", words.Size(features.Used))
 	}
 	return nil
 }

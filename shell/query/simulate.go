@@ -175,7 +175,8 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.show(results)
+	s.show(results)
+	return nil
 }
 
 // sampler opens the lists that training samples from.
@@ -310,7 +311,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 
 // show writes a row for each policy and size. A column says by which factor the policy reads more
 // than the bound.
-func (s *simulation) show(results []cachesim.Result) error {
+func (s *simulation) show(results []cachesim.Result) {
 	s.x.Header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
 		"times belady")
 	s.x.Note("belady is the least that a cache of that size can read: it knows the batches to come")
@@ -321,15 +322,10 @@ func (s *simulation) show(results []cachesim.Result) error {
 				continue
 			}
 			least := bounds[i%len(s.sizes)].RowsRead() // never 0, because a cache begins empty
-			err := s.x.Row(r.Policy, words.Size(r.Capacity.Bytes), words.Count(r.Rows),
-				words.Count(r.Requests),
-				words.Count(r.Hits), words.Ratio(r.HitRatio()),
+			s.x.Row(r.Policy, words.Size(r.Capacity.Bytes), words.Count(r.Rows),
+				words.Count(r.Requests), words.Count(r.Hits), words.Ratio(r.HitRatio()),
 				words.Size(r.RowsRead()*uint64(s.features.RowBytes)),
 				float64(r.RowsRead())/float64(least))
-			if err != nil {
-				return err
-			}
 		}
 	}
-	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gdb/kv"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/words"
@@ -19,39 +18,32 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 	m := x.Graph.Meta()
 	x.WarnApart()
 	x.Header("name", "value")
-	for _, r := range graphRows(m) {
-		if err := x.Row(r[0], r[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", words.Count(m.Nodes)}, {"edges", words.Count(m.Edges)}}
+	x.Row("nodes", words.Count(m.Nodes))
+	x.Row("edges", words.Count(m.Edges))
 	for _, s := range m.EdgeSplits {
-		rows = append(rows, [2]any{"edges of " + s.Name, words.Count(s.Count)})
+		x.Row("edges of "+s.Name, words.Count(s.Count))
 	}
-	rows = append(rows, [][2]any{{"undirected", m.Undirected},
-		{"edge types", words.Count(len(m.EdgeTypes))},
-		{"partitions", words.Count(len(m.Partitions))}, {"in-degree max",
-			words.Count(m.Stats.InMax)}}...)
+	x.Row("undirected", m.Undirected)
+	x.Row("edge types", words.Count(len(m.EdgeTypes)))
+	x.Row("partitions", words.Count(len(m.Partitions)))
+	x.Row("in-degree max", words.Count(m.Stats.InMax))
 	if len(m.Stats.OutHist) > 0 {
-		rows = append(rows, [2]any{"out-degree max", words.Count(m.Stats.OutMax)})
+		x.Row("out-degree max", words.Count(m.Stats.OutMax))
 	}
-	rows = append(rows, [2]any{"self loops", words.Count(m.Stats.SelfLoops)},
-		[2]any{"edges read", words.Count(m.Stats.EdgesRead)},
-		[2]any{"dropped self loops", words.Count(m.Stats.DroppedSelfLoops)},
-		[2]any{"dropped duplicates", words.Count(m.Stats.DroppedDuplicates)})
+	x.Row("self loops", words.Count(m.Stats.SelfLoops))
+	x.Row("edges read", words.Count(m.Stats.EdgesRead))
+	x.Row("dropped self loops", words.Count(m.Stats.DroppedSelfLoops))
+	x.Row("dropped duplicates", words.Count(m.Stats.DroppedDuplicates))
+	for _, f := range m.Features {
+		x.Row("features "+f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType))
+	}
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Size
 	}
-	for _, f := range m.Features {
-		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
-	}
-	return append(rows, [2]any{"files", words.Count(len(m.Files))},
-		[2]any{"bytes", words.Size(total)})
+	x.Row("files", words.Count(len(m.Files)))
+	x.Row("bytes", words.Size(total))
+	return nil
 }
 
 // share returns the share of part in whole, or nothing if whole is 0.
@@ -70,48 +62,51 @@ func skew(part, whole uint64, parts int) any {
 	return float64(part) * float64(parts) / float64(whole)
 }
 
+// topped returns the numbers from 0 to n-1; with TOP only those of the largest counts, the largest
+// first.
+func topped(x *exec.Execution, n int, count func(i int) uint64) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	if x.Has("TOP") {
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(count(j), count(i)) })
+		order = order[:min(int64(n), x.Args["TOP"].N)]
+	}
+	return order
+}
+
 // runStatsPartitions shows the counts of ingest for each partition; with TOP, only the partitions
 // with the most edges.
 func runStatsPartitions(_ context.Context, x *exec.Execution) error {
 	x.WarnApart()
 	x.Header("partition", "first node", "nodes", "in-edges", "share", "skew")
 	m := x.Graph.Meta()
-	order := make([]int, len(m.Partitions))
-	for i := range order {
-		order[i] = i
-	}
-	if x.Has("TOP") {
-		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Compare(m.Partitions[b].Edges, m.Partitions[a].Edges)
-		})
-		order = order[:min(int64(len(order)), x.Args["TOP"].N)]
-	}
-	for _, i := range order {
+	edges := func(i int) uint64 { return m.Partitions[i].Edges }
+	for _, i := range topped(x, len(m.Partitions), edges) {
 		p := m.Partitions[i]
-		err := x.Row(i, fmt.Sprintf("#%d", p.First), words.Count(p.Nodes), words.Count(p.Edges),
+		x.Row(i, fmt.Sprintf("#%d", p.First), words.Count(p.Nodes), words.Count(p.Edges),
 			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 func runStatsIO(_ context.Context, x *exec.Execution) error {
 	if by := x.Args["BY"].Text; by != "" {
-		return ioBy(x, by)
+		ioBy(x, by)
+		return nil
 	}
 	x.Header("backend", "reads", "bytes", "errors", "wait_s")
 	var sum graph.IOCounts
 	for _, r := range x.Graph.Dev.By(func(graph.IOKey) string { return "" }) {
 		sum.Add(r.IOCounts)
 	}
-	return x.Row(string(x.Graph.Dev.Info().Backend), words.Count(sum.Reads),
-		words.Size(sum.Bytes),
+	x.Row(string(x.Graph.Dev.Info().Backend), words.Count(sum.Reads), words.Size(sum.Bytes),
 		words.Count(sum.Errors), sum.Wait.Seconds())
+	return nil
 }
 
-func ioBy(x *exec.Execution, by string) error {
+func ioBy(x *exec.Execution, by string) {
 	rows := x.Graph.Dev.By(func(k graph.IOKey) string {
 		switch by {
 		case "file":
@@ -123,13 +118,9 @@ func ioBy(x *exec.Execution, by string) error {
 	})
 	x.Header(by, "reads", "bytes", "errors", "wait_s")
 	for _, r := range rows {
-		err := x.Row(r.Name, words.Count(r.Reads), words.Size(r.Bytes), words.Count(r.Errors),
+		x.Row(r.Name, words.Count(r.Reads), words.Size(r.Bytes), words.Count(r.Errors),
 			r.Wait.Seconds())
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // traceLast is how many reads TRACE IO shows without LAST.
@@ -141,7 +132,8 @@ func runTraceIO(_ context.Context, x *exec.Execution) error {
 	if on || off {
 		x.Graph.Dev.Trace(on)
 		x.Header("tracing")
-		return x.Row(map[bool]string{true: "on", false: "off"}[on])
+		x.Row(map[bool]string{true: "on", false: "off"}[on])
+		return nil
 	}
 	records, tracing := x.Graph.Dev.Last(int(min(x.IntOr("LAST", traceLast), graph.IORecordsMost)))
 	if len(records) == 0 && !tracing {
@@ -149,11 +141,8 @@ func runTraceIO(_ context.Context, x *exec.Execution) error {
 	}
 	x.Header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
 	for _, r := range records {
-		err := x.Row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
+		x.Row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
 			r.Offset, words.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -163,7 +152,8 @@ func runResetStats(_ context.Context, x *exec.Execution) error {
 	x.Graph.Dev.Reset()
 	x.Graph.ResetCaches()
 	x.Header("counters")
-	return x.Row("reset")
+	x.Row("reset")
+	return nil
 }
 
 // Settings lists what SET can change.
@@ -183,5 +173,6 @@ func runSet(_ context.Context, x *exec.Execution) error {
 	}
 	x.Graph.SetSeed(seed)
 	x.Header("setting", "value")
-	return x.Row(name, fmt.Sprint(seed))
+	x.Row(name, fmt.Sprint(seed))
+	return nil
 }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,23 @@ func (s scan) with(ctx context.Context, work func(ctx context.Context,
 			s.x.Note("%s", note)
 		}
 		return work(ctx, v)
+	})
+}
+
+// each calls fn with each answer and the name of its node.
+func (s scan) each(ctx context.Context, names exec.Names, best []triples.Answer,
+	fn func(a triples.Answer, name string)) error {
+	found := make([]layout.NodeID, len(best))
+	for i, a := range best {
+		found[i] = layout.NodeID(a.Entity)
+	}
+	s.Emit(len(found), 0)
+	return names.InBatches(ctx, found, func(part []layout.NodeID, names []string) error {
+		for i, name := range names {
+			fn(best[i], name)
+		}
+		best = best[len(part):]
+		return s.x.Err()
 	})
 }
 
@@ -105,32 +123,19 @@ func (n *nearest) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var found []layout.NodeID
-	var scores []float32
+	var best []triples.Answer
 	by := n.x.Args["BY"].Text
-	err = n.scan.with(ctx, func(ctx context.Context, v graph.Vectors) error {
-		if by == "" {
-			by = v.Closeness()
-		}
-		best, err := v.Nearest(ctx, nodes[0], by, int(n.x.IntOr("TOP", topDefault)))
-		for _, a := range best {
-			found, scores = append(found, layout.NodeID(a.Entity)), append(scores, a.Score)
-		}
+	err = n.scan.with(ctx, func(ctx context.Context, v graph.Vectors) (err error) {
+		by = cmp.Or(by, v.Closeness())
+		best, err = v.Nearest(ctx, nodes[0], by, int(n.x.IntOr("TOP", topDefault)))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	n.scan.Emit(len(found), 0)
 	n.x.Header("node", by)
-	return n.names.InBatches(ctx, found, func(part []layout.NodeID, names []string) error {
-		for i := range part {
-			if err := n.x.Row(names[i], scores[i]); err != nil {
-				return err
-			}
-		}
-		scores = scores[len(part):]
-		return nil
+	return n.scan.each(ctx, n.names, best, func(a triples.Answer, name string) {
+		n.x.Row(name, a.Score)
 	})
 }
 
@@ -232,7 +237,8 @@ func (s *score) one(ctx context.Context, e triples.Triple) error {
 	if err != nil {
 		return err
 	}
-	return s.x.Row(names[0], s.relation(), names[1], value, is)
+	s.x.Row(names[0], s.relation(), names[1], value, is)
+	return nil
 }
 
 // relation returns the cell of the relation: nothing where edges have no types.
@@ -252,8 +258,7 @@ func yesNo(v bool) string {
 
 // complete shows the best nodes for the missing end of an edge.
 func (s *score) complete(ctx context.Context, q triples.Query) error {
-	var found []layout.NodeID
-	var scores []float32
+	var best []triples.Answer
 	var known []uint32
 	split := false
 	err := s.scan.with(ctx, func(ctx context.Context, v graph.Vectors) (err error) {
@@ -264,38 +269,28 @@ func (s *score) complete(ctx context.Context, q triples.Query) error {
 		if s.x.Has("NEW") {
 			skip = known
 		}
-		best, err := v.Complete(ctx, q, int(s.x.IntOr("TOP", topDefault)), skip)
-		for _, a := range best {
-			found, scores = append(found, layout.NodeID(a.Entity)), append(scores, a.Score)
-		}
+		best, err = v.Complete(ctx, q, int(s.x.IntOr("TOP", topDefault)), skip)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.scan.Emit(len(found), 0)
 	s.x.Header("head", "relation", "tail", "score", "known")
 	end, err := s.names.Of(ctx, []layout.NodeID{layout.NodeID(q.Entity)})
 	if err != nil {
 		return err
 	}
-	return s.names.InBatches(ctx, found, func(part []layout.NodeID, names []string) error {
-		for i, node := range part {
-			head, tail := end[0], names[i]
-			if q.Head {
-				head, tail = tail, head
-			}
-			var is any
-			if split {
-				_, has := slices.BinarySearch(known, uint32(node))
-				is = yesNo(has)
-			}
-			if err := s.x.Row(head, s.relation(), tail, scores[i], is); err != nil {
-				return err
-			}
+	return s.scan.each(ctx, s.names, best, func(a triples.Answer, name string) {
+		head, tail := end[0], name
+		if q.Head {
+			head, tail = tail, head
 		}
-		scores = scores[len(part):]
-		return nil
+		var is any
+		if split {
+			_, has := slices.BinarySearch(known, a.Entity)
+			is = yesNo(has)
+		}
+		s.x.Row(head, s.relation(), tail, a.Score, is)
 	})
 }
 

@@ -68,9 +68,9 @@ func Truncated(s string, width int) string {
 // Printable replaces control characters, so that an id cannot move the cursor.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if r == '\t' {
 			return '\ufffd'
 		}
-		return r
+		return Visible(r)
 	}, s)
 }
