@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -179,26 +180,40 @@ func TestEveryKeywordIsOffered(t *testing.T) {
 				t.Errorf("%q: the word at %d begins at %d", text, at, start)
 			}
 		}
-		toks, err := lang.Tokens(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tok := range toks {
-			word := strings.ToUpper(tok.Text)
-			if tok.Kind != lang.TokWord || !words[word] && choiceTexts[tok.Text] == "" {
+		for at, written := range wordsOf(text) {
+			word := strings.ToUpper(written)
+			if !words[word] && choiceTexts[written] == "" {
 				continue
 			}
 			offered++
-			_, found := s.candidates(text, tok.Pos)
+			_, found := s.candidates(text, at)
 			if !slices.ContainsFunc(found, func(c candidate) bool {
 				return strings.HasPrefix(strings.ToUpper(c.word), word)
 			}) {
-				t.Errorf("%q: %s is not offered after %q", text, tok.Text, text[:tok.Pos])
+				t.Errorf("%q: %s is not offered after %q", text, written, text[:at])
 			}
 		}
 	}
 	if offered < 80 {
 		t.Errorf("%d keywords", offered)
+	}
+}
+
+// wordsOf yields the words of a statement outside quotes, with their places.
+func wordsOf(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := 0; i < len(text); {
+			n := lang.Skipped(text, i)
+			if n == 0 && lang.IsWord(text[i]) {
+				for i+n < len(text) && lang.IsWord(text[i+n]) {
+					n++
+				}
+				if !yield(i, text[i:i+n]) {
+					return
+				}
+			}
+			i += max(n, 1)
+		}
 	}
 }
 

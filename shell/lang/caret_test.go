@@ -27,13 +27,13 @@ var longStatements = []string{
 // mutated changes one to three tokens of a statement: drops, doubles, swaps or replaces them, or
 // puts others between, with blanks, tabs and lines as they come.
 func mutated(r *rand.Rand, src string, words []string) string {
-	toks, err := Tokens(src)
+	toks, err := tokens(src)
 	if err != nil {
 		return src
 	}
 	var parts []string
 	for i, t := range toks[:len(toks)-1] {
-		parts = append(parts, strings.TrimRight(src[t.Pos:toks[i+1].Pos], " "))
+		parts = append(parts, strings.TrimRight(src[t.pos:toks[i+1].pos], " "))
 	}
 	for range 1 + r.IntN(3) {
 		at, word := r.IntN(len(parts)), words[r.IntN(len(words))]
@@ -103,20 +103,20 @@ func misplaced(e *SyntaxError) string {
 		}
 		return ""
 	}
-	toks, err := Tokens(e.Src)
+	toks, err := tokens(e.Src)
 	if err != nil {
 		if e.Msg != "the quote is not closed" || !IsQuote(e.Src[e.Pos]) {
 			return "no quote is open there"
 		}
 		return ""
 	}
-	i := slices.IndexFunc(toks, func(t Token) bool { return t.Pos == e.Pos })
+	i := slices.IndexFunc(toks, func(t token) bool { return t.pos == e.Pos })
 	if i < 0 {
 		return "no token begins there"
 	}
 	end := len(e.Src)
 	if i+1 < len(toks) {
-		end = toks[i+1].Pos
+		end = toks[i+1].pos
 	}
 	var before *SyntaxError
 	if _, err := Parse(e.Src[:e.Pos]); errors.As(err, &before) && !before.AtEnd {
@@ -166,4 +166,18 @@ func misdrawn(e *SyntaxError) string {
 		return "the line is too long"
 	}
 	return ""
+}
+
+// tokens returns the tokens of src; the last is tokEnd. It returns an error at a quote that is not
+// closed.
+func tokens(src string) (all []token, err error) {
+	for l := (lexer{src: src}); ; {
+		t, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, t); t.kind == tokEnd {
+			return all, nil
+		}
+	}
 }

@@ -83,21 +83,21 @@ func excerpt(line []rune, at int) ([]rune, int) {
 	return out, at
 }
 
-// TokenKind tells quoted strings from words that look like them.
-type TokenKind uint8
+// tokenKind tells quoted strings from words that look like them.
+type tokenKind uint8
 
 const (
-	TokWord   TokenKind = iota // letters, digits, '_', '-', '.', '/', '@'
+	tokWord   tokenKind = iota // letters, digits, '_', '-', '.', '/', '@'
 	tokString                  // 'quoted', text without the quotes
 	tokPunct                   // one of , ; # : and anything else
 	tokEnd
 )
 
-// Token is a word, a quoted text or a sign of a statement.
-type Token struct {
-	Kind TokenKind
-	Text string
-	Pos  int
+// token is a word, a quoted text or a sign of a statement.
+type token struct {
+	kind tokenKind
+	text string
+	pos  int
 }
 
 // lexer cuts a statement into tokens, one at a time, since a list of nodes may have millions.
@@ -108,7 +108,7 @@ type lexer struct {
 
 // next returns the next token; at the end it returns tokEnd each time. It returns an error at a
 // quote that is not closed.
-func (l *lexer) next() (Token, error) {
+func (l *lexer) next() (token, error) {
 	for l.at < len(l.src) {
 		c, start := l.src[l.at], l.at
 		switch {
@@ -119,43 +119,29 @@ func (l *lexer) next() (Token, error) {
 		case IsQuote(c):
 			text, n := Unquote(l.src[l.at:])
 			if n == 0 {
-				return Token{}, &SyntaxError{Src: l.src, Pos: start, Msg: "the quote is not closed"}
+				return token{}, &SyntaxError{Src: l.src, Pos: start, Msg: "the quote is not closed"}
 			}
 			l.at += n
-			return Token{tokString, text, start}, nil
+			return token{tokString, text, start}, nil
 		case IsWord(c):
 			for l.at < len(l.src) && IsWord(l.src[l.at]) {
 				l.at++
 			}
-			return Token{TokWord, l.src[start:l.at], start}, nil
+			return token{tokWord, l.src[start:l.at], start}, nil
 		default:
 			_, n := utf8.DecodeRuneInString(l.src[l.at:])
 			l.at += n
-			return Token{tokPunct, l.src[start:l.at], start}, nil
+			return token{tokPunct, l.src[start:l.at], start}, nil
 		}
 	}
-	return Token{tokEnd, "", len(l.src)}, nil
+	return token{tokEnd, "", len(l.src)}, nil
 }
 
 // CheckQuotes returns an error at a quote that is not closed.
 func CheckQuotes(src string) error {
 	for l := (lexer{src: src}); ; {
-		if t, err := l.next(); err != nil || t.Kind == tokEnd {
+		if t, err := l.next(); err != nil || t.kind == tokEnd {
 			return err
-		}
-	}
-}
-
-// Tokens returns the tokens of src; the last is tokEnd. It returns an error at a quote that is not
-// closed.
-func Tokens(src string) (all []Token, err error) {
-	for l := (lexer{src: src}); ; {
-		t, err := l.next()
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, t); t.Kind == tokEnd {
-			return all, nil
 		}
 	}
 }

@@ -23,8 +23,8 @@ var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "C
 // refuse returns an error if the current token begins something that is not part of the language,
 // and nil otherwise.
 func (p *parser) refuse() error {
-	if t := p.tok(); t.Kind == TokWord {
-		if what := refused[strings.ToUpper(t.Text)]; what != "" {
+	if t := p.tok(); t.kind == tokWord {
+		if what := refused[strings.ToUpper(t.text)]; what != "" {
 			return p.fail("%s is not part of gdb; see .help match", what)
 		}
 	}
@@ -55,20 +55,20 @@ func (p *parser) match() (*MatchQuery, error) {
 }
 
 func (p *parser) pattern(q *MatchQuery) error {
-	if p.tok().Kind == TokWord {
+	if p.tok().kind == tokWord {
 		if err := p.refuse(); err != nil {
 			return err
 		}
 		return p.fail("MATCH wants a node such as (a {id: 42}); a path has no name in gdb")
 	}
-	start := p.tok().Pos
+	start := p.tok().pos
 	for {
 		n, err := p.matchNode(q)
 		if err != nil {
 			return err
 		}
 		q.Nodes = append(q.Nodes, n)
-		if t := p.tok(); t.Text == "," {
+		if t := p.tok(); t.text == "," {
 			return p.fail("a second pattern is not part of gdb; see .help match")
 		}
 		if !p.hopBegins() {
@@ -102,7 +102,7 @@ func (q *MatchQuery) hasEdge(name string) bool {
 
 // nameTwice returns the error of a name that stands for an edge and for something else.
 func (p *parser) nameTwice() error {
-	return p.fail("the name %s stands for an edge and something else", words.Quoted(p.tok().Text))
+	return p.fail("the name %s stands for an edge and something else", words.Quoted(p.tok().text))
 }
 
 func (p *parser) symbol(s string, what string) error {
@@ -117,15 +117,15 @@ func (p *parser) matchNode(q *MatchQuery) (n MatchNode, err error) {
 	if err := p.symbol("(", "a node"); err != nil {
 		return n, err
 	}
-	if t := p.tok(); t.Kind == TokWord && !strings.EqualFold(t.Text, "IN") {
-		if q.hasEdge(t.Text) {
+	if t := p.tok(); t.kind == tokWord && !strings.EqualFold(t.text, "IN") {
+		if q.hasEdge(t.text) {
 			return n, p.nameTwice()
 		}
-		n.Name = t.Text
+		n.Name = t.text
 		p.next()
 	}
 	p.offer("{id:")
-	if p.tok().Text == ":" {
+	if p.tok().text == ":" {
 		return n, p.fail("types of nodes are not part of gdb: only edges have types")
 	}
 	switch {
@@ -157,12 +157,12 @@ func (p *parser) matchNode(q *MatchQuery) (n MatchNode, err error) {
 
 func (p *parser) hopBegins() bool {
 	t := p.tok()
-	return t.Text == "<" || t.Kind == TokWord && strings.HasPrefix(t.Text, "-")
+	return t.text == "<" || t.kind == tokWord && strings.HasPrefix(t.text, "-")
 }
 
 // dash takes the "-" of a hop.
 func (p *parser) dash() error {
-	if t := p.tok(); t.Kind != TokWord || t.Text != "-" {
+	if t := p.tok(); t.kind != tokWord || t.text != "-" {
 		p.offer("-")
 		return p.fail("a hop is written -[]->, <-[]- or -[]-, found %s", found(t))
 	}
@@ -181,14 +181,14 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 	if err := p.symbol("[", "a hop"); err != nil {
 		return h, err
 	}
-	if t := p.tok(); t.Kind == TokWord {
-		if q.hasNode(t.Text) || q.hasEdge(t.Text) {
+	if t := p.tok(); t.kind == tokWord {
+		if q.hasNode(t.text) || q.hasEdge(t.text) {
 			return h, p.nameTwice()
 		}
-		h.Name = t.Text
+		h.Name = t.text
 		p.next()
 	}
-	if p.offer("*1..2"); p.tok().Kind == tokEnd {
+	if p.offer("*1..2"); p.tok().kind == tokEnd {
 		p.place = &MatchPlace{InHop: true}
 	}
 	if p.punct(":") {
@@ -197,11 +197,11 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 			return h, err
 		}
 		p.slot = Clause{Word: "MATCH", Arg: ArgMatch}
-		if p.tok().Text == "|" {
+		if p.tok().text == "|" {
 			return h, p.fail("alternatives of edge types are not part of gdb; see .help match")
 		}
 	}
-	if p.tok().Text == "*" {
+	if p.tok().text == "*" {
 		if h.Name != "" {
 			return h, p.fail("an edge of several hops has no name")
 		}
@@ -210,19 +210,19 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 			return h, err
 		}
 	}
-	if p.tok().Text == "{" {
+	if p.tok().text == "{" {
 		return h, p.fail("properties of edges are asked for with WHERE")
 	}
 	if err := p.symbol("]", "a hop"); err != nil {
 		return h, err
 	}
-	if h.Dir != "IN" && p.tok().Kind == tokEnd {
+	if h.Dir != "IN" && p.tok().kind == tokEnd {
 		p.offer("->")
 	}
 	if err := p.dash(); err != nil {
 		return h, err
 	}
-	if p.tok().Text == ">" {
+	if p.tok().text == ">" {
 		if h.Dir == "IN" {
 			return h, p.fail("a hop has one direction")
 		}
@@ -234,7 +234,7 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 
 // hopRange parses a range such as 1..3, which is one token.
 func (p *parser) hopRange() (least, most int, err error) {
-	lo, hi, ok := strings.Cut(p.tok().Text, "..")
+	lo, hi, ok := strings.Cut(p.tok().text, "..")
 	least, errLo := strconv.Atoi(lo)
 	most, errHi := strconv.Atoi(hi)
 	if !ok || errLo != nil || errHi != nil || least < 1 || most < least || most > matchHopsMost {
@@ -264,7 +264,7 @@ func (p *parser) where(q *MatchQuery) error {
 }
 
 func (p *parser) condition(q *MatchQuery) (c MatchCondition, err error) {
-	if p.tok().Text == "(" {
+	if p.tok().text == "(" {
 		return c, p.fail("parentheses in WHERE are not part of gdb: AND binds before OR")
 	}
 	if c.Left, err = p.expr(q, false); err != nil {
@@ -306,7 +306,7 @@ func (p *parser) comparison() (string, error) {
 			return first + "=", nil
 		case first == "<" && p.punct(">"):
 			return "<>", nil
-		case first == "=" && p.tok().Text == "~":
+		case first == "=" && p.tok().text == "~":
 			return "", p.fail("=~ is not part of gdb; see .help match")
 		}
 		return first, nil
@@ -360,11 +360,11 @@ func (p *parser) orderBy(q *MatchQuery) error {
 		return p.fail("ORDER wants BY, found %s", found(p.tok()))
 	}
 	t := p.tok()
-	if t.Kind == tokEnd {
+	if t.kind == tokEnd {
 		p.place = &MatchPlace{Query: q, InReturn: true, InOrder: true}
 	}
-	q.Order = slices.IndexFunc(q.Items, func(i MatchItem) bool { return i.As == t.Text })
-	if t.Kind == TokWord && q.Order >= 0 {
+	q.Order = slices.IndexFunc(q.Items, func(i MatchItem) bool { return i.As == t.text })
+	if t.kind == tokWord && q.Order >= 0 {
 		p.next()
 	} else {
 		e, err := p.expr(q, true)
@@ -373,7 +373,7 @@ func (p *parser) orderBy(q *MatchQuery) error {
 		}
 		q.Order = slices.IndexFunc(q.Items, func(i MatchItem) bool { return i.Text == e.Text })
 		if q.Order < 0 {
-			return &SyntaxError{Src: p.src, Pos: t.Pos, Msg: "ORDER BY wants an item of RETURN"}
+			return &SyntaxError{Src: p.src, Pos: t.pos, Msg: "ORDER BY wants an item of RETURN"}
 		}
 	}
 	if p.accept("DESC") {
@@ -381,7 +381,7 @@ func (p *parser) orderBy(q *MatchQuery) error {
 	} else {
 		p.accept("ASC")
 	}
-	if p.tok().Text == "," {
+	if p.tok().text == "," {
 		return p.fail("a second item of ORDER BY is not part of gdb")
 	}
 	return nil
@@ -393,26 +393,26 @@ func (p *parser) expr(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
 		return e, p.fail("a MATCH takes at most %d values", valuesMost)
 	}
 	t := p.tok()
-	e.Text = t.Text
-	if t.Kind == tokEnd && p.place == nil {
+	e.Text = t.text
+	if t.kind == tokEnd && p.place == nil {
 		p.place = &MatchPlace{Query: q, InReturn: inReturn, Left: p.left}
 	}
-	if t.Kind == tokString {
+	if t.kind == tokString {
 		p.next()
-		e.Literal = &words.Cell{Kind: words.String, Text: t.Text}
+		e.Literal = &words.Cell{Kind: words.String, Text: t.text}
 		return e, nil
 	}
-	if t.Kind != TokWord {
+	if t.kind != tokWord {
 		return e, p.fail("expected a value such as a.id, 42 or 'text', found %s", found(t))
 	}
-	if v, ok := words.ParseNumber(t.Text); ok {
+	if v, ok := words.ParseNumber(t.text); ok {
 		p.next()
 		e.Literal = &v
 		return e, nil
 	}
-	name, _, _ := strings.Cut(t.Text, ".")
-	call := p.toks[1].Text == "(" && p.toks[1].Kind == tokPunct
-	if call && (slices.Contains(Aggregates, strings.ToLower(t.Text)) ||
+	name, _, _ := strings.Cut(t.text, ".")
+	call := p.toks[1].text == "(" && p.toks[1].kind == tokPunct
+	if call && (slices.Contains(Aggregates, strings.ToLower(t.text)) ||
 		!q.hasNode(name) && !q.hasEdge(name)) {
 		return p.aggregate(q, inReturn)
 	}
@@ -420,12 +420,12 @@ func (p *parser) expr(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
 }
 
 func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
-	name := strings.ToLower(p.tok().Text)
+	name := strings.ToLower(p.tok().text)
 	if !slices.Contains(Aggregates, name) {
 		if err := p.refuse(); err != nil {
 			return e, err
 		}
-		return e, p.fail("no function %s%s; there are %s", words.Quoted(p.tok().Text),
+		return e, p.fail("no function %s%s; there are %s", words.Quoted(p.tok().text),
 			words.Near(name, Aggregates), strings.Join(Aggregates, ", "))
 	}
 	if !inReturn {
@@ -433,7 +433,7 @@ func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error
 	}
 	p.next()
 	p.next()
-	if t := p.tok(); strings.EqualFold(t.Text, "DISTINCT") {
+	if t := p.tok(); strings.EqualFold(t.text, "DISTINCT") {
 		return e, p.fail("%s(DISTINCT …) is not part of gdb; RETURN DISTINCT is", name)
 	}
 	if name == "count" && p.punct("*") {
@@ -447,11 +447,11 @@ func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error
 
 func (p *parser) property(q *MatchQuery) (e MatchExpr, err error) {
 	t := p.tok()
-	e = MatchExpr{Text: t.Text}
-	e.Name, e.Prop, _ = strings.Cut(t.Text, ".")
-	quoted := e.Prop == "" && strings.HasSuffix(t.Text, ".") && p.toks[1].Kind == tokString
+	e = MatchExpr{Text: t.text}
+	e.Name, e.Prop, _ = strings.Cut(t.text, ".")
+	quoted := e.Prop == "" && strings.HasSuffix(t.text, ".") && p.toks[1].kind == tokString
 	if quoted { // such as a.'petal length'
-		e.Prop = p.toks[1].Text
+		e.Prop = p.toks[1].text
 		e.Text += e.Prop
 	}
 	var names []string

@@ -5,6 +5,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gdb/blockdev"
@@ -15,6 +16,8 @@ import (
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/match"
+	"gdb/shell/result"
 	"gdb/shell/words"
 )
 
@@ -117,4 +120,96 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
 		Blocks: sum.Cached + sum.Read + sum.Opened}
 	return out, nil
+}
+
+// planners holds the planner of each statement of the language, by its head.
+var planners = map[string]exec.Planner{
+	"NEIGHBORS":        planNeighbors,
+	"DEGREES":          planDegrees,
+	"PATH":             planPath,
+	"MATCH":            match.Plan,
+	"SAMPLE":           planSample,
+	"FEATURES":         planFeatures,
+	"LABELS":           planLabels,
+	"NEAREST":          planNearest,
+	"SCORE":            planScore,
+	"STATS GRAPH":      exec.Session(runStatsGraph),
+	"STATS CACHE":      exec.Session(runStatsCache),
+	"STATS IO":         exec.Session(runStatsIO),
+	"STATS PARTITIONS": exec.Session(runStatsPartitions),
+	"STATS BUCKETS":    planBuckets,
+	"SIMULATE CACHE":   planSimulate,
+	"TRACE IO":         exec.Session(runTraceIO),
+	"RESET STATS":      exec.Session(runResetStats),
+	"SET":              exec.Session(runSet),
+	"RUNS":             exec.Session(runRuns),
+	"BLOCK":            planBlock,
+	"CHECK":            planCheck,
+	"DESCRIBE":         exec.Session(runDescribe),
+	"HELP":             exec.Session(runHelp),
+}
+
+// New prepares a parsed statement to run. Its rows go to render. seed is the seed of a statement
+// that names none.
+func New(ctx context.Context, g *graph.Graph, p *lang.Parsed, seed uint64,
+	render result.Renderer) *exec.Execution {
+	return exec.New(ctx, g, p, planners[p.Statement.Head], seed, render)
+}
+
+// collector is a renderer that keeps rows in memory.
+type collector struct {
+	budget  *mem.Budget
+	held    int64
+	columns []result.Column
+	rows    [][]any
+}
+
+// Header keeps the names.
+func (c *collector) Header(cols []string) error {
+	for _, name := range cols {
+		c.columns = append(c.columns, result.Column{Name: name})
+	}
+	return nil
+}
+
+// Row keeps a row.
+func (c *collector) Row(vals []any) error {
+	bytes := int64(rowBytes * len(vals))
+	row := make([]any, len(vals))
+	for i, v := range vals {
+		cell := words.Of(v)
+		c.columns[i].Take(cell)
+		bytes += int64(len(cell.Text))
+		row[i] = cell
+	}
+	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
+		return fmt.Errorf("%w; LIMIT rows, or write them with INTO", err)
+	}
+	c.held += bytes
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// Footer does nothing.
+func (c *collector) Footer() error { return nil }
+
+// convert gives every value the type of its column.
+func (c *collector) convert() {
+	for _, row := range c.rows {
+		for i, v := range row {
+			cell, _ := v.(words.Cell)
+			if cell.Kind == words.Empty {
+				row[i] = nil
+				continue
+			}
+			switch cell = cell.As(c.columns[i].Kind); cell.Kind {
+			case words.Int:
+				row[i] = cell.Int
+			case words.Float:
+				row[i] = cell.Float
+			default:
+				row[i] = cell.Text
+			}
+		}
+	}
 }
