@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 
 	"gdb/compute/backend"
@@ -68,7 +67,8 @@ func openPartitions(src *loader.Source, c *setting.Node,
 		return nil, fmt.Errorf("train: %w; give more memory, or a smaller --partitions-in-memory",
 			err)
 	}
-	return b, b.cost(src, cfg)
+	b.cost(src, cfg)
+	return b, nil
 }
 
 // rowDim returns how many values a feature row in memory has; 0 if the store has no features.
@@ -108,7 +108,7 @@ func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) 
 		Logical:  chosen.Logical, Seed: c.Seed}
 	if f.OneByOne {
 		b.spec.Policy, b.spec.Logical = partition.Sequential, chosen.Parts
-		b.spec.TrainParts = partbuffer.TrainParts(m.Nodes, chosen.Parts, train)
+		b.spec.TrainParts = partition.TrainParts(m.Nodes, chosen.Parts, train)
 	}
 	c.Partitions, c.PartitionsInMemory = b.spec.Parts, b.spec.Capacity
 	c.LogicalPartitions = b.spec.Logical
@@ -124,19 +124,18 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 		return nil, err
 	}
 	m := src.Meta
-	spec := partbuffer.DealSpec{Nodes: m.Nodes, Parts: b.spec.Parts, Seed: c.Seed,
+	spec := partition.DealSpec{Nodes: m.Nodes, Parts: b.spec.Parts, Seed: c.Seed,
 		Piece: max(1, min(pieceBytes/max(1, uint64(4*rowDim(src))),
 			m.Nodes/uint64(b.spec.Parts*piecesLeast)))}
 	if b.spec.Policy == partition.Sequential {
 		spec.First = train
 	}
-	deal, err := partbuffer.NewDeal(spec)
+	deal, err := partition.NewDeal(spec)
 	if err != nil {
 		return nil, err
 	}
-	cfg := &partbuffer.Config{Deal: deal, Capacity: b.spec.Capacity, Train: train, Batch: c.Batch,
-		Seed: c.Seed, Edges: m.Edges, Threads: plan.CopyThreads(c.Threads), Budget: src.Budget,
-		Order: func(epoch uint64) partbuffer.Order { return o.Epoch(int(epoch)) }}
+	cfg := &partbuffer.Config{Deal: deal, Order: o, Train: train, Batch: c.Batch, Seed: c.Seed,
+		Edges: m.Edges, Threads: plan.CopyThreads(c.Threads), Budget: src.Budget}
 	if src.Rows != nil {
 		cfg.Rows = src.Rows
 	}
@@ -144,13 +143,9 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 }
 
 // cost computes what the first epoch reads.
-func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) error {
-	o, err := partition.NewOrder(b.spec)
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
+func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
 	row := 4 * int64(rowDim(src))
-	e := o.Epoch(0)
+	e := cfg.Order.Epoch(0)
 	lists := float64(listsSize(src)) / float64(src.Meta.Nodes)
 	b.moved.Sets = e.Sets()
 	for set := range e.Sets() {
@@ -162,7 +157,6 @@ func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) error 
 			b.moved.EdgeBytes += int64(lists * float64(cfg.Deal.Size(p)))
 		}
 	}
-	return nil
 }
 
 // Describe adds the buffer to the plan of a training. It removes the forecast, which is for

@@ -98,6 +98,9 @@ func (o *Order) check(largest int) error {
 	return nil
 }
 
+// Spec returns the spec that the order was made from.
+func (o *Order) Spec() OrderSpec { return o.spec }
+
 // Epoch is the order of one epoch. Its methods do not change it.
 type Epoch struct {
 	spec   OrderSpec

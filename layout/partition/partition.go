@@ -4,6 +4,10 @@
 // few numbers, in both directions. Buckets are the train edges on disk, grouped by the partitions
 // of their two nodes.
 //
+// A Buffer has some partitions in memory, of whatever is kept by partition: it reads those of the
+// next set ahead and writes back those that changed. It serves trainings of nodes, whose features
+// it only reads, and of links, whose vectors change.
+//
 // An Order says which partitions are in memory, one set after the other, and which edge buckets are
 // trained on while a set is: the replacement and selection policies of training out of core. It
 // is arithmetic over small numbers and reads nothing. The policies come from Mohoney et al.,

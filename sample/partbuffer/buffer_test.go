@@ -3,7 +3,6 @@ package partbuffer_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
+	"gdb/layout/partition"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
@@ -20,25 +20,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
-
-// turns is an order of partitions in sets, as they are listed.
-type turns [][]int
-
-func (o turns) Sets() int                { return len(o) }
-func (o turns) Partitions(set int) []int { return o[set] }
-
-func (o turns) SetOf(part int, node uint32) int {
-	var with []int
-	for set, parts := range o {
-		if slices.Contains(parts, part) {
-			with = append(with, set)
-		}
-	}
-	if len(with) == 0 {
-		return -1
-	}
-	return with[int(node)%len(with)]
-}
 
 const nodes, dim, partsCount = 900, 3, 6
 
@@ -81,19 +62,29 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+// order returns an order with room for some partitions, one after the other.
+func order(t testing.TB, policy partition.Policy, capacity int) *partition.Order {
+	t.Helper()
+	o, err := partition.NewOrder(partition.OrderSpec{Policy: policy, Parts: partsCount,
+		Capacity: capacity, Logical: partsCount, TrainParts: 2, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // buffer opens a buffer, of which the first nodes are those to train if sequential says so.
-func (b *bench) buffer(capacity int, sequential bool, o turns) *partbuffer.Buffer {
-	spec := partbuffer.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 4, Seed: 2}
+func (b *bench) buffer(sequential bool, o *partition.Order) *partbuffer.Buffer {
+	spec := partition.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 4, Seed: 2}
 	if sequential {
 		spec.First = b.train
 	}
-	d, err := partbuffer.NewDeal(spec)
+	d, err := partition.NewDeal(spec)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	buf, err := partbuffer.New(partbuffer.Config{Deal: d, Capacity: capacity, Train: b.train,
-		Order: func(uint64) partbuffer.Order { return o }, Batch: 16, Seed: 9, Rows: b.src.Rows,
-		Edges: b.src.Meta.Edges, Threads: 1, Budget: b.src.Budget})
+	buf, err := partbuffer.New(partbuffer.Config{Deal: d, Order: o, Train: b.train, Batch: 16,
+		Seed: 9, Rows: b.src.Rows, Edges: b.src.Meta.Edges, Threads: 1, Budget: b.src.Budget})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -141,17 +132,18 @@ func TestBatches(t *testing.T) {
 	b := newBench(t)
 	lists := b.graph.Lists(layout.In)
 	for name, c := range map[string]struct {
-		sequential bool
-		order      turns
+		policy   partition.Policy
+		capacity int
 	}{
-		"apart":      {false, turns{{0, 4}, {1, 2}, {3, 5}}},
-		"swapped":    {false, turns{{2, 4}, {0, 4}, {0, 5}, {1, 5}, {1, 3}}},
-		"sequential": {true, turns{{0, 1, 3}}},
-		"all":        {false, turns{{0, 1, 2, 3, 4, 5}}},
+		"apart":      {partition.Dispersed, 2},
+		"swapped":    {partition.Beta, 2},
+		"uneven":     {partition.Dispersed, 4},
+		"sequential": {partition.Sequential, 3},
+		"all":        {partition.InMemory, partsCount},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.t = t
-			buf := b.buffer(len(c.order[0]), c.sequential, c.order)
+			buf := b.buffer(c.policy == partition.Sequential, order(t, c.policy, c.capacity))
 			seen := map[sample.NodeID]int{}
 			for epoch := range uint64(2) {
 				hashes := b.epoch(buf, epoch, 0, 2, func(batch *sample.Batch) {
@@ -218,7 +210,7 @@ func TestAllInMemory(t *testing.T) {
 	if err := b.src.OpenFeatures(t.Context(), loader.Cache{Policy: "none"}); err != nil {
 		t.Fatal(err)
 	}
-	buf := b.buffer(partsCount, false, turns{{0, 1, 2, 3, 4, 5}})
+	buf := b.buffer(false, order(t, partition.InMemory, partsCount))
 	got, want := b.epoch(buf, 3, 0, 1, unseen), b.epoch(nil, 3, 0, 1, unseen)
 	if !slices.Equal(got, want) {
 		t.Error("other batches than without a buffer")
@@ -232,13 +224,13 @@ func TestAllInMemory(t *testing.T) {
 // whatever was in memory before and however many workers there are.
 func TestResume(t *testing.T) {
 	b := newBench(t)
-	o := turns{{2, 4}, {0, 4}, {0, 5}, {1, 5}, {1, 3}}
-	buf := b.buffer(2, false, o)
+	o := order(t, partition.Beta, 2)
+	buf := b.buffer(false, o)
 	want := b.epoch(buf, 1, 0, 1, unseen)
 	for first := range uint64(len(want)) {
 		from := buf
 		if first%3 == 0 { // of another process
-			from = b.buffer(2, false, o)
+			from = b.buffer(false, o)
 		}
 		if got := b.epoch(from, 1, first, 2, unseen); !slices.Equal(got, want[first:]) {
 			t.Errorf("from batch %d on: other batches", first)
@@ -258,8 +250,7 @@ func TestResume(t *testing.T) {
 // nodes that no set has are one.
 func TestBufferFaults(t *testing.T) {
 	b := newBench(t)
-	o := turns{{0, 1}, {2, 3}, {4, 5}}
-	buf := b.buffer(2, false, o)
+	buf := b.buffer(false, order(t, partition.Dispersed, 2))
 	want := b.epoch(buf, 0, 0, 1, unseen)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -271,7 +262,7 @@ func TestBufferFaults(t *testing.T) {
 	if got := b.epoch(buf, 0, 0, 1, unseen); !slices.Equal(got, want) {
 		t.Error("other batches after an error")
 	}
-	small := b.buffer(2, false, turns{{0, 1}, {2, 3}})
+	small := b.buffer(false, order(t, partition.Sequential, 2))
 	if n, err := small.Batches(0); err == nil {
 		t.Errorf("%d batches of nodes of which some are in no set", n)
 	}
@@ -283,12 +274,12 @@ func TestBufferFaults(t *testing.T) {
 // TestBytes: New takes what Bytes says, and with less memory it takes nothing.
 func TestBytes(t *testing.T) {
 	b := newBench(t)
-	d, err := partbuffer.NewDeal(partbuffer.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 1})
+	d, err := partition.NewDeal(partition.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := partbuffer.Config{Deal: d, Capacity: 2, Train: b.train, Batch: 16, Rows: b.src.Rows,
-		Edges: b.src.Meta.Edges}
+	cfg := partbuffer.Config{Deal: d, Order: order(t, partition.Dispersed, 2), Train: b.train,
+		Batch: 16, Rows: b.src.Rows, Edges: b.src.Meta.Edges}
 	bytes := partbuffer.Bytes(&cfg, dim)
 	for _, limit := range []int64{bytes, bytes - 1} {
 		cfg.Budget = mem.NewBudget(limit)
@@ -303,10 +294,4 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%d bytes left, %v", cfg.Budget.Used(), err)
 		}
 	}
-}
-
-// ExampleTrainParts tells how many partitions 1,000 training nodes fill.
-func ExampleTrainParts() {
-	fmt.Println(partbuffer.TrainParts(10_000, 16, 1_000))
-	// Output: 2
 }

@@ -7,8 +7,11 @@ import (
 	"io"
 	"time"
 
+	"gdb/layout/partition"
 	"gdb/layout/topology"
 	"gdb/sample"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // turn is a set of partitions, and the training nodes that are trained on while it is in memory.
@@ -20,7 +23,7 @@ type turn struct {
 
 // turns returns the turns of an epoch that have training nodes. Each training node is in one of
 // them; one that is in no set is an error. It takes 4 bytes of memory per training node.
-func (b *Buffer) turns(o Order) (all []turn, err error) {
+func (b *Buffer) turns(o *partition.Epoch) (all []turn, err error) {
 	of := make([][]sample.NodeID, o.Sets())
 	for _, v := range b.cfg.Train {
 		set := o.SetOf(b.cfg.Deal.Part(v), uint32(v))
@@ -41,7 +44,7 @@ func (b *Buffer) turns(o Order) (all []turn, err error) {
 
 // Batches returns how many batches an epoch has. A batch has seeds of one set only.
 func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
-	all, err := b.turns(b.cfg.Order(epoch))
+	all, err := b.turns(b.cfg.Order.Epoch(int(epoch)))
 	for _, t := range all {
 		n += t.batches
 	}
@@ -53,7 +56,7 @@ func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
 // here.
 func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first uint64,
 	pipeline sample.PipelineConfig) (sample.Batches, error) {
-	o := b.cfg.Order(epoch)
+	o := b.cfg.Order.Epoch(int(epoch))
 	left, err := b.turns(o)
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first 
 // batches hands out the batches of an epoch, set by set.
 type batches struct {
 	b     *Buffer
-	order Order
+	order *partition.Epoch
 	lists topology.Reader
 	epoch uint64
 	cfg   sample.PipelineConfig
@@ -92,7 +95,11 @@ func (e *batches) next(ctx context.Context) error {
 	}
 	t := &e.left[0]
 	begun := time.Now()
-	if err := e.b.load(ctx, e.lists, e.order.Partitions(t.set)); err != nil {
+	var after *roaring.Bitmap
+	if len(e.left) > 1 {
+		after = e.order.Set(e.left[1].set)
+	}
+	if err := e.b.load(ctx, e.lists, e.order.Set(t.set), after); err != nil {
 		return err
 	}
 	e.load.Ran(begun)

@@ -3,98 +3,138 @@ package partbuffer
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"gdb/internal/mem"
-	"gdb/layout/listfile"
+	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/rowcache"
 )
 
-// counts are monotonic counters.
-type counts struct {
-	rows atomic.Uint64 // number of rows copied
-}
-
-// Nodes returns the number of nodes of the graph.
-func (b *Buffer) Nodes() uint64 { return b.nodes }
-
-// Edges returns the number of entries in memory.
-func (b *Buffer) Edges() uint64 { return b.edges }
-
-// Stats returns the memory of the lists.
-func (b *Buffer) Stats() topology.Stats {
-	bytes := 12*int64(len(b.start)) + 4*blockEntries*int64(len(b.blocks))
-	return topology.Stats{Kind: "partitions", Bytes: bytes}
-}
-
-// NewSession returns a session that reads lists, for one goroutine.
-func (b *Buffer) NewSession() topology.Session { return &session{b: b} }
-
-// session reads lists. To ask for a node that is not in memory is an error.
-type session struct {
-	b     *Buffer
-	nodes []sample.NodeID
-	lists listfile.Lists
-}
-
-// place returns the slot of a node, from 0 on.
-func (s *session) place(v sample.NodeID) (uint32, error) {
-	if uint64(v) >= s.b.nodes || s.b.slot[v] == 0 {
-		return 0, fmt.Errorf("sample: node %d is in no partition that is in memory", v)
+// place returns where the list of a node begins, and its length. To ask for a node that is not in
+// memory is an error.
+func (b *Buffer) place(v sample.NodeID) (first uint64, degree uint32, err error) {
+	if uint64(v) >= b.NodeCount || b.slot[v] == 0 {
+		return 0, 0, fmt.Errorf("sample: node %d is in no partition that is in memory", v)
 	}
-	return s.b.slot[v] - 1, nil
+	at := b.slot[v] - 1
+	return b.start[at], b.degree[at], nil
 }
 
-// Degrees writes the number of neighbors in memory of each node to deg.
-func (s *session) Degrees(ctx context.Context, nodes []sample.NodeID, deg []uint32) error {
-	s.nodes = nodes
+// listsOnce is how many lists are read together, and entriesOnce how many entries of them.
+const listsOnce, entriesOnce = 1 << 10, 1 << 18
+
+// readLists reads the lists of the nodes in memory, and keeps the neighbors that are in memory.
+func (b *Buffer) readLists(ctx context.Context, lists topology.Reader, in []bool) (err error) {
+	session := lists.NewSession()
+	defer session.Release()
+	b.EntryCount = 0
+	nodes := make([]sample.NodeID, 0, listsOnce)
+	degrees := make([]uint32, listsOnce)
+	read := func() {
+		if err == nil && len(nodes) > 0 {
+			err = b.readSome(ctx, session, nodes, degrees[:len(nodes)])
+		}
+		nodes = nodes[:0]
+	}
+	b.cfg.Deal.EachNode(in, func(_ int, v sample.NodeID) {
+		if nodes = append(nodes, v); len(nodes) == listsOnce {
+			read()
+		}
+	})
+	read()
+	if err != nil {
+		return fmt.Errorf("sample: read the neighbor lists of partitions: %w", err)
+	}
+	return nil
+}
+
+// readSome reads the lists of nodes: as many together as have entriesOnce entries, and longer lists
+// in parts.
+func (b *Buffer) readSome(ctx context.Context, s topology.Session, nodes []sample.NodeID,
+	degrees []uint32) error {
+	if err := s.Degrees(ctx, nodes, degrees); err != nil {
+		return err
+	}
+	for len(nodes) > 0 {
+		n, entries := 1, uint64(degrees[0])
+		for n < len(nodes) && entries+uint64(degrees[n]) <= entriesOnce {
+			entries += uint64(degrees[n])
+			n++
+		}
+		var err error
+		parts, ok := s.(topology.PartReader)
+		if ok && entries > entriesOnce {
+			err = b.readLong(ctx, parts, nodes[0], degrees[0])
+		} else {
+			err = b.readWhole(ctx, s, nodes[:n])
+		}
+		if err != nil {
+			return err
+		}
+		nodes, degrees = nodes[n:], degrees[n:]
+	}
+	return nil
+}
+
+// readWhole reads the whole lists of nodes.
+func (b *Buffer) readWhole(ctx context.Context, s topology.Session, nodes []sample.NodeID) error {
+	l, err := s.Lists(ctx, nodes)
+	if err != nil {
+		return err
+	}
 	for i, v := range nodes {
-		at, err := s.place(v)
+		b.begin(v)
+		if err := b.keep(v, l.Nbrs[l.Off[i]:l.Off[i+1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLong reads the list of v in parts.
+func (b *Buffer) readLong(ctx context.Context, s topology.PartReader, v sample.NodeID,
+	degree uint32) error {
+	b.begin(v)
+	for from := uint32(0); from < degree; from += min(entriesOnce, degree-from) {
+		l, err := s.ListPart(ctx, v, from, from+min(entriesOnce, degree-from))
 		if err != nil {
 			return err
 		}
-		deg[i] = s.b.degree[at]
-	}
-	return ctx.Err()
-}
-
-// Gather writes the entries at positions pos of the lists of the last Degrees to out.
-func (s *session) Gather(ctx context.Context, off, pos []uint32, out []sample.NodeID) error {
-	for i, v := range s.nodes {
-		at, err := s.place(v)
-		if err != nil {
+		if err := b.keep(v, l.Nbrs); err != nil {
 			return err
 		}
-		start := s.b.start[at]
-		for e := off[i]; e < off[i+1]; e++ {
-			k := start + uint64(pos[e])
-			out[e] = s.b.blocks[k/blockEntries][k%blockEntries]
-		}
 	}
-	return ctx.Err()
+	return nil
 }
 
-// Lists returns the whole lists of nodes, valid until the next call.
-func (s *session) Lists(ctx context.Context, nodes []sample.NodeID) (*listfile.Lists, error) {
-	l := &s.lists
-	l.Off, l.Nbrs = append(l.Off[:0], 0), l.Nbrs[:0]
-	for _, v := range nodes {
-		at, err := s.place(v)
-		if err != nil {
-			return nil, err
-		}
-		for k := s.b.start[at]; k < s.b.start[at]+uint64(s.b.degree[at]); k++ {
-			l.Nbrs = append(l.Nbrs, s.b.blocks[k/blockEntries][k%blockEntries])
-		}
-		l.Off = append(l.Off, uint64(len(l.Nbrs)))
-	}
-	return l, ctx.Err()
+// begin begins the list of a node, after the last entry.
+func (b *Buffer) begin(v sample.NodeID) {
+	s := b.slot[v] - 1
+	b.start[s], b.degree[s] = b.EntryCount, 0
 }
 
-// Release does nothing, since a session holds nothing.
-func (s *session) Release() {}
+// keep adds the neighbors that are in memory to the list of v, which was begun last.
+func (b *Buffer) keep(v sample.NodeID, neighbors []sample.NodeID) error {
+	first := b.EntryCount
+	for _, u := range neighbors {
+		if uint64(u) >= b.NodeCount {
+			return layout.OutOfRange(u, b.NodeCount)
+		}
+		if b.slot[u] == 0 {
+			continue
+		}
+		if b.EntryCount/topology.BlockEntries == uint64(len(b.Blocks)) {
+			if err := b.addBlock(); err != nil {
+				return err
+			}
+		}
+		b.Blocks[b.EntryCount/topology.BlockEntries][b.EntryCount%topology.BlockEntries] = u
+		b.EntryCount++
+	}
+	b.degree[b.slot[v]-1] += uint32(b.EntryCount - first)
+	return nil
+}
 
 // features gathers the rows of nodes in memory.
 type features struct{ b *Buffer }
@@ -113,10 +153,10 @@ func (f features) Dim() int { return f.b.dim }
 // Gather copies the rows of nodes to out. All nodes must be in memory.
 func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	b := f.b
-	b.counts.rows.Add(uint64(len(nodes)))
+	b.copied.Add(uint64(len(nodes)))
 	for _, v := range nodes {
-		if uint64(v) >= b.nodes || b.slot[v] == 0 {
-			return fmt.Errorf("sample: node %d is in no partition that is in memory", v)
+		if _, _, err := b.place(v); err != nil {
+			return err
 		}
 	}
 	bytes := 4 * len(nodes) * b.dim
@@ -130,7 +170,7 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 
 // Stats returns the number of rows copied, each counted as a hit.
 func (f features) Stats() rowcache.Stats {
-	n := f.b.counts.rows.Load()
+	n := f.b.copied.Load()
 	bytes := int64(len(mem.BytesOf(f.b.rows)))
 	return rowcache.Stats{Policy: "partitions", Capacity: bytes, Used: bytes, Requests: n,
 		Hits: n, BytesRead: f.b.cfg.Rows.BytesRead()}

@@ -43,6 +43,16 @@ func initRow(row []float32, node uint64) {
 	}
 }
 
+// row returns the row of a node in the arrays, which is valid until the next Advance; ok is false
+// if the node is not resident.
+func (f *frames) row(v layout.NodeID) (row uint32, ok bool) {
+	part, at := f.spec.Map.Place(v)
+	if !f.Resident().Contains(uint32(part)) {
+		return 0, false
+	}
+	return f.first(part) + uint32(at), true
+}
+
 // model is what the rows should be: vectors, and the sum of all changes as state.
 type model struct{ rows, state [][]float32 }
 
@@ -57,10 +67,10 @@ func newModel() *model {
 }
 
 // step changes nodes that are resident, here and there, and compares them before.
-func (m *model) step(r *rand.Rand, b *buffer) string {
+func (m *model) step(r *rand.Rand, b *frames) string {
 	for range 40 {
 		v := layout.NodeID(r.IntN(testNodes))
-		row, ok := b.Row(v)
+		row, ok := b.row(v)
 		part, _ := b.spec.Map.Place(v)
 		if ok != b.Resident().Contains(uint32(part)) {
 			return "a node is resident, and its partition is not"
@@ -69,7 +79,7 @@ func (m *model) step(r *rand.Rand, b *buffer) string {
 			continue
 		}
 		for k := range testColumns {
-			x, s := &b.Array(0)[int(row)*testColumns+k], &b.Array(1)[int(row)*testColumns+k]
+			x, s := &b.arrays[0][int(row)*testColumns+k], &b.arrays[1][int(row)*testColumns+k]
 			if *x != m.rows[v][k] || *s != m.state[v][k] {
 				return "a row is not what it was"
 			}
@@ -96,15 +106,14 @@ func TestEpochs(t *testing.T) {
 			rt.Fatal(err)
 		}
 		dir, budget := mustDir(t, vfs.NewMem(), parts), mem.NewBudget(1<<30)
-		opt := bufferOptions{Frames: capacity + rapid.IntRange(0, group).Draw(rt, "ahead"),
-			Budget: budget}
-		b, err := newBuffer(dir, opt)
+		count := capacity + rapid.IntRange(0, group).Draw(rt, "ahead")
+		b, err := newFrames(dir, count, budget)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		spec := dir.Spec()
-		if budget.Used() != opt.Bytes(&spec) {
-			rt.Fatalf("%d bytes, want %d", budget.Used(), opt.Bytes(&spec))
+		if budget.Used() != framesBytes(&spec, count) {
+			rt.Fatalf("%d bytes, want %d", budget.Used(), framesBytes(&spec, count))
 		}
 		m, r := newModel(), rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "steps"), 1))
 		for epoch := range 2 {
@@ -137,7 +146,7 @@ func TestEpochs(t *testing.T) {
 
 // checkAll reads all partitions, two at a time, and compares them.
 func checkAll(ctx context.Context, m *model, dir *entities.Files, parts int) (err error) {
-	b, err := newBuffer(dir, bufferOptions{Frames: 2})
+	b, err := newFrames(dir, 2, nil)
 	if err != nil {
 		return err
 	}
@@ -149,10 +158,10 @@ func checkAll(ctx context.Context, m *model, dir *entities.Files, parts int) (er
 		}
 		for at := range b.spec.Map.Size(part) {
 			v := b.spec.Map.Node(part, at)
-			row, ok := b.Row(v)
+			row, ok := b.row(v)
 			for k := range testColumns {
-				if !ok || b.Array(0)[int(row)*testColumns+k] != m.rows[v][k] ||
-					b.Array(1)[int(row)*testColumns+k] != m.state[v][k] {
+				if !ok || b.arrays[0][int(row)*testColumns+k] != m.rows[v][k] ||
+					b.arrays[1][int(row)*testColumns+k] != m.state[v][k] {
 					return errors.New("a row on disk is not what it was in the buffer")
 				}
 			}
@@ -165,7 +174,7 @@ func checkAll(ctx context.Context, m *model, dir *entities.Files, parts int) (er
 // for, and each once an epoch's swap.
 func TestReadAhead(t *testing.T) {
 	dir := mustDir(t, vfs.NewMem(), 6)
-	b, err := newBuffer(dir, bufferOptions{Frames: 3})
+	b, err := newFrames(dir, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +212,7 @@ func TestReadAhead(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := newBuffer(dir, bufferOptions{Frames: 3,
-		Budget: mem.NewBudget(1 << 14)}); err == nil {
+	if _, err := newFrames(dir, 3, mem.NewBudget(1<<14)); err == nil {
 		t.Error("a buffer in less memory than it takes")
 	}
 }
@@ -222,7 +230,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}))
 	dir := mustDir(t, fs, 4)
-	b, err := newBuffer(dir, bufferOptions{Frames: 3})
+	b, err := newFrames(dir, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +254,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	full = true
-	b.Array(0)[0]++
+	b.arrays[0][0]++
 	b.Touch()
 	if err := b.Advance(t.Context(), roaring.BitmapOf(0, 1), nil); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a full disk: %v", err)
@@ -268,7 +276,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestCanceled: a read that is canceled ends the buffer.
 func TestCanceled(t *testing.T) {
-	b, err := newBuffer(mustDir(t, vfs.NewMem(), 4), bufferOptions{Frames: 2})
+	b, err := newFrames(mustDir(t, vfs.NewMem(), 4), 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

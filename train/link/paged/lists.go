@@ -1,11 +1,10 @@
 package paged
 
 import (
-	"context"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/layout/listfile"
 	"gdb/layout/partition"
 	"gdb/layout/topology"
 )
@@ -13,8 +12,17 @@ import (
 // lists holds the neighbor lists of a set in one direction: the list of number i is entries
 // start[i] up to start[i+1].
 type lists struct {
+	topology.Held
 	start   []uint32
 	entries []layout.NodeID
+}
+
+// place returns where the list of a number is. Numbers that the set does not have have no list.
+func (l *lists) place(v layout.NodeID) (first uint64, degree uint32, err error) {
+	if int(v)+1 >= len(l.start) {
+		return 0, 0, nil
+	}
+	return uint64(l.start[v]), l.start[v+1] - l.start[v], nil
 }
 
 // sum builds the lists of a set. The order of entries depends on the set alone: it follows the
@@ -38,6 +46,8 @@ func (l *lists) sum(s *Neighbors, parts []int, incoming, outgoing bool) {
 		l.start[of]--
 		l.entries[l.start[of]] = layout.NodeID(neighbor)
 	})
+	l.EntryCount, l.Bytes = uint64(edges), 4*int64(len(l.start)+len(l.entries))
+	l.Blocks = slices.AppendSeq(l.Blocks[:0], slices.Chunk(l.entries, topology.BlockEntries))
 }
 
 // between calls fn with the numbers of the ends of each edge: first the end whose list
@@ -58,76 +68,3 @@ func (s *Neighbors) between(parts []int, incoming, outgoing bool, fn func(of, ne
 		}
 	}
 }
-
-// of returns the list of a number; nil if the set does not have the number.
-func (l *lists) of(v layout.NodeID) []layout.NodeID {
-	if int(v)+1 >= len(l.start) {
-		return nil
-	}
-	return l.entries[l.start[v]:l.start[v+1]]
-}
-
-// reader reads the lists of the set in memory.
-type reader struct {
-	s *Neighbors
-	l *lists
-}
-
-// Nodes returns the most numbers that sets have.
-func (r reader) Nodes() uint64 { return r.s.nodes }
-
-// Edges returns the number of entries in memory.
-func (r reader) Edges() uint64 { return uint64(len(r.l.entries)) }
-
-// Stats returns how much memory the lists take.
-func (r reader) Stats() topology.Stats {
-	return topology.Stats{Kind: "partitions",
-		Bytes: 4 * int64(len(r.l.start)+len(r.l.entries))}
-}
-
-// NewSession returns a reader for one goroutine.
-func (r reader) NewSession() topology.Session { return &session{l: r.l} }
-
-// Close does nothing: the memory belongs to the set.
-func (r reader) Close() error { return nil }
-
-// session reads lists for one goroutine.
-type session struct {
-	l     *lists
-	nodes []layout.NodeID
-	out   listfile.Lists
-}
-
-// Degrees writes how many neighbors in memory each node has.
-func (s *session) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
-	s.nodes = nodes
-	for i, v := range nodes {
-		deg[i] = uint32(len(s.l.of(v)))
-	}
-	return ctx.Err()
-}
-
-// Gather copies entries.
-func (s *session) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
-	for i, v := range s.nodes {
-		list := s.l.of(v)
-		for e := off[i]; e < off[i+1]; e++ {
-			out[e] = list[pos[e]]
-		}
-	}
-	return ctx.Err()
-}
-
-// Lists copies whole lists.
-func (s *session) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
-	l := &s.out
-	l.Off, l.Nbrs = append(l.Off[:0], 0), l.Nbrs[:0]
-	for _, v := range nodes {
-		l.Nbrs = append(l.Nbrs, s.l.of(v)...)
-		l.Off = append(l.Off, uint64(len(l.Nbrs)))
-	}
-	return l, ctx.Err()
-}
-
-// Release does nothing.
-func (s *session) Release() {}

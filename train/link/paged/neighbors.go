@@ -60,6 +60,10 @@ func NewNeighbors(b *partition.Buckets, bufferRows int, undirected bool,
 	s := &Neighbors{buckets: b, m: b.Map(), nodes: uint64(bufferRows), each: undirected,
 		account: mem.NewAccount(budget, "neighbors in memory"),
 		edges:   map[partition.Bucket]ends{}, at: make([]uint32, bufferRows)}
+	for i := range s.lists {
+		l := &s.lists[i]
+		l.Held = topology.Held{NodeCount: s.nodes, Place: l.place}
+	}
 	return s, s.reserve(0)
 }
 
@@ -182,9 +186,9 @@ func (s *Neighbors) Node(number uint32) uint32 { return s.ids[number] }
 // Readers returns the lists by number: of incoming edges and, with both, of outgoing ones, which an
 // undirected graph does not have.
 func (s *Neighbors) Readers(both bool) []topology.Reader {
-	out := []topology.Reader{reader{s, &s.lists[0]}}
+	out := []topology.Reader{&s.lists[0], &s.lists[1]}
 	if both {
-		out = append(out, reader{s, &s.lists[1]})
+		return out
 	}
-	return out
+	return out[:1]
 }

@@ -254,8 +254,8 @@ func TestUndirected(t *testing.T) {
 		degrees[e.to]++
 	}
 	for number := range uint32(nodeCount) {
-		got := len(s.lists[0].of(layout.NodeID(number)))
-		if want := degrees[s.Node(number)]; got != want {
+		_, got, _ := s.lists[0].place(layout.NodeID(number))
+		if want := degrees[s.Node(number)]; int(got) != want {
 			t.Errorf("node %d has %d neighbors, want %d", s.Node(number), got, want)
 		}
 	}

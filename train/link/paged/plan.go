@@ -142,10 +142,9 @@ func planOf(m *kv.Meta, w *Want, c *partition.Choice, edges uint64) (*Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	opt := bufferOptions{Frames: p.Frames}
 	parts := int64(c.Parts)
 	p.Shares = []Share{
-		{"partitions", opt.Bytes(&spec) +
+		{"partitions", framesBytes(&spec, p.Frames) +
 			mem.HeapCost(int64(w.Extra)*int64(p.Frames)*int64(spec.FrameRows()))},
 		{"edges", mem.HeapCost(w.edgeBytes()*int64(p.EdgesOnce)) + streamBytes},
 		{"places of buckets", mem.HeapCost(16 * (parts*parts + 1))},

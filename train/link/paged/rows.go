@@ -39,7 +39,7 @@ func (s *Source) Rows(ctx context.Context, others [][]triples.Triple, best bool)
 	if best {
 		dir = s.dir.Best()
 	}
-	t := entities.PagedIn(dir, s.buf.Frames())
+	t := entities.PagedIn(dir, s.buf.vectors())
 	return &Rows{Table: t, OnDisk: entities.Bucketed(t, s.sets, others, s.cfg.Budget)}, nil
 }
 

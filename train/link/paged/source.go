@@ -34,7 +34,7 @@ type Source struct {
 	cfg     Config
 	sets    *partition.Buckets
 	dir     *entities.Files
-	buf     *buffer
+	buf     *frames
 	order   *partition.Order
 	account mem.Account
 	once    int // the most edges in a part
@@ -141,7 +141,7 @@ func (s *Source) open(record, best []byte) error {
 	if err := s.account.Add(int64(2*tripleBytes*s.once) + streamBytes); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	s.buf, err = newBuffer(s.dir, bufferOptions{Frames: s.cfg.Plan.Frames, Budget: s.cfg.Budget})
+	s.buf, err = newFrames(s.dir, s.cfg.Plan.Frames, s.cfg.Budget)
 	return err
 }
 
@@ -159,21 +159,16 @@ func (s *Source) Close() (err error) {
 }
 
 // Arrays returns the vectors and the optimizer's arrays of the buffer's rows.
-func (s *Source) Arrays() (out [][]float32) {
-	for i := range 1 + s.cfg.Plan.state {
-		out = append(out, s.buf.Array(i))
-	}
-	return out
-}
+func (s *Source) Arrays() [][]float32 { return s.buf.arrays }
 
 // Buckets returns the train edges by pairs of partitions.
 func (s *Source) Buckets() *partition.Buckets { return s.sets }
 
 // First returns the buffer row at which a resident partition begins.
-func (s *Source) First(part int) uint32 { return s.buf.First(part) }
+func (s *Source) First(part int) uint32 { return s.buf.first(part) }
 
 // BufferRows returns how many rows the arrays have.
-func (s *Source) BufferRows() int { return len(s.buf.Array(0)) / s.cfg.Plan.dim }
+func (s *Source) BufferRows() int { return len(s.buf.arrays[0]) / s.cfg.Plan.dim }
 
 // Edges returns how many edges an epoch has.
 func (s *Source) Edges() uint64 { return s.sets.Edges() }
@@ -219,11 +214,11 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error
 	if err := s.edgesOf(ctx, part); err != nil {
 		return nil, err
 	}
-	s.now.move(s.buf.First)
+	s.now.move(s.buf.first)
 	out := &Part{Edges: s.now.list, Set: s.epoch.Partitions(p.set)}
 	m := s.dir.Spec().Map
 	for _, part := range out.Set {
-		out.Spans = append(out.Spans, Span{Row: s.buf.First(part), Count: uint32(m.Size(part))})
+		out.Spans = append(out.Spans, Span{Row: s.buf.first(part), Count: uint32(m.Size(part))})
 	}
 	return out, nil
 }
@@ -282,4 +277,4 @@ func (s *Source) KeepBest(ctx context.Context) error {
 }
 
 // Stats returns what the buffer did.
-func (s *Source) Stats() (bufferStats, error) { return s.buf.Stats() }
+func (s *Source) Stats() (partition.BufferStats, error) { return s.buf.Stats() }

@@ -1,10 +1,11 @@
-package partbuffer
+package partition
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
-	"gdb/sample"
+	"gdb/kv"
 
 	"pgregory.net/rapid"
 )
@@ -18,7 +19,7 @@ func drawDeal(t *rapid.T) *Deal {
 	if rapid.Bool().Draw(t, "first") {
 		for v := range s.Nodes {
 			if rapid.IntRange(0, 3).Draw(t, "is first") == 0 {
-				s.First = append(s.First, sample.NodeID(v))
+				s.First = append(s.First, kv.NodeID(v))
 			}
 		}
 	}
@@ -39,8 +40,8 @@ func TestDeal(t *testing.T) {
 		for p := range d.Parts() {
 			in := make([]bool, d.Parts())
 			in[p] = true
-			var nodes []sample.NodeID
-			d.EachNode(in, func(v sample.NodeID) {
+			var nodes []kv.NodeID
+			d.EachNode(in, func(_ int, v kv.NodeID) {
 				nodes = append(nodes, v)
 				seen[v]++
 				if d.Part(v) != p {
@@ -71,11 +72,11 @@ func TestDeal(t *testing.T) {
 
 // TestDealIsEven holds that partitions of pieces have about equally many nodes.
 func TestDealIsEven(t *testing.T) {
-	var train []sample.NodeID
-	for v := sample.NodeID(3); v < 100_000; v += 40 {
+	var train []kv.NodeID
+	for v := kv.NodeID(3); v < 100_000; v += 40 {
 		train = append(train, v)
 	}
-	for _, first := range [][]sample.NodeID{nil, train} {
+	for _, first := range [][]kv.NodeID{nil, train} {
 		d, err := NewDeal(DealSpec{Nodes: 100_000, Parts: 16, Piece: 7, Seed: 5, First: first})
 		if err != nil {
 			t.Fatal(err)
@@ -91,4 +92,10 @@ func TestDealIsEven(t *testing.T) {
 	if _, err := NewDeal(DealSpec{Nodes: 10, Parts: 11, Piece: 1}); err == nil {
 		t.Error("more partitions than nodes were dealt to")
 	}
+}
+
+// ExampleTrainParts tells how many partitions 1,000 training nodes fill.
+func ExampleTrainParts() {
+	fmt.Println(TrainParts(10_000, 16, 1_000))
+	// Output: 2
 }

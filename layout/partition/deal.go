@@ -1,11 +1,10 @@
-package partbuffer
+package partition
 
 import (
 	"fmt"
 	"slices"
 
-	"gdb/layout/partition"
-	"gdb/sample"
+	"gdb/kv"
 )
 
 // DealSpec says how the nodes of a graph are dealt to partitions.
@@ -18,7 +17,7 @@ type DealSpec struct {
 	Seed  uint64
 	// First lists nodes, ascending, that fill the first partitions, as training nodes do in
 	// Sequential of Marius++; nil for none. They must not change.
-	First []sample.NodeID
+	First []kv.NodeID
 }
 
 // Deal says which partition each node is in. It is computed, not stored, except for the sizes of
@@ -27,27 +26,27 @@ type Deal struct {
 	spec  DealSpec
 	full  uint64 // nodes of a partition that First fills
 	first int    // number of partitions that First fills, the last perhaps in part
-	rest  partition.Map
+	rest  Map
 	sizes []uint64
 }
 
 // NewDeal deals nodes out. It visits every piece once, and every node of First.
 func NewDeal(spec DealSpec) (*Deal, error) {
 	if spec.Piece < 1 || spec.Nodes < 1 || spec.Parts < 1 {
-		return nil, fmt.Errorf("sample: %d nodes in pieces of %d for %d partitions", spec.Nodes,
+		return nil, fmt.Errorf("layout: %d nodes in pieces of %d for %d partitions", spec.Nodes,
 			spec.Piece, spec.Parts)
 	}
 	d := &Deal{spec: spec, full: (spec.Nodes + uint64(spec.Parts) - 1) / uint64(spec.Parts),
 		sizes: make([]uint64, spec.Parts)}
 	d.first = TrainParts(spec.Nodes, spec.Parts, len(spec.First))
 	var err error
-	d.rest, err = partition.New(partition.Spec{Nodes: (spec.Nodes + spec.Piece - 1) / spec.Piece,
+	d.rest, err = New(Spec{Nodes: (spec.Nodes + spec.Piece - 1) / spec.Piece,
 		Parts: max(1, spec.Parts-d.first), Random: true, Seed: spec.Seed})
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Repeat([]bool{true}, spec.Parts)
-	d.each(all, func(part int, nodes []sample.NodeID, from, to uint64) {
+	d.each(all, func(part int, nodes []kv.NodeID, from, to uint64) {
 		d.sizes[part] += uint64(len(nodes)) + to - from
 	})
 	return d, nil
@@ -59,6 +58,9 @@ func TrainParts(nodes uint64, parts, train int) int {
 	full := (nodes + uint64(parts) - 1) / uint64(parts)
 	return int((uint64(train) + full - 1) / full)
 }
+
+// Nodes returns the number of nodes of the graph.
+func (d *Deal) Nodes() uint64 { return d.spec.Nodes }
 
 // Parts returns the number of partitions.
 func (d *Deal) Parts() int { return d.spec.Parts }
@@ -76,7 +78,7 @@ func (d *Deal) Most(parts int) (n uint64) {
 }
 
 // Part returns the partition of a node.
-func (d *Deal) Part(v sample.NodeID) int {
+func (d *Deal) Part(v kv.NodeID) int {
 	if i, found := slices.BinarySearch(d.spec.First, v); found {
 		return int(uint64(i) / d.full)
 	}
@@ -85,25 +87,26 @@ func (d *Deal) Part(v sample.NodeID) int {
 
 // piecePart returns the partition of the nodes of a piece that are not in First.
 func (d *Deal) piecePart(piece uint64) int {
-	part, _ := d.rest.Place(sample.NodeID(piece))
+	part, _ := d.rest.Place(kv.NodeID(piece))
 	return min(d.first+part, d.spec.Parts-1)
 }
 
-// EachNode calls fn with the nodes of the partitions p for which in[p] is true, ascending.
-func (d *Deal) EachNode(in []bool, fn func(v sample.NodeID)) {
-	d.each(in, func(_ int, nodes []sample.NodeID, from, to uint64) {
+// EachNode calls fn with the nodes of the partitions p for which in[p] is true, ascending, and with
+// the partition of each.
+func (d *Deal) EachNode(in []bool, fn func(part int, v kv.NodeID)) {
+	d.each(in, func(part int, nodes []kv.NodeID, from, to uint64) {
 		for _, v := range nodes {
-			fn(v)
+			fn(part, v)
 		}
 		for v := from; v < to; v++ {
-			fn(sample.NodeID(v))
+			fn(part, kv.NodeID(v))
 		}
 	})
 }
 
 // each calls fn with the nodes of the partitions p for which in[p] is true, ascending: either the
 // nodes listed, or from … to-1.
-func (d *Deal) each(in []bool, fn func(part int, nodes []sample.NodeID, from, to uint64)) {
+func (d *Deal) each(in []bool, fn func(part int, nodes []kv.NodeID, from, to uint64)) {
 	first, rank := d.spec.First, uint64(0)
 	pieces := (d.spec.Nodes + d.spec.Piece - 1) / d.spec.Piece
 	for piece := range pieces {
