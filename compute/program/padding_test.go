@@ -70,13 +70,16 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	first := *b.Fit(sizes(990))
-	if first.Nodes[0] < 1007 || first.Nodes[0] > 1200 || first.Nodes[2] != 50 ||
-		first.Entries[0] < 2014 || first.Nodes[0]%boundsRound != 0 {
-		t.Fatalf("bounds %+v", first)
+	if want := []int{1072, 224, 50}; !slices.Equal(first.Nodes, want) {
+		t.Fatalf("nodes are padded to %d, want a sixteenth more in sixteens, %d", first.Nodes, want)
+	}
+	if want := []int{2144, 320}; !slices.Equal(first.Entries, want) {
+		t.Fatalf("entries are padded to %d, want %d", first.Entries, want)
 	}
 	for what, s := range map[string]*Sizes{
 		"one of fewer seeds": {Nodes: []int{900, 180, 40}, Entries: []int{1000, 100}},
 		"a much smaller one": {Nodes: []int{300, 180, 50}, Entries: []int{500, 100}},
+		"one of few entries": {Nodes: []int{1000, 180, 50}, Entries: []int{100, 100}},
 		"a larger one":       sizes(1200),
 	} {
 		if p := b.Fit(s); p != nil {
