@@ -33,7 +33,8 @@ func TestWordsOfSettings(t *testing.T) {
 func TestWordsOfLabels(t *testing.T) {
 	fits := func(loss, metric string) (some bool) {
 		for _, kind := range []string{task.KindClass, task.KindMulti, task.KindTarget} {
-			some = some || task.Fit(kind, &loss, &metric) == nil
+			l, m := loss, metric // Fit replaces auto
+			some = some || task.Fit(kind, &l, &m) == nil
 		}
 		return some
 	}
