@@ -26,7 +26,7 @@ type EmbedConfig struct {
 // no hidden one, it writes the output of that layer.
 func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c EmbedConfig) (err error) {
-	if err := export.CheckVectors(c.Out); err != nil {
+	if err := export.CheckPath("vectors", c.Out); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, limits: c.Limits, withIDs: true})
@@ -40,7 +40,8 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	defer t.in.Budget.Release(exact.HeapBytes)
 	hidden := hiddenStates{t.in.inference(t.be, t.model, t.scratchDir(predictJob))}
 	hidden.Layers = max(1, t.model.Spec().Layers()-1)
-	if err := export.WriteVectors(ctx, store.FS(), c.Out, t.ids, t.in.Meta, hidden); err != nil {
+	if err := export.WriteVectors(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
+		Meta: t.in.Meta, Names: t.ids}, hidden); err != nil {
 		return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
 	}
 	return nil

@@ -59,11 +59,8 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 	case err != nil:
 		t.Fatal(err)
 	}
-	w, err := NewPredictionWriter(s.FS(), "out.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Predict(context.Background(), s, mustDevice(t), PredictConfig{Run: c.Run}, w)
+	err = Predict(context.Background(), s, mustDevice(t), PredictConfig{Run: c.Run,
+		Out: "out.csv"})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("prediction: %v", err)
 	}

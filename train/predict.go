@@ -6,18 +6,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gdb/blockdev"
-	"gdb/internal/mem"
-	"gdb/kv"
-	"gdb/kv/ids"
+	"gdb/internal/tables"
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
+	"gdb/train/export"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -32,70 +31,55 @@ type PredictConfig struct {
 	Split string
 	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
-}
-
-// PredictionHeader describes the predictions that follow.
-type PredictionHeader struct {
-	Classes       []string // as given at ingest
-	Probabilities bool
-	Multi         bool // predictions are labels joined by ';'
-	Numbers       bool // predictions are numbers
-	IntegerIDs    bool
-	Nodes         uint64
-	// LongestID is the length of the longest id in characters, if the writer asked for it.
-	LongestID int
-}
-
-// Predictions holds some rows, in ascending order of internal ids. It is valid during the call.
-type Predictions struct {
-	IDs    []string
-	Labels []string
-	// Probabilities is (len(IDs), classes), or nil.
-	Probabilities []float32
-}
-
-// PredictionWriter writes predictions to a file, which appears whole on Commit, or not at all.
-type PredictionWriter interface {
-	// WantsLongestID asks for PredictionHeader.LongestID, which costs reading all ids first.
-	WantsLongestID() bool
-	Begin(h PredictionHeader) error
-	Write(p *Predictions) error
-	Commit() error
-	// Abort removes what was written. After Commit it does nothing.
-	Abort() error
+	// Out is the file to write, in the format of its extension: see export.Table. Its columns are
+	// id, prediction and, with Probabilities, p:LABEL for each class.
+	Out string
 }
 
 // Predict computes the predictions for the nodes of a split, or for all nodes, exactly and in
-// bounded memory, and passes them to w under the user's own ids and labels.
-func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
-	w PredictionWriter) (err error) {
+// bounded memory, and writes them under the user's own ids and labels.
+func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	c PredictConfig) (err error) {
+	if err := export.CheckPath("predictions", c.Out); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, limits: c.Limits,
 		withIDs: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort(), t.Close()) }()
-	if _, ok := t.in.task.(task.Probable); c.Probabilities && !ok {
-		return errors.New("train: predict: labels that are numbers have no probabilities: leave " +
-			"--probabilities out")
+	defer func() { err = errors.Join(err, t.Close()) }()
+	p, err := t.in.task.Predictions(c.Probabilities, filepath.Ext(c.Out) == ".npy")
+	if err != nil {
+		return fmt.Errorf("train: predict: %w", err)
 	}
-	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.Meta.Labels.Classes,
-		probabilities: c.Probabilities}
-	if err := p.begin(ctx, t.set); err != nil {
-		return err
+	table, err := export.CreateTable(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
+		Nodes: t.set, Meta: t.in.Meta, Names: t.ids, Columns: p.Columns()})
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
+	defer func() { err = errors.Join(err, table.Abort()) }()
 	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}
 	defer t.in.Budget.Release(exact.HeapBytes)
 	f := t.in.inference(t.be, t.model, t.scratchDir(predictJob))
 	err = f.Run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
-		return p.write(ctx, nodes, logits)
+		if err := task.CheckOutput(nodes, logits); err != nil {
+			return err
+		}
+		n := t.in.task.Outputs()
+		return table.Rows(ctx, nodes, func(i int, row tables.Writer) {
+			p.Write(row, logits[i*n:(i+1)*n])
+		})
 	})
+	if err == nil {
+		err = table.Commit()
+	}
 	if err != nil {
 		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
 	}
-	return w.Commit()
+	return nil
 }
 
 // nodes loads train, val or test of the run's column, or a set by its whole name.
@@ -106,78 +90,6 @@ func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, err
 	}
 	set, _, err := loader.LoadSplit(ctx, t.in.Store, base, column, t.in.Budget)
 	return set, err
-}
-
-// predictor turns logits into rows of a writer.
-type predictor struct {
-	in            *inputs
-	ids           ids.Dictionary
-	w             PredictionWriter
-	classes       []string
-	probabilities bool
-	out           Predictions
-}
-
-// begin passes the header to the writer.
-func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
-	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities,
-		Multi: p.in.Labels.Multi(), Numbers: p.in.Labels.Numbers(),
-		IntegerIDs: p.in.Meta.IDs.Kind != kv.IDsString, Nodes: p.in.Meta.Nodes}
-	if set != nil {
-		h.Nodes = set.GetCardinality()
-	}
-	if p.w.WantsLongestID() && !h.IntegerIDs {
-		n, err := p.longestID(ctx, set)
-		if err != nil {
-			return err
-		}
-		h.LongestID = n
-	}
-	return p.w.Begin(h)
-}
-
-// predictRows is how many ids are read at a time.
-const predictRows = 8192
-
-// longestID returns the length of the longest id of a set. It reads all its ids.
-func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
-	longest, next := 0, sample.NodesOf(set, p.in.Meta.Nodes)
-	for buf := make([]sample.NodeID, predictRows); ; {
-		nodes := next(buf)
-		if len(nodes) == 0 {
-			return longest, nil
-		}
-		var err error
-		if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
-			return 0, fmt.Errorf("train: read ids: %w", err)
-		}
-		for _, id := range p.out.IDs {
-			longest = max(longest, utf8.RuneCountInString(id))
-		}
-	}
-}
-
-// write passes the predictions for some nodes to the writer.
-func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
-	logits []float32) (err error) {
-	if err := task.CheckOutput(nodes, logits); err != nil {
-		return err
-	}
-	if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
-		return fmt.Errorf("read ids: %w", err)
-	}
-	n := p.in.task.Outputs()
-	p.out.Labels = p.out.Labels[:0]
-	for i := range nodes {
-		p.out.Labels = append(p.out.Labels, p.in.task.Label(logits[i*n:(i+1)*n]))
-	}
-	if t, ok := p.in.task.(task.Probable); ok && p.probabilities {
-		p.out.Probabilities = mem.Resized(p.out.Probabilities, len(logits))
-		for i := range nodes {
-			t.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
-		}
-	}
-	return p.w.Write(&p.out)
 }
 
 // newToken returns a random name.

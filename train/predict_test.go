@@ -3,30 +3,28 @@ package train
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gdb/internal/tables"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/parquet-go/parquet-go"
 )
 
 func mustPredict(t *testing.T, s *layout.Store, c PredictConfig, path string) []byte {
 	t.Helper()
-	w, err := NewPredictionWriter(s.FS(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Predict(context.Background(), s, mustDevice(t), c, w); err != nil {
+	c.Out = path
+	if err := Predict(context.Background(), s, mustDevice(t), c); err != nil {
 		t.Fatal(err)
 	}
 	b, err := readAll(s.FS(), path)
@@ -102,16 +100,28 @@ func TestPredictInLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
+	p, err := tr.in.task.Predictions(false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := tables.NewWriter(&got, ".csv", append([]tables.Column{{Name: "id",
+		Kind: tables.Int64}}, p.Columns()...), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := tr.in.inference(tr.be, tr.model, tr.scratchDir("x-"))
 	f.OnDisk, f.RowsMax = true, 70
-	got.WriteString("id,prediction\n")
 	err = f.Run(context.Background(), nil, func(nodes []layout.NodeID, y []float32) error {
 		for i, v := range nodes {
-			fmt.Fprintf(&got, "%d,%s\n", v, tr.in.task.Label(y[i*4:i*4+4]))
+			table.Int64(int64(v))
+			p.Write(table, y[i*4:i*4+4])
+			if err := table.EndRow(); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	if err := errors.Join(err, tr.Close()); err != nil {
+	if err := errors.Join(err, table.Close(), tr.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
@@ -150,69 +160,27 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-func TestNpy(t *testing.T) {
-	fs := vfs.NewMem()
-	for _, integers := range []bool{false, true} {
-		h := PredictionHeader{Classes: []string{"0", "17"}, Probabilities: true, Nodes: 2,
-			IntegerIDs: integers, LongestID: 3}
-		p := &Predictions{IDs: []string{"7", "-12"}, Labels: []string{"17", "0"},
-			Probabilities: []float32{0.25, 0.75, 1, 0}}
-		want, width := "('id', '<i8'), ('prediction', '<i8'), ", 24
-		if !integers {
-			h.Classes, p.Labels, p.IDs = []string{"it's", "ü"}, []string{"ü", "it's"},
-				[]string{"é1", "b"}
-			want, width = "('id', '<U3'), ('prediction', '<U4'), ", 36
-		}
-		w := &predictionTable{outputFile: &outputFile{fs: fs, path: "p.npy"}}
-		if err := errors.Join(w.Begin(h), w.Write(p), w.Commit()); err != nil {
-			t.Fatal(err)
-		}
-		b, err := readAll(fs, "p.npy")
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 12 + int(binary.LittleEndian.Uint32(b[8:]))
-		if n%64 != 0 || !strings.Contains(string(b[:n]), want) || len(b) != n+2*width ||
-			!strings.Contains(string(b[:n]), "'shape': (2,)") {
-			t.Errorf("%d bytes, header %q", len(b), b[:n])
-		}
-		if first := binary.LittleEndian.Uint32(b[n:]); integers && first != 7 ||
-			!integers && first != 'é' {
-			t.Errorf("the first record begins with %d", first)
-		}
-	}
-}
-
 func TestUnknownFormat(t *testing.T) {
-	_, err := NewPredictionWriter(vfs.NewMem(), "out.xlsx")
+	err := Predict(t.Context(), nil, nil, PredictConfig{Out: "out.xlsx"})
 	if err == nil || !strings.Contains(err.Error(), "use .csv, .parquet or .npy") {
 		t.Error(err)
 	}
 }
 
-// failingWriter fails in the middle.
-type failingWriter struct {
-	PredictionWriter
-	left int
-}
-
-func (w *failingWriter) Write(p *Predictions) error {
-	if w.left--; w.left < 0 {
-		return io.ErrShortWrite
-	}
-	return w.PredictionWriter.Write(p)
-}
-
+// TestFailedPredictionLeavesNothing has the first write to the file fail.
 func TestFailedPredictionLeavesNothing(t *testing.T) {
-	s := mustBuild(t, planted(false))
+	g := planted(false)
+	broken := errors.New("no more")
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasPrefix(op.Path, "out.csv") {
+			return broken
+		}
+		return nil
+	}))
+	s := layouttest.Build(t, fs, "s", g)
 	mustRun(t, s, testConfig())
-	w, err := NewPredictionWriter(s.FS(), "out.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Predict(context.Background(), s, mustDevice(t), PredictConfig{Run: "t"},
-		&failingWriter{PredictionWriter: w})
-	if !errors.Is(err, io.ErrShortWrite) {
+	err := Predict(t.Context(), s, mustDevice(t), PredictConfig{Run: "t", Out: "out.csv"})
+	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	for _, name := range []string{"out.csv", "out.csv.tmp"} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,11 +164,8 @@ func TestPredictedNumbersInTables(t *testing.T) {
 	if !bytes.Contains(array[:256], []byte("('prediction', '<f4')")) {
 		t.Errorf("the array begins %q", array[:256])
 	}
-	w, err := NewPredictionWriter(s.FS(), filepath.Join("p.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Predict(t.Context(), s, mustDevice(t), PredictConfig{Run: "t", Probabilities: true}, w)
+	err = Predict(t.Context(), s, mustDevice(t), PredictConfig{Run: "t", Probabilities: true,
+		Out: "p.csv"})
 	if err == nil || !strings.Contains(err.Error(), "--probabilities") {
 		t.Errorf("probabilities of numbers: %v", err)
 	}

@@ -31,7 +31,7 @@ them.`,
 				return cli.Usage(errors.New("embed: no --out FILE.csv, .parquet or .npy, as in " +
 					"--out vectors.parquet"))
 			}
-			if err := export.CheckVectors(c.Out); err != nil {
+			if err := export.CheckPath("vectors", c.Out); err != nil {
 				return cli.Usage(fmt.Errorf("embed: %w", err))
 			}
 			if err := a.MayWrite(c.Out, force); err != nil {

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/train"
+	"gdb/train/export"
 	"gdb/train/report"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -132,9 +133,8 @@ func (a *app) predictCommand() *cobra.Command {
 					"--out predictions.csv (of a run of links: --head ID, --tail ID or " +
 					"--pairs FILE)"))
 			}
-			w, err := train.NewPredictionWriter(a.FS, out)
-			if err != nil && !asks {
-				return cli.Usage(err)
+			if err := export.CheckPath("predictions", out); err != nil && !asks {
+				return cli.Usage(fmt.Errorf("train: %w", err))
 			}
 			if out != "" {
 				if err := a.MayWrite(out, force); err != nil {
@@ -162,7 +162,8 @@ func (a *app) predictCommand() *cobra.Command {
 			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
 				return err
 			}
-			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
+			c.Out = out
+			if err := train.Predict(cmd.Context(), st, dev, c); err != nil {
 				return err
 			}
 			if a.Quiet {

@@ -1,7 +1,7 @@
 // Package tables reads and writes files of numbers that other tools use: NumPy's arrays, members of
-// .npz archives, structured arrays, and Parquet. All are streamed: memory is one buffer, whatever
-// the size of the file. NewWriter writes a table of typed columns in the format that an extension
-// names.
+// .npz archives, structured arrays, Parquet, and comma-separated values. All are streamed: memory
+// is one buffer, whatever the size of the file. NewWriter writes a table of typed columns in the
+// format that an extension names.
 //
 // # NumPy's file
 //

@@ -38,10 +38,12 @@ type Writer interface {
 }
 
 // NewWriter starts a table with this number of rows on w, in the format that a file's extension
-// names: ".parquet" or ".npy". It returns nil for other extensions. Parquet does not need the
+// names: ".csv", ".parquet" or ".npy". It returns nil for other extensions. Only NumPy needs the
 // number of rows. The caller calls Close.
 func NewWriter(w io.Writer, extension string, columns []Column, rows uint64) (Writer, error) {
 	switch extension {
+	case ".csv":
+		return newCSV(w, columns)
 	case ".parquet":
 		return newParquet(w, columns)
 	case ".npy":

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gdb/compute/backend"
+	"gdb/internal/mem"
+	"gdb/internal/tables"
 	"gdb/sample"
 )
 
@@ -134,9 +138,68 @@ func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
 	backend.SoftmaxCrossEntropy(be, grad, logits, c.Weights, b.Labels)
 }
 
-// Label returns the name of the class with the largest logit, or with Multi the names of all
+// Predictions returns what writes the names of classes. With Multi these are joined by ';'.
+func (c *Classes) Predictions(probabilities, integers bool) (Predictions, error) {
+	p := &classPredictions{of: c, probabilities: probabilities, width: 1}
+	sum := 0
+	for _, name := range c.Names {
+		n := utf8.RuneCountInString(name)
+		p.width, sum = max(p.width, n), sum+n+1
+		v, err := strconv.ParseInt(name, 10, 64)
+		integers = integers && err == nil && strconv.FormatInt(v, 10) == name
+		p.integers = append(p.integers, v)
+	}
+	if c.Multi {
+		p.width = sum
+	}
+	if c.Multi || !integers {
+		p.integers = nil
+	}
+	return p, nil
+}
+
+// classPredictions writes the names of predicted classes.
+type classPredictions struct {
+	of            *Classes
+	probabilities bool
+	width         int     // length of the longest prediction in characters
+	integers      []int64 // numbers that the names spell; nil if names are written
+	out           []float32
+}
+
+// Columns returns the column of predictions and, if asked for, p:LABEL for each class.
+func (p *classPredictions) Columns() []tables.Column {
+	all := []tables.Column{{Name: "prediction", Kind: tables.String, Width: p.width}}
+	if p.integers != nil {
+		all[0].Kind = tables.Int64
+	}
+	if p.probabilities {
+		for _, name := range p.of.Names {
+			all = append(all, tables.Column{Name: "p:" + name, Kind: tables.Float32})
+		}
+	}
+	return all
+}
+
+// Write adds the prediction that logits make to a row.
+func (p *classPredictions) Write(row tables.Writer, logits []float32) {
+	if p.integers != nil {
+		row.Int64(p.integers[argmax(logits)])
+	} else {
+		row.String(p.of.label(logits))
+	}
+	if p.probabilities {
+		p.out = mem.Resized(p.out, len(logits))
+		p.of.probabilities(p.out, logits)
+		for _, v := range p.out {
+			row.Float32(v)
+		}
+	}
+}
+
+// label returns the name of the class with the largest logit, or with Multi the names of all
 // classes whose logits are above their thresholds.
-func (c *Classes) Label(logits []float32) string {
+func (c *Classes) label(logits []float32) string {
 	if !c.Multi {
 		return c.Names[argmax(logits)]
 	}
@@ -149,8 +212,8 @@ func (c *Classes) Label(logits []float32) string {
 	return strings.Join(names, ";")
 }
 
-// Probabilities writes the softmax of the logits to out, or with Multi their sigmoids.
-func (c *Classes) Probabilities(out, logits []float32) {
+// probabilities writes the softmax of the logits to out, or with Multi their sigmoids.
+func (c *Classes) probabilities(out, logits []float32) {
 	if c.Multi {
 		for k, v := range logits {
 			out[k] = float32(1 / (1 + math.Exp(-float64(v))))

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"gdb/internal/tables"
 	"math"
 	"slices"
 	"testing"
@@ -44,14 +45,42 @@ func TestMultiLabelsAreAboveOneHalf(t *testing.T) {
 		t.Errorf("hit %d, missed %d", c.hit, c.missed)
 	}
 	p := Classes{Names: []string{"a", "b", "c", "d", "e"}, Multi: true}
-	if got := p.Label(logits); got != "a;d" {
+	if got := p.label(logits); got != "a;d" {
 		t.Errorf("labels %q", got)
 	}
 	got := make([]float32, len(logits))
-	p.Probabilities(got, logits)
+	p.probabilities(got, logits)
 	for k, want := range []float64{0.562177, 0.437823, 0.5, 0.75, 0.25} {
 		if math.Abs(float64(got[k])-want) > 1e-6 {
 			t.Errorf("logit %g: probability %g, want %g", logits[k], got[k], want)
+		}
+	}
+}
+
+// TestPredictions holds the columns that classes are written as: integers only where they are asked
+// for and every name is one, and several labels joined.
+func TestPredictions(t *testing.T) {
+	for _, c := range []struct {
+		names    []string
+		multi    bool
+		integers bool
+		kind     tables.Kind
+		width    int
+	}{
+		{[]string{"0", "17"}, false, true, tables.Int64, 2},
+		{[]string{"0", "17"}, false, false, tables.String, 2},
+		{[]string{"0", "017"}, false, true, tables.String, 3},
+		{[]string{"it's", "ü"}, false, true, tables.String, 4},
+		{[]string{"1", "2"}, true, true, tables.String, 4},
+	} {
+		p, err := (&Classes{Names: c.names, Multi: c.multi}).Predictions(true, c.integers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := p.Columns()
+		if all[0].Kind != c.kind || all[0].Width != c.width || len(all) != 3 ||
+			all[2].Name != "p:"+c.names[1] {
+			t.Errorf("%v: columns %+v", c, all)
 		}
 	}
 }

@@ -2,12 +2,13 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"gdb/compute/backend"
 	"gdb/internal/mem"
+	"gdb/internal/tables"
 	"gdb/sample"
 )
 
@@ -141,9 +142,23 @@ func (n *Numbers) TrainScore(metric string, sum *backend.Loss) float64 {
 	return n.Scale.Deviation * math.Sqrt(sum.Squared/rows)
 }
 
-// Label formats the number that an output stands for, with digits enough to read back the same.
-func (n *Numbers) Label(outputs []float32) string {
-	return strconv.FormatFloat(float64(float32(n.Scale.number(outputs[0]))), 'g', -1, 32)
+// Predictions returns the task itself: a prediction is a 32-bit float.
+func (n *Numbers) Predictions(probabilities, _ bool) (Predictions, error) {
+	if probabilities {
+		return nil, errors.New("labels that are numbers have no probabilities: leave " +
+			"--probabilities out")
+	}
+	return n, nil
+}
+
+// Columns returns the column of predictions.
+func (n *Numbers) Columns() []tables.Column {
+	return []tables.Column{{Name: "prediction", Kind: tables.Float32}}
+}
+
+// Write adds the number that an output stands for to a row.
+func (n *Numbers) Write(row tables.Writer, outputs []float32) {
+	row.Float32(float32(n.Scale.number(outputs[0])))
 }
 
 // NewTally returns a tally that sums errors from zero.

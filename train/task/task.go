@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"gdb/compute/backend"
+	"gdb/internal/tables"
 	"gdb/kv"
 	"gdb/sample"
 )
@@ -35,14 +36,17 @@ type Task interface {
 	// NewTally returns a tally of predictions against labels. scores is for the metric
 	// roc-auc, else nil.
 	NewTally(labels *sample.Labels, scores *Scores) Tally
-	// Label returns the prediction that a node's outputs make, in the user's terms.
-	Label(outputs []float32) string
+	// Predictions returns how predictions are written as columns of a table. probabilities asks for
+	// a column for each class, and integers for classes whose names are integers as such.
+	Predictions(probabilities, integers bool) (Predictions, error)
 }
 
-// Probable is a task whose predictions have probabilities.
-type Probable interface {
-	// Probabilities writes the probability of each class to out.
-	Probabilities(out, logits []float32)
+// Predictions writes predictions to a table.
+type Predictions interface {
+	// Columns returns the columns, the first of which is called prediction.
+	Columns() []tables.Column
+	// Write adds the values that a node's outputs make to a row.
+	Write(row tables.Writer, outputs []float32)
 }
 
 // Tally compares predictions with labels.

@@ -29,7 +29,8 @@ func Embed(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, r
 		return fmt.Errorf("embed: open ids: %w", err)
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	if err := export.WriteVectors(ctx, e.FS, out, names, st.Meta(), v); err != nil {
+	if err := export.WriteVectors(ctx, export.TableSpec{FS: e.FS, Path: out, Meta: st.Meta(),
+		Names: names}, v); err != nil {
 		return fmt.Errorf("embed: run %s: %w", run, err)
 	}
 	return nil
