@@ -220,8 +220,7 @@ func (a *attacher) key(c *source.IDChunk, i int, buf []byte) (uint64, []byte, bo
 }
 
 // at streams again up to a row, and makes an error of it.
-func (a *attacher) at(ctx context.Context, seq uint64,
-	fn func(c *idRowsChunk, i int) error) error {
+func (a *attacher) at(ctx context.Context, seq uint64, fn func(c *idRowsChunk, i int) error) error {
 	at := uint64(0)
 	err := a.stream(ctx, func(c *idRowsChunk) error {
 		if seq < at+uint64(c.n) {

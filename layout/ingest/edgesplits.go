@@ -32,8 +32,7 @@ func edgeDraw(opt *Options, info *source.Info) (*splits.EdgeDraw, error) {
 func (p *pipeline) newDivider(nodes uint64, types int) (*splits.EdgeDivider, error) {
 	if names := p.edgeSplitNames(); len(names) > 0 {
 		return splits.NewEdgeDivider(splits.EdgeOptions{FS: p.FS, Path: p.Path,
-			UUID:  p.Journal.UUID,
-			Names: names, Nodes: nodes, Types: types, Draw: p.draw})
+			UUID: p.Journal.UUID, Names: names, Nodes: nodes, Types: types, Draw: p.draw})
 	}
 	return nil, nil
 }

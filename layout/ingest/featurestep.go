@@ -119,8 +119,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 	var rec [1]uint64
 	err = f.attacher().each(ctx, func(at attachment) error {
 		if at.seq >= nodesMax {
-			return input.Usage("features %s: more than %d rows", f.info.Name,
-				uint64(nodesMax))
+			return input.Usage("features %s: more than %d rows", f.info.Name, uint64(nodesMax))
 		}
 		rec[0] = at.seq<<32 | uint64(at.node)
 		return s.Add(rec[:])

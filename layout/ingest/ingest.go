@@ -99,10 +99,9 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		Memory: memory, Budget: mem.NewBudget(memory.Total - steps.ProcessBytes),
 		Report: opt.Progress}
 	return &pipeline{Work: work, src: src, info: info, opt: opt, hash: ids.Hash,
-		random: rand.Reader, draw: draw,
-		codec: stream.EdgeCodec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
-			Split:    len(info.EdgeSplits) > 0 || draw != nil && reverses,
-			Numbered: opt.Merge == "last"}}, nil
+		random: rand.Reader, draw: draw, codec: stream.EdgeCodec{Typed: info.Typed,
+			Weighted: info.Weighted, Timed: info.Timed, Split: len(info.EdgeSplits) > 0 ||
+				draw != nil && reverses, Numbered: opt.Merge == "last"}}, nil
 }
 
 // checkChoices finds values that are none of those that an option has; "" is the default of all.
@@ -141,8 +140,7 @@ func checkOptions(opt *Options, info *source.Info) error {
 			opt.Merge)
 	case (opt.Dedup || opt.Merge != "") && opt.KeepDuplicates:
 		return bad("--dedup, --merge and --keep-duplicates contradict each other")
-	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 ||
-		opt.BlockBytes&(opt.BlockBytes-1) != 0:
+	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 || opt.BlockBytes&(opt.BlockBytes-1) != 0:
 		return bad("--block %d is not a power of two from 4KiB to 1MiB", opt.BlockBytes)
 	}
 	if err := checkFeatureOptions(opt, info); err != nil {

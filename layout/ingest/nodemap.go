@@ -246,8 +246,7 @@ func (p *pipeline) errEmpty() error {
 	if len(p.info.Paths) > 0 {
 		where = p.info.Paths[0]
 	}
-	return &input.Error{Where: where, What: "there are no nodes",
-		Do: "give edges or features"}
+	return &input.Error{Where: where, What: "there are no nodes", Do: "give edges or features"}
 }
 
 // numberRows numbers row ids: they are the numbers.
@@ -301,8 +300,7 @@ func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bo
 	each func(add func(external []byte) error) error) error {
 	perm, _ := p.permutation(out.Nodes)
 	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Perm: perm, Seed: out.Seed,
-		Hash:  p.hash,
-		Types: p.info.NodeTypes})
+		Hash: p.hash, Types: p.info.NodeTypes})
 	if err != nil {
 		return err
 	}

@@ -78,8 +78,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		Stats: p.stats(r), Source: kv.SourceMeta{Format: p.info.Format, Paths: p.info.Paths,
 			Args: p.opt.args()},
 		EdgeSplits: r.divided.Splits,
-		Files: slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files,
-			r.divided.Files)}
+		Files:      slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files, r.divided.Files)}
 	if m.Partitioner == "" {
 		m.Partitioner = "none"
 	}

@@ -56,8 +56,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	columns := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "@") })
 	want := fmt.Sprintf("@%d", p.opt.SplitColumn)
 	if !columns && p.opt.SplitColumn != 0 {
-		return input.Usage("--split-column %d: the splits have no columns: %s",
-			p.opt.SplitColumn,
+		return input.Usage("--split-column %d: the splits have no columns: %s", p.opt.SplitColumn,
 			strings.Join(names, ", "))
 	}
 	if !columns || slices.ContainsFunc(names, func(n string) bool {

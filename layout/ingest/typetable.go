@@ -55,8 +55,7 @@ func (t *typeTable) named(c *source.EdgeChunk, i int) (uint16, error) {
 	}
 	name := string(c.TypeText[i])
 	if t.listed || len(t.names) == source.EdgeTypesMost {
-		e := &input.Error{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new",
-			name),
+		e := &input.Error{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new", name),
 			Do: "a store has at most 65536 edge types"}
 		if t.listed {
 			e.Do = "the source lists its types, and this is none of them"

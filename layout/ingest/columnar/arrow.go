@@ -68,8 +68,7 @@ func arrowColumn(i int, f *ipcField) column {
 		c.form = truths
 	case ipcDate, ipcTimestamp:
 		c.form, c.unit = times, f.Unit
-	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary, ipcTextView, ipcBinaryView,
-		ipcNull:
+	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary, ipcTextView, ipcBinaryView, ipcNull:
 		c.form = texts
 	default:
 		c.form, c.what = others, f.Type.String()
@@ -155,9 +154,8 @@ func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 		return nil
 	}
 	return &pageError{&input.LineError{File: t.name,
-		What: fmt.Sprintf("record batch %d, of %d rows, "+
-			"and its "+
-			"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
+		What: fmt.Sprintf("record batch %d, of %d rows, and its dictionaries take %s, and %s may "+
+			"be used", i, rows, mem.FormatSize(bytes),
 			mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
 			"df.to_feather(FILE, chunksize=65536)"}}
 }
@@ -272,8 +270,7 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 	}
 	switch of.Type {
 	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary:
-		first, last, err := a.span(of, row, n, of.Type == ipcLargeText ||
-			of.Type == ipcLargeBinary)
+		first, last, err := a.span(of, row, n, of.Type == ipcLargeText || of.Type == ipcLargeBinary)
 		return last - first, err
 	case ipcTextView, ipcBinaryView:
 		b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
@@ -290,8 +287,7 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 const viewBytes = 16
 
 // span is where the first of n texts or lists begins, and the last one ends.
-func (a *arrowValues) span(of *ipcColumn, row, n int64, large bool) (first, last int64,
-	err error) {
+func (a *arrowValues) span(of *ipcColumn, row, n int64, large bool) (first, last int64, err error) {
 	if of.Rows == 0 {
 		return 0, 0, nil
 	}

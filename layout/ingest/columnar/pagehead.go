@@ -31,13 +31,10 @@ func (m *pageMemory) take(column string, bytes int64) error {
 	defer m.mu.Unlock()
 	if m.bound > 0 && m.mu.used+bytes > m.bound {
 		return &pageError{&input.LineError{File: m.name,
-			What: fmt.Sprintf("a page of column %q takes "+
-				"%s in "+
-				"memory, others %s, and %s may be used for all", column, mem.FormatSize(bytes),
-				mem.FormatSize(m.mu.used), mem.FormatSize(m.bound)), Do: "give more --memory, or " +
-				"write " +
-				"smaller pages: pyarrow.parquet.write_table(…, data_page_size=65536, " +
-				"write_batch_size=64)"}}
+			What: fmt.Sprintf("a page of column %q takes %s in memory, others %s, and %s may be "+
+				"used for all", column, mem.FormatSize(bytes), mem.FormatSize(m.mu.used),
+				mem.FormatSize(m.bound)), Do: "give more --memory, or write smaller pages: " +
+				"pyarrow.parquet.write_table(…, data_page_size=65536, write_batch_size=64)"}}
 	}
 	m.mu.used += bytes
 	return nil

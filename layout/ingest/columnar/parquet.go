@@ -46,9 +46,8 @@ func checkFooter(name string, d *disk, bound int64) error {
 		return fmt.Errorf("its footer has %d bytes, and the file %d", footer, d.size)
 	case bound > 0 && footer > bound:
 		return &input.LineError{File: name,
-			What: fmt.Sprintf("the list of its columns takes %s, and "+
-				"%s "+
-				"may be used", mem.FormatSize(footer), mem.FormatSize(bound)),
+			What: fmt.Sprintf("the list of its columns takes %s, and %s may be used",
+				mem.FormatSize(footer), mem.FormatSize(bound)),
 			Do: "give more --memory, or write fewer columns: one column of lists for many numbers"}
 	}
 	return nil

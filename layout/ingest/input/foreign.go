@@ -57,8 +57,7 @@ var foreignText = []struct {
 		byNetworkX("nx_pydot.read_dot(FILE)")},
 	{regexp.MustCompile(`(?i)^\*(vertices|network|arcs|edges)\b`), "is a network of Pajek",
 		byNetworkX("read_pajek(FILE)")},
-	{regexp.MustCompile(`^\s*(\{\s*"[^"\n]*"\s*:|\[\s*\{\s*"|\[\s*\[\s*["\d-])` +
-		`[^\t\n]*(\n|$)`),
+	{regexp.MustCompile(`^\s*(\{\s*"[^"\n]*"\s*:|\[\s*\{\s*"|\[\s*\[\s*["\d-])` + `[^\t\n]*(\n|$)`),
 		"is JSON", "convert it in Python: pandas.read_json(FILE).to_csv(\"edges.csv\", " +
 			"index=False), or of lines read_json(FILE, lines=True); of NetworkX: " +
 			"networkx.to_pandas_edgelist(networkx.node_link_graph(json.load(open(FILE)))).to_csv(" +

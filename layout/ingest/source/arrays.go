@@ -250,8 +250,7 @@ func wrongShape(a *tables.Array, want string) error {
 
 func wrongType(a *tables.Array, want string) error {
 	return input.Wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s",
-		a.DType,
-		want)
+		a.DType, want)
 }
 
 func fortran(a *tables.Array) error {

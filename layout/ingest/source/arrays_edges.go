@@ -51,9 +51,8 @@ func (s *arraySet) describeEdges() error {
 	}
 	if typ != nil {
 		if e.typ.array != nil {
-			return &input.Error{Where: typ.Name, Do: "remove one",
-				What: "the edges have types " +
-					"already, in " + e.typ.array.Name}
+			return &input.Error{Where: typ.Name, Do: "remove one", What: "the edges have types " +
+				"already, in " + e.typ.array.Name}
 		}
 		e.typ = lane{array: typ, stride: 1}
 	}

@@ -129,8 +129,7 @@ func checkFinite(c *RowChunk, dim int, nan bool) error {
 		return nil
 	}
 	return input.Wrong(c.Position(i/dim), "mend it, or allow it with --allow-nan",
-		"feature %d is %v",
-		i%dim, c.Rows[i])
+		"feature %d is %v", i%dim, c.Rows[i])
 }
 
 // firstNotFinite returns the index of the first NaN or infinity, or -1.

@@ -44,8 +44,7 @@ func readInts(a *tables.Array, want int) ([]int64, error) {
 	err := eachElements(context.Background(), a, 1, want, func(_ int64, _ int, b []byte) error {
 		ids := make([]uint64, want)
 		if i := a.DType.IDs(ids, b, 0, 1); i >= 0 {
-			return &input.Error{Where: a.Name, What: fmt.Sprintf("%d is negative",
-				int64(ids[i]))}
+			return &input.Error{Where: a.Name, What: fmt.Sprintf("%d is negative", int64(ids[i]))}
 		}
 		for i, v := range ids {
 			out[i] = int64(v)

@@ -37,9 +37,8 @@ type flagRule struct {
 const (
 	asTables = "give a table of edges and one of nodes: --edges F.csv --nodes F.csv"
 	asTriple = "read the triples as a table: --edges train.tsv --src-col 0 --rel-col 1 --dst-col " +
-		"2, " +
-		"which takes --nodes, --labels, --features, types and columns; --edge-split splits its " +
-		"edges"
+		"2, which takes --nodes, --labels, --features, types and columns; --edge-split splits " +
+		"its edges"
 	asArray   = "labels, features and splits are arrays with a row for each node"
 	ogbOwn    = "the files in raw/ and split/ are what is read; for others, make tables of them"
 	rowIDs    = "ids are row numbers of arrays, of all nodes together; for types, " + asTables
@@ -72,8 +71,7 @@ var flagRules = []flagRule{
 			ofOGBText: ogbOwn}},
 	{"--edges NAME=FILE", func(o *Options) bool { return len(o.Relations) > 0 },
 		but(everywhere("the type of each edge stands in edge_type.npy", "the relation stands in "+
-			"the "+
-			"second column", ogbOwn), ofMixed)},
+			"the second column", ogbOwn), ofMixed)},
 	{"--nodes", is(func(o *Options) string { return o.Nodes }),
 		everywhere(asArray, asTriple, ogbOwn)},
 	{"--features", is(func(o *Options) string { return o.Features }),
@@ -82,8 +80,7 @@ var flagRules = []flagRule{
 		map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
 	{"--split NAME=FILE", func(o *Options) bool { return len(o.Splits) > 0 },
 		map[kind]string{ofTriples: "the names of the files, train, valid and test, split the " +
-			"edges; " +
-			"for splits of nodes, " + asTriple}},
+			"edges; for splits of nodes, " + asTriple}},
 	{"--src-type", is(func(o *Options) string { return o.SrcType }),
 		everywhere(rowIDs, asTriple, ogbOwn)},
 	{"--dst-type", is(func(o *Options) string { return o.DstType }),
@@ -137,8 +134,7 @@ var flagRules = []flagRule{
 			ofOGBText: "OGB's files have no comments"}},
 	{"--header", func(o *Options) bool { return o.Header == "yes" || o.Header == "no" },
 		map[kind]string{ofColumns: "columns have names in these files", ofArrays: "arrays have " +
-			"none",
-			ofOGBArrays: "arrays have none", ofOGBText: "OGB's files have none"}},
+			"none", ofOGBArrays: "arrays have none", ofOGBText: "OGB's files have none"}},
 	{"--allow-nan", func(o *Options) bool { return o.AllowNaN },
 		map[kind]string{ofTriples: "triples have no features"}},
 	{"--skip-bad", func(o *Options) bool { return o.SkipBad > 0 },

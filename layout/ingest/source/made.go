@@ -44,8 +44,7 @@ func ParseMade(s string) (MadeKind, error) {
 	}
 	if !IsMade(s) || err != nil || k.dims < 1 || k.dims > dimsMost {
 		return k, fmt.Errorf("--features %s is not degree, one-hot or random:D with D of 1 to %d",
-			s,
-			dimsMost)
+			s, dimsMost)
 	}
 	return k, nil
 }

@@ -89,9 +89,8 @@ func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string)
 		return err
 	}
 	if s.info.TextIDs {
-		return input.Wrong(g.edges[0].Path,
-			"number the nodes in order of the rows, or give features, "+
-				"labels and splits as text with ids ("+message.Program+" help formats)",
+		return input.Wrong(g.edges[0].Path, "number the nodes in order of the rows, or give "+
+			"features, labels and splits as text with ids ("+message.Program+" help formats)",
 			"its ids are text, but arrays are in order of node number, 0, 1, …")
 	}
 	s.info.RowIDs = s.nodesFrom != ""

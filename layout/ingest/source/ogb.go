@@ -19,11 +19,9 @@ import (
 
 // ogbInverse tells, by dataset, whether the Open Graph Benchmark's own loader adds reverse edges.
 // The directory does not say it.
-var ogbInverse = map[string]bool{
-	"ogbn_proteins": true, "ogbn_products": true, "ogbn_arxiv": false, "ogbn_papers100m": false,
-	"ogbn_mag": false, "ogbl_ppa": true, "ogbl_collab": true, "ogbl_ddi": true,
-	"ogbl_citation2": false, "ogbl_wikikg2": false, "ogbl_biokg": false,
-}
+var ogbInverse = map[string]bool{"ogbn_proteins": true, "ogbn_products": true, "ogbn_arxiv": false,
+	"ogbn_papers100m": false, "ogbn_mag": false, "ogbl_ppa": true, "ogbl_collab": true,
+	"ogbl_ddi": true, "ogbl_citation2": false, "ogbl_wikikg2": false, "ogbl_biokg": false}
 
 // ogbDir is a dataset's directory as OGB's downloader leaves it.
 type ogbDir struct {
@@ -37,8 +35,7 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 	for _, f := range []string{"num-node-dict.csv.gz", "triplet-type-list.csv.gz",
 		"edge_index_dict.npz"} {
 		if o.exists(fs, "raw", f) {
-			return nil, &input.Error{Where: dir, What: "it has several types of nodes (raw/" +
-				f +
+			return nil, &input.Error{Where: dir, What: "it has several types of nodes (raw/" + f +
 				")", Do: "that is not supported; ingest one relation with --format csv"}
 		}
 	}
@@ -262,8 +259,7 @@ func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []input.Co
 	})
 	if err == nil && next < o.info.Nodes {
 		err = input.Wrong(t.Path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes,
-			o.nodesFrom),
-			"it ends after %d rows", next)
+			o.nodesFrom), "it ends after %d rows", next)
 	}
 	return err
 }

@@ -92,8 +92,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 					files = append(files, f)
 				}
 			case dir != "" || len(sources) > 1:
-				return "", nil, input.Usage("%s is a directory, give one directory, or "+
-					"files", f)
+				return "", nil, input.Usage("%s is a directory, give one directory, or files", f)
 			default:
 				dir = f
 			}
@@ -130,8 +129,7 @@ var (
 	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)` + packed)
 	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?` + tableEnds)
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
-	splitText = regexp.MustCompile(
-		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
+	splitText = regexp.MustCompile(`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
 	metisName = regexp.MustCompile(`\.(graph|metis)` + packed)
 )
 
@@ -200,9 +198,8 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 		return columnar.Format(columns[0]), nil
 	}
 	if metisName.MatchString(fs.PathBase(first)) {
-		return "", input.Wrong(first,
-			"write a source and a destination a line; --format csv reads it "+
-				"as that", "its name says METIS, where a line lists the neighbors of a node")
+		return "", input.Wrong(first, "write a source and a destination a line; --format csv "+
+			"reads it as that", "its name says METIS, where a line lists the neighbors of a node")
 	}
 	head, all, err := table.Head(fs, first)
 	if err != nil {

@@ -145,7 +145,6 @@ func (s *parts) outOfRange(where, what string, id uint64, signed bool) error {
 	if signed && int64(id) < 0 {
 		return input.Wrong(where, "ids begin at 0", "%s %d is negative", what, int64(id))
 	}
-	return input.Wrong(where, fmt.Sprintf("there are %d nodes, by %s", s.info.Nodes,
-		s.nodesFrom),
+	return input.Wrong(where, fmt.Sprintf("there are %d nodes, by %s", s.info.Nodes, s.nodesFrom),
 		"%s %d is out of range", what, id)
 }

@@ -151,11 +151,9 @@ func (s *parts) refuseText(n *nodeTable) error {
 			return input.Wrong(n.Path, "a number has a point: "+pointed+"; or leave the column "+
 				"out of --feature-cols", "column %q has %.40q, which is not a number", name, word)
 		}
-		return input.Wrong(n.Path,
-			fmt.Sprintf("--categorical %s makes a number of each of its values; or "+
-				"leave it out of --feature-cols", name),
-			"column %q has text, such as %.40q, and features "+
-				"are numbers", name, word)
+		return input.Wrong(n.Path, fmt.Sprintf("--categorical %s makes a number of each of its "+
+			"values; or leave it out of --feature-cols", name), "column %q has text, such as "+
+			"%.40q, and features are numbers", name, word)
 	}
 	return nil
 }

@@ -75,12 +75,10 @@ func HasFraction(x float32) bool { return x-x == 0 && x != float32(int64(x)) }
 
 func (s *parts) noLabel(v []byte) bool {
 	return len(v) == 0 || slices.Contains(s.tables.Missing, string(v)) || len(v) == 3 &&
-		bytes.EqualFold(v,
-			[]byte("nan"))
+		bytes.EqualFold(v, []byte("nan"))
 }
 
-func (s *parts) streamLabels(ctx context.Context, n *nodeTable,
-	fn func(*LabelChunk) error) error {
+func (s *parts) streamLabels(ctx context.Context, n *nodeTable, fn func(*LabelChunk) error) error {
 	out := &LabelChunk{}
 	return s.eachNode(ctx, n, table.Skips, nodeWants{label: true}, func(r *nodeRows) error {
 		out.IDs, out.Where = &r.ids, r.ids.Where

@@ -369,10 +369,9 @@ func (s *textGraph) noteQuotes() {
 		for _, row := range t.Sample {
 			for _, name := range row {
 				if bare := strings.Trim(name, `"`); len(name) > 2 && name == `"`+bare+`"` {
-					s.note("%s: quotes are part of the names in triples: %s is another node "+
-						"than %s; --format csv --src-col 0 --rel-col 1 --dst-col 2 reads "+
-						"quotes as CSV does",
-						t.Path, name, bare)
+					s.note("%s: quotes are part of the names in triples: %s is another node than "+
+						"%s; --format csv --src-col 0 --rel-col 1 --dst-col 2 reads quotes as "+
+						"CSV does", t.Path, name, bare)
 					return
 				}
 			}

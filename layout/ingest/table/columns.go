@@ -47,9 +47,8 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 			return nil, input.Missing(part, err)
 		case strings.HasPrefix(n, "_"), strings.HasPrefix(n, "."): // the writer's
 		case stat.IsDir():
-			return nil, input.Wrong(part,
-				"give directories of files alone: a column that is only in "+
-					"the names of directories is not read", "a directory within a table of %s",
+			return nil, input.Wrong(part, "give directories of files alone: a column that is "+
+				"only in the names of directories is not read", "a directory within a table of %s",
 				file)
 		case columnar.Is(n):
 			files = append(files, part)
