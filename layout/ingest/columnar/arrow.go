@@ -112,7 +112,7 @@ func (t *arrowFile) openGroup(i int, cursors []*cursor) (rows int64, err error) 
 
 // inBatch says in which batch something is wrong.
 func inBatch(i int, err error) error {
-	var e *input.LineError
+	var e *input.Error
 	if errors.As(err, &e) {
 		return err
 	}
@@ -153,11 +153,10 @@ func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 	if t.bound <= 0 || bytes <= t.bound {
 		return nil
 	}
-	return &pageError{&input.LineError{File: t.name,
-		What: fmt.Sprintf("record batch %d, of %d rows, and its dictionaries take %s, and %s may "+
-			"be used", i, rows, mem.FormatSize(bytes),
-			mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
-			"df.to_feather(FILE, chunksize=65536)"}}
+	return &pageError{input.Wrong(t.name, "give more --memory, or write smaller batches: "+
+		"df.to_feather(FILE, chunksize=65536)", "record batch %d, of %d rows, and its "+
+		"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
+		mem.FormatSize(t.bound))}
 }
 
 // unpackedBytes is the memory that a column takes while its batch is read.

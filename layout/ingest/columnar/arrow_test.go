@@ -366,7 +366,7 @@ func readDamaged(t testing.TB, data []byte) ([]string, error) {
 		spec.Columns = append(spec.Columns, input.Column{Field: i, Kind: input.Text})
 	}
 	rows, err := readSpec(t, data, spec)
-	var e *input.LineError
+	var e *input.Error
 	if err != nil && !errors.As(err, &e) {
 		t.Fatalf("not an error of the file: %v", err)
 	}

@@ -205,12 +205,10 @@ func (c *column) isNumbers() bool { return c.form <= truths }
 func (c *column) check(file string, kind input.Kind) error {
 	switch {
 	case c.form == others:
-		return &input.LineError{File: file,
-			What: fmt.Sprintf("column %q is of type %s, which is not "+
-				"read", c.name, c.what), Do: "write it as numbers or text"}
+		return input.Wrong(file, "write it as numbers or text",
+			"column %q is of type %s, which is not read", c.name, c.what)
 	case c.list && kind != input.Text:
-		return &input.LineError{File: file, What: fmt.Sprintf("column %q has lists", c.name),
-			Do: "give a column with one value a row"}
+		return input.Wrong(file, "give a column with one value a row", "column %q has lists", c.name)
 	}
 	return nil
 }

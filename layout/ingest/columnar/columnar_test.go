@@ -258,7 +258,7 @@ func TestDamage(t *testing.T) {
 	data := write(t, rows, parquet.MaxRowsPerRowGroup(20))
 	spec := input.Spec{Columns: []input.Column{{Field: 0, Kind: input.ID}, {Field: 1,
 		Kind: input.Text}}, Vector: []int{3, 7}}
-	var e *input.LineError
+	var e *input.Error
 	for n := 0; n < len(data); n += 13 {
 		if _, err := read(t, data[:n], spec, []int{1, 1}); !errors.As(err, &e) {
 			t.Fatalf("cut to %d of %d bytes: %v", n, len(data), err)
@@ -298,7 +298,7 @@ func TestFailingDisk(t *testing.T) {
 			}
 			f.Close()
 		}
-		var e *input.LineError
+		var e *input.Error
 		if err != nil && (!errors.Is(err, failure) || errors.As(err, &e)) {
 			t.Errorf("after %d reads: %v", skip, err)
 		}

@@ -108,7 +108,7 @@ func (t *File) start() error {
 		return fmt.Errorf("columnar: open %s: %w", t.name, err)
 	}
 	if stat.Size() == 0 {
-		return &input.LineError{File: t.name, What: "the file is empty"}
+		return &input.Error{Where: t.name, What: "the file is empty"}
 	}
 	t.disk.size = stat.Size()
 	head := make([]byte, min(8, stat.Size()))
@@ -117,7 +117,7 @@ func (t *File) start() error {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("FEA1")):
-		return &input.LineError{File: t.name,
+		return &input.Error{Where: t.name,
 			What: "is a Feather file of version 1, which is not read",
 			Do:   "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
 	case isIPC(head):
@@ -149,7 +149,7 @@ func (t *File) guard(fn func() error) (err error) {
 		}
 	}()
 	err = fn()
-	var e *input.LineError
+	var e *input.Error
 	switch failed := t.disk.failed.Load(); {
 	case err == nil, errors.Is(err, io.EOF) && failed == nil, errors.As(err, &e):
 		return err
@@ -163,9 +163,7 @@ func (t *File) guard(fn func() error) (err error) {
 var errCutOff = errors.New("it ends before it should")
 
 func (t *File) damaged(err error) error {
-	return &input.LineError{File: t.name,
-		What: "is damaged, or no " + t.what + " file: " + err.Error(),
-		Do:   "copy it again"}
+	return input.Wrong(t.name, "copy it again", "is damaged, or no %s file: %s", t.what, err.Error())
 }
 
 // Close closes the file.
@@ -280,7 +278,7 @@ func (t *File) headOf(first int, columns [][]string, rows int) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.closePages()) }()
 	r.head = true
-	b, bytes := &batch{}, 0
+	b, bytes := &input.Batch{}, 0
 	for len(columns[0]) < rows && bytes < headBytes/len(t.columns)*len(columns) {
 		err := t.guard(func() error { return r.fill(b) })
 		if err == io.EOF {

@@ -3,7 +3,6 @@ package columnar
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -30,11 +29,10 @@ func (m *pageMemory) take(column string, bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bound > 0 && m.mu.used+bytes > m.bound {
-		return &pageError{&input.LineError{File: m.name,
-			What: fmt.Sprintf("a page of column %q takes %s in memory, others %s, and %s may be "+
-				"used for all", column, mem.FormatSize(bytes), mem.FormatSize(m.mu.used),
-				mem.FormatSize(m.bound)), Do: "give more --memory, or write smaller pages: " +
-				"pyarrow.parquet.write_table(…, data_page_size=65536, write_batch_size=64)"}}
+		return &pageError{input.Wrong(m.name, "give more --memory, or write smaller pages: "+
+			"pyarrow.parquet.write_table(…, data_page_size=65536, write_batch_size=64)",
+			"a page of column %q takes %s in memory, others %s, and %s may be used for all",
+			column, mem.FormatSize(bytes), mem.FormatSize(m.mu.used), mem.FormatSize(m.bound))}
 	}
 	m.mu.used += bytes
 	return nil
@@ -47,13 +45,10 @@ func (m *pageMemory) free(bytes int64) {
 }
 
 // pageError says that a page does not fit in memory.
-type pageError struct{ of *input.LineError }
-
-// Error says what is too large.
-func (e *pageError) Error() string { return e.of.Error() }
+type pageError struct{ error }
 
 // Unwrap is the error of the file.
-func (e *pageError) Unwrap() error { return e.of }
+func (e *pageError) Unwrap() error { return e.error }
 
 // pageHeaders reads the headers of a column's pages in a row group, ahead of the pages.
 type pageHeaders struct {

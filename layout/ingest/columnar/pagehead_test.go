@@ -67,8 +67,8 @@ func TestLargePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = show(r, 0)
-		var e *input.LineError
-		if errors.As(err, &e) != c.failed || c.failed && (e.File != "t.parquet" ||
+		var e *input.Error
+		if errors.As(err, &e) != c.failed || c.failed && (e.Where != "t.parquet" ||
 			!strings.Contains(e.What, `"note" takes 24`)) {
 			t.Errorf("bound %d, column %d: %v", c.bound, c.field, err)
 		}
@@ -189,8 +189,8 @@ func TestWrongFooter(t *testing.T) {
 	for _, bad := range [][]byte{data[:8], data[:11], data[:len(data)-3], long,
 		append(bytes.Clone(data), "PAR2"...), []byte("PAR1")} {
 		_, err := Open(memFile(t, "t.parquet", bad), "t.parquet", 0)
-		var e *input.LineError
-		if !errors.As(err, &e) || e.File != "t.parquet" {
+		var e *input.Error
+		if !errors.As(err, &e) || e.Where != "t.parquet" {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}
 	}

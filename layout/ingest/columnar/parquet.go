@@ -45,10 +45,9 @@ func checkFooter(name string, d *disk, bound int64) error {
 	case footer > d.size-int64(len(footerSign)+len(end)):
 		return fmt.Errorf("its footer has %d bytes, and the file %d", footer, d.size)
 	case bound > 0 && footer > bound:
-		return &input.LineError{File: name,
-			What: fmt.Sprintf("the list of its columns takes %s, and %s may be used",
-				mem.FormatSize(footer), mem.FormatSize(bound)),
-			Do: "give more --memory, or write fewer columns: one column of lists for many numbers"}
+		return input.Wrong(name, "give more --memory, or write fewer columns: one column of lists "+
+			"for many numbers", "the list of its columns takes %s, and %s may be used",
+			mem.FormatSize(footer), mem.FormatSize(bound))
 	}
 	return nil
 }
@@ -117,10 +116,9 @@ func (t *parquetFile) checkMemory(columns []int) error {
 	if bound <= 0 || most <= bound {
 		return nil
 	}
-	return &input.LineError{File: t.name, What: fmt.Sprintf("reading a page of each of %d columns "+
-		"takes %s, and %s may be used", len(columns), mem.FormatSize(most),
-		mem.FormatSize(bound)), Do: fmt.Sprintf("give more --memory, or write row groups of "+
-		"fewer than %d rows, or one column of lists", rows)}
+	return input.Wrong(t.name, fmt.Sprintf("give more --memory, or write row groups of fewer than "+
+		"%d rows, or one column of lists", rows), "reading a page of each of %d columns takes %s, "+
+		"and %s may be used", len(columns), mem.FormatSize(most), mem.FormatSize(bound))
 }
 
 // openGroup begins a row group.
@@ -224,9 +222,8 @@ func (p *pages) take(c *cursor, n int) error {
 			c.keep([]parquet.Value{v})
 		}
 		if len(c.values) > listValuesMost {
-			return &input.LineError{File: p.held.name,
-				What: fmt.Sprintf("column %q has lists of more "+
-					"than %d values", c.name, listValuesMost), Do: "write shorter lists"}
+			return input.Wrong(p.held.name, "write shorter lists",
+				"column %q has lists of more than %d values", c.name, listValuesMost)
 		}
 	}
 }
@@ -303,7 +300,11 @@ func (p *pages) nextPage() error {
 		p.ended = true
 		return errEnded
 	}
-	if err != nil {
+	var large *pageError
+	switch {
+	case errors.As(err, &large):
+		return err
+	case err != nil:
 		return fmt.Errorf("column %q: %w", p.column.name, err)
 	}
 	// The library keeps the page before until it has read this one.

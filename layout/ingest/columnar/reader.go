@@ -1,10 +1,8 @@
 package columnar
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -22,19 +20,15 @@ const batchRows, batchValues, batchBytes = 8192, 1 << 18, 4 << 20
 
 // Reader reads columns of one file. It is used from one goroutine, and must be closed.
 type Reader struct {
+	input.Ahead
 	file    *File
 	spec    input.Spec
 	dims    []int // of the spec's Vector: values of a field
+	dim     int   // the sum of dims
 	rows    int   // largest number in a batch
 	head    bool  // the first rows are looked at
 	cursors []*cursor
 	where   map[int]*cursor // by field
-
-	free, full chan *batch
-	stop       chan struct{}
-	stopOnce   sync.Once
-	working    sync.WaitGroup
-	last       *batch
 
 	// Of the goroutine that reads.
 	group int   // the next row group
@@ -42,14 +36,6 @@ type Reader struct {
 	row   int64 // number of the next row, from 0
 	at    int   // the next one among the rows that were taken
 	taken int
-}
-
-// batch is a input.Batch with what it is read by.
-type batch struct {
-	input.Batch
-	arena []byte
-	lines []int64
-	err   error
 }
 
 // cursor is the reading of one column.
@@ -108,30 +94,29 @@ func Read(f *File, spec input.Spec, dims []int) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range spec.Columns {
-		if err := r.cursor(c.Field).check(f.name, spec.Columns[i].Kind); err != nil {
+	for _, c := range spec.Columns {
+		if err := r.where[c.Field].check(f.name, c.Kind); err != nil {
 			return nil, err
 		}
 	}
 	for _, field := range spec.Vector {
-		if err := r.cursor(field).check(f.name, input.Text); err != nil {
+		if err := r.where[field].check(f.name, input.Text); err != nil {
 			return nil, err
 		}
 	}
-	for range cap(r.free) {
-		r.free <- &batch{}
+	guarded := func(b *input.Batch) error {
+		return f.guard(func() error { return r.fill(b) })
 	}
-	r.working.Go(r.work)
+	r.Start(guarded, &input.Batch{}, &input.Batch{})
 	return r, nil
 }
 
 func (t *File) read(spec input.Spec, dims []int, rows int) (*Reader, error) {
 	if spec.Width != len(t.columns) || spec.Names != nil && !slices.Equal(spec.Names, t.Names()) {
-		return nil, &input.LineError{File: t.name, What: "its columns are not those of the files " +
-			"before it", Do: "the files of a directory have the same columns"}
+		return nil, input.Wrong(t.name, "the files of a directory have the same columns",
+			"its columns are not those of the files before it")
 	}
-	r := &Reader{file: t, spec: spec, dims: dims, free: make(chan *batch, 2),
-		full: make(chan *batch, 1), stop: make(chan struct{}), where: map[int]*cursor{}}
+	r := &Reader{file: t, spec: spec, dims: dims, where: map[int]*cursor{}}
 	width := 0
 	use := func(field, values int) {
 		width += values
@@ -145,6 +130,7 @@ func (t *File) read(spec input.Spec, dims []int, rows int) (*Reader, error) {
 	}
 	for i, field := range spec.Vector {
 		use(field, dims[i])
+		r.dim += dims[i]
 	}
 	r.rows = min(rows, max(1, batchValues/max(1, width)))
 	for _, c := range r.cursors {
@@ -153,33 +139,9 @@ func (t *File) read(spec input.Spec, dims []int, rows int) (*Reader, error) {
 	return r, nil
 }
 
-func (r *Reader) cursor(field int) *cursor { return r.where[field] }
-
-// Next returns the next batch, valid until the following call, or io.EOF.
-func (r *Reader) Next(ctx context.Context) (*input.Batch, error) {
-	if r.last != nil {
-		r.free <- r.last
-		r.last = nil
-	}
-	select {
-	case b, ok := <-r.full:
-		if !ok {
-			return nil, io.EOF
-		}
-		if b.err != nil {
-			return nil, b.err
-		}
-		r.last = b
-		return &b.Batch, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // Close ends the reading. It does not close the file.
 func (r *Reader) Close() error {
-	r.stopOnce.Do(func() { close(r.stop) })
-	r.working.Wait()
+	r.Stop()
 	return r.closePages()
 }
 
@@ -191,35 +153,8 @@ func (r *Reader) closePages() error {
 	return errors.Join(errs...)
 }
 
-// work fills batches until the end of the file, an error, or Close.
-func (r *Reader) work() {
-	defer bug.Catch()
-	defer close(r.full)
-	for {
-		var b *batch
-		select {
-		case b = <-r.free:
-		case <-r.stop:
-			return
-		}
-		b.err = r.file.guard(func() error { return r.fill(b) })
-		if b.err == io.EOF {
-			return
-		}
-		failed := b.err != nil
-		select {
-		case r.full <- b:
-		case <-r.stop:
-			return
-		}
-		if failed {
-			return
-		}
-	}
-}
-
 // fill reads and converts one batch. At the end of the file it returns io.EOF.
-func (r *Reader) fill(b *batch) error {
+func (r *Reader) fill(b *input.Batch) error {
 	for r.at == r.taken && r.left == 0 {
 		rows, err := r.file.format.openGroup(r.group, r.cursors)
 		if err != nil {

@@ -10,6 +10,23 @@ import (
 	"gdb/internal/tables"
 )
 
+// ErrUsage says that options contradict each other or the source.
+var ErrUsage = errors.New("usage")
+
+// usageError is an ErrUsage that says which options are wrong.
+type usageError struct{ error }
+
+// Is makes it an ErrUsage.
+func (e usageError) Is(target error) bool { return target == ErrUsage }
+
+// Unwrap is what is wrong.
+func (e usageError) Unwrap() error { return e.error }
+
+// Usage is an ErrUsage with this text.
+func Usage(format string, args ...any) error {
+	return usageError{fmt.Errorf("ingest: "+format, args...)}
+}
+
 // Error is a wrong row, header or file of the user's.
 type Error struct {
 	Where string // "edges.csv line 17"
@@ -19,7 +36,7 @@ type Error struct {
 	Flag bool // a flag is wrong, not the file
 }
 
-// Is makes an error of a flag that does not fit the file errUsage too.
+// Is makes an error of a flag that does not fit the file an ErrUsage too.
 func (e *Error) Is(target error) bool { return e.Flag && target == ErrUsage }
 
 // Error is one line: where, what, what to do.
@@ -40,6 +57,14 @@ func Wrong(where, do, format string, args ...any) error {
 	return &Error{Where: where, What: fmt.Sprintf(format, args...), Do: do}
 }
 
+// At names a line of a file, or the file alone if the line is 0: not known.
+func At(file string, line int64) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s line %d", file, line)
+}
+
 // Missing is the error for a file that is not there.
 func Missing(path string, err error) error {
 	if oserror.IsNotExist(err) {
@@ -51,15 +76,12 @@ func Missing(path string, err error) error {
 // AsError turns what the readers of files say is wrong into an Error.
 func AsError(err error) error {
 	var n *tables.FormatError
-	var t *LineError
 	var b *Error
 	switch {
 	case err == nil || errors.As(err, &b):
 		return err
 	case errors.As(err, &n):
 		return &Error{Where: n.File, What: n.What, Do: n.Do}
-	case errors.As(err, &t):
-		return &Error{Where: t.Where(), What: t.What, Do: t.Do}
 	}
 	return err
 }

@@ -99,12 +99,12 @@ var foreign = []struct{ magic, what, do string }{
 func checkText(name string, head []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return &LineError{File: name, What: f.what, Do: f.do}
+			return &Error{Where: name, What: f.what, Do: f.do}
 		}
 	}
 	for _, f := range foreignText {
 		if f.begins.Match(head[:min(len(head), foreignHead)]) {
-			return &LineError{File: name, What: f.what, Do: f.do}
+			return &Error{Where: name, What: f.what, Do: f.do}
 		}
 	}
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) {
@@ -112,13 +112,13 @@ func checkText(name string, head []byte) error {
 	}
 	switch {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return &LineError{File: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
+		return &Error{Where: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
 	case bytes.IndexByte(head, 0) >= 0:
 		before := head[:bytes.IndexByte(head, 0)]
-		return &LineError{File: name, Line: 1 + int64(bytes.Count(before, []byte{'\n'})),
+		return &Error{Where: At(name, 1+int64(bytes.Count(before, []byte{'\n'}))),
 			What: "there is a zero byte in it", Do: "is this a text file?"}
 	case bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0:
-		return &LineError{File: name, What: "its lines end with carriage returns alone",
+		return &Error{Where: name, What: "its lines end with carriage returns alone",
 			Do: "convert it, as with tr '\\r' '\\n'"}
 	}
 	return nil
@@ -127,14 +127,16 @@ func checkText(name string, head []byte) error {
 // zipFile says what a zip archive is, by its first members: several programs write them.
 func zipFile(name string, head []byte) error {
 	const members = 4096 // bytes
-	switch first := head[:min(len(head), members)]; {
-	case bytes.Contains(first, []byte("/data.pkl")):
-		return &LineError{File: name, What: "is a PyTorch file", Do: saveTensors}
-	case bytes.Contains(first, []byte(".npy")):
-		return &LineError{File: name, What: "is an archive of arrays",
-			Do: "give it the ending .npz"}
-	case bytes.Contains(first, []byte("[Content_Types].xml")):
-		return &LineError{File: name, What: "is a file of Excel", Do: "save it as CSV"}
+	first := head[:min(len(head), members)]
+	for _, z := range []struct{ member, what, do string }{
+		{"/data.pkl", "is a PyTorch file", saveTensors},
+		{".npy", "is an archive of arrays", "give it the ending .npz"},
+		{"[Content_Types].xml", "is a file of Excel", "save it as CSV"},
+		{"", "is a zip archive", "unpack it with unzip"},
+	} {
+		if bytes.Contains(first, []byte(z.member)) {
+			return &Error{Where: name, What: z.what, Do: z.do}
+		}
 	}
-	return &LineError{File: name, What: "is a zip archive", Do: "unpack it with unzip"}
+	return nil
 }

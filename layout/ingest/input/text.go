@@ -2,12 +2,8 @@ package input
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"sync"
-
-	"gdb/internal/bug"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -27,15 +23,10 @@ const (
 
 // TextReader reads the rows of one file. It is used from one goroutine, and must be closed.
 type TextReader struct {
-	spec     Spec
-	file     *textFile
-	rows     int // largest number in a batch
-	free     chan *Batch
-	full     chan *Batch
-	stop     chan struct{}
-	stopOnce sync.Once
-	working  sync.WaitGroup
-	last     *Batch // what Next returned
+	Ahead
+	spec Spec
+	file *textFile
+	rows int // largest number in a batch
 
 	// Of the goroutine that parses.
 	split   splitter
@@ -55,88 +46,37 @@ func openText(fs vfs.FS, name string, spec Spec, buffer int) (*TextReader, error
 	if err != nil {
 		return nil, err
 	}
-	r := &TextReader{spec: spec, file: f, rows: batchRows, free: make(chan *Batch, 2),
-		full: make(chan *Batch, 1), stop: make(chan struct{}), line: 1,
+	r := &TextReader{spec: spec, file: f, rows: batchRows, line: 1,
 		split: splitter{Format: spec.Format}}
 	if n := len(spec.Vector); n > 0 {
 		r.rows = min(r.rows, max(1, vectorFloats/n))
 	}
-	for range cap(r.free) {
-		r.free <- &Batch{File: name, Unit: "line", buf: make([]byte, buffer),
-			Columns: make([]Values, len(spec.Columns))}
+	empty := func() *Batch {
+		return &Batch{Where: Where{File: name, Unit: "line"}, Buffer: make([]byte, buffer)}
 	}
-	r.working.Go(r.work)
+	r.Start(r.fill, empty(), empty())
 	return r, nil
-}
-
-// Next returns the next batch, valid until the following call, or io.EOF.
-func (r *TextReader) Next(ctx context.Context) (*Batch, error) {
-	if r.last != nil {
-		r.free <- r.last
-		r.last = nil
-	}
-	select {
-	case b, ok := <-r.full:
-		if !ok {
-			return nil, io.EOF
-		}
-		if b.err != nil {
-			return nil, b.err
-		}
-		r.last = b
-		return b, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // Close ends the reading.
 func (r *TextReader) Close() error {
-	r.stopOnce.Do(func() { close(r.stop) })
-	r.working.Wait()
+	r.Stop()
 	if err := r.file.Close(); err != nil {
 		return fmt.Errorf("text: close %s: %w", r.file.name, err)
 	}
 	return nil
 }
 
-// work fills batches until the end of the file, an error, or Close.
-func (r *TextReader) work() {
-	defer bug.Catch()
-	defer close(r.full)
-	for {
-		var b *Batch
-		select {
-		case b = <-r.free:
-		case <-r.stop:
-			return
-		}
-		b.err = r.fill(b)
-		if b.err == io.EOF {
-			return
-		}
-		failed := b.err != nil
-		select {
-		case r.full <- b:
-		case <-r.stop:
-			return
-		}
-		if failed {
-			return
-		}
-	}
-}
-
 // fill reads and parses one batch. At the end of the file it returns io.EOF.
 func (r *TextReader) fill(b *Batch) error {
-	b.reset()
+	b.Reset(len(r.spec.Columns))
 	for {
 		size, err := r.read(b)
 		if err != nil {
 			return err
 		}
-		used := r.parse(b, b.buf[:size])
-		r.pending = b.buf[used:size]
+		used := r.parse(b, b.Buffer[:size])
+		r.pending = b.Buffer[used:size]
 		switch {
 		case b.Rows > 0 || len(b.Bad) > 0:
 			return nil
@@ -144,28 +84,27 @@ func (r *TextReader) fill(b *Batch) error {
 			return io.EOF
 		case used > 0: // blank lines and comments
 		case size >= rowBytesMax:
-			return &LineError{File: r.file.name, Line: r.line,
-				What: fmt.Sprintf("a row is longer than %d MiB", rowBytesMax>>20),
-				Do:   "is this a text file, and are its quotes closed?"}
+			return Wrong(At(r.file.name, r.line), "is this a text file, and are its quotes closed?",
+				"a row is longer than %d MiB", rowBytesMax>>20)
 		default:
-			b.buf = append(make([]byte, 0, 2*len(b.buf)), b.buf[:size]...)
-			b.buf = b.buf[:cap(b.buf)]
-			r.pending = b.buf[:size]
+			b.Buffer = append(make([]byte, 0, 2*len(b.Buffer)), b.Buffer[:size]...)
+			b.Buffer = b.Buffer[:cap(b.Buffer)]
+			r.pending = b.Buffer[:size]
 		}
 	}
 }
 
 // read fills the batch's buffer: what was left of the one before, then the file.
 func (r *TextReader) read(b *Batch) (size int, err error) {
-	if len(b.buf) < len(r.pending) {
-		b.buf = make([]byte, len(r.pending))
+	if len(b.Buffer) < len(r.pending) {
+		b.Buffer = make([]byte, len(r.pending))
 	}
-	size = copy(b.buf, r.pending)
+	size = copy(b.Buffer, r.pending)
 	if r.eof {
 		return size, nil
 	}
-	n, err := r.file.readFull(b.buf[size:], func(read []byte) int64 {
-		return r.line + int64(bytes.Count(b.buf[:size+len(read)], []byte{'\n'}))
+	n, err := r.file.readFull(b.Buffer[size:], func(read []byte) int64 {
+		return r.line + int64(bytes.Count(b.Buffer[:size+len(read)], []byte{'\n'}))
 	})
 	if err == io.EOF {
 		r.eof, err = true, nil
@@ -206,43 +145,12 @@ func (r *TextReader) row(b *Batch) {
 		bad.What = fmt.Sprintf("%d fields instead of %d", len(fields), r.spec.Width)
 	default:
 		if r.columns(b, &bad) && r.vector(b, &bad) {
-			b.place(r.line)
+			b.Place(r.line)
 			return
 		}
-		b.truncate(b.Rows, len(r.spec.Vector))
+		b.Truncate(len(r.spec.Vector))
 	}
 	b.Bad = append(b.Bad, bad)
-}
-
-// place counts a row and notes its line.
-func (b *Batch) place(line int64) {
-	switch {
-	case b.Rows == 0:
-		b.First = line
-	case b.Lines != nil:
-		b.Lines = append(b.Lines, line)
-	case line != b.First+int64(b.Rows):
-		b.Lines = b.lines[:0]
-		for i := range b.Rows {
-			b.Lines = append(b.Lines, b.First+int64(i))
-		}
-		b.Lines = append(b.Lines, line)
-		b.lines = b.Lines
-	}
-	b.Rows++
-}
-
-func (b *Batch) reset() {
-	b.truncate(0, 0)
-	b.Rows, b.First, b.Lines, b.Bad, b.err = 0, 0, nil, b.Bad[:0], nil
-}
-
-// truncate cuts the columns to n rows.
-func (b *Batch) truncate(n, dim int) {
-	for i := range b.Columns {
-		b.Columns[i].Truncate(n)
-	}
-	b.Vector = b.Vector[:min(n*dim, len(b.Vector))]
 }
 
 func (r *TextReader) columns(b *Batch, bad *Bad) bool {

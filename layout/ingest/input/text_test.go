@@ -226,7 +226,7 @@ func TestBzip2(t *testing.T) {
 			t.Error(rows, bad, err)
 		}
 	}
-	var e *LineError
+	var e *Error
 	for n := len("BZh91AY&SY"); n < len(bzip2ed); n++ {
 		if _, _, _, err := readTexts(t, []byte(bzip2ed[:n]), spec, 64); !errors.As(err, &e) {
 			t.Errorf("cut to %d bytes: %v", n, err)
@@ -253,7 +253,7 @@ func TestCompressed(t *testing.T) {
 			if err != nil || len(bad) > 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatal("rows differ", err, bad)
 			}
-			var e *LineError
+			var e *Error
 			for n := 4; n < len(z); n++ {
 				_, _, bad, err := readTexts(t, z[:n], spec, 64)
 				// A file cut between two members is a whole file; its last row may be half.
@@ -280,7 +280,7 @@ func TestErrors(t *testing.T) {
 	}
 	layouttest.WriteFile(t, fs, "empty", nil)
 	layouttest.WriteFile(t, fs, "data", []byte("1,2\n"))
-	var e *LineError
+	var e *Error
 	for _, name := range []string{"dir", "empty"} {
 		if _, err := OpenText(fs, name, Spec{Width: 2}); !errors.As(err, &e) {
 			t.Errorf("%s: %v", name, err)
@@ -452,7 +452,7 @@ func TestNoText(t *testing.T) {
 		layouttest.WriteFile(t, fs, "f", []byte(data))
 		layouttest.WriteFile(t, fs, "z", gzipped(t, []byte(data)))
 		for _, name := range []string{"f", "z"} {
-			var e *LineError
+			var e *Error
 			if _, _, err := TextHead(fs, name, 100); !errors.As(err, &e) ||
 				!strings.Contains(e.What, what) || e.Do == "" {
 				t.Errorf("%q in %s: %v", data, name, err)

@@ -66,15 +66,15 @@ func (t *textFile) start() error {
 		return fmt.Errorf("text: open %s: %w", t.name, err)
 	}
 	if stat.IsDir() {
-		return &LineError{File: t.name, What: "is a directory", Do: "give a file"}
+		return &Error{Where: t.name, What: "is a directory", Do: "give a file"}
 	}
 	if !stat.Mode().IsRegular() {
-		return &LineError{File: t.name,
+		return &Error{Where: t.name,
 			What: "is a pipe or device, and files are read more than once",
 			Do:   "write it to a file, or pipe it into " + message.Program + " ingest -"}
 	}
 	if stat.Size() == 0 {
-		return &LineError{File: t.name, What: "the file is empty"}
+		return &Error{Where: t.name, What: "the file is empty"}
 	}
 	var head [len(bzip2Magic)]byte
 	n, err := t.disk.ReadAt(head[:], 0)
@@ -131,10 +131,10 @@ func (t *textFile) wrap(err error, line int64) error {
 	case t.disk.err != nil || t.r == io.Reader(&t.disk):
 		return fmt.Errorf("text: read %s: %w", t.name, err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &LineError{File: t.name, Line: line, What: "the compressed file is truncated",
+		return &Error{Where: At(t.name, line), What: "the compressed file is truncated",
 			Do: "copy it again"}
 	}
-	return &LineError{File: t.name, Line: line,
+	return &Error{Where: At(t.name, line),
 		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}
 }
 

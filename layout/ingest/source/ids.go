@@ -63,8 +63,3 @@ func (s *parts) idKind() input.Kind {
 	}
 	return input.ID
 }
-
-// whereOf locates a batch.
-func whereOf(b *input.Batch) Where {
-	return Where{File: b.File, First: b.First, Lines: b.Lines, Unit: b.Unit}
-}

@@ -237,7 +237,7 @@ func (o *ogbDir) csvFeatures() error {
 	o.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
 		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *input.Batch) error {
-			row.First, row.Rows, row.Where = first, b.Vector, whereOf(b)
+			row.First, row.Rows, row.Where = first, b.Vector, b.Where
 			return fn(row)
 		})
 	}
@@ -252,8 +252,7 @@ func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []input.Co
 		Vector: vector}, func(b *input.Batch) error {
 		first := next
 		if next += uint64(b.Rows); next > o.info.Nodes {
-			where := whereOf(b)
-			return o.outOfRange(where.Position(int(o.info.Nodes-first)), "row", o.info.Nodes, false)
+			return o.outOfRange(b.Position(int(o.info.Nodes-first)), "row", o.info.Nodes, false)
 		}
 		return fn(first, b)
 	})
@@ -299,7 +298,7 @@ type ogbLabels struct {
 func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) error {
 	c := &LabelChunk{}
 	return l.eachRow(ctx, l.t, l.columns, nil, func(first uint64, b *input.Batch) error {
-		c.First, c.Where = first, whereOf(b)
+		c.First, c.Where = first, b.Where
 		var err error
 		switch l.kind {
 		case "target":
@@ -332,7 +331,6 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 }
 
 func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *input.Batch) error {
-	rows := whereOf(b)
 	ids := &IDChunk{}
 	c.Class, c.Unknown, c.Lines, c.First = c.Class[:0], c.Unknown[:0], nil, 0
 	var hot []float32
@@ -347,7 +345,7 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *input.Batch) error {
 			c.Unknown = append(c.Unknown, unknown)
 		})
 		if k >= 0 {
-			return input.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
+			return input.Wrong(b.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
 	ids.Where = c.Where
@@ -407,7 +405,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 	columns := []input.Column{{Field: 0, Kind: input.ID}, {Field: 1, Kind: input.ID}}
 	err = e.tables.Each(ctx, e.t, table.Fails, input.Spec{Columns: columns},
 		func(b *input.Batch) error {
-			c.Where, c.SrcInt, c.DstInt = whereOf(b), b.Columns[0].IDs, b.Columns[1].IDs
+			c.Where, c.SrcInt, c.DstInt = b.Where, b.Columns[0].IDs, b.Columns[1].IDs
 			for i, v := range c.SrcInt {
 				if m := max(v, c.DstInt[i]); m >= e.info.Nodes {
 					return e.outOfRange(c.Position(i), "node", m, false)
@@ -478,8 +476,7 @@ func (s *besideReader) take(ctx context.Context, n int,
 
 // position names row k of the batch.
 func (s *besideReader) position(k int) string {
-	where := whereOf(s.b)
-	return where.Position(k)
+	return s.b.Position(k)
 }
 
 func (s *besideReader) close() error {

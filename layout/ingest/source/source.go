@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gdb/kv"
+	"gdb/layout/ingest/input"
 )
 
 // Source is an opened set of source files. Each method streams one kind of data in source order,
@@ -103,25 +104,7 @@ type IDChunk struct {
 func (c *IDChunk) Len() int { return max(len(c.Ints), len(c.Text)) }
 
 // Where locates the rows of a chunk in its file.
-type Where struct {
-	File  string
-	First int64   // line (from 1) or row (from 0) of the chunk's first row
-	Lines []int64 // per row, where rows are not consecutive; else nil
-	Unit  string  // "line" or "row"
-}
-
-// Position names row i of the chunk, for messages: "edges.csv line 17".
-func (w *Where) Position(i int) string {
-	return fmt.Sprintf("%s %s %d", w.File, w.Unit, w.line(i))
-}
-
-// line is the line or number of row i.
-func (w *Where) line(i int) int64 {
-	if w.Lines != nil {
-		return w.Lines[i]
-	}
-	return w.First + int64(i)
-}
+type Where = input.Where
 
 // EdgeTypesMost is the largest number of edge types: they are uint16.
 const EdgeTypesMost = 1 << 16

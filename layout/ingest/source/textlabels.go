@@ -115,7 +115,7 @@ func (s *parts) streamManyLabels(ctx context.Context, n *nodeTable,
 					ids.Text = append(ids.Text, r.ids.Text[i])
 				}
 				out.Text = append(out.Text, label)
-				ids.Lines = append(ids.Lines, r.ids.line(i))
+				ids.Lines = append(ids.Lines, r.ids.Line(i))
 			}
 		}
 		out.Where = ids.Where

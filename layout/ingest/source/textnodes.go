@@ -253,7 +253,7 @@ func (s *parts) eachNode(ctx context.Context, n *nodeTable, mode table.OnBad, wa
 	typed := newPrefixer(s.nodesType)
 	return s.tables.Each(ctx, n.Table, mode, spec, func(b *input.Batch) error {
 		typed.apply(b.Columns[0].Texts)
-		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
+		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 		r.batch = b
 		if label >= 0 {
 			r.label = &b.Columns[label]

@@ -303,7 +303,7 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	}
 	return s.tables.Each(ctx, t.Table, mode, input.Spec{Columns: columns},
 		func(b *input.Batch) error {
-			c.Where = whereOf(b)
+			c.Where = b.Where
 			c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
 			c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
 			src.apply(c.SrcText)

@@ -53,7 +53,7 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		return s.tables.Each(ctx, t, mode, input.Spec{Columns: columns},
 			func(b *input.Batch) error {
 				typed.apply(b.Columns[0].Texts)
-				c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
+				c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 				if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
 					return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)
 				}
@@ -146,7 +146,7 @@ func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
 			} else {
 				c.IDs.Text = append(c.IDs.Text, r.ids.Text[i])
 			}
-			c.IDs.Lines = append(c.IDs.Lines, r.ids.line(i))
+			c.IDs.Lines = append(c.IDs.Lines, r.ids.Line(i))
 		}
 		for _, name := range names {
 			if c := chunks[name]; c.IDs.Len() > 0 {

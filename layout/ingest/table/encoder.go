@@ -106,9 +106,8 @@ func (e *Encoder) Measure(b *input.Batch, first int) error {
 				continue
 			}
 			if len(c.values) == categoriesMax {
-				return &input.LineError{File: b.File,
-					What: fmt.Sprintf("column %q has more than %d "+
-						"categories", c.Name, categoriesMax), Do: "leave it out of --categorical"}
+				return input.Wrong(b.File, "leave it out of --categorical",
+					"column %q has more than %d categories", c.Name, categoriesMax)
 			}
 			c.values[string(v)] = 0
 		}
