@@ -50,21 +50,28 @@ func (a *attacher) each(ctx context.Context, fn func(at attachment) error) error
 	if a.m.mode.joinsRows() {
 		return a.eachJoined(ctx, fn)
 	}
+	return a.rows(ctx, func(c *idRowsChunk, i int, value uint32, seq uint64) error {
+		node, err := a.direct(c, i)
+		if err != nil {
+			return err
+		}
+		return fn(attachment{node, value, seq})
+	})
+}
+
+// rows calls fn with every row that carries something, what it carries, and its place in the
+// stream.
+func (a *attacher) rows(ctx context.Context, fn func(c *idRowsChunk, i int, value uint32,
+	seq uint64) error) error {
 	seq := uint64(0)
 	return a.stream(ctx, func(c *idRowsChunk) error {
 		for i := range c.n {
 			value, ok, err := c.value(i)
+			if err == nil && ok {
+				err = fn(c, i, value, seq)
+			}
 			if err != nil {
 				return err
-			}
-			if ok {
-				node, err := a.direct(c, i)
-				if err != nil {
-					return err
-				}
-				if err := fn(attachment{node, value, seq}); err != nil {
-					return err
-				}
 			}
 			seq++
 		}
@@ -167,38 +174,22 @@ func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error)
 
 // sortByKey sorts (key, text and value, place in the stream).
 func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
-	s, err := extsort.NewStrings(a.p.Sorter(a.name+"-ids", 0, a.p.Memory.Strings))
-	if err != nil {
-		return nil, err
-	}
-	seq, text := uint64(0), []byte(nil)
-	err = a.stream(ctx, func(c *idRowsChunk) error {
-		if c.ids == nil {
-			return a.errNumbered(c)
-		}
-		for i := range c.n {
-			value, ok, err := c.value(i)
-			if err != nil {
-				return err
+	var text []byte
+	to := a.p.Sorter(a.name+"-ids", 0, a.p.Memory.Strings)
+	return extsort.SortEntries(to, func(s *extsort.Strings) error {
+		return a.rows(ctx, func(c *idRowsChunk, i int, value uint32, seq uint64) error {
+			if c.ids == nil {
+				return a.errNumbered(c)
 			}
-			if ok {
-				key := uint64(0)
-				if key, text, ok = a.key(c.ids, i, text[:0]); !ok {
-					return a.errUnknown(c, i)
-				}
-				text = binary.LittleEndian.AppendUint32(text, value)
-				if err := s.Add(extsort.Entry{Key: key, Text: text, Aux: seq}); err != nil {
-					return err
-				}
+			var key uint64
+			var ok bool
+			if key, text, ok = a.key(c.ids, i, text[:0]); !ok {
+				return a.errUnknown(c, i)
 			}
-			seq++
-		}
-		return ctx.Err()
+			text = binary.LittleEndian.AppendUint32(text, value)
+			return s.Add(extsort.Entry{Key: key, Text: text, Aux: seq})
+		})
 	})
-	if err != nil {
-		return nil, errors.Join(err, s.Abort())
-	}
-	return s.Finish()
 }
 
 // key returns the key of an id in modes that join, and the text that the dictionary has beside it,
@@ -237,17 +228,26 @@ func (a *attacher) at(ctx context.Context, seq uint64, fn func(c *idRowsChunk, i
 
 // byNode sorts the rows by node: records (node and value, place).
 func (a *attacher) byNode(ctx context.Context) ([]extsort.Run, error) {
-	s, err := extsort.NewWords(a.p.Sorter(a.name, 2, a.p.Memory.Sort))
-	if err != nil {
-		return nil, err
-	}
 	var rec [2]uint64
-	err = a.each(ctx, func(at attachment) error {
-		rec[0], rec[1] = uint64(at.node)<<32|uint64(at.value), at.seq
-		return s.Add(rec[:])
+	to := a.p.Sorter(a.name, 2, a.p.Memory.Sort)
+	return extsort.SortWords(to, func(s *extsort.Words) error {
+		return a.each(ctx, func(at attachment) error {
+			rec[0], rec[1] = uint64(at.node)<<32|uint64(at.value), at.seq
+			return s.Add(rec[:])
+		})
 	})
-	if err != nil {
-		return nil, errors.Join(err, s.Abort())
-	}
-	return s.Finish()
+}
+
+// eachPair calls fn with the rows of runs of byNode in order of node: node and value, and place.
+func (p *pipeline) eachPair(ctx context.Context, name string, runs []extsort.Run,
+	fn func(node uint64, value uint32, seq uint64) error) error {
+	from := p.Sorter(name, 2, p.Memory.Merge)
+	return extsort.Merge(ctx, from, runs, func(recs []uint64) error {
+		for i := 0; i < len(recs); i += 2 {
+			if err := fn(recs[i]>>32, uint32(recs[i]), recs[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -1,7 +1,8 @@
 package ingest
 
 import (
-	"errors"
+	"fmt"
+	"strconv"
 
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
@@ -9,16 +10,23 @@ import (
 	"gdb/layout/ingest/steps"
 )
 
+// idColumn holds ids as a source gives them: integers, or text.
+type idColumn struct {
+	ints []uint64
+	text [][]byte
+}
+
 // idCollector turns the ids of chunks to keys, one uint64 an id, and remembers what is needed to
 // number them: equal ids have equal keys, and keys of different ids differ (of text, that is
 // checked when the ids are numbered).
 type idCollector interface {
-	// nodeKeys takes the ids of node tables, before edges.
-	nodeKeys(c *source.IDChunk, out []uint64) error
-	edgeKeys(c *source.EdgeChunk, src, dst []uint64) error
-	// finish returns the runs that number them.
-	finish() ([]extsort.Run, error)
-	close() error
+	// keys takes the ids of a node table, a, or the two ends of edges. Text appears in the order
+	// of the rows.
+	keys(a, b idColumn, outA, outB []uint64) error
+	// Finish returns the runs that number the ids.
+	Finish() ([]extsort.Run, error)
+	// Abort frees the memory; after Finish too.
+	Abort() error
 }
 
 func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
@@ -28,7 +36,7 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		return &rankedCollector{p: p, set: set}, err
 	case idWide:
 		s, err := extsort.NewWords(p.Sorter("ids", 1, p.Memory.Strings))
-		return &wideCollector{sorter: s}, err
+		return &wideCollector{Words: s}, err
 	case idTable:
 		t, err := steps.NewNumberTable(p.Budget, p.Memory.Table,
 			steps.NumberSlots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
@@ -38,7 +46,7 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		opt := p.Sorter("ids", 0, p.Memory.Strings)
 		opt.Distinct = true
 		s, err := extsort.NewStrings(opt)
-		return &textCollector{sorter: s, seed: out.HashSeed, hash: p.hash,
+		return &textCollector{Strings: s, seed: out.HashSeed, hash: p.hash,
 			recent: make([]recentID, recentIDs)}, err
 	}
 	return rowCollector{}, nil
@@ -47,52 +55,44 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 // rowCollector takes row numbers as they are.
 type rowCollector struct{}
 
-func (rowCollector) nodeKeys(*source.IDChunk, []uint64) error { return nil }
-
-func (rowCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
-	copy(src, c.SrcInt)
-	copy(dst, c.DstInt)
+func (rowCollector) keys(a, b idColumn, outA, outB []uint64) error {
+	copy(outA, a.ints)
+	copy(outB, b.ints)
 	return nil
 }
 
-func (rowCollector) finish() ([]extsort.Run, error) { return nil, nil }
-func (rowCollector) close() error                   { return nil }
+// Finish returns nothing: row numbers are nodes.
+func (rowCollector) Finish() ([]extsort.Run, error) { return nil, nil }
+
+// Abort does nothing.
+func (rowCollector) Abort() error { return nil }
 
 // rankedCollector keeps the set of integer ids.
 type rankedCollector struct {
+	rowCollector
 	p   *pipeline
 	set *steps.IDSet
 }
 
-func (r *rankedCollector) nodeKeys(c *source.IDChunk, out []uint64) error {
-	copy(out, c.Ints)
-	return r.addAll(c.Ints)
-}
-
-func (r *rankedCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
-	copy(src, c.SrcInt)
-	copy(dst, c.DstInt)
-	if err := r.addAll(src); err != nil {
-		return err
-	}
-	return r.addAll(dst)
-}
-
-func (r *rankedCollector) addAll(ids []uint64) error {
-	for _, id := range ids {
-		if !r.set.Add(id) {
-			return errWide
+func (r *rankedCollector) keys(a, b idColumn, outA, outB []uint64) error {
+	for _, ids := range [][]uint64{a.ints, b.ints} {
+		for _, id := range ids {
+			if !r.set.Add(id) {
+				return errWide
+			}
 		}
 	}
-	return nil
+	return r.rowCollector.keys(a, b, outA, outB)
 }
 
-func (r *rankedCollector) finish() ([]extsort.Run, error) {
+// Finish writes the set to a run.
+func (r *rankedCollector) Finish() ([]extsort.Run, error) {
 	run, err := extsort.WriteWords(r.p.Sorter("set", 1, 0), "runs/set.run", r.set.Used())
 	return []extsort.Run{run}, err
 }
 
-func (r *rankedCollector) close() error { return r.set.Free() }
+// Abort frees the set.
+func (r *rankedCollector) Abort() error { return r.set.Free() }
 
 // recentIDs is the number of ids that are remembered as seen: a power of two. Most ids of a graph
 // with hubs are met again soon, and need not be sorted again.
@@ -100,43 +100,28 @@ const recentIDs = 1 << 16
 
 // wideCollector sorts integer ids.
 type wideCollector struct {
-	sorter *extsort.Words
+	*extsort.Words
 	recent [recentIDs]uint64
 }
 
-func (w *wideCollector) nodeKeys(c *source.IDChunk, out []uint64) error {
-	copy(out, c.Ints)
-	return w.addAll(out)
-}
-
-func (w *wideCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
-	copy(src, c.SrcInt)
-	copy(dst, c.DstInt)
-	if err := w.addAll(src); err != nil {
-		return err
-	}
-	return w.addAll(dst)
-}
-
-func (w *wideCollector) addAll(ids []uint64) error {
+func (w *wideCollector) keys(a, b idColumn, outA, outB []uint64) error {
 	var one [1]uint64
-	for _, id := range ids {
-		// The cache holds the id plus one: zero is an empty slot, and the largest id is never
-		// found.
-		slot := &w.recent[id*0x9e3779b97f4a7c15>>(64-16)]
-		if *slot == id+1 && id+1 != 0 {
-			continue
-		}
-		*slot, one[0] = id+1, id
-		if err := w.sorter.Add(one[:]); err != nil {
-			return err
+	for _, ids := range [][]uint64{a.ints, b.ints} {
+		for _, id := range ids {
+			// The cache holds the id plus one: zero is an empty slot, and the largest id is never
+			// found.
+			slot := &w.recent[id*0x9e3779b97f4a7c15>>(64-16)]
+			if *slot == id+1 && id+1 != 0 {
+				continue
+			}
+			*slot, one[0] = id+1, id
+			if err := w.Add(one[:]); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return rowCollector{}.keys(a, b, outA, outB)
 }
-
-func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish() }
-func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
 // errIntegerNodes says that a source gives ids of two kinds.
 var errIntegerNodes = input.Usage("node ids are integers, but edges have text ids")
@@ -150,39 +135,32 @@ type recentID struct {
 
 // textCollector sorts text ids by their hash.
 type textCollector struct {
-	sorter *extsort.Strings
+	*extsort.Strings
 	hash   func(seed uint64, external []byte) uint64
 	seed   uint64
 	place  uint64 // of the next id, in order of appearance
 	recent []recentID
 }
 
-func (t *textCollector) nodeKeys(c *source.IDChunk, out []uint64) (err error) {
-	if c.Text == nil {
+func (t *textCollector) keys(a, b idColumn, outA, outB []uint64) (err error) {
+	if a.text == nil {
 		return errIntegerNodes
 	}
-	for i, id := range c.Text {
-		if out[i], err = t.add(id); err != nil {
+	for i, id := range a.text {
+		if outA[i], err = t.key(id); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (t *textCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
-	for i := range c.SrcText {
-		a, err := t.add(c.SrcText[i])
-		b, err2 := t.add(c.DstText[i])
-		if err != nil || err2 != nil {
-			return errors.Join(err, err2)
+		if i < len(b.text) {
+			if outB[i], err = t.key(b.text[i]); err != nil {
+				return err
+			}
 		}
-		src[i], dst[i] = a, b
 	}
 	return nil
 }
 
-// add returns the key of an id.
-func (t *textCollector) add(id []byte) (uint64, error) {
+// key returns the key of an id.
+func (t *textCollector) key(id []byte) (uint64, error) {
 	h := t.hash(t.seed, id)
 	place := t.place
 	t.place++
@@ -194,8 +172,180 @@ func (t *textCollector) add(id []byte) (uint64, error) {
 		slot.hash, slot.size = h, uint8(len(id)+1)
 		copy(slot.text[:], id)
 	}
-	return h, t.sorter.Add(extsort.Entry{Key: h, Text: id, Aux: place})
+	return h, t.Add(extsort.Entry{Key: h, Text: id, Aux: place})
 }
 
-func (t *textCollector) finish() ([]extsort.Run, error) { return t.sorter.Finish() }
-func (t *textCollector) close() error                   { return t.sorter.Abort() }
+// tableCollector numbers text ids as they come.
+type tableCollector struct {
+	p      *pipeline
+	table  *steps.NumberTable
+	seed   uint64
+	hashes []uint64
+}
+
+func (t *tableCollector) keys(a, b idColumn, outA, outB []uint64) (err error) {
+	if a.text == nil {
+		return errIntegerNodes
+	}
+	t.hashes = t.hashes[:0]
+	for _, ids := range [][][]byte{a.text, b.text} {
+		for _, id := range ids {
+			t.hashes = append(t.hashes, t.p.hash(t.seed, id))
+		}
+	}
+	near, n := t.table.Candidates(t.hashes), len(a.text)
+	for i, id := range a.text {
+		if outA[i], err = t.table.Number(id, t.hashes[i], near[i]); err != nil {
+			return err
+		}
+		if i < len(b.text) {
+			outB[i], err = t.table.Number(b.text[i], t.hashes[n+i], near[n+i])
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Finish writes the ids to a run, in order of their numbers.
+func (t *tableCollector) Finish() ([]extsort.Run, error) {
+	run, err := t.p.WriteRun("table", t.table.Write)
+	return []extsort.Run{run}, err
+}
+
+// Abort frees the table.
+func (t *tableCollector) Abort() error { return t.table.Free() }
+
+// typeTable numbers edge types: as the source lists them, else in order of first appearance;
+// numbers without names are named by themselves.
+type typeTable struct {
+	names  []string
+	listed bool
+	byName map[string]uint16
+}
+
+func newTypeTable(info *source.Info) *typeTable {
+	t := &typeTable{names: info.EdgeTypes, listed: len(info.EdgeTypes) > 0,
+		byName: map[string]uint16{}}
+	for i, name := range info.EdgeTypes {
+		t.byName[name] = uint16(i)
+	}
+	return t
+}
+
+// number returns the type of edge i of a chunk.
+func (t *typeTable) number(c *source.EdgeChunk, i int) (uint16, error) {
+	if c.TypeText != nil {
+		return t.named(c, i)
+	}
+	n := c.TypeInt[i]
+	if int(n) < len(t.names) {
+		return uint16(n), nil
+	}
+	if t.listed || n >= source.EdgeTypesMost {
+		limit := source.EdgeTypesMost
+		if t.listed {
+			limit = len(t.names)
+		}
+		return 0, &input.Error{Where: c.Position(i),
+			What: fmt.Sprintf("edge type %d is out of range", n),
+			Do:   fmt.Sprintf("types are numbers from 0 to %d", limit-1)}
+	}
+	for len(t.names) <= int(n) {
+		t.names = append(t.names, strconv.Itoa(len(t.names)))
+	}
+	return uint16(n), nil
+}
+
+func (t *typeTable) named(c *source.EdgeChunk, i int) (uint16, error) {
+	if n, ok := t.byName[string(c.TypeText[i])]; ok {
+		return n, nil
+	}
+	name := string(c.TypeText[i])
+	if t.listed || len(t.names) == source.EdgeTypesMost {
+		e := &input.Error{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new", name),
+			Do: "a store has at most 65536 edge types"}
+		if t.listed {
+			e.Do = "the source lists its types, and this is none of them"
+		}
+		return 0, e
+	}
+	n := uint16(len(t.names))
+	t.names, t.byName[name] = append(t.names, name), n
+	return n, nil
+}
+
+// sharedRows is how many ids of the table of nodes are looked for among the edges.
+const sharedRows = 1 << 16
+
+// sharedWatch finds out whether any id of the table of nodes is an end of an edge. If none is, the
+// wrong column was read as the ids. It holds the keys of the first ids until one is found.
+type sharedWatch struct {
+	keys  map[uint64]struct{}
+	rows  uint64 // of the table
+	file  string
+	first string // the first id
+	found bool
+}
+
+// nodes takes ids of the table, and their keys.
+func (w *sharedWatch) nodes(c *source.IDChunk, keys []uint64) {
+	if w.keys == nil && len(keys) > 0 {
+		w.keys, w.file = map[uint64]struct{}{}, c.File
+		if c.Ints != nil {
+			w.first = strconv.FormatUint(c.Ints[0], 10)
+		} else {
+			w.first = string(c.Text[0])
+		}
+	}
+	w.rows += uint64(len(keys))
+	for _, k := range keys {
+		if len(w.keys) == sharedRows {
+			return
+		}
+		w.keys[k] = struct{}{}
+	}
+}
+
+// edges takes the keys of the ends of edges.
+func (w *sharedWatch) edges(src, dst []uint64) {
+	if w.keys == nil || w.found {
+		return
+	}
+	for i, k := range src {
+		_, isSrc := w.keys[k]
+		_, isDst := w.keys[dst[i]]
+		if isSrc || isDst {
+			w.found, w.keys = true, map[uint64]struct{}{}
+			return
+		}
+	}
+}
+
+// check is an error if no id of the table is an end of an edge, or if the table is larger than what
+// was looked at, a note. Sources whose ids are not read from a column, such as a part of a store,
+// may have nodes that no edge touches.
+func (w *sharedWatch) check(p *pipeline) error {
+	if w.keys == nil || w.found {
+		return nil
+	}
+	column := ""
+	for _, c := range p.info.Columns {
+		if c.File == w.file && c.Role == "node id" {
+			column = c.Name
+		}
+	}
+	if column == "" {
+		return nil
+	}
+	if w.rows > sharedRows {
+		p.note("%s: none of its first %d ids, such as %q, is in the edges", w.file, sharedRows,
+			w.first)
+		return nil
+	}
+	return &input.Error{Where: w.file,
+		What: fmt.Sprintf("none of its %d ids, such as %q, is in the edges; they were read from "+
+			"the column %s", w.rows, w.first, column),
+		Do: "name the column of the ids with --id-col"}
+}

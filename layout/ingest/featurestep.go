@@ -111,23 +111,19 @@ func (f *featureWriter) rowsOf(c *source.RowChunk) *idRowsChunk {
 }
 
 // joinRows finds the node of every row and sorts them back into the order of the rows.
-func (f *featureWriter) joinRows(ctx context.Context) error {
-	s, err := extsort.NewWords(f.p.Sorter("rows", 1, f.p.Memory.Sort))
-	if err != nil {
-		return err
-	}
+func (f *featureWriter) joinRows(ctx context.Context) (err error) {
 	var rec [1]uint64
-	err = f.attacher().each(ctx, func(at attachment) error {
-		if at.seq >= nodesMax {
-			return input.Usage("features %s: more than %d rows", f.info.Name, uint64(nodesMax))
-		}
-		rec[0] = at.seq<<32 | uint64(at.node)
-		return s.Add(rec[:])
+	to := f.p.Sorter("rows", 1, f.p.Memory.Sort)
+	f.nodes, err = extsort.SortWords(to, func(s *extsort.Words) error {
+		return f.attacher().each(ctx, func(at attachment) error {
+			if at.seq >= nodesMax {
+				return input.Usage("features %s: more than %d rows", f.info.Name,
+					uint64(nodesMax))
+			}
+			rec[0] = at.seq<<32 | uint64(at.node)
+			return s.Add(rec[:])
+		})
 	})
-	if err != nil {
-		return errors.Join(err, s.Abort())
-	}
-	f.nodes, err = s.Finish()
 	return err
 }
 

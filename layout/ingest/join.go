@@ -17,60 +17,49 @@ type edgesResult struct {
 // numberedEdges returns the runs of edges whose ids are nodes, or become nodes by their rank.
 func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap) (
 	[]extsort.Run, error) {
-	switch {
-	case s.Mode.joinsEdges():
-		half, err := steps.Do(ctx, p.Work, "join-sources",
-			func(ctx context.Context, out *edgesResult) (err error) {
-				out.Edges, err = p.joinSources(ctx, s.Edges, m)
-				return err
-			})
-		if err != nil {
-			return nil, err
-		}
-		whole, err := steps.Do(ctx, p.Work, "join-destinations",
-			func(ctx context.Context, out *edgesResult) (err error) {
-				out.Edges, err = p.joinDestinations(ctx, half.Edges, m)
-				return err
-			})
-		if err != nil {
-			return nil, err
-		}
-		return whole.Edges, nil
-	case m.perm != nil && !s.Renumbered:
-		e, err := steps.Do(ctx, p.Work, "renumber", func(ctx context.Context,
-			out *edgesResult) (err error) {
-			out.Edges, err = p.renumber(ctx, s.Edges, m)
+	edges := s.Edges
+	step := func(name string, do func(context.Context, []extsort.Run, *nodeMap) ([]extsort.Run,
+		error)) error {
+		r, err := steps.Do(ctx, p.Work, name, func(ctx context.Context, out *edgesResult) error {
+			var err error
+			out.Edges, err = do(ctx, edges, m)
 			return err
 		})
-		if err != nil {
-			return nil, err
+		if err == nil {
+			edges = r.Edges
 		}
-		return e.Edges, nil
+		return err
 	}
-	return s.Edges, nil
+	var err error
+	switch {
+	case s.Mode.joinsEdges():
+		if err = step("join-sources", p.joinSources); err == nil {
+			err = step("join-destinations", p.joinDestinations)
+		}
+	case m.perm != nil && !s.Renumbered:
+		err = step("renumber", p.renumber)
+	}
+	return edges, err
 }
 
 // resort merges runs of width words, lets fn turn each record into others, and sorts those.
 func (p *pipeline) resort(ctx context.Context, phase string, from []extsort.Run, width int,
 	to extsort.Options, fn func(rec []uint64, emit func(...uint64)) error) ([]extsort.Run, error) {
-	sorter, err := extsort.NewWords(to)
-	if err != nil {
-		return nil, err
-	}
 	batch := make([]uint64, 0, scanBatchWords)
 	emit := func(rec ...uint64) { batch = append(batch, rec...) }
 	done, total := uint64(0), uint64(0)
 	for _, r := range from {
 		total += r.Records
 	}
-	err = extsort.Merge(ctx, p.Sorter("edges", width, p.Memory.Merge), from,
-		func(words []uint64) error {
+	runs, err := extsort.SortWords(to, func(s *extsort.Words) error {
+		opt := p.Sorter("edges", width, p.Memory.Merge)
+		err := extsort.Merge(ctx, opt, from, func(words []uint64) error {
 			for i := 0; i < len(words); i += width {
 				if err := fn(words[i:i+width], emit); err != nil {
 					return err
 				}
 				if len(batch)+2*to.Width > cap(batch) {
-					if err := sorter.Add(batch); err != nil {
+					if err := s.Add(batch); err != nil {
 						return err
 					}
 					batch = batch[:0]
@@ -80,13 +69,11 @@ func (p *pipeline) resort(ctx context.Context, phase string, from []extsort.Run,
 			p.Progress(phase, done, total, "edges")
 			return nil
 		})
-	if err == nil {
-		err = sorter.Add(batch)
-	}
-	if err != nil {
-		return nil, errors.Join(err, sorter.Abort())
-	}
-	runs, err := sorter.Finish()
+		if err != nil {
+			return err
+		}
+		return s.Add(batch)
+	})
 	p.DropRuns(from)
 	p.KeepRuns(runs)
 	return runs, err

@@ -63,15 +63,12 @@ func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 		return err
 	}
 	twice := noRow
-	err = extsort.Merge(ctx, l.p.Sorter("labels", 2, l.p.Memory.Merge), runs,
-		func(recs []uint64) error {
-			for i := 0; i < len(recs) && twice == noRow; i += 2 {
-				if err := l.add(recs[i], recs[i+1], &twice); err != nil {
-					return err
-				}
-			}
+	err = l.p.eachPair(ctx, "labels", runs, func(node uint64, value uint32, seq uint64) error {
+		if twice != noRow {
 			return nil
-		})
+		}
+		return l.add(node, value, seq, &twice)
+	})
 	if err == nil && twice != noRow {
 		err = a.at(ctx, twice, l.errTwice)
 	}
@@ -185,8 +182,7 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 
 // add takes the next pair, in order of node. If the node has another label already, twice is set
 // to the row.
-func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
-	node, value := pair>>32, uint32(pair)
+func (l *labelWriter) add(node uint64, value uint32, seq uint64, twice *uint64) error {
 	if l.kind != "target" && value != steps.ClassNone &&
 		l.final[value&^unknownBit] == steps.ClassUnlabeled {
 		return nil

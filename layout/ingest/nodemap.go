@@ -333,16 +333,17 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return nil
 		})
 	}
-	w, err := p.NewRun("dict")
+	top, number := uint64(0), uint64(0)
+	err := each(func(id uint64) error {
+		out.Nodes, top = out.Nodes+1, id
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	top := uint64(0)
-	err = each(func(id uint64) error { out.Nodes, top = out.Nodes+1, id; return nil })
 	perm, _ := p.permutation(out.Nodes)
-	number := uint64(0)
-	if err == nil {
-		err = each(func(id uint64) error {
+	run, err := p.WriteRun("dict", func(w *extsort.RunWriter) error {
+		return each(func(id uint64) error {
 			node := number
 			if perm != nil {
 				node = perm.At(node)
@@ -350,9 +351,8 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			number++
 			return w.Add(extsort.Entry{Key: id, Aux: node})
 		})
-	}
-	run, err2 := w.Finish()
-	if err = errors.Join(err, err2); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	out.Dict, out.Kind = []extsort.Run{run}, kv.IDsDense
@@ -384,23 +384,18 @@ func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult
 // orderByPlace sorts the distinct ids by their first appearance.
 func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResult) (
 	[]extsort.Run, error) {
-	sorter, err := extsort.NewStrings(p.Sorter("place", 0, p.Memory.Strings))
-	if err != nil {
-		return nil, err
-	}
 	opt := p.Sorter("ids", 0, p.Memory.Merge)
 	opt.Distinct = true
 	last := uint64(0)
-	err = steps.EachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
-		if out.Nodes > 0 && e.Key == last {
-			return steps.ErrCollision
-		}
-		last = e.Key
-		out.Nodes++
-		return sorter.Add(extsort.Entry{Key: e.Aux, Text: e.Text})
+	to := p.Sorter("place", 0, p.Memory.Strings)
+	return extsort.SortEntries(to, func(byPlace *extsort.Strings) error {
+		return steps.EachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
+			if out.Nodes > 0 && e.Key == last {
+				return steps.ErrCollision
+			}
+			last = e.Key
+			out.Nodes++
+			return byPlace.Add(extsort.Entry{Key: e.Aux, Text: e.Text})
+		})
 	})
-	if err != nil {
-		return nil, errors.Join(err, sorter.Abort())
-	}
-	return sorter.Finish()
 }

@@ -124,13 +124,10 @@ func (p *pipeline) featureNames() map[string][]kv.ColumnMeta {
 // labeledSet is the set of nodes that have a multi-label.
 func (p *pipeline) labeledSet(ctx context.Context, runs []extsort.Run) (*roaring.Bitmap, error) {
 	set := roaring.New()
-	err := extsort.Merge(ctx, p.Sorter("labels", 2, p.Memory.Merge), runs,
-		func(recs []uint64) error {
-			for i := 0; i < len(recs); i += 2 {
-				set.Add(uint32(recs[i] >> 32))
-			}
-			return nil
-		})
+	err := p.eachPair(ctx, "labels", runs, func(node uint64, _ uint32, _ uint64) error {
+		set.Add(uint32(node))
+		return nil
+	})
 	set.RunOptimize()
 	return set, err
 }

@@ -187,7 +187,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		return nil, err
 	}
 	if s.sorter, err = extsort.NewWords(opt); err != nil {
-		return nil, errors.Join(err, s.ids.close())
+		return nil, errors.Join(err, s.ids.Abort())
 	}
 	return s, nil
 }
@@ -207,7 +207,7 @@ func (p *pipeline) dropsDuplicates() bool {
 func (s *scanner) nodes(c *source.IDChunk) error {
 	s.out.NodeRows += uint64(c.Len())
 	s.src = slices.Grow(s.src[:0], c.Len())[:c.Len()]
-	if err := s.ids.nodeKeys(c, s.src); err != nil {
+	if err := s.ids.keys(idColumn{c.Ints, c.Text}, idColumn{}, s.src, nil); err != nil {
 		return err
 	}
 	s.shared.nodes(c, s.src)
@@ -220,7 +220,8 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 	s.out.Read += uint64(n)
 	s.p.Progress("read edges", s.out.Read, s.p.info.Edges, "edges")
 	s.src, s.dst = slices.Grow(s.src[:0], n)[:n], slices.Grow(s.dst[:0], n)[:n]
-	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
+	if err := s.ids.keys(idColumn{c.SrcInt, c.SrcText}, idColumn{c.DstInt, c.DstText}, s.src,
+		s.dst); err != nil {
 		return err
 	}
 	if s.rounded.First == "" {
@@ -366,7 +367,7 @@ func (s *scanner) finish() (err error) {
 	if s.out.Edges, err = s.sorter.Finish(); err != nil {
 		return err
 	}
-	if s.out.IDs, err = s.ids.finish(); err != nil {
+	if s.out.IDs, err = s.ids.Finish(); err != nil {
 		return err
 	}
 	s.p.KeepRuns(s.out.Edges)
@@ -380,4 +381,4 @@ func (s *scanner) finish() (err error) {
 	return nil
 }
 
-func (s *scanner) close() error { return errors.Join(s.sorter.Abort(), s.ids.close()) }
+func (s *scanner) close() error { return errors.Join(s.sorter.Abort(), s.ids.Abort()) }

@@ -83,24 +83,19 @@ func exclusive(name string) string {
 func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsResult) error {
 	var seen []uint32 // splits of node
 	node, bad, other := noRow, noRow, uint32(0)
-	err := extsort.Merge(ctx, p.Sorter("splits", 2, p.Memory.Merge), out.Rows,
-		func(recs []uint64) error {
-			for i := 0; i < len(recs); i += 2 {
-				split := uint32(recs[i])
-				if n := recs[i] >> 32; n != node {
-					node, seen = n, seen[:0]
-				}
-				group := exclusive(out.Names[split])
-				for _, s := range seen {
-					if s != split && group != "" && exclusive(out.Names[s]) == group &&
-						recs[i+1] < bad {
-						bad, other = recs[i+1], s
-					}
-				}
-				seen = append(seen, split)
+	err := p.eachPair(ctx, "splits", out.Rows, func(n uint64, split uint32, seq uint64) error {
+		if n != node {
+			node, seen = n, seen[:0]
+		}
+		group := exclusive(out.Names[split])
+		for _, s := range seen {
+			if s != split && group != "" && exclusive(out.Names[s]) == group && seq < bad {
+				bad, other = seq, s
 			}
-			return nil
-		})
+		}
+		seen = append(seen, split)
+		return nil
+	})
 	if err != nil || bad == noRow {
 		return err
 	}
@@ -120,13 +115,10 @@ func (p *pipeline) splitSets(ctx context.Context, r *splitsResult,
 	for i := range bitmaps {
 		bitmaps[i] = roaring.New()
 	}
-	err := extsort.Merge(ctx, p.Sorter("splits", 2, p.Memory.Merge), r.Rows,
-		func(recs []uint64) error {
-			for i := 0; i < len(recs); i += 2 {
-				bitmaps[uint32(recs[i])].Add(uint32(recs[i] >> 32))
-			}
-			return nil
-		})
+	err := p.eachPair(ctx, "splits", r.Rows, func(node uint64, split uint32, _ uint64) error {
+		bitmaps[split].Add(uint32(node))
+		return nil
+	})
 	var metas []kv.SplitMeta
 	for i, name := range r.Names {
 		bitmaps[i].RunOptimize()

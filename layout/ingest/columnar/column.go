@@ -208,7 +208,8 @@ func (c *column) check(file string, kind input.Kind) error {
 		return input.Wrong(file, "write it as numbers or text",
 			"column %q is of type %s, which is not read", c.name, c.what)
 	case c.list && kind != input.Text:
-		return input.Wrong(file, "give a column with one value a row", "column %q has lists", c.name)
+		return input.Wrong(file, "give a column with one value a row", "column %q has lists",
+			c.name)
 	}
 	return nil
 }

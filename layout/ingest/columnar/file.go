@@ -163,7 +163,7 @@ func (t *File) guard(fn func() error) (err error) {
 var errCutOff = errors.New("it ends before it should")
 
 func (t *File) damaged(err error) error {
-	return input.Wrong(t.name, "copy it again", "is damaged, or no %s file: %s", t.what, err.Error())
+	return input.Wrong(t.name, "copy it again", "is damaged, or no %s file: %v", t.what, err)
 }
 
 // Close closes the file.

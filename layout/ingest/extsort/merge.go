@@ -3,7 +3,6 @@ package extsort
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"gdb/internal/bug"
@@ -21,9 +20,6 @@ const _ uint = -(batchWords % (3 * 4 * 5)) // a batch holds whole records of any
 
 // fanIn is the number of runs that may be merged at once in memory bytes.
 func fanIn(memory int64, blockBytes int) int {
-	if blockBytes == 0 {
-		blockBytes = defaultBlockBytes
-	}
 	return int(max(2, (memory-batches*batchWords*8)/int64(blockBytes)))
 }
 
@@ -33,45 +29,18 @@ func fanIn(memory int64, blockBytes int) int {
 // longer ones, at PREFIX-m0.run, ….
 func Merge(ctx context.Context, opt Options, runs []Run, fn func(words []uint64) error) error {
 	opt.ensureDefaults()
-	runs, err := reduce(ctx, opt, runs)
-	if err != nil {
-		return err
-	}
-	return mergeOnce(ctx, opt, runs, fn)
-}
-
-// reduce merges runs until they can be merged at once. The runs that it was given stay; those
-// that it made itself and needs no more are removed.
-func reduce(ctx context.Context, opt Options, runs []Run) ([]Run, error) {
-	fan, made := fanIn(opt.Memory, opt.BlockBytes), 0
-	ours := map[string]bool{}
-	for len(runs) > fan {
-		// Merge no more than needed: what is left is merged once only.
-		n := min(fan, len(runs)-fan+1)
-		group := runs[:n]
-		w, err := newRunWriter(&opt, fmt.Sprintf("%s-m%d.run", opt.Prefix, made))
-		if err != nil {
-			return nil, err
-		}
-		err = mergeOnce(ctx, opt, group, func(words []uint64) error {
+	runs, made, err := reduce(opt, runs, func(group []Run, w *RunWriter) error {
+		return mergeOnce(ctx, opt, group, func(words []uint64) error {
 			return w.words(words, opt.Width)
 		})
-		run, err2 := w.finish()
-		if err := errors.Join(err, err2); err != nil {
-			return nil, err
-		}
-		made++
-		for _, r := range group {
-			if ours[r.Name] {
-				if err := opt.Remove(r); err != nil {
-					return nil, err
-				}
-			}
-		}
-		ours[run.Name] = true
-		runs = append(append([]Run{}, runs[n:]...), run)
+	})
+	if err == nil {
+		err = mergeOnce(ctx, opt, runs, fn)
 	}
-	return runs, nil
+	for _, run := range made {
+		err = errors.Join(err, opt.Remove(run))
+	}
+	return err
 }
 
 func mergeOnce(ctx context.Context, opt Options, runs []Run, fn func([]uint64) error) error {
@@ -91,9 +60,10 @@ func mergeOnce(ctx context.Context, opt Options, runs []Run, fn func([]uint64) e
 // mergeShaped runs the merge in a goroutine and fn in the caller's.
 func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 	fn func([]uint64) error) error {
-	m, err := newMerger[R](opt, runs)
+	m := &merger[R]{records: make([][]R, len(runs)), nodes: make([]match, len(runs))}
+	err := m.open(&opt, runs)
 	if err != nil {
-		return err
+		return errors.Join(err, m.close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	full, free := make(chan []R, batches), make(chan []R, batches)
@@ -125,8 +95,7 @@ func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 // merger is a tree of losers over the runs: nodes[0] holds the run with the least record, and
 // nodes[i] the loser of the match at node i.
 type merger[R record] struct {
-	blocks  *mem.Arena
-	readers []*runReader
+	openRuns
 	records [][]R // what is left of each run's block, its next record first
 	nodes   []match
 }
@@ -138,30 +107,6 @@ type match struct {
 	key  uint64
 	run  int32
 	done int32
-}
-
-func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
-	m := &merger[R]{records: make([][]R, len(runs)), nodes: make([]match, len(runs))}
-	var err error
-	if m.blocks, err = blockArena(&opt, len(runs)); err != nil {
-		return nil, err
-	}
-	for i, run := range runs {
-		r, err := openRun(&opt, run, blockOf(m.blocks, &opt, i))
-		if err != nil {
-			return nil, errors.Join(err, m.close())
-		}
-		m.readers = append(m.readers, r)
-	}
-	return m, nil
-}
-
-func (m *merger[R]) close() error {
-	var errs []error
-	for _, r := range m.readers {
-		errs = append(errs, r.close())
-	}
-	return errors.Join(append(errs, m.blocks.Free())...)
 }
 
 // next is a run with the record after the one that was delivered.

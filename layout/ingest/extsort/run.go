@@ -20,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
+	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 
@@ -47,8 +49,8 @@ type Run struct {
 	Bytes   int64
 }
 
-// runWriter writes the blocks of one run.
-type runWriter struct {
+// RunWriter writes the blocks of one run, whose records come in order.
+type RunWriter struct {
 	f       vfs.File
 	path    string
 	run     Run
@@ -58,27 +60,49 @@ type runWriter struct {
 	flushed int64 // bytes up to which writing back was asked for
 }
 
-func newRunWriter(opt *Options, name string) (*runWriter, error) {
+// NewRunWriter starts a run with a name below opt.Dir.
+func NewRunWriter(opt Options, name string) (*RunWriter, error) {
+	opt.ensureDefaults()
 	path := opt.path(name)
 	f, err := opt.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("extsort: create %s: %w", path, err)
 	}
-	w := &runWriter{f: f, path: path, run: Run{Name: name}, limit: opt.BlockBytes - headerBytes}
-	w.block = make([]byte, headerBytes, opt.BlockBytes)
-	return w, nil
+	return &RunWriter{f: f, path: path, run: Run{Name: name}, limit: opt.BlockBytes - headerBytes,
+		block: make([]byte, headerBytes, opt.BlockBytes)}, nil
 }
 
-// room makes sure that a record of n bytes fits in the current block. A record larger than a
-// block gets one of its own.
-func (w *runWriter) room(n int) error {
+// Add appends an entry, which is not before the last. An entry that is larger than a block gets one
+// of its own.
+func (w *RunWriter) Add(e Entry) error {
+	n := entryBytes + len(e.Text)
 	if len(w.block) > headerBytes && len(w.block)-headerBytes+n > w.limit {
-		return w.flush()
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.block = e.appendTo(w.block)
+	w.run.Records++
+	return nil
+}
+
+// words appends records of a width.
+func (w *RunWriter) words(words []uint64, width int) error {
+	perBlock := max(1, w.limit/8/width) * width * 8 // bytes of whole records in a block
+	w.run.Records += uint64(len(words) / width)
+	for b := mem.BytesOf(words); len(b) > 0; {
+		n := min(perBlock-(len(w.block)-headerBytes), len(b))
+		w.block, b = append(w.block, b[:n]...), b[n:]
+		if len(w.block)-headerBytes == perBlock {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-func (w *runWriter) flush() error {
+func (w *RunWriter) flush() error {
 	if len(w.block) == headerBytes {
 		return nil
 	}
@@ -102,8 +126,8 @@ func (w *runWriter) flush() error {
 	return nil
 }
 
-// finish writes what is left, makes it durable and closes the file.
-func (w *runWriter) finish() (Run, error) {
+// Finish writes what is left, makes the run durable and closes it.
+func (w *RunWriter) Finish() (Run, error) {
 	err := w.flush()
 	if err == nil {
 		if err = w.f.Sync(); err != nil {
@@ -114,14 +138,89 @@ func (w *runWriter) finish() (Run, error) {
 	return w.run, errors.Join(err, w.f.Close())
 }
 
-// blockArena holds a block buffer for each of n runs, outside the Go heap.
-func blockArena(opt *Options, n int) (*mem.Arena, error) {
-	return mem.NewArena(opt.Budget, "merging", int64(n)*int64(opt.BlockBytes))
+// WriteRun writes the run that fill gives.
+func WriteRun(opt Options, name string, fill func(w *RunWriter) error) (Run, error) {
+	w, err := NewRunWriter(opt, name)
+	if err != nil {
+		return Run{}, err
+	}
+	err = fill(w)
+	run, err2 := w.Finish()
+	return run, errors.Join(err, err2)
 }
 
-// blockOf is the buffer of run i.
-func blockOf(a *mem.Arena, opt *Options, i int) []byte {
-	return a.Bytes()[i*opt.BlockBytes : (i+1)*opt.BlockBytes]
+// dropCache tells the kernel that a range of a file will not be read again soon. Under a memory
+// cgroup the page cache is charged to the process: what is dropped need not be reclaimed from it
+// when memory is short. It is advice only, and does nothing for files in memory.
+func dropCache(f vfs.File, off, n int64) {
+	if n > 0 {
+		_ = blockdev.DropCache(f, off, n)
+	}
+}
+
+// openRuns are runs that are read at the same time. Each has a buffer of a block, outside of the Go
+// heap.
+type openRuns struct {
+	blocks  *mem.Arena
+	readers []*runReader
+}
+
+// open opens runs. What is open must be closed, although it fails.
+func (o *openRuns) open(opt *Options, runs []Run) (err error) {
+	size := opt.BlockBytes
+	if o.blocks, err = mem.NewArena(opt.Budget, "merging", int64(len(runs)*size)); err != nil {
+		return err
+	}
+	for i, run := range runs {
+		path := opt.path(run.Name)
+		f, err := opt.FS.Open(path, vfs.RandomReadsOption)
+		if err != nil {
+			return fmt.Errorf("extsort: open %s: %w", path, err)
+		}
+		o.readers = append(o.readers, &runReader{f: f, path: path, run: run,
+			buf: o.blocks.Bytes()[i*size : (i+1)*size]})
+	}
+	return nil
+}
+
+func (o *openRuns) close() error {
+	var errs []error
+	for _, r := range o.readers {
+		dropCache(r.f, 0, r.run.Bytes)
+		errs = append(errs, r.f.Close())
+	}
+	o.readers = nil
+	if o.blocks != nil {
+		errs = append(errs, o.blocks.Free())
+	}
+	return errors.Join(errs...)
+}
+
+// reduce merges runs until they can be merged at once: mergeTo merges a group of them to one. Those
+// that it was given stay. made are those of the result that it made, at PREFIX-m0.run and so on,
+// which the caller removes.
+func reduce(opt Options, runs []Run, mergeTo func(group []Run, w *RunWriter) error) (rest,
+	made []Run, err error) {
+	count := 0
+	for fan := fanIn(opt.Memory, opt.BlockBytes); len(runs) > fan; count++ {
+		// Merge no more than needed: what is left is merged once only.
+		group := runs[:min(fan, len(runs)-fan+1)]
+		run, err := WriteRun(opt, fmt.Sprintf("%s-m%d.run", opt.Prefix, count),
+			func(w *RunWriter) error { return mergeTo(group, w) })
+		if err != nil {
+			return nil, made, err
+		}
+		for _, r := range group {
+			if i := slices.Index(made, r); i >= 0 {
+				made = slices.Delete(made, i, i+1)
+				if err := opt.Remove(r); err != nil {
+					return nil, made, err
+				}
+			}
+		}
+		made, runs = append(made, run), append(slices.Clone(runs[len(group):]), run)
+	}
+	return runs, made, nil
 }
 
 // runReader reads the blocks of one run, one ahead of the consumer by way of the page cache.
@@ -134,16 +233,6 @@ type runReader struct {
 	number  uint64
 	dropped int64
 	records uint64 // delivered; the consumer counts
-}
-
-// openRun opens a run to be read through buf, which is a block long.
-func openRun(opt *Options, run Run, buf []byte) (*runReader, error) {
-	path := opt.path(run.Name)
-	f, err := opt.FS.Open(path, vfs.RandomReadsOption)
-	if err != nil {
-		return nil, fmt.Errorf("extsort: open %s: %w", path, err)
-	}
-	return &runReader{f: f, path: path, run: run, buf: buf}, nil
 }
 
 // next returns the payload of the next block, valid until the next call, or nil at the end.
@@ -209,9 +298,4 @@ func (r *runReader) read(p []byte, off int64) error {
 func (r *runReader) damaged(what string) error {
 	return fmt.Errorf("extsort: read %s block %d at offset %d: %s: %w",
 		r.path, r.number, r.off, what, ErrDamaged)
-}
-
-func (r *runReader) close() error {
-	dropCache(r.f, 0, r.run.Bytes)
-	return r.f.Close()
 }

@@ -2,6 +2,7 @@ package extsort
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -121,25 +122,24 @@ func (s *Strings) spill() error {
 	}
 	keys := radixSort(s.keys[:s.n], s.scratch, 1)
 	s.orderTies(keys)
-	w, err := newRunWriter(&s.opt, fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs)))
-	if err != nil {
-		return err
-	}
-	var last Entry
-	for i, k := range keys {
-		e, _ := decodeEntry(s.text[k[1]:s.used])
-		if s.opt.Distinct && i > 0 && last.same(&e) {
-			continue
-		}
-		if err = w.entry(&e); err != nil {
-			break
-		}
-		last = e
-	}
-	run, err2 := w.finish()
+	run, err := WriteRun(s.opt, fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs)),
+		func(w *RunWriter) error {
+			var last Entry
+			for i, k := range keys {
+				e, _ := decodeEntry(s.text[k[1]:s.used])
+				if s.opt.Distinct && i > 0 && last.same(&e) {
+					continue
+				}
+				if err := w.Add(e); err != nil {
+					return err
+				}
+				last = e
+			}
+			return nil
+		})
 	s.runs = append(s.runs, run)
 	s.n, s.used = 0, 0
-	return errors.Join(err, err2)
+	return err
 }
 
 // orderTies sorts entries of one key by text and aux.
@@ -160,13 +160,16 @@ func (s *Strings) orderTies(keys [][2]uint64) {
 	}
 }
 
-func (w *runWriter) entry(e *Entry) error {
-	if err := w.room(entryBytes + len(e.Text)); err != nil {
-		return err
+// SortEntries sorts the entries that fill adds, and returns their runs, which are durable.
+func SortEntries(opt Options, fill func(s *Strings) error) ([]Run, error) {
+	s, err := NewStrings(opt)
+	if err != nil {
+		return nil, err
 	}
-	w.block = e.appendTo(w.block)
-	w.run.Records++
-	return nil
+	if err := fill(s); err != nil {
+		return nil, errors.Join(err, s.Abort())
+	}
+	return s.Finish()
 }
 
 // Finish spills what is left, frees the arena and returns the runs, which are durable.
@@ -177,3 +180,166 @@ func (s *Strings) Finish() ([]Run, error) {
 
 // Abort frees the arena. After Finish it does nothing.
 func (s *Strings) Abort() error { return s.arena.Free() }
+
+// Entries delivers the entries of sorted runs in order: the counterpart of Strings. It is pulled,
+// not pushed, so that two of them can be joined.
+type Entries struct {
+	opt  Options
+	runs openRuns
+	heap entryHeap
+	made []Run // by reduce, removed by Close
+	n    int   // entries delivered
+	last Entry // the last one delivered, if Distinct
+	any  bool  // last is set
+}
+
+// entryReader reads one run of entries.
+type entryReader struct {
+	*runReader
+	head  Entry
+	size  int // bytes of head in block; negative if it was delivered
+	block []byte
+}
+
+// entryHeap has the reader with the least head at 0.
+type entryHeap []*entryReader
+
+// sink restores the order below i.
+func (h entryHeap) sink(i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
+			if h[c].head.compare(&h[least].head) < 0 {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+// OpenEntries opens the runs of a Strings sorter; opt.Memory bounds the block buffers. If there
+// are more runs than fit, they are first merged to longer ones.
+func OpenEntries(ctx context.Context, opt Options, runs []Run) (*Entries, error) {
+	opt.ensureDefaults()
+	e := &Entries{opt: opt}
+	runs, made, err := reduce(opt, runs, func(group []Run, w *RunWriter) error {
+		return writeEntries(ctx, opt, group, w)
+	})
+	e.made = made
+	if err == nil {
+		err = e.open(runs)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Entries) open(runs []Run) error {
+	if err := e.runs.open(&e.opt, runs); err != nil {
+		return err
+	}
+	for _, r := range e.runs.readers {
+		er := &entryReader{runReader: r}
+		ok, err := er.advance()
+		if err != nil {
+			return err
+		}
+		if ok {
+			e.heap = append(e.heap, er)
+		}
+	}
+	for i := len(e.heap)/2 - 1; i >= 0; i-- {
+		e.heap.sink(i)
+	}
+	return nil
+}
+
+// writeEntries merges runs to one.
+func writeEntries(ctx context.Context, opt Options, runs []Run, w *RunWriter) error {
+	e := &Entries{opt: opt}
+	err := e.open(runs)
+	for err == nil {
+		entry, ok, err2 := e.Next(ctx)
+		if err = err2; err != nil || !ok {
+			break
+		}
+		err = w.Add(entry)
+	}
+	return errors.Join(err, e.Close())
+}
+
+// Next returns the next entry; ok is false at the end. Its text is valid until the next call.
+func (e *Entries) Next(ctx context.Context) (entry Entry, ok bool, err error) {
+	if e.n++; e.n&0xfff == 0 {
+		if err := ctx.Err(); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	for {
+		if err := e.step(); err != nil || len(e.heap) == 0 {
+			return Entry{}, false, err
+		}
+		top := e.heap[0]
+		top.block, top.size = top.block[top.size:], -1
+		if !e.opt.Distinct {
+			return top.head, true, nil
+		}
+		if e.last.same(&top.head) && e.any {
+			continue
+		}
+		e.last = Entry{Key: top.head.Key, Text: append(e.last.Text[:0], top.head.Text...)}
+		e.any = true
+		return top.head, true, nil
+	}
+}
+
+// step takes the run whose head was delivered to its next entry.
+func (e *Entries) step() error {
+	if len(e.heap) == 0 || e.heap[0].size >= 0 {
+		return nil
+	}
+	top := e.heap[0]
+	more, err := top.advance()
+	if err != nil {
+		return err
+	}
+	if !more {
+		last := len(e.heap) - 1
+		e.heap[0], e.heap = e.heap[last], e.heap[:last]
+	}
+	e.heap.sink(0)
+	return nil
+}
+
+// advance decodes the next entry of the run to head.
+func (r *entryReader) advance() (bool, error) {
+	if len(r.block) == 0 {
+		block, err := r.next()
+		if err != nil || block == nil {
+			return false, err
+		}
+		r.block = block
+	}
+	r.head, r.size = decodeEntry(r.block)
+	if r.size == 0 {
+		return false, r.damaged("an entry is cut off")
+	}
+	r.records++
+	return true, nil
+}
+
+// Close closes the runs and removes those that were made on the way. The runs given stay.
+func (e *Entries) Close() error {
+	e.heap = nil
+	errs := []error{e.runs.close()}
+	for _, run := range e.made {
+		errs = append(errs, e.opt.Remove(run))
+	}
+	e.made = nil
+	return errors.Join(errs...)
+}

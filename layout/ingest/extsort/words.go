@@ -3,6 +3,7 @@ package extsort
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"unsafe"
 
 	"gdb/internal/bug"
@@ -119,7 +120,10 @@ func (s *Words) spill() error {
 	go func() {
 		defer bug.Catch()
 		defer close(done)
-		run, err := s.writeRun(name, s.sorted(full))
+		words := s.sorted(full)
+		run, err := WriteRun(s.opt, name, func(w *RunWriter) error {
+			return w.words(words, s.opt.Width)
+		})
 		s.runs[at], s.err = run, err
 		s.free <- full[:cap(full)]
 	}()
@@ -141,42 +145,21 @@ func (s *Words) sorted(words []uint64) []uint64 {
 	return flat(radixSort(shaped[[5]uint64](words), shaped[[5]uint64](s.scratch), s.opt.Key))
 }
 
-func (s *Words) writeRun(name string, words []uint64) (Run, error) {
-	w, err := newRunWriter(&s.opt, name)
-	if err != nil {
-		return Run{}, err
-	}
-	err = w.words(words, s.opt.Width)
-	run, err2 := w.finish()
-	return run, errors.Join(err, err2)
-}
-
-// words appends records.
-func (w *runWriter) words(words []uint64, width int) error {
-	perBlock := max(1, w.limit/8/width) * width * 8 // bytes of whole records in a block
-	w.run.Records += uint64(len(words) / width)
-	for b := mem.BytesOf(words); len(b) > 0; {
-		n := min(perBlock-(len(w.block)-headerBytes), len(b))
-		w.block, b = append(w.block, b[:n]...), b[n:]
-		if len(w.block)-headerBytes == perBlock {
-			if err := w.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // WriteWords writes words as they are to a run, which Merge can read back.
 func WriteWords(opt Options, name string, words []uint64) (Run, error) {
-	opt.ensureDefaults()
-	w, err := newRunWriter(&opt, name)
+	return WriteRun(opt, name, func(w *RunWriter) error { return w.words(words, 1) })
+}
+
+// SortWords sorts the records that fill adds, and returns their runs, which are durable.
+func SortWords(opt Options, fill func(s *Words) error) ([]Run, error) {
+	s, err := NewWords(opt)
 	if err != nil {
-		return Run{}, err
+		return nil, err
 	}
-	err = w.words(words, 1)
-	run, err2 := w.finish()
-	return run, errors.Join(err, err2)
+	if err := fill(s); err != nil {
+		return nil, errors.Join(err, s.Abort())
+	}
+	return s.Finish()
 }
 
 // Finish spills what is left, frees the arena and returns the runs, which are durable.
@@ -214,4 +197,74 @@ func flat[R record](recs []R) []uint64 {
 		return nil
 	}
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(recs))), len(recs)*len(zero))
+}
+
+// record is a run of words that sorts by its first word, then by the second, ….
+type record interface {
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [5]uint64
+}
+
+// digitBits is the width of a radix digit: 2048 counters fit in the L1 cache, and two digits
+// cover the node ids of a graph of four million nodes.
+const digitBits = 11
+
+// radixSort sorts a by its first key words and returns the sorted records, which are in a or in
+// scratch. Bits that are equal in all records cost nothing. Time: one pass per 11 bits that vary.
+func radixSort[R record](a, scratch []R, key int) []R {
+	if isSorted(a, key) {
+		return a
+	}
+	scratch = scratch[:len(a)]
+	for word := key - 1; word >= 0; word-- {
+		for vary := varying(a, word); vary != 0; {
+			shift := bits.TrailingZeros64(vary)
+			radixPass(a, scratch, word, shift)
+			a, scratch = scratch, a
+			vary &^= (1<<digitBits - 1) << shift
+		}
+	}
+	return a
+}
+
+// isSorted says whether records come in order already, as rows of arrays do.
+func isSorted[R record](a []R, key int) bool {
+	for i := 1; i < len(a); i++ {
+		for k := range key {
+			if a[i-1][k] != a[i][k] {
+				if a[i-1][k] > a[i][k] {
+					return false
+				}
+				break
+			}
+		}
+	}
+	return true
+}
+
+// varying has a one for every bit of a word that differs between records.
+func varying[R record](a []R, word int) uint64 {
+	any, all := uint64(0), ^uint64(0)
+	for i := range a {
+		w := a[i][word]
+		any |= w
+		all &= w
+	}
+	return any &^ all
+}
+
+func radixPass[R record](a, out []R, word, shift int) {
+	var at [1 << digitBits]uint32
+	for i := range a {
+		at[a[i][word]>>shift&(1<<digitBits-1)]++
+	}
+	sum := uint32(0)
+	for d, n := range at {
+		at[d] = sum
+		sum += n
+	}
+	for i := range a {
+		d := a[i][word] >> shift & (1<<digitBits - 1)
+		out[at[d]] = a[i]
+		at[d]++
+	}
 }

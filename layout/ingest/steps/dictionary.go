@@ -147,7 +147,16 @@ func (d *DictionaryWriter) finishForward(ctx context.Context, out *DictionaryRes
 	add := func(e extsort.Entry) error { return w.Add(e.Key, e.Text, kv.NodeID(e.Aux)) }
 	opt := d.work.Sorter("forward", 0, d.work.Memory.Merge)
 	if joins {
-		err = d.writeBoth(ctx, opt, runs, out, add)
+		var run extsort.Run
+		run, err = d.work.WriteRun("dict", func(joined *extsort.RunWriter) error {
+			return EachEntry(ctx, opt, runs, func(e extsort.Entry) error {
+				if err := add(e); err != nil {
+					return err
+				}
+				return joined.Add(e)
+			})
+		})
+		out.Joins = []extsort.Run{run}
 	} else {
 		err = EachEntry(ctx, opt, runs, add)
 	}
@@ -155,23 +164,6 @@ func (d *DictionaryWriter) finishForward(ctx context.Context, out *DictionaryRes
 		return kv.FileMeta{}, errors.Join(err, w.Abort())
 	}
 	return w.Finish()
-}
-
-func (d *DictionaryWriter) writeBoth(ctx context.Context, opt extsort.Options, runs []extsort.Run,
-	out *DictionaryResult, add func(extsort.Entry) error) error {
-	joined, err := d.work.NewRun("dict")
-	if err != nil {
-		return err
-	}
-	err = EachEntry(ctx, opt, runs, func(e extsort.Entry) error {
-		if err := add(e); err != nil {
-			return err
-		}
-		return joined.Add(e)
-	})
-	run, err2 := joined.Finish()
-	out.Joins = []extsort.Run{run}
-	return errors.Join(err, err2)
 }
 
 // Close frees the sorters and closes what was not finished.

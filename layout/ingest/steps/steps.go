@@ -183,6 +183,12 @@ func (w *Work) NewRun(name string) (*extsort.RunWriter, error) {
 	return extsort.NewRunWriter(opt, opt.Prefix+".run")
 }
 
+// WriteRun writes the run of entries that fill gives.
+func (w *Work) WriteRun(name string, fill func(w *extsort.RunWriter) error) (extsort.Run, error) {
+	opt := w.Sorter(name, 0, 0)
+	return extsort.WriteRun(opt, opt.Prefix+".run", fill)
+}
+
 // EachEntry calls fn with all entries of runs in order.
 func EachEntry(ctx context.Context, opt extsort.Options, runs []extsort.Run,
 	fn func(e extsort.Entry) error) error {
