@@ -111,19 +111,20 @@ type Ahead struct {
 	stopOnce   sync.Once
 	working    sync.WaitGroup
 	last       *Batch // what Next returned
+	fill       func(*Batch) error
 }
 
 // Start fills two batches in turn, until fill fails or returns io.EOF, or Stop.
 func (a *Ahead) Start(fill func(*Batch) error, batches ...*Batch) {
 	a.free, a.full = make(chan *Batch, len(batches)), make(chan *Batch, 1)
-	a.stop = make(chan struct{})
+	a.stop, a.fill = make(chan struct{}), fill
 	for _, b := range batches {
 		a.free <- b
 	}
-	a.working.Go(func() { a.work(fill) })
+	a.working.Go(a.work)
 }
 
-func (a *Ahead) work(fill func(*Batch) error) {
+func (a *Ahead) work() {
 	defer bug.Catch()
 	defer close(a.full)
 	for {
@@ -133,7 +134,7 @@ func (a *Ahead) work(fill func(*Batch) error) {
 		case <-a.stop:
 			return
 		}
-		b.err = fill(b)
+		b.err = a.fill(b)
 		if b.err == io.EOF {
 			return
 		}
