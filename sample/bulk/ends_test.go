@@ -60,3 +60,44 @@ func TestOldMacroBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestMacroBytes compares what the plan takes for macro-batches with what two of them take once
+// they are drawn, for few batches and for so many that they have most nodes of the graph.
+func TestMacroBytes(t *testing.T) {
+	f := newMacroFixture(t)
+	for name, c := range configs() {
+		if len(c.Fanout) == 0 {
+			continue
+		}
+		for _, n := range []uint64{3, 11} {
+			b := f.batches(t, c, n, 1)
+			var d sample.Dense
+			mustTake(t, b, 0, 0, &d)
+			b.work.Wait()
+			used := b.cfg.Budget.Used()
+			most := MacroBytes(int(n), &d, int64(d.Inner()), f.topo.Nodes())
+			if most < used || most > 5*used/2 {
+				t.Errorf("%s, %d batches: %d bytes are taken, %d were planned", name, n, used, most)
+			}
+		}
+	}
+}
+
+// TestMacroBytesOfGraph: macro-batches have no more nodes than the graph, nor more lists.
+func TestMacroBytesOfGraph(t *testing.T) {
+	d := &sample.Dense{NodeIDs: make([]sample.NodeID, 10), Nbrs: make([]sample.NodeID, 40)}
+	d.NodeIDOffsets = []uint32{0, 5, 10}
+	of := func(count int, graph uint64) int64 { return MacroBytes(count, d, 5, graph) }
+	if of(1, 1000) != 0 {
+		t.Error("batches that are drawn by themselves take memory for macro-batches")
+	}
+	if a, b := of(4, 1<<30), of(8, 1<<30); b != 2*a {
+		t.Errorf("4 batches take %d bytes, 8 take %d, want twice as much", a, b)
+	}
+	if a, b := of(40, 40), of(8, 40); a != b || a >= of(8, 1<<30) {
+		t.Errorf("of 40 nodes, 40 batches take %d bytes, 8 batches %d, want as much", a, b)
+	}
+	if most := of(40, 20); most >= of(40, 40) {
+		t.Errorf("of 20 nodes, %d bytes", most)
+	}
+}

@@ -21,9 +21,15 @@ func MacroBytes(count int, d *sample.Dense, inner int64, graphNodes uint64) int6
 	batches := float64(count)
 	nodes := min(batches*scale(len(d.NodeIDs)), float64(graphNodes))
 	entries := batches * scale(len(d.Nbrs))
-	if perNode := float64(len(d.Nbrs)) / float64(have); nodes*perNode < entries {
-		entries = nodes * perNode // each node has one list
+	if degree := float64(len(d.Nbrs)) / float64(have); nodes*degree < entries {
+		entries = nodes * degree // each node has one list
 	}
-	extras := float64(len(d.Weights)+len(d.Types)) / float64(max(1, len(d.Nbrs)))
-	return held * mem.HeapCost(int64(4*(6*nodes+(6+3*extras)*entries)))
+	perEntry := float64(len(d.Weights)+len(d.Types)) / float64(max(1, len(d.Nbrs)))
+	perNode := float64(len(d.Degrees)+len(d.WeightSums)) / float64(max(1, len(d.NodeIDs)))
+	// A macro-batch has a partial batch, a Dense of at most twice its size, and the lists of a hop;
+	// the sampler has ids, places and extras of a hop, and a table of nodes.
+	kept := nodes*(7+4*perNode) + entries*(4+4*perEntry)
+	drawing := nodes*(4+perNode) + entries*(2+perEntry)
+	words := (held*kept + drawing) * 5 / 4 // lists grow by a quarter
+	return mem.HeapCost(int64(4 * words))
 }
