@@ -30,11 +30,7 @@ func narrow(s isa, set string, round func(v reg.VecVirtual)) {
 	out, x := loadGP(Param("out")), loadGP(Param("x"))
 	s.eachVector(loadGP(Param("n")), func(rest *mask) {
 		v := s.vec()
-		if rest != nil {
-			s.loadMasked(Mem{Base: x}, *rest, v)
-		} else {
-			s.load(Mem{Base: x}, v)
-		}
+		s.loadRest(Mem{Base: x}, rest, v)
 		to := Mem{Base: out}
 		switch {
 		case round == nil:

@@ -186,12 +186,7 @@ func edgeSum(s isa, vectors int) {
 	u := newSums(s, vectors)
 	l := edgeLoop{fetch: &fetcher{lines: (vectors*s.bytes + 63) / 64}}
 	l.run("out", "weight", func() {
-		u.clear()
-		accumulate := loadGP(Param("accumulate"))
-		TESTQ(accumulate, accumulate)
-		JZ(LabelRef("begun"))
-		u.load(Mem{Base: l.own})
-		Label("begun")
+		u.begin(Mem{Base: l.own})
 	}, func() {
 		u.addTimes(l.row, s.broadcast(Mem{Base: l.value}))
 	}, func() {
@@ -205,10 +200,7 @@ func edgeSum(s isa, vectors int) {
 func edgeDot(s isa, vectors int) {
 	edgeText(s, "edgeDot", vectors, "own, x, dw *float32", "multiplies rows")
 	u := newSums(s, vectors)
-	acc := make([]reg.VecVirtual, min(vectors, 4))
-	for i := range acc {
-		acc[i] = s.vec()
-	}
+	acc := s.vecs(min(vectors, 4))
 	l := edgeLoop{fetch: &fetcher{lines: (vectors*s.bytes + 63) / 64}}
 	l.run("own", "dw", func() { u.load(Mem{Base: l.own}) }, func() {
 		i := 0

@@ -52,10 +52,8 @@ func (e *elementsKernel) load(m Mem, half bool, rest *mask) reg.VecVirtual {
 		VPMOVZXWD_Z(m, rest.k, v)
 	case half:
 		VPMOVZXWD(m, v)
-	case rest != nil:
-		e.s.loadMasked(m, *rest, v)
 	default:
-		e.s.load(m, v)
+		e.s.loadRest(m, rest, v)
 	}
 	if half {
 		VPSLLD(U8(16), v, v)

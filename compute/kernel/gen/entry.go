@@ -43,9 +43,7 @@ func (d *entryDot) write() {
 	Pragma("noescape")
 	Doc(name + " multiplies rows: see dotFunc.")
 	vectors := blockBytes / d.s.bytes
-	for range 2 * vectors {
-		d.acc = append(d.acc, d.s.vec())
-	}
+	d.acc = d.s.vecs(2 * vectors)
 	d.high = d.s.constant(0xffff0000)
 	d.lastMasks(vectors)
 	off, idx, x := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("x"))

@@ -106,11 +106,7 @@ func (w *fewKernel) loadRow(r int, rest *mask, to reg.VecVirtual) {
 	}
 	next.Index, next.Scale = m.Index, m.Scale
 	PREFETCHT0(next)
-	if rest != nil {
-		w.s.loadMasked(m, *rest, to)
-	} else {
-		w.s.load(m, to)
-	}
+	w.s.loadRest(m, rest, to)
 }
 
 // column is where the panel has the vector of a column.
@@ -123,13 +119,8 @@ func (w *fewKernel) times(rows int) {
 	a, left := w.begin()
 	c, ldc, columns := loadGP(Param("c")), loadGP(Param("ldc")), loadGP(Param("columns"))
 	lanes := w.s.lowLanes(columns)
-	for range fewOnce * rows {
-		w.acc = append(w.acc, w.s.vec())
-	}
-	b := make([]reg.VecVirtual, fewOnce)
-	for i := range b {
-		b[i] = w.s.vec()
-	}
+	w.acc = w.s.vecs(fewOnce * rows)
+	b := w.s.vecs(fewOnce)
 	w.groups(a, left, rows, func(rows int, suffix string) {
 		for _, v := range w.acc[:fewOnce*rows] {
 			w.s.clear(v)
@@ -202,13 +193,8 @@ func (w *fewKernel) outer(rows int) {
 		"col1, col2, col3 uintptr, sums *float32)", "adds products of rows: see fewTAFunc.")
 	a, left := w.begin()
 	b, brs := loadGP(Param("b")), loadGP(Param("brs"))
-	factors := make([]reg.VecVirtual, fewOnce*rows)
-	for i := range factors {
-		factors[i] = w.s.vec()
-	}
-	for range fewOnce {
-		w.acc = append(w.acc, w.s.vec())
-	}
+	factors := w.s.vecs(fewOnce * rows)
+	w.acc = w.s.vecs(fewOnce)
 	column := GP64()
 	w.groups(a, left, rows, func(rows int, suffix string) {
 		for r := range rows {

@@ -41,10 +41,13 @@ func newHalfRows(s isa, vectors int) *halfRows {
 	if s.wide {
 		u.last = s.lowLanes(loadGP(Param("lanes")))
 	}
-	for range vectors {
-		u.acc = append(u.acc, s.vec())
-	}
+	u.acc = s.vecs(vectors)
 	return u
+}
+
+// more returns other values of the same columns.
+func (u *halfRows) more() *halfRows {
+	return &halfRows{s: u.s, last: u.last, acc: u.s.vecs(len(u.acc))}
 }
 
 // each calls fn with each vector of the row at m, as floats.
@@ -146,10 +149,7 @@ func gatherMax(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s finds the largest values of rows of %d vectors: see maxFunc.", name,
 		vectors))
 	u := newHalfRows(s, vectors)
-	arg := &halfRows{s: s, last: u.last}
-	for range vectors {
-		arg.acc = append(arg.acc, s.vec())
-	}
+	arg := u.more()
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
 	rowsOf(fetched{x: x, bytes: vectors * s.bytes / 2}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)

@@ -101,11 +101,7 @@ func (t *tile) write() {
 
 func (t *tile) registers() {
 	for range t.rows {
-		row := make([]reg.VecVirtual, t.vectors)
-		for j := range row {
-			row[j] = t.s.vec()
-		}
-		t.acc = append(t.acc, row)
+		t.acc = append(t.acc, t.s.vecs(t.vectors))
 	}
 	for range (t.rows + 4) / 5 {
 		t.ap = append(t.ap, GP64())

@@ -17,10 +17,11 @@ import (
 )
 
 func main() {
-	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
-		"edge": edge, "score": score, "max": maxima, "activation": activation, "norm": norm,
-		"few": few, "convert": convert, "pairs": pairs, "gather": gather,
-		"entry": entry, "weighted": weighted, "elements": elements, "link": link}
+	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": slicesFamily(vectorKernels),
+		"edge": edge, "score": score, "max": maxima, "norm": slicesFamily(normKernels),
+		"activation": slicesFamily(activationKernels),
+		"few":        few, "convert": convert, "pairs": pairs, "gather": gather,
+		"entry": entry, "weighted": weighted, "elements": elements, "link": slicesFamily(linkKernels)}
 	tiles := map[string]func(*writer){"blocks": blocks, "transpose": transpose}
 	name := os.Args[len(os.Args)-1]
 	family, known := families[name]
@@ -74,6 +75,15 @@ func (s isa) vec() reg.VecVirtual {
 		return ZMM()
 	}
 	return YMM()
+}
+
+// vecs returns n new registers.
+func (s isa) vecs(n int) []reg.VecVirtual {
+	all := make([]reg.VecVirtual, n)
+	for i := range all {
+		all[i] = s.vec()
+	}
+	return all
 }
 
 // zero returns a new register of zeros.
@@ -174,6 +184,23 @@ func (s isa) storeMasked(v reg.VecVirtual, k mask, m Mem) {
 		VMOVUPS(v, k.k, m)
 	} else {
 		VMASKMOVPS(v, k.v, m)
+	}
+}
+
+// loadRest reads a vector, or the lanes of a mask if there is one; storeRest writes them.
+func (s isa) loadRest(m Mem, rest *mask, v reg.VecVirtual) {
+	if rest != nil {
+		s.loadMasked(m, *rest, v)
+	} else {
+		s.load(m, v)
+	}
+}
+
+func (s isa) storeRest(v reg.VecVirtual, rest *mask, m Mem) {
+	if rest != nil {
+		s.storeMasked(v, *rest, m)
+	} else {
+		s.store(v, m)
 	}
 }
 

@@ -36,10 +36,7 @@ func segmentMax(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s finds the largest values of rows of %d vectors: see maxFunc.", name,
 		vectors))
 	u := newSums(s, vectors)
-	arg := &sums{s: s, last: u.last, tmp: u.tmp}
-	for range vectors {
-		arg.acc = append(arg.acc, s.vec())
-	}
+	arg := u.more()
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
 	rowsOf(fetched{x: x, bytes: vectors * s.bytes}, func(p, count reg.GPVirtual) {
 		beginMax(s, u.acc, arg.acc, p, count)

@@ -12,13 +12,17 @@ import (
 
 // result reduces all lanes of v by op, and stores that as the result.
 func (s isa) result(v reg.VecVirtual, op func(a, b, to reg.Register)) {
-	x := s.fold(v, YMM(), YMM(), op)
-	a, err := ReturnIndex(0).Resolve()
+	storeResult(0, s.fold(v, YMM(), YMM(), op))
+	done()
+}
+
+// storeResult writes a float as result i.
+func storeResult(i int, x reg.Register) {
+	a, err := ReturnIndex(i).Resolve()
 	if err != nil {
 		panic(err)
 	}
 	VMOVSS(x, a.Addr)
-	done()
 }
 
 // fold reduces all lanes of v by op to the first of a register: that of first, which is one of the
@@ -43,24 +47,22 @@ func (s isa) fold(v reg.VecVirtual, first, second reg.Vec,
 	return x
 }
 
-func rowMax(s isa) {
-	s.text("rowMax", "func(x []float32) float32", "is the largest value of x.")
-	x := base("x")
-	best := s.float(float32(math.Inf(-1)))
-	s.loop(length("x"), func(a at) {
-		v := a.load(x)
+func rowMax(k *vectors) {
+	best := k.float(float32(math.Inf(-1)))
+	k.each("x", func(a at) {
+		v := a.load("x")
 		switch {
 		case a.rest == nil:
 			VMAXPS(v, best, best)
-		case s.wide:
+		case k.wide:
 			VMAXPS(v, best, a.rest.k, best)
 		default:
-			larger := s.vec()
+			larger := k.vec()
 			VMAXPS(v, best, larger)
 			VBLENDVPS(a.rest.v, larger, best, best)
 		}
 	})
-	s.result(best, func(a, b, to reg.Register) { VMAXPS(a, b, to) })
+	k.result(best, func(a, b, to reg.Register) { VMAXPS(a, b, to) })
 }
 
 // The polynomial for exp on [-ln 2/2, ln 2/2] is that of Moshier's Cephes library (expf): its
@@ -77,22 +79,18 @@ const (
 )
 
 // expSum computes exp(x-shift).
-func expSum(s isa) {
-	s.text("expSum", "func(out, x []float32, shift float32) float32",
-		"writes exp(x-shift), for x at most shift, and returns the sum: see refExpSum.")
-	out, x, shift := base("out"), base("x"), s.broadcast(floatParam("shift"))
-	sum, e := s.zero(), s.newExp()
-	s.loop(length("x"), func(a at) {
-		r := a.load(x)
+func expSum(k *vectors) {
+	shift := k.param("shift")
+	sum, e := k.zero(), k.newExp()
+	k.each("x", func(a at) {
+		r := a.load("x")
 		VSUBPS(shift, r, r)
 		p := e.of(r)
-		if a.rest != nil {
-			s.keep(*a.rest, p)
-		}
-		a.store(p, out)
+		a.kept(p)
+		a.store(p, "out")
 		VADDPS(p, sum, sum)
 	})
-	s.result(sum, func(a, b, to reg.Register) { VADDPS(a, b, to) })
+	k.result(sum, addLanes)
 }
 
 // exp holds what exponentials need in registers.

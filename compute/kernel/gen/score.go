@@ -51,14 +51,7 @@ func (u *sums) plus(m Mem, v reg.VecVirtual, masked bool) reg.VecVirtual {
 func edgeScore(s isa, vectors int) {
 	scoreText(s, "edgeScore", vectors, "scores sums of rows")
 	u := newSums(s, vectors)
-	att := &sums{s: s, last: u.last}
-	for range vectors {
-		att.acc = append(att.acc, s.vec())
-	}
-	acc := make([]reg.VecVirtual, min(vectors, 2))
-	for i := range acc {
-		acc[i] = s.vec()
-	}
+	att, acc := u.more(), s.vecs(min(vectors, 2))
 	slope, zero := s.broadcast(floatParam("slope")), s.zero()
 	var l edgeLoop
 	l.run("own", "values", func() {

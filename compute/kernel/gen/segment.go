@@ -35,17 +35,29 @@ type sums struct {
 }
 
 func newSums(s isa, vectors int) *sums {
-	u := &sums{s: s, last: s.lowLanes(loadGP(Param("lanes"))), tmp: s.vec()}
-	for range vectors {
-		u.acc = append(u.acc, s.vec())
-	}
-	return u
+	last := s.lowLanes(loadGP(Param("lanes")))
+	return &sums{s: s, last: last, tmp: s.vec(), acc: s.vecs(vectors)}
+}
+
+// more returns other values of the same columns.
+func (u *sums) more() *sums {
+	return &sums{s: u.s, last: u.last, tmp: u.tmp, acc: u.s.vecs(len(u.acc))}
 }
 
 func (u *sums) clear() {
 	for _, v := range u.acc {
 		u.s.clear(v)
 	}
+}
+
+// begin clears the sums, or with the parameter accumulate reads them at m.
+func (u *sums) begin(m Mem) {
+	u.clear()
+	accumulate := loadGP(Param("accumulate"))
+	TESTQ(accumulate, accumulate)
+	JZ(LabelRef("begun"))
+	u.load(m)
+	Label("begun")
 }
 
 // each calls whole for every vector of the row at m but the last, and masked for that one.
@@ -207,16 +219,7 @@ func segmentSum(s isa, vectors int) {
 			mean := loadGP(Param("mean"))
 			TESTQ(mean, mean)
 			JZ(LabelRef("store"))
-			length, one := XMM(), XMM()
-			bits := GP32()
-			VXORPS(length, length, length)
-			VCVTSI2SSQ(count, length, length)
-			MOVL(U32(0x3f800000), bits)
-			VMOVD(bits, one)
-			VDIVSS(length, one, one)
-			factor := s.vec()
-			VBROADCASTSS(one, factor)
-			u.scale(factor)
+			u.scale(s.inverse(count))
 			Label("store")
 			u.store(Mem{Base: out})
 			ADDQ(stride, out)
@@ -233,12 +236,7 @@ func weightedSum(s isa, vectors int) {
 	out, x, weight := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("weight"))
 	stride := loadGP(Param("stride"))
 	rowsOf(fetched{}, func(_, _ reg.GPVirtual) {
-		u.clear()
-		accumulate := loadGP(Param("accumulate"))
-		TESTQ(accumulate, accumulate)
-		JZ(LabelRef("begun"))
-		u.load(Mem{Base: out})
-		Label("begun")
+		u.begin(Mem{Base: out})
 	},
 		func(r, at reg.GPVirtual) {
 			w := s.broadcast(Mem{Base: weight, Index: r, Scale: 4})

@@ -10,193 +10,102 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vector writes the elementwise kernels and those of one row.
-func vector() {
-	for _, s := range isas {
-		add(s)
-		scale(s)
-		bias(s, false)
-		bias(s, true)
-		reluGrad(s)
-		dropout(s)
-		sgd(s)
-		adagrad(s)
-		adam(s)
-		rowMax(s)
-		expSum(s)
-	}
-}
-
-// text begins a function.
-func (s isa) text(name, signature, doc string) {
-	TEXT(name+s.name, NOSPLIT, signature)
-	Pragma("noescape")
-	Doc(name + s.name + " " + doc)
-}
-
-// at is where a step of a loop works: all lanes, or those of the rest.
-type at struct {
-	s    isa
-	i    reg.GPVirtual // bytes from the begin of each array
-	rest *mask
-}
-
-func (a at) load(p reg.Register) reg.VecVirtual {
-	v, m := a.s.vec(), Mem{Base: p, Index: a.i, Scale: 1}
-	if a.rest != nil {
-		a.s.loadMasked(m, *a.rest, v)
-	} else {
-		a.s.load(m, v)
-	}
-	return v
-}
-
-func (a at) store(v reg.VecVirtual, p reg.Register) {
-	m := Mem{Base: p, Index: a.i, Scale: 1}
-	if a.rest != nil {
-		a.s.storeMasked(v, *a.rest, m)
-	} else {
-		a.s.store(v, m)
-	}
-}
-
-// loop runs body over n values: first whole vectors, then the rest.
-func (s isa) loop(n reg.GPVirtual, body func(a at)) {
-	i, left := GP64(), GP64()
-	XORL(i.As32(), i.As32())
-	MOVQ(n, left)
-	SUBQ(U32(s.lanes()), left)
-	JL(LabelRef("rest"))
-	Label("whole")
-	body(at{s: s, i: i})
-	ADDQ(U32(s.bytes), i)
-	SUBQ(U32(s.lanes()), left)
-	JGE(LabelRef("whole"))
-	Label("rest")
-	ADDQ(U32(s.lanes()), left)
-	JZ(LabelRef("end"))
-	k := s.lowLanes(left)
-	body(at{s: s, i: i, rest: &k})
-	Label("end")
-}
-
-func done() {
-	VZEROUPPER()
-	RET()
-}
-
-// base and length are those of a slice parameter.
-func base(name string) reg.GPVirtual   { return loadGP(Param(name).Base()) }
-func length(name string) reg.GPVirtual { return loadGP(Param(name).Len()) }
-
-// greater is the mask of the lanes in which a > b; a NaN is not greater.
-func (s isa) greater(a, b reg.VecVirtual) mask {
-	if s.wide {
-		k := K()
-		VCMPPS(U8(0x1e), b, a, k)
-		return mask{k: k}
-	}
-	v := s.vec()
-	VCMPPS(U8(0x1e), b, a, v)
-	return mask{v: v}
-}
-
-// greaterInt is the mask of the lanes in which a > b, as signed integers.
-func (s isa) greaterInt(a, b reg.VecVirtual) mask {
-	if s.wide {
-		k := K()
-		VPCMPGTD(b, a, k)
-		return mask{k: k}
-	}
-	v := s.vec()
-	VPCMPGTD(b, a, v)
-	return mask{v: v}
-}
-
-// keep zeros the lanes of v that are not in the mask.
-func (s isa) keep(k mask, v reg.VecVirtual) {
-	if s.wide {
-		VMOVAPS_Z(v, k.k, v)
-	} else {
-		VANDPS(k.v, v, v)
-	}
-}
-
-func (s isa) xor(a, b reg.VecVirtual) {
-	if s.wide {
-		VPXORD(a, b, b)
-	} else {
-		VPXOR(a, b, b)
-	}
-}
-
-func (s isa) copyOf(v reg.VecVirtual) reg.VecVirtual {
-	c := s.vec()
-	VMOVAPS(v, c)
-	return c
-}
-
-func add(s isa) {
-	s.text("add", "func(dst, src []float32)", "is dst += src, over the length of src.")
-	dst, src := base("dst"), base("src")
-	s.loop(length("src"), func(a at) {
-		v := a.load(src)
-		VADDPS(a.load(dst), v, v)
-		a.store(v, dst)
-	})
-	done()
-}
-
-func scale(s isa) {
-	s.text("scale", "func(x []float32, s float32)", "is x *= s.")
-	x, factor := base("x"), s.broadcast(floatParam("s"))
-	s.loop(length("x"), func(a at) {
-		v := a.load(x)
-		VMULPS(factor, v, v)
-		a.store(v, x)
-	})
-	done()
+// vectorKernels are elementwise, or of one row.
+var vectorKernels = []sliceKernel{
+	{"add", "func(dst, src []float32)", "is dst += src, over the length of src.",
+		func(k *vectors) {
+			k.over("src", func(a at) {
+				v := a.load("src")
+				VADDPS(a.load("dst"), v, v)
+				a.store(v, "dst")
+			})
+		}},
+	{"scale", "func(x []float32, s float32)", "is x *= s.", func(k *vectors) {
+		factor := k.param("s")
+		k.over("x", func(a at) {
+			v := a.load("x")
+			VMULPS(factor, v, v)
+			a.store(v, "x")
+		})
+	}},
+	{"bias", "func(y, bias []float32, rows, n int)", "adds bias to each row of y(rows,n).",
+		func(k *vectors) { bias(k, false) }},
+	{"biasReLU", "func(y, bias []float32, rows, n int)",
+		"adds bias to each row of y(rows,n) and cuts at zero.",
+		func(k *vectors) { bias(k, true) }},
+	{"reluGrad", "func(dy, y []float32, scale float32)",
+		"scales dy, and zeroes it where y is not positive.", func(k *vectors) {
+			zero, factor := k.zero(), k.param("scale")
+			k.over("y", func(a at) {
+				positive := k.greater(a.load("y"), zero)
+				v := a.load("dy")
+				VMULPS(factor, v, v)
+				k.keep(positive, v)
+				a.store(v, "dy")
+			})
+		}},
+	{"dropout", "func(y []float32, plan *uint32, first uint32)",
+		"drops or scales y: see refDropout.", func(k *vectors) {
+			plan, d := loadGP(Param("plan")), newDropper(k.isa)
+			d.read(plan)
+			d.place(plan)
+			k.over("y", func(a at) {
+				v := a.load("y")
+				d.apply(v)
+				a.store(v, "y")
+			})
+		}},
+	{"sgd", "func(w, g []float32, lr, weightDecay float32)", "is w -= lr(g+weightDecay·w).",
+		func(k *vectors) {
+			lr, decay := k.param("lr"), k.param("weightDecay")
+			k.over("g", func(a at) {
+				grad, weight := a.load("g"), a.load("w")
+				VFMADD231PS(decay, weight, grad)
+				VFNMADD231PS(lr, grad, weight)
+				a.store(weight, "w")
+			})
+		}},
+	{"adagrad", "func(w, g, s []float32, lr, eps, weightDecay float32)",
+		"is a step of Adagrad: see refAdagrad.", func(k *vectors) {
+			lr, eps, decay := k.param("lr"), k.param("eps"), k.param("weightDecay")
+			k.over("g", func(a at) {
+				grad, weight, squares := a.load("g"), a.load("w"), a.load("s")
+				VFMADD231PS(decay, weight, grad)
+				VFMADD231PS(grad, grad, squares)
+				a.store(squares, "s")
+				VSQRTPS(squares, squares)
+				VADDPS(eps, squares, squares)
+				VMULPS(lr, grad, grad)
+				VDIVPS(squares, grad, grad)
+				VSUBPS(grad, weight, weight)
+				a.store(weight, "w")
+			})
+		}},
+	{"adam", "func(w, g, m, v []float32, plan *float32)", "is a step of Adam: see refAdam.", adam},
+	{"rowMax", "func(x []float32) float32", "is the largest value of x.", rowMax},
+	{"expSum", "func(out, x []float32, shift float32) float32",
+		"writes exp(x-shift), for x at most shift, and returns the sum: see refExpSum.", expSum},
 }
 
 // bias adds a row to each row of y, and cuts at zero if relu is set. rows and n are positive.
-func bias(s isa, relu bool) {
-	name, doc := "bias", "adds bias to each row of y(rows,n)."
-	if relu {
-		name, doc = "biasReLU", "adds bias to each row of y(rows,n) and cuts at zero."
-	}
-	s.text(name, "func(y, bias []float32, rows, n int)", doc)
-	y, b, rows, n := base("y"), base("bias"), loadGP(Param("rows")), loadGP(Param("n"))
+func bias(k *vectors, relu bool) {
+	rows, n := loadGP(Param("rows")), loadGP(Param("n"))
 	var zero reg.VecVirtual
 	if relu {
-		zero = s.zero()
+		zero = k.zero()
 	}
 	Label("row")
-	s.loop(n, func(a at) {
-		v := a.load(y)
-		VADDPS(a.load(b), v, v)
+	k.loop(n, func(a at) {
+		v := a.load("y")
+		VADDPS(a.load("bias"), v, v)
 		if relu {
 			VMAXPS(v, zero, v) // in this order a NaN stays
 		}
-		a.store(v, y)
+		a.store(v, "y")
 	})
-	LEAQ(Mem{Base: y, Index: n, Scale: 4}, y)
+	LEAQ(Mem{Base: k.base["y"], Index: n, Scale: 4}, k.base["y"])
 	DECQ(rows)
 	JNZ(LabelRef("row"))
-	done()
-}
-
-func reluGrad(s isa) {
-	s.text("reluGrad", "func(dy, y []float32, scale float32)",
-		"scales dy, and zeroes it where y is not positive.")
-	dy, y, zero := base("dy"), base("y"), s.zero()
-	factor := s.broadcast(floatParam("scale"))
-	s.loop(length("y"), func(a at) {
-		positive := s.greater(a.load(y), zero)
-		v := a.load(dy)
-		VMULPS(factor, v, v)
-		s.keep(positive, v)
-		a.store(v, dy)
-	})
 	done()
 }
 
@@ -206,20 +115,6 @@ const (
 	drawMul1 = 0x7feb352d
 	drawMul2 = 0x846ca68b
 )
-
-func dropout(s isa) {
-	s.text("dropout", "func(y []float32, plan *uint32, first uint32)",
-		"drops or scales y: see refDropout.")
-	y, plan, d := base("y"), loadGP(Param("plan")), newDropper(s)
-	d.read(plan)
-	d.place(plan)
-	s.loop(length("y"), func(a at) {
-		v := a.load(y)
-		d.apply(v)
-		a.store(v, y)
-	})
-	done()
-}
 
 // dropper drops values out, by a plan.
 type dropper struct {
@@ -270,67 +165,31 @@ func (d *dropper) apply(v reg.VecVirtual) {
 	d.s.keep(kept, v)
 }
 
-func sgd(s isa) {
-	s.text("sgd", "func(w, g []float32, lr, weightDecay float32)", "is w -= lr(g+weightDecay·w).")
-	w, g := base("w"), base("g")
-	lr, decay := s.broadcast(floatParam("lr")), s.broadcast(floatParam("weightDecay"))
-	s.loop(length("g"), func(a at) {
-		grad, weight := a.load(g), a.load(w)
-		VFMADD231PS(decay, weight, grad)
-		VFNMADD231PS(lr, grad, weight)
-		a.store(weight, w)
-	})
-	done()
-}
-
-func adagrad(s isa) {
-	s.text("adagrad", "func(w, g, s []float32, lr, eps, weightDecay float32)",
-		"is a step of Adagrad: see refAdagrad.")
-	w, g, sum := base("w"), base("g"), base("s")
-	lr, eps := s.broadcast(floatParam("lr")), s.broadcast(floatParam("eps"))
-	decay := s.broadcast(floatParam("weightDecay"))
-	s.loop(length("g"), func(a at) {
-		grad, weight, squares := a.load(g), a.load(w), a.load(sum)
-		VFMADD231PS(decay, weight, grad)
-		VFMADD231PS(grad, grad, squares)
-		a.store(squares, sum)
-		VSQRTPS(squares, squares)
-		VADDPS(eps, squares, squares)
-		VMULPS(lr, grad, grad)
-		VDIVPS(squares, grad, grad)
-		VSUBPS(grad, weight, weight)
-		a.store(weight, w)
-	})
-	done()
-}
-
-func adam(s isa) {
-	s.text("adam", "func(w, g, m, v []float32, plan *float32)", "is a step of Adam: see refAdam.")
-	w, g, m, v, plan := base("w"), base("g"), base("m"), base("v"), loadGP(Param("plan"))
+func adam(k *vectors) {
+	plan := loadGP(Param("plan"))
 	var c [9]reg.VecVirtual
 	for i := range c {
-		c[i] = s.broadcast(Mem{Base: plan, Disp: 4 * i})
+		c[i] = k.broadcast(Mem{Base: plan, Disp: 4 * i})
 	}
 	l2, beta1, rest1, beta2, rest2 := c[0], c[1], c[2], c[3], c[4]
 	rootScale, eps, shrink, rate := c[5], c[6], c[7], c[8]
-	s.loop(length("g"), func(a at) {
-		grad, weight := a.load(g), a.load(w)
+	k.over("g", func(a at) {
+		grad, weight := a.load("g"), a.load("w")
 		VFMADD231PS(l2, weight, grad)
-		mean := a.load(m)
+		mean := a.load("m")
 		VMULPS(beta1, mean, mean)
 		VFMADD231PS(rest1, grad, mean)
-		a.store(mean, m)
-		squares := a.load(v)
+		a.store(mean, "m")
+		squares := a.load("v")
 		VMULPS(beta2, squares, squares)
 		VMULPS(grad, grad, grad)
 		VFMADD231PS(rest2, grad, squares)
-		a.store(squares, v)
+		a.store(squares, "v")
 		VSQRTPS(squares, squares)
 		VFMADD213PS(eps, rootScale, squares)
 		VMULPS(rate, mean, mean)
 		VDIVPS(squares, mean, mean)
 		VFMSUB213PS(mean, shrink, weight)
-		a.store(weight, w)
+		a.store(weight, "w")
 	})
-	done()
 }

@@ -51,11 +51,7 @@ func newWeighted(s isa, name, doc string, sums, vectors int) *entrySums {
 	u := &entrySums{s: s, row: GP64(), next: GP64(), value: GP64()}
 	u.parts = append(u.parts, newHalfRows(s, vectors))
 	for len(u.parts) < sums {
-		part := &halfRows{s: s, last: u.parts[0].last}
-		for range vectors {
-			part.acc = append(part.acc, s.vec())
-		}
-		u.parts = append(u.parts, part)
+		u.parts = append(u.parts, u.parts[0].more())
 	}
 	return u
 }
