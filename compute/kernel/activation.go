@@ -49,7 +49,7 @@ func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 	times := level().times
 	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			times(y[i*n:i*n+n], x[i*n:i*n+n], f[i])
+			times(rowOf(y, i, n), rowOf(x, i, n), f[i])
 		}
 	})
 }

@@ -15,6 +15,9 @@ type Shape struct {
 // heads is at least 1.
 func (s Shape) heads() int { return max(1, s.Heads) }
 
+// rowOf returns row i of x(·,n).
+func rowOf[T any](x []T, i, n int) []T { return x[i*n : i*n+n] }
+
 // Lists are lists of entries, as segments are: entry e of list i, which are those from Off[i] to
 // Off[i+1]-1, names row Idx[e] of a matrix, and counts as row At[e] where rows are dropped out.
 type Lists struct {
@@ -22,6 +25,48 @@ type Lists struct {
 	// Rows have Heads parts of Cols values side by side; with Shared all heads read the same Cols.
 	Heads, Cols int
 	Shared      bool
+}
+
+// count returns the number of lists, and entries the number of their entries.
+func (l *Lists) count() int { return len(l.Off) - 1 }
+
+func (l *Lists) entries() int { return int(l.Off[len(l.Off)-1] - l.Off[0]) }
+
+// empty reports whether there are no lists, or no values in their rows.
+func (l *Lists) empty() bool { return len(l.Off) < 2 || l.Heads*l.Cols == 0 }
+
+// width returns the number of values of a row.
+func (l *Lists) width() int {
+	if l.Shared {
+		return l.Cols
+	}
+	return l.Heads * l.Cols
+}
+
+// at returns where the row that entry e names has its values for head h.
+func (l *Lists) at(e uint32, h int) int {
+	if l.Shared {
+		h = 0
+	}
+	return int(l.Idx[e])*l.width() + h*l.Cols
+}
+
+// span calls fn for parts of the lists, with the number of the first list and of its first entry,
+// counted from 0. It checks that entries name rows of a matrix of this many.
+func (l *Lists) span(p *Pool, rows int, fn func(part Lists, first, entry int)) {
+	p.Span(l.count(), SegmentsPart(l.Off, l.Heads*l.Cols), func(lo, hi int) {
+		part, entry := l.part(lo, hi, rows)
+		fn(part, lo, entry)
+	})
+}
+
+// part returns lists lo to hi-1 and the number of their first entry, counted from 0. It checks that
+// entries name rows of a matrix of this many.
+func (l *Lists) part(lo, hi, rows int) (part Lists, entry int) {
+	part = *l
+	part.Off = l.Off[lo : hi+1]
+	CheckSegments(part.Off, l.Idx, rows)
+	return part, int(part.Off[0] - l.Off[0])
 }
 
 // RowGrad says how gradients are added to rows over transposed lists: rows are as in Lists, and the

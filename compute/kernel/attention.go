@@ -4,13 +4,13 @@ package kernel
 // leaky(v) is v if v > 0 and else slope·v: the scores of GAT (Veličković and others). src is
 // (·,heads), dst is (M,heads) and s is edge values.
 func EdgeScores(p *Pool, s, src, dst []float32, of Lists, slope float32) {
-	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: 1})
-	if !some {
+	of.Cols = 1
+	if of.empty() {
 		return
 	}
-	s, dst = s[:l.entries()*of.Heads], dst[:l.count()*of.Heads]
+	s, dst = s[:of.entries()*of.Heads], dst[:of.count()*of.Heads]
 	edgeScores := level().edgeScores
-	l.Span(p, len(src)/of.Heads, func(l lists, first, entry int) {
+	of.span(p, len(src)/of.Heads, func(l Lists, first, entry int) {
 		edgeScores(s[entry*of.Heads:], src, dst[first*of.Heads:], &l, slope)
 	})
 }
@@ -79,7 +79,7 @@ func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 	t.each(p, out, heads, fresh, func(lo, hi int, accumulate bool) {
 		t.mustHaveEntries()
 		for r := lo; r < hi; r++ {
-			sum := out[r*heads : r*heads+heads]
+			sum := rowOf(out, r, heads)
 			if !accumulate {
 				clear(sum)
 			}
@@ -92,18 +92,17 @@ func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 // entry e of every list i: the scores of GATv2 (Brody, Alon and Yahav). xl is (·,heads*d), xr is
 // (M,heads*d) and att (1,heads*d).
 func EdgeScores2(p *Pool, s []float32, of Lists, a Scores2) {
-	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: of.Cols})
 	if len(of.Off) < 2 {
 		return
 	}
-	s = s[:l.entries()*of.Heads]
-	if !some {
+	s = s[:of.entries()*of.Heads]
+	if of.empty() {
 		clear(s)
 		return
 	}
 	n := of.Heads * of.Cols
-	a.Dst, a.Att = a.Dst[:l.count()*n], a.Att[:n]
-	l.Span(p, len(a.Src)/n, func(l lists, first, entry int) {
+	a.Dst, a.Att = a.Dst[:of.count()*n], a.Att[:n]
+	of.span(p, len(a.Src)/n, func(l Lists, first, entry int) {
 		own, to := a.Dst[first*n:], s[entry*of.Heads:]
 		if o := level().sums; o != nil {
 			o.scores(o.score, own, a.Src, to, a.Att, nil, nil, &l, a.Slope, false, true)
@@ -122,34 +121,25 @@ func AttentionWords(n int) int { return attParts * n }
 // EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and
 // datt(1,heads*d), given the gradient ds(E,heads) of its output.
 func EdgeScores2Grad(p *Pool, dxr, datt, ds []float32, of Lists, a Scores2) {
-	l, some := newLists(Lists{Off: of.Off, Idx: of.Idx, Heads: of.Heads, Cols: of.Cols})
 	n := of.Heads * of.Cols
 	datt = datt[:n]
 	clear(datt)
-	if !some {
+	if of.empty() {
 		return
 	}
-	dxr, a.Dst, a.Att, ds = dxr[:l.count()*n], a.Dst[:l.count()*n], a.Att[:n],
-		ds[:l.entries()*of.Heads]
-	size := max(SegmentsPart(of.Off, n), partsOf(l.count(), attParts))
-	parts := partsOf(l.count(), size)
-	sums := p.TakeFloats(parts * n)
-	l.spanBy(p, size, len(a.Src)/n, func(l lists, first, entry int) {
-		sum := sums[first/size*n:][:n]
-		clear(sum)
-		out, own, grad := dxr[first*n:], a.Dst[first*n:], ds[entry*of.Heads:]
+	dxr, a.Dst, a.Att, ds = dxr[:of.count()*n], a.Dst[:of.count()*n], a.Att[:n],
+		ds[:of.entries()*of.Heads]
+	size := max(SegmentsPart(of.Off, n), partsOf(of.count(), attParts))
+	p.sumParts(of.count(), size, func(sum []float32, lo, hi int) {
+		l, entry := of.part(lo, hi, len(a.Src)/n)
+		out, own, grad := dxr[lo*n:], a.Dst[lo*n:], ds[entry*of.Heads:]
 		if o := level().sums; o != nil {
 			o.scores(o.scoreGrad, own, a.Src, grad, a.Att, out, sum, &l, a.Slope, false, false)
 			return
 		}
 		refEdgeScores2Grad(out, sum, grad, &l, Scores2{Src: a.Src, Dst: own, Att: a.Att,
 			Slope: a.Slope})
-	})
-	add := level().add
-	for i := range parts {
-		add(datt, sums[i*n:i*n+n])
-	}
-	p.GiveFloats(sums)
+	}, datt)
 }
 
 // EdgeScores2SrcGrad adds to dxl(·,heads*d) the gradient of EdgeScores2 in xl. The first fresh rows
@@ -160,7 +150,7 @@ func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds []float32, a Scores2, g
 	a.Dst, ds = a.Dst[:len(t.weight)*n], ds[:len(t.idx)*g.Heads]
 	t.each(p, dxl, n, g.Fresh, func(lo, hi int, accumulate bool) {
 		t.gather(p, ds, g.Heads, lo, hi, func(off []uint32, grad []float32, row int, more bool) {
-			l := lists{off: off, idx: t.idx, heads: g.Heads, d: g.Cols}
+			l := Lists{Off: off, Idx: t.idx, Heads: g.Heads, Cols: g.Cols}
 			out, own, add := dxl[row*n:(row+l.count())*n], a.Src[row*n:], accumulate || more
 			if o := level().sums; o != nil {
 				o.scores(o.scoreOwnGrad, own, a.Dst, grad, a.Att, out, nil, &l, a.Slope, add, false)

@@ -37,8 +37,7 @@ func Distances(p *Pool, s []float32, of Pairs) {
 		for j := 0; j < of.N; j += distanceBlock {
 			for i := lo; i < hi; i++ {
 				for k := j; k < min(j+distanceBlock, of.N); k++ {
-					s[i*of.N+k] = -distance(of.Q[i*of.Cols:i*of.Cols+of.Cols],
-						of.C[k*of.Cols:k*of.Cols+of.Cols])
+					s[i*of.N+k] = -distance(rowOf(of.Q, i, of.Cols), rowOf(of.C, k, of.Cols))
 				}
 			}
 		}
@@ -69,10 +68,10 @@ func DistancesGrad(p *Pool, dq, dc, g []float32, of Pairs) {
 	p.Span(columns, distanceColumns, func(lo, hi int) {
 		for j := 0; j < of.N; j += distanceBlock {
 			for i := range of.M {
-				own, row := dq[i*of.Cols:i*of.Cols+of.Cols], of.Q[i*of.Cols:i*of.Cols+of.Cols]
+				own, row := rowOf(dq, i, of.Cols), rowOf(of.Q, i, of.Cols)
 				for k := j; k < min(j+distanceBlock, of.N); k++ {
-					other, candidate, w := dc[k*of.Cols:k*of.Cols+of.Cols],
-						of.C[k*of.Cols:k*of.Cols+of.Cols], g[i*of.N+k]
+					other, candidate := rowOf(dc, k, of.Cols), rowOf(of.C, k, of.Cols)
+					w := g[i*of.N+k]
 					if of.Kind == Manhattan {
 						o.manhattanGrad(own[lo:hi], other[lo:hi], row[lo:hi], candidate[lo:hi], w)
 					} else {

@@ -145,7 +145,7 @@ func (m *mask) means(p *Pool, out, x []float32, of Lists) {
 		// Sums of one row each: the kernel waits for many rows at once, a loop of copies for one.
 		sumOf(rows[:n*of.Cols], x, count[:n+1], list, of.Cols, false)
 		for i, r := range of.At[of.Off[first]:of.Off[end]] {
-			m.apply(rows[i*of.Cols:(i+1)*of.Cols], int(r)*of.Cols, &plan)
+			m.apply(rowOf(rows, i, of.Cols), int(r)*of.Cols, &plan)
 		}
 		sumOf(out[first*of.Cols:end*of.Cols], rows, ends[:end-first+1], count, of.Cols, true)
 	}

@@ -6,74 +6,23 @@ package kernel
 // of shape (E,heads), E = off[M]-off[0]. Rows of width heads*d have the values of a head side by
 // side: head h has the columns h*d to h*d+d-1.
 
-// lists are some lists and the width of their rows.
-type lists struct {
-	off, idx []uint32
-	heads, d int
-	shared   bool // every head reads all of a row of d values
-}
-
-// width is the values of a row of x.
-func (l *lists) width() int {
-	if l.shared {
-		return l.d
-	}
-	return l.heads * l.d
-}
-
-// at is where the row that entry e names has its values for head h.
-func (l *lists) at(e uint32, h int) int {
-	if l.shared {
-		h = 0
-	}
-	return int(l.idx[e])*l.width() + h*l.d
-}
-
-// count is the number of lists, and entries that of their entries.
-func (l *lists) count() int { return len(l.off) - 1 }
-
-func (l *lists) entries() int { return int(l.off[len(l.off)-1] - l.off[0]) }
-
-// span calls fn for parts of the lists, with the number of the first list, and that of its first
-// entry, counted from 0. It checks that they name rows of a matrix of so many.
-func (l *lists) Span(p *Pool, rows int, fn func(part lists, first, entry int)) {
-	l.spanBy(p, SegmentsPart(l.off, l.heads*l.d), rows, fn)
-}
-
-// spanBy is span with parts of size lists.
-func (l *lists) spanBy(p *Pool, size, rows int, fn func(part lists, first, entry int)) {
-	p.Span(l.count(), size, func(lo, hi int) {
-		part := *l
-		part.off = l.off[lo : hi+1]
-		CheckSegments(part.off, l.idx, rows)
-		fn(part, lo, int(l.off[lo]-l.off[0]))
-	})
-}
-
-// newLists returns lists, and whether there are any values in their rows.
-func newLists(of Lists) (l lists, some bool) {
-	return lists{of.Off, of.Idx, of.Heads, of.Cols, of.Shared}, len(of.Off) > 1 &&
-		of.Heads*of.Cols > 0
-}
-
 // EdgeSum is out[i,h] (+)= the sum over the entries e of list i of w[e,h]·x[idx[e],h], for out(M,
 // heads*d), edge values w(E,heads) and x(·,heads*d); h stands for the columns of head h. If shared
 // is set, x is (·,d) and every head reads whole rows. out is added to if accumulate is set, and
 // else overwritten.
 func EdgeSum(p *Pool, out, x, w []float32, of Lists, accumulate bool) {
-	l, some := newLists(of)
-	if !some {
+	if of.empty() {
 		return
 	}
 	n := of.Heads * of.Cols
-	out, w = out[:l.count()*n], w[:l.entries()*of.Heads]
-	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
+	out, w = out[:of.count()*n], w[:of.entries()*of.Heads]
+	of.span(p, len(x)/of.width(), func(l Lists, first, entry int) {
 		edgeSum(out[first*n:(first+l.count())*n], x, w[entry*of.Heads:], &l, accumulate)
 	})
 }
 
 // edgeSum computes some lists, of which w has the first entry's values first.
-func edgeSum(out, x, w []float32, l *lists, accumulate bool) {
+func edgeSum(out, x, w []float32, l *Lists, accumulate bool) {
 	if s := level().sums; s != nil {
 		s.edges(s.edgeSum, out, x, w, l, accumulate, false)
 		return
@@ -84,24 +33,23 @@ func edgeSum(out, x, w []float32, l *lists, accumulate bool) {
 // EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: the gradient of
 // EdgeSum in w, given the gradient g(M,heads*d) of its output.
 func EdgeDot(p *Pool, dw, g, x []float32, of Lists) {
-	l, some := newLists(of)
 	if len(of.Off) < 2 {
 		return
 	}
-	dw = dw[:l.entries()*of.Heads]
-	if !some {
+	dw = dw[:of.entries()*of.Heads]
+	if of.empty() {
 		clear(dw)
 		return
 	}
 	n := of.Heads * of.Cols
-	g = g[:l.count()*n]
-	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
+	g = g[:of.count()*n]
+	of.span(p, len(x)/of.width(), func(l Lists, first, entry int) {
 		edgeDot(dw[entry*of.Heads:][:l.entries()*of.Heads], g[first*n:], x, &l)
 	})
 }
 
 // edgeDot computes some lists, of which dw and g have the first values first.
-func edgeDot(dw, g, x []float32, l *lists) {
+func edgeDot(dw, g, x []float32, l *Lists) {
 	if s := level().sums; s != nil {
 		s.edges(s.edgeDot, g, x, dw, l, false, true)
 		return
@@ -117,7 +65,7 @@ func (t *Transposed) EdgeSumGrad(p *Pool, dx, dout, w []float32, g RowGrad) {
 	dx, dout, w = dx[:t.rows()*n], dout[:len(t.weight)*n], w[:len(t.idx)*g.Heads]
 	t.each(p, dx, n, g.Fresh, func(lo, hi int, accumulate bool) {
 		t.gather(p, w, g.Heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
-			l := lists{off: off, idx: t.idx, heads: g.Heads, d: g.Cols}
+			l := Lists{Off: off, Idx: t.idx, Heads: g.Heads, Cols: g.Cols}
 			edgeSum(dx[row*n:(row+l.count())*n], dout, own, &l, accumulate || more)
 		})
 	})
@@ -136,14 +84,14 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, g RowGrad
 		t.gather(p, w, g.Heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
 			count := len(off) - 1
 			words := p.TakeWords(len(own) + len(off))
-			l := lists{off: words[len(own):], idx: words[:len(own)], heads: 1, d: g.Cols}
+			l := Lists{Off: words[len(own):], Idx: words[:len(own)], Heads: 1, Cols: g.Cols}
 			for k, i := range t.idx[off[0]:off[count]] {
 				for h := range g.Heads {
-					l.idx[k*g.Heads+h] = i*uint32(g.Heads) + uint32(h)
+					l.Idx[k*g.Heads+h] = i*uint32(g.Heads) + uint32(h)
 				}
 			}
 			for i, o := range off {
-				l.off[i] = (o - off[0]) * uint32(g.Heads)
+				l.Off[i] = (o - off[0]) * uint32(g.Heads)
 			}
 			edgeSum(dx[row*g.Cols:(row+count)*g.Cols], dout, own, &l, accumulate || more)
 			p.GiveWords(words)
@@ -202,6 +150,24 @@ func gatherHeads(out, w []float32, entry []uint32, heads int) {
 		return
 	}
 	for k, e := range entry {
-		copy(out[k*heads:k*heads+heads], w[int(e)*heads:])
+		copy(rowOf(out, k, heads), w[int(e)*heads:])
 	}
+}
+
+// EdgeProduct writes to out(E) the value of src at each entry's row times that of dst at its list.
+func EdgeProduct(p *Pool, out, src, dst []float32, off, idx []uint32) {
+	segments := len(off) - 1
+	if segments <= 0 {
+		return
+	}
+	dst = dst[:segments]
+	first := off[0]
+	p.Span(segments, SegmentsPart(off, 1), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, len(src))
+		for i := lo; i < hi; i++ {
+			for e := off[i]; e < off[i+1]; e++ {
+				out[e-first] = src[idx[e]] * dst[i]
+			}
+		}
+	})
 }

@@ -163,12 +163,12 @@ func TestSegmentMax(t *testing.T) {
 		}
 		want, arg := c.mem.zeros(c.count*c.d), make([]uint32, c.count*c.d)
 		for i := range arg {
-			arg[i] = noRow
+			arg[i] = NoRow
 		}
 		c.each(func(i, _, r int) {
 			for j := range c.d {
 				at := i*c.d + j
-				if v := x[r*c.d+j]; arg[at] == noRow || v > want[at] {
+				if v := x[r*c.d+j]; arg[at] == NoRow || v > want[at] {
 					want[at], arg[at] = v, uint32(r)
 				}
 			}
@@ -186,7 +186,7 @@ func TestSegmentMax(t *testing.T) {
 		fresh := rapid.IntRange(0, c.rows).Draw(t, "fresh")
 		gradient := started(dx, fresh*c.d)
 		for at, r := range arg {
-			if r != noRow {
+			if r != NoRow {
 				gradient.add(int(r)*c.d+at%c.d, dout[at])
 			}
 		}

@@ -51,7 +51,7 @@ type ops struct {
 	gelu      func(y, x []float32)
 	geluGrad  func(dx, x []float32)
 
-	edgeScores  func(s, src, dst []float32, l *lists, slope float32)
+	edgeScores  func(s, src, dst []float32, l *Lists, slope float32)
 	subtractMax func(a []float32, off []uint32, heads int)
 	divideSum   func(a []float32, off []uint32, heads int)
 	edgeToDst   func(out, s []float32, off []uint32, heads int)

@@ -69,7 +69,7 @@ func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, n in
 	p.Span(rows, size, func(lo, hi int) {
 		var sum lossPart
 		for i := lo; i < hi; i++ {
-			sum.row(o, grad[i*n:i*n+n], logits[i*n:i*n+n], labels[i],
+			sum.row(o, rowOf(grad, i, n), rowOf(logits, i, n), labels[i],
 				weightOf(weights, labels[i]), share)
 		}
 		parts[lo/size] = sum
@@ -107,25 +107,21 @@ func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight, shar
 // SigmoidBCE returns the mean, over the values whose target is not NaN, of the binary cross-entropy
 // between sigmoid(logits) and targets, both (rows,n), and writes its gradient to grad, which may be
 // logits: zero for the other values. If all targets are NaN, the loss is 0.
-func SigmoidBCE(p *Pool, grad, logits, targets []float32, rows, n int) (loss float64) {
+func SigmoidBCE(p *Pool, grad, logits, targets []float32, rows, n int) float64 {
 	total := rows * n
 	grad, logits, targets = grad[:total], logits[:total], targets[:total]
 	if total == 0 {
 		return 0
 	}
 	known := max(1, knownTargets(targets))
-	parts, weight := make([]float64, partsOf(total, flatPart)), 1/float32(known)
+	weight := 1 / float32(known)
 	o, part := level(), sigmoidPart
 	if known < total {
 		part = maskedPart
 	}
-	p.Span(total, flatPart, func(lo, hi int) {
-		parts[lo/flatPart] = part(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
-	})
-	for _, s := range parts {
-		loss += s
-	}
-	return loss / float64(known)
+	return p.total(total, flatPart, func(lo, hi int) float64 {
+		return part(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
+	}) / float64(known)
 }
 
 // knownTargets returns how many targets are not NaN.
@@ -189,14 +185,12 @@ func sigmoidPart(o *ops, grad, logits, targets []float32, weight float32) (loss 
 
 // WeightedBCE is SigmoidBCE of rows with a column for each of positive, where a target of 1 counts
 // as the weight of its column says; the mean is by the number of values whose target is not NaN.
-func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows int) (loss float64) {
+func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows int) float64 {
 	n := len(positive)
 	total := rows * n
 	grad, logits, targets = grad[:total], logits[:total], targets[:total]
-	parts := make([]float64, partsOf(total, flatPart))
 	share := 1 / float64(max(1, knownTargets(targets)))
-	p.Span(total, flatPart, func(lo, hi int) {
-		sum := 0.0
+	return share * p.total(total, flatPart, func(lo, hi int) (sum float64) {
 		for i := lo; i < hi; i++ {
 			x, t, weight := float64(logits[i]), float64(targets[i]), 1.0
 			switch {
@@ -214,10 +208,82 @@ func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows int) (
 			sum += weight * (max(x, 0) - x*t + math.Log1p(e))
 			grad[i] = float32(weight * (probability - t) * share)
 		}
-		parts[lo/flatPart] = sum
+		return sum
+	})
+}
+
+// ErrorLoss is what an error of a predicted number costs.
+type ErrorLoss uint8
+
+// The losses of an error e: e², |e|, and e²/2 up to 1, |e|-1/2 beyond.
+const (
+	SquaredError ErrorLoss = iota
+	AbsoluteError
+	HuberError
+)
+
+// Errors are sums over predicted numbers.
+type Errors struct {
+	Loss, Squared, Absolute float64
+	Counted                 int // of predictions whose target is a number
+}
+
+// Regression sums the losses of outputs against targets, but for those whose target is NaN, and
+// writes the gradient of their mean to grad, which may be outputs: zero where there is no target.
+func Regression(p *Pool, kind ErrorLoss, grad, outputs, targets []float32) (sum Errors) {
+	n := len(targets)
+	grad, outputs = grad[:n], outputs[:n]
+	for _, t := range targets {
+		if t == t {
+			sum.Counted++
+		}
+	}
+	parts, weight := make([]Errors, partsOf(n, flatPart)), 1/float32(max(1, sum.Counted))
+	p.Span(n, flatPart, func(lo, hi int) {
+		parts[lo/flatPart].add(kind, grad[lo:hi], outputs[lo:hi], targets[lo:hi], weight)
 	})
 	for _, s := range parts {
-		loss += s
+		sum.Loss, sum.Squared = sum.Loss+s.Loss, sum.Squared+s.Squared
+		sum.Absolute += s.Absolute
 	}
-	return loss * share
+	return sum
+}
+
+// add sums a part and writes its gradient.
+func (s *Errors) add(kind ErrorLoss, grad, outputs, targets []float32, weight float32) {
+	for i, t := range targets {
+		if t != t {
+			grad[i] = 0
+			continue
+		}
+		e := outputs[i] - t
+		size := math.Abs(float64(e))
+		square := size * size
+		s.Squared, s.Absolute = s.Squared+square, s.Absolute+size
+		switch {
+		case kind == SquaredError:
+			s.Loss += square
+			grad[i] = 2 * e * weight
+		case kind == HuberError && size <= 1:
+			s.Loss += square / 2
+			grad[i] = e * weight
+		case kind == HuberError:
+			s.Loss += size - 0.5
+			grad[i] = signOf(e) * weight
+		default:
+			s.Loss += size
+			grad[i] = signOf(e) * weight
+		}
+	}
+}
+
+// signOf is -1, 0 or 1; NaN stays NaN.
+func signOf(x float32) float32 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x
 }

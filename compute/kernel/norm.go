@@ -6,20 +6,20 @@ import "math"
 // those of the row; std is the root of the biased variance plus eps (Ba, Kiros and Hinton). gamma
 // and beta are (n). stats(rows,2) gets the mean and 1/std of each row. y is not x.
 func LayerNorm(p *Pool, y, x []float32, with Norm) {
-	y, x, with.Gamma, with.Beta, with.Stats = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols],
-		with.Gamma[:with.Cols], with.Beta[:with.Cols], with.Stats[:with.Rows*2]
-	if with.Cols == 0 {
+	rows, n := with.Rows, with.Cols
+	y, x, with.Gamma, with.Beta, with.Stats = y[:rows*n], x[:rows*n], with.Gamma[:n],
+		with.Beta[:n], with.Stats[:rows*2]
+	if n == 0 {
 		return
 	}
 	o := level()
-	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := x[i*with.Cols : i*with.Cols+with.Cols]
-			mean := o.sum(row) / float32(with.Cols)
-			inverse := inverseRoot(o.squares(row, mean)/float32(with.Cols), with.Eps)
+			row := rowOf(x, i, n)
+			mean := o.sum(row) / float32(n)
+			inverse := inverseRoot(o.squares(row, mean)/float32(n), with.Eps)
 			with.Stats[2*i], with.Stats[2*i+1] = mean, inverse
-			o.normRow(y[i*with.Cols:i*with.Cols+with.Cols], row, with.Gamma, with.Beta, mean,
-				inverse)
+			o.normRow(rowOf(y, i, n), row, with.Gamma, with.Beta, mean, inverse)
 		}
 	})
 }
@@ -32,101 +32,77 @@ func inverseRoot(variance, eps float32) float32 {
 // LayerNormGrad writes the gradients of LayerNorm in x, gamma and beta, dx(rows,n), dgamma(n) and
 // dbeta(n), given the gradient dy(rows,n) of its output and the stats that it wrote. dx may be dy.
 func LayerNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
-	dx, dy, x, with.Stats = dx[:with.Rows*with.Cols], dy[:with.Rows*with.Cols],
-		x[:with.Rows*with.Cols], with.Stats[:with.Rows*2]
-	with.DGamma, with.DBeta, with.Gamma = with.DGamma[:with.Cols], with.DBeta[:with.Cols],
-		with.Gamma[:with.Cols]
+	rows, n := with.Rows, with.Cols
+	dx, dy, x, with.Stats = dx[:rows*n], dy[:rows*n], x[:rows*n], with.Stats[:rows*2]
+	dgamma, dbeta, gamma := with.clearGradients()
 	o := level()
-	columnParts(p, [][]float32{with.DGamma, with.DBeta}, with.Rows, with.Cols, func(lo, hi int,
-		sums [][]float32) {
+	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			g, row, mean, inverse := dy[i*with.Cols:i*with.Cols+with.Cols],
-				x[i*with.Cols:i*with.Cols+with.Cols], with.Stats[2*i], with.Stats[2*i+1]
-			plain, scaled := o.layerSums(sums[0], sums[1], g, row, with.Gamma, mean, inverse)
-			o.layerGrad(dx[i*with.Cols:i*with.Cols+with.Cols], g, row, with.Gamma, mean, inverse,
-				plain/float32(with.Cols),
-				scaled/float32(with.Cols))
+			g, row, mean, inverse := rowOf(dy, i, n), rowOf(x, i, n), with.Stats[2*i],
+				with.Stats[2*i+1]
+			plain, scaled := o.layerSums(sum[:n], sum[n:], g, row, gamma, mean, inverse)
+			o.layerGrad(rowOf(dx, i, n), g, row, gamma, mean, inverse, plain/float32(n),
+				scaled/float32(n))
 		}
-	})
+	}, dgamma, dbeta)
 }
 
-// columnParts writes to each out(n) the sums over all rows that fn adds to zeros for slabs of rows,
-// which are added in order.
-func columnParts(p *Pool, out [][]float32, rows, n int,
-	fn func(lo, hi int, sums [][]float32)) {
-	for _, o := range out {
-		clear(o)
-	}
-	if n == 0 || rows == 0 {
-		return
-	}
-	slabs, width := partsOf(rows, columnSlab), len(out)*n
-	partial := p.TakeFloats(slabs * width)
-	p.Span(rows, columnSlab, func(lo, hi int) {
-		own := partial[lo/columnSlab*width:][:width]
-		clear(own)
-		sums := make([][]float32, len(out))
-		for j := range sums {
-			sums[j] = own[j*n : j*n+n]
-		}
-		fn(lo, hi, sums)
-	})
-	add := level().add
-	for s := range slabs {
-		for j, o := range out {
-			add(o, partial[s*width+j*n:][:n])
-		}
-	}
-	p.GiveFloats(partial)
+// clearGradients clears the gradients of gamma and beta, and returns them with gamma.
+func (with *Norm) clearGradients() (dgamma, dbeta, gamma []float32) {
+	dgamma, dbeta = with.DGamma[:with.Cols], with.DBeta[:with.Cols]
+	clear(dgamma)
+	clear(dbeta)
+	return dgamma, dbeta, with.Gamma[:with.Cols]
 }
 
 // BatchNorm is y = gamma·(x-mean)/std + beta for each column of x(rows,n), where mean and std are
 // those of the column; std is the root of the biased variance plus eps (Ioffe and Szegedy). gamma
 // and beta are (n). stats(2,n) gets the means and then 1/std of the columns. y is not x.
 func BatchNorm(p *Pool, y, x []float32, with Norm) {
-	y, x, with.Stats = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols], with.Stats[:2*with.Cols]
-	mean, inverse := with.Stats[:with.Cols], with.Stats[with.Cols:]
-	if with.Rows == 0 {
+	rows, n := with.Rows, with.Cols
+	y, x, with.Stats = y[:rows*n], x[:rows*n], with.Stats[:2*n]
+	mean, inverse := with.Stats[:n], with.Stats[n:]
+	if rows == 0 {
 		clear(with.Stats)
 		return
 	}
-	ColumnSum(p, mean, x, with.Rows, with.Cols, false)
+	ColumnSum(p, mean, x, rows, n, false)
 	o := level()
-	o.scale(mean, 1/float32(with.Rows))
-	columnParts(p, [][]float32{inverse}, with.Rows, with.Cols, func(lo, hi int, sums [][]float32) {
+	o.scale(mean, 1/float32(rows))
+	clear(inverse)
+	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			o.addSquares(sums[0], x[i*with.Cols:i*with.Cols+with.Cols], mean)
+			o.addSquares(sum, rowOf(x, i, n), mean)
 		}
-	})
+	}, inverse)
 	for j, v := range inverse {
-		inverse[j] = inverseRoot(v/float32(with.Rows), with.Eps)
+		inverse[j] = inverseRoot(v/float32(rows), with.Eps)
 	}
-	normColumns(p, y, x, mean, inverse, Norm{Gamma: with.Gamma[:with.Cols],
-		Beta: with.Beta[:with.Cols], Rows: with.Rows, Cols: with.Cols})
+	normColumns(p, y, x, mean, inverse, with)
 }
 
 // NormApply is BatchNorm with a mean(n) and a variance(n) that are given.
 func NormApply(p *Pool, y, x, mean, variance []float32, with Norm) {
-	y, x, mean = y[:with.Rows*with.Cols], x[:with.Rows*with.Cols], mean[:with.Cols]
-	inverse := p.TakeFloats(with.Cols)
-	for j, v := range variance[:with.Cols] {
+	rows, n := with.Rows, with.Cols
+	y, x, mean = y[:rows*n], x[:rows*n], mean[:n]
+	inverse := p.TakeFloats(n)
+	for j, v := range variance[:n] {
 		inverse[j] = inverseRoot(v, with.Eps)
 	}
-	normColumns(p, y, x, mean, inverse, Norm{Gamma: with.Gamma[:with.Cols],
-		Beta: with.Beta[:with.Cols], Rows: with.Rows, Cols: with.Cols})
+	normColumns(p, y, x, mean, inverse, with)
 	p.GiveFloats(inverse)
 }
 
 func normColumns(p *Pool, y, x, mean, inverse []float32, with Norm) {
-	factor := p.TakeFloats(with.Cols)
-	for j, g := range with.Gamma {
+	rows, n := with.Rows, with.Cols
+	factor := p.TakeFloats(n)
+	for j, g := range with.Gamma[:n] {
 		factor[j] = g * inverse[j]
 	}
-	fn := level().normColumns
-	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
+	beta, fn := with.Beta[:n], level().normColumns
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			fn(y[i*with.Cols:i*with.Cols+with.Cols], x[i*with.Cols:i*with.Cols+with.Cols], mean,
-				factor, with.Beta)
+			fn(rowOf(y, i, n), rowOf(x, i, n), mean, factor, beta)
 		}
 	})
 	p.GiveFloats(factor)
@@ -135,31 +111,26 @@ func normColumns(p *Pool, y, x, mean, inverse []float32, with Norm) {
 // BatchNormGrad writes the gradients of BatchNorm in x, gamma and beta, dx(rows,n), dgamma(n) and
 // dbeta(n), given the gradient dy(rows,n) of its output and the stats that it wrote. dx may be dy.
 func BatchNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
-	dx, dy, x, with.Stats = dx[:with.Rows*with.Cols], dy[:with.Rows*with.Cols],
-		x[:with.Rows*with.Cols], with.Stats[:2*with.Cols]
-	with.DGamma, with.DBeta, with.Gamma = with.DGamma[:with.Cols], with.DBeta[:with.Cols],
-		with.Gamma[:with.Cols]
-	mean, inverse, o := with.Stats[:with.Cols], with.Stats[with.Cols:], level()
-	columnParts(p, [][]float32{with.DGamma, with.DBeta}, with.Rows, with.Cols, func(lo, hi int,
-		sums [][]float32) {
+	rows, n := with.Rows, with.Cols
+	dx, dy, x, with.Stats = dx[:rows*n], dy[:rows*n], x[:rows*n], with.Stats[:2*n]
+	dgamma, dbeta, gamma := with.clearGradients()
+	mean, inverse, o := with.Stats[:n], with.Stats[n:], level()
+	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			o.batchSums(sums[0], sums[1], dy[i*with.Cols:i*with.Cols+with.Cols],
-				x[i*with.Cols:i*with.Cols+with.Cols], mean, inverse)
+			o.batchSums(sum[:n], sum[n:], rowOf(dy, i, n), rowOf(x, i, n), mean, inverse)
 		}
-	})
+	}, dgamma, dbeta)
 	// dx = a·dy - b·(x-mean) - c, column by column.
-	plan := p.TakeFloats(3 * with.Cols)
-	a, b, c := plan[:with.Cols], plan[with.Cols:2*with.Cols], plan[2*with.Cols:]
-	for j, g := range with.Gamma {
+	plan := p.TakeFloats(3 * n)
+	a, b, c := plan[:n], plan[n:2*n], plan[2*n:]
+	for j, g := range gamma {
 		a[j] = g * inverse[j]
-		b[j] = a[j] * inverse[j] * with.DGamma[j] / float32(max(1, with.Rows))
-		c[j] = a[j] * with.DBeta[j] / float32(max(1, with.Rows))
+		b[j] = a[j] * inverse[j] * dgamma[j] / float32(max(1, rows))
+		c[j] = a[j] * dbeta[j] / float32(max(1, rows))
 	}
-	p.Span(with.Rows, rowsPart(with.Cols), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			o.batchGrad(dx[i*with.Cols:i*with.Cols+with.Cols],
-				dy[i*with.Cols:i*with.Cols+with.Cols], x[i*with.Cols:i*with.Cols+with.Cols], mean,
-				a, b, c)
+			o.batchGrad(rowOf(dx, i, n), rowOf(dy, i, n), rowOf(x, i, n), mean, a, b, c)
 		}
 	})
 	p.GiveFloats(plan)

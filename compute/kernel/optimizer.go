@@ -63,18 +63,12 @@ func Adagrad(p *Pool, w, g, s []float32, step AdamStep) {
 // the factor. Squares beside those of g are given as their sum: what they are of is scaled by who
 // has it. The sum is that of parts of a size that depends on nothing else, in their order.
 func ClipNorm(p *Pool, g []float32, most float32, beside float64) (factor float32) {
-	parts := make([]float64, partsOf(len(g), flatPart))
-	p.Span(len(g), flatPart, func(lo, hi int) {
-		sum := 0.0
+	sum := p.total(len(g), flatPart, func(lo, hi int) (sum float64) {
 		for _, v := range g[lo:hi] {
 			sum += float64(v) * float64(v)
 		}
-		parts[lo/flatPart] = sum
+		return sum
 	})
-	sum := 0.0
-	for _, s := range parts {
-		sum += s
-	}
 	norm := math.Sqrt(sum + beside)
 	if !(norm > float64(most)) {
 		return 1

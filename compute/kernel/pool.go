@@ -106,6 +106,43 @@ func (p *Pool) Span(n, size int, fn func(lo, hi int)) {
 	})
 }
 
+// sumParts adds to each out the sums of n items. fn adds the items from lo to hi-1 to sum, which
+// has the values of all out one after the other. Items are cut into parts of size each, and the
+// sums of parts are added in their order.
+func (p *Pool) sumParts(n, size int, fn func(sum []float32, lo, hi int), out ...[]float32) {
+	parts, width := partsOf(n, size), 0
+	for _, o := range out {
+		width += len(o)
+	}
+	if parts*width == 0 {
+		return
+	}
+	sums := p.TakeFloats(parts * width)
+	p.Span(n, size, func(lo, hi int) {
+		sum := rowOf(sums, lo/size, width)
+		clear(sum)
+		fn(sum, lo, hi)
+	})
+	add, next := level().add, sums
+	for range parts {
+		for _, o := range out {
+			add(o, next[:len(o)])
+			next = next[len(o):]
+		}
+	}
+	p.GiveFloats(sums)
+}
+
+// total returns the sum of what fn returns for parts of n items, size each, in their order.
+func (p *Pool) total(n, size int, fn func(lo, hi int) float64) (sum float64) {
+	parts := make([]float64, partsOf(n, size))
+	p.Span(n, size, func(lo, hi int) { parts[lo/size] = fn(lo, hi) })
+	for _, part := range parts {
+		sum += part
+	}
+	return sum
+}
+
 // partsOf is how many parts of a size n items have.
 func partsOf(n, size int) int { return (n + size - 1) / size }
 

@@ -27,12 +27,12 @@ func oneSum(list []float32, at, step int) (sum float32) {
 
 // quadEdgeScores is refEdgeScores. The sums of a part of the lists are in the second-level cache
 // when vectors of leaky pass over them.
-func quadEdgeScores(s, src, dst []float32, l *lists, slope float32) {
-	heads := l.heads
+func quadEdgeScores(s, src, dst []float32, l *Lists, slope float32) {
+	heads := l.Heads
 	s = s[:l.entries()*heads]
 	for i := range l.count() {
-		list := l.idx[l.off[i]:l.off[i+1]]
-		own, to := dst[i*heads:i*heads+heads], s[int(l.off[i]-l.off[0])*heads:]
+		list := l.Idx[l.Off[i]:l.Off[i+1]]
+		own, to := rowOf(dst, i, heads), s[int(l.Off[i]-l.Off[0])*heads:]
 		h := 0
 		for ; h+4 <= heads; h += 4 {
 			v := quadAt(own, h)
@@ -107,7 +107,7 @@ func quadDivideSum(a []float32, off []uint32, heads int) {
 // quadEdgeToDst is refEdgeToDst.
 func quadEdgeToDst(out, s []float32, off []uint32, heads int) {
 	eachList(off, heads, func(i, begin, end int) {
-		to, list, h := out[i*heads:i*heads+heads], s[begin:end], 0
+		to, list, h := rowOf(out, i, heads), s[begin:end], 0
 		for ; h+4 <= heads; h += 4 {
 			v := quadAt(to, h)
 			v[0], v[1], v[2], v[3] = quadSum(list, h, heads)

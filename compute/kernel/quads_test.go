@@ -12,7 +12,7 @@ func TestQuads(t *testing.T) {
 		heads := c.heads
 		src, dst := c.mem.values(c.rows*heads), c.mem.values(c.count*heads)
 		values := c.mem.values(c.entries * heads)
-		l := lists{off: c.off, idx: c.idx, heads: heads, d: 1}
+		l := Lists{Off: c.off, Idx: c.idx, Heads: heads, Cols: 1}
 		check := func(what string, x []float32, fast, ref func(x []float32)) {
 			got, want := c.mem.copyOf(x), c.mem.copyOf(x)
 			fast(got)

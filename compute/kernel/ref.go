@@ -68,10 +68,10 @@ func refGEMMTB(c, a, b view, s Shape) {
 // numbers are idx[off[i]:off[i+1]]; zero if there are none. off has M+1 entries.
 func refSegmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
 	for i := range len(off) - 1 {
-		row, list := out[i*d:i*d+d], idx[off[i]:off[i+1]]
+		row, list := rowOf(out, i, d), idx[off[i]:off[i+1]]
 		clear(row)
 		for _, r := range list {
-			refAdd(row, x[int(r)*d:int(r)*d+d])
+			refAdd(row, rowOf(x, int(r), d))
 		}
 		if mean && len(list) > 0 {
 			refScale(row, 1/float32(len(list)))
@@ -83,13 +83,13 @@ func refSegmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
 // the same r.
 func refWeightedSum(out, x, weight []float32, of Lists, accumulate bool) {
 	for i := range len(of.Off) - 1 {
-		row := out[i*of.Cols : i*of.Cols+of.Cols]
+		row := rowOf(out, i, of.Cols)
 		if !accumulate {
 			clear(row)
 		}
 		for _, r := range of.Idx[of.Off[i]:of.Off[i+1]] {
 			w := weight[r]
-			for j, v := range x[int(r)*of.Cols : int(r)*of.Cols+of.Cols] {
+			for j, v := range rowOf(x, int(r), of.Cols) {
 				row[j] += w * v
 			}
 		}
@@ -100,21 +100,21 @@ func refWeightedSum(out, x, weight []float32, of Lists, accumulate bool) {
 func refColumnSum(out, x []float32, rows, n int) {
 	clear(out[:n])
 	for i := range rows {
-		refAdd(out[:n], x[i*n:i*n+n])
+		refAdd(out[:n], rowOf(x, i, n))
 	}
 }
 
 // refBias adds bias(n) to each row of y(rows,n).
 func refBias(y, bias []float32, rows, n int) {
 	for i := range rows {
-		refAdd(y[i*n:i*n+n], bias[:n])
+		refAdd(rowOf(y, i, n), bias[:n])
 	}
 }
 
 // refBiasReLU is max(0, y+bias) for each row of y(rows,n). A NaN stays, as in all levels.
 func refBiasReLU(y, bias []float32, rows, n int) {
 	for i := range rows {
-		row := y[i*n : i*n+n]
+		row := rowOf(y, i, n)
 		for j, b := range bias[:n] {
 			v := row[j] + b
 			if v < 0 {

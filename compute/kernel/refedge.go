@@ -9,7 +9,7 @@ func refMaxRow(out, x []float32, arg, list []uint32) {
 	if len(list) == 0 {
 		clear(out)
 		for c := range arg {
-			arg[c] = noRow
+			arg[c] = NoRow
 		}
 		return
 	}
@@ -19,7 +19,7 @@ func refMaxRow(out, x []float32, arg, list []uint32) {
 		arg[c] = list[0]
 	}
 	for _, r := range list[1:] {
-		for c, v := range x[int(r)*d : int(r)*d+d] {
+		for c, v := range rowOf(x, int(r), d) {
 			if best := out[c]; !(v <= best) && best == best {
 				out[c], arg[c] = v, r
 			}
@@ -31,7 +31,7 @@ func refMaxRow(out, x []float32, arg, list []uint32) {
 // the columns in which the same row of arg is first+i. A segment may name a row twice.
 func refSegmentMaxGrad(out, x []float32, arg []uint32, of Lists, first int, accumulate bool) {
 	for i := range len(of.Off) - 1 {
-		row, last := out[i*of.Cols:i*of.Cols+of.Cols], noRow
+		row, last := rowOf(out, i, of.Cols), uint32(NoRow)
 		if !accumulate {
 			clear(row)
 		}
@@ -40,7 +40,7 @@ func refSegmentMaxGrad(out, x []float32, arg []uint32, of Lists, first int, accu
 				continue
 			}
 			last = r
-			for c, a := range arg[int(r)*of.Cols : int(r)*of.Cols+of.Cols] {
+			for c, a := range rowOf(arg, int(r), of.Cols) {
 				if a == uint32(first+i) {
 					row[c] += x[int(r)*of.Cols+c]
 				}
@@ -50,16 +50,16 @@ func refSegmentMaxGrad(out, x []float32, arg []uint32, of Lists, first int, accu
 }
 
 // refEdgeSum computes EdgeSum of some lists, of which w has the first entry's values first.
-func refEdgeSum(out, x, w []float32, l *lists, accumulate bool) {
-	heads, d := l.heads, l.d
+func refEdgeSum(out, x, w []float32, l *Lists, accumulate bool) {
+	heads, d := l.Heads, l.Cols
 	for i := range l.count() {
 		for h := range heads {
 			sum := out[(i*heads+h)*d:][:d]
 			if !accumulate {
 				clear(sum)
 			}
-			for e := l.off[i]; e < l.off[i+1]; e++ {
-				weight := w[int(e-l.off[0])*heads+h]
+			for e := l.Off[i]; e < l.Off[i+1]; e++ {
+				weight := w[int(e-l.Off[0])*heads+h]
 				for c, v := range x[l.at(e, h):][:d] {
 					sum[c] += weight * v
 				}
@@ -69,17 +69,17 @@ func refEdgeSum(out, x, w []float32, l *lists, accumulate bool) {
 }
 
 // refEdgeDot computes EdgeDot of some lists, of which dw and g have the first values first.
-func refEdgeDot(dw, g, x []float32, l *lists) {
-	heads, d := l.heads, l.d
+func refEdgeDot(dw, g, x []float32, l *Lists) {
+	heads, d := l.Heads, l.Cols
 	for i := range l.count() {
-		for e := l.off[i]; e < l.off[i+1]; e++ {
+		for e := l.Off[i]; e < l.Off[i+1]; e++ {
 			for h := range heads {
 				sum := float32(0)
 				own := g[(i*heads+h)*d:][:d]
 				for c, v := range x[l.at(e, h):][:d] {
 					sum += own[c] * v
 				}
-				dw[int(e-l.off[0])*heads+h] = sum
+				dw[int(e-l.Off[0])*heads+h] = sum
 			}
 		}
 	}
@@ -94,11 +94,11 @@ func leaky(v, slope float32) float32 {
 }
 
 // refEdgeScores computes EdgeScores of some lists, of which s and dst have the first values first.
-func refEdgeScores(s, src, dst []float32, l *lists, slope float32) {
-	heads := l.heads
+func refEdgeScores(s, src, dst []float32, l *Lists, slope float32) {
+	heads := l.Heads
 	for i := range l.count() {
-		own := dst[i*heads : i*heads+heads]
-		for _, r := range l.idx[l.off[i]:l.off[i+1]] {
+		own := rowOf(dst, i, heads)
+		for _, r := range l.Idx[l.Off[i]:l.Off[i+1]] {
 			row := src[int(r)*heads:][:len(own)]
 			to := s[:len(own)]
 			for h, v := range own {
@@ -167,7 +167,7 @@ func refSoftmaxGrad(da, a []float32, off []uint32, heads int) {
 // refEdgeToDst computes EdgeToDst of some lists, of which s has the first values.
 func refEdgeToDst(out, s []float32, off []uint32, heads int) {
 	eachList(off, heads, func(i, begin, end int) {
-		sum := out[i*heads : i*heads+heads]
+		sum := rowOf(out, i, heads)
 		clear(sum)
 		for e := begin; e < end; e += heads {
 			for h, v := range s[e : e+heads] {
@@ -187,16 +187,16 @@ func refEdgeToSrc(sum, s []float32, entry []uint32) {
 }
 
 // refEdgeScores2 computes EdgeScores2 of some lists, of which s and xr have the first values first.
-func refEdgeScores2(s, xl, xr, att []float32, l *lists, slope float32) {
-	heads, d := l.heads, l.d
+func refEdgeScores2(s, xl, xr, att []float32, l *Lists, slope float32) {
+	heads, d := l.Heads, l.Cols
 	for i := range l.count() {
-		for e := l.off[i]; e < l.off[i+1]; e++ {
+		for e := l.Off[i]; e < l.Off[i+1]; e++ {
 			for h := range heads {
 				own, weight, sum := xr[(i*heads+h)*d:][:d], att[h*d:][:d], float32(0)
 				for c, v := range xl[l.at(e, h):][:d] {
 					sum += weight[c] * leaky(v+own[c], slope)
 				}
-				s[int(e-l.off[0])*heads+h] = sum
+				s[int(e-l.Off[0])*heads+h] = sum
 			}
 		}
 	}
@@ -204,13 +204,13 @@ func refEdgeScores2(s, xl, xr, att []float32, l *lists, slope float32) {
 
 // refEdgeScores2Grad computes EdgeScores2Grad of some lists, of which dxr, ds and xr have the first
 // values first, and adds to datt.
-func refEdgeScores2Grad(dxr, datt, ds []float32, l *lists, a Scores2) {
-	heads, d := l.heads, l.d
+func refEdgeScores2Grad(dxr, datt, ds []float32, l *Lists, a Scores2) {
+	heads, d := l.Heads, l.Cols
 	for i := range l.count() {
 		clear(dxr[i*heads*d : (i+1)*heads*d])
-		for e := l.off[i]; e < l.off[i+1]; e++ {
+		for e := l.Off[i]; e < l.Off[i+1]; e++ {
 			for h := range heads {
-				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
+				at, grad := (i*heads+h)*d, ds[int(e-l.Off[0])*heads+h]
 				own, to := a.Dst[at:][:d], dxr[at:][:d]
 				weight, sum := a.Att[h*d:][:d], datt[h*d:][:d]
 				for c, v := range a.Src[l.at(e, h):][:d] {
@@ -230,15 +230,15 @@ func refEdgeScores2Grad(dxr, datt, ds []float32, l *lists, a Scores2) {
 // refEdgeScores2Src adds to out, or writes there, the gradient of EdgeScores2 in some rows own of
 // xl: the lists are those of the rows, of segments whose rows are x's, and ds has the first entry's
 // values first.
-func refEdgeScores2Src(out, ds []float32, l *lists, a Scores2, accumulate bool) {
-	heads, d := l.heads, l.d
+func refEdgeScores2Src(out, ds []float32, l *Lists, a Scores2, accumulate bool) {
+	heads, d := l.Heads, l.Cols
 	if !accumulate {
 		clear(out[:l.count()*heads*d])
 	}
 	for i := range l.count() {
-		for e := l.off[i]; e < l.off[i+1]; e++ {
+		for e := l.Off[i]; e < l.Off[i+1]; e++ {
 			for h := range heads {
-				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
+				at, grad := (i*heads+h)*d, ds[int(e-l.Off[0])*heads+h]
 				left, to, weight := a.Src[at:][:d], out[at:][:d], a.Att[h*d:][:d]
 				for c, v := range a.Dst[l.at(e, h):][:d] {
 					factor := a.Slope
@@ -255,7 +255,7 @@ func refEdgeScores2Src(out, ds []float32, l *lists, a Scores2, accumulate bool) 
 // refTypeRows computes TypeRows.
 func refTypeRows(out, table []float32, types []uint32, d int) {
 	for e, t := range types {
-		copy(out[e*d:e*d+d], table[int(t)*d:][:d])
+		copy(rowOf(out, e, d), table[int(t)*d:][:d])
 	}
 }
 
@@ -263,7 +263,7 @@ func refTypeRows(out, table []float32, types []uint32, d int) {
 func refTypeRowsGrad(dtable, dout []float32, types []uint32, d int) {
 	for e, t := range types {
 		sum := dtable[int(t)*d:][:d]
-		for c, v := range dout[e*d : e*d+d] {
+		for c, v := range rowOf(dout, e, d) {
 			sum[c] += v
 		}
 	}

@@ -43,21 +43,15 @@ func (r *Rows) Gather(p *Pool, table []float32) {
 
 // Squares is the sum of the squares of the gradient: that of parts of a size that depends on
 // nothing else, in their order.
-func (r *Rows) Squares(p *Pool) (sum float64) {
-	parts := make([]float64, partsOf(len(r.At), tableRowsPart))
-	p.Span(len(r.At), tableRowsPart, func(lo, hi int) {
-		part := 0.0
+func (r *Rows) Squares(p *Pool) float64 {
+	return p.total(len(r.At), tableRowsPart, func(lo, hi int) (sum float64) {
 		for i := lo; i < hi; i++ {
 			for _, v := range r.of(i) {
-				part += float64(v) * float64(v)
+				sum += float64(v) * float64(v)
 			}
 		}
-		parts[lo/tableRowsPart] = part
+		return sum
 	})
-	for _, s := range parts {
-		sum += s
-	}
-	return sum
 }
 
 // Scale multiplies the gradient.
@@ -85,7 +79,7 @@ func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps float32) {
 	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, 0) })
 }
 
-// NoRow stands for a row of zeros.
+// NoRow stands for no row: one of zeros, or the row of a largest value where there is none.
 const NoRow = 1<<32 - 1
 
 // PickRows writes to row i of out (len(from), cols) the row from[i] of kept or, behind these, the
@@ -94,7 +88,7 @@ func PickRows(p *Pool, out, kept, sent []float32, from []uint32, cols int) {
 	rows := len(kept) / cols
 	p.Span(len(from), tableRowsPart, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			to := out[i*cols : (i+1)*cols]
+			to := rowOf(out, i, cols)
 			switch at := int(from[i]); {
 			case from[i] == NoRow:
 				clear(to)

@@ -114,15 +114,15 @@ func (s *sumSet) columnSum(out, x []float32, rows, n int) {
 // entry. Products of several chunks of columns are added up.
 //
 //lint:parameters the arrays of two kernels, called for each part of lists
-func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumulate, sum bool) {
-	xHead := l.d
-	if l.shared && l.heads > 1 {
+func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *Lists, accumulate, sum bool) {
+	xHead := l.Cols
+	if l.Shared && l.Heads > 1 {
 		xHead = 0
 	}
-	s.chunks(l.d, len(fn), func(col, vectors, lanes int) {
-		fn[vectors](&own[col], firstOf(x[min(col, len(x)):]), firstOf(values), &l.off[0],
-			firstOf(l.idx), l.count(), l.heads, uintptr(l.width())*4, uintptr(xHead)*4,
-			uintptr(l.d)*4, lanes, word(accumulate || col > 0 && sum))
+	s.chunks(l.Cols, len(fn), func(col, vectors, lanes int) {
+		fn[vectors](&own[col], firstOf(x[min(col, len(x)):]), firstOf(values), &l.Off[0],
+			firstOf(l.Idx), l.count(), l.Heads, uintptr(l.width())*4, uintptr(xHead)*4,
+			uintptr(l.Cols)*4, lanes, word(accumulate || col > 0 && sum))
 	})
 }
 
@@ -130,13 +130,13 @@ func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumu
 // be nil: each of four kernels leaves some out.
 //
 //lint:parameters the arrays of four kernels, called for each part of lists
-func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32, l *lists,
+func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32, l *Lists,
 	slope float32, accumulate, add bool) {
 	from := func(x []float32, col int) *float32 { return firstOf(x[min(col, len(x)):]) }
-	head := uintptr(l.d) * 4
-	s.chunks(l.d, len(fn), func(col, vectors, lanes int) {
-		fn[vectors](from(own, col), from(x, col), firstOf(values), &l.off[0], firstOf(l.idx),
-			l.count(), l.heads, uintptr(l.width())*4, head, head, lanes,
+	head := uintptr(l.Cols) * 4
+	s.chunks(l.Cols, len(fn), func(col, vectors, lanes int) {
+		fn[vectors](from(own, col), from(x, col), firstOf(values), &l.Off[0], firstOf(l.Idx),
+			l.count(), l.Heads, uintptr(l.width())*4, head, head, lanes,
 			word(accumulate || col > 0 && add), from(att, col), from(out, col), from(sum, col),
 			slope)
 	})

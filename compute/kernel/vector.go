@@ -57,22 +57,26 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 	if !accumulate {
 		clear(out)
 	}
-	if n == 0 || rows == 0 {
-		return
-	}
-	o, slabs := level(), partsOf(rows, columnSlab)
-	sums := p.TakeFloats(slabs * n)
-	p.Span(rows, columnSlab, func(lo, hi int) {
-		part := lo / columnSlab
-		slab := sums[part*n : part*n+n]
+	o := level()
+	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		if o.sums == nil {
-			refColumnSum(slab, x[lo*n:hi*n], hi-lo, n)
+			refColumnSum(sum, x[lo*n:hi*n], hi-lo, n)
 			return
 		}
-		o.sums.columnSum(slab, x[lo*n:hi*n], hi-lo, n)
+		o.sums.columnSum(sum, x[lo*n:hi*n], hi-lo, n)
+	}, out)
+}
+
+// Shift adds a number to the values of x.
+func Shift(p *Pool, x []float32, number float32) {
+	p.Span(len(x), flatPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			x[i] += number
+		}
 	})
-	for i := range slabs {
-		o.add(out, sums[i*n:i*n+n])
-	}
-	p.GiveFloats(sums)
+}
+
+// Scale multiplies the values of x.
+func Scale(p *Pool, x []float32, factor float32) {
+	p.Span(len(x), flatPart, func(lo, hi int) { level().scale(x[lo:hi], factor) })
 }

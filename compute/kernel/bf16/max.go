@@ -2,13 +2,10 @@ package bf16
 
 import "gdb/compute/kernel"
 
-// noRow is what SegmentMax writes as the row of a largest value where there is none.
-const noRow = ^uint32(0)
-
 // SegmentMax writes to row i of out(M,d) the largest value of each column in the rows of x(·,d)
 // whose numbers are idx[off[i]:off[i+1]], and to arg(M,d), unless it is nil, the number of the row
 // that has it: of equal ones that which is named first. If there are no rows, it writes zeros, and
-// ^uint32(0) as their numbers. A NaN counts as larger than any number.
+// kernel.NoRow as their numbers. A NaN counts as larger than any number.
 func SegmentMax[T Value](p *kernel.Pool, out []T, x []Number, arg []uint32, of kernel.Lists) {
 	keep := arg != nil
 	if keep {

@@ -32,7 +32,7 @@ func refMaxRow(out []float32, x []Number, arg, list []uint32, from int) {
 	if len(list) == 0 {
 		clear(out[from:])
 		for j := range arg[from:] {
-			arg[from+j] = noRow
+			arg[from+j] = kernel.NoRow
 		}
 		return
 	}

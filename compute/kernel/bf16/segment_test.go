@@ -217,10 +217,10 @@ func (s *segmentCase) largest() (best []Number, arg []uint32) {
 	for i := range s.lists {
 		for j := range s.d {
 			at := i*s.d + j
-			arg[at] = noRow
+			arg[at] = kernel.NoRow
 			for _, r := range s.idx[s.off[i]:s.off[i+1]] {
 				v, so := s.x[int(r)*s.d+j], best[at].Float32()
-				if arg[at] == noRow || so == so && !(v.Float32() <= so) {
+				if arg[at] == kernel.NoRow || so == so && !(v.Float32() <= so) {
 					best[at], arg[at] = v, r
 				}
 			}

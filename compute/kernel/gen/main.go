@@ -17,11 +17,11 @@ import (
 )
 
 func main() {
-	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": slicesFamily(vectorKernels),
-		"edge": edge, "score": score, "max": maxima, "norm": slicesFamily(normKernels),
-		"activation": slicesFamily(activationKernels),
-		"few":        few, "convert": convert, "pairs": pairs, "gather": gather,
-		"entry": entry, "weighted": weighted, "elements": elements, "link": slicesFamily(linkKernels)}
+	families := map[string]func(){"gemm": gemm, "segment": segment, "edge": edge, "score": score,
+		"max": maxima, "few": few, "convert": convert, "pairs": pairs, "gather": gather,
+		"entry": entry, "weighted": weighted, "elements": elements,
+		"vector": slicesFamily(vectorKernels), "norm": slicesFamily(normKernels),
+		"activation": slicesFamily(activationKernels), "link": slicesFamily(linkKernels)}
 	tiles := map[string]func(*writer){"blocks": blocks, "transpose": transpose}
 	name := os.Args[len(os.Args)-1]
 	family, known := families[name]
