@@ -46,11 +46,10 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 	r, err := steps.Do(ctx, p.Work, "in-lists", func(ctx context.Context,
 		out *topologyResult) error {
 		t := p.newListPass(layout.In, m, out)
-		t.types = len(s.EdgeTypes)
-		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
-		t.dedup = p.dropsDuplicates()
-		if t.dedup && p.codec.Weighted {
-			t.merge = stream.NewWeightMerge(p.opt.Merge)
+		t.placer.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
+		t.dedup.drops = p.dropsDuplicates()
+		if t.dedup.drops && p.codec.Weighted {
+			t.dedup.merge = stream.NewWeightMerge(p.opt.Merge)
 		}
 		out.Types = make([]uint64, len(s.EdgeTypes))
 		for i := range m.parts() {
@@ -103,49 +102,34 @@ func (m *nodeMap) part(i int) kv.Partition {
 	return kv.Partition{First: kv.NodeID(first), Nodes: size}
 }
 
-// listPass turns sorted edges into lists and counts them. Memory: the merge's buffers, for
-// directed graphs an out-degree counter a node if that fits, and for out-lists another sorter.
+// listPass writes the lists of one direction from sorted records, which go through a chain:
+//
+//	dedup    drops parallel edges, or merges their weights into one
+//	placer   finds the nodes of the ends, and takes edges of other splits than train out
+//	lists    writes the lists and counts their degrees
+//	tally    counts in-edges, and hands them on by source
+//
+// Memory: the merge's buffers, for directed graphs an out-degree counter a node if that fits, and
+// for out-lists another sorter.
 type listPass struct {
-	p      *pipeline
-	m      *nodeMap
-	out    *topologyResult
-	dir    layout.Direction
-	ranked bool // ids are still to be replaced by their rank
-	dedup  bool
-	width  int
-
-	writer  *listfile.Writer
-	turned  *extsort.Words         // for out-lists
-	sources *extsort.Words         // for out-degrees that are not counted here
-	counts  *stream.DegreeCounters // of out-degrees
-
-	last   [extsort.WordsMax]uint64 // the record before, as it came
-	held   bool                     // there is one
-	merge  *stream.WeightMerge      // of parallel edges; nil if they have no weights, or are kept
-	edge   listfile.Edge            // the one before
-	node   uint64                   // of the list under way
-	any    bool                     // an id was ranked
-	id     uint64                   // the last that was
-	rank   uint64                   // and its node
-	degree uint64
-	hist   stream.DegreeHist // of the lists
-	part   int
-	total  uint64
-	done   uint64
-	batch  []uint64 // records on their way to turned or sources
-	// listed gets the degrees of the nodes; nil where they are not asked for.
-	listed  *extsort.RunWriter
-	divider *splits.EdgeDivider // nil where edges have no splits
-	types   int                 // of edges
+	p           *pipeline
+	m           *nodeMap
+	out         *topologyResult
+	dir         layout.Direction
+	width       int // words of a record
+	dedup       dedup
+	placer      placer
+	lists       lists
+	tally       tally
+	total, done uint64 // records
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
-	return &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload(),
-		batch: make([]uint64, 0, scanBatchWords)}
+	t := &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload()}
+	t.dedup = dedup{codec: p.codec, symmetric: p.addsReverse(), next: &t.placer}
+	t.placer = placer{codec: p.codec, m: m, lists: &t.lists}
+	return t
 }
-
-// symmetric says that every edge's reverse is stored, so that out-degrees are in-degrees.
-func (p *pipeline) symmetric() bool { return p.addsReverse() }
 
 func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 	if err := t.open(); err != nil {
@@ -156,7 +140,7 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 	}
 	err = extsort.Merge(ctx, t.p.Sorter(t.dir.String(), t.width, t.p.Memory.Merge), runs, t.add)
 	if err == nil {
-		err = t.emitMerged()
+		err = t.dedup.flush()
 	}
 	if err == nil {
 		err = t.finish()
@@ -166,28 +150,39 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 
 func (t *listPass) open() (err error) {
 	c := t.p.codec
-	t.writer, err = listfile.NewWriter(t.p.FS, t.p.Path("topology/"+t.dir.String()),
+	t.lists.writer, err = listfile.NewWriter(t.p.FS, t.p.Path("topology/"+t.dir.String()),
 		listfile.Spec{UUID: t.p.Journal.UUID, Direction: t.dir, Nodes: t.m.nodes,
 			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
 		return err
 	}
-	if t.divider, err = t.p.newDivider(t.m.nodes, t.types); err != nil {
+	if t.placer.divider, err = t.p.newDivider(t.m.nodes, len(t.out.Types)); err != nil {
 		return err
 	}
+	t.dedup.divider = t.placer.divider
 	if source.IsMade(t.p.opt.Features) {
-		if t.listed, err = t.p.NewRun("degrees"); err != nil {
+		if t.lists.degrees, err = t.p.NewRun("degrees"); err != nil {
 			return err
 		}
 	}
+	t.placer.tally = &t.tally
+	return t.openTally()
+}
+
+// openTally chooses what becomes of edges by source.
+func (t *listPass) openTally() (err error) {
+	t.tally.out, t.tally.typed = t.out, t.p.codec.Typed
+	t.tally.batch = make([]uint64, 0, scanBatchWords)
 	switch {
 	case t.p.opt.Both:
-		t.turned, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
-	case t.p.symmetric():
+		t.tally.turns, t.tally.sortWidth = true, t.width
+		t.tally.sorter, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
+	case t.p.addsReverse():
 	case stream.DegreeCounterBytes(t.m.nodes) <= t.p.Memory.Counts:
-		t.counts, err = stream.NewDegreeCounters(t.p.Budget, t.m.nodes)
+		t.tally.counts, err = stream.NewDegreeCounters(t.p.Budget, t.m.nodes)
 	default:
-		t.sources, err = extsort.NewWords(t.p.Sorter("sources", 1, t.p.Memory.Sort))
+		t.tally.sortWidth = 1
+		t.tally.sorter, err = extsort.NewWords(t.p.Sorter("sources", 1, t.p.Memory.Sort))
 	}
 	return err
 }
@@ -195,33 +190,7 @@ func (t *listPass) open() (err error) {
 // add takes a batch of sorted records.
 func (t *listPass) add(words []uint64) error {
 	for i := 0; i < len(words); i += t.width {
-		rec := words[i : i+t.width]
-		if t.dedup && t.held && t.p.codec.Same(rec, t.last[:]) {
-			// Both directions of a row are dropped: count the one that points down, or a loop.
-			if !t.p.symmetric() || rec[0]>>32 >= rec[0]&math.MaxUint32 {
-				t.out.Duplicates++
-			}
-			if t.merge != nil {
-				t.merge.Add(t.p.codec.WeightOf(rec), t.p.codec.NumberOf(rec))
-			}
-			if t.divider != nil {
-				t.divider.Again(t.p.codec.SplitOf(rec))
-			}
-			continue
-		}
-		if err := t.emitMerged(); err != nil {
-			return err
-		}
-		if err := t.beginDivided(rec); err != nil {
-			return err
-		}
-		copy(t.last[:], rec)
-		t.held = true
-		if t.merge != nil {
-			t.merge.Begin(t.p.codec.WeightOf(rec), t.p.codec.NumberOf(rec))
-			continue
-		}
-		if err := t.emit(rec); err != nil {
+		if err := t.dedup.add(words[i : i+t.width]); err != nil {
 			return err
 		}
 	}
@@ -230,39 +199,211 @@ func (t *listPass) add(words []uint64) error {
 	return nil
 }
 
-// beginDivided begins a group of the divider.
-func (t *listPass) beginDivided(rec []uint64) error {
-	if t.divider == nil {
-		return nil
+func (t *listPass) finish() (err error) {
+	if err := t.lists.endList(); err != nil {
+		return err
 	}
-	number, reversed := t.p.codec.SplitOf(rec)
-	if t.held && t.p.codec.Same(rec, t.last[:]) {
-		before, _ := t.p.codec.SplitOf(t.last[:t.width])
-		t.divider.Repeat(before, number, reversed)
+	if t.lists.degrees != nil {
+		run, err := t.lists.degrees.Finish()
+		if err != nil {
+			return err
+		}
+		t.lists.degrees, t.out.Degrees = nil, []extsort.Run{run}
+		t.p.KeepRuns(t.out.Degrees)
 	}
-	return t.divider.Begin(number, reversed)
+	t.lists.hist.SetRest(t.m.nodes)
+	t.out.Hist, t.out.Max = t.lists.hist.Nodes, t.lists.hist.Max
+	t.out.Edges, t.out.Duplicates = t.lists.edges, t.dedup.dropped
+	if t.out.Files, err = t.lists.writer.Finish(); err != nil {
+		return err
+	}
+	t.lists.writer = nil
+	t.p.KeepFiles(t.out.Files...)
+	if t.placer.divider != nil {
+		if t.out.Divided, err = t.placer.divider.Finish(); err != nil {
+			return err
+		}
+		t.p.KeepFiles(t.out.Divided.Files...)
+	}
+	return t.finishTally()
 }
 
-// emitMerged emits the edge whose parallel ones were merged into it, where edges are.
-func (t *listPass) emitMerged() error {
-	if t.merge == nil || !t.held {
+func (t *listPass) finishTally() (err error) {
+	switch {
+	case t.tally.counts != nil:
+		t.tally.counts.Add(t.tally.batch)
+		h := t.tally.counts.Hist()
+		t.out.OutHist, t.out.OutMax = h.Nodes, h.Max
+	case t.tally.sorter != nil:
+		if err := t.tally.sorter.Add(t.tally.batch); err != nil {
+			return err
+		}
+		runs, err := t.tally.sorter.Finish()
+		t.p.KeepRuns(runs)
+		if t.tally.turns {
+			t.out.Out = runs
+		} else {
+			t.out.Sources = runs
+		}
+		return err
+	case t.dir == layout.In:
+		t.out.OutHist, t.out.OutMax = t.out.Hist, t.out.Max
+	}
+	return nil
+}
+
+// close frees what finish did not.
+func (t *listPass) close() error {
+	var errs []error
+	if t.lists.degrees != nil {
+		_, err := t.lists.degrees.Finish()
+		errs = append(errs, err)
+	}
+	if t.placer.divider != nil {
+		errs = append(errs, t.placer.divider.Abort())
+	}
+	if t.lists.writer != nil {
+		errs = append(errs, t.lists.writer.Abort())
+	}
+	if t.tally.counts != nil {
+		errs = append(errs, t.tally.counts.Free())
+	}
+	if t.tally.sorter != nil {
+		errs = append(errs, t.tally.sorter.Abort())
+	}
+	return errors.Join(errs...)
+}
+
+// dedup drops records of parallel edges, which follow each other, or merges their weights.
+type dedup struct {
+	codec     stream.EdgeCodec
+	symmetric bool                // the reverse of every edge is stored
+	drops     bool                // parallel edges
+	merge     *stream.WeightMerge // of those that are dropped; nil if they have no weights
+	divider   *splits.EdgeDivider // nil where edges have no splits
+	last      [extsort.WordsMax]uint64
+	held      bool   // last is a record
+	dropped   uint64 // rows of the source
+	next      *placer
+}
+
+func (d *dedup) add(rec []uint64) error {
+	if d.drops && d.held && d.codec.Same(rec, d.last[:]) {
+		// Both directions of a row are dropped: count the one that points down, or a loop.
+		if !d.symmetric || rec[0]>>32 >= rec[0]&math.MaxUint32 {
+			d.dropped++
+		}
+		if d.merge != nil {
+			d.merge.Add(d.codec.WeightOf(rec), d.codec.NumberOf(rec))
+		}
+		if d.divider != nil {
+			d.divider.Again(d.codec.SplitOf(rec))
+		}
 		return nil
 	}
-	w, ok := t.merge.Weight()
+	if err := d.flush(); err != nil {
+		return err
+	}
+	if d.divider != nil {
+		if err := d.beginGroup(rec); err != nil {
+			return err
+		}
+	}
+	copy(d.last[:], rec)
+	d.held = true
+	if d.merge != nil {
+		d.merge.Begin(d.codec.WeightOf(rec), d.codec.NumberOf(rec))
+		return nil
+	}
+	return d.next.add(rec)
+}
+
+// beginGroup begins a group of the divider.
+func (d *dedup) beginGroup(rec []uint64) error {
+	number, reversed := d.codec.SplitOf(rec)
+	if d.held && d.codec.Same(rec, d.last[:]) {
+		before, _ := d.codec.SplitOf(d.last[:len(rec)])
+		d.divider.Repeat(before, number, reversed)
+	}
+	return d.divider.Begin(number, reversed)
+}
+
+// flush hands the edge on into which weights are merged, if there is one.
+func (d *dedup) flush() error {
+	if d.merge == nil || !d.held {
+		return nil
+	}
+	w, ok := d.merge.Weight()
 	switch {
 	case !ok:
-		return t.errWeights("have different weights")
+		return d.next.errWeights(d.last[0], "have different weights")
 	case math.IsInf(float64(w), 0):
-		return t.errWeights("have weights whose sum is not a finite number of float32")
+		return d.next.errWeights(d.last[0], "have weights whose sum is not a finite number of "+
+			"float32")
 	}
-	rec := t.last
-	t.p.codec.SetWeight(rec[:t.width], w)
-	return t.emit(rec[:t.width])
+	rec := d.last
+	d.codec.SetWeight(rec[:1+d.codec.Payload()], w)
+	return d.next.add(rec[:1+d.codec.Payload()])
+}
+
+// placer finds the nodes of the ends of an edge. Edges of other splits than train are in no list.
+type placer struct {
+	codec   stream.EdgeCodec
+	m       *nodeMap
+	ranked  bool // ends are ids, and their nodes are their ranks in the set of m
+	divider *splits.EdgeDivider
+	edge    listfile.Edge
+	any     bool   // an id was ranked
+	id      uint64 // the last that was
+	rank    uint64 // and its node
+	lists   *lists
+	tally   *tally // nil for out-lists
+}
+
+func (t *placer) add(rec []uint64) error {
+	node, nbr, err := t.ends(rec[0])
+	if err != nil {
+		return err
+	}
+	t.codec.Unpack(rec[1:], &t.edge)
+	t.edge.Nbr = layout.NodeID(nbr)
+	if t.divider != nil && !t.divider.Place(uint32(nbr), uint32(node), t.edge.Type) {
+		return nil
+	}
+	if err := t.lists.add(node, t.edge); err != nil || t.tally == nil {
+		return err
+	}
+	return t.tally.add(node, nbr, t.edge.Type, rec[1:])
+}
+
+// ends returns the ends of an edge as nodes.
+func (t *placer) ends(pair uint64) (node, nbr uint64, err error) {
+	id, nbr := pair>>32, pair&math.MaxUint32
+	if !t.ranked {
+		return id, nbr, nil
+	}
+	if id != t.id || !t.any {
+		r, ok := t.m.set.Rank(id)
+		if !ok {
+			return 0, 0, errNoID(id)
+		}
+		t.any, t.id, t.rank = true, id, uint64(r)
+	}
+	r, ok := t.m.set.Rank(nbr)
+	if !ok {
+		return 0, 0, errNoID(nbr)
+	}
+	return t.rank, uint64(r), nil
+}
+
+func errNoID(id uint64) error {
+	return fmt.Errorf("ingest: id %d of an edge is not in the set of ids: %w", id,
+		extsort.ErrDamaged)
 }
 
 // errWeights is the error of parallel edges whose weights are not merged.
-func (t *listPass) errWeights(what string) error {
-	node, nbr, err := t.ends(t.last[0])
+func (t *placer) errWeights(pair uint64, what string) error {
+	node, nbr, err := t.ends(pair)
 	if err != nil {
 		return err
 	}
@@ -272,64 +413,60 @@ func (t *listPass) errWeights(what string) error {
 		Do: "say with --merge what becomes of them: sum, mean, min, max or last"}
 }
 
-// emit writes an edge.
-func (t *listPass) emit(rec []uint64) error {
-	node, nbr, err := t.ends(rec[0])
-	if err != nil {
-		return err
-	}
-	t.p.codec.Unpack(rec[1:], &t.edge)
-	t.edge.Nbr = layout.NodeID(nbr)
-	if t.divider != nil && !t.divider.Place(uint32(nbr), uint32(node), t.edge.Type) {
-		return nil
-	}
-	if node != t.node || t.degree == 0 {
-		if err := t.endList(); err != nil {
+// lists writes the lists of the nodes, which come in order.
+type lists struct {
+	writer  *listfile.Writer
+	degrees *extsort.RunWriter // gets the degrees of nodes; nil where they are not asked for
+	node    uint64             // of the list under way
+	degree  uint64
+	hist    stream.DegreeHist
+	edges   uint64
+}
+
+func (l *lists) add(node uint64, e listfile.Edge) error {
+	if node != l.node || l.degree == 0 {
+		if err := l.endList(); err != nil {
 			return err
 		}
-		t.node = node
+		l.node = node
 	}
-	t.degree++
-	if err := t.writer.AddEdge(layout.NodeID(node), t.edge); err != nil {
-		return err
-	}
-	if t.dir != layout.In {
+	l.degree++
+	return l.writer.AddEdge(layout.NodeID(node), e)
+}
+
+// endList counts the list that ends.
+func (l *lists) endList() error {
+	if l.degree == 0 {
 		return nil
 	}
-	return t.count(node, nbr, t.edge.Type, rec)
-}
-
-// ends returns the ends of an edge as nodes.
-func (t *listPass) ends(pair uint64) (node, nbr uint64, err error) {
-	id, nbr := pair>>32, pair&math.MaxUint32
-	if !t.ranked {
-		return id, nbr, nil
-	}
-	if id != t.id || !t.any {
-		r, ok := t.m.set.Rank(id)
-		if !ok {
-			return 0, 0, t.errNoID(id)
+	if l.degrees != nil {
+		if err := l.degrees.Add(extsort.Entry{Key: l.node, Aux: l.degree}); err != nil {
+			return err
 		}
-		t.any, t.id, t.rank = true, id, uint64(r)
 	}
-	r, ok := t.m.set.Rank(nbr)
-	if !ok {
-		return 0, 0, t.errNoID(nbr)
-	}
-	return t.rank, uint64(r), nil
+	l.hist.Add(l.degree, 1)
+	l.edges += l.degree
+	l.degree = 0
+	return nil
 }
 
-func (t *listPass) errNoID(id uint64) error {
-	return fmt.Errorf("ingest: id %d of an edge is not in the set of ids: %w", id,
-		extsort.ErrDamaged)
+// tally counts in-edges in the statistics, and hands them on to what needs them by source.
+type tally struct {
+	out       *topologyResult
+	typed     bool
+	part      int                    // of the node
+	counts    *stream.DegreeCounters // of out-degrees, if they fit
+	sorter    *extsort.Words         // of turned edges, or of sources
+	turns     bool                   // sorter gets edges, for out-lists
+	sortWidth int                    // words of its records
+	batch     []uint64               // on its way to counts or sorter
 }
 
-// count counts an in-edge in the statistics, and hands it on to what needs it by source.
-func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
+func (t *tally) add(node, nbr uint64, typ uint16, payload []uint64) error {
 	if node == nbr {
 		t.out.Loops++
 	}
-	if t.p.codec.Typed {
+	if t.typed {
 		t.out.Types[typ]++
 	}
 	parts := t.out.Partitions
@@ -344,114 +481,21 @@ func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
 			t.counts.Add(t.batch)
 			t.batch = t.batch[:0]
 		}
-	case t.turned != nil:
+		return nil
+	case t.sorter == nil:
+		return nil
+	case t.turns:
 		t.batch = append(t.batch, nbr<<32|node)
-		t.batch = append(t.batch, rec[1:]...)
-		return t.flush(t.turned, t.width)
-	case t.sources != nil:
+		t.batch = append(t.batch, payload...)
+	default:
 		t.batch = append(t.batch, nbr)
-		return t.flush(t.sources, 1)
 	}
-	return nil
-}
-
-// flush hands the batch to a sorter when it is full; width 0 is always.
-func (t *listPass) flush(s *extsort.Words, width int) error {
-	if width > 0 && len(t.batch)+width <= cap(t.batch) {
+	if len(t.batch)+t.sortWidth <= cap(t.batch) {
 		return nil
 	}
-	err := s.Add(t.batch)
+	err := t.sorter.Add(t.batch)
 	t.batch = t.batch[:0]
 	return err
-}
-
-// endList counts the list that ends.
-func (t *listPass) endList() error {
-	if t.degree == 0 {
-		return nil
-	}
-	if t.listed != nil {
-		if err := t.listed.Add(extsort.Entry{Key: t.node, Aux: t.degree}); err != nil {
-			return err
-		}
-	}
-	t.hist.Add(t.degree, 1)
-	t.out.Edges += t.degree
-	t.degree = 0
-	return nil
-}
-
-func (t *listPass) finish() (err error) {
-	if err := t.endList(); err != nil {
-		return err
-	}
-	if t.listed != nil {
-		run, err := t.listed.Finish()
-		if err != nil {
-			return err
-		}
-		t.listed, t.out.Degrees = nil, []extsort.Run{run}
-		t.p.KeepRuns(t.out.Degrees)
-	}
-	t.hist.SetRest(t.m.nodes)
-	t.out.Hist, t.out.Max = t.hist.Nodes, t.hist.Max
-	if t.out.Files, err = t.writer.Finish(); err != nil {
-		return err
-	}
-	t.writer = nil
-	t.p.KeepFiles(t.out.Files...)
-	if t.divider != nil {
-		if t.out.Divided, err = t.divider.Finish(); err != nil {
-			return err
-		}
-		t.p.KeepFiles(t.out.Divided.Files...)
-	}
-	switch {
-	case t.counts != nil:
-		t.counts.Add(t.batch)
-		h := t.counts.Hist()
-		t.out.OutHist, t.out.OutMax = h.Nodes, h.Max
-	case t.turned != nil:
-		t.out.Out, err = t.finishSorter(t.turned)
-	case t.sources != nil:
-		t.out.Sources, err = t.finishSorter(t.sources)
-	case t.dir == layout.In:
-		t.out.OutHist, t.out.OutMax = t.out.Hist, t.out.Max
-	}
-	return err
-}
-
-func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
-	if err := t.flush(s, 0); err != nil {
-		return nil, err
-	}
-	runs, err := s.Finish()
-	t.p.KeepRuns(runs)
-	return runs, err
-}
-
-// close frees what finish did not.
-func (t *listPass) close() error {
-	var errs []error
-	if t.listed != nil {
-		_, err := t.listed.Finish()
-		errs = append(errs, err)
-	}
-	if t.divider != nil {
-		errs = append(errs, t.divider.Abort())
-	}
-	if t.writer != nil {
-		errs = append(errs, t.writer.Abort())
-	}
-	if t.counts != nil {
-		errs = append(errs, t.counts.Free())
-	}
-	for _, s := range []*extsort.Words{t.turned, t.sources} {
-		if s != nil {
-			errs = append(errs, s.Abort())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // countSources counts out-degrees from the sorted sources of all edges.
