@@ -50,21 +50,19 @@ var (
 func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
-	err := checkFlags(opt, ofArrays)
-	if err == nil {
-		err = s.collect(files)
-	}
-	for _, step := range []func() error{s.describeCounts, s.describeFeatures,
-		func() error { return s.describeLabels(ctx) }, s.describeSplits, s.describeEdges} {
-		if err == nil {
-			err = step()
-		}
-	}
+	err := inOrder(func() error { return checkFlags(opt, ofArrays) },
+		func() error { return s.describeNodes(ctx, files) }, s.describeSplits, s.describeEdges)
 	if err != nil {
 		return nil, errors.Join(input.AsError(err), s.Close())
 	}
 	s.noteUnused()
 	return s.parts, nil
+}
+
+// describeNodes collects the arrays of files, and finds the features and labels of nodes.
+func (s *arraySet) describeNodes(ctx context.Context, files []string) error {
+	return inOrder(func() error { return s.collect(files) }, s.describeCounts, s.describeFeatures,
+		func() error { return s.describeLabels(ctx) })
 }
 
 // collect lists the arrays of files: array files, and members of archives.

@@ -199,7 +199,7 @@ func edgeTypeName(row []string) string {
 // stream reads the lanes in parallel.
 func (e *edgeArrays) stream(ctx context.Context, s *parts, fn func(*EdgeChunk) error) (err error) {
 	r := edgeArrayReader{edgeArrays: e, s: s, nodes: s.info.Nodes}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = errors.Join(err, arrayStreams(r.streams[:]).close()) }()
 	if err := r.open(); err != nil {
 		return err
 	}
@@ -246,16 +246,6 @@ func (r *edgeArrayReader) open() (err error) {
 	}
 	r.chunk.Where = Where{File: r.src.array.Name, Unit: r.unit}
 	return nil
-}
-
-func (r *edgeArrayReader) close() error {
-	var errs []error
-	for _, s := range r.streams {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (r *edgeArrayReader) read(ctx context.Context, n int) error {

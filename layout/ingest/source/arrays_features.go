@@ -224,12 +224,12 @@ func (s *arraySet) noteSparse(c *csrArrays) {
 // stream makes the rows dense.
 func (c *csrArrays) stream(ctx context.Context, fn func(*RowChunk) error) (err error) {
 	r := csrReader{csrArrays: c}
+	defer func() { err = errors.Join(err, arrayStreams(r.streams[:]).close()) }()
 	for i, a := range []*tables.Array{c.indices, c.values} {
 		if r.streams[i], err = a.Stream(0); err != nil {
-			return errors.Join(err, r.close())
+			return err
 		}
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
 	out := &RowChunk{Where: Where{File: c.indptr.Name, Unit: "row"}}
 	var ends []uint64
 	err = eachElements(ctx, c.indptr, 1, max(1, rowChunkFloats/c.dim),
@@ -270,16 +270,6 @@ type csrReader struct {
 	at      uint64            // entries read
 	cols    []uint64
 	vals    []float32
-}
-
-func (r *csrReader) close() error {
-	var errs []error
-	for _, s := range r.streams {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (r *csrReader) bad(row int64, format string, args ...any) error {

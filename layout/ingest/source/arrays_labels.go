@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gdb/internal/tables"
 	"gdb/layout/ingest/input"
@@ -133,52 +134,40 @@ type labelArray struct {
 	signs  bool // -1 and 1 are the classes
 }
 
-// errFraction stops the reading where a fraction is found.
-var errFraction = errors.New("a fraction")
+// errFound stops a reading that has found what it looks for.
+var errFound = errors.New("a label of another kind")
 
-// hasFractions reads floats until one is no whole number: then they are targets, not classes. NaN
-// is unlabeled in both.
-func (l *labelArray) hasFractions(ctx context.Context) (bool, error) {
+// any reads labels until one is as it is asked, and tells whether there is one.
+func (l *labelArray) any(ctx context.Context, is func(v float64) bool) (bool, error) {
 	var vals []float64
 	err := eachElements(ctx, l.Array, 1, chunkRows, func(_ int64, n int, b []byte) error {
 		vals = resized(vals, n)
 		l.DType.Doubles(vals, b)
-		for _, v := range vals {
-			if v != math.Trunc(v) && v == v {
-				return errFraction
-			}
+		if slices.ContainsFunc(vals, is) {
+			return errFound
 		}
 		return nil
 	})
-	if errors.Is(err, errFraction) {
+	if errors.Is(err, errFound) {
 		return true, nil
 	}
 	return false, err
 }
 
-// errOther stops the reading where a label is neither -1 nor 1.
-var errOther = errors.New("another label")
+// hasFractions tells whether a float is no whole number: then they are targets, not classes. NaN is
+// unlabeled in both.
+func (l *labelArray) hasFractions(ctx context.Context) (bool, error) {
+	return l.any(ctx, func(v float64) bool { return v != math.Trunc(v) && v == v })
+}
 
-// hasSigns reads labels until one is neither -1 nor 1. If both are there and no other, they are two
-// classes.
+// hasSigns tells whether -1 and 1 are all labels: then they are two classes.
 func (l *labelArray) hasSigns(ctx context.Context) (bool, error) {
-	var vals []float64
 	minus, one := false, false
-	err := eachElements(ctx, l.Array, 1, chunkRows, func(_ int64, n int, b []byte) error {
-		vals = resized(vals, n)
-		l.DType.Doubles(vals, b)
-		for _, v := range vals {
-			if v == v && v != 1 && v != Unlabeled {
-				return errOther
-			}
-			minus, one = minus || v == Unlabeled, one || v == 1
-		}
-		return nil
+	others, err := l.any(ctx, func(v float64) bool {
+		minus, one = minus || v == Unlabeled, one || v == 1
+		return v == v && v != 1 && v != Unlabeled
 	})
-	if errors.Is(err, errOther) {
-		return false, nil
-	}
-	return minus && one, err
+	return minus && one && !others, err
 }
 
 // signClasses gives the classes -1 and 1 as text, in which -1 is a class too.
@@ -213,7 +202,9 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 			case l.signs:
 				l.signClasses(c, n, b)
 			case l.DType.Kind == 'f':
-				err = l.floatClasses(c, n, b)
+				vals := make([]float64, n)
+				l.DType.Doubles(vals, b)
+				err = floatClasses(c, vals, 1<<53)
 			default:
 				err = l.intClasses(c, n, b)
 			}
@@ -224,7 +215,7 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 		})
 }
 
-func (l *labelArray) badClass(c *LabelChunk, i int, class any) error {
+func badClass(c *LabelChunk, i int, class any) error {
 	return input.Wrong(c.Position(i), doClass, "label %v is not a class", class)
 }
 
@@ -236,26 +227,25 @@ func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
 		c.Class[i] = int64(v)
 		switch {
 		case l.DType.Kind == 'u' && c.Class[i] < 0:
-			return l.badClass(c, i, v)
+			return badClass(c, i, v)
 		case c.Class[i] == Ignored:
 			c.Class[i] = Unlabeled
 		case c.Class[i] < Unlabeled:
-			return l.badClass(c, i, c.Class[i])
+			return badClass(c, i, c.Class[i])
 		}
 	}
 	return nil
 }
 
-func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
-	vals := make([]float64, n)
-	l.DType.Doubles(vals, b)
-	c.Class = resized(c.Class, n)
-	for i, v := range vals {
+// floatClasses makes classes of numbers, of which those up to most are exact.
+func floatClasses[T float32 | float64](c *LabelChunk, values []T, most T) error {
+	c.Class = resized(c.Class, len(values))
+	for i, v := range values {
 		switch {
 		case v != v || v == Ignored:
 			c.Class[i] = Unlabeled
-		case v < Unlabeled || v > 1<<53:
-			return l.badClass(c, i, v)
+		case v != T(int64(v)) || v < Unlabeled || v > most:
+			return badClass(c, i, v)
 		default:
 			c.Class[i] = int64(v)
 		}
@@ -268,19 +258,10 @@ func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
 func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	vals := make([]float64, n*l.cols)
 	l.DType.Doubles(vals, b)
-	if c.IDs == nil {
-		c.IDs = &IDChunk{}
-	}
-	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
-	c.Unknown = c.Unknown[:0]
+	c.resetHot()
 	for i := range n {
 		row, hot := int64(c.First)+int64(i), vals[i*l.cols:(i+1)*l.cols]
-		k := hotClasses(hot, func(class int64, unknown bool) {
-			c.IDs.Ints = append(c.IDs.Ints, uint64(row))
-			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
-			c.Unknown = append(c.Unknown, unknown)
-		})
-		if k >= 0 {
+		if k := addHot(c, uint64(row), row, hot); k >= 0 {
 			return input.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
 				"column %d is %v", k, hot[k])
 		}
@@ -289,15 +270,24 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	return nil
 }
 
+// resetHot empties a chunk of pairs.
+func (c *LabelChunk) resetHot() {
+	if c.IDs == nil {
+		c.IDs = &IDChunk{}
+	}
+	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
+	c.Unknown = c.Unknown[:0]
+}
+
 // unknownHot says whether a value says nothing of a class.
 func unknownHot[T float32 | float64](v T) bool {
 	return v != v || v == Unlabeled || v == Ignored
 }
 
-// hotClasses calls add with the classes of a row of 0 and 1, and with those that are unknown where
-// others are known; with NoClass if all are 0. It returns the first column that is no such number,
-// or -1.
-func hotClasses[T float32 | float64](row []T, add func(class int64, unknown bool)) int {
+// addHot adds pairs of a node, on a line, and the classes of its row of 0 and 1, and those that are
+// unknown where others are known; NoClass if all are 0. It returns the first column that is no such
+// number, or -1.
+func addHot[T float32 | float64](c *LabelChunk, node uint64, line int64, row []T) int {
 	known := 0
 	for k, v := range row {
 		switch {
@@ -309,6 +299,10 @@ func hotClasses[T float32 | float64](row []T, add func(class int64, unknown bool
 	}
 	if known == 0 {
 		return -1
+	}
+	add := func(class int64, unknown bool) {
+		c.IDs.Ints, c.Lines = append(c.IDs.Ints, node), append(c.Lines, line)
+		c.Class, c.Unknown = append(c.Class, class), append(c.Unknown, unknown)
 	}
 	some := known < len(row)
 	for k, v := range row {

@@ -9,6 +9,20 @@ import (
 	"gdb/layout/ingest/input"
 )
 
+// arrayStreams are arrays that are read beside each other; one that is not wanted is nil.
+type arrayStreams []*tables.Stream
+
+// close closes the streams that are open.
+func (s arrayStreams) close() error {
+	var errs []error
+	for _, stream := range s {
+		if stream != nil {
+			errs = append(errs, stream.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // eachElements calls fn with runs of whole rows of cols elements, at most chunk rows each. The
 // bytes are little-endian and valid during the call.
 func eachElements(ctx context.Context, a *tables.Array, cols int64, chunk int,

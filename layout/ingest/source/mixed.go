@@ -43,13 +43,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 			"a table of nodes has ids, but arrays are in order of node number")
 	}
 	if err == nil {
-		err = s.collect(files)
-	}
-	for _, step := range []func() error{s.describeCounts, s.describeFeatures,
-		func() error { return s.describeLabels(ctx) }, s.describeSplits} {
-		if err == nil {
-			err = step()
-		}
+		err = inOrder(func() error { return s.describeNodes(ctx, files) }, s.describeSplits)
 	}
 	for _, name := range slices.Sorted(maps.Keys(splits)) {
 		if _, given := opt.Splits[name]; err == nil && !given {
@@ -77,7 +71,7 @@ func (s *arraySet) mixedEdges(ctx context.Context, g *textGraph, files []string)
 			return input.Usage("--edges %s: %s", r, rowIDs)
 		}
 		r.File = s.locate(r.File)
-		format, err := detectText(s.fs, "", []string{r.File}, nil)
+		format, err := detectText(s.fs, r.File)
 		if err == nil {
 			err = g.openEdges(ctx, r, format)
 		}

@@ -39,28 +39,19 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 				")", Do: "that is not supported; ingest one relation with --format csv"}
 		}
 	}
-	var src Source
+	o.parts = newParts(fs, opt, "ogb")
 	var err error
-	if data := fs.PathJoin(dir, "raw", "data.npz"); o.exists(fs, "raw", "data.npz") {
-		files := []string{data}
-		if o.exists(fs, "raw", "node-label.npz") {
-			files = append(files, fs.PathJoin(dir, "raw", "node-label.npz"))
-		}
-		a := &arraySet{parts: newParts(fs, opt, "ogb"), dir: dir}
-		if src, o.parts, err = a.parts, a.parts, checkFlags(opt, ofOGBArrays); err == nil {
-			err = o.openBinary(ctx, a, files)
-		}
+	if o.exists(fs, "raw", "data.npz") {
+		err = inOrder(func() error { return checkFlags(opt, ofOGBArrays) },
+			func() error { return o.openBinary(ctx) })
 	} else {
-		o.parts = newParts(fs, opt, "ogb")
-		if src, err = o.parts, checkFlags(opt, ofOGBText); err == nil {
-			err = o.openCSV(ctx)
-		}
+		err = inOrder(func() error { return checkFlags(opt, ofOGBText) }, o.openCSV)
 	}
 	if err != nil {
-		return nil, errors.Join(input.AsError(err), src.Close())
+		return nil, errors.Join(input.AsError(err), o.Close())
 	}
 	o.inverse()
-	return src, nil
+	return o.parts, nil
 }
 
 func (o *ogbDir) exists(fs vfs.FS, elem ...string) bool {
@@ -83,19 +74,18 @@ func (o *ogbDir) inverse() {
 }
 
 // openBinary opens data.npz and node-label.npz.
-func (o *ogbDir) openBinary(ctx context.Context, a *arraySet, files []string) error {
-	o.parts = a.parts
-	if err := a.collect(files); err != nil {
-		return err
+func (o *ogbDir) openBinary(ctx context.Context) error {
+	files := []string{o.fs.PathJoin(o.dir, "raw", "data.npz")}
+	if o.exists(o.fs, "raw", "node-label.npz") {
+		files = append(files, o.fs.PathJoin(o.dir, "raw", "node-label.npz"))
 	}
-	for _, step := range []func() error{a.describeCounts, a.describeFeatures,
-		func() error { return a.describeLabels(ctx) }, o.describeSplits, a.describeEdges} {
-		if err := step(); err != nil {
-			return err
-		}
+	a := &arraySet{parts: o.parts, dir: o.dir}
+	err := inOrder(func() error { return a.describeNodes(ctx, files) }, o.describeSplits,
+		a.describeEdges)
+	if err == nil {
+		a.noteUnused()
 	}
-	a.noteUnused()
-	return nil
+	return err
 }
 
 // describeSplits finds split/NAME/{train,valid,test}.csv.gz, or the files of --split.
@@ -161,7 +151,7 @@ func (o *ogbDir) csvTable(name string) (*table.Table, error) {
 }
 
 // openCSV opens the files of raw/. Rows of node files are node numbers.
-func (o *ogbDir) openCSV(ctx context.Context) error {
+func (o *ogbDir) openCSV() error {
 	nodes, err := o.count("num-node-list")
 	if err != nil {
 		return err
@@ -176,12 +166,7 @@ func (o *ogbDir) openCSV(ctx context.Context) error {
 		return err
 	}
 	o.info.Edges = uint64(max(0, edges))
-	for _, step := range []func() error{o.csvEdges, o.csvFeatures, o.csvLabels, o.describeSplits} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return o.noteOthers()
+	return inOrder(o.csvEdges, o.csvFeatures, o.csvLabels, o.describeSplits, o.noteOthers)
 }
 
 // count reads a file of one number, or returns -1.
@@ -228,15 +213,15 @@ func (o *ogbDir) csvFeatures() error {
 	if t == nil || err != nil {
 		return err
 	}
-	n := &nodeTable{Table: t, id: -1, label: -1}
+	var columns []int
 	for c := range t.Width {
-		n.features = append(n.features, c)
+		columns = append(columns, c)
 	}
 	o.info.Features = []FeatureInfo{{Name: "features", Dim: t.Width, DType: "text",
 		Rows: o.info.Nodes}}
 	o.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
-		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *input.Batch) error {
+		return o.eachRow(ctx, t, nil, columns, func(first uint64, b *input.Batch) error {
 			row.First, row.Rows, row.Where = first, b.Vector, b.Where
 			return fn(row)
 		})
@@ -306,7 +291,7 @@ func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) erro
 		case "multi":
 			err = l.multi(c, first, b)
 		default:
-			err = l.classes(c, b.Columns[0].Floats)
+			err = floatClasses(c, b.Columns[0].Floats, 1<<24)
 		}
 		if err != nil {
 			return err
@@ -315,41 +300,20 @@ func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) erro
 	})
 }
 
-func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
-	c.Class = resized(c.Class, len(values))
-	for i, v := range values {
-		switch {
-		case v != v || v == Ignored:
-			c.Class[i] = Unlabeled
-		case v != float32(int64(v)) || v < Unlabeled || v > 1<<24:
-			return input.Wrong(c.Position(i), doClass, "label %v is not a class", v)
-		default:
-			c.Class[i] = int64(v)
-		}
-	}
-	return nil
-}
-
 func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *input.Batch) error {
-	ids := &IDChunk{}
-	c.Class, c.Unknown, c.Lines, c.First = c.Class[:0], c.Unknown[:0], nil, 0
+	c.Lines = nil // those of b stay
+	c.resetHot()
 	var hot []float32
 	for i := range b.Rows {
 		hot = hot[:0]
 		for k := range b.Columns {
 			hot = append(hot, b.Columns[k].Floats[i])
 		}
-		k := hotClasses(hot, func(class int64, unknown bool) {
-			ids.Ints = append(ids.Ints, first+uint64(i))
-			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
-			c.Unknown = append(c.Unknown, unknown)
-		})
-		if k >= 0 {
+		if k := addHot(c, first+uint64(i), b.First+int64(i), hot); k >= 0 {
 			return input.Wrong(b.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
-	ids.Where = c.Where
-	c.IDs = ids
+	c.IDs.Where = c.Where
 	return nil
 }
 

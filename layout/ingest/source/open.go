@@ -169,8 +169,10 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		return columnar.Format(edges[0]), nil
 	case dir != "" && len(edges) > 0:
 		return "csv", nil
-	case dir == "" || len(texts) == 1:
-		return detectText(fs, dir, files, texts)
+	case dir == "":
+		return detectText(fs, files[0])
+	case len(texts) == 1:
+		return detectText(fs, texts[0])
 	}
 	if err := table.Foreign(fs, files); err != nil {
 		return "", err
@@ -185,11 +187,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 }
 
 // detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
-func detectText(fs vfs.FS, dir string, files, texts []string) (format string, err error) {
-	first := files[0]
-	if dir != "" {
-		first = texts[0]
-	}
+func detectText(fs vfs.FS, first string) (format string, err error) {
 	columns, err := table.Files(fs, first)
 	if err != nil {
 		return "", err

@@ -52,6 +52,16 @@ func newParts(fs vfs.FS, opt *Options, format string) *parts {
 	return s
 }
 
+// inOrder does steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Info tells what was found.
 func (s *parts) Info() *Info { return &s.info }
 

@@ -103,6 +103,22 @@ type IDChunk struct {
 // Len is the number of ids.
 func (c *IDChunk) Len() int { return max(len(c.Ints), len(c.Text)) }
 
+// empty makes the chunk one of no ids in a file, whose lines are not consecutive.
+func (c *IDChunk) empty(in *Where) {
+	c.Ints, c.Text = c.Ints[:0], c.Text[:0]
+	c.Where = Where{File: in.File, Unit: in.Unit, Lines: c.Lines[:0]}
+}
+
+// add appends id i of another chunk.
+func (c *IDChunk) add(from *IDChunk, i int) {
+	if from.Ints != nil {
+		c.Ints = append(c.Ints, from.Ints[i])
+	} else {
+		c.Text = append(c.Text, from.Text[i])
+	}
+	c.Lines = append(c.Lines, from.Line(i))
+}
+
 // Where locates the rows of a chunk in its file.
 type Where = input.Where
 

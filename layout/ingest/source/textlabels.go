@@ -102,20 +102,15 @@ func (s *parts) streamManyLabels(ctx context.Context, n *nodeTable,
 		sep = []byte(columnar.ListSep)
 	}
 	return s.eachNode(ctx, n, table.Skips, nodeWants{label: true}, func(r *nodeRows) error {
-		ids.Ints, ids.Text, out.Text = ids.Ints[:0], ids.Text[:0], out.Text[:0]
-		ids.Where = Where{File: r.ids.File, Unit: r.ids.Unit, Lines: ids.Lines[:0]}
+		ids.empty(&r.ids.Where)
+		out.Text = out.Text[:0]
 		for i, v := range r.label.Texts {
 			for label := range eachLabel(v, sep) {
 				if s.noLabel(label) {
 					continue
 				}
-				if r.ids.Ints != nil {
-					ids.Ints = append(ids.Ints, r.ids.Ints[i])
-				} else {
-					ids.Text = append(ids.Text, r.ids.Text[i])
-				}
+				ids.add(&r.ids, i)
 				out.Text = append(out.Text, label)
-				ids.Lines = append(ids.Lines, r.ids.Line(i))
 			}
 		}
 		out.Where = ids.Where

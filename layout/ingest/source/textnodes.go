@@ -162,7 +162,7 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 			return err
 		}
 	}
-	if err := s.splitColumn(n); err != nil {
+	if n.split, err = s.nodeColumn(n, "--split-col", s.opt.SplitCol, splitNames); err != nil {
 		return err
 	}
 	if s.opt.Features == "" {

@@ -68,12 +68,6 @@ var splitWords = map[string]string{"train": "train", "training": "train", "val":
 	"valid": "val", "validation": "val", "dev": "val", "test": "test", "testing": "test",
 	"": "", "none": "", "unused": "", "nan": ""}
 
-// splitColumn finds the column that says which split a node is in: by flag, or by its name.
-func (s *textGraph) splitColumn(n *nodeTable) (err error) {
-	n.split, err = s.nodeColumn(n, "--split-col", s.opt.SplitCol, splitNames)
-	return err
-}
-
 // splitsMost is the most splits that a column can name.
 const splitsMost = 64
 
@@ -129,8 +123,7 @@ func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
 	}
 	return s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
 		for _, c := range chunks {
-			c.IDs = IDChunk{Ints: c.IDs.Ints[:0], Text: c.IDs.Text[:0],
-				Where: Where{File: r.ids.File, Unit: r.ids.Unit, Lines: c.IDs.Lines[:0]}}
+			c.IDs.empty(&r.ids.Where)
 		}
 		for i, word := range r.split.Texts {
 			name := s.splitOf(word)
@@ -141,12 +134,7 @@ func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
 			if c == nil {
 				return fmt.Errorf("ingest: %s: the file changed while it was read", n.Path)
 			}
-			if r.ids.Ints != nil {
-				c.IDs.Ints = append(c.IDs.Ints, r.ids.Ints[i])
-			} else {
-				c.IDs.Text = append(c.IDs.Text, r.ids.Text[i])
-			}
-			c.IDs.Lines = append(c.IDs.Lines, r.ids.Line(i))
+			c.IDs.add(&r.ids, i)
 		}
 		for _, name := range names {
 			if c := chunks[name]; c.IDs.Len() > 0 {
