@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/ingest/columnar"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 )
 
@@ -59,4 +61,180 @@ func (o *Options) named() []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		return name == "" || name == noColumn
 	})
+}
+
+// kind is a kind of source as far as flags are concerned: what reads its files.
+type kind int
+
+// The kinds. Text reads every flag.
+const (
+	ofText    kind = iota // CSV, TSV and SNAP
+	ofColumns             // Parquet and Arrow
+	ofArrays
+	ofMixed // edges of text beside arrays
+	ofTriples
+	ofOGBText
+	ofOGBArrays
+	kinds
+)
+
+var kindNames = [kinds]string{"text", "Parquet and Arrow", "arrays", "edges of text beside arrays",
+	"triples", "OGB's text files", "OGB's arrays"}
+
+// flagRule is a flag that says what is read, and the kinds of sources that do not read it.
+type flagRule struct {
+	flag  string
+	given func(o *Options) bool
+	// refused is what to do instead, by the kinds that refuse the flag. Others read it.
+	refused map[kind]string
+}
+
+// What to do instead of a flag that a kind of source does not read, where several say the same.
+const (
+	asTables = "give a table of edges and one of nodes: --edges F.csv --nodes F.csv"
+	asTriple = "read the triples as a table: --edges train.tsv --src-col 0 --rel-col 1 --dst-col " +
+		"2, which takes --nodes, --labels, --features, types and columns; --edge-split splits " +
+		"its edges"
+	asArray   = "labels, features and splits are arrays with a row for each node"
+	ogbOwn    = "the files in raw/ and split/ are what is read; for others, make tables of them"
+	rowIDs    = "ids are row numbers of arrays, of all nodes together; for types, " + asTables
+	cutFields = "only text is cut into fields"
+)
+
+// everywhere is what to do instead in all kinds but those of tables.
+func everywhere(arrays, triples, ogb string) map[kind]string {
+	return map[kind]string{ofArrays: arrays, ofMixed: arrays, ofTriples: triples, ofOGBText: ogb,
+		ofOGBArrays: ogb}
+}
+
+// but is the same without some kinds, which read the flag.
+func but(refused map[kind]string, reading ...kind) map[kind]string {
+	for _, k := range reading {
+		delete(refused, k)
+	}
+	return refused
+}
+
+// is says whether a flag of text was given.
+func is(field func(o *Options) string) func(o *Options) bool {
+	return func(o *Options) bool { return field(o) != "" }
+}
+
+// flagRules are the flags of ingest that say what is read.
+var flagRules = []flagRule{
+	{"--edges", func(o *Options) bool { return o.Edges != "" && len(o.Sources) > 0 },
+		map[kind]string{ofTriples: "name the files, or their directory, without it",
+			ofOGBText: ogbOwn}},
+	{"--edges NAME=FILE", func(o *Options) bool { return len(o.Relations) > 0 },
+		but(everywhere("the type of each edge stands in edge_type.npy", "the relation stands in "+
+			"the second column", ogbOwn), ofMixed)},
+	{"--nodes", is(func(o *Options) string { return o.Nodes }),
+		everywhere(asArray, asTriple, ogbOwn)},
+	{"--features", is(func(o *Options) string { return o.Features }),
+		map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
+	{"--labels", is(func(o *Options) string { return o.Labels }),
+		map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
+	{"--split NAME=FILE", func(o *Options) bool { return len(o.Splits) > 0 },
+		map[kind]string{ofTriples: "the names of the files, train, valid and test, split the " +
+			"edges; for splits of nodes, " + asTriple}},
+	{"--src-type", is(func(o *Options) string { return o.SrcType }),
+		everywhere(rowIDs, asTriple, ogbOwn)},
+	{"--dst-type", is(func(o *Options) string { return o.DstType }),
+		everywhere(rowIDs, asTriple, ogbOwn)},
+	{"--same-ids", func(o *Options) bool { return o.SameIDs },
+		everywhere("ids are row numbers of arrays, of all nodes together",
+			"all entities of triples are of one kind", ogbOwn)},
+	{"--src-col", is(func(o *Options) string { return o.SrcCol }),
+		but(everywhere("sources are the first column of edges.npy, or src.npy", "", ogbOwn),
+			ofMixed, ofTriples)},
+	{"--dst-col", is(func(o *Options) string { return o.DstCol }),
+		but(everywhere("destinations are the second column of edges.npy, or dst.npy", "", ogbOwn),
+			ofMixed, ofTriples)},
+	{"--rel-col", is(func(o *Options) string { return o.RelCol }),
+		but(everywhere("save the type of each edge as edge_type.npy", "", ogbOwn),
+			ofMixed, ofTriples)},
+	{"--weight-col", is(func(o *Options) string { return o.WeightCol }),
+		but(everywhere("save the weight of each edge as edge_weight.npy", asTriple,
+			"save the weight of each edge as raw/edge_weight.csv.gz"), ofMixed)},
+	{"--time-col", is(func(o *Options) string { return o.TimeCol }),
+		but(everywhere("save the time of each edge as edge_time.npy, integers", asTriple, ogbOwn),
+			ofMixed)},
+	{"--id-col", is(func(o *Options) string { return o.IDCol }),
+		everywhere(asArray, asTriple, ogbOwn)},
+	{"--label-col", is(func(o *Options) string { return o.LabelCol }),
+		everywhere(asArray+": labels.npy", asTriple, ogbOwn)},
+	{"--feature-cols", is(func(o *Options) string { return o.FeatureCols }),
+		everywhere(asArray+": features.npy", asTriple, ogbOwn)},
+	{"--categorical", is(func(o *Options) string { return o.Categorical }),
+		everywhere(asArray+"; save columns of 0 and 1 in features.npy", asTriple, ogbOwn)},
+	{"--split-col", is(func(o *Options) string { return o.SplitCol }),
+		everywhere("save the ids of each split as train_idx.npy, val_idx.npy and test_idx.npy",
+			asTriple, ogbOwn)},
+	{"--fill", is(func(o *Options) string { return o.Fill }),
+		everywhere("fill the array itself, as by numpy.nan_to_num, or take NaN by --allow-nan",
+			asTriple, "--allow-nan takes gaps as NaN")},
+	{"--na", is(func(o *Options) string { return o.NA }),
+		but(everywhere("NaN says in an array that a value is missing", asTriple,
+			"NaN says in an array that a value is missing"), ofOGBText)},
+	{"--label-sep", is(func(o *Options) string { return o.LabelSep }),
+		everywhere("save several labels of a node as labels_coo.npy, or as columns of 0 and 1",
+			asTriple, "several labels of a node are columns of 0 and 1")},
+	{"--multi-label", func(o *Options) bool { return o.MultiLabel },
+		everywhere("save several labels of a node as labels_coo.npy, or as columns of 0 and 1",
+			asTriple, "several labels of a node are columns of 0 and 1")},
+	{"--delim", is(func(o *Options) string { return o.Delim }),
+		map[kind]string{ofColumns: cutFields, ofArrays: cutFields, ofOGBArrays: cutFields,
+			ofOGBText: "OGB's files have commas"}},
+	{"--comment", is(func(o *Options) string { return o.Comment }),
+		map[kind]string{ofColumns: cutFields, ofArrays: cutFields, ofOGBArrays: cutFields,
+			ofOGBText: "OGB's files have no comments"}},
+	{"--header", func(o *Options) bool { return o.Header == "yes" || o.Header == "no" },
+		map[kind]string{ofColumns: "columns have names in these files", ofArrays: "arrays have " +
+			"none", ofOGBArrays: "arrays have none", ofOGBText: "OGB's files have none"}},
+	{"--allow-nan", func(o *Options) bool { return o.AllowNaN },
+		map[kind]string{ofTriples: "triples have no features"}},
+	{"--skip-bad", func(o *Options) bool { return o.SkipBad > 0 },
+		map[kind]string{ofArrays: "rows are numbered, so none may be left out",
+			ofOGBArrays: "rows are numbered, so none may be left out",
+			ofOGBText:   "rows are numbered, so none may be left out"}},
+}
+
+// checkFlags refuses flags that a kind of source does not read.
+func checkFlags(opt *Options, k kind) error {
+	for _, r := range flagRules {
+		if do, refused := r.refused[k]; refused && r.given(opt) {
+			return input.Usage("%s is not read with %s: %s", r.flag, kindNames[k], do)
+		}
+	}
+	return nil
+}
+
+// checkTableFlags refuses flags of tables of nodes where there is none, and flags of text where all
+// tables are Parquet or Arrow.
+func (s *parts) checkTableFlags(nodes string) error {
+	o := s.opt
+	tables := nodes != "" || o.Labels != "" || o.Features != ""
+	switch {
+	case o.IDCol != "" && !tables && len(o.Splits) == 0:
+		return input.Usage("--id-col %s is a column of a table of nodes, and there is none: "+
+			"--nodes names one", o.IDCol)
+	case o.SplitCol != "" && nodes == "":
+		return input.Usage("--split-col %s is a column of a table of nodes, and there is none: "+
+			"--nodes names one", o.SplitCol)
+	case o.NA != "" && !tables:
+		return input.Usage("--na %s is for labels, features and splits in tables of nodes, and "+
+			"there is none: --nodes names one", o.NA)
+	case !slices.ContainsFunc(s.info.Paths, func(p string) bool { return !columnar.Is(p) }):
+		return checkFlags(o, ofColumns)
+	}
+	return nil
+}
+
+// FlagNames are the flags of ingest that say what is read.
+func FlagNames() (names []string) {
+	for _, r := range flagRules {
+		names = append(names, r.flag)
+	}
+	slices.Sort(names)
+	return names
 }

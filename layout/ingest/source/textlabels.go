@@ -3,8 +3,11 @@ package source
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 
 	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/input"
@@ -134,4 +137,140 @@ func eachLabel(v, sep []byte) iter.Seq[[]byte] {
 			}
 		}
 	}
+}
+
+// addTextSplit adds a file of one id a line, or with a header and an id column. rows says that ids
+// are row numbers, and must be among them.
+func addTextSplit(s *parts, name, file string, rows bool) error {
+	// --header and --id-col are meant for the tables; a list of ids has a header if it looks so.
+	t, err := s.tables.Open(file, table.Hints{Known: idNames})
+	if err != nil {
+		return err
+	}
+	if t.Width > 1 && t.Names == nil && t.Format.Delim == 0 {
+		// Without a header there is nothing but ids, and these have blanks in them.
+		line := &input.Format{Delim: '\t', Quotes: true, Comment: t.Format.Comment}
+		if t, err = s.tables.Open(file, table.Hints{Format: line}); err != nil {
+			return err
+		}
+	}
+	id := max(0, t.Named(idNames), slices.Index(t.Names, s.opt.IDCol))
+	if t.Names != nil && t.Width == 1 && s.info.TextIDs && t.Names[0] != s.opt.IDCol &&
+		t.Named(idNames) < 0 {
+		// Where ids are text, the first line is one too, even among integers.
+		if t, err = s.tables.Open(file, table.Hints{Header: "no"}); err != nil {
+			return err
+		}
+	}
+	if t.Width > 1 && t.Names == nil {
+		return &input.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
+			Do: "a split has one node id on each line"}
+	}
+	if slices.Contains(s.info.Splits, name) {
+		return input.Usage("the split %s is there twice", name)
+	}
+	s.info.Splits = append(s.info.Splits, name)
+	s.listColumns(t, map[int]string{id: "ids of " + name})
+	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
+		mode := table.Skips
+		if rows {
+			mode = table.Fails
+		}
+		columns := []input.Column{{Field: id, Kind: s.idKind()}}
+		c, typed := &SplitChunk{Name: name}, newPrefixer(s.nodesType)
+		return s.tables.Each(ctx, t, mode, input.Spec{Columns: columns},
+			func(b *input.Batch) error {
+				typed.apply(b.Columns[0].Texts)
+				c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
+				if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
+					return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)
+				}
+				return fn(c)
+			})
+	})
+	return nil
+}
+
+// splitWords are what people write in a column of splits, by the name of the split; "" is none.
+var splitWords = map[string]string{"train": "train", "training": "train", "val": "val",
+	"valid": "val", "validation": "val", "dev": "val", "test": "test", "testing": "test",
+	"": "", "none": "", "unused": "", "nan": ""}
+
+// splitsMost is the most splits that a column can name.
+const splitsMost = 64
+
+// useSplits takes the splits that a column names, which takes a pass over it.
+func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
+	names := map[string]bool{}
+	err := s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+		for i, word := range r.split.Texts {
+			name := s.splitOf(word)
+			if name == "" || names[name] {
+				continue
+			}
+			if _, known := splitWords[strings.ToLower(name)]; !known && s.opt.SplitCol == "" {
+				return input.Wrong(r.ids.Position(i), fmt.Sprintf("--split-col %s takes all "+
+					"its words for names of splits; %s", n.Name(n.split), leaveOut("--split-col")),
+					"column %q, %.40q, is none of train, val, test and none", n.Name(n.split), name)
+			}
+			if len(names) == splitsMost {
+				return input.Wrong(r.ids.Position(i), "is this the column of splits?",
+					"there are more than %d splits", splitsMost)
+			}
+			names[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sorted := slices.Sorted(maps.Keys(names))
+	s.info.Splits = append(s.info.Splits, sorted...)
+	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
+		return s.streamSplits(ctx, n, sorted, fn)
+	})
+	return nil
+}
+
+// splitOf is the name of a split as it stands in a column; "" is none.
+func (s *parts) splitOf(word []byte) string {
+	if slices.Contains(s.tables.Missing, string(word)) {
+		return ""
+	}
+	if name, known := splitWords[strings.ToLower(string(word))]; known {
+		return name
+	}
+	return string(word)
+}
+
+func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
+	fn func(*SplitChunk) error) error {
+	chunks := map[string]*SplitChunk{}
+	for _, name := range names {
+		chunks[name] = &SplitChunk{Name: name}
+	}
+	return s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+		for _, c := range chunks {
+			c.IDs.empty(&r.ids.Where)
+		}
+		for i, word := range r.split.Texts {
+			name := s.splitOf(word)
+			if name == "" {
+				continue
+			}
+			c := chunks[name]
+			if c == nil {
+				return fmt.Errorf("ingest: %s: the file changed while it was read", n.Path)
+			}
+			c.IDs.add(&r.ids, i)
+		}
+		for _, name := range names {
+			if c := chunks[name]; c.IDs.Len() > 0 {
+				if err := fn(c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }

@@ -327,57 +327,5 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 		})
 }
 
-// openTriples opens the files of a knowledge graph: head, relation, tail, always text.
-func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
-	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
-	if err := checkFlags(opt, ofTriples); err != nil {
-		return nil, err
-	}
-	if dir != "" {
-		files = slices.DeleteFunc(files, func(f string) bool {
-			return tripleSplit(f) == ""
-		})
-	}
-	if len(files) == 0 {
-		return nil, &input.Error{Where: dir, What: "no triples were found",
-			Do: "want train.tsv, valid.tsv and test.tsv"}
-	}
-	sortTriples(files)
-	named, err := s.triplesHeader(files)
-	if err != nil {
-		return nil, input.AsError(err)
-	}
-	var parts []string
-	for _, f := range files {
-		if err := s.openTriplesFile(f, named); err != nil {
-			return nil, input.AsError(err)
-		}
-		parts = append(parts, fs.PathBase(f))
-	}
-	if s.info.EdgeSplits, err = tripleSplits(files); err != nil {
-		return nil, err
-	}
-	s.info.TextIDs = true
-	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
-	s.noteQuotes()
-	return s.parts, s.finishEdges()
-}
-
-// noteQuotes says once that quotes are part of the names in triples.
-func (s *textGraph) noteQuotes() {
-	for _, t := range s.edges {
-		for _, row := range t.Sample {
-			for _, name := range row {
-				if bare := strings.Trim(name, `"`); len(name) > 2 && name == `"`+bare+`"` {
-					s.note("%s: quotes are part of the names in triples: %s is another node than "+
-						"%s; --format csv --src-col 0 --rel-col 1 --dst-col 2 reads quotes as "+
-						"CSV does", t.Path, name, bare)
-					return
-				}
-			}
-		}
-	}
-}
-
 // textSplit reports whether a file is there and not an array.
 func textSplit(file string) bool { return path.Ext(file) != ".npy" && path.Ext(file) != ".npz" }

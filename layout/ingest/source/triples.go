@@ -1,11 +1,15 @@
 package source
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // The names that the columns of triples go by besides those of edges.
@@ -115,4 +119,102 @@ func (s *textGraph) tripleColumns(t *edgeTable) (err error) {
 			t.dst)
 	}
 	return nil
+}
+
+var name = regexp.MustCompile(`^(train|valid|val|dev|test)\.(tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+
+// order are the splits in the order in which their files are read.
+var order = []string{"train", "val", "test"}
+
+// tripleSplit is the split of a file by its name, train, val or test; "" if its name says none.
+func tripleSplit(file string) string {
+	m := name.FindStringSubmatch(path.Base(file))
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "valid" || m[1] == "dev":
+		return "val"
+	}
+	return m[1]
+}
+
+// sortTriples puts files in the order of their splits, those of none last.
+func sortTriples(files []string) {
+	place := func(f string) int { return (slices.Index(order, tripleSplit(f)) + 4) % 4 }
+	slices.SortStableFunc(files, func(a, b string) int { return place(a) - place(b) })
+}
+
+// tripleSplits are the splits of sorted files: all are of one, and some of train, or none is of
+// any.
+func tripleSplits(files []string) (splits []string, err error) {
+	for _, f := range files {
+		if s := tripleSplit(f); s != "" && !slices.Contains(splits, s) {
+			splits = append(splits, s)
+		}
+	}
+	if len(splits) == 0 {
+		return nil, nil
+	}
+	if last := files[len(files)-1]; tripleSplit(last) == "" {
+		return nil, input.Wrong(last, "name it train, valid or test too, or give it without "+
+			"files of these names", "other files are splits, and its name says none")
+	}
+	if splits[0] != "train" {
+		return nil, input.Wrong(files[0], "give train.tsv too; to have its triples split by "+
+			"chance, give it another name, and --edge-split random=85/5/10",
+			"there is no file of train triples beside it")
+	}
+	return splits, nil
+}
+
+// openTriples opens the files of a knowledge graph: head, relation, tail, always text.
+func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
+	if err := checkFlags(opt, ofTriples); err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		files = slices.DeleteFunc(files, func(f string) bool {
+			return tripleSplit(f) == ""
+		})
+	}
+	if len(files) == 0 {
+		return nil, &input.Error{Where: dir, What: "no triples were found",
+			Do: "want train.tsv, valid.tsv and test.tsv"}
+	}
+	sortTriples(files)
+	named, err := s.triplesHeader(files)
+	if err != nil {
+		return nil, input.AsError(err)
+	}
+	var parts []string
+	for _, f := range files {
+		if err := s.openTriplesFile(f, named); err != nil {
+			return nil, input.AsError(err)
+		}
+		parts = append(parts, fs.PathBase(f))
+	}
+	if s.info.EdgeSplits, err = tripleSplits(files); err != nil {
+		return nil, err
+	}
+	s.info.TextIDs = true
+	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
+	s.noteQuotes()
+	return s.parts, s.finishEdges()
+}
+
+// noteQuotes says once that quotes are part of the names in triples.
+func (s *textGraph) noteQuotes() {
+	for _, t := range s.edges {
+		for _, row := range t.Sample {
+			for _, name := range row {
+				if bare := strings.Trim(name, `"`); len(name) > 2 && name == `"`+bare+`"` {
+					s.note("%s: quotes are part of the names in triples: %s is another node than "+
+						"%s; --format csv --src-col 0 --rel-col 1 --dst-col 2 reads quotes as "+
+						"CSV does", t.Path, name, bare)
+					return
+				}
+			}
+		}
+	}
 }

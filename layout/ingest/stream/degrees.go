@@ -6,6 +6,66 @@ import (
 	"gdb/internal/mem"
 )
 
+// DegreeHist says how many nodes have which degree: place 0 of Nodes is of degree 0, place i of
+// degrees from 2^(i-1) to 2^i - 1. It ends with the place of Max, the largest degree.
+type DegreeHist struct {
+	Nodes []uint64
+	Max   uint64
+}
+
+// Add counts n nodes of a degree.
+func (h *DegreeHist) Add(degree, n uint64) {
+	at := bits.Len64(degree)
+	for len(h.Nodes) <= at {
+		h.Nodes = append(h.Nodes, 0)
+	}
+	h.Nodes[at] += n
+	h.Max = max(h.Max, degree)
+}
+
+// SetRest counts as many nodes of degree 0 as make all of them nodes.
+func (h *DegreeHist) SetRest(nodes uint64) {
+	h.Add(0, 0)
+	h.Nodes[0] = nodes
+	for _, n := range h.Nodes[1:] {
+		h.Nodes[0] -= n
+	}
+}
+
+// SortedDegrees counts degrees where nodes come in order, one for each edge. The zero value is
+// ready.
+type SortedDegrees struct {
+	hist   DegreeHist
+	node   uint64 // of the edges under way
+	degree uint64
+}
+
+// Add takes the nodes of some edges, which are not before those of the last call.
+func (s *SortedDegrees) Add(nodes []uint64) {
+	for _, v := range nodes {
+		if v != s.node {
+			s.end()
+			s.node = v
+		}
+		s.degree++
+	}
+}
+
+// end counts the node under way.
+func (s *SortedDegrees) end() {
+	if s.degree > 0 {
+		s.hist.Add(s.degree, 1)
+	}
+	s.degree = 0
+}
+
+// Hist is what was counted, where there are so many nodes in all.
+func (s *SortedDegrees) Hist(nodes uint64) DegreeHist {
+	s.end()
+	s.hist.SetRest(nodes)
+	return s.hist
+}
+
 // DegreeCounters count degrees in any order, in 2 bytes a node: the low 16 bits of each degree are
 // in an array, and how often they ran over is in a map, which has an entry at most for every 65,536
 // edges.
@@ -62,3 +122,91 @@ func (c *DegreeCounters) Hist() DegreeHist {
 
 // Free gives the memory back.
 func (c *DegreeCounters) Free() error { return c.arena.Free() }
+
+// pairsMost is the most pairs, and ends, that a PairWatch keeps: below 4 MB.
+const pairsMost = 1 << 16
+
+// Roles of the ends, and directions of the pairs, that a PairWatch has seen.
+const (
+	forward  uint8 = 1 // or: was a source
+	backward uint8 = 2 // or: was a destination
+)
+
+// PairWatch tells, by a sample of the pairs of nodes, how many edges have their reverse, and by a
+// sample of the nodes, whether sources are ever destinations. A pair is in the sample by the hash
+// of
+// its two ends, so both its edges are, or none. The samples are all there is while they are small;
+// each time one is full, half of it is dropped.
+type PairWatch struct {
+	pairs, ends   map[uint64]uint8 // by hash
+	pairsAt, atop uint             // hashes with so many leading zero bits are in it
+}
+
+// PairCounts is what a PairWatch has found.
+type PairCounts struct {
+	Pairs, Both  uint64 // pairs of nodes with an edge, and with edges both ways
+	Ends, Shared uint64 // nodes, and those that are sources and destinations
+}
+
+// NewPairWatch has seen nothing.
+func NewPairWatch() *PairWatch {
+	return &PairWatch{pairs: map[uint64]uint8{}, ends: map[uint64]uint8{}}
+}
+
+// scatter is a mixing of bits: each of the result depends on all of x.
+func scatter(x uint64) uint64 {
+	hi, lo := bits.Mul64(x^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+	hi, lo = bits.Mul64(hi^lo, 0xa0761d6478bd642f)
+	return hi ^ lo
+}
+
+// Observe takes the ends of some edges, as any unique numbers.
+func (w *PairWatch) Observe(src, dst []uint64) {
+	for i, a := range src {
+		b := dst[i]
+		if a == b {
+			continue
+		}
+		ha, hb := scatter(a), scatter(b)
+		if ha>>(64-w.atop) == 0 {
+			w.atop = keep(w.ends, ha, forward, w.atop)
+		}
+		if hb>>(64-w.atop) == 0 {
+			w.atop = keep(w.ends, hb, backward, w.atop)
+		}
+		direction := forward
+		if a > b {
+			direction = backward
+		}
+		if h := scatter(ha + hb); h>>(64-w.pairsAt) == 0 {
+			w.pairsAt = keep(w.pairs, h, direction, w.pairsAt)
+		}
+	}
+}
+
+// keep notes a member of a sample, and halves a full one.
+func keep(m map[uint64]uint8, h uint64, what uint8, zeros uint) uint {
+	m[h] |= what
+	for len(m) > pairsMost {
+		zeros++
+		for h := range m {
+			if h>>(64-zeros) != 0 {
+				delete(m, h)
+			}
+		}
+	}
+	return zeros
+}
+
+// Counts is what was found so far.
+func (w *PairWatch) Counts() (c PairCounts) {
+	for _, d := range w.pairs {
+		c.Pairs++
+		c.Both += uint64(d >> 1 & d)
+	}
+	for _, d := range w.ends {
+		c.Ends++
+		c.Shared += uint64(d >> 1 & d)
+	}
+	return c
+}

@@ -5,11 +5,9 @@ package table
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path"
 	"slices"
@@ -496,74 +494,4 @@ func Few(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// OnBad says what becomes of a bad line.
-type OnBad int
-
-const (
-	Skips    OnBad = iota // it is skipped, if the options allow
-	Restarts              // the same, but an id that is no integer is ErrNotInteger
-	Fails                 // it is an error: lines are counted, so none may be left out
-)
-
-// Each streams a table and deals with its bad lines.
-func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec input.Spec,
-	fn func(*input.Batch) error) error {
-	spec.Format, spec.Width, spec.Names = t.Format, t.Width, t.Names
-	spec.NaN, spec.Missing = s.AllowNaN, s.Missing
-	for _, file := range t.files {
-		r, err := s.openReader(t, file, spec)
-		if err != nil {
-			return input.Missing(file, err)
-		}
-		if err := errors.Join(s.eachOf(ctx, r, mode, fn), r.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// batches is a stream of rows, in batches that are valid until the next.
-type batches interface {
-	Next(ctx context.Context) (*input.Batch, error)
-	Close() error
-}
-
-func (s *Opener) openReader(t *Table, file string, spec input.Spec) (batches, error) {
-	if t.dims != nil {
-		return openColumns(s, t, file, spec)
-	}
-	return input.OpenText(s.FS, file, spec)
-}
-
-// eachOf streams one file.
-func (s *Opener) eachOf(ctx context.Context, r batches, mode OnBad,
-	fn func(*input.Batch) error) error {
-	for {
-		b, err := r.Next(ctx)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range b.Bad {
-			bad := &b.Bad[i]
-			switch {
-			case mode == Fails:
-				return BadLine(b, bad)
-			case bad.NotInteger && mode == Restarts && s.SkipBad == 0:
-				return fmt.Errorf("%w: %w", ErrNotInteger, BadLine(b, bad))
-			}
-			if err := s.Bad.skip(b, bad); err != nil {
-				return err
-			}
-		}
-		if b.Rows > 0 {
-			if err := fn(b); err != nil {
-				return err
-			}
-		}
-	}
 }
