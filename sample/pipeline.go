@@ -123,11 +123,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		return nil, errors.Join(err, cfg.closeAhead())
 	}
 	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch}
-	gathered := max(cfg.Ready, 0) + 2
-	if cfg.InTurn {
-		gathered = 1
-	}
-	batches := cfg.Workers + sampledMax + gathered
+	batches, gathered := cfg.Batches()
 	p.empty = make(chan *Batch, batches)
 	p.rows = NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
 	for range batches {

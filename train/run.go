@@ -254,7 +254,7 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 		return err
 	}
 	t.in.OnDevice = int(best.OnDevice.Cached())
-	if t.plan = best.Plan; t.plan.Superbatch != nil {
+	if t.plan = best; t.plan.Superbatch != nil {
 		t.device, err = p.Profile(ctx)
 	}
 	if t.buffer != nil {
@@ -264,9 +264,9 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 }
 
 // chooseAnew chooses a split of the memory. It opens the model before anything is timed.
-func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*plan.Split,
+func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*plan.Plan,
 	error) {
-	splits, err := p.Splits(ctx)
+	splits, err := p.Plans(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", explained(err, t.learned))
 	}

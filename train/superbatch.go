@@ -52,7 +52,7 @@ func (t *trainer) superbatches() *superbatch.Config {
 		c.Until = t.certain
 	}
 	if s.Kept < s.Slots { // evaluation takes their memory
-		if s.Spill(t.features) > s.Storage/plan.SpillShare {
+		if s.Spill(t.features) > s.Storage/superbatch.SpillShare {
 			c.Until = t.nextEvaluation // the superbatch has ended then
 		} else if !t.alone {
 			c.Spill = func(epoch uint64) bool { return t.Evaluates(int(epoch) + 1) }

@@ -135,14 +135,14 @@ func TestCertain(t *testing.T) {
 	} {
 		tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: c.every,
 			Patience: c.patience}}, nil)
-		tr.plan = &plan.Plan{Superbatch: &plan.SuperbatchPlan{}}
+		tr.plan = &plan.Plan{Superbatch: &superbatch.Plan{}}
 		tr.pos.Epoch, tr.pos.SinceBest = c.at, c.since
 		if got := tr.certain(c.begins); got != c.want {
 			t.Errorf("%+v: epoch %d", c, got)
 		}
 	}
 	pair := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: 1}}, nil)
-	pair.plan = &plan.Plan{Superbatch: &plan.SuperbatchPlan{SweepAhead: true}}
+	pair.plan = &plan.Plan{Superbatch: &superbatch.Plan{SweepAhead: true}}
 	if got := pair.certain(3); got != 19 {
 		t.Errorf("a pair of superbatches from epoch 3 on: epoch %d", got)
 	}

@@ -274,7 +274,7 @@ func (t *trained) openData(ctx context.Context) error {
 	if err := t.in.OpenGraph(ctx, graph); err != nil {
 		return err
 	}
-	return t.in.openFeatures(ctx, p.Plan, t.cfg.Threads)
+	return t.in.openFeatures(ctx, p, t.cfg.Threads)
 }
 
 // Close closes everything, in the reverse order of opening.

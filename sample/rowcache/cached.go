@@ -76,6 +76,9 @@ func (l *lookup) bytes() int64 {
 	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at)+cap(l.keep)+cap(l.rows))
 }
 
+// LookupBytes returns what a lookup of a number of nodes takes, if some are found and some are not.
+func LookupBytes(nodes int64) int64 { return (16 + 24) * nodes }
+
 // New returns features behind a cache whose rows policy chooses. The caller closes rows.
 func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, error) {
 	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,

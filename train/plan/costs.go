@@ -1,11 +1,13 @@
 package plan
 
 import (
-	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
-	"gdb/layout/topology"
+	"gdb/sample/bulk"
+	"gdb/sample/rowcache"
+	"gdb/sample/superbatch"
 )
 
 // Costs holds what the stages of a run cost for a batch, as a function of the memory they are
@@ -41,70 +43,16 @@ type Costs struct {
 	Apart, Once ReadTable // rows of a batch that were not seen before, and all in one pass
 }
 
-// Price is what reading lists costs a batch. Bytes are read, Wait is the time spent waiting for
-// them, and CPU the core time that goes into reading; Own is the core time of sampling itself.
-// Times are seconds.
-type Price struct{ Bytes, Wait, CPU, Own float64 }
-
-// work returns the price as Work: reading and sampling follow each other, shared by a number of
-// workers that sample different batches.
-func (p Price) work(workers float64) Work {
-	return Work{(p.Wait + p.Own) / workers, p.CPU + p.Own}
-}
-
-// PagedPrice is what lists cost with a block cache of Blocks bytes.
-type PagedPrice struct {
-	Blocks int64
-	Price
-}
-
-// Choose forecasts every split and returns the one whose epoch takes least. It records the best
-// split of each other kind in its Rivals.
-func (s *Costs) Choose(splits []*Split) *Split {
-	splits = slices.DeleteFunc(slices.Clone(splits), func(p *Split) bool {
-		return s.NoPaged && !p.Resident && !p.passes || s.Tried == nil && p.quarters > 0
-	})
-	for _, p := range splits {
-		p.Forecast = s.forecast(p)
-		if p.quarters > 0 {
-			p.Lists.Make = s.MakeSeconds(p)
-		}
-	}
-	slices.SortStableFunc(splits, func(a, b *Split) int {
-		return cmp.Compare(a.epochSeconds(), b.epochSeconds())
-	})
-	best := splits[0]
-	const rivals = 3
-	seen := map[string]bool{best.kind(): true}
-	for _, p := range splits[1:] {
-		if kind := p.kind(); !seen[kind] && len(best.Rivals) < rivals {
-			seen[kind] = true
-			best.Rivals = append(best.Rivals, Rival{What: p.what(), Time: p.Forecast.Time,
-				AtLeast: p.Cache != "all" && s.Curves[s.CurveName(p)].Bound})
-		}
-	}
-	return best
-}
-
-// kind tells splits apart whose forecasts a user would compare: policies where they are chosen,
-// else how lists and batches are held.
-func (p *Split) kind() string {
-	if p.Facts.Cache == "auto" {
-		return p.Cache
-	}
-	return p.what()
-}
-
 // InPlace reports whether steps read rows where they are kept, instead of copying them: see Steps.
-func (s *Costs) InPlace(p *Split) bool {
+func (s *Costs) InPlace(p *Plan) bool {
 	if p.Superbatch != nil {
 		return p.Superbatch.InPlace
 	}
-	return p.Cache == "all" && p.Facts.InPlaceResident
+	return p.Cache == "all" && p.facts.InPlaceResident
 }
 
 // stepOf returns what a step costs with a split: rows are read in place or copied.
-func (s *Costs) stepOf(p *Split) Work {
+func (s *Costs) stepOf(p *Plan) Work {
 	if s.InPlace(p) {
 		return s.StepInPlace
 	}
@@ -112,9 +60,9 @@ func (s *Costs) stepOf(p *Split) Work {
 }
 
 // lists returns what sampling a batch costs with a split.
-func (s *Costs) lists(p *Split) Price {
+func (s *Costs) lists(p *Plan) Price {
 	switch {
-	case p.passes:
+	case p.PassBytes() > 0:
 		return s.passed(p)
 	case p.Resident:
 		price := s.Resident
@@ -132,14 +80,14 @@ func (s *Costs) lists(p *Split) Price {
 
 // paged returns what sampling costs with a paged topology, on a line between the block caches that
 // were measured. Where none was, it counts no reading at all: a lower bound.
-func (s *Costs) paged(p *Split) Price {
+func (s *Costs) paged(p *Plan) Price {
 	if len(s.Paged) == 0 {
 		return Price{Own: s.ownLeast(p)}
 	}
 	first, last := s.Paged[0], s.Paged[len(s.Paged)-1]
 	at := 0.0
 	if last.Blocks > first.Blocks {
-		at = float64(p.BlockCache-first.Blocks) / float64(last.Blocks-first.Blocks)
+		at = float64(p.Lists.Blocks-first.Blocks) / float64(last.Blocks-first.Blocks)
 	}
 	at = min(1, max(0, at))
 	mix := func(a, b float64) float64 { return a + at*(b-a) }
@@ -147,74 +95,292 @@ func (s *Costs) paged(p *Split) Price {
 		CPU: mix(first.CPU, last.CPU), Own: mix(first.Own, last.Own)}
 }
 
-// formSlowdown says how many times as long sampling takes from lists of a form as from plain ones,
-// as docs/format/topology.md has it measured.
-var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
-	topology.Compact: 2.3}
-
-// Slowdown returns how many times as long sampling takes from lists of a form as from plain ones.
-// Paged lists have the form "": if the file's lists are coded they are decoded in the same way as
-// the compact form, and cost the same.
-func (s *Store) Slowdown(form topology.Form) float64 {
-	coded := slices.ContainsFunc(s.Forms, func(f topology.FormBytes) bool {
-		return f.Form == topology.Compact
-	})
-	if form == "" && coded {
-		form = topology.Compact
+// price returns what lists cost a batch with the caches of a split. The core time of sampling
+// depends on the blocks read; it was measured with the smallest and the largest block cache, and a
+// list is assumed to take the same time wherever it is found.
+func (l *ListTable) price(s *Costs, p *Plan) Price {
+	reads := l.at(p.Lists.Blocks, p.Lists.Neighbors).Reads
+	c := s.Device.Reading(reads, reads*l.BlockBytes)
+	least, most := s.Paged[0], s.Paged[len(s.Paged)-1]
+	many, few := l.at(least.Blocks, 0).Reads, l.at(most.Blocks, 0).Reads
+	c.Own = most.Own
+	if many > few {
+		c.Own += (reads - few) * max(0, least.Own-most.Own) / (many - few)
 	}
-	return max(1, formSlowdown[form])
+	c.Own = max(c.Own, s.ownLeast(p))
+	return c
 }
 
-// slowdown returns how many times as long sampling takes with the split's lists as with plain ones.
-func (p *Split) slowdown() float64 { return p.Facts.Slowdown(p.Form) }
-
-// known returns the shortest epoch, in seconds, among the splits whose cost is known before paged
-// lists are priced; infinity if there is none.
-func (s *Costs) known(splits []*Split) float64 {
-	least := math.Inf(1)
-	for _, p := range splits {
-		if (p.Resident || p.passes) && (p.Cache == "all" || !s.Curves[s.CurveName(p)].Bound) {
-			least = min(least, s.forecast(p).Time)
-		}
+// ownLeast returns the least core time that sampling a batch takes with a split, in seconds.
+func (s *Costs) ownLeast(p *Plan) float64 {
+	least := s.Resident.Own * p.slowdown()
+	for _, paged := range s.Paged {
+		least = min(least, paged.Own)
 	}
 	return least
 }
 
-// MayWin reports whether a split with a policy whose costs are only a lower bound may still
-// be the fastest.
-func (s *Costs) MayWin(cache string, splits []*Split) bool {
-	known := s.known(splits)
-	return slices.ContainsFunc(splits, func(p *Split) bool {
-		return p.Cache == cache && s.forecast(p).Time <= known
-	})
-}
+// neighborsAtBest is how many times as many hits as a block cache of its size a neighbor cache may
+// bring. On R-MAT graphs it brings about as many.
+const neighborsAtBest = 4
 
-// worthALook is how far below the best known time the lower bound of a split has to be for it to be
-// measured: forecasts are not more exact than that.
-const worthALook = 0.97
+// FloorSize returns the size of a block cache that brings at least as many hits as the
+// caches of a split.
+func FloorSize(p *Plan) int64 { return p.Lists.Blocks + neighborsAtBest*p.Lists.Neighbors }
 
-// Hopeful returns the two splits with a paged topology that are worth measuring: the ones with the
-// smallest and with the largest block cache among those whose lower bound beats the best time known
-// so far. Both are nil if there is none.
-func (s *Costs) Hopeful(splits []*Split) (least, most *Split) {
-	resident := worthALook * s.known(splits)
-	for _, p := range splits {
-		if p.Resident || p.passes || p.quarters > 0 || s.forecast(p).Time > resident {
-			continue
-		}
-		if least == nil || p.BlockCache < least.BlockCache {
-			least = p
-		}
-		if most == nil || p.BlockCache > most.BlockCache {
-			most = p
-		}
+// price returns a lower bound of what the reads of a split cost: the cost with the next larger
+// cache of the table, or nothing beyond the largest.
+func (f *ReadFloor) price(s *Costs, p *Plan) Price {
+	if f == nil {
+		return Price{}
 	}
-	return least, most
+	i, _ := slices.BinarySearch(f.Blocks, FloorSize(p))
+	if i == len(f.Blocks) {
+		return Price{}
+	}
+	return s.Device.Reading(f.Reads[i], f.Reads[i]*f.BlockBytes)
 }
 
-// Complete fills in what the best split tells the user of its lists, and forecasts it again, once
-// costs were measured at its exact sizes.
-func (s *Costs) Complete(best *Split, splits []*Split) {
-	s.tellLists(best, splits)
-	best.Forecast = s.forecast(best)
+// passSlowdown is how many times as long batches take to be drawn in passes as from plain lists in
+// memory, with checksums and without reading.
+const passSlowdown = 6
+
+// passed returns what sampling a batch costs in passes: the batches that are drawn together read
+// all lists once for each hop.
+func (s *Costs) passed(p *Plan) Price {
+	batches := min(p.together(), float64(p.facts.TrainBatches)*float64(p.facts.Epochs))
+	if p.Superbatch == nil {
+		batches = min(batches, float64(p.facts.TrainBatches))
+	}
+	c := Price{Own: s.Resident.Own * passSlowdown}
+	c.Bytes = float64(p.facts.Hops) * float64(s.TopologyBytes) / max(1, batches)
+	// Windows are read while others are drawn from.
+	workers := float64(p.samplers())
+	c.Wait = max(0, c.Bytes/s.Device.Sequential*workers-c.Own)
+	return c
+}
+
+// samplers returns how many goroutines draw batches together: all threads, since nothing else
+// runs at that time.
+func (p *Plan) samplers() int { return max(1, p.facts.Threads) }
+
+// drawn returns how many batches of one epoch are drawn together.
+func (p *Plan) drawn() float64 {
+	return max(1, min(p.together(), float64(p.facts.TrainBatches)))
+}
+
+// readAhead returns what reading rows ahead costs an epoch. A batch misses the rows that its cache
+// does not hold; the batches are assumed to share none of these.
+func (s *Costs) readAhead(p *Plan, rows RowsCost) (c Price) {
+	if !p.Staged() {
+		return c
+	}
+	drawn := p.drawn()
+	held := bulk.PassHeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.facts.NodeBytes,
+		p.facts.EntryBytes)
+	fit := rowcache.StagedFit(p.PassBytes()-int64(drawn*float64(held)), p.facts.Dim)
+	missed := drawn * s.Nodes * (1 - rows.Hit)
+	parts := math.Ceil(missed / float64(max(1, fit)))
+	once := s.Once.Of(missed / max(1, parts))
+	times := parts * float64(p.facts.TrainBatches) / drawn
+	return s.Device.Reading(times*float64(once.Reads), times*float64(once.Bytes))
+}
+
+// rows returns what a batch's rows cost with a split.
+func (s *Costs) rows(p *Plan) RowsCost {
+	if p.Cache == "all" {
+		return RowsCost{Hit: 1}
+	}
+	return s.Curves[s.CurveName(p)].at(p.CacheBytes())
+}
+
+// gathering returns what gathering a batch takes with a split: rows that are in memory are copied
+// while others are read.
+func (s *Costs) gathering(p *Plan, rows RowsCost) Work {
+	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Nodes*(1-s.OnDevice)
+	switch {
+	case p.Cache == "none":
+		return read
+	case p.Cache != "all":
+		return read.Beside(d.Hit.Times(asked * rows.Hit).Plus(
+			d.Miss.Times(asked * (1 - rows.Hit))))
+	case s.InPlace(p):
+		return d.Copy.Times(s.Inner * s.Nodes)
+	}
+	return d.Copy.Times(asked)
+}
+
+// CurveName returns the key of a split's curve in Costs.Curves: the policy and, for
+// superbatches, their length.
+func (s *Costs) CurveName(p *Plan) string {
+	if b := p.Superbatch; b != nil {
+		return fmt.Sprint(p.Cache, s.Steps(p))
+	}
+	return p.Cache
+}
+
+// Steps returns how many batches a superbatch of a split has.
+func (s *Costs) Steps(p *Plan) float64 {
+	b, f := p.Superbatch, p.facts
+	epochs := f.Epochs
+	switch {
+	case !f.Evaluates:
+	case b.Kept < b.Slots && b.Spill(int(s.RowBytes)/4) > b.Storage/superbatch.SpillShare:
+		epochs = min(epochs, f.EvalEvery)
+	case b.Batches == 0 && f.Patience > 0:
+		epochs = min(epochs, max(f.EvalEvery, min(f.Patience*f.EvalEvery, b.EpochsAhead())))
+	case b.Batches == 0:
+		epochs = min(epochs, max(f.EvalEvery, b.EpochsAhead()))
+	}
+	n := float64(epochs) * float64(s.Batches)
+	if b.Batches > 0 {
+		n = min(n, float64(b.Batches))
+	}
+	storage := float64(b.Storage)
+	if b.Overlap {
+		storage /= 2
+	}
+	storage = float64(superbatch.BatchStorage(int64(storage)))
+	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
+}
+
+// start returns how long it takes to open what a split holds, in seconds. Resident lists and all
+// features are read in sequence; a static cache reads its rows one by one or reads all rows in
+// sequence, whichever is faster.
+func (s *Costs) start(p *Plan) (seconds float64) {
+	d, all := s.Device, float64(p.facts.Nodes)*s.StoredBytes/s.Device.Sequential
+	if p.Resident && (p.Superbatch == nil || p.Superbatch.Overlap) {
+		seconds = float64(s.TopologyBytes) / d.Sequential
+	}
+	switch p.Cache {
+	case "all":
+		seconds += all
+	case "static":
+		rows := float64(p.Features) / max(1, s.RowBytes)
+		seconds += min(all, rows*(d.ReadSeconds+s.StoredBytes*d.ByteSeconds))
+	}
+	return seconds
+}
+
+// batches returns the number of batches in a run.
+func (s *Costs) batches(p *Plan) float64 { return float64(p.facts.Epochs) * float64(s.Batches) }
+
+// head returns how many batches the first superbatch of a pair has, if a step takes step seconds:
+// see superbatch.Costs.Head. With overlap it is the length of the first superbatch of a run of two.
+// It is 0 where superbatches come neither in pairs nor in such a run.
+func (s *Costs) head(p *Plan, step float64) float64 {
+	b, d := p.Superbatch, s.Device
+	switch {
+	case b.Overlap && s.Steps(p) < s.batches(p):
+		return 0
+	case b.Overlap:
+		return float64(superbatch.First(uint64(s.Steps(p))))
+	case !b.SweepAhead:
+		return 0
+	}
+	costs := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Step: step}
+	features := float64(p.facts.Nodes) * s.StoredBytes
+	return float64(costs.Head(int(s.Steps(p)), int64(features)))
+}
+
+// besideHead returns how many seconds of sampling cost nothing because they pass while rows
+// are swept for the head: the sampling of the pair's other superbatch. share is the head's
+// part of the pair.
+func (s *Costs) besideHead(share, sweep, ahead float64) float64 {
+	if share == 0 {
+		return 0
+	}
+	return min(sweep, ahead*(1-share))
+}
+
+// MakeSeconds returns how long it takes to make the split's neighbor cache before the first epoch.
+// It is 0 unless the size was chosen.
+func (s *Costs) MakeSeconds(p *Plan) float64 {
+	if p.quarters == 0 || p.facts.NeighborsAhead || s.Kept[p.Lists.Neighbors] {
+		return 0
+	}
+	scratch := p.Lists.Blocks // what layout takes to make it
+	if p.Superbatch == nil || p.Superbatch.Overlap {
+		scratch = max(scratch, (p.Memory-p.Fixed-p.Model-p.Neighbor)/2)
+	}
+	return float64(s.Scans(scratch))*s.ScanSeconds + float64(p.Lists.Neighbors)/s.Device.Sequential
+}
+
+// loaded returns how many bytes are read when the topology is opened for a superbatch.
+func (s *Costs) loaded(p *Plan) float64 {
+	switch {
+	case p.Superbatch.Overlap:
+		return 0
+	case p.Resident:
+		return float64(s.TopologyBytes)
+	}
+	return float64(p.Lists.Neighbors)
+}
+
+// batchRecords is how many bytes the runtime files have for a batch: its nodes, its edges, and the
+// plan of where its rows come from.
+type batchRecords struct{ nodes, edges, plan float64 }
+
+// records forecasts the bytes of a batch's records: each number is stored at the width
+// of the largest.
+func (s *Costs) records(b *superbatch.Plan) batchRecords {
+	width := func(most float64) float64 { return math.Ceil(math.Log2(max(2, most))) / 8 }
+	return batchRecords{nodes: s.Nodes * width(s.Grows.Most), edges: s.Edges * width(s.Nodes),
+		plan: s.Nodes * width(float64(b.Slots))}
+}
+
+// runtimeBytes returns how many bytes of runtime files are read for a batch: once to plan it, once
+// to train on it, and a part of it looked times to decide on sweeps. Accesses and next uses are
+// read as far as they do not fit in memory.
+func (s *Costs) runtimeBytes(b *superbatch.Plan, steps, looked float64) float64 {
+	const noteBytes = 4
+	r, notes := s.records(b), 0.0
+	for _, memory := range []int64{b.Accesses, b.NextUses} {
+		notes += max(0, s.Nodes*noteBytes-float64(memory)/steps)
+	}
+	return 2*r.nodes + r.edges + r.plan + looked*(r.nodes+r.plan) + notes
+}
+
+// cycle returns how long sampling, gathering and the step of a batch take while they share the
+// cores. If inTurn, gathering and the step of a batch follow each other.
+func (s *Costs) cycle(inTurn bool, works []Work) []float64 {
+	if !inTurn {
+		return shared(s.Device.Cores, works...)
+	}
+	both := works[1].Plus(works[2])
+	ends, k := shared(s.Device.Cores, works[0], both), 1.0
+	if both.Seconds > 0 {
+		k = ends[1] / both.Seconds
+	}
+	return []float64{ends[0], k * works[1].Seconds, k * works[2].Seconds}
+}
+
+// shortOfCores reports whether the core time of all stages of a batch, spread over all cores, is
+// longer than the longest of the stages that run at the same time.
+func (s *Costs) shortOfCores(inTurn bool, works []Work) bool {
+	all := works[0].Beside(works[1]).Beside(works[2])
+	if inTurn {
+		all = works[0].Beside(works[1].Plus(works[2]))
+	}
+	return all.CPU/s.Device.Cores > all.Seconds
+}
+
+// stall returns the share of the shorter of gathering and computing that a stage spends waiting
+// because batches differ in size and few of them are ready. It is an assumption, made to decide
+// between splits that otherwise cost the same.
+func (s *Costs) stall(p *Plan) float64 {
+	if p.InTurn || p.Superbatch != nil && p.Superbatch.InPlace {
+		return 0
+	}
+	return [...]float64{0.06, 0.02, 0}[min(p.Ready, 2)]
+}
+
+// assembling returns what it costs to put together a batch of a superbatch, without reading. Every
+// row is copied to the batch, and rows that were missed to the cache as well; in place only the
+// rows of inner nodes are copied, and no missed ones.
+func (s *Costs) assembling(p *Plan, missed float64) Work {
+	if p.Superbatch.InPlace {
+		return s.Device.Copy.Times(s.Inner * s.Nodes)
+	}
+	return s.Device.Copy.Times(s.Nodes + missed)
 }

@@ -2,9 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/layout/topology"
+	"gdb/sample"
 	"gdb/train/setting"
 )
 
@@ -162,4 +165,57 @@ func (r *Reach) Add(n int64) {
 // gives memory back and the batch waits.
 func (r Reach) Reserve() int64 {
 	return r.Most + min(r.Most/8, r.Most/64+2*(r.Most-r.Least))
+}
+
+// DeviceFacts are what is known of a device with memory of its own, such as a GPU. Memory is 0
+// where the process's own threads compute. Sizes are bytes.
+type DeviceFacts struct {
+	Name         string
+	Memory, Free int64 // all of it, and what is free before the run takes any
+	// Model is what weights, gradients and the optimizer's state take. Step is what a step on the
+	// largest batch takes to compute. Given is what the inputs (rows and lists) of all steps
+	// under way take.
+	Model, Step, Given int64
+	// Eval is the memory that an evaluation may take, instead of a step's.
+	Eval int64
+	// Cacheable says that there are feature rows which the device may keep.
+	Cacheable bool
+}
+
+// formIn returns the fastest form of resident lists that takes no more than room bytes.
+func (f *Facts) formIn(room int64) (topology.FormBytes, bool) {
+	for _, form := range f.residentForms() {
+		if form.Bytes <= room {
+			return form, true
+		}
+	}
+	return topology.FormBytes{}, false
+}
+
+// largest returns the size of the largest batch that memory is reserved for.
+func (f *Facts) largest() sample.BatchSize {
+	return sample.BatchSize{Nodes: f.BatchNodes, Edges: f.BatchEdges, Inner: f.BatchInner,
+		Seeds: int64(f.Batch), NodeBytes: f.NodeBytes, EntryBytes: f.EntryBytes,
+		SeedBytes: f.SeedBytes}
+}
+
+// allFeatures returns the memory of all feature rows.
+func (f *Facts) allFeatures() int64 { return mem.ArenaBytes(int64(f.Nodes) * int64(f.Dim) * 4) }
+
+// formSlowdown says how many times as long sampling takes from lists of a form as from plain ones,
+// as docs/format/topology.md has it measured.
+var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
+	topology.Compact: 2.3}
+
+// Slowdown returns how many times as long sampling takes from lists of a form as from plain ones.
+// Paged lists have the form "": if the file's lists are coded they are decoded in the same way as
+// the compact form, and cost the same.
+func (s *Store) Slowdown(form topology.Form) float64 {
+	coded := slices.ContainsFunc(s.Forms, func(f topology.FormBytes) bool {
+		return f.Form == topology.Compact
+	})
+	if form == "" && coded {
+		form = topology.Compact
+	}
+	return max(1, formSlowdown[form])
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"gdb/sample/superbatch"
 	"gdb/train/setting"
 )
 
@@ -23,9 +24,9 @@ func fixedFacts() *Facts {
 	return f
 }
 
-func fixedSplit(cache string, inTurn bool) *Split {
-	return &Split{Facts: fixedFacts(),
-		Plan: &Plan{Cache: cache, Features: 1, Resident: true, Ready: 2, InTurn: inTurn}}
+func fixedSplit(cache string, inTurn bool) *Plan {
+	return &Plan{facts: fixedFacts(), Cache: cache, Features: 1, Resident: true, Ready: 2,
+		InTurn: inTurn}
 }
 
 // TestForecastOfTime holds a forecast against times found by hand from fixed costs.
@@ -78,7 +79,7 @@ func TestForecastOfSuperbatchTime(t *testing.T) {
 		curved.Misses[i] = missed * steps / math.Exp2(float64(i))
 	}
 	p := fixedSplit(setting.CacheBelady, true)
-	p.Superbatch = &SuperbatchPlan{Slots: 100, Kept: 100, Storage: 1 << 30, Batches: 20,
+	p.Superbatch = &superbatch.Plan{Slots: 100, Kept: 100, Storage: 1 << 30, Batches: 20,
 		StageRows: 100}
 	s.Curves[s.CurveName(p)] = &Curve{Bytes: []int64{1}, Costs: []RowsCost{curved}}
 	f := s.forecast(p)

@@ -4,31 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/internal/mem"
-	"gdb/internal/rng"
 	"gdb/layout/topology"
 	"gdb/train/setting"
 )
-
-func TestNeighborSize(t *testing.T) {
-	draw := rng.NewStream(5)
-	for most := int64(1); most < 1<<40; most += 1 + int64(draw.Below(uint64(most))) {
-		n := neighborSize(most)
-		if mem.ArenaBytes(n) > most && n > 0 || n > 0 && n < neighborsLeast/2 {
-			t.Fatalf("%d of %d bytes, which take %d", n, most, mem.ArenaBytes(n))
-		}
-		if n == 0 && most > neighborsLeast*2 || n > 0 && n < most/2 && most > 32<<20 {
-			t.Fatalf("%d of %d bytes", n, most)
-		}
-		again := n
-		for again > 7 {
-			again /= 2
-		}
-		if n > 0 && n%again != 0 {
-			t.Fatalf("%d has more than three leading bits", n)
-		}
-	}
-}
 
 func TestThinned(t *testing.T) {
 	for _, sizes := range [][]int64{{5}, {2, 1}, {3, 1, 2, 9, 4, 4, 7, 8}} {
@@ -56,16 +34,13 @@ func TestListsShareOneBudget(t *testing.T) {
 	f.Forms = []topology.FormBytes{{Form: topology.Plain, Bytes: 12 << 20}}
 	f.PagedBytes = func(cache int64) int64 { return cache + cache/64 + 4096 }
 	for _, most := range []int64{2 << 20, 3 << 20, 8 << 20, 12 << 20} {
-		alone := f.PagedBytes(most) + 2*sessionBytes
+		alone := f.PagedBytes(most) + 2*topology.OverflowBytes
 		for quarters := range int64(4) {
-			p := begin(f)
-			p.quarters = quarters
-			p.setPaged(most)
-			if all := p.Topology + p.Neighbor; all > alone || p.listCaches > most ||
-				p.Lists.Neighbors != p.NeighborCache || p.Lists.Blocks != p.BlockCache ||
-				4*p.Lists.Neighbors < p.listCaches*quarters/2 {
+			l := f.paged(most, quarters, false)
+			if all := l.bytes + l.neighbor; all > alone || l.caches > most ||
+				4*l.plan.Neighbors < l.caches*quarters/2 {
 				t.Errorf("%d bytes, %d quarters: %+v take %d, blocks alone %d", most, quarters,
-					p.Lists, all, alone)
+					l.plan, all, alone)
 			}
 		}
 	}
@@ -87,8 +62,8 @@ func TestListTable(t *testing.T) {
 		{15, 4, Price{Wait: 55, CPU: 13.75, Own: 2.75}},
 		{20, 8, Price{Wait: 10, CPU: 2.5, Own: 1}},
 	} {
-		p := &Split{Facts: &Facts{}, Plan: &Plan{}, BlockCache: c.blocks,
-			NeighborCache: c.neighbors}
+		p := &Plan{facts: &Facts{},
+			Lists: &ListPlan{Blocks: c.blocks, Neighbors: c.neighbors}}
 		if got := l.price(s, p); got != c.want {
 			t.Errorf("%+v, got %+v", c, got)
 		}

@@ -45,28 +45,28 @@ func TestSampling(t *testing.T) {
 // several, none of which takes more than there is; with too little an error says what would do, and
 // that does.
 func TestSplitsOfFacts(t *testing.T) {
-	splits, err := Splits(smallFacts(64 << 20))
+	splits, err := Plans(smallFacts(64 << 20))
 	if err != nil || len(splits) != 1 || splits[0].Cache != "all" || !splits[0].Resident {
 		t.Fatalf("with room for all: %v, %v", splits, err)
 	}
 	var small *TooSmallError
-	if _, err = Splits(smallFacts(1 << 20)); !errors.As(err, &small) {
+	if _, err = Plans(smallFacts(1 << 20)); !errors.As(err, &small) {
 		t.Fatalf("in 1 MiB: %v", err)
 	}
 	f := smallFacts(small.Least)
-	if _, err = Splits(f); err != nil {
+	if _, err = Plans(f); err != nil {
 		t.Fatalf("in the %d bytes that are said to do: %v", small.Least, err)
 	}
 	for more := int64(0); more < 4<<20; more += 256 << 10 {
 		f := smallFacts(small.Least + more)
 		f.Nodes = 100_000
-		if splits, err = Splits(f); err != nil {
+		if splits, err = Plans(f); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range splits {
 			pool := p.Pools()[0]
 			if p.Left() < 0 || pool.Left() != p.Left() || pool.Bytes != f.Memory {
-				t.Errorf("%d bytes: %s", f.Memory, p.Plan)
+				t.Errorf("%d bytes: %s", f.Memory, p)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestReadsInPlace(t *testing.T) {
 		f := smallFacts(64 << 20)
 		f.Nodes, f.Cache, f.FeatureCache = 100_000, setting.CacheBelady, 1<<20
 		f.ReadsInPlace, f.Evaluates, f.EvalSampled = c.reads, c.evaluates, c.sampled
-		splits, err := Splits(f)
+		splits, err := Plans(f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +101,11 @@ func TestPlansAreFunctions(t *testing.T) {
 	f := smallFacts(5 << 20)
 	f.Nodes = 100_000
 	before := f.Settings
-	a, err := Splits(f)
+	a, err := Plans(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Splits(f)
+	b, err := Plans(f)
 	if err != nil || len(a) != len(b) || f.Settings != before {
 		t.Fatalf("%d splits, then %d, %v", len(a), len(b), err)
 	}
@@ -125,43 +125,21 @@ func TestFormOfLists(t *testing.T) {
 		40 << 20: topology.Packed, 30 << 20: topology.Compact} {
 		f := smallFacts(memory)
 		f.Forms = forms
-		splits, err := Splits(f)
+		splits, err := Plans(f)
 		if err != nil || len(splits) != 1 || splits[0].Form != want || splits[0].Cache != "all" {
 			t.Errorf("with %d bytes: %v, %v; want %s", memory, splits, err, want)
 		}
 	}
 	f := smallFacts(64 << 20)
 	f.Forms, f.Topology = forms, "compact"
-	splits, err := Splits(f)
+	splits, err := Plans(f)
 	if err != nil || len(splits) != 1 || splits[0].Form != topology.Compact ||
 		!splits[0].TopologyOptions().Resident ||
 		splits[0].TopologyOptions().Form != topology.Compact {
 		t.Errorf("compact: %v, %v", splits, err)
 	}
 	f.Forms = forms[:1]
-	if _, err := Splits(f); err == nil || !strings.Contains(err.Error(), "--topology plain") {
+	if _, err := Plans(f); err == nil || !strings.Contains(err.Error(), "--topology plain") {
 		t.Errorf("a form that the store does not have: %v", err)
-	}
-}
-
-// TestNotesBesideTheHeap: what planning a superbatch notes has its place beside the heap of
-// sampling, which is given back only after planning, or that of planning, if it takes more.
-func TestNotesBesideTheHeap(t *testing.T) {
-	const mib = 1 << 20
-	for _, c := range []struct{ sampling, planning, topology, batches int64 }{
-		{40, 20, 50, 110}, {20, 40, 50, 110}, {40, 20, 50, 60}, {60, 10, 5, 90}, {10, 60, 5, 90},
-	} {
-		f := smallFacts(256 * mib)
-		p, s := begin(f), &SuperbatchPlan{}
-		p.Batches = 100 * mib
-		ph := phases{ahead: 3 * mib, use: 8 * mib, sampling: c.sampling * mib,
-			planning: c.planning * mib}
-		batches := p.planNotes(s, &ph, c.topology*mib, c.batches*mib)
-		sampled := ph.ahead + ph.use + s.Accesses + c.topology*mib + ph.sampling
-		decided := ph.ahead + ph.use + s.Accesses + s.NextUses + max(ph.sampling, ph.planning)
-		if sampled > batches || decided > batches && s.NextUses > 0 {
-			t.Errorf("%+v: sampling has %d MiB and deciding %d of %d: %+v", c, sampled/mib,
-				decided/mib, batches/mib, s)
-		}
 	}
 }

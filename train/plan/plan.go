@@ -1,12 +1,16 @@
+// Package plan decides how a training run splits its memory, and forecasts what an epoch costs.
+//
+// Its storeys, from the ground: Work and Profile are what stages and reads were measured to take;
+// tables interpolate between measurements. Facts hold everything a decision depends on: the
+// settings, the store, and the sizes of batches that were sampled. A Plan is one way to split the
+// memory, made of components, each sized by the package that allocates it; Plans lists the ones
+// that fit. Costs forecast the epoch of each, and Choose returns the one whose epoch takes least.
+// Package probe measures; this package only computes.
 package plan
 
 import (
-	"fmt"
-	"strings"
-	"time"
-
-	"gdb/internal/mem"
 	topo "gdb/layout/topology"
+	"gdb/sample/superbatch"
 )
 
 // Plan is how the memory of a run is split, and what an epoch is expected to cost. Sizes are bytes.
@@ -34,7 +38,7 @@ type Plan struct {
 	VectorsDisk int64 `json:"node_embedding_disk_bytes,omitempty"`
 
 	// Superbatch is set only for the cache policy belady.
-	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
+	Superbatch *superbatch.Plan `json:"superbatch,omitempty"`
 
 	// OnDevice is set where a device has memory of its own.
 	OnDevice *DevicePlan `json:"device_memory,omitempty"`
@@ -56,11 +60,81 @@ type Plan struct {
 	// Forecast is nil if there was no room to sample a few batches.
 	Forecast *Forecast `json:"epoch,omitempty"`
 
-	dim int // values in a feature row
+	facts    *Facts // it is made from; nil for a plan that was not made by this package
+	quarters int64  // quarters of the caches of lists that the neighbor cache was given
 }
 
-// RowBytes returns the bytes of the features of the largest batch that memory is reserved for.
-func (p *Plan) RowBytes() int64 { return 4 * p.BatchNodes * int64(p.dim) }
+// ListPlan is how the memory of a paged topology is split between its caches. Sizes are bytes.
+type ListPlan struct {
+	Blocks    int64 `json:"block_cache_bytes"`
+	Neighbors int64 `json:"neighbor_cache_bytes"`
+	// Passes is the memory in which batches are drawn together; 0 draws each by itself.
+	Passes int64 `json:"pass_bytes,omitempty"`
+	// Staged says that rows outside the static cache are read ahead, for many of the batches that
+	// are drawn together, in the part of Passes that drawing does not need then.
+	Staged bool `json:"staged,omitempty"`
+	// Hit is the share of lists expected to be found in a neighbor cache whose size was chosen.
+	Hit float64 `json:"neighbor_hit"`
+	// Make is how long it takes to make the neighbor cache before the first epoch, in seconds; 0 if
+	// the store has one already.
+	Make float64 `json:"make_s"`
+	// Why says why this size of the neighbor cache was chosen, or why there is none.
+	Why string `json:"why,omitempty"`
+}
+
+// DevicePlan is how the memory of a device is split. Sizes are bytes.
+type DevicePlan struct {
+	Name   string `json:"name"`
+	Memory int64  `json:"memory_bytes"`
+	// Other is what the driver, kernels and other processes have.
+	Other int64 `json:"other_bytes"`
+	Model int64 `json:"model_bytes"` // weights, gradients, optimizer state
+	Step  int64 `json:"step_bytes"`  // activations and gradients
+	Given int64 `json:"given_bytes"` // rows and lists of the steps under way
+	// Eval is what evaluation takes beyond the memory of steps.
+	Eval int64 `json:"evaluation_bytes"`
+	// Cache is the memory of Rows feature rows that the device keeps.
+	Cache int64 `json:"cache_bytes"`
+	Rows  int64 `json:"cache_rows"`
+	// Bus is how the other rows come to the device; nil until a run began.
+	Bus *BusWay `json:"bus,omitempty"`
+	// Shared is the memory of SharedRows rows that the batches of a macro-batch share.
+	Shared     int64 `json:"shared_bytes,omitempty"`
+	SharedRows int64 `json:"shared_rows,omitempty"`
+}
+
+// BusWay is how rows that the device does not keep come to it, and what both ways took when they
+// were tried with Bytes of rows.
+type BusWay struct {
+	// InPlace says that the device reads rows in the host's memory. Otherwise copies are sent.
+	InPlace bool  `json:"in_place"`
+	Bytes   int64 `json:"bytes,omitempty"`
+	// Copy is the time the host takes to copy rows out of its cache, Send to send the copies, and
+	// Read the time the device takes to read rows in place, in seconds.
+	Copy float64 `json:"copy_s,omitempty"`
+	Send float64 `json:"send_s,omitempty"`
+	Read float64 `json:"read_s,omitempty"`
+	// Why says what went wrong when the device tried to read rows in place; "" if nothing did.
+	Why string `json:"why,omitempty"`
+}
+
+// Partitions describes a training that draws batches from some partitions of the graph, held in
+// memory: see package partitioned.
+type Partitions struct {
+	Bytes    int64  `json:"bytes"` // features and lists
+	Order    string `json:"order"`
+	Parts    int    `json:"partitions"`
+	InMemory int    `json:"partitions_in_memory"`
+	Logical  int    `json:"logical_partitions"`
+	// Sets is how many sets of partitions an epoch goes through. Read is how many bytes of
+	// features an epoch reads, and Lists how many of neighbor lists; each set reads the lists of
+	// all its nodes.
+	Sets  int   `json:"sets"`
+	Read  int64 `json:"read_bytes"`
+	Lists int64 `json:"lists_read_bytes"`
+	// Lines tell the user why this order and these numbers were chosen.
+	Lines []string `json:"why"`
+}
 
 // Rival is a split that was not chosen.
 type Rival struct {
@@ -70,170 +144,141 @@ type Rival struct {
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
+// Forecast is what an epoch of a run is expected to cost once caches are warm. Times are seconds.
+type Forecast struct {
+	Batches uint64 `json:"batches"`
+	// Sampled is the number of batches that the forecast was computed from.
+	Sampled int     `json:"sampled_batches"`
+	Nodes   float64 `json:"nodes_per_batch"`
+	Edges   float64 `json:"edges_per_batch"`
+	Read    int64   `json:"read_bytes"` // from the disk: features and lists
+	Lists   int64   `json:"list_bytes"` // the part of Read that is lists
+	Hit     float64 `json:"hit"`        // rows found in the feature cache
+	// DeviceHit is the share of all rows that the device keeps and that the feature cache is not
+	// asked for. Sent is how many bytes the other rows of a batch have.
+	DeviceHit float64 `json:"device_hit,omitempty"`
+	Sent      float64 `json:"sent_bytes_per_batch,omitempty"`
+	// Unique is the number of different nodes in the sampled batches, divided by the sum
+	// of their nodes.
+	Unique float64 `json:"unique"`
+
+	Sample  float64 `json:"sample_s"`
+	Gather  float64 `json:"gather_s"`
+	Compute float64 `json:"compute_s"`
+	Time    float64 `json:"time"`
+	// Start is the time before the first epoch, in which resident lists are loaded and
+	// caches filled.
+	Start float64 `json:"start_s"`
+	Step  float64 `json:"step_s"` // of one batch, when nothing else runs
+	// Sweep is how long the sweeps for an epoch's rows take, and Beside how much of that happens
+	// while batches are trained on.
+	Sweep  float64 `json:"sweep_s"`
+	Beside float64 `json:"sweep_beside_s"`
+	// Binding is the stage that determines the epoch's time: sample, gather or compute; device if
+	// sampling and gathering wait for the same one; cores if the stages together need more cores
+	// than there are; or turns if they wait for each other.
+	Binding string `json:"binding"`
+
+	Device *Profile `json:"device"`
+}
+
+// RowBytes returns the bytes of the features of the largest batch that memory is reserved for.
+func (p *Plan) RowBytes() int64 {
+	if p.facts == nil {
+		return 0
+	}
+	return 4 * p.BatchNodes * int64(p.facts.Dim)
+}
+
 // GivesBack reports whether the features have a cache that gives memory back when other parts of
 // the run need it.
 func (p *Plan) GivesBack() bool {
 	return p.Superbatch == nil && p.Cache != "all" && p.Cache != "none"
 }
 
-// Pool is the memory of a device, and how the parts of a run share it.
-type Pool struct {
-	Device string
-	Bytes  int64 // all of the device's memory
-	Parts  []Part
+// TakesTurns reports whether the topology takes turns with training in the same memory.
+func (p *Plan) TakesTurns() bool { return p.Superbatch != nil && !p.Superbatch.Overlap }
+
+// PassBytes returns the memory in which batches are drawn together; 0 draws each by itself.
+func (p *Plan) PassBytes() int64 {
+	if p.Lists == nil {
+		return 0
+	}
+	return p.Lists.Passes
 }
 
-// Part is one share of a pool: its name, a remark for people, and its size.
-type Part struct {
-	Name, What string
-	Bytes      int64
+// Staged reports whether rows that the cache does not keep are read ahead: see rowcache.Staged.
+func (p *Plan) Staged() bool { return p.Lists != nil && p.Lists.Staged }
+
+// CacheBytes returns the size that the feature cache has during training.
+func (p *Plan) CacheBytes() int64 {
+	if s := p.Superbatch; s != nil {
+		return int64(s.Slots) * superbatch.SlotBytes(p.facts.Dim)
+	}
+	return p.Features
 }
 
-// Host names the pool that is the process's own memory.
-const Host = "host"
-
-// Pools lists the memory of each device, the host's first. The parts of a pool add up to no more
-// than its Bytes.
-func (p *Plan) Pools() []Pool {
-	parts := []Part{{"program", "", p.Fixed}, {"model", "", p.Model}}
-	if p.Vectors > 0 {
-		disk := "and " + mem.FormatSize(p.VectorsDisk) + " of disk in checkpoints"
-		parts = append(parts, Part{"node embedding", disk, p.Vectors})
-	}
-	if b := p.Partitions; b != nil {
-		what := fmt.Sprintf("%d of %d, features and lists", b.InMemory, b.Parts)
-		parts = append(parts, Part{"partitions", what, b.Bytes})
-	}
-	parts = append(parts, Part{"topology", p.topologyKind(), p.Topology},
-		Part{"neighbor cache", p.neighborKind(), p.Neighbor},
-		Part{"features", p.cacheName(), p.Features}, Part{"batches", p.batchKind(), p.Batches},
-		Part{"step", "", p.Step}, Part{"evaluation", "besides the step's", p.Eval})
-	pools := []Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
-	if p.OnDevice != nil {
-		pools = append(pools, p.OnDevice.pool())
-	}
-	return pools
-}
-
-// Left returns the bytes of the pool that no part has.
-func (p *Pool) Left() int64 {
-	left := p.Bytes
-	for _, part := range p.Parts {
-		left -= part.Bytes
-	}
-	return left
-}
-
-// cacheName names the cache. It adds how much larger the cache is while batches are trained on, if
-// it uses memory that is needed otherwise between.
-func (p *Plan) cacheName() string {
-	s := p.Superbatch
-	if s == nil || s.Kept == s.Slots || s.Kept == 0 {
-		return "cache " + p.Cache
-	}
-	return fmt.Sprintf("cache %s, %.1f times as many rows while training", p.Cache,
-		float64(s.Slots)/float64(s.Kept))
-}
-
-// topologyKind says how neighbor lists are held and read.
-func (p *Plan) topologyKind() string {
-	topology := "paged"
+// TopologyOptions returns the options with which the plan's topology is opened.
+func (p *Plan) TopologyOptions() topo.Options {
 	if p.Resident {
-		topology = "resident"
-		if p.Form != "" && p.Form != topo.Plain {
-			topology += ", " + string(p.Form)
-		}
-	} else if l := p.Lists; l != nil && l.Neighbors > 0 {
-		topology = "paged behind a neighbor cache"
-	} else if p.PassBytes() > 0 {
-		topology = "paged, in passes"
-		if p.Staged() {
-			topology += ", rows read ahead"
-		}
+		return topo.Options{Resident: true, Form: p.Form}
 	}
-	if s := p.Superbatch; s != nil && !s.Overlap {
-		topology += ", in turn with batches"
-	}
-	return topology
+	return topo.Options{CacheBytes: p.Lists.Blocks, NeighborBytes: p.Lists.Neighbors,
+		PassBytes: p.Lists.Passes}
 }
 
-// neighborKind returns the size of a neighbor cache that is counted with the topology, because it
-// takes turns with batches in the same memory; else "".
-func (p *Plan) neighborKind() string {
-	if l := p.Lists; l != nil && l.Neighbors > 0 && p.Neighbor == 0 {
-		return mem.FormatSize(l.Neighbors) + " in turn with batches"
+// SuperbatchConfig returns the configuration with which superbatches are made on a device by a
+// number of threads. The run fills in the rest.
+func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
+	s := p.Superbatch
+	c := &superbatch.Config{Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
+		Planned: superbatch.Sizes{Nodes: p.BatchNodes, Inner: p.BatchInner, Edges: p.BatchEdges,
+			StepBytes: p.Step},
+		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
+		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
+		Workers: threads, Threads: CopyThreads(threads), Ready: p.Ready,
+		SweepBytes: s.Sweep, SweepAhead: s.SweepAhead,
+		Costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds,
+			Written: d.Write.Seconds}}
+	if p.Forecast != nil {
+		c.Costs.Step = p.Forecast.Step
 	}
-	return ""
+	return c
 }
 
-// batchKind says how many gathered batches wait for the step.
-func (p *Plan) batchKind() string {
-	if p.InTurn {
-		return "gathered in turn"
+// taken returns the bytes that a run needs with no feature rows kept.
+func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given + p.Eval }
+
+// Cached returns how many feature rows the device keeps; 0 without a device.
+func (p *DevicePlan) Cached() int64 {
+	if p == nil {
+		return 0
 	}
-	return fmt.Sprintf("%d ready", p.Ready)
+	return p.Rows
 }
 
-// Why says against which rivals the plan was chosen, in a line for people; "" if there
-// was no choice.
-func (p *Plan) Why() string {
-	if p.Forecast == nil || len(p.Rivals) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s an epoch", p.what(), seconds(p.Forecast.Time))
-	for i, r := range p.Rivals {
-		sep := ", "
-		if i == 0 {
-			sep = "; "
-		}
-		least := ""
-		if r.AtLeast {
-			least = "over "
-		}
-		fmt.Fprintf(&b, "%s%s: %s%s", sep, r.What, least, seconds(r.Time))
-	}
-	if l := p.Lists; l != nil && l.Why != "" {
-		fmt.Fprintf(&b, "; %s", l.Why)
-	}
-	return b.String()
+// InPlace reports whether the device reads rows in the host's memory.
+func (p *DevicePlan) InPlace() bool { return p != nil && p.Bus != nil && p.Bus.InPlace }
+
+// Room returns how many rows of dim values the device keeps if free bytes are left once steps have
+// taken their memory: no more than planned.
+func (p *DevicePlan) Room(free int64, dim int) int64 {
+	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve-p.Shared)/(4*int64(dim))))
 }
 
-// seconds formats s seconds with three digits, in the unit that suits.
-func seconds(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	unit := time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit).String()
+// RoomShared returns how many rows that the batches of a macro-batch share fit in free bytes, once
+// the other rows are kept: no more than planned.
+func (p *DevicePlan) RoomShared(free int64, dim int) int64 {
+	return max(0, min(p.SharedRows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))-1))
 }
 
-// what describes the plan by the choices that distinguish it from its rivals.
-func (p *Plan) what() string {
-	return fmt.Sprintf("%s, topology %s, %s", p.Cache, p.topologyKind(), p.batchKind())
-}
+// deviceReserve leaves one part in 16 of a device's memory free: for batches larger than any that
+// was sampled, and for what arenas take while they grow.
+const deviceReserve = 16
 
-// String returns one line for people.
-func (p *Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "memory %s: ", mem.FormatSize(p.Memory))
-	for _, part := range p.Pools()[0].Parts {
-		if part.Bytes == 0 && part.What == "" && part.Name == "neighbor cache" {
-			continue
-		}
-		fmt.Fprintf(&b, "%s %s", part.Name, mem.FormatSize(part.Bytes))
-		if part.What != "" {
-			fmt.Fprintf(&b, " (%s)", part.What)
-		}
-		b.WriteString(", ")
-	}
-	fmt.Fprintf(&b, "left %s", mem.FormatSize(p.Left()))
-	return b.String()
-}
+// Samplers returns how many goroutines sample beside compute threads: a batch takes about a tenth
+// of the core time to sample that it takes to compute.
+func Samplers(compute int) int { return max(1, compute/8) }
 
-// Left returns the bytes of the host's memory that no part has.
-func (p *Plan) Left() int64 {
-	return p.Memory - p.Fixed - p.Model - p.Vectors - p.Topology - p.Batches - p.Step - p.Eval -
-		p.Neighbor - p.Features
-}
+// CopyThreads returns how many goroutines copy features beside compute threads.
+func CopyThreads(compute int) int { return max(1, compute/2) }

@@ -2,42 +2,10 @@ package plan
 
 import (
 	"math"
-	"sort"
 
 	"gdb/layout/rowfile"
 	"gdb/sample/superbatch"
 )
-
-// ReadTable estimates what reading a number of rows costs. It interpolates linearly between
-// measured points; below the first point it scales that point's cost per row.
-type ReadTable struct{ rows, reads, bytes []float64 } // ascending
-
-// Add records what reading a number of rows costs. Points that do not exceed the last number of
-// rows are ignored.
-func (t *ReadTable) Add(rows, reads, bytes float64) {
-	if n := len(t.rows); rows > 0 && (n == 0 || rows > t.rows[n-1]) {
-		t.rows, t.reads, t.bytes = append(t.rows, rows), append(t.reads, reads),
-			append(t.bytes, bytes)
-	}
-}
-
-// Of returns what reading a number of rows costs. Beyond the last point it scales that
-// point's cost per row.
-func (t *ReadTable) Of(rows float64) rowfile.ReadCost {
-	n := len(t.rows)
-	i := sort.SearchFloat64s(t.rows, rows)
-	if n == 0 {
-		return rowfile.ReadCost{}
-	}
-	if i == 0 || i == n {
-		i = min(i, n-1)
-		k := rows / t.rows[i]
-		return rowfile.ReadCost{Reads: uint64(k*t.reads[i] + 0.5), Bytes: int64(k * t.bytes[i])}
-	}
-	k := (rows - t.rows[i-1]) / (t.rows[i] - t.rows[i-1])
-	mix := func(of []float64) float64 { return of[i-1] + k*(of[i]-of[i-1]) }
-	return rowfile.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
-}
 
 // missedRows holds what a batch of a superbatch costs on average, with the rows that the cache
 // misses. Times are seconds.
@@ -59,7 +27,7 @@ type missedRows struct {
 // quarter, … of each span.
 type superbatchReads struct {
 	*Costs
-	split  *Split
+	split  *Plan
 	missed *MissCurve
 	steps  float64
 	step   Work
@@ -75,7 +43,7 @@ type superbatchReads struct {
 
 // missedRows forecasts the average cost of a batch of a superbatch. It decides on sweeps as the
 // loader does, but from mean costs, since it does not know where rows lie.
-func (s *Costs) missedRows(p *Split, rows RowsCost, step Work) missedRows {
+func (s *Costs) missedRows(p *Plan, rows RowsCost, step Work) missedRows {
 	d, b := s.Device, p.Superbatch
 	steps := s.Steps(p)
 	storage := float64(b.Storage)

@@ -21,7 +21,7 @@ const plansMost = 64
 // Kept returns the split that was chosen before for the same settings, facts and device. It returns
 // nil if there is none, or if the device is to be measured again. It does not open the topology,
 // but sets how the source opens it later.
-func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
+func (m *Probe) Kept(ctx context.Context) (*plan.Plan, error) {
 	if m.cfg.Remeasure {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
 	if !ok {
 		return nil, nil
 	}
-	best := k.Split(&m.facts, m.device)
+	best := k.Again(&m.facts, m.device)
 	if best != nil && best.Lists != nil && best.Lists.Make > 0 { // time that is spent only once
 		made, err := neighborcache.Kept(ctx, m.src.Store, m.src.Device, layout.In,
 			best.Lists.Neighbors)
@@ -48,22 +48,22 @@ func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
 		}
 	}
 	if best != nil {
-		m.src.PlanGraph(m.graph(best), best.Superbatch != nil && !best.Superbatch.Overlap)
+		m.src.PlanGraph(m.graph(best.TopologyOptions()), best.TakesTurns())
 	}
 	return best, nil
 }
 
 // keepPlan records the chosen split in the catalog. A catalog that cannot be written is no error:
 // the plan is then made again next time.
-func (m *Probe) keepPlan(ctx context.Context, best *plan.Split) error {
+func (m *Probe) keepPlan(ctx context.Context, best *plan.Plan) error {
 	plans, err := m.plans(ctx)
 	if err != nil {
 		return err
 	}
 	if plans == nil || len(plans) >= plansMost {
-		plans = map[string]plan.Kept{}
+		plans = map[string]plan.Plan{}
 	}
-	plans[m.keptName()] = best.Kept()
+	plans[m.keptName()] = best.Record()
 	b, err := json.Marshal(plans)
 	if err != nil {
 		return fmt.Errorf("probe: encode plans: %w", err)
@@ -75,7 +75,7 @@ func (m *Probe) keepPlan(ctx context.Context, best *plan.Split) error {
 }
 
 // plans returns the plans that the catalog keeps for this device, by keptName; nil if none.
-func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err error) {
+func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Plan, err error) {
 	b, err := m.src.Store.Catalog().Profile(ctx, m.plansName())
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
@@ -89,7 +89,7 @@ func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err erro
 	return plans, nil
 }
 
-func (m *Probe) plansName() string { return "plans5/" + m.profileName() }
+func (m *Probe) plansName() string { return "plans6/" + m.profileName() }
 
 // keptName returns the key under which a plan is kept: a hash of planName and of what was measured
 // of the device.

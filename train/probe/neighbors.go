@@ -27,7 +27,7 @@ const (
 // floorLists finds how much paged lists read at least, with block caches of some sizes. It needs
 // only the index of the lists, and no other reads.
 func (m *Probe) floorLists(ctx context.Context, s *plan.Costs, tr *trace,
-	splits []*plan.Split) (err error) {
+	splits []*plan.Plan) (err error) {
 	var sizes []int64
 	for _, p := range splits {
 		if !p.Resident {
@@ -74,7 +74,7 @@ type listTrial struct {
 // priceNeighbors tries neighbor caches, if one could save more time in all epochs than making it
 // takes, and returns the trial, which may be nil. It uses what memory is free.
 func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
-	splits []*plan.Split) (*listTrial, error) {
+	splits []*plan.Plan) (*listTrial, error) {
 	wanted, saved := s.WorthTrying(splits)
 	if len(wanted) == 0 {
 		return nil, nil
@@ -108,11 +108,11 @@ func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
 
 // cheapest returns the least time, in seconds, that making the neighbor cache of one of
 // the splits takes.
-func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Split) (least float64,
+func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Plan) (least float64,
 	err error) {
 	s.Kept, s.ScanSeconds = map[int64]bool{}, m.scanSeconds(s)
 	for i, p := range splits {
-		size := p.NeighborCache
+		size := p.Lists.Neighbors
 		s.Kept[size], err = neighborcache.Kept(ctx, m.src.Store, m.src.Device, layout.In, size)
 		if err != nil {
 			return 0, err
@@ -145,7 +145,7 @@ func (m *Probe) scanSeconds(s *plan.Costs) float64 {
 // tryLists plays the trace through caches of some of the sizes that the splits have, unless the
 // profile has the results.
 func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
-	wanted []*plan.Split) (*listTrial, error) {
+	wanted []*plan.Plan) (*listTrial, error) {
 	hops, from, counted := tr.frontiers(m.fanout(), triedBatches)
 	l := &listTrial{probe: m, batches: float64(counted), from: from,
 		ListTable: &plan.ListTable{BlockBytes: float64(m.src.Meta.BlockBytes),
@@ -155,8 +155,8 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 		open:    func() (*neighborcache.Trial, error) { return m.openTrial(ctx, hops) }}
 	s.Tried = l.ListTable
 	for _, p := range wanted {
-		l.Neighbors = append(l.Neighbors, p.NeighborCache)
-		l.Blocks = append(l.Blocks, p.BlockCache)
+		l.Neighbors = append(l.Neighbors, p.Lists.Neighbors)
+		l.Blocks = append(l.Blocks, p.Lists.Blocks)
 	}
 	for _, p := range s.Paged { // so that the measured sizes lie within
 		l.Blocks = append(l.Blocks, p.Blocks)

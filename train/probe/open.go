@@ -69,16 +69,16 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	if err := src.OpenFeatures(ctx, cache); err != nil {
 		return nil, nil, err
 	}
-	return loader.New(src, c), best.Plan, nil
+	return loader.New(src, c), best, nil
 }
 
 // best returns the split that was chosen before for the same settings, or else chooses one.
-func (m *Probe) best(ctx context.Context) (*plan.Split, error) {
+func (m *Probe) best(ctx context.Context) (*plan.Plan, error) {
 	best, err := m.Kept(ctx)
 	if err != nil || best != nil {
 		return best, err
 	}
-	splits, err := m.Splits(ctx)
+	splits, err := m.Plans(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (m *Probe) sampleBatches(ctx context.Context) error {
 		case err == nil:
 			return m.sized(p, scale)
 		case errors.As(err, &full) && otherwise != nil:
-			err := m.src.ChangeGraph(ctx, m.graph(otherwise))
+			err := m.src.ChangeGraph(ctx, m.graph(*otherwise))
 			if otherwise = nil; err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 		m.pilots, m.piloted = p.batches, m.src.Graph
 		return nil
 	}
-	if _, err := plan.Splits(f); err != nil {
+	if _, err := plan.Plans(f); err != nil {
 		return err
 	}
 	sizes := "--fanout"
@@ -147,9 +147,8 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 		"--batch or %s", mem.FormatSize(f.Memory), sizes)
 }
 
-// graph returns the options with which the topology of a split is opened.
-func (m *Probe) graph(p *plan.Split) topology.Options {
-	o := p.TopologyOptions()
+// graph returns options with which the topology is opened, its memory being counted.
+func (m *Probe) graph(o topology.Options) topology.Options {
 	o.Budget = m.src.Budget
 	return o
 }

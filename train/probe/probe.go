@@ -109,17 +109,17 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 
 // Splits opens the topology, samples batches to learn their sizes, and returns the ways to split
 // the memory. If there is none the error is a plan.TooSmallError.
-func (m *Probe) Splits(ctx context.Context) ([]*plan.Split, error) {
+func (m *Probe) Plans(ctx context.Context) ([]*plan.Plan, error) {
 	if err := m.sampleBatches(ctx); err != nil {
 		return nil, err
 	}
-	return plan.Splits(&m.facts)
+	return plan.Plans(&m.facts)
 }
 
 // Choose returns the split whose epoch is forecast to take least. The first split is taken if
 // there is no choice, or no memory to measure in. The topology is closed unless it is open as the
 // chosen split has it.
-func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, error) {
+func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan) (*plan.Plan, error) {
 	best := splits[0]
 	if len(splits) > 1 || m.facts.Evaluates { // loading alone needs a forecast to choose by only
 		fastest, err := m.price(ctx, splits)
@@ -137,9 +137,8 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, 
 		}
 	}
 	m.src.Budget.CollectHeap()
-	b := best.Superbatch
-	m.src.InTurns = b != nil && !b.Overlap
-	graph := m.graph(best)
+	m.src.InTurns = best.TakesTurns()
+	graph := m.graph(best.TopologyOptions())
 	if m.src.InTurns || m.src.Graph != graph {
 		err := m.src.DropGraph()
 		m.src.Graph = graph
@@ -158,7 +157,7 @@ func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
 
 // price samples batches, measures what the stages cost, and returns the fastest split. It uses what
 // memory is free; the topology is closed where that is too little.
-func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Split, err error) {
+func (m *Probe) price(ctx context.Context, splits []*plan.Plan) (best *plan.Plan, err error) {
 	src := m.src
 	tr, err := m.record(ctx, (src.Budget.Limit()-src.Budget.Used())/3)
 	if err != nil {
@@ -213,7 +212,7 @@ func (m *Probe) roomy(do func() error) error {
 
 // fastest chooses by all costs, and measures those of the chosen split again at its exact sizes.
 func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
-	splits []*plan.Split) (*plan.Split, error) {
+	splits []*plan.Plan) (*plan.Plan, error) {
 	trial, err := m.priceNeighbors(ctx, s, tr, splits)
 	defer trial.close()
 	if err != nil {
@@ -228,7 +227,7 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 	if err := m.keepProfile(ctx); err != nil {
 		return nil, err
 	}
-	err = m.roomy(func() error { return m.priceRows(ctx, s, tr, []*plan.Split{best}) })
+	err = m.roomy(func() error { return m.priceRows(ctx, s, tr, []*plan.Plan{best}) })
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +247,7 @@ func (m *Probe) timedSampling(tr *trace, how string) (float64, error) {
 
 // priceSteps times steps on a batch that is larger than most, with rows copied and in place as the
 // splits need it.
-func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Split) error {
+func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Plan) error {
 	if m.model == nil {
 		return nil
 	}
@@ -257,7 +256,7 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 		inPlace bool
 		to      *plan.Work
 	}{{"step ", false, &s.Step}, {"step in place ", true, &s.StepInPlace}} {
-		wanted := func(p *plan.Split) bool { return s.InPlace(p) == kind.inPlace }
+		wanted := func(p *plan.Plan) bool { return s.InPlace(p) == kind.inPlace }
 		if !slices.ContainsFunc(splits, wanted) {
 			continue
 		}
@@ -321,7 +320,7 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 // reading lists cost nothing, then with the least that reading blocks costs, then as if all block
 // caches were as good as the largest.
 func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
-	splits []*plan.Split) error {
+	splits []*plan.Plan) error {
 	least, most := s.Hopeful(splits)
 	if least != nil && len(splits) > 1 {
 		if err := m.floorLists(ctx, s, tr, splits); err != nil {
@@ -335,7 +334,7 @@ func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
 	if err := m.measureLists(ctx, s, most); err != nil {
 		return err
 	}
-	if least, _ = s.Hopeful(splits); least == nil || least.BlockCache == most.BlockCache {
+	if least, _ = s.Hopeful(splits); least == nil || least.Lists.Blocks == most.Lists.Blocks {
 		return nil
 	}
 	return m.measureLists(ctx, s, least)
@@ -343,8 +342,8 @@ func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
 
 // measureLists samples batches with the block cache of a split. Only the later ones count, since
 // they find the cache filled.
-func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Split) error {
-	if err := m.src.ChangeGraph(ctx, m.graph(p)); err != nil {
+func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Plan) error {
+	if err := m.src.ChangeGraph(ctx, m.graph(p.TopologyOptions())); err != nil {
 		return err
 	}
 	tr, err := m.sampleFew(ctx)
@@ -353,7 +352,7 @@ func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Split) 
 	}
 	bytes := float64(tr.cost.listBytes) / float64(max(1, tr.sampled))
 	c := m.device.Reading(bytes/float64(max(1, m.src.Meta.BlockBytes)), bytes)
-	c.Own, err = m.timedSampling(tr, fmt.Sprint("paged ", p.BlockCache))
-	s.Paged = slices.Insert(s.Paged, 0, plan.PagedPrice{Blocks: p.BlockCache, Price: c})
+	c.Own, err = m.timedSampling(tr, fmt.Sprint("paged ", p.Lists.Blocks))
+	s.Paged = slices.Insert(s.Paged, 0, plan.PagedPrice{Blocks: p.Lists.Blocks, Price: c})
 	return err
 }

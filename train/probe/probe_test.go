@@ -57,7 +57,7 @@ func pricedProbe(t *testing.T, c Config) (*Probe, *plan.Costs, *trace) {
 	}
 	m, err := New(src, c, nil)
 	if err == nil {
-		_, err = m.Splits(ctx)
+		_, err = m.Plans(ctx)
 	}
 	if err == nil {
 		err = src.ChangeGraph(ctx, topology.Options{Resident: true, Budget: src.Budget})
@@ -296,7 +296,7 @@ func TestListsShareOneBudget(t *testing.T) {
 			cache)
 	}
 	f.TrainBatches = 1
-	splits, err := plan.Splits(&f)
+	splits, err := plan.Plans(&f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,19 +311,19 @@ func TestListsShareOneBudget(t *testing.T) {
 			o.Budget = budget
 			topo, err := topology.Open(t.Context(), src.Store, src.Device, layout.In, o)
 			if err != nil {
-				t.Fatalf("%s: %v", p.Plan, err)
+				t.Fatalf("%s: %v", p, err)
 			}
 			used, st := budget.Used(), topo.Stats()
 			if err := topo.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if used < st.Bytes || used > p.Topology+p.Neighbor || budget.Used() != 0 ||
-				(st.Neighbors.Lists > 0) != p.ChoosesNeighbors() {
-				t.Errorf("%s: %d bytes are counted, planned were %d and %d; %+v", p.Plan, used,
+				(st.Neighbors.Lists > 0) != (p.Lists.Neighbors > 0) {
+				t.Errorf("%s: %d bytes are counted, planned were %d and %d; %+v", p, used,
 					p.Topology, p.Neighbor, st)
 			}
 		}
-		if p.ChoosesNeighbors() {
+		if p.Lists.Neighbors > 0 {
 			chosen++
 		}
 	}

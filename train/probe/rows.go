@@ -20,7 +20,7 @@ import (
 // between the smallest and the largest. Policies that take longer to play are first given a bound,
 // and are played only if they could win: see bound.
 func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
-	splits []*plan.Split) error {
+	splits []*plan.Plan) error {
 	all := m.rowPricers(s, tr, splits)
 	slices.SortStableFunc(all, func(a, b *rowPricer) int { return a.effort() - b.effort() })
 	least := 0
@@ -49,7 +49,7 @@ func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 }
 
 // rowPricers returns a pricer for each curve that the splits need, in the order of the splits.
-func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Split) (all []*rowPricer) {
+func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Plan) (all []*rowPricer) {
 	by := map[string]*rowPricer{}
 	for _, p := range splits {
 		if p.Cache == "all" {
