@@ -44,28 +44,15 @@ func TopologyPaths(d Direction) (lists, index string) {
 }
 
 // ListsExt returns .csc for in-lists (compressed columns) and .csr for out-lists (compressed rows).
-func ListsExt(d Direction) string {
-	if d == Out {
-		return ".csr"
-	}
-	return ".csc"
-}
+func ListsExt(d Direction) string { return [...]string{In: ".csc", Out: ".csr"}[d] }
 
 // TopologyKind returns the kind of the file of lists of a direction.
 func TopologyKind(d Direction) string {
-	if d == Out {
-		return KindTopologyOut
-	}
-	return KindTopologyIn
+	return [...]string{In: KindTopologyIn, Out: KindTopologyOut}[d]
 }
 
 // IndexKind returns the kind of the index of the lists of a direction.
-func IndexKind(d Direction) string {
-	if d == Out {
-		return KindIndexOut
-	}
-	return KindIndexIn
-}
+func IndexKind(d Direction) string { return [...]string{In: KindIndexIn, Out: KindIndexOut}[d] }
 
 // SumsPath returns the path of the checksums of a file of rows.
 func SumsPath(rows string) string { return strings.TrimSuffix(rows, ".rows") + ".crc" }
@@ -234,15 +221,15 @@ func (f *File) CheckSize(want int64) error {
 	return nil
 }
 
-// ReadHeader reads the first block into buf, which must be aligned and have codec.HeaderBytes, and
-// checks it. A header of another version is kv.ErrFormat, any other flaw a CorruptionError.
-func (f *File) ReadHeader(ctx context.Context, kind string, uuid kv.UUID,
-	buf []byte) (codec.Header, error) {
+// ReadHeader reads and checks the first block. A header of another version is kv.ErrFormat, any
+// other flaw a CorruptionError.
+func (f *File) ReadHeader(ctx context.Context, kind string, uuid kv.UUID) (codec.Header, error) {
 	if f.Size() < codec.HeaderBytes {
 		return codec.Header{}, f.Damage(-1, 0, "file is %d bytes long, shorter than its header",
 			f.Size())
 	}
-	if err := f.Read(ctx, 0, buf[:codec.HeaderBytes]); err != nil {
+	buf := blockdev.AlignedBuffer(codec.HeaderBytes)
+	if err := f.Read(ctx, 0, buf); err != nil {
 		return codec.Header{}, fmt.Errorf("layout: read the header of %s: %w", f.Path, err)
 	}
 	h, err := codec.DecodeHeader(buf, kind, uuid)

@@ -38,12 +38,7 @@ const (
 )
 
 // String returns "in" or "out".
-func (d Direction) String() string {
-	if d == Out {
-		return "out"
-	}
-	return "in"
-}
+func (d Direction) String() string { return [...]string{In: "in", Out: "out"}[d] }
 
 // ErrCorrupt is wrapped by every CorruptionError.
 var ErrCorrupt = errors.New("damaged")

@@ -64,16 +64,13 @@ func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &hostileStore{dir: store, meta: st.Meta(), sets: map[string]*roaring.Bitmap{},
-		data: map[string][]byte{}}
-	names, err := st.Catalog().Sets(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	s := &hostileStore{dir: store, meta: st.Meta(), data: map[string][]byte{}}
+	names := []string{"labeled"}
+	for _, split := range st.Meta().Splits {
+		names = append(names, split.Name)
 	}
-	for _, name := range names {
-		if s.sets[name], err = st.Catalog().Set(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+	if _, s.sets, err = st.Catalog().Splits(t.Context(), names...); err != nil {
+		t.Fatal(err)
 	}
 	// The empty ones too: some of the catalog are, and it is damaged without them.
 	err = filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {

@@ -91,12 +91,7 @@ func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(sets))
-	for name := range sets {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		if err := w.putSet(name, sets[name]); err != nil {
 			return err
 		}
@@ -285,19 +280,6 @@ func (r reader) set(name string) (*roaring.Bitmap, error) {
 		return set, err
 	}
 	return nil, kv.DamagedFile(r.c.rel(""), "set %q: %v", name, err)
-}
-
-// Sets lists the names of the stored sets.
-func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
-	var names []string
-	err := c.view(ctx, func(r reader) error {
-		names = nil
-		return r.each(keySet, func(name string, _ []byte) error {
-			names = append(names, name)
-			return nil
-		})
-	})
-	return names, err
 }
 
 // PutRun writes the record of a run, and replaces a record of the same name.

@@ -430,3 +430,16 @@ func TestCatalogMatchesMaps(t *testing.T) {
 		}
 	})
 }
+
+// Sets lists the names of the stored sets.
+func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
+	var names []string
+	err := c.view(ctx, func(r reader) error {
+		names = nil
+		return r.each(keySet, func(name string, _ []byte) error {
+			names = append(names, name)
+			return nil
+		})
+	})
+	return names, err
+}

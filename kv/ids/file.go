@@ -116,24 +116,6 @@ func (f *idFile) checkSum(b []byte, block uint64) error {
 	return nil
 }
 
-// read reads at most readBlocks blocks into buf and verifies each.
-func (f *idFile) read(ctx context.Context, blocks []uint64, buf []byte) error {
-	reqs := make([]blockdev.Request, len(blocks))
-	for i, block := range blocks {
-		reqs[i] = blockdev.Request{File: f.file, Off: int64(block) * BlockBytes,
-			Buf: buf[i*BlockBytes : (i+1)*BlockBytes]}
-	}
-	if err := f.readRaw(ctx, reqs); err != nil {
-		return err
-	}
-	for i, block := range blocks {
-		if err := f.checkSum(reqs[i].Buf, block); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // readAt reads only the blocks at some places of blocks, to the same places in buf, and verifies
 // each. It reads blocks that are adjacent in the file and in buf together, up to scanBytes at once.
 func (f *idFile) readAt(ctx context.Context, blocks []uint64, buf []byte, places []int) error {
@@ -234,7 +216,7 @@ func (f *idFile) block(ctx context.Context, data uint64) (b []byte, release func
 		blockBuffers.Put(p)
 	}
 	f.reads.Add(1)
-	if err := f.read(ctx, []uint64{1 + data}, *p); err != nil {
+	if err := f.readAt(ctx, []uint64{1 + data}, *p, []int{0}); err != nil {
 		release()
 		return nil, nil, err
 	}

@@ -33,8 +33,7 @@ func openForward(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string
 		return nil, err
 	}
 	w := &forwardFile{f: f, nodes: m.Nodes, seed: m.IDs.HashSeed, first: make([]uint64, 0, f.data)}
-	err = w.check(ctx, m)
-	if err != nil {
+	if err := w.check(ctx, m); err != nil {
 		return nil, errors.Join(err, f.file.Close())
 	}
 	return w, nil
@@ -42,10 +41,8 @@ func openForward(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string
 
 // check compares the file with the catalog and loads the index.
 func (w *forwardFile) check(ctx context.Context, m *kv.Meta) error {
-	d := codec.NewDec(w.f.header.Fields)
-	if seed := d.U64(); d.Err() != nil || d.Remaining() != 0 || seed != m.IDs.HashSeed {
-		return damagedBlock(ForwardPath, 0, "its hash seed is %x, the catalog's %x", seed,
-			m.IDs.HashSeed)
+	if err := checkSeed(w.f, m); err != nil {
+		return err
 	}
 	if err := checkEntries(w.f, m); err != nil {
 		return err
@@ -57,6 +54,15 @@ func (w *forwardFile) check(ctx context.Context, m *kv.Meta) error {
 		w.first = append(w.first, key)
 		return nil
 	})
+}
+
+// checkSeed compares the hash seed of ids/forward.ids with the catalog's.
+func checkSeed(f *idFile, m *kv.Meta) error {
+	d := codec.NewDec(f.header.Fields)
+	if seed := d.U64(); d.Err() != nil || d.Remaining() != 0 || seed != m.IDs.HashSeed {
+		return damagedBlock(f.rel, 0, "its hash seed is %x, the catalog's %x", seed, m.IDs.HashSeed)
+	}
+	return nil
 }
 
 // checkEntries compares the number of entries with the catalog's number of nodes.

@@ -8,7 +8,6 @@ import (
 	"sort"
 
 	"gdb/blockdev"
-	"gdb/internal/codec"
 	"gdb/internal/rng"
 	"gdb/kv"
 
@@ -91,6 +90,14 @@ func (v *idVerifier) noteBlock(path string, block uint64, format string, args ..
 	v.findings = append(v.findings, damagedBlock(path, block, format, args...).Finding)
 }
 
+// count compares the number of ids in the blocks of a file with its trailer.
+func (v *idVerifier) count(f *idFile, n uint64) {
+	if n != f.entries {
+		v.findings = append(v.findings, kv.DamagedFile(f.rel, "its blocks hold %d ids, its trailer "+
+			"counts %d", n, f.entries).Finding)
+	}
+}
+
 // file opens a file, loads its index and calls do. index is nil if one of its blocks is damaged.
 func (v *idVerifier) file(dev blockdev.Device, fs vfs.FS, dir string, form idForm,
 	do func(f *idFile, index []uint64) error) error {
@@ -131,10 +138,8 @@ func (v *idVerifier) noteSums(f *idFile, first, end uint64) error {
 
 // forward checks the data blocks of ids/forward.ids.
 func (v *idVerifier) forward(f *idFile, index []uint64, sums *idSums) error {
-	d := codec.NewDec(f.header.Fields)
-	if seed := d.U64(); d.Err() != nil || d.Remaining() != 0 || seed != v.m.IDs.HashSeed {
-		v.noteBlock(f.rel, 0, "its hash seed is %x, the catalog's %x", seed, v.m.IDs.HashSeed)
-		return nil
+	if err := checkSeed(f, v.m); err != nil {
+		return v.note(err)
 	}
 	w := forwardOrder{v: v, f: f, sums: sums}
 	err := f.scan(v.ctx, 1, 1+f.data, func(block uint64, b []byte, sum error) error {
@@ -156,10 +161,8 @@ func (v *idVerifier) forward(f *idFile, index []uint64, sums *idSums) error {
 		w.block(block, &d)
 		return nil
 	})
-	if err == nil && !w.broken && w.entries != f.entries {
-		v.findings = append(v.findings, kv.DamagedFile(f.rel,
-			"its blocks hold %d ids, its trailer "+
-				"counts %d", w.entries, f.entries).Finding)
+	if err == nil && !w.broken {
+		v.count(f, w.entries)
 	}
 	return err
 }
@@ -236,10 +239,8 @@ func (v *idVerifier) reverse(f *idFile, index []uint64, sums *idSums) error {
 		}
 		return nil
 	})
-	if err == nil && known && next != f.entries {
-		v.findings = append(v.findings, kv.DamagedFile(f.rel,
-			"its blocks hold %d ids, its trailer "+
-				"counts %d", next, f.entries).Finding)
+	if err == nil && known {
+		v.count(f, next)
 	}
 	return err
 }

@@ -1,12 +1,14 @@
 package edgefile
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 
+	"gdb/blockdev"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -71,7 +73,7 @@ func TestRead(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(n), uint64(types)))
 			want := randomEdges(r, n, 1000, types)
 			s := mustStore(t, vfs.NewMem(), &want, types)
-			got, err := ReadAll(t.Context(), s, dev, "train")
+			got, err := readAll(t.Context(), s, dev, "train")
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("%d edges of %d types: %v", n, types, err)
 			}
@@ -133,7 +135,7 @@ func TestDamage(t *testing.T) {
 	whole := layouttest.ReadFile(t, fs, path)
 	damaged := func(what string) {
 		t.Helper()
-		if _, err := ReadAll(t.Context(), s, dev, "train"); !errors.Is(err, layout.ErrCorrupt) {
+		if _, err := readAll(t.Context(), s, dev, "train"); !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
 		layouttest.WriteFile(t, fs, path, whole)
@@ -220,4 +222,15 @@ func FuzzFields(f *testing.F) {
 			t.Fatalf("%d bytes of %d", len(own), len(b))
 		}
 	})
+}
+
+// readAll reads all edges of a split.
+func readAll(ctx context.Context, s *layout.Store, dev blockdev.Device, split string) (e Edges,
+	err error) {
+	f, err := Open(ctx, s, dev, split)
+	if err != nil {
+		return e, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return e, f.Read(ctx, 0, f.Count(), &e)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"gdb/blockdev"
-	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -86,24 +85,18 @@ func OpenFile(ctx context.Context, s *layout.Store, dev blockdev.Device, path st
 }
 
 // open reads the header and the last block.
-func (f *File) open(ctx context.Context) (err error) {
-	buf, err := mem.NewArena(nil, "edges", layout.PageBytes)
+func (f *File) open(ctx context.Context) error {
+	h, err := f.f.ReadHeader(ctx, f.spec.Kind, f.spec.UUID)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	h, err := f.f.ReadHeader(ctx, f.spec.Kind, f.spec.UUID, buf.Bytes())
-	if err != nil {
-		return err
-	}
-	own, err := f.spec.checkFields(h.Fields)
+	f.own, err = f.spec.checkFields(h.Fields)
 	if errors.Is(err, kv.ErrFormat) {
 		return fmt.Errorf("layout: %s: %w", f.f.Path, err)
 	}
 	if err != nil {
 		return f.f.Damage(0, 0, "header: %v", err)
 	}
-	f.own = slices.Clone(own)
 	if f.f.Size()%layout.PageBytes != 0 {
 		return f.f.Damage(-1, 0, "file is %d bytes long, not a whole number of blocks",
 			f.f.Size())
@@ -112,10 +105,11 @@ func (f *File) open(ctx context.Context) (err error) {
 	if last == 0 {
 		return nil
 	}
-	if err := f.f.Read(ctx, last*layout.PageBytes, buf.Bytes()); err != nil {
+	page := blockdev.AlignedBuffer(layout.PageBytes)
+	if err := f.f.Read(ctx, last*layout.PageBytes, page); err != nil {
 		return fmt.Errorf("layout: read %s: %w", f.f.Path, err)
 	}
-	rows, err := f.spec.verify(buf.Bytes(), uint64(last))
+	rows, err := f.spec.verify(page, uint64(last))
 	if err != nil {
 		return f.f.Damage(last, last*layout.PageBytes, "%v", err)
 	}
@@ -200,20 +194,7 @@ func (f *File) Read(ctx context.Context, first, end uint64, out *Edges) error {
 	})
 }
 
-// ReadAll reads all edges of a split. They take 8 bytes of memory each, and 2 more if edges have
-// types; Bytes tells in advance.
-func ReadAll(ctx context.Context, s *layout.Store, dev blockdev.Device, split string) (e Edges,
-	err error) {
-	f, err := Open(ctx, s, dev, split)
-	if err != nil {
-		return e, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return e, f.Read(ctx, 0, f.count, &e)
-}
-
-// Bytes returns the memory that ReadAll of a split takes, in bytes, or 0 if the store has no such
-// split.
+// Bytes returns the memory of all edges of a split, in bytes, or 0 if the store has no such split.
 func Bytes(m *kv.Meta, split string) int64 {
 	for _, e := range m.EdgeSplits {
 		if e.Name == split {

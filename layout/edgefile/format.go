@@ -188,9 +188,8 @@ func (s *Spec) DecodeBlock(b []byte, n uint64, out *Edges) error {
 
 // verify checks the checksum and head of a block, and returns how many edges it has.
 func (s *Spec) verify(b []byte, n uint64) (count int, err error) {
-	want := binary.LittleEndian.Uint32(b)
-	if got := codec.BlockSum(s.Kind, s.UUID, n, b[4:layout.PageBytes]); got != want {
-		return 0, fmt.Errorf("checksum is %08x, its bytes give %08x", want, got)
+	if err := layout.VerifyPage(s.Kind, s.UUID, int64(n), b[:layout.PageBytes]); err != nil {
+		return 0, err
 	}
 	if got := binary.LittleEndian.Uint64(b[8:]); got != n {
 		return 0, fmt.Errorf("it says that it is block %d", got)

@@ -9,7 +9,6 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
@@ -30,7 +29,7 @@ func storedPairs(t testing.TB, r *reading, splits []kv.EdgeSplitMeta) (of map[st
 	t.Helper()
 	of, lists = map[string]map[pair]int{}, map[pair]int{}
 	for _, s := range splits {
-		e, err := edgefile.ReadAll(t.Context(), r.store, r.dev, s.Name)
+		e, err := readEdges(t.Context(), r.store, r.dev, s.Name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,14 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/inspect"
@@ -51,7 +53,7 @@ func storedTriples(t *testing.T, fs vfs.FS, dir string) map[triple][]string {
 		return triple{r.ids[src], r.meta.EdgeTypes[rel], r.ids[dst]}
 	}
 	for _, s := range r.meta.EdgeSplits {
-		e, err := edgefile.ReadAll(t.Context(), r.store, r.dev, s.Name)
+		e, err := readEdges(t.Context(), r.store, r.dev, s.Name)
 		if err != nil || e.Len() != int(s.Count) {
 			t.Fatalf("split %s: %v, want %d edges", s.Name, err, s.Count)
 		}
@@ -131,4 +133,15 @@ func TestEdgeSplits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readEdges reads all edges of a split.
+func readEdges(ctx context.Context, s *layout.Store, dev blockdev.Device, split string) (
+	e edgefile.Edges, err error) {
+	f, err := edgefile.Open(ctx, s, dev, split)
+	if err != nil {
+		return e, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return e, f.Read(ctx, 0, f.Count(), &e)
 }

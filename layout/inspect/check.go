@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -214,19 +212,14 @@ func (c *checker) content(m kv.FileMeta, f *layout.File) error {
 // damaged. blocks is false if the file is not of the expected kind, so that its blocks need not be
 // checked.
 func (c *checker) header(f *layout.File, kind string) (fields []byte, blocks bool, err error) {
-	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	b := buf.Bytes()
+	b := blockdev.AlignedBuffer(layout.PageBytes)
 	if err := f.Read(c.ctx, 0, b); err != nil {
 		return nil, false, err
 	}
 	c.advance(b)
 	h, err := codec.DecodeHeader(b, kind, c.s.Meta().UUID)
 	if err == nil {
-		return slices.Clone(h.Fields), true, nil
+		return h.Fields, true, nil
 	}
 	c.find(0, 0, "header: %v", err)
 	return nil, errors.Is(err, codec.ErrChecksum), nil
@@ -256,6 +249,22 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	}
 	return f.Stream(c.ctx, 0, f.Size(), blockdev.Align, func(_ int64, b []byte) error {
 		c.advance(b)
+		return nil
+	})
+}
+
+// blocks calls fn with the blocks of a file after its header, up to offset end, each with its number
+// and offset, and counts their bytes as verified.
+func (c *checker) blocks(f *layout.File, end int64, unit int,
+	fn func(n, off int64, b []byte) error) error {
+	return f.Stream(c.ctx, codec.HeaderBytes, end, unit, func(off int64, data []byte) error {
+		c.advance(data)
+		for ; len(data) > 0; off, data = off+int64(unit), data[unit:] {
+			n := (off-codec.HeaderBytes)/int64(unit) + 1
+			if err := fn(n, off, data[:unit:unit]); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/blockdev"
 	"gdb/internal/codec"
-	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
@@ -229,17 +229,12 @@ func (d *dumper) storedSum(shape *rowfile.Shape, unit int64) (sum uint32, err er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buf, err := mem.NewArena(nil, "page of checksums", layout.PageBytes)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	page := unit/rowfile.SumsPerPage + 1
-	if err := f.Read(d.ctx, page*layout.PageBytes, buf.Bytes()); err != nil {
+	page, b := unit/rowfile.SumsPerPage+1, blockdev.AlignedBuffer(layout.PageBytes)
+	if err := f.Read(d.ctx, page*layout.PageBytes, b); err != nil {
 		return 0, fmt.Errorf("layout: read %s: %w", f.Path, err)
 	}
-	if err := layout.VerifyPage(layout.KindSums, d.s.Meta().UUID, page, buf.Bytes()); err != nil {
+	if err := layout.VerifyPage(layout.KindSums, d.s.Meta().UUID, page, b); err != nil {
 		return 0, f.Damage(page, page*layout.PageBytes, "%v", err)
 	}
-	return rowfile.SumAt(buf.Bytes(), int(unit%rowfile.SumsPerPage)), nil
+	return rowfile.SumAt(b, int(unit%rowfile.SumsPerPage)), nil
 }

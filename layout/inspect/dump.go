@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -227,54 +228,42 @@ func (d *dumper) begins(n int64) {
 		d.numbers("first nodes of blocks", first, "%d")
 		return
 	}
-	end := len(d.b)
-	for end > d.Off() && d.b[end-1] == 0 {
-		end--
-	}
-	for at := d.Off(); at < end; at += 4 * beginsPerLine * 2 {
-		size := min(4*beginsPerLine*2, (end-at+7)&^7)
-		var text strings.Builder
-		for c := codec.NewDec(d.b[at : at+size]); c.Remaining() > 0; {
-			fmt.Fprintf(&text, " %d/%d", c.U32(), c.U32())
-		}
-		d.Field(size, "node/position of blocks %d to %d:%s", first, first+int64(size/8)-1,
-			text.String())
-		first += int64(size / 8)
-	}
-	d.Zeros(d.Remaining())
+	d.series("node/position of blocks", first, 8, func(c *codec.Dec) string {
+		return fmt.Sprintf(" %d/%d", c.U32(), c.U32())
+	})
 }
-
-// beginsPerLine is how many blocks of an index are printed on a line.
-const beginsPerLine = 4
 
 // readFields reads the fields of the header of an index, which describe its pages.
 func (d *dumper) readFields() error {
-	buf, err := mem.NewArena(nil, "header", codec.HeaderBytes)
-	if err != nil {
-		return err
-	}
-	h, err := d.f.ReadHeader(d.ctx, d.kind, d.s.Meta().UUID, buf.Bytes())
+	h, err := d.f.ReadHeader(d.ctx, d.kind, d.s.Meta().UUID)
 	if err == nil {
 		d.fields, err = listfile.DecodeFields(h.Fields)
 	}
-	return errors.Join(err, buf.Free())
+	return err
 }
 
-// numbers prints the rest of the page, eight numbers on each line. The first has the number first.
+// numbers prints the rest of the page as numbers. The first has the number first.
 func (d *dumper) numbers(what string, first int64, format string) {
-	end := len(d.b)
-	for end > d.Off() && d.b[end-1] == 0 {
-		end--
-	}
-	end = (end + 3) &^ 3
-	for c := codec.NewDec(d.b[d.Off():end]); c.Remaining() > 0; {
-		n := min(c.Remaining()/4, 8)
+	d.series(what, first, 4, func(c *codec.Dec) string { return fmt.Sprintf(" "+format, c.U32()) })
+}
+
+// lineBytes is how much of a series is printed on a line, in bytes.
+const lineBytes = 32
+
+// series prints the rest of the page up to its last zeros: entries of size bytes, some a line.
+// The first has the number first.
+func (d *dumper) series(what string, first int64, size int, entry func(c *codec.Dec) string) {
+	left := len(bytes.TrimRight(d.b[d.Off():], "\x00"))
+	left = min((left+size-1)/size*size, d.Remaining()/size*size)
+	for ; left > 0; left -= min(left, lineBytes) {
+		n := min(left, lineBytes)
 		var text strings.Builder
-		for range n {
-			fmt.Fprintf(&text, " "+format, c.U32())
+		for c := codec.NewDec(d.b[d.Off():][:n]); c.Remaining() > 0; {
+			text.WriteString(entry(c))
 		}
-		d.Field(4*n, "%s %d to %d:%s", what, first, first+int64(n)-1, text.String())
-		first += int64(n)
+		count := int64(n / size)
+		d.Field(n, "%s %d to %d:%s", what, first, first+count-1, text.String())
+		first += count
 	}
 	d.Zeros(d.Remaining())
 }

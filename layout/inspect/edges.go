@@ -13,7 +13,8 @@ func (c *checker) edges(f *layout.File, kind string) error {
 	if _, blocks, err := c.header(f, kind); err != nil || !blocks {
 		return err
 	}
-	file, err := edgefile.OpenFile(c.ctx, c.s, c.dev, f.Path, edgefile.SpecOf(c.s.Meta(), kind))
+	spec := edgefile.SpecOf(c.s.Meta(), kind)
+	file, err := edgefile.OpenFile(c.ctx, c.s, c.dev, f.Path, spec)
 	if err != nil {
 		return c.note(err)
 	}
@@ -22,20 +23,13 @@ func (c *checker) edges(f *layout.File, kind string) error {
 			c.find(-1, -1, "it has %d edges, the catalog %d", file.Count(), m.Count)
 		}
 	}
-	spec := edgefile.SpecOf(c.s.Meta(), kind)
 	var e edgefile.Edges
-	err = f.Stream(c.ctx, layout.PageBytes, f.Size(), layout.PageBytes,
-		func(off int64, data []byte) error {
-			c.advance(data)
-			for ; len(data) > 0; data = data[layout.PageBytes:] {
-				n := off / layout.PageBytes
-				e.Src, e.Dst, e.Rel = e.Src[:0], e.Dst[:0], e.Rel[:0]
-				if err := spec.DecodeBlock(data[:layout.PageBytes], uint64(n), &e); err != nil {
-					c.find(n, off, "%v", err)
-				}
-				off += layout.PageBytes
-			}
-			return nil
-		})
+	err = c.blocks(f, f.Size(), layout.PageBytes, func(n, off int64, b []byte) error {
+		e.Src, e.Dst, e.Rel = e.Src[:0], e.Dst[:0], e.Rel[:0]
+		if err := spec.DecodeBlock(b, uint64(n), &e); err != nil {
+			c.find(n, off, "%v", err)
+		}
+		return nil
+	})
 	return errors.Join(err, file.Close())
 }

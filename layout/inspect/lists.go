@@ -58,24 +58,19 @@ func (c *checker) lists(f *layout.File, dir layout.Direction) error {
 
 func (c *checker) listBlocks(l *listfile.File, m *listMeaning) error {
 	var order listfile.Order
-	from, unit := listfile.BlockOffset(1, l.BlockBytes), int64(l.BlockBytes)
-	return l.Stream(c.ctx, from, l.Size(), l.BlockBytes, func(off int64, data []byte) error {
-		c.advance(data)
-		for i := int64(0); i < int64(len(data)); i += unit {
-			n := (off+i-from)/unit + 1
-			k, gap, cont, err := l.Next(n, data[i:i+unit:i+unit], &order)
-			switch {
-			case err != nil:
-			case c.opt.Full:
-				err = m.block(n, &k, gap, cont)
-			default:
-				err = l.Shape.DecodeIDs(&k, &m.lists)
-			}
-			if err != nil {
-				c.find(n, off+i, "%v", err)
-				order = listfile.Order{Lost: true}
-				m.damaged = true
-			}
+	return c.blocks(l.File, l.Size(), l.BlockBytes, func(n, off int64, b []byte) error {
+		k, gap, cont, err := l.Next(n, b, &order)
+		switch {
+		case err != nil:
+		case c.opt.Full:
+			err = m.block(n, &k, gap, cont)
+		default:
+			err = l.Shape.DecodeIDs(&k, &m.lists)
+		}
+		if err != nil {
+			c.find(n, off, "%v", err)
+			order = listfile.Order{Lost: true}
+			m.damaged = true
 		}
 		return nil
 	})
@@ -286,15 +281,9 @@ func (c *checker) index(f *layout.File, dir layout.Direction) error {
 
 // pages checks the checksums of pages of 4 KiB after the header.
 func (c *checker) pages(f *layout.File, kind string) error {
-	return f.Stream(c.ctx, layout.PageBytes, f.Size(), layout.PageBytes, func(off int64,
-		b []byte) error {
-		c.advance(b)
-		for ; len(b) > 0; off, b = off+layout.PageBytes, b[layout.PageBytes:] {
-			n := off / layout.PageBytes
-			if err := layout.VerifyPage(kind, c.s.Meta().UUID, n,
-				b[:layout.PageBytes]); err != nil {
-				c.find(n, off, "%v", err)
-			}
+	return c.blocks(f, f.Size(), layout.PageBytes, func(n, off int64, b []byte) error {
+		if err := layout.VerifyPage(kind, c.s.Meta().UUID, n, b); err != nil {
+			c.find(n, off, "%v", err)
 		}
 		return nil
 	})

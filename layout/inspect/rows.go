@@ -63,17 +63,7 @@ func (r *rowsCheck) run() (err error) {
 		defer func() { err = errors.Join(err, r.sums.close()) }()
 	}
 	end := min(r.f.Size(), layout.PageBytes+r.shape.DataBytes())
-	err = r.f.Stream(r.c.ctx, layout.PageBytes, end, r.shape.PageBytes,
-		func(off int64, data []byte) error {
-			r.c.advance(data)
-			for ; len(data) > 0; data = data[r.shape.PageBytes:] {
-				if err := r.page(off, data[:r.shape.PageBytes]); err != nil {
-					return err
-				}
-				off += int64(r.shape.PageBytes)
-			}
-			return nil
-		})
+	err = r.c.blocks(r.f, end, r.shape.PageBytes, r.page)
 	if err == nil && r.labels != nil && r.c.found == 0 {
 		r.labels.end()
 	}
@@ -94,9 +84,8 @@ func (r *rowsCheck) openSums() error {
 	return errors.Join(err, f.Close())
 }
 
-// page checks the units of the page at offset off of the file, and the labels in it.
-func (r *rowsCheck) page(off int64, b []byte) error {
-	n := (off-layout.PageBytes)/int64(r.shape.PageBytes) + 1
+// page checks the units of page n, which is at offset off of the file, and the labels in it.
+func (r *rowsCheck) page(n, off int64, b []byte) error {
 	unit, wrong, at := int64(r.shape.SumBytes), 0, int64(0)
 	for i := int64(0); i < int64(len(b)) && r.sums != nil; i += unit {
 		u := (off - layout.PageBytes + i) / unit

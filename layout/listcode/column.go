@@ -28,15 +28,6 @@ func (s *Span) Add(v uint64) {
 	s.low, s.high, s.set = min(s.low, v), max(s.high, v), s.set|v
 }
 
-// Join adds the values of another span.
-func (s *Span) Join(o Span) {
-	if o.any {
-		s.Add(o.low)
-		s.Add(o.high)
-		s.set |= o.set
-	}
-}
-
 // Range returns the least value, and the number of bits of the largest value minus the least.
 func (s *Span) Range() (low uint64, width int) { return s.low, bits.Len64(s.high - s.low) }
 

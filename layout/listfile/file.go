@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
-	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
@@ -58,20 +57,12 @@ func Described(f *layout.File, dir layout.Direction, m *kv.Meta) (*File, error) 
 }
 
 func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction) error {
-	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
+	h, err := l.ReadHeader(ctx, layout.TopologyKind(dir), s.Meta().UUID)
 	if err != nil {
 		return err
 	}
-	h, err := l.ReadHeader(ctx, layout.TopologyKind(dir), s.Meta().UUID, buf.Bytes())
-	if err != nil {
-		return errors.Join(err, buf.Free())
-	}
-	l.Fields, err = DecodeFields(h.Fields)
-	if err != nil {
-		return errors.Join(l.Damage(0, 0, "header: %v", err), buf.Free())
-	}
-	if err := buf.Free(); err != nil {
-		return err
+	if l.Fields, err = DecodeFields(h.Fields); err != nil {
+		return l.Damage(0, 0, "header: %v", err)
 	}
 	if l.Nodes != s.Meta().Nodes {
 		return l.Damage(0, 0, "file has %d nodes, the store %d", l.Nodes, s.Meta().Nodes)
@@ -80,10 +71,8 @@ func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction)
 		return l.Damage(0, 0, "header: %v", err)
 	}
 	l.Blocks = (l.Size() - BlockOffset(1, l.BlockBytes)) / int64(l.BlockBytes)
-	for _, m := range s.Meta().Files {
-		if m.Path == l.Path {
-			return l.CheckSize(m.Size)
-		}
+	if m, listed := s.Meta().File(l.Path); listed {
+		return l.CheckSize(m.Size)
 	}
 	return l.CheckSize(BlockOffset(l.Blocks+1, l.BlockBytes))
 }

@@ -138,9 +138,6 @@ func Key(v layout.NodeID, pos uint32) uint64 { return uint64(v)<<32 | uint64(pos
 // First returns the first node of a block, counted from 0.
 func (ix *Index) First(block int) layout.NodeID { return layout.NodeID(ix.Keys[block] >> 32) }
 
-// Last returns the last block, counted from 0, that may have some of a node's list; -1 for none.
-func (ix *Index) Last(v layout.NodeID) int { return Upper(ix.Keys, Key(v, 1<<32-1)) - 1 }
-
 // Run returns how many blocks up to block last, which has some of a node's list, have some of it.
 func (ix *Index) Run(v layout.NodeID, last int) int {
 	n := 1
@@ -229,7 +226,7 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*Index, err
 
 // describe reads the header and the last page, and returns an index without its keys.
 func (l *indexLoader) describe(ctx context.Context) (*Index, error) {
-	h, err := l.f.ReadHeader(ctx, l.kind, l.uuid, l.buf)
+	h, err := l.f.ReadHeader(ctx, l.kind, l.uuid)
 	if err != nil {
 		return nil, err
 	}

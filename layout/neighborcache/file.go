@@ -40,10 +40,7 @@ const neighborsLayout = 1
 func filePath(d layout.Direction) string { return "prep/neighbors-" + d.String() + ".lists" }
 
 func fileKind(d layout.Direction) string {
-	if d == layout.Out {
-		return KindOut
-	}
-	return KindIn
+	return [...]string{layout.In: KindIn, layout.Out: KindOut}[d]
 }
 
 // errStale is wrapped if a file is intact, but not for this graph or these options.
@@ -132,14 +129,8 @@ func load(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 
 // readHeader reads the counts and returns the checksum of the arena.
 func (c *Cache) readHeader(ctx context.Context, s *layout.Store, f *layout.File,
-	dir layout.Direction,
-	opt Options) (sum uint32, err error) {
-	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	h, err := f.ReadHeader(ctx, fileKind(dir), s.Meta().UUID, buf.Bytes())
+	dir layout.Direction, opt Options) (sum uint32, err error) {
+	h, err := f.ReadHeader(ctx, fileKind(dir), s.Meta().UUID)
 	if err != nil {
 		return 0, err
 	}

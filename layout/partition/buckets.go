@@ -139,12 +139,12 @@ func (b *Buckets) readIndex(ctx context.Context, s *layout.Store, dev blockdev.D
 	defer func() { err = errors.Join(err, f.Close()) }()
 	n := b.m.Parts()*b.m.Parts() + 1
 	size := int64(8*n+layout.PageBytes-1) / layout.PageBytes * layout.PageBytes
-	arena, err := mem.NewArena(nil, "index of buckets", layout.PageBytes+size)
+	arena, err := mem.NewArena(nil, "index of buckets", size)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, arena.Free()) }()
-	h, err := f.ReadHeader(ctx, BucketsKindIndex, s.Meta().UUID, arena.Bytes())
+	h, err := f.ReadHeader(ctx, BucketsKindIndex, s.Meta().UUID)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (b *Buckets) readIndex(ctx context.Context, s *layout.Store, dev blockdev.D
 		return err
 	}
 	sum := codec.NewDec(h.Fields[len(want):]).U32()
-	data := arena.Bytes()[layout.PageBytes:][:size]
+	data := arena.Bytes()[:size]
 	if err := f.Read(ctx, layout.PageBytes, data); err != nil {
 		return fmt.Errorf("layout: read %s: %w", indexPath, err)
 	}
@@ -212,9 +212,6 @@ func (b *Buckets) stretches(want []Bucket) (out []stretch) {
 	}
 	return out
 }
-
-// Reads returns how many stretches Read of these buckets reads.
-func (b *Buckets) Reads(want []Bucket) int { return len(b.stretches(want)) }
 
 // Read calls fn with the edges of each of these buckets, which must differ, in the order of the
 // file. A bucket may come in several parts. Edges are valid during the call.

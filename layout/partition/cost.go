@@ -25,7 +25,7 @@ func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(Bucket) in
 		for _, part := range entering {
 			c.ReadBytes += partBytes(part)
 		}
-		c.EdgeBytes += e.enteringEdges(i, entering, bucketBytes)
+		eachEntering(e.Partitions(i), entering, func(k Bucket) { c.EdgeBytes += bucketBytes(k) })
 		if changed {
 			for _, part := range e.Leaving(i) {
 				c.WriteBytes += partBytes(part)
@@ -33,17 +33,6 @@ func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(Bucket) in
 		}
 	}
 	return c
-}
-
-// EnteringBuckets returns the buckets that set i has and the previous set did not have.
-func (e *Epoch) EnteringBuckets(i int) (out []Bucket) {
-	eachEntering(e.Partitions(i), e.Entering(i), func(k Bucket) { out = append(out, k) })
-	return out
-}
-
-func (e *Epoch) enteringEdges(i int, entering []int, of func(Bucket) int64) (n int64) {
-	eachEntering(e.Partitions(i), entering, func(k Bucket) { n += of(k) })
-	return n
 }
 
 // eachEntering calls fn with each bucket between two partitions of which at least one enters.

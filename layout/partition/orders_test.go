@@ -93,12 +93,12 @@ func TestEntering(t *testing.T) {
 		e := mustEpoch(t, drawSpec(t), 1)
 		held := map[Bucket]bool{}
 		for i := range e.Sets() {
-			for _, k := range e.EnteringBuckets(i) {
+			eachEntering(e.Partitions(i), e.Entering(i), func(k Bucket) {
 				if held[k] {
 					t.Fatalf("bucket %v enters set %d, and was there", k, i)
 				}
 				held[k] = true
-			}
+			})
 			parts := e.Partitions(i)
 			for k := range held {
 				if !slices.Contains(parts, int(k.From)) || !slices.Contains(parts, int(k.To)) {

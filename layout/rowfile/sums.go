@@ -148,17 +148,12 @@ func (r *Reader) verify(ctx context.Context, off int64, unit []byte, want uint32
 }
 
 // verifySum checks the page that holds the checksum of a unit.
-func (r *Reader) verifySum(ctx context.Context, unit int64) (err error) {
-	buf, err := mem.NewArena(nil, "page of checksums", layout.PageBytes)
-	if err != nil {
+func (r *Reader) verifySum(ctx context.Context, unit int64) error {
+	n, page := sumOffset(unit)/layout.PageBytes, blockdev.AlignedBuffer(layout.PageBytes)
+	if err := r.sums.file.Read(ctx, n*layout.PageBytes, page); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	n := sumOffset(unit) / layout.PageBytes
-	if err := r.sums.file.Read(ctx, n*layout.PageBytes, buf.Bytes()); err != nil {
-		return err
-	}
-	if err := layout.VerifyPage(layout.KindSums, r.uuid, n, buf.Bytes()); err != nil {
+	if err := layout.VerifyPage(layout.KindSums, r.uuid, n, page); err != nil {
 		return r.sums.file.Damage(n, n*layout.PageBytes, "%v", err)
 	}
 	return nil

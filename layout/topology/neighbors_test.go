@@ -166,7 +166,8 @@ func savedPerByte(t *testing.T, s *layout.Store, lists [][]listfile.Edge) []floa
 	shared := max(math.Exp(-50_000/float64(ix.Blocks)), 1.0/64)
 	for v, l := range lists {
 		saved := shared
-		switch n := ix.Run(layout.NodeID(v), ix.Last(layout.NodeID(v))); {
+		last := listfile.Upper(ix.Keys, listfile.Key(layout.NodeID(v), 1<<32-1)) - 1
+		switch n := ix.Run(layout.NodeID(v), last); {
 		case n >= 8:
 			saved = 10
 		case n >= 4:

@@ -63,12 +63,7 @@ func (s *Source) readHot(ctx context.Context, limit int) (hot []sample.NodeID, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	page, err := mem.NewArena(nil, "header", layout.PageBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, page.Free()) }()
-	h, err := f.ReadHeader(ctx, hotKind, s.Meta.UUID, page.Bytes())
+	h, err := f.ReadHeader(ctx, hotKind, s.Meta.UUID)
 	if err != nil {
 		return nil, err
 	}

@@ -77,25 +77,6 @@ type EdgeRef struct {
 // Asks reports whether an end is asked for.
 func (e *EdgeRef) Asks() bool { return e.Head == nil || e.Tail == nil }
 
-// String returns the edge as it was written.
-func (e *EdgeRef) String() string {
-	text := endText(e.Head) + ", "
-	if e.Relation != "" {
-		text += Literal(e.Relation) + ", "
-	}
-	return text + endText(e.Tail)
-}
-
-func endText(end *NodeRef) string {
-	switch {
-	case end == nil:
-		return "?"
-	case end.Internal:
-		return end.String()
-	}
-	return Literal(end.External)
-}
-
 // CacheSize is a size in bytes, or in percent of the memory that all features would take.
 type CacheSize struct {
 	Bytes   int64
