@@ -4,9 +4,11 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"gdb/blockdev"
@@ -216,4 +218,67 @@ func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (ids.Dictionary, e
 // OutOfRange returns the error for a node that the graph does not have.
 func OutOfRange(v NodeID, nodes uint64) error {
 	return fmt.Errorf("layout: node %d is not below the %d nodes", v, nodes)
+}
+
+// ErrInside is returned if a file would be written inside of a store.
+var ErrInside = errors.New("it is inside of the store")
+
+// CheckOutside returns an error if path, a file or folder that a command writes for its user, is
+// inside of a store, where it would be taken for a part of the store, or removed. It follows links.
+func CheckOutside(fs vfs.FS, path string) error {
+	at := path
+	if vfs.Root(fs) == vfs.Default {
+		if abs, err := filepath.Abs(path); err == nil {
+			at = filepath.Join(existing(filepath.Dir(abs)), filepath.Base(abs))
+		}
+	}
+	for dir := fs.PathDir(at); ; dir = fs.PathDir(dir) {
+		_, err := fs.Stat(fs.PathJoin(dir, "catalog", "SEAL"))
+		if err == nil || isUnfinished(fs, dir) || hasData(fs, dir) {
+			return fmt.Errorf("%s: %w %s: name a place outside of it", path, ErrInside, dir)
+		}
+		if dir == fs.PathDir(dir) {
+			return nil
+		}
+	}
+}
+
+// existing returns dir with links resolved, as far as it exists.
+func existing(dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil || dir == filepath.Dir(dir) {
+		return cmp.Or(real, dir)
+	}
+	return filepath.Join(existing(filepath.Dir(dir)), filepath.Base(dir))
+}
+
+// WritePrep writes a file of the store's prep directory from its parts: either completely, or the
+// file stays as it was. path is relative to the store.
+func (s *Store) WritePrep(path string, parts ...[]byte) error {
+	prep, path := s.Path("prep"), s.Path(path)
+	if err := s.FS().MkdirAll(prep, 0o755); err != nil {
+		return fmt.Errorf("layout: make %s: %w", prep, err)
+	}
+	f, err := files.CreateAtomic(s.FS(), path)
+	if err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	w := blockdev.NewWriter(f)
+	for _, p := range parts {
+		if _, err = w.Write(p); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = w.Finish()
+	} else {
+		w.Stop()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("layout: write %s: %w", path, err), f.Abort())
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	return nil
 }

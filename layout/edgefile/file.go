@@ -151,7 +151,7 @@ func (f *File) Stream(ctx context.Context, first, end uint64,
 		func(off int64, data []byte) error {
 			for ; len(data) > 0; data = data[layout.PageBytes:] {
 				n := off / layout.PageBytes
-				e.Src, e.Dst, e.Rel = e.Src[:0], e.Dst[:0], e.Rel[:0]
+				e.Clear()
 				if err := f.decode(data[:layout.PageBytes], n, &e); err != nil {
 					return err
 				}
@@ -202,4 +202,54 @@ func Bytes(m *kv.Meta, split string) int64 {
 		}
 	}
 	return 0
+}
+
+// Writer writes edges in the order in which they come. It takes two blocks of memory, and what its
+// output takes.
+type Writer struct {
+	out    *layout.FileWriter
+	spec   Spec
+	per    int
+	edges  Edges // edges of the block being filled
+	block  []byte
+	blocks uint64
+	count  uint64
+}
+
+// NewWriter starts a file of edges. own are header fields of the user of the file, nil for none.
+func NewWriter(out *layout.FileWriter, spec Spec, own []byte) (*Writer, error) {
+	w := &Writer{out: out, spec: spec, per: spec.PerBlock(), block: make([]byte, layout.PageBytes)}
+	return w, out.Write(spec.header(own))
+}
+
+// Add appends an edge. rel is ignored if edges have no type.
+func (w *Writer) Add(src, dst uint32, rel uint16) error {
+	w.edges.Src = append(w.edges.Src, src)
+	w.edges.Dst = append(w.edges.Dst, dst)
+	if w.spec.Types > 0 {
+		w.edges.Rel = append(w.edges.Rel, rel)
+	}
+	w.count++
+	if w.edges.Len() == w.per {
+		return w.flush()
+	}
+	return nil
+}
+
+// Count returns the number of edges so far.
+func (w *Writer) Count() uint64 { return w.count }
+
+// Finish writes the last block. The caller finishes the output.
+func (w *Writer) Finish() error {
+	if w.edges.Len() == 0 {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
+	w.blocks++
+	w.spec.encodeBlock(w.block, w.blocks, &w.edges)
+	w.edges.Clear()
+	return w.out.Write(w.block)
 }

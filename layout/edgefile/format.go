@@ -74,6 +74,9 @@ type Edges struct {
 // Len returns the number of edges.
 func (e *Edges) Len() int { return len(e.Src) }
 
+// Clear removes all edges, and keeps the memory.
+func (e *Edges) Clear() { e.Src, e.Dst, e.Rel = e.Src[:0], e.Dst[:0], e.Rel[:0] }
+
 // Slice returns the edges [from, to). They share their memory with e.
 func (e *Edges) Slice(from, to int) Edges {
 	out := Edges{Src: e.Src[from:to], Dst: e.Dst[from:to]}
@@ -157,11 +160,6 @@ func (s *Spec) encodeBlock(b []byte, n uint64, e *Edges) {
 	for i, v := range e.Rel {
 		binary.LittleEndian.PutUint16(at[2*i:], v)
 	}
-	seal(s, b, n)
-}
-
-// seal writes the checksum of block n.
-func seal(s *Spec, b []byte, n uint64) {
 	binary.LittleEndian.PutUint32(b, codec.BlockSum(s.Kind, s.UUID, n, b[4:layout.PageBytes]))
 }
 

@@ -9,6 +9,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/layout"
+	"gdb/layout/edgefile"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
 )
@@ -17,13 +18,13 @@ import (
 const dumpValues = 12
 
 // values prints the first values of a list or row, and how many there are if they are more.
-func values[T any](n int, at func(i int) T) string {
+func values[T any](list []T) string {
 	var b strings.Builder
-	for i := range min(n, dumpValues) {
-		fmt.Fprintf(&b, " %v", at(i))
+	for _, v := range list[:min(len(list), dumpValues)] {
+		fmt.Fprintf(&b, " %v", v)
 	}
-	if n > dumpValues {
-		fmt.Fprintf(&b, " … (%d in all)", n)
+	if len(list) > dumpValues {
+		fmt.Fprintf(&b, " … (%d in all)", len(list))
 	}
 	return b.String()
 }
@@ -81,21 +82,21 @@ func (d *dumper) codedLists(shape *listfile.Shape, k *listfile.Block, l *listfil
 
 // regionValues prints the contents of a region of a coded block, if it is one sequence of values.
 func (d *dumper) regionValues(name string, k *listfile.Block, l *listfile.Lists) string {
-	entries := int(k.Entries)
 	switch name {
 	case listfile.RegionEnds:
-		return ", bits:" + values(int(k.Slots), func(i int) uint32 {
-			_, to := k.Bits(uint32(i))
-			return to
-		})
+		ends := make([]uint32, k.Slots)
+		for i := range k.Slots {
+			_, ends[i] = k.Bits(i)
+		}
+		return ", bits:" + values(ends)
 	case listfile.RegionCounts:
-		return ", entries:" + values(int(k.Slots), func(i int) uint64 { return l.Off[i+1] })
+		return ", entries:" + values(l.Off[1:k.Slots+1])
 	case "types":
-		return ":" + values(entries, func(i int) uint16 { return l.Types[i] })
+		return ":" + values(l.Types[:k.Entries])
 	case "weights":
-		return ":" + values(entries, func(i int) float32 { return l.Weights[i] })
+		return ":" + values(l.Weights[:k.Entries])
 	case "times":
-		return ":" + values(entries, func(i int) int64 { return l.Times[i] })
+		return ":" + values(l.Times[:k.Entries])
 	}
 	return ""
 }
@@ -108,8 +109,7 @@ func (d *dumper) noteLists(k *listfile.Block, l *listfile.Lists) {
 			continue
 		}
 		from, to := k.Bits(i)
-		d.Note("node %d, bits %d to %d:%s", uint64(k.First)+uint64(i), from, to,
-			values(len(list), func(j int) layout.NodeID { return list[j] }))
+		d.Note("node %d, bits %d to %d:%s", uint64(k.First)+uint64(i), from, to, values(list))
 	}
 }
 
@@ -130,15 +130,15 @@ func (d *dumper) rawLists(shape *listfile.Shape, k *listfile.Block, l *listfile.
 	if flags == 0 {
 		d.slots(k, l)
 	}
-	d.entries("ids", listfile.IDBytes, k, l, func(i int) any { return l.Nbrs[i] })
+	entries(d, "ids", listfile.IDBytes, l, k.First, l.Nbrs)
 	if shape.Types {
-		d.entries("types", listfile.TypeBytes, k, l, func(i int) any { return l.Types[i] })
+		entries(d, "types", listfile.TypeBytes, l, k.First, l.Types)
 	}
 	if shape.Weights {
-		d.entries("weights", listfile.WeightBytes, k, l, func(i int) any { return l.Weights[i] })
+		entries(d, "weights", listfile.WeightBytes, l, k.First, l.Weights)
 	}
 	if shape.Times {
-		d.entries("times", listfile.TimeBytes, k, l, func(i int) any { return l.Times[i] })
+		entries(d, "times", listfile.TimeBytes, l, k.First, l.Times)
 	}
 }
 
@@ -162,14 +162,13 @@ func (d *dumper) slots(k *listfile.Block, l *listfile.Lists) {
 	d.Zeros(ids - d.Off())
 }
 
-// entries prints the values that run parallel to the ids, one line for each list.
-func (d *dumper) entries(what string, width int, k *listfile.Block, l *listfile.Lists,
-	at func(i int) any) {
-	for s := range k.Slots {
-		from, to := int(l.Off[s]), int(l.Off[s+1])
-		if from < to {
-			d.Field((to-from)*width, "%s of node %d:%s", what, uint64(k.First)+uint64(s),
-				values(to-from, func(i int) any { return at(from + i) }))
+// entries prints the values that run parallel to the ids, one line for each list. The first list is
+// of node first.
+func entries[T any](d *dumper, what string, width int, l *listfile.Lists, first layout.NodeID,
+	parallel []T) {
+	for s, to := range l.Off[1:] {
+		if list := parallel[l.Off[s]:to]; len(list) > 0 {
+			d.Field(len(list)*width, "%s of node %d:%s", what, uint64(first)+uint64(s), values(list))
 		}
 	}
 }
@@ -212,14 +211,39 @@ func rowValues(shape *rowfile.Shape, b []byte) string {
 	if decode := rowfile.Decoder(shape.DType); decode != nil {
 		row := make([]float32, shape.Dim)
 		decode(row, b)
-		return values(len(row), func(i int) float32 { return row[i] })
+		return values(row)
 	}
 	if shape.DType == rowfile.I32 {
-		return values(shape.Dim, func(i int) int32 {
-			return int32(binary.LittleEndian.Uint32(b[4*i:]))
-		})
+		row := make([]int32, shape.Dim)
+		for i := range row {
+			row[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		return values(row)
 	}
-	return values(shape.Dim, func(i int) string { return fmt.Sprintf("%08b", b[i]) })
+	row := make([]string, shape.Dim)
+	for i := range row {
+		row[i] = fmt.Sprintf("%08b", b[i])
+	}
+	return values(row)
+}
+
+// edges prints a block of edges after its checksum.
+func (d *dumper) edges(n int64) {
+	c := codec.NewDec(d.b[4:])
+	d.Field(4, "edges %d", c.U32())
+	d.Field(8, "block %d", c.U64())
+	spec, e := edgefile.SpecOf(d.s.Meta(), d.kind), edgefile.Edges{}
+	if err := spec.DecodeBlock(d.b, uint64(n), &e); err != nil {
+		d.Note("cannot be decoded: %v", err)
+		d.Hex(d.Remaining())
+		return
+	}
+	d.Field(4*e.Len(), "sources:%s", values(e.Src))
+	d.Field(4*e.Len(), "destinations:%s", values(e.Dst))
+	if e.Rel != nil {
+		d.Field(2*e.Len(), "types:%s", values(e.Rel))
+	}
+	d.Zeros(d.Remaining())
 }
 
 // storedSum reads the checksum of a unit of rows from the companion file.

@@ -147,7 +147,7 @@ func (d *dumper) block(n int64) error {
 	case ids.ForwardKind, ids.ReverseKind:
 		ids.DumpBlock(d.Dump, d.kind, d.b)
 	case edgefile.Kind("train"), edgefile.Kind("val"), edgefile.Kind("test"):
-		edgefile.DumpBlock(d.Dump, edgefile.SpecOf(d.s.Meta(), d.kind), d.b, n)
+		d.edges(n)
 	default:
 		d.Hex(d.Remaining())
 	}
@@ -180,7 +180,10 @@ func (d *dumper) header() {
 	case layout.KindRows, layout.KindSums:
 		d.rowsFields(codec.NewDec(fields))
 	case edgefile.Kind("train"), edgefile.Kind("val"), edgefile.Kind("test"):
-		edgefile.DumpFields(d.Dump, fields)
+		c := codec.NewDec(fields)
+		d.Field(4, "layout %d", c.U32())
+		d.Field(8, "nodes %d", c.U64())
+		d.Field(4, "types %d", c.U32())
 	}
 	if d.Off() < end {
 		d.Field(end-d.Off(), "further fields")

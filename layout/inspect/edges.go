@@ -25,7 +25,7 @@ func (c *checker) edges(f *layout.File, kind string) error {
 	}
 	var e edgefile.Edges
 	err = c.blocks(f, f.Size(), layout.PageBytes, func(n, off int64, b []byte) error {
-		e.Src, e.Dst, e.Rel = e.Src[:0], e.Dst[:0], e.Rel[:0]
+		e.Clear()
 		if err := spec.DecodeBlock(b, uint64(n), &e); err != nil {
 			c.find(n, off, "%v", err)
 		}
