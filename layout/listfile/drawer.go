@@ -68,9 +68,6 @@ func (h *Held) NewDrawer() *Drawer {
 // Bytes returns the memory that the frontier takes, in bytes.
 func (d *Drawer) Bytes() int64 { return foundBytes * int64(cap(d.found)) }
 
-// Nodes returns the frontier: the nodes of the last Find, or nil if it failed.
-func (d *Drawer) Nodes() []layout.NodeID { return d.nodes }
-
 // Forget drops the frontier.
 func (d *Drawer) Forget() { d.nodes = nil }
 

@@ -166,17 +166,17 @@ func (k *Block) time(entry uint32) int64 { return int64(k.value(timeColumn, entr
 // CopyAttributes copies types, weights and times of entries from … to-1 of a block to l, from index
 // at on. l must have room for them.
 func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
-	for i := uint32(from); i < uint32(to); i++ {
-		if s.Types {
-			l.Types[at] = uint16(s.Type(k, i))
+	end := at + uint64(to-from)
+	if s.Types {
+		for i := range l.Types[at:end] {
+			l.Types[at+uint64(i)] = uint16(s.Type(k, uint32(from+i)))
 		}
-		if s.Weights {
-			l.Weights[at] = s.Weight(k, i)
-		}
-		if s.Times {
-			l.Times[at] = k.time(i)
-		}
-		at++
+	}
+	if s.Weights {
+		s.CopyWeights(k, from, l.Weights[at:end])
+	}
+	if s.Times {
+		s.CopyTimes(k, from, l.Times[at:end])
 	}
 }
 

@@ -58,7 +58,7 @@ type beforeSession struct {
 	keys  []uint64
 	found []uint32
 
-	parts filter
+	kept columnBuffer // what is left of a part
 
 	// These are methods as values, which are made once.
 	count, find func(p Part) error
@@ -141,7 +141,7 @@ func (s *beforeSession) within(i int, from uint32) (lo, hi uint32) {
 // bytes returns the scratch memory held, in bytes.
 func (s *beforeSession) bytes() int64 {
 	return 4*int64(cap(s.whole)+cap(s.left)+cap(s.found)) + 8*int64(cap(s.keys)) +
-		rankBytes*int64(cap(s.ranks)) + s.parts.bytes()
+		rankBytes*int64(cap(s.ranks)) + s.kept.bytes()
 }
 
 // Gather writes entries by their positions among the entries left.
@@ -252,7 +252,7 @@ func (s *beforeSession) Columns(ctx context.Context, want Columns, fn func(p Par
 	}
 	err := s.columns(ctx, under, func(p Part) error {
 		lo, _ := s.within(p.List, p.From)
-		return s.parts.pass(p, lo, s.limit, want, fn)
+		return s.pass(p, lo, want, fn)
 	})
 	return errors.Join(err, s.held.AtLeast(s.bytes()))
 }
@@ -295,22 +295,14 @@ func (s *beforeSession) Release() {
 	s.held.Release()
 }
 
-// filter drops entries of parts by their time, to memory that is reused.
-type filter struct {
-	weights []float32
-	times   []int64
-}
-
-func (f *filter) bytes() int64 { return 4*int64(cap(f.weights)) + 8*int64(cap(f.times)) }
-
 // pass calls fn with what is left of a part, unless that is nothing. from is the number of entries
 // left in the list before the part.
-func (f *filter) pass(p Part, from uint32, limit int64, want Columns,
-	fn func(p Part) error) error {
+func (s *beforeSession) pass(p Part, from uint32, want Columns, fn func(p Part) error) error {
+	f := &s.kept
 	f.times, f.weights = mem.Resize(f.times, len(p.Times)), mem.Resize(f.weights, len(p.Weights))
 	n := 0
 	for j, t := range p.Times {
-		if t >= limit {
+		if t >= s.limit {
 			continue
 		}
 		f.times[n] = t

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/mem"
 	"gdb/layout/listfile"
 )
 
@@ -55,6 +56,31 @@ func (c *Columns) lacks(f *listfile.File) error {
 
 // skips reports whether a part of list i is left out.
 func (c *Columns) skips(i, from uint32) bool { return c.Skip != nil && c.Skip(int(i), from) }
+
+// columnBuffer holds the columns of a part, in memory that the next part takes too.
+type columnBuffer struct {
+	weights []float32
+	times   []int64
+}
+
+func (c *columnBuffer) bytes() int64 { return 4*int64(cap(c.weights)) + 8*int64(cap(c.times)) }
+
+// part decodes the wanted columns of what block b has of list i.
+func (c *columnBuffer) part(shape *listfile.Shape, b *listfile.Block, p *listfile.Part, i int,
+	want *Columns) Part {
+	part := Part{List: i, From: p.Start}
+	if want.Weights {
+		c.weights = mem.Resize(c.weights, int(p.Count))
+		shape.CopyWeights(b, int(p.Entry), c.weights)
+		part.Weights = c.weights
+	}
+	if want.Times {
+		c.times = mem.Resize(c.times, int(p.Count))
+		shape.CopyTimes(b, int(p.Entry), c.times)
+		part.Times = c.times
+	}
+	return part
+}
 
 // residentPart bounds the entries of a part that the resident reader passes.
 const residentPart = 1 << 12

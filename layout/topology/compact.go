@@ -75,8 +75,10 @@ func (c *compact) Edges() uint64 { return c.edges }
 
 // NewSession returns a session for one goroutine.
 func (c *compact) NewSession() Session {
-	return &compactSession{c: c, draw: c.held.NewDrawer(),
-		count: mem.NewAccount(c.budget, "lists of a frontier")}
+	s := &compactSession{blockLists: blockLists{f: &c.f, types: c.kinds}, c: c,
+		draw: c.held.NewDrawer(), count: mem.NewAccount(c.budget, "lists of a frontier")}
+	s.of = s
+	return s
 }
 
 // Stats returns the memory held. There are no misses.
@@ -85,25 +87,22 @@ func (c *compact) Stats() Stats { return Stats{Kind: "resident", Bytes: c.held.B
 // Close frees the blocks.
 func (c *compact) Close() error { return c.held.Free() }
 
-// damage returns err as damage of the file.
-func (c *compact) damage(err error) error { return c.f.Damage(-1, 0, "%v", err) }
-
 // compactSession reads lists from blocks in memory.
 type compactSession struct {
+	blockLists
 	c     *compact
 	draw  *listfile.Drawer
+	block listfile.Block // block of the last part
 	count mem.Account
-
-	whole  listfile.Lists
-	weight []float32
-	times  []int64
 }
 
 // Degrees finds the lists of nodes, and writes their lengths to deg.
 func (s *compactSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	s.nodes = nil
 	if err := s.draw.Find(ctx, nodes, deg); err != nil {
 		return err
 	}
+	s.nodes = nodes
 	return s.count.AtLeast(s.draw.Bytes())
 }
 
@@ -111,9 +110,43 @@ func (s *compactSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg
 func (s *compactSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	err := s.draw.Gather(ctx, off, pos, mem.View[uint32](mem.BytesOf(out)))
 	if err != nil && ctx.Err() == nil {
-		return s.c.damage(err)
+		return s.damage(err)
 	}
 	return err
+}
+
+// Lists decodes the whole lists of nodes. They are valid until the next call.
+func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
+	error) {
+	s.draw.Forget()
+	s.nodes = nodes
+	return s.lists(ctx)
+}
+
+func (s *compactSession) span(i int) (first, last int, err error) {
+	v := s.nodes[i]
+	if uint64(v) >= s.f.Nodes {
+		return 0, -1, layout.OutOfRange(v, s.f.Nodes)
+	}
+	head, ok := s.c.held.Head(v)
+	if !ok {
+		return 0, -1, nil
+	}
+	return head, s.c.held.Last(v, head), nil
+}
+
+func (s *compactSession) blockAt(i int, pos uint32) int { return s.draw.Block(i, pos) }
+
+func (s *compactSession) part(i, block int) (b *listfile.Block, p listfile.Part, err error) {
+	b = &s.block
+	*b, err = s.c.held.Block(block)
+	if slot := uint32(s.nodes[i]) - uint32(b.First); err == nil && slot < b.Slots {
+		p, err = s.f.Shape.Part(b, slot)
+	}
+	if err != nil {
+		err = s.damage(err)
+	}
+	return b, p, err
 }
 
 // Release ends the session.

@@ -138,16 +138,5 @@ func (s *pagedSession) columnsOf(b *listfile.Block, key uint64, columns *Columns
 	if err != nil || p.Count == 0 {
 		return nil, err
 	}
-	part := Part{List: int(uint32(key)), From: p.Start}
-	if columns.Weights {
-		s.weight = mem.Resize(s.weight, int(p.Count))
-		s.p.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
-		part.Weights = s.weight
-	}
-	if columns.Times {
-		s.times = mem.Resize(s.times, int(p.Count))
-		s.p.f.Shape.CopyTimes(b, int(p.Entry), s.times)
-		part.Times = s.times
-	}
-	return fn(part), nil
+	return fn(s.columns.part(&s.p.f.Shape, b, &p, int(uint32(key)), columns)), nil
 }

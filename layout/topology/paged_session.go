@@ -39,15 +39,14 @@ type pagedSession struct {
 	now   listfile.Block // block that is being read
 	found listfile.Part  // part of a list in it
 
-	chunk  []uint32 // part of a cached list, if not all of it is wanted
-	deg    []uint32 // scratch of Lists and Columns
-	weight []float32
-	times  []int64
-	here   []uint64        // scratch of Columns: keys of lists wholly in a block
-	ids    []layout.NodeID // scratch of ListPart
-	lists  listfile.Lists
-	single [1]layout.NodeID // node of ListPart
-	one    [1]uint32        // one position
+	chunk   []uint32 // part of a cached list, if not all of it is wanted
+	deg     []uint32 // scratch of Lists and Columns
+	columns columnBuffer
+	here    []uint64        // scratch of Columns: keys of lists wholly in a block
+	ids     []layout.NodeID // scratch of ListPart
+	lists   listfile.Lists
+	single  [1]layout.NodeID // node of ListPart
+	one     [1]uint32        // one position
 }
 
 // heldBytes bounds the memory of a held and of the reads of a block, in bytes.
@@ -127,8 +126,8 @@ func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []ui
 // bytes returns the scratch memory held, in bytes.
 func (s *pagedSession) bytes() int64 {
 	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 3*cap(s.refs) + cap(s.batch) +
-		cap(s.weight) + 2*cap(s.times) + cap(s.ids)
-	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
+		cap(s.ids)
+	return s.order.Bytes() + s.want.Bytes() + s.columns.bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }
 

@@ -12,7 +12,9 @@ import (
 
 // NewSession returns a session that reads the current window, for one goroutine.
 func (w *Windows) NewSession() Session {
-	s := &windowSession{w: w, count: mem.NewAccount(w.p.budget, "lists of a frontier")}
+	s := &windowSession{blockLists: blockLists{f: w.p.f, types: w.p.types}, w: w,
+		count: mem.NewAccount(w.p.budget, "lists of a frontier")}
+	s.of = s
 	for i, h := range w.held {
 		s.take[i] = h.NewGatherer()
 	}
@@ -22,6 +24,7 @@ func (w *Windows) NewSession() Session {
 // windowSession reads from the window that was current at the last Degrees. It is fastest if nodes
 // ascend.
 type windowSession struct {
+	blockLists
 	w    *Windows
 	now  int // which of the windows in memory that is
 	at   *listfile.WindowBlocks
@@ -29,15 +32,10 @@ type windowSession struct {
 
 	// These describe the frontier of the last Degrees: for each node, the last block that may have
 	// some of its list, the position where its part there starts, and that part.
-	nodes []layout.NodeID
 	last  []uint32
 	start []uint32
-	part  []listcode.Ref
-	count mem.Account // memory of last, start and part
-
-	whole  listfile.Lists
-	weight []float32
-	times  []int64
+	refs  []listcode.Ref
+	count mem.Account // memory of last, start and refs
 }
 
 // Degrees finds the lists of nodes, which must be in the window.
@@ -47,8 +45,8 @@ func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 	s.nodes = nodes
 	s.last = mem.Resize(s.last, len(nodes))
 	s.start = mem.Resize(s.start, len(nodes))
-	s.part = mem.Resize(s.part, len(nodes))
-	held := int64(cap(s.last)+cap(s.start))*4 + int64(cap(s.part))*listcode.RefBytes
+	s.refs = mem.Resize(s.refs, len(nodes))
+	held := int64(cap(s.last)+cap(s.start))*4 + int64(cap(s.refs))*listcode.RefBytes
 	if err := s.count.AtLeast(held); err != nil {
 		return err
 	}
@@ -73,7 +71,7 @@ func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 		}
 		if deg[i] = p.Start + p.Count; deg[i] > 0 {
 			s.last[i] = uint32(last)
-			s.start[i], s.part[i] = p.Start, s.at.Ref(last, &p)
+			s.start[i], s.refs[i] = p.Start, s.at.Ref(last, &p)
 		}
 	}
 	return ctx.Err()
@@ -96,7 +94,7 @@ func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []lay
 		}
 		s.take[s.now].End()
 		if err := s.at.CheckGathered(ids); err != nil {
-			return s.w.damage(err)
+			return s.damage(err)
 		}
 	}
 	return ctx.Err()
@@ -110,12 +108,12 @@ const atOnce = 1024
 func (s *windowSession) draw(i int, pos []uint32) error {
 	start, take := s.start[i], s.take[s.now]
 	if start == 0 {
-		take.List(&s.part[i], pos)
+		take.List(&s.refs[i], pos)
 		return nil
 	}
 	for k, p := range pos {
 		if p >= start {
-			take.List(&s.part[i], pos[k:k+1])
+			take.List(&s.refs[i], pos[k:k+1])
 			continue
 		}
 		list, err := s.at.Entry(s.nodes[i], p, int(s.last[i]))
@@ -127,22 +125,24 @@ func (s *windowSession) draw(i int, pos []uint32) error {
 	return nil
 }
 
-// eachPart calls fn with the parts of list i of the frontier, in order.
-func (s *windowSession) eachPart(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
-	last, v := int(s.last[i]), s.nodes[i]
+func (s *windowSession) span(i int) (first, last int, err error) {
 	if s.last[i] == nowhere {
-		return nil
+		return 0, -1, nil
 	}
-	for b := s.at.Of(v, 0, last); b <= last; b++ {
-		p, err := s.at.Part(b, v)
-		if err == nil && p.Count > 0 {
-			err = fn(s.at.Block(b), &p)
-		}
-		if err != nil {
-			return err
-		}
+	last = int(s.last[i])
+	return s.at.Of(s.nodes[i], 0, last), last, nil
+}
+
+func (s *windowSession) blockAt(i int, pos uint32) int {
+	if pos >= s.start[i] {
+		return int(s.last[i])
 	}
-	return nil
+	return s.at.Of(s.nodes[i], pos, int(s.last[i]))
+}
+
+func (s *windowSession) part(i, block int) (*listfile.Block, listfile.Part, error) {
+	p, err := s.at.Part(block, s.nodes[i])
+	return s.at.Block(block), p, err
 }
 
 // Lists decodes the whole lists of nodes. They are valid until the next call.
@@ -151,67 +151,8 @@ func (s *windowSession) Lists(ctx context.Context, nodes []layout.NodeID) (*list
 	if err := s.Degrees(ctx, nodes, make([]uint32, len(nodes))); err != nil {
 		return nil, err
 	}
-	shape := &s.w.p.f.Shape
-	err := decodeLists(ctx, shape, &s.whole, len(nodes), s.w.damage, s.eachPart)
-	return &s.whole, err
+	return s.lists(ctx)
 }
-
-// Columns decodes columns of the lists, block by block.
-func (s *windowSession) Columns(ctx context.Context, want Columns, fn func(p Part) error) error {
-	if err := want.lacks(s.w.p.f); err != nil {
-		return err
-	}
-	c := columnParts{shape: &s.w.p.f.Shape, want: want, weight: s.weight, times: s.times}
-	defer func() { s.weight, s.times = c.weight, c.times }()
-	return c.each(ctx, len(s.nodes), s.eachPart, fn)
-}
-
-// GatherAttributes decodes the attributes of entries.
-func (s *windowSession) GatherAttributes(ctx context.Context, off, pos []uint32,
-	to Attributes) error {
-	f := s.w.p.f
-	if err := to.lacks(f); err != nil {
-		return err
-	}
-	var steps pace.Steps
-	for i := range s.nodes {
-		lo, hi := off[i], off[i+1]
-		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
-			return err
-		}
-		if err := s.gatherAttributes(i, lo, pos[lo:hi], &to); err != nil {
-			return err
-		}
-	}
-	return checkTypes(ctx, f, s.w.p.types, off, to.Types)
-}
-
-// gatherAttributes decodes the attributes of entries of list i of the frontier.
-func (s *windowSession) gatherAttributes(i int, at uint32, pos []uint32, to *Attributes) (
-	err error) {
-	v, last, now := s.nodes[i], int(s.last[i]), -1
-	var part listfile.Part
-	for j := range pos {
-		b := last
-		if pos[j] < s.start[i] {
-			b = s.at.Of(v, pos[j], last)
-		}
-		if b != now {
-			if part, err = s.at.Part(b, v); err != nil {
-				return err
-			}
-			now = b
-		}
-		err := to.take(&s.w.p.f.Shape, s.at.Block(b), &part, pos[j:j+1], at+uint32(j))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// damage returns err as damage of the file.
-func (w *Windows) damage(err error) error { return w.p.f.Damage(-1, 0, "%v", err) }
 
 // Release ends the session.
 func (s *windowSession) Release() { s.count.Release() }
