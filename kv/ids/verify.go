@@ -93,8 +93,8 @@ func (v *idVerifier) noteBlock(path string, block uint64, format string, args ..
 // count compares the number of ids in the blocks of a file with its trailer.
 func (v *idVerifier) count(f *idFile, n uint64) {
 	if n != f.entries {
-		v.findings = append(v.findings, kv.DamagedFile(f.rel, "its blocks hold %d ids, its trailer "+
-			"counts %d", n, f.entries).Finding)
+		v.findings = append(v.findings, kv.DamagedFile(f.rel,
+			"its blocks hold %d ids, its trailer counts %d", n, f.entries).Finding)
 	}
 }
 

@@ -253,8 +253,8 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 	})
 }
 
-// blocks calls fn with the blocks of a file after its header, up to offset end, each with its number
-// and offset, and counts their bytes as verified.
+// blocks calls fn with the blocks of a file after its header, up to offset end, each with its
+// number and offset, and counts their bytes as verified.
 func (c *checker) blocks(f *layout.File, end int64, unit int,
 	fn func(n, off int64, b []byte) error) error {
 	return f.Stream(c.ctx, codec.HeaderBytes, end, unit, func(off int64, data []byte) error {

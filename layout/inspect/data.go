@@ -168,7 +168,8 @@ func entries[T any](d *dumper, what string, width int, l *listfile.Lists, first 
 	parallel []T) {
 	for s, to := range l.Off[1:] {
 		if list := parallel[l.Off[s]:to]; len(list) > 0 {
-			d.Field(len(list)*width, "%s of node %d:%s", what, uint64(first)+uint64(s), values(list))
+			d.Field(len(list)*width, "%s of node %d:%s", what, uint64(first)+uint64(s),
+				values(list))
 		}
 	}
 }
