@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -222,27 +221,4 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 	density := max(2*float64(c.Batch)/float64(entities), denseBatch)
 	held := float64(entities) * float64(p.Order.Capacity) / float64(p.Order.Parts)
 	return max(1, min(c.Batch, int(density*held/2)))
-}
-
-// openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
-// rows if there was no evaluation.
-func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
-	c := &t.Config
-	plan := paged.Partitions(partition.OrderSpec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
-		len(runs.LinkState(c.Optimizer)))
-	record := pos.BestRecord
-	if record == nil {
-		record = pos.Record
-	}
-	rows, note, err := paged.OpenRows(ctx, paged.Config{Store: t.store, Device: t.dev,
-		Path: dir.Path(runs.PartitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
-		record, [][]triples.Triple{t.data.val, t.data.test})
-	if note != "" {
-		t.Note = note
-	}
-	if err != nil {
-		return err
-	}
-	t.entities, t.known, t.opened = rows, rows, []io.Closer{rows}
-	return nil
 }

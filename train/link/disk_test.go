@@ -365,7 +365,7 @@ func TestDiskTrained(t *testing.T) {
 	for i := range all {
 		all[i] = uint32(i)
 	}
-	if err := trained.entities.Gather(t.Context(), rows, all); err != nil {
+	if err := trained.vectors.Table.Gather(t.Context(), rows, all); err != nil {
 		t.Fatal(err)
 	}
 	inMemory := entities.InMemory(rows, c.Dim)
@@ -374,7 +374,7 @@ func TestDiskTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, candidates := range []int{0, 7} {
-		want, err := rank.Ranks(t.Context(), trained.scorer, inMemory, d.test, rank.Config{
+		want, err := rank.Ranks(t.Context(), trained.vectors.Scorer(), inMemory, d.test, rank.Config{
 			Known: entities.Indexed{Index: d.known}, Candidates: candidates, Seed: c.Seed})
 		if err != nil {
 			t.Fatal(err)
@@ -402,7 +402,7 @@ func sameAnswers(t *testing.T, trained *Trained, inMemory *entities.Table, d *da
 			if onlyNew {
 				known = d.known.Answers(q)
 			}
-			want, err := rank.Top(t.Context(), trained.scorer, inMemory, q, 10, known)
+			want, err := rank.Top(t.Context(), trained.vectors.Scorer(), inMemory, q, 10, known)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -421,7 +421,7 @@ func sameAnswers(t *testing.T, trained *Trained, inMemory *entities.Table, d *da
 	}
 	scores, err := trained.Scores(t.Context(), d.test)
 	want := make([]float32, len(d.test))
-	if err := rank.Pairs(t.Context(), trained.scorer, inMemory, want, d.test, 0); err != nil {
+	if err := rank.Pairs(t.Context(), trained.vectors.Scorer(), inMemory, want, d.test, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil || !slices.Equal(scores, want) {

@@ -82,7 +82,7 @@ func TestDiskVectors(t *testing.T) {
 	for i := range all {
 		all[i] = uint32(i)
 	}
-	if err := trained.entities.Gather(t.Context(), want, all); err != nil {
+	if err := trained.vectors.Table.Gather(t.Context(), want, all); err != nil {
 		t.Fatal(err)
 	}
 	if windows := eachIs(t, s, &c, want, 64<<20); windows != 1 {

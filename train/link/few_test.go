@@ -56,7 +56,7 @@ func TestFew(t *testing.T) {
 		for k, how := range []string{"lists", "pairs", "products"} {
 			own := c
 			own.FilterNegatives = how == "products"
-			m, err := newModel(&own, d.entities, d.relations, true, nil)
+			m, err := newModel(&own, d.entities, d.relations, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,18 +25,13 @@ type model struct {
 	count     int    // relations without the reciprocal ones
 }
 
-// newModel returns a model of zeros. training says that there is an optimizer, whose state
-// the tables hold.
-func newModel(c *setting.Link, entities, relations int, training bool,
-	budget *mem.Budget) (*model, error) {
+// newModel returns a model of zeros.
+func newModel(c *setting.Link, entities, relations int, budget *mem.Budget) (*model, error) {
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
 	if err != nil {
 		return nil, err
 	}
-	state := 0
-	if training {
-		state = len(runs.LinkState(c.Optimizer))
-	}
+	state := len(runs.LinkState(c.Optimizer))
 	m := &model{cfg: c, dec: dec, count: relations}
 	m.entities, err = newTable("vectors of entities", entities, c.Dim, state, budget)
 	if err != nil {

@@ -25,7 +25,7 @@ func mustTrainer(t testing.TB, c Config) *trainer {
 	tr := &trainer{cfg: c, pool: kernel.NewPool(c.Threads), data: &data{entities: entities,
 		relations: relations}}
 	var err error
-	if tr.model, err = newModel(&tr.cfg, entities, relations, true, nil); err != nil {
+	if tr.model, err = newModel(&tr.cfg, entities, relations, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

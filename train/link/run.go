@@ -184,7 +184,7 @@ func (t *trainer) Open(ctx context.Context) (err error) {
 	if t.data, err = read(ctx, t.store, t.dev, &t.cfg, t.budget); err != nil {
 		return err
 	}
-	t.model, err = newModel(&t.cfg, rows, t.data.relations, true, t.budget)
+	t.model, err = newModel(&t.cfg, rows, t.data.relations, t.budget)
 	if err != nil {
 		return err
 	}

@@ -407,7 +407,7 @@ func TestLossFalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := newModel(&c, d.entities, d.relations, true, nil)
+		m, err := newModel(&c, d.entities, d.relations, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func BenchmarkFewSteps(b *testing.B) {
 	c.Dim, c.Negatives = 100, 1
 	for _, c.NegativeSampling = range []string{setting.NegativesUniform, setting.NegativesEdge} {
 		b.Run("negatives="+c.NegativeSampling, func(b *testing.B) {
-			m, err := newModel(&c, entities, relations, true, nil)
+			m, err := newModel(&c, entities, relations, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

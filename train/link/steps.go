@@ -30,7 +30,7 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 			"negatives, none of them filtered, and no encoder")
 	}
 	relations := max(1, len(m.EdgeTypes))
-	mod, err := newModel(c, 0, relations, true, nil)
+	mod, err := newModel(c, 0, relations, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,33 +7,22 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train/link/triples"
-	"gdb/train/runs"
 )
 
 // mustStored opens a run whose vectors are read from its checkpoint, some rows at a time, in so
 // much memory; 0 for any.
 func mustStored(t *testing.T, s *layout.Store, run string, rows int, memory int64) *Trained {
 	t.Helper()
-	tr := mustTrained(t, s, run)
-	dir := runs.Open(s, run)
-	name, err := dir.Current()
-	if err != nil {
+	whole := mustTrained(t, s, run)
+	tr := &Trained{Config: whole.Config, run: run, store: s, dev: whole.dev, budget: whole.budget}
+	if err := tr.open(t.Context(), mem.NewBudget(memory), false, rows); err != nil {
 		t.Fatal(err)
 	}
-	state, err := dir.OpenState(name, &position{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tr.data, err = readEvaluated(t.Context(), s, tr.dev, &tr.Config, tr.budget); err != nil {
-		t.Fatal(err)
-	}
-	own := tr.budget
-	tr.budget = mem.NewBudget(memory) // of what is opened, without evaluations
-	if err := tr.openStored(t.Context(), state, runs.BestEntitiesName, rows); err != nil {
-		t.Fatal(err)
-	}
-	tr.budget = own
-	tr.closers = append(append(tr.closers, state), tr.opened...)
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return tr
 }
 
@@ -124,11 +113,11 @@ func sameStored(t *testing.T, got, want *Trained) {
 		all[i] = uint32((i*7 + 3) % len(all))
 	}
 	rows := make([]float32, len(all)*want.Config.Dim)
-	if err := got.entities.Gather(ctx, rows, all); err != nil {
+	if err := got.vectors.Table.Gather(ctx, rows, all); err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range all {
-		if !slices.Equal(rows[i*want.Config.Dim:][:want.Config.Dim], want.model.entities.row(e)) {
+		if !slices.Equal(rows[i*want.Config.Dim:][:want.Config.Dim], want.vectors.Table.All()[int(e)*want.Config.Dim:][:want.Config.Dim]) {
 			t.Fatalf("row %d is not that of entity %d", i, e)
 		}
 	}

@@ -9,25 +9,24 @@ import (
 	"slices"
 
 	"gdb/blockdev"
-	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/partition"
 	"gdb/train/link/entities"
+	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
+	"gdb/train/runs/vectors"
 )
 
-// Memory bounds the process in bytes, and Threads is the number of compute workers. 0 takes half of
-// the memory that the machine allows, and all cores.
+// Limits bound what an opened run takes. 0 takes half of what the machine allows, and all cores.
 type Limits struct {
-	// Memory bounds the process in bytes, and Threads is the number of compute workers; 0 takes
-	// half of what the machine allows, and all cores.
-	Memory  int64
-	Threads int
+	Memory  int64 // bounds the process, in bytes
+	Threads int   // the number of compute workers
 }
 
 // Trained is a run that was opened to evaluate it or to predict with the rows of its best
@@ -36,22 +35,16 @@ type Trained struct {
 	Config Config
 	// Epoch is the epoch of the best evaluation.
 	Epoch int
-
 	// Note is a remark for the user; "" for none.
 	Note string
 
-	run    string
-	store  *layout.Store
-	dev    blockdev.Device
-	budget *mem.Budget
-	model  *model
-	scorer *rank.Scorer
-	data   *data
-	// entities gives the rows of entities, and known the edges of all splits.
-	entities rank.Vectors
-	known    entities.Known
-
-	opened  []io.Closer // what entities and known were opened with
+	run     string
+	store   *layout.Store
+	dev     blockdev.Device
+	budget  *mem.Budget
+	data    *data
+	vectors *vectors.Vectors
+	known   entities.Known // the edges of all splits
 	closers []io.Closer
 }
 
@@ -59,8 +52,7 @@ type Trained struct {
 // caller closes it.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
 	lim Limits) (*Trained, error) {
-	dir := runs.Open(store, run)
-	f, err := dir.ReadLink()
+	f, err := runs.Open(store, run).ReadLink()
 	if err != nil {
 		return nil, err
 	}
@@ -72,25 +64,64 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 		t.Config.Threads = runtime.NumCPU()
 	}
 	t.budget = mem.NewProcessBudget(t.Config.Memory)
-	reading := t.Config
-	reading.Negatives, reading.FilterNegatives = 1, false // nothing is trained
-	read, rows := readData, int(store.Meta().Nodes)
-	if t.Config.ScoredOnDisk() || heldBytes(&t.Config, store.Meta()) > t.budget.Limit() {
-		read, rows = readEvaluated, 0
-	}
-	if t.data, err = read(ctx, store, dev, &reading, t.budget); err != nil {
-		return nil, err
-	}
-	t.model, err = newModel(&t.Config, rows, t.data.relations, false, t.budget)
-	if err != nil {
-		return nil, err
-	}
-	t.closers = append(t.closers, t.model)
-	if err := t.load(ctx, dir); err != nil {
+	fits := !t.Config.ScoredOnDisk() && heldBytes(&t.Config, store.Meta()) <= t.budget.Limit()
+	if err := t.open(ctx, t.budget, fits, storedRows(t.Config.Dim)); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	t.scorer = t.model.scorer(kernel.NewPool(t.Config.Threads))
 	return t, nil
+}
+
+// open reads the edges and opens the vectors: all to memory or, unless fits is set, some edges and
+// blocks of blockRows rows. budget counts the vectors.
+func (t *Trained) open(ctx context.Context, budget *mem.Budget, fits bool,
+	blockRows int) (err error) {
+	read, reading := readEvaluated, t.Config
+	if reading.Negatives, reading.FilterNegatives = 1, false; fits { // nothing is trained
+		read = readData
+	}
+	if t.data, err = read(ctx, t.store, t.dev, &reading, t.budget); err != nil {
+		return err
+	}
+	t.vectors, err = vectors.OpenAs(ctx, t.store, t.dev, t.run, vectors.Config{Loaded: fits,
+		BlockRows: blockRows, Frames: 2, Budget: budget, Workers: t.Config.Threads})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.vectors)
+	t.Epoch, t.Note = t.vectors.Epoch, t.vectors.Note
+	if what := t.vectors.Sets.Replaced(runs.EdgeSets(t.store.Meta())); what != "" && t.Note == "" {
+		t.Note = runs.OtherSetsNote(t.run, what)
+	}
+	if fits {
+		t.known = entities.Indexed{Index: t.data.known}
+		return nil
+	}
+	return t.findKnown(ctx, budget)
+}
+
+// findKnown opens known edges that are read when they are asked for.
+func (t *Trained) findKnown(ctx context.Context, budget *mem.Budget) error {
+	others := [][]triples.Triple{t.data.val, t.data.test}
+	if !t.Config.ScoredOnDisk() {
+		known, err := entities.Streamed(t.vectors.Table, t.store, t.dev, others, budget)
+		if err == nil {
+			t.known, t.closers = known, append(t.closers, known)
+		}
+		return err
+	}
+	plan := &paged.Plan{Order: partition.OrderSpec{Parts: t.Config.Partitions,
+		Seed: t.Config.Seed}}
+	sets, note, err := paged.OpenBuckets(ctx, &paged.Config{Store: t.store, Device: t.dev,
+		Plan: plan, Budget: budget})
+	if err != nil {
+		return err
+	}
+	if t.Note == "" {
+		t.Note = note
+	}
+	known := entities.Bucketed(t.vectors.Table, sets, others, budget)
+	t.known, t.closers = known, append(t.closers, sets, known)
+	return nil
 }
 
 // heldBytes returns what a run takes that is opened with all vectors and edges in memory.
@@ -103,83 +134,12 @@ func heldBytes(c *Config, m *kv.Meta) int64 {
 		triples.Bytes(2*edges)+rank.Bytes(c.Dim))
 }
 
-// load reads the best rows of the current checkpoint, or of the newest one that is not damaged.
-func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
-	_, note, err := dir.Whole(func(checkpoint string) error {
-		return t.loadFrom(ctx, dir, checkpoint)
-	})
-	if note != "" {
-		t.Note = note
-	}
-	return err
-}
-
-// loadFrom reads the best rows of a checkpoint. Rows of entities that do not fit in memory are
-// opened, to be read as they are needed.
-func (t *Trained) loadFrom(ctx context.Context, dir runs.Dir, checkpoint string) error {
-	var pos position
-	state, err := dir.OpenState(checkpoint, &pos)
-	if err != nil {
-		return err
-	}
-	if err := t.useState(ctx, dir, state, &pos); err != nil {
-		return errors.Join(err, state.Close())
-	}
-	t.closers = append(t.closers, state)
-	t.closers = append(t.closers, t.opened...)
-	if what := pos.Sets.Replaced(runs.EdgeSets(t.store.Meta())); what != "" {
-		t.Note = runs.OtherSetsNote(t.run, what)
-	}
-	return nil
-}
-
-// useState reads the best rows from the state of a checkpoint.
-func (t *Trained) useState(ctx context.Context, dir runs.Dir, state *runs.StateFile,
-	pos *position) (err error) {
-	name, relations := runs.BestEntitiesName, runs.BestRelationsName
-	if !pos.HasBest && t.Config.Encodes() {
-		return runs.NoVectorsYet(t.run)
-	}
-	if t.Epoch = pos.BestEpoch; !pos.HasBest {
-		name, relations, t.Epoch = runs.EntitiesName, runs.RelationsName, int(pos.Epoch)
-	}
-	if err := state.Load(relations, t.model.relations.Values); err != nil {
-		return err
-	}
-	switch {
-	case t.Config.ScoredOnDisk():
-		return t.openRows(ctx, dir, pos)
-	case t.data.known == nil: // the edges of train were not read either
-		return t.openStored(ctx, state, name, storedRows(t.Config.Dim))
-	}
-	t.entities = entities.InMemory(t.model.entities.Values, t.Config.Dim)
-	t.known = entities.Indexed{Index: t.data.known}
-	return state.Load(name, t.model.entities.Values)
-}
-
 // blockBytes is about what a block takes of vectors that are read from a checkpoint.
 const blockBytes = 8 << 20
 
 // storedRows returns how many rows such a block has.
 func storedRows(dim int) int {
 	return rank.BlockRows * max(1, blockBytes/(4*dim*rank.BlockRows))
-}
-
-// openStored opens the vectors of a checkpoint, to be read as they are needed.
-func (t *Trained) openStored(ctx context.Context, state *runs.StateFile, name string,
-	blockRows int) error {
-	table, err := entities.Stored(ctx, state, name, entities.Shape{Count: t.data.entities,
-		Dim: t.Config.Dim, BlockRows: blockRows}, entities.Memory{Frames: 2, Budget: t.budget})
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	known, err := entities.Streamed(table, t.store, t.dev,
-		[][]triples.Triple{t.data.val, t.data.test}, t.budget)
-	if err != nil {
-		return errors.Join(err, table.Close())
-	}
-	t.entities, t.known, t.opened = table, known, []io.Closer{table, known}
-	return nil
 }
 
 // Close frees the memory.
@@ -234,7 +194,7 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 // ranks ranks edges among all entities, or among a number of candidates.
 func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates int) (*rank.Result,
 	error) {
-	return rank.Ranks(ctx, t.scorer, t.entities, edges, rank.Config{Known: t.known,
+	return rank.Ranks(ctx, t.vectors.Scorer(), t.vectors.Table, edges, rank.Config{Known: t.known,
 		Candidates: candidates, Seed: t.Config.Seed, PassBytes: t.known.PassBytes()})
 }
 
@@ -337,7 +297,7 @@ func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool)
 	if !onlyNew {
 		skip = nil
 	}
-	best, err := rank.Top(ctx, t.scorer, t.entities, q, n, skip)
+	best, err := rank.Top(ctx, t.vectors.Scorer(), t.vectors.Table, q, n, skip)
 	var out []Link
 	for _, a := range best {
 		l := Link{Head: kv.NodeID(q.Entity), Tail: kv.NodeID(a.Entity), Score: a.Score}
@@ -354,5 +314,5 @@ func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool)
 // have their ends.
 func (t *Trained) Scores(ctx context.Context, edges []triples.Triple) ([]float32, error) {
 	out := make([]float32, len(edges))
-	return out, rank.Pairs(ctx, t.scorer, t.entities, out, edges, t.known.PassBytes())
+	return out, rank.Pairs(ctx, t.vectors.Scorer(), t.vectors.Table, out, edges, t.known.PassBytes())
 }

@@ -38,6 +38,22 @@ func InMemory(values []float32, dim int) *Table {
 	return &Table{source: memory{runsOf{n, max(1, n)}}, count: n, dim: dim, values: values}
 }
 
+// Loaded returns the table of an array of a checkpoint, all of which it reads to memory.
+func Loaded(state *runs.StateFile, name string, shape Shape, budget *mem.Budget) (*Table, error) {
+	arena, err := mem.NewArena(budget, "vectors of entities", 4*max(1,
+		int64(shape.Count)*int64(shape.Dim)))
+	if err != nil {
+		return nil, err
+	}
+	values := mem.View[float32](arena.Bytes())[:shape.Count*shape.Dim]
+	t := InMemory(values, shape.Dim)
+	t.arena = arena
+	if err := state.Load(name, values); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
 // Stored returns the table of an array of a checkpoint, which it reads once to check it. Blocks
 // have blockRows rows; if that is a multiple of rank.BlockRows, scores have the same bits as with a
 // table in memory. The caller closes the state after the table.

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/edgefile"
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
+	"gdb/train/link/entities"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -23,10 +24,10 @@ import (
 )
 
 const (
-	entities, relations = 130, 3
-	dim, state          = 3, 1
-	trainEdges          = 900
-	dirPath             = "partitions"
+	entityCount, relations = 130, 3
+	dim, state             = 3, 1
+	trainEdges             = 900
+	dirPath                = "partitions"
 )
 
 // fixture is a store of train edges, and a plan for its vectors.
@@ -56,8 +57,8 @@ func newFixture(t *testing.T, want paged.Want) *fixture {
 func randomEdges(seed uint64, n int) (edges []triples.Triple) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	for range n {
-		edges = append(edges, triples.Triple{Head: r.Uint32N(entities),
-			Relation: r.Uint32N(relations), Tail: r.Uint32N(entities)})
+		edges = append(edges, triples.Triple{Head: r.Uint32N(entityCount),
+			Relation: r.Uint32N(relations), Tail: r.Uint32N(entityCount)})
 	}
 	return edges
 }
@@ -66,7 +67,7 @@ func randomEdges(seed uint64, n int) (edges []triples.Triple) {
 func mustStore(t *testing.T, edges []triples.Triple) *layout.Store {
 	t.Helper()
 	fs := vfs.NewMem()
-	m := &kv.Meta{UUID: kv.UUID{3, 1}, Nodes: entities, EdgeTypes: make([]string, relations),
+	m := &kv.Meta{UUID: kv.UUID{3, 1}, Nodes: entityCount, EdgeTypes: make([]string, relations),
 		EdgeSplits: []kv.EdgeSplitMeta{{Name: "val", Count: 7},
 			{Name: "train", Count: uint64(len(edges))}}}
 	if err := fs.MkdirAll("s/edges", 0o755); err != nil {
@@ -119,7 +120,7 @@ func (f *fixture) mustOpen(t *testing.T, record, best []byte) *paged.Source {
 }
 
 // model is what vectors and the optimizer's state should be, by entity.
-type model struct{ rows, state [entities][dim]float32 }
+type model struct{ rows, state [entityCount][dim]float32 }
 
 func newModel() *model {
 	m := &model{}
@@ -192,10 +193,10 @@ func sorted(edges []triples.Triple) []triples.Triple {
 }
 
 // gathered are the rows of all entities, in an order that is not that of partitions.
-func gathered(t *testing.T, r *paged.Rows) (rows [entities][dim]float32) {
+func gathered(t *testing.T, r *paged.Rows) (rows [entityCount][dim]float32) {
 	t.Helper()
-	order := rand.New(rand.NewPCG(4, 4)).Perm(entities)
-	asked, to := make([]uint32, entities), make([]float32, entities*dim)
+	order := rand.New(rand.NewPCG(4, 4)).Perm(entityCount)
+	asked, to := make([]uint32, entityCount), make([]float32, entityCount*dim)
 	for i, e := range order {
 		asked[i] = uint32(e)
 	}
@@ -323,18 +324,42 @@ func (f *fixture) diskBytes(t *testing.T) (n int64) {
 // mustRows opens the vectors of a record until the test ends.
 func (f *fixture) mustRows(t *testing.T, record []byte, others [][]triples.Triple) *paged.Rows {
 	t.Helper()
-	cfg := f.config()
-	cfg.Plan = paged.Partitions(f.plan.Order, dim, state)
-	r, _, err := paged.OpenRows(t.Context(), cfg, record, others)
+	r, sets, err := f.openRows(t, record, others)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil || f.budget.Used() != 0 {
+		if err := errors.Join(r.Close(), sets.Close()); err != nil || f.budget.Used() != 0 {
 			t.Errorf("closed, %d bytes are held: %v", f.budget.Used(), err)
 		}
 	})
 	return r
+}
+
+// openRows opens the vectors of a record, two partitions at a time, and the edges by bucket.
+func (f *fixture) openRows(t *testing.T, record []byte, others [][]triples.Triple) (*paged.Rows,
+	*partition.Buckets, error) {
+	t.Helper()
+	cfg := f.config()
+	m, err := cfg.Plan.Map(cfg.Store.Meta())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := entities.ViewFiles(cfg.Store.FS(), cfg.Path, cfg.Device, entities.FileSpec{
+		UUID: cfg.Store.Meta().UUID, Map: m, Columns: dim, State: state, Init: cfg.Init}, record)
+	if err != nil {
+		return nil, nil, err
+	}
+	sets, _, err := paged.OpenBuckets(t.Context(), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := entities.Paged(files, entities.Memory{Frames: 2, Budget: cfg.Budget}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &paged.Rows{Table: table, OnDisk: entities.Bucketed(table, sets, others, cfg.Budget)},
+		sets, nil
 }
 
 // TestPartsAgain: a part has the same edges whichever was loaded before it.
@@ -372,7 +397,7 @@ func TestBest(t *testing.T) {
 	f := newFixture(t, policies["two levels"])
 	s := f.mustOpen(t, nil, nil)
 	m, r := newModel(), rand.New(rand.NewPCG(8, 2))
-	var best [entities][dim]float32
+	var best [entityCount][dim]float32
 	var record, bestRecord []byte
 	for epoch := range uint64(3) {
 		for part := range s.Parts(epoch) {
@@ -413,7 +438,7 @@ func TestBest(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	for _, c := range []struct {
 		best bool
-		want [entities][dim]float32
+		want [entityCount][dim]float32
 	}{{true, best}, {false, last}} {
 		rows, err := s.Rows(t.Context(), nil, c.best)
 		if err != nil {
@@ -490,7 +515,7 @@ func plainAnswers(edges []triples.Triple, q triples.Query) (out []uint32) {
 // TestAnswers: the answers of a query come from all splits.
 func TestAnswers(t *testing.T) {
 	_, r, all := newRows(t)
-	for e := range uint32(entities) {
+	for e := range uint32(entityCount) {
 		for relation := range uint32(relations) {
 			q := triples.Query{Entity: e, Relation: relation, Head: (e+relation)%2 == 0}
 			got, err := r.Answers(t.Context(), q)
@@ -548,7 +573,7 @@ func TestEach(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(seen) != entities || r.Count() != entities {
+	if err != nil || len(seen) != entityCount || r.Count() != entityCount {
 		t.Errorf("%d of %d entities: %v", len(seen), r.Count(), err)
 	}
 	broken := errors.New("broken")
@@ -603,8 +628,7 @@ func TestDamagedRecord(t *testing.T) {
 		layout.ErrCorrupt) {
 		t.Errorf("opened to train: %v", err)
 	}
-	if _, _, err := paged.OpenRows(t.Context(), f.config(), record, nil); !errors.Is(err,
-		layout.ErrCorrupt) {
+	if _, _, err := f.openRows(t, record, nil); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("opened to read: %v", err)
 	}
 	if f.budget.Used() != 0 {

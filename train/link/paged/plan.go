@@ -153,11 +153,6 @@ func planOf(m *kv.Meta, w *Want, c *partition.Choice, edges uint64) (*Plan, erro
 	return p, nil
 }
 
-// Partitions returns a plan for vectors that are only read. o needs only Parts and Seed.
-func Partitions(o partition.OrderSpec, dim, state int) *Plan {
-	return &Plan{Order: o, dim: dim, state: state}
-}
-
 // knownBytes returns about what an evaluation holds of the edges of one of parts partitions.
 func knownBytes(edges, parts int64) int64 {
 	return entities.KnownBytes(edges, parts) + entities.PassBytes

@@ -73,7 +73,7 @@ func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note
 	if s.order, err = partition.NewOrder(cfg.Plan.Order); err != nil {
 		return nil, "", err
 	}
-	s.sets, note, err = openBuckets(ctx, &cfg)
+	s.sets, note, err = OpenBuckets(ctx, &cfg)
 	if err != nil {
 		return nil, "", err
 	}
@@ -96,9 +96,9 @@ func Check(cfg Config, record, best []byte) error {
 // sortBytes is the most memory that sorting edges into buckets takes.
 const sortBytes = 1 << 30
 
-// openBuckets opens the edges by bucket. They are sorted in a part of the free memory, if
+// OpenBuckets opens the edges by bucket. They are sorted in a part of the free memory, if
 // they are not yet.
-func openBuckets(ctx context.Context, cfg *Config) (*partition.Buckets, string, error) {
+func OpenBuckets(ctx context.Context, cfg *Config) (*partition.Buckets, string, error) {
 	m, err := cfg.Plan.Map(cfg.Store.Meta())
 	if err != nil {
 		return nil, "", err

@@ -61,5 +61,5 @@ func (v *Vectors) Nearest(ctx context.Context, node kv.NodeID, by string, n int)
 		return nil, fmt.Errorf("train: closeness %q: want %s", by,
 			strings.Join(Closenesses(), ", "))
 	}
-	return find.Find(ctx, v.table, row, n)
+	return find.Find(ctx, v.Table, row, n)
 }

@@ -35,13 +35,17 @@ type Vectors struct {
 	Epoch int
 	// Note is a remark for the user; "" for none.
 	Note string
+	// Sets says with which splits the run was trained.
+	Sets runs.Sets
+	// Table has the vectors of the nodes.
+	Table *entities.Table
 
 	store  *layout.Store
 	dev    blockdev.Device
 	types  []string // names of relations
 	nodes  int
 	state  *runs.StateFile
-	table  *entities.Table // of the nodes; nil until it is open
+	cfg    Config
 	scorer rank.Scorer
 	budget *mem.Budget
 	held   int64
@@ -55,6 +59,8 @@ type position struct {
 	Epoch      int    `json:"epoch"`
 	Record     []byte `json:"record"`
 	BestRecord []byte `json:"best_record"`
+
+	Sets runs.Sets `json:"sets"`
 }
 
 // record returns the record of the best evaluation, or of the last vectors if there was none.
@@ -65,11 +71,31 @@ func (p *position) record() []byte {
 	return p.Record
 }
 
-// Open opens the vectors of a run. Vectors in a checkpoint are read once, to check them; vectors
-// that are on disk by partition are checked as partitions are read, through dev. budget counts the
-// vectors of relations, and a block of rows or a partition. workers threads compute.
+// Config says how vectors are opened.
+type Config struct {
+	// Loaded reads all vectors of a checkpoint to memory. It has no effect on vectors that are on
+	// disk by partition.
+	Loaded bool
+	// BlockRows is how many rows of a checkpoint are read at a time, and Frames how many blocks, or
+	// partitions, are in memory: with 2, one is read while the other is used.
+	BlockRows, Frames int
+	// Budget counts the vectors of relations, and the blocks or all vectors.
+	Budget *mem.Budget
+	// Workers is how many threads compute.
+	Workers int
+}
+
+// Open opens the vectors of a run to look up single ones and to go through all: a block of rows, or
+// a partition, is in memory at a time.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
 	budget *mem.Budget, workers int) (*Vectors, error) {
+	return OpenAs(ctx, store, dev, run, Config{Frames: 1, Budget: budget, Workers: workers})
+}
+
+// OpenAs opens the vectors of a run. Vectors in a checkpoint are read once, to check them; vectors
+// that are on disk by partition are checked as partitions are read, through dev.
+func OpenAs(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
+	cfg Config) (*Vectors, error) {
 	dir := runs.Open(store, run)
 	f, err := dir.ReadLink()
 	if err != nil {
@@ -78,8 +104,11 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	var v *Vectors
 	_, note, err := dir.Whole(func(checkpoint string) error {
 		v = &Vectors{Run: run, Settings: *f.Link, types: store.Meta().EdgeTypes,
-			nodes: int(store.Meta().Nodes), budget: budget, store: store, dev: dev}
-		return v.openCheckpoint(ctx, dir, checkpoint, workers)
+			nodes: int(store.Meta().Nodes), budget: cfg.Budget, cfg: cfg, store: store, dev: dev}
+		if v.cfg.BlockRows == 0 {
+			v.cfg.BlockRows = max(1, blockBytes/4/v.Dim())
+		}
+		return v.openCheckpoint(ctx, dir, checkpoint)
 	})
 	if err != nil {
 		return nil, err
@@ -89,13 +118,12 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 }
 
 // openCheckpoint opens the vectors of a checkpoint.
-func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint string,
-	workers int) (err error) {
+func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint string) (err error) {
 	var pos position
 	if v.state, err = dir.OpenState(checkpoint, &pos); err != nil {
 		return err
 	}
-	v.Epoch = pos.BestEpoch
+	v.Epoch, v.Sets = pos.BestEpoch, pos.Sets
 	name, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest {
 		if v.Settings.Encodes() {
@@ -103,13 +131,15 @@ func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint s
 		}
 		name, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
-	if err = v.open(ctx, relations, workers); err == nil {
-		if v.Settings.ScoredOnDisk() {
-			v.table, err = v.openParts(dir, pos.record())
-		} else {
-			v.table, err = entities.Stored(ctx, v.state, name, entities.Shape{Count: v.nodes,
-				Dim: v.Dim(), BlockRows: max(1, blockBytes/4/v.Dim())},
-				entities.Memory{Frames: 1, Budget: v.budget})
+	if err = v.open(ctx, relations); err == nil {
+		shape := entities.Shape{Count: v.nodes, Dim: v.Dim(), BlockRows: v.cfg.BlockRows}
+		switch {
+		case v.Settings.ScoredOnDisk():
+			v.Table, err = v.openParts(dir, pos.record())
+		case v.cfg.Loaded:
+			v.Table, err = entities.Loaded(v.state, name, shape, v.budget)
+		default:
+			v.Table, err = entities.Stored(ctx, v.state, name, shape, v.memory())
 		}
 	}
 	if err != nil {
@@ -118,8 +148,16 @@ func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint s
 	return nil
 }
 
+// memory says how many blocks are in memory.
+func (v *Vectors) memory() entities.Memory {
+	return entities.Memory{Frames: v.cfg.Frames, Budget: v.budget}
+}
+
+// Scorer scores with the relations of the run.
+func (v *Vectors) Scorer() *rank.Scorer { return &v.scorer }
+
 // open takes the memory, and computes the forms of relations.
-func (v *Vectors) open(ctx context.Context, relations string, workers int) error {
+func (v *Vectors) open(ctx context.Context, relations string) error {
 	c := &v.Settings
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
 	if err != nil {
@@ -136,7 +174,7 @@ func (v *Vectors) open(ctx context.Context, relations string, workers int) error
 		return fmt.Errorf("train: run %s: %w", v.Run, err)
 	}
 	v.held = mem.HeapCost(bytes)
-	v.scorer = rank.Scorer{Pool: kernel.NewPool(workers), Decoder: dec, Dim: c.Dim,
+	v.scorer = rank.Scorer{Pool: kernel.NewPool(v.cfg.Workers), Decoder: dec, Dim: c.Dim,
 		Forms: make([]float32, forms*width), Relations: count, Reciprocal: c.Reciprocal}
 	if learned == 0 {
 		return nil
@@ -161,8 +199,8 @@ func (v *Vectors) About() (settings, note string) { return v.Settings.Text(), v.
 func (v *Vectors) Close() (err error) {
 	v.budget.Release(v.held)
 	v.held = 0
-	if v.table != nil {
-		err = v.table.Close()
+	if v.Table != nil {
+		err = v.Table.Close()
 	}
 	return errors.Join(err, v.state.Close())
 }
@@ -176,30 +214,29 @@ func (v *Vectors) Nodes() int { return v.nodes }
 // Row reads the vector of a node.
 func (v *Vectors) Row(ctx context.Context, node kv.NodeID) ([]float32, error) {
 	row := make([]float32, v.Dim())
-	return row, v.table.Gather(ctx, row, []uint32{uint32(node)})
+	return row, v.Table.Gather(ctx, row, []uint32{uint32(node)})
 }
 
 // Each calls fn with the vectors of all nodes, a block of consecutive nodes at a time. Rows are
 // valid during the call.
 func (v *Vectors) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
-	return v.table.InOrder(ctx, v.budget, fn)
+	return v.Table.InOrder(ctx, v.budget, fn)
 }
 
 // Score returns the score of an edge.
 func (v *Vectors) Score(ctx context.Context, e triples.Triple) (float32, error) {
 	var score [1]float32
-	err := rank.Pairs(ctx, &v.scorer, v.table, score[:], []triples.Triple{e}, 0)
+	err := rank.Pairs(ctx, &v.scorer, v.Table, score[:], []triples.Triple{e}, 0)
 	return score[0], err
 }
 
 // Complete returns the n best answers to a query without those in skip, which ascends.
 func (v *Vectors) Complete(ctx context.Context, q triples.Query, n int,
 	skip []uint32) ([]triples.Answer, error) {
-	return rank.Top(ctx, &v.scorer, v.table, q, n, skip)
+	return rank.Top(ctx, &v.scorer, v.Table, q, n, skip)
 }
 
-// openParts opens the vectors of a record that are on disk by partition. One partition is in
-// memory at a time.
+// openParts opens the vectors of a record that are on disk by partition.
 func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error) {
 	c, meta := &v.Settings, v.store.Meta()
 	m, err := partition.New(partition.Spec{Nodes: meta.Nodes, Parts: c.Partitions, Random: true,
@@ -216,7 +253,7 @@ func (v *Vectors) openParts(dir runs.Dir, record []byte) (*entities.Table, error
 	if err != nil {
 		return nil, err
 	}
-	return entities.Paged(files, entities.Memory{Frames: 1, Budget: v.budget},
+	return entities.Paged(files, v.memory(),
 		func(err error) error {
 			if errors.Is(err, layout.ErrCorrupt) && outdated(dir, record) {
 				return fmt.Errorf("run %s trains, and its vectors have changed since this began: "+
