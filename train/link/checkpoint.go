@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
-	"gdb/train/link/paged"
 	"gdb/train/runs"
 )
 
@@ -64,17 +63,14 @@ func (t *trainer) arrays() (all []runs.Array) {
 // WriteState writes the state of a checkpoint: first the vectors on disk, then the state that
 // refers to them.
 func (t *trainer) WriteState() (err error) {
-	if t.disk == nil {
-		return t.writeState()
-	}
-	t.pos.Record, t.pos.BestRecord, err = t.disk.Prepare(context.Background())
+	t.pos.Record, t.pos.BestRecord, err = t.source.Prepare(context.Background())
 	if err != nil {
 		return fmt.Errorf("write the vectors of a checkpoint: %w", err)
 	}
 	if err := t.writeState(); err != nil {
 		return err
 	}
-	return t.disk.Committed()
+	return t.source.Committed()
 }
 
 // writeState writes everything but vectors on disk.
@@ -110,8 +106,8 @@ func (t *trainer) Restore(checkpoint string) error {
 	if t.stepper.enc != nil {
 		err = errors.Join(err, t.stepper.enc.encoder.Restore(state.Load))
 	}
-	if err == nil && t.plan != nil {
-		err = paged.Check(t.diskConfig(), pos.Record, pos.BestRecord)
+	if err == nil {
+		err = t.source.check(pos.Record, pos.BestRecord)
 	}
 	return errors.Join(err, state.Close())
 }

@@ -2,60 +2,110 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/partition"
 	"gdb/train/link/decoder"
+	"gdb/train/link/entities"
 	"gdb/train/link/paged"
+	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
 
-// disk is the Source whose vectors are on disk.
-type disk struct {
-	*paged.Source
-	part     Part
-	entities Table
-	near     *paged.Neighbors // neighbors for an encoder; nil without one
-	before   diskStats        // counts at the last call of moved
+// onDisk is the source whose vectors are on disk.
+type onDisk struct {
+	*paged.Source // nil until it is open
+	t             *trainer
+	table         Table
+	near          *paged.Neighbors      // neighbors for an encoder; nil without one
+	before        partition.BufferStats // at the last call of count
 }
 
-// Part loads the partitions and edges of a part of an epoch.
-func (d *disk) Part(ctx context.Context, epoch uint64, part int) (*Part, error) {
-	p, err := d.Load(ctx, epoch, part)
+// config returns the configuration with which the vectors of the run are opened.
+func (d *onDisk) config() paged.Config {
+	t := d.t
+	return paged.Config{Store: t.store, Device: t.dev, Path: t.Dir.Path(runs.PartitionsDir),
+		Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget}
+}
+
+func (d *onDisk) check(record, best []byte) error { return paged.Check(d.config(), record, best) }
+
+func (d *onDisk) open(ctx context.Context, record, best []byte) (note string, err error) {
+	d.Source, note, err = paged.Open(ctx, d.config(), record, best)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	d.part = Part{Edges: p.Edges, Entities: &d.entities}
-	for _, s := range p.Spans {
-		d.part.Spans = append(d.part.Spans, Span(s))
+	t, arrays := d.t, d.Arrays()
+	t.CloseLater(d.Source)
+	d.table = Table{Rows: d.BufferRows(), Dim: t.cfg.Dim, Values: arrays[0], State: arrays[1:]}
+	if t.cfg.NegativeSampling == setting.NegativesDegree {
+		if err := t.budget.Reserve("degrees", degreeBytes*int64(d.BufferRows())); err != nil {
+			return "", fmt.Errorf("train: %w", err)
+		}
 	}
-	if d.near != nil {
+	if t.stepper.enc == nil {
+		return note, nil
+	}
+	d.near, err = paged.NewNeighbors(d.Buckets(), d.BufferRows(), t.store.Meta().Undirected,
+		t.budget)
+	if err != nil {
+		return "", err
+	}
+	t.CloseLater(d.near)
+	return note, t.stepper.enc.drawNear(d.near, d.table.Values, t.budget)
+}
+
+// Load loads the partitions and edges of a part of an epoch.
+func (d *onDisk) Load(ctx context.Context, epoch uint64, part int) (*triples.Part, error) {
+	p, err := d.Source.Load(ctx, epoch, part)
+	if err == nil && d.near != nil {
 		err = d.near.Load(ctx, p.Set, d.First)
 	}
-	return &d.part, err
+	return p, err
 }
 
-// newDisk returns a Source of vectors that s keeps on disk.
-func newDisk(s *paged.Source, dim int) *disk {
-	arrays := s.Arrays()
-	return &disk{Source: s, entities: Table{Rows: s.BufferRows(), Dim: dim, Values: arrays[0],
-		State: arrays[1:]}}
+func (d *onDisk) rows() *Table { return &d.table }
+
+func (d *onDisk) scored(ctx context.Context, values []float32, best bool) (rank.Vectors,
+	entities.Known, error) {
+	if !d.t.cfg.ScoredOnDisk() {
+		return entities.InMemory(values, d.t.cfg.Dim), entities.Indexed{Index: d.t.data.known}, nil
+	}
+	r, err := d.Rows(ctx, [][]triples.Triple{d.t.data.val, d.t.data.test}, best)
+	return r, r, err
 }
 
-// diskStats counts the bytes that were read and written.
-type diskStats struct{ read, written int64 }
+func (d *onDisk) learned(ctx context.Context, to *Table) error {
+	rows, err := d.Rows(ctx, nil, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rows.Each(ctx, func(p *rank.Block) error {
+		for i := range p.Count {
+			copy(to.row(p.Entity(i)), p.Rows[i*to.Dim:][:to.Dim])
+		}
+		return nil
+	}), rows.Close())
+}
 
-// moved returns what was read and written since the last call.
-func (d *disk) moved() (m diskStats, err error) {
-	s, err := d.Stats()
-	now := diskStats{s.ReadBytes, s.WriteBytes}
-	m = diskStats{now.read - d.before.read, now.written - d.before.written}
+func (d *onDisk) keepBest(ctx context.Context) (unsaved bool, err error) {
+	if !d.t.cfg.ScoredOnDisk() {
+		return false, nil
+	}
+	return true, d.KeepBest(ctx)
+}
+
+func (d *onDisk) count(epoch uint64, rec *runs.LinkEpoch) error {
+	now, err := d.Stats()
+	rec.Sets, rec.Wait = d.Sets(epoch), d.t.pos.Wait
+	rec.Read, rec.Written = now.ReadBytes-d.before.ReadBytes, now.WriteBytes-d.before.WriteBytes
 	d.before = now
-	return m, err
+	return err
 }
 
 // policies maps the names that settings give orders of links to the orders.
@@ -161,33 +211,6 @@ func initOf(c *Config) func(row []float32, entity uint64) {
 	return func(row []float32, entity uint64) {
 		decoder.InitialEntity(row, c.Seed, entity, c.Init)
 	}
-}
-
-// diskConfig returns the configuration with which the vectors of the run are opened.
-func (t *trainer) diskConfig() paged.Config {
-	return paged.Config{Store: t.store, Device: t.dev, Path: t.Dir.Path(runs.PartitionsDir),
-		Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget}
-}
-
-// openDisk opens the vectors of a run as its last checkpoint has them.
-func (t *trainer) openDisk(ctx context.Context) error {
-	s, note, err := paged.Open(ctx, t.diskConfig(), t.pos.Record, t.pos.BestRecord)
-	if err != nil {
-		return err
-	}
-	t.CloseLater(s)
-	if t.cfg.NegativeSampling == setting.NegativesDegree {
-		if err := t.budget.Reserve("degrees", degreeBytes*int64(s.BufferRows())); err != nil {
-			return fmt.Errorf("train: %w", err)
-		}
-	}
-	t.disk = newDisk(s, t.cfg.Dim)
-	t.source = t.disk
-	if err := t.encodeNear(); err != nil {
-		return err
-	}
-	t.Note(note)
-	return nil
 }
 
 // plannedFor tells the user that vectors are on disk, and that batches are smaller if they are;

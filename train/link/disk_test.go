@@ -58,8 +58,8 @@ func diskSettings() map[string]Config {
 	return all
 }
 
-// onDisk is what a run came to: where it stands, and the bytes of its vectors and their state.
-func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byte) {
+// diskState is what a run came to: where it stands, and the bytes of its vectors and their state.
+func diskState(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byte) {
 	t.Helper()
 	dir := runs.Open(s, c.Run)
 	for _, a := range mustState(t, dir, &p) {
@@ -111,8 +111,8 @@ func planned(t testing.TB, s *layout.Store, c *Config) *paged.Plan {
 // sameDisk fails unless a run came to the same as another.
 func sameDisk(t testing.TB, s, other *layout.Store, c, otherConfig *Config) {
 	t.Helper()
-	p, vectors := onDisk(t, s, c)
-	want, wantVectors := onDisk(t, other, otherConfig)
+	p, vectors := diskState(t, s, c)
+	want, wantVectors := diskState(t, other, otherConfig)
 	if fmt.Sprintf("%+v %v", p, *p.Test) != fmt.Sprintf("%+v %v", want, *want.Test) &&
 		(p.Steps != want.Steps || p.Best != want.Best || p.Test.Metrics != want.Test.Metrics) {
 		t.Errorf("%+v, want %+v", p, want)
@@ -374,8 +374,9 @@ func TestDiskTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, candidates := range []int{0, 7} {
-		want, err := rank.Ranks(t.Context(), trained.vectors.Scorer(), inMemory, d.test, rank.Config{
-			Known: entities.Indexed{Index: d.known}, Candidates: candidates, Seed: c.Seed})
+		want, err := rank.Ranks(t.Context(), trained.vectors.Scorer(), inMemory, d.test,
+			rank.Config{Known: entities.Indexed{Index: d.known}, Candidates: candidates,
+				Seed: c.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -419,11 +420,12 @@ func sameAnswers(t *testing.T, trained *Trained, inMemory *entities.Table, d *da
 			}
 		}
 	}
-	scores, err := trained.Scores(t.Context(), d.test)
 	want := make([]float32, len(d.test))
-	if err := rank.Pairs(t.Context(), trained.vectors.Scorer(), inMemory, want, d.test, 0); err != nil {
+	err := rank.Pairs(t.Context(), trained.vectors.Scorer(), inMemory, want, d.test, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
+	scores, err := trained.Scores(t.Context(), d.test)
 	if err != nil || !slices.Equal(scores, want) {
 		t.Errorf("%v, %v, want %v", scores, err, want)
 	}

@@ -2,14 +2,12 @@ package link
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/train/link/encode"
 	"gdb/train/link/paged"
-	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -20,9 +18,8 @@ type encoding struct {
 	encoder *encode.Encoder
 	ctx     context.Context // of the training
 	all     *Table          // the encoded vectors of all entities, from the last evaluation
-	// With vectors on disk, learned holds the learned vectors of all entities, read for an
-	// evaluation, and near the lists of the partitions in memory. Both are nil if vectors
-	// are in memory.
+	// learned holds the learned vectors of all entities; with vectors on disk, those that were read
+	// for the last evaluation. near then holds the lists of the partitions in memory.
 	learned *Table
 	near    *paged.Neighbors
 
@@ -34,18 +31,16 @@ type encoding struct {
 
 // newEncoding opens the encoder of a run, and takes the memory of the vectors that it computes.
 func newEncoding(ctx context.Context, t *trainer) (e *encoding, err error) {
-	e = &encoding{ctx: ctx}
-	learned := t.model.entities
+	e = &encoding{ctx: ctx, learned: t.model.entities}
 	if t.plan != nil {
 		e.learned, err = newTable("vectors to encode", t.data.entities, t.cfg.Dim, 0, t.budget)
 		if err != nil {
 			return nil, err
 		}
 		t.CloseLater(e.learned)
-		learned = e.learned
 	}
 	e.encoder, err = encode.Open(ctx, t.store, t.dev, encode.Inputs{Settings: &t.cfg,
-		Embeddings: learned.Values, Budget: t.budget, Pool: t.pool})
+		Embeddings: e.learned.Values, Budget: t.budget, Pool: t.pool})
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +98,8 @@ func (t *trainer) scored(ctx context.Context) ([]float32, error) {
 	if e == nil {
 		return t.model.entities.Values, nil
 	}
-	if e.learned != nil {
-		if err := t.readLearned(ctx); err != nil {
-			return nil, err
-		}
+	if err := t.source.learned(ctx, e.learned); err != nil {
+		return nil, err
 	}
 	all := e.all.Values
 	return all, e.encoder.All(ctx, all)
@@ -127,37 +120,10 @@ func (e *encoding) numbered(edges []triples.Triple, draws [][]uint32) []triples.
 	return out
 }
 
-// encodeNear makes steps draw neighbors among the partitions in memory, if there is an encoder.
-func (t *trainer) encodeNear() (err error) {
-	e := t.stepper.enc
-	if e == nil {
-		return nil
-	}
-	e.near, err = paged.NewNeighbors(t.disk.Buckets(), t.disk.BufferRows(),
-		t.store.Meta().Undirected,
-		t.budget)
-	if err != nil {
-		return err
-	}
-	t.CloseLater(e.near)
-	t.disk.near = e.near
-	return e.encoder.Near(e.near.Readers(e.encoder.Both()), t.disk.entities.Values, e.near.Row,
-		e.near.Node, t.budget)
-}
-
-// readLearned reads the learned vectors of all entities from their partitions.
-func (t *trainer) readLearned(ctx context.Context) error {
-	to := t.stepper.enc.learned
-	rows, err := t.disk.Rows(ctx, nil, false)
-	if err != nil {
-		return err
-	}
-	return errors.Join(rows.Each(ctx, func(p *rank.Block) error {
-		for i := range p.Count {
-			copy(to.row(p.Entity(i)), p.Rows[i*to.Dim:][:to.Dim])
-		}
-		return nil
-	}), rows.Close())
+// drawNear makes steps draw neighbors among the partitions in memory, whose vectors are values.
+func (e *encoding) drawNear(near *paged.Neighbors, values []float32, budget *mem.Budget) error {
+	e.near = near
+	return e.encoder.Near(near.Readers(e.encoder.Both()), values, near.Row, near.Node, budget)
 }
 
 // encodedBytes returns what an encoder takes in addition to the plan, with vectors on disk: three

@@ -39,7 +39,7 @@ func TestEncodedInBuffer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := tr.source.Part(ctx, 0, 0)
+			p, err := tr.source.Load(ctx, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func sameEncoded(t *testing.T, tr *trainer, e *encoding, all []float32, row uint
 	for i := range tr.data.entities {
 		same := true
 		for k, v := range e.learned.row(uint32(i)) {
-			same = same && v == tr.disk.entities.row(row)[k]
+			same = same && v == tr.source.rows().row(row)[k]
 		}
 		if same {
 			entity = i

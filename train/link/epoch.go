@@ -9,7 +9,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -29,17 +28,17 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 func (t *trainer) Steps(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
-		if t.disk != nil && t.disk.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
+		if t.source.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
 			if err := t.Checkpoint(); err != nil {
 				return err
 			}
 		}
 		begun := time.Now()
-		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
+		p, err := t.source.Load(ctx, t.pos.Epoch, t.pos.Part)
 		if err != nil {
 			return err
 		}
-		t.stepper.use(p)
+		t.stepper.use(p, t.source.rows())
 		if t.pipe != nil {
 			t.pipe.use(t.stepper)
 		}
@@ -55,7 +54,7 @@ func (t *trainer) Steps(ctx context.Context) error {
 
 // batches trains on the rest of a part, in a random order that is a function of the seed, the
 // epoch and the part.
-func (t *trainer) batches(ctx context.Context, p *Part) error {
+func (t *trainer) batches(ctx context.Context, p *triples.Part) error {
 	n := len(p.Edges)
 	if t.cfg.Negatives == setting.NegativesAll {
 		n = t.data.trainIndex.Len()
@@ -126,7 +125,7 @@ func (t *trainer) count(s stepped) {
 
 // step trains on the next batch of a part: on its edges or, if all entities are negatives, on
 // queries of the training set. order is the order of the n edges, or queries.
-func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
+func (t *trainer) step(p *triples.Part, order *rng.Filler, n int) error {
 	key := t.batchKey(t.batch())
 	if t.cfg.Negatives == setting.NegativesAll {
 		at := t.places(nil, order, n, t.batch())
@@ -136,9 +135,7 @@ func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 		t.pos.Scores += uint64(len(at)) * uint64(t.data.entities)
 		return err
 	}
-	if t.disk != nil {
-		t.disk.Touch()
-	}
+	t.source.Touch()
 	if t.pipe != nil {
 		s, err := t.pipe.step(t.edges(nil, new([]uint32), p, order, t.batch()), key)
 		t.count(s)
@@ -151,7 +148,7 @@ func (t *trainer) step(p *Part, order *rng.Filler, n int) error {
 
 // exactStep takes the step of a batch. Where edges are compared one by one it draws the next batch
 // of the part at the same time.
-func (t *trainer) exactStep(p *Part, order *rng.Filler, n int) (loss float64, edges int,
+func (t *trainer) exactStep(p *triples.Part, order *rng.Filler, n int) (loss float64, edges int,
 	err error) {
 	s, batch := t.stepper, t.batch()
 	draw := func(d *drawn, batch int) {
@@ -185,7 +182,7 @@ func (t *trainer) places(to []uint32, order *rng.Filler, n, batch int) []uint32 
 }
 
 // edges appends the edges of a batch to to. at is memory for their numbers.
-func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *Part, order *rng.Filler,
+func (t *trainer) edges(to []triples.Triple, at *[]uint32, p *triples.Part, order *rng.Filler,
 	batch int) []triples.Triple {
 	*at = t.places(*at, order, len(p.Edges), batch)
 	for _, i := range *at {
@@ -204,13 +201,8 @@ func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	rec := runs.LinkEpoch{Epoch: epoch, Loss: t.pos.Loss / float64(max(1, edges)), Rate: t.rate(),
 		Time: t.pos.Time, Edges: edges, Batches: t.pos.Batches, Scores: t.pos.Scores}
 	begun := time.Now()
-	if t.disk != nil {
-		moved, err := t.disk.moved()
-		if err != nil {
-			return nil, err
-		}
-		rec.Sets, rec.Wait = t.disk.Sets(t.pos.Epoch), t.pos.Wait
-		rec.Read, rec.Written = moved.read, moved.written
+	if err := t.source.count(t.pos.Epoch, &rec); err != nil {
+		return nil, err
 	}
 	if len(t.data.val) > 0 && t.Evaluates(epoch) {
 		rows, err := t.scored(ctx)
@@ -235,18 +227,13 @@ func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	return &rec, nil
 }
 
-// ranks ranks edges with the current relations and with rows as the vectors of entities. With
-// vectors on disk it reads them instead: the best ones or the current ones.
+// ranks ranks edges with the current relations and with rows as the vectors of entities, or the
+// current ones, or the best ones, that are on disk.
 func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Triple,
 	best bool) (*rank.Result, error) {
-	var v rank.Vectors = entities.InMemory(rows, t.cfg.Dim)
-	var known entities.Known = entities.Indexed{Index: t.known()}
-	if t.cfg.ScoredOnDisk() {
-		r, err := t.disk.Rows(ctx, [][]triples.Triple{t.data.val, t.data.test}, best)
-		if err != nil {
-			return nil, err
-		}
-		v, known = r, r
+	v, known, err := t.source.scored(ctx, rows, best)
+	if err != nil {
+		return nil, err
 	}
 	res, err := rank.Ranks(ctx, t.model.scorer(t.pool), v, edges, rank.Config{Known: known,
 		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed, PassBytes: known.PassBytes()})
@@ -266,11 +253,9 @@ func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
 // keepBest keeps the rows as those of the best evaluation. entities are the vectors of entities.
 func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	t.best.keep(entities, t.model.relations)
-	if !t.cfg.ScoredOnDisk() {
-		return nil
-	}
-	t.BestUnsaved = true
-	return t.disk.KeepBest(context.WithoutCancel(ctx))
+	unsaved, err := t.source.keepBest(context.WithoutCancel(ctx))
+	t.BestUnsaved = t.BestUnsaved || unsaved
+	return err
 }
 
 // Test ranks the test edges with the best rows, and puts the last rows back afterwards. Without

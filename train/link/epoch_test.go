@@ -14,6 +14,7 @@ func TestCompare(t *testing.T) {
 	}
 	tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{Patience: 4},
 		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}}, nil)
+	tr.source = &inMemory{}
 	tr.model, tr.best, tr.PlateauWait = &model{}, &bestRows{}, setting.PlateauWaitLink
 	tr.model.entities, tr.model.relations = tables(0)
 	tr.best.entities, tr.best.relations = tables(0)

@@ -313,7 +313,7 @@ func (s *stepper) sumFew(n int, o *optimizer) {
 		s.sumEntitiesFew(n, lo, hi)
 		s.regularizeEntities(n, lo, hi)
 		if o != nil {
-			o.some(s.part.Entities, s.rows.Numbers[lo:hi],
+			o.some(s.learned, s.rows.Numbers[lo:hi],
 				s.sums[lo*s.cfg.Dim:hi*s.cfg.Dim])
 		}
 	})

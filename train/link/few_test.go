@@ -63,11 +63,11 @@ func TestFew(t *testing.T) {
 			m.init(1, nil)
 			st := newStepper(&own, m.dec, kernel.NewPool(2), m.relations, uint32(d.relations),
 				triples.NewIndex(nil))
-			p, err := NewMemory(d.train, m.entities).Part(context.Background(), 0, 0)
+			p, err := newInMemory(d.train, m.entities, nil).Load(context.Background(), 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			st.use(p)
+			st.use(p, m.entities)
 			if st.opt.rate = 0.1; st.few == (how == "products") {
 				t.Fatalf("%s: edge by edge: %v", name, st.few)
 			}

@@ -13,7 +13,7 @@ import (
 // of one does. key is the random key of the batch.
 func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64, edges int,
 	err error) {
-	m, n, dim := len(at), s.part.Entities.Rows, s.cfg.Dim
+	m, n, dim := len(at), s.learned.Rows, s.cfg.Dim
 	s.opt.steps++
 	drop := rng.Sub(key, dropDomain)
 	asks, answers, edges := s.asks(x, at)
@@ -29,7 +29,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	if s.dec.Measure().IsDistance() { // whose gradients need the scores
 		s.grads = make([]float32, m*n)
 	}
-	s.matrices.Scores(s.scores, s.queries, s.part.Entities.Values, m, n)
+	s.matrices.Scores(s.scores, s.queries, s.learned.Values, m, n)
 	weight := 1 / float32(edges)
 	s.pool.Run(m, func(i int) {
 		s.losses[i] = s.loss.All(s.grads[i*n:][:n], s.scores[i*n:][:n], answers[i], weight)
@@ -39,7 +39,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 		return 0, 0, err
 	}
 	s.dRows = sized(s.dRows, n*dim)
-	s.matrices.Grad(s.dQueries, s.dRows, s.grads, s.scores, s.queries, s.part.Entities.Values, m, n)
+	s.matrices.Grad(s.dQueries, s.dRows, s.grads, s.scores, s.queries, s.learned.Values, m, n)
 	s.addQueries(asks, answers, weight, drop)
 	counts := make([]float32, m)
 	for i, a := range answers {
@@ -47,7 +47,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	}
 	s.sumRelations(weight, counts)
 	s.updateRelations(&s.opt)
-	s.opt.all(s.part.Entities, s.dRows)
+	s.opt.all(s.learned, s.dRows)
 	return total * float64(edges), edges, nil
 }
 
@@ -91,7 +91,7 @@ func (s *stepper) addQueries(asks []ask, answers [][]uint32, weight float32, dro
 	s.rows.Group(s.list)
 	s.each(len(s.rows.Numbers), func(i int) {
 		e := s.rows.Numbers[i]
-		s.regularize(s.dRows[int(e)*dim:][:dim], s.part.Entities.row(e),
+		s.regularize(s.dRows[int(e)*dim:][:dim], s.learned.row(e),
 			weight*float32(s.rows.Off[i+1]-s.rows.Off[i]))
 	})
 }

@@ -20,25 +20,25 @@ const degreeBytes = 16
 type negatives struct {
 	kind  string
 	count int
-	spans []Span
+	spans []triples.Span
 	upTo  []uint64 // for each span, the rows of the spans up to and with it
 	// weights holds, to draw by degree, the sums of the rows' weights: entry i is the sum of the
 	// first i+1 rows of the spans. It is nil if rows are drawn uniformly.
 	weights []float64
 }
 
-// newNegatives prepares to draw negatives for a part.
-func newNegatives(c *setting.Link, p *Part) *negatives {
+// newNegatives prepares to draw negatives for a part of a table of so many rows.
+func newNegatives(c *setting.Link, p *triples.Part, rows int) *negatives {
 	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
-	rows := uint64(0)
+	upTo := uint64(0)
 	for _, s := range p.Spans {
-		rows += uint64(s.Count)
-		n.upTo = append(n.upTo, rows)
+		upTo += uint64(s.Count)
+		n.upTo = append(n.upTo, upTo)
 	}
 	if n.kind != setting.NegativesDegree {
 		return n
 	}
-	degrees := make([]float64, p.Entities.Rows)
+	degrees := make([]float64, rows)
 	for _, e := range p.Edges {
 		degrees[e.Head]++
 		degrees[e.Tail]++

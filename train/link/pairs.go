@@ -80,7 +80,7 @@ func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
 	x := takeScratch(&s.scratch)
 	multiples := s.cfg.NegativeSampling == setting.NegativesEdge && !s.pairs
 	s.listGradients(x, n, lo, hi, multiples)
-	sums := o.sums(s.part.Entities)
+	sums := o.sums(s.learned)
 	sums.At, sums.Off, sums.Places, sums.Gradients = s.rows.Numbers[lo:hi], x.off, x.rows, s.dRows
 	if multiples { // else all are 1
 		sums.Values = x.values

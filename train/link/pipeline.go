@@ -56,7 +56,7 @@ func newPipeline(t *trainer, staleness, threads int) *pipeline {
 // negatives of the part.
 func (p *pipeline) use(s *stepper) {
 	for _, slot := range p.slots {
-		slot.stepper.part, slot.stepper.table, slot.stepper.neg = s.part, s.table, s.neg
+		slot.stepper.learned, slot.stepper.table, slot.stepper.neg = s.learned, s.table, s.neg
 	}
 }
 

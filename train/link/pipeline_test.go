@@ -40,7 +40,7 @@ func mustTrainer(t testing.TB, c Config) *trainer {
 	}
 	tr.stepper = newStepper(&tr.cfg, dec, tr.pool, tr.model.relations, relations, nil)
 	tr.stepper.opt.rate = float32(c.LR)
-	tr.stepper.use(&Part{Entities: tr.model.entities, Spans: []Span{{Count: entities}}})
+	tr.stepper.use(&triples.Part{Spans: []triples.Span{{Count: entities}}}, tr.model.entities)
 	return tr
 }
 
@@ -88,7 +88,7 @@ func plainSteps(t *testing.T, tr *trainer, batches [][]triples.Triple,
 		s := newStepper(&tr.cfg, tr.stepper.dec, tr.pool, tr.model.relations,
 			uint32(tr.data.relations), nil)
 		s.held = &held{}
-		s.part, s.table, s.neg = tr.stepper.part, tr.stepper.table, tr.stepper.neg
+		s.learned, s.table, s.neg = tr.stepper.learned, tr.stepper.table, tr.stepper.neg
 		at, err := s.gather(edges, uint64(i))
 		if err != nil {
 			t.Fatal(err)

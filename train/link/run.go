@@ -13,7 +13,6 @@ import (
 	"gdb/train/link/decoder"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
-	"gdb/train/link/triples"
 	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -73,9 +72,8 @@ type trainer struct {
 	data    *data
 	model   *model
 	best    *bestRows
-	source  Source
-	plan    *paged.Plan // nil if vectors are in memory, and disk too
-	disk    *disk
+	source  vectorSource
+	plan    *paged.Plan // nil if vectors are in memory
 	stepper *stepper
 	pipe    *pipeline // nil without staleness
 	pos     position
@@ -199,8 +197,9 @@ func (t *trainer) Open(ctx context.Context) (err error) {
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
 	if t.plan == nil {
-		t.source = NewMemory(t.data.train, t.model.entities)
+		t.source = newInMemory(t.data.train, t.model.entities, t.data.known)
 	} else {
+		t.source = &onDisk{t: t}
 		t.stepper.batch = batchOf(&t.cfg, t.plan, t.data.entities)
 	}
 	if t.cfg.Staleness > 0 {
@@ -261,12 +260,11 @@ func (t *trainer) Begin(context.Context) error {
 	return nil
 }
 
-// Restored opens the vectors if they are on disk.
+// Restored opens the vectors as the last checkpoint has them.
 func (t *trainer) Restored(ctx context.Context) error {
-	if t.plan == nil {
-		return nil
-	}
-	return t.openDisk(ctx)
+	note, err := t.source.open(ctx, t.pos.Record, t.pos.BestRecord)
+	t.Note(note)
+	return err
 }
 
 // Tell fills in what the catalog says of the run.
@@ -282,6 +280,3 @@ func (t *trainer) result() *Result {
 	return &Result{Run: t.Dir.Name(), Best: t.pos.Best, BestEpoch: t.pos.BestEpoch,
 		Epochs: int(t.pos.Epoch), Test: t.pos.Test, Stopped: t.Exhausted()}
 }
-
-// known returns the index of the edges of all splits.
-func (t *trainer) known() *triples.Index { return t.data.known }

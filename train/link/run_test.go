@@ -370,13 +370,13 @@ func TestRefused(t *testing.T) {
 func TestDraws(t *testing.T) {
 	c := circleConfig("dot")
 	c.NegativeSampling, c.DegreePower, c.Negatives = setting.NegativesDegree, 1, 60000
-	part := &Part{Entities: &Table{Rows: 4}, Spans: []Span{{Count: 4}},
+	part := &triples.Part{Spans: []triples.Span{{Count: 4}},
 		Edges: []triples.Triple{{Head: 0, Tail: 1}, {Head: 0, Tail: 2}, {Head: 0, Tail: 1}}}
 	var counts [4]float64
 	c.NegativeSampling = setting.NegativesUniform
-	spans := &Part{Entities: &Table{Rows: 9}, Spans: []Span{{1, 2}, {6, 1}}}
+	spans := &triples.Part{Spans: []triples.Span{{Row: 1, Count: 2}, {Row: 6, Count: 1}}}
 	var uniform [9]float64
-	for _, e := range newNegatives(&c, spans).draw(nil, 6, nil) {
+	for _, e := range newNegatives(&c, spans, 9).draw(nil, 6, nil) {
 		uniform[e]++
 	}
 	for i, n := range uniform {
@@ -389,7 +389,7 @@ func TestDraws(t *testing.T) {
 		}
 	}
 	c.NegativeSampling = setting.NegativesDegree
-	for _, e := range newNegatives(&c, part).draw(nil, 5, nil) {
+	for _, e := range newNegatives(&c, part, 4).draw(nil, 5, nil) {
 		counts[e]++
 	}
 	for i, want := range []float64{30000, 20000, 10000, 0} {
@@ -414,11 +414,11 @@ func TestLossFalls(t *testing.T) {
 		m.init(1, nil)
 		st := newStepper(&c, m.dec, kernel.NewPool(1), m.relations, uint32(d.relations),
 			triples.NewIndex(d.train))
-		p, err := NewMemory(d.train, m.entities).Part(context.Background(), 0, 0)
+		p, err := newInMemory(d.train, m.entities, nil).Load(context.Background(), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		st.use(p)
+		st.use(p, m.entities)
 		st.opt.rate = 0.01
 		var losses []float64
 		for range 20 {

@@ -147,12 +147,12 @@ func (s *stepper) update(o *optimizer) error {
 	o.steps++
 	s.updateRelations(o)
 	if s.enc == nil {
-		o.rows(s.part.Entities, s.rows.Numbers, s.sums)
+		o.rows(s.learned, s.rows.Numbers, s.sums)
 		return nil
 	}
 	g, err := s.enc.encoder.Step(s.sums, o.steps) // every row of the table is in the list
 	if err == nil {
-		o.rows(s.part.Entities, g.At, g.X)
+		o.rows(s.learned, g.At, g.X)
 	}
 	return err
 }

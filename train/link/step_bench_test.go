@@ -38,11 +38,11 @@ func BenchmarkFewSteps(b *testing.B) {
 			t.model = m
 			t.stepper = newStepper(&c, m.dec, kernel.NewPool(0), m.relations, relations,
 				triples.NewIndex(nil))
-			p, err := NewMemory(edges, m.entities).Part(context.Background(), 0, 0)
+			p, err := newInMemory(edges, m.entities, nil).Load(context.Background(), 0, 0)
 			if err != nil {
 				b.Fatal(err)
 			}
-			t.stepper.use(p)
+			t.stepper.use(p, m.entities)
 			t.stepper.opt.rate = 0.1
 			for b.Loop() {
 				if err := t.batches(context.Background(), p); err != nil {

@@ -36,10 +36,10 @@ type stepper struct {
 	few       bool // see isFew
 	pairs     bool // see isPairs
 
-	part  *Part
-	table *Table // of the scored entities: the part's or, with an encoder, the step's
-	neg   *negatives
-	enc   *encoding // nil without an encoder
+	learned *Table // of the entities' vectors, of which the part has some
+	table   *Table // of the scored entities: learned or, with an encoder, the step's
+	neg     *negatives
+	enc     *encoding // nil without an encoder
 	// drawn is the batch of the step. later draws the next one into ahead while the step computes;
 	// nil if there is none to draw.
 	*drawn
@@ -80,11 +80,11 @@ func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relatio
 		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
 }
 
-// use makes the next steps train on a part.
-func (s *stepper) use(p *Part) {
-	s.part, s.table = p, p.Entities
+// use makes the next steps train on a part, which has rows of the table.
+func (s *stepper) use(p *triples.Part, t *Table) {
+	s.learned, s.table = t, t
 	if s.cfg.Negatives != setting.NegativesAll {
-		s.neg = newNegatives(s.cfg, p)
+		s.neg = newNegatives(s.cfg, p, t.Rows)
 	}
 }
 

@@ -38,7 +38,7 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 	mod.init(c.Seed, pool)
 	s := &Steps{mod, newStepper(c, mod.dec, pool, mod.relations, uint32(relations), nil)}
 	s.stepper.opt.rate = float32(c.LR)
-	s.stepper.use(&Part{Entities: entities, Spans: []Span{{Count: uint32(entities.Rows)}}})
+	s.stepper.use(&triples.Part{Spans: []triples.Span{{Count: uint32(entities.Rows)}}}, entities)
 	return s, nil
 }
 

@@ -117,7 +117,8 @@ func sameStored(t *testing.T, got, want *Trained) {
 		t.Fatal(err)
 	}
 	for i, e := range all {
-		if !slices.Equal(rows[i*want.Config.Dim:][:want.Config.Dim], want.vectors.Table.All()[int(e)*want.Config.Dim:][:want.Config.Dim]) {
+		if dim := want.Config.Dim; !slices.Equal(rows[i*dim:][:dim],
+			want.vectors.Table.All()[int(e)*dim:][:dim]) {
 			t.Fatalf("row %d is not that of entity %d", i, e)
 		}
 	}

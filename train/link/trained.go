@@ -314,5 +314,6 @@ func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool)
 // have their ends.
 func (t *Trained) Scores(ctx context.Context, edges []triples.Triple) ([]float32, error) {
 	out := make([]float32, len(edges))
-	return out, rank.Pairs(ctx, t.vectors.Scorer(), t.vectors.Table, out, edges, t.known.PassBytes())
+	return out, rank.Pairs(ctx, t.vectors.Scorer(), t.vectors.Table, out, edges,
+		t.known.PassBytes())
 }

@@ -131,7 +131,7 @@ func newModel() *model {
 }
 
 // train compares the rows of a part with the model, and changes some.
-func (m *model) train(t *testing.T, f *fixture, s *paged.Source, p *paged.Part, r *rand.Rand) {
+func (m *model) train(t *testing.T, f *fixture, s *paged.Source, p *triples.Part, r *rand.Rand) {
 	t.Helper()
 	parts, err := f.plan.Map(f.store.Meta())
 	if err != nil {
@@ -161,7 +161,7 @@ func (m *model) train(t *testing.T, f *fixture, s *paged.Source, p *paged.Part, 
 }
 
 // edgesOf are the edges of a part, with entities in the place of rows.
-func (f *fixture) edgesOf(t *testing.T, p *paged.Part) (edges []triples.Triple) {
+func (f *fixture) edgesOf(t *testing.T, p *triples.Part) (edges []triples.Triple) {
 	t.Helper()
 	parts, err := f.plan.Map(f.store.Meta())
 	if err != nil {

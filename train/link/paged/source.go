@@ -52,18 +52,6 @@ type Source struct {
 	ahead   *reading // nil if nothing is read ahead
 }
 
-// Part is what is trained on at a time. It is valid until the next Load.
-type Part struct {
-	// Edges have rows of the buffer's arrays as ends.
-	Edges []triples.Triple
-	Spans []Span
-	// Set lists the partitions that are resident, in the order of the spans.
-	Set []int
-}
-
-// Span is the range of rows of a partition.
-type Span struct{ Row, Count uint32 }
-
 // Open opens the entities as the records of a checkpoint have them or, if the records are nil, with
 // initial vectors. Edges are sorted into buckets if they are not yet, which note tells the user.
 func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note string,
@@ -196,8 +184,9 @@ func (s *Source) Sets(epoch uint64) int {
 	return s.epoch.Sets()
 }
 
-// Load loads a part: afterwards its partitions are resident and its edges in memory.
-func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error) {
+// Load loads a part: afterwards its partitions are resident and its edges in memory. Ends of edges
+// are rows of the buffer's arrays. The part is valid until the next Load.
+func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*triples.Part, error) {
 	s.begin(epoch)
 	ctx = context.WithoutCancel(ctx) // what is under way ends soon, and a checkpoint needs it whole
 	p := &s.pieces[part]
@@ -215,10 +204,11 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error
 		return nil, err
 	}
 	s.now.move(s.buf.first)
-	out := &Part{Edges: s.now.list, Set: s.epoch.Partitions(p.set)}
+	out := &triples.Part{Edges: s.now.list, Set: s.epoch.Partitions(p.set)}
 	m := s.dir.Spec().Map
 	for _, part := range out.Set {
-		out.Spans = append(out.Spans, Span{Row: s.buf.first(part), Count: uint32(m.Size(part))})
+		out.Spans = append(out.Spans, triples.Span{Row: s.buf.first(part),
+			Count: uint32(m.Size(part))})
 	}
 	return out, nil
 }
