@@ -199,6 +199,9 @@ func (m mappedRows) Gather(ctx context.Context, nodes []sample.NodeID, out []flo
 	return ctx.Err()
 }
 
+// Lent returns nil: rows are copied out of the map.
+func (m mappedRows) Lent() []float32 { return nil }
+
 // Stats counts requests; what the page cache held cannot be known.
 func (m mappedRows) Stats() rowcache.Stats {
 	return rowcache.Stats{Policy: "page cache", Requests: m.requests.Load()}

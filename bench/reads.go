@@ -173,13 +173,7 @@ type missedRows struct {
 	}
 }
 
-// Gather reads rows, after noting which.
-func (m *missedRows) Gather(ctx context.Context, nodes []sample.NodeID, at []uint32,
-	out []float32) error {
-	return m.GatherParts(ctx, nodes, at, out, nil)
-}
-
-// GatherParts is Gather that tells which rows have arrived.
+// GatherParts reads rows, after noting which.
 func (m *missedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, at []uint32,
 	out []float32, arrived func(keys []uint64)) error {
 	m.mu.Lock()

@@ -54,7 +54,13 @@ func (arrayRows) Meta() kv.RowsMeta { return kv.RowsMeta{Dim: 128} }
 
 func (arrayRows) BytesRead() uint64 { return 0 }
 
-func (r arrayRows) Gather(_ context.Context, nodes []NodeID, at []uint32, out []float32) error {
+func (arrayRows) GatherStored(context.Context, []NodeID, []uint32,
+	func(read, bytes int64) ([]byte, error)) (bool, error) {
+	return false, nil
+}
+
+func (r arrayRows) GatherParts(_ context.Context, nodes []NodeID, at []uint32, out []float32,
+	_ func([]uint64)) error {
 	for i, v := range nodes {
 		if at != nil {
 			i = int(at[i])

@@ -134,7 +134,7 @@ type failingRows struct {
 	err error
 }
 
-func (r *failingRows) Gather(ctx context.Context, nodes []NodeID, at []uint32,
-	out []float32) error {
-	return errors.Join(r.Rows.Gather(ctx, nodes, at, out), r.err)
+func (r *failingRows) GatherParts(ctx context.Context, nodes []NodeID, at []uint32,
+	out []float32, arrived func([]uint64)) error {
+	return errors.Join(r.Rows.GatherParts(ctx, nodes, at, out, arrived), r.err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/rowfile"
 )
 
 // labelsResidentMax bounds the classes or numbers that are held in memory, in bytes: 64 M nodes
@@ -19,17 +20,10 @@ const labelsResidentMax = 64 << 20
 // labelsChunk is how many rows are read together while labels are loaded.
 const labelsChunk = 1 << 16
 
-// RawRows reads rows as bytes; *rowfile.Reader does.
-type RawRows interface {
-	Meta() kv.RowsMeta
-	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error
-	ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error
-}
-
 // Labels returns the labels of seeds: classes, the bits of multi-labels as floats, or numbers. It
 // may be used from any goroutine.
 type Labels struct {
-	rows    RawRows
+	rows    *rowfile.Reader
 	multi   bool
 	knownAt int // byte of a row where the bits of known multi-labels begin; 0 if all are known
 	numbers bool
@@ -43,7 +37,7 @@ type Labels struct {
 // NewLabels returns the labels of a graph with this number of nodes. Classes and numbers are loaded
 // if they take no more than 64 MiB and the budget, which may be nil, has room. The caller calls
 // Close.
-func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uint64,
+func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows *rowfile.Reader, nodes uint64,
 	budget *mem.Budget) (*Labels, error) {
 	l := &Labels{rows: rows, classes: len(meta.Classes)}
 	l.scratch.New = func() any { return new([]byte) }

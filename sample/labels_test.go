@@ -1,38 +1,18 @@
 package sample
 
 import (
-	"context"
-	"encoding/binary"
 	"math"
 	"testing"
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 )
 
 // wordRows are label rows of 4 bytes: of a node the word that is given for it.
-type wordRows []uint32
-
-func (r wordRows) Meta() kv.RowsMeta { return kv.RowsMeta{DType: "i32", Dim: 1, RowBytes: 4} }
-
-func (r wordRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []byte) error {
-	for i, v := range nodes {
-		binary.LittleEndian.PutUint32(out[4*i:], r[v])
-	}
-	return nil
-}
-
-func (r wordRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
-	return r.GatherRaw(ctx, runOf(first, n), nil, out)
-}
-
-// runOf are n consecutive nodes.
-func runOf(first NodeID, n int) []NodeID {
-	nodes := make([]NodeID, n)
-	for i := range nodes {
-		nodes[i] = first + NodeID(i)
-	}
-	return nodes
+func wordRows(t *testing.T, words ...uint32) *rowfile.Reader {
+	return layouttest.WordFile(t, nil, len(words), func(v NodeID) uint32 { return words[v] })
 }
 
 // Labels in memory take the bytes that their classes need, and are what was read: the first and
@@ -45,7 +25,7 @@ func TestLabelsAreHeldNarrow(t *testing.T) {
 		last := uint32(c.classes - 1)
 		budget := mem.NewBudget(0)
 		l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "class",
-			Classes: make([]string, c.classes)}, wordRows{last, none, 0}, 3, budget)
+			Classes: make([]string, c.classes)}, wordRows(t, last, none, 0), 3, budget)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,11 +39,11 @@ func TestLabelsAreHeldNarrow(t *testing.T) {
 		}
 	}
 	want := []float32{-2.5, float32(math.NaN()), 1e30}
-	words := wordRows{}
+	var words []uint32
 	for _, x := range want {
 		words = append(words, math.Float32bits(x))
 	}
-	l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "target"}, words, 3, nil)
+	l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "target"}, wordRows(t, words...), 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

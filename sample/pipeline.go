@@ -43,11 +43,9 @@ type PipelineConfig struct {
 	StartBatch uint64
 	// EndBatch is the batch after the last. 0, or one past the end of the epoch, is the end.
 	EndBatch uint64
-	// Features fill Batch.X; nil leaves it nil. The caller closes them.
+	// Features fill Batch.X, and Batch.Table if they lend their rows; nil leaves both nil. The
+	// caller closes them.
 	Features rowcache.Features
-	// InPlace leaves the rows of the outermost delta where they are, if Features hold all rows in
-	// memory: the first layer reads them there. See Batch.Table.
-	InPlace bool
 	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
 	// Workers is the number of goroutines that sample. Default 1.
@@ -258,8 +256,8 @@ func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
 	if f := p.cfg.Features; f != nil {
 		b.Dim = f.Dim()
 		nodes := b.Dense.NodeIDs
-		if t, ok := f.(interface{ Table() []float32 }); ok && p.cfg.InPlace {
-			b.Table, nodes = t.Table(), nodes[b.Dense.NodeIDOffsets[1]:]
+		if b.Table = f.Lent(); b.Table != nil {
+			nodes = nodes[b.Dense.NodeIDOffsets[1]:]
 			b.TableRows = mem.View[uint32](mem.BytesOf(b.Dense.Nbrs))
 		}
 		n := len(nodes) * b.Dim

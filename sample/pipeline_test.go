@@ -2,9 +2,7 @@ package sample
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -12,29 +10,38 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
 )
 
-// classRows are class labels: node modulo 5, -1 for 4.
-type classRows struct{ fail error }
-
-func (classRows) Meta() kv.RowsMeta { return kv.RowsMeta{DType: "i32", Dim: 1, RowBytes: 4} }
-
-func (c classRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []byte) error {
-	for i, v := range nodes {
-		mem.View[int32](out)[i] = classOf(v)
-	}
-	return c.fail
+// classRows are class labels of n nodes: node modulo 5, -1 for 4.
+func classRows(t *testing.T, dev blockdev.Device, n int) *rowfile.Reader {
+	return layouttest.WordFile(t, dev, n, func(v NodeID) uint32 { return uint32(classOf(v)) })
 }
 
-func (c classRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
-	return c.GatherRaw(ctx, runOf(first, n), nil, out)
+// testDevice reads files in memory. It stays open, since tests count goroutines.
+var testDevice = func() blockdev.Device {
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		panic(err)
+	}
+	return dev
+}()
+
+// failingDevice returns a device whose reads fail with an error once it is set.
+func failingDevice() (dev blockdev.Device, fail *error) {
+	fail = new(error)
+	return devtest.Inject(testDevice, func(string, int64, uint64) devtest.Fault {
+		return devtest.Fault{Err: *fail}
+	}), fail
 }
 
 func classOf(v NodeID) int32 {
@@ -62,7 +69,8 @@ func newTestEpoch(t *testing.T) *testEpoch {
 	e.order = mustOrder(t, someNodes(47), 1, 3, 5)
 	var err error
 	e.labels, err = NewLabels(context.Background(), &kv.LabelsMeta{Kind: "class",
-		Classes: []string{"a", "b", "c", "d"}}, classRows{}, e.graph.Nodes(), e.budget)
+		Classes: []string{"a", "b", "c", "d"}}, classRows(t, testDevice, int(e.graph.Nodes())),
+		e.graph.Nodes(), e.budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +226,9 @@ func TestPipelineErrors(t *testing.T) {
 			e.rows.Fail = &bad
 		}, "cannot be read"},
 		{"labels", func(e *testEpoch, c *PipelineConfig) {
-			c.Labels = &Labels{rows: classRows{errors.New("labels are gone")}, classes: 4}
+			dev, fail := failingDevice()
+			c.Labels = &Labels{rows: classRows(t, dev, int(e.graph.Nodes())), classes: 4}
+			*fail = errors.New("labels are gone")
 		}, "labels are gone"},
 	} {
 		for _, workers := range []int{1, 3} {
@@ -297,7 +307,9 @@ func TestPipelineCancellation(t *testing.T) {
 }
 
 func TestMultiLabels(t *testing.T) {
-	rows := bitRows{width: 2}
+	rows := layouttest.RowFile(t, nil, rowfile.U8, 2, 100, func(v NodeID) []byte {
+		return []byte{byte(bitsOf(v)), byte(bitsOf(v) >> 8)}
+	})
 	meta := &kv.LabelsMeta{Kind: "multi", Classes: strings.Split("abcdefghijk", "")}
 	l, err := NewLabels(context.Background(), meta, rows, 100, nil)
 	if err != nil {
@@ -329,8 +341,14 @@ func TestMultiLabels(t *testing.T) {
 // TestNumbers: labels that are numbers come as they are, NaN for none, in memory and from their
 // file.
 func TestNumbers(t *testing.T) {
+	numbers := layouttest.WordFile(t, nil, 100, func(v NodeID) uint32 {
+		if v == 0 {
+			return math.Float32bits(float32(math.NaN()))
+		}
+		return math.Float32bits(-float32(v) / 2)
+	})
 	for _, limit := range []int64{0, 1} {
-		l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "target"}, numberRows{}, 100,
+		l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "target"}, numbers, 100,
 			mem.NewBudget(limit))
 		if err != nil {
 			t.Fatal(err)
@@ -349,53 +367,14 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// numberRows are half the number of the node below zero, and none for node 0.
-type numberRows struct{}
-
-func (numberRows) Meta() kv.RowsMeta { return kv.RowsMeta{DType: "f32", Dim: 1, RowBytes: 4} }
-
-func (numberRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []byte) error {
-	for i, v := range nodes {
-		x := -float32(v) / 2
-		if v == 0 {
-			x = float32(math.NaN())
-		}
-		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
-	}
-	return nil
-}
-
-func (r numberRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
-	return r.GatherRaw(ctx, runOf(first, n), nil, out)
-}
-
-// bitRows are multi-label rows.
-type bitRows struct{ width int }
-
-func (r bitRows) Meta() kv.RowsMeta {
-	return kv.RowsMeta{DType: "u8", Dim: r.width, RowBytes: r.width}
-}
-
-func (r bitRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []byte) error {
-	for i, v := range nodes {
-		for j := range r.width {
-			out[i*r.width+j] = byte(bitsOf(v) >> (8 * j))
-		}
-	}
-	return nil
-}
-
-func (r bitRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
-	return r.GatherRaw(ctx, runOf(first, n), nil, out)
-}
-
 func bitsOf(v NodeID) uint64 { return uint64(v)*0x9e3779b97f4a7c15>>40 | 1<<10 }
 
 // Labels that do not fit in the budget are read with each batch, and are the same.
 func TestLabelsWithoutMemory(t *testing.T) {
-	meta := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 70000)}
+	meta, rows := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 70000)},
+		classRows(t, testDevice, 70000)
 	for _, limit := range []int64{0, 1} {
-		l, err := NewLabels(context.Background(), meta, classRows{}, 70000, mem.NewBudget(limit))
+		l, err := NewLabels(context.Background(), meta, rows, 70000, mem.NewBudget(limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,8 +394,10 @@ func TestLabelsWithoutMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failing := classRows{fmt.Errorf("disk gone")}
-	if _, err := NewLabels(context.Background(), meta, failing, 10, nil); err == nil {
+	dev, fail := failingDevice()
+	rows = classRows(t, dev, 10)
+	*fail = errors.New("disk gone")
+	if _, err := NewLabels(context.Background(), meta, rows, 10, nil); !errors.Is(err, *fail) {
 		t.Error("a failed read is lost")
 	}
 }
@@ -458,11 +439,11 @@ func TestResident(t *testing.T) {
 // TestWrongLabelsAreDamage: a class that is not there is found where labels are loaded, or with the
 // batch where they are not held.
 func TestWrongLabelsAreDamage(t *testing.T) {
-	meta := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 3)}
-	if _, err := NewLabels(t.Context(), meta, classRows{}, 6, nil); !errors.Is(err, kv.ErrDamaged) {
+	meta, rows := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 3)}, classRows(t, testDevice, 6)
+	if _, err := NewLabels(t.Context(), meta, rows, 6, nil); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("loaded: %v, want damage", err)
 	}
-	l, err := NewLabels(t.Context(), meta, classRows{}, 6, mem.NewBudget(1))
+	l, err := NewLabels(t.Context(), meta, rows, 6, mem.NewBudget(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -259,7 +259,7 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
-		t.dims, t.plan),
+		t.plan),
 		dir: "runs/" + t.Dir.Name() + "/" + hiddenDir, choose: choose}
 	return e.counts(ctx, set)
 }

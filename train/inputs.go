@@ -93,13 +93,15 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 }
 
 // openFeatures puts the plan's cache before the features. Superbatches have a cache of their own.
-func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) error {
+// Batches refer to rows that are all in memory if the model's first layer can read them there.
+func (in *inputs) openFeatures(ctx context.Context, c *Config, dims []int, p *plan.Plan) error {
 	policy := p.Cache
 	if policy == setting.CacheBelady {
 		policy = "none"
 	}
 	return in.OpenFeatures(ctx, loader.Cache{Policy: policy, Bytes: p.Features,
-		Threads: plan.CopyThreads(threads), Staged: p.Staged()})
+		Threads: plan.CopyThreads(c.Threads), Staged: p.Staged(),
+		Lend: model.Of(c).InPlaceResident(dims)})
 }
 
 // checkLeast returns an error if the memory is too small whatever the batches are.

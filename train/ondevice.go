@@ -69,7 +69,7 @@ func (t *trainer) openRows(ctx context.Context) error {
 	if t.be.Device() == nil || !direct || t.features == 0 || t.learned != nil {
 		return nil
 	}
-	t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
+	t.rows = devicecache.New(t.in.Features, t.in.Located, t.be, t.in.Budget)
 	t.shared = devicecache.Share(t.rows)
 	t.CloseLater(t.rows, t.shared)
 	return t.rows.Choose(ctx, t.plan, t.in.Meta.Nodes, plan.CopyThreads(t.cfg.Threads))

@@ -294,7 +294,7 @@ func (t *trainer) Open(ctx context.Context) error {
 	if err := t.lookAtDirection(ctx); err != nil {
 		return err
 	}
-	if err := t.in.openFeatures(ctx, t.plan, t.cfg.Threads); err != nil {
+	if err := t.in.openFeatures(ctx, &t.cfg, t.dims, t.plan); err != nil {
 		return err
 	}
 	if err := t.openRows(ctx); err != nil {

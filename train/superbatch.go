@@ -22,7 +22,7 @@ func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 
 // batches returns the configuration of the run's batches.
 func (t *trainer) batches() loader.Config {
-	c := batchesOf(&t.cfg, t.dims, t.plan)
+	c := batchesOf(&t.cfg, t.plan)
 	c.Seeds, c.Macro = t.train, t.cfg.MacroBatch
 	t.gathersMissed(&c)
 	if t.buffer != nil {
@@ -35,11 +35,11 @@ func (t *trainer) batches() loader.Config {
 }
 
 // batchesOf returns the configuration of batches that come through a pipeline.
-func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
+func batchesOf(c *Config, p *plan.Plan) loader.Config {
 	fanout, _ := model.Of(c).Sampled()
 	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
 		Workers: plan.Samplers(c.Threads), PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
-		RowBytes: p.RowBytes(), InPlace: model.Of(c).InPlaceResident(dims)}
+		RowBytes: p.RowBytes()}
 }
 
 // superbatches returns the configuration of a run's superbatches. Unless their number of batches is

@@ -274,7 +274,7 @@ func (t *trained) openData(ctx context.Context) error {
 	if err := t.in.OpenGraph(ctx, graph); err != nil {
 		return err
 	}
-	return t.in.openFeatures(ctx, p, t.cfg.Threads)
+	return t.in.openFeatures(ctx, &t.cfg, t.model.Dims(), p)
 }
 
 // Close closes everything, in the reverse order of opening.
@@ -384,7 +384,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return nil, err
 	}
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
-		t.model.Dims(), &plan.Plan{Ready: plan.ReadyLeast}),
+		&plan.Plan{Ready: plan.ReadyLeast}),
 		dir: t.scratchDir(evalJob)}
 	n, err := e.counts(ctx, t.set)
 	if err != nil {

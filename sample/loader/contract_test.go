@@ -218,13 +218,13 @@ var (
 
 // ways returns ways to make batches that must all be the same.
 func ways() map[string]way {
-	inTurn, inPlace, many := two, two, loader.Config{Workers: 7, Ready: 4}
-	inTurn.InTurn, inPlace.InPlace = true, true
+	inTurn, many := two, loader.Config{Workers: 7, Ready: 4}
+	inTurn.InTurn = true
 	all := loader.Cache{Policy: "all", Threads: 2}
 	static, sieve := loader.Cache{Policy: "static", Bytes: 60 << 10}, loader.Cache{Policy: "sieve",
 		Bytes: 60 << 10}
-	whole, staged := static, static
-	whole.Bytes, staged.Staged = 4<<20, true
+	whole, staged, lent := static, static, all
+	whole.Bytes, staged.Staged, lent.Lend = 4<<20, true, true
 	super := func(graph topology.Options, change func(*superbatch.Config)) way {
 		return way{graph: graph, cache: none, config: two, super: change}
 	}
@@ -236,7 +236,7 @@ func ways() map[string]way {
 		"paged":               {graph: paged, cache: none, config: two},
 		"passes":              {graph: passes, cache: none, config: two},
 		"all rows":            {graph: inMemory, cache: all, config: two},
-		"all rows in place":   {graph: inMemory, cache: all, config: inPlace},
+		"all rows in place":   {graph: inMemory, cache: lent, config: two},
 		"static":              {graph: paged, cache: static, config: two},
 		"static, all fit":     {graph: paged, cache: whole, config: two},
 		"sieve":               {graph: paged, cache: sieve, config: two},

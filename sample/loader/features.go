@@ -21,6 +21,9 @@ type Cache struct {
 	// Staged reads rows that a static cache does not keep for many batches together, where batches
 	// are drawn in passes: see rowcache.Staged.
 	Staged bool
+	// Lend makes batches refer to the rows of their outermost deltas where they are, if the policy
+	// is all: see sample.Batch.Table.
+	Lend bool
 	// Threads bounds the goroutines that copy rows.
 	Threads int
 }
@@ -33,15 +36,16 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	opt := rowcache.Options{Bytes: c.Bytes, Threads: c.Threads, Budget: s.Budget}
 	switch c.Policy {
 	case "all":
-		s.Features, err = rowcache.NewResident(ctx, s.Rows, s.Meta.Nodes, c.Threads, s.Budget)
+		err = s.openResident(ctx, c)
 	case "none":
-		s.Features = rowcache.NewDirect(s.Rows)
+		s.Located = rowcache.NewDirect(s.Rows)
+		s.Features = s.Located
 	case "static":
 		if c.Hot == nil {
 			c.Hot, err = s.HotNodes(ctx, c.Bytes)
 		}
 		if err == nil {
-			opt.Bytes, opt.Background = opt.Bytes-HotBytes(len(c.Hot)), true
+			opt.Bytes, opt.Sweep = opt.Bytes-HotBytes(len(c.Hot)), s.Rows
 			err = s.openStatic(ctx, c, opt)
 		}
 	case "sieve":
@@ -56,20 +60,35 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	return nil
 }
 
+// openResident reads all rows to memory.
+func (s *Source) openResident(ctx context.Context, c Cache) (err error) {
+	s.Resident, err = rowcache.NewResident(ctx, s.Rows, s.Meta.Nodes, c.Threads, s.Budget)
+	if err != nil {
+		return err
+	}
+	if c.Lend {
+		s.Resident.Lend()
+	}
+	s.Features, s.Located = s.Resident, s.Resident
+	return nil
+}
+
 // openStatic opens a static cache, with rows staged behind it if c.Staged is set.
-func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) (err error) {
+func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) error {
 	rows := rowcache.Rows(s.Rows)
 	var staged *rowcache.Staged
 	if c.Staged {
 		staged = rowcache.NewStaged(s.Rows, s.Budget)
 		rows = staged
 	}
-	if s.Features, err = rowcache.New(ctx, rows, rowcache.NewStatic(c.Hot), opt); err != nil {
+	cache, err := rowcache.New(ctx, rows, rowcache.NewStatic(c.Hot), opt)
+	if err != nil {
 		return err
 	}
-	if cache, ok := s.Features.(rowcache.Static); ok && c.Staged {
+	if c.Staged {
 		s.staged = &stagedRows{Staged: staged, cache: cache}
 	}
+	s.Features, s.Located = cache, cache
 	return nil
 }
 

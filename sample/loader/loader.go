@@ -30,11 +30,10 @@ type Config struct {
 	// Workers is the number of goroutines that sample. PassWorkers is the number that draw
 	// macro-batches and passes; while a pass goes on, nothing else works.
 	Workers, PassWorkers int
-	// Ready, InTurn, RowBytes and InPlace are fields of sample.PipelineConfig.
+	// Ready, InTurn and RowBytes are fields of sample.PipelineConfig.
 	Ready    int
 	InTurn   bool
 	RowBytes int64
-	InPlace  bool
 	// Features are what batches gather rows from; nil takes those of the source.
 	Features rowcache.Features
 	// Later leaves Batch.X nil: whoever takes a batch gathers its features.
@@ -104,7 +103,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
 		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 		Ahead:   ahead, Order: order, StartBatch: first, Features: features, Labels: s.Labels,
-		InPlace: c.InPlace, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
 
@@ -134,7 +133,7 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 			return s.ahead(&l.cfg, perEpoch, from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
-		c.Nodes, c.Rows, c.Labels, c.Sweeper = s.Meta.Nodes, s.Rows, s.Labels, s.Rows
+		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels
 		c.FS, c.Prep, c.UUID, c.Device = s.Store.FS(), s.Store.Path("prep"), s.Meta.UUID, s.Device
 		c.Budget = s.Budget
 		var err error

@@ -59,7 +59,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 // stagedRows reads ahead the rows that a static cache does not keep. It implements bulk.PassStage.
 type stagedRows struct {
 	*rowcache.Staged
-	cache rowcache.Static
+	cache *rowcache.Cache
 }
 
 // Ready waits until the cache is filled, since the device is faster if one reads after the other.

@@ -50,7 +50,11 @@ type Source struct {
 
 	Rows     *rowfile.Reader   // the features, without a cache; nil if the store has none
 	Features rowcache.Features // Rows behind a cache
-	Labels   *sample.Labels    // nil unless opened
+	// Resident are Features if all rows are in memory, else nil.
+	Resident *rowcache.Resident
+	// Located are Features if these say where their rows are in memory, else nil.
+	Located rowcache.Located
+	Labels  *sample.Labels // nil unless opened
 	// OnDevice is how many of the hottest nodes have their rows on the training device. Static
 	// caches keep the rows of the next ones.
 	OnDevice int

@@ -16,9 +16,9 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout/partition"
+	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/sample/rowcache"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -34,7 +34,7 @@ type Config struct {
 	Batch int
 	Seed  uint64
 	// Rows are the features; nil for none. The caller closes them.
-	Rows rowcache.Rows
+	Rows *rowfile.Reader
 	// Edges is the number of entries of all lists of the graph. Memory is taken in advance for as
 	// many as a set is expected to have; a set with more takes more.
 	Edges uint64

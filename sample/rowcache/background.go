@@ -6,14 +6,8 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
-
-// SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader does.
-type SweepRows interface {
-	Sweep(ctx context.Context, keys []uint64, buf []byte,
-		emit func(list uint32, row []byte) error) error
-	Decode(out []float32, rows []byte) error
-}
 
 // background fills a cache while rows are already gathered from it. Its slots begin as pending.
 // Whoever has a slot's row first, a gather that missed it or the pass over the file, copies it
@@ -26,7 +20,7 @@ type background struct {
 
 // beginBackground starts a goroutine that fills pending slots with the rows of nodes, read in the
 // order of the file.
-func (f *cached) beginBackground(rows SweepRows, nodes []layout.NodeID) {
+func (f *Cache) beginBackground(rows *rowfile.Reader, nodes []layout.NodeID) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel, done: make(chan struct{})}
 	f.background = b
@@ -42,7 +36,7 @@ func (f *cached) beginBackground(rows SweepRows, nodes []layout.NodeID) {
 }
 
 // settle copies a row to its slot, if the slot is still pending.
-func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) error) error {
+func (f *Cache) settle(slot uint32, row []byte, decode func([]float32, []byte) error) error {
 	f.content.RLock()
 	defer f.content.RUnlock()
 	f.filling.Lock()

@@ -4,31 +4,43 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 	"gdb/sample/sampletest"
 )
 
-// gatedRows wait before each row of a pass until they may go on.
-type gatedRows struct {
-	sampletest.Rows
+// gatedDevice waits before each batch of reads until it may go on.
+type gatedDevice struct {
+	blockdev.Device
 	next chan struct{}
 }
 
-func (r *gatedRows) Sweep(ctx context.Context, keys []uint64, buf []byte,
-	emit func(list uint32, row []byte) error) error {
-	return r.Rows.Sweep(ctx, keys, buf, func(list uint32, row []byte) error {
-		select {
-		case <-r.next:
-			return emit(list, row)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+func (d *gatedDevice) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	select {
+	case <-d.next:
+		return d.Device.ReadBatch(ctx, reqs)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// gatedFile is a file of rows with the values of sampletest.Rows, whose reads wait once it is open.
+func gatedFile(t *testing.T, nodes, dim int) (file *rowfile.Reader, next chan struct{}) {
+	d := &gatedDevice{layouttest.Device(t), make(chan struct{})}
+	open := make(chan struct{})
+	close(open)
+	next, d.next = d.next, open
+	file = layouttest.FloatFile(t, d, dim, nodes, sampletest.Value)
+	d.next = next
+	return file, next
 }
 
 // shuffled are the nodes below n in some order.
@@ -41,15 +53,14 @@ func shuffled(n int) (nodes []layout.NodeID) {
 }
 
 // TestBackground: gathers of several goroutines beside the pass that loads a cache have the right
-// rows
-// at every moment, and in the end all rows are there. What a gather missed is not loaded again.
+// rows at every moment, and in the end all rows are there. What a gather missed is not loaded again.
 func TestBackground(t *testing.T) {
-	const nodes, dim = 4000, 8
-	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
-		next: make(chan struct{}, nodes)}
+	const nodes, dim = 4000, 300
+	rows := &sampletest.Rows{Count: nodes, Dim: dim}
+	file, next := gatedFile(t, nodes, dim)
 	hot, budget := shuffled(nodes)[:nodes/2], mem.NewBudget(16<<20)
 	f, err := New(t.Context(), rows, NewStatic(hot),
-		Options{Bytes: 4 << 20, Budget: budget, Background: true})
+		Options{Bytes: 8 << 20, Budget: budget, Sweep: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,20 +74,16 @@ func TestBackground(t *testing.T) {
 					t.Error(err)
 				}
 				checkFilled(t, batch, out, dim)
-				for range 60 {
-					rows.next <- struct{}{}
+				select {
+				case next <- struct{}{}:
+				default: // the pass is over, or at work
 				}
 			}
 		})
 	}
 	gathers.Wait()
-	for range len(hot) {
-		select {
-		case rows.next <- struct{}{}:
-		default:
-		}
-	}
-	<-f.(*cached).background.done
+	close(next)
+	<-f.background.done
 	before, out := f.Stats().Hits, make([]float32, len(hot)*dim)
 	if err := f.Gather(t.Context(), hot, out); err != nil {
 		t.Fatal(err)
@@ -94,9 +101,9 @@ func TestBackground(t *testing.T) {
 // then.
 func TestBackgroundMisses(t *testing.T) {
 	const nodes, dim = 1000, 8
-	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim}, next: make(chan struct{})}
-	f, err := New(t.Context(), rows, NewStatic(shuffled(nodes)),
-		Options{Bytes: 4 << 20, Background: true})
+	file, _ := gatedFile(t, nodes, dim)
+	f, err := New(t.Context(), &sampletest.Rows{Count: nodes, Dim: dim},
+		NewStatic(shuffled(nodes)), Options{Bytes: 4 << 20, Sweep: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,18 +125,18 @@ func TestBackgroundMisses(t *testing.T) {
 // TestBackgroundShrinks: a cache gives memory back while it is loaded; no row is written there.
 func TestBackgroundShrinks(t *testing.T) {
 	const nodes, dim = 40000, 64
-	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
-		next: make(chan struct{}, nodes)}
+	file, next := gatedFile(t, nodes, dim)
 	budget := mem.NewBudget(16 << 20)
-	f, err := New(t.Context(), rows, NewStatic(nodesFrom(0, nodes)),
-		Options{Bytes: 14 << 20, Budget: budget, Background: true})
+	f, err := New(t.Context(), &sampletest.Rows{Count: nodes, Dim: dim},
+		NewStatic(nodesFrom(0, nodes)), Options{Bytes: 14 << 20, Budget: budget, Sweep: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := make([]float32, 1000*dim)
 	for taken := 0; budget.Reserve("batches", 1<<20) == nil; taken++ {
-		for range 2500 {
-			rows.next <- struct{}{}
+		select {
+		case next <- struct{}{}:
+		case <-f.background.done:
 		}
 		batch := nodesFrom(taken*1500, 1000)
 		if err := f.Gather(t.Context(), batch, out); err != nil {
@@ -144,17 +151,20 @@ func TestBackgroundShrinks(t *testing.T) {
 
 // TestBackgroundFails: a row that cannot be loaded is an error of a gather that follows.
 func TestBackgroundFails(t *testing.T) {
-	bad := layout.NodeID(700)
-	rows := &sampletest.Rows{Count: 1000, Dim: 8, Fail: &bad}
-	f, err := New(t.Context(), rows, NewStatic(nodesFrom(0, 1000)),
-		Options{Bytes: 4 << 20, Background: true})
+	var fail error
+	file := layouttest.FloatFile(t, devtest.Inject(layouttest.Device(t),
+		func(string, int64, uint64) devtest.Fault { return devtest.Fault{Err: fail} }),
+		8, 1000, sampletest.Value)
+	fail = syscall.EIO
+	f, err := New(t.Context(), &sampletest.Rows{Count: 1000, Dim: 8},
+		NewStatic(nodesFrom(0, 1000)), Options{Bytes: 4 << 20, Sweep: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-f.(*cached).background.done
+	<-f.background.done
 	err = f.Gather(t.Context(), nodesFrom(0, 10), make([]float32, 80))
-	if err == nil || !strings.Contains(err.Error(), "700") || errors.Is(err, context.Canceled) {
-		t.Errorf("gathered after row 700 could not be loaded: %v", err)
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("gathered after rows could not be loaded: %v", err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 // Options configure a feature cache.
@@ -21,14 +22,14 @@ type Options struct {
 	Threads int
 	// Budget counts the memory; nil counts none.
 	Budget *mem.Budget
-	// Background loads the rows that the policy starts with while rows are already gathered, if
-	// rows are SweepRows; a row that is not loaded yet is missed. Otherwise New loads them before
-	// it returns.
-	Background bool
+	// Sweep, if not nil, is the file from which the rows that the policy starts with are loaded
+	// while rows are already gathered; a row that is not loaded yet is missed. Otherwise New loads
+	// them before it returns.
+	Sweep *rowfile.Reader
 }
 
-// cached keeps some rows in memory, as its policy says.
-type cached struct {
+// Cache keeps some rows in memory, as its policy says.
+type Cache struct {
 	rows    Rows
 	dim     int
 	threads int
@@ -80,8 +81,8 @@ func (l *lookup) bytes() int64 {
 func LookupBytes(nodes int64) int64 { return (16 + 24) * nodes }
 
 // New returns features behind a cache whose rows policy chooses. The caller closes rows.
-func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, error) {
-	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,
+func New(ctx context.Context, rows Rows, policy Policy, opt Options) (*Cache, error) {
+	f := &Cache{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,
 		budget: opt.Budget}
 	slots := RowsIn(opt.Bytes, f.dim, policy.SlotBytes())
 	f.heap = mem.NewAccount(opt.Budget, "feature cache policy")
@@ -101,11 +102,7 @@ func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, 
 	f.values = mem.View[float32](b[index : index+values])
 	f.mu.held = mem.View[layout.NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
-	var sweeper SweepRows
-	if opt.Background {
-		sweeper, _ = rows.(SweepRows)
-	}
-	if err := f.preload(ctx, policy.Start(f.mu.held), sweeper); err != nil {
+	if err := f.preload(ctx, policy.Start(f.mu.held), opt.Sweep); err != nil {
 		return nil, errors.Join(fmt.Errorf("sample: load feature cache: %w", err), f.Close())
 	}
 	if opt.Budget != nil {
@@ -117,7 +114,7 @@ func New(ctx context.Context, rows Rows, policy Policy, opt Options) (Features, 
 // shrink gives back at least n bytes of values, or all: those of the last slots, where a static
 // cache holds its coldest rows. The policy is not told. Rows that it places there later are not
 // kept, and are missed when they are asked for again.
-func (f *cached) shrink(n int64) bool {
+func (f *Cache) shrink(n int64) bool {
 	f.content.Lock()
 	defer f.content.Unlock()
 	f.mu.Lock()
@@ -158,12 +155,12 @@ func Bytes(rows, dim, slotBytes int) int64 {
 }
 
 // Dim returns the number of values in a row.
-func (f *cached) Dim() int { return f.dim }
+func (f *Cache) Dim() int { return f.dim }
 
 // Gather writes the rows of nodes to out. It reads rows that are not cached in one batch; while
 // they are read, it copies the cached rows, gives slots to the rows being read, and copies these to
 // their slots as they arrive. So only the lookup comes before the reads, and nothing after them.
-func (f *cached) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
+func (f *Cache) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	if err := f.background.failed(); err != nil {
 		return err
 	}
@@ -193,7 +190,7 @@ func (f *cached) Gather(ctx context.Context, nodes []layout.NodeID, out []float3
 }
 
 // readMissed starts to read rows that are not cached. The caller calls wait.
-func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait func() error) {
+func (f *Cache) readMissed(ctx context.Context, l *lookup, out []float32) (wait func() error) {
 	if len(l.missed) == 0 {
 		return func() error { return nil }
 	}
@@ -206,14 +203,13 @@ func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait
 }
 
 // read reads rows that are not cached, and copies them to their slots as they arrive.
-func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
-	parts, ok := f.rows.(PartRows)
-	if ok {
-		return parts.GatherParts(ctx, l.missed, l.at, out, func(keys []uint64) {
-			f.fill(l, out, l.arrive(len(keys), func(k int) uint32 { return uint32(keys[k]) }))
-		})
-	}
-	if err := f.rows.Gather(ctx, l.missed, l.at, out); err != nil {
+func (f *Cache) read(ctx context.Context, l *lookup, out []float32) error {
+	inParts := false
+	err := f.rows.GatherParts(ctx, l.missed, l.at, out, func(keys []uint64) {
+		inParts = true
+		f.fill(l, out, l.arrive(len(keys), func(k int) uint32 { return uint32(keys[k]) }))
+	})
+	if err != nil || inParts {
 		return err
 	}
 	f.fill(l, out, l.arrive(len(l.missed), func(k int) uint32 { return uint32(k) }))
@@ -221,7 +217,7 @@ func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
 }
 
 // lookUp finds which nodes are cached.
-func (f *cached) lookUp(nodes []layout.NodeID) *lookup {
+func (f *Cache) lookUp(nodes []layout.NodeID) *lookup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := &lookup{account: mem.NewAccount(f.budget, "lookups of the feature cache")}
@@ -242,7 +238,7 @@ func (f *cached) lookUp(nodes []layout.NodeID) *lookup {
 }
 
 // tell tells the policy which rows were asked for and which were found.
-func (f *cached) tell(l *lookup, nodes []layout.NodeID) {
+func (f *Cache) tell(l *lookup, nodes []layout.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.policy.Begin(nodes)
@@ -250,21 +246,24 @@ func (f *cached) tell(l *lookup, nodes []layout.NodeID) {
 }
 
 // put keeps the scratch memory for the next gather.
-func (f *cached) put(l *lookup) {
+func (f *Cache) put(l *lookup) {
 	f.mu.Lock()
 	f.mu.free = append(f.mu.free, l)
 	f.mu.Unlock()
 }
 
-func (f *cached) copyHits(l *lookup, out []float32) {
+func (f *Cache) copyHits(l *lookup, out []float32) {
 	n := len(l.slots)
 	Parallel(n, f.threads, n*f.dim*4, func(first, end int) {
 		CopyRows(out, f.values, f.dim, l.slots[first:end], l.to[first:end], n*f.dim*4)
 	})
 }
 
+// Lent returns nil, since rows leave the cache.
+func (f *Cache) Lent() []float32 { return nil }
+
 // Stats returns the counters of the cache.
-func (f *cached) Stats() Stats {
+func (f *Cache) Stats() Stats {
 	f.mu.Lock()
 	used, name := f.mu.used, f.mu.policy.Name()
 	f.mu.Unlock()
@@ -274,7 +273,7 @@ func (f *cached) Stats() Stats {
 }
 
 // Close frees the memory. It does not close the rows.
-func (f *cached) Close() error {
+func (f *Cache) Close() error {
 	f.background.stop()
 	if f.endRelief != nil {
 		f.endRelief()

@@ -16,6 +16,9 @@ type Features interface {
 	Dim() int
 	// Gather writes the row of nodes[i] to out[i*Dim:].
 	Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error
+	// Lent returns the rows of all nodes, by node, for batches that refer to rows there instead of
+	// holding copies. It is nil if batches hold copies.
+	Lent() []float32
 	Stats() Stats
 	Close() error
 }
@@ -31,21 +34,22 @@ type Stats struct {
 	BytesRead uint64 // from disk
 }
 
-// Rows reads the rows of a feature file; *rowfile.Reader does.
+// Rows reads the rows of a feature file, as *rowfile.Reader does. Staged rows are read from memory,
+// and caches are measured over rows that take no time to read.
 type Rows interface {
 	Meta() kv.RowsMeta
-	Gather(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32) error
-	Scan(ctx context.Context, first layout.NodeID, n int, out []float32) error
-	BytesRead() uint64
-}
-
-// PartRows are Rows that report which have arrived while others are still read; *rowfile.Reader
-// does. With other Rows, a cache keeps rows only once all are read.
-type PartRows interface {
-	// GatherParts does what Gather does, and calls arrived once some rows are in out, with node<<32
-	// | index in nodes for each. There is one such call at a time, and none after it returns.
+	// GatherParts writes the row of nodes[i] to out[at[i]*Dim:]; at nil means at[i] = i. If arrived
+	// is not nil, it may be called once some rows are in out while others are still read, with
+	// node<<32 | index in nodes for each; then it is called for all of them. There is one such call
+	// at a time, and none after GatherParts returns.
 	GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
 		arrived func(keys []uint64)) error
+	// GatherStored leaves rows in memory as they are stored, if they can be used so: see
+	// rowfile.Reader.
+	GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
+		room func(read, bytes int64) ([]byte, error)) (read bool, err error)
+	Scan(ctx context.Context, first layout.NodeID, n int, out []float32) error
+	BytesRead() uint64
 }
 
 // copyRowsMin is the least number of bytes for which another goroutine that copies is worth it.

@@ -51,7 +51,7 @@ func (a *arrivals) place() []uint32 {
 // place offers missed rows to the policy, and gives slots to those that it keeps. A row that
 // another gather has brought in meanwhile is left alone; a row that is pending may be filled by
 // both gathers.
-func (f *cached) place(l *lookup) {
+func (f *Cache) place(l *lookup) {
 	f.content.Lock()
 	defer f.content.Unlock()
 	f.mu.Lock()
@@ -69,7 +69,7 @@ func (f *cached) place(l *lookup) {
 
 // placeOne gives a slot to v and returns slot+1, or 0. In a small cache the slot may be given to
 // another row again before all rows have theirs.
-func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
+func (f *Cache) placeOne(v layout.NodeID) (kept uint32) {
 	s, keep := f.mu.policy.Place(v)
 	if !keep {
 		return 0
@@ -94,7 +94,7 @@ func (f *cached) placeOne(v layout.NodeID) (kept uint32) {
 
 // fill copies rows that have been read to their slots, if the slots are still theirs. rows are
 // indexes into missed; fill overwrites them.
-func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
+func (f *Cache) fill(l *lookup, out []float32, rows []uint32) {
 	if len(rows) == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
 }
 
 // stillPending returns those of rows whose slots still wait for them, in the same memory.
-func (f *cached) stillPending(l *lookup, rows []uint32) []uint32 {
+func (f *Cache) stillPending(l *lookup, rows []uint32) []uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(rows, func(i uint32) bool {

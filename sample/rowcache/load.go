@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 const (
@@ -50,7 +51,7 @@ func load(ctx context.Context, n, dim int,
 
 // preload fills the first slots with the rows of nodes: before it returns or, if there is a
 // sweeper, in the background.
-func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper SweepRows) error {
+func (f *Cache) preload(ctx context.Context, nodes []layout.NodeID, sweeper *rowfile.Reader) error {
 	mark := uint32(0)
 	if sweeper != nil {
 		mark = slotPending
@@ -78,7 +79,7 @@ func (f *cached) preload(ctx context.Context, nodes []layout.NodeID, sweeper Swe
 // loadAll calls load with keys of nodes, node<<32 | slot, sorted in the order of the file, so that
 // neighboring rows are read together. It sorts all keys together if there is memory for 8 bytes per
 // row, else some at a time.
-func (f *cached) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) error {
+func (f *Cache) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) error {
 	held := mem.NewAccount(f.budget, "rows to load")
 	defer held.Release()
 	part := len(nodes)
@@ -107,12 +108,12 @@ func (f *cached) loadAll(nodes []layout.NodeID, load func(keys []uint64) error) 
 }
 
 // loadKeys reads the rows of nodes to slots. A key is node<<32 | slot; keys ascend.
-func (f *cached) loadKeys(ctx context.Context, keys []uint64) error {
+func (f *Cache) loadKeys(ctx context.Context, keys []uint64) error {
 	return load(ctx, len(keys), f.dim, func(ctx context.Context, first, n int) error {
 		nodes, slots := make([]layout.NodeID, n), make([]uint32, n)
 		for i, k := range keys[first : first+n] {
 			nodes[i], slots[i] = layout.NodeID(k>>32), uint32(k)
 		}
-		return f.rows.Gather(ctx, nodes, slots, f.values)
+		return f.rows.GatherParts(ctx, nodes, slots, f.values, nil)
 	})
 }

@@ -22,8 +22,8 @@ type askedRows struct {
 	asked [][]layout.NodeID
 }
 
-func (r *askedRows) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
-	out []float32) error {
+func (r *askedRows) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []float32, _ func([]uint64)) error {
 	r.mu.Lock()
 	r.asked = append(r.asked, slices.Clone(nodes))
 	r.mu.Unlock()

@@ -1,8 +1,6 @@
 package rowcache
 
 import (
-	"context"
-
 	"gdb/internal/mem"
 	"gdb/layout"
 )
@@ -10,7 +8,8 @@ import (
 // NoRow stands for a row that is not in memory.
 const NoRow = 1<<32 - 1
 
-// Located are Features that say where rows lie in memory, for others to read them in place.
+// Located are Features whose rows stay where they are, and which say where that is, for others to
+// read them in place: direct, resident and static ones.
 type Located interface {
 	Features
 	// Memory returns the memory of the rows, and where the first row begins in it, in bytes. It
@@ -25,25 +24,8 @@ type Located interface {
 	Behind() Rows
 }
 
-// StoredRows are Rows that can stay in memory as they are stored; *rowfile.Reader does.
-type StoredRows interface {
-	GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
-		room func(read, bytes int64) ([]byte, error)) (read bool, err error)
-}
-
-// LocatedOf returns f as Located, or nil if it is a cache whose rows change places.
-func LocatedOf(f Features) Located {
-	if c, ok := f.(*cached); ok {
-		if _, fixed := c.mu.policy.(*static); !fixed {
-			return nil
-		}
-	}
-	l, _ := f.(Located)
-	return l
-}
-
 // Memory returns the memory of all slots that have memory.
-func (f *cached) Memory() (memory []byte, first int) {
+func (f *Cache) Memory() (memory []byte, first int) {
 	f.content.RLock()
 	defer f.content.RUnlock()
 	f.mu.Lock()
@@ -55,7 +37,7 @@ func (f *cached) Memory() (memory []byte, first int) {
 }
 
 // Hold keeps the cache from giving memory back while hold is true.
-func (f *cached) Hold(hold bool) {
+func (f *Cache) Hold(hold bool) {
 	f.content.Lock()
 	defer f.content.Unlock()
 	f.held = hold
@@ -64,7 +46,7 @@ func (f *cached) Hold(hold bool) {
 // Locate finds slots that hold the rows of nodes. Rows that are not in memory count as requests.
 // Rows in memory count as requests and hits only while they are held, since otherwise Gather counts
 // them.
-func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
+func (f *Cache) Locate(nodes []layout.NodeID, rows []uint32) error {
 	if err := f.background.failed(); err != nil {
 		return err
 	}
@@ -89,16 +71,16 @@ func (f *cached) Locate(nodes []layout.NodeID, rows []uint32) error {
 }
 
 // Behind returns what reads all rows.
-func (f *cached) Behind() Rows { return f.rows }
+func (f *Cache) Behind() Rows { return f.rows }
 
 // Memory returns the memory of all rows.
-func (f *resident) Memory() (memory []byte, first int) { return f.arena.Bytes(), 0 }
+func (f *Resident) Memory() (memory []byte, first int) { return f.arena.Bytes(), 0 }
 
 // Hold makes Locate count rows while hold is true. The rows stay where they are in any case.
-func (f *resident) Hold(hold bool) { f.held.Store(hold) }
+func (f *Resident) Hold(hold bool) { f.held.Store(hold) }
 
 // Locate finds all rows.
-func (f *resident) Locate(nodes []layout.NodeID, rows []uint32) error {
+func (f *Resident) Locate(nodes []layout.NodeID, rows []uint32) error {
 	copy(rows, mem.View[uint32](mem.BytesOf(nodes)))
 	if f.held.Load() {
 		f.requests.Add(uint64(len(nodes)))
@@ -107,16 +89,16 @@ func (f *resident) Locate(nodes []layout.NodeID, rows []uint32) error {
 }
 
 // Behind returns what reads all rows.
-func (f *resident) Behind() Rows { return f.rows }
+func (f *Resident) Behind() Rows { return f.rows }
 
 // Memory returns nil, since no row is in memory.
-func (f *direct) Memory() (memory []byte, first int) { return nil, 0 }
+func (f *Direct) Memory() (memory []byte, first int) { return nil, 0 }
 
 // Hold does nothing.
-func (f *direct) Hold(bool) {}
+func (f *Direct) Hold(bool) {}
 
 // Locate finds no row.
-func (f *direct) Locate(nodes []layout.NodeID, rows []uint32) error {
+func (f *Direct) Locate(nodes []layout.NodeID, rows []uint32) error {
 	for i := range nodes {
 		rows[i] = NoRow
 	}
@@ -125,4 +107,4 @@ func (f *direct) Locate(nodes []layout.NodeID, rows []uint32) error {
 }
 
 // Behind returns what reads all rows.
-func (f *direct) Behind() Rows { return f.rows }
+func (f *Direct) Behind() Rows { return f.rows }

@@ -14,31 +14,30 @@ func TestLocated(t *testing.T) {
 	const nodes, dim, hot = 500, 6, 80
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}
 	some := shuffled(nodes)[:200]
-	for name, open := range map[string]func(b *mem.Budget) (Features, error){
-		"static": func(b *mem.Budget) (Features, error) {
+	for name, open := range map[string]func(b *mem.Budget) (Located, error){
+		"static": func(b *mem.Budget) (Located, error) {
 			return New(t.Context(), rows, NewStatic(nodesFrom(0, hot)),
 				Options{Bytes: Bytes(hot, dim, 0), Budget: b})
 		},
-		"all": func(b *mem.Budget) (Features, error) {
+		"all": func(b *mem.Budget) (Located, error) {
 			return NewResident(t.Context(), rows, nodes, 1, b)
 		},
-		"none": func(*mem.Budget) (Features, error) { return NewDirect(rows), nil },
+		"none": func(*mem.Budget) (Located, error) { return NewDirect(rows), nil },
 	} {
 		budget := mem.NewBudget(0)
 		f, err := open(budget)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := LocatedOf(f)
 		want, numbers := make([]float32, len(some)*dim), make([]uint32, len(some))
 		if err := f.Gather(t.Context(), some, want); err != nil {
 			t.Fatal(err)
 		}
 		before := f.Stats()
-		l.Hold(true)
-		memory, first := l.Memory()
+		f.Hold(true)
+		memory, first := f.Memory()
 		held := mem.View[float32](memory[min(first, len(memory)):])
-		if err := l.Locate(some, numbers); err != nil {
+		if err := f.Locate(some, numbers); err != nil {
 			t.Fatal(err)
 		}
 		found := 0
@@ -57,21 +56,11 @@ func TestLocated(t *testing.T) {
 			t.Errorf("%s: %d rows were found, counted before %+v, then %+v", name, found, before,
 				after)
 		}
-		if c, ok := f.(*cached); ok && c.shrink(1<<10) {
+		if c, ok := f.(*Cache); ok && c.shrink(1<<10) {
 			t.Errorf("%s: memory that is held is given back", name)
 		}
 		if err := f.Close(); err != nil || budget.Used() != 0 {
 			t.Errorf("%s: after close %d bytes are counted, %v", name, budget.Used(), err)
 		}
-	}
-	f, err := New(t.Context(), rows, NewSIEVE(), Options{Bytes: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if LocatedOf(f) != nil {
-		t.Error("a cache whose rows change places tells where they are")
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"gdb/layout"
 )
 
-// resident holds all rows in memory.
-type resident struct {
+// Resident holds all rows in memory.
+type Resident struct {
 	rows     Rows
 	arena    *mem.Arena
 	table    []float32
@@ -19,14 +19,15 @@ type resident struct {
 	threads  int
 	requests atomic.Uint64
 	held     atomic.Bool // see Located
+	lent     bool
 }
 
 // NewResident reads all rows and returns features that gather from memory. They take 4 bytes per
 // value of the graph, counted in budget. Gather copies with up to threads goroutines. The caller
 // closes rows.
 func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
-	budget *mem.Budget) (Features, error) {
-	f := &resident{rows: rows, dim: rows.Meta().Dim, threads: threads}
+	budget *mem.Budget) (*Resident, error) {
+	f := &Resident{rows: rows, dim: rows.Meta().Dim, threads: threads}
 	var err error
 	f.arena, err = mem.NewArena(budget, "resident features", int64(nodes)*int64(f.dim)*4)
 	if err != nil {
@@ -43,7 +44,7 @@ func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 }
 
 // load reads all rows to memory.
-func (f *resident) load(ctx context.Context, nodes uint64) error {
+func (f *Resident) load(ctx context.Context, nodes uint64) error {
 	return load(ctx, int(nodes), f.dim, func(ctx context.Context, first, n int) error {
 		part := f.table[uint64(first)*uint64(f.dim):][:uint64(n)*uint64(f.dim)]
 		return f.rows.Scan(ctx, layout.NodeID(first), n, part)
@@ -51,10 +52,10 @@ func (f *resident) load(ctx context.Context, nodes uint64) error {
 }
 
 // Dim returns the number of values in a row.
-func (f *resident) Dim() int { return f.dim }
+func (f *Resident) Dim() int { return f.dim }
 
 // Gather copies the rows of nodes to out.
-func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
+func (f *Resident) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
 	bytes := len(nodes) * f.dim * 4
 	Parallel(len(nodes), f.threads, bytes, func(first, end int) {
@@ -63,11 +64,22 @@ func (f *resident) Gather(ctx context.Context, nodes []layout.NodeID, out []floa
 	return ctx.Err()
 }
 
-// Table returns all rows, (nodes, Dim), for others to read in place. It is valid until Close.
-func (f *resident) Table() []float32 { return f.table }
+// Table returns all rows, (nodes, Dim), for others to read. It is valid until Close.
+func (f *Resident) Table() []float32 { return f.table }
+
+// Lend makes batches refer to the rows from now on, instead of holding copies.
+func (f *Resident) Lend() { f.lent = true }
+
+// Lent returns all rows if they are lent, else nil.
+func (f *Resident) Lent() []float32 {
+	if !f.lent {
+		return nil
+	}
+	return f.table
+}
 
 // Stats returns counters in which every request is a hit.
-func (f *resident) Stats() Stats {
+func (f *Resident) Stats() Stats {
 	n := f.requests.Load()
 	bytes := int64(len(f.table)) * 4
 	return Stats{Policy: "all", Capacity: bytes, Used: bytes, Requests: n, Hits: n,
@@ -75,30 +87,33 @@ func (f *resident) Stats() Stats {
 }
 
 // Close frees the memory.
-func (f *resident) Close() error { return f.arena.Free() }
+func (f *Resident) Close() error { return f.arena.Free() }
 
-// direct reads every row from disk.
-type direct struct {
+// Direct reads every row from disk.
+type Direct struct {
 	rows     Rows
 	requests atomic.Uint64
 }
 
 // NewDirect returns features without a cache. The caller closes rows.
-func NewDirect(rows Rows) Features { return &direct{rows: rows} }
+func NewDirect(rows Rows) *Direct { return &Direct{rows: rows} }
 
 // Dim returns the number of values in a row.
-func (f *direct) Dim() int { return f.rows.Meta().Dim }
+func (f *Direct) Dim() int { return f.rows.Meta().Dim }
 
 // Gather reads the rows of nodes to out.
-func (f *direct) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
+func (f *Direct) Gather(ctx context.Context, nodes []layout.NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
-	return f.rows.Gather(ctx, nodes, nil, out)
+	return f.rows.GatherParts(ctx, nodes, nil, out, nil)
 }
 
+// Lent returns nil, since no row is in memory.
+func (f *Direct) Lent() []float32 { return nil }
+
 // Stats returns counters in which every request is a miss.
-func (f *direct) Stats() Stats {
+func (f *Direct) Stats() Stats {
 	return Stats{Policy: "none", Requests: f.requests.Load(), BytesRead: f.rows.BytesRead()}
 }
 
 // Close does nothing, since the caller owns the rows.
-func (f *direct) Close() error { return nil }
+func (f *Direct) Close() error { return nil }

@@ -10,14 +10,10 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
-
-// StagedFile is a file of rows that can be read in one pass; *rowfile.Reader implements it.
-type StagedFile interface {
-	Rows
-	SweepRows
-}
 
 // sweepBytes is the memory that a pass reads to: with less, the device waits while the processor is
 // busy.
@@ -26,7 +22,7 @@ const sweepBytes = 8 << 20
 // Staged reads rows of a file, some of which are staged: in memory for now. All methods may be
 // called from any goroutine.
 type Staged struct {
-	StagedFile
+	file   *rowfile.Reader
 	dim    int
 	budget *mem.Budget
 
@@ -39,8 +35,8 @@ type Staged struct {
 }
 
 // NewStaged returns rows of which none are staged. The caller calls Drop before it closes file.
-func NewStaged(file StagedFile, budget *mem.Budget) *Staged {
-	return &Staged{StagedFile: file, dim: file.Meta().Dim, budget: budget}
+func NewStaged(file *rowfile.Reader, budget *mem.Budget) *Staged {
+	return &Staged{file: file, dim: file.Meta().Dim, budget: budget}
 }
 
 // rowBytes returns the bytes of a staged row of dim values, with its node. keyBytes is what its key
@@ -87,8 +83,8 @@ func (r *Staged) Stage(ctx context.Context, lists [][]layout.NodeID) (err error)
 	for i, k := range keys {
 		nodes[i] = layout.NodeID(k >> 32)
 	}
-	err = r.Sweep(ctx, keys, buf.Bytes(), func(i uint32, row []byte) error {
-		return r.Decode(values[int(i)*r.dim:int(i+1)*r.dim], row)
+	err = r.file.Sweep(ctx, keys, buf.Bytes(), func(i uint32, row []byte) error {
+		return r.file.Decode(values[int(i)*r.dim:int(i+1)*r.dim], row)
 	})
 	populated()
 	if err != nil {
@@ -136,14 +132,32 @@ func (r *Staged) Drop() error {
 	return a.Free()
 }
 
-// Gather copies rows that are staged, and reads the others from the file.
-func (r *Staged) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
-	out []float32) error {
+// Meta describes the rows of the file.
+func (r *Staged) Meta() kv.RowsMeta { return r.file.Meta() }
+
+// Scan reads consecutive rows from the file.
+func (r *Staged) Scan(ctx context.Context, first layout.NodeID, n int, out []float32) error {
+	return r.file.Scan(ctx, first, n, out)
+}
+
+// BytesRead returns how many bytes were read from the file.
+func (r *Staged) BytesRead() uint64 { return r.file.BytesRead() }
+
+// GatherStored returns false: staged rows were converted.
+func (r *Staged) GatherStored(context.Context, []layout.NodeID, []uint32,
+	func(read, bytes int64) ([]byte, error)) (read bool, err error) {
+	return false, nil
+}
+
+// GatherParts copies rows that are staged, and reads the others from the file. It does not call
+// arrived.
+func (r *Staged) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []float32, _ func(keys []uint64)) error {
 	others, to := r.copyStaged(nodes, at, out)
 	if len(others) == 0 {
 		return ctx.Err()
 	}
-	return r.StagedFile.Gather(ctx, others, to, out)
+	return r.file.Gather(ctx, others, to, out)
 }
 
 // copyStaged copies rows that are staged, and returns the other nodes and where their rows go.

@@ -34,8 +34,8 @@ func lists(t *rapid.T) [][]layout.NodeID {
 func checkGather(t interface{ Fatal(...any) }, r *Staged, nodes []layout.NodeID) {
 	for _, at := range [][]uint32{nil, reversed(len(nodes))} {
 		want, got := make([]float32, len(nodes)*dim), make([]float32, len(nodes)*dim)
-		if err := errors.Join(r.StagedFile.Gather(context.Background(), nodes, at, want),
-			r.Gather(context.Background(), nodes, at, got)); err != nil {
+		if err := errors.Join(r.file.Gather(context.Background(), nodes, at, want),
+			r.GatherParts(context.Background(), nodes, at, got, nil)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(want, got) {
@@ -56,8 +56,9 @@ func reversed(n int) []uint32 {
 // rows that are not staged are read.
 func TestRowsAreTheSame(t *testing.T) {
 	budget := mem.NewBudget(0)
+	file := layouttest.FloatFile(t, nil, dim, count, sampletest.Value)
 	rapid.Check(t, func(t *rapid.T) {
-		r := NewStaged(&sampletest.Rows{Count: count, Dim: dim}, budget)
+		r := NewStaged(file, budget)
 		for range 2 {
 			staged := lists(t)
 			if err := r.Stage(context.Background(), staged); err != nil {
@@ -68,7 +69,8 @@ func TestRowsAreTheSame(t *testing.T) {
 			}
 			before := r.BytesRead()
 			all := slices.Concat(staged...)
-			err := r.Gather(context.Background(), all, nil, make([]float32, len(all)*dim))
+			err := r.GatherParts(context.Background(), all, nil, make([]float32, len(all)*dim),
+				nil)
 			if read := r.BytesRead() - before; err != nil || read != 0 {
 				t.Fatal(err, read)
 			}
@@ -84,7 +86,7 @@ func TestRowsAreTheSame(t *testing.T) {
 
 // Rows may be gathered while others are staged in their place.
 func TestGatherWhileStaging(t *testing.T) {
-	r := NewStaged(&sampletest.Rows{Count: count, Dim: dim}, mem.NewBudget(0))
+	r := NewStaged(layouttest.FloatFile(t, nil, dim, count, sampletest.Value), mem.NewBudget(0))
 	var work sync.WaitGroup
 	for g := range 3 {
 		work.Go(func() {
@@ -114,7 +116,7 @@ func TestMemory(t *testing.T) {
 	for i := range l {
 		l[i] = layout.NodeID(i)
 	}
-	file := &sampletest.Rows{Count: uint64(rows), Dim: 64}
+	file := layouttest.FloatFile(t, nil, 64, rows, sampletest.Value)
 	budget := mem.NewBudget(memory)
 	r := NewStaged(file, budget)
 	if err := r.Stage(t.Context(), [][]layout.NodeID{l}); err != nil || rows == 0 {
@@ -162,7 +164,7 @@ func TestReadErrors(t *testing.T) {
 		r := NewStaged(openRows(t, store, dev, budget), budget)
 		before := budget.Used()
 		if name == "a read fails" {
-			r.StagedFile = openRows(t, store, broken{dev}, nil)
+			r.file = openRows(t, store, broken{dev}, nil)
 		}
 		err = r.Stage(t.Context(), [][]layout.NodeID{{4, last}, {4, 2}})
 		if err == nil || !strings.HasPrefix(err.Error(), "staging: ") {

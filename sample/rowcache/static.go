@@ -1,21 +1,13 @@
 package rowcache
 
-import "gdb/layout"
+import (
+	"context"
 
-import "context"
-
-// Static are Features of which a fixed set of rows is in memory, from the start.
-type Static interface {
-	Features
-	// Filled waits until these rows are in memory.
-	Filled(ctx context.Context) error
-	// Absent appends those of nodes whose rows are not kept to the list to. Filled must have
-	// returned before.
-	Absent(nodes, to []layout.NodeID) []layout.NodeID
-}
+	"gdb/layout"
+)
 
 // Filled waits for rows that are loaded in the background, and returns the error of loading them.
-func (f *cached) Filled(ctx context.Context) error {
+func (f *Cache) Filled(ctx context.Context) error {
 	if f.background == nil {
 		return ctx.Err()
 	}
@@ -27,8 +19,9 @@ func (f *cached) Filled(ctx context.Context) error {
 	}
 }
 
-// Absent appends those of nodes whose rows have no slot to the list to.
-func (f *cached) Absent(nodes, to []layout.NodeID) []layout.NodeID {
+// Absent appends those of nodes whose rows have no slot to the list to. The policy must be static,
+// and Filled must have returned.
+func (f *Cache) Absent(nodes, to []layout.NodeID) []layout.NodeID {
 	f.content.RLock() // so slots keep their rows; none is pending any more
 	defer f.content.RUnlock()
 	for _, v := range nodes {

@@ -16,7 +16,7 @@ import (
 	"gdb/layout/rowfile"
 )
 
-// Rows computes feature rows from their node. It satisfies sample.Rows and sample.RawRows.
+// Rows computes feature rows from their node: rowcache.Rows that tests can fail and slow down.
 type Rows struct {
 	Count uint64 // the number of nodes
 	Dim   int
@@ -61,6 +61,18 @@ func (r *Rows) Scan(ctx context.Context, first layout.NodeID, n int, out []float
 		nodes[i] = first + layout.NodeID(i)
 	}
 	return r.Gather(ctx, nodes, nil, out)
+}
+
+// GatherParts computes rows, and does not call arrived.
+func (r *Rows) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
+	_ func(keys []uint64)) error {
+	return r.Gather(ctx, nodes, at, out)
+}
+
+// GatherStored returns false: rows are computed.
+func (r *Rows) GatherStored(context.Context, []layout.NodeID, []uint32,
+	func(read, bytes int64) ([]byte, error)) (read bool, err error) {
+	return false, nil
 }
 
 // Sweep computes the rows of keys, each of which is node<<32 | list. It does not use buf, but

@@ -314,7 +314,7 @@ func (t *assembly) placeStage(f *frame, x []float32) error {
 // decodeStage decodes the swept rows first … end-1 of a frame's stage to the batch's features.
 func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 	for k, d := first, t.l.dim; k < end; k++ {
-		err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
+		err := t.l.cfg.Rows.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
 		if err != nil {
 			return err
 		}

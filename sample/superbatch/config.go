@@ -3,10 +3,12 @@ package superbatch
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/rowcache"
 	"gdb/sample/superbatch/changeset"
@@ -18,6 +20,17 @@ import (
 // batchesMost bounds the batches of a superbatch, so that its index of 24 to 32 bytes a batch stays
 // small.
 const batchesMost = 1 << 20
+
+// Rows reads the rows of a feature file one by one, or those of many lists of nodes in one pass over
+// the file, as *rowfile.Reader does.
+type Rows interface {
+	rowcache.Rows
+	Sweep(ctx context.Context, keys []uint64, buf []byte,
+		emit func(list uint32, row []byte) error) error
+	SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
+		apart []rowfile.ReadCost)
+	Decode(out []float32, rows []byte) error
+}
 
 // Config configures a Loader: what is sampled, where runtime files go, and how much memory each
 // part may take.
@@ -38,7 +51,7 @@ type Config struct {
 	// Nodes is the number of nodes of the graph.
 	Nodes uint64
 	// Rows reads features and Labels, which may be nil, reads labels. The caller closes both.
-	Rows   rowcache.Rows
+	Rows   Rows
 	Labels *sample.Labels
 
 	// FS, Prep and Name say where runtime files go: Prep is the store's directory for them, and
@@ -97,10 +110,9 @@ type Config struct {
 	// Frames(Ready) batches. If InPlace, Ready is 1, and memory is taken for the features of
 	// FramesInPlace batches without their outermost deltas, and for their lists.
 	Ready int
-	// Sweeper reads Rows in one pass for many batches, where Costs say that this is faster. Nil
-	// always reads rows one by one. A sweep takes at most SweepBytes between batches, in place of
-	// the batches' memory, and PackedBytes besides.
-	Sweeper    Sweeper
+	// Costs say where Rows are read in one pass for many batches, which is then a sweep. The zero
+	// value always reads rows one by one. A sweep takes at most SweepBytes between batches, in place
+	// of the batches' memory, and PackedBytes besides.
 	Costs      Costs
 	SweepBytes int64
 	// SweepAhead sweeps for the next batches while those before are trained on. A sweep's memory is

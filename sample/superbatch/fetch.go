@@ -34,7 +34,7 @@ func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
 	buf *runtimefile.Buffer) error {
 	c, dim := &t.l.cfg, t.l.dim
 	if t.packed == nil {
-		return c.Rows.Gather(t.stages.Context(), f.missed[first:end], at, out)
+		return c.Rows.GatherParts(t.stages.Context(), f.missed[first:end], at, out, nil)
 	}
 	width := t.packed.rowBytes
 	return t.packed.read(t.stages.Context(), t.batchOf(f), first, end, buf, func(k int,
@@ -42,7 +42,7 @@ func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
 		k -= first
 		for ; len(rows) > 0; k, rows = k+1, rows[width:] {
 			to := int(at[k]) * dim
-			if err := c.Sweeper.Decode(out[to:to+dim], rows[:width]); err != nil {
+			if err := c.Rows.Decode(out[to:to+dim], rows[:width]); err != nil {
 				return err
 			}
 		}

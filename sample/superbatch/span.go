@@ -16,15 +16,6 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// Sweeper reads the rows of many lists of nodes in one pass over the file; *rowfile.Reader does.
-type Sweeper interface {
-	Sweep(ctx context.Context, keys []uint64, buf []byte,
-		emit func(list uint32, row []byte) error) error
-	SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
-		apart []rowfile.ReadCost)
-	Decode(out []float32, rows []byte) error
-}
-
 // span is consecutive batches of a superbatch whose missing rows are read in the same way.
 type span struct {
 	first   int    // index of its first batch in the superbatch
@@ -82,7 +73,7 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m al
 }
 
 // sweeps reports whether a sweep may be made at all.
-func (c *Config) sweeps() bool { return c.Sweeper != nil && c.Costs != (Costs{}) }
+func (c *Config) sweeps() bool { return c.Costs != (Costs{}) }
 
 const (
 	// bufferLeast and bufferMost bound the bytes of a batch's rows that are collected before they
@@ -174,7 +165,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 		if k < n && w.cfg.Costs.leastWith(whole, k, w.cfg.SweepAhead) >= least {
 			return Weighed{Packed: math.Inf(1)} // it need not be known how much more
 		}
-		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(ctx, k), k)
+		l.once, l.apart = w.cfg.Rows.SweepCost(w.chunks(ctx, k), k)
 		r := w.reading
 		r.Batches, r.Rows = k, 0
 		for _, refs := range w.index[w.first : w.first+k] {
@@ -429,7 +420,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 // write sweeps for all keys and writes the rows by batch.
 func (w *sweep) write(ctx context.Context) error {
 	for keys := range w.chunks(ctx, w.end-w.first) {
-		if err := w.cfg.Sweeper.Sweep(ctx, keys, w.read, w.put); err != nil {
+		if err := w.cfg.Rows.Sweep(ctx, keys, w.read, w.put); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ import (
 // swept makes a loader sweep wherever it can: reads cost a second, all else nothing. What is
 // decided is appended to told.
 func swept(c Config, reading *[]Reading) Config {
-	c.Sweeper, c.Costs, c.SweepBytes = c.Rows.(Sweeper), Costs{Read: 1}, 8<<20
+	c.Costs, c.SweepBytes = Costs{Read: 1}, 8<<20
 	c.Decided = func(r Reading) { *reading = append(*reading, r) }
 	return c
 }
@@ -171,7 +171,7 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 	c := swept(testConfig(t), &reading)
 	c.Slots = 2000 // after one epoch or two, all is there
 	want := wantHashes(t, c)
-	c.Costs, c.Sweeper = Costs{Read: 1, Written: 1e-2, Step: 30}, onePass{c.Sweeper}
+	c.Costs, c.Rows = Costs{Read: 1, Written: 1e-2, Step: 30}, onePass{c.Rows}
 	l := mustOpen(t, c)
 	got, err := stepHashes(l.Epoch, 0, c.Epochs)
 	if err != nil || !slices.Equal(got, want) {
@@ -187,11 +187,11 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 }
 
 // onePass sweeps in one read.
-type onePass struct{ Sweeper }
+type onePass struct{ Rows }
 
 func (s onePass) SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
 	apart []rowfile.ReadCost) {
-	once, apart = s.Sweeper.SweepCost(keys, lists)
+	once, apart = s.Rows.SweepCost(keys, lists)
 	once.Reads = 1
 	return once, apart
 }
@@ -313,7 +313,7 @@ func TestSweepGivenUp(t *testing.T) {
 	c := swept(testConfig(t), &reading)
 	want := wantHashes(t, c)
 	ctx, cancel := context.WithCancel(context.Background())
-	c.Sweeper = &cancelling{c.Sweeper, cancel}
+	c.Rows = &cancelling{c.Rows, cancel}
 	l := mustOpen(t, c)
 	b, err := l.Epoch(0)
 	if err != nil {
@@ -331,14 +331,14 @@ func TestSweepGivenUp(t *testing.T) {
 
 // cancelling cancels before its first sweep.
 type cancelling struct {
-	Sweeper
+	Rows
 	cancel context.CancelFunc
 }
 
 func (c *cancelling) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	c.cancel()
-	return c.Sweeper.Sweep(ctx, keys, buf, emit)
+	return c.Rows.Sweep(ctx, keys, buf, emit)
 }
 
 // TestSweepRefusesFlippedBits: no bit of packed rows is trained on that was not written.
@@ -375,8 +375,9 @@ func TestSweepAhead(t *testing.T) {
 		c := swept(testConfigOn(dev), &reading)
 		want := wantHashes(t, c)
 		c.SweepAhead, c.SweepBytes, c.Overlap, c.Batches = true, 300<<10, overlap, 36
-		held := &holding{Sweeper: c.Sweeper, after: 1, begun: make(chan struct{})}
-		c.Sweeper = held
+		rows := c.Rows
+		held := &holding{Rows: rows, after: 1, begun: make(chan struct{})}
+		c.Rows = held
 		l := mustOpen(t, c)
 		var got []uint64
 		b, err := l.Epoch(0)
@@ -407,6 +408,7 @@ func TestSweepAhead(t *testing.T) {
 			t.Errorf("a batch whose rows are not there: %v", err)
 		}
 		closeAll(t, l)
+		c.Rows = rows
 		checkAheadOfNext(t, c, want)
 	}
 	devtest.CheckGoroutines(t, before)
@@ -415,7 +417,7 @@ func TestSweepAhead(t *testing.T) {
 // checkAheadOfNext: with superbatches that overlap or come in pairs, a sweep for the one that
 // follows begins before it does.
 func checkAheadOfNext(t *testing.T, c Config, want []uint64) {
-	c.Sweeper, c.SweepBytes = c.Rows.(Sweeper), 8<<20
+	c.SweepBytes = 8 << 20
 	l := mustOpen(t, c)
 	early := 0
 	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
@@ -438,7 +440,7 @@ func checkAheadOfNext(t *testing.T, c Config, want []uint64) {
 
 // holding does not end its sweeps after some.
 type holding struct {
-	Sweeper
+	Rows
 	after int
 	begun chan struct{}
 }
@@ -446,7 +448,7 @@ type holding struct {
 func (h *holding) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	if h.after--; h.after >= 0 {
-		return h.Sweeper.Sweep(ctx, keys, buf, emit)
+		return h.Rows.Sweep(ctx, keys, buf, emit)
 	}
 	close(h.begun)
 	<-ctx.Done()

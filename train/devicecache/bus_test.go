@@ -121,29 +121,30 @@ func mustReadRows(t *testing.T, budget *mem.Budget) *rowfile.Reader {
 
 // openHost opens features of the host.
 func openHost(t *testing.T, cache string, rows rowcache.Rows,
-	budget *mem.Budget) rowcache.Features {
+	budget *mem.Budget) (f rowcache.Features, located rowcache.Located) {
 	t.Helper()
-	var f rowcache.Features
 	var err error
 	opt := rowcache.Options{Bytes: rowcache.Bytes(900, testDim, 32), Budget: budget}
 	switch cache {
 	case "none":
-		f = rowcache.NewDirect(rows)
+		located = rowcache.NewDirect(rows)
 	case "all":
-		f, err = rowcache.NewResident(t.Context(), rows, testNodes, 2, budget)
+		located, err = rowcache.NewResident(t.Context(), rows, testNodes, 2, budget)
 	case "static":
 		var hot []sample.NodeID
 		for v := range 900 {
 			hot = append(hot, sample.NodeID(v+80))
 		}
-		f, err = rowcache.New(t.Context(), rows, rowcache.NewStatic(hot), opt)
+		located, err = rowcache.New(t.Context(), rows, rowcache.NewStatic(hot), opt)
 	case "sieve":
-		f, err = rowcache.New(t.Context(), rows, rowcache.NewSIEVE(), opt)
+		if f, err = rowcache.New(t.Context(), rows, rowcache.NewSIEVE(), opt); err == nil {
+			return f, nil
+		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return located, located
 }
 
 // waysOfRows trains on batches before and after the device has rows, with a lock that is refused.
@@ -156,8 +157,8 @@ func waysOfRows(t *testing.T, cache string, send bool, refused int) (inPlace boo
 	}
 	be := &farDevice{Backend: cpu, t: t, locked: map[uintptr]int{}, send: send, refused: refused}
 	rows := mustReadRows(t, budget)
-	host := openHost(t, cache, rows, budget)
-	c := New(host, be, budget)
+	host, located := openHost(t, cache, rows, budget)
+	c := New(host, located, be, budget)
 	p := &plan.Plan{BatchNodes: 300, OnDevice: &plan.DevicePlan{}}
 	if err := c.Choose(t.Context(), p, testNodes, 2); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // goroutine, all others only from the goroutine of the backend.
 type Cache struct {
 	host    rowcache.Features
-	located rowcache.Located // host, or nil if that does not tell where its rows are
+	located rowcache.Located // host, or nil if that does not say where its rows are
 	be      backend.Backend
 	budget  *mem.Budget
 	kept    atomic.Pointer[kept] // nil until the cache was filled
@@ -50,10 +50,12 @@ type kept struct {
 // device had (Hits).
 type Stats struct{ Rows, Hits uint64 }
 
-// New returns a cache in front of the features host, which their owner closes after the cache. The
-// device keeps no rows until Fill.
-func New(host rowcache.Features, be backend.Backend, budget *mem.Budget) *Cache {
-	c := &Cache{host: host, located: rowcache.LocatedOf(host), be: be, budget: budget}
+// New returns a cache in front of the features host, which their owner closes after the cache.
+// located is the same, or nil if it does not say where its rows are. The device keeps no rows until
+// Fill.
+func New(host rowcache.Features, located rowcache.Located, be backend.Backend,
+	budget *mem.Budget) *Cache {
+	c := &Cache{host: host, located: located, be: be, budget: budget}
 	c.notes = newNotes(func() *places {
 		return &places{held: mem.NewAccount(budget, "places of rows on the device")}
 	})
@@ -62,6 +64,9 @@ func New(host rowcache.Features, be backend.Backend, budget *mem.Budget) *Cache 
 
 // Dim returns the number of values in a row.
 func (c *Cache) Dim() int { return c.host.Dim() }
+
+// Lent returns nil: a step assembles rows on the device.
+func (c *Cache) Lent() []float32 { return nil }
 
 // Stats returns the counts of the features behind the cache.
 func (c *Cache) Stats() rowcache.Stats { return c.host.Stats() }
@@ -238,7 +243,7 @@ func (c *Cache) copyRows(ctx context.Context, rows rowcache.Rows, k *kept) (err 
 	next := k.set.Nodes(k.set.Total())
 	for first := 0; first < k.set.Count(); {
 		some := next(ids[:part])
-		if err := rows.Gather(ctx, some, nil, x); err != nil {
+		if err := rows.GatherParts(ctx, some, nil, x, nil); err != nil {
 			return err
 		}
 		c.be.Write(k.rows.Slice(first, len(some)), x)

@@ -25,7 +25,8 @@ func mustOpen(t *testing.T) (*Cache, *sampletest.Rows, *mem.Budget) {
 		t.Fatal(err)
 	}
 	rows := &sampletest.Rows{Count: testNodes, Dim: testDim}
-	c := New(rowcache.NewDirect(rows), be, budget)
+	host := rowcache.NewDirect(rows)
+	c := New(host, host, be, budget)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

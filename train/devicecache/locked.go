@@ -9,7 +9,6 @@ import (
 	"gdb/compute/kernel"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/sample/rowcache"
 )
 
 // stepsFlying is how many of the last steps the device may still be copying from locked memory: see
@@ -111,8 +110,8 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 	least := int64(4 * len(p.read) * dim)
 	var to []byte
 	read := false
-	if stored, ok := rows.(rowcache.StoredRows); ok && len(p.read) > 0 {
-		read, err = stored.GatherStored(ctx, p.read, p.at, func(bytes, most int64) ([]byte, error) {
+	if len(p.read) > 0 {
+		read, err = rows.GatherStored(ctx, p.read, p.at, func(bytes, most int64) ([]byte, error) {
 			if bytes <= least+MoreSent(least) {
 				to, err = g.room(ctx, most)
 			}
@@ -126,7 +125,7 @@ func (g *gathering) readRows(ctx context.Context) (err error) {
 		return err
 	}
 	if !read && len(p.read) > 0 {
-		err = rows.Gather(ctx, p.read, nil, mem.View[float32](to))
+		err = rows.GatherParts(ctx, p.read, nil, mem.View[float32](to), nil)
 		for j := range p.at {
 			p.at[j] = uint32(j * dim)
 		}

@@ -39,10 +39,11 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 	in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
 		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}
 	var err error
-	in.Features, err = rowcache.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
+	in.Resident, err = rowcache.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
 	if err != nil {
 		t.Fatal(err)
 	}
+	in.Features = in.Resident
 	in.CloseLater(in.Features)
 	t.Cleanup(func() {
 		if err := in.Close(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/sample/rowcache"
 )
 
 // table is a matrix with one row for each node of some set, in ascending order, read by layer-wise
@@ -59,7 +58,7 @@ func (t *memoryTable) Close() error {
 
 // fileTable reads rows from a file of the store.
 type fileTable struct {
-	rows rowcache.Rows
+	rows *rowfile.Reader
 	drop func() error // closes and removes the file; nil if it has another owner
 }
 
@@ -263,8 +262,8 @@ func (f *Inference) featureTable() table {
 
 // featuresAsKept returns the table of the features as they are stored, packed or not.
 func (f *Inference) featuresAsKept() table {
-	if r, ok := f.Source.Features.(interface{ Table() []float32 }); ok {
-		return &memoryTable{width: f.Source.Features.Dim(), rows: r.Table()}
+	if r := f.Source.Resident; r != nil {
+		return &memoryTable{width: r.Dim(), rows: r.Table()}
 	}
 	return &fileTable{rows: f.Source.Rows}
 }

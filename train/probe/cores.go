@@ -141,8 +141,17 @@ type blankRows struct{ dim int }
 // Meta returns a description of the rows.
 func (r blankRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "blank", Dim: r.dim} }
 
-// Gather leaves the output as it is.
-func (blankRows) Gather(context.Context, []sample.NodeID, []uint32, []float32) error { return nil }
+// GatherParts leaves the output as it is.
+func (blankRows) GatherParts(context.Context, []sample.NodeID, []uint32, []float32,
+	func([]uint64)) error {
+	return nil
+}
+
+// GatherStored returns false: nothing asks for rows as they are stored.
+func (blankRows) GatherStored(context.Context, []sample.NodeID, []uint32,
+	func(read, bytes int64) ([]byte, error)) (bool, error) {
+	return false, nil
+}
 
 // Scan writes values, because memory that was never written to is copied faster.
 func (blankRows) Scan(_ context.Context, _ sample.NodeID, _ int, out []float32) error {

@@ -176,9 +176,9 @@ type tracedRows struct {
 // Meta returns a description of the rows.
 func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
 
-// Gather counts the rows that would be read.
-func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
-	_ []float32) error {
+// GatherParts counts the rows that would be read.
+func (r *tracedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, _ []uint32,
+	_ []float32, _ func([]uint64)) error {
 	if r.pricer.tr.played.share > 1 {
 		r.missing += len(nodes)
 		return nil
@@ -190,6 +190,12 @@ func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint
 func (r *tracedRows) endBatch(nodes int) {
 	r.addSome(r.pricer, r.missing*r.pricer.tr.played.share, nodes)
 	r.missing, r.nodes = 0, r.nodes+nodes
+}
+
+// GatherStored returns false: nothing asks for rows as they are stored.
+func (r *tracedRows) GatherStored(context.Context, []sample.NodeID, []uint32,
+	func(read, bytes int64) ([]byte, error)) (bool, error) {
+	return false, nil
 }
 
 // Scan does nothing: caches do not call it.

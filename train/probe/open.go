@@ -50,9 +50,10 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
 		Workers: plan.Samplers(cfg.Threads), PassWorkers: cfg.Threads,
 		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
-		InPlace: cfg.InPlaceResident, Later: cfg.Lent > 0}
+		Later: cfg.Lent > 0}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
-		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged()}
+		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged(),
+		Lend: cfg.InPlaceResident}
 	if best.GivesBack() {
 		cache.Bytes += cfg.Spare
 		best.Features, best.Memory = best.Features+cfg.Spare, best.Memory+cfg.Spare

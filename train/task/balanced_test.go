@@ -1,40 +1,23 @@
 package task
 
 import (
-	"context"
 	"math"
 	"testing"
 
-	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/layouttest"
 	"gdb/sample"
 )
-
-// sixThreeOne are the classes 0 six times, 1 three times and 2 once; node 10 has none.
-type sixThreeOne struct{}
-
-func (sixThreeOne) Meta() kv.RowsMeta { return kv.RowsMeta{DType: "i32", Dim: 1, RowBytes: 4} }
-
-func (sixThreeOne) GatherRaw(_ context.Context, nodes []sample.NodeID, _ []uint32,
-	out []byte) error {
-	for i, v := range nodes {
-		mem.View[int32](out)[i] = []int32{0, 0, 0, 0, 0, 0, 1, 1, 1, 2, -1}[v]
-	}
-	return nil
-}
-
-func (r sixThreeOne) ScanRaw(ctx context.Context, first sample.NodeID, n int, out []byte) error {
-	nodes := make([]sample.NodeID, n)
-	for i := range nodes {
-		nodes[i] = first + sample.NodeID(i)
-	}
-	return r.GatherRaw(ctx, nodes, nil, out)
-}
 
 // TestBalanced has the weights that scikit-learn's "balanced" gives: 10/(3·6), 10/(3·3), 10/(3·1).
 func TestBalanced(t *testing.T) {
 	meta := &kv.LabelsMeta{Kind: KindClass, Classes: []string{"a", "b", "c", "not there"}}
-	l, err := sample.NewLabels(t.Context(), meta, sixThreeOne{}, 11, nil)
+	// The classes are 0 six times, 1 three times and 2 once; node 10 has none.
+	classes := []int32{0, 0, 0, 0, 0, 0, 1, 1, 1, 2, -1}
+	rows := layouttest.WordFile(t, nil, len(classes), func(v sample.NodeID) uint32 {
+		return uint32(classes[v])
+	})
+	l, err := sample.NewLabels(t.Context(), meta, rows, 11, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
