@@ -272,9 +272,9 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 func metaPipeline(topo topology.Reader, f rowcache.Features, labels *Labels, workers int,
 	draws drawing) PipelineConfig {
 	return PipelineConfig{
-		Sampler: func() (*Sampler, error) {
+		Drawer: samplers(workers, func() (*Sampler, error) {
 			return NewSampler([]topology.Reader{topo}, metaSampling(draws))
-		},
+		}),
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}
 }

@@ -19,24 +19,10 @@ const sampledMax = 1
 // ErrClosed is returned by a pipeline that was closed.
 var ErrClosed = errors.New("sample: the pipeline is closed")
 
-// Ahead holds batches that were drawn before they are asked for. Several goroutines may use it.
-type Ahead interface {
-	// Take writes the neighborhood of a batch to d, whose memory it reuses. ok is false if it does
-	// not have the batch, or no longer.
-	Take(ctx context.Context, epoch, batch uint64, d *Dense) (ok bool, err error)
-	// Begins reports whether Take of this batch frees rows that were read for earlier batches. If
-	// so, Take is called only once these are gathered.
-	Begins(epoch, batch uint64) bool
-	Close() error
-}
-
 // PipelineConfig configures a pipeline.
 type PipelineConfig struct {
-	// Sampler returns a new sampler for one worker. It is called Workers times.
-	Sampler func() (*Sampler, error)
-	// Ahead holds batches that were drawn before; samplers draw those that it does not have. The
-	// pipeline closes it. Nil has no batches.
-	Ahead Ahead
+	// Drawer returns what draws the batches. It is called once, and the pipeline closes the result.
+	Drawer func() (Drawer, error)
 	// Order is the order of the epoch's seeds, cut into batches.
 	Order *Order
 	// StartBatch is the first batch. It is not 0 when an epoch is resumed.
@@ -65,13 +51,6 @@ type PipelineConfig struct {
 	Budget *mem.Budget
 }
 
-func (c *PipelineConfig) closeAhead() error {
-	if c.Ahead == nil {
-		return nil
-	}
-	return c.Ahead.Close()
-}
-
 // Pipeline makes the batches of one epoch: workers sample, the gatherer fills in features and
 // labels, and Next hands the batches out in order, whatever the number of workers. All buffers
 // between are bounded, and all memory is reused.
@@ -83,13 +62,13 @@ type Pipeline struct {
 	cfg    PipelineConfig
 	stages *StageGroup
 
-	next     atomic.Uint64 // the next index to sample
-	end      uint64
-	empty    chan *Batch
-	rows     *Buffers
-	sampled  []chan *Batch    // by index modulo their number; each has room for one batch
-	ready    []chan *Batch    // like sampled
-	samplers []*sharedSampler // one per worker
+	next    atomic.Uint64 // the next index to sample
+	end     uint64
+	empty   chan *Batch
+	rows    *Buffers
+	drawer  Drawer
+	sampled []chan *Batch // by index modulo their number; each has room for one batch
+	ready   []chan *Batch // like sampled
 
 	due   uint64 // the next index to hand out
 	since time.Time
@@ -117,10 +96,14 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		end = cfg.EndBatch
 	}
 	if cfg.StartBatch > end {
-		err := fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch, end)
-		return nil, errors.Join(err, cfg.closeAhead())
+		return nil, fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch,
+			end)
 	}
-	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch}
+	drawer, err := cfg.Drawer()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, drawer: drawer}
 	batches, gathered := cfg.Batches()
 	p.empty = make(chan *Batch, batches)
 	p.rows = NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
@@ -135,15 +118,8 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	if cfg.Budget != nil {
 		p.endRelief = cfg.Budget.Relieve(p.freeIdle)
 	}
-	for range cfg.Workers {
-		s, err := cfg.Sampler()
-		if err != nil {
-			return nil, errors.Join(err, p.Close())
-		}
-		p.samplers = append(p.samplers, &sharedSampler{sampler: s})
-	}
-	for _, by := range p.samplers {
-		p.stages.Start(func() error { return p.sample(by) })
+	for worker := range cfg.Workers {
+		p.stages.Start(func() error { return p.sample(worker) })
 	}
 	p.stages.Start(p.gather)
 	return p, nil
@@ -187,7 +163,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 }
 
 // sample runs one worker of the first stage.
-func (p *Pipeline) sample(by *sharedSampler) error {
+func (p *Pipeline) sample(worker int) error {
 	for {
 		b, ok := Receive(p.stages, p.empty, &p.sampling.Blocked)
 		if !ok {
@@ -196,7 +172,7 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 		i := p.next.Add(1) - 1
 		if i >= p.end {
 			p.empty <- b
-			by.shrink()
+			p.drawer.Shrink(worker)
 			return nil
 		}
 		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
@@ -205,7 +181,7 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 		}
 		begun := time.Now()
 		p.working.Add(1)
-		err := p.whenRoomy(&p.sampling, b, by, func() error { return p.draw(by, b) })
+		err := p.whenRoomy(&p.sampling, b, worker, func() error { return p.draw(worker, b) })
 		if err != nil {
 			return err
 		}
@@ -229,10 +205,10 @@ func (p *Pipeline) gather() error {
 		if !ok {
 			return nil
 		}
-		begun, by := time.Now(), p.samplers[0]
+		begun := time.Now()
 		p.working.Add(1)
 		b.rows = r
-		err := p.whenRoomy(&p.gathering, b, by, func() error { return p.fill(by, b) })
+		err := p.whenRoomy(&p.gathering, b, gatherer, func() error { return p.fill(b) })
 		if err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
@@ -244,14 +220,17 @@ func (p *Pipeline) gather() error {
 	return nil
 }
 
+// gatherer is the worker as which the gatherer draws a batch that was given up.
+const gatherer = 0
+
 // fill gathers the features and labels of a batch. If the batch was given up, it is drawn again
 // first.
-func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
+func (p *Pipeline) fill(b *Batch) error {
 	if len(b.Dense.NodeIDs) == 0 {
-		if err := p.draw(by, b); err != nil {
+		if err := p.draw(gatherer, b); err != nil {
 			return err
 		}
-		by.shrink() // memory is short
+		p.drawer.Shrink(gatherer) // memory is short
 	}
 	if f := p.cfg.Features; f != nil {
 		b.Dim = f.Dim()
@@ -301,11 +280,8 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.mu.closed = true
-	for _, by := range p.samplers {
-		by.sampler.Close()
-	}
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
 	}
-	return errors.Join(p.rows.Close(), p.cfg.closeAhead())
+	return errors.Join(p.rows.Close(), p.drawer.Close())
 }

@@ -78,12 +78,17 @@ func newTestEpoch(t *testing.T) *testEpoch {
 	return e
 }
 
+// samplers returns what opens samplers for a number of workers.
+func samplers(workers int, open func() (*Sampler, error)) func() (Drawer, error) {
+	return func() (Drawer, error) { return NewSamplers(workers, open) }
+}
+
 func (e *testEpoch) config(workers int) PipelineConfig {
 	return PipelineConfig{
-		Sampler: func() (*Sampler, error) {
+		Drawer: samplers(workers, func() (*Sampler, error) {
 			return NewSampler([]topology.Reader{e.graph},
 				Config{Fanout: []int{4, 3}, Seed: 8, Budget: e.budget})
-		},
+		}),
 		Order: e.order, Features: e.features, Labels: e.labels, Workers: workers,
 		Budget: e.budget,
 	}
@@ -256,13 +261,13 @@ func TestPipelineErrors(t *testing.T) {
 	}
 	e := newTestEpoch(t)
 	cfg := e.config(3)
-	made, sampler := 0, cfg.Sampler
-	cfg.Sampler = func() (*Sampler, error) {
+	made := 0
+	cfg.Drawer = samplers(3, func() (*Sampler, error) {
 		if made++; made == 3 {
 			return nil, errors.New("no third sampler")
 		}
-		return sampler()
-	}
+		return NewSampler([]topology.Reader{e.graph}, Config{Fanout: []int{4, 3}})
+	})
 	if _, err := NewPipeline(context.Background(), cfg); err == nil {
 		t.Error("an error of the factory is lost")
 	}
@@ -439,7 +444,8 @@ func TestResident(t *testing.T) {
 // TestWrongLabelsAreDamage: a class that is not there is found where labels are loaded, or with the
 // batch where they are not held.
 func TestWrongLabelsAreDamage(t *testing.T) {
-	meta, rows := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 3)}, classRows(t, testDevice, 6)
+	meta := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 3)}
+	rows := classRows(t, testDevice, 6)
 	if _, err := NewLabels(t.Context(), meta, rows, 6, nil); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("loaded: %v, want damage", err)
 	}

@@ -2,7 +2,6 @@ package sample
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"gdb/internal/mem"
@@ -15,48 +14,20 @@ import (
 // roomPause is how long a stage that is short of memory waits before it tries again.
 const roomPause = 2 * time.Millisecond
 
-// sharedSampler is a worker's sampler. The gatherer uses it too, for a batch that was given up.
-type sharedSampler struct {
-	mu      sync.Mutex
-	sampler *Sampler
-}
-
-// draw samples a batch, or takes it from Ahead.
-func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
-	by.mu.Lock()
-	defer by.mu.Unlock()
+// draw draws a batch.
+func (p *Pipeline) draw(worker int, b *Batch) error {
 	b.Seeds = p.cfg.Order.Seeds(b.Index, b.Seeds[:0])
-	ctx := p.stages.Context()
-	if p.cfg.Ahead != nil {
-		ok, err := p.cfg.Ahead.Take(ctx, b.Epoch, b.Index, &b.Dense)
-		if err != nil {
-			return err
-		}
-		if ok {
-			return p.count(b)
-		}
-	}
-	if err := by.sampler.Sample(ctx, b.Epoch, b.Index, b.Seeds, &b.Dense); err != nil {
+	if err := p.drawer.Draw(p.stages.Context(), worker, b); err != nil {
 		return err
 	}
 	return p.count(b)
 }
 
-// shrink frees a sampler's scratch memory unless it is in use, and returns whether it freed any.
-func (s *sharedSampler) shrink() (freed bool) {
-	if !s.mu.TryLock() {
-		return false
-	}
-	defer s.mu.Unlock()
-	return s.sampler.shrink()
-}
-
-// whenRoomy does a stage's work on a batch, for which by draws. If memory is short, a batch that is
-// not due is given up until it is. For a batch that is due, other batches and samplers give up
-// their memory; if that does not suffice, it starts again with nothing. So the least memory is that
-// of a batch alone while it is drawn, and then that of the batch with its features.
-func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler,
-	work func() error) error {
+// whenRoomy does a stage's work on a batch, for which a worker draws. If memory is short, a batch
+// that is not due is given up until it is. For a batch that is due, other batches and samplers give
+// up their memory; if that does not suffice, it starts again with nothing. So the least memory is
+// that of a batch alone while it is drawn, and then that of the batch with its features.
+func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, worker int, work func() error) error {
 	for alone := false; ; {
 		due := p.isDue(b)
 		err := work()
@@ -65,7 +36,7 @@ func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler,
 			return err
 		}
 		if due {
-			others := p.takeFromOthers(by)
+			others := p.takeFromOthers(worker)
 			if alone && !others {
 				return err
 			}
@@ -73,7 +44,7 @@ func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler,
 		}
 		if alone || !due {
 			p.giveUp(b)
-			by.shrink()
+			p.drawer.Shrink(worker)
 		}
 		if !p.pause(stage, b) {
 			return err
@@ -107,13 +78,13 @@ func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 	}
 }
 
-// awaitGathered waits, if Ahead.Begins says so for this batch, until all batches before it are
+// awaitGathered waits, if Drawer.Begins says so for this batch, until all batches before it are
 // gathered. The batch holds nothing meanwhile, because the gatherer may need all memory. It returns
 // false if the pipeline stops.
 func (p *Pipeline) awaitGathered(b *Batch) bool {
 	begun := time.Now()
 	defer func() { p.sampling.Blocked.Add(int64(time.Since(begun))) }()
-	for a := p.cfg.Ahead; a != nil && a.Begins(b.Epoch, b.Index); {
+	for p.drawer.Begins(b.Epoch, b.Index) {
 		if p.gathered.Load() == b.Index-p.cfg.StartBatch {
 			return true
 		}
@@ -128,9 +99,9 @@ func (p *Pipeline) awaitGathered(b *Batch) bool {
 }
 
 // takeFromOthers frees the memory of batches that wait to be gathered, of empty batches, and of all
-// samplers but by. It returns whether it freed any or other stages are at work: these will free
+// workers but one. It returns whether it freed any or other stages are at work: these will free
 // memory, or be short of it too.
-func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
+func (p *Pipeline) takeFromOthers(worker int) (some bool) {
 	some = p.working.Load() > 1
 	for _, c := range append([]chan *Batch{p.empty}, p.sampled...) {
 		for range len(c) {
@@ -142,9 +113,9 @@ func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
 			}
 		}
 	}
-	for _, other := range p.samplers {
-		if other != by {
-			some = other.shrink() || some
+	for other := range p.cfg.Workers {
+		if other != worker {
+			some = p.drawer.Shrink(other) || some
 		}
 	}
 	return some

@@ -66,9 +66,11 @@ func TestSampleIsTheBatchOfTraining(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := sample.NewPipeline(t.Context(), sample.PipelineConfig{Order: order,
-				Sampler: func() (*sample.Sampler, error) {
-					return sample.NewSampler([]topology.Reader{topo},
-						sample.Config{Fanout: []int{4, 3}, Seed: c.seed})
+				Drawer: func() (sample.Drawer, error) {
+					return sample.NewSamplers(1, func() (*sample.Sampler, error) {
+						return sample.NewSampler([]topology.Reader{topo},
+							sample.Config{Fanout: []int{4, 3}, Seed: c.seed})
+					})
 				}})
 			if err != nil {
 				t.Fatal(err)

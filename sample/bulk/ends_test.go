@@ -14,14 +14,14 @@ func TestPassesEnd(t *testing.T) {
 	g, _ := f.group(t, sample.Config{Fanout: []int{2}, Seed: 9}, 5<<20, 64<<20, 0, nil, nil)
 	var d sample.Dense
 	last := g.cfg.PerEpoch - 1
-	if ok, err := g.Take(t.Context(), 1, last, &d); !ok || err != nil {
+	if ok, err := g.take(t.Context(), 1, last, &d); !ok || err != nil {
 		t.Fatalf("the last batch: %v, %v", ok, err)
 	}
 	g.cfg.Windows = func() (*topology.Windows, error) {
 		return nil, errors.New("windows are opened after the end")
 	}
 	for _, epoch := range []uint64{2, 3} {
-		if ok, err := g.Take(t.Context(), epoch, 0, &d); ok || err != nil {
+		if ok, err := g.take(t.Context(), epoch, 0, &d); ok || err != nil {
 			t.Errorf("a batch of epoch %d, after the end: %v, %v", epoch, ok, err)
 		}
 	}

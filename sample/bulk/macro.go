@@ -26,7 +26,7 @@ type MacroConfig struct {
 	Budget *mem.Budget
 }
 
-// MacroBatches are batches that are sliced from macro-batches. They implement sample.Ahead.
+// MacroBatches are batches that are sliced from macro-batches. They are a sample.Drawer.
 type MacroBatches struct {
 	cfg    MacroConfig
 	ctx    context.Context // context of macro-batches that are drawn ahead
@@ -70,10 +70,12 @@ func NewMacro(cfg MacroConfig) *MacroBatches {
 // Begins returns false, since no rows are read ahead.
 func (b *MacroBatches) Begins(uint64, uint64) bool { return false }
 
-// Take slices a batch from its macro-batch, which it draws first if nobody did.
-func (b *MacroBatches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (bool,
-	error) {
-	m, mine := b.find(place{epoch, batch / b.cfg.Batches})
+// Shrink returns false: what draws a macro-batch is no worker's.
+func (b *MacroBatches) Shrink(int) bool { return false }
+
+// Draw slices a batch from its macro-batch, which it draws first if nobody did.
+func (b *MacroBatches) Draw(ctx context.Context, _ int, to *sample.Batch) error {
+	m, mine := b.find(place{to.Epoch, to.Index / b.cfg.Batches})
 	if mine {
 		b.draw(ctx, m)
 		b.drawAhead(m)
@@ -81,21 +83,21 @@ func (b *MacroBatches) Take(ctx context.Context, epoch, batch uint64, d *sample.
 	select {
 	case <-m.done:
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return ctx.Err()
 	}
 	if m.err != nil {
-		return false, m.err
+		return m.err
 	}
-	i := batch % b.cfg.Batches
+	i := to.Index % b.cfg.Batches
 	first := uint32(0)
 	if i > 0 {
 		first = m.ends[i-1]
 	}
 	s := b.slices.Get().(*slicer)
-	s.slice(&m.dense, first, m.ends[i], d)
+	s.slice(&m.dense, first, m.ends[i], &to.Dense)
 	b.slices.Put(s)
 	b.taken(m, i)
-	return true, nil
+	return nil
 }
 
 // find returns a macro-batch; mine says that the caller must draw it. It drops macro-batches long
@@ -119,7 +121,7 @@ func (b *MacroBatches) find(at place) (m *macro, mine bool) {
 	return m, true
 }
 
-// draw draws a macro-batch. If that fails it is forgotten, so that the next Take tries again.
+// draw draws a macro-batch. If that fails it is forgotten, so that the next Draw tries again.
 func (b *MacroBatches) draw(ctx context.Context, m *macro) {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()
@@ -147,7 +149,7 @@ func (b *MacroBatches) drawAhead(m *macro) {
 	}
 	b.work.Go(func() {
 		defer bug.Catch()
-		b.draw(b.ctx, next) // on an error, such as no memory for two, Take tries again
+		b.draw(b.ctx, next) // on an error, such as no memory for two, Draw tries again
 	})
 }
 

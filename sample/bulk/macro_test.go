@@ -130,9 +130,11 @@ func TestMacroOfOne(t *testing.T) {
 
 func mustTake(t testing.TB, b *MacroBatches, epoch, batch uint64, d *sample.Dense) {
 	t.Helper()
-	if ok, err := b.Take(context.Background(), epoch, batch, d); !ok || err != nil {
-		t.Errorf("batch %d: %v, %v", batch, ok, err)
+	to := sample.Batch{Epoch: epoch, Index: batch, Dense: *d}
+	if err := b.Draw(context.Background(), 0, &to); err != nil {
+		t.Errorf("batch %d: %v", batch, err)
 	}
+	*d = to.Dense
 }
 
 // same compares batches; slices without elements are equal.
@@ -249,7 +251,7 @@ func (f *macroFixture) checkSlices(t *testing.T, name string, s *sample.Sampler,
 func TestLayersAreRefused(t *testing.T) {
 	f := newMacroFixture(t)
 	b := f.batches(t, sample.Config{LayerSize: []int{50, 50}, Seed: 1}, 4, 2)
-	if _, err := b.Take(t.Context(), 0, 0, &sample.Dense{}); err == nil {
+	if err := b.Draw(t.Context(), 0, &sample.Batch{}); err == nil {
 		t.Error("layers were drawn")
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 // PassesConfig configures Passes.
 type PassesConfig struct {
+	// Samplers draw the batches for which there is no room. The Passes close them.
+	Samplers *sample.Samplers
 	// Windows opens the windows that lists are read through. They are open only while batches are
 	// drawn.
 	Windows func() (*topology.Windows, error)
@@ -55,9 +57,9 @@ func PassHeldBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
 	return (4+ofEdge)*edges + (4+ofNode)*nodes + 4*inner
 }
 
-// Passes samples a run of batches, as many together as there is room for. It implements
-// sample.Ahead, and any goroutine may use it.
+// Passes samples a run of batches, as many together as there is room for. It is a sample.Drawer.
 type Passes struct {
+	*sample.Samplers
 	cfg PassesConfig
 
 	mu     sync.Mutex
@@ -72,7 +74,7 @@ type Passes struct {
 
 // NewPasses returns Passes of which nothing is drawn yet. The caller calls Close.
 func NewPasses(cfg PassesConfig) *Passes {
-	return &Passes{cfg: cfg, next: cfg.First, staged: cfg.First,
+	return &Passes{Samplers: cfg.Samplers, cfg: cfg, next: cfg.First, staged: cfg.First,
 		drawn: map[uint64]*sample.Partial{},
 		room:  mem.NewAccount(cfg.Budget, "batches drawn in passes")}
 }
@@ -83,16 +85,27 @@ func (g *Passes) Close() error {
 	defer g.mu.Unlock()
 	g.drawn, g.absent = nil, nil
 	g.room.Release()
-	if g.cfg.Stage == nil {
-		return nil
+	err := g.Samplers.Close()
+	if g.cfg.Stage != nil {
+		err = errors.Join(err, g.cfg.Stage.Drop())
 	}
-	return g.cfg.Stage.Drop()
+	return err
 }
 
-// Take writes a batch to d, whose memory it reuses, and forgets it. If the batch was not drawn yet,
+// Draw writes a batch. If it does not have the batch, the worker's sampler draws it: it was taken
+// before, or there was no room to draw even one.
+func (g *Passes) Draw(ctx context.Context, worker int, b *sample.Batch) error {
+	ok, err := g.take(ctx, b.Epoch, b.Index, &b.Dense)
+	if ok || err != nil {
+		return err
+	}
+	return g.Samplers.Draw(ctx, worker, b)
+}
+
+// take writes a batch to d, whose memory it reuses, and forgets it. If the batch was not drawn yet,
 // it draws batches up to it and as many after it as there is room for. ok is false if it does not
-// have the batch: it was taken before, or there was no room to draw even one.
-func (g *Passes) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
+// have the batch.
+func (g *Passes) take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
 	err error) {
 	p, err := g.find(ctx, epoch*g.cfg.PerEpoch+batch)
 	if p == nil || err != nil {

@@ -78,7 +78,14 @@ func (f *fixture) group(t testing.TB, c sample.Config, windows, room int64, firs
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := NewPasses(PassesConfig{Windows: open, Order: f.order, PerEpoch: order.Batches(),
+	alone, err := sample.NewSamplers(1, func() (*sample.Sampler, error) {
+		return sample.NewSampler([]topology.Reader{topo}, c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewPasses(PassesConfig{Samplers: alone, Windows: open, Order: f.order,
+		PerEpoch: order.Batches(),
 		First: first,
 		End:   2 * order.Batches(), Workers: 2, Room: room, WindowBytes: windows,
 		Budget: budget, Stage: stage,
@@ -140,7 +147,7 @@ func (f *fixture) compare(t *testing.T, g *Passes, s *sample.Sampler) {
 			at--
 		}
 		epoch, batch := at/g.cfg.PerEpoch, at%g.cfg.PerEpoch
-		ok, err := g.Take(ctx, epoch, batch, &got)
+		ok, err := g.take(ctx, epoch, batch, &got)
 		if err != nil || !ok {
 			t.Fatalf("step %d: %v, %v", at, ok, err)
 		}
@@ -154,7 +161,7 @@ func (f *fixture) compare(t *testing.T, g *Passes, s *sample.Sampler) {
 		if !same(&want, &got) {
 			t.Fatalf("step %d: want\n%v\ngot\n%v", at, want, got)
 		}
-		if ok, err := g.Take(ctx, epoch, batch, &got); ok || err != nil {
+		if ok, err := g.take(ctx, epoch, batch, &got); ok || err != nil {
 			t.Fatalf("step %d is there twice: %v", at, err)
 		}
 	}
@@ -180,7 +187,7 @@ func TestDrawErrors(t *testing.T) {
 	for _, cause := range []error{broken, fmt.Errorf("windows: %w", &mem.LimitError{})} {
 		g, _ := f.group(t, sample.Config{Fanout: []int{3}, Seed: 9}, 5<<20, 200<<10, 0, nil, nil)
 		g.cfg.Windows = func() (*topology.Windows, error) { return nil, cause }
-		ok, err := g.Take(t.Context(), 0, 0, &sample.Dense{})
+		ok, err := g.take(t.Context(), 0, 0, &sample.Dense{})
 		if ok || errors.Is(err, broken) != (cause == broken) || cause != broken && err != nil {
 			t.Errorf("%v: batch %v, error %v", cause, ok, err)
 		}
@@ -205,7 +212,7 @@ func TestRoomForBatches(t *testing.T) {
 			return f.order(epoch)
 		}
 		var d sample.Dense
-		if ok, err := g.Take(t.Context(), 0, 0, &d); !ok || err != nil {
+		if ok, err := g.take(t.Context(), 0, 0, &d); !ok || err != nil {
 			t.Fatalf("room of %d bytes: no batch: %v", c.room, err)
 		}
 		if n := g.next; n < c.least || n > c.most {

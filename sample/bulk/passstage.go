@@ -26,7 +26,7 @@ type PassStage interface {
 	Drop() error
 }
 
-// Begins reports whether the next Take of a batch replaces the rows that are staged.
+// Begins reports whether the next Draw of a batch replaces the rows that are staged.
 func (g *Passes) Begins(epoch, batch uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

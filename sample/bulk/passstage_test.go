@@ -76,7 +76,7 @@ func TestRowsAreStaged(t *testing.T) {
 				begun++
 			}
 			calls := s.calls
-			ok, err := g.Take(t.Context(), epoch, batch, &d)
+			ok, err := g.take(t.Context(), epoch, batch, &d)
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
@@ -111,7 +111,7 @@ func TestRowsThatDoNotFit(t *testing.T) {
 		g, _ := f.group(t, sample.Config{Fanout: []int{5, 5}, Seed: 2}, 5<<20, 2<<20, 0, nil, s)
 		var d sample.Dense
 		for step := range g.cfg.PerEpoch {
-			if ok, err := g.Take(t.Context(), 0, step, &d); !ok || err != nil {
+			if ok, err := g.take(t.Context(), 0, step, &d); !ok || err != nil {
 				t.Fatal(name, ok, err)
 			}
 			if s.rows == 1 && len(s.staged) > 0 {
@@ -130,7 +130,7 @@ func TestStageErrors(t *testing.T) {
 	s := &stageLog{rows: 1 << 30, err: broken}
 	c := sample.Config{Fanout: []int{3}, Seed: 2}
 	g, _ := newFixture(t).group(t, c, 5<<20, 2<<20, 0, nil, s)
-	_, err := g.Take(t.Context(), 0, 0, &sample.Dense{})
+	_, err := g.take(t.Context(), 0, 0, &sample.Dense{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "read ahead for batches") {
 		t.Errorf("error %v", err)
 	}

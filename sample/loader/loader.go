@@ -48,6 +48,11 @@ type Config struct {
 	spare *sample.Spare // memory that one epoch leaves to the next; nil until the first
 }
 
+// order returns the order of an epoch's seeds.
+func (c *Config) order(epoch uint64) (*sample.Order, error) {
+	return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
+}
+
 // Loader makes the batches of epochs. One goroutine may use it.
 type Loader struct {
 	src   *Source
@@ -78,7 +83,7 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 		e.Batches, err = l.partitions(ctx, epoch, first)
 		return e, err
 	}
-	order, err := sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
+	order, err := l.cfg.order(epoch)
 	if err == nil {
 		e.Batches, err = l.src.Pipeline(ctx, &l.cfg, order, first)
 	}
@@ -95,14 +100,12 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 	if c.Later {
 		features = nil
 	}
-	per := order.Batches()
-	ahead, err := s.ahead(c, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
-	if err != nil {
-		return nil, err
-	}
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
-		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
-		Ahead:   ahead, Order: order, StartBatch: first, Features: features, Labels: s.Labels,
+		Drawer: func() (sample.Drawer, error) {
+			per := order.Batches()
+			return s.drawer(c, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
+		},
+		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
@@ -111,9 +114,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
 	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
-		Sampler: func() (*sample.Sampler, error) {
-			return s.samplerOf(c.Buffer, c.Fanout, c.Seed)
-		},
+		Drawer: func() (sample.Drawer, error) { return s.samplers(c, c.Buffer) },
 		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
@@ -123,14 +124,9 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 	if l.super == nil {
 		c, s := *l.cfg.Superbatch, l.src
 		c.Graph = s.UseGraph
-		c.Sampler = func() (*sample.Sampler, error) {
-			return s.Sampler(l.cfg.Fanout, l.cfg.Seed)
-		}
-		c.Order = func(epoch uint64) (*sample.Order, error) {
-			return sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
-		}
-		c.Ahead = func(perEpoch, from, end uint64) (sample.Ahead, error) {
-			return s.ahead(&l.cfg, perEpoch, from, end)
+		c.Order = l.cfg.order
+		c.Drawer = func(perEpoch, from, end uint64) (sample.Drawer, error) {
+			return s.drawer(&l.cfg, perEpoch, from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels

@@ -9,35 +9,26 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// ahead returns what draws the batches of steps first … end-1 together: macro-batches, or passes if
-// the topology is paged and has memory for them; else nil. An epoch has per batches.
-func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
+// drawer returns what draws the batches of steps first … end-1: together in macro-batches, or in
+// passes if the topology is paged and has memory for them, else each by itself. An epoch has per
+// batches.
+func (s *Source) drawer(c *Config, per, first, end uint64) (sample.Drawer, error) {
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
-			Workers: c.PassWorkers,
-			Order: func(epoch uint64) (*sample.Order, error) {
-				return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
-			},
+			Workers: c.PassWorkers, Order: c.order,
 			PerEpoch: per, Batches: uint64(c.Macro), End: end, Budget: s.Budget}), nil
 	}
-	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
-		return nil, nil
-	}
-	bytes := bulk.PassWindowsBytes(s.Graph.PassBytes)
-	w, ok, err := topology.NewWindows(s.Topology, bytes)
-	if err == nil && !ok { // a list may be longer than that many bytes
-		bytes = s.Graph.PassBytes / 2
-		w, ok, err = topology.NewWindows(s.Topology, bytes)
-	}
-	if err != nil || !ok {
+	bytes, held, err := s.windows()
+	if err != nil {
 		return nil, err
 	}
-	held := w.Stats().Bytes
-	if err := w.Close(); err != nil {
-		return nil, err
+	samplers, err := s.samplers(c, s.Topology)
+	if err != nil || bytes == 0 {
+		return samplers, err
 	}
 	cfg := bulk.PassesConfig{
+		Samplers: samplers,
 		Windows: func() (*topology.Windows, error) {
 			w, _, err := topology.NewWindows(s.Topology, bytes)
 			return w, err
@@ -45,15 +36,38 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
 			return s.samplerOf(t, c.Fanout, c.Seed)
 		},
-		Order: func(epoch uint64) (*sample.Order, error) {
-			return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
-		},
-		PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
+		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		Room: s.Graph.PassBytes - held, WindowBytes: held, Budget: s.Budget}
 	if s.staged != nil && c.Superbatch == nil && !c.Later {
 		cfg.Stage = s.staged
 	}
 	return bulk.NewPasses(cfg), nil
+}
+
+// samplers returns samplers of a topology, one for each worker.
+func (s *Source) samplers(c *Config, t topology.Reader) (*sample.Samplers, error) {
+	return sample.NewSamplers(c.Workers, func() (*sample.Sampler, error) {
+		return s.samplerOf(t, c.Fanout, c.Seed)
+	})
+}
+
+// windows returns the bytes of windows for passes, and those that are held by them; both are 0 if
+// batches are not drawn in passes.
+func (s *Source) windows() (bytes, held int64, err error) {
+	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
+		return 0, 0, nil
+	}
+	bytes = bulk.PassWindowsBytes(s.Graph.PassBytes)
+	w, ok, err := topology.NewWindows(s.Topology, bytes)
+	if err == nil && !ok { // a list may be longer than that many bytes
+		bytes = s.Graph.PassBytes / 2
+		w, ok, err = topology.NewWindows(s.Topology, bytes)
+	}
+	if err != nil || !ok {
+		return 0, 0, err
+	}
+	held = w.Stats().Bytes
+	return bytes, held, w.Close()
 }
 
 // stagedRows reads ahead the rows that a static cache does not keep. It implements bulk.PassStage.

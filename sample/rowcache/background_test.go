@@ -53,7 +53,8 @@ func shuffled(n int) (nodes []layout.NodeID) {
 }
 
 // TestBackground: gathers of several goroutines beside the pass that loads a cache have the right
-// rows at every moment, and in the end all rows are there. What a gather missed is not loaded again.
+// rows at every moment, and in the end all rows are there. What a gather missed is not loaded
+// again.
 func TestBackground(t *testing.T) {
 	const nodes, dim = 4000, 300
 	rows := &sampletest.Rows{Count: nodes, Dim: dim}

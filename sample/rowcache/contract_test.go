@@ -98,8 +98,8 @@ func checkRows(t *testing.T, name string, f rowcache.Features, first int) {
 	}
 }
 
-// TestRows: the right rows come from many goroutines, requests are counted, and nothing stays in the
-// budget.
+// TestRows: the right rows come from many goroutines, requests are counted, and nothing stays in
+// the budget.
 func TestRows(t *testing.T) {
 	file := layouttest.FloatFile(t, nil, rowsDim, rowsNodes, sampletest.Value)
 	for name, open := range openers() {

@@ -36,10 +36,10 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("memory=%dMiB", access>>20), func(b *testing.B) {
 			c := Config{Order: func(e uint64) (*sample.Order, error) {
 				return sample.EpochOrder(train, 1, e, 1000)
-			}, Sampler: func() (*sample.Sampler, error) {
+			}, Drawer: drawingAs(func() (*sample.Sampler, error) {
 				return sample.NewSampler([]topology.Reader{g},
 					sample.Config{Fanout: []int{10, 10}, Seed: 1})
-			}, Epochs: 1, Nodes: g.Nodes(), Rows: &sampletest.Rows{Count: g.Nodes(), Dim: 1},
+			}), Epochs: 1, Nodes: g.Nodes(), Rows: &sampletest.Rows{Count: g.Nodes(), Dim: 1},
 				FS: vfs.Default, Prep: b.TempDir(), Name: "bench", Device: dev,
 				StorageBytes: 8 << 30, Slots: 200000, PlanBytes: 64 << 20,
 				AccessBytes: access, NextBytes: access, Workers: 2, Budget: mem.NewBudget(0)}

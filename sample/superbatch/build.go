@@ -169,39 +169,35 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 
 // sampleAll samples batches until their storage is full or the last wanted one was written.
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
-	var ahead, drawn sample.Ahead
-	if b.cfg.Ahead != nil {
-		if drawn, err = b.cfg.Ahead(b.perEpoch, out.first, out.until); err != nil {
-			return err
-		}
+	drawer, err := b.cfg.Drawer(b.perEpoch, out.first, out.until)
+	if err != nil {
+		return err
 	}
-	if drawn != nil {
-		defer func() { err = errors.Join(err, drawn.Close()) }()
-		ahead = lasting{drawn}
-	}
+	defer func() { err = errors.Join(err, drawer.Close()) }()
 	for out.end = out.first; out.end < out.until && !out.full; {
-		if err := b.sampleEpoch(ctx, out, ahead); err != nil {
+		if err := b.sampleEpoch(ctx, out, drawer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lasting lets a pipeline use an Ahead without closing it: one is used by several pipelines.
-type lasting struct{ sample.Ahead }
+// lasting lets pipelines use a Drawer without closing it: several use one after the other.
+type lasting struct{ sample.Drawer }
 
 func (lasting) Close() error { return nil }
 
 // sampleEpoch samples batches until the epoch or the superbatch ends, or storage is full.
 func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
-	ahead sample.Ahead) (err error) {
+	drawer sample.Drawer) (err error) {
 	epoch, batch := out.end/b.perEpoch, out.end%b.perEpoch
 	order, err := b.cfg.Order(epoch)
 	if err != nil {
 		return err
 	}
-	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Ahead: ahead,
-		Order: order, StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
+	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{
+		Drawer: func() (sample.Drawer, error) { return lasting{drawer}, nil }, Order: order,
+		StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
 		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err

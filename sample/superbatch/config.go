@@ -21,8 +21,8 @@ import (
 // small.
 const batchesMost = 1 << 20
 
-// Rows reads the rows of a feature file one by one, or those of many lists of nodes in one pass over
-// the file, as *rowfile.Reader does.
+// Rows reads the rows of a feature file one by one, or those of many lists of nodes in one pass
+// over the file, as *rowfile.Reader does.
 type Rows interface {
 	rowcache.Rows
 	Sweep(ctx context.Context, keys []uint64, buf []byte,
@@ -38,12 +38,9 @@ type Config struct {
 	// Graph is called before batches are sampled, and the release that it returns is called after:
 	// the topology is needed in between only. Nil if the topology is always in memory.
 	Graph func(ctx context.Context) (release func() error, err error)
-	// Sampler returns a new sampler, for one worker.
-	Sampler func() (*sample.Sampler, error)
-	// Ahead returns what draws the batches of steps first … end-1 together; steps are counted over
-	// all epochs, perEpoch in each. If Ahead is nil or returns nil, each batch is drawn by itself.
-	// It is called after Graph.
-	Ahead func(perEpoch, first, end uint64) (sample.Ahead, error)
+	// Drawer returns what draws the batches of steps first … end-1 for Workers; steps are counted
+	// over all epochs, perEpoch in each. It is called after Graph.
+	Drawer func(perEpoch, first, end uint64) (sample.Drawer, error)
 	// Order returns the order of an epoch's seeds. All epochs have the same number of batches.
 	Order func(epoch uint64) (*sample.Order, error)
 	// Epoch and StartBatch say where to begin, counted from 0; Epochs is the epoch after the last.
@@ -111,8 +108,8 @@ type Config struct {
 	// FramesInPlace batches without their outermost deltas, and for their lists.
 	Ready int
 	// Costs say where Rows are read in one pass for many batches, which is then a sweep. The zero
-	// value always reads rows one by one. A sweep takes at most SweepBytes between batches, in place
-	// of the batches' memory, and PackedBytes besides.
+	// value always reads rows one by one. A sweep takes at most SweepBytes between batches, in
+	// place of the batches' memory, and PackedBytes besides.
 	Costs      Costs
 	SweepBytes int64
 	// SweepAhead sweeps for the next batches while those before are trained on. A sweep's memory is

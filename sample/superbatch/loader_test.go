@@ -44,10 +44,25 @@ func testOrder(epoch uint64) (*sample.Order, error) {
 	return sample.EpochOrder(testTrain(), 8, epoch, 5)
 }
 
-func testSampler() (*sample.Sampler, error) { return newSampler(testGraph, false) }
+// testDrawer draws with one sampler for each of some workers.
+func testDrawer(perEpoch, first, end uint64) (sample.Drawer, error) {
+	return drawing(testGraph, false)(perEpoch, first, end)
+}
 
-// degreesSampler gives batches the degrees of their nodes.
-func degreesSampler() (*sample.Sampler, error) { return newSampler(testGraph, true) }
+// drawing returns a Config.Drawer of samplers, which may give batches the degrees of their nodes.
+func drawing(r topology.Reader, degrees bool) func(_, _, _ uint64) (sample.Drawer, error) {
+	return drawingAs(func() (*sample.Sampler, error) { return newSampler(r, degrees) })
+}
+
+// drawingAs returns a Config.Drawer of samplers that are opened so.
+func drawingAs(open func() (*sample.Sampler, error)) func(_, _, _ uint64) (sample.Drawer, error) {
+	return func(_, _, _ uint64) (sample.Drawer, error) { return sample.NewSamplers(8, open) }
+}
+
+// drawerOf returns the drawer of all batches, for a pipeline.
+func drawerOf(c Config) func() (sample.Drawer, error) {
+	return func() (sample.Drawer, error) { return c.Drawer(13, 0, c.Epochs*13) }
+}
 
 func newSampler(r topology.Reader, degrees bool) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{r},
@@ -58,7 +73,7 @@ func newSampler(r topology.Reader, degrees bool) (*sample.Sampler, error) {
 func testConfig(t testing.TB) Config { return testConfigOn(mustDevice(t)) }
 
 func testConfigOn(dev blockdev.Device) Config {
-	return Config{Sampler: testSampler, Order: testOrder, Epochs: 3, Nodes: testGraph.Nodes(),
+	return Config{Drawer: testDrawer, Order: testOrder, Epochs: 3, Nodes: testGraph.Nodes(),
 		Rows: &sampletest.Rows{Count: testGraph.Nodes(), Dim: testDim}, FS: vfs.NewMem(),
 		Prep: "prep", Name: "test", UUID: [16]byte{7}, Device: dev,
 		StorageBytes: 1 << 30, Slots: 100, PlanBytes: 1 << 20, Budget: mem.NewBudget(0)}
@@ -129,7 +144,7 @@ func wantHashes(t testing.TB, c Config) []uint64 {
 		if err != nil {
 			return nil, err
 		}
-		p := sample.PipelineConfig{Sampler: c.Sampler, Order: o, StartBatch: start,
+		p := sample.PipelineConfig{Drawer: drawerOf(c), Order: o, StartBatch: start,
 			Features: rowcache.NewDirect(c.Rows)}
 		start = 0
 		return sample.NewPipeline(context.Background(), p)
@@ -180,7 +195,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 		for _, degrees := range []bool{false, true} {
 			c := testConfig(t)
 			if c.StartBatch = start; degrees {
-				c.Sampler = degreesSampler
+				c.Drawer = drawing(testGraph, true)
 			}
 			wants[degrees] = wantHashes(t, c)
 		}
@@ -198,7 +213,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 				c.Overlap = (i+slots)%2 == 0
 				want := wants[slots%3 > 0]
 				if slots%3 > 0 {
-					c.Sampler = degreesSampler
+					c.Drawer = drawing(testGraph, true)
 				}
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
@@ -452,13 +467,12 @@ func TestSlotsKept(t *testing.T) {
 	c.Slots, c.SlotsKept, c.Batches, c.Epochs = 4000, 40, 13, 3
 	c.PlanBytes = 128 << 10
 	var least int64
-	inner := c.Sampler
 	l := (*Loader)(nil)
-	c.Sampler = func() (*sample.Sampler, error) {
+	c.Drawer = func(perEpoch, first, end uint64) (sample.Drawer, error) {
 		if used := c.Budget.Used(); least == 0 || used < least {
 			least = used
 		}
-		return inner()
+		return testDrawer(perEpoch, first, end)
 	}
 	want := wantHashes(t, c)
 	least = 0

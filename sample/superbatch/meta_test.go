@@ -72,7 +72,7 @@ func storesGiveTheSame(t *testing.T, draws sample.Config) {
 						return nil, err
 					}
 					return sample.NewPipeline(context.Background(), sample.PipelineConfig{
-						Sampler: c.Sampler, Order: o, Labels: c.Labels,
+						Drawer: drawerOf(c), Order: o, Labels: c.Labels,
 						Features: rowcache.NewDirect(c.Rows)})
 				}, 0, c.Epochs)
 				if err != nil {
@@ -139,9 +139,9 @@ func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident b
 		t.Fatal(err)
 	}
 	c := testConfigOn(dev)
-	c.Sampler = func() (*sample.Sampler, error) {
+	c.Drawer = drawingAs(func() (*sample.Sampler, error) {
 		return sample.NewSampler([]topology.Reader{topo}, draws)
-	}
+	})
 	c.Rows, c.Labels, c.FS, c.Prep, c.UUID = rows, labels, store.FS(), store.Path("prep"), info.UUID
 	c.Epochs, c.Workers = 2, 2
 	return &meta{config: c, closers: []func() error{labels.Close, labelRows.Close, rows.Close,

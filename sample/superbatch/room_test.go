@@ -21,7 +21,7 @@ func sizesOf(t *testing.T, c Config) (s Sizes) {
 			t.Fatal(err)
 		}
 		p, err := sample.NewPipeline(context.Background(),
-			sample.PipelineConfig{Sampler: c.Sampler, Order: o})
+			sample.PipelineConfig{Drawer: drawerOf(c), Order: o})
 		if err != nil {
 			t.Fatal(err)
 		}

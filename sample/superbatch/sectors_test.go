@@ -50,9 +50,9 @@ func TestReadsAreSectors(t *testing.T) {
 	c.Order = func(epoch uint64) (*sample.Order, error) {
 		return sample.EpochOrder(testTrain(), 8, epoch, 1)
 	}
-	c.Sampler = func() (*sample.Sampler, error) {
+	c.Drawer = drawingAs(func() (*sample.Sampler, error) {
 		return sample.NewSampler([]topology.Reader{graph}, sample.Config{Fanout: []int{2, 2}})
-	}
+	})
 	before := dev.bytes.Load()
 	l := mustOpen(t, c)
 	if _, err := stepHashes(l.Epoch, 0, c.Epochs); err != nil {
