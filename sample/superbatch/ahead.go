@@ -2,82 +2,53 @@ package superbatch
 
 import (
 	"context"
-	"sync"
 
 	"gdb/internal/bug"
 )
 
-// ahead is a superbatch that a goroutine samples and plans. The caller calls wait or stop.
-type ahead struct {
+// job is work that a goroutine does ahead of its use. Its owner calls wait or stop.
+type job[T any] struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when s and err are set
-	s      *superbatch
+	done   chan struct{} // closed when result and err are set
+	result T
 	err    error
 }
 
-// begin starts a goroutine that builds superbatch w. Only one may be under way at a time, because
-// all of them use the builder's cache state.
-func (b *builder) begin(w wanted) *ahead {
+// begin starts a goroutine that does some work.
+func begin[T any](work func(ctx context.Context) (T, error)) *job[T] {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &ahead{cancel: cancel, done: make(chan struct{})}
+	j := &job[T]{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer bug.Catch()
-		defer close(a.done)
-		a.s, a.err = b.build(ctx, w)
+		defer close(j.done)
+		j.result, j.err = work(ctx)
 	}()
-	return a
+	return j
 }
 
-// wait returns the superbatch, which belongs to the caller from then on. If ctx ends first, the
-// work goes on and wait may be called again.
-func (a *ahead) wait(ctx context.Context) (*superbatch, error) {
+// wait returns the result, which belongs to the caller from then on. If ctx ends first, the work
+// goes on and wait may be called again.
+func (j *job[T]) wait(ctx context.Context) (result T, err error) {
+	if err := await(ctx, j.done); err != nil {
+		return result, err
+	}
+	j.cancel()
+	return j.result, j.err
+}
+
+// stop cancels the work and waits until the goroutine has ended. It returns what was made.
+func (j *job[T]) stop() T {
+	j.cancel()
+	<-j.done
+	return j.result
+}
+
+// await waits until c is closed or ctx ends.
+func await(ctx context.Context, c chan struct{}) error {
 	select {
-	case <-a.done:
-		return a.s, a.err
+	case <-c:
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-}
-
-// stop cancels the work, waits until the goroutine has ended and closes what it built.
-func (a *ahead) stop() {
-	a.cancel()
-	<-a.done
-	if a.s != nil {
-		a.s.close()
-	}
-}
-
-// spanAhead is a span that a goroutine decides on and, where that is worth it, sweeps for.
-type spanAhead struct {
-	cancel context.CancelFunc
-	fitted chan struct{} // closed when it takes no more memory
-	done   chan struct{} // closed when span and err are set
-	span   *span
-	err    error
-}
-
-// beginSpan starts a goroutine that makes the span of s whose first batch is at step. Only one may
-// be under way at a time.
-func (b *builder) beginSpan(s *superbatch, step uint64, m alongside) *spanAhead {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &spanAhead{cancel: cancel, fitted: make(chan struct{}), done: make(chan struct{})}
-	fitted := sync.OnceFunc(func() { close(a.fitted) })
-	go func() {
-		defer bug.Catch()
-		defer close(a.done)
-		defer fitted()
-		a.span, a.err = b.makeSpan(ctx, s, step, m, fitted)
-	}()
-	return a
-}
-
-// stop cancels the work, waits until the goroutine has ended and removes the files it left.
-func (a *spanAhead) stop() {
-	if a == nil {
-		return
-	}
-	a.cancel()
-	<-a.done
-	a.span.close()
 }

@@ -148,15 +148,14 @@ func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.s.decodeNodes(payloads[0], i, &l.builder, b); err != nil {
+	if err := t.s.decodeNodes(payloads[0], i, b); err != nil {
 		return err
 	}
 	if err := t.s.decodeEdges(payloads[1], i, b); err != nil {
 		return err
 	}
 	nodes := b.Dense.NodeIDs
-	err = t.s.decodeChanges(payloads[2], i, len(nodes), l.cfg.Slots, &f.changes)
-	if err != nil {
+	if err := t.s.decodeChanges(payloads[2], i, len(nodes), &f.changes); err != nil {
 		return err
 	}
 	if l.cfg.Labels != nil {

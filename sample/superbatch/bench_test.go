@@ -13,7 +13,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -58,8 +57,7 @@ func buildOnce(b *testing.B, c Config) {
 	}
 	p, ctx := &l.builder, context.Background()
 	p.seq = 1
-	s := &superbatch{wanted: p.want(0, nil), held: mem.NewAccount(c.Budget, "test"),
-		id: runtimefile.Identity{FS: c.FS, Dir: p.dir, UUID: c.UUID, Seq: p.seq}}
+	s := p.newSuperbatch(p.want(0, nil))
 	a, err := changeset.NewAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {
 		b.Fatal(err)

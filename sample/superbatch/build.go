@@ -27,10 +27,16 @@ const (
 )
 
 // superbatch is a run of sampled and planned batches, stored in runtime files.
+//
+// The goroutine that builds it owns it until it is handed over; then the Loader does. A goroutine
+// that makes a span reads it meanwhile.
 type superbatch struct {
-	wanted
+	want      wanted
+	first     uint64 // the first step, counted over all epochs
+	end       uint64 // the step after the last
+	perEpoch  uint64 // batches
+	nodes     uint64 // nodes of the graph
 	id        runtimefile.Identity
-	end       uint64 // the step after the last, counted over all epochs
 	index     []stepRefs
 	held      mem.Account // index
 	nodesMost int         // nodes of the largest batch
@@ -54,7 +60,9 @@ type stepRefs struct {
 // close gives the memory back and begins to remove the files. It may be called at any stage, and
 // again.
 func (s *superbatch) close() {
-	s.upcoming.stop()
+	if s.upcoming != nil {
+		s.upcoming.stop().close()
+	}
 	s.upcoming = nil
 	s.endSpan()
 	for _, r := range []*runtimefile.Reader{s.batches, s.plans} {
@@ -90,13 +98,19 @@ func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	if err := b.gone.Wait(); err != nil {
 		return nil, err
 	}
-	s := &superbatch{wanted: w, id: b.identity(b.seq), gone: &b.gone,
-		held: mem.NewAccount(b.cfg.Budget, "superbatch index")}
+	s := b.newSuperbatch(w)
 	if err := b.fill(ctx, s); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// newSuperbatch returns superbatch w without batches.
+func (b *builder) newSuperbatch(w wanted) *superbatch {
+	return &superbatch{want: w, first: w.first, perEpoch: b.perEpoch, nodes: b.cfg.Nodes,
+		id: b.identity(b.seq), gone: &b.gone,
+		held: mem.NewAccount(b.cfg.Budget, "superbatch index")}
 }
 
 // identity returns where the runtime files with number seq lie.
@@ -151,7 +165,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 	if err := a.Add(b.cache.Rows()); err != nil {
 		return err
 	}
-	out := &batchWriter{superbatch: s, w: w, a: a, share: s.storage,
+	out := &batchWriter{s: s, w: w, a: a, share: s.want.storage,
 		scratch: mem.NewAccount(b.cfg.Budget, "superbatch records")}
 	defer out.scratch.Release()
 	if b.cfg.sweeps() {
@@ -169,12 +183,12 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 
 // sampleAll samples batches until their storage is full or the last wanted one was written.
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
-	drawer, err := b.cfg.Drawer(b.perEpoch, out.first, out.until)
+	drawer, err := b.cfg.Drawer(b.perEpoch, out.s.first, out.s.want.until)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, drawer.Close()) }()
-	for out.end = out.first; out.end < out.until && !out.full; {
+	for out.s.end = out.s.first; out.s.end < out.s.want.until && !out.full; {
 		if err := b.sampleEpoch(ctx, out, drawer); err != nil {
 			return err
 		}
@@ -190,14 +204,15 @@ func (lasting) Close() error { return nil }
 // sampleEpoch samples batches until the epoch or the superbatch ends, or storage is full.
 func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	drawer sample.Drawer) (err error) {
-	epoch, batch := out.end/b.perEpoch, out.end%b.perEpoch
+	end, until := out.s.end, out.s.want.until
+	epoch, batch := end/b.perEpoch, end%b.perEpoch
 	order, err := b.cfg.Order(epoch)
 	if err != nil {
 		return err
 	}
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{
 		Drawer: func() (sample.Drawer, error) { return lasting{drawer}, nil }, Order: order,
-		StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
+		StartBatch: batch, EndBatch: min(batch+until-end, b.perEpoch),
 		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err
@@ -226,7 +241,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 
 // batchWriter writes sampled batches to the runtime files of a superbatch.
 type batchWriter struct {
-	*superbatch
+	s       *superbatch
 	w       *runtimefile.Writer
 	a       *changeset.Accesses
 	share   int64 // bytes of storage for these files, if they hold more than one batch
@@ -254,24 +269,25 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	if err := o.a.Add(d.Dense.NodeIDs); err != nil {
 		return err
 	}
-	if o.index, err = changeset.Push(&o.held, o.index, r); err != nil {
+	s := o.s
+	if s.index, err = changeset.Push(&s.held, s.index, r); err != nil {
 		return err
 	}
 	if err := o.scratch.Add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.Bytes()); err != nil {
 		return err
 	}
-	o.end++
-	o.nodesMost = max(o.nodesMost, nodes)
-	o.edgesMost = max(o.edgesMost, len(d.Dense.Nbrs))
-	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
+	s.end++
+	s.nodesMost = max(s.nodesMost, nodes)
+	s.edgesMost = max(s.edgesMost, len(d.Dense.Nbrs))
+	s.innerMost = max(s.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
 	files := o.w.Size + o.a.File.Total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.Total)
-	o.full = used+o.largest > o.room(used) || len(o.index) == batchesMost || o.a.Full()
-	if used > o.storage {
+	o.full = used+o.largest > o.room(used) || len(s.index) == batchesMost || o.a.Full()
+	if used > s.want.storage {
 		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
-			"storage of superbatches, or take another --cache", len(o.index),
-			mem.FormatSize(used), mem.FormatSize(o.storage))
+			"storage of superbatches, or take another --cache", len(s.index),
+			mem.FormatSize(used), mem.FormatSize(s.want.storage))
 	}
 	return nil
 }
@@ -283,8 +299,8 @@ const tailShare = 4
 
 // room returns how many bytes the files may take, given that they take used bytes now.
 func (o *batchWriter) room(used int64) int64 {
-	most := min(o.share+o.share/tailShare, o.storage)
-	if used+int64(o.until-o.end)*o.largest <= most {
+	most := min(o.share+o.share/tailShare, o.s.want.storage)
+	if used+int64(o.s.want.until-o.s.end)*o.largest <= most {
 		return most
 	}
 	return o.share
@@ -316,9 +332,9 @@ func (s *superbatch) parts(i int) []runtimefile.Record {
 }
 
 // decodeNodes decodes the first record of batch i.
-func (s *superbatch) decodeNodes(payload []byte, i int, b *builder, to *sample.Batch) error {
+func (s *superbatch) decodeNodes(payload []byte, i int, to *sample.Batch) error {
 	step := s.first + uint64(i)
-	err := decodeNodes(payload, to, step/b.perEpoch, step%b.perEpoch, b.cfg.Nodes)
+	err := decodeNodes(payload, to, step/s.perEpoch, step%s.perEpoch, s.nodes)
 	if err != nil {
 		return s.batches.Damage(s.index[i].nodes.Off(), "%v", err)
 	}
@@ -336,9 +352,8 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 }
 
 // decodeChanges decodes the changes of batch i, which has the given number of nodes, to c.
-func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int,
-	c *changeset.Changes) error {
-	if err := c.Decode(payload, nodes, slots); err != nil {
+func (s *superbatch) decodeChanges(payload []byte, i, nodes int, c *changeset.Changes) error {
+	if err := c.Decode(payload, nodes, s.slots); err != nil {
 		return s.plans.Damage(s.index[i].plan.Off(), "%v", err)
 	}
 	return nil

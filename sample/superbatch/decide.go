@@ -18,8 +18,8 @@ import (
 // decider runs the forward pass of planning. Three goroutines hand frames on: one reads batches and
 // their next uses, one decides what the cache keeps, and one writes the changes.
 type decider struct {
-	*builder
-	*superbatch
+	s       *superbatch // its index and readsMost are filled in
+	cache   *changeset.CacheState
 	next    *changeset.NextReader
 	nodes   *runtimefile.Ahead // records of batches
 	due     int                // the first batch whose record was not asked for yet
@@ -60,7 +60,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.Nex
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }()
-	d := &decider{builder: b, superbatch: s, next: in, out: w,
+	d := &decider{s: s, cache: b.cache, next: in, out: w,
 		empty: make(chan *decideFrame, decideFrames), full: make(chan *decideFrame, decideFrames),
 		decided: make(chan *decideFrame, decideFrames)}
 	for i := range d.frames {
@@ -82,7 +82,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.Nex
 // resume gives the cache the next uses of the rows that it holds, reading a batch's number of them
 // at a time.
 func (d *decider) resume(ctx context.Context) error {
-	if err := d.cache.Begin(len(d.index), d.next.Bits); err != nil {
+	if err := d.cache.Begin(len(d.s.index), d.next.Bits); err != nil {
 		return err
 	}
 	next := d.frames[0].next
@@ -100,8 +100,8 @@ func (d *decider) resume(ctx context.Context) error {
 
 // choose adds the node records of the next batches to a group of reads.
 func (d *decider) choose(g *runtimefile.Group) bool {
-	for ; d.due < len(d.index) && len(g.Records) < batchesAtOnce; d.due++ {
-		g.Add(d.batches, d.index[d.due].nodes, d.due)
+	for ; d.due < len(d.s.index) && len(g.Records) < batchesAtOnce; d.due++ {
+		g.Add(d.s.batches, d.s.index[d.due].nodes, d.due)
 	}
 	return len(g.Records) > 0
 }
@@ -140,7 +140,7 @@ func (d *decider) read(ctx context.Context) error {
 				return ctx.Err()
 			}
 			f.i = i
-			if err := d.decodeNodes(g.Payloads[k], i, d.builder, &f.batch); err != nil {
+			if err := d.s.decodeNodes(g.Payloads[k], i, &f.batch); err != nil {
 				return err
 			}
 			if err := d.next.Of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
@@ -163,8 +163,8 @@ func (d *decider) decideAll(context.Context) error {
 		if err != nil {
 			return d.next.In.Damage(0, "batch %d: %v", f.i, err)
 		}
-		d.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
-		d.readsMost = max(d.readsMost, int(d.index[f.i].reads))
+		d.s.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
+		d.s.readsMost = max(d.s.readsMost, int(d.s.index[f.i].reads))
 		d.decided <- f // never blocks
 	}
 	return nil
@@ -175,7 +175,7 @@ func (d *decider) write(context.Context) (err error) {
 	for f := range d.decided {
 		d.enc.B = d.enc.B[:0]
 		d.gaps = f.changes.Encode(&d.enc, d.gaps)
-		if d.index[f.i].plan, err = d.out.Append(d.enc.B); err != nil {
+		if d.s.index[f.i].plan, err = d.out.Append(d.enc.B); err != nil {
 			return err
 		}
 		d.empty <- f // never blocks

@@ -33,11 +33,11 @@ type Loader struct {
 
 	due      uint64 // the next step to hand out
 	phase    phase
-	current  *superbatch // nil in phase empty
-	assembly *assembly   // nil except in phase handing
-	upcoming *ahead      // the superbatch after current, if it is being made
-	outgoing *span       // its rows are removed after some batches of the next span
-	trimmed  bool        // only the first SlotsKept slots have memory
+	current  *superbatch       // nil in phase empty
+	assembly *assembly         // nil except in phase handing
+	upcoming *job[*superbatch] // the superbatch after current, if it is being made
+	outgoing *span             // its rows are removed after some batches of the next span
+	trimmed  bool              // only the first SlotsKept slots have memory
 	spilled  *spilled
 	err      error // the first error; nothing works afterwards
 	since    time.Time
@@ -235,16 +235,6 @@ func (l *Loader) ended(ctx context.Context) error {
 	return io.EOF
 }
 
-// await waits until c is closed or ctx ends.
-func await(ctx context.Context, c chan struct{}) error {
-	select {
-	case <-c:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // take returns the next batch, after making the superbatch, span and assembly that it comes from.
 func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 	for {
@@ -314,14 +304,13 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 	if err := await(ctx, s.upcoming.done); err != nil {
 		return err
 	}
-	a := s.upcoming
+	next, err := s.upcoming.wait(ctx)
 	s.upcoming = nil
-	a.cancel()
-	if a.err != nil {
-		return a.err
+	if err != nil {
+		return err
 	}
 	l.endOutgoing()
-	l.outgoing, s.span = s.span, a.span
+	l.outgoing, s.span = s.span, next
 	if l.cfg.Decided != nil {
 		l.cfg.Decided(s.span.reading)
 	}
@@ -347,11 +336,11 @@ func (l *Loader) sweepAhead() {
 	}
 	left := float64(step-l.due) / float64(max(1, l.current.span.reading.Batches))
 	m := alongside{free: left * l.current.span.reading.idle}
-	if s == l.current || l.current.head {
-		m.beside = l.current.span.bytes()
+	if s == l.current || l.current.want.head {
+		m.bytes = l.current.span.bytes()
 	}
-	if s != l.current && l.current.head {
-		m.beside += l.current.batches.File.Size() + l.current.plans.File.Size()
+	if s != l.current && l.current.want.head {
+		m.bytes += l.current.batches.File.Size() + l.current.plans.File.Size()
 	}
 	s.upcoming = l.builder.beginSpan(s, step, m)
 }
@@ -363,7 +352,7 @@ func (l *Loader) following() *superbatch {
 	}
 	select {
 	case <-l.upcoming.done:
-		return l.upcoming.s
+		return l.upcoming.result
 	default:
 		return nil
 	}
@@ -374,26 +363,35 @@ func (l *Loader) following() *superbatch {
 func (l *Loader) advance(ctx context.Context) error {
 	if l.upcoming == nil {
 		l.giveHeapBack()
-		l.upcoming = l.builder.begin(l.builder.want(l.due, nil))
+		l.build(l.due, nil)
 	}
 	s, err := l.upcoming.wait(ctx)
 	if err != nil {
 		return err
 	}
 	l.giveHeapBack()
-	l.upcoming.cancel()
 	l.current, l.upcoming, l.phase = s, nil, waiting
 	if err := l.giveSlots(s.slots); err != nil {
 		return err
 	}
 	switch {
 	case s.end == l.builder.end:
-	case s.head:
-		l.upcoming = l.builder.begin(l.builder.want(s.end, s))
+	case s.want.head:
+		l.build(s.end, s)
 	case l.cfg.Overlap:
-		l.upcoming = l.builder.begin(l.builder.want(s.end, nil))
+		l.build(s.end, nil)
 	}
 	return nil
+}
+
+// build starts a goroutine that builds the superbatch that begins with step first and follows the
+// head before, or none. Only one may be under way at a time, because all of them use the builder's
+// cache state.
+func (l *Loader) build(first uint64, before *superbatch) {
+	w := l.builder.want(first, before)
+	l.upcoming = begin(func(ctx context.Context) (*superbatch, error) {
+		return l.builder.build(ctx, w)
+	})
 }
 
 // tailMade waits for the second superbatch of a pair, so that training on the head can take the
@@ -474,7 +472,9 @@ func (l *Loader) Close() error {
 	err := l.endAssembly()
 	l.endOutgoing()
 	if l.upcoming != nil {
-		l.upcoming.stop()
+		if s := l.upcoming.stop(); s != nil {
+			s.close()
+		}
 		l.upcoming = nil
 	}
 	if l.phase == waiting {

@@ -38,7 +38,7 @@ func TestPairs(t *testing.T) {
 			got, err := stepHashes(func(e uint64) (sample.Batches, error) {
 				b, err := l.Epoch(e)
 				return &watched{b, func() {
-					if s := l.current; s != nil && s.head && l.due > s.first {
+					if s := l.current; s != nil && s.want.head && l.due > s.first {
 						heads++
 						if next := l.following(); next == nil || next.first != s.end {
 							t.Errorf("%+v: nothing follows the head at step %d", pair, s.first)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync"
 	"time"
 
 	"gdb/internal/mem"
@@ -46,8 +47,26 @@ func (s *superbatch) endSpan() {
 
 // alongside says what goes on while a span is made: training on the span before, or nothing.
 type alongside struct {
-	free   float64 // seconds of a sweep that training hides
-	beside int64   // bytes of the same storage that the span in training takes
+	free  float64 // seconds of a sweep that training hides
+	bytes int64   // bytes of the same storage that the span in training takes
+}
+
+// spanAhead is a span that a goroutine decides on and, where that is worth it, sweeps for.
+type spanAhead struct {
+	*job[*span]
+	fitted chan struct{} // closed when it takes no more memory
+}
+
+// beginSpan starts a goroutine that makes the span of s whose first batch is at step. Only one may
+// be under way at a time.
+func (b *builder) beginSpan(s *superbatch, step uint64, m alongside) *spanAhead {
+	a := &spanAhead{fitted: make(chan struct{})}
+	fitted := sync.OnceFunc(func() { close(a.fitted) })
+	a.job = begin(func(ctx context.Context) (*span, error) {
+		defer fitted()
+		return b.makeSpan(ctx, s, step, m, fitted)
+	})
+	return a
 }
 
 // makeSpan takes as many batches from step on as memory and storage have room for, decides how the
@@ -56,7 +75,7 @@ type alongside struct {
 func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m alongside,
 	fitted func()) (*span, error) {
 	begun := time.Now()
-	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), alongside: m,
+	w := &sweep{b: b, s: s, first: int(step - s.first), beside: m,
 		rowBytes: b.cfg.Rows.Meta().RowBytes, fitted: fitted,
 		held: mem.NewAccount(b.cfg.Budget, "superbatch rows"),
 		buf:  runtimefile.Buffer{Budget: b.cfg.Budget}}
@@ -102,15 +121,15 @@ const (
 
 // sweep holds the memory of deciding on a span and of sweeping for it.
 type sweep struct {
-	*builder
-	*superbatch
+	b          *builder
+	s          *superbatch
+	beside     alongside
 	first, end int // indexes of batches in the superbatch
 	misses     uint64
 	rowBytes   int
 	perRecord  int // rows
 	reading    Reading
 	fitted     func()
-	alongside
 
 	arena     *mem.Arena
 	missing   *missing
@@ -140,7 +159,7 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	if err := w.scatter(ctx); err != nil {
 		return nil, err
 	}
-	w.sweeping.Done.Add(uint64(w.end - w.first))
+	w.b.sweeping.Done.Add(uint64(w.end - w.first))
 	return &w.packed, nil
 }
 
@@ -152,32 +171,32 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 	}
 	defer w.held.Release()
 	packed := make([]rowfile.ReadCost, n)
-	for i, r := range w.index[w.first:w.end] {
+	for i, r := range w.s.index[w.first:w.end] {
 		packed[i] = rowfile.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
 	reading := map[int]Reading{}
-	whole := load{packed: packed, free: w.free}
+	whole := load{packed: packed, free: w.beside.free}
 	least := math.Inf(1) // of all
 	part := func(batches float64) Weighed {
 		k := int(batches)
-		l := load{packed: packed[:k], free: w.free}
-		if k < n && w.cfg.Costs.leastWith(whole, k, w.cfg.SweepAhead) >= least {
+		l := load{packed: packed[:k], free: w.beside.free}
+		if k < n && w.b.cfg.Costs.leastWith(whole, k, w.b.cfg.SweepAhead) >= least {
 			return Weighed{Packed: math.Inf(1)} // it need not be known how much more
 		}
-		l.once, l.apart = w.cfg.Rows.SweepCost(w.chunks(ctx, k), k)
+		l.once, l.apart = w.b.cfg.Rows.SweepCost(w.chunks(ctx, k), k)
 		r := w.reading
 		r.Batches, r.Rows = k, 0
-		for _, refs := range w.index[w.first : w.first+k] {
+		for _, refs := range w.s.index[w.first : w.first+k] {
 			r.Rows += uint64(refs.reads)
 		}
-		weighed := w.cfg.Costs.weigh(l, &r)
+		weighed := w.b.cfg.Costs.weigh(l, &r)
 		if reading[k] = r; k == n {
-			whole, least = l, weighed.Once(w.free)
+			whole, least = l, weighed.Once(w.beside.free)
 		}
 		return weighed
 	}
-	best := int(Part(float64(n), w.free, w.cfg.SweepAhead, part))
+	best := int(Part(float64(n), w.beside.free, w.b.cfg.SweepAhead, part))
 	if w.missing.err != nil {
 		return false, w.missing.err
 	}
@@ -191,7 +210,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 
 // chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(ctx, batches, w.cfg.Nodes, w.keys)
+	return w.missing.chunks(ctx, batches, w.b.cfg.Nodes, w.keys)
 }
 
 // extend sets the end of the span. It returns false if there is no room to sweep even for one
@@ -200,13 +219,13 @@ func (w *sweep) extend() bool {
 	w.perRecord = rowsPerRecord(bufferLeast, w.rowBytes)
 	room := w.room()
 	disk := int64(0)
-	for i := w.first; i < len(w.index); i++ {
-		reads := w.index[i].reads
+	for i := w.first; i < len(w.s.index); i++ {
+		reads := w.s.index[i].reads
 		misses, bytes := w.misses+uint64(reads), disk+w.storedBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case max(int64(n*w.perRecord*w.rowBytes), finding(w.nodesMost)) >
-			collectBytes(w.cfg.SweepBytes):
+		case max(int64(n*w.perRecord*w.rowBytes), finding(w.s.nodesMost)) >
+			collectBytes(w.b.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -223,7 +242,7 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.reading.Batches, w.reading.Rows = n, w.misses
-	most := min(bufferMost, collectBytes(w.cfg.SweepBytes)/int64(n))
+	most := min(bufferMost, collectBytes(w.b.cfg.SweepBytes)/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
 }
@@ -232,19 +251,19 @@ func (w *sweep) extend() bool {
 // these are still stored, that is half of the storage, unless all rows that are left fit beside the
 // span before.
 func (w *sweep) room() int64 {
-	room := w.wanted.storage - w.batches.File.Size() - w.plans.File.Size()
-	if !w.cfg.SweepAhead {
+	room := w.s.want.storage - w.s.batches.File.Size() - w.s.plans.File.Size()
+	if !w.b.cfg.SweepAhead {
 		return room
 	}
-	room -= w.beside
+	room -= w.beside.bytes
 	left := int64(0)
-	for _, r := range w.index[w.first:] {
+	for _, r := range w.s.index[w.first:] {
 		left += w.storedBytes(r.reads)
 	}
 	if left <= room {
 		return room
 	}
-	return min(room, (room+w.beside)/2)
+	return min(room, (room+w.beside.bytes)/2)
 }
 
 // rowsPerRecord returns how many rows a record of this many bytes holds, at least one.
@@ -288,10 +307,10 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 // collect takes the sweep's memory and finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
-	keys := max(8*int64(n), min(keysBytes(w.cfg.SweepBytes), 8*int64(w.misses)))
-	read := readBytes(w.cfg.SweepBytes)
-	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows", read+keys+
-		max(finding(w.nodesMost), int64(n)*int64(w.perRecord*w.rowBytes)))
+	keys := max(8*int64(n), min(keysBytes(w.b.cfg.SweepBytes), 8*int64(w.misses)))
+	read := readBytes(w.b.cfg.SweepBytes)
+	w.arena, err = mem.NewArena(w.b.cfg.Budget, "superbatch rows", read+keys+
+		max(finding(w.s.nodesMost), int64(n)*int64(w.perRecord*w.rowBytes)))
 	if err != nil {
 		return err
 	}
@@ -300,26 +319,26 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	w.keys = changeset.Carve[uint64](&b, int(keys/8))
 	w.collected = b
 	f := w.newFinder(b)
-	id := w.id
-	id.Seq = w.superbatch.first + uint64(w.first)
-	w.missing, err = newMissing(id, w.misses, len(w.keys), f.room, w.cfg.Budget)
+	id := w.s.id
+	id.Seq = w.s.first + uint64(w.first)
+	w.missing, err = newMissing(id, w.misses, len(w.keys), f.room, w.b.cfg.Budget)
 	if err != nil {
 		return err
 	}
 	if err := w.missedAll(ctx, f); err != nil {
 		return err
 	}
-	return w.missing.finish(ctx, w.cfg, &w.buf)
+	return w.missing.finish(ctx, w.b.cfg, &w.buf)
 }
 
 // missedAll notes the nodes whose rows the batches miss. The records of the next batches are read
 // while those before are worked on.
 func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 	due := w.first
-	ahead := runtimefile.NewAhead(ctx, w.cfg.Budget, func(g *runtimefile.Group) bool {
+	ahead := runtimefile.NewAhead(ctx, w.b.cfg.Budget, func(g *runtimefile.Group) bool {
 		for ; due < w.end && len(g.Records) < 2*batchesAtOnce; due++ {
-			g.Add(w.batches, w.index[due].nodes, due)
-			g.Add(w.plans, w.index[due].plan, due)
+			g.Add(w.s.batches, w.s.index[due].nodes, due)
+			g.Add(w.s.plans, w.s.index[due].plan, due)
 		}
 		return len(g.Records) > 0
 	})
@@ -346,7 +365,7 @@ type finder struct {
 }
 
 func (w *sweep) newFinder(b []byte) *finder {
-	n := w.nodesMost
+	n := w.s.nodesMost
 	f := &finder{nodes: changeset.Carve[uint64](&b, n)}
 	f.batch.Dense.NodeIDs = changeset.Carve[sample.NodeID](&b, n)
 	c := &f.changes
@@ -358,16 +377,16 @@ func (w *sweep) newFinder(b []byte) *finder {
 
 // missed notes the nodes whose rows batch i misses.
 func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
-	if err := w.decodeNodes(nodes, i, w.builder, &f.batch); err != nil {
+	if err := w.s.decodeNodes(nodes, i, &f.batch); err != nil {
 		return err
 	}
 	ids, c := f.batch.Dense.NodeIDs, &f.changes
-	if err := w.decodeChanges(plan, i, len(ids), w.cfg.Slots, c); err != nil {
+	if err := w.s.decodeChanges(plan, i, len(ids), c); err != nil {
 		return err
 	}
-	if n := len(ids) - c.Hits; n != int(w.index[i].reads) {
-		return w.plans.Damage(w.index[i].plan.Off(), "batch %d reads %d rows, not %d", i, n,
-			w.index[i].reads)
+	if n := len(ids) - c.Hits; n != int(w.s.index[i].reads) {
+		return w.s.plans.Damage(w.s.index[i].plan.Off(), "batch %d reads %d rows, not %d", i, n,
+			w.s.index[i].reads)
 	}
 	missed := f.nodes[:0]
 	for k, from := range c.From {
@@ -381,12 +400,12 @@ func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
 
 // scatter sweeps, and writes each row once for each batch that misses it.
 func (w *sweep) scatter(ctx context.Context) (err error) {
-	id, n, records := w.id, w.end-w.first, 0
-	id.Seq = w.superbatch.first + uint64(w.first)
+	id, n, records := w.s.id, w.end-w.first, 0
+	id.Seq = w.s.first + uint64(w.first)
 	p := &w.packed
 	*p = packed{rowBytes: w.rowBytes, perRecord: w.perRecord, starts: make([]uint32, n+1),
-		held: mem.NewAccount(w.cfg.Budget, "superbatch index"), gone: &w.builder.gone}
-	for i, r := range w.index[w.first:w.end] {
+		held: mem.NewAccount(w.b.cfg.Budget, "superbatch index"), gone: &w.b.gone}
+	for i, r := range w.s.index[w.first:w.end] {
 		records += w.records(r.reads)
 		p.starts[i+1] = uint32(records)
 	}
@@ -398,7 +417,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	p.refs = make([]runtimefile.Ref, records)
 	w.fill, w.next = make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
-	if err = w.builder.gone.Wait(); err == nil {
+	if err = w.b.gone.Wait(); err == nil {
 		w.out, err = id.Create(runtimefile.KindRows)
 	}
 	if err != nil {
@@ -408,7 +427,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	w.fitted()
 	err = w.write(ctx)
 	if err == nil {
-		p.file, err = id.Open(ctx, w.cfg.Device, runtimefile.KindRows)
+		p.file, err = id.Open(ctx, w.b.cfg.Device, runtimefile.KindRows)
 	}
 	if err != nil {
 		p.held.Release()
@@ -420,7 +439,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 // write sweeps for all keys and writes the rows by batch.
 func (w *sweep) write(ctx context.Context) error {
 	for keys := range w.chunks(ctx, w.end-w.first) {
-		if err := w.cfg.Rows.Sweep(ctx, keys, w.read, w.put); err != nil {
+		if err := w.b.cfg.Rows.Sweep(ctx, keys, w.read, w.put); err != nil {
 			return err
 		}
 	}

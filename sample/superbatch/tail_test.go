@@ -13,7 +13,7 @@ func TestTailRoom(t *testing.T) {
 		{1000, 4000, 990, 20, 1250}, {1000, 4000, 990, 26, 1250}, {1000, 4000, 990, 27, 1000},
 		{1000, 1000, 990, 1, 1000}, {1000, 1000, 990, 5, 1000}, {1000, 4000, 100, 400, 1000},
 	} {
-		o := &batchWriter{superbatch: &superbatch{wanted: wanted{until: uint64(c.left),
+		o := &batchWriter{s: &superbatch{want: wanted{until: uint64(c.left),
 			storage: c.storage}}, share: c.share, largest: 10}
 		if got := o.room(c.used); got != c.want {
 			t.Errorf("%+v: files may take %d", c, got)
