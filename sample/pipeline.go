@@ -45,6 +45,8 @@ type PipelineConfig struct {
 	// RowBytes is the memory that is first taken for the features of a batch, in bytes. A batch
 	// that needs more gets more, with a sixteenth to spare.
 	RowBytes int64
+	// Counters count what the pipeline does, beside what others did before. Nil takes new ones.
+	Counters *Counters
 	// Spare passes memory of features from one pipeline to the next; nil passes none.
 	Spare *Spare
 	// Budget counts the batches' memory; nil counts none.
@@ -78,8 +80,7 @@ type Pipeline struct {
 	working   atomic.Int64  // number of stages at work on a batch
 	endRelief func()        // nil without a budget
 
-	sampling, gathering, stepping Clock
-	nodes, edges                  atomic.Uint64
+	counts *Counters
 
 	mu struct {
 		sync.Mutex
@@ -103,7 +104,10 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, drawer: drawer}
+	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, drawer: drawer, counts: cfg.Counters}
+	if p.counts == nil {
+		p.counts = &Counters{}
+	}
 	batches, gathered := cfg.Batches()
 	p.empty = make(chan *Batch, batches)
 	p.rows = NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
@@ -130,10 +134,10 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 // InTurn. One goroutine may call it.
 func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	asked := time.Now()
-	p.stepping.Busy.Add(int64(asked.Sub(p.since)))
+	p.counts.Stepping.Busy.Add(int64(asked.Sub(p.since)))
 	defer func() {
 		p.since = time.Now()
-		p.stepping.Starved.Add(int64(p.since.Sub(asked)))
+		p.counts.Stepping.Starved.Add(int64(p.since.Sub(asked)))
 	}()
 	if err := p.stages.Err(); err != nil {
 		return nil, err
@@ -144,7 +148,7 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	select {
 	case b := <-p.ready[p.due%uint64(len(p.ready))]:
 		p.due++
-		p.stepping.Done.Add(1)
+		p.counts.Stepping.Done.Add(1)
 		return p.lend(b)
 	case <-p.stages.Done():
 		return nil, p.stages.Err()
@@ -152,6 +156,9 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 		return nil, ctx.Err()
 	}
 }
+
+// Stats returns the counts so far. It may be called at any time.
+func (p *Pipeline) Stats() PipelineStats { return p.counts.Stats(p.cfg.Workers) }
 
 // lend prepares a batch for the consumer, whose Release gives it back.
 func (p *Pipeline) lend(b *Batch) (*Batch, error) {
@@ -165,7 +172,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 // sample runs one worker of the first stage.
 func (p *Pipeline) sample(worker int) error {
 	for {
-		b, ok := Receive(p.stages, p.empty, &p.sampling.Blocked)
+		b, ok := Receive(p.stages, p.empty, &p.counts.Sampling.Blocked)
 		if !ok {
 			return nil
 		}
@@ -181,13 +188,13 @@ func (p *Pipeline) sample(worker int) error {
 		}
 		begun := time.Now()
 		p.working.Add(1)
-		err := p.whenRoomy(&p.sampling, b, worker, func() error { return p.draw(worker, b) })
+		err := p.whenRoomy(&p.counts.Sampling, b, worker, func() error { return p.draw(worker, b) })
 		if err != nil {
 			return err
 		}
-		p.nodes.Add(uint64(len(b.Dense.NodeIDs)))
-		p.edges.Add(uint64(len(b.Dense.Nbrs)))
-		p.sampling.Ran(begun)
+		p.counts.Nodes.Add(uint64(len(b.Dense.NodeIDs)))
+		p.counts.Edges.Add(uint64(len(b.Dense.Nbrs)))
+		p.counts.Sampling.Ran(begun)
 		p.sampled[i%uint64(len(p.sampled))] <- b
 		p.working.Add(-1)
 	}
@@ -197,22 +204,22 @@ func (p *Pipeline) sample(worker int) error {
 func (p *Pipeline) gather() error {
 	for i := p.cfg.StartBatch; i < p.end; i++ {
 		b, ok := Receive(p.stages, p.sampled[i%uint64(len(p.sampled))],
-			&p.gathering.Starved)
+			&p.counts.Gathering.Starved)
 		if !ok {
 			return nil
 		}
-		r, ok := p.rows.Take(p.stages, &p.gathering.Blocked) // idle ones may be freed until then
+		r, ok := p.rows.Take(p.stages, &p.counts.Gathering.Blocked) // idle ones may be freed until then
 		if !ok {
 			return nil
 		}
 		begun := time.Now()
 		p.working.Add(1)
 		b.rows = r
-		err := p.whenRoomy(&p.gathering, b, gatherer, func() error { return p.fill(b) })
+		err := p.whenRoomy(&p.counts.Gathering, b, gatherer, func() error { return p.fill(b) })
 		if err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
-		p.gathering.Ran(begun)
+		p.counts.Gathering.Ran(begun)
 		p.gathered.Add(1)
 		p.ready[i%uint64(len(p.ready))] <- b
 		p.working.Add(-1)

@@ -83,7 +83,7 @@ func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 // false if the pipeline stops.
 func (p *Pipeline) awaitGathered(b *Batch) bool {
 	begun := time.Now()
-	defer func() { p.sampling.Blocked.Add(int64(time.Since(begun))) }()
+	defer func() { p.counts.Sampling.Blocked.Add(int64(time.Since(begun))) }()
 	for p.drawer.Begins(b.Epoch, b.Index) {
 		if p.gathered.Load() == b.Index-p.cfg.StartBatch {
 			return true

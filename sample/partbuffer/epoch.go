@@ -67,7 +67,7 @@ func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first 
 		e.base += e.left[0].batches
 		e.left = e.left[1:]
 	}
-	e.cfg.StartBatch, e.cfg.Features = first, b.Features()
+	e.cfg.StartBatch, e.cfg.Features, e.cfg.Counters = first, b.Features(), &e.counts
 	return e, e.next(ctx)
 }
 
@@ -79,11 +79,11 @@ type batches struct {
 	epoch uint64
 	cfg   sample.PipelineConfig
 
-	left []turn               // turns to come; the first is in memory
-	base uint64               // number of batches of the turns before it
-	now  *sample.Pipeline     // pipeline of the set in memory; nil at the end
-	past sample.PipelineStats // statistics of earlier pipelines
-	load sample.Clock
+	left   []turn           // turns to come; the first is in memory
+	base   uint64           // number of batches of the turns before it
+	now    *sample.Pipeline // pipeline of the set in memory; nil at the end
+	counts sample.Counters
+	load   sample.Clock
 }
 
 // next loads the next set to memory and starts its batches. Each set has an order of its own, and
@@ -141,19 +141,15 @@ func (e *batches) end() error {
 	if e.now == nil {
 		return nil
 	}
-	e.past = added(e.past, e.now.Stats())
 	now := e.now
 	e.now = nil
 	return now.Close()
 }
 
-// Stats returns the statistics of all sets so far, and must be called by the goroutine that calls
-// Next. Its stage "load" is the time of loading sets, during which the step waited.
+// Stats returns the statistics of all sets so far. Its stage "load" is the time of loading sets,
+// during which the step waited.
 func (e *batches) Stats() sample.PipelineStats {
-	s := e.past
-	if e.now != nil {
-		s = added(s, e.now.Stats())
-	}
+	s := e.counts.Stats(max(e.cfg.Workers, 1))
 	load := e.load.Stats("load", 1)
 	s.Stages = append([]sample.StageStats{load}, s.Stages...)
 	for i := range s.Stages {
@@ -162,22 +158,6 @@ func (e *batches) Stats() sample.PipelineStats {
 		}
 	}
 	return s
-}
-
-// added returns the sum of two statistics, of which the first may have no stages yet.
-func added(a, b sample.PipelineStats) sample.PipelineStats {
-	sum := sample.PipelineStats{Nodes: a.Nodes + b.Nodes, Edges: a.Edges + b.Edges}
-	for i, st := range b.Stages {
-		if len(a.Stages) > 0 {
-			was := a.Stages[i]
-			st.Done += was.Done
-			st.Busy += was.Busy
-			st.Starved += was.Starved
-			st.Blocked += was.Blocked
-		}
-		sum.Stages = append(sum.Stages, st)
-	}
-	return sum
 }
 
 // Close stops the work on batches.

@@ -71,7 +71,7 @@ func buildOnce(b *testing.B, c Config) {
 		b.Fatal(err)
 	}
 	planned, after := time.Now(), cpuTime(b)
-	accesses := float64(p.sampling.stats(1).Nodes)
+	accesses := float64(p.sampled.Nodes.Load())
 	report := func(took time.Duration, what string) {
 		b.ReportMetric(float64(took.Nanoseconds())/accesses, what)
 	}

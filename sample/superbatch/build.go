@@ -86,7 +86,7 @@ type builder struct {
 	storage  int64 // bytes for one superbatch, or a pair
 	gone     runtimefile.Remover
 
-	sampling samplingStats
+	sampled  sample.Counters
 	planning sample.Clock
 	sweeping sample.Clock
 }
@@ -213,15 +213,12 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{
 		Drawer: func() (sample.Drawer, error) { return lasting{drawer}, nil }, Order: order,
 		StartBatch: batch, EndBatch: min(batch+until-end, b.perEpoch),
-		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget})
+		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget,
+		Counters: &b.sampled})
 	if err != nil {
 		return err
 	}
-	b.sampling.begin(p)
-	defer func() {
-		err = errors.Join(err, p.Close())
-		b.sampling.end()
-	}()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	for !out.full {
 		d, err := p.Next(ctx)
 		if errors.Is(err, io.EOF) {

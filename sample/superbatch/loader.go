@@ -442,8 +442,8 @@ func (l *Loader) drop() error {
 
 // Stats returns the statistics of all stages. It may be called at any time.
 func (l *Loader) Stats() sample.PipelineStats {
-	s := l.builder.sampling.stats(l.cfg.Workers)
-	s.Stages = append(s.Stages, l.builder.planning.Stats("plan", 1))
+	s := l.builder.sampled.Stats(l.cfg.Workers)
+	s.Stages = append(s.Stages[:1], l.builder.planning.Stats("plan", 1)) // the first samples
 	if l.cfg.sweeps() {
 		s.Stages = append(s.Stages, l.builder.sweeping.Stats("sweep", 1))
 	}
@@ -494,47 +494,4 @@ func (l *Loader) Close() error {
 		l.dir = nil
 	}
 	return err
-}
-
-// samplingStats adds up the statistics of pipelines that run one after the other.
-type samplingStats struct {
-	sync.Mutex
-	done    sample.PipelineStats
-	current *sample.Pipeline
-}
-
-func (s *samplingStats) begin(p *sample.Pipeline) {
-	s.Lock()
-	s.current = p
-	s.Unlock()
-}
-
-func (s *samplingStats) end() {
-	sum := s.stats(0)
-	s.Lock()
-	s.done, s.current = sum, nil
-	s.Unlock()
-}
-
-// stats returns the sum, with the stage "sample" alone.
-func (s *samplingStats) stats(workers int) sample.PipelineStats {
-	s.Lock()
-	defer s.Unlock()
-	sum := sample.PipelineStats{Nodes: s.done.Nodes, Edges: s.done.Edges,
-		Stages: []sample.StageStats{{Name: "sample", Workers: workers}}}
-	parts := []sample.PipelineStats{s.done}
-	if s.current != nil {
-		parts = append(parts, s.current.Stats())
-		sum.Nodes, sum.Edges = sum.Nodes+parts[1].Nodes, sum.Edges+parts[1].Edges
-	}
-	for _, p := range parts {
-		for _, st := range p.Stages {
-			if to := &sum.Stages[0]; st.Name == to.Name {
-				to.Done += st.Done
-				to.Busy, to.Starved = to.Busy+st.Busy, to.Starved+st.Starved
-				to.Blocked += st.Blocked
-			}
-		}
-	}
-	return sum
 }
