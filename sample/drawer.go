@@ -33,7 +33,7 @@ type sharedSampler struct {
 
 // NewSamplers returns samplers for a number of workers. open returns a new sampler.
 func NewSamplers(workers int, open func() (*Sampler, error)) (*Samplers, error) {
-	s := &Samplers{workers: make([]sharedSampler, max(workers, 1))}
+	s := &Samplers{workers: make([]sharedSampler, workers)}
 	for i := range s.workers {
 		var err error
 		if s.workers[i].sampler, err = open(); err != nil {

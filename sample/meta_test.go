@@ -272,7 +272,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 func metaPipeline(topo topology.Reader, f rowcache.Features, labels *Labels, workers int,
 	draws drawing) PipelineConfig {
 	return PipelineConfig{
-		Drawer: samplers(workers, func() (*Sampler, error) {
+		Drawer: samplers(func() (*Sampler, error) {
 			return NewSampler([]topology.Reader{topo}, metaSampling(draws))
 		}),
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,

@@ -21,8 +21,9 @@ var ErrClosed = errors.New("sample: the pipeline is closed")
 
 // PipelineConfig configures a pipeline.
 type PipelineConfig struct {
-	// Drawer returns what draws the batches. It is called once, and the pipeline closes the result.
-	Drawer func() (Drawer, error)
+	// Drawer returns what draws the batches for a number of workers. It is called once, and the
+	// pipeline closes the result.
+	Drawer func(workers int) (Drawer, error)
 	// Order is the order of the epoch's seeds, cut into batches.
 	Order *Order
 	// StartBatch is the first batch. It is not 0 when an epoch is resumed.
@@ -100,7 +101,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		return nil, fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch,
 			end)
 	}
-	drawer, err := cfg.Drawer()
+	drawer, err := cfg.Drawer(cfg.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -208,14 +209,16 @@ func (p *Pipeline) gather() error {
 		if !ok {
 			return nil
 		}
-		r, ok := p.rows.Take(p.stages, &p.counts.Gathering.Blocked) // idle ones may be freed until then
+		// Idle buffers may be freed until then.
+		r, ok := p.rows.Take(p.stages, &p.counts.Gathering.Blocked)
 		if !ok {
 			return nil
 		}
 		begun := time.Now()
 		p.working.Add(1)
 		b.rows = r
-		err := p.whenRoomy(&p.counts.Gathering, b, gatherer, func() error { return p.fill(b) })
+		err := p.whenRoomy(&p.counts.Gathering, b, gatherer,
+			func() error { return p.fill(b) })
 		if err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}

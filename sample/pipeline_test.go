@@ -78,14 +78,14 @@ func newTestEpoch(t *testing.T) *testEpoch {
 	return e
 }
 
-// samplers returns what opens samplers for a number of workers.
-func samplers(workers int, open func() (*Sampler, error)) func() (Drawer, error) {
-	return func() (Drawer, error) { return NewSamplers(workers, open) }
+// samplers returns a drawer of samplers that are opened so.
+func samplers(open func() (*Sampler, error)) func(workers int) (Drawer, error) {
+	return func(workers int) (Drawer, error) { return NewSamplers(workers, open) }
 }
 
 func (e *testEpoch) config(workers int) PipelineConfig {
 	return PipelineConfig{
-		Drawer: samplers(workers, func() (*Sampler, error) {
+		Drawer: samplers(func() (*Sampler, error) {
 			return NewSampler([]topology.Reader{e.graph},
 				Config{Fanout: []int{4, 3}, Seed: 8, Budget: e.budget})
 		}),
@@ -262,7 +262,7 @@ func TestPipelineErrors(t *testing.T) {
 	e := newTestEpoch(t)
 	cfg := e.config(3)
 	made := 0
-	cfg.Drawer = samplers(3, func() (*Sampler, error) {
+	cfg.Drawer = samplers(func() (*Sampler, error) {
 		if made++; made == 3 {
 			return nil, errors.New("no third sampler")
 		}

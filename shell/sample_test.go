@@ -66,8 +66,8 @@ func TestSampleIsTheBatchOfTraining(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := sample.NewPipeline(t.Context(), sample.PipelineConfig{Order: order,
-				Drawer: func() (sample.Drawer, error) {
-					return sample.NewSamplers(1, func() (*sample.Sampler, error) {
+				Drawer: func(workers int) (sample.Drawer, error) {
+					return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
 						return sample.NewSampler([]topology.Reader{topo},
 							sample.Config{Fanout: []int{4, 3}, Seed: c.seed})
 					})

@@ -86,8 +86,8 @@ func (f *fixture) group(t testing.TB, c sample.Config, windows, room int64, firs
 	}
 	g := NewPasses(PassesConfig{Samplers: alone, Windows: open, Order: f.order,
 		PerEpoch: order.Batches(),
-		First: first,
-		End:   2 * order.Batches(), Workers: 2, Room: room, WindowBytes: windows,
+		First:    first,
+		End:      2 * order.Batches(), Workers: 2, Room: room, WindowBytes: windows,
 		Budget: budget, Stage: stage,
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
 			return sample.NewSampler([]topology.Reader{t}, c)

@@ -105,6 +105,7 @@ func (w *way) loader(t *testing.T, src *loader.Source) *loader.Loader {
 		c.Superbatch = &superbatch.Config{Epochs: 2, StorageBytes: 64 << 20, Slots: 1500,
 			PlanBytes: 32 << 20, AccessBytes: 1 << 20, NextBytes: 1 << 20,
 			Name: fmt.Sprint("contract-", loaders.Add(1))}
+		c.Superbatch.Workers = 3 // not as many as the loader's
 		w.super(c.Superbatch)
 	}
 	l := loader.New(src, c)

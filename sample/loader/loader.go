@@ -101,9 +101,9 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		features = nil
 	}
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
-		Drawer: func() (sample.Drawer, error) {
+		Drawer: func(workers int) (sample.Drawer, error) {
 			per := order.Batches()
-			return s.drawer(c, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
+			return s.drawer(c, workers, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
 		},
 		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
@@ -114,7 +114,9 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
 	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
-		Drawer: func() (sample.Drawer, error) { return s.samplers(c, c.Buffer) },
+		Drawer: func(workers int) (sample.Drawer, error) {
+			return s.samplers(c, workers, c.Buffer)
+		},
 		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
 }
@@ -125,8 +127,8 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 		c, s := *l.cfg.Superbatch, l.src
 		c.Graph = s.UseGraph
 		c.Order = l.cfg.order
-		c.Drawer = func(perEpoch, from, end uint64) (sample.Drawer, error) {
-			return s.drawer(&l.cfg, perEpoch, from, end)
+		c.Drawer = func(workers int, perEpoch, from, end uint64) (sample.Drawer, error) {
+			return s.drawer(&l.cfg, workers, perEpoch, from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels

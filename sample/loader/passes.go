@@ -9,10 +9,10 @@ import (
 	"gdb/sample/rowcache"
 )
 
-// drawer returns what draws the batches of steps first … end-1: together in macro-batches, or in
-// passes if the topology is paged and has memory for them, else each by itself. An epoch has per
-// batches.
-func (s *Source) drawer(c *Config, per, first, end uint64) (sample.Drawer, error) {
+// drawer returns what draws the batches of steps first … end-1 for the workers of a pipeline:
+// together in macro-batches, or in passes if the topology is paged and has memory for them, else
+// each by itself. An epoch has per batches.
+func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.Drawer, error) {
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
@@ -23,7 +23,7 @@ func (s *Source) drawer(c *Config, per, first, end uint64) (sample.Drawer, error
 	if err != nil {
 		return nil, err
 	}
-	samplers, err := s.samplers(c, s.Topology)
+	samplers, err := s.samplers(c, workers, s.Topology)
 	if err != nil || bytes == 0 {
 		return samplers, err
 	}
@@ -45,8 +45,8 @@ func (s *Source) drawer(c *Config, per, first, end uint64) (sample.Drawer, error
 }
 
 // samplers returns samplers of a topology, one for each worker.
-func (s *Source) samplers(c *Config, t topology.Reader) (*sample.Samplers, error) {
-	return sample.NewSamplers(c.Workers, func() (*sample.Sampler, error) {
+func (s *Source) samplers(c *Config, workers int, t topology.Reader) (*sample.Samplers, error) {
+	return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
 		return s.samplerOf(t, c.Fanout, c.Seed)
 	})
 }

@@ -183,7 +183,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 
 // sampleAll samples batches until their storage is full or the last wanted one was written.
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
-	drawer, err := b.cfg.Drawer(b.perEpoch, out.s.first, out.s.want.until)
+	drawer, err := b.cfg.Drawer(b.cfg.Workers, b.perEpoch, out.s.first, out.s.want.until)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 		return err
 	}
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{
-		Drawer: func() (sample.Drawer, error) { return lasting{drawer}, nil }, Order: order,
+		Drawer: func(int) (sample.Drawer, error) { return lasting{drawer}, nil }, Order: order,
 		StartBatch: batch, EndBatch: min(batch+until-end, b.perEpoch),
 		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget,
 		Counters: &b.sampled})

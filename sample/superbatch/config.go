@@ -40,7 +40,7 @@ type Config struct {
 	Graph func(ctx context.Context) (release func() error, err error)
 	// Drawer returns what draws the batches of steps first … end-1 for Workers; steps are counted
 	// over all epochs, perEpoch in each. It is called after Graph.
-	Drawer func(perEpoch, first, end uint64) (sample.Drawer, error)
+	Drawer func(workers int, perEpoch, first, end uint64) (sample.Drawer, error)
 	// Order returns the order of an epoch's seeds. All epochs have the same number of batches.
 	Order func(epoch uint64) (*sample.Order, error)
 	// Epoch and StartBatch say where to begin, counted from 0; Epochs is the epoch after the last.

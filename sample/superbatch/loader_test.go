@@ -44,24 +44,30 @@ func testOrder(epoch uint64) (*sample.Order, error) {
 	return sample.EpochOrder(testTrain(), 8, epoch, 5)
 }
 
-// testDrawer draws with one sampler for each of some workers.
-func testDrawer(perEpoch, first, end uint64) (sample.Drawer, error) {
-	return drawing(testGraph, false)(perEpoch, first, end)
+// testDrawer draws with one sampler for each worker.
+func testDrawer(workers int, perEpoch, first, end uint64) (sample.Drawer, error) {
+	return drawing(testGraph, false)(workers, perEpoch, first, end)
 }
 
 // drawing returns a Config.Drawer of samplers, which may give batches the degrees of their nodes.
-func drawing(r topology.Reader, degrees bool) func(_, _, _ uint64) (sample.Drawer, error) {
+func drawing(r topology.Reader, degrees bool) drawerFunc {
 	return drawingAs(func() (*sample.Sampler, error) { return newSampler(r, degrees) })
 }
 
 // drawingAs returns a Config.Drawer of samplers that are opened so.
-func drawingAs(open func() (*sample.Sampler, error)) func(_, _, _ uint64) (sample.Drawer, error) {
-	return func(_, _, _ uint64) (sample.Drawer, error) { return sample.NewSamplers(8, open) }
+func drawingAs(open func() (*sample.Sampler, error)) drawerFunc {
+	return func(workers int, _, _, _ uint64) (sample.Drawer, error) {
+		return sample.NewSamplers(workers, open)
+	}
 }
 
+type drawerFunc = func(workers int, perEpoch, first, end uint64) (sample.Drawer, error)
+
 // drawerOf returns the drawer of all batches, for a pipeline.
-func drawerOf(c Config) func() (sample.Drawer, error) {
-	return func() (sample.Drawer, error) { return c.Drawer(13, 0, c.Epochs*13) }
+func drawerOf(c Config) func(workers int) (sample.Drawer, error) {
+	return func(workers int) (sample.Drawer, error) {
+		return c.Drawer(workers, 13, 0, c.Epochs*13)
+	}
 }
 
 func newSampler(r topology.Reader, degrees bool) (*sample.Sampler, error) {
@@ -468,11 +474,11 @@ func TestSlotsKept(t *testing.T) {
 	c.PlanBytes = 128 << 10
 	var least int64
 	l := (*Loader)(nil)
-	c.Drawer = func(perEpoch, first, end uint64) (sample.Drawer, error) {
+	c.Drawer = func(workers int, perEpoch, first, end uint64) (sample.Drawer, error) {
 		if used := c.Budget.Used(); least == 0 || used < least {
 			least = used
 		}
-		return testDrawer(perEpoch, first, end)
+		return testDrawer(workers, perEpoch, first, end)
 	}
 	want := wantHashes(t, c)
 	least = 0

@@ -63,11 +63,11 @@ func TestTailFails(t *testing.T) {
 	var reading []Reading
 	c := pairConfig(t, &reading)
 	want, calls, bad := wantHashes(t, c), atomic.Int32{}, errors.New("no sampler")
-	c.Drawer = func(perEpoch, first, end uint64) (sample.Drawer, error) {
+	c.Drawer = func(workers int, perEpoch, first, end uint64) (sample.Drawer, error) {
 		if calls.Add(1) > 1 {
 			return nil, bad
 		}
-		return testDrawer(perEpoch, first, end)
+		return testDrawer(workers, perEpoch, first, end)
 	}
 	l := mustOpen(t, c)
 	got, err := stepHashes(l.Epoch, 0, c.Epochs)
