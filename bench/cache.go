@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,12 +56,8 @@ func (o *CacheOptions) setDefaults(whole int64) {
 	if len(o.Fanout) == 0 {
 		o.Fanout = []int{10, 10, 10}
 	}
-	if o.Batch == 0 {
-		o.Batch = 1000
-	}
-	if o.Epochs == 0 {
-		o.Epochs = 1
-	}
+	o.Batch = cmp.Or(o.Batch, 1000)
+	o.Epochs = cmp.Or(o.Epochs, 1)
 	if len(o.Sizes) == 0 {
 		for _, percent := range []int64{5, 10, 20, 40} {
 			o.Sizes = append(o.Sizes, whole*percent/100)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,17 +83,9 @@ func (o *DeviceUseOptions) setDefaults(whole int64) {
 	if len(o.Caches) == 0 {
 		o.Caches = []string{cachesim.None}
 	}
-	for _, d := range []struct {
-		to    *int
-		value int
-	}{{&o.Batch, 1000}, {&o.Batches, 3}, {&o.Rounds, 3}, {&o.Threads, 1}} {
-		if *d.to == 0 {
-			*d.to = d.value
-		}
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = max(1, whole/10)
-	}
+	o.Batch, o.Batches = cmp.Or(o.Batch, 1000), cmp.Or(o.Batches, 3)
+	o.Rounds, o.Threads = cmp.Or(o.Rounds, 3), cmp.Or(o.Threads, 1)
+	o.CacheBytes = cmp.Or(o.CacheBytes, max(1, whole/10))
 }
 
 // DeviceUse gathers batches' feature rows as training does, and reads the same again without what

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -34,15 +35,9 @@ func (o *GatherOptions) setDefaults() {
 	if len(o.Threads) == 0 {
 		o.Threads = []int{1, 2}[:min(2, runtime.NumCPU())]
 	}
-	if o.TableBytes == 0 {
-		o.TableBytes = 2 << 30
-	}
-	if o.Rows == 0 {
-		o.Rows = 10
-	}
-	if o.Rounds == 0 {
-		o.Rounds = 7
-	}
+	o.TableBytes = cmp.Or(o.TableBytes, 2<<30)
+	o.Rows = cmp.Or(o.Rows, 10)
+	o.Rounds = cmp.Or(o.Rounds, 7)
 }
 
 // gatherSegments is how many means one measurement makes: some tenths of a second.

@@ -37,9 +37,7 @@ func (o *GEMMOptions) setDefaults() error {
 	if len(o.Threads) == 0 {
 		o.Threads = []int{1, 2}[:min(2, runtime.NumCPU())]
 	}
-	if o.Rounds == 0 {
-		o.Rounds = 7
-	}
+	o.Rounds = cmp.Or(o.Rounds, 7)
 	o.Precision = cmp.Or(o.Precision, Precisions[0])
 	if !slices.Contains(Precisions, o.Precision) {
 		return optionErrorf("bench: gemm: unknown precision %q: possible are %s", o.Precision,

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,18 +43,10 @@ type IngestOptions struct {
 }
 
 func (o *IngestOptions) setDefaults() error {
-	if o.Scale == 0 {
-		o.Scale = 22
-	}
-	if o.Edges == 0 {
-		o.Edges = 64e6
-	}
-	if o.Dim == 0 {
-		o.Dim = 128
-	}
-	if o.Memory == 0 {
-		o.Memory = 512 << 20
-	}
+	o.Scale = cmp.Or(o.Scale, 22)
+	o.Edges = cmp.Or(o.Edges, 64e6)
+	o.Dim = cmp.Or(o.Dim, 128)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
 	if len(o.Formats) == 0 {
 		o.Formats = slices.Clone(IngestFormats)
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -47,21 +48,15 @@ type IOOptions struct {
 }
 
 func (o *IOOptions) setDefaults() error {
-	if o.Size == 0 {
-		o.Size = 4 << 30
-	}
+	o.Size = cmp.Or(o.Size, 4<<30)
 	if len(o.Blocks) == 0 {
 		o.Blocks = []int{4 << 10, 64 << 10}
 	}
-	if o.Depth == 0 {
-		o.Depth = 32
-	}
+	o.Depth = cmp.Or(o.Depth, 32)
 	if len(o.Backends) == 0 {
 		o.Backends = []blockdev.Backend{blockdev.URing, blockdev.Pread}
 	}
-	if o.Seconds == 0 {
-		o.Seconds = 2
-	}
+	o.Seconds = cmp.Or(o.Seconds, 2)
 	largest := slices.Max(o.Blocks)
 	for _, b := range o.Blocks {
 		if b <= 0 || b%ioStampUnit != 0 {

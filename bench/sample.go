@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,21 +62,13 @@ type SampleOptions struct {
 
 // setDefaults fills in what is not set.
 func (o *SampleOptions) setDefaults() {
-	if o.Scale == 0 {
-		o.Scale = 22
-	}
-	if o.Edges == 0 {
-		o.Edges = 1 << 26
-	}
+	o.Scale = cmp.Or(o.Scale, 22)
+	o.Edges = cmp.Or(o.Edges, 1<<26)
 	if len(o.Fanout) == 0 {
 		o.Fanout = []int{15, 10, 5}
 	}
-	if o.Batch == 0 {
-		o.Batch = 1000
-	}
-	if o.Batches == 0 {
-		o.Batches = 200
-	}
+	o.Batch = cmp.Or(o.Batch, 1000)
+	o.Batches = cmp.Or(o.Batches, 200)
 	if len(o.Threads) == 0 {
 		o.Threads = []int{1}
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -188,9 +189,7 @@ var sweepLabels = map[string]string{"memory": "memory of each system", "batch": 
 // sweepLines has a line for each system that has the value at all.
 func sweepLines(r *Report, sweep string, value func(row Row) float64) *chart.Lines {
 	c := &chart.Lines{XLabel: sweepLabels[sweep], Note: common(r, sweep)}
-	if c.XLabel == "" {
-		c.XLabel = "--" + sweep
-	}
+	c.XLabel = cmp.Or(c.XLabel, "--"+sweep)
 	byDim := sweep == "store" && eachItsDim(r)
 	if byDim {
 		c.XLabel = "feature values a node"

@@ -1,6 +1,9 @@
 package blockdev
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 const (
 	// poolDepth is the default depth of a pool. 32 reads are as fast as fio; 64 gain 3 % and double
@@ -20,9 +23,7 @@ func Open(opt Options) (Device, error) {
 		return nil, fmt.Errorf("blockdev: queue depth %d is not between 1 and %d",
 			opt.QueueDepth, depthMax)
 	}
-	if opt.Backend == "" {
-		opt.Backend = Auto
-	}
+	opt.Backend = cmp.Or(opt.Backend, Auto)
 	d := &device{info: Info{Backend: opt.Backend, QueueDepth: opt.QueueDepth}}
 	switch opt.Backend {
 	case Auto, URing:
@@ -45,9 +46,7 @@ func Open(opt Options) (Device, error) {
 
 // openPool starts as many workers as the queue is deep. why is the reason that Info reports.
 func (d *device) openPool(why string) Device {
-	if d.info.QueueDepth == 0 {
-		d.info.QueueDepth = poolDepth
-	}
+	d.info.QueueDepth = cmp.Or(d.info.QueueDepth, poolDepth)
 	if !hasDescriptors {
 		why += "; without O_DIRECT on this operating system"
 	}
@@ -58,9 +57,7 @@ func (d *device) openPool(why string) Device {
 
 func (d *device) openRing() (Device, error) {
 	depth := d.info.QueueDepth
-	if depth == 0 {
-		depth = ringDepth
-	}
+	depth = cmp.Or(depth, ringDepth)
 	ring, how, err := newURing(d, depth)
 	if err == nil {
 		d.engine, d.info = ring, Info{Backend: URing, QueueDepth: depth, Why: how}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"path"
@@ -286,9 +287,7 @@ func (s *session) filesAt(typed string) (all []candidate) {
 	fs := s.Store.FS()
 	dir, _ := path.Split(typed)
 	at := dir
-	if at == "" {
-		at = "."
-	}
+	at = cmp.Or(at, ".")
 	names, err := fs.List(at)
 	if err != nil {
 		return nil // there is nothing to complete where there is no folder

@@ -5,6 +5,7 @@ package shell
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ var errStopped = errors.New("shell: stopped")
 // Run runs the statements of opt. A mistake in a statement is a *SyntaxError. The first error ends
 // the run unless KeepGoing is set.
 func Run(ctx context.Context, opt Options) (err error) {
-	if opt.Mode == "" {
-		opt.Mode = "auto"
-	}
+	opt.Mode = cmp.Or(opt.Mode, "auto")
 	if err := CheckMode(opt.Mode); err != nil {
 		return err
 	}

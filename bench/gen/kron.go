@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,9 +153,7 @@ const (
 // and random pairs of cells that mirror each other. Memory: a bit a cell, 2 MiB at most, and 16
 // bytes a one.
 func kronMatrix(size, ones int, seed uint64) [][2]uint64 {
-	if ones == 0 {
-		ones = min(2*size, size*size)
-	}
+	ones = cmp.Or(ones, min(2*size, size*size))
 	var cells [][2]uint64
 	for a := range uint64(size) {
 		cells = append(cells, [2]uint64{a, a})

@@ -134,9 +134,7 @@ func (b *builder) begin() {
 	if g.UUID == (kv.UUID{}) {
 		copy(g.UUID[:], "layouttest store")
 	}
-	if g.BlockBytes == 0 {
-		g.BlockBytes = 4096
-	}
+	g.BlockBytes = cmp.Or(g.BlockBytes, 4096)
 	b.m = &kv.Meta{Format: kv.FormatVersion, UUID: g.UUID, CreatedBy: "layouttest",
 		Created: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC), Nodes: uint64(g.Nodes),
 		Edges: uint64(len(g.Edges)), Directions: []string{"in"}, BlockBytes: g.BlockBytes,

@@ -1,6 +1,7 @@
 package listfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ const lookEvery = 256
 // NewWriter creates the file of lists (PREFIX.csc, or PREFIX.csr for out-lists) and its index
 // (PREFIX.idx). The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
-	if spec.BlockBytes == 0 {
-		spec.BlockBytes = blockDefault
-	}
+	spec.BlockBytes = cmp.Or(spec.BlockBytes, blockDefault)
 	f := Fields{Version: cellLayout, BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
 		types: spec.Types, weights: spec.Weights, times: spec.Times}
 	shape, err := f.Shape()

@@ -4,6 +4,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,9 +104,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 		return nil, fmt.Errorf("layout: this store has no %s-lists; ingest with --direction both",
 			dir)
 	}
-	if opt.CacheBytes == 0 {
-		opt.CacheBytes = topologyCache
-	}
+	opt.CacheBytes = cmp.Or(opt.CacheBytes, topologyCache)
 	if opt.Weights && !s.Meta().Weighted {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoWeights)
 	}
@@ -175,9 +174,7 @@ func hasAttributes(s *layout.Store) bool {
 // cacheBytes (0 for the default): the cache with its tables, and 8 bytes per block for the index.
 // Each session whose frontier needs more blocks than fit in the cache takes another 512 KiB.
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
-	if cacheBytes == 0 {
-		cacheBytes = topologyCache
-	}
+	cacheBytes = cmp.Or(cacheBytes, topologyCache)
 	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))
 	index := listfile.IndexBytes(fileSize(s, dir) / blockBytes)
 	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+mem.FrameBytes)
