@@ -17,24 +17,77 @@ import (
 	"gdb/sample/superbatch"
 )
 
-// CacheOptions configure the simulation of feature caches.
-type CacheOptions struct {
+// Workload says which feature rows are asked for: those of the batches of a training.
+type Workload struct {
 	// Store and Device are of the graph; it has features and a train split.
 	Store  *layout.Store
 	Device blockdev.Device
-	// Fanout, Batch, Split and Seed are as in training, so that the same rows are asked for.
-	// Default fanout 10,10,10, batches of 1000.
+	// Fanout, Batch, Split and Seed are as in training. Default fanout 10,10,10, batches of 1000.
 	Fanout []int
 	Batch  int
 	Split  string
 	Seed   uint64
+	// Memory bounds the process, in bytes; 0 for no bound.
+	Memory int64
+}
+
+func (w *Workload) setDefaults() {
+	if len(w.Fanout) == 0 {
+		w.Fanout = []int{10, 10, 10}
+	}
+	w.Batch = cmp.Or(w.Batch, 1000)
+}
+
+// budget returns a budget of the memory that the program itself does not take.
+func (w *Workload) budget() *mem.Budget {
+	if w.Memory > 0 {
+		return mem.NewBudget(max(1, w.Memory-programBytes))
+	}
+	return &mem.Budget{}
+}
+
+// trainSampler samples the batches of a workload.
+type trainSampler struct {
+	*sample.Sampler
+	seeds    []sample.NodeID
+	topology topology.Reader
+}
+
+// sampler opens the lists of the graph, in memory where they take no more than a quarter of it.
+func (w *Workload) sampler(ctx context.Context, budget *mem.Budget) (*trainSampler, error) {
+	seeds, err := loader.TrainNodes(ctx, w.Store, w.Split, budget)
+	if err != nil {
+		return nil, err
+	}
+	resident := budget.Limit() == 0 ||
+		topology.ResidentBytes(w.Store, layout.In, topology.Plain) <=
+			(budget.Limit()-budget.Used())/4
+	topo, err := topology.Open(ctx, w.Store, w.Device, layout.In, topology.Options{
+		Resident: resident, CacheBytes: budget.Limit() / 4, Budget: budget})
+	if err != nil {
+		return nil, err
+	}
+	s, err := sample.NewSampler([]topology.Reader{topo},
+		sample.Config{Fanout: w.Fanout, Seed: w.Seed, Budget: budget})
+	if err != nil {
+		return nil, errors.Join(err, topo.Close())
+	}
+	return &trainSampler{s, seeds, topo}, nil
+}
+
+func (s *trainSampler) close() error {
+	s.Close()
+	return s.topology.Close()
+}
+
+// CacheOptions configure the simulation of feature caches. The trace and planning take 20 bytes a
+// row asked for, and 8 a node.
+type CacheOptions struct {
+	Workload
 	// Epochs is how many epochs are replayed. Default 1.
 	Epochs int
 	// Sizes are the capacities, in bytes of memory. Default: 5, 10, 20 and 40 % of FeatureBytes.
 	Sizes []int64
-	// Memory bounds the process, in bytes; 0 for no bound. The trace and planning take 20 bytes a
-	// row asked for, and 8 a node.
-	Memory int64
 	// Progress gets batches sampled and in all; nil for none.
 	Progress func(phase string, done, total int64, unit string)
 }
@@ -53,10 +106,7 @@ func FeatureBytes(s *layout.Store) (int64, error) {
 }
 
 func (o *CacheOptions) setDefaults(whole int64) {
-	if len(o.Fanout) == 0 {
-		o.Fanout = []int{10, 10, 10}
-	}
-	o.Batch = cmp.Or(o.Batch, 1000)
+	o.Workload.setDefaults()
 	o.Epochs = cmp.Or(o.Epochs, 1)
 	if len(o.Sizes) == 0 {
 		for _, percent := range []int64{5, 10, 20, 40} {
@@ -79,10 +129,7 @@ func Cache(ctx context.Context, opt CacheOptions) (r *Report, err error) {
 		return nil, err
 	}
 	opt.setDefaults(whole)
-	c := &cacheBench{CacheOptions: opt, budget: &mem.Budget{}}
-	if opt.Memory > 0 {
-		c.budget = mem.NewBudget(max(1, opt.Memory-programBytes))
-	}
+	c := &cacheBench{CacheOptions: opt, budget: opt.budget()}
 	c.record.Budget = c.budget
 	defer func() { err = errors.Join(err, c.record.Close()) }()
 	hot, err := c.sample(ctx)
@@ -106,45 +153,31 @@ type cacheBench struct {
 // sample records the epochs, and returns the nodes that one more epoch, not replayed, asks for
 // most: the trial of the sampled static cache.
 func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error) {
-	seeds, err := loader.TrainNodes(ctx, c.Store, c.Split, c.budget)
+	s, err := c.sampler(ctx, c.budget)
 	if err != nil {
 		return nil, err
 	}
-	resident := c.budget.Limit() == 0 ||
-		topology.ResidentBytes(c.Store, layout.In, topology.Plain) <=
-			(c.budget.Limit()-c.budget.Used())/4
-	topo, err := topology.Open(ctx, c.Store, c.Device, layout.In, topology.Options{
-		Resident: resident, CacheBytes: c.budget.Limit() / 4, Budget: c.budget})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, topo.Close()) }()
-	s, err := sample.NewSampler([]topology.Reader{topo},
-		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: c.budget})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
+	defer func() { err = errors.Join(err, s.close()) }()
 	for epoch := range c.Epochs {
-		if err := c.epoch(ctx, s, seeds, epoch, c.record.Add); err != nil {
+		if err := c.epoch(ctx, s, epoch, c.record.Add); err != nil {
 			return nil, err
 		}
 	}
 	return rowcache.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
-		return c.epoch(ctx, s, seeds, c.Epochs, fn)
+		return c.epoch(ctx, s, c.Epochs, fn)
 	}, c.Store.Meta().Nodes, c.rowsMax(), c.budget)
 }
 
 // epoch samples one epoch.
-func (c *cacheBench) epoch(ctx context.Context, s *sample.Sampler, seeds []sample.NodeID,
-	epoch int, fn func([]sample.NodeID) error) error {
-	order, err := sample.EpochOrder(seeds, c.Seed, uint64(epoch), c.Batch)
+func (c *cacheBench) epoch(ctx context.Context, s *trainSampler, epoch int,
+	fn func([]sample.NodeID) error) error {
+	order, err := sample.EpochOrder(s.seeds, c.Seed, uint64(epoch), c.Batch)
 	if err != nil {
 		return err
 	}
 	batches := int64(order.Batches())
 	done := int64(epoch) * batches
-	return cachesim.Sampled(ctx, s, order, func(nodes []sample.NodeID) error {
+	return cachesim.Sampled(ctx, s.Sampler, order, func(nodes []sample.NodeID) error {
 		if done++; c.Progress != nil {
 			c.Progress("sample", done, int64(c.Epochs+1)*batches, "batches")
 		}

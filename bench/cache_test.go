@@ -19,8 +19,8 @@ func TestCache(t *testing.T) {
 	g.Dim, g.Splits = 8, layouttest.Splits(500)
 	g.Features = layouttest.Features(500, 8)
 	fs := vfs.NewMem()
-	opt := CacheOptions{Store: layouttest.Build(t, fs, "store", g), Device: mustDevice(t),
-		Fanout: []int{3, 2}, Batch: 20, Epochs: 2, Seed: 1}
+	opt := CacheOptions{Epochs: 2, Workload: Workload{Store: layouttest.Build(t, fs, "store", g),
+		Device: mustDevice(t), Fanout: []int{3, 2}, Batch: 20, Seed: 1}}
 	r, err := Cache(context.Background(), opt)
 	if err != nil {
 		t.Fatal(err)

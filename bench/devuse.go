@@ -12,26 +12,15 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/layout/rowfile"
-	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/loader"
 	"gdb/sample/rowcache"
 )
 
 // DeviceUseOptions configure the benchmark of gathering feature rows of a store.
 type DeviceUseOptions struct {
-	// Store and Device are of the graph; it has features and a train split.
-	Store  *layout.Store
-	Device blockdev.Device
-	// Fanout, Batch, Split and Seed are as in training, so that the same rows are asked for.
-	// Default fanout 10,10,10, batches of 1000.
-	Fanout []int
-	Batch  int
-	Split  string
-	Seed   uint64
+	Workload
 	// Batches is how many batches are gathered in a round. Default 3.
 	Batches int
 	// Rounds is how many rounds are measured, once the cache is full. Default 3.
@@ -42,8 +31,6 @@ type DeviceUseOptions struct {
 	CacheBytes int64
 	// Threads is how many goroutines copy rows. Default 1.
 	Threads int
-	// Memory bounds the process, in bytes; 0 for no bound.
-	Memory int64
 }
 
 // Caches are the feature caches that gathering can be measured with. Belady's is not among them:
@@ -77,14 +64,13 @@ func simulatedHint(name string) string {
 }
 
 func (o *DeviceUseOptions) setDefaults(whole int64) {
-	if len(o.Fanout) == 0 {
-		o.Fanout = []int{10, 10, 10}
-	}
+	o.Workload.setDefaults()
 	if len(o.Caches) == 0 {
 		o.Caches = []string{cachesim.None}
 	}
-	o.Batch, o.Batches = cmp.Or(o.Batch, 1000), cmp.Or(o.Batches, 3)
-	o.Rounds, o.Threads = cmp.Or(o.Rounds, 3), cmp.Or(o.Threads, 1)
+	o.Batches = cmp.Or(o.Batches, 3)
+	o.Rounds = cmp.Or(o.Rounds, 3)
+	o.Threads = cmp.Or(o.Threads, 1)
 	o.CacheBytes = cmp.Or(o.CacheBytes, max(1, whole/10))
 }
 
@@ -105,11 +91,8 @@ func DeviceUse(ctx context.Context, opt DeviceUseOptions) (r *Report, err error)
 		return nil, err
 	}
 	opt.setDefaults(whole)
-	d := &deviceUse{DeviceUseOptions: opt, budget: &mem.Budget{},
+	d := &deviceUse{DeviceUseOptions: opt, budget: opt.budget(),
 		rng: rand.New(rand.NewPCG(opt.Seed, 1))}
-	if opt.Memory > 0 {
-		d.budget = mem.NewBudget(max(1, opt.Memory-programBytes))
-	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(ctx); err != nil {
 		return nil, fmt.Errorf("bench: gather: %w", err)
@@ -133,12 +116,10 @@ type deviceUse struct {
 	budget   *mem.Budget
 	rng      *rand.Rand
 	recorder *recorder
-	topology topology.Reader
-	sampler  *sample.Sampler
+	batches  *trainSampler
 	rows     missedRows
 	out      *mem.Arena
 
-	seeds []sample.NodeID
 	next  uint64            // the batch to sample next, over all epochs
 	lists [][]sample.NodeID // of the round
 	held  mem.Account       // lists
@@ -149,9 +130,6 @@ type deviceUse struct {
 
 // open opens the store's features through a device that notes what is read, and a sampler.
 func (d *deviceUse) open(ctx context.Context) (err error) {
-	if d.seeds, err = loader.TrainNodes(ctx, d.Store, d.Split, d.budget); err != nil {
-		return err
-	}
 	meta := d.Store.Meta().Features[0]
 	d.held = mem.NewAccount(d.budget, "lists of nodes")
 	d.apartHeld = mem.NewAccount(d.budget, "list of sectors")
@@ -160,26 +138,14 @@ func (d *deviceUse) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.rows.mu.held = mem.NewAccount(d.budget, "lists of missing nodes")
-	resident := d.budget.Limit() == 0 ||
-		topology.ResidentBytes(d.Store, layout.In, topology.Plain) <=
-			(d.budget.Limit()-d.budget.Used())/4
-	d.topology, err = topology.Open(ctx, d.Store, d.Device, layout.In, topology.Options{
-		Resident: resident, CacheBytes: d.budget.Limit() / 4, Budget: d.budget})
-	if err != nil {
-		return err
-	}
-	d.sampler, err = sample.NewSampler([]topology.Reader{d.topology},
-		sample.Config{Fanout: d.Fanout, Seed: d.Seed, Budget: d.budget})
+	d.batches, err = d.sampler(ctx, d.budget)
 	return err
 }
 
 func (d *deviceUse) close() error {
 	var err error
-	if d.sampler != nil {
-		d.sampler.Close()
-	}
-	if d.topology != nil {
-		err = d.topology.Close()
+	if d.batches != nil {
+		err = d.batches.close()
 	}
 	if d.rows.Reader != nil {
 		err = errors.Join(err, d.rows.Close())
@@ -331,13 +297,13 @@ func (d *deviceUse) draw(ctx context.Context) error {
 	largest, bytes := 0, int64(0)
 	d.lists = d.lists[:0]
 	for range d.Batches {
-		order, err := sample.EpochOrder(d.seeds, d.Seed, d.next/d.batchesOfEpoch(), d.Batch)
+		order, err := sample.EpochOrder(d.batches.seeds, d.Seed, d.next/d.batchesOfEpoch(), d.Batch)
 		if err != nil {
 			return err
 		}
 		i := d.next % order.Batches()
 		seeds = order.Seeds(i, seeds[:0])
-		if err := d.sampler.Sample(ctx, order.Epoch(), i, seeds, &dense); err != nil {
+		if err := d.batches.Sample(ctx, order.Epoch(), i, seeds, &dense); err != nil {
 			return err
 		}
 		d.lists = append(d.lists, append([]sample.NodeID(nil), dense.NodeIDs...))
@@ -362,7 +328,7 @@ func (d *deviceUse) draw(ctx context.Context) error {
 }
 
 func (d *deviceUse) batchesOfEpoch() uint64 {
-	return uint64((len(d.seeds) + d.Batch - 1) / d.Batch)
+	return uint64((len(d.batches.seeds) + d.Batch - 1) / d.Batch)
 }
 
 // features are the rows of the store behind a cache.

@@ -19,9 +19,10 @@ func TestDeviceUse(t *testing.T) {
 	g := layouttest.Random(1, 500, 4000)
 	g.Dim, g.Splits = 128, layouttest.Splits(500)
 	g.Features = layouttest.Features(500, 128)
-	opt := DeviceUseOptions{Store: layouttest.Build(t, vfs.NewMem(), "store", g),
-		Device: mustDevice(t), Fanout: []int{3, 2}, Batch: 20, Batches: 2, Seed: 1,
-		Caches: []string{"none", "static", "sieve"}, Memory: programBytes + 256<<20}
+	opt := DeviceUseOptions{Workload: Workload{
+		Store: layouttest.Build(t, vfs.NewMem(), "store", g), Device: mustDevice(t),
+		Fanout: []int{3, 2}, Batch: 20, Seed: 1, Memory: programBytes + 256<<20},
+		Batches: 2, Caches: []string{"none", "static", "sieve"}}
 	r, err := DeviceUse(context.Background(), opt)
 	if err != nil {
 		t.Fatal(err)
@@ -58,9 +59,10 @@ func TestDeviceUse(t *testing.T) {
 func TestDeviceUseCached(t *testing.T) {
 	g := layouttest.Random(1, 100, 1000)
 	g.Dim, g.Splits, g.Features = 8, layouttest.Splits(100), layouttest.Features(100, 8)
-	r, err := DeviceUse(context.Background(), DeviceUseOptions{Device: mustDevice(t), Batch: 5,
-		Store: layouttest.Build(t, vfs.NewMem(), "store", g), Caches: []string{"static"},
-		CacheBytes: rowcache.Bytes(100, 8, 0)})
+	of := Workload{Store: layouttest.Build(t, vfs.NewMem(), "store", g), Device: mustDevice(t),
+		Batch: 5}
+	r, err := DeviceUse(context.Background(), DeviceUseOptions{Workload: of,
+		Caches: []string{"static"}, CacheBytes: rowcache.Bytes(100, 8, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

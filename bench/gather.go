@@ -94,12 +94,8 @@ func gatherRow(table []float32, dim, threads int, opt GatherOptions) Row {
 	out := make([]float32, gatherSegments*dim)
 	pool := kernel.NewPool(threads)
 	defer pool.Close()
-	clock := wallClock
-	if threads == 1 {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		clock = threadClock
-	}
+	clock, done := clockOf(threads)
+	defer done()
 	best := math.Inf(1)
 	for range opt.Rounds {
 		begin := clock()

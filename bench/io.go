@@ -4,18 +4,25 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -105,7 +112,7 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 	}
 	path := vfs.Default.PathJoin(opt.Dir, ioFileName)
 	defer func() {
-		if e := vfs.Default.Remove(path); e != nil && !errors.Is(e, errNotExist) {
+		if e := vfs.Default.Remove(path); e != nil && !oserror.IsNotExist(e) {
 			err = errors.Join(err, fmt.Errorf("bench: io: remove the file: %w", e))
 		}
 	}()
@@ -272,4 +279,138 @@ func median[T any](all []T, value func(T) float64) float64 {
 	}
 	slices.Sort(v)
 	return v[len(v)/2]
+}
+
+// fioProgram is fio, or why it is not run.
+type fioProgram struct {
+	path    string
+	missing error
+}
+
+// fioJob is what fio reads: a file of Size bytes, in blocks of Block bytes, Depth at a time.
+type fioJob struct {
+	Path    string
+	Block   int
+	Size    int64
+	Depth   int
+	Seconds float64
+}
+
+// fioResult is what one run of fio reports.
+type fioResult struct {
+	Reads, CPUMicros float64 // reads a second, CPU a read
+}
+
+// findFio looks for fio, if it is wanted.
+func findFio(wanted bool) fioProgram {
+	if !wanted {
+		return fioProgram{missing: errors.New("fio was not asked for: --fio")}
+	}
+	path, err := exec.LookPath("fio")
+	if err != nil {
+		return fioProgram{missing: errors.New("fio is not installed: apt-get install fio")}
+	}
+	return fioProgram{path: path}
+}
+
+// Run reads as our ring does: direct, io_uring, the same block and depth, in one thread; and with
+// registered files and buffers, which is the fastest that fio can do.
+func (p fioProgram) Run(ctx context.Context, j fioJob) (res fioResult, err error) {
+	if p.missing != nil {
+		return res, p.missing
+	}
+	cmd := exec.CommandContext(ctx, p.path, "--name=gdb", "--filename="+j.Path, "--readonly",
+		"--rw=randread", "--bs="+strconv.Itoa(j.Block), "--size="+strconv.FormatInt(j.Size, 10),
+		"--direct=1", "--ioengine=io_uring", "--iodepth="+strconv.Itoa(j.Depth),
+		"--fixedbufs=1", "--registerfiles=1", "--norandommap=1", "--randrepeat=0", "--time_based=1",
+		"--runtime="+strconv.Itoa(int(j.Seconds*1000))+"ms", "--output-format=json")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return res, fmt.Errorf("fio: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return parse(out)
+}
+
+// parse reads what fio prints as JSON; warnings may stand before it.
+func parse(out []byte) (res fioResult, err error) {
+	var report struct {
+		Jobs []struct {
+			Error   int     `json:"error"`
+			UserCPU float64 `json:"usr_cpu"`
+			SysCPU  float64 `json:"sys_cpu"`
+			Read    struct {
+				IOPS    float64 `json:"iops"`
+				Total   float64 `json:"total_ios"`
+				Runtime float64 `json:"runtime"` // milliseconds
+			} `json:"read"`
+		} `json:"jobs"`
+	}
+	_, body, ok := strings.Cut(string(out), "{")
+	if !ok {
+		return res, errors.New("fio: its output is not JSON")
+	}
+	if err := json.Unmarshal([]byte("{"+body), &report); err != nil {
+		return res, fmt.Errorf("fio: read its output: %w", err)
+	}
+	if len(report.Jobs) != 1 || report.Jobs[0].Error != 0 || report.Jobs[0].Read.IOPS <= 0 {
+		return res, errors.New("fio: it reports no reads")
+	}
+	j := report.Jobs[0]
+	used := (j.UserCPU + j.SysCPU) / 100 * j.Read.Runtime * 1000
+	return fioResult{Reads: j.Read.IOPS, CPUMicros: used / j.Read.Total}, nil
+}
+
+// makeIOFile writes size bytes that do not compress, with a stamp every ioStampUnit bytes, and
+// syncs them. A file without real bytes would be answered by the file system alone.
+func makeIOFile(ctx context.Context, path string, size int64) (err error) {
+	f, err := vfs.Default.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size &^= ioStampUnit - 1
+	rng := rand.New(rand.NewPCG(1, 2))
+	buf := make([]byte, 1<<20)
+	for off := int64(0); off < size && ctx.Err() == nil; {
+		n := min(int64(len(buf)), size-off)
+		for i := 0; i < int(n); i += 8 {
+			v := rng.Uint64()
+			if i%ioStampUnit == 0 {
+				v = stamp(off + int64(i))
+			}
+			binary.LittleEndian.PutUint64(buf[i:], v)
+		}
+		if _, err := f.Write(buf[:n]); err != nil {
+			return err
+		}
+		off += n
+	}
+	return errors.Join(ctx.Err(), f.Sync())
+}
+
+// dropCache takes the file's pages out of the page cache, so that reads through it start cold.
+func dropCache(path string) (err error) {
+	f, err := vfs.Default.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := unix.Fsync(int(f.Fd())); err != nil { // what is not written cannot be dropped
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	if err := blockdev.DropCache(f, 0, 0); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// processCPU is the user and system time of this process, all its threads together.
+func processCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

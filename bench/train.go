@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/train"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -313,7 +314,7 @@ func coldFiles(fs vfs.FS, dir string) error {
 	for _, name := range names {
 		path := fs.PathJoin(dir, name)
 		info, err := fs.Stat(path)
-		if errors.Is(err, errNotExist) {
+		if oserror.IsNotExist(err) {
 			continue // another process's
 		}
 		if err == nil && info.IsDir() {
