@@ -3,13 +3,19 @@
 package layouttest
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 	"slices"
 	"testing"
 	"time"
 
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
+	"gdb/internal/rng"
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
@@ -274,4 +280,114 @@ func ClassNames(n int) []string {
 		names[i] = fmt.Sprintf("class%d", i)
 	}
 	return names
+}
+
+// ReadFile returns the bytes of a file.
+func ReadFile(t testing.TB, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// WriteFile makes a file with the given bytes.
+func WriteFile(t testing.TB, fs vfs.FS, path string, b []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(bytes.Clone(b)) // the file system may change the bytes that it is given
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Flip inverts bits of one byte of a file.
+func Flip(t testing.TB, fs vfs.FS, path string, off int64, bits byte) {
+	t.Helper()
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := []byte{0}
+	_, err = f.ReadAt(b, off)
+	b[0] ^= bits
+	if err == nil {
+		_, err = f.WriteAt(b, off)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Device opens a device that is closed when the test ends.
+func Device(t testing.TB) blockdev.Device {
+	t.Helper()
+	return devtest.Open(t, blockdev.Options{})
+}
+
+// Rewrite replaces the bytes of a file by what change returns.
+func Rewrite(t testing.TB, fs vfs.FS, path string, change func(b []byte) []byte) {
+	t.Helper()
+	WriteFile(t, fs, path, change(ReadFile(t, fs, path)))
+}
+
+// Skewed returns a graph in which one batch takes a large part of the features, because rows are
+// wide and most edges begin in few nodes.
+func Skewed() Graph {
+	const nodes, edges, dim, classes = 8000, 400000, 768, 5
+	draw := rng.NewStream(3)
+	g := Graph{Nodes: nodes, Dim: dim, Labels: make([]int32, nodes),
+		Features: make([]float32, nodes*dim), Splits: map[string][]layout.NodeID{}}
+	for k := range classes {
+		g.Classes = append(g.Classes, fmt.Sprint("c", k))
+	}
+	for i := range g.Features {
+		g.Features[i] = float32(i%17) / 17
+	}
+	for range edges {
+		src := draw.Below(1 + draw.Below(nodes)) // lower nodes are drawn more often
+		g.Edges = append(g.Edges, Edge{Src: layout.NodeID(src),
+			Dst: layout.NodeID(draw.Below(nodes))})
+	}
+	for v := range nodes {
+		g.Labels[v] = int32(v % classes)
+		switch {
+		case v%32 == 5:
+			g.Splits["train"] = append(g.Splits["train"], layout.NodeID(v))
+		case v%64 == 6:
+			g.Splits["val"] = append(g.Splits["val"], layout.NodeID(v))
+		}
+	}
+	return g
+}
+
+// ManyLists returns a graph whose lists do not fit in the smallest block cache. Most edges begin in
+// few nodes.
+func ManyLists() Graph {
+	const nodes, edges, dim = 60_000, 3_000_000, 8
+	draw := rng.NewStream(4)
+	g := Graph{Nodes: nodes, Dim: dim, Labels: make([]int32, nodes),
+		Classes: []string{"a", "b"}, Features: make([]float32, nodes*dim),
+		Splits: map[string][]layout.NodeID{}}
+	for range edges {
+		g.Edges = append(g.Edges, Edge{
+			Src: layout.NodeID(draw.Below(1 + draw.Below(nodes))),
+			Dst: layout.NodeID(draw.Below(nodes))})
+	}
+	for v := range nodes {
+		g.Labels[v] = int32(v % 2)
+		if v%100 < 2 {
+			name := []string{"train", "val"}[v%100]
+			g.Splits[name] = append(g.Splits[name], layout.NodeID(v))
+		}
+	}
+	return g
 }

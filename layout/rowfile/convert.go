@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync"
 
 	"gdb/internal/mem"
 )
@@ -158,4 +159,128 @@ func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// NormalizeRows makes reads as float32 divide every row by its sum, as ingest does with --normalize
+// row: counts, such as of words, become shares. A row that sums to 0 stays as it is. It must be
+// called before the first read.
+func (r *Reader) NormalizeRows() {
+	decode, dim := r.decode, r.shape.Dim
+	if decode == nil {
+		panic("BUG: rowfile: rows that are no floats are normalized")
+	}
+	r.scaled = true
+	r.decode = func(out []float32, rows []byte) {
+		decode(out, rows)
+		for ; len(out) >= dim; out = out[dim:] {
+			normalizeRow(out[:dim])
+		}
+	}
+}
+
+// normalizeRow divides values by their sum. It keeps four sums, which need not wait for each other.
+func normalizeRow(row []float32) {
+	var s [4]float64
+	n := len(row) &^ 3
+	for i := 0; i < n; i += 4 {
+		s[0] += float64(row[i])
+		s[1] += float64(row[i+1])
+		s[2] += float64(row[i+2])
+		s[3] += float64(row[i+3])
+	}
+	for _, v := range row[n:] {
+		s[0] += float64(v)
+	}
+	sum := s[0] + s[1] + s[2] + s[3]
+	if sum == 0 {
+		return
+	}
+	inverse := float32(1 / sum)
+	for i := range row {
+		row[i] *= inverse
+	}
+}
+
+// Scale holds the mean of each column, and one over its deviation, 0 for a column that does not
+// vary.
+type Scale struct {
+	Mean    []float32 `json:"mean"`
+	Inverse []float32 `json:"inverse"`
+}
+
+// ScaleColumns makes reads as float32 scale every row: columns get mean 0 and deviation 1, as far
+// as the scale is right. It must be called before the first read that counts.
+func (r *Reader) ScaleColumns(s *Scale) {
+	decode, dim := r.decode, r.shape.Dim
+	if decode == nil || len(s.Mean) != dim || len(s.Inverse) != dim {
+		panic("BUG: rowfile: rows are scaled by a scale of other columns")
+	}
+	r.scaled = true
+	r.decode = func(out []float32, rows []byte) {
+		decode(out, rows)
+		for ; len(out) >= dim; out = out[dim:] {
+			for k, v := range out[:dim] {
+				out[k] = (v - s.Mean[k]) * s.Inverse[k]
+			}
+		}
+	}
+}
+
+// PackedDim returns how many words of 4 bytes a row of dim values takes as bf16. After an odd
+// number of values comes a zero.
+func PackedDim(dim int) int { return (dim + 1) / 2 }
+
+// Pack makes reads as float32 round every row to bf16 and pack it, two values in the place of one;
+// Meta().Dim counts these places. Rows are scaled before they are rounded, and rows of bf16 that
+// are not scaled come as they are stored. It must be called before the first read that counts.
+func (r *Reader) Pack() {
+	if r.decode == nil {
+		panic("BUG: rowfile: rows that are no floats are packed")
+	}
+	if r.packed {
+		return
+	}
+	dim, words, bytes := r.shape.Dim, PackedDim(r.shape.Dim), r.shape.RowBytes
+	r.packed = true
+	if r.shape.DType == BF16 && !r.scaled {
+		r.decode = func(out []float32, rows []byte) {
+			for ; len(rows) >= bytes; out, rows = out[words:], rows[bytes:] {
+				out[words-1] = 0
+				copy(mem.BytesOf(out[:words]), rows[:bytes])
+			}
+		}
+		return
+	}
+	decode := r.decode
+	buffers := sync.Pool{New: func() any { b := make([]float32, dim); return &b }}
+	r.decode = func(out []float32, rows []byte) {
+		buffer := buffers.Get().(*[]float32)
+		for ; len(rows) >= bytes; out, rows = out[words:], rows[bytes:] {
+			decode(*buffer, rows[:bytes])
+			packRow(mem.View[uint16](mem.BytesOf(out[:words])), *buffer)
+		}
+		buffers.Put(buffer)
+	}
+}
+
+// packRow rounds values to bf16. Denormal ones become zero, as products take them for zero.
+func packRow(out []uint16, row []float32) {
+	out[len(out)-1] = 0
+	for i, v := range row {
+		u := math.Float32bits(v)
+		if u&(0xff<<23) == 0 {
+			u &= 1 << 31
+		}
+		out[i] = encodeBF16(math.Float32frombits(u))
+	}
+}
+
+// Unpack writes the values of packed rows, of dim values each, to out.
+func Unpack(out, packed []float32, dim int) {
+	words := PackedDim(dim)
+	for ; len(out) >= dim && dim > 0; out, packed = out[dim:], packed[words:] {
+		for i, h := range mem.View[uint16](mem.BytesOf(packed[:words]))[:dim] {
+			out[i] = math.Float32frombits(uint32(h) << 16)
+		}
+	}
 }

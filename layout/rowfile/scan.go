@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"slices"
 
 	"gdb/layout"
 )
@@ -99,4 +101,109 @@ func (r *Reader) emitPages(first uint64, i, rows, from int64, buf []byte,
 		emit(int(i), int(run), buf[at:at+run*int64(r.shape.RowBytes)])
 		i += run
 	}
+}
+
+// Sweep reads rows in the order of the file, each once, for many lists of nodes together. A key is
+// node<<32 | the number of a list; keys ascend. emit is called for each key with the list and the
+// row's RowBytes as they are stored, verified, in memory that is reused. Gaps between rows are read
+// too where that is cheaper than a second read, so many rows make one pass over the file in large
+// reads. They are read to buf, which must be page aligned: three quarters of it are read while one
+// is delivered. If buf is smaller than a buffer of Gather, such a buffer is used instead.
+func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
+	emit func(list uint32, row []byte) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if v := keys[len(keys)-1] >> 32; v >= r.shape.Nodes {
+		return layout.OutOfRange(layout.NodeID(v), r.shape.Nodes)
+	}
+	if !slices.IsSorted(keys) {
+		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.Path, len(keys))
+	}
+	if int64(len(buf)) >= r.shape.bufferBytes() {
+		b := newRowsBuffer(buf, r.sorting())
+		defer b.held.Release()
+		return r.stream(ctx, b, sweeps(), keys, emit, nil)
+	}
+	b, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.give(b)
+	return r.stream(ctx, b, sweeps(), keys, emit, nil)
+}
+
+// ReadCost is a number of reads, and of their bytes in all.
+type ReadCost struct {
+	Reads uint64
+	Bytes int64
+}
+
+// SweepCost returns what Sweep of the keys of the first lists reads, and what Gather of each of
+// these lists on its own would read. Keys ascend over all slices. It reads nothing, and takes 144
+// bytes of memory per list.
+func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
+	all, sums := sweeps(), sumsCost{}
+	of := make([]apartCost, lists)
+	for i := range of {
+		of[i].init()
+	}
+	for some := range keys {
+		for _, key := range some {
+			list := int(uint32(key))
+			if list >= lists {
+				continue
+			}
+			from, to := r.shape.span(key >> 32)
+			all.count(&once, from, to)
+			sums.add(r, from, to)
+			of[list].add(from, to)
+			of[list].sums.add(r, from, to)
+		}
+	}
+	once = once.plus(sums.cost())
+	apart = make([]ReadCost, lists)
+	for i := range of {
+		rows, _ := of[i].cost()
+		apart[i] = rows.plus(of[i].sums.cost())
+	}
+	return once, apart
+}
+
+// apartCost is what gathering a list on its own costs.
+type apartCost struct {
+	gatherCost
+	sums sumsCost
+}
+
+// sumsCost counts the sectors of checksums, if these are on disk.
+type sumsCost struct{ sector, sectors int64 } // offset of the last one, and their number
+
+// add adds the sectors of the units from … to that were not counted yet.
+func (k *sumsCost) add(r *Reader, from, to int64) {
+	if r.sums.file == nil {
+		return
+	}
+	first, last := r.sums.sectorsOf(from, to, int64(r.shape.SumBytes))
+	n := (last-max(first, k.sector+sectorBytes))/sectorBytes + 1
+	if n > 0 {
+		k.sectors += n
+		k.sector = last
+	}
+}
+
+// cost returns the cost of one read per sector.
+func (k *sumsCost) cost() ReadCost { return ReadCost{uint64(k.sectors), k.sectors * sectorBytes} }
+
+func (c ReadCost) plus(d ReadCost) ReadCost {
+	return ReadCost{c.Reads + d.Reads, c.Bytes + d.Bytes}
+}
+
+// Decode converts rows as they are stored to float32 (from f32, f16 and bf16).
+func (r *Reader) Decode(out []float32, rows []byte) error {
+	if r.decode == nil {
+		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)
+	}
+	r.decode(out, rows)
+	return nil
 }
