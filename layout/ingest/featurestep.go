@@ -385,31 +385,12 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	return opt.Remove(run)
 }
 
-// checkMade fails early if features cannot be made for so many nodes.
-func (p *pipeline) checkMade(m *nodeMap) error {
-	if !source.IsMade(p.opt.Features) {
-		return nil
-	}
-	kind, err := source.ParseMade(p.opt.Features)
-	if err == nil {
-		_, err = source.NewMaker(kind, m.nodes, 0, p.opt.Seed)
-	}
-	if err != nil {
-		return input.Usage("%w", err)
-	}
-	return nil
-}
-
 // madeFeatures writes features for a graph that has none.
 func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResult) (
 	*featuresResult, error) {
 	return steps.Do(ctx, p.Work, "made features", func(ctx context.Context,
 		out *featuresResult) error {
-		kind, err := source.ParseMade(p.opt.Features)
-		if err != nil {
-			return err
-		}
-		maker, err := source.NewMaker(kind, m.nodes, t.Max, p.opt.Seed)
+		maker, err := source.NewMaker(p.opt.Features, m.nodes, t.Max, p.opt.Seed)
 		if err != nil {
 			return err
 		}
@@ -453,9 +434,7 @@ func (p *pipeline) writeMade(ctx context.Context, maker *source.Maker, m *nodeMa
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	var files []kv.FileMeta
-	out.Meta, files, err = w.Finish()
-	out.Files = files
-	p.KeepFiles(files...)
+	out.Meta, out.Files, err = w.Finish()
+	p.KeepFiles(out.Files...)
 	return err
 }

@@ -78,7 +78,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		return nil, err
 	}
 	if source.IsMade(opt.Features) {
-		if _, err := source.ParseMade(opt.Features); err != nil {
+		if _, err := source.NewMaker(opt.Features, 0, 0, 0); err != nil {
 			return nil, input.Usage("%w", err)
 		}
 		if len(info.Features) > 0 {
@@ -457,8 +457,10 @@ func (p *pipeline) all(ctx context.Context) (*results, error) {
 // attachAll runs the steps that need node numbers. Those that may meet bad input come first, so
 // that it is found before the long work.
 func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err error) {
-	if err := p.checkMade(m); err != nil {
-		return err
+	if source.IsMade(p.opt.Features) { // too many nodes for it are found early
+		if _, err := source.NewMaker(p.opt.Features, m.nodes, 0, 0); err != nil {
+			return input.Usage("%w", err)
+		}
 	}
 	if r.labels, err = p.labels(ctx, m); err != nil {
 		return err

@@ -126,7 +126,7 @@ func (t *arrowFile) openBatch(i int, cursors []*cursor) error {
 		}
 	}
 	place := t.file.Batches[i]
-	columns, err := t.file.Batch(place)
+	columns, err := t.file.columns(place, t.file.Fields, false)
 	if err != nil {
 		return err
 	}
@@ -193,10 +193,11 @@ func (t *arrowFile) readDictionary(p ipcPlace, cursors []*cursor) error {
 		if field.Dict == nil || field.Dict.ID != p.ID || c.form == others {
 			continue
 		}
-		values, err := t.file.Values(p, field)
+		columns, err := t.file.columns(p, []*ipcField{field}, true)
 		if err != nil {
 			return err
 		}
+		values := columns[0]
 		packed, err := unpackedBytes(values)
 		if err != nil {
 			return err
@@ -303,8 +304,10 @@ func (a *arrowValues) span(of *ipcColumn, row, n int64, large bool) (first, last
 
 func (a *arrowValues) take(c *cursor, n int) (err error) {
 	switch {
-	case c.form == others:
-		a.unread(c, n)
+	case c.form == others: // a look at the first rows shows the type
+		for i := range n {
+			c.values, c.ends = append(c.values, parquet.BooleanValue(true)), append(c.ends, i+1)
+		}
 	case c.list:
 		err = a.lists(c, int64(n))
 	default:
@@ -315,14 +318,6 @@ func (a *arrowValues) take(c *cursor, n int) (err error) {
 		return inBatch(a.batch, fmt.Errorf("column %q: %w", c.name, err))
 	}
 	return nil
-}
-
-// unread stands for n values of a type that is not read: a look at the first rows shows the type.
-func (a *arrowValues) unread(c *cursor, n int) {
-	for i := range n {
-		c.values = append(c.values, parquet.BooleanValue(true))
-		c.ends = append(c.ends, i+1)
-	}
 }
 
 // lists reads n rows of lists: their ends, and the elements of all.

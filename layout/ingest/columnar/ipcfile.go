@@ -267,20 +267,8 @@ const (
 	zstdFrame
 )
 
-// Batch opens a batch of rows: it reads their description.
-func (f *ipcFile) Batch(p ipcPlace) ([]*ipcColumn, error) {
-	return f.columns(p, f.Fields, false)
-}
-
-// Values opens the values of a dictionary of field.
-func (f *ipcFile) Values(p ipcPlace, field *ipcField) (*ipcColumn, error) {
-	columns, err := f.columns(p, []*ipcField{field}, true)
-	if err != nil {
-		return nil, err
-	}
-	return columns[0], nil
-}
-
+// columns opens the columns of a batch of rows, or of one of a dictionary's values: it reads their
+// description.
 func (f *ipcFile) columns(p ipcPlace, fields []*ipcField, dictionary bool) (columns []*ipcColumn,
 	err error) {
 	m, err := f.message(p.at)

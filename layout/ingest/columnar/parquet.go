@@ -135,9 +135,13 @@ func (t *parquetFile) openGroup(i int, cursors []*cursor) (rows int64, err error
 		if c.leaf >= len(chunks) {
 			return 0, fmt.Errorf("a row group has %d columns", len(chunks))
 		}
+		window := valuesRead
+		if c.form == texts {
+			window = min(textsRead, max(1, c.rows))
+		}
 		p := &pages{column: c.column, pages: chunks[c.leaf].Pages(),
 			ahead: newPageHeaders(t.disk, &t.file.Metadata().RowGroups[i].Columns[c.leaf]),
-			held:  &t.held, windows: windowOf(c)}
+			held:  &t.held, windows: window}
 		if err := c.setGroup(p); err != nil {
 			return 0, err
 		}
@@ -159,13 +163,6 @@ type pages struct {
 	buffer  []parquet.Value
 	have    []parquet.Value // of buffer, not taken yet
 	ended   bool            // the row group has no more pages
-}
-
-func windowOf(c *cursor) int {
-	if c.form == texts {
-		return min(textsRead, max(1, c.rows))
-	}
-	return valuesRead
 }
 
 // fit is how many of the next n rows have no more text than limit, at least one.

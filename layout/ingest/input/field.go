@@ -63,17 +63,11 @@ const skipEmpty = "leave the row out, or pass over such rows with --skip-bad and
 
 // badID tells a wrong id from one that is merely no integer.
 func badID(f []byte, bad *Bad) {
-	switch {
-	case f[0] == '-' && len(f) > 1 && isDigits(f[1:]):
+	if _, negative := ParseID(f[1:]); f[0] == '-' && negative {
 		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
-	default:
-		bad.What, bad.NotInteger = fmt.Sprintf("id %s is not an integer", quote(f)), true
+		return
 	}
-}
-
-func isDigits(f []byte) bool {
-	_, ok := ParseID(f)
-	return ok
+	bad.What, bad.NotInteger = fmt.Sprintf("id %s is not an integer", quote(f)), true
 }
 
 // float reads a Float or Optional field.
@@ -160,10 +154,8 @@ var timeForms = []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05",
 
 // ParseTime reads a number of seconds with a fraction, or a date and time, as seconds since 1970.
 func ParseTime(f []byte) (seconds int64, ok bool) {
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, str(f)); err == nil {
-			return t.Unix(), true
-		}
+	if t, _, ok := parseDate(f); ok {
+		return t.Unix(), true
 	}
 	x, err := strconv.ParseFloat(str(f), 64)
 	if err != nil || math.Abs(x) > 1<<62 || x != x {
@@ -174,12 +166,18 @@ func ParseTime(f []byte) (seconds int64, ok bool) {
 
 // DateForm says whether a field is a date, and whether it is one without a time of day.
 func DateForm(f []byte) (date, day bool) {
+	_, form, date := parseDate(f)
+	return date, form == time.DateOnly
+}
+
+// parseDate reads a date or a date and time, and tells the form of it.
+func parseDate(f []byte) (t time.Time, form string, ok bool) {
 	for _, form := range timeForms {
-		if _, err := time.Parse(form, str(f)); err == nil {
-			return true, form == time.DateOnly
+		if t, err := time.Parse(form, str(f)); err == nil {
+			return t, form, true
 		}
 	}
-	return false, false
+	return t, "", false
 }
 
 // quote shows a field in a message, shortened.

@@ -293,6 +293,16 @@ func eachElements(ctx context.Context, a *tables.Array, cols int64, chunk int,
 	return nil
 }
 
+// eachInts is eachElements for integers. negative is the place of the first that is below 0, or -1.
+func eachInts(ctx context.Context, a *tables.Array, cols int64, chunk int,
+	fn func(first int64, ints []uint64, negative int) error) error {
+	var ints []uint64
+	return eachElements(ctx, a, cols, chunk, func(first int64, rows int, b []byte) error {
+		ints = resized(ints, rows*int(cols))
+		return fn(first, ints, a.DType.IDs(ints, b, 0, 1))
+	})
+}
+
 // readInts reads a whole small array of want integers.
 func readInts(a *tables.Array, want int) ([]int64, error) {
 	if !a.DType.Integer() {
@@ -302,12 +312,11 @@ func readInts(a *tables.Array, want int) ([]int64, error) {
 		return nil, wrongShape(a, fmt.Sprintf("%d values", want))
 	}
 	out := make([]int64, want)
-	err := eachElements(context.Background(), a, 1, want, func(_ int64, _ int, b []byte) error {
-		ids := make([]uint64, want)
-		if i := a.DType.IDs(ids, b, 0, 1); i >= 0 {
-			return &input.Error{Where: a.Name, What: fmt.Sprintf("%d is negative", int64(ids[i]))}
+	err := eachInts(context.Background(), a, 1, want, func(_ int64, ints []uint64, bad int) error {
+		if bad >= 0 {
+			return input.Wrong(a.Name, "", "%d is negative", int64(ints[bad]))
 		}
-		for i, v := range ids {
+		for i, v := range ints {
 			out[i] = int64(v)
 		}
 		return nil

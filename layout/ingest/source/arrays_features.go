@@ -231,11 +231,8 @@ func (c *csrArrays) stream(ctx context.Context, fn func(*RowChunk) error) (err e
 		}
 	}
 	out := &RowChunk{Where: Where{File: c.indptr.Name, Unit: "row"}}
-	var ends []uint64
-	err = eachElements(ctx, c.indptr, 1, max(1, rowChunkFloats/c.dim),
-		func(first int64, n int, b []byte) error {
-			ends = resized(ends, n)
-			c.indptr.DType.IDs(ends, b, 0, 1)
+	err = eachInts(ctx, c.indptr, 1, max(1, rowChunkFloats/c.dim),
+		func(first int64, ends []uint64, _ int) error {
 			row := first - 1
 			if first == 0 { // the first element is the begin of row 0
 				if ends[0] != 0 {

@@ -123,9 +123,8 @@ func (s *arraySet) eachMember(ctx context.Context, name string, a *tables.Array,
 	fn func(*SplitChunk) error) error {
 	c := &SplitChunk{Name: name, IDs: IDChunk{Where: Where{File: a.Name, Unit: "row"}}}
 	most := uint64(0)
-	err := eachElements(ctx, a, 1, chunkRows, func(first int64, n int, b []byte) error {
-		c.IDs.Ints, c.IDs.First = resized(c.IDs.Ints, n), first
-		i := a.DType.IDs(c.IDs.Ints, b, 0, 1)
+	err := eachInts(ctx, a, 1, chunkRows, func(first int64, ints []uint64, i int) error {
+		c.IDs.Ints, c.IDs.First = ints, first
 		if i < 0 {
 			i = s.firstOutside(c.IDs.Ints)
 		}
@@ -151,19 +150,17 @@ func eachMasked(ctx context.Context, names []string, a *tables.Array,
 	fn func(*SplitChunk) error) error {
 	cols := len(names)
 	c := &SplitChunk{IDs: IDChunk{Where: Where{File: a.Name, Unit: "row"}}}
-	var values []uint64
-	return eachElements(ctx, a, int64(cols), chunkRows, func(first int64, n int, b []byte) error {
-		values = resized(values, n*cols)
-		a.DType.IDs(values, b, 0, 1)
+	each := func(first int64, values []uint64, _ int) error {
 		for k, name := range names {
 			c.Name = name
-			c.pick(first, n, func(i int) bool { return values[i*cols+k] != 0 })
+			c.pick(first, len(values)/cols, func(i int) bool { return values[i*cols+k] != 0 })
 			if err := fn(c); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
+	return eachInts(ctx, a, int64(cols), chunkRows, each)
 }
 
 // pick fills the chunk with those of n rows from first on that are wanted.
@@ -229,10 +226,7 @@ type roleArray struct {
 
 func (r *roleArray) stream(ctx context.Context, fn func(*SplitChunk) error) error {
 	c := &SplitChunk{IDs: IDChunk{Where: Where{File: r.Name, Unit: "column"}}}
-	var roles []uint64
-	return eachElements(ctx, r.Array, 1, chunkRows, func(at int64, n int, b []byte) error {
-		roles = resized(roles, n)
-		r.DType.IDs(roles, b, 0, 1)
+	return eachInts(ctx, r.Array, 1, chunkRows, func(at int64, roles []uint64, _ int) error {
 		for i, v := range roles {
 			if v >= uint64(len(splitRoles)) {
 				row, column := (at+int64(i))/r.nodes, (at+int64(i))%r.nodes

@@ -17,17 +17,13 @@ type edgeRole struct {
 	what        string
 }
 
-func (s *textGraph) edgeRoles(t *edgeTable) []edgeRole {
-	return []edgeRole{{"--src-col", s.opt.SrcCol, srcNames, &t.src, "source"},
+// edgeColumns finds the columns: by flag, else by name, else the first two.
+func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
+	roles := []edgeRole{{"--src-col", s.opt.SrcCol, srcNames, &t.src, "source"},
 		{"--dst-col", s.opt.DstCol, dstNames, &t.dst, "destination"},
 		{"--rel-col", s.opt.RelCol, relNames, &t.rel, "type"},
 		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight, "weight"},
 		{"--time-col", s.opt.TimeCol, timeNames, &t.time, "time"}}
-}
-
-// edgeColumns finds the columns: by flag, else by name, else the first two.
-func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
-	roles := s.edgeRoles(t)
 	if err := s.flaggedColumns(t, roles); err != nil {
 		return err
 	}
@@ -108,9 +104,7 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 	}
 	if len(free) < need {
 		s.giveUpRoles(t)
-		free = slices.DeleteFunc([]int{0, 1}, func(c int) bool {
-			return slices.Contains([]int{t.src, t.dst, t.rel, t.weight, t.time}, c)
-		})
+		free = slices.DeleteFunc([]int{0, 1}, t.hasRole)
 	}
 	if t.Names != nil && need > 0 && len(free) > need && !s.isOfNodes(t) {
 		which.Flag = true
@@ -163,13 +157,17 @@ func (s *textGraph) freeEnds(t *edgeTable) (free []int) {
 		case t.Unnamed(c):
 			s.note("%s: the column %s, which has no name, is an index, and not read", t.Path,
 				t.Name(c))
-		case slices.Contains([]int{t.src, t.dst, t.rel, t.weight, t.time}, c), t.Fractions(c),
-			t.Names != nil && t.Names[c] == "":
+		case t.hasRole(c), t.Fractions(c), t.Names != nil && t.Names[c] == "":
 		default:
 			free = append(free, c)
 		}
 	}
 	return free
+}
+
+// hasRole reports whether a column has a role.
+func (t *edgeTable) hasRole(c int) bool {
+	return slices.Contains([]int{t.src, t.dst, t.rel, t.weight, t.time}, c)
 }
 
 // giveUpRoles takes the first two columns for the ends alone, but for what a flag says of them.

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -19,12 +18,6 @@ const (
 	randomDims, dimsMost = 64, 4096
 )
 
-// MadeKind is what features are made of.
-type MadeKind struct {
-	name string
-	dims int
-}
-
 // MadeNames are the values of --features that make features; a number may follow random and a
 // colon.
 var MadeNames = []string{"degree", "random", "one-hot"}
@@ -34,60 +27,53 @@ func IsMade(s string) bool {
 	return slices.Contains(MadeNames, s) || strings.HasPrefix(s, "random:")
 }
 
-// ParseMade reads degree, one-hot, random or random:DIMS.
-func ParseMade(s string) (MadeKind, error) {
-	name, dims, given := strings.Cut(s, ":")
-	k := MadeKind{name: name, dims: randomDims}
-	var err error
-	if given {
-		k.dims, err = strconv.Atoi(dims)
-	}
-	if !IsMade(s) || err != nil || k.dims < 1 || k.dims > dimsMost {
-		return k, fmt.Errorf("--features %s is not degree, one-hot or random:D with D of 1 to %d",
-			s, dimsMost)
-	}
-	return k, nil
-}
-
 // Maker makes the rows of the nodes in order.
 type Maker struct {
-	kind   MadeKind
+	kind   string // one of MadeNames
+	dims   int    // of random features
 	seed   uint64
 	top    float64 // logarithm of the largest degree, plus one
 	places int     // of degrees: one for each power of two
 	nodes  uint64
 }
 
-// ErrTooManyMade says that one-hot features would have too many columns.
-var ErrTooManyMade = errors.New("--features one-hot makes a column for each node")
-
-// NewMaker makes a maker for a graph of so many nodes, the largest degree of which is most. Random
-// features depend on the seed and the node alone.
-func NewMaker(k MadeKind, nodes, most, seed uint64) (*Maker, error) {
-	if k.name == "one-hot" && nodes > oneHotMost {
-		return nil, fmt.Errorf("%w, and there are %d: at most %d; take --features random:64",
-			ErrTooManyMade, nodes, oneHotMost)
+// NewMaker returns a maker of degree, one-hot, random or random:DIMS for a graph of nodes, the
+// largest degree of which is most. Random features depend on the seed and the node alone.
+func NewMaker(made string, nodes, most, seed uint64) (*Maker, error) {
+	name, dims, given := strings.Cut(made, ":")
+	m := &Maker{kind: name, dims: randomDims, seed: seed, top: math.Log1p(float64(most)),
+		nodes: nodes, places: bits.Len64(most) + 1}
+	var err error
+	if given {
+		m.dims, err = strconv.Atoi(dims)
 	}
-	return &Maker{kind: k, seed: seed, top: math.Log1p(float64(most)), nodes: nodes,
-		places: bits.Len64(most) + 1}, nil
+	if !IsMade(made) || err != nil || m.dims < 1 || m.dims > dimsMost {
+		return nil, fmt.Errorf("--features %s is not degree, one-hot or random:D with D of 1 to %d",
+			made, dimsMost)
+	}
+	if name == "one-hot" && nodes > oneHotMost {
+		return nil, fmt.Errorf("--features one-hot makes a column for each node, and there are "+
+			"%d: at most %d; take --features random:64", nodes, oneHotMost)
+	}
+	return m, nil
 }
 
 // Dim is the number of columns: of degrees, the logarithm as a share of the largest, and a column
 // for degree 0, 1, 2 to 3, 4 to 7 and so on.
 func (m *Maker) Dim() int {
-	switch m.kind.name {
+	switch m.kind {
 	case "degree":
 		return 1 + m.places
 	case "one-hot":
 		return int(m.nodes)
 	}
-	return m.kind.dims
+	return m.dims
 }
 
 // Row writes the row of a node to row, which has Dim columns.
 func (m *Maker) Row(row []float32, node, degree uint64) {
 	clear(row)
-	switch m.kind.name {
+	switch m.kind {
 	case "degree":
 		if m.top > 0 {
 			row[0] = float32(math.Log1p(float64(degree)) / m.top)

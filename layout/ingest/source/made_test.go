@@ -8,11 +8,7 @@ import (
 )
 
 func TestDegree(t *testing.T) {
-	k, err := ParseMade("degree")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewMaker(k, 10, 7, 1)
+	m, err := NewMaker("degree", 10, 7, 1)
 	if err != nil || m.Dim() != 5 {
 		t.Fatal(m.Dim(), err)
 	}
@@ -23,7 +19,7 @@ func TestDegree(t *testing.T) {
 			t.Errorf("degree %d: %v, want %s", degree, row, want)
 		}
 	}
-	if m, err = NewMaker(k, 3, 0, 1); err != nil || m.Dim() != 2 { // a graph without edges
+	if m, err = NewMaker("degree", 3, 0, 1); err != nil || m.Dim() != 2 { // a graph without edges
 		t.Fatal(m.Dim(), err)
 	}
 	row := make([]float32, 2)
@@ -34,11 +30,7 @@ func TestDegree(t *testing.T) {
 
 // TestRandom: rows have length 1 and angles of 90 degrees, nearly, and are the node's own.
 func TestRandom(t *testing.T) {
-	k, err := ParseMade("random:2000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewMaker(k, 100, 7, 1)
+	m, err := NewMaker("random:2000", 100, 7, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +50,10 @@ func TestRandom(t *testing.T) {
 }
 
 func TestOneHot(t *testing.T) {
-	k, err := ParseMade("one-hot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewMaker(k, oneHotMost+1, 1, 1); err == nil {
+	if _, err := NewMaker("one-hot", oneHotMost+1, 1, 1); err == nil {
 		t.Error("too many nodes are taken")
 	}
-	m, err := NewMaker(k, 3, 1, 1)
+	m, err := NewMaker("one-hot", 3, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +65,7 @@ func TestOneHot(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, s := range []string{"random:0", "random:x", "random:99999", "f.npy", "degree:3:4"} {
-		if k, err := ParseMade(s); err == nil {
+		if k, err := NewMaker(s, 1, 1, 1); err == nil {
 			t.Errorf("%s is %v", s, k)
 		}
 	}

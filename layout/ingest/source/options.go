@@ -2,6 +2,7 @@ package source
 
 import (
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -52,15 +53,20 @@ const noColumn = "none"
 
 // named are the columns that flags name, and the ends of ranges.
 func (o *Options) named() []string {
-	names := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol,
-		o.SplitCol}
+	names := append(o.namedNodes(), o.SrcCol, o.DstCol, o.RelCol, o.WeightCol, o.TimeCol)
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name == "" || name == noColumn
+	})
+}
+
+// namedNodes returns the columns of tables of nodes that flags name, and the ends of ranges.
+func (o *Options) namedNodes() []string {
+	names := []string{o.IDCol, o.LabelCol, o.SplitCol}
 	for _, part := range slices.Concat(table.ListOf(o.FeatureCols), table.ListOf(o.Categorical)) {
 		lo, hi, _ := strings.Cut(part, ":")
 		names = append(names, lo, hi)
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || name == noColumn
-	})
+	return names
 }
 
 // kind is a kind of source as far as flags are concerned: what reads its files.
@@ -115,9 +121,15 @@ func but(refused map[kind]string, reading ...kind) map[kind]string {
 	return refused
 }
 
-// is says whether a flag of text was given.
-func is(field func(o *Options) string) func(o *Options) bool {
-	return func(o *Options) bool { return field(o) != "" }
+// is returns whether a flag, the value of which is in a field of Options, was given.
+func is(field string) func(o *Options) bool {
+	return func(o *Options) bool {
+		v := reflect.ValueOf(o).Elem().FieldByName(field)
+		if v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
+			return v.Len() > 0
+		}
+		return !v.IsZero()
+	}
 }
 
 // flagRules are the flags of ingest that say what is read.
@@ -125,74 +137,59 @@ var flagRules = []flagRule{
 	{"--edges", func(o *Options) bool { return o.Edges != "" && len(o.Sources) > 0 },
 		map[kind]string{ofTriples: "name the files, or their directory, without it",
 			ofOGBText: ogbOwn}},
-	{"--edges NAME=FILE", func(o *Options) bool { return len(o.Relations) > 0 },
+	{"--edges NAME=FILE", is("Relations"),
 		but(everywhere("the type of each edge stands in edge_type.npy", "the relation stands in "+
 			"the second column", ogbOwn), ofMixed)},
-	{"--nodes", is(func(o *Options) string { return o.Nodes }),
-		everywhere(asArray, asTriple, ogbOwn)},
-	{"--features", is(func(o *Options) string { return o.Features }),
-		map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
-	{"--labels", is(func(o *Options) string { return o.Labels }),
-		map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
-	{"--split NAME=FILE", func(o *Options) bool { return len(o.Splits) > 0 },
-		map[kind]string{ofTriples: "the names of the files, train, valid and test, split the " +
-			"edges; for splits of nodes, " + asTriple}},
-	{"--src-type", is(func(o *Options) string { return o.SrcType }),
-		everywhere(rowIDs, asTriple, ogbOwn)},
-	{"--dst-type", is(func(o *Options) string { return o.DstType }),
-		everywhere(rowIDs, asTriple, ogbOwn)},
-	{"--same-ids", func(o *Options) bool { return o.SameIDs },
-		everywhere("ids are row numbers of arrays, of all nodes together",
-			"all entities of triples are of one kind", ogbOwn)},
-	{"--src-col", is(func(o *Options) string { return o.SrcCol }),
+	{"--nodes", is("Nodes"), everywhere(asArray, asTriple, ogbOwn)},
+	{"--features", is("Features"), map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
+	{"--labels", is("Labels"), map[kind]string{ofTriples: asTriple, ofOGBText: ogbOwn}},
+	{"--split NAME=FILE", is("Splits"), map[kind]string{ofTriples: "the names of the files, " +
+		"train, valid and test, split the edges; for splits of nodes, " + asTriple}},
+	{"--src-type", is("SrcType"), everywhere(rowIDs, asTriple, ogbOwn)},
+	{"--dst-type", is("DstType"), everywhere(rowIDs, asTriple, ogbOwn)},
+	{"--same-ids", is("SameIDs"), everywhere("ids are row numbers of arrays, of all nodes together",
+		"all entities of triples are of one kind", ogbOwn)},
+	{"--src-col", is("SrcCol"),
 		but(everywhere("sources are the first column of edges.npy, or src.npy", "", ogbOwn),
 			ofMixed, ofTriples)},
-	{"--dst-col", is(func(o *Options) string { return o.DstCol }),
+	{"--dst-col", is("DstCol"),
 		but(everywhere("destinations are the second column of edges.npy, or dst.npy", "", ogbOwn),
 			ofMixed, ofTriples)},
-	{"--rel-col", is(func(o *Options) string { return o.RelCol }),
-		but(everywhere("save the type of each edge as edge_type.npy", "", ogbOwn),
-			ofMixed, ofTriples)},
-	{"--weight-col", is(func(o *Options) string { return o.WeightCol }),
+	{"--rel-col", is("RelCol"), but(everywhere("save the type of each edge as edge_type.npy", "",
+		ogbOwn), ofMixed, ofTriples)},
+	{"--weight-col", is("WeightCol"),
 		but(everywhere("save the weight of each edge as edge_weight.npy", asTriple,
 			"save the weight of each edge as raw/edge_weight.csv.gz"), ofMixed)},
-	{"--time-col", is(func(o *Options) string { return o.TimeCol }),
+	{"--time-col", is("TimeCol"),
 		but(everywhere("save the time of each edge as edge_time.npy, integers", asTriple, ogbOwn),
 			ofMixed)},
-	{"--id-col", is(func(o *Options) string { return o.IDCol }),
-		everywhere(asArray, asTriple, ogbOwn)},
-	{"--label-col", is(func(o *Options) string { return o.LabelCol }),
-		everywhere(asArray+": labels.npy", asTriple, ogbOwn)},
-	{"--feature-cols", is(func(o *Options) string { return o.FeatureCols }),
-		everywhere(asArray+": features.npy", asTriple, ogbOwn)},
-	{"--categorical", is(func(o *Options) string { return o.Categorical }),
+	{"--id-col", is("IDCol"), everywhere(asArray, asTriple, ogbOwn)},
+	{"--label-col", is("LabelCol"), everywhere(asArray+": labels.npy", asTriple, ogbOwn)},
+	{"--feature-cols", is("FeatureCols"), everywhere(asArray+": features.npy", asTriple, ogbOwn)},
+	{"--categorical", is("Categorical"),
 		everywhere(asArray+"; save columns of 0 and 1 in features.npy", asTriple, ogbOwn)},
-	{"--split-col", is(func(o *Options) string { return o.SplitCol }),
+	{"--split-col", is("SplitCol"),
 		everywhere("save the ids of each split as train_idx.npy, val_idx.npy and test_idx.npy",
 			asTriple, ogbOwn)},
-	{"--fill", is(func(o *Options) string { return o.Fill }),
+	{"--fill", is("Fill"),
 		everywhere("fill the array itself, as by numpy.nan_to_num, or take NaN by --allow-nan",
 			asTriple, "--allow-nan takes gaps as NaN")},
-	{"--na", is(func(o *Options) string { return o.NA }),
-		but(everywhere("NaN says in an array that a value is missing", asTriple,
-			"NaN says in an array that a value is missing"), ofOGBText)},
-	{"--label-sep", is(func(o *Options) string { return o.LabelSep }),
+	{"--na", is("NA"), but(everywhere("NaN says in an array that a value is missing", asTriple,
+		"NaN says in an array that a value is missing"), ofOGBText)},
+	{"--label-sep", is("LabelSep"),
 		everywhere("save several labels of a node as labels_coo.npy, or as columns of 0 and 1",
 			asTriple, "several labels of a node are columns of 0 and 1")},
-	{"--multi-label", func(o *Options) bool { return o.MultiLabel },
+	{"--multi-label", is("MultiLabel"),
 		everywhere("save several labels of a node as labels_coo.npy, or as columns of 0 and 1",
 			asTriple, "several labels of a node are columns of 0 and 1")},
-	{"--delim", is(func(o *Options) string { return o.Delim }),
-		map[kind]string{ofColumns: cutFields, ofArrays: cutFields, ofOGBArrays: cutFields,
-			ofOGBText: "OGB's files have commas"}},
-	{"--comment", is(func(o *Options) string { return o.Comment }),
-		map[kind]string{ofColumns: cutFields, ofArrays: cutFields, ofOGBArrays: cutFields,
-			ofOGBText: "OGB's files have no comments"}},
+	{"--delim", is("Delim"), map[kind]string{ofColumns: cutFields, ofArrays: cutFields,
+		ofOGBArrays: cutFields, ofOGBText: "OGB's files have commas"}},
+	{"--comment", is("Comment"), map[kind]string{ofColumns: cutFields, ofArrays: cutFields,
+		ofOGBArrays: cutFields, ofOGBText: "OGB's files have no comments"}},
 	{"--header", func(o *Options) bool { return o.Header == "yes" || o.Header == "no" },
 		map[kind]string{ofColumns: "columns have names in these files", ofArrays: "arrays have " +
 			"none", ofOGBArrays: "arrays have none", ofOGBText: "OGB's files have none"}},
-	{"--allow-nan", func(o *Options) bool { return o.AllowNaN },
-		map[kind]string{ofTriples: "triples have no features"}},
+	{"--allow-nan", is("AllowNaN"), map[kind]string{ofTriples: "triples have no features"}},
 	{"--skip-bad", func(o *Options) bool { return o.SkipBad > 0 },
 		map[kind]string{ofArrays: "rows are numbered, so none may be left out",
 			ofOGBArrays: "rows are numbered, so none may be left out",

@@ -75,7 +75,7 @@ func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 		return input.Usage("--feature-cols and --categorical name only columns of %s that have "+
 			"another role", n.Path)
 	}
-	return s.refuseText(n)
+	return n.refuseText()
 }
 
 func firstOf(err, next error) error {
@@ -130,7 +130,7 @@ func looksFeature(t *table.Table, c int) bool {
 }
 
 // refuseText is an error if a column of features has text and no number in its first rows.
-func (s *parts) refuseText(n *nodeTable) error {
+func (n *nodeTable) refuseText() error {
 	for _, c := range n.features {
 		if slices.Contains(n.categories, c) || n.List(c) {
 			continue
@@ -138,7 +138,8 @@ func (s *parts) refuseText(n *nodeTable) error {
 		words := 0
 		word := ""
 		for _, r := range n.Sample {
-			if f := r[c]; f != "" && !slices.Contains(s.tables.Missing, f) && !table.IsNumeric(f) {
+			f := r[c]
+			if f != "" && !slices.Contains(n.s.tables.Missing, f) && !table.IsNumeric(f) {
 				words++
 				word = f
 			}
@@ -159,7 +160,8 @@ func (s *parts) refuseText(n *nodeTable) error {
 }
 
 // useFeatures measures the columns where that is needed, which takes a pass over the table.
-func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
+func (n *nodeTable) useFeatures(ctx context.Context) error {
+	s := n.s
 	fill, err := table.ParseFill(s.opt.Fill)
 	if err != nil {
 		return input.Usage("%w", err)
@@ -171,7 +173,7 @@ func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
 	}
 	e := table.NewEncoder(list, fill)
 	if e.Measures() {
-		err := s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {
+		err := n.each(ctx, nodeWants{features: true}, func(r *nodeRows) error {
 			return e.Measure(r.batch, r.first)
 		})
 		if err != nil {
@@ -192,7 +194,7 @@ func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
 	}
 	s.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
-		return s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {
+		return n.each(ctx, nodeWants{features: true}, func(r *nodeRows) error {
 			row.IDs, row.Rows, row.Where = &r.ids, r.batch.Vector, r.ids.Where
 			if !e.Plain() {
 				if row.Rows, err = e.Encode(r.batch, r.first); err != nil {

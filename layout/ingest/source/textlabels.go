@@ -40,13 +40,12 @@ func (s *textGraph) openLabels() (*nodeTable, error) {
 }
 
 // useLabels guesses by the sample what kind of labels they are; the labels step looks at all.
-func (s *parts) useLabels(n *nodeTable) {
+func (n *nodeTable) useLabels() {
+	s := n.s
 	s.labelled = n
 	if s.opt.MultiLabel || s.opt.LabelSep != "" || n.List(n.label) {
 		s.info.Labels = &LabelInfo{Kind: "multi", Text: true}
-		s.labels = func(ctx context.Context, fn func(*LabelChunk) error) error {
-			return s.streamManyLabels(ctx, n, fn)
-		}
+		s.labels = n.streamManyLabels
 		return
 	}
 	fraction, numbers := false, true
@@ -62,9 +61,7 @@ func (s *parts) useLabels(n *nodeTable) {
 		s.ForceTargets()
 		s.note("%s: labels have fractions: they are numbers to predict, not classes", n.Path)
 	}
-	s.labels = func(ctx context.Context, fn func(*LabelChunk) error) error {
-		return s.streamLabels(ctx, n, fn)
-	}
+	s.labels = n.streamLabels
 }
 
 // ForceTargets reads text labels as numbers to predict from now on.
@@ -81,13 +78,13 @@ func (s *parts) noLabel(v []byte) bool {
 		bytes.EqualFold(v, []byte("nan"))
 }
 
-func (s *parts) streamLabels(ctx context.Context, n *nodeTable, fn func(*LabelChunk) error) error {
+func (n *nodeTable) streamLabels(ctx context.Context, fn func(*LabelChunk) error) error {
 	out := &LabelChunk{}
-	return s.eachNode(ctx, n, table.Skips, nodeWants{label: true}, func(r *nodeRows) error {
+	return n.each(ctx, nodeWants{label: true}, func(r *nodeRows) error {
 		out.IDs, out.Where = &r.ids, r.ids.Where
 		out.Target, out.Text = r.label.Floats, r.label.Texts
 		for i, v := range out.Text {
-			if s.noLabel(v) {
+			if n.s.noLabel(v) {
 				out.Text[i] = nil
 			}
 		}
@@ -96,20 +93,19 @@ func (s *parts) streamLabels(ctx context.Context, n *nodeTable, fn func(*LabelCh
 }
 
 // streamManyLabels streams a pair for each label of each row. An empty field is no label.
-func (s *parts) streamManyLabels(ctx context.Context, n *nodeTable,
-	fn func(*LabelChunk) error) error {
+func (n *nodeTable) streamManyLabels(ctx context.Context, fn func(*LabelChunk) error) error {
 	ids := &IDChunk{}
 	out := &LabelChunk{IDs: ids}
-	sep := []byte(s.opt.LabelSep)
+	sep := []byte(n.s.opt.LabelSep)
 	if n.List(n.label) {
 		sep = []byte(columnar.ListSep)
 	}
-	return s.eachNode(ctx, n, table.Skips, nodeWants{label: true}, func(r *nodeRows) error {
+	return n.each(ctx, nodeWants{label: true}, func(r *nodeRows) error {
 		ids.empty(&r.ids.Where)
 		out.Text = out.Text[:0]
 		for i, v := range r.label.Texts {
 			for label := range eachLabel(v, sep) {
-				if s.noLabel(label) {
+				if n.s.noLabel(label) {
 					continue
 				}
 				ids.add(&r.ids, i)
@@ -200,9 +196,10 @@ var splitWords = map[string]string{"train": "train", "training": "train", "val":
 const splitsMost = 64
 
 // useSplits takes the splits that a column names, which takes a pass over it.
-func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
+func (n *nodeTable) useSplits(ctx context.Context) error {
+	s := n.s
 	names := map[string]bool{}
-	err := s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+	err := n.each(ctx, nodeWants{split: true}, func(r *nodeRows) error {
 		for i, word := range r.split.Texts {
 			name := s.splitOf(word)
 			if name == "" || names[name] {
@@ -227,7 +224,7 @@ func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
 	sorted := slices.Sorted(maps.Keys(names))
 	s.info.Splits = append(s.info.Splits, sorted...)
 	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
-		return s.streamSplits(ctx, n, sorted, fn)
+		return n.streamSplits(ctx, sorted, fn)
 	})
 	return nil
 }
@@ -243,18 +240,18 @@ func (s *parts) splitOf(word []byte) string {
 	return string(word)
 }
 
-func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
+func (n *nodeTable) streamSplits(ctx context.Context, names []string,
 	fn func(*SplitChunk) error) error {
 	chunks := map[string]*SplitChunk{}
 	for _, name := range names {
 		chunks[name] = &SplitChunk{Name: name}
 	}
-	return s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+	return n.each(ctx, nodeWants{split: true}, func(r *nodeRows) error {
 		for _, c := range chunks {
 			c.IDs.empty(&r.ids.Where)
 		}
 		for i, word := range r.split.Texts {
-			name := s.splitOf(word)
+			name := n.s.splitOf(word)
 			if name == "" {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
@@ -14,6 +13,7 @@ import (
 // column rows are node numbers.
 type nodeTable struct {
 	*table.Table
+	s                *parts
 	id, label, split int
 	features         []int
 	categories       []int // those of features that are text
@@ -40,7 +40,7 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 			return s.nodesExchanged(err)
 		}
 		s.nodes = func(ctx context.Context, fn func(*IDChunk) error) error {
-			return s.eachNode(ctx, nodes, table.Restarts, nodeWants{},
+			return nodes.each(ctx, nodeWants{restart: true},
 				func(r *nodeRows) error { return fn(&r.ids) })
 		}
 		labels, features = nodes, nodes
@@ -56,15 +56,15 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 		}
 	}
 	if labels != nil && labels.label >= 0 {
-		s.useLabels(labels)
+		labels.useLabels()
 	}
 	if nodes != nil && nodes.split >= 0 {
-		if err := s.useSplits(ctx, nodes); err != nil {
+		if err := nodes.useSplits(ctx); err != nil {
 			return err
 		}
 	}
 	if features != nil && len(features.features) > 0 {
-		return s.useFeatures(ctx, features)
+		return features.useFeatures(ctx)
 	}
 	if nodes != nil && nodes == labels && nodes == features && nodes.label < 0 &&
 		nodes.split < 0 && nodes.Width > 1 && s.opt.LabelCol == "" {
@@ -80,7 +80,7 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &nodeTable{Table: t, label: -1, split: -1}
+	n := &nodeTable{Table: t, s: s.parts, label: -1, split: -1}
 	if n.id, err = s.idColumn(t); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,10 @@ func (n *nodeTable) roles() map[int]string {
 }
 
 // nodeWants are the columns that a pass over a table of nodes is for, besides the ids.
-type nodeWants struct{ label, split, features bool }
+type nodeWants struct {
+	label, split, features bool
+	restart                bool // where an id is no integer, although others are
+}
 
 // nodeRows are rows of a table of nodes.
 type nodeRows struct {
@@ -222,12 +225,15 @@ type nodeRows struct {
 	first int
 }
 
-// eachNode streams a node file. If bad lines are to be skipped, every pass reads all columns that
-// have a role, so that all passes skip the same lines.
-func (s *parts) eachNode(ctx context.Context, n *nodeTable, mode table.OnBad, want nodeWants,
-	fn func(*nodeRows) error) error {
+// each streams the rows of the table. If bad lines are to be skipped, every pass reads all columns
+// that have a role, so that all passes skip the same lines.
+func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows) error) error {
+	s, mode := n.s, table.Skips
+	if want.restart {
+		mode = table.Restarts
+	}
 	if s.opt.SkipBad > 0 {
-		want = nodeWants{true, true, true}
+		want.label, want.split, want.features = true, true, true
 	}
 	spec := input.Spec{Columns: []input.Column{{Field: n.id, Kind: s.idKind()}},
 		Gaps: s.opt.Fill != ""}
@@ -285,15 +291,9 @@ func (s *textGraph) nodesExchanged(err error) error {
 	if s.nodeTable == nil {
 		return err
 	}
-	names := []string{s.opt.IDCol, s.opt.LabelCol, s.opt.SplitCol}
-	for _, part := range slices.Concat(table.ListOf(s.opt.FeatureCols),
-		table.ListOf(s.opt.Categorical)) {
-		lo, hi, _ := strings.Cut(part, ":")
-		names = append(names, lo, hi)
-	}
 	for _, t := range s.edges {
 		if t.Named(srcNames) < 0 || t.Named(dstNames) < 0 {
-			err = s.nodeTable.Exchanged(err, t.Table, names)
+			err = s.nodeTable.Exchanged(err, t.Table, s.opt.namedNodes())
 		}
 	}
 	return err

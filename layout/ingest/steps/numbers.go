@@ -27,19 +27,13 @@ type IDSet struct {
 	count  uint64
 }
 
-// setBytes is the memory of a Set of limit ids.
-func setBytes(limit uint64) int64 {
-	words := (int64(limit)/64 + rankWords) &^ (rankWords - 1)
-	return words*8 + words/rankWords*4 + 64
-}
-
 // NewIDSet is an empty set of ids below limit.
 func NewIDSet(budget *mem.Budget, limit uint64) (*IDSet, error) {
-	a, err := mem.NewArena(budget, "the set of ids", setBytes(limit))
+	words := (limit/64 + rankWords) &^ (rankWords - 1)
+	a, err := mem.NewArena(budget, "the set of ids", int64(words*8+words/rankWords*4+64))
 	if err != nil {
 		return nil, err
 	}
-	words := (limit/64 + rankWords) &^ (rankWords - 1)
 	b := a.Bytes()
 	return &IDSet{arena: a, bitmap: mem.View[uint64](b[:words*8]),
 		ranks: mem.View[uint32](b[words*8:]), limit: limit}, nil

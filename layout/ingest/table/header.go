@@ -40,7 +40,7 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 		// A usual name with a number, such as node1, may be an id: the rows below decide.
 		usual := !strings.ContainsFunc(name, unicode.IsDigit) &&
 			slices.Contains(h.Known, Usual(name))
-		if name != "" && (usual || s.isFlag(name)) {
+		if name != "" && (usual || slices.Contains(s.Named, name)) {
 			return true, nil
 		}
 	}
@@ -230,9 +230,6 @@ func headerOpen(file string, rows [][]string) error {
 		What: "does the first line name the columns? It begins with " + strings.Join(shown, " "),
 		Do:   "say --header yes or --header no"}
 }
-
-// isFlag reports whether a flag names this column.
-func (s *Opener) isFlag(name string) bool { return slices.Contains(s.Named, name) }
 
 // Headers of Neo4j say the role of a column, as in ":START_ID(Person)", or its type, as in
 // "weight:int".

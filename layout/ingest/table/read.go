@@ -25,7 +25,13 @@ func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec input.Spec
 	spec.Format, spec.Width, spec.Names = t.Format, t.Width, t.Names
 	spec.NaN, spec.Missing = s.AllowNaN, s.Missing
 	for _, file := range t.files {
-		r, err := s.openReader(t, file, spec)
+		var r batches
+		var err error
+		if t.Columnar() {
+			r, err = openColumns(s, t, file, spec)
+		} else {
+			r, err = input.OpenText(s.FS, file, spec)
+		}
 		if err != nil {
 			return input.Missing(file, err)
 		}
@@ -40,13 +46,6 @@ func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec input.Spec
 type batches interface {
 	Next(ctx context.Context) (*input.Batch, error)
 	Close() error
-}
-
-func (s *Opener) openReader(t *Table, file string, spec input.Spec) (batches, error) {
-	if t.dims != nil {
-		return openColumns(s, t, file, spec)
-	}
-	return input.OpenText(s.FS, file, spec)
 }
 
 // eachOf streams one file.
