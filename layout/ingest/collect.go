@@ -323,9 +323,9 @@ func (w *sharedWatch) edges(src, dst []uint64) {
 	}
 }
 
-// check is an error if no id of the table is an end of an edge, or if the table is larger than what
-// was looked at, a note. Sources whose ids are not read from a column, such as a part of a store,
-// may have nodes that no edge touches.
+// check returns an error if no id of the table is an end of an edge, and gives a note instead if
+// the table is larger than what was looked at. Sources whose ids are not read from a column, such
+// as a part of a store, may have nodes that no edge touches.
 func (w *sharedWatch) check(p *pipeline) error {
 	if w.keys == nil || w.found {
 		return nil

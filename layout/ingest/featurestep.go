@@ -64,7 +64,7 @@ type featureWriter struct {
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
-	// zeros is the row of nodes without one, of which there are missing.
+	// zeros is the row of a node without one; missing counts these nodes.
 	zeros   []float32
 	missing uint64
 }
@@ -244,7 +244,7 @@ func (f *featureWriter) addMissing(ctx context.Context, w *rowfile.Writer, node 
 	return w.AddF32(f.zeros)
 }
 
-// errMissing is the error of a node without a row.
+// errMissing returns the error of a node without a row.
 func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 	where := strings.TrimSuffix("features "+f.info.Name, " features")
 	if len(f.p.info.Paths) == 1 {

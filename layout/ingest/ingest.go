@@ -30,7 +30,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Errors of an ingest, besides BadInputError and those of the file system.
+// Errors of an ingest, besides input.Error and errors of the file system.
 var (
 	// ErrUnfinished says that an earlier ingest into this store was not finished.
 	ErrUnfinished = errors.New("an unfinished ingest is here: go on with --resume, or delete it")
@@ -40,7 +40,7 @@ var (
 	ErrExists = errors.New("a store is here already: delete it, or choose another --out")
 	// ErrUsage says that options contradict each other or the source.
 	ErrUsage = input.ErrUsage
-	// ErrNotEmpty says that the directory holds something that is not of an ingest.
+	// ErrNotEmpty says that the directory holds files, and no ingest made them.
 	ErrNotEmpty = errors.New("the directory is not empty, and not a store: choose another --out")
 	// ErrFile says that a file is where the store is to be.
 	ErrFile = errors.New("a file is here: --out names a directory that is not there yet")
@@ -286,7 +286,8 @@ func (p *pipeline) advise(err error) error {
 // most a cleaning up; or nothing, or an ingest to resume, whose journal is p.Journal then.
 type found struct{ meta *kv.Meta }
 
-// look says what is in the store's directory, or why no ingest may begin there. It changes nothing.
+// look finds out what is in the store's directory, or why no ingest may begin there. It changes
+// nothing.
 func (p *pipeline) look(ctx context.Context) (w found, err error) {
 	names, err := p.FS.List(p.Out)
 	if stat, serr := p.FS.Stat(p.Out); serr == nil && !stat.IsDir() {
@@ -324,7 +325,7 @@ func (p *pipeline) begin(made bool) error {
 	return errors.Join(p.MakeDirs(), p.Sweep(), p.VerifyLive())
 }
 
-// resumed says whether a store is what this ingest is asked to finish.
+// resumed reports whether a store is what this ingest is asked to finish.
 func (p *pipeline) resumed(meta *kv.Meta) bool {
 	return p.opt.Resume && slices.Equal(meta.Source.Paths, p.info.Paths) &&
 		slices.Equal(meta.Source.Args, p.opt.args())
@@ -388,7 +389,7 @@ func (p *pipeline) cleanUp() error {
 	return steps.SyncDir(p.FS, p.Out)
 }
 
-// errFull says what a full disk lacks.
+// errFull returns err with what the full disk lacks.
 func (p *pipeline) errFull(err error) error {
 	plan := p.plan()
 	return fmt.Errorf("ingest: the disk of %s is full: the store needs about %s, and %s more "+
@@ -415,7 +416,7 @@ func (p *pipeline) describe() {
 	}
 }
 
-// note tells the user something.
+// note writes a line for the user.
 func (p *pipeline) note(format string, args ...any) {
 	if p.opt.Notes != nil {
 		// A note that cannot be written must not end the ingest.

@@ -182,7 +182,7 @@ func (c *keyCursor) seek(key uint64) (err error) {
 	return err
 }
 
-// node is the node of a key that must be there.
+// node returns the node of a key that must be there.
 func (c *keyCursor) node(key uint64) (uint64, error) {
 	if c.ok && c.head.Key == key {
 		return c.head.Aux, nil
@@ -305,7 +305,7 @@ func (a *attacher) errUnknown(c *idRowsChunk, i int) error {
 	return e
 }
 
-// id is the id of row i, for messages.
+// id returns the id of row i, for messages.
 func (c *idRowsChunk) id(i int) string {
 	switch {
 	case c.ids == nil:

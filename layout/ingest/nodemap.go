@@ -14,7 +14,7 @@ import (
 )
 
 // nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
-// one, in memory; those of modes that join are sorted by key and joined with the dictionary.
+// one, in memory; ids of modes that join are sorted by key and joined with the dictionary.
 type nodeMap struct {
 	p     *pipeline
 	mode  idMode
@@ -45,7 +45,7 @@ func (m *nodeMap) node(id uint64) (uint32, bool) {
 	return uint32(id), true
 }
 
-// external is the id of a node as the user knows it, for messages. It is slow.
+// external returns the id of a node as the user knows it, for messages. It is slow.
 func (m *nodeMap) external(ctx context.Context, node uint32) string {
 	number := uint64(node)
 	if m.perm != nil {
@@ -106,7 +106,7 @@ func (m *nodeMap) free() error {
 	return m.set.Free()
 }
 
-// permutation is the random order of n nodes, if the partitioner asks for one.
+// permutation returns the random order of n nodes, if the partitioner asks for one.
 func (p *pipeline) permutation(n uint64) (*rng.Permutation, bool) {
 	if p.opt.Partitioner != "random" {
 		return nil, false
@@ -164,8 +164,8 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 	}
 }
 
-// noteOutside tells of nodes that are in the edges only, although there is a table of nodes: ids
-// may be written in two ways, as 7 and 007.
+// noteOutside notes that nodes are in the edges only, although there is a table of nodes: ids may
+// be written in two ways, as 7 and 007.
 func (p *pipeline) noteOutside(ctx context.Context, s *scanResult, m *nodeMap) {
 	if s.NodeRows == 0 || m.nodes <= s.NodeRows {
 		return
@@ -240,7 +240,7 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 	return nil
 }
 
-// errEmpty is the error of a graph without nodes.
+// errEmpty returns the error of a graph without nodes.
 func (p *pipeline) errEmpty() error {
 	where := "the source"
 	if len(p.info.Paths) > 0 {

@@ -55,14 +55,14 @@ type Options struct {
 	Found func(*source.Info)
 }
 
-// read are the options of what is read.
+// read returns the options of what is read.
 func (o *Options) read() *source.Options {
 	read := o.Options
 	read.Features = o.featureFile()
 	return &read
 }
 
-// inputs are the files of edges, as they were given.
+// inputs returns the files of edges as they were given.
 func (o *Options) inputs() []string {
 	files := slices.Clone(o.Sources)
 	for _, r := range o.Relations {
@@ -74,7 +74,7 @@ func (o *Options) inputs() []string {
 	return files
 }
 
-// featureFile is the file of --features; "" if features are made.
+// featureFile returns the file of --features; "" if features are made.
 func (o *Options) featureFile() string {
 	if source.IsMade(o.Features) {
 		return ""
@@ -82,8 +82,8 @@ func (o *Options) featureFile() string {
 	return o.Features
 }
 
-// args are the options as flags, without those that do not shape the store: what the catalog
-// keeps of how a store was made.
+// args returns the options as flags, without those that do not shape the store: the catalog keeps
+// them as how the store was made.
 func (o *Options) args() []string {
 	var args []string
 	add := func(flag, value string) {

@@ -63,7 +63,7 @@ func (p *pipeline) rename(files []kv.FileMeta) error {
 	return nil
 }
 
-// meta is the metadata of the store; sets gets the stored sets.
+// meta returns the metadata of the store; sets gets the stored sets.
 func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roaring.Bitmap) (
 	*kv.Meta, error) {
 	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.Journal.UUID, Created: p.Journal.Created,
@@ -110,7 +110,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 	return m, nil
 }
 
-// featureNames are the names of the columns of features that the source names.
+// featureNames returns the names of the columns of features that the source names.
 func (p *pipeline) featureNames() map[string][]kv.ColumnMeta {
 	names := map[string][]kv.ColumnMeta{}
 	for _, f := range p.info.Features {
@@ -121,7 +121,7 @@ func (p *pipeline) featureNames() map[string][]kv.ColumnMeta {
 	return names
 }
 
-// labeledSet is the set of nodes that have a multi-label.
+// labeledSet returns the set of nodes that have a multi-label.
 func (p *pipeline) labeledSet(ctx context.Context, runs []extsort.Run) (*roaring.Bitmap, error) {
 	set := roaring.New()
 	err := p.eachPair(ctx, "labels", runs, func(node uint64, _ uint32, _ uint64) error {

@@ -27,10 +27,11 @@ const (
 	idText   idMode = "text"   // the same, found by sorting
 )
 
-// joinsEdges says that edges are sorted by id and joined with the sorted ids.
+// joinsEdges reports whether edges are sorted by id and joined with the sorted ids.
 func (m idMode) joinsEdges() bool { return m == idWide || m == idText }
 
-// joinsRows says that rows are: of text, only the sorted dictionary outlives the scan.
+// joinsRows reports whether rows are sorted by id and joined too: of text ids, only the sorted
+// dictionary outlives the scan.
 func (m idMode) joinsRows() bool { return m == idTable || m.joinsEdges() }
 
 // nodesMax is the largest number of nodes: node ids are uint32.
@@ -192,13 +193,13 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	return s, nil
 }
 
-// addsReverse says whether each edge's reverse is stored too.
+// addsReverse reports whether each edge's reverse is stored too.
 func (p *pipeline) addsReverse() bool { return p.opt.Undirected || p.info.AddInverse }
 
-// dropsLoops says whether self loops are left out.
+// dropsLoops reports whether self loops are left out.
 func (p *pipeline) dropsLoops() bool { return p.opt.Undirected && !p.opt.KeepSelfLoops }
 
-// dropsDuplicates says whether duplicates are left out.
+// dropsDuplicates reports whether duplicates are left out.
 func (p *pipeline) dropsDuplicates() bool {
 	return !p.opt.KeepDuplicates && (p.opt.Dedup || p.opt.Undirected || p.opt.Merge != "")
 }

@@ -130,7 +130,7 @@ func (p *pipeline) splitSets(ctx context.Context, r *splitsResult,
 	return metas, err
 }
 
-// edgeDraw is the draw that --edge-split asks for; nil without it.
+// edgeDraw returns the draw that --edge-split asks for; nil without it.
 func edgeDraw(opt *Options, info *source.Info) (*splits.EdgeDraw, error) {
 	if opt.EdgeSplit == "" {
 		return nil, nil
@@ -155,7 +155,7 @@ func (p *pipeline) newDivider(nodes uint64, types int) (*splits.EdgeDivider, err
 	return nil, nil
 }
 
-// edgeSplitNames are the splits of the edges.
+// edgeSplitNames returns the names of the splits of the edges.
 func (p *pipeline) edgeSplitNames() []string {
 	if p.draw != nil {
 		return p.draw.Names()

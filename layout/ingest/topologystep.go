@@ -85,12 +85,13 @@ func (p *pipeline) outTopology(ctx context.Context, in *topologyResult, m *nodeM
 	})
 }
 
-// parts is the number of partitions, at least 1.
+// parts returns the number of partitions, at least 1.
 func (m *nodeMap) parts() int {
 	return int(max(1, min(uint64(m.p.opt.Partitions), m.nodes)))
 }
 
-// part is the range of partition i: all have as many nodes, but for one.
+// part returns the range of partition i: the first partitions may have one node more than the
+// others.
 func (m *nodeMap) part(i int) kv.Partition {
 	n := uint64(m.parts())
 	first := m.nodes / n * uint64(i)
@@ -401,7 +402,7 @@ func errNoID(id uint64) error {
 		extsort.ErrDamaged)
 }
 
-// errWeights is the error of parallel edges whose weights are not merged.
+// errWeights returns the error of parallel edges whose weights are not merged.
 func (t *placer) errWeights(pair uint64, what string) error {
 	node, nbr, err := t.ends(pair)
 	if err != nil {

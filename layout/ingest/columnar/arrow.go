@@ -82,7 +82,7 @@ func arrowColumn(i int, f *ipcField) column {
 	return c
 }
 
-// isArrowList says whether a column has lists, of one kind of elements.
+// isArrowList reports whether a column has lists, of one kind of elements.
 func isArrowList(f *ipcField) bool {
 	return (f.Type == ipcList || f.Type == ipcLargeList || f.Type == ipcFixedList) &&
 		f.Dict == nil && len(f.Children) == 1 && f.Children[0].Type != ipcNull
@@ -90,7 +90,7 @@ func isArrowList(f *ipcField) bool {
 
 func (t *arrowFile) rows() int64 { return t.file.Rows }
 
-// pandas is empty: notes beside the schema of Arrow are not read.
+// pandas returns nothing: notes beside the schema of Arrow are not read.
 func (t *arrowFile) pandas() string { return "" }
 
 // checkMemory finds nothing yet: batches are held to the bound when they are opened.
@@ -110,7 +110,7 @@ func (t *arrowFile) openGroup(i int, cursors []*cursor) (rows int64, err error) 
 	return t.file.Batches[i].Rows, nil
 }
 
-// inBatch says in which batch something is wrong.
+// inBatch returns an error that names the record batch in which something is wrong.
 func inBatch(i int, err error) error {
 	var e *input.Error
 	if errors.As(err, &e) {
@@ -148,7 +148,7 @@ func (t *arrowFile) openBatch(i int, cursors []*cursor) error {
 	return t.checkBytes(i, bytes, place.Rows)
 }
 
-// checkBytes is an error if what is read of a batch takes more memory than it may.
+// checkBytes returns an error if what is read of a batch takes more memory than it may.
 func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 	if t.bound <= 0 || bytes <= t.bound {
 		return nil
@@ -159,7 +159,7 @@ func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
 		mem.FormatSize(t.bound))}
 }
 
-// unpackedBytes is the memory that a column takes while its batch is read.
+// unpackedBytes returns the memory that a column takes while its batch is read.
 func unpackedBytes(c *ipcColumn) (sum int64, err error) {
 	for _, b := range c.Buffers {
 		n, err := b.Unpacked()
@@ -249,7 +249,7 @@ func (a *arrowValues) fit(c *cursor, n, limit int) (int, error) {
 	return n, nil
 }
 
-// textBytes are the bytes of the texts in the next n rows.
+// textBytes returns the bytes of the texts in the next n rows.
 func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 	of, row := a.of, a.row
 	if c.list {
@@ -283,10 +283,10 @@ func (a *arrowValues) textBytes(c *cursor, n int64) (int64, error) {
 	return 0, nil
 }
 
-// viewBytes are those of the place of a text that stands elsewhere.
+// viewBytes is the size of a view: a short text, or the place of a text that stands elsewhere.
 const viewBytes = 16
 
-// span is where the first of n texts or lists begins, and the last one ends.
+// span returns where the first of n texts or lists begins and the last one ends.
 func (a *arrowValues) span(of *ipcColumn, row, n int64, large bool) (first, last int64, err error) {
 	if of.Rows == 0 {
 		return 0, 0, nil
@@ -373,7 +373,7 @@ func (a *arrowValues) dropNullLists(c *cursor, n int64) error {
 	return nil
 }
 
-// offsets are the n+1 places where n texts or lists begin and the last one ends, in order.
+// offsets returns the n+1 places where n texts or lists begin and the last one ends, in order.
 func (a *arrowValues) offsets(of *ipcColumn, row, n int64, large bool) ([]int64, error) {
 	width := int64(4)
 	if large {
@@ -400,8 +400,8 @@ func (a *arrowValues) offsets(of *ipcColumn, row, n int64, large bool) ([]int64,
 	return a.ends, nil
 }
 
-// validity are the bits, from that of row on, that say which of n rows have a value; nil if all.
-// The first byte has the bits of the rows before row in its byte.
+// validity returns the bits that say which of n rows from row on have a value; nil if all have. The
+// first byte begins with the bits of the rows before row in the same byte.
 func validity(of *ipcColumn, row, n int64) ([]byte, error) {
 	if of.Nulls == 0 || of.Buffers[0].Empty() || n == 0 {
 		return nil, nil
@@ -509,7 +509,7 @@ func numbers(c *cursor, of *ipcColumn, row, n int64) error {
 	return nil
 }
 
-// integerAt is the integer of some bytes that b begins with.
+// integerAt returns the integer in the first width bytes of b.
 func integerAt(b []byte, width int, signed bool) int64 {
 	u := uint64(0)
 	for i := range width {
@@ -521,7 +521,7 @@ func integerAt(b []byte, width int, signed bool) int64 {
 	return int64(u)
 }
 
-// halfFloat is a number of 16 bits.
+// halfFloat returns the value of a float of 16 bits.
 func halfFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&31), uint32(h&1023)
 	switch exponent {

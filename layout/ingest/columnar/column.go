@@ -114,7 +114,7 @@ func (c *column) setForm(t parquet.Type) {
 	}
 }
 
-// integer is the value of a column of integers, or of numbers that are integers.
+// integer returns the value of a column of integers, or of numbers that are integers.
 func (c *column) integer(v parquet.Value) (n int64, ok bool) {
 	switch c.form {
 	case integers, times:
@@ -134,7 +134,7 @@ func (c *column) integer(v parquet.Value) (n int64, ok bool) {
 	return 0, false
 }
 
-// seconds is the value of a column of times as seconds since 1970.
+// seconds returns a time of the column as seconds since 1970.
 func (c *column) seconds(n int64) int64 {
 	per := int64(c.unit / time.Second)
 	if per > 0 {
@@ -148,7 +148,7 @@ func (c *column) seconds(n int64) int64 {
 	return s
 }
 
-// double is the value of a column of numbers.
+// double returns the value of a column of numbers.
 func (c *column) double(v parquet.Value) float64 {
 	switch c.form {
 	case float32s:
@@ -198,10 +198,10 @@ func (c *column) appendText(b []byte, v parquet.Value) []byte {
 	return strconv.AppendInt(b, n, 10)
 }
 
-// isNumbers says whether values are numbers.
+// isNumbers reports whether the values are numbers.
 func (c *column) isNumbers() bool { return c.form <= truths }
 
-// check is an error of a column that cannot be read as kind, whatever its values are.
+// check returns an error if a column cannot be read as kind, whatever its values are.
 func (c *column) check(file string, kind input.Kind) error {
 	switch {
 	case c.form == others:
@@ -256,7 +256,7 @@ func (r *Reader) columns(b *input.Batch, i int, bad *input.Bad) bool {
 // ListSep is between the elements of a list that is read as text.
 const ListSep = "\x1f"
 
-// listText is a list as text: its elements, or at the head of a file their number in [].
+// listText returns a list as text: its elements, or at the head of a file their number in [].
 func (r *Reader) listText(b *input.Batch, c *cursor, values []parquet.Value) []byte {
 	at := len(b.Buffer)
 	if r.head {
@@ -300,7 +300,7 @@ func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value
 	return false
 }
 
-// row is the value of row i, or of a column of lists its values.
+// row returns the value of row i, or the values of its list.
 func (c *cursor) row(i int) []parquet.Value {
 	switch {
 	case !c.list:

@@ -32,10 +32,10 @@ const Endings = `(parquet|pq|arrow|arrows|feather|ipc)$`
 
 var isName = regexp.MustCompile(`\.` + Endings)
 
-// Is says whether a file's name is that of a Parquet or Arrow file.
+// Is reports whether a file has the name of a Parquet or Arrow file.
 func Is(name string) bool { return isName.MatchString(name) }
 
-// Format is the format that a file's name tells.
+// Format returns the format that the name of a file tells.
 func Format(name string) string {
 	if strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".pq") {
 		return "parquet"
@@ -174,10 +174,10 @@ func (t *File) Close() error {
 	return nil
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (t *File) Rows() int64 { return t.format.rows() }
 
-// Names are those of the columns.
+// Names returns the names of the columns.
 func (t *File) Names() (names []string) {
 	for _, c := range t.columns {
 		names = append(names, c.name)
@@ -185,8 +185,8 @@ func (t *File) Names() (names []string) {
 	return names
 }
 
-// Index are the names of the columns that hold the index of a frame, as the notes of pandas in the
-// file say; none if there are no such notes.
+// Index returns the names of the columns that hold the index of a frame, as the notes of pandas in
+// the file tell; none if there are no such notes.
 func (t *File) Index() (names []string) {
 	var notes struct {
 		Columns []any `json:"index_columns"`
@@ -202,7 +202,7 @@ func (t *File) Index() (names []string) {
 	return names
 }
 
-// Lists says of each column whether its values are lists of numbers or texts.
+// Lists reports for each column whether its values are lists of numbers or texts.
 func (t *File) Lists() (lists []bool) {
 	for _, c := range t.columns {
 		lists = append(lists, c.list && c.form != others)
@@ -210,7 +210,7 @@ func (t *File) Lists() (lists []bool) {
 	return lists
 }
 
-// TimeForm is how the values of a column are written if it has the type of a date or a time.
+// TimeForm returns how the values of a column are written if it has the type of a date or a time.
 func (t *File) TimeForm(col int) kv.TimeForm {
 	switch c := t.columns[col]; {
 	case c.form != times:
@@ -221,7 +221,7 @@ func (t *File) TimeForm(col int) kv.TimeForm {
 	return kv.TimeDatetime
 }
 
-// CheckMemory is an error if reading some columns at a time takes more memory than it may.
+// CheckMemory returns an error if reading some columns at a time takes more memory than it may.
 func (t *File) CheckMemory(columns []int) error { return t.format.checkMemory(columns) }
 
 // headBytes bounds the texts that Head returns, but for a row.

@@ -52,7 +52,7 @@ type ipcPlace struct {
 	at int64
 }
 
-// isIPC says whether a file that begins with head is an Arrow file or the beginning of a stream.
+// isIPC reports whether a file that begins with head is an Arrow file or the beginning of a stream.
 func isIPC(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic)) || len(head) >= 8 &&
 		binary.LittleEndian.Uint32(head) == continuation
@@ -112,7 +112,7 @@ type message struct {
 	bytes   int64 // of the body
 }
 
-// next is where what follows the message is.
+// next returns where the next message is.
 func (m *message) next() int64 { return m.body + m.bytes }
 
 // message reads the one at an offset; nil at the end of a stream.
@@ -365,10 +365,11 @@ func (w *walk) buffer() (*ipcBuffer, error) {
 // errRows says that a column has fewer values than rows.
 var errRows = errors.New("a column has fewer values than rows")
 
-// Empty says whether nothing is in the buffer.
+// Empty reports whether nothing is in the buffer.
 func (b *ipcBuffer) Empty() bool { return b.size == 0 }
 
-// Unpacked is the memory that the buffer takes once it is read: nothing, if it is not compressed.
+// Unpacked returns the memory that the buffer takes once it is read: nothing, if it is not
+// compressed.
 func (b *ipcBuffer) Unpacked() (int64, error) {
 	if b.codec == plain || b.size == 0 {
 		return 0, nil
@@ -418,7 +419,7 @@ func (b *ipcBuffer) Read(off, n int64) ([]byte, error) {
 }
 
 const (
-	// unpackAtOnce is how many bytes are set aside before they are there: a length may be a lie.
+	// unpackAtOnce is how many bytes are allocated before they are read: a length may be a lie.
 	unpackAtOnce = 1 << 20
 	// readAhead is how much is read of what is compressed at a time, and windowMax what a
 	// decompressor may look back, in bytes.

@@ -156,7 +156,7 @@ func (f *ipcField) setType(t table) {
 	}
 }
 
-// ipcWidth is the number of bytes of a number; 0 if it has no such number of bits as is read.
+// ipcWidth returns the bytes of a number of bits; 0 if numbers of so few or many bits are not read.
 func ipcWidth(bits int) int {
 	switch bits {
 	case 8, 16, 32, 64:
@@ -165,7 +165,8 @@ func ipcWidth(bits int) int {
 	return 0
 }
 
-// buffers is how many a column has in a batch, but for those of views, and what is inside of it.
+// buffers returns the number of buffers of a column in a batch, without the additional ones of
+// views, and the fields inside of it.
 func (f *ipcField) buffers(dictionary bool) (n int, children []*ipcField) {
 	if f.Dict != nil && !dictionary {
 		return 2, nil
@@ -210,7 +211,7 @@ func (d *flat) err() error {
 	return nil
 }
 
-// bytes are n bytes at an offset, n at most 8 where they are not there.
+// bytes returns n bytes at an offset, or 8 zeros if they are outside of the buffer.
 func (d *flat) bytes(at, n int) []byte {
 	if at < 0 || n < 0 || at > len(d.buf)-n {
 		d.bad = true
@@ -242,7 +243,7 @@ func (d *flat) table(at int) table {
 	return t
 }
 
-// field is where field i is; 0 if it was left out.
+// field returns where field i is; 0 if it was left out.
 func (t table) field(i int) int {
 	slot := 4 + 2*i
 	if slot+2 > t.bytes {
@@ -254,7 +255,7 @@ func (t table) field(i int) int {
 	return 0
 }
 
-// byteOf is field i, of one byte.
+// byteOf returns field i, of one byte.
 func (t table) byteOf(i int) byte {
 	if at := t.field(i); at != 0 {
 		return t.flat.bytes(at, 1)[0]
@@ -262,7 +263,7 @@ func (t table) byteOf(i int) byte {
 	return 0
 }
 
-// short is field i, of two bytes; other if it was left out.
+// short returns field i, of two bytes; other if it was left out.
 func (t table) short(i, other int) int {
 	if at := t.field(i); at != 0 {
 		return int(int16(t.u16(at)))
@@ -270,7 +271,7 @@ func (t table) short(i, other int) int {
 	return other
 }
 
-// word is field i, of four bytes.
+// word returns field i, of four bytes.
 func (t table) word(i int) int {
 	if at := t.field(i); at != 0 {
 		return int(int32(t.u32(at)))
@@ -278,7 +279,7 @@ func (t table) word(i int) int {
 	return 0
 }
 
-// long is field i, of eight bytes.
+// long returns field i, of eight bytes.
 func (t table) long(i int) int64 {
 	if at := t.field(i); at != 0 {
 		return t.i64(at)
@@ -286,7 +287,7 @@ func (t table) long(i int) int64 {
 	return 0
 }
 
-// child is the table that field i refers to.
+// child returns the table that field i refers to.
 func (t table) child(i int) (c table, ok bool) {
 	at := t.field(i)
 	if at == 0 {
@@ -295,7 +296,7 @@ func (t table) child(i int) (c table, ok bool) {
 	return t.table(at + t.u32(at)), true
 }
 
-// vector is where the n elements of a field begin, which have a size.
+// vector returns where the n elements of field i begin, each of which has size bytes.
 func (t table) vector(i, size int) (at, n int) {
 	ref := t.field(i)
 	if ref == 0 {
@@ -309,7 +310,7 @@ func (t table) vector(i, size int) (at, n int) {
 	return ref + 4, n
 }
 
-// text is a field that is a string.
+// text returns field i, a string.
 func (t table) text(i int) string {
 	at, n := t.vector(i, 1)
 	if n == 0 {

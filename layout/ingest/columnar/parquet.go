@@ -28,11 +28,11 @@ type parquetFile struct {
 	held    pageMemory
 }
 
-// footerSign ends a file, after the four bytes that count those of the footer.
+// footerSign ends a file, after four bytes with the length of the footer.
 const footerSign = "PAR1"
 
-// checkFooter is an error if the footer is longer than the file, or takes more memory than it may
-// before it is known to be one.
+// checkFooter returns an error if the footer is longer than the file, or takes more memory than it
+// may before it is known to be one.
 func checkFooter(name string, d *disk, bound int64) error {
 	end := make([]byte, 8)
 	if d.size < int64(len(footerSign)+len(end)) {
@@ -95,13 +95,13 @@ func (t *parquetFile) pandas() string {
 	return notes
 }
 
-// listValuesMost bounds the elements of a batch's lists, of which one may have as many.
+// listValuesMost bounds the elements of all lists of a batch.
 const listValuesMost = 1 << 22
 
 // pageBytes is what writers make pages of. A page that is larger is found when it is read.
 const pageBytes = 1 << 20
 
-// checkMemory is an error if a page of each of some columns takes more than may be used.
+// checkMemory returns an error if a page of each of some columns takes more than may be used.
 func (t *parquetFile) checkMemory(columns []int) error {
 	bound := t.held.bound
 	most, rows := int64(0), int64(0)
@@ -165,7 +165,7 @@ type pages struct {
 	ended   bool            // the row group has no more pages
 }
 
-// fit is how many of the next n rows have no more text than limit, at least one.
+// fit returns how many of the next n rows have no more text than limit, at least one.
 func (p *pages) fit(c *cursor, n, limit int) (int, error) {
 	if err := p.ensure(); err != nil {
 		return 0, err
@@ -283,7 +283,7 @@ func widen(values []parquet.Value) {
 	}
 }
 
-// nextPage reads a page, if it and those of the other columns fit in memory.
+// nextPage reads a page, if it and the pages of the other columns fit in memory.
 func (p *pages) nextPage() error {
 	if p.ended {
 		return errEnded
@@ -364,7 +364,7 @@ func (m *pageMemory) free(bytes int64) {
 // pageError says that a page does not fit in memory.
 type pageError struct{ error }
 
-// Unwrap is the error of the file.
+// Unwrap returns the error of the file.
 func (e *pageError) Unwrap() error { return e.error }
 
 // pageHeaders reads the headers of a column's pages in a row group, ahead of the pages.
@@ -420,8 +420,8 @@ func (h *pageHeaders) next() (bytes int64, err error) {
 	return 0, io.EOF
 }
 
-// valuesBytes is what the values of a page take in memory besides the bytes of the page: where
-// texts begin, levels, and what is unpacked from fewer bits.
+// valuesBytes returns the memory that the values of a page take besides the bytes of the page: for
+// the places where texts begin, for levels, and for what is unpacked from fewer bits.
 func valuesBytes(h *format.PageHeader) int64 {
 	const plain, packed = 6, 12
 	n, encoding := int64(0), format.Plain

@@ -179,7 +179,8 @@ func (r *Reader) fill(b *input.Batch) error {
 	return nil
 }
 
-// fit is how many of the next n rows are taken at a time, so that their texts are not too large.
+// fit returns how many of the next n rows are taken at a time, so that their texts are not too
+// large.
 func (r *Reader) fit(n int) (int, error) {
 	var withText []*cursor
 	for _, c := range r.cursors {

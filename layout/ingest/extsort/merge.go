@@ -18,7 +18,7 @@ const (
 
 const _ uint = -(batchWords % (3 * 4 * 5)) // a batch holds whole records of any width
 
-// fanIn is the number of runs that may be merged at once in memory bytes.
+// fanIn returns how many runs may be merged at once in memory bytes.
 func fanIn(memory int64, blockBytes int) int {
 	return int(max(2, (memory-batches*batchWords*8)/int64(blockBytes)))
 }
@@ -109,7 +109,7 @@ type match struct {
 	done int32
 }
 
-// next is a run with the record after the one that was delivered.
+// next returns a match of a run with the record after the one that was delivered.
 func (m *merger[R]) next(run int32) (match, error) {
 	if rest := m.records[run]; len(rest) > 1 {
 		m.records[run] = rest[1:]
@@ -136,7 +136,7 @@ func (m *merger[R]) refill(run int32) (match, error) {
 	return match{key: recs[0][0], run: run}, nil
 }
 
-// before says whether x comes before y.
+// before reports whether x comes before y.
 func (m *merger[R]) before(x, y match) bool {
 	if x.key != y.key {
 		return x.key < y.key

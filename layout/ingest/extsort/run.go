@@ -197,8 +197,8 @@ func (o *openRuns) close() error {
 }
 
 // reduce merges runs until they can be merged at once: mergeTo merges a group of them to one. Those
-// that it was given stay. made are those of the result that it made, at PREFIX-m0.run and so on,
-// which the caller removes.
+// that it was given stay. made are the runs of the result that it made, at PREFIX-m0.run and so
+// on, which the caller removes.
 func reduce(opt Options, runs []Run, mergeTo func(group []Run, w *RunWriter) error) (rest,
 	made []Run, err error) {
 	count := 0

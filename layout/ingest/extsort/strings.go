@@ -40,7 +40,7 @@ func (e *Entry) compare(o *Entry) int {
 	return 0
 }
 
-// same says whether key and text are equal.
+// same reports whether key and text are equal.
 func (e *Entry) same(o *Entry) bool { return e.Key == o.Key && bytes.Equal(e.Text, o.Text) }
 
 // appendTo encodes the entry as it stands in arenas and runs.

@@ -226,7 +226,7 @@ func radixSort[R record](a, scratch []R, key int) []R {
 	return a
 }
 
-// isSorted says whether records come in order already, as rows of arrays do.
+// isSorted reports whether records come in order already, as rows of arrays do.
 func isSorted[R record](a []R, key int) bool {
 	for i := 1; i < len(a); i++ {
 		for k := range key {
@@ -241,7 +241,7 @@ func isSorted[R record](a []R, key int) bool {
 	return true
 }
 
-// varying has a one for every bit of a word that differs between records.
+// varying returns a one for every bit of a word that differs between records.
 func varying[R record](a []R, word int) uint64 {
 	any, all := uint64(0), ^uint64(0)
 	for i := range a {

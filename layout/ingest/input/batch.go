@@ -19,7 +19,7 @@ type Values struct {
 	Rounded []Rounded
 }
 
-// Truncate cuts the values to those of the first n rows.
+// Truncate keeps the values of the first n rows.
 func (v *Values) Truncate(n int) {
 	v.IDs, v.Texts = v.IDs[:min(n, len(v.IDs))], v.Texts[:min(n, len(v.Texts))]
 	v.Integers, v.Floats = v.Integers[:min(n, len(v.Integers))], v.Floats[:min(n, len(v.Floats))]
@@ -61,14 +61,14 @@ type Batch struct {
 	Rows    int
 	Columns []Values // parallel to Spec.Columns
 	Vector  []float32
-	Bad     []Bad  // rows left out, among those of this batch
+	Bad     []Bad  // rows among the others that are left out
 	Buffer  []byte // holds the texts of Columns
 
 	lines []int64 // kept for Lines
 	err   error
 }
 
-// Reset empties a batch for rows of so many columns.
+// Reset empties a batch for rows of a number of columns.
 func (b *Batch) Reset(columns int) {
 	if b.Columns == nil {
 		b.Columns = make([]Values, columns)
@@ -114,7 +114,7 @@ type Ahead struct {
 	fill       func(*Batch) error
 }
 
-// Start fills two batches in turn, until fill fails or returns io.EOF, or Stop.
+// Start fills the batches in turn, until fill fails or returns io.EOF, or Stop.
 func (a *Ahead) Start(fill func(*Batch) error, batches ...*Batch) {
 	a.free, a.full = make(chan *Batch, len(batches)), make(chan *Batch, 1)
 	a.stop, a.fill = make(chan struct{}), fill

@@ -19,10 +19,10 @@ type usageError struct{ error }
 // Is makes it an ErrUsage.
 func (e usageError) Is(target error) bool { return target == ErrUsage }
 
-// Unwrap is what is wrong.
+// Unwrap returns what is wrong.
 func (e usageError) Unwrap() error { return e.error }
 
-// Usage is an ErrUsage with this text.
+// Usage returns an ErrUsage with this text.
 func Usage(format string, args ...any) error {
 	return usageError{fmt.Errorf("ingest: "+format, args...)}
 }
@@ -39,7 +39,7 @@ type Error struct {
 // Is makes an error of a flag that does not fit the file an ErrUsage too.
 func (e *Error) Is(target error) bool { return e.Flag && target == ErrUsage }
 
-// Error is one line: where, what, what to do.
+// Error returns one line: where, what, what to do.
 func (e *Error) Error() string {
 	s := e.Where + ": " + e.What
 	if e.Do != "" {
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Wrong is an Error; do may be empty.
+// Wrong returns an Error; do may be empty.
 func Wrong(where, do, format string, args ...any) error {
 	return &Error{Where: where, What: fmt.Sprintf(format, args...), Do: do}
 }
@@ -65,7 +65,7 @@ func At(file string, line int64) string {
 	return fmt.Sprintf("%s line %d", file, line)
 }
 
-// Missing is the error for a file that is not there.
+// Missing returns the error of a file that is not there, or err.
 func Missing(path string, err error) error {
 	if oserror.IsNotExist(err) {
 		return &Error{Where: path, What: "there is no such file"}

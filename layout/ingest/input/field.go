@@ -61,7 +61,7 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 // skipEmpty is what to do with a row that has no id.
 const skipEmpty = "leave the row out, or pass over such rows with --skip-bad and their number"
 
-// badID tells a wrong id from one that is merely no integer.
+// badID distinguishes a negative id from one that is no integer at all.
 func badID(f []byte, bad *Bad) {
 	if _, negative := ParseID(f[1:]); f[0] == '-' && negative {
 		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
@@ -90,7 +90,7 @@ func (s *Spec) float(f []byte, c Column, bad *Bad) (float64, bool) {
 	return x, ok
 }
 
-// unlike says that a field is not of the kind of its column.
+// unlike records in bad that a field is not of the kind of its column.
 func (s *Spec) unlike(c Column, f []byte, kind string, bad *Bad) {
 	bad.What, bad.Do = fmt.Sprintf("%s, %s, is not %s", s.name(c.Field), quote(f), kind), c.Do
 	if len(f) == 0 {
@@ -164,7 +164,7 @@ func ParseTime(f []byte) (seconds int64, ok bool) {
 	return int64(math.Floor(x)), true
 }
 
-// DateForm says whether a field is a date, and whether it is one without a time of day.
+// DateForm reports whether a field is a date, and whether it is one without a time of day.
 func DateForm(f []byte) (date, day bool) {
 	_, form, date := parseDate(f)
 	return date, form == time.DateOnly
@@ -265,7 +265,7 @@ func parseAny(b []byte) (float64, bool) {
 	return v, err == nil
 }
 
-// finite tells numbers from NaN and the infinities.
+// finite reports whether a number is neither NaN nor infinite.
 func finite(v float32) bool { return v-v == 0 }
 
 var nan = float32(math.NaN())

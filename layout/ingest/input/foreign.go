@@ -94,8 +94,8 @@ var foreign = []struct{ magic, what, do string }{
 	{"\xfe\xff", "is UTF-16", "save it as UTF-8"},
 }
 
-// checkText says what is wrong with a file that begins with head, if it is no text or would be cut
-// into the wrong lines.
+// checkText returns an error if a file that begins with head is no text, or would be cut into the
+// wrong lines.
 func checkText(name string, head []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
@@ -124,7 +124,8 @@ func checkText(name string, head []byte) error {
 	return nil
 }
 
-// zipFile says what a zip archive is, by its first members: several programs write them.
+// zipFile returns the error of a zip archive. Several programs write them: its first members tell
+// which.
 func zipFile(name string, head []byte) error {
 	const members = 4096 // bytes
 	first := head[:min(len(head), members)]

@@ -61,7 +61,7 @@ type Spec struct {
 	Format
 	// Width is the number of fields that every row must have.
 	Width int
-	// Names are those of the fields, for messages; nil where there are none.
+	// Names are the names of the fields, for messages; nil where there are none.
 	Names   []string
 	Columns []Column
 	// Vector are the fields of the Batch's Vector: finite numbers, or true and false as 1 and 0,
@@ -74,7 +74,7 @@ type Spec struct {
 	Gaps    bool
 }
 
-// name is how a message calls a field.
+// name returns how a message calls a field.
 func (s *Spec) name(field int) string {
 	if field < len(s.Names) && s.Names[field] != "" {
 		return fmt.Sprintf("column %q", s.Names[field])
@@ -82,7 +82,7 @@ func (s *Spec) name(field int) string {
 	return fmt.Sprintf("field %d", field+1)
 }
 
-// isMissing says whether a field says that its value is not known.
+// isMissing reports whether a field means that its value is not known.
 func (s *Spec) isMissing(f []byte) bool {
 	return len(f) == 0 || len(s.Missing) > 0 && slices.Contains(s.Missing, string(f))
 }

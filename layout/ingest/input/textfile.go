@@ -123,7 +123,8 @@ func (t *textFile) readFull(b []byte, line func(read []byte) int64) (n int, err 
 	return n, t.wrap(err, line(b[:n]))
 }
 
-// wrap says what a failed read means: damaged contents are an Error, the rest is the disk's.
+// wrap turns the error of a read that failed because of the contents into an Error; others are the
+// disk's.
 func (t *textFile) wrap(err error, line int64) error {
 	switch {
 	case err == nil:

@@ -293,7 +293,8 @@ func eachElements(ctx context.Context, a *tables.Array, cols int64, chunk int,
 	return nil
 }
 
-// eachInts is eachElements for integers. negative is the place of the first that is below 0, or -1.
+// eachInts calls fn with runs of rows of integers. negative is the index of the first that is below
+// 0, or -1.
 func eachInts(ctx context.Context, a *tables.Array, cols int64, chunk int,
 	fn func(first int64, ints []uint64, negative int) error) error {
 	var ints []uint64

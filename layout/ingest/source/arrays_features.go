@@ -201,7 +201,7 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 // sparseFilled is the share of values that are not zero below which dense rows are mostly zeros.
 const sparseFilled = 0.1
 
-// noteSparse says what sparse features cost as the dense rows that they become.
+// noteSparse notes what sparse features cost as the dense rows that they become.
 func (s *arraySet) noteSparse(c *csrArrays) {
 	filled := c.indices.Elements()
 	share := float64(filled) / (float64(c.rows) * float64(c.dim))

@@ -27,7 +27,7 @@ func (s *arraySet) describeLabels(ctx context.Context) (err error) {
 	return s.labelRows(ctx, a)
 }
 
-// labelPairs are (node, label) pairs.
+// labelPairs takes an array of (node, label) pairs.
 func (s *arraySet) labelPairs(a *tables.Array) error {
 	switch {
 	case len(a.Shape) != 2 || a.Shape[1] != 2:
@@ -83,7 +83,7 @@ func (s *parts) firstOutside(ids []uint64) int {
 	return -1
 }
 
-// labelRows is an array with a row for each node.
+// labelRows takes an array with a row for each node.
 func (s *arraySet) labelRows(ctx context.Context, a *tables.Array) (err error) {
 	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0 {
 		return wrongShape(a, "(nodes,), or (nodes, labels) of 0 and 1")
@@ -154,13 +154,13 @@ func (l *labelArray) any(ctx context.Context, is func(v float64) bool) (bool, er
 	return false, err
 }
 
-// hasFractions tells whether a float is no whole number: then they are targets, not classes. NaN is
-// unlabeled in both.
+// hasFractions reports whether a float is no whole number: then they are targets, not classes. NaN
+// is unlabeled in both.
 func (l *labelArray) hasFractions(ctx context.Context) (bool, error) {
 	return l.any(ctx, func(v float64) bool { return v != math.Trunc(v) && v == v })
 }
 
-// hasSigns tells whether -1 and 1 are all labels: then they are two classes.
+// hasSigns reports whether -1 and 1 are all labels: then they are two classes.
 func (l *labelArray) hasSigns(ctx context.Context) (bool, error) {
 	minus, one := false, false
 	others, err := l.any(ctx, func(v float64) bool {
@@ -279,7 +279,7 @@ func (c *LabelChunk) resetHot() {
 	c.Unknown = c.Unknown[:0]
 }
 
-// unknownHot says whether a value says nothing of a class.
+// unknownHot reports whether a value leaves open whether the node has the class.
 func unknownHot[T float32 | float64](v T) bool {
 	return v != v || v == Unlabeled || v == Ignored
 }

@@ -163,7 +163,7 @@ func eachMasked(ctx context.Context, names []string, a *tables.Array,
 	return eachInts(ctx, a, int64(cols), chunkRows, each)
 }
 
-// pick fills the chunk with those of n rows from first on that are wanted.
+// pick fills the chunk with the wanted rows of n rows from first on.
 func (c *SplitChunk) pick(first int64, n int, wanted func(i int) bool) {
 	c.IDs.Ints, c.IDs.Lines = c.IDs.Ints[:0], c.IDs.Lines[:0]
 	for i := range n {

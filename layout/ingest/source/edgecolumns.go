@@ -86,7 +86,7 @@ func (s *textGraph) flaggedColumns(t *edgeTable, roles []edgeRole) (err error) {
 	return nil
 }
 
-// isNone says that a flag's value means no column.
+// isNone reports whether a flag's value means no column.
 func isNone(t *table.Table, value string) bool {
 	return value == noColumn && !slices.Contains(t.Names, noColumn)
 }
@@ -132,8 +132,9 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 	return nil
 }
 
-// isOfNodes says that a table that was given for edges is one of nodes, about which there is a
-// better error later: the table of --nodes has edges, or files of edges before it other columns.
+// isOfNodes reports whether a table that was given for edges is one of nodes, about which there is
+// a better error later: the table of --nodes has edges, or files of edges before it have other
+// columns.
 func (s *textGraph) isOfNodes(t *edgeTable) bool {
 	if t.Named(idNames) < 0 {
 		return false
@@ -148,9 +149,9 @@ func (s *textGraph) isOfNodes(t *edgeTable) bool {
 	return err == nil && nodes.Named(srcNames) >= 0 && nodes.Named(dstNames) >= 0
 }
 
-// freeEnds are the columns that may be ends of edges, in their frame's order: an index without a
-// name is none, and neither is a column that has a role, or one with fractions, such as pandas
-// writes before the names of groups.
+// freeEnds returns the columns that may be ends of edges, in their frame's order. An index without
+// a name is none, nor a column that has a role, nor one with fractions, such as pandas writes
+// before the names of groups.
 func (s *textGraph) freeEnds(t *edgeTable) (free []int) {
 	for _, c := range t.Order() {
 		switch {
@@ -215,11 +216,11 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 	}
 }
 
-// leaveOut is what to do about a column that was taken by its name and does not read.
+// leaveOut returns the advice about a column that was taken by its name and does not read.
 func leaveOut(flag string) string { return flag + " " + noColumn + " leaves the column out" }
 
-// readsAs is an error, which names the row, if one of the first values of a column is not of the
-// kind of its role. Where bad rows may be skipped, that is left to the reading of all rows.
+// readsAs returns an error that names the row if one of the first values of a column is not of the
+// kind of its role. Where bad rows may be skipped, the reading of all rows finds them.
 func (s *parts) readsAs(ctx context.Context, t *table.Table, col int, kind input.Kind,
 	flag string) error {
 	is := table.IsFinite

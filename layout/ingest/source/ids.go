@@ -43,8 +43,8 @@ func (s *parts) guessIDs(t *table.Table, columns ...int) {
 	}
 }
 
-// sameNumber is an integer as it is written where something else is the same number: 7 for 007 and
-// 7.0; "" if there is none.
+// sameNumber returns the integer that is the same number as an id that is written in another way: 7
+// for 007 and 7.0; "" if there is none.
 func sameNumber(id string) string {
 	digits := strings.TrimLeft(id, "0")
 	if digits == "" && id != "" {
@@ -60,7 +60,7 @@ func sameNumber(id string) string {
 	return digits
 }
 
-// idKind is what ids are read as.
+// idKind returns the kind that ids are read as.
 func (s *parts) idKind() input.Kind {
 	if s.info.TextIDs {
 		return input.Key
@@ -88,7 +88,7 @@ func ParseRelation(s string) (r Relation, ok bool) {
 	return Relation{m[1], m[2], m[3], m[4]}, true
 }
 
-// String is what ParseRelation reads.
+// String returns what ParseRelation reads.
 func (r Relation) String() string {
 	if r.Src == "" {
 		return r.Name + "=" + r.File
@@ -199,7 +199,7 @@ var (
 	idSpace = regexp.MustCompile(`(?i):(?:start_|end_)?id\((.+)\)$`)
 )
 
-// kindOf is the kind of node that the name of a column tells: the name without its endWords,
+// kindOf returns the kind of node that the name of a column tells: the name without its endWords,
 // numbers and single letters, as user of user_id and movie of movieId; "" if nothing is left.
 func kindOf(name string) string {
 	if m := idSpace.FindStringSubmatch(name); m != nil {
@@ -224,7 +224,7 @@ func kindOf(name string) string {
 	return strings.Join(kind, "_")
 }
 
-// sameKind says whether two kinds are one: authors are author, and so are coauthors.
+// sameKind reports whether two kinds are one: authors are author, and so are coauthors.
 func sameKind(a, b string) bool {
 	plain := func(kind string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(kind, "co"), "s")

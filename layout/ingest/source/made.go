@@ -22,7 +22,7 @@ const (
 // colon.
 var MadeNames = []string{"degree", "random", "one-hot"}
 
-// IsMade says whether a value of --features asks for features to be made: others are files.
+// IsMade reports whether a value of --features asks for features to be made: others are files.
 func IsMade(s string) bool {
 	return slices.Contains(MadeNames, s) || strings.HasPrefix(s, "random:")
 }
@@ -58,8 +58,8 @@ func NewMaker(made string, nodes, most, seed uint64) (*Maker, error) {
 	return m, nil
 }
 
-// Dim is the number of columns: of degrees, the logarithm as a share of the largest, and a column
-// for degree 0, 1, 2 to 3, 4 to 7 and so on.
+// Dim returns the number of columns. Features of degrees have the logarithm as a share of the
+// largest, and a column for degree 0, 1, 2 to 3, 4 to 7 and so on.
 func (m *Maker) Dim() int {
 	switch m.kind {
 	case "degree":

@@ -301,7 +301,7 @@ func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) erro
 }
 
 func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *input.Batch) error {
-	c.Lines = nil // those of b stay
+	c.Lines = nil // the lines of b stay as they are
 	c.resetHot()
 	var hot []float32
 	for i := range b.Rows {
@@ -400,7 +400,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 	return err
 }
 
-// besideReader reads a file of one value an edge, as many at a time as the edges come.
+// besideReader reads a file of one value for each edge, as many at a time as the edges come.
 type besideReader struct {
 	t  *table.Table
 	r  *input.TextReader
@@ -417,7 +417,7 @@ func (e *ogbEdges) beside(t *table.Table, kind input.Kind) (*besideReader, error
 	return &besideReader{t: t, r: r}, err
 }
 
-// take calls fn for each of the next n values: value k of v is that of edge i.
+// take calls fn for each of the next n values: value k of v belongs to edge i.
 func (s *besideReader) take(ctx context.Context, n int,
 	fn func(i int, v *input.Values, k int)) (err error) {
 	for i := range n {

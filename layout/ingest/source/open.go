@@ -18,7 +18,7 @@ import (
 // formats are the formats that Open knows, by the names of --format.
 var formats = []string{"npy", "csv", "parquet", "arrow", "snap", "ogb", "triples"}
 
-// Formats are the names of --format.
+// Formats returns the names of --format.
 func Formats() []string { return slices.Clone(formats) }
 
 // Open detects the format of the sources, or takes Options.Format, and opens them: it reads
@@ -133,7 +133,7 @@ var (
 	metisName = regexp.MustCompile(`\.(graph|metis)` + packed)
 )
 
-// detect tells the format by the names of the files, and of a text file by its beginning.
+// detect finds the format by the names of the files, and of a text file by its beginning.
 func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	if dir != "" {
 		if _, err := fs.Stat(fs.PathJoin(dir, "raw")); err == nil {
@@ -186,7 +186,8 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
 }
 
-// detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
+// detectText distinguishes SNAP's edge lists from other text: by name, or because they begin with
+// #.
 func detectText(fs vfs.FS, first string) (format string, err error) {
 	columns, err := table.Files(fs, first)
 	if err != nil {
@@ -212,7 +213,8 @@ func detectText(fs vfs.FS, first string) (format string, err error) {
 	return format, nil
 }
 
-// isTable says whether a directory is a table: files of columns, none of which has a role by name.
+// isTable reports whether a directory is a table: files of columns, none of which has a role by
+// name.
 func isTable(fs vfs.FS, dir string) bool {
 	files, err := table.Files(fs, dir)
 	return err == nil && !slices.ContainsFunc(files, func(f string) bool {

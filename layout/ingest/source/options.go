@@ -21,9 +21,8 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	// Relations are files of edges besides Edges, each of one type.
 	Relations []Relation
-	// SrcType and DstType are the types of the ends of edges, and NodesType that of the ids in
-	// Nodes,
-	// Labels, Features and Splits: ids are numbered by type.
+	// SrcType and DstType are the types of the ends of edges, and NodesType is the type of the ids
+	// in Nodes, Labels, Features and Splits: ids are numbered by type.
 	SrcType, DstType, NodesType string
 	// SameIDs says that both ends of edges are of one kind, though their columns look like two.
 	SameIDs bool
@@ -51,7 +50,7 @@ type Options struct {
 // noColumn is the value of a flag for a column that says that none has its role.
 const noColumn = "none"
 
-// named are the columns that flags name, and the ends of ranges.
+// named returns the columns that flags name, and the ends of ranges.
 func (o *Options) named() []string {
 	names := append(o.namedNodes(), o.SrcCol, o.DstCol, o.RelCol, o.WeightCol, o.TimeCol)
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -107,13 +106,13 @@ const (
 	cutFields = "only text is cut into fields"
 )
 
-// everywhere is what to do instead in all kinds but those of tables.
+// everywhere returns what to do instead of a flag that only tables read.
 func everywhere(arrays, triples, ogb string) map[kind]string {
 	return map[kind]string{ofArrays: arrays, ofMixed: arrays, ofTriples: triples, ofOGBText: ogb,
 		ofOGBArrays: ogb}
 }
 
-// but is the same without some kinds, which read the flag.
+// but returns refused without some kinds, which read the flag.
 func but(refused map[kind]string, reading ...kind) map[kind]string {
 	for _, k := range reading {
 		delete(refused, k)
@@ -227,7 +226,7 @@ func (s *parts) checkTableFlags(nodes string) error {
 	return nil
 }
 
-// FlagNames are the flags of ingest that say what is read.
+// FlagNames returns the flags of ingest that say what is read.
 func FlagNames() (names []string) {
 	for _, r := range flagRules {
 		names = append(names, r.flag)

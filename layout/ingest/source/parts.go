@@ -62,7 +62,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// Info tells what was found.
+// Info returns what was found.
 func (s *parts) Info() *Info { return &s.info }
 
 // Edges streams the edges.
@@ -121,7 +121,7 @@ func (s *parts) ForceText() {
 	s.tables.Bad.Reset()
 }
 
-// SkippedLines is the number of bad lines that were skipped so far, each counted once however
+// SkippedLines returns the number of bad lines that were skipped so far, each counted once however
 // often its file was read.
 func (s *parts) SkippedLines() int64 { return s.tables.Bad.Count }
 
@@ -130,7 +130,7 @@ func (s *parts) note(format string, args ...any) {
 	s.info.Notes = append(s.info.Notes, fmt.Sprintf(format, args...))
 }
 
-// use counts a file, or so many bytes of it, among those that will be read.
+// use adds bytes of a file to what will be read.
 func (s *parts) use(path string, bytes int64) {
 	if !slices.Contains(s.info.Paths, path) {
 		s.info.Paths = append(s.info.Paths, path)
@@ -150,7 +150,8 @@ func (s *parts) setNodes(file string, n int64) error {
 	return nil
 }
 
-// outOfRange is the error for a number that is no node; signed says that the source's integers are.
+// outOfRange returns the error for a number that is no node; signed tells that the source's
+// integers may be negative.
 func (s *parts) outOfRange(where, what string, id uint64, signed bool) error {
 	if signed && int64(id) < 0 {
 		return input.Wrong(where, "ids begin at 0", "%s %d is negative", what, int64(id))

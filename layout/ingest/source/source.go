@@ -58,7 +58,7 @@ type Info struct {
 	Splits    []string // names: train, val, test, train@0, …
 	// EdgeSplits are the names of the splits of the edges, in EdgeChunk.Split.
 	EdgeSplits []string
-	// Columns are those of the tables that are read, with what each is taken for.
+	// Columns are the columns of the tables that are read, with what each is taken for.
 	Columns []TableColumn
 	Bytes   int64    // of all files, for progress
 	Notes   []string // what the user should know: ignored files, guesses made
@@ -100,7 +100,7 @@ type IDChunk struct {
 	Where
 }
 
-// Len is the number of ids.
+// Len returns the number of ids.
 func (c *IDChunk) Len() int { return max(len(c.Ints), len(c.Text)) }
 
 // empty makes the chunk one of no ids in a file, whose lines are not consecutive.
@@ -158,7 +158,7 @@ func (r *RoundedWeights) add(where func() string, written []byte, w float32) {
 	}
 }
 
-// Len is the number of edges.
+// Len returns the number of edges.
 func (c *EdgeChunk) Len() int { return max(len(c.SrcInt), len(c.SrcText)) }
 
 // RowChunk is a run of feature rows: Rows holds Len()*dim values. IDs is nil where rows are node

@@ -11,8 +11,8 @@ import (
 	"gdb/layout/ingest/table"
 )
 
-// featureColumn are names of columns that are taken for features without a flag, and featureList
-// those of columns of lists.
+// featureColumn matches names of columns that are taken for features without a flag, and
+// featureList names of columns of lists.
 var (
 	featureColumn = regexp.MustCompile(`^(f|x|feat|feature)_?[0-9]+$`)
 	featureList   = regexp.MustCompile(`^(x|feats?|features?|emb|embeddings?|vectors?)$`)
@@ -34,8 +34,8 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 	return n, nil
 }
 
-// featureColumns finds the columns of features: those of flags, else those of such names, or in a
-// file of --features all but the id. What has another role is no feature.
+// featureColumns finds the columns of features: by flags, else by their usual names; in a file of
+// --features, all but the id. A column that has another role is no feature.
 func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 	used := []int{n.id, n.label, n.split}
 	own := s.opt.Features != ""
@@ -85,8 +85,8 @@ func firstOf(err, next error) error {
 	return next
 }
 
-// notFeatures are the columns of a file of features that have labels or splits: by flag, or by name
-// if the columns of features have no names of their own.
+// notFeatures returns the columns of a file of features that have labels or splits: by flag, or by
+// name if the columns of features have no names of their own.
 func (s *textGraph) notFeatures(n *nodeTable) []int {
 	columns := s.flaggedNodes(n.Table)
 	if list := s.opt.FeatureCols; list == "" || list == "*" {
@@ -95,7 +95,7 @@ func (s *textGraph) notFeatures(n *nodeTable) []int {
 	return columns
 }
 
-// takenTwice says of columns that are named as features that they have another role: an error if a
+// takenTwice complains of columns that are named as features and have another role: an error if a
 // flag gives it too, and a note if it was found by the name.
 func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
 	for _, c := range columns {
@@ -120,7 +120,7 @@ func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
 	return nil
 }
 
-// looksFeature says whether a column's name is that of features.
+// looksFeature reports whether a column has a name that features usually have.
 func looksFeature(t *table.Table, c int) bool {
 	if t.Names == nil {
 		return false
@@ -129,7 +129,7 @@ func looksFeature(t *table.Table, c int) bool {
 	return featureColumn.MatchString(name) || t.List(c) && featureList.MatchString(name)
 }
 
-// refuseText is an error if a column of features has text and no number in its first rows.
+// refuseText returns an error if a column of features has text and no number in its first rows.
 func (n *nodeTable) refuseText() error {
 	for _, c := range n.features {
 		if slices.Contains(n.categories, c) || n.List(c) {

@@ -70,7 +70,7 @@ func (s *parts) ForceTargets() {
 	s.info.Labels.Kind, s.info.Labels.Text = "target", false
 }
 
-// HasFraction tells numbers that can be no class.
+// HasFraction reports whether a number has a fraction, and so can be no class.
 func HasFraction(x float32) bool { return x-x == 0 && x != float32(int64(x)) }
 
 func (s *parts) noLabel(v []byte) bool {
@@ -229,7 +229,7 @@ func (n *nodeTable) useSplits(ctx context.Context) error {
 	return nil
 }
 
-// splitOf is the name of a split as it stands in a column; "" is none.
+// splitOf returns the split that a word in a column names; "" if none.
 func (s *parts) splitOf(word []byte) string {
 	if slices.Contains(s.tables.Missing, string(word)) {
 		return ""

@@ -16,7 +16,7 @@ type nodeTable struct {
 	s                *parts
 	id, label, split int
 	features         []int
-	categories       []int // those of features that are text
+	categories       []int // of features, the columns of text
 	target           bool  // labels are numbers to predict
 }
 
@@ -89,7 +89,8 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 	return n, nil
 }
 
-// openNodesOnce opens a table of nodes, or returns that of --nodes if the edges needed it.
+// openNodesOnce opens a table of nodes, or returns the table of --nodes if the edges needed it
+// before.
 func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
 	if file == s.nodesFile && s.nodeTable != nil {
 		return s.nodeTable, nil
@@ -101,8 +102,8 @@ func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
 	return t, err
 }
 
-// idColumn is the column of ids: by flag, by name, the index of a frame of pandas, or the first.
-// Where the first has another role, it asks.
+// idColumn returns the column of ids: by flag, by name, the index of a frame of pandas, or the
+// first. Where the first has another role, it asks.
 func (s *textGraph) idColumn(t *table.Table) (int, error) {
 	if s.opt.IDCol != "" {
 		return t.Column("--id-col", s.opt.IDCol)
@@ -128,7 +129,7 @@ func (s *textGraph) idColumn(t *table.Table) (int, error) {
 		Do:   "name it with --id-col"}
 }
 
-// flaggedNodes are the columns of a table of nodes that flags name as labels and splits.
+// flaggedNodes returns the columns of a table of nodes that flags name as labels and splits.
 func (s *textGraph) flaggedNodes(t *table.Table) (columns []int) {
 	for _, name := range []string{s.opt.LabelCol, s.opt.SplitCol} {
 		if c, err := t.Column("", name); name != "" && err == nil {
@@ -141,8 +142,8 @@ func (s *textGraph) flaggedNodes(t *table.Table) (columns []int) {
 // nodesLooked is how many rows of a table of nodes are looked at for the ids of a first row.
 const nodesLooked = 1 << 20
 
-// nodesAmong tells which of some words are ids in the first rows of the table of nodes, and whether
-// those are all its rows.
+// nodesAmong returns which of some words are ids in the first rows of the table of nodes, and
+// whether these are all its rows.
 func (s *textGraph) nodesAmong(ctx context.Context, words []string) (known map[string]bool,
 	all bool, err error) {
 	t, err := s.openNodesOnce(s.nodesFile)
@@ -175,8 +176,8 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 	return nil
 }
 
-// nodeColumn is a column of a table of nodes: by flag, else by name among those that no flag names;
-// -1 if there is none.
+// nodeColumn returns a column of a table of nodes: by flag, else by name among the columns that no
+// flag names; -1 if there is none.
 func (s *textGraph) nodeColumn(n *nodeTable, flag, value string, names []string) (c int,
 	err error) {
 	switch {
@@ -197,7 +198,7 @@ func (s *textGraph) nodeColumn(n *nodeTable, flag, value string, names []string)
 	return c, nil
 }
 
-// roles are what the columns are taken for.
+// roles returns what each column is taken for.
 func (n *nodeTable) roles() map[int]string {
 	roles := map[int]string{}
 	for _, c := range n.features {
@@ -272,7 +273,8 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	})
 }
 
-// swapped is an error if the names of columns say that files of edges and nodes were exchanged.
+// swapped returns an error if the names of columns tell that files of edges and nodes were
+// exchanged.
 func (s *textGraph) swapped(n *nodeTable) error {
 	ends := n.Named(srcNames) >= 0 && n.Named(dstNames) >= 0
 	for _, t := range s.edges {
@@ -285,8 +287,8 @@ func (s *textGraph) swapped(n *nodeTable) error {
 	return nil
 }
 
-// nodesExchanged is err, about a column that the file of nodes lacks; or, if a file of edges has it
-// and not the ends of edges, that the two look exchanged.
+// nodesExchanged returns err, about a column that the file of nodes lacks; or, if a file of edges
+// has it and not the ends of edges, an error that the two look exchanged.
 func (s *textGraph) nodesExchanged(err error) error {
 	if s.nodeTable == nil {
 		return err
@@ -299,8 +301,8 @@ func (s *textGraph) nodesExchanged(err error) error {
 	return err
 }
 
-// edgesExchanged is err, about a column that a file of edges lacks; or, if the file of nodes has
-// it, that the two look exchanged.
+// edgesExchanged returns err, about a column that a file of edges lacks; or, if the file of nodes
+// has it, an error that the two look exchanged.
 func (s *textGraph) edgesExchanged(t *table.Table, err error) error {
 	if s.nodesFile == "" {
 		return err

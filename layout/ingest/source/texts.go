@@ -33,7 +33,7 @@ var (
 	nodeNames   = slices.Concat(idNames, labelNames)
 )
 
-// snapFormat is that of the edge lists of the Stanford collection.
+// snapFormat is the format of the edge lists of the Stanford collection.
 var snapFormat = input.Format{Comment: '#'}
 
 // textGraph is what a set of text files holds.
@@ -54,11 +54,11 @@ type edgeTable struct {
 	*table.Table
 	src, dst, rel, weight, time int
 	split                       string
-	// relation is the type of all edges, and srcType and dstType are those of the ends; or "".
+	// relation is the type of all edges, srcType and dstType are the types of their ends; or "".
 	relation, srcType, dstType string
 }
 
-// typed says whether edges have types.
+// typed reports whether edges have types.
 func (t *edgeTable) typed() bool { return t.rel >= 0 || t.relation != "" }
 
 // openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
@@ -172,8 +172,8 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	return edges, nodes, splits, nil
 }
 
-// sourcesUnread is an error if a file that was named as a source is read for nothing, since flags
-// name the files of edges.
+// sourcesUnread returns an error if a file that was named as a source is read for nothing, since
+// flags name the files of edges.
 func (s *textGraph) sourcesUnread(files, edges []string, nodes string,
 	splits map[string]string) error {
 	if s.dir != "" || len(s.opt.Sources) == 0 {
@@ -218,8 +218,8 @@ func (s *textGraph) openEdges(ctx context.Context, r Relation, format string) er
 	return nil
 }
 
-// EndColumns finds, among the names of a header, those of the ends of edges and of their relation;
-// -1 is none.
+// EndColumns finds, among the names of a header, the columns of the ends of edges and of their
+// relation; -1 is none.
 func EndColumns(header []string) (src, dst, rel int) {
 	find := func(names []string) int {
 		return slices.IndexFunc(header, func(h string) bool {
@@ -229,7 +229,7 @@ func EndColumns(header []string) (src, dst, rel int) {
 	return find(srcNames), find(dstNames), find(relNames)
 }
 
-// addTimes says how times are written: as dates if all files have them so.
+// addTimes decides how times are written: as dates if all files have them so.
 func (s *textGraph) addTimes(t, first *edgeTable) {
 	if t.time < 0 {
 		return

@@ -12,16 +12,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The names that the columns of triples go by besides those of edges.
+// The usual names of the columns of triples, besides the names of columns of edges.
 var (
 	headNames     = append([]string{"h", "e1", "entity1", "headentity", "s"}, srcNames...)
 	relationNames = append([]string{"r", "edge", "p", "property"}, relNames...)
 	tailNames     = append([]string{"t", "e2", "entity2", "tailentity", "o"}, dstNames...)
 )
 
-// triplesHeader says whether the first line of each file names its columns: by --header, because it
-// has usual names of a head, a relation and a tail, or because all files begin with the same line,
-// no word of which occurs below.
+// triplesHeader decides whether the first line of each file names its columns: by --header, because
+// it has usual names of a head, a relation and a tail, or because all files begin with the same
+// line, no word of which occurs below.
 func (s *textGraph) triplesHeader(files []string) (named bool, err error) {
 	switch s.opt.Header {
 	case "yes":
@@ -65,8 +65,8 @@ func (s *textGraph) triplesHeader(files []string) (named bool, err error) {
 	return named, nil
 }
 
-// columnsByName are the columns of the head, the relation and the tail by their names, if all three
-// are usual; else they come in this order.
+// columnsByName returns the columns of the head, the relation and the tail by their names, if all
+// three are usual; else they come in this order.
 func columnsByName(names []string) (columns [3]int, usual bool) {
 	for i, usualNames := range [][]string{headNames, relationNames, tailNames} {
 		columns[i] = slices.IndexFunc(names, func(name string) bool {
@@ -126,7 +126,8 @@ var name = regexp.MustCompile(`^(train|valid|val|dev|test)\.(tsv|txt)(\.gz|\.bz2
 // order are the splits in the order in which their files are read.
 var order = []string{"train", "val", "test"}
 
-// tripleSplit is the split of a file by its name, train, val or test; "" if its name says none.
+// tripleSplit returns the split of a file by its name, train, val or test; "" if its name tells
+// none.
 func tripleSplit(file string) string {
 	m := name.FindStringSubmatch(path.Base(file))
 	switch {
@@ -138,14 +139,14 @@ func tripleSplit(file string) string {
 	return m[1]
 }
 
-// sortTriples puts files in the order of their splits, those of none last.
+// sortTriples puts files in the order of their splits, and files of no split last.
 func sortTriples(files []string) {
 	place := func(f string) int { return (slices.Index(order, tripleSplit(f)) + 4) % 4 }
 	slices.SortStableFunc(files, func(a, b string) int { return place(a) - place(b) })
 }
 
-// tripleSplits are the splits of sorted files: all are of one, and some of train, or none is of
-// any.
+// tripleSplits returns the splits of sorted files: each file is of one, and some of train, or none
+// is of any.
 func tripleSplits(files []string) (splits []string, err error) {
 	for _, f := range files {
 		if s := tripleSplit(f); s != "" && !slices.Contains(splits, s) {
@@ -203,7 +204,7 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	return s.parts, s.finishEdges()
 }
 
-// noteQuotes says once that quotes are part of the names in triples.
+// noteQuotes notes once that quotes are part of the names in triples.
 func (s *textGraph) noteQuotes() {
 	for _, t := range s.edges {
 		for _, row := range t.Sample {

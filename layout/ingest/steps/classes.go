@@ -64,7 +64,7 @@ func (t *ClassTable) Integer(c *source.LabelChunk, i int) (uint32, bool, error) 
 	return n, true, t.check(c, i)
 }
 
-// Text is integer for named classes.
+// Text returns the number of the class that row i names; false if the row has no label.
 func (t *ClassTable) Text(c *source.LabelChunk, i int) (uint32, bool, error) {
 	if len(c.Text[i]) == 0 {
 		return 0, false, nil
@@ -105,7 +105,7 @@ func (t *ClassTable) Numbers() (all, fractions bool) {
 	return len(t.texts) > 0, fractions
 }
 
-// wholeName is a number without a fraction, such as 1.0 or 1e0, as an integer is written; name
+// wholeName returns a number without a fraction, such as 1.0 or 1e0, as an integer is written; name
 // itself if it is none, or written as an integer: 007 may be a code.
 func wholeName(name string) string {
 	if !strings.ContainsAny(name, ".eE+") && name != "-0" {
@@ -200,7 +200,7 @@ func (t *ClassTable) place(o *ClassOrder, forms map[string][]string) {
 	slices.Sort(o.Unlabeled)
 }
 
-// compareClasses is the order of class names: numeric if all are integers.
+// compareClasses returns the order of class names: numeric if all are integers.
 func compareClasses(names []string) func(a, b string) int {
 	for _, name := range names {
 		if _, err := strconv.ParseInt(name, 10, 64); err != nil {

@@ -27,7 +27,7 @@ type Journal struct {
 	State
 }
 
-// NewJournal is an empty journal in dir that is not saved yet.
+// NewJournal returns an empty journal in dir that is not saved yet.
 func NewJournal(fs vfs.FS, dir string) *Journal {
 	return &Journal{fs: fs, path: fs.PathJoin(dir, layout.JournalName)}
 }

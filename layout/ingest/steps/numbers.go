@@ -27,7 +27,7 @@ type IDSet struct {
 	count  uint64
 }
 
-// NewIDSet is an empty set of ids below limit.
+// NewIDSet returns an empty set of ids below limit.
 func NewIDSet(budget *mem.Budget, limit uint64) (*IDSet, error) {
 	words := (limit/64 + rankWords) &^ (rankWords - 1)
 	a, err := mem.NewArena(budget, "the set of ids", int64(words*8+words/rankWords*4+64))
@@ -62,10 +62,10 @@ func (s *IDSet) Index() {
 	}
 }
 
-// Used is the part of the bitmap that has ones.
+// Used returns the part of the bitmap that has ones.
 func (s *IDSet) Used() []uint64 { return s.bitmap[:(s.top+63)/64] }
 
-// Rank is the number of smaller ids in the set; false if id is not in it.
+// Rank returns the number of smaller ids in the set; false if id is not in it.
 func (s *IDSet) Rank(id uint64) (uint32, bool) {
 	if id >= s.top {
 		return 0, false
@@ -81,7 +81,7 @@ func (s *IDSet) Rank(id uint64) (uint32, bool) {
 	return r + uint32(bits.OnesCount64(s.bitmap[w]&(bit-1))), true
 }
 
-// Count is the number of ids, after Index.
+// Count returns the number of ids, after Index.
 func (s *IDSet) Count() uint64 { return s.count }
 
 // Load fills an empty set with what Used of another gave, in pieces: one goes to word at and on,
@@ -97,7 +97,7 @@ func (s *IDSet) Load(at int, words []uint64) int {
 	return at + n
 }
 
-// Dense says whether the ids are exactly 0..count-1.
+// Dense reports whether the ids are exactly 0..count-1.
 func (s *IDSet) Dense() bool { return s.count == s.top }
 
 // Each calls fn with all ids in ascending order.
@@ -142,11 +142,11 @@ var (
 // headBytes is what an id takes in texts besides its text.
 const headBytes = 8
 
-// NumberSlots is how many slots a table of size bytes has for the ids of files of so many bytes in
-// all, and about so many ids, each as often as it stands there; 0 where that is not known. More
-// would only spread the ids of a small file over memory that the system must clear first, a huge
-// page for each of them. An id takes four bytes of text or more, with rare exceptions; in
-// compressed files and tables of columns less.
+// NumberSlots returns how many slots a table of size bytes has for the ids of files, which have
+// bytes in all and about ids ids, each counted as often as it occurs; ids is 0 where that is not
+// known. More slots would only spread the ids of a small file over memory that the system must
+// clear first, a huge page for each of them. An id takes four bytes of text or more, with rare
+// exceptions; in compressed files and tables of columns less.
 func NumberSlots(size int64, files []string, bytes int64, ids uint64) int64 {
 	n := size / 2 / 16
 	packed := func(p string) bool {
@@ -176,7 +176,7 @@ func NewNumberTable(budget *mem.Budget, size, n int64, most uint32) (*NumberTabl
 // Free gives the memory back.
 func (t *NumberTable) Free() error { return t.arena.Free() }
 
-// slot is where the probing of a hash begins.
+// slot returns where the probing of a hash begins.
 func (t *NumberTable) slot(h uint64) uint64 {
 	at, _ := bits.Mul64(h, uint64(len(t.slots)/2))
 	return 2 * at

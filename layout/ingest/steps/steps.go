@@ -80,7 +80,7 @@ func (w *Work) finish(name string, out any) error {
 	return w.Sweep()
 }
 
-// Path is the place of a file below the temporary directory.
+// Path returns the place of a file below the temporary directory.
 func (w *Work) Path(rel string) string { return w.FS.PathJoin(w.Dir, rel) }
 
 // KeepRuns marks runs as needed by later steps.
@@ -147,7 +147,7 @@ func (w *Work) Sweep() error {
 	return nil
 }
 
-// VerifyLive says whether all files that the journal lists are there, whole.
+// VerifyLive checks that all files that the journal lists are there, whole.
 func (w *Work) VerifyLive() error {
 	for _, f := range w.Journal.Live {
 		info, err := w.FS.Stat(w.Path(f.Path))
@@ -261,5 +261,5 @@ func PlanMemory(total int64) (Memory, error) {
 	}, nil
 }
 
-// IDLimit is the number of integer ids whose set fits; larger ids take the way of sorting.
+// IDLimit returns the number of integer ids whose set fits; larger ids take the way of sorting.
 func (m Memory) IDLimit() uint64 { return uint64(m.IDs) * 7 }

@@ -23,7 +23,7 @@ func (h *DegreeHist) Add(degree, n uint64) {
 	h.Max = max(h.Max, degree)
 }
 
-// SetRest counts as many nodes of degree 0 as make all of them nodes.
+// SetRest counts the nodes that were not added, of nodes in all, as nodes of degree 0.
 func (h *DegreeHist) SetRest(nodes uint64) {
 	h.Add(0, 0)
 	h.Nodes[0] = nodes
@@ -40,7 +40,7 @@ type SortedDegrees struct {
 	degree uint64
 }
 
-// Add takes the nodes of some edges, which are not before those of the last call.
+// Add takes the nodes of some edges, none of which is before a node of the last call.
 func (s *SortedDegrees) Add(nodes []uint64) {
 	for _, v := range nodes {
 		if v != s.node {
@@ -59,7 +59,7 @@ func (s *SortedDegrees) end() {
 	s.degree = 0
 }
 
-// Hist is what was counted, where there are so many nodes in all.
+// Hist returns what was counted; nodes is the number of all nodes.
 func (s *SortedDegrees) Hist(nodes uint64) DegreeHist {
 	s.end()
 	s.hist.SetRest(nodes)
@@ -75,7 +75,7 @@ type DegreeCounters struct {
 	over  map[uint64]uint64
 }
 
-// DegreeCounterBytes is what counters of so many nodes take, without the map.
+// DegreeCounterBytes returns the bytes of the counters of nodes, without the map.
 func DegreeCounterBytes(nodes uint64) int64 { return int64(nodes) * 2 }
 
 // NewDegreeCounters takes the memory for counters of nodes 0 to nodes-1, all 0.
@@ -99,7 +99,7 @@ func (c *DegreeCounters) Add(nodes []uint64) {
 	}
 }
 
-// Hist is what was counted.
+// Hist returns what was counted.
 func (c *DegreeCounters) Hist() DegreeHist {
 	h := DegreeHist{Nodes: make([]uint64, 1, 64)}
 	var lows [17]uint64
@@ -139,7 +139,7 @@ const (
 // each time one is full, half of it is dropped.
 type PairWatch struct {
 	pairs, ends   map[uint64]uint8 // by hash
-	pairsAt, atop uint             // hashes with so many leading zero bits are in it
+	pairsAt, atop uint             // leading zero bits of the hashes in each
 }
 
 // PairCounts is what a PairWatch has found.
@@ -148,12 +148,12 @@ type PairCounts struct {
 	Ends, Shared uint64 // nodes, and those that are sources and destinations
 }
 
-// NewPairWatch has seen nothing.
+// NewPairWatch returns a watch that has seen nothing.
 func NewPairWatch() *PairWatch {
 	return &PairWatch{pairs: map[uint64]uint8{}, ends: map[uint64]uint8{}}
 }
 
-// scatter is a mixing of bits: each of the result depends on all of x.
+// scatter mixes bits: each bit of the result depends on all of x.
 func scatter(x uint64) uint64 {
 	hi, lo := bits.Mul64(x^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
 	hi, lo = bits.Mul64(hi^lo, 0xa0761d6478bd642f)
@@ -198,7 +198,7 @@ func keep(m map[uint64]uint8, h uint64, what uint8, zeros uint) uint {
 	return zeros
 }
 
-// Counts is what was found so far.
+// Counts returns what was found so far.
 func (w *PairWatch) Counts() (c PairCounts) {
 	for _, d := range w.pairs {
 		c.Pairs++

@@ -30,7 +30,7 @@ type EdgeCodec struct {
 	Numbered bool
 }
 
-// Payload is the number of words after the ids.
+// Payload returns the number of words after the ids.
 func (c EdgeCodec) Payload() int {
 	if c.Numbered {
 		return c.valueWords() + 1
@@ -38,7 +38,7 @@ func (c EdgeCodec) Payload() int {
 	return c.valueWords()
 }
 
-// valueWords is the number of words for all but the ids and the number of an edge.
+// valueWords returns the number of words for all but the ids and the number of an edge.
 func (c EdgeCodec) valueWords() int {
 	switch {
 	case c.Timed:
@@ -78,8 +78,7 @@ func (c EdgeCodec) SplitOf(rec []uint64) (number uint16, reversed bool) {
 	return uint16(last>>32) >> 1, last&reversedBit != 0
 }
 
-// SetReversed makes a record, or what of it follows the ids, that of a reverse edge, or of one that
-// is not.
+// SetReversed marks a record, or the part of it that follows the ids, as a reverse edge or as none.
 func (c EdgeCodec) SetReversed(rec []uint64, reversed bool) {
 	if !c.Split {
 		return
@@ -91,7 +90,7 @@ func (c EdgeCodec) SetReversed(rec []uint64, reversed bool) {
 	}
 }
 
-// lastValue is the word of a record that has split and weight.
+// lastValue returns the word of a record that has split and weight.
 func (c EdgeCodec) lastValue(rec []uint64) *uint64 {
 	if c.Numbered {
 		return &rec[len(rec)-2]
@@ -116,7 +115,7 @@ func (c EdgeCodec) SetWeight(rec []uint64, w float32) {
 	*last = *last>>32<<32 | uint64(orderedF32(w))
 }
 
-// Unpack is the inverse of Pack.
+// Unpack inverts Pack.
 func (c EdgeCodec) Unpack(words []uint64, e *listfile.Edge) {
 	switch c.valueWords() {
 	case 1:
@@ -127,9 +126,9 @@ func (c EdgeCodec) Unpack(words []uint64, e *listfile.Edge) {
 	}
 }
 
-// Same says whether two records are duplicates: the same ends, type and time. Of edges that
-// differ in split and weight only, the one of the first split comes first and is kept,
-// with the weight that --merge makes of all.
+// Same reports whether two records are duplicates: the same ends, type and time. Of edges that
+// differ in split and weight only, the one of the first split comes first and is kept, with the
+// weight that --merge makes of all.
 func (c EdgeCodec) Same(a, b []uint64) bool {
 	if a[0] != b[0] {
 		return false
@@ -163,7 +162,7 @@ func unorderedF32(o uint32) float32 {
 // is kept. The first is the default.
 var MergeNames = []string{"sum", "mean", "min", "max", "last", "error"}
 
-// WeightMerge makes one weight of those of parallel edges, which come in any order.
+// WeightMerge makes one weight of the weights of parallel edges, which come in any order.
 type WeightMerge struct {
 	how         string // "" is the first of MergeNames
 	sum         float64
@@ -190,7 +189,7 @@ func (m *WeightMerge) Add(w float32, number uint64) {
 	m.edges++
 }
 
-// Weight is that of the edge which is kept; not ok if they should not differ, and do.
+// Weight returns the weight of the edge that is kept; not ok if weights should not differ, and do.
 func (m *WeightMerge) Weight() (w float32, ok bool) {
 	switch m.how {
 	case "mean":

@@ -17,7 +17,7 @@ type Scaling struct {
 	inverse []float32 // of the deviation
 }
 
-// NewScaling scales rows of so many columns as --normalize says.
+// NewScaling returns a scaling of rows of dim columns as --normalize says.
 func NewScaling(normalize string, dim int) *Scaling {
 	s := &Scaling{rows: normalize == "row", auto: normalize == "auto",
 		columns: normalize == "zscore" || normalize == "auto"}
@@ -72,7 +72,7 @@ func (s *Scaling) Finish() {
 	}
 }
 
-// Chosen is what auto came to, in words; "" if it was not asked.
+// Chosen returns what auto came to, in words; "" if it was not asked.
 func (s *Scaling) Chosen() string {
 	switch {
 	case !s.auto:
@@ -89,8 +89,8 @@ func (s *Scaling) Chosen() string {
 // different that large columns drown the others.
 const wideTimes = 100
 
-// wide says whether columns have deviations that are wide apart; inverse are one over these, and 0
-// for columns that do not vary.
+// wide reports whether columns have deviations that are wide apart. inverse has one over the
+// deviation of each, and 0 for columns that do not vary.
 func wide(inverse []float32) bool {
 	least, most := float32(math.MaxFloat32), float32(0)
 	for _, v := range inverse {
@@ -104,9 +104,9 @@ func wide(inverse []float32) bool {
 // farMost is the largest root mean square of a column that models learn from as it is.
 const farMost = 10
 
-// Uneven says whether models would learn little from the columns as they are: their deviations are
-// wide apart, or some have values far from 1. Columns that are mostly 0, such as shares of words,
-// vary as they are common or rare, which says nothing about their range.
+// Uneven reports whether models would learn little from the columns as they are: their deviations
+// are wide apart, or some have values far from 1. Columns that are mostly 0, such as shares of
+// words, vary as they are common or rare, which says nothing about their range.
 func (s *Scaling) Uneven() bool {
 	dense := make([]float32, len(s.inverse))
 	for k, inverse := range s.inverse {
@@ -124,8 +124,8 @@ func (s *Scaling) Uneven() bool {
 	return wide(dense)
 }
 
-// Statistics are the means of the columns and one over their deviations, 0 for those that do not
-// vary.
+// Statistics returns the means of the columns and one over their deviations, 0 for columns that do
+// not vary.
 func (s *Scaling) Statistics() (mean, inverse []float32) { return s.mean, s.inverse }
 
 // rangeRows is how many rows a RangeWatch looks at.
@@ -149,7 +149,7 @@ func (w *RangeWatch) Observe(row []float32) {
 	w.scale.Observe(row)
 }
 
-// Uneven says whether they have, or values far from 1.
+// Uneven reports whether columns have very different ranges, or values far from 1.
 func (w *RangeWatch) Uneven() bool {
 	if w.scale == nil {
 		return false
@@ -180,7 +180,7 @@ func (s *Scaling) Apply(row []float32) {
 	}
 }
 
-// Columns says that Observe and Finish must see all rows before Apply.
+// Columns reports whether Observe and Finish must see all rows before Apply.
 func (s *Scaling) Columns() bool { return s.columns }
 
 // CountWatch tells features that are counts, such as of words: whole numbers of 0 and more, most of
@@ -211,5 +211,5 @@ func (c *CountWatch) Observe(values []float32) {
 	c.values, c.zero, c.more = c.values+uint64(len(values)), c.zero+uint64(zero), c.more || most > 1
 }
 
-// Are says whether all that was observed were counts.
+// Are reports whether all that was observed were counts.
 func (c *CountWatch) Are() bool { return !c.other && c.more && 2*c.zero > c.values }

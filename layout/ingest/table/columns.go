@@ -22,8 +22,8 @@ const (
 	sampleLeast = 20
 )
 
-// Files are the files of a table of columns: the file itself, or those of a directory. It
-// is nil if the file is text.
+// Files returns the files of a table of columns: the file itself, or the files of a directory. It
+// returns nil if the file is text.
 func Files(fs vfs.FS, file string) (files []string, err error) {
 	stat, err := fs.Stat(file)
 	if err != nil {
@@ -67,8 +67,8 @@ var foreignName = regexp.MustCompile(
 	`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar|graphml|gexf|gml|dot|gv|` +
 		`json|jsonl|nt|ttl|rdf|xml|net|mtx|xlsx|sqlite|db)(\.gz|\.bz2|\.zst)?$`)
 
-// Foreign is an error if one of some files, none of which holds edges, is of such a format, or a
-// directory of a table that is divided by a column.
+// Foreign returns an error if one of some files, none of which holds edges, is of such a format, or
+// a directory of a table that is divided by a column.
 func Foreign(fs vfs.FS, files []string) error {
 	for _, f := range files {
 		if column, _, divided := strings.Cut(fs.PathBase(f), "="); divided {
@@ -114,10 +114,10 @@ func (s *Opener) openColumnar(file string, files []string) (t *Table, err error)
 	return t, nil
 }
 
-// List says whether the values of a column are lists.
+// List reports whether the values of a column are lists.
 func (t *Table) List(col int) bool { return t.lists != nil && t.lists[col] }
 
-// Columnar says whether the table is stored by column.
+// Columnar reports whether the table is stored by column.
 func (t *Table) Columnar() bool { return t.dims != nil }
 
 // describe takes names and a sample from the first file.

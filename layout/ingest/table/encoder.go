@@ -85,13 +85,13 @@ func NewEncoder(columns []FeatureColumn, fill Fill) *Encoder {
 	return e
 }
 
-// Measures says whether all rows must be seen by Measure before the first is encoded.
+// Measures reports whether all rows must be seen by Measure before the first is encoded.
 func (e *Encoder) Measures() bool {
 	return e.fill.Mean || e.fill.Indicator ||
 		slices.ContainsFunc(e.columns, func(c oneColumn) bool { return c.Category })
 }
 
-// Plain says whether rows are what a batch's Vector is.
+// Plain reports whether rows are the same as a batch's Vector.
 func (e *Encoder) Plain() bool { return !e.fill.On && !e.Measures() }
 
 // Measure looks at a batch whose columns from number first on are the categories.
@@ -176,7 +176,7 @@ func (e *Encoder) place() {
 	}
 }
 
-// Dim is the number of numbers in a row.
+// Dim returns the number of numbers in a row.
 func (e *Encoder) Dim() int { return e.dim }
 
 // Encode returns the rows of a batch, valid until the next call.
@@ -267,7 +267,7 @@ func (e *Encoder) Names() (names []kv.ColumnMeta) {
 	return names
 }
 
-// Describe says what the columns were made of, in a few words; "" if they are as they were.
+// Describe returns what the columns were made of, in a few words; "" if they are as they were.
 func (e *Encoder) Describe() string {
 	var parts []string
 	gaps, values := 0, uint64(0)

@@ -13,9 +13,10 @@ import (
 // Headers are the values of --header; the first is the default.
 var Headers = []string{"auto", "yes", "no"}
 
-// isHeader tells whether the first row names the columns: by --header, by the format's rule,
-// because a flag names one, because a name is known, or by what the rows below are. Where all that
-// leaves it open, it is an error that asks, since a name that is taken for a node spoils the graph.
+// isHeader decides whether the first row names the columns: by --header, by the format's rule,
+// because a flag names one, because a name is known, or by what the rows below are. Where all this
+// leaves it open, it returns an error that asks, since a name that is taken for a node spoils the
+// graph.
 func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 	switch h.Header {
 	case "yes":
@@ -65,8 +66,9 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 	return false, headerOpen(file, rows)
 }
 
-// couldBeNames says whether the fields of a row could be names of columns: no numbers, none twice,
-// and not all of them empty. Some may be: an index of pandas, and a column behind the last comma.
+// couldBeNames reports whether the fields of a row could be names of columns: no numbers, none
+// twice, and not all of them empty. Some may be empty: an index of pandas, and a column behind the
+// last comma.
 func couldBeNames(row []string) bool {
 	named := false
 	for i, name := range row {
@@ -78,7 +80,7 @@ func couldBeNames(row []string) bool {
 	return named
 }
 
-// isIndex says that a header's first name is that of an index, as pandas writes it.
+// isIndex reports whether a header's first name is the name of an index, as pandas writes it.
 func isIndex(names []string) bool {
 	return len(names) > 2 && (names[0] == "" || names[0] == "Unnamed: 0")
 }
@@ -90,9 +92,10 @@ const (
 	onceMost = 0.05
 )
 
-// headerEvidence is above 0 if the first row is not like those below, below 0 if it is like them,
-// and 0 if they leave it open: numbers below a word; a word of another form than all below it; a
-// word that does not occur below where most do repeatedly; a word that occurs below.
+// headerEvidence returns more than 0 if the first row is not like the rows below, less than 0 if it
+// is like them, and 0 if they leave it open. It looks for numbers below a word; a word of another
+// form than all below it; a word that does not occur below where most do repeatedly; a word that
+// occurs below.
 func headerEvidence(rows [][]string) (evidence int) {
 	below := rows[1:]
 	if len(below) == 0 {
@@ -120,8 +123,8 @@ func headerEvidence(rows [][]string) (evidence int) {
 	return evidence
 }
 
-// nodesEvidence is below 0 if a word of the first row is the id of a node, and above 0 if none is
-// but rows below have some: nearly all rows, or half of them where all nodes are known.
+// nodesEvidence returns less than 0 if a word of the first row is the id of a node, and more than 0
+// if none is but rows below have some: nearly all rows, or half of them where all nodes are known.
 func nodesEvidence(rows [][]string, h Hints) (int, error) {
 	known, all, err := h.Nodes(slices.Concat(rows...))
 	if err != nil {
@@ -143,7 +146,7 @@ func nodesEvidence(rows [][]string, h Hints) (int, error) {
 	return 0, nil
 }
 
-// column is what rows have in a column.
+// column returns what rows have in a column.
 func column(rows [][]string, col int) (values []string) {
 	for _, r := range rows {
 		if col < len(r) {
@@ -153,13 +156,13 @@ func column(rows [][]string, col int) (values []string) {
 	return values
 }
 
-// numbersBelow says whether all rows but the first have numbers in a column.
+// numbersBelow reports whether all rows but the first have numbers in a column.
 func numbersBelow(rows [][]string, col int) bool {
 	return len(rows) > 1 && !slices.ContainsFunc(column(rows[1:], col),
 		func(v string) bool { return !IsNumber(v) })
 }
 
-// repeats says whether nearly all values occur more than once.
+// repeats reports whether nearly all values occur more than once.
 func repeats(values []string, counts map[string]int) bool {
 	once := 0
 	for _, v := range values {
@@ -170,8 +173,8 @@ func repeats(values []string, counts map[string]int) bool {
 	return float64(once) <= onceMost*float64(len(values))
 }
 
-// otherForm says whether a name, without digits, is formed otherwise than all values, of which
-// there are a few, of few forms.
+// otherForm reports whether a name, without digits, is formed otherwise than all values, which must
+// be a few, of few forms.
 func otherForm(name string, values []string) bool {
 	if strings.ContainsFunc(name, unicode.IsDigit) {
 		return false
@@ -183,7 +186,7 @@ func otherForm(name string, values []string) bool {
 	return len(values) > 2 && 3*len(forms) <= len(values) && !forms[form(name)]
 }
 
-// form is a value with runs of letters as one letter a or A, and runs of digits as one digit:
+// form returns a value with runs of letters as one letter a or A, and runs of digits as one digit:
 // users u17 and u2 are of the form a0, their heading is not.
 func form(v string) string {
 	var b strings.Builder
@@ -213,7 +216,7 @@ var columnWords = []string{"id", "id1", "id2", "ids", "user", "friend", "followe
 	"item", "product", "name", "source", "target", "src", "dst", "node", "node1", "node2", "vertex",
 	"parent", "child", "start", "end", "origin", "key", "value", "label", "class", "type"}
 
-// isColumnWord says whether a name, or a part of it between signs, is such a word.
+// isColumnWord reports whether a name, or a part of it between signs, is such a word.
 func isColumnWord(name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -240,7 +243,7 @@ var (
 	indexLevel = regexp.MustCompile(`^__index_level_[0-9]+__$`)
 )
 
-// withoutType is a column's name without the type of Neo4j.
+// withoutType returns a column's name without the type of Neo4j.
 func withoutType(name string) string {
 	if at := typeSuffix.FindStringIndex(name); at != nil && at[0] > 0 {
 		return name[:at[0]]
@@ -248,8 +251,8 @@ func withoutType(name string) string {
 	return name
 }
 
-// Usual is a column's name in the form in which it is compared with usual names: its letters and
-// digits alone, in small letters. If it is of Neo4j, it is the role that it says.
+// Usual returns a column's name in the form in which it is compared with usual names: its letters
+// and digits alone, in small letters. A name of Neo4j becomes the role that it tells.
 func Usual(name string) string {
 	if m := roleSuffix.FindStringSubmatch(name); m != nil {
 		name = m[1]
@@ -272,12 +275,13 @@ func (t *Table) Named(names []string, except ...int) int {
 	return -1
 }
 
-// Unnamed says that a column is an index for which pandas had no name.
+// Unnamed reports whether a column is an index for which pandas had no name.
 func (t *Table) Unnamed(col int) bool {
 	return col == 0 && isIndex(t.Names) || t.Names != nil && indexLevel.MatchString(t.Names[col])
 }
 
-// Order are the columns as their frame had them: an index, which pandas writes last, comes first.
+// Order returns the columns as their frame had them: an index, which pandas writes last, comes
+// first.
 func (t *Table) Order() []int {
 	order := slices.Clone(t.Index)
 	for c := range t.Width {

@@ -117,7 +117,7 @@ func (b *BadLines) skip(of *input.Batch, bad *input.Bad) error {
 	return nil
 }
 
-// BadLine is the error of a row that could not be read.
+// BadLine returns the error of a row that could not be read.
 func BadLine(of *input.Batch, bad *input.Bad) *input.Error {
 	return &input.Error{Where: fmt.Sprintf("%s %s %d", of.File, of.Unit, bad.Line),
 		What: bad.What, Do: bad.Do}
@@ -126,8 +126,8 @@ func BadLine(of *input.Batch, bad *input.Bad) *input.Error {
 // errSeen ends the reading of a table whose rest is not needed.
 var errSeen = errors.New("enough was seen")
 
-// Among tells which of some words stand in a column, in so many rows from the first on or some
-// more, and whether those are all rows. Bad lines are passed over: they are reported when the table
+// Among returns which of some words stand in a column of the first rows, at least as many as rows
+// says, and whether these are all rows. Bad lines are passed over: they are reported when the table
 // is read.
 func (s *Opener) Among(ctx context.Context, t *Table, col int, words []string, rows int) (
 	known map[string]bool, all bool, err error) {

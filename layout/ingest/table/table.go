@@ -50,7 +50,7 @@ type Table struct {
 	Index []int
 }
 
-// TimeForm is how a column of times is written: in a text, by its first rows.
+// TimeForm returns how a column of times is written: in a text, by its first rows.
 func (t *Table) TimeForm(col int) kv.TimeForm {
 	if t.times != nil && t.times[col] != kv.TimeNumber {
 		return t.times[col]
@@ -69,7 +69,7 @@ func (t *Table) TimeForm(col int) kv.TimeForm {
 	return form
 }
 
-// Dim is how many numbers a column gives for a row.
+// Dim returns how many numbers a column gives for a row.
 func (t *Table) Dim(col int) int {
 	if t.dims == nil {
 		return 1
@@ -77,7 +77,7 @@ func (t *Table) Dim(col int) int {
 	return t.dims[col]
 }
 
-// Head is the beginning of a text file, and whether that is all of it.
+// Head returns the beginning of a text file, and whether it is the whole file.
 func Head(fs vfs.FS, file string) (head []byte, all bool, err error) {
 	head, all, err = input.TextHead(fs, file, sampleBytes)
 	if err != nil {
@@ -106,7 +106,7 @@ type Opener struct {
 // Hints are what is known of a table before its head is read.
 type Hints struct {
 	Format *input.Format // what the source's format prescribes, or nil
-	Known  []string      // names that a header may have, besides those of flags
+	Known  []string      // names that a header may have, besides what flags name
 	Header string        // --header
 	// Nodes tells which of some words are ids of nodes, and whether it looked at all ids; nil if
 	// nothing lists them.
@@ -167,7 +167,7 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	return t, nil
 }
 
-// noteComments says how many lines are passed over because of the sign that they begin with.
+// noteComments notes how many lines are passed over because of the sign that they begin with.
 func (s *Opener) noteComments(t *Table, head []byte, all bool) {
 	sign := t.Format.Comment
 	count := comments(head, sign)
@@ -261,8 +261,8 @@ func GuessFormat(head []byte, all bool, file string, comment byte) input.Format 
 	return f
 }
 
-// Comment is the sign that begins comments, if the file begins with one: # or, as in collections of
-// networks, a percent sign and a blank. Then lines that begin with it are skipped.
+// Comment returns the sign that begins comments, if the file begins with one: # or, as in
+// collections of networks, a percent sign and a blank. Then lines that begin with it are skipped.
 func Comment(head []byte) byte {
 	switch {
 	case bytes.HasPrefix(head, []byte("#")):
@@ -273,48 +273,49 @@ func Comment(head []byte) byte {
 	return 0
 }
 
-// IsNumber says whether a field is a number.
+// IsNumber reports whether a field is a number.
 func IsNumber(f string) bool {
 	_, err := strconv.ParseFloat(f, 64)
 	return err == nil
 }
 
-// IsFinite says whether a field is a number as weights are: neither NaN nor infinite.
+// IsFinite reports whether a field is a number as weights are: neither NaN nor infinite.
 func IsFinite(f string) bool {
 	x, ok := input.ParseFloat([]byte(f))
 	return ok && x-x == 0
 }
 
-// IsNumeric says whether a field is a number, or true or false.
+// IsNumeric reports whether a field is a number, or true or false.
 func IsNumeric(f string) bool {
 	_, truth := input.ParseTruth([]byte(f))
 	return truth || IsNumber(f)
 }
 
-// IsInteger says whether a field is an integer.
+// IsInteger reports whether a field is an integer.
 func IsInteger(f string) bool {
 	_, ok := input.ParseID([]byte(strings.TrimPrefix(f, "-")))
 	return ok
 }
 
-// IsTime says whether a field is a time.
+// IsTime reports whether a field is a time.
 func IsTime(f string) bool {
 	_, ok := input.ParseTime([]byte(f))
 	return ok
 }
 
-// IsSigned says whether a field is an integer, which may be negative.
+// IsSigned reports whether a field is an integer, which may be negative.
 func IsSigned(f string) bool {
 	_, ok := input.ParseInteger([]byte(f))
 	return ok
 }
 
-// All reports whether every sampled field of a column is so.
+// All reports whether is accepts every sampled field of a column.
 func (t *Table) All(col int, is func(string) bool) bool {
 	return !slices.ContainsFunc(t.Sample, func(r []string) bool { return !is(r[col]) })
 }
 
-// Name is what a column is called: by its header, or by its number from 0 where it has no name.
+// Name returns what a column is called: by its header, or by its number from 0 where it has no
+// name.
 func (t *Table) Name(col int) string {
 	if t.Names == nil || t.Names[col] == "" {
 		return strconv.Itoa(col)
@@ -348,7 +349,7 @@ func (t *Table) Column(flag, name string) (int, error) {
 	return -1, e
 }
 
-// Fractions says whether the sampled values of a column are numbers, and one is no integer.
+// Fractions reports whether the sampled values of a column are numbers, and one is no integer.
 func (t *Table) Fractions(col int) bool {
 	some := false
 	return t.All(col, func(f string) bool {
@@ -358,13 +359,14 @@ func (t *Table) Fractions(col int) bool {
 	}) && some
 }
 
-// Strange says whether the table has columns of names of which the other has none.
+// Strange reports whether both tables have names of columns, and no name in common.
 func (t *Table) Strange(other *Table) bool {
 	return t.Names != nil && other.Names != nil && !slices.ContainsFunc(t.Names,
 		func(n string) bool { return slices.Contains(other.Names, n) })
 }
 
-// Exchanged is an error if the table lacks a column that a flag names and another has; else err.
+// Exchanged returns an error if the table lacks a column that a flag names and another has; else
+// err.
 func (t *Table) Exchanged(err error, other *Table, names []string) error {
 	for _, name := range names {
 		if name != "" && !slices.Contains(t.Names, name) && slices.Contains(other.Names, name) {
@@ -376,14 +378,14 @@ func (t *Table) Exchanged(err error, other *Table, names []string) error {
 	return err
 }
 
-// Numeric says whether the sampled values of a column are numbers, but for those that are missing
-// where they are filled, and some are there.
+// Numeric reports whether the sampled values of a column are numbers, and not all are missing; some
+// may be where gaps are filled or allowed.
 func (s *Opener) Numeric(t *Table, col int) bool {
 	return s.numeric(t, col, s.Filled || s.AllowNaN, IsNumeric)
 }
 
-// numeric says whether the sampled values of a column are numbers of a form, but for those that are
-// missing where gaps are taken, and some are there.
+// numeric reports whether the sampled values of a column are numbers of a form, and not all are
+// missing; some may be where gaps are taken.
 func (s *Opener) numeric(t *Table, col int, gaps bool, form func(f string) bool) bool {
 	some := false
 	return t.All(col, func(f string) bool {
@@ -393,7 +395,8 @@ func (s *Opener) numeric(t *Table, col int, gaps bool, form func(f string) bool)
 	}) && some
 }
 
-// WithPoint is a number that was written with a comma in the place of the point; "" for others.
+// WithPoint returns a number that was written with a comma in the place of the point with a point;
+// "" for others.
 func WithPoint(f string) string {
 	if pointed := strings.Replace(f, ",", ".", 1); pointed != f && IsNumber(pointed) {
 		return pointed
@@ -401,7 +404,7 @@ func WithPoint(f string) string {
 	return ""
 }
 
-// notTaken says why columns are not among "*" though they look like numbers; "" if none do.
+// notTaken returns why columns are not among "*" though they look like numbers; "" if none do.
 func (s *Opener) notTaken(t *Table, used []int) string {
 	var gaps, commas, said []string
 	pointed := func(f string) bool { return IsNumber(f) || WithPoint(f) != "" }
