@@ -48,6 +48,7 @@ var ErrClosed = errors.New("the store was closed")
 type DB struct {
 	store  *layout.Store
 	dev    blockdev.Device
+	own    blockdev.Device // dev if Close closes it, else nil
 	topo   topology.Reader
 	rows   *rowfile.Reader // nil without features
 	ids    ids.Dictionary
@@ -87,6 +88,17 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
 	}
+	db, err := OpenOn(ctx, st, dev, opt)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	db.own = dev
+	return db, nil
+}
+
+// OpenOn opens a store that a program of this module has open, and reads it through dev. The caller
+// closes both after the DB. opt.Backend and opt.FS are not read.
+func OpenOn(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Options) (*DB, error) {
 	if opt.Budget == nil {
 		opt.Budget = mem.NewBudget(opt.Memory)
 	}
@@ -94,7 +106,7 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
 	db.engine.OpenVectors(opt.Vectors)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
-		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", st.Path(), err), db.Close())
 	}
 	return db, nil
 }
@@ -310,5 +322,8 @@ func (db *DB) Close() error {
 	if db.mu.labels != nil {
 		err = db.mu.labels.Close()
 	}
-	return errors.Join(err, db.engine.Close(), db.dev.Close())
+	if err = errors.Join(err, db.engine.Close()); db.own != nil {
+		err = errors.Join(err, db.own.Close())
+	}
+	return err
 }

@@ -327,11 +327,7 @@ func (t *session) names(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 // sendList sends an object whose last field is a list. fill adds the elements of the list; they are
 // counted in the budget as they are added.
 func (t *session) sendList(kind protocol.Kind, of any, fill func(*protocol.Text) error) error {
-	budget, err := t.server.room(kind)
-	if err != nil {
-		return err
-	}
-	text := &protocol.Text{Budget: budget}
+	text := &protocol.Text{Budget: t.server.lookup}
 	defer text.Free()
 	if err := text.BeginList(of); err != nil {
 		return err

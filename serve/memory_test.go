@@ -33,9 +33,9 @@ func (r *running) checkFree(t *testing.T) {
 	defer r.mu.Unlock()
 	fixed := int64(0) // what the database of lookups keeps
 	if r.mu.db != nil {
-		fixed = r.mu.lookup.Limit()/4 + r.mu.lookup.Limit()/16 + (4 << 20)
+		fixed = r.lookup.Limit()/4 + r.lookup.Limit()/16 + (4 << 20)
 	}
-	if used := r.mu.lookup.Used(); used > fixed {
+	if used := r.lookup.Used(); used > fixed {
 		t.Errorf("%d bytes of requests and answers are still counted", used)
 	}
 }
@@ -217,15 +217,10 @@ func TestSeedsAreCounted(t *testing.T) {
 	}
 }
 
-// TestLookupsAreApart: the memory of lookups is in the budget of the loaders, where they come first
-// as well as where a loader does, unless a cache has it that gives it back.
-func TestLookupsAreApart(t *testing.T) {
+// TestLookupsInOneBudget: lookups are counted with the loaders, where they come first as well as
+// where a loader does, and a cache that has filled the memory makes way for them.
+func TestLookupsInOneBudget(t *testing.T) {
 	st := coraStore(t)
-	apart := func(r *running) (apart, shrinks bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.mu.apart, r.mu.shrinks
-	}
 	for _, lookupFirst := range []bool{false, true} {
 		for _, cache := range []string{"auto", "sieve"} {
 			t.Run(fmt.Sprint(cache, lookupFirst), func(t *testing.T) {
@@ -235,14 +230,20 @@ func TestLookupsAreApart(t *testing.T) {
 					k.must(protocol.KindRows, nil, nil, protocol.KindArrays)
 				}
 				k.open(protocol.Open{Fanout: []int{5}, Batch: 50, Seed: 1, Cache: cache})
-				is, shrinks := apart(r)
-				if want := lookupFirst || !shrinks; is != want {
-					t.Errorf("apart %v after the loader, want %v; the cache shrinks: %v", is, want,
-						shrinks)
+				before, lookups := r.budget.Used(), r.lookup.Used()
+				nodes := mem.BytesOf([]uint32{3, 5})
+				k.must(protocol.KindRows, nil, nodes, protocol.KindArrays)
+				k.must(protocol.KindNames, nil, nodes, protocol.KindNamed)
+				if r.lookup.Used() == 0 {
+					t.Error("lookups are not counted")
 				}
-				k.must(protocol.KindRows, nil, nil, protocol.KindArrays)
-				if is, _ := apart(r); !is {
-					t.Error("lookups take memory that is not counted")
+				if more := r.lookup.Used() - lookups; cache == "auto" &&
+					r.budget.Used() < before+more {
+					t.Errorf("%d bytes were counted, and with %d of lookups %d", before, more,
+						r.budget.Used())
+				}
+				if limit := r.budget.Limit(); r.budget.Used() > limit {
+					t.Errorf("%d bytes of %d", r.budget.Used(), limit)
 				}
 			})
 		}

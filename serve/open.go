@@ -147,22 +147,18 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 	err error) {
 	src := s.mu.src
 	if src == nil {
-		s.settle(func() { s.mu.memory = cmp.Or(o.Memory, s.opt.Memory) })
-		src = loader.NewSource(s.opt.Store, s.opt.Device, mem.NewProcessBudget(s.mu.memory))
+		s.bound(cmp.Or(o.Memory, s.opt.Memory))
+		s.budget.CollectHeap() // requests that came before are garbage by now
+		src = loader.NewSource(s.opt.Store, s.opt.Device, s.budget)
 		m := s.opt.Store.Meta()
 		src.EdgeTypes, src.EdgeWeights = len(m.EdgeTypes) > 0, m.Weighted
 		defer func() {
 			if err != nil {
-				s.settle(func() { s.mu.src, s.mu.apart, s.mu.memory = nil, false, s.opt.Memory })
+				s.settle(func() { s.mu.src = nil })
+				s.bound(s.opt.Memory)
 				err = errors.Join(err, src.Close())
 			}
 		}()
-		// Seeds that other clients are sending stay counted in s.early; the source reserves as
-		// much.
-		others := s.early.Used() - int64(len(frame.Data))
-		if err := src.Budget.Reserve("seeds of other clients", max(0, others)); err != nil {
-			return nil, err
-		}
 	}
 	seeds, held, err := s.seeds(ctx, src, o, frame)
 	if err != nil {
@@ -188,9 +184,6 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 	if err != nil {
 		return nil, err
 	}
-	if left := s.early.Limit() - s.early.Used(); left > 0 {
-		_ = s.early.Reserve("nothing more: seeds are counted in the source from now on", left)
-	}
 	return &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
 		ready: max(1, s.mu.shape.Ready), times: &s.times, held: held,
 		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
@@ -199,26 +192,16 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 
 // loader makes a loader of a source, and opens the source if this loader is the first.
 func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Open,
-	seeds []sample.NodeID) (l *loader.Loader, err error) {
+	seeds []sample.NodeID) (*loader.Loader, error) {
 	switch m := s.opt.Store.Meta(); {
 	case s.mu.src == nil && len(m.Features) == 0 && m.Labels == nil:
-		l, err = s.openLists(ctx, src, o, seeds)
+		return s.openLists(ctx, src, o, seeds)
 	case s.mu.src == nil:
-		l, err = s.plan(ctx, src, o, seeds)
-	default:
-		c := s.mu.shape
-		c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
-		l = loader.New(src, c)
+		return s.plan(ctx, src, o, seeds)
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.lookup != nil || !s.mu.shrinks {
-		err = s.setApartLocked()
-	}
-	return l, err
+	c := s.mu.shape
+	c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
+	return loader.New(src, c), nil
 }
 
 // seeds returns the seeds that a client gives, or the nodes of a split, and the bytes that are
@@ -236,7 +219,7 @@ func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open
 	if seeds, err = s.nodesOf(frame); err != nil {
 		return nil, 0, err
 	}
-	if held = frame.KeepData(src.Budget); held == 0 {
+	if held = frame.KeepData(); held == 0 {
 		held = int64(len(frame.Data))
 		if err := src.Budget.Reserve("seeds of a client", held); err != nil {
 			return nil, 0, err
@@ -274,7 +257,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	}
 	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
-	c.Spare = lookupBytes(s.mu.memory)
+	c.Spare = max(0, lookupBytes(s.mu.memory)-s.lookup.Used()) // what is used is counted already
 	c.Memory = s.mu.memory - c.Spare
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: epochsAbout, Batch: o.Batch,
 		Cache: o.Cache, Topology: "auto", NeighborCache: setting.NeighborAuto,
@@ -296,7 +279,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 		return nil, err
 	}
 	s.settle(func() {
-		s.mu.src, s.mu.shrinks = src, p.GivesBack()
+		s.mu.src = src
 		s.mu.settled = settled{plan: p.String(), normalize: normalize,
 			shape: loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
 				Ready: p.Ready, Later: true}}

@@ -50,13 +50,10 @@ type Options struct {
 // idleTime is how long a server with UntilIdle waits for its first client.
 const idleTime = 30 * time.Second
 
-// lookupShare and lookupMost say how much of the memory lookups and statements may take, which have
-// a budget of their own: a sixteenth, and lookupMost bytes at most. Until the first lookup, a cache
-// of features that can give memory back may use it.
+// lookupShare and lookupMost say how much of the memory lookups and statements may take: a
+// sixteenth, and lookupMost bytes at most. A cache of features that can give memory back uses it
+// until they want it.
 const lookupShare, lookupMost = 16, 64 << 20
-
-// earlyShare is the divisor of the memory that seeds may take before the first loader is open.
-const earlyShare = 4
 
 // Server serves one store. Its loaders share the files, the topology and the cache of features; the
 // first loader plans the memory of these.
@@ -67,25 +64,20 @@ type Server struct {
 	clients atomic.Int64 // counts the clients that ever came
 	work    sync.WaitGroup
 
-	// early counts the seeds that arrive before there is a source whose budget could count them.
-	early *mem.Budget
+	// budget counts what the process holds. lookup is the part of it for lookups and statements, with
+	// their requests and answers.
+	budget, lookup *mem.Budget
 
 	// opening is held while a loader is opened, which may plan and measure for seconds. connecting
 	// is held while the database of lookups is opened. Both are locked before mu.
 	opening, connecting sync.Mutex
 
-	// mu is held only for moments. src, memory and settled are written with opening held too, so
-	// code that holds opening reads them without mu.
+	// mu is held only for moments. src, memory and settled are written with opening held too, and
+	// db with connecting held, so code that holds these reads them without mu.
 	mu struct {
 		sync.Mutex
 		memory int64          // of the source, or the default before a loader has said it
 		src    *loader.Source // nil before the first loader
-		// lookup counts lookups and statements, with their requests and answers; nil before the
-		// first.
-		lookup *mem.Budget
-		// apart says that the memory of lookups is reserved in the budget of src. While it is not,
-		// the cache of features may use that memory if shrinks says that it can give it back.
-		apart, shrinks bool
 		settled
 		feeds map[string]*feed
 		db    *gdb.DB // for lookups; nil before the first
@@ -103,8 +95,9 @@ type settled struct {
 
 // New returns a server. The caller closes the store and the device after Serve.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, early: mem.NewBudget(max(1, opt.Memory/earlyShare))}
-	s.mu.memory = opt.Memory
+	s := &Server{opt: opt, budget: mem.NewProcessBudget(opt.Memory)}
+	s.lookup = s.budget.Part(1)
+	s.bound(opt.Memory)
 	s.mu.feeds = map[string]*feed{}
 	s.mu.idle = make(chan struct{})
 	if opt.Notes == nil {
@@ -112,6 +105,18 @@ func New(opt Options) *Server {
 	}
 	return s
 }
+
+// bound bounds the memory of the process, and with it what lookups may take, to which the garbage
+// that they leave adds. Nobody else calls it at the same time.
+func (s *Server) bound(memory int64) {
+	bytes := lookupBytes(memory)
+	s.budget.Bound(memory)
+	s.lookup.Bound(max(1, bytes-mem.HeapGarbage(bytes)))
+	s.settle(func() { s.mu.memory = memory })
+}
+
+// lookupBytes returns the memory for lookups, in a process of memory bytes.
+func lookupBytes(memory int64) int64 { return min(memory/lookupShare, lookupMost) }
 
 // Serve answers clients until ctx is cancelled, and returns its error then. With UntilIdle it
 // returns nil once the last client is gone. It closes the listener and frees all memory.
@@ -265,79 +270,23 @@ func (s *Server) welcome() protocol.Welcome {
 func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
-	s.mu.Lock()
-	db := s.mu.db
-	budget, err := s.lookupLocked()
-	s.mu.Unlock()
-	if db != nil || err != nil {
-		return db, err
+	if s.mu.db != nil {
+		return s.mu.db, nil
 	}
-	db, err = gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: budget.Limit(),
-		FS: s.opt.Store.FS(), Budget: budget,
-		Vectors: graph.VectorsBy(vectors.Open)})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.db = db
+	db, err := gdb.OpenOn(ctx, s.opt.Store, s.opt.Device, gdb.Options{Memory: s.lookup.Limit(),
+		Budget: s.lookup, Vectors: graph.VectorsBy(vectors.Open)})
+	s.settle(func() { s.mu.db = db })
 	return db, err
 }
 
 // room returns the budget that counts a request of a kind while it arrives: seeds are counted with
-// the loaders once the first is open, and everything else with the lookups.
-func (s *Server) room(kind protocol.Kind) (*mem.Budget, error) {
-	seeds := kind == protocol.KindOpen || kind == protocol.KindSample
-	if seeds {
-		s.opening.Lock()
-		defer s.opening.Unlock()
+// the loaders, and everything else with the lookups.
+func (s *Server) room(kind protocol.Kind) *mem.Budget {
+	if kind == protocol.KindOpen || kind == protocol.KindSample {
+		return s.budget
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !seeds {
-		return s.lookupLocked()
-	}
-	if s.mu.src != nil {
-		return s.mu.src.Budget, nil
-	}
-	return s.early, nil
+	return s.lookup
 }
-
-// lookupLocked returns the budget of lookups, and sets its memory apart at the first call. The
-// budget leaves room for garbage. The caller holds s.mu.
-func (s *Server) lookupLocked() (*mem.Budget, error) {
-	if s.mu.lookup != nil {
-		return s.mu.lookup, nil
-	}
-	if err := s.setApartLocked(); err != nil {
-		return nil, err
-	}
-	s.mu.lookup = mem.NewBudget(s.lookupLimitLocked())
-	return s.mu.lookup, nil
-}
-
-// lookupLimitLocked returns the bytes that lookups may take, without the garbage that they leave.
-func (s *Server) lookupLimitLocked() int64 {
-	bytes := lookupBytes(s.mu.memory)
-	return max(1, bytes-mem.HeapGarbage(bytes))
-}
-
-// setApartLocked reserves the memory of lookups in the budget of the source, if there is one. A
-// cache of features that uses this memory gives it back.
-func (s *Server) setApartLocked() error {
-	if s.mu.src == nil || s.mu.apart {
-		return nil
-	}
-	bytes := s.lookupLimitLocked()
-	if s.mu.lookup != nil {
-		bytes = s.mu.lookup.Limit()
-	}
-	if err := s.mu.src.Budget.Reserve("lookups", bytes); err != nil {
-		return fmt.Errorf("serve: look up nodes: %w", err)
-	}
-	s.mu.apart = true
-	return nil
-}
-
-// lookupBytes returns the memory for lookups, in a process of memory bytes.
-func lookupBytes(memory int64) int64 { return min(memory/lookupShare, lookupMost) }
 
 // stats returns the counters so far.
 func (s *Server) stats() protocol.Stats {

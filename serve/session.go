@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"gdb/internal/bug"
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/serve/arena"
@@ -29,8 +28,7 @@ type session struct {
 	seat   *seat   // nil outside an epoch
 	around *around // nil before the first batch around seeds
 
-	answers *mem.Budget // the budget that counts an answer
-	held    int64       // bytes of the answer that are reserved there
+	held int64 // bytes of the answer that are reserved in the budget of lookups
 }
 
 // talk answers a client until it is gone, and frees what it held.
@@ -148,22 +146,16 @@ func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
 
 // take reserves n bytes for an answer. They are released after the answer was sent.
 func (t *session) take(n int64) error {
-	budget, err := t.server.room(protocol.KindArrays)
-	if err == nil {
-		err = budget.Reserve("an answer", n)
-	}
-	if err != nil {
+	if err := t.server.lookup.Reserve("an answer", n); err != nil {
 		return fmt.Errorf("serve: %w, or ask for less at a time", err)
 	}
-	t.answers, t.held = budget, t.held+n
+	t.held += n
 	return nil
 }
 
 // giveBack releases the bytes that are reserved for an answer.
 func (t *session) giveBack() {
-	if t.held > 0 {
-		t.answers.Release(t.held)
-	}
+	t.server.lookup.Release(t.held)
 	t.held = 0
 }
 

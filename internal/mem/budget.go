@@ -25,11 +25,12 @@ const (
 // Budget counts the bytes in use against a limit: arenas, and what its users reserve on Go's heap.
 // The zero value has no limit. All methods may be called from any goroutine.
 type Budget struct {
-	limit   int64
-	process bool // heap counts at its peak, with garbage; see NewProcessBudget
+	process bool    // heap counts at its peak, with garbage; see NewProcessBudget
+	whole   *Budget // in which all is counted too; nil for none
 
 	mu struct {
 		sync.Mutex
+		limit          int64
 		arenas, heap   int64
 		heapPeak, peak int64
 		relief         []*relief
@@ -40,16 +41,39 @@ type Budget struct {
 type relief struct{ give func(n int64) bool }
 
 // NewBudget returns a budget of limit bytes; 0 means without limit.
-func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+func NewBudget(limit int64) *Budget {
+	b := &Budget{}
+	b.mu.limit = limit
+	return b
+}
+
+// Part returns a budget of limit bytes of this one: what it counts is counted in both.
+func (b *Budget) Part(limit int64) *Budget {
+	part := NewBudget(limit)
+	part.whole = b
+	return part
+}
 
 // NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its Go
 // heap with garbage, and the program itself. Heap once taken stays counted until CollectHeap, since
 // Go gives it back late. If Govern was called, the limit of Go's collector follows what is counted,
 // so that heap and arenas together stay within the bound.
 func NewProcessBudget(memory int64) *Budget {
-	b := &Budget{limit: max(1, memory-ProcessBytes), process: true}
+	b := &Budget{process: true}
+	b.Bound(memory)
 	b.setCollector(0)
 	return b
+}
+
+// Bound changes the limit to limit bytes or, of a budget of a process, to bytes of the process. What
+// is counted already stays so, even if it is more.
+func (b *Budget) Bound(limit int64) {
+	if b.process {
+		limit = max(1, limit-ProcessBytes)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.limit = limit
 }
 
 // governed is set if the process belongs to this program alone.
@@ -96,25 +120,39 @@ func HeapGarbage(n int64) int64 { return (n + heapSlack) / (heapSlack + 1) }
 
 // Reserve counts n bytes on Go's heap for what, or returns a LimitError and counts nothing.
 func (b *Budget) Reserve(what string, n int64) error {
-	return b.ask(what, n, b.takeHeap)
+	if err := b.ask(what, n, b.takeHeap); err != nil || b.whole == nil {
+		return err
+	}
+	err := b.whole.Reserve(what, n)
+	if err != nil {
+		b.give(&b.mu.heap, n)
+	}
+	return err
 }
 
 // reserveArena counts an arena.
 func (b *Budget) reserveArena(what string, n int64) error {
-	return b.ask(what, n, b.takeArena)
+	if err := b.ask(what, n, b.takeArena); err != nil || b.whole == nil {
+		return err
+	}
+	err := b.whole.reserveArena(what, n)
+	if err != nil {
+		b.give(&b.mu.arenas, n)
+	}
+	return err
 }
 
 // ask takes n bytes. While they are short, it asks those who can give memory back.
 func (b *Budget) ask(what string, n int64, take func(n int64) (short int64)) error {
 	if n < 0 || n > (math.MaxInt64-b.Used())/2 {
-		return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.limit}
+		return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.Limit()}
 	}
 	short := take(n)
 	for i := 0; short > 0; i++ {
 		b.mu.Lock()
 		if i >= len(b.mu.relief) {
 			b.mu.Unlock()
-			return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.limit}
+			return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.Limit()}
 		}
 		r := b.mu.relief[i]
 		b.mu.Unlock()
@@ -133,7 +171,7 @@ func (b *Budget) takeHeap(n int64) (short int64) {
 	if !b.process {
 		peak = b.mu.heap + n
 	}
-	if short := b.mu.arenas + b.charge(peak) - b.limit; b.limit > 0 && short > 0 {
+	if short := b.mu.arenas + b.charge(peak) - b.mu.limit; b.mu.limit > 0 && short > 0 {
 		return short
 	}
 	b.mu.heap += n
@@ -150,7 +188,7 @@ func (b *Budget) takeHeap(n int64) (short int64) {
 func (b *Budget) takeArena(n int64) (short int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if short := b.usedLocked() + n - b.limit; b.limit > 0 && short > 0 {
+	if short := b.usedLocked() + n - b.mu.limit; b.mu.limit > 0 && short > 0 {
 		return short
 	}
 	b.mu.arenas += n
@@ -177,9 +215,16 @@ func (b *Budget) notePeakLocked() { b.mu.peak = max(b.mu.peak, b.usedLocked()) }
 
 // Release no longer counts n bytes that Reserve counted.
 func (b *Budget) Release(n int64) {
+	if b.give(&b.mu.heap, n); b.whole != nil {
+		b.whole.Release(n)
+	}
+}
+
+// give takes n bytes from one of the counters.
+func (b *Budget) give(counter *int64, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.heap -= n
+	*counter -= n
 }
 
 // CollectHeap ends a phase of work on the heap: its garbage is collected and given back to the
@@ -201,9 +246,9 @@ func (b *Budget) CollectHeap() {
 }
 
 func (b *Budget) releaseArena(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.arenas -= n
+	if b.give(&b.mu.arenas, n); b.whole != nil {
+		b.whole.releaseArena(n)
+	}
 }
 
 // Relieve registers a function that can give memory back: give is called when the budget is short
@@ -251,7 +296,11 @@ func (b *Budget) Peak() int64 {
 }
 
 // Limit returns the bound in bytes, or 0 for none.
-func (b *Budget) Limit() int64 { return b.limit }
+func (b *Budget) Limit() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.limit
+}
 
 // Account counts what one owner holds on Go's heap. The zero value counts in no budget. One
 // goroutine may use it.

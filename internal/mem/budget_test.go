@@ -81,3 +81,33 @@ func TestAccount(t *testing.T) {
 		t.Error("an account without a budget has a limit")
 	}
 }
+
+// TestPart: what a part counts is counted in the whole too, and refused where either is full; limits
+// may change.
+func TestPart(t *testing.T) {
+	whole := NewBudget(1 << 20)
+	part := whole.Part(256 << 10)
+	if err := part.Reserve("a", 300<<10); err == nil || whole.Used() != 0 {
+		t.Errorf("more than the part: %v, %d bytes", err, whole.Used())
+	}
+	a, err := NewArena(part, "b", 128<<10)
+	if err != nil || part.Used() != whole.Used() || part.Used() < 128<<10 {
+		t.Fatal(err, part.Used(), whole.Used())
+	}
+	if err := whole.Reserve("c", 880<<10); err != nil {
+		t.Fatal(err)
+	}
+	before := part.Used()
+	if err := part.Reserve("d", 100<<10); err == nil || part.Used() != before {
+		t.Errorf("the whole is full: %v, the part has %d bytes", err, part.Used())
+	}
+	whole.Bound(2 << 20)
+	if err := part.Reserve("d", 100<<10); err != nil {
+		t.Errorf("with more memory: %v", err)
+	}
+	part.Release(100 << 10)
+	whole.Release(880 << 10)
+	if err := a.Free(); err != nil || part.Used() != 0 || whole.Used() != 0 {
+		t.Errorf("%v, %d and %d bytes are left", err, part.Used(), whole.Used())
+	}
+}

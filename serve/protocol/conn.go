@@ -55,10 +55,10 @@ func (f *Frame) Free() {
 	f.held = 0
 }
 
-// KeepData keeps the data counted after Free, if the frame is counted in budget. It returns the
-// bytes that the caller releases later, or 0.
-func (f *Frame) KeepData(budget *mem.Budget) int64 {
-	if f.held == 0 || f.budget != budget {
+// KeepData keeps the data counted after Free, if the frame is counted. It returns the bytes that the
+// caller releases later, or 0.
+func (f *Frame) KeepData() int64 {
+	if f.held == 0 {
 		return 0
 	}
 	n := int64(len(f.Data))
@@ -67,7 +67,7 @@ func (f *Frame) KeepData(budget *mem.Budget) int64 {
 }
 
 // Room returns the budget that counts an incoming frame of a kind.
-type Room func(kind Kind) (*mem.Budget, error)
+type Room func(kind Kind) *mem.Budget
 
 // Conn sends and receives frames. One goroutine may send while another receives.
 type Conn struct{ c *net.UnixConn }
@@ -152,7 +152,7 @@ func (c *Conn) Receive(room Room) (*Frame, error) {
 	}
 	f := &Frame{Kind: Kind(binary.LittleEndian.Uint16(head[8:])), File: -1}
 	if room != nil && body+data > smallBytes {
-		f.budget, f.Refused = room(f.Kind)
+		f.budget = room(f.Kind)
 	}
 	if err := f.receive(c.c, body, data); err != nil {
 		f.Free()

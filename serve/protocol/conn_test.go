@@ -39,7 +39,7 @@ func pair(t testing.TB) (a, b *net.UnixConn) {
 }
 
 // counts is a room that counts all requests in one budget.
-func counts(b *mem.Budget) Room { return func(Kind) (*mem.Budget, error) { return b, nil } }
+func counts(b *mem.Budget) Room { return func(Kind) *mem.Budget { return b } }
 
 // header is the header of a frame.
 func header(body, data uint32, kind Kind) []byte {
@@ -185,9 +185,9 @@ func TestTooLarge(t *testing.T) {
 // TestRefused: a frame for which there is no memory is skipped, counts for nothing, and the next
 // one is received.
 func TestRefused(t *testing.T) {
-	none := errors.New("no room")
-	for name, room := range map[string]Room{"small": counts(mem.NewBudget(200 << 10)),
-		"none": func(Kind) (*mem.Budget, error) { return nil, none }} {
+	for _, memory := range []int64{200 << 10, 1} {
+		budget := mem.NewBudget(memory)
+		room := counts(budget)
 		for _, size := range [][2]int{{300 << 10, 0}, {0, 300 << 10}, {30 << 10, 300 << 10},
 			{13 << 10, 0}} {
 			a, b := pair(t)
@@ -204,20 +204,19 @@ func TestRefused(t *testing.T) {
 			to := NewConn(b)
 			f, err := to.Receive(room)
 			if err != nil || f.Refused == nil || f.Body != nil || f.Data != nil || f.held != 0 {
-				t.Fatalf("%s, %v bytes: %v, %+v", name, size, err, f)
+				t.Fatalf("%d bytes, %v: %v, %+v", memory, size, err, f)
 			}
-			if name == "none" && !errors.Is(f.Refused, none) ||
-				name == "small" && !errors.As(f.Refused, new(*mem.LimitError)) {
+			if !errors.As(f.Refused, new(*mem.LimitError)) {
 				t.Errorf("refused since %v", f.Refused)
 			}
 			f, err = to.Receive(room)
 			if err = errors.Join(err, <-sent); err != nil || f.Kind != KindRows ||
 				string(f.Data) != "data" {
-				t.Errorf("%s, after %v bytes: %v, %+v", name, size, err, f)
+				t.Errorf("%d bytes, after %v: %v, %+v", memory, size, err, f)
 			}
 		}
-		if b, _ := room(KindRows); b != nil && b.Used() != 0 {
-			t.Errorf("%d bytes are still counted", b.Used())
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are still counted", budget.Used())
 		}
 	}
 }
@@ -259,7 +258,7 @@ func TestGrowsAsItComes(t *testing.T) {
 	}
 }
 
-// TestKeepData: data stay counted for who keeps them, once, and only in their own budget.
+// TestKeepData: data stay counted for who keeps them, once.
 func TestKeepData(t *testing.T) {
 	budget := mem.NewBudget(1 << 20)
 	for _, n := range []int{100, 10_000} {
@@ -272,14 +271,11 @@ func TestKeepData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.KeepData(mem.NewBudget(1)); got != 0 {
-			t.Errorf("%d bytes kept in another budget", got)
-		}
 		want := int64(n)
 		if n < smallBytes {
 			want = 0
 		}
-		if got := f.KeepData(budget); got != want {
+		if got := f.KeepData(); got != want {
 			t.Errorf("%d bytes kept, want %d", got, want)
 		}
 		f.Free()
