@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/serve/arena"
 	"gdb/serve/protocol"
 )
 
@@ -15,7 +14,7 @@ import (
 // Only one goroutine may use it.
 type around struct {
 	feed    *feed
-	pool    *arena.Pool
+	pool    *pool
 	sampler *sample.Sampler
 	batch   sample.Batch
 	pack    packer
@@ -24,7 +23,7 @@ type around struct {
 }
 
 // newAround returns an around that takes its arenas from pool. The caller closes it.
-func newAround(f *feed, pool *arena.Pool) (*around, error) {
+func newAround(f *feed, pool *pool) (*around, error) {
 	s, err := f.src.Sampler(f.open.Fanout, f.open.Seed)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"gdb/internal/bug"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/serve/arena"
 	"gdb/serve/protocol"
 )
 
@@ -29,7 +28,7 @@ type feed struct {
 	all     uint64 // of an epoch, for all clients together
 	world   int
 	ready   int // batches that may wait for a client
-	stock   *arena.Stock
+	stock   *stock
 	pack    packer
 	src     *loader.Source
 	open    *protocol.Open // what the first client asked for when it opened the loader
@@ -68,7 +67,7 @@ type round struct {
 // seat is the place of one client in a round.
 type seat struct {
 	round *round
-	pool  *arena.Pool
+	pool  *pool
 	taken chan struct{} // closed when a client has taken the seat
 	left  context.Context
 	leave context.CancelCauseFunc
@@ -78,7 +77,7 @@ type seat struct {
 
 // item is a batch in an arena, or the error that comes in its place.
 type item struct {
-	arena *arena.Arena
+	arena *arena
 	batch *protocol.Batch
 	err   error // io.EOF after the last batch
 }
@@ -111,7 +110,7 @@ func (f *feed) gone(rank int, killed bool) {
 
 // join gives the client of a rank its seat in an epoch. The first client that joins begins the
 // epoch. A client that joins has left the epoch before, and join waits until that was dealt.
-func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
+func (f *feed) join(ctx context.Context, rank int, pool *pool, epoch,
 	first uint64) (*seat, error) {
 	if first > f.batches {
 		return nil, fmt.Errorf("serve: begin with batch %d: an epoch has %d", first, f.batches)
@@ -132,7 +131,7 @@ func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
 // tryJoin takes a seat, or returns a channel that is closed when the caller may try again. A seat
 // that was ended because its client was killed gets no batches, so a client that comes in its place
 // waits for the next epoch.
-func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
+func (f *feed) tryJoin(rank int, pool *pool, epoch,
 	first uint64) (s *seat, wait <-chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,7 +247,7 @@ func (f *feed) dealOne(s *seat, b *sample.Batch) error {
 	}
 	it, err := f.made(s, b)
 	if err != nil {
-		if errors.Is(err, errLeft) || errors.Is(err, arena.ErrClosed) {
+		if errors.Is(err, errLeft) || errors.Is(err, errClosed) {
 			return nil
 		}
 		return err

@@ -8,7 +8,6 @@ import (
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/serve/arena"
 )
 
 // oneNode is a batch of a node without neighbors.
@@ -22,7 +21,7 @@ func oneNode() *sample.Batch {
 func TestDealtArenasComeBack(t *testing.T) {
 	for _, ready := range []int{0, 1} {
 		budget := mem.NewBudget(0)
-		stock := arena.NewStock(budget, 2)
+		stock := newStock(budget, 2)
 		f := &feed{stock: stock, world: 1, times: &times{}}
 		s := &seat{pool: stock.Pool(), taken: make(chan struct{}), ready: make(chan item, ready),
 			round: &round{cancel: func() {}}}

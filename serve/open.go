@@ -11,7 +11,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
-	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -186,7 +185,7 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 	}
 	return &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
 		ready: max(1, s.mu.shape.Ready), times: &s.times, held: held,
-		stock: arena.NewStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
+		stock: newStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
 		pack:  newPacker(src), src: src, open: o}, nil
 }
 

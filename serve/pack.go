@@ -12,7 +12,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/rowcache"
-	"gdb/serve/arena"
 	"gdb/serve/protocol"
 )
 
@@ -82,7 +81,7 @@ func newPacker(src *loader.Source) packer {
 }
 
 // pack writes a batch into an arena that it takes from a pool.
-func (p *packer) pack(ctx context.Context, b *sample.Batch, pool *arena.Pool,
+func (p *packer) pack(ctx context.Context, b *sample.Batch, pool *pool,
 	took *times) (item, error) {
 	on := p.layout(b)
 	a, err := pool.Take(ctx, int64(on.bytes))
@@ -126,7 +125,7 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 
 // write fills an arena with a batch and returns its description. The lists are written while the
 // features are gathered.
-func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena.Arena,
+func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena,
 	took *times) (m *protocol.Batch, err error) {
 	p.turn(&b.Dense)
 	var lists sync.WaitGroup
@@ -161,7 +160,7 @@ func (p *packer) turn(d *sample.Dense) {
 }
 
 // lists writes all arrays of a batch except its features, and returns the description of the batch.
-func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batch {
+func (p *packer) lists(b *sample.Batch, s *shelf, a *arena) *protocol.Batch {
 	d, to := &b.Dense, a.Bytes()
 	m := &protocol.Batch{Arena: a.ID, Bytes: (len(to) + 4095) &^ 4095, Epoch: b.Epoch,
 		Index: b.Index, Seeds: len(b.Seeds), Arrays: s.arrays}

@@ -64,8 +64,8 @@ type Server struct {
 	clients atomic.Int64 // counts the clients that ever came
 	work    sync.WaitGroup
 
-	// budget counts what the process holds. lookup is the part of it for lookups and statements, with
-	// their requests and answers.
+	// budget counts what the process holds. lookup is the part of it for lookups and statements,
+	// with their requests and answers.
 	budget, lookup *mem.Budget
 
 	// opening is held while a loader is opened, which may plan and measure for seconds. connecting

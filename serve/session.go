@@ -9,7 +9,6 @@ import (
 	"gdb/internal/bug"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/serve/arena"
 	"gdb/serve/protocol"
 	"gdb/shell/lang"
 
@@ -24,7 +23,7 @@ type session struct {
 	feed   *feed // nil before Open
 	rank   int
 	bye    bool // the client said that it closes
-	pool   *arena.Pool
+	pool   *pool
 	seat   *seat   // nil outside an epoch
 	around *around // nil before the first batch around seeds
 
@@ -177,7 +176,7 @@ func whatOf(err error) string {
 	var mistake usageError
 	var syntax *lang.SyntaxError
 	switch {
-	case errors.Is(err, arena.ErrHeld):
+	case errors.Is(err, errHeld):
 		return "held"
 	case errors.As(err, &mistake), errors.As(err, &syntax), errors.Is(err, kv.ErrNotFound):
 		return "usage"

@@ -112,7 +112,6 @@ var rooms = map[string][]string{
 		"sample/loader",
 	},
 	"serve": {
-		"serve/arena",
 		"serve/protocol",
 		"serve",
 	},

@@ -65,8 +65,8 @@ func NewProcessBudget(memory int64) *Budget {
 	return b
 }
 
-// Bound changes the limit to limit bytes or, of a budget of a process, to bytes of the process. What
-// is counted already stays so, even if it is more.
+// Bound changes the limit to limit bytes or, of a budget of a process, to bytes of the process.
+// What is counted already stays so, even if it is more.
 func (b *Budget) Bound(limit int64) {
 	if b.process {
 		limit = max(1, limit-ProcessBytes)

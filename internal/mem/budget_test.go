@@ -82,8 +82,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestPart: what a part counts is counted in the whole too, and refused where either is full; limits
-// may change.
+// TestPart: what a part counts is counted in the whole too, and refused where either is full;
+// limits may change.
 func TestPart(t *testing.T) {
 	whole := NewBudget(1 << 20)
 	part := whole.Part(256 << 10)

@@ -55,8 +55,8 @@ func (f *Frame) Free() {
 	f.held = 0
 }
 
-// KeepData keeps the data counted after Free, if the frame is counted. It returns the bytes that the
-// caller releases later, or 0.
+// KeepData keeps the data counted after Free, if the frame is counted. It returns the bytes that
+// the caller releases later, or 0.
 func (f *Frame) KeepData() int64 {
 	if f.held == 0 {
 		return 0

@@ -1,4 +1,4 @@
-package arena
+package serve
 
 import (
 	"context"
@@ -18,9 +18,9 @@ const (
 	patienceMost = 20 * time.Second
 )
 
-// Pool lends the arenas of a stock to one client. All methods may be called from any goroutine.
-type Pool struct {
-	stock *Stock
+// pool lends the arenas of a stock to one client. All methods may be called from any goroutine.
+type pool struct {
+	stock *stock
 
 	// stock.mu guards all fields below.
 	known  []uint32 // ids of the arenas whose descriptor the client has
@@ -31,7 +31,7 @@ type Pool struct {
 
 // Take waits for an arena of at least size bytes that no client has. The arena's former content is
 // lost.
-func (p *Pool) Take(ctx context.Context, size int64) (*Arena, error) {
+func (p *pool) Take(ctx context.Context, size int64) (*arena, error) {
 	var begun time.Time // when clients were first found to have all arenas while this one waits
 	for {
 		var waited time.Duration
@@ -70,19 +70,19 @@ type later struct {
 
 // try takes an arena, or says when to try again. waited is how long the client has waited for
 // others.
-func (p *Pool) try(size int64, waited time.Duration) (*Arena, later, error) {
+func (p *pool) try(size int64, waited time.Duration) (*arena, later, error) {
 	s := p.stock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.closed {
-		return nil, later{}, ErrClosed
+		return nil, later{}, errClosed
 	}
 	if a := p.idleLocked(size); a != nil {
 		a.Known = slices.Contains(p.known, a.ID)
 		return a, later{}, nil
 	}
-	all := p.asking && !slices.ContainsFunc(s.mu.made, func(a *Arena) bool { return a.with == nil })
-	others := slices.ContainsFunc(s.mu.made, func(a *Arena) bool { return a.with != p })
+	all := p.asking && !slices.ContainsFunc(s.mu.made, func(a *arena) bool { return a.with == nil })
+	others := slices.ContainsFunc(s.mu.made, func(a *arena) bool { return a.with != p })
 	next := later{moved: s.mu.moved, others: all && others}
 	kept := all && (waited >= patience || !others)
 	if len(s.mu.idle) == 0 && len(s.mu.made) >= s.most && !kept {
@@ -93,14 +93,14 @@ func (p *Pool) try(size int64, waited time.Duration) (*Arena, later, error) {
 		return a, later{}, err
 	}
 	if all && (waited >= patienceMost || !others) {
-		return nil, later{}, fmt.Errorf("%w: it has %d: %w", ErrHeld, p.lentLocked(), full)
+		return nil, later{}, fmt.Errorf("%w: it has %d: %w", errHeld, p.lentLocked(), full)
 	}
 	return nil, next, nil // the caller waits until an arena comes back
 }
 
 // idleLocked takes an idle arena that is large enough, and prefers one that the client knows. It
 // returns nil if there is none.
-func (p *Pool) idleLocked(size int64) *Arena {
+func (p *pool) idleLocked(size int64) *arena {
 	s, best := p.stock, -1
 	for i, a := range s.mu.idle {
 		if int64(len(a.Bytes())) >= size && (best < 0 || slices.Contains(p.known, a.ID)) {
@@ -116,7 +116,7 @@ func (p *Pool) idleLocked(size int64) *Arena {
 }
 
 // lentLocked returns how many arenas the client has.
-func (p *Pool) lentLocked() (n int) {
+func (p *pool) lentLocked() (n int) {
 	for _, a := range p.stock.mu.made {
 		if a.with == p {
 			n++
@@ -126,7 +126,7 @@ func (p *Pool) lentLocked() (n int) {
 }
 
 // Put gives back an arena that was taken and was not lent to the client.
-func (p *Pool) Put(a *Arena) {
+func (p *pool) Put(a *arena) {
 	s := p.stock
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *Pool) Put(a *Arena) {
 }
 
 // Lend notes that the client has an arena. It returns the ids of arenas that the client may forget.
-func (p *Pool) Lend(a *Arena) (gone []uint32) {
+func (p *pool) Lend(a *arena) (gone []uint32) {
 	p.stock.mu.Lock()
 	defer p.stock.mu.Unlock()
 	a.with = p
@@ -148,12 +148,12 @@ func (p *Pool) Lend(a *Arena) (gone []uint32) {
 }
 
 // Return takes back arenas that the client has. It fails at an arena that the client does not have.
-func (p *Pool) Return(ids []uint32) error {
+func (p *pool) Return(ids []uint32) error {
 	s := p.stock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		i := slices.IndexFunc(s.mu.made, func(a *Arena) bool { return a.ID == id && a.with == p })
+		i := slices.IndexFunc(s.mu.made, func(a *arena) bool { return a.ID == id && a.with == p })
 		if i < 0 {
 			return fmt.Errorf("arena: the client gives back arena %d, which it does not have", id)
 		}
@@ -165,7 +165,7 @@ func (p *Pool) Return(ids []uint32) error {
 }
 
 // Ask notes whether the client is waiting for a batch.
-func (p *Pool) Ask(waits bool) {
+func (p *pool) Ask(waits bool) {
 	p.stock.mu.Lock()
 	defer p.stock.mu.Unlock()
 	p.asking = waits
@@ -175,7 +175,7 @@ func (p *Pool) Ask(waits bool) {
 // Close frees the arenas that the client has. They are not used again, because the client may keep
 // its own mapping of them. An arena that is being filled for the client is given back later, by
 // Put. Closing the last pool of a stock frees the idle arenas too.
-func (p *Pool) Close() error {
+func (p *pool) Close() error {
 	s := p.stock
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +183,8 @@ func (p *Pool) Close() error {
 		return nil
 	}
 	p.closed = true
-	s.mu.pools = slices.DeleteFunc(s.mu.pools, func(other *Pool) bool { return other == p })
-	var free []*Arena
+	s.mu.pools = slices.DeleteFunc(s.mu.pools, func(other *pool) bool { return other == p })
+	var free []*arena
 	for _, a := range s.mu.made {
 		idle := slices.Contains(s.mu.idle, a)
 		if a.with == p || idle && len(s.mu.pools) == 0 {

@@ -1,4 +1,4 @@
-package arena
+package serve
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // mustTake takes an arena that is there at once.
-func mustTake(t *testing.T, p *Pool, size int64) *Arena {
+func mustTake(t *testing.T, p *pool, size int64) *arena {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -30,7 +30,7 @@ func mustTake(t *testing.T, p *Pool, size int64) *Arena {
 // of which the client hears.
 func TestPoolUsesAgain(t *testing.T) {
 	budget := mem.NewBudget(1 << 20)
-	p := NewStock(budget, 2).Pool()
+	p := newStock(budget, 2).Pool()
 	a := mustTake(t, p, 10_000)
 	p.Lend(a)
 	if err := p.Return([]uint32{a.ID}); err != nil {
@@ -50,7 +50,7 @@ func TestPoolUsesAgain(t *testing.T) {
 	if err := p.Close(); err != nil || budget.Used() != 0 {
 		t.Errorf("%v, %d bytes are still counted", err, budget.Used())
 	}
-	if _, err := p.Take(t.Context(), 1); !errors.Is(err, ErrClosed) {
+	if _, err := p.Take(t.Context(), 1); !errors.Is(err, errClosed) {
 		t.Errorf("a closed pool: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestPoolUsesAgain(t *testing.T) {
 // TestPoolGrowsForWhoKeeps: one more is made only where the client has all and asks, until the
 // memory ends.
 func TestPoolGrowsForWhoKeeps(t *testing.T) {
-	p := NewStock(mem.NewBudget(40<<10), 1).Pool()
+	p := newStock(mem.NewBudget(40<<10), 1).Pool()
 	defer func() { _ = p.Close() }()
 	p.Lend(mustTake(t, p, 16<<10))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -68,7 +68,7 @@ func TestPoolGrowsForWhoKeeps(t *testing.T) {
 	}
 	p.Ask(true)
 	p.Lend(mustTake(t, p, 16<<10))
-	if _, err := p.Take(t.Context(), 16<<10); !errors.Is(err, ErrHeld) {
+	if _, err := p.Take(t.Context(), 16<<10); !errors.Is(err, errHeld) {
 		t.Errorf("beyond the memory: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestPoolGrowsForWhoKeeps(t *testing.T) {
 // one that is being filled outlives the pool.
 func TestPoolWaits(t *testing.T) {
 	budget := mem.NewBudget(20 << 10)
-	p := NewStock(budget, 3).Pool()
+	p := newStock(budget, 3).Pool()
 	a := mustTake(t, p, 16<<10)
 	got := make(chan error)
 	go func() {
@@ -103,7 +103,7 @@ func TestPoolWaits(t *testing.T) {
 // TestPoolReplaces: where all arenas that are there are too small, some give way, also where there
 // is no memory beside them.
 func TestPoolReplaces(t *testing.T) {
-	p := NewStock(mem.NewBudget(32<<10), 2).Pool()
+	p := newStock(mem.NewBudget(32<<10), 2).Pool()
 	defer func() { _ = p.Close() }()
 	a, b := mustTake(t, p, 8<<10), mustTake(t, p, 8<<10)
 	p.Put(a)
@@ -112,6 +112,8 @@ func TestPoolReplaces(t *testing.T) {
 	p.Put(c)
 	if d := mustTake(t, p, 28<<10); len(p.stock.mu.made) != 1 || len(d.Bytes()) < 28<<10 {
 		t.Errorf("%d arenas, one of %d bytes", len(p.stock.mu.made), len(d.Bytes()))
+	} else {
+		p.Put(d)
 	}
 }
 
@@ -120,7 +122,7 @@ func TestPoolReplaces(t *testing.T) {
 // used again; and the last client leaves nothing behind.
 func TestStockIsShared(t *testing.T) {
 	budget := mem.NewBudget(1 << 20)
-	s := NewStock(budget, 3)
+	s := newStock(budget, 3)
 	p, q := s.Pool(), s.Pool()
 	a, b, c := mustTake(t, p, 16<<10), mustTake(t, q, 16<<10), mustTake(t, p, 16<<10)
 	p.Lend(a)
@@ -154,7 +156,7 @@ func TestStockIsShared(t *testing.T) {
 // TestStockGrowsForWhoKeep: where clients keep all arenas and one of them asks, one more is made
 // for it, though others could give some back.
 func TestStockGrowsForWhoKeep(t *testing.T) {
-	s := NewStock(mem.NewBudget(1<<20), 3)
+	s := newStock(mem.NewBudget(1<<20), 3)
 	p, q := s.Pool(), s.Pool()
 	defer func() { _, _ = p.Close(), q.Close() }()
 	p.Lend(mustTake(t, p, 16<<10))
@@ -169,10 +171,10 @@ func TestStockGrowsForWhoKeep(t *testing.T) {
 // TestDroppedArenas: an arena that gives way is empty for who has it mapped still, so that it takes
 // no memory; one that a client has when it goes keeps what it holds.
 func TestDroppedArenas(t *testing.T) {
-	s := NewStock(mem.NewBudget(1<<20), 2)
+	s := newStock(mem.NewBudget(1<<20), 2)
 	p, q := s.Pool(), s.Pool()
 	defer func() { _ = q.Close() }()
-	mapped := func(a *Arena) []byte {
+	mapped := func(a *arena) []byte {
 		m, err := unix.Mmap(a.Descriptor(), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +208,7 @@ func TestDroppedArenas(t *testing.T) {
 // TestKnownFirst: of idle arenas a client has one that it has mapped before, wherever it stands.
 func TestKnownFirst(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		s := NewStock(mem.NewBudget(1<<20), 2)
+		s := newStock(mem.NewBudget(1<<20), 2)
 		p, q := s.Pool(), s.Pool()
 		defer func() { _, _ = p.Close(), q.Close() }()
 		a, b := mustTake(t, p, 4096), mustTake(t, q, 4096)
@@ -223,5 +225,6 @@ func TestKnownFirst(t *testing.T) {
 		if got := mustTake(t, p, 4096); got != a || !got.Known {
 			t.Errorf("arena %d, known %v, in the place of %d", got.ID, got.Known, a.ID)
 		}
+		p.Put(a)
 	}
 }
