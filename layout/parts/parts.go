@@ -283,12 +283,8 @@ func (c *cutter) newPart() (p *part, err error) {
 // part writes one part, whose training nodes are in p.train.
 func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 	name := fmt.Sprintf("part%d", i)
-	ses, ok := c.reader.NewSession().(topology.PartReader)
-	if !ok {
-		panic("BUG: the lists of parts are not read paged")
-	}
-	defer ses.Release()
-	p.walk = &listWalker{ses: ses}
+	p.lists = c.reader.NewSession()
+	defer p.lists.Release()
 	c.progress("find nodes of "+name, uint64(i), uint64(c.opt.Parts), "parts")
 	if err := p.reach(ctx, c.opt.Hops); err != nil {
 		return nil, err
@@ -334,7 +330,7 @@ func (p *part) reach(ctx context.Context, hops int) error {
 	p.level.addAll(p.train)
 	for range hops {
 		p.inner.addAll(p.level)
-		err := p.walk.each(ctx, p.level, func(_ []layout.NodeID, l *listfile.Lists) error {
+		err := eachList(ctx, p.lists, p.level, func(_ []layout.NodeID, l *listfile.Lists) error {
 			for _, u := range l.Nbrs {
 				if p.nodes.add(u) {
 					p.next.add(u)

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 )
 
 // part is a part of a store as ingest reads it: its nodes, named by the ids of the user and in the
@@ -23,7 +24,7 @@ type part struct {
 	files *openfiles.Set
 	meta  *kv.Meta
 	dict  ids.Dictionary
-	walk  *listWalker
+	lists topology.Session
 
 	train *nodeSet // nodes that the part trains
 	inner *nodeSet // nodes whose lists the part has
@@ -108,7 +109,7 @@ func (p *part) Nodes(ctx context.Context, fn func(*source.IDChunk) error) error 
 // Edges streams the lists of the inner nodes.
 func (p *part) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
 	var ends []layout.NodeID
-	return p.walk.each(ctx, p.inner, func(nodes []layout.NodeID, l *listfile.Lists) error {
+	return eachList(ctx, p.lists, p.inner, func(nodes []layout.NodeID, l *listfile.Lists) error {
 		if len(l.Nbrs) == 0 {
 			return nil
 		}

@@ -54,6 +54,64 @@ type PartReader interface {
 	ListPart(ctx context.Context, node layout.NodeID, from, to uint32) (*listfile.Lists, error)
 }
 
+// ListsMost bounds what EachList reads at once.
+type ListsMost struct {
+	Nodes   int
+	Entries uint64
+}
+
+// EachList calls fn with the lists of nodes, in order and as many at once as the bounds allow,
+// until fn returns false. A list of more entries comes in parts, in several calls with its node
+// alone, if the session is a PartReader, else as a whole.
+func EachList(ctx context.Context, s Session, nodes []layout.NodeID, most ListsMost,
+	fn func(nodes []layout.NodeID, l *listfile.Lists) (more bool, err error)) error {
+	deg := make([]uint32, min(most.Nodes, len(nodes)))
+	for len(nodes) > 0 {
+		some := nodes[:min(len(nodes), most.Nodes)]
+		nodes = nodes[len(some):]
+		if err := s.Degrees(ctx, some, deg[:len(some)]); err != nil {
+			return err
+		}
+		for i := 0; i < len(some); {
+			end, entries := i+1, uint64(deg[i])
+			for end < len(some) && entries+uint64(deg[end]) <= most.Entries {
+				entries += uint64(deg[end])
+				end++
+			}
+			more, err := someLists(ctx, s, some[i:end], entries, most.Entries, fn)
+			if err != nil || !more {
+				return err
+			}
+			i = end
+		}
+	}
+	return nil
+}
+
+// someLists calls fn with lists of these many entries: once, or with parts of one that has more
+// than most.
+func someLists(ctx context.Context, s Session, nodes []layout.NodeID, entries, most uint64,
+	fn func(nodes []layout.NodeID, l *listfile.Lists) (more bool, err error)) (bool, error) {
+	parts, ok := s.(PartReader)
+	if entries <= most || !ok {
+		l, err := s.Lists(ctx, nodes)
+		if err != nil {
+			return false, err
+		}
+		return fn(nodes, l)
+	}
+	for from := uint64(0); from < entries; from += most {
+		l, err := parts.ListPart(ctx, nodes[0], uint32(from), uint32(min(from+most, entries)))
+		if err != nil {
+			return false, err
+		}
+		if more, err := fn(nodes, l); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Stats counts what a topology reader did.
 type Stats struct {
 	Kind       string // resident or paged
