@@ -244,6 +244,18 @@ func (f *File) ReadHeader(ctx context.Context, kind string, uuid kv.UUID) (codec
 	return h, nil
 }
 
+// ReadPage reads and verifies page number n of an index or of checksums.
+func (f *File) ReadPage(ctx context.Context, kind string, uuid kv.UUID, n int64) ([]byte, error) {
+	page := blockdev.AlignedBuffer(PageBytes)
+	if err := f.Read(ctx, n*PageBytes, page); err != nil {
+		return nil, fmt.Errorf("layout: read %s: %w", f.Path, err)
+	}
+	if err := VerifyPage(kind, uuid, n, page); err != nil {
+		return nil, f.Damage(n, n*PageBytes, "%v", err)
+	}
+	return page, nil
+}
+
 // streamChunk is how much a stream reads together, in bytes; it holds two such buffers.
 const streamChunk = 4 << 20
 

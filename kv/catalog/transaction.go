@@ -151,8 +151,8 @@ func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
 		return err
 	}
 	l, err := c.lock(ctx)
-	if err != nil && isReadOnly(err) {
-		return c.unlocked(ctx, s, do)
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission) {
+		return c.unlocked(ctx, s, do) // nothing can be written here
 	}
 	if err != nil {
 		return err
@@ -162,11 +162,6 @@ func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
 		err = do(s)
 	}
 	return errors.Join(err, l.Close())
-}
-
-// isReadOnly reports whether the lock cannot be taken because nothing can be written.
-func isReadOnly(err error) bool {
-	return errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission)
 }
 
 // unlocked calls do again and again until the seal is the same before and after it. Sealed files

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/internal/codec"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -123,9 +124,6 @@ func (f *File) blocks() int64 { return f.f.Size()/layout.PageBytes - 1 }
 // Count returns the number of edges.
 func (f *File) Count() uint64 { return f.count }
 
-// Typed reports whether edges have types.
-func (f *File) Typed() bool { return f.spec.Types > 0 }
-
 // Own returns the header fields that the user of the file added.
 func (f *File) Own() []byte { return f.own }
 
@@ -183,7 +181,7 @@ func (f *File) Read(ctx context.Context, first, end uint64, out *Edges) error {
 	if first <= end && end <= f.count {
 		n := int(end - first)
 		out.Src, out.Dst = slices.Grow(out.Src, n), slices.Grow(out.Dst, n)
-		if f.Typed() {
+		if f.spec.Types > 0 {
 			out.Rel = slices.Grow(out.Rel, n)
 		}
 	}
@@ -219,7 +217,8 @@ type Writer struct {
 // NewWriter starts a file of edges. own are header fields of the user of the file, nil for none.
 func NewWriter(out *layout.FileWriter, spec Spec, own []byte) (*Writer, error) {
 	w := &Writer{out: out, spec: spec, per: spec.PerBlock(), block: make([]byte, layout.PageBytes)}
-	return w, out.Write(spec.header(own))
+	return w, out.Write(codec.Header{Kind: spec.Kind, UUID: spec.UUID,
+		Fields: append(spec.fields(), own...)}.Encode())
 }
 
 // Add appends an edge. rel is ignored if edges have no type.

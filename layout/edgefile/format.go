@@ -119,11 +119,6 @@ func (s *Spec) fields() []byte {
 	return e.B
 }
 
-// header returns the first block of a file; own are header fields of the user of the file.
-func (s *Spec) header(own []byte) []byte {
-	return codec.Header{Kind: s.Kind, UUID: s.UUID, Fields: append(s.fields(), own...)}.Encode()
-}
-
 // checkFields compares the fields of a header with those of the spec, and returns the fields of the
 // user of the file.
 func (s *Spec) checkFields(fields []byte) (own []byte, err error) {

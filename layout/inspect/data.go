@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/layout"
 	"gdb/layout/edgefile"
@@ -254,12 +253,9 @@ func (d *dumper) storedSum(shape *rowfile.Shape, unit int64) (sum uint32, err er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	page, b := unit/rowfile.SumsPerPage+1, blockdev.AlignedBuffer(layout.PageBytes)
-	if err := f.Read(d.ctx, page*layout.PageBytes, b); err != nil {
-		return 0, fmt.Errorf("layout: read %s: %w", f.Path, err)
+	page, err := f.ReadPage(d.ctx, layout.KindSums, d.s.Meta().UUID, unit/rowfile.SumsPerPage+1)
+	if err != nil {
+		return 0, err
 	}
-	if err := layout.VerifyPage(layout.KindSums, d.s.Meta().UUID, page, b); err != nil {
-		return 0, f.Damage(page, page*layout.PageBytes, "%v", err)
-	}
-	return rowfile.SumAt(b, int(unit%rowfile.SumsPerPage)), nil
+	return rowfile.SumAt(page, int(unit%rowfile.SumsPerPage)), nil
 }

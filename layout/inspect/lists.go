@@ -206,15 +206,11 @@ func (m *listMeaning) countPartition(node layout.NodeID, edges uint64) {
 	}
 }
 
-func (m *listMeaning) degree(d uint64) {
-	m.hist.counts[bits.Len64(d)]++
-	m.hist.most = max(m.hist.most, d)
-}
-
 // closeList counts a list that has ended.
 func (m *listMeaning) closeList() {
 	if m.open {
-		m.degree(m.sofar)
+		m.hist.counts[bits.Len64(m.sofar)]++
+		m.hist.most = max(m.hist.most, m.sofar)
 	}
 	m.open, m.sofar = false, 0
 }

@@ -116,6 +116,11 @@ func (o *Order) take(s *Shape, k *Block) (gap uint64, cont bool, err error) {
 	return gap, cont, nil
 }
 
+// DamageBlock returns err as damage of block n.
+func (l *File) DamageBlock(n int64, err error) error {
+	return l.Damage(n, BlockOffset(n, l.BlockBytes), "%v", err)
+}
+
 // Each calls fn with every block, verified and in order.
 func (l *File) Each(ctx context.Context, fn func(k *Block, gap uint64, cont bool) error) error {
 	return l.blocks(ctx, 1, l.Blocks+1, Order{}, fn)
@@ -135,7 +140,7 @@ func (l *File) blocks(ctx context.Context, first, last int64, order Order,
 			var cont bool
 			var err error
 			if k, gap, cont, err = l.Next(n, b, &order); err != nil {
-				return l.Damage(n, off+i, "%v", err)
+				return l.DamageBlock(n, err)
 			}
 			if err := fn(&k, gap, cont); err != nil {
 				return err

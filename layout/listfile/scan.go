@@ -34,8 +34,7 @@ func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 			return err
 		}
 		if err := f.Shape.Decode(k, &lists); err != nil {
-			n := k.Number()
-			return f.Damage(n, BlockOffset(n, f.BlockBytes), "%v", err)
+			return f.DamageBlock(k.Number(), err)
 		}
 		next = uint64(k.First) + uint64(k.Slots)
 		edges += uint64(k.Entries)
@@ -147,8 +146,7 @@ func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 	var lists Lists
 	some := func(k *Block, _ uint64, _ bool) error {
 		if err := f.Shape.DecodeIDs(k, &lists); err != nil {
-			n := k.Number()
-			return f.Damage(n, BlockOffset(n, f.BlockBytes), "%v", err)
+			return f.DamageBlock(k.Number(), err)
 		}
 		return fn(&lists)
 	}
@@ -215,7 +213,7 @@ func (l *File) EachRun(ctx context.Context, fn func(run []Placed) error) error {
 					at := int64(i) * unit
 					k, err := l.verified(first+int64(i), data[at:at+unit:at+unit])
 					if err != nil {
-						return l.Damage(first+int64(i), off+at, "%v", err)
+						return l.DamageBlock(first+int64(i), err)
 					}
 					run[i].Block = k
 				}
@@ -227,7 +225,7 @@ func (l *File) EachRun(ctx context.Context, fn func(run []Placed) error) error {
 			for i := range run {
 				k := &run[i]
 				if k.Gap, k.Cont, err = l.place(&k.Block, &order); err != nil {
-					return l.Damage(first+int64(i), off+int64(i)*unit, "%v", err)
+					return l.DamageBlock(first+int64(i), err)
 				}
 			}
 			if err := ctx.Err(); err != nil {

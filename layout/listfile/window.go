@@ -109,8 +109,7 @@ func (w *WindowBlocks) Read(ctx context.Context, at Window, wanted []bool) (read
 			continue
 		}
 		if err := w.check(i); err != nil {
-			n := int64(at.First+i) + 1
-			return read, w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
+			return read, w.Damage(i, err)
 		}
 		if err := steps.Took(ctx, pace.Block); err != nil {
 			return read, err
@@ -243,8 +242,7 @@ func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Re
 
 // Damage returns err as damage of block i.
 func (w *WindowBlocks) Damage(i int, err error) error {
-	n := int64(w.window.First+i) + 1
-	return w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
+	return w.f.DamageBlock(int64(w.window.First+i)+1, err)
 }
 
 // Ref returns what a Gatherer needs to know of a part of a list in block i.

@@ -111,20 +111,18 @@ func (s *Shape) at(row uint64) int64 {
 	return int64(row)/s.PerPage*int64(s.PageBytes) + int64(row)%s.PerPage*int64(s.RowBytes)
 }
 
-// pages returns the number of pages.
-func (s *Shape) pages() int64 { return (int64(s.Nodes) + s.PerPage - 1) / s.PerPage }
-
 // DataBytes returns the size of all pages, in bytes.
-func (s *Shape) DataBytes() int64 { return s.pages() * int64(s.PageBytes) }
+func (s *Shape) DataBytes() int64 {
+	return (int64(s.Nodes) + s.PerPage - 1) / s.PerPage * int64(s.PageBytes)
+}
 
 // units returns the number of checksums.
 func (s *Shape) units() int64 { return s.DataBytes() / int64(s.SumBytes) }
 
-// sumPages returns the number of pages of checksums.
-func (s *Shape) sumPages() int64 { return (s.units() + SumsPerPage - 1) / SumsPerPage }
-
 // SumsBytes returns the size of the file of checksums, in bytes.
-func (s *Shape) SumsBytes() int64 { return codec.HeaderBytes + s.sumPages()*layout.PageBytes }
+func (s *Shape) SumsBytes() int64 {
+	return codec.HeaderBytes + (s.units()+SumsPerPage-1)/SumsPerPage*layout.PageBytes
+}
 
 // fields returns the fields of the headers of both files:
 //

@@ -49,8 +49,7 @@ func (c *compact) load(ctx context.Context, f *listfile.File) error {
 		for i := range run {
 			k := &run[i].Block
 			if err := c.held.Add(k, &l); err != nil {
-				n := k.Number()
-				return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+				return f.DamageBlock(k.Number(), err)
 			}
 			total += uint64(k.Entries)
 		}

@@ -290,7 +290,7 @@ func (s *fetcher) read(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			return p.f.Damage(n, s.reqs[i].Off, "%v", err)
+			return p.f.DamageBlock(n, err)
 		}
 	}
 	return nil

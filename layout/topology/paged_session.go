@@ -461,8 +461,7 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *listfile.Block,
 
 // damage returns err as damage of a block, counted from 0.
 func (s *pagedSession) damage(block uint32, err error) error {
-	n := int64(block) + 1
-	return s.p.f.Damage(n, listfile.BlockOffset(n, s.p.f.BlockBytes), "%v", err)
+	return s.p.f.DamageBlock(int64(block)+1, err)
 }
 
 // Release unpins all blocks and frees the memory.

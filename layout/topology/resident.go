@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"unsafe"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -59,52 +59,37 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 }
 
 func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
-	width, budget := int64(4), opt.Budget
-	if uint64(^P(0)) > math.MaxUint32 {
-		width = 8
+	hold := func(i int, what string, bytes int64) []byte {
+		if err == nil {
+			r.arenas[i], err = mem.NewArena(opt.Budget, what, bytes)
+		}
+		if err != nil {
+			return nil
+		}
+		return r.arenas[i].Bytes()
 	}
-	r.arenas[0], err = mem.NewArena(budget, "resident topology offsets", int64(nodes+1)*width)
-	if err != nil {
-		return err
-	}
-	r.ptr = mem.View[P](r.arenas[0].Bytes())
-	size := int64(r.edges) * listfile.IDBytes
+	width, edges := int64(unsafe.Sizeof(P(0))), int64(r.edges)
+	r.ptr = mem.View[P](hold(0, "resident topology offsets", int64(nodes+1)*width))
+	size := edges * listfile.IDBytes
 	if opt.Form == Packed {
 		size = packedBytes(r.edges, nodes)
 	}
-	if r.arenas[1], err = mem.NewArena(budget, "resident topology", size); err != nil {
-		return err
-	}
+	ids := hold(1, "resident topology", size)
 	if opt.Form == Packed {
-		r.packed = packedIDs{b: r.arenas[1].Bytes(), width: idBits(nodes)}
+		r.packed = packedIDs{b: ids, width: idBits(nodes)}
 	} else {
-		r.nbrs = mem.View[layout.NodeID](r.arenas[1].Bytes())
+		r.nbrs = mem.View[layout.NodeID](ids)
 	}
 	if opt.Weights {
-		r.arenas[2], err = mem.NewArena(budget, "resident edge weights",
-			int64(r.edges)*listfile.WeightBytes)
-		if err != nil {
-			return err
-		}
-		r.weight = mem.View[float32](r.arenas[2].Bytes())
+		r.weight = mem.View[float32](hold(2, "resident edge weights", edges*listfile.WeightBytes))
 	}
 	if opt.Types {
-		r.arenas[3], err = mem.NewArena(budget, "resident edge types",
-			int64(r.edges)*listfile.TypeBytes)
-		if err != nil {
-			return err
-		}
-		r.types = mem.View[uint16](r.arenas[3].Bytes())
+		r.types = mem.View[uint16](hold(3, "resident edge types", edges*listfile.TypeBytes))
 	}
 	if opt.Times {
-		r.arenas[4], err = mem.NewArena(budget, "resident edge times",
-			int64(r.edges)*listfile.TimeBytes)
-		if err != nil {
-			return err
-		}
-		r.times = mem.View[int64](r.arenas[4].Bytes())
+		r.times = mem.View[int64](hold(4, "resident edge times", edges*listfile.TimeBytes))
 	}
-	return nil
+	return err
 }
 
 // loadAttributes copies the attributes that are held from a block, whose first entry is number at
@@ -303,8 +288,7 @@ func (l *loading[P]) run(run []listfile.Placed) error {
 		p.packer = l.packed.packer(l.at[first])
 		for i := first; i < end; i++ {
 			if err := l.block(&run[i], l.at[i], p); err != nil {
-				n := run[i].Number()
-				return l.f.Damage(n, listfile.BlockOffset(n, l.f.BlockBytes), "%v", err)
+				return l.f.DamageBlock(run[i].Number(), err)
 			}
 		}
 		return nil

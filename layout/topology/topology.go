@@ -206,7 +206,7 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	if form == Packed {
 		n = ptr*int64(m.Nodes+1) + packedBytes(m.Edges, m.Nodes)
 	}
-	if hasAttributes(s) {
+	if len(m.EdgeTypes) > 0 || m.Weighted || m.Timestamped {
 		n += PagedBytes(s, dir, attributeCache)
 	}
 	return n
@@ -215,17 +215,8 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 // fileSize returns the size of the file of lists of a direction, in bytes.
 func fileSize(s *layout.Store, dir layout.Direction) int64 {
 	path, _ := layout.TopologyPaths(dir)
-	for _, f := range s.Meta().Files {
-		if f.Path == path {
-			return f.Size
-		}
-	}
-	return 0
-}
-
-// hasAttributes reports whether edges have a type, a weight or a time.
-func hasAttributes(s *layout.Store) bool {
-	return len(s.Meta().EdgeTypes) > 0 || s.Meta().Weighted || s.Meta().Timestamped
+	f, _ := s.Meta().File(path)
+	return f.Size
 }
 
 // PagedBytes returns the memory that the paged reader of this store takes with a cache of

@@ -61,12 +61,8 @@ func Distinct(n, total float64) float64 {
 
 // fileBlocks returns the number of blocks of a file without its header.
 func (e Estimates) fileBlocks(path string, blockBytes int) float64 {
-	for _, f := range e.meta.Files {
-		if f.Path == path {
-			return max(float64(f.Size)/float64(max(blockBytes, 1))-1, 0)
-		}
-	}
-	return 0
+	f, _ := e.meta.File(path)
+	return max(float64(f.Size)/float64(max(blockBytes, 1))-1, 0)
 }
 
 // ListBlocks estimates how many blocks hold the lists of nodes nodes, which have entries entries

@@ -32,15 +32,12 @@ func (x *Execution) ListDirection() layout.Direction {
 	return layout.In
 }
 
-// OutMissing reports whether the statement names no direction and therefore gets the lists of
-// incoming edges, because a store of directed edges keeps no other lists.
-func (x *Execution) OutMissing() bool {
-	return x.Directions() == nil && !x.Graph.Meta().Undirected && !x.Graph.HasDirection(layout.Out)
-}
-
-// WarnNoLists warns that empty of the nodes have nothing to show because of OutMissing.
+// WarnNoLists warns that empty of the nodes have nothing to show because the statement names no
+// direction and therefore gets the lists of incoming edges: a store of directed edges keeps no
+// other lists.
 func (x *Execution) WarnNoLists(empty, nodes int) {
-	if empty == 0 || !x.OutMissing() {
+	if empty == 0 || x.Directions() != nil || x.Graph.Meta().Undirected ||
+		x.Graph.HasDirection(layout.Out) {
 		return
 	}
 	which := "the node has"

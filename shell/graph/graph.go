@@ -41,16 +41,8 @@ type Graph struct {
 // direction.
 const blockCacheShare = 8
 
-// blockCacheBytes returns the size of the block cache of one direction.
-func (g *Graph) blockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
-
 // nameCacheShare is the divisor of --memory that gives the cache of blocks of the id dictionary.
 const nameCacheShare = 16
-
-// nameCacheBytes returns the largest size of the cache of names.
-func (g *Graph) nameCacheBytes() int64 {
-	return max(g.Budget.Limit()/nameCacheShare, 256<<10)
-}
 
 // shellBytesLeast is the memory that statements have even if --memory is smaller.
 const shellBytesLeast = 32 << 20
@@ -197,7 +189,7 @@ func (g *Graph) Apart() (edges uint64, of string) {
 func (g *Graph) DenseIDs() bool { return g.Meta().IDs.Kind == kv.IDsDense }
 
 func (g *Graph) dictionary(ctx context.Context) (ids.Dictionary, error) {
-	return g.Files.IDs(ctx, g.nameCacheBytes())
+	return g.Files.IDs(ctx, max(g.Budget.Limit()/nameCacheShare, 256<<10))
 }
 
 // Topology opens the reader of the lists of a direction, which reads blocks through a cache.
@@ -205,7 +197,8 @@ func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Re
 	if err := g.checkDirection(dir); err != nil {
 		return nil, err
 	}
-	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.blockCacheBytes()})
+	return g.Files.Topology(ctx, dir,
+		topology.Options{CacheBytes: max(g.Budget.Limit()/blockCacheShare, 4<<20)})
 }
 
 // checkDirection returns an error if the store does not have the lists of a direction.

@@ -189,10 +189,8 @@ const nameBatchBytes = 4 << 20
 func (g *Graph) NameBatch() int {
 	const other = 40 // of the string, the node and its place
 	each := other + 8
-	for _, f := range g.Meta().Files {
-		if f.Path == ids.ReversePath {
-			each = other + int(f.Size/int64(max(g.Meta().Nodes, 1)))
-		}
+	if f, listed := g.Meta().File(ids.ReversePath); listed {
+		each = other + int(f.Size/int64(max(g.Meta().Nodes, 1)))
 	}
 	return min(max(nameBatchBytes/each, NodeBatch), ListEntries)
 }
