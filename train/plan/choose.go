@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -219,12 +218,4 @@ func (p Plan) Again(f *Facts, d *Profile) *Plan {
 		p.Superbatch = &less
 	}
 	return &p
-}
-
-// Name returns a hash that differs between facts that lead to different plans, before batches are
-// measured. It leaves out the memory of the program, the free memory of the device and the room on
-// the disk, which are never the same twice.
-func (f Facts) Name() string {
-	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))
 }

@@ -59,8 +59,8 @@ func (s *Costs) stepOf(p *Plan) Work {
 	return s.Step
 }
 
-// lists returns what sampling a batch costs with a split.
-func (s *Costs) lists(p *Plan) Price {
+// listPrice returns what sampling a batch costs with a split.
+func (s *Costs) listPrice(p *Plan) Price {
 	switch {
 	case p.PassBytes() > 0:
 		return s.passed(p)
@@ -71,16 +71,16 @@ func (s *Costs) lists(p *Plan) Price {
 	case s.Tried != nil:
 		return s.Tried.price(s, p)
 	}
-	price, floor := s.paged(p), s.Floor.price(s, p)
+	price, floor := s.pagedPrice(p), s.Floor.price(s, p)
 	if price.Wait < floor.Wait {
 		price.Bytes, price.Wait, price.CPU = floor.Bytes, floor.Wait, max(price.CPU, floor.CPU)
 	}
 	return price
 }
 
-// paged returns what sampling costs with a paged topology, on a line between the block caches that
+// pagedPrice returns what sampling costs with a paged topology, on a line between the block caches that
 // were measured. Where none was, it counts no reading at all: a lower bound.
-func (s *Costs) paged(p *Plan) Price {
+func (s *Costs) pagedPrice(p *Plan) Price {
 	if len(s.Paged) == 0 {
 		return Price{Own: s.ownLeast(p)}
 	}
@@ -214,13 +214,13 @@ func (s *Costs) gathering(p *Plan, rows RowsCost) Work {
 // superbatches, their length.
 func (s *Costs) CurveName(p *Plan) string {
 	if b := p.Superbatch; b != nil {
-		return fmt.Sprint(p.Cache, s.Steps(p))
+		return fmt.Sprint(p.Cache, s.Length(p))
 	}
 	return p.Cache
 }
 
-// Steps returns how many batches a superbatch of a split has.
-func (s *Costs) Steps(p *Plan) float64 {
+// Length returns how many batches a superbatch of a split has.
+func (s *Costs) Length(p *Plan) float64 {
 	b, f := p.Superbatch, p.facts
 	epochs := f.Epochs
 	switch {
@@ -271,16 +271,16 @@ func (s *Costs) batches(p *Plan) float64 { return float64(p.facts.Epochs) * floa
 func (s *Costs) head(p *Plan, step float64) float64 {
 	b, d := p.Superbatch, s.Device
 	switch {
-	case b.Overlap && s.Steps(p) < s.batches(p):
+	case b.Overlap && s.Length(p) < s.batches(p):
 		return 0
 	case b.Overlap:
-		return float64(superbatch.First(uint64(s.Steps(p))))
+		return float64(superbatch.First(uint64(s.Length(p))))
 	case !b.SweepAhead:
 		return 0
 	}
 	costs := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Step: step}
 	features := float64(p.facts.Nodes) * s.StoredBytes
-	return float64(costs.Head(int(s.Steps(p)), int64(features)))
+	return float64(costs.Head(int(s.Length(p)), int64(features)))
 }
 
 // besideHead returns how many seconds of sampling cost nothing because they pass while rows

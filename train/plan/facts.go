@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -218,4 +219,12 @@ func (s *Store) Slowdown(form topology.Form) float64 {
 		form = topology.Compact
 	}
 	return max(1, formSlowdown[form])
+}
+
+// Name returns a hash that differs between facts that lead to different plans, before batches are
+// measured. It leaves out the memory of the program, the free memory of the device and the room on
+// the disk, which are never the same twice.
+func (f Facts) Name() string {
+	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))
 }

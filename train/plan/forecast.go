@@ -8,7 +8,7 @@ import (
 func (s *Costs) forecast(p *Plan) *Forecast {
 	f := &Forecast{Sampled: s.Sampled, Nodes: s.Nodes, Edges: s.Edges, Batches: s.Batches,
 		Unique: s.Unique, Device: s.Device}
-	lists, rows := s.lists(p), s.rows(p)
+	lists, rows := s.listPrice(p), s.rows(p)
 	if p.OnDevice != nil {
 		f.DeviceHit, f.Sent = s.OnDevice, s.Nodes*(1-s.OnDevice)*s.RowBytes
 	}
@@ -62,7 +62,7 @@ func (f *Forecast) bind(what string, time float64) {
 // superbatch completes the forecast of training on superbatches.
 func (s *Costs) superbatch(p *Plan, f *Forecast, lists Price, rows RowsCost) {
 	b, c, d := p.Superbatch, p.facts, s.Device
-	steps, step := s.Steps(p), s.stepOf(p)
+	steps, step := s.Length(p), s.stepOf(p)
 	f.Step = step.Seconds
 	missed := s.missedRows(p, rows, step)
 	files := s.Full * s.runtimeBytes(b, steps, missed.looked)

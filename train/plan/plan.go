@@ -282,3 +282,6 @@ func Samplers(compute int) int { return max(1, compute/8) }
 
 // CopyThreads returns how many goroutines copy features beside compute threads.
 func CopyThreads(compute int) int { return max(1, compute/2) }
+
+// slowdown returns how many times as long sampling takes with the plan's lists as with plain ones.
+func (p *Plan) slowdown() float64 { return p.facts.Slowdown(p.Form) }

@@ -127,9 +127,9 @@ func (f *Facts) superbatchWays(w way) (all []way) {
 	return all
 }
 
-// taken is what a way to split the memory leads to: the plan, the least memory with which the way
+// outcome is what a way to split the memory leads to: the plan, the least memory with which the way
 // would work, and whether a cache or a buffer would be smaller than needed.
-type taken struct {
+type outcome struct {
 	plan  *Plan
 	least int64
 	short bool
@@ -153,7 +153,7 @@ func (f *Facts) lists(w way, given int64) lists {
 
 // take works out the sizes of a way to split the memory. The lists are given their share first; the
 // feature cache has what is left.
-func (f *Facts) take(w way) (t taken) {
+func (f *Facts) take(w way) (t outcome) {
 	l := f.lists(w, pagedCacheLeast)
 	arenas, heap := f.pipeline(w.ready, f.scratch(l.form))
 	p := f.begin()
@@ -171,7 +171,7 @@ func (f *Facts) take(w way) (t taken) {
 	f.lists(w, pool.Part("topology").Given).hold(p)
 	p.Cache, p.Features, p.Step = f.features(w.cache, pool.Part("features").Given,
 		p.OnDevice.Cached())
-	t = taken{plan: p, least: pool.Least, short: w.passes && !p.drawsTogether()}
+	t = outcome{plan: p, least: pool.Least, short: w.passes && !p.drawsTogether()}
 	if w.staged {
 		p.Lists.Staged = p.Cache == "static" // else there is nothing to read ahead
 		t.short = t.short || !p.Lists.Staged
@@ -199,7 +199,7 @@ func (f *Facts) demand(w way, scratch int64) *superbatch.Demand {
 
 // takeSuperbatch works out the sizes of a way to train on superbatches. If their phases take turns,
 // a paged topology's blocks get what training leaves of the memory held for batches.
-func (f *Facts) takeSuperbatch(w way) (t taken, err error) {
+func (f *Facts) takeSuperbatch(w way) (t outcome, err error) {
 	l := f.lists(w, pagedCacheLeast)
 	d := f.demand(w, f.scratch(l.form))
 	p := f.begin()
@@ -268,7 +268,7 @@ func Plans(f *Facts) (all []*Plan, err error) {
 	}
 	small := &TooSmallError{Memory: f.Memory}
 	for _, w := range f.ways(device.Cached()) {
-		t := taken{}
+		t := outcome{}
 		if w.cache != setting.CacheBelady {
 			t = f.take(w)
 		} else if t, err = f.takeSuperbatch(w); err != nil {
@@ -308,9 +308,6 @@ func (p *Plan) beaten(others []*Plan) bool {
 			a.Blocks >= b.Blocks && a.Neighbors >= b.Neighbors
 	})
 }
-
-// slowdown returns how many times as long sampling takes with the plan's lists as with plain ones.
-func (p *Plan) slowdown() float64 { return p.facts.Slowdown(p.Form) }
 
 // beside chooses how the topology is held beside the fixed parts of a plan, before the sizes of
 // batches are known: resident in the fastest form that fits in half of the memory left, else paged.

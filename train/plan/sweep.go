@@ -45,7 +45,7 @@ type superbatchReads struct {
 // loader does, but from mean costs, since it does not know where rows lie.
 func (s *Costs) missedRows(p *Plan, rows RowsCost, step Work) missedRows {
 	d, b := s.Device, p.Superbatch
-	steps := s.Steps(p)
+	steps := s.Length(p)
 	storage := float64(b.Storage)
 	if b.Overlap {
 		storage /= 2

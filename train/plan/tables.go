@@ -46,13 +46,13 @@ type Footprint struct {
 	Most            float64   // nodes in the graph
 }
 
-// doublings is how often Forecast doubles the number of batches beyond those that were counted.
+// doublings is how often Extrapolate doubles the number of batches beyond those that were counted.
 const doublings = 12
 
-// Forecast extrapolates the counts. Each doubling of the batches brings a number of new nodes; the
+// Extrapolate continues the counts. Each doubling of the batches brings a number of new nodes; the
 // logarithm of that number is assumed to keep bending as it did, since ever fewer nodes are left
 // that were not seen.
-func (g *Footprint) Forecast() {
+func (g *Footprint) Extrapolate() {
 	n := len(g.Batches)
 	brought := func(i int) float64 { // by the doubling that ended at i
 		return (g.Unique[i] - g.Unique[i-1]) / math.Log2(g.Batches[i]/g.Batches[i-1])
@@ -188,14 +188,6 @@ func Spread(sizes []int64) []int64 {
 	picked = append(picked, last)
 	slices.Sort(picked)
 	return slices.Compact(picked)
-}
-
-// ListReads counts what sampling a batch asks of the caches of lists: Lists are asked for, Hits of
-// them are found in the neighbor cache, and Reads blocks are read for the others.
-type ListReads struct {
-	Lists float64 `json:"lists"`
-	Hits  float64 `json:"hits"`
-	Reads float64 `json:"reads"`
 }
 
 // ListCaches are the sizes, in bytes, of the caches of a paged topology.

@@ -151,3 +151,11 @@ func (p *Profile) Reading(reads, bytes float64) Price {
 	return Price{Bytes: bytes, Wait: reads*p.ReadSeconds + bytes*p.ByteSeconds,
 		CPU: reads*p.ReadCPU + bytes*p.ByteCPU}
 }
+
+// ListReads counts what sampling a batch asks of the caches of lists: Lists are asked for, Hits of
+// them are found in the neighbor cache, and Reads blocks are read for the others.
+type ListReads struct {
+	Lists float64 `json:"lists"`
+	Hits  float64 `json:"hits"`
+	Reads float64 `json:"reads"`
+}

@@ -127,7 +127,7 @@ func (t *trace) countFootprint(seen *sample.NodeSet,
 			}
 		}
 	}
-	g.Forecast()
+	g.Extrapolate()
 	return g, nil
 }
 

@@ -60,7 +60,7 @@ func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Plan) (all [
 			r := &rowPricer{Probe: m, s: s, tr: tr, cache: p.Cache,
 				curve: &plan.Curve{}}
 			if p.Superbatch != nil {
-				r.steps = s.Steps(p)
+				r.steps = s.Length(p)
 			}
 			by[name], s.Curves[name], all = r, r.curve, append(all, r)
 		}
