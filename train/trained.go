@@ -15,12 +15,12 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
-	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/embedding"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
+	"gdb/train/probe"
 	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -259,11 +259,8 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: plan.SettingsOf(&t.cfg)}
-	f.Nodes, f.Dim, f.Forms = t.in.Meta.Nodes, t.cfg.RowDim(t.in.Meta), t.in.Forms()
-	f.PagedBytes = func(cache int64) int64 {
-		return topology.PagedBytes(t.in.Store, layout.In,
-			cache)
-	}
+	f.Store = probe.StoreFacts(t.in.Source)
+	f.Dim = t.cfg.RowDim(t.in.Meta)
 	f.EvalSampled = t.cfg.EvalMode == setting.EvalSampled
 	p, err := plan.Evaluating(f, eval)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/sample/loader"
 	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
@@ -65,14 +64,6 @@ func (r *rowPricer) bound(ctx context.Context) error {
 			Bytes: price.Bytes, Wait: price.Wait, CPU: price.CPU})
 	}
 	return nil
-}
-
-// slotBytes returns how many bytes the cache takes for a row besides its values.
-func (r *rowPricer) slotBytes() int {
-	if r.cache == "static" {
-		return int(loader.HotBytes(1))
-	}
-	return rowcache.NewSIEVE().SlotBytes()
 }
 
 // beladyMisses counts what Belady's policy misses on the trace, and on first parts of it, with

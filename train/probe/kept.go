@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/neighborcache"
@@ -97,16 +96,4 @@ func (m *Probe) keptName() string {
 	d := *m.device
 	d.Timed, d.Tried, d.Kept = nil, nil, ""
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %+v", m.name, d)))
-}
-
-// planName returns a hash of all that a plan is made from, except measurements.
-func (m *Probe) planName() string {
-	h := sha256.New()
-	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,
-		m.src.Draw, m.src.LayerSize)
-	if limit := m.src.Before; limit != nil {
-		fmt.Fprint(h, " before ", *limit)
-	}
-	h.Write(mem.BytesOf(m.cfg.Seeds))
-	return fmt.Sprintf("%x", h.Sum(nil))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"gdb/kv"
 	"gdb/sample"
 	"gdb/sample/rowcache"
 	"gdb/train/plan"
@@ -74,14 +73,6 @@ type warmSpan struct {
 	first, more float64 // the first that the trace lacks, and how many those are
 }
 
-// later returns the range of batches whose costs are forecast, from begin up to end.
-func (r *rowPricer) later() (begin, end float64) {
-	if r.facts.Epochs > 1 {
-		begin = r.s.Full
-	}
-	return begin, r.s.Full * float64(r.facts.Epochs)
-}
-
 func (r *rowPricer) span() warmSpan {
 	n := len(r.tr.batches)
 	begin, end := r.later()
@@ -138,7 +129,7 @@ func (p *replay) during(first, end int) misses { return p.before[end].since(p.be
 // replay plays the trace through a cache with SIEVE and records what is missed.
 func (r *rowPricer) replay(ctx context.Context, slots int) (p *replay, err error) {
 	a, policy := &r.tr.played, rowcache.NewSIEVE()
-	rows := &tracedRows{pricer: r}
+	rows := &tracedRows{blankRows: blankRows{1}, pricer: r}
 	sim, err := rowcache.New(ctx, rows, policy, rowcache.Options{Budget: r.src.Budget,
 		Bytes: rowcache.Bytes(slots/a.share, 1, policy.SlotBytes())})
 	if err != nil {
@@ -168,13 +159,11 @@ func (r *rowPricer) replay(ctx context.Context, slots int) (p *replay, err error
 
 // tracedRows counts what a cache would read. Its rows have one value, which nobody reads.
 type tracedRows struct {
+	blankRows
 	pricer *rowPricer
 	misses
 	missing int // rows of this batch, of a trace that is played in part
 }
-
-// Meta returns a description of the rows.
-func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
 
 // GatherParts counts the rows that would be read.
 func (r *tracedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, _ []uint32,
@@ -191,15 +180,3 @@ func (r *tracedRows) endBatch(nodes int) {
 	r.addSome(r.pricer, r.missing*r.pricer.tr.played.share, nodes)
 	r.missing, r.nodes = 0, r.nodes+nodes
 }
-
-// GatherStored returns false: nothing asks for rows as they are stored.
-func (r *tracedRows) GatherStored(context.Context, []sample.NodeID, []uint32,
-	func(read, bytes int64) ([]byte, error)) (bool, error) {
-	return false, nil
-}
-
-// Scan does nothing: caches do not call it.
-func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
-
-// BytesRead returns 0, because nothing is read.
-func (r *tracedRows) BytesRead() uint64 { return 0 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"gdb/layout"
-	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/plan"
 )
@@ -84,14 +82,4 @@ func (m *Probe) best(ctx context.Context) (*plan.Plan, error) {
 		return nil, err
 	}
 	return m.Choose(ctx, splits)
-}
-
-// CheckLeast returns an error if the memory is too small whatever the batches are: it cannot hold
-// the program, what is open, a paged topology, and extra bytes.
-func CheckLeast(src *loader.Source, memory, extra int64) error {
-	least := src.ProgramBytes() + topology.PagedBytes(src.Store, layout.In, 1<<20) + extra
-	if memory < least {
-		return &plan.TooSmallError{Memory: memory, Least: least}
-	}
-	return nil
 }

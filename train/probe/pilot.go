@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"gdb/internal/mem"
-	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/train/plan"
 )
@@ -22,6 +22,16 @@ const (
 	pagedPilot = 2
 )
 
+// meterSampling starts to measure, and returns a function that ends it and returns the cost.
+func (m *Probe) meterSampling() func() sampledCost {
+	src := m.src
+	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
+	return func() sampledCost {
+		return sampledCost{took: time.Since(begun), waited: src.Device.Stats().Wait - waited,
+			listBytes: src.Topology.Stats().BytesRead - bytes}
+	}
+}
+
 // pilotSizes holds the range of sizes of some batches.
 type pilotSizes struct {
 	nodes, edges plan.Reach
@@ -30,15 +40,6 @@ type pilotSizes struct {
 	sampled      int           // edges of all batches
 	largest      *sample.Dense // the batch with most nodes
 	batches      []pilotBatch
-}
-
-// pilotBatch is a sampled batch that the trace of a plan may use again.
-type pilotBatch struct {
-	epoch, index uint64
-	nodes        []sample.NodeID
-	hops         []uint32
-	edges        int
-	cost         sampledCost
 }
 
 func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
@@ -145,10 +146,4 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	}
 	return fmt.Errorf("probe: memory %s is too small to sample a batch: raise --memory, or lower "+
 		"--batch or %s", mem.FormatSize(f.Memory), sizes)
-}
-
-// graph returns options with which the topology is opened, its memory being counted.
-func (m *Probe) graph(o topology.Options) topology.Options {
-	o.Budget = m.src.Budget
-	return o
 }

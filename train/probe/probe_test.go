@@ -239,7 +239,7 @@ func TestMeasuredReads(t *testing.T) {
 	const dim = 16
 	src := openSource(t, layouttest.Graph{Nodes: 1000, Dim: dim, Classes: []string{"a", "b"},
 		Labels: make([]int32, 1000), Features: make([]float32, 1000*dim)}, 1<<30)
-	m := &Probe{src: src}
+	m := &profiler{src: src}
 	for name, c := range map[string]struct {
 		read  func(ctx context.Context, start, apart, n uint64) (reading, error)
 		apart uint64 // bytes from row to row
@@ -260,7 +260,7 @@ func TestMeasuredReads(t *testing.T) {
 // TestTriedListsAreKept: what was tried is not tried again.
 func TestTriedListsAreKept(t *testing.T) {
 	failed := errors.New("scanned")
-	m := &Probe{device: &plan.Profile{}}
+	m := &Probe{profiler: &profiler{device: &plan.Profile{}}}
 	l := &listTrial{probe: m, name: "trace ", workers: 1,
 		ListTable: &plan.ListTable{Blocks: []int64{10, 20}, Neighbors: []int64{0, 8}},
 		open:      func() (*neighborcache.Trial, error) { return nil, failed }}

@@ -1,29 +1,88 @@
 package probe
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/internal/rng"
 	"gdb/sample"
 )
 
-const (
-	// traceEdges, traceBatches and traceBytes bound the trace of a plan, so that sampling it takes
-	// less than a second.
-	traceEdges, traceBatches, traceBytes = 8 << 20, 128, 64 << 20
-	// traceLeast is how many batches are sampled however large they are, because reuse shows only
-	// between batches.
-	traceLeast = 4
-	// pagedBatches is how many batches are sampled to learn what lists cost with a block cache.
-	pagedBatches = 3
-	// pagedEdges stands in for traceEdges where the topology is paged: there a batch of 400,000
-	// edges may take a second.
-	pagedEdges = 2 << 20
-)
+// sampledCost is what sampling took: took is the whole time, of which waited was spent waiting for
+// reads; listBytes of lists were read.
+type sampledCost struct {
+	took, waited time.Duration
+	listBytes    uint64
+}
+
+func (c *sampledCost) add(o sampledCost) {
+	c.took, c.waited, c.listBytes = c.took+o.took, c.waited+o.waited, c.listBytes+o.listBytes
+}
+
+// pilotBatch is a sampled batch that the trace of a plan may use again.
+type pilotBatch struct {
+	epoch, index uint64
+	nodes        []sample.NodeID
+	hops         []uint32
+	edges        int
+	cost         sampledCost
+}
+
+// accesses are what policies are played over: all nodes of each batch of a trace or, of a long
+// trace, those of one node in share, chosen by a hash of its id. A cache with as many times fewer
+// rows finds the same part of these (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, SHARDS).
+type accesses struct {
+	share int
+	// batches hold, for each batch, the ranks of its nodes among those that are played; ids holds
+	// the ids of the ranks. Both are nil for a trace that is played whole.
+	batches [][]sample.NodeID
+	ids     []sample.NodeID
+	nodes   uint64 // different nodes that are played, or all of the graph
+	arena   *mem.Arena
+}
+
+// takes reports whether a node is one of those that are played.
+func (a *accesses) takes(v sample.NodeID) bool {
+	return rng.Key(uint64(v))&uint64(a.share-1) == 0
+}
+
+// fill writes the taken accesses of all batches, as ranks in the set of played nodes.
+func (a *accesses) fill(tr *trace, in *sample.NodeSet, taken int) {
+	all := mem.View[sample.NodeID](a.arena.Bytes())
+	free, ids := all[:taken], all[taken:]
+	a.nodes = uint64(len(ids))
+	for next := in.Nodes(in.Total()); len(ids) > 0; {
+		ids = ids[len(next(ids)):]
+	}
+	a.ids = all[taken:]
+	for _, b := range tr.asked {
+		n := 0
+		for _, v := range b {
+			if a.takes(v) {
+				free[n] = sample.NodeID(in.Row(uint32(v)))
+				n++
+			}
+		}
+		a.batches, free = append(a.batches, free[:n:n]), free[n:]
+	}
+}
+
+// of returns the accesses of each batch of a trace that are played.
+func (a *accesses) of(tr *trace) [][]sample.NodeID {
+	if a.batches == nil {
+		return tr.asked
+	}
+	return a.batches
+}
+
+func (a *accesses) close() error {
+	arena := a.arena
+	if a.arena = nil; arena == nil {
+		return nil
+	}
+	return arena.Free()
+}
 
 // trace holds the first batches of a run, sampled to learn what the run will need.
 type trace struct {
@@ -46,159 +105,6 @@ type trace struct {
 	sampled int // batches
 }
 
-// record samples the first batches of a run and keeps their nodes in at most room bytes.
-func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
-	t = &trace{}
-	t.arena, err = mem.NewArena(m.src.Budget, "trace of accesses", min(room, traceBytes))
-	if err != nil {
-		return nil, err
-	}
-	if err = t.fill(ctx, m, traceBatches); err == nil {
-		err = m.leaveOut(ctx, t)
-	}
-	if err == nil {
-		err = m.thin(t, thinMost)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
-	}
-	return t, nil
-}
-
-// sampleFew samples a few batches and keeps only what they cost.
-func (m *Probe) sampleFew(ctx context.Context) (*trace, error) {
-	t := &trace{}
-	if err := t.fill(ctx, m, pagedBatches); err != nil {
-		return nil, fmt.Errorf("probe: sample batches to plan: %w", err)
-	}
-	return t, nil
-}
-
-// fill samples batches until there are enough, or no more room, or the run would be over.
-func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
-	c := &m.cfg
-	s, err := m.src.Sampler(c.Fanout, c.Seed)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	f := &traceFiller{trace: t, probe: m, sampler: s, most: most, edgesMost: traceEdges}
-	if !m.src.Graph.Resident {
-		f.edgesMost = pagedEdges
-	}
-	if t.arena != nil {
-		f.free = mem.View[sample.NodeID](t.arena.Bytes())
-	}
-	for epoch := range uint64(m.facts.Epochs) {
-		o, err := sample.EpochOrder(c.Seeds, c.Seed, epoch, m.facts.Batch)
-		if err != nil {
-			return err
-		}
-		if epoch == 1 {
-			t.second = f.done
-		}
-		if more, err := f.epoch(ctx, o); err != nil || !more {
-			return err
-		}
-	}
-	t.whole = true
-	return nil
-}
-
-// traceFiller samples the batches of a trace.
-type traceFiller struct {
-	*trace
-	probe      *Probe
-	sampler    *sample.Sampler
-	most, done int // batches
-	edgesMost  uint64
-	dense      sample.Dense
-	seeds      []sample.NodeID
-	free       []sample.NodeID // the rest of the arena
-}
-
-// epoch samples the batches of an epoch, and returns whether more may follow.
-func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, err error) {
-	for i := range o.Batches() {
-		if f.done == f.most || f.done >= traceLeast && f.edges >= f.edgesMost {
-			return false, nil
-		}
-		whole := len(f.seeds)
-		if f.seeds = o.Seeds(i, f.seeds[:0]); len(f.seeds) < whole {
-			f.seeds = f.seeds[:whole] // the last one is not like the others
-			continue
-		}
-		if more, err := f.batch(ctx, o.Epoch(), i); err != nil || !more {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// batch adds one batch, sampled now or by the pilot, and returns whether there was room for it.
-func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, error) {
-	b, ok := f.piloted(epoch, index)
-	if !ok {
-		meter := f.probe.meterSampling()
-		if err := f.sampler.Sample(ctx, epoch, index, f.seeds, &f.dense); err != nil {
-			return false, err
-		}
-		b = pilotBatch{epoch, index, f.dense.NodeIDs, f.dense.NodeIDOffsets, len(f.dense.Nbrs),
-			meter()}
-	}
-	n := len(b.nodes)
-	if f.arena != nil {
-		if n > len(f.free) {
-			return false, nil
-		}
-		copy(f.free, b.nodes)
-		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
-		f.hops = append(f.hops, slices.Clone(b.hops))
-	}
-	f.edges += uint64(b.edges)
-	f.nodes += uint64(n)
-	// Counted from the half on, so far: what came before is forgotten.
-	if f.done&(f.done-1) == 0 {
-		f.cost, f.sampled = sampledCost{}, 0
-	}
-	f.cost.add(b.cost)
-	f.sampled++
-	f.done++
-	return true, nil
-}
-
-// piloted returns the batch if the pilot sampled it from a topology that was open in the same way.
-func (f *traceFiller) piloted(epoch, index uint64) (b pilotBatch, ok bool) {
-	m := f.probe
-	i := f.done
-	if f.arena == nil || i >= len(m.pilots) || m.piloted != m.src.Graph {
-		return b, false
-	}
-	b = m.pilots[i]
-	return b, b.epoch == epoch && b.index == index
-}
-
-// sampledCost is what sampling took: took is the whole time, of which waited was spent waiting for
-// reads; listBytes of lists were read.
-type sampledCost struct {
-	took, waited time.Duration
-	listBytes    uint64
-}
-
-func (c *sampledCost) add(o sampledCost) {
-	c.took, c.waited, c.listBytes = c.took+o.took, c.waited+o.waited, c.listBytes+o.listBytes
-}
-
-// meterSampling starts to measure, and returns a function that ends it and returns the cost.
-func (m *Probe) meterSampling() func() sampledCost {
-	src := m.src
-	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
-	return func() sampledCost {
-		return sampledCost{took: time.Since(begun), waited: src.Device.Stats().Wait - waited,
-			listBytes: src.Topology.Stats().BytesRead - bytes}
-	}
-}
-
 func (t *trace) close() error {
 	err := errors.Join(t.played.close(), t.arena.Free())
 	if t.missing != nil {
@@ -206,3 +112,34 @@ func (t *trace) close() error {
 	}
 	return err
 }
+
+// leave sets the nodes that are asked for to those that are not in kept.
+func (t *trace) leave(kept *sample.NodeSet, budget *mem.Budget) (err error) {
+	t.asked, t.missed = nil, 0
+	for _, b := range t.batches {
+		for _, v := range b {
+			if !kept.Has(uint32(v)) {
+				t.missed++
+			}
+		}
+	}
+	t.missing, err = mem.NewArena(budget, "trace of rows", 4*int64(max(1, t.missed)))
+	if err != nil {
+		return err
+	}
+	free := mem.View[sample.NodeID](t.missing.Bytes())
+	for _, b := range t.batches {
+		n := 0
+		for _, v := range b {
+			if !kept.Has(uint32(v)) {
+				free[n] = v
+				n++
+			}
+		}
+		t.asked, free = append(t.asked, free[:n:n]), free[n:]
+	}
+	return nil
+}
+
+// onDevice returns the share of a trace's rows that a device keeps.
+func (t *trace) onDevice() float64 { return 1 - float64(t.missed)/float64(max(1, t.nodes)) }
