@@ -78,8 +78,8 @@ func (s *Costs) listPrice(p *Plan) Price {
 	return price
 }
 
-// pagedPrice returns what sampling costs with a paged topology, on a line between the block caches that
-// were measured. Where none was, it counts no reading at all: a lower bound.
+// pagedPrice returns what sampling costs with a paged topology, on a line between the block caches
+// that were measured. Where none was, it counts no reading at all: a lower bound.
 func (s *Costs) pagedPrice(p *Plan) Price {
 	if len(s.Paged) == 0 {
 		return Price{Own: s.ownLeast(p)}
