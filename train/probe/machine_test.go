@@ -84,7 +84,7 @@ func TestMachineProfiles(t *testing.T) {
 	if p := second.ofMachine(time.Now().Add(-time.Hour)); p != nil {
 		t.Error("a profile counts that was measured later than now")
 	}
-	second.cfg.Remeasure, second.device = true, nil
+	second.again, second.device = true, nil
 	if p := mustProfile(t, second); p.ReadSeconds == measured.ReadSeconds &&
 		p.Copy == measured.Copy {
 		t.Error("a device that was to be measured anew was not")
@@ -124,7 +124,7 @@ func TestMachineProfilesAreBounded(t *testing.T) {
 	mustProfile(t, m)
 	begun := time.Now().Add(-time.Hour)
 	for i := range files.RecordsMost + 3 {
-		m.facts.Threads = i + 2
+		m.threads = i + 2
 		if err := m.keepForMachine(begun.Add(time.Duration(i) * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestMachineProfilesAreBounded(t *testing.T) {
 	if err != nil || len(all) != files.RecordsMost {
 		t.Fatalf("%d profiles are kept, %v", len(all), err)
 	}
-	m.facts.Threads = 2
+	m.threads = 2
 	if _, ok := all[m.machineName()]; ok {
 		t.Error("the oldest did not go")
 	}
