@@ -31,7 +31,6 @@ func (t *tape) gradient(v Value) Value {
 		if part == 0 {
 			continue
 		}
-		delete(t.grads, view)
 		if t.grads[v] == 0 {
 			whole := t.p.of(v)
 			t.grads[v] = t.p.add(simple(opEmbed, part), whole.rows, whole.cols)

@@ -104,12 +104,7 @@ func (h *halver) operand(o *op, i int, v Value) Value {
 }
 
 // view is x, or the rows of it that v has of its root.
-func (h *halver) view(x, v Value) Value {
-	if h.p.of(v).base == 0 {
-		return x
-	}
-	return h.p.tail(x, h.p.of(v).rows)
-}
+func (h *halver) view(x, v Value) Value { return h.p.tail(x, h.p.of(v).rows) }
 
 // narrow appends the conversion of a value to bfloat16.
 func (h *halver) narrow(v Value) Value {

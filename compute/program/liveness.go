@@ -21,7 +21,7 @@ func (p *Program) assign() *memoryMap {
 	}
 	for i := range p.ops {
 		if i == p.forward && p.seed != 0 {
-			m.start(p, p.seed, p.time(i)-1)
+			m.startBackward(p, last[p.logits])
 		}
 		o := &p.ops[i]
 		at := p.time(i)
@@ -39,6 +39,16 @@ func (p *Program) assign() *memoryMap {
 	}
 	m.end(p, last)
 	return m
+}
+
+// startBackward begins the gradient of the logits: the loss writes it in their place, value by
+// value, unless the backward pass reads them.
+func (m *memoryMap) startBackward(p *Program, last int) {
+	if last > p.forward {
+		m.start(p, p.seed, p.forward)
+		return
+	}
+	m.of[p.seed] = m.of[p.logits]
 }
 
 // time is when an operation is done.
@@ -85,7 +95,6 @@ func (p *Program) lastUses() []int {
 			last[p.root(v)] = p.time(i)
 		}
 	}
-	last[p.logits] = max(last[p.logits], p.forward)
 	last[p.input] = p.time(len(p.ops)) // it is read when all is done
 	return last
 }
@@ -134,9 +143,6 @@ func (p *Program) ownUse(v Value) int {
 		return p.time(len(p.ops))
 	}
 	last := noUse
-	if v == p.logits || v == p.seed {
-		last = p.forward
-	}
 	for i := range p.ops {
 		o := &p.ops[i]
 		if o.out == v || slices.Contains(o.extra, v) || slices.Contains(o.reads(), v) {
