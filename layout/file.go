@@ -256,6 +256,25 @@ func (f *File) ReadPage(ctx context.Context, kind string, uuid kv.UUID, n int64)
 	return page, nil
 }
 
+// EachPage calls fn with the verified pages 1 to end-1 of an index or of checksums, in order. An
+// error of fn is damage of the page.
+func (f *File) EachPage(ctx context.Context, kind string, uuid kv.UUID, end int64,
+	fn func(n int64, page []byte) error) error {
+	return f.Stream(ctx, PageBytes, end*PageBytes, PageBytes, func(off int64, data []byte) error {
+		for ; len(data) > 0; off, data = off+PageBytes, data[PageBytes:] {
+			n, page := off/PageBytes, data[:PageBytes]
+			err := VerifyPage(kind, uuid, n, page)
+			if err == nil {
+				err = fn(n, page)
+			}
+			if err != nil {
+				return f.Damage(n, off, "%v", err)
+			}
+		}
+		return nil
+	})
+}
+
 // streamChunk is how much a stream reads together, in bytes; it holds two such buffers.
 const streamChunk = 4 << 20
 

@@ -82,7 +82,7 @@ func openIndexWindow(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	ix, err := listfile.DescribeIndex(ctx, f, dir, w.uuid, w.arena.Bytes())
+	ix, err := listfile.DescribeIndex(ctx, f, dir, w.uuid)
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}

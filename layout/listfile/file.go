@@ -58,24 +58,35 @@ func Described(f *layout.File, dir layout.Direction, m *kv.Meta) (*File, error) 
 }
 
 func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction) error {
-	h, err := l.ReadHeader(ctx, layout.TopologyKind(dir), s.Meta().UUID)
+	var err error
+	l.Fields, l.Shape, err = readFields(ctx, l.File, layout.TopologyKind(dir), s.Meta().UUID)
 	if err != nil {
 		return err
 	}
-	if l.Fields, err = DecodeFields(h.Fields); err != nil {
-		return l.Damage(0, 0, "header: %v", err)
-	}
 	if l.Nodes != s.Meta().Nodes {
 		return l.Damage(0, 0, "file has %d nodes, the store %d", l.Nodes, s.Meta().Nodes)
-	}
-	if l.Shape, err = l.Fields.Shape(); err != nil {
-		return l.Damage(0, 0, "header: %v", err)
 	}
 	l.Blocks = (l.Size() - BlockOffset(1, l.BlockBytes)) / int64(l.BlockBytes)
 	if m, listed := s.Meta().File(l.Path); listed {
 		return l.CheckSize(m.Size)
 	}
 	return l.CheckSize(BlockOffset(l.Blocks+1, l.BlockBytes))
+}
+
+// readFields reads the fields of the header of a topology file or of its index.
+func readFields(ctx context.Context, f *layout.File, kind string, uuid kv.UUID) (fields Fields,
+	s Shape, err error) {
+	h, err := f.ReadHeader(ctx, kind, uuid)
+	if err != nil {
+		return fields, s, err
+	}
+	if fields, err = DecodeFields(h.Fields); err == nil {
+		s, err = fields.Shape()
+	}
+	if err != nil {
+		err = f.Damage(0, 0, "header: %v", err)
+	}
+	return fields, s, err
 }
 
 // Order follows the blocks of a topology file, and checks that each may come after those before it.

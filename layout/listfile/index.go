@@ -185,113 +185,54 @@ func LoadIndex(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buf, err := mem.NewArena(nil, "index pages", layout.ReadChunk)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	l := indexLoader{f: f, kind: layout.IndexKind(dir), uuid: s.Meta().UUID, buf: buf.Bytes()}
-	return l.load(ctx, budget)
-}
-
-// DescribeIndex reads the header and the last page of an opened index, and returns it without its
-// keys. buf must be aligned and have room for a page.
-func DescribeIndex(ctx context.Context, f *layout.File, dir layout.Direction, uuid kv.UUID,
-	buf []byte) (*Index, error) {
-	l := indexLoader{f: f, kind: layout.IndexKind(dir), uuid: uuid, buf: buf}
-	return l.describe(ctx)
-}
-
-type indexLoader struct {
-	f    *layout.File
-	kind string
-	uuid kv.UUID
-	buf  []byte
-}
-
-func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*Index, error) {
-	ix, err := l.describe(ctx)
-	if err != nil {
+	if ix, err = DescribeIndex(ctx, f, dir, s.Meta().UUID); err != nil {
 		return nil, err
 	}
 	if ix.arena, err = mem.NewArena(budget, "topology index", ix.Bytes()); err != nil {
 		return nil, err
 	}
 	ix.Keys = mem.View[uint64](ix.arena.Bytes())[:ix.Blocks]
-	if err := l.pages(ctx, ix); err != nil {
+	per := ix.IndexPerPage()
+	err = f.EachPage(ctx, layout.IndexKind(dir), s.Meta().UUID, ix.pages()+1,
+		func(n int64, page []byte) error {
+			return ix.take(page, (n-1)*per, min(per, ix.Blocks-(n-1)*per))
+		})
+	if err != nil {
 		return nil, errors.Join(err, ix.Free())
 	}
 	return ix, nil
 }
 
-// describe reads the header and the last page, and returns an index without its keys.
-func (l *indexLoader) describe(ctx context.Context) (*Index, error) {
-	h, err := l.f.ReadHeader(ctx, l.kind, l.uuid)
+// DescribeIndex reads the header and the last page of an opened index, and returns it without its
+// keys.
+func DescribeIndex(ctx context.Context, f *layout.File, dir layout.Direction, uuid kv.UUID) (
+	ix *Index, err error) {
+	kind := layout.IndexKind(dir)
+	ix = &Index{}
+	if ix.Fields, ix.Shape, err = readFields(ctx, f, kind, uuid); err != nil {
+		return nil, err
+	}
+	last := f.Size()/layout.PageBytes - 1
+	if last < 1 || f.Size()%layout.PageBytes != 0 {
+		return nil, f.Damage(-1, 0, "file is %d bytes long, not header and whole pages", f.Size())
+	}
+	page, err := f.ReadPage(ctx, kind, uuid, last)
 	if err != nil {
 		return nil, err
 	}
-	ix := &Index{}
-	if ix.Fields, err = DecodeFields(h.Fields); err != nil {
-		return nil, l.f.Damage(0, 0, "header: %v", err)
-	}
-	if ix.Shape, err = ix.Fields.Shape(); err != nil {
-		return nil, l.f.Damage(0, 0, "header: %v", err)
-	}
-	return ix, l.end(ctx, ix)
-}
-
-// end reads the counts from the last page.
-func (l *indexLoader) end(ctx context.Context, ix *Index) error {
-	size := l.f.Size()
-	last := size/layout.PageBytes - 1
-	if last < 1 || size%layout.PageBytes != 0 {
-		return l.f.Damage(-1, 0, "file is %d bytes long, not header and whole pages", size)
-	}
-	page, off := l.buf[:layout.PageBytes], last*layout.PageBytes
-	if err := l.f.Read(ctx, off, page); err != nil {
-		return fmt.Errorf("layout: read the last page of %s: %w", l.f.Path, err)
-	}
-	err := layout.VerifyPage(l.kind, l.uuid, last, page)
-	if err == nil {
-		var blocks uint64
-		ix.Edges, blocks, err = DecodeIndexEnd(page)
-		ix.Blocks = int64(blocks)
-	}
+	edges, blocks, err := DecodeIndexEnd(page)
+	ix.Edges, ix.Blocks = edges, int64(blocks)
 	if err == nil && ix.pages() != last-1 {
 		err = fmt.Errorf("%d blocks need %d pages, there are %d", ix.Blocks, ix.pages(), last-1)
 	}
 	if err != nil {
-		return l.f.Damage(last, off, "%v", err)
+		return nil, f.Damage(last, last*layout.PageBytes, "%v", err)
 	}
-	return nil
+	return ix, nil
 }
 
-// pages reads and verifies the entries, and checks that they ascend and are nodes, as searches
-// require.
-func (l *indexLoader) pages(ctx context.Context, ix *Index) error {
-	pages, per := ix.pages(), ix.IndexPerPage()
-	for p := int64(0); p < pages; p += layout.ReadChunk / layout.PageBytes {
-		n := min(pages-p, layout.ReadChunk/layout.PageBytes)
-		buf := l.buf[:n*layout.PageBytes]
-		if err := l.f.Read(ctx, codec.HeaderBytes+p*layout.PageBytes, buf); err != nil {
-			return fmt.Errorf("layout: read %s: %w", l.f.Path, err)
-		}
-		for i := range n {
-			page, number := buf[i*layout.PageBytes:][:layout.PageBytes], p+i+1
-			off := number * layout.PageBytes
-			err := layout.VerifyPage(l.kind, l.uuid, number, page)
-			if err == nil {
-				err = ix.take(page, (p+i)*per, min(per, ix.Blocks-(p+i)*per))
-			}
-			if err != nil {
-				return l.f.Damage(number, off, "%v", err)
-			}
-		}
-	}
-	return nil
-}
-
-// take reads the entries of n blocks, from block number from on, counted from 0.
+// take reads the entries of n blocks, from block number from on, counted from 0, and checks that
+// they ascend and are nodes, as searches require.
 func (ix *Index) take(page []byte, from, n int64) error {
 	for k := range n {
 		v, start := ix.IndexEntry(page, k)

@@ -169,22 +169,15 @@ func readSums(ctx context.Context, s *layout.Store, f *layout.File, shape *Shape
 		return nil, err
 	}
 	to := mem.View[uint32](sums.Bytes())
-	err = f.Stream(ctx, layout.PageBytes, f.Size(), layout.PageBytes, func(off int64,
-		data []byte) error {
-		for ; len(data) > 0; off, data = off+layout.PageBytes, data[layout.PageBytes:] {
-			n := off / layout.PageBytes
-			if err := layout.VerifyPage(layout.KindSums, s.Meta().UUID, n,
-				data[:layout.PageBytes]); err != nil {
-				return f.Damage(n, off, "%v", err)
+	err = f.EachPage(ctx, layout.KindSums, s.Meta().UUID, f.Size()/layout.PageBytes,
+		func(_ int64, page []byte) error {
+			n := min(len(to), SumsPerPage)
+			for i := range to[:n] {
+				to[i] = SumAt(page, i)
 			}
-			m := min(len(to), SumsPerPage)
-			for i := range to[:m] {
-				to[i] = SumAt(data, i)
-			}
-			to = to[m:]
-		}
-		return nil
-	})
+			to = to[n:]
+			return nil
+		})
 	if err != nil {
 		return nil, errors.Join(err, sums.Free())
 	}
