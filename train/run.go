@@ -16,7 +16,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
-	"gdb/sample/superbatch/runtimefile"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -369,7 +368,7 @@ func isMissing(err error) bool {
 
 // Begin removes what killed processes left, and sets the initial state of a training.
 func (t *trainer) Begin(context.Context) error {
-	if err := runtimefile.RemoveDead(t.Dir.FS(), t.in.Store.Path("prep")); err != nil {
+	if err := superbatch.RemoveDead(t.Dir.FS(), t.in.Store.Path("prep")); err != nil {
 		return err
 	}
 	if err := t.Dir.FS().RemoveAll(t.Dir.Path(hiddenDir)); err != nil { // of a killed process

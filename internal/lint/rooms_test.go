@@ -21,6 +21,7 @@ var largeRooms = map[string]int{
 	"cmd/gdb":              4600, // the commands: one table of flags in, one call out
 	"layout/ingest":        4600, // one pipeline from a source to a store
 	"layout/ingest/source": 5400, // what can be ingested: one contract, a file a format
+	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                4600, // the loop of a run and what it reports
 	"compute/kernel":       4400, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
@@ -105,8 +106,6 @@ var rooms = map[string][]string{
 		"sample",
 		"sample/bulk",
 		"sample/cachesim",
-		"sample/superbatch/runtimefile",
-		"sample/superbatch/changeset",
 		"sample/superbatch",
 		"sample/partbuffer",
 		"sample/loader",

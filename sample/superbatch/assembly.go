@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // assembly assembles consecutive batches of a superbatch, in two stages. A reader runs ahead: for
@@ -21,7 +20,7 @@ import (
 // rows and the rows in slots are copied to the batch's features, and the rows to keep are copied to
 // slots. Reading needs nothing from the slots, so it never waits for the second stage. If rows are
 // used in place, rows that are read go to slots at once and only a part is copied to the batch: see
-// inplace.go.
+// readInPlace.
 type assembly struct {
 	l      *Loader
 	s      *superbatch
@@ -44,11 +43,11 @@ type assembly struct {
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *sample.Buffer     // rows read ahead, until the batch is assembled
-	ahead   int                // number of rows in stage
-	records runtimefile.Buffer // records in the stage, if the rows were swept
-	x       *sample.Buffer     // the batch's features
-	changes changeset.Changes
+	stage   *sample.Buffer // rows read ahead, until the batch is assembled
+	ahead   int            // number of rows in stage
+	records readBuffer     // records in the stage, if the rows were swept
+	x       *sample.Buffer // the batch's features
+	changes changes
 	missed  []sample.NodeID // nodes whose rows are read
 	at      []uint32        // row of the features (in place: slot) for each of missed
 	rows    []uint32        // in place: the slot of each neighbor's row
@@ -106,7 +105,7 @@ func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * i
 
 // readAll is the first stage: for each batch it reads the records and the rows that no slot holds.
 func (t *assembly) readAll(first uint64) (err error) {
-	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
+	buf := readBuffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	stageRows := t.s.readsMost
 	if most := t.l.cfg.StageRows; most > 0 {
@@ -142,7 +141,7 @@ func (t *assembly) at(step uint64, err error) error {
 }
 
 // load reads the records of a frame's batch, and ahead of its assembly the rows that it misses.
-func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
+func (t *assembly) load(f *frame, buf *readBuffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
 	payloads, err := buf.Read(t.stages.Context(), t.s.parts(i)...)
 	if err != nil {
@@ -183,7 +182,7 @@ func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
 
 // readStage reads missed rows to the frame's stage and sets f.ahead to their number. It reads as
 // many as the stage has room for; rows that were swept are read in whole records.
-func (t *assembly) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
+func (t *assembly) readStage(f *frame, buf *readBuffer) (err error) {
 	if t.packed != nil {
 		f.records.Arena = f.stage.Arena()
 		f.ahead, err = t.packed.readFirst(t.stages.Context(), t.batchOf(f), &f.records)
@@ -215,7 +214,7 @@ func (t *assembly) count(f *frame) error {
 
 // assembleAll is the second stage: it assembles the batches that were read, in order.
 func (t *assembly) assembleAll(first uint64) (err error) {
-	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
+	buf := readBuffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	for step := first; step < t.end; step++ {
 		f, ok := sample.Receive(t.stages, t.read, &t.l.gathering.Starved)
@@ -249,7 +248,7 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 
 // assemble copies rows from the stage and from slots to the batch's features, reads those that the
 // stage had no room for, and then copies the rows to keep to slots.
-func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
+func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
 	x := f.x.Floats()[:n:n]
@@ -328,4 +327,144 @@ func (t *assembly) close() error {
 	t.mu.held.Release()
 	t.mu.Unlock()
 	return errors.Join(t.staged.Close(), t.xs.Close())
+}
+
+// order sorts the rows that a batch misses by node, which is the order in which a sweep packed
+// them.
+func (t *assembly) order(f *frame) error {
+	if t.packed == nil {
+		return nil
+	}
+	before := cap(t.keys)
+	t.keys = t.keys[:0]
+	for k, v := range f.missed {
+		t.keys = append(t.keys, uint64(v)<<32|uint64(f.at[k]))
+	}
+	slices.Sort(t.keys)
+	for k, key := range t.keys {
+		f.missed[k], f.at[k] = sample.NodeID(key>>32), uint32(key)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.held.Add(8 * int64(cap(t.keys)-before))
+}
+
+// fetch reads the missed rows first … end-1 of a batch to out: the k-th of them to row at[k], or to
+// row k if at is nil. They come from the file of features or, if they were swept, from the packed
+// rows; then at must not be nil.
+func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
+	buf *readBuffer) error {
+	c, dim := &t.l.cfg, t.l.dim
+	if t.packed == nil {
+		return c.Rows.GatherParts(t.stages.Context(), f.missed[first:end], at, out, nil)
+	}
+	width := t.packed.rowBytes
+	return t.packed.read(t.stages.Context(), t.batchOf(f), first, end, buf, func(k int,
+		rows []byte) error {
+		k -= first
+		for ; len(rows) > 0; k, rows = k+1, rows[width:] {
+			to := int(at[k]) * dim
+			if err := c.Rows.Decode(out[to:to+dim], rows[:width]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readInPlace reads the rows that a batch misses to their slots, and sets f.rows to the slots of
+// its neighbors. No batch still in use has a row in these slots: see changes.Alone.
+func (t *assembly) readInPlace(f *frame, buf *readBuffer) error {
+	c, d := &f.changes, &f.batch.Dense
+	f.missed, f.at = f.missed[:0], f.at[:0]
+	for k, i := range c.Keep {
+		if c.From[i] != 0 {
+			return t.s.plans.Damage(t.s.index[f.step-t.s.first].plan.Off(),
+				"row %d is in two slots", i)
+		}
+		c.From[i] = c.Slots[k] + 1
+		f.missed, f.at = append(f.missed, d.NodeIDs[i]), append(f.at, c.Slots[k])
+	}
+	if c.Hits+len(c.Keep) != len(c.From) {
+		return t.s.plans.Damage(t.s.index[f.step-t.s.first].plan.Off(),
+			"%d rows of %d have no slot", len(c.From)-c.Hits-len(c.Keep), len(c.From))
+	}
+	if cap(f.rows) < len(d.ReprMap) {
+		f.rows = make([]uint32, 0, cap(d.ReprMap))
+	}
+	f.rows = f.rows[:len(d.ReprMap)]
+	for e, r := range d.ReprMap {
+		f.rows[e] = c.From[r] - 1
+	}
+	if err := t.count(f); err != nil || len(f.missed) == 0 {
+		return err
+	}
+	if c.Alone { // wait until the previous batch's frame was returned
+		other, ok := sample.Receive(t.stages, t.empty, &t.l.reading.Blocked)
+		if !ok {
+			return t.stages.Err()
+		}
+		t.empty <- other
+	}
+	if err := t.order(f); err != nil {
+		return err
+	}
+	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots, buf)
+}
+
+// assembleInPlace copies the rows to the batch, except those of the outermost delta, which stay in
+// slots.
+func (t *assembly) assembleInPlace(f *frame) {
+	l, b := t.l, &f.batch
+	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
+	n := len(from) * l.dim
+	x := f.x.Floats()[:n:n]
+	rowcache.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
+		rowcache.CopyEach(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
+			return from[first+i] - 1
+		})
+	})
+	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots, f.rows
+	l.add(&f.changes)
+}
+
+// add counts the rows that a batch asked for, found in slots and copied to slots.
+func (l *Loader) add(c *changes) {
+	l.requests.Add(uint64(len(c.From)))
+	l.hits.Add(uint64(c.Hits))
+	l.kept.Add(uint64(len(c.Keep)))
+}
+
+// lend counts a batch that the consumer holds, which may have rows in slots.
+func (l *Loader) lend() {
+	l.mu.Lock()
+	l.mu.lent++
+	l.mu.Unlock()
+}
+
+// giveBack counts a batch as returned, and frees the slots if the loader was closed meanwhile.
+func (l *Loader) giveBack() {
+	l.mu.Lock()
+	l.mu.lent--
+	l.mu.Unlock()
+	_ = l.freeSlots() // unmapping what was mapped cannot fail
+}
+
+// slotsHeld reports whether the consumer holds a batch with rows in slots.
+func (l *Loader) slotsHeld() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cfg.InPlace && l.mu.lent > 0
+}
+
+// freeSlots frees the slots of a loader that was closed, unless a lent batch has rows there.
+func (l *Loader) freeSlots() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.mu.closed || l.mu.lent > 0 || l.arena == nil {
+		return nil
+	}
+	a := l.arena
+	l.arena, l.slots = nil, nil
+	return a.Free()
 }

@@ -12,7 +12,6 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
-	"gdb/sample/superbatch/changeset"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -58,7 +57,7 @@ func buildOnce(b *testing.B, c Config) {
 	p, ctx := &l.builder, context.Background()
 	p.seq = 1
 	s := p.newSuperbatch(p.want(0, nil))
-	a, err := changeset.NewAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
+	a, err := newAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 const (
@@ -36,7 +36,7 @@ type superbatch struct {
 	end       uint64 // the step after the last
 	perEpoch  uint64 // batches
 	nodes     uint64 // nodes of the graph
-	id        runtimefile.Identity
+	id        identity
 	index     []stepRefs
 	held      mem.Account // index
 	nodesMost int         // nodes of the largest batch
@@ -44,16 +44,16 @@ type superbatch struct {
 	edgesMost int
 	slots     int // slots that its changes may use
 	readsMost int // most rows that a batch reads
-	batches   *runtimefile.Reader
-	plans     *runtimefile.Reader
-	gone      *runtimefile.Remover
+	batches   *fileReader
+	plans     *fileReader
+	gone      *remover
 	span      *span // how missing rows are read, nil until decided
 	upcoming  *spanAhead
 }
 
 // stepRefs locate the records of one batch, and say how many rows it reads.
 type stepRefs struct {
-	nodes, edges, plan runtimefile.Ref
+	nodes, edges, plan ref
 	reads              uint32
 }
 
@@ -65,7 +65,7 @@ func (s *superbatch) close() {
 	}
 	s.upcoming = nil
 	s.endSpan()
-	for _, r := range []*runtimefile.Reader{s.batches, s.plans} {
+	for _, r := range []*fileReader{s.batches, s.plans} {
 		if r != nil {
 			s.gone.Begin(r.Drop)
 		}
@@ -77,14 +77,14 @@ func (s *superbatch) close() {
 // builder samples and plans superbatches, one after the other.
 type builder struct {
 	cfg      *Config
-	ranges   changeset.Ranges
+	ranges   ranges
 	dir      string
 	perEpoch uint64 // batches
 	end      uint64 // the step after the last
-	cache    *changeset.CacheState
+	cache    *cacheState
 	seq      uint64
 	storage  int64 // bytes for one superbatch, or a pair
-	gone     runtimefile.Remover
+	gone     remover
 
 	sampled  sample.Counters
 	planning sample.Clock
@@ -114,13 +114,13 @@ func (b *builder) newSuperbatch(w wanted) *superbatch {
 }
 
 // identity returns where the runtime files with number seq lie.
-func (b *builder) identity(seq uint64) runtimefile.Identity {
-	return runtimefile.Identity{FS: b.cfg.FS, Dir: b.dir, UUID: b.cfg.UUID, Seq: seq}
+func (b *builder) identity(seq uint64) identity {
+	return identity{FS: b.cfg.FS, Dir: b.dir, UUID: b.cfg.UUID, Seq: seq}
 }
 
 // fill samples and plans superbatch s.
 func (b *builder) fill(ctx context.Context, s *superbatch) error {
-	a, err := changeset.NewAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
+	a, err := newAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func (b *builder) withGraph(ctx context.Context, work func() error) (err error) 
 }
 
 // sample writes the batches and their accesses to runtime files.
-func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
-	w, err := s.id.Create(runtimefile.KindBatches)
+func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err error) {
+	w, err := s.id.Create(kindBatches)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 	if err := errors.Join(a.Finish(), w.Finish()); err != nil {
 		return err
 	}
-	s.batches, err = s.id.Open(ctx, b.cfg.Device, runtimefile.KindBatches)
+	s.batches, err = s.id.Open(ctx, b.cfg.Device, kindBatches)
 	return err
 }
 
@@ -239,8 +239,8 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 // batchWriter writes sampled batches to the runtime files of a superbatch.
 type batchWriter struct {
 	s       *superbatch
-	w       *runtimefile.Writer
-	a       *changeset.Accesses
+	w       *fileWriter
+	a       *accesses
 	share   int64 // bytes of storage for these files, if they hold more than one batch
 	largest int64 // bytes on disk of the largest batch, with its accesses and plan
 	full    bool
@@ -267,7 +267,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 		return err
 	}
 	s := o.s
-	if s.index, err = changeset.Push(&s.held, s.index, r); err != nil {
+	if s.index, err = push(&s.held, s.index, r); err != nil {
 		return err
 	}
 	if err := o.scratch.Add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.Bytes()); err != nil {
@@ -304,27 +304,27 @@ func (o *batchWriter) room(used int64) int64 {
 }
 
 // plan finds the next use of each access, then decides for each batch which rows the cache keeps.
-func (b *builder) plan(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
-	next, err := changeset.FindNextUses(ctx, s.id, b.cfg.Device, a, changeset.NextOptions{
+func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err error) {
+	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, nextOptions{
 		Memory: whole(min(b.cfg.NextBytes, a.NextMost())), Workers: b.cfg.Workers}, b.cfg.Budget)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, next.Free()) }()
 	a.Free()
-	b.gone.Begin(func() error { return s.id.Remove(runtimefile.KindAccesses) })
+	b.gone.Begin(func() error { return s.id.Remove(kindAccesses) })
 	if err := b.decide(ctx, s, next); err != nil {
 		return err
 	}
-	b.gone.Begin(func() error { return s.id.Remove(runtimefile.KindNext) })
-	s.plans, err = s.id.Open(ctx, b.cfg.Device, runtimefile.KindPlan)
+	b.gone.Begin(func() error { return s.id.Remove(kindNext) })
+	s.plans, err = s.id.Open(ctx, b.cfg.Device, kindPlan)
 	return err
 }
 
 // parts returns where the three records of batch i lie that training reads: nodes, edges and plan.
-func (s *superbatch) parts(i int) []runtimefile.Record {
+func (s *superbatch) parts(i int) []record {
 	r := s.index[i]
-	return []runtimefile.Record{{File: s.batches, At: r.nodes},
+	return []record{{File: s.batches, At: r.nodes},
 		{File: s.batches, At: r.edges}, {File: s.plans, At: r.plan}}
 }
 
@@ -349,9 +349,81 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 }
 
 // decodeChanges decodes the changes of batch i, which has the given number of nodes, to c.
-func (s *superbatch) decodeChanges(payload []byte, i, nodes int, c *changeset.Changes) error {
+func (s *superbatch) decodeChanges(payload []byte, i, nodes int, c *changes) error {
 	if err := c.Decode(payload, nodes, s.slots); err != nil {
 		return s.plans.Damage(s.index[i].plan.Off(), "%v", err)
 	}
 	return nil
+}
+
+// Where phases take turns and sweeps go on beside training, superbatches come in pairs. The
+// processor is idle while the rows of the first batches are swept for, and a sweep can only hide
+// behind training on other batches. So a short superbatch comes first, the head. While its rows are
+// swept for, the second superbatch is sampled and planned; while the head is trained on, the rows
+// of the second are swept for.
+
+// Where superbatches overlap, the first has no training to be sampled beside. It is short, so that
+// training begins early, and the next one is sampled while it is trained on.
+
+// wanted says which steps a superbatch may hold and how much storage it may take.
+type wanted struct {
+	first, until uint64 // steps, counted over all epochs: it ends before until or earlier
+	storage      int64  // bytes
+	head         bool   // another superbatch is made before this one is trained on
+}
+
+const (
+	// headShare bounds the head: at most one batch of this number is in the head of a pair, or in
+	// the first of superbatches that overlap.
+	headShare = 4
+	// headPasses is how much training on a head should hide, in passes over all features: one to
+	// read them and half a pass to write the rows.
+	headPasses = 1.5
+	// passBytes is the size of the reads of a pass, in bytes.
+	passBytes = 256 << 10
+)
+
+// pairs reports whether superbatches come in pairs.
+func (c *Config) pairs() bool { return c.SweepAhead && !c.Overlap && c.sweeps() }
+
+// Head returns how many of the batches make the head of a pair, given the bytes of all features. It
+// is 0 if there are too few batches for two superbatches.
+func (c Costs) Head(batches int, features int64) int {
+	most := float64(batches / headShare)
+	if c.Step > 0 {
+		pass := rowfile.ReadCost{Reads: uint64(features / passBytes), Bytes: features}
+		most = min(most, math.Ceil(headPasses*c.Seconds(pass)/c.Step))
+	}
+	return int(most)
+}
+
+// First returns how many of the batches the first superbatch has, where superbatches overlap.
+func First(batches uint64) uint64 { return max(1, batches/headShare) }
+
+// want returns what the superbatch that begins at step first should be. before is the head that it
+// follows, or nil.
+func (b *builder) want(first uint64, before *superbatch) wanted {
+	w := wanted{first: first, until: b.end, storage: b.storage}
+	if b.cfg.Until != nil {
+		w.until = min(w.until, max(first+1, b.cfg.Until(first/b.perEpoch)*b.perEpoch))
+	}
+	most := uint64(b.cfg.Batches)
+	if before != nil {
+		most -= min(most, before.end-before.first)
+	}
+	if b.cfg.Batches > 0 {
+		w.until = min(w.until, first+max(1, most))
+	}
+	if b.cfg.Overlap && b.seq == 0 {
+		w.until = first + First(w.until-first)
+	}
+	if before != nil || !b.cfg.pairs() {
+		return w
+	}
+	features := int64(b.cfg.Nodes) * int64(b.cfg.Rows.Meta().RowBytes)
+	if n := b.cfg.Costs.Head(int(w.until-first), features); n > 0 {
+		w.head, w.until = true, first+uint64(n)
+		w.storage -= BatchStorage(w.storage) // the other's
+	}
+	return w
 }

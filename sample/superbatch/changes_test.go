@@ -12,8 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -142,24 +140,24 @@ func ones(x uint8) (n int) {
 type passes struct {
 	dev     blockdev.Device
 	budget  *mem.Budget
-	ranges  changeset.Ranges
+	ranges  ranges
 	workers int
 	memory  int64 // of accesses and of next uses: the rest is in files
-	state   *changeset.CacheState
+	state   *cacheState
 	seq     uint64
 	rows    []sample.NodeID // what each slot really holds, by Keep alone
 	before  []uint32        // in place: the slots of the batch before
 	full    bool            // a batch did not fit
 }
 
-func newPasses(t rapid.TB, r changeset.Ranges, slots int) *passes {
+func newPasses(t rapid.TB, r ranges, slots int) *passes {
 	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &passes{dev: dev, budget: mem.NewBudget(0), ranges: r,
 		rows: make([]sample.NodeID, slots)}
-	if p.state, err = changeset.NewCacheState(slots, p.budget); err != nil {
+	if p.state, err = newCacheState(slots, p.budget); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -181,22 +179,22 @@ func (p *passes) close(t rapid.TB) {
 func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) {
 	ctx := context.Background()
 	p.seq++
-	id := runtimefile.Identity{FS: vfs.NewMem(), Dir: "", Seq: p.seq}
+	id := identity{FS: vfs.NewMem(), Dir: "", Seq: p.seq}
 	must := func(err error) {
 		if err != nil {
 			t.Helper()
 			t.Fatal(err)
 		}
 	}
-	a, err := changeset.NewAccesses(id, p.ranges, p.memory, p.budget)
+	a, err := newAccesses(id, p.ranges, p.memory, p.budget)
 	must(err)
 	must(a.Add(p.state.Rows()))
 	for _, b := range batches {
 		must(a.Add(b))
 	}
 	must(a.Finish())
-	opt := changeset.NextOptions{Memory: p.memory, Workers: p.workers}
-	n, err := changeset.FindNextUses(ctx, id, p.dev, a, opt, p.budget)
+	opt := nextOptions{Memory: p.memory, Workers: p.workers}
+	n, err := findNextUses(ctx, id, p.dev, a, opt, p.budget)
 	must(err)
 	a.Free()
 	r, err := n.Read(ctx, p.dev, p.budget)
@@ -210,11 +208,11 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	for slot, v := range p.state.Rows() {
 		p.state.Resume(slot, next(0, []sample.NodeID{v}))
 	}
-	var c changeset.Changes
+	var c changes
 	for i, b := range batches {
 		turn := uint32(i + 1)
 		err := p.state.Step(turn, b, next(turn, b), &c)
-		if hits = append(hits, c.Hits); errors.Is(err, changeset.ErrNoSlot) {
+		if hits = append(hits, c.Hits); errors.Is(err, errNoSlot) {
 			p.full = true
 			break
 		}
@@ -228,7 +226,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 }
 
 // apply does what the changes say, and checks that the rows that are taken from slots are there.
-func (p *passes) apply(nodes []sample.NodeID, c *changeset.Changes) error {
+func (p *passes) apply(nodes []sample.NodeID, c *changes) error {
 	hits := 0
 	for i, s := range c.From {
 		if s == 0 {
@@ -293,11 +291,11 @@ func TestHitsAreBeladys(t *testing.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
 		shift := rapid.IntRange(0, 6).Draw(t, "shift")
-		p := newPasses(t, changeset.Ranges{Shift: shift, Count: (nodes-1)>>shift + 1,
+		p := newPasses(t, ranges{Shift: shift, Count: (nodes-1)>>shift + 1,
 			Window: rapid.IntRange(1, 30).Draw(t, "window")}, slots)
 		p.workers = rapid.IntRange(1, 3).Draw(t, "workers")
 		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t,
-			"units")) * runtimefile.UnitBytes
+			"units")) * unitBytes
 		defer p.close(t)
 		plain := &minCache{slots: slots}
 		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {
@@ -323,7 +321,7 @@ func TestHitsInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
-		p := newPasses(t, changeset.Ranges{Shift: 3, Count: (nodes-1)>>3 + 1, Window: 5}, slots)
+		p := newPasses(t, ranges{Shift: 3, Count: (nodes-1)>>3 + 1, Window: 5}, slots)
 		defer p.close(t)
 		p.state.InPlace = true
 		plain := &minCache{slots: slots}
@@ -347,7 +345,7 @@ func TestNoChoiceHasMoreHits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(0, 6).Draw(t, "slots")
 		batches := drawBatches(t, 6, 7, 4)
-		p := newPasses(t, changeset.Ranges{Shift: 2, Count: 2, Window: 3}, slots)
+		p := newPasses(t, ranges{Shift: 2, Count: 2, Window: 3}, slots)
 		defer p.close(t)
 		sum := 0
 		for _, h := range p.superbatch(t, batches) {
@@ -376,7 +374,7 @@ func TestCapacities(t *testing.T) {
 		batches = append(batches, ids)
 	}
 	for _, slots := range []int{0, 1000, 5000} {
-		r, err := changeset.PlanRanges(1000, 1<<20)
+		r, err := planRanges(1000, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,13 +398,13 @@ func TestCapacities(t *testing.T) {
 func TestTurnSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 2, 63, 64, 65, 4096, 4097, 300000}).Draw(t, "n")
-		s, plain := changeset.NewTurnSet(n), map[uint32]bool{}
+		s, plain := newTurnSet(n), map[uint32]bool{}
 		bytes := int64(0)
 		for _, l := range s.Levels {
 			bytes += 8 * int64(len(l))
 		}
-		if bytes != changeset.TurnSetBytes(n) {
-			t.Fatalf("%d bytes, said to be %d", bytes, changeset.TurnSetBytes(n))
+		if bytes != turnSetBytes(n) {
+			t.Fatalf("%d bytes, said to be %d", bytes, turnSetBytes(n))
 		}
 		for range 40 {
 			v := uint32(rapid.IntRange(0, n-1).Draw(t, "turn"))
@@ -432,7 +430,7 @@ func TestTurnSet(t *testing.T) {
 func TestRanges(t *testing.T) {
 	for _, nodes := range []uint64{0, 1, 2, 1000, 1 << 20, 1<<20 + 1, 111e6, 1 << 32} {
 		for _, memory := range []int64{64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30} {
-			r, err := changeset.PlanRanges(nodes, memory)
+			r, err := planRanges(nodes, memory)
 			if err != nil {
 				if nodes <= 111e6 && memory >= 16<<20 || memory >= 64<<20 {
 					t.Error(err)

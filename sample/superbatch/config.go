@@ -11,8 +11,6 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -129,7 +127,7 @@ type Sizes struct {
 }
 
 // SlotBytes returns the memory of a cached row of dim floats, in bytes.
-func SlotBytes(dim int) int64 { return 4*int64(dim) + changeset.SlotBytes }
+func SlotBytes(dim int) int64 { return 4*int64(dim) + cacheSlotBytes }
 
 // PlanHeap returns the heap that planning takes if the largest batch has this number of nodes.
 func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
@@ -137,7 +135,7 @@ func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
 // PlanMemory returns the bytes that planning takes for a graph with this number of nodes, given
 // that it may take most bytes.
 func PlanMemory(nodes uint64, most int64) (int64, error) {
-	r, err := changeset.PlanRanges(nodes, most)
+	r, err := planRanges(nodes, most)
 	return r.Memory(), err
 }
 
@@ -145,7 +143,7 @@ func PlanMemory(nodes uint64, most int64) (int64, error) {
 // number of nodes: heap is for writing, and read for the records of batches.
 func SweepMemory(nodes int) (heap, read int64) {
 	return blockdev.WriteBytes + bufferMost, max(collectReadPerNode*int64(nodes),
-		missingReads*(8*missingRecord+runtimefile.UnitBytes)*5/4)
+		missingReads*(8*missingRecord+unitBytes)*5/4)
 }
 
 // Stages is the number of batches whose read rows are in memory: one batch is read while another is
@@ -158,7 +156,7 @@ func Frames(ready int) int { return Stages + ready + 1 }
 // frames returns how many batches' lists are in memory with this configuration.
 func (c *Config) frames() int {
 	if c.InPlace {
-		return changeset.FramesInPlace
+		return framesInPlace
 	}
 	return Frames(c.Ready)
 }
@@ -166,7 +164,7 @@ func (c *Config) frames() int {
 func (c *Config) check() error {
 	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 0)
 	if c.InPlace {
-		c.Ready = changeset.FramesInPlace - 1
+		c.Ready = framesInPlace - 1
 	}
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)

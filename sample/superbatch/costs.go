@@ -1,12 +1,17 @@
 package superbatch
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"gdb/internal/mem"
+	"gdb/internal/rng"
 	"gdb/layout/rowfile"
-	"gdb/sample/superbatch/runtimefile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Costs are measured times, in seconds, by which the loader decides between reading missing rows
@@ -180,7 +185,7 @@ func (s SweepRoom) Fits(misses uint64, batches int) bool {
 func (s SweepRoom) Packed(rows float64, batches int) rowfile.ReadCost {
 	reads := math.Ceil(rows / s.record(batches))
 	return rowfile.ReadCost{Reads: uint64(reads),
-		Bytes: int64(rows*float64(s.RowBytes) + reads*runtimefile.UnitBytes)}
+		Bytes: int64(rows*float64(s.RowBytes) + reads*unitBytes)}
 }
 
 // record returns how many rows a record of packed rows holds.
@@ -192,3 +197,36 @@ func (s SweepRoom) record(batches int) float64 {
 // BatchStorage returns how many bytes of a superbatch's storage are for batches and their plans, if
 // there may be sweeps.
 func BatchStorage(storage int64) int64 { return storage / filesShare }
+
+// TimeWriting writes this number of bytes to a runtime file in prep, in records as a sweep does,
+// and returns the time until they were synced to disk. The file is removed.
+func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration, err error) {
+	d, err := openDir(fs, prep, name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, d.Remove()) }()
+	w, err := identity{FS: fs, Dir: d.Path}.Create(kindRows)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	// Not zeros, which some disks need not write.
+	payload, draw := make([]byte, bufferMost), rng.NewStream(1)
+	for i := 0; i < len(payload); i += 8 {
+		binary.LittleEndian.PutUint64(payload[i:], draw.Uint64())
+	}
+	begun := time.Now()
+	for w.Size < bytes {
+		if _, err := w.Append(payload); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if err := w.File.Sync(); err != nil {
+		return 0, fmt.Errorf("superbatch: sync %s: %w", w.ID.Path(w.Kind), err)
+	}
+	return time.Since(begun), nil
+}

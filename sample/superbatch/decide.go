@@ -11,19 +11,17 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // decider runs the forward pass of planning. Three goroutines hand frames on: one reads batches and
 // their next uses, one decides what the cache keeps, and one writes the changes.
 type decider struct {
 	s       *superbatch // its index and readsMost are filled in
-	cache   *changeset.CacheState
-	next    *changeset.NextReader
-	nodes   *runtimefile.Ahead // records of batches
-	due     int                // the first batch whose record was not asked for yet
-	out     *runtimefile.Writer
+	cache   *cacheState
+	next    *nextReader
+	nodes   *readAhead // records of batches
+	due     int        // the first batch whose record was not asked for yet
+	out     *fileWriter
 	enc     codec.Enc
 	gaps    []uint32
 	frames  [decideFrames]decideFrame
@@ -37,14 +35,14 @@ type decideFrame struct {
 	batch   sample.Batch
 	i       int
 	next    []uint32
-	changes changeset.Changes
+	changes changes
 }
 
 // decideFrames is the number of frames in memory: one is read, one decided on and one written.
 const decideFrames = 3
 
 // decide writes the changes of each batch to the runtime file of plans.
-func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.NextUses) (err error) {
+func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (err error) {
 	heap := mem.NewAccount(b.cfg.Budget, "superbatch plan")
 	defer heap.Release()
 	if err := heap.Add(PlanHeap(s.nodesMost)); err != nil {
@@ -55,7 +53,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.Nex
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	w, err := s.id.Create(runtimefile.KindPlan)
+	w, err := s.id.Create(kindPlan)
 	if err != nil {
 		return err
 	}
@@ -71,7 +69,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.Nex
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
-	d.nodes = runtimefile.NewAhead(ctx, b.cfg.Budget, d.choose)
+	d.nodes = newReadAhead(ctx, b.cfg.Budget, d.choose)
 	defer func() { err = errors.Join(err, d.nodes.Close()) }()
 	if err := d.run(ctx); err != nil {
 		return err
@@ -99,7 +97,7 @@ func (d *decider) resume(ctx context.Context) error {
 }
 
 // choose adds the node records of the next batches to a group of reads.
-func (d *decider) choose(g *runtimefile.Group) bool {
+func (d *decider) choose(g *readGroup) bool {
 	for ; d.due < len(d.s.index) && len(g.Records) < batchesAtOnce; d.due++ {
 		g.Add(d.s.batches, d.s.index[d.due].nodes, d.due)
 	}
@@ -157,7 +155,7 @@ func (d *decider) decideAll(context.Context) error {
 	for f := range d.full {
 		turn, nodes := uint32(f.i+1), f.batch.Dense.NodeIDs
 		err := d.cache.Step(turn, nodes, f.next[:len(nodes)], &f.changes)
-		if errors.Is(err, changeset.ErrNoSlot) {
+		if errors.Is(err, errNoSlot) {
 			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
 		}
 		if err != nil {

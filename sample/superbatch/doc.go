@@ -7,10 +7,10 @@
 // A superbatch goes through three phases.
 //
 //	sample   several workers sample batches and write them to runtime files; the accesses are
-//	         dealt out by node range (changeset.Accesses)
+//	         dealt out by node range (accesses)
 //	plan     backward over the accesses of each range, each access gets its next use
-//	         (changeset.FindNextUses); then, forward over the batches, the cache decides what it
-//	         keeps (changeset.CacheState), and the changes are written for each batch
+//	         (findNextUses); then, forward over the batches, the cache decides what it
+//	         keeps (cacheState), and the changes are written for each batch
 //	train    for each batch, the rows that no slot holds are read ahead, the others are copied
 //	         from slots, and the rows to keep are copied to slots; nothing is decided and nothing
 //	         is looked up
@@ -18,7 +18,7 @@
 // The words: a step is a batch, counted over all epochs; a slot is the place of one row in the
 // cache; a span is consecutive batches whose missing rows are read in the same way, either one by
 // one or by a sweep, which reads the file of features once and packs the rows by batch. A head is a
-// short superbatch that comes before a long one, to hide the work on that (pair.go).
+// short superbatch that comes before a long one, to hide the work on that (wanted).
 //
 // All passes are sequential and take a few bytes and nanoseconds per access; memory is bounded
 // whatever the numbers of nodes and batches. See docs/out-of-core.md.

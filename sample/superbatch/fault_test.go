@@ -14,7 +14,6 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/layout"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // TestReadErrors fails each read of runtime files in turn: the error names file and offset, the
@@ -56,7 +55,7 @@ func TestReadErrors(t *testing.T) {
 				break // past the last read
 			}
 			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "offset") ||
-				!strings.Contains(err.Error(), runtimefile.DirPrefix+c.Name) {
+				!strings.Contains(err.Error(), dirPrefix+c.Name) {
 				t.Errorf("read %d: %v", nth, err)
 			}
 		}

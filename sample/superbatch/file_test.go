@@ -13,7 +13,6 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
-	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -34,13 +33,13 @@ func payload(i, size int) []byte {
 
 var recordSizes = []int{0, 1, 495, 496, 497, 5000, 3 << 20, 12, 700000, 600000}
 
-func mustWrite(t testing.TB, id runtimefile.Identity) []runtimefile.Ref {
+func mustWrite(t testing.TB, id identity) []ref {
 	t.Helper()
-	w, err := id.Create(runtimefile.KindPlan)
+	w, err := id.Create(kindPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refs []runtimefile.Ref
+	var refs []ref
 	for i, size := range recordSizes {
 		r, err := w.Append(payload(i, size))
 		if err != nil {
@@ -56,13 +55,13 @@ func mustWrite(t testing.TB, id runtimefile.Identity) []runtimefile.Ref {
 
 func TestRecords(t *testing.T) {
 	ctx, dev := context.Background(), mustDevice(t)
-	id := runtimefile.Identity{FS: vfs.NewMem(), UUID: [16]byte{1, 2}, Seq: 3}
+	id := identity{FS: vfs.NewMem(), UUID: [16]byte{1, 2}, Seq: 3}
 	refs := mustWrite(t, id)
-	r, err := id.Open(ctx, dev, runtimefile.KindPlan)
+	r, err := id.Open(ctx, dev, kindPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var buf runtimefile.Buffer
+	var buf readBuffer
 	for i := len(refs) - 1; i >= 0; i-- {
 		got, err := readOne(ctx, r, refs[i], &buf)
 		if err != nil || !bytes.Equal(got, payload(i, recordSizes[i])) {
@@ -74,11 +73,11 @@ func TestRecords(t *testing.T) {
 	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record of another length: %v", err)
 	}
-	wrong = runtimefile.Ref{Unit: 1 << 20, Bytes: 4}
+	wrong = ref{Unit: 1 << 20, Bytes: 4}
 	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record behind the end: %v", err)
 	}
-	if err := errors.Join(buf.Free(), r.Close(), id.Remove(runtimefile.KindPlan)); err != nil {
+	if err := errors.Join(buf.Free(), r.Close(), id.Remove(kindPlan)); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,9 +86,9 @@ func TestRecords(t *testing.T) {
 func TestFlippedBits(t *testing.T) {
 	ctx, dev := context.Background(), mustDevice(t)
 	fs := vfs.NewMem()
-	id := runtimefile.Identity{FS: fs, UUID: [16]byte{1, 2}, Seq: 3}
+	id := identity{FS: fs, UUID: [16]byte{1, 2}, Seq: 3}
 	refs := mustWrite(t, id)
-	good := layouttest.ReadFile(t, fs, id.Path(runtimefile.KindPlan))
+	good := layouttest.ReadFile(t, fs, id.Path(kindPlan))
 	draw := rng.NewStream(8)
 	flips := 60
 	if testing.Short() {
@@ -99,20 +98,20 @@ func TestFlippedBits(t *testing.T) {
 		i := int(draw.Below(uint64(len(refs)))) - 1
 		from, size := int64(0), int64(codec.HeaderBytes)
 		if i >= 0 {
-			from, size = refs[i].Off(), runtimefile.RecordHead+int64(refs[i].Bytes)
+			from, size = refs[i].Off(), recordHead+int64(refs[i].Bytes)
 		}
 		at := from + int64(draw.Below(uint64(size)))
 		bad := bytes.Clone(good)
 		bad[at] ^= 1 << draw.Below(8)
-		layouttest.WriteFile(t, fs, id.Path(runtimefile.KindPlan), bad)
+		layouttest.WriteFile(t, fs, id.Path(kindPlan), bad)
 		err := readRecord(ctx, dev, id, refs, i)
 		if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
 			t.Errorf("flip %d, byte %d of record %d: %v", n, at-from, i, err)
 		}
 	}
-	layouttest.WriteFile(t, fs, id.Path(runtimefile.KindPlan), good)
-	for _, other := range []runtimefile.Identity{{FS: fs, UUID: [16]byte{1, 3}, Seq: 3}} {
-		if _, err := other.Open(ctx, dev, runtimefile.KindPlan); !errors.Is(err,
+	layouttest.WriteFile(t, fs, id.Path(kindPlan), good)
+	for _, other := range []identity{{FS: fs, UUID: [16]byte{1, 3}, Seq: 3}} {
+		if _, err := other.Open(ctx, dev, kindPlan); !errors.Is(err,
 			layout.ErrCorrupt) {
 			t.Errorf("a file of another store: %v", err)
 		}
@@ -120,9 +119,9 @@ func TestFlippedBits(t *testing.T) {
 }
 
 // readOne reads one record.
-func readOne(ctx context.Context, r *runtimefile.Reader, at runtimefile.Ref,
-	buf *runtimefile.Buffer) ([]byte, error) {
-	payloads, err := buf.Read(ctx, runtimefile.Record{File: r, At: at})
+func readOne(ctx context.Context, r *fileReader, at ref,
+	buf *readBuffer) ([]byte, error) {
+	payloads, err := buf.Read(ctx, record{File: r, At: at})
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +129,13 @@ func readOne(ctx context.Context, r *runtimefile.Reader, at runtimefile.Ref,
 }
 
 // readRecord opens the file, and reads record i if it is not negative.
-func readRecord(ctx context.Context, dev blockdev.Device, id runtimefile.Identity,
-	refs []runtimefile.Ref, i int) error {
-	r, err := id.Open(ctx, dev, runtimefile.KindPlan)
+func readRecord(ctx context.Context, dev blockdev.Device, id identity,
+	refs []ref, i int) error {
+	r, err := id.Open(ctx, dev, kindPlan)
 	if err != nil {
 		return err
 	}
-	var buf runtimefile.Buffer
+	var buf readBuffer
 	if i >= 0 {
 		_, err = readOne(ctx, r, refs[i], &buf)
 	}

@@ -12,8 +12,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/rowcache"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // errClosed is returned by a loader that was closed, or that ended in the middle of an epoch.
@@ -26,7 +24,7 @@ type Loader struct {
 	cfg     Config
 	dim     int
 	builder builder
-	dir     *runtimefile.WorkDir
+	dir     *workDir
 	arena   *mem.Arena
 	slots   []float32
 	have    int // slots that are left: large batches take some, see giveSlots
@@ -94,17 +92,17 @@ func Open(cfg Config) (*Loader, error) {
 }
 
 func (l *Loader) open() (err error) {
-	if l.builder.ranges, err = changeset.PlanRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
+	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
 		return err
 	}
-	if err := runtimefile.RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
+	if err := RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
 		return err
 	}
-	if l.dir, err = runtimefile.OpenDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
+	if l.dir, err = openDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
 		return err
 	}
 	l.builder.dir = l.dir.Path
-	if l.builder.cache, err = changeset.NewCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
+	if l.builder.cache, err = newCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
 		return err
 	}
 	l.builder.cache.InPlace = l.cfg.InPlace
@@ -494,4 +492,36 @@ func (l *Loader) Close() error {
 		l.dir = nil
 	}
 	return err
+}
+
+// slotsFor returns how many slots have memory beside the batches of s: all of them, unless some of
+// its batches are larger than was planned for.
+func (c *Config) slotsFor(s *superbatch, dim int) int {
+	p := c.Planned
+	if p.Nodes == 0 || p.Inner == 0 {
+		return c.Slots
+	}
+	nodes, edges := max(0, int64(s.nodesMost)-p.Nodes), max(0, int64(s.edgesMost)-p.Edges)
+	inner := max(0, int64(s.innerMost)-p.Inner)
+	row, frames, rows := 4*int64(dim), int64(c.frames()), int64(c.Ready+1)*nodes
+	if c.InPlace {
+		rows = framesInPlace * inner
+	}
+	// The records are read ahead, and lists grow by a quarter.
+	lists := frames*(12*edges+28*nodes) + 8*nodes
+	need := rows*row + mem.HeapCost(lists*5/4) + 2*(9*nodes+4*edges) + p.StepBytes*inner/p.Inner
+	return int(max(0, int64(c.Slots)-(need+row-1)/row))
+}
+
+// giveSlots gives back, for good, the memory of all slots but the first ones, in whole pages.
+func (l *Loader) giveSlots(slots int) error {
+	if slots >= l.have {
+		return nil
+	}
+	end := l.have
+	if l.trimmed {
+		end = min(end, l.cfg.SlotsKept)
+	}
+	l.have = slots
+	return l.arena.Discard(4*slots*l.dim, 4*end*l.dim)
 }

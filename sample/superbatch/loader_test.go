@@ -20,7 +20,6 @@ import (
 	"gdb/sample"
 	"gdb/sample/rowcache"
 	"gdb/sample/sampletest"
-	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -339,7 +338,7 @@ func (w *watched) Next(ctx context.Context) (*sample.Batch, error) {
 // TestDeadDirectories: what a process left that died is removed, what one holds is not.
 func TestDeadDirectories(t *testing.T) {
 	c := testConfig(t)
-	dead := c.FS.PathJoin(c.Prep, runtimefile.DirPrefix+"dead")
+	dead := c.FS.PathJoin(c.Prep, dirPrefix+"dead")
 	if err := c.FS.MkdirAll(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // missing collects which nodes each batch of a span misses, as keys node<<32 | list, where list is
@@ -17,17 +15,17 @@ import (
 // Ranges are cut so that each has about the same number of nodes of the first list, since batches
 // are alike.
 type missing struct {
-	out   *runtimefile.Writer
-	file  *runtimefile.Reader
-	first []uint32            // first node of each range, ascending from 0
-	refs  [][]runtimefile.Ref // records of each range
+	out   *fileWriter
+	file  *fileReader
+	first []uint32 // first node of each range, ascending from 0
+	refs  [][]ref  // records of each range
 	held  mem.Account
 	lists uint32
 
 	room []uint64 // collected keys, a part of equal length for each range
 	fill []int    // number of collected keys of each range
 
-	reads *runtimefile.Buffer
+	reads *readBuffer
 	err   error // the first error of reading
 }
 
@@ -48,7 +46,7 @@ const (
 
 // newMissing begins to collect the given number of keys, of which atOnce fit in memory when they
 // are read. It collects them in room.
-func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
+func newMissing(id identity, keys uint64, atOnce int, room []uint64,
 	budget *mem.Budget) (*missing, error) {
 	m := &missing{room: room, held: mem.NewAccount(budget, "superbatch rows")}
 	ranges := 1
@@ -59,9 +57,9 @@ func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
 	if err := m.held.Add(missingPerRange * int64(ranges)); err != nil {
 		return nil, err
 	}
-	m.refs, m.fill = make([][]runtimefile.Ref, ranges), make([]int, ranges)
+	m.refs, m.fill = make([][]ref, ranges), make([]int, ranges)
 	var err error
-	if m.out, err = id.Create(runtimefile.KindMissing); err != nil {
+	if m.out, err = id.Create(kindMissing); err != nil {
 		m.held.Release()
 		return nil, err
 	}
@@ -110,14 +108,14 @@ func (m *missing) flush(r int) (err error) {
 	m.fill[r] = 0
 	at, err := m.out.Append(mem.BytesOf(keys))
 	if err == nil {
-		m.refs[r], err = changeset.Push(&m.held, m.refs[r], at)
+		m.refs[r], err = push(&m.held, m.refs[r], at)
 	}
 	return err
 }
 
 // finish writes all keys. After it, room is free for other use, and chunks reads with the buffer
 // reads.
-func (m *missing) finish(ctx context.Context, c *Config, reads *runtimefile.Buffer) (err error) {
+func (m *missing) finish(ctx context.Context, c *Config, reads *readBuffer) (err error) {
 	for r := range m.refs {
 		if err := m.flush(r); err != nil {
 			return err
@@ -127,7 +125,7 @@ func (m *missing) finish(ctx context.Context, c *Config, reads *runtimefile.Buff
 	if err := m.out.Finish(); err != nil {
 		return err
 	}
-	m.file, err = m.out.ID.Open(ctx, c.Device, runtimefile.KindMissing)
+	m.file, err = m.out.ID.Open(ctx, c.Device, kindMissing)
 	return err
 }
 
@@ -140,7 +138,7 @@ func (m *missing) close() error {
 	if m.file != nil {
 		return m.file.Drop()
 	}
-	return errors.Join(m.out.Abort(), m.out.ID.Remove(runtimefile.KindMissing))
+	return errors.Join(m.out.Abort(), m.out.ID.Remove(kindMissing))
 }
 
 // chunks yields the keys of the first lists, ascending, a range at a time or as much of it as keys
@@ -186,10 +184,10 @@ func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
 	keys []uint64) (got []uint64, fits bool, err error) {
 	got = keys[:0]
 	for refs := m.refs[r]; len(refs) > 0; {
-		var records [missingReads]runtimefile.Record
+		var records [missingReads]record
 		n := min(len(refs), len(records))
 		for i, at := range refs[:n] {
-			records[i] = runtimefile.Record{File: m.file, At: at}
+			records[i] = record{File: m.file, At: at}
 		}
 		payloads, err := m.reads.Read(ctx, records[:n]...)
 		if err != nil {

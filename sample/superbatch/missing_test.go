@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/sample/superbatch/runtimefile"
-
 	"pgregory.net/rapid"
 )
 
@@ -30,7 +28,7 @@ func TestMissing(t *testing.T) {
 		}
 		keys := make([]uint64, rapid.IntRange(len(lists), 20).Draw(rt, "at once"))
 		room := make([]uint64, rapid.IntRange(1, 4*missingRecordLeast).Draw(rt, "room"))
-		buf := runtimefile.Buffer{}
+		buf := readBuffer{}
 		m := mustMissing(rt, &b, lists, total, keys, room, &buf)
 		for first := range len(lists) + 1 {
 			var want, got []uint64
@@ -55,7 +53,7 @@ func TestMissing(t *testing.T) {
 
 // mustMissing writes the keys of lists.
 func mustMissing(t rapid.TB, b *builder, lists [][]uint64, total uint64, keys, room []uint64,
-	buf *runtimefile.Buffer) *missing {
+	buf *readBuffer) *missing {
 	t.Helper()
 	m, err := newMissing(b.identity(1), total, len(keys), room, nil)
 	if err != nil {

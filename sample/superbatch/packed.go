@@ -4,20 +4,19 @@ import (
 	"context"
 
 	"gdb/internal/mem"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // packed locates the rows that the batches of a span miss, as a sweep wrote them: for each batch
 // records of perRecord rows, the last with the remainder, ordered by node. It takes 8 bytes of
 // memory per record and 4 per batch.
 type packed struct {
-	file      *runtimefile.Reader
+	file      *fileReader
 	rowBytes  int
 	perRecord int
 	starts    []uint32 // first record of each batch, and at the end the number of all
-	refs      []runtimefile.Ref
+	refs      []ref
 	held      mem.Account // starts and refs
-	gone      *runtimefile.Remover
+	gone      *remover
 }
 
 const (
@@ -30,15 +29,15 @@ const (
 
 // read calls emit with rows first … end-1 of a batch of the span, in order and some at a time. emit
 // gets the index of its first row and the rows' bytes, valid during the call.
-func (p *packed) read(ctx context.Context, batch, first, end int, buf *runtimefile.Buffer,
+func (p *packed) read(ctx context.Context, batch, first, end int, buf *readBuffer,
 	emit func(first int, rows []byte) error) error {
 	refs := p.refs[p.starts[batch]:p.starts[batch+1]]
-	var records [packedChunk / bufferLeast]runtimefile.Record
+	var records [packedChunk / bufferLeast]record
 	for first < end {
 		at, n, bytes := first/p.perRecord, 0, int64(0)
 		for at+n < len(refs) && (at+n)*p.perRecord < end && n < len(records) &&
 			bytes < packedChunk {
-			records[n] = runtimefile.Record{File: p.file, At: refs[at+n]}
+			records[n] = record{File: p.file, At: refs[at+n]}
 			bytes += refs[at+n].DiskBytes()
 			n++
 		}
@@ -65,15 +64,15 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *runtimefi
 
 // readFirst reads the first records of a batch, as many as fit in the buffer, which holds them
 // afterwards. It returns the number of their rows.
-func (p *packed) readFirst(ctx context.Context, batch int, buf *runtimefile.Buffer) (rows int,
+func (p *packed) readFirst(ctx context.Context, batch int, buf *readBuffer) (rows int,
 	err error) {
 	room := int64(len(buf.Arena.Bytes()))
-	var records []runtimefile.Record
+	var records []record
 	for _, at := range p.refs[p.starts[batch]:p.starts[batch+1]] {
 		if room -= at.DiskBytes(); room < 0 {
 			break
 		}
-		records = append(records, runtimefile.Record{File: p.file, At: at})
+		records = append(records, record{File: p.file, At: at})
 		rows += int(at.Bytes) / p.rowBytes
 	}
 	if rows > 0 {
@@ -83,7 +82,7 @@ func (p *packed) readFirst(ctx context.Context, batch int, buf *runtimefile.Buff
 }
 
 // row returns the bytes of row k, of those that readFirst read to buf.
-func (p *packed) row(buf *runtimefile.Buffer, k int) []byte {
+func (p *packed) row(buf *readBuffer, k int) []byte {
 	at := k % p.perRecord * p.rowBytes
 	return buf.Payloads[k/p.perRecord][at : at+p.rowBytes]
 }

@@ -3,7 +3,6 @@ package superbatch
 import (
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
 )
 
 // Plan is what training on superbatches takes, and how they are made. Sizes are bytes.
@@ -115,7 +114,7 @@ func (d *Demand) SlotsLeast() int64 {
 func (d *Demand) rows() int64 {
 	row := 4 * int64(d.Dim)
 	if d.InPlace {
-		return changeset.FramesInPlace * mem.ArenaBytes(d.Batch.Inner*row)
+		return framesInPlace * mem.ArenaBytes(d.Batch.Inner*row)
 	}
 	return int64(d.Ready+1) * mem.ArenaBytes(d.Batch.Nodes*row)
 }
@@ -133,7 +132,7 @@ func (d *Demand) loop() (arenas, lists int64) {
 	frames, edge := int64(Frames(d.Ready)), int64(8)
 	arenas = d.rows() + mem.ArenaBytes(PackedBytes) + d.recordBytes()
 	if d.InPlace {
-		frames, edge = changeset.FramesInPlace, 12
+		frames, edge = framesInPlace, 12
 	} else {
 		arenas += Stages * mem.ArenaBytes(int64(d.StageRows)*4*int64(d.Dim))
 	}

@@ -7,7 +7,6 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
 )
 
 // hopsMost bounds the deltas of a decoded batch.
@@ -27,7 +26,7 @@ func encodeNodes(e *codec.Enc, b *sample.Batch) {
 	for _, o := range b.Dense.NodeIDOffsets {
 		e.U32(o)
 	}
-	changeset.PutArray(e, changeset.IDs32(b.Dense.NodeIDs))
+	putArray(e, ids32(b.Dense.NodeIDs))
 }
 
 // decodeNodes decodes to b what encodeNodes wrote. It checks that b is the batch with this epoch
@@ -45,7 +44,7 @@ func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (e
 	for range min(n, hopsMost) {
 		s.NodeIDOffsets = append(s.NodeIDOffsets, d.U32())
 	}
-	nodes, err := changeset.TakeArray(d, changeset.IDs32(s.NodeIDs), math.MaxInt32)
+	nodes, err := takeArray(d, ids32(s.NodeIDs), math.MaxInt32)
 	if err != nil {
 		return err
 	}
@@ -74,8 +73,8 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	for i := range len(s.NbrOffsets) - 1 {
 		degrees = append(degrees, s.NbrOffsets[i+1]-s.NbrOffsets[i])
 	}
-	changeset.PutArray(e, degrees)
-	changeset.PutArray(e, s.ReprMap)
+	putArray(e, degrees)
+	putArray(e, s.ReprMap)
 	flags, all := uint8(0), extrasOf(s)
 	for i, x := range all {
 		if len(x) > 0 {
@@ -85,7 +84,7 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	e.U8(flags)
 	for _, x := range all {
 		if len(x) > 0 {
-			changeset.PutArray(e, x)
+			putArray(e, x)
 		}
 	}
 	return degrees
@@ -111,7 +110,7 @@ func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 		if i >= 2 {
 			want = len(s.ReprMap)
 		}
-		if all[i], err = changeset.TakeArray(d, all[i], want); err != nil {
+		if all[i], err = takeArray(d, all[i], want); err != nil {
 			return err
 		}
 		if len(all[i]) != want {
@@ -130,10 +129,10 @@ func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 	d := codec.NewDec(payload)
 	rows := len(s.NodeIDs) - int(s.NodeIDOffsets[1])
-	if s.NbrOffsets, err = changeset.TakeArray(d, s.NbrOffsets, rows); err != nil {
+	if s.NbrOffsets, err = takeArray(d, s.NbrOffsets, rows); err != nil {
 		return err
 	}
-	if s.ReprMap, err = changeset.TakeArray(d, s.ReprMap, math.MaxInt32); err != nil {
+	if s.ReprMap, err = takeArray(d, s.ReprMap, math.MaxInt32); err != nil {
 		return err
 	}
 	if err := decodeExtras(d, s); err != nil {

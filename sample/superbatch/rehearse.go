@@ -9,7 +9,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
 )
 
 // Rehearsal is the result of planning a superbatch in memory.
@@ -69,7 +68,7 @@ type rehearser struct {
 	turns []rehearsedTurn // in reverse order
 	used  int             // entries used of next and union
 
-	changes changeset.Changes
+	changes changes
 }
 
 // rehearsedTurn is a batch, or several that are planned as one.
@@ -79,7 +78,7 @@ type rehearsedTurn struct {
 }
 
 func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
-	budget *mem.Budget) (p *rehearser, c *changeset.CacheState, err error) {
+	budget *mem.Budget) (p *rehearser, c *cacheState, err error) {
 	requests := 0
 	for _, b := range batches {
 		requests += len(b)
@@ -96,14 +95,14 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = changeset.NewCacheState(slots, budget); err != nil {
+	if c, err = newCacheState(slots, budget); err != nil {
 		return nil, nil, errors.Join(err, arena.Free())
 	}
 	b := arena.Bytes()
-	p = &rehearser{arena: arena, last: changeset.Carve[uint32](&b, int(nodes)),
-		next: changeset.Carve[uint32](&b, requests)}
+	p = &rehearser{arena: arena, last: carve[uint32](&b, int(nodes)),
+		next: carve[uint32](&b, requests)}
 	if hop > 1 {
-		p.union, p.count = changeset.Carve[sample.NodeID](&b, requests), changeset.Carve[uint32](&b,
+		p.union, p.count = carve[sample.NodeID](&b, requests), carve[uint32](&b,
 			requests)
 	}
 	return p, c, nil
@@ -119,7 +118,7 @@ func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID,
 		}
 		most = max(most, n)
 	}
-	if p.bits = changeset.UseBits(turn, most); p.bits < 0 {
+	if p.bits = useBits(turn, most); p.bits < 0 {
 		return fmt.Errorf("superbatch: rehearse: %d batches with a hop of %d are too many",
 			len(batches), hop)
 	}
@@ -183,7 +182,7 @@ func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 }
 
 // step decides what the cache keeps after turn i, counted from 0, and returns the turn's hits.
-func (p *rehearser) step(cache *changeset.CacheState, i int) (hits uint64, err error) {
+func (p *rehearser) step(cache *cacheState, i int) (hits uint64, err error) {
 	t := p.turns[len(p.turns)-1-i]
 	end := t.first + len(t.nodes)
 	err = cache.Step(uint32(i+1), t.nodes, p.next[t.first:end], &p.changes)

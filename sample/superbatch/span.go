@@ -13,8 +13,6 @@ import (
 	"gdb/internal/pace"
 	"gdb/layout/rowfile"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // span is consecutive batches of a superbatch whose missing rows are read in the same way.
@@ -78,7 +76,7 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m al
 	w := &sweep{b: b, s: s, first: int(step - s.first), beside: m,
 		rowBytes: b.cfg.Rows.Meta().RowBytes, fitted: fitted,
 		held: mem.NewAccount(b.cfg.Budget, "superbatch rows"),
-		buf:  runtimefile.Buffer{Budget: b.cfg.Budget}}
+		buf:  readBuffer{Budget: b.cfg.Budget}}
 	w.reading = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
 	rows, err := w.run(ctx)
 	if err = errors.Join(err, w.release()); err != nil {
@@ -133,12 +131,12 @@ type sweep struct {
 
 	arena     *mem.Arena
 	missing   *missing
-	buf       runtimefile.Buffer // records of batches, then of what they miss
-	keys      []uint64           // node<<32 | batch of the span, for a part of the missed rows
-	read      []byte             // memory that rows are read to
-	collected []byte             // rows that are not written yet, a part for each batch
+	buf       readBuffer // records of batches, then of what they miss
+	keys      []uint64   // node<<32 | batch of the span, for a part of the missed rows
+	read      []byte     // memory that rows are read to
+	collected []byte     // rows that are not written yet, a part for each batch
 
-	out    *runtimefile.Writer
+	out    *fileWriter
 	fill   []uint32 // for each batch: bytes collected, and (next) the record that comes next
 	next   []uint32
 	packed packed
@@ -269,7 +267,7 @@ func (w *sweep) room() int64 {
 // rowsPerRecord returns how many rows a record of this many bytes holds, at least one.
 func rowsPerRecord(bytes, rowBytes int) int {
 	return max(1,
-		(bytes-runtimefile.RecordHead)/rowBytes)
+		(bytes-recordHead)/rowBytes)
 }
 
 // finding returns the memory to find what batches of this many nodes miss, in bytes.
@@ -289,9 +287,9 @@ func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keys
 func (w *sweep) recordBytes(rows uint32) int64 {
 	n := int64(rows)
 	full, last := n/int64(w.perRecord), n%int64(w.perRecord)
-	bytes := full * runtimefile.Ref{Bytes: uint32(w.perRecord * w.rowBytes)}.DiskBytes()
+	bytes := full * ref{Bytes: uint32(w.perRecord * w.rowBytes)}.DiskBytes()
 	if last > 0 {
-		bytes += runtimefile.Ref{Bytes: uint32(int(last) * w.rowBytes)}.DiskBytes()
+		bytes += ref{Bytes: uint32(int(last) * w.rowBytes)}.DiskBytes()
 	}
 	return bytes
 }
@@ -315,8 +313,8 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 		return err
 	}
 	b := w.arena.Bytes()
-	w.read = changeset.Carve[uint8](&b, int(read)) // aligned as the arena is
-	w.keys = changeset.Carve[uint64](&b, int(keys/8))
+	w.read = carve[uint8](&b, int(read)) // aligned as the arena is
+	w.keys = carve[uint64](&b, int(keys/8))
 	w.collected = b
 	f := w.newFinder(b)
 	id := w.s.id
@@ -335,7 +333,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 // while those before are worked on.
 func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 	due := w.first
-	ahead := runtimefile.NewAhead(ctx, w.b.cfg.Budget, func(g *runtimefile.Group) bool {
+	ahead := newReadAhead(ctx, w.b.cfg.Budget, func(g *readGroup) bool {
 		for ; due < w.end && len(g.Records) < 2*batchesAtOnce; due++ {
 			g.Add(w.s.batches, w.s.index[due].nodes, due)
 			g.Add(w.s.plans, w.s.index[due].plan, due)
@@ -359,19 +357,19 @@ func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 // finder holds the memory to find what batches miss. Collected rows take its place later.
 type finder struct {
 	batch   sample.Batch
-	changes changeset.Changes
+	changes changes
 	nodes   []uint64 // nodes that a batch misses
 	room    []uint64 // for missing.room
 }
 
 func (w *sweep) newFinder(b []byte) *finder {
 	n := w.s.nodesMost
-	f := &finder{nodes: changeset.Carve[uint64](&b, n)}
-	f.batch.Dense.NodeIDs = changeset.Carve[sample.NodeID](&b, n)
+	f := &finder{nodes: carve[uint64](&b, n)}
+	f.batch.Dense.NodeIDs = carve[sample.NodeID](&b, n)
 	c := &f.changes
-	c.From, c.Keep = changeset.Carve[uint32](&b, n), changeset.Carve[uint32](&b, n)
-	c.Slots = changeset.Carve[uint32](&b, n)
-	f.room = changeset.Carve[uint64](&b, len(b)/8)
+	c.From, c.Keep = carve[uint32](&b, n), carve[uint32](&b, n)
+	c.Slots = carve[uint32](&b, n)
+	f.room = carve[uint64](&b, len(b)/8)
 	return f
 }
 
@@ -414,11 +412,11 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		p.held.Release()
 		return err
 	}
-	p.refs = make([]runtimefile.Ref, records)
+	p.refs = make([]ref, records)
 	w.fill, w.next = make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
 	if err = w.b.gone.Wait(); err == nil {
-		w.out, err = id.Create(runtimefile.KindRows)
+		w.out, err = id.Create(kindRows)
 	}
 	if err != nil {
 		p.held.Release()
@@ -427,11 +425,11 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	w.fitted()
 	err = w.write(ctx)
 	if err == nil {
-		p.file, err = id.Open(ctx, w.b.cfg.Device, runtimefile.KindRows)
+		p.file, err = id.Open(ctx, w.b.cfg.Device, kindRows)
 	}
 	if err != nil {
 		p.held.Release()
-		return errors.Join(err, w.out.Abort(), id.Remove(runtimefile.KindRows))
+		return errors.Join(err, w.out.Abort(), id.Remove(kindRows))
 	}
 	return nil
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"gdb/sample/superbatch/runtimefile"
 )
 
 // spilled locates the rows of slots that are not kept, in a file, while other work uses their
 // memory.
 type spilled struct {
-	id   runtimefile.Identity
-	refs []runtimefile.Ref
+	id   identity
+	refs []ref
 }
 
 // spillChunk is the size of a record of spilled rows, in bytes.
@@ -43,7 +41,7 @@ func (l *Loader) spill() error {
 }
 
 func (s *spilled) write(rows []byte) (err error) {
-	w, err := s.id.Create(runtimefile.KindSlots)
+	w, err := s.id.Create(kindSlots)
 	if err != nil {
 		return err
 	}
@@ -70,21 +68,21 @@ func (l *Loader) unspill(ctx context.Context) (err error) {
 	}
 	id := l.spilled.id
 	l.spilled = nil
-	return id.Remove(runtimefile.KindSlots)
+	return id.Remove(kindSlots)
 }
 
 func (s *spilled) read(ctx context.Context, c *Config, rows []byte) (err error) {
-	file, err := s.id.Open(ctx, c.Device, runtimefile.KindSlots)
+	file, err := s.id.Open(ctx, c.Device, kindSlots)
 	if err != nil {
 		return err
 	}
-	buf := runtimefile.Buffer{Budget: c.Budget}
+	buf := readBuffer{Budget: c.Budget}
 	defer func() { err = errors.Join(err, buf.Free(), file.Close()) }()
-	var records [packedChunk / spillChunk]runtimefile.Record
+	var records [packedChunk / spillChunk]record
 	for refs := s.refs; len(refs) > 0; {
 		n := min(len(records), len(refs))
 		for i, at := range refs[:n] {
-			records[i] = runtimefile.Record{File: file, At: at}
+			records[i] = record{File: file, At: at}
 		}
 		payloads, err := buf.Read(ctx, records[:n]...)
 		if err != nil {

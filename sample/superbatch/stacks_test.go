@@ -6,7 +6,6 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/sample"
-	"gdb/sample/superbatch/changeset"
 
 	"pgregory.net/rapid"
 )
@@ -17,7 +16,7 @@ func TestTurnStacks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.SampledFrom([]int{1, 3, 40, 700, 5000}).Draw(t, "slots")
 		turns := rapid.SampledFrom([]int{2, 3, 9, 300}).Draw(t, "turns")
-		s := changeset.NewTurnStacks(make([]byte, changeset.PoolBytes(slots)), slots, turns)
+		s := newTurnStacks(make([]byte, poolBytes(slots)), slots, turns)
 		plain, rows := make([][]uint64, turns), 0
 		draw := rng.NewStream(rapid.Uint64().Draw(t, "seed"))
 		push := func(turn int) {
@@ -71,11 +70,11 @@ func TestTurnStacks(t *testing.T) {
 // TestManySlots is TestHitsAreBeladys with chunks of many rows.
 func TestManySlots(t *testing.T) {
 	const nodes, slots = 2500, 1200
-	if log := changeset.ChunkLog(slots, 12); log < 4 {
+	if log := chunkLog(slots, 12); log < 4 {
 		t.Fatalf("chunks of %d rows", 1<<log)
 	}
 	draw := rng.NewStream(9)
-	r, err := changeset.PlanRanges(nodes, 1<<20)
+	r, err := planRanges(nodes, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

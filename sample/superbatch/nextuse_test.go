@@ -1,4 +1,4 @@
-package changeset
+package superbatch
 
 import (
 	"encoding/binary"
@@ -19,8 +19,8 @@ func TestNextUsesAscend(t *testing.T) {
 		{"descending by one", []uint32{4, 3}, true},
 		{"descending", []uint32{0, 9, 2}, true},
 	} {
-		w := nextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 40}},
-			NextUses: &NextUses{Ranges: Ranges{Shift: 9, Count: 1, Window: 64}, Bits: 6}},
+		w := nextWorker{nextPass: &nextPass{accesses: &accesses{Starts: []uint32{0, 40}},
+			nextUses: &nextUses{ranges: ranges{Shift: 9, Count: 1, Window: 64}, Bits: 6}},
 			Last: make([]uint32, 1<<9), Next: make([]uint32, 64)}
 		w.never = 1<<31 - 1
 		width, payload := w.wordBytes(), []byte(nil)

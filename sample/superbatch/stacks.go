@@ -1,6 +1,10 @@
-package changeset
+package superbatch
 
-import "gdb/internal/bug"
+import (
+	"math/bits"
+
+	"gdb/internal/bug"
+)
 
 // turnStacks holds the held rows by the turn of their next use, on one stack per turn. The rows of
 // a turn are taken all at once when the turn comes, or from the top when other rows are kept
@@ -38,31 +42,31 @@ const (
 	chunkMostLog = 6
 )
 
-// PoolBytes returns the memory of the rows of this number of slots, in bytes.
-func PoolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
+// poolBytes returns the memory of the rows of this number of slots, in bytes.
+func poolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
 
 // stackBytes returns the memory of the stacks' heads and set for this number of turns, in bytes.
-func stackBytes(turns int) int64 { return 8*int64(turns) + TurnSetBytes(turns) }
+func stackBytes(turns int) int64 { return 8*int64(turns) + turnSetBytes(turns) }
 
-// ChunkLog returns the logarithm of the size of chunks: the largest size with which as many chunks
-// fit in PoolBytes as can be in use, given that each turn may have one chunk that is not full.
-func ChunkLog(slots, turns int) int {
+// chunkLog returns the logarithm of the size of chunks: the largest size with which as many chunks
+// fit in poolBytes as can be in use, given that each turn may have one chunk that is not full.
+func chunkLog(slots, turns int) int {
 	for log := chunkMostLog; log > 0; log-- {
 		chunks := int64(slots>>log + min(turns, slots) + 2)
-		if chunks*(rowBytes<<log+linkBytes) <= PoolBytes(slots) {
+		if chunks*(rowBytes<<log+linkBytes) <= poolBytes(slots) {
 			return log
 		}
 	}
 	return 0
 }
 
-// NewTurnStacks returns empty stacks in pool, which has PoolBytes(slots) bytes.
-func NewTurnStacks(pool []byte, slots, turns int) turnStacks {
-	s := turnStacks{shift: ChunkLog(slots, turns), stacks: make([]turnStack, turns),
-		set: NewTurnSet(turns)}
+// newTurnStacks returns empty stacks in pool, which has poolBytes(slots) bytes.
+func newTurnStacks(pool []byte, slots, turns int) turnStacks {
+	s := turnStacks{shift: chunkLog(slots, turns), stacks: make([]turnStack, turns),
+		set: newTurnSet(turns)}
 	s.mask = 1<<s.shift - 1
 	chunks := len(pool) / (rowBytes<<s.shift + linkBytes)
-	s.rows, s.link = Carve[uint64](&pool, chunks<<s.shift), Carve[uint32](&pool, chunks)
+	s.rows, s.link = carve[uint64](&pool, chunks<<s.shift), carve[uint32](&pool, chunks)
 	return s
 }
 
@@ -135,4 +139,55 @@ func (s *turnStacks) Drop(turn uint32) {
 	if s.shrink(t); t.count == 0 {
 		s.set.Remove(turn)
 	}
+}
+
+// turnSet is a set of turns whose largest is found in O(log64 n). It is levels of bitmaps: a bit of
+// one level says that a word of the level below is not zero.
+type turnSet struct{ Levels [][]uint64 }
+
+// turnSetBytes returns the memory of a set of turns below n, in bytes.
+func turnSetBytes(n int) int64 {
+	total := int64(0)
+	for n > 1 || total == 0 {
+		n = (n + 63) / 64
+		total += 8 * int64(n)
+	}
+	return total
+}
+
+// newTurnSet returns an empty set of turns below n.
+func newTurnSet(n int) turnSet {
+	var s turnSet
+	for n > 1 || len(s.Levels) == 0 {
+		n = (n + 63) / 64
+		s.Levels = append(s.Levels, make([]uint64, n))
+	}
+	return s
+}
+
+func (s turnSet) Add(t uint32) {
+	for _, l := range s.Levels {
+		l[t>>6] |= 1 << (t & 63)
+		t >>= 6
+	}
+}
+
+func (s turnSet) Remove(t uint32) {
+	for _, l := range s.Levels {
+		l[t>>6] &^= 1 << (t & 63)
+		if l[t>>6] != 0 {
+			return
+		}
+		t >>= 6
+	}
+}
+
+func (s turnSet) Empty() bool { return s.Levels[len(s.Levels)-1][0] == 0 }
+
+// Last returns the largest turn of the set, or 0 if it is empty.
+func (s turnSet) Last() (t uint32) {
+	for i := len(s.Levels) - 1; i >= 0; i-- {
+		t = t<<6 | uint32(max(bits.Len64(s.Levels[i][t])-1, 0))
+	}
+	return t
 }

@@ -1,4 +1,4 @@
-package changeset
+package superbatch
 
 import (
 	"context"
@@ -13,40 +13,39 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/sample"
-	"gdb/sample/superbatch/runtimefile"
 )
 
-// NextUses holds, for every access of a superbatch, the next use of its node, or never. The uses
+// nextUses holds, for every access of a superbatch, the next use of its node, or never. The uses
 // are in parts parallel to the parts of the accesses, 4 bytes each.
-type NextUses struct {
-	Ranges
-	id     runtimefile.Identity
-	refs   []runtimefile.Ref
+type nextUses struct {
+	ranges
+	id     identity
+	refs   []ref
 	total  uint64
-	Bits   int         // bits of a use that hold the position: see UseBits
+	Bits   int         // bits of a use that hold the position: see useBits
 	never  uint32      // the use that stands for no next use
 	held   mem.Account // refs
 	memory *mem.Arena  // memory that the first records go to
 }
 
-// NextOptions say how many bytes of next uses stay in memory instead of a file, and how many
+// nextOptions say how many bytes of next uses stay in memory instead of a file, and how many
 // goroutines find them, at most rangesAtOnce.
-type NextOptions struct {
+type nextOptions struct {
 	Memory  int64
 	Workers int
 }
 
-// FindNextUses finds the next use of each access. It goes backward over the accesses of each range,
+// findNextUses finds the next use of each access. It goes backward over the accesses of each range,
 // with the next use of each node of the range in memory. The caller calls Free.
-func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Device, a *Accesses,
-	opt NextOptions, budget *mem.Budget) (n *NextUses, err error) {
-	n = &NextUses{Ranges: a.Ranges, id: id, total: a.Total,
+func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses,
+	opt nextOptions, budget *mem.Budget) (n *nextUses, err error) {
+	n = &nextUses{ranges: a.ranges, id: id, total: a.Total,
 		held: mem.NewAccount(budget, "superbatch index")}
 	if n.memory, err = mem.NewArena(budget, "superbatch next uses", opt.Memory); err != nil {
 		return nil, err
 	}
 	batches := len(a.Starts) - 1
-	if n.Bits = UseBits(batches, a.most); n.Bits < 0 {
+	if n.Bits = useBits(batches, a.most); n.Bits < 0 {
 		err = fmt.Errorf("%d batches of %d nodes at most are too many: lower --superbatch",
 			batches, a.most)
 	} else {
@@ -55,8 +54,8 @@ func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Dev
 	if n.never = uint32(batches+1) << n.Bits; err != nil {
 		return nil, errors.Join(err, n.Free())
 	}
-	n.refs = make([]runtimefile.Ref, len(a.refs))
-	p := &NextPass{NextUses: n, Accesses: a}
+	n.refs = make([]ref, len(a.refs))
+	p := &nextPass{nextUses: n, accesses: a}
 	if err := errors.Join(p.runAll(ctx, dev, opt.Workers, budget), p.close()); err != nil {
 		return nil, errors.Join(err, n.Free())
 	}
@@ -64,30 +63,30 @@ func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Dev
 }
 
 // Free gives the memory back. The file is not removed.
-func (n *NextUses) Free() error {
+func (n *nextUses) Free() error {
 	n.held.Release()
 	return n.memory.Free()
 }
 
-// NextPass is the state of FindNextUses that its goroutines share.
-type NextPass struct {
-	*NextUses
-	Accesses *Accesses
-	in       *runtimefile.Reader
+// nextPass is the state of findNextUses that its goroutines share.
+type nextPass struct {
+	*nextUses
+	accesses *accesses
+	in       *fileReader
 	due      atomic.Int64 // the next range that no goroutine has taken
 
 	mu  sync.Mutex // protects out
-	out *runtimefile.Writer
+	out *fileWriter
 }
 
 // runAll opens the files and starts goroutines that find the next uses of all ranges.
-func (p *NextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
+func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	budget *mem.Budget) (err error) {
-	if p.in, err = p.id.Open(ctx, dev, runtimefile.KindAccesses); err != nil {
+	if p.in, err = p.id.Open(ctx, dev, kindAccesses); err != nil {
 		return err
 	}
-	p.in.Memory = p.Accesses.memory.Bytes()
-	if p.out, err = p.id.Create(runtimefile.KindNext); err != nil {
+	p.in.Memory = p.accesses.memory.Bytes()
+	if p.out, err = p.id.Create(kindNext); err != nil {
 		return err
 	}
 	p.out.Memory = p.memory.Bytes()
@@ -111,16 +110,16 @@ func (p *NextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 }
 
 // work takes memory for one range, and finds next uses of range after range until none is left.
-func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
+func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	arena, err := mem.NewArena(budget, "superbatch next uses",
 		bytesPerNode<<p.Shift+4*int64(p.Window))
 	if err != nil {
 		return err
 	}
 	b := arena.Bytes()
-	w := &nextWorker{NextPass: p, Last: Carve[uint32](&b, 1<<p.Shift),
-		Next: Carve[uint32](&b, p.Window)}
-	ahead := runtimefile.NewAhead(ctx, budget, w.choose)
+	w := &nextWorker{nextPass: p, Last: carve[uint32](&b, 1<<p.Shift),
+		Next: carve[uint32](&b, p.Window)}
+	ahead := newReadAhead(ctx, budget, w.choose)
 	defer func() { err = errors.Join(err, ahead.Close(), arena.Free()) }()
 	for {
 		g, err := ahead.Next(ctx)
@@ -138,9 +137,9 @@ func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	}
 }
 
-// nextWorker is the state of one goroutine of FindNextUses.
+// nextWorker is the state of one goroutine of findNextUses.
 type nextWorker struct {
-	*NextPass
+	*nextPass
 	Last []uint32 // the use found last of each node of the range, or never
 	Next []uint32 // next uses of a part's accesses
 	turn int      // turn of the access found last
@@ -150,12 +149,12 @@ type nextWorker struct {
 
 // choose adds parts of the current range to g, the last first, or of the next range if none is
 // left. It adds as many bytes as a window can have in one part, or one part.
-func (w *nextWorker) choose(g *runtimefile.Group) bool {
-	most := int64(w.Ranges.Window * w.wordBytes())
+func (w *nextWorker) choose(g *readGroup) bool {
+	most := int64(w.ranges.Window * w.wordBytes())
 	for bytes := int64(0); len(g.Records) == 0; g.Fresh = true {
 		for ; w.window > 0; w.window-- {
 			part := (w.window-1)*w.Count + w.r
-			at := w.Accesses.refs[part]
+			at := w.accesses.refs[part]
 			if at.Bytes == 0 {
 				continue
 			}
@@ -170,7 +169,7 @@ func (w *nextWorker) choose(g *runtimefile.Group) bool {
 		if w.r = int(w.due.Add(1)) - 1; w.r >= w.Count {
 			return false
 		}
-		w.window = w.Accesses.windows()
+		w.window = w.accesses.windows()
 	}
 	return true
 }
@@ -179,7 +178,7 @@ func (w *nextWorker) choose(g *runtimefile.Group) bool {
 func (w *nextWorker) one(payload []byte, part int) error {
 	next, err := w.Find(payload, part)
 	if err != nil {
-		return w.in.Damage(w.Accesses.refs[part].Off(), "%v", err)
+		return w.in.Damage(w.accesses.refs[part].Off(), "%v", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,10 +190,10 @@ func (w *nextWorker) one(payload []byte, part int) error {
 func (w *nextWorker) Find(payload []byte, part int) ([]uint32, error) {
 	width := w.wordBytes()
 	n := (len(payload) - 8) / width
-	if n < 1 || n > w.Ranges.Window || len(payload) != n*width+8 {
+	if n < 1 || n > w.ranges.Window || len(payload) != n*width+8 {
 		return nil, fmt.Errorf("%d bytes of accesses of %d", len(payload), width)
 	}
-	next, first := w.Next[:n], uint32(part/w.Count)*uint32(w.Ranges.Window)
+	next, first := w.Next[:n], uint32(part/w.Count)*uint32(w.ranges.Window)
 	if !w.backward(payload, width, first, next) {
 		return nil, errors.New("an access is not before what is said to be the next")
 	}
@@ -206,7 +205,7 @@ func (w *nextWorker) Find(payload []byte, part int) ([]uint32, error) {
 // accesses of one turn, has no branch that depends on data: reads of last are spread over a range's
 // nodes, and later ones go on while one waits for memory.
 func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
-	last, number, wrong, starts := w.Last, w.numberBits(), uint64(0), w.Accesses.Starts
+	last, number, wrong, starts := w.Last, w.numberBits(), uint64(0), w.accesses.Starts
 	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.Bits-1
 	for i := len(next) - 1; i >= 0; {
 		from := first + binary.LittleEndian.Uint32(words[i*width:])&numbers
@@ -231,13 +230,13 @@ func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint
 
 // Begin prepares for the next range: no node has a next use.
 func (w *nextWorker) Begin() {
-	w.turn = len(w.Accesses.Starts) - 1
+	w.turn = len(w.accesses.Starts) - 1
 	for i := range w.Last {
 		w.Last[i] = w.never
 	}
 }
 
-func (p *NextPass) close() (err error) {
+func (p *nextPass) close() (err error) {
 	if p.in != nil {
 		err = p.in.Close()
 	}
@@ -247,12 +246,12 @@ func (p *NextPass) close() (err error) {
 	return err
 }
 
-// NextReader returns next uses in the order of the accesses. It merges the parts of each window:
+// nextReader returns next uses in the order of the accesses. It merges the parts of each window:
 // the range of the next node says from which part the next use comes.
-type NextReader struct {
-	*NextUses
-	In     *runtimefile.Reader
-	ahead  *runtimefile.Ahead
+type nextReader struct {
+	*nextUses
+	In     *fileReader
+	ahead  *readAhead
 	window int        // the window whose parts choose adds next
 	parts  [][]uint32 // parts of the current window
 	begins []uint32   // for each part, how much of it was returned
@@ -261,21 +260,21 @@ type NextReader struct {
 }
 
 // Read opens the next uses for one pass over all accesses.
-func (n *NextUses) Read(ctx context.Context, dev blockdev.Device,
-	budget *mem.Budget) (*NextReader, error) {
-	in, err := n.id.Open(ctx, dev, runtimefile.KindNext)
+func (n *nextUses) Read(ctx context.Context, dev blockdev.Device,
+	budget *mem.Budget) (*nextReader, error) {
+	in, err := n.id.Open(ctx, dev, kindNext)
 	if err != nil {
 		return nil, err
 	}
 	in.Memory = n.memory.Bytes()
-	r := &NextReader{NextUses: n, In: in, parts: make([][]uint32, n.Count),
+	r := &nextReader{nextUses: n, In: in, parts: make([][]uint32, n.Count),
 		begins: make([]uint32, n.Count)}
-	r.ahead = runtimefile.NewAhead(ctx, budget, r.choose)
+	r.ahead = newReadAhead(ctx, budget, r.choose)
 	return r, nil
 }
 
 // choose adds the parts of the next window to g.
-func (r *NextReader) choose(g *runtimefile.Group) bool {
+func (r *nextReader) choose(g *readGroup) bool {
 	first := r.window * r.Count
 	if first == len(r.refs) {
 		return false
@@ -291,7 +290,7 @@ func (r *NextReader) choose(g *runtimefile.Group) bool {
 
 // Of writes the next uses of nodes to next. All of nodes occur in the turn, and they must follow
 // the nodes of the call before.
-func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
+func (r *nextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 	next []uint32) error {
 	low, high := r.never, uint32(0)
 	for done := 0; done < len(nodes); {
@@ -323,7 +322,7 @@ func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 }
 
 // load moves to the next window.
-func (r *NextReader) load(ctx context.Context) error {
+func (r *nextReader) load(ctx context.Context) error {
 	g, err := r.ahead.Next(ctx)
 	if err != nil {
 		return err
@@ -336,11 +335,11 @@ func (r *NextReader) load(ctx context.Context) error {
 	for i, part := range g.Parts {
 		r.parts[part] = mem.View[uint32](g.Payloads[i])
 	}
-	r.left = int(min(uint64(r.Ranges.Window), r.total-r.taken))
+	r.left = int(min(uint64(r.ranges.Window), r.total-r.taken))
 	return nil
 }
 
 // Close ends reading and closes the file.
-func (r *NextReader) Close() error {
+func (r *nextReader) Close() error {
 	return errors.Join(r.ahead.Close(), r.In.Close())
 }

@@ -1,11 +1,13 @@
-package changeset
+package superbatch
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"unsafe"
 
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 )
 
 // Numbers are stored at the bit width of the largest of an array. Node ids and indexes are spread
@@ -47,8 +49,8 @@ func unpack(dst []uint32, src []byte, width int) {
 	}
 }
 
-// PutArray appends the number of values, their width, and the values packed.
-func PutArray(e *codec.Enc, values []uint32) {
+// putArray appends the number of values, their width, and the values packed.
+func putArray(e *codec.Enc, values []uint32) {
 	all := uint32(0)
 	for _, v := range values {
 		all |= v
@@ -59,9 +61,9 @@ func PutArray(e *codec.Enc, values []uint32) {
 	e.B = appendPacked(e.B, values, width)
 }
 
-// TakeArray reads what PutArray wrote to the memory of dst, or to new memory if dst is too small.
+// takeArray reads what putArray wrote to the memory of dst, or to new memory if dst is too small.
 // It returns an error if there are more than most values.
-func TakeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
+func takeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
 	n, width := int(d.U32()), int(d.U8())
 	if err := d.Err(); err != nil {
 		return dst[:0], err
@@ -80,4 +82,28 @@ func TakeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
 	dst = dst[:n]
 	unpack(dst, src, width)
 	return dst, nil
+}
+
+// push appends v to s, and adds the memory by which s grows to l.
+func push[T any](l *mem.Account, s []T, v T) ([]T, error) {
+	if len(s) < cap(s) {
+		return append(s, v), nil
+	}
+	grown := max(64, cap(s)+cap(s)/2)
+	if err := l.Add(int64(grown-cap(s)) * int64(unsafe.Sizeof(v))); err != nil {
+		return s, err
+	}
+	return append(append(make([]T, 0, grown), s...), v), nil
+}
+
+// carve cuts the next n numbers off the front of an arena's bytes.
+func carve[T mem.Scalar](b *[]byte, n int) []T {
+	var zero T
+	size := n * int(unsafe.Sizeof(zero))
+	part := (*b)[:size:size]
+	*b = (*b)[size:]
+	if n == 0 {
+		return nil
+	}
+	return mem.View[T](part)
 }

@@ -1,16 +1,14 @@
-// Package runtimefile stores what a superbatch holds on disk while its process runs: files of
-// records with checksums, written from start to end and read in any order. The files lie in a
-// directory of the process in the store's prep/, which is removed with the process, or by a later
-// one.
-package runtimefile
+package superbatch
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -21,17 +19,21 @@ import (
 
 // Kinds of runtime files, as they stand in their headers.
 const (
-	KindBatches  = "GSBB" // the sampled batches: for each its nodes, then its edges
-	KindAccesses = "GSBA" // which nodes are accessed when, by node range
-	KindNext     = "GSBN" // the next use of each access, in parallel parts
-	KindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
-	KindMissing  = "GSBM" // which rows batches miss, by node range
-	KindRows     = "GSBR" // the rows that some batches miss, batch by batch
-	KindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
+	kindBatches  = "GSBB" // the sampled batches: for each its nodes, then its edges
+	kindAccesses = "GSBA" // which nodes are accessed when, by node range
+	kindNext     = "GSBN" // the next use of each access, in parallel parts
+	kindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
+	kindMissing  = "GSBM" // which rows batches miss, by node range
+	kindRows     = "GSBR" // the rows that some batches miss, batch by batch
+	kindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
 )
 
+// The runtime files hold what a superbatch has on disk while its process runs: files of records
+// with checksums, written from start to end and read in any order. They lie in a directory of the
+// process in the store's prep/, which is removed with the process, or by a later one.
+//
 // A runtime file is a header block (see codec.Header; its one field is the number of the
-// superbatch) and records, each at a multiple of UnitBytes:
+// superbatch) and records, each at a multiple of unitBytes:
 //
 //	0        4        8          16
 //	+--------+--------+----------+------------------+-------+
@@ -42,35 +44,35 @@ const (
 // place, file or superbatch never verifies. The files do not outlive their process: they are not
 // synced, and no process reads those of another.
 const (
-	RecordHead = 16
-	UnitBytes  = blockdev.Align
+	recordHead = 16
+	unitBytes  = blockdev.Align
 	// readChunk is the size of the reads into which a large record is split, in bytes.
 	readChunk = 1 << 20
 )
 
-const _ uint = -(codec.HeaderBytes % UnitBytes) // records begin at a whole unit
+const _ uint = -(codec.HeaderBytes % unitBytes) // records begin at a whole unit
 
-// Ref locates a record. It takes 8 bytes, so that a million batches need a few MiB.
-type Ref struct {
+// ref locates a record. It takes 8 bytes, so that a million batches need a few MiB.
+type ref struct {
 	Unit  uint32 // offset in units, or'ed with inMemory: files end at 1 TiB
 	Bytes uint32 // size of the payload
 }
 
-// inMemory is set in Ref.Unit if the record is in memory instead of the file.
+// inMemory is set in ref.Unit if the record is in memory instead of the file.
 const inMemory = 1 << 31
 
-func (r Ref) inMemory() bool { return r.Unit&inMemory != 0 }
+func (r ref) inMemory() bool { return r.Unit&inMemory != 0 }
 
 // Off returns where the record begins, in bytes, in the file or in memory.
-func (r Ref) Off() int64 { return int64(r.Unit&^inMemory) * UnitBytes }
+func (r ref) Off() int64 { return int64(r.Unit&^inMemory) * unitBytes }
 
 // DiskBytes returns how many bytes the record takes in its file, with head and padding.
-func (r Ref) DiskBytes() int64 { return roundUp(RecordHead+int64(r.Bytes), UnitBytes) }
+func (r ref) DiskBytes() int64 { return roundUp(recordHead+int64(r.Bytes), unitBytes) }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
-// Identity is what all files of a superbatch have in common: their place, store and number.
-type Identity struct {
+// identity is what all files of a superbatch have in common: their place, store and number.
+type identity struct {
 	FS   vfs.FS
 	Dir  string
 	UUID kv.UUID
@@ -78,22 +80,22 @@ type Identity struct {
 }
 
 // Path returns the path of the file of a kind.
-func (id Identity) Path(kind string) string {
-	name := map[string]string{KindBatches: "batches", KindAccesses: "accesses",
-		KindNext: "next", KindPlan: "plan", KindMissing: "missing", KindRows: "rows",
-		KindSlots: "slots"}[kind]
+func (id identity) Path(kind string) string {
+	name := map[string]string{kindBatches: "batches", kindAccesses: "accesses",
+		kindNext: "next", kindPlan: "plan", kindMissing: "missing", kindRows: "rows",
+		kindSlots: "slots"}[kind]
 	return id.FS.PathJoin(id.Dir, fmt.Sprintf("%d.%s", id.Seq, name))
 }
 
 // sum returns the checksum of a record at off. head is the record's head without the checksum.
-func (id Identity) sum(kind string, off int64, head, payload []byte) uint32 {
+func (id identity) sum(kind string, off int64, head, payload []byte) uint32 {
 	return codec.BlockSum(kind, id.UUID, uint64(off), head, payload)
 }
 
-// Writer writes one runtime file from start to end. The first records go to Memory, as long as they
-// fit, and are never written to the file.
-type Writer struct {
-	ID   Identity
+// fileWriter writes one runtime file from start to end. The first records go to Memory, as long as
+// they fit, and are never written to the file.
+type fileWriter struct {
+	ID   identity
 	Kind string
 	File vfs.File
 	out  *blockdev.Writer
@@ -105,14 +107,14 @@ type Writer struct {
 }
 
 // Create creates a runtime file of this kind.
-func (id Identity) Create(kind string) (*Writer, error) {
+func (id identity) Create(kind string) (*fileWriter, error) {
 	f, err := id.FS.Create(id.Path(kind), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("superbatch: create %s: %w", id.Path(kind), err)
 	}
 	var fields codec.Enc
 	fields.U64(id.Seq)
-	w := &Writer{ID: id, Kind: kind, File: f, out: blockdev.NewWriter(f)}
+	w := &fileWriter{ID: id, Kind: kind, File: f, out: blockdev.NewWriter(f)}
 	header := codec.Header{Kind: kind, UUID: id.UUID, Fields: fields.B}.Encode()
 	w.put(header)
 	w.Size = int64(len(header))
@@ -120,37 +122,37 @@ func (id Identity) Create(kind string) (*Writer, error) {
 }
 
 // Append writes a record. payload's contents may be overwritten.
-func (w *Writer) Append(payload []byte) (Ref, error) {
+func (w *fileWriter) Append(payload []byte) (ref, error) {
 	if w.err != nil {
-		return Ref{}, w.err
+		return ref{}, w.err
 	}
 	if end := w.used + int64(len(payload)); end <= int64(len(w.Memory)) {
-		r := Ref{Unit: uint32(w.used/UnitBytes) | inMemory, Bytes: uint32(len(payload))}
+		r := ref{Unit: uint32(w.used/unitBytes) | inMemory, Bytes: uint32(len(payload))}
 		copy(w.Memory[w.used:], payload)
-		w.used = roundUp(end, UnitBytes)
+		w.used = roundUp(end, unitBytes)
 		return r, nil
 	}
-	r := Ref{Unit: uint32(w.Size / UnitBytes), Bytes: uint32(len(payload))}
-	if w.Size/UnitBytes >= inMemory || len(payload) > math.MaxUint32-RecordHead {
+	r := ref{Unit: uint32(w.Size / unitBytes), Bytes: uint32(len(payload))}
+	if w.Size/unitBytes >= inMemory || len(payload) > math.MaxUint32-recordHead {
 		w.err = fmt.Errorf("superbatch: %s: a record of %d bytes at offset %d is too far or too "+
 			"large: lower --superbatch", w.ID.Path(w.Kind), len(payload), w.Size)
-		return Ref{}, w.err
+		return ref{}, w.err
 	}
-	head := codec.Enc{B: make([]byte, 0, RecordHead)}
+	head := codec.Enc{B: make([]byte, 0, recordHead)}
 	head.U32(0)
 	head.U32(r.Bytes)
 	head.U64(w.ID.Seq)
 	sum := codec.Enc{B: head.B[:0]}
-	sum.U32(w.ID.sum(w.Kind, w.Size, head.B[4:RecordHead], payload))
-	w.put(head.B[:RecordHead])
+	sum.U32(w.ID.sum(w.Kind, w.Size, head.B[4:recordHead], payload))
+	w.put(head.B[:recordHead])
 	w.put(payload)
 	w.Size += r.DiskBytes()
-	var zeros [UnitBytes]byte
-	w.put(zeros[:r.DiskBytes()-RecordHead-int64(r.Bytes)])
+	var zeros [unitBytes]byte
+	w.put(zeros[:r.DiskBytes()-recordHead-int64(r.Bytes)])
 	return r, w.err
 }
 
-func (w *Writer) put(p []byte) {
+func (w *fileWriter) put(p []byte) {
 	if w.err != nil {
 		return
 	}
@@ -159,16 +161,16 @@ func (w *Writer) put(p []byte) {
 	}
 }
 
-func (w *Writer) failed(err error) {
+func (w *fileWriter) failed(err error) {
 	w.err = fmt.Errorf("superbatch: write %s before offset %d: %w; free space on the disk, or "+
 		"lower --superbatch", w.ID.Path(w.Kind), w.Size, err)
 }
 
 // Total returns the bytes that the records take, in the file and in memory.
-func (w *Writer) Total() int64 { return w.Size + w.used }
+func (w *fileWriter) Total() int64 { return w.Size + w.used }
 
 // Flush writes what is buffered. No record can follow.
-func (w *Writer) Flush() error {
+func (w *fileWriter) Flush() error {
 	if w.err == nil {
 		if err := w.out.Finish(); err != nil {
 			w.failed(err)
@@ -178,10 +180,10 @@ func (w *Writer) Flush() error {
 }
 
 // Finish writes what is buffered and closes the file.
-func (w *Writer) Finish() error { return errors.Join(w.Flush(), w.Abort()) }
+func (w *fileWriter) Finish() error { return errors.Join(w.Flush(), w.Abort()) }
 
 // Abort closes the file. Further calls do nothing.
-func (w *Writer) Abort() error {
+func (w *fileWriter) Abort() error {
 	if w.File == nil {
 		return nil
 	}
@@ -194,9 +196,9 @@ func (w *Writer) Abort() error {
 	return nil
 }
 
-// Reader reads the records of one runtime file, in any order, from any goroutine.
-type Reader struct {
-	id   Identity
+// fileReader reads the records of one runtime file, in any order, from any goroutine.
+type fileReader struct {
+	id   identity
 	kind string
 	dev  blockdev.Device
 	File blockdev.File
@@ -205,12 +207,13 @@ type Reader struct {
 }
 
 // Open opens a finished file and checks its header.
-func (id Identity) Open(ctx context.Context, dev blockdev.Device, kind string) (*Reader, error) {
+func (id identity) Open(ctx context.Context, dev blockdev.Device,
+	kind string) (*fileReader, error) {
 	f, err := dev.OpenFile(id.FS, id.Path(kind))
 	if err != nil {
 		return nil, fmt.Errorf("superbatch: open %s: %w", id.Path(kind), err)
 	}
-	r := &Reader{id: id, kind: kind, dev: dev, File: f}
+	r := &fileReader{id: id, kind: kind, dev: dev, File: f}
 	buf := blockdev.AlignedBuffer(codec.HeaderBytes)
 	err = dev.ReadBatch(ctx, []blockdev.Request{{File: f, Buf: buf}})
 	if err != nil {
@@ -225,20 +228,20 @@ func (id Identity) Open(ctx context.Context, dev blockdev.Device, kind string) (
 
 // Damage returns an error saying that the disk returned other bytes than were written. It wraps
 // layout.ErrCorrupt.
-func (r *Reader) Damage(off int64, format string, args ...any) error {
+func (r *fileReader) Damage(off int64, format string, args ...any) error {
 	return fmt.Errorf("superbatch: %s record at offset %d: %w: %s; check the disk and run again",
 		r.id.Path(r.kind), off, layout.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// Record names one record of a file.
-type Record struct {
-	File *Reader
-	At   Ref
+// record names one record of a file.
+type record struct {
+	File *fileReader
+	At   ref
 }
 
 // Read reads all records at once and returns their payloads, verified. They are valid until the
 // next call.
-func (b *Buffer) Read(ctx context.Context, records ...Record) ([][]byte, error) {
+func (b *readBuffer) Read(ctx context.Context, records ...record) ([][]byte, error) {
 	total := int64(0)
 	for _, r := range records {
 		if r.At.inMemory() {
@@ -291,11 +294,11 @@ func (b *Buffer) Read(ctx context.Context, records ...Record) ([][]byte, error) 
 }
 
 // verify checks the record in b and returns its payload.
-func (r *Reader) verify(at Ref, b []byte) ([]byte, error) {
+func (r *fileReader) verify(at ref, b []byte) ([]byte, error) {
 	d := codec.NewDec(b)
 	sum, bytes, seq := d.U32(), d.U32(), d.U64()
-	payload := b[RecordHead : RecordHead+int64(at.Bytes)]
-	if got := r.id.sum(r.kind, at.Off(), b[4:RecordHead], payload); got != sum {
+	payload := b[recordHead : recordHead+int64(at.Bytes)]
+	if got := r.id.sum(r.kind, at.Off(), b[4:recordHead], payload); got != sum {
 		return nil, r.Damage(at.Off(), "record has checksum %08x, its bytes give %08x", sum, got)
 	}
 	if bytes != at.Bytes || seq != r.id.Seq {
@@ -306,7 +309,7 @@ func (r *Reader) verify(at Ref, b []byte) ([]byte, error) {
 }
 
 // Close closes the file.
-func (r *Reader) Close() error {
+func (r *fileReader) Close() error {
 	if err := r.File.Close(); err != nil {
 		return fmt.Errorf("superbatch: close %s: %w", r.id.Path(r.kind), err)
 	}
@@ -314,18 +317,19 @@ func (r *Reader) Close() error {
 }
 
 // Drop closes and removes the file.
-func (r *Reader) Drop() error { return errors.Join(r.Close(), r.id.Remove(r.kind)) }
+func (r *fileReader) Drop() error { return errors.Join(r.Close(), r.id.Remove(r.kind)) }
 
 // Remove deletes the superbatch's file of this kind.
-func (id Identity) Remove(kind string) error {
+func (id identity) Remove(kind string) error {
 	if err := id.FS.Remove(id.Path(kind)); err != nil {
 		return fmt.Errorf("superbatch: remove %s: %w", id.Path(kind), err)
 	}
 	return nil
 }
 
-// Buffer is aligned memory that records are read to. The zero value is empty; the owner calls Free.
-type Buffer struct {
+// readBuffer is aligned memory that records are read to. The zero value is empty; the owner calls
+// Free.
+type readBuffer struct {
 	Budget   *mem.Budget
 	Arena    *mem.Arena
 	reqs     []blockdev.Request
@@ -333,7 +337,7 @@ type Buffer struct {
 }
 
 // fit makes the buffer hold n bytes, with a quarter to spare. What it held may be lost.
-func (b *Buffer) fit(n int64) error {
+func (b *readBuffer) fit(n int64) error {
 	if b.Arena != nil && int64(len(b.Arena.Bytes())) >= n {
 		return nil
 	}
@@ -346,11 +350,97 @@ func (b *Buffer) fit(n int64) error {
 }
 
 // Free gives the memory back.
-func (b *Buffer) Free() error {
+func (b *readBuffer) Free() error {
 	a := b.Arena
 	b.Arena = nil
 	if a == nil {
 		return nil
 	}
 	return a.Free()
+}
+
+// readAhead reads groups of records in order, in a goroutine: one is read while another is used.
+type readAhead struct {
+	groups      [2]readGroup
+	used        *readGroup // the group that the consumer has
+	empty, full chan *readGroup
+	cancel      context.CancelFunc
+	done        sync.WaitGroup
+}
+
+// readGroup is records that are read together.
+type readGroup struct {
+	Records  []record
+	Payloads [][]byte
+	Parts    []int // one number per record, by which the chooser knows it
+	Fresh    bool  // set and read by the chooser; false for each new group
+	err      error
+	buf      readBuffer
+}
+
+// Add adds a record to the group. part is the number by which the caller knows it.
+func (g *readGroup) Add(file *fileReader, at ref, part int) {
+	g.Records, g.Parts = append(g.Records, record{File: file, At: at}), append(g.Parts, part)
+}
+
+// newReadAhead begins to read. choose adds the records of the next group and returns whether there
+// is one; it is called by its goroutine. The caller calls Close.
+func newReadAhead(ctx context.Context, budget *mem.Budget,
+	choose func(*readGroup) bool) *readAhead {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &readAhead{cancel: cancel, empty: make(chan *readGroup, 2), full: make(chan *readGroup, 2)}
+	for i := range a.groups {
+		a.groups[i].buf.Budget = budget
+		a.empty <- &a.groups[i]
+	}
+	a.done.Go(func() {
+		defer bug.Catch()
+		defer close(a.full)
+		for {
+			var g *readGroup
+			select {
+			case g = <-a.empty:
+			case <-ctx.Done():
+				return
+			}
+			g.Records, g.Parts, g.Fresh = g.Records[:0], g.Parts[:0], false
+			if !choose(g) {
+				return
+			}
+			g.Payloads, g.err = g.buf.Read(ctx, g.Records...)
+			a.full <- g // never blocks
+			if g.err != nil {
+				return
+			}
+		}
+	})
+	return a
+}
+
+// Next returns the next group, or nil after the last. The group before must not be used any more.
+func (a *readAhead) Next(ctx context.Context) (*readGroup, error) {
+	if a.used != nil {
+		a.empty <- a.used // never blocks
+		a.used = nil
+	}
+	g, ok := <-a.full
+	if !ok {
+		return nil, ctx.Err()
+	}
+	if g.err != nil {
+		return nil, g.err
+	}
+	a.used = g
+	return g, nil
+}
+
+// Close ends the goroutine and frees the memory.
+func (a *readAhead) Close() error {
+	a.cancel()
+	a.done.Wait()
+	err := a.groups[0].buf.Free()
+	if other := a.groups[1].buf.Free(); err == nil {
+		err = other
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package changeset
+package superbatch
 
 import (
 	"math/bits"
@@ -40,9 +40,9 @@ func TestPack(t *testing.T) {
 			t.Fatalf("unpacked %d, want %d", back, values)
 		}
 		var e codec.Enc
-		PutArray(&e, values)
+		putArray(&e, values)
 		d := codec.NewDec(e.B)
-		back, err := TakeArray(d, nil, len(values))
+		back, err := takeArray(d, nil, len(values))
 		if err != nil || !slices.Equal(back, values) || d.Remaining() != 0 {
 			t.Fatalf("array %d, %v, want %d", back, err, values)
 		}
@@ -51,7 +51,7 @@ func TestPack(t *testing.T) {
 			if len(e.B) != 5+packedBytes(len(values), most) {
 				t.Fatalf("an array of %d bytes", len(e.B))
 			}
-			if _, err := TakeArray(codec.NewDec(e.B), nil, len(values)-1); err == nil {
+			if _, err := takeArray(codec.NewDec(e.B), nil, len(values)-1); err == nil {
 				t.Fatal("an array that is too long was taken")
 			}
 		}
