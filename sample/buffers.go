@@ -30,12 +30,15 @@ func (b *Buffer) Free() error {
 	return a.Free()
 }
 
-// Buffers are the buffers of a pipeline. Each gets memory when it is fitted, and belongs to one
-// stage, to the consumer, or to nobody.
+// Buffers are the buffers of a pipeline, or of pipelines that follow each other. Each gets memory
+// when it is fitted, and belongs to one stage, to the consumer, or to nobody. Between two pipelines
+// the memory stays, so that the system need not find and clear it again: with R-MAT 2^20 x 128 that
+// took from a thirtieth to a quarter of the time of the cores in an epoch of 105 batches, most if
+// memory had been free for long. A budget that is short takes back this memory first.
 type Buffers struct {
 	what   string
 	budget *mem.Budget
-	spare  *Spare
+	wake   func() // ends the rest between pipelines; nil while one uses the buffers
 	free   chan *Buffer
 	owned  []*Buffer
 	made   int // buffers that TakeMade has given memory
@@ -56,10 +59,31 @@ func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
 	return p
 }
 
-// From makes the buffers take their memory from spare, and leave it there in the end.
-func (p *Buffers) From(spare *Spare) *Buffers {
-	p.spare = spare
-	return p
+// Use makes the buffers ready for a pipeline.
+func (p *Buffers) Use() {
+	if p.wake != nil {
+		p.wake()
+		p.wake = nil
+	}
+}
+
+// Rest takes back the buffers that a pipeline held, but for those that its consumer has. The stages
+// must have stopped.
+func (p *Buffers) Rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.free) > 0 {
+		<-p.free
+	}
+	for _, b := range p.owned {
+		if !b.lent {
+			p.Put(b)
+		}
+	}
+	p.wake = func() {}
+	if p.budget != nil {
+		p.wake = p.budget.RelieveFirst(func(int64) bool { return p.FreeIdle() })
+	}
 }
 
 // Take waits for a buffer that nobody has. It returns false if the stages stop first.
@@ -83,9 +107,6 @@ func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 	}
 	if begin < n {
 		begin = n + n/16 + 4
-	}
-	if b.arena = p.spare.take(n); b.arena != nil {
-		return nil
 	}
 	var err error
 	if b.arena, err = mem.NewArena(p.budget, p.what, begin); err != nil {
@@ -131,7 +152,7 @@ func (p *Buffers) Return(b *Buffer) bool {
 	defer p.mu.Unlock()
 	b.lent = false
 	if p.closed {
-		_ = p.leave(b) // unmapping what was mapped cannot fail
+		_ = b.Free() // unmapping what was mapped cannot fail
 		return false
 	}
 	p.Put(b)
@@ -140,6 +161,8 @@ func (p *Buffers) Return(b *Buffer) bool {
 
 // FreeIdle frees the memory of the buffers that nobody has.
 func (p *Buffers) FreeIdle() (freed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for range len(p.free) {
 		select {
 		case b := <-p.free:
@@ -152,110 +175,18 @@ func (p *Buffers) FreeIdle() (freed bool) {
 	return freed
 }
 
-// leave gives the memory of a buffer to the spare, or frees it.
-func (p *Buffers) leave(b *Buffer) error {
-	a := b.arena
-	b.arena = nil
-	if a == nil {
-		return nil
-	}
-	return p.spare.keep(a)
-}
-
-// Close gives the memory of all buffers to the spare, or frees it. Lent buffers stay valid until
-// they are returned. The stages must have stopped.
+// Close frees the memory of all buffers. Lent buffers stay valid until they are returned. The
+// stages must have stopped.
 func (p *Buffers) Close() error {
+	p.Use()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	var err error
 	for _, b := range p.owned {
 		if !b.lent {
-			err = errors.Join(err, p.leave(b))
+			err = errors.Join(err, b.Free())
 		}
 	}
-	return err
-}
-
-// Spare keeps the memory of buffers from one pipeline for the next, so that the system need not
-// find and clear it again: with R-MAT 2^20 x 128 that took from a thirtieth to a quarter of the
-// time of the cores in an epoch of 105 batches, most if memory had been free for long. A budget
-// that is short takes back this memory first. A nil Spare keeps nothing.
-type Spare struct {
-	end func()
-
-	mu     sync.Mutex
-	closed bool
-	arenas []*mem.Arena
-}
-
-// NewSpare returns a spare without memory, for arenas that are counted in budget, which may be nil.
-// The caller calls Close.
-func NewSpare(budget *mem.Budget) *Spare {
-	s := &Spare{end: func() {}}
-	if budget != nil {
-		s.end = budget.RelieveFirst(func(int64) bool { return s.free() })
-	}
-	return s
-}
-
-// keep keeps an arena, or frees it.
-func (s *Spare) keep(a *mem.Arena) error {
-	if s == nil {
-		return a.Free()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return a.Free()
-	}
-	s.arenas = append(s.arenas, a)
-	return nil
-}
-
-// take returns an arena of at least n bytes, or nil. It frees one that is smaller, so that no more
-// arenas are kept than there are buffers.
-func (s *Spare) take(n int64) *mem.Arena {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := len(s.arenas) - 1
-	if last < 0 {
-		return nil
-	}
-	a := s.arenas[last]
-	s.arenas = s.arenas[:last]
-	if int64(len(a.Bytes())) >= n {
-		return a
-	}
-	_ = a.Free() // unmapping what was mapped cannot fail
-	return nil
-}
-
-// free frees all arenas, and returns whether there were any.
-func (s *Spare) free() (freed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.arenas {
-		_ = a.Free() // unmapping what was mapped cannot fail
-		freed = true
-	}
-	s.arenas = nil
-	return freed
-}
-
-// Close frees all arenas, and makes keep free later ones.
-func (s *Spare) Close() error {
-	s.end()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	var err error
-	for _, a := range s.arenas {
-		err = errors.Join(err, a.Free())
-	}
-	s.arenas = nil
 	return err
 }

@@ -48,8 +48,9 @@ type PipelineConfig struct {
 	RowBytes int64
 	// Counters count what the pipeline does, beside what others did before. Nil takes new ones.
 	Counters *Counters
-	// Spare passes memory of features from one pipeline to the next; nil passes none.
-	Spare *Spare
+	// Buffers are those for features, which pipelines with the same Ready and InTurn use one after
+	// the other: see NewBuffers. Nil takes new ones.
+	Buffers *Buffers
 	// Budget counts the batches' memory; nil counts none.
 	Budget *mem.Budget
 }
@@ -109,9 +110,12 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	if p.counts == nil {
 		p.counts = &Counters{}
 	}
-	batches, gathered := cfg.Batches()
+	batches, _ := cfg.Batches()
 	p.empty = make(chan *Batch, batches)
-	p.rows = NewBuffers(gathered, "features of a batch", cfg.Budget).From(cfg.Spare)
+	if p.rows = cfg.Buffers; p.rows == nil {
+		p.rows = cfg.NewBuffers()
+	}
+	p.rows.Use()
 	for range batches {
 		p.empty <- &Batch{}
 		p.sampled = append(p.sampled, make(chan *Batch, 1))
@@ -292,6 +296,10 @@ func (p *Pipeline) Close() error {
 	p.mu.closed = true
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
+	}
+	if p.cfg.Buffers != nil {
+		p.rows.Rest()
+		return p.drawer.Close()
 	}
 	return errors.Join(p.rows.Close(), p.drawer.Close())
 }

@@ -34,3 +34,9 @@ func (c *PipelineConfig) Batches() (all, gathered int) {
 	}
 	return max(c.Workers, 1) + sampledMax + gathered, gathered
 }
+
+// NewBuffers returns buffers for the features of the batches of such a pipeline.
+func (c *PipelineConfig) NewBuffers() *Buffers {
+	_, gathered := c.Batches()
+	return NewBuffers(gathered, "features of a batch", c.Budget)
+}

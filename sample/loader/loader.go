@@ -45,7 +45,7 @@ type Config struct {
 	// caller closes it.
 	Buffer *partbuffer.Buffer
 
-	spare *sample.Spare // memory that one epoch leaves to the next; nil until the first
+	buffers *sample.Buffers // memory that one epoch leaves to the next; nil until the first
 }
 
 // order returns the order of an epoch's seeds.
@@ -68,8 +68,9 @@ func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
 // so their epochs must follow each other.
 func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
 	e := l.measure()
-	if l.cfg.spare == nil {
-		l.cfg.spare = sample.NewSpare(l.src.Budget)
+	if l.cfg.buffers == nil {
+		c := sample.PipelineConfig{Ready: l.cfg.Ready, InTurn: l.cfg.InTurn, Budget: l.src.Budget}
+		l.cfg.buffers = c.NewBuffers()
 	}
 	var err error
 	if l.cfg.Superbatch != nil {
@@ -107,7 +108,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		},
 		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
+		RowBytes: c.RowBytes, Buffers: c.buffers, Budget: s.Budget})
 }
 
 // partitions starts an epoch of batches from partitions in memory, from batch first on.
@@ -118,7 +119,7 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 			return s.samplers(c, workers, c.Buffer)
 		},
 		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Spare: c.spare, Budget: s.Budget})
+		RowBytes: c.RowBytes, Buffers: c.buffers, Budget: s.Budget})
 }
 
 // superbatch starts an epoch of superbatches, and opens their loader before the first epoch.
@@ -158,8 +159,8 @@ func (l *Loader) CacheStats() rowcache.Stats {
 
 // Close frees the memory that epochs share and that of superbatches, and removes their files.
 func (l *Loader) Close() (err error) {
-	if l.cfg.spare != nil {
-		err = l.cfg.spare.Close()
+	if l.cfg.buffers != nil {
+		err = l.cfg.buffers.Close()
 	}
 	if l.super != nil {
 		err = errors.Join(err, l.super.Close())
