@@ -100,12 +100,38 @@ func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 // cache of 1.3 GiB was forecast to find 90.7 % of rows, from all lists 96.6 %, and it found 96.0 %.
 const aboutEdges, aboutEvery = 1 << 27, 8
 
+// HotNodes returns the nodes whose rows a static cache of this size in bytes keeps: those in the
+// most lists, except the OnDevice hottest. The list is kept in the store for later runs.
+func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
+	hot, err := s.Hottest(ctx, s.hotIn(bytes))
+	return s.besideDevice(hot), err
+}
+
 // HotNodesAbout estimates HotNodes for a forecast: in a large graph, it reads only some lists.
 func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
-	if s.Meta.Edges < aboutEdges {
-		return s.HotNodes(ctx, bytes)
-	}
-	return s.hotNodes(bytes, s.findAbout(ctx))
+	hot, err := s.HottestAbout(ctx, s.hotIn(bytes))
+	return s.besideDevice(hot), err
+}
+
+// hotIn returns how many hot nodes there are in this many bytes, with the OnDevice hottest.
+func (s *Source) hotIn(bytes int64) int {
+	rows := rowcache.RowsIn(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
+	return int(min(uint64(rows+s.OnDevice), s.Meta.Nodes))
+}
+
+// besideDevice returns hot nodes without the OnDevice hottest.
+func (s *Source) besideDevice(hot []sample.NodeID) []sample.NodeID {
+	return hot[min(s.OnDevice, len(hot)):]
+}
+
+// Hottest returns this number of nodes, or fewer: those in the most lists. It reads the list of an
+// earlier run if there is one.
+func (s *Source) Hottest(ctx context.Context, nodes int) ([]sample.NodeID, error) {
+	return s.hottest(nodes, func() ([]sample.NodeID, error) {
+		return s.keptHotNodes(ctx, nodes, func(limit int) ([]sample.NodeID, error) {
+			return rowcache.FindHot(ctx, s.Store, s.Device, limit, s.Budget)
+		})
+	})
 }
 
 // HottestAbout estimates Hottest for a forecast: in a large graph, it reads only some lists.
@@ -113,52 +139,18 @@ func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, 
 	if s.Meta.Edges < aboutEdges {
 		return s.Hottest(ctx, nodes)
 	}
-	return s.hottest(nodes, s.findAbout(ctx))
+	return s.hottest(nodes, func() ([]sample.NodeID, error) {
+		return rowcache.FindHotAbout(ctx, s.Store, s.Device, nodes, aboutEvery, s.Budget)
+	})
 }
 
-// findAbout returns a function that finds hot nodes from some of the lists.
-func (s *Source) findAbout(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
-	return func(limit int) ([]sample.NodeID, error) {
-		return rowcache.FindHotAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
-	}
-}
-
-// HotNodes returns the nodes whose rows a static cache of this size in bytes keeps: those in the
-// most lists, except the OnDevice hottest. The list is kept in the store for later runs.
-func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
-	return s.hotNodes(bytes, s.find(ctx))
-}
-
-// Hottest returns this number of nodes, or fewer: those in the most lists.
-func (s *Source) Hottest(ctx context.Context, nodes int) ([]sample.NodeID, error) {
-	return s.hottest(nodes, s.find(ctx))
-}
-
-// find returns a function that finds hot nodes, or reads those that an earlier run found.
-func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
-	return func(limit int) ([]sample.NodeID, error) {
-		return s.keptHotNodes(ctx, limit, func(limit int) ([]sample.NodeID, error) {
-			return rowcache.FindHot(ctx, s.Store, s.Device, limit, s.Budget)
-		})
-	}
-}
-
-// hotNodes returns as many hot nodes as there are rows in this many bytes, without the OnDevice
-// hottest.
-func (s *Source) hotNodes(bytes int64,
-	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
-	rows := rowcache.RowsIn(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
-	limit := int(min(uint64(rows+s.OnDevice), s.Meta.Nodes))
-	hot, err := s.hottest(limit, list)
-	return hot[min(s.OnDevice, len(hot)):], err
-}
-
-// hottest returns up to limit hot nodes from list, and counts the memory meanwhile.
-func (s *Source) hottest(limit int,
-	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
-	if err := s.Budget.Reserve("hot nodes", 12*int64(limit)); err != nil {
+// hottest returns the nodes that find finds, and counts the memory for this number of them
+// meanwhile.
+func (s *Source) hottest(nodes int, find func() ([]sample.NodeID, error)) ([]sample.NodeID, error) {
+	bytes := 12 * int64(nodes)
+	if err := s.Budget.Reserve("hot nodes", bytes); err != nil {
 		return nil, err
 	}
-	defer s.Budget.Release(12 * int64(limit))
-	return list(limit)
+	defer s.Budget.Release(bytes)
+	return find()
 }
