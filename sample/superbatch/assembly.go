@@ -79,7 +79,7 @@ func (t *assembly) next(ctx context.Context) (*sample.Batch, error) {
 	select {
 	case f := <-t.ready:
 		t.xs.Lend(f.x)
-		t.l.lend()
+		t.l.slots.lend()
 		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
 		return &f.batch, nil
 	case <-t.stages.Done():
@@ -91,7 +91,7 @@ func (t *assembly) next(ctx context.Context) (*sample.Batch, error) {
 
 // recycle takes a batch back from the consumer.
 func (t *assembly) recycle(f *frame) {
-	defer t.l.giveBack()
+	defer t.l.slots.giveBack()
 	x := f.x
 	f.x, f.batch.X = nil, nil
 	f.batch.Table, f.batch.TableRows = nil, nil
@@ -252,7 +252,7 @@ func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
 	x := f.x.Floats()[:n:n]
-	slots := l.slots
+	slots := l.slots.rows
 	f.batch.X, f.batch.Dim = x, l.dim
 	var late error
 	var reading sync.WaitGroup
@@ -281,7 +281,7 @@ func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 			copy(slots[to:to+d], x[from:from+d])
 		}
 	})
-	l.add(c)
+	l.slots.count(c)
 	return nil
 }
 
@@ -409,7 +409,7 @@ func (t *assembly) readInPlace(f *frame, buf *readBuffer) error {
 	if err := t.order(f); err != nil {
 		return err
 	}
-	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots, buf)
+	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots.rows, buf)
 }
 
 // assembleInPlace copies the rows to the batch, except those of the outermost delta, which stay in
@@ -420,51 +420,10 @@ func (t *assembly) assembleInPlace(f *frame) {
 	n := len(from) * l.dim
 	x := f.x.Floats()[:n:n]
 	rowcache.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
-		rowcache.CopyEach(x[first*l.dim:], l.slots, l.dim, end-first, n*4, func(i int) uint32 {
+		rowcache.CopyEach(x[first*l.dim:], l.slots.rows, l.dim, end-first, n*4, func(i int) uint32 {
 			return from[first+i] - 1
 		})
 	})
-	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots, f.rows
-	l.add(&f.changes)
-}
-
-// add counts the rows that a batch asked for, found in slots and copied to slots.
-func (l *Loader) add(c *changes) {
-	l.requests.Add(uint64(len(c.From)))
-	l.hits.Add(uint64(c.Hits))
-	l.kept.Add(uint64(len(c.Keep)))
-}
-
-// lend counts a batch that the consumer holds, which may have rows in slots.
-func (l *Loader) lend() {
-	l.mu.Lock()
-	l.mu.lent++
-	l.mu.Unlock()
-}
-
-// giveBack counts a batch as returned, and frees the slots if the loader was closed meanwhile.
-func (l *Loader) giveBack() {
-	l.mu.Lock()
-	l.mu.lent--
-	l.mu.Unlock()
-	_ = l.freeSlots() // unmapping what was mapped cannot fail
-}
-
-// slotsHeld reports whether the consumer holds a batch with rows in slots.
-func (l *Loader) slotsHeld() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.cfg.InPlace && l.mu.lent > 0
-}
-
-// freeSlots frees the slots of a loader that was closed, unless a lent batch has rows there.
-func (l *Loader) freeSlots() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.mu.closed || l.mu.lent > 0 || l.arena == nil {
-		return nil
-	}
-	a := l.arena
-	l.arena, l.slots = nil, nil
-	return a.Free()
+	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots.rows, f.rows
+	l.slots.count(&f.changes)
 }

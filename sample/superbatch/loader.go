@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"gdb/internal/mem"
@@ -25,9 +23,7 @@ type Loader struct {
 	dim     int
 	builder builder
 	dir     *workDir
-	arena   *mem.Arena
-	slots   []float32
-	have    int // slots that are left: large batches take some, see giveSlots
+	slots   slotRows
 
 	due      uint64 // the next step to hand out
 	phase    phase
@@ -35,19 +31,10 @@ type Loader struct {
 	assembly *assembly         // nil except in phase handing
 	upcoming *job[*superbatch] // the superbatch after current, if it is being made
 	outgoing *span             // its rows are removed after some batches of the next span
-	trimmed  bool              // only the first SlotsKept slots have memory
-	spilled  *spilled
-	err      error // the first error; nothing works afterwards
+	err      error             // the first error; nothing works afterwards
 	since    time.Time
 
 	reading, gathering, stepping sample.Clock
-	requests, hits, kept         atomic.Uint64
-
-	mu struct {
-		sync.Mutex
-		closed bool
-		lent   int // batches with rows in slots
-	}
 }
 
 // phase is where a Loader stands between two batches.
@@ -106,40 +93,20 @@ func (l *Loader) open() (err error) {
 		return err
 	}
 	l.builder.cache.InPlace = l.cfg.InPlace
-	l.arena, err = mem.NewArena(l.cfg.Budget, "feature cache", 4*int64(l.cfg.Slots)*int64(l.dim))
-	if err != nil {
+	l.slots.cfg, l.slots.dim = &l.cfg, l.dim
+	if err := l.slots.open(); err != nil {
 		return err
 	}
-	l.slots, l.have = mem.View[float32](l.arena.Bytes()), l.cfg.Slots
 	return l.shrink()
 }
 
 // shrink gives back the memory of the slots that are not kept, and forgets their rows.
 func (l *Loader) shrink() error {
-	if l.trimmed {
-		return nil
+	lost, err := l.slots.trim()
+	if lost {
+		l.builder.cache.Trim(l.cfg.SlotsKept)
 	}
-	l.trimmed = true
-	l.builder.cache.Trim(l.cfg.SlotsKept)
-	return l.arena.Discard(l.unkept())
-}
-
-// grow takes the memory of all slots again, and reads back the rows that were spilled. It may be
-// called again after an error.
-func (l *Loader) grow(ctx context.Context) error {
-	if l.trimmed {
-		first, end := l.unkept()
-		if err := l.arena.Restore("feature cache", first, end); err != nil {
-			return err
-		}
-		l.trimmed = false
-	}
-	return l.unspill(ctx)
-}
-
-// unkept returns which bytes of the slots are those that are not kept.
-func (l *Loader) unkept() (first, end int) {
-	return 4 * min(l.cfg.SlotsKept, l.have) * l.dim, 4 * l.have * l.dim
+	return err
 }
 
 // Epoch returns the batches of an epoch, or of the first epoch those from StartBatch on. Epochs
@@ -177,7 +144,7 @@ func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 func (e *epochBatches) Close() error {
 	l := e.l
 	err := l.endAssembly()
-	if l.phase == empty || l.slotsHeld() {
+	if l.phase == empty || l.slots.held() {
 		return err
 	}
 	if l.due == l.current.end {
@@ -186,7 +153,11 @@ func (e *epochBatches) Close() error {
 	if l.phase == empty && l.upcoming == nil {
 		return err
 	}
-	return errors.Join(err, l.spill())
+	if l.err != nil {
+		return err
+	}
+	epoch := l.due/l.builder.perEpoch - 1
+	return errors.Join(err, l.slots.spill(l.builder.identity(l.due), epoch))
 }
 
 // next hands out the batch of the next step, or io.EOF once the next step is end.
@@ -243,7 +214,7 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 			return l.assembly.next(ctx)
 		case l.phase == handing:
 			err = l.endAssembly()
-		case l.slotsHeld():
+		case l.slots.held():
 			err = errors.New("superbatch: a batch is held whose rows are in the cache: release " +
 				"it first")
 		case l.phase == waiting && l.due == l.current.end:
@@ -270,7 +241,7 @@ func (l *Loader) assemble(ctx context.Context, end uint64) error {
 	if err := l.tailMade(ctx); err != nil {
 		return err
 	}
-	if err := l.grow(ctx); err != nil {
+	if err := l.slots.grow(ctx); err != nil {
 		return err
 	}
 	l.assembly = newAssembly(l, l.current, l.due, min(end, l.current.span.end))
@@ -369,7 +340,7 @@ func (l *Loader) advance(ctx context.Context) error {
 	}
 	l.giveHeapBack()
 	l.current, l.upcoming, l.phase = s, nil, waiting
-	if err := l.giveSlots(s.slots); err != nil {
+	if err := l.slots.limit(s.slots); err != nil {
 		return err
 	}
 	switch {
@@ -395,7 +366,7 @@ func (l *Loader) build(first uint64, before *superbatch) {
 // tailMade waits for the second superbatch of a pair, so that training on the head can take the
 // memory of making it. An error of it is reported when its batches are due.
 func (l *Loader) tailMade(ctx context.Context) error {
-	if l.cfg.Overlap || l.upcoming == nil || !l.trimmed {
+	if l.cfg.Overlap || l.upcoming == nil || !l.slots.trimmed {
 		return nil
 	}
 	if err := await(ctx, l.upcoming.done); err != nil {
@@ -452,14 +423,7 @@ func (l *Loader) Stats() sample.PipelineStats {
 
 // CacheStats returns the statistics of the cache. Its Evicted counts rows that were copied to a
 // slot in place of another. It may be called at any time.
-func (l *Loader) CacheStats() rowcache.Stats {
-	kept := l.kept.Load()
-	slots := uint64(l.cfg.Slots)
-	return rowcache.Stats{Policy: "belady", Capacity: SlotBytes(l.dim) * int64(slots),
-		Used:     int64(min(kept, slots)) * int64(l.dim) * 4,
-		Requests: l.requests.Load(), Hits: l.hits.Load(), Evicted: kept - min(kept, slots),
-		BytesRead: l.cfg.Rows.BytesRead()}
-}
+func (l *Loader) CacheStats() rowcache.Stats { return l.slots.stats() }
 
 // Close stops all work, frees the memory and removes the runtime files. Batches that the consumer
 // still holds stay valid until their Release. Further calls do nothing.
@@ -483,10 +447,7 @@ func (l *Loader) Close() error {
 		err = errors.Join(err, l.builder.cache.Close())
 		l.builder.cache = nil
 	}
-	l.mu.Lock()
-	l.mu.closed = true
-	l.mu.Unlock()
-	err = errors.Join(err, l.freeSlots())
+	err = errors.Join(err, l.slots.close())
 	if l.dir != nil {
 		err = errors.Join(err, l.dir.Remove())
 		l.dir = nil
@@ -511,17 +472,4 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 	lists := frames*(12*edges+28*nodes) + 8*nodes
 	need := rows*row + mem.HeapCost(lists*5/4) + 2*(9*nodes+4*edges) + p.StepBytes*inner/p.Inner
 	return int(max(0, int64(c.Slots)-(need+row-1)/row))
-}
-
-// giveSlots gives back, for good, the memory of all slots but the first ones, in whole pages.
-func (l *Loader) giveSlots(slots int) error {
-	if slots >= l.have {
-		return nil
-	}
-	end := l.have
-	if l.trimmed {
-		end = min(end, l.cfg.SlotsKept)
-	}
-	l.have = slots
-	return l.arena.Discard(4*slots*l.dim, 4*end*l.dim)
 }

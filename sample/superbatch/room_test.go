@@ -77,8 +77,8 @@ func TestSlotsGiveWay(t *testing.T) {
 					t.Errorf("there are too few slots: %v", err)
 				case fits && (err != nil || !slices.Equal(got, want)):
 					t.Errorf("%d of %d batches, %v", len(got), len(want), err)
-				case fits && (l.have < c.Slots) != (less > 0):
-					t.Errorf("%d of %d slots are left", l.have, c.Slots)
+				case fits && (l.slots.have < c.Slots) != (less > 0):
+					t.Errorf("%d of %d slots are left", l.slots.have, c.Slots)
 				}
 				closeAll(t, l)
 				if n := c.Budget.Used(); n != 0 {
