@@ -280,7 +280,7 @@ func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value
 			v.IDs = append(v.IDs, uint64(n))
 			return true
 		}
-	case input.Integer, input.Time:
+	case input.Time:
 		n, ok := c.integer(value)
 		if c.form == times {
 			n = c.seconds(n)

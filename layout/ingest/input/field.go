@@ -35,13 +35,13 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 			f = nil
 		}
 		v.Texts = append(v.Texts, f)
-	case Integer, Time:
+	case Time:
 		n, ok := ParseInteger(f)
-		if !ok && c.Kind == Time {
+		if !ok {
 			n, ok = ParseTime(f)
 		}
 		if !ok {
-			s.unlike(c, f, map[Kind]string{Integer: "an integer", Time: "a time"}[c.Kind], bad)
+			s.unlike(c, f, "a time", bad)
 			return false
 		}
 		v.Integers = append(v.Integers, n)
