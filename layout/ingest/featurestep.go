@@ -118,8 +118,7 @@ func (f *featureWriter) joinRows(ctx context.Context) (err error) {
 	f.nodes, err = extsort.SortWords(to, func(s *extsort.Words) error {
 		return f.attacher().each(ctx, func(at attachment) error {
 			if at.seq >= nodesMax {
-				return input.Usage("features %s: more than %d rows", f.info.Name,
-					uint64(nodesMax))
+				return input.Usage("features %s: more than %d rows", f.info.Name, uint64(nodesMax))
 			}
 			rec[0] = at.seq<<32 | uint64(at.node)
 			return s.Add(rec[:])
