@@ -38,9 +38,8 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		s, err := extsort.NewWords(p.Sorter("ids", 1, p.Memory.Strings))
 		return &wideCollector{Words: s}, err
 	case idTable:
-		t, err := steps.NewNumberTable(p.Budget, p.Memory.Table,
-			steps.NumberSlots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
-			nodesMax-1)
+		n := steps.NumberSlots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout)
+		t, err := steps.NewNumberTable(p.Budget, p.Memory.Table, n, nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.Sorter("ids", 0, p.Memory.Strings)
@@ -248,9 +247,8 @@ func (t *typeTable) number(c *source.EdgeChunk, i int) (uint16, error) {
 		if t.listed {
 			limit = len(t.names)
 		}
-		return 0, &input.Error{Where: c.Position(i),
-			What: fmt.Sprintf("edge type %d is out of range", n),
-			Do:   fmt.Sprintf("types are numbers from 0 to %d", limit-1)}
+		return 0, input.Wrong(c.Position(i), fmt.Sprintf("types are numbers from 0 to %d", limit-1),
+			"edge type %d is out of range", n)
 	}
 	for len(t.names) <= int(n) {
 		t.names = append(t.names, strconv.Itoa(len(t.names)))
@@ -344,8 +342,6 @@ func (w *sharedWatch) check(p *pipeline) error {
 			w.first)
 		return nil
 	}
-	return &input.Error{Where: w.file,
-		What: fmt.Sprintf("none of its %d ids, such as %q, is in the edges; they were read from "+
-			"the column %s", w.rows, w.first, column),
-		Do: "name the column of the ids with --id-col"}
+	return input.Wrong(w.file, "name the column of the ids with --id-col", "none of its %d ids, "+
+		"such as %q, is in the edges; they were read from the column %s", w.rows, w.first, column)
 }

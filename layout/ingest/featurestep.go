@@ -249,10 +249,8 @@ func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 	if len(f.p.info.Paths) == 1 {
 		where = f.p.info.Paths[0]
 	}
-	return &input.Error{Where: where,
-		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
-		Do: fmt.Sprintf("each of the %d nodes needs one; --missing-nodes zero gives zeros to "+
-			"those without", f.m.nodes)}
+	return input.Wrong(where, fmt.Sprintf("each of the %d nodes needs one; --missing-nodes zero "+
+		"gives zeros to those without", f.m.nodes), "node %s has no row", f.m.external(ctx, node))
 }
 
 // featuresOf names features in notes.
@@ -362,8 +360,8 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	}
 	if twice != noRow {
 		return f.attacher().at(ctx, twice, func(c *idRowsChunk, i int) error {
-			return &input.Error{Where: c.where.Position(i),
-				What: fmt.Sprintf("node %s has a row already", c.id(i)), Do: "give one row a node"}
+			return input.Wrong(c.where.Position(i), "give one row a node",
+				"node %s has a row already", c.id(i))
 		})
 	}
 	for i := range n {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 
 	"gdb/kv"
@@ -253,7 +252,7 @@ func (l *labelWriter) skipTo(node uint64) error {
 }
 
 func (l *labelWriter) errTwice(c *idRowsChunk, i int) error {
-	return &input.Error{Where: c.where.Position(i),
-		What: fmt.Sprintf("node %s has another label already", c.id(i)),
-		Do:   "give one label a node, or say --multi-label (of arrays: labels_coo.npy)"}
+	return input.Wrong(c.where.Position(i),
+		"give one label a node, or say --multi-label (of arrays: labels_coo.npy)",
+		"node %s has another label already", c.id(i))
 }

@@ -231,9 +231,8 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 		return err
 	}
 	if out.Nodes > nodesMax {
-		return &input.Error{Where: p.info.Paths[0],
-			What: fmt.Sprintf("there are %d nodes", out.Nodes),
-			Do:   "a store has at most 4294967296 nodes"}
+		return input.Wrong(p.info.Paths[0], "a store has at most 4294967296 nodes",
+			"there are %d nodes", out.Nodes)
 	}
 	p.KeepFiles(out.Files...)
 	p.KeepRuns(out.Dict)
@@ -246,7 +245,7 @@ func (p *pipeline) errEmpty() error {
 	if len(p.info.Paths) > 0 {
 		where = p.info.Paths[0]
 	}
-	return &input.Error{Where: where, What: "there are no nodes", Do: "give edges or features"}
+	return input.Wrong(where, "give edges or features", "there are no nodes")
 }
 
 // numberRows numbers row ids: they are the numbers.

@@ -103,10 +103,8 @@ func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsRes
 	}
 	return a.at(ctx, bad, func(c *idRowsChunk, i int) error {
 		split, _, _ := c.value(i)
-		return &input.Error{Where: c.where.Position(i),
-			What: fmt.Sprintf("node %s is in %s and in %s", c.id(i), out.Names[split],
-				out.Names[other]),
-			Do: "splits must not overlap"}
+		return input.Wrong(c.where.Position(i), "splits must not overlap",
+			"node %s is in %s and in %s", c.id(i), out.Names[split], out.Names[other])
 	})
 }
 

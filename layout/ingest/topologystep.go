@@ -409,9 +409,9 @@ func (t *placer) errWeights(pair uint64, what string) error {
 		return err
 	}
 	ctx := context.Background()
-	return &input.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
-		"%s to %s %s", t.m.external(ctx, uint32(nbr)), t.m.external(ctx, uint32(node)), what),
-		Do: "say with --merge what becomes of them: sum, mean, min, max or last"}
+	from, to := t.m.external(ctx, uint32(nbr)), t.m.external(ctx, uint32(node))
+	return input.Wrong("edges", "say with --merge what becomes of them: sum, mean, min, max or "+
+		"last", "several edges from %s to %s %s", from, to, what)
 }
 
 // lists writes the lists of the nodes, which come in order.

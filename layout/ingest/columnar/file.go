@@ -108,7 +108,7 @@ func (t *File) start() error {
 		return fmt.Errorf("columnar: open %s: %w", t.name, err)
 	}
 	if stat.Size() == 0 {
-		return &input.Error{Where: t.name, What: "the file is empty"}
+		return input.Wrong(t.name, "", "the file is empty")
 	}
 	t.disk.size = stat.Size()
 	head := make([]byte, min(8, stat.Size()))
@@ -117,9 +117,9 @@ func (t *File) start() error {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("FEA1")):
-		return &input.Error{Where: t.name,
-			What: "is a Feather file of version 1, which is not read",
-			Do:   "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
+		return input.Wrong(t.name,
+			"write it anew with a newer library: pandas.read_feather(...).to_parquet(...)",
+			"is a Feather file of version 1, which is not read")
 	case isIPC(head):
 		t.what = "Arrow"
 		f, err := openArrow(t.name, t.disk, t.bound)

@@ -112,14 +112,14 @@ func checkText(name string, head []byte) error {
 	}
 	switch {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return &Error{Where: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
+		return Wrong(name, "unpack it with tar -xf", "is a tar archive")
 	case bytes.IndexByte(head, 0) >= 0:
 		before := head[:bytes.IndexByte(head, 0)]
-		return &Error{Where: At(name, 1+int64(bytes.Count(before, []byte{'\n'}))),
-			What: "there is a zero byte in it", Do: "is this a text file?"}
+		return Wrong(At(name, 1+int64(bytes.Count(before, []byte{'\n'}))), "is this a text file?",
+			"there is a zero byte in it")
 	case bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0:
-		return &Error{Where: name, What: "its lines end with carriage returns alone",
-			Do: "convert it, as with tr '\\r' '\\n'"}
+		return Wrong(name, "convert it, as with tr '\\r' '\\n'",
+			"its lines end with carriage returns alone")
 	}
 	return nil
 }

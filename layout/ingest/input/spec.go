@@ -38,8 +38,8 @@ const (
 	Key
 	// Text may be empty.
 	Text
-	// Time is a time in seconds since 1970: a signed 64-bit integer, a number with a fraction, which
-	// is cut off, or a date and time by ISO 8601, in UTC unless it says otherwise.
+	// Time is a time in seconds since 1970: a signed 64-bit integer, a number with a fraction,
+	// which is cut off, or a date and time by ISO 8601, in UTC unless it says otherwise.
 	Time
 	// Float is a finite number.
 	Float

@@ -66,15 +66,14 @@ func (t *textFile) start() error {
 		return fmt.Errorf("text: open %s: %w", t.name, err)
 	}
 	if stat.IsDir() {
-		return &Error{Where: t.name, What: "is a directory", Do: "give a file"}
+		return Wrong(t.name, "give a file", "is a directory")
 	}
 	if !stat.Mode().IsRegular() {
-		return &Error{Where: t.name,
-			What: "is a pipe or device, and files are read more than once",
-			Do:   "write it to a file, or pipe it into " + message.Program + " ingest -"}
+		return Wrong(t.name, "write it to a file, or pipe it into "+message.Program+" ingest -",
+			"is a pipe or device, and files are read more than once")
 	}
 	if stat.Size() == 0 {
-		return &Error{Where: t.name, What: "the file is empty"}
+		return Wrong(t.name, "", "the file is empty")
 	}
 	var head [len(bzip2Magic)]byte
 	n, err := t.disk.ReadAt(head[:], 0)
@@ -132,8 +131,7 @@ func (t *textFile) wrap(err error, line int64) error {
 	case t.disk.err != nil || t.r == io.Reader(&t.disk):
 		return fmt.Errorf("text: read %s: %w", t.name, err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &Error{Where: At(t.name, line), What: "the compressed file is truncated",
-			Do: "copy it again"}
+		return Wrong(At(t.name, line), "copy it again", "the compressed file is truncated")
 	}
 	return &Error{Where: At(t.name, line),
 		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}

@@ -149,8 +149,8 @@ func (s *arraySet) several(what, flag string, found []*namedArray) error {
 	if where == "" {
 		where = found[0].name
 	}
-	return &input.Error{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
-		len(found), what, strings.Join(names, ", "))}
+	return input.Wrong(where, do, "%d arrays could be the %s: %s", len(found), what,
+		strings.Join(names, ", "))
 }
 
 // given opens the array that a flag names: a file or member found already, or any file.

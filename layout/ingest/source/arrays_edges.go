@@ -31,7 +31,7 @@ func (s *arraySet) describeEdges() error {
 		return err
 	}
 	if e.edges == 0 {
-		return &input.Error{Where: e.src.array.Name, What: "there are no edges"}
+		return input.Wrong(e.src.array.Name, "", "there are no edges")
 	}
 	var typ *tables.Array
 	for _, side := range []struct {
@@ -102,8 +102,8 @@ func (s *arraySet) separateLanes(e *edgeArrays, found []*namedArray) (err error)
 		if where == "" && len(s.list) > 0 {
 			where = s.list[0].name
 		}
-		return &input.Error{Where: where, What: "no edges were found", Do: "want edges.npy, " +
-			"edges_typed.npy, or src.npy and dst.npy; or name a file with --edges"}
+		return input.Wrong(where, "want edges.npy, edges_typed.npy, or src.npy and dst.npy; or "+
+			"name a file with --edges", "no edges were found")
 	}
 	for _, n := range found {
 		a, err := s.open(n)

@@ -167,8 +167,8 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 			return err
 		}
 		if a == nil {
-			return &input.Error{Where: c.indptr.Name,
-				What: fmt.Sprintf("%s%s is missing beside it", prefix, sparseParts[i])}
+			return input.Wrong(c.indptr.Name, "", "%s%s is missing beside it", prefix,
+				sparseParts[i])
 		}
 		*to = a
 	}

@@ -157,8 +157,8 @@ func (o *ogbDir) openCSV() error {
 		return err
 	}
 	if nodes < 0 {
-		return &input.Error{Where: o.fs.PathJoin(o.dir, "raw"),
-			What: "there is neither num-node-list.csv.gz nor data.npz", Do: "download it again"}
+		return input.Wrong(o.fs.PathJoin(o.dir, "raw"), "download it again",
+			"there is neither num-node-list.csv.gz nor data.npz")
 	}
 	o.info.RowIDs = true
 	edges, err := o.count("num-edge-list")
@@ -182,8 +182,8 @@ func (o *ogbDir) count(name string) (int64, error) {
 		}
 	}
 	if n < 0 {
-		return 0, &input.Error{Where: t.Path, What: "want one number",
-			Do: "datasets of several graphs are not supported"}
+		return 0, input.Wrong(t.Path, "datasets of several graphs are not supported",
+			"want one number")
 	}
 	if name == "num-node-list" {
 		return n, o.setNodes(t.Path, n)
@@ -324,11 +324,11 @@ func (o *ogbDir) csvEdges() error {
 		return err
 	}
 	if t == nil {
-		return &input.Error{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
+		return input.Wrong(o.fs.PathJoin(o.dir, "raw"), "", "there is no edge.csv.gz")
 	}
 	if t.Width != 2 {
-		return &input.Error{Where: t.Path, What: fmt.Sprintf("its rows have %d fields", t.Width),
-			Do: "want source and destination"}
+		return input.Wrong(t.Path, "want source and destination", "its rows have %d fields",
+			t.Width)
 	}
 	e := &ogbEdges{ogbDir: o, t: t}
 	if e.weight, err = o.csvTable("edge_weight"); err != nil {
@@ -339,8 +339,7 @@ func (o *ogbDir) csvEdges() error {
 	}
 	for _, side := range []*table.Table{e.weight, e.types} {
 		if side != nil && side.Width != 1 {
-			return &input.Error{Where: side.Path, What: fmt.Sprintf("its rows have %d fields",
-				side.Width), Do: "want one"}
+			return input.Wrong(side.Path, "want one", "its rows have %d fields", side.Width)
 		}
 	}
 	o.info.Weighted, o.info.Typed = e.weight != nil, e.types != nil

@@ -182,8 +182,8 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 			"name that of edges with --edges, and that of nodes with --nodes",
 			"no edges were found; it has the files %s", table.Few(texts))
 	}
-	return "", &input.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
-		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
+	return "", input.Wrong(dir, "want edges.npy, edges.csv, train.tsv with test.tsv, or raw/ of "+
+		"OGB; or name a file with --edges", "no edges were found")
 }
 
 // detectText distinguishes SNAP's edge lists from other text: by name, or because they begin with

@@ -28,7 +28,7 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 		return nil, err
 	}
 	if len(n.features) == 0 {
-		return nil, &input.Error{Where: n.Path, What: "there is no column but the id"}
+		return nil, input.Wrong(n.Path, "", "there is no column but the id")
 	}
 	s.listColumns(n.Table, n.roles())
 	return n, nil

@@ -30,8 +30,7 @@ func (s *textGraph) openLabels() (*nodeTable, error) {
 		n.label = named
 	}
 	if err == nil && n.label < 0 {
-		err = &input.Error{Where: n.Path, What: "which column is the label?",
-			Do: "name it with --label-col"}
+		err = input.Wrong(n.Path, "name it with --label-col", "which column is the label?")
 	}
 	if err == nil {
 		s.listColumns(n.Table, n.roles())
@@ -159,8 +158,8 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 		}
 	}
 	if t.Width > 1 && t.Names == nil {
-		return &input.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
-			Do: "a split has one node id on each line"}
+		return input.Wrong(file, "a split has one node id on each line", "its rows have %d fields",
+			t.Width)
 	}
 	if slices.Contains(s.info.Splits, name) {
 		return input.Usage("the split %s is there twice", name)

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -146,8 +145,8 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	if len(s.opt.Relations) > 0 && s.opt.Edges == "" {
 		edges = nil
 	} else if len(edges) == 0 {
-		return nil, "", nil, &input.Error{Where: s.dir, What: "no edges were found",
-			Do: "want edges.csv; or name a file with --edges"}
+		return nil, "", nil, input.Wrong(s.dir, "want edges.csv; or name a file with --edges",
+			"no edges were found")
 	}
 	first := strings.Join(edges[:min(1, len(edges))], "")
 	if s.opt.Nodes != "" {
@@ -250,8 +249,8 @@ func (s *textGraph) finishEdges() error {
 	for _, t := range s.edges {
 		if t.typed() != first.typed() || t.weight >= 0 != (first.weight >= 0) ||
 			t.time >= 0 != (first.time >= 0) {
-			return &input.Error{Where: t.Path, Do: "edge files must have the same columns",
-				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.Path)}
+			return input.Wrong(t.Path, "edge files must have the same columns",
+				"it and %s differ in having types, weights or times", first.Path)
 		}
 		if t.relation == "" && t.Strange(first.Table) && t.Named(srcNames) < 0 {
 			return input.Wrong(t.Path, "give a table of nodes with --nodes, and edges of "+
@@ -276,7 +275,7 @@ func (s *textGraph) finishEdges() error {
 			}
 		}
 		if !some {
-			return &input.Error{Where: first.Path, What: "there are no edges"}
+			return input.Wrong(first.Path, "", "there are no edges")
 		}
 		return nil
 	}

@@ -180,8 +180,8 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		})
 	}
 	if len(files) == 0 {
-		return nil, &input.Error{Where: dir, What: "no triples were found",
-			Do: "want train.tsv, valid.tsv and test.tsv"}
+		return nil, input.Wrong(dir, "want train.tsv, valid.tsv and test.tsv",
+			"no triples were found")
 	}
 	sortTriples(files)
 	named, err := s.triplesHeader(files)

@@ -2,7 +2,6 @@ package steps
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -88,9 +87,8 @@ func (t *ClassTable) check(c *source.LabelChunk, i int) error {
 	if numbers, fractions := t.Numbers(); numbers && fractions {
 		return ErrTargets
 	}
-	return &input.Error{Where: c.Position(i),
-		What: fmt.Sprintf("there are more than %d classes", classesMax),
-		Do:   "is this the column of labels?"}
+	return input.Wrong(c.Position(i), "is this the column of labels?",
+		"there are more than %d classes", classesMax)
 }
 
 // Numbers reports whether all named classes are numbers, and whether one has a fraction.

@@ -109,7 +109,7 @@ func (s *Opener) openColumnar(file string, files []string) (t *Table, err error)
 		s.Use(part, stat.Size())
 	}
 	if t.Lines == 0 {
-		return nil, &input.Error{Where: file, What: "there are no rows in it"}
+		return nil, input.Wrong(file, "", "there are no rows in it")
 	}
 	return t, nil
 }
@@ -130,7 +130,7 @@ func (t *Table) describe(f *columnar.File) (err error) {
 		}
 	}
 	if t.Width == 0 {
-		return &input.Error{Where: t.Path, What: "there are no columns in it"}
+		return input.Wrong(t.Path, "", "there are no columns in it")
 	}
 	t.Sample, err = f.Head(min(sampleRows, max(sampleLeast, sampleCells/t.Width)))
 	if err != nil {
@@ -209,7 +209,7 @@ func Glob(fs vfs.FS, pattern string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, &input.Error{Where: pattern, What: "no file matches"}
+		return nil, input.Wrong(pattern, "", "no file matches")
 	}
 	return found, nil
 }

@@ -136,7 +136,7 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	}
 	rows := input.TextRows(head, all, t.Format, sampleRows+1)
 	if len(rows) == 0 {
-		return nil, &input.Error{Where: file, What: "there are no rows in it"}
+		return nil, input.Wrong(file, "", "there are no rows in it")
 	}
 	t.Width = len(rows[0])
 	if t.Format.Header, err = s.isHeader(file, rows, h); err != nil {
