@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ._connection import Opened
 from .batch import Batch
-
-if TYPE_CHECKING:
-    from .store import Store
 
 KINDS = ("pyg", "hetero", "dgl", "torch", "numpy")
 _ARRAYS = ("x", "n_id", "edge_index", "indptr", "y", "edge_type", "edge_weight",
            "edge_label_index", "edge_label", "edge_label_type", "input_id")
 
 
-def converter(output: str | None, store: Store) -> Callable[[Batch], Any]:
+def converter(output: str | None, store: Opened) -> Callable[[Batch], Any]:
     """What makes a batch of the kind that is asked for; None is the richest that is installed."""
     if output not in (None, *KINDS):
         raise ValueError(f"output {output!r}: want {', '.join(KINDS[:-1])} or {KINDS[-1]}")
@@ -102,7 +100,7 @@ def blocks(batch: Batch) -> tuple[Any, Any, list[Any]]:
 class Hetero:
     """Makes PyG's HeteroData of batches: their nodes and edges by type."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Opened) -> None:
         import_module("torch_geometric.data")
 
         if not store.edge_types and not store.node_types:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from . import _wire
-from ._convert import as_ids
+from ._connection import Connection, Opened
+from ._convert import as_ids, parse_size
 from .batch import Batch
-from .loader import Loader, place
-
-if TYPE_CHECKING:
-    from .store import Store
-
-_EDGES = 1 << 16  # that are asked for at a time
+from .loader import Loader, is_short, place
 
 
 class LinkLoader(Loader):
@@ -32,81 +28,118 @@ class LinkLoader(Loader):
 
     def __init__(
         self,
-        store: Store,
+        store: Opened,
         fanout: Sequence[int],
         batch_size: int = 1000,
         split: str = "train",
         *,
         edge_label_index: Any = None,
         neg_sampling_ratio: float = 1.0,
+        memory: int | str | None = None,
+        normalize: str = "auto",
+        cache: str = "auto",
         seed: int = 1,
         rank: int | None = None,
         world_size: int | None = None,
         output: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
         drop_last: bool = False,
-        **options: Any,
     ) -> None:
         if output in ("hetero", "dgl"):
             raise ValueError(f"output {output!r} is not for edges: want pyg, torch or numpy")
         if neg_sampling_ratio < 0 or batch_size < 1:
             raise ValueError(f"{neg_sampling_ratio} negatives for each of {batch_size} edges of a "
                              "batch: want none or more, and at least 1")
-        self._types: np.ndarray | None = None
+        types: np.ndarray | None = None
         if edge_label_index is None:
-            self._edges, self._types = store._edges_of(split)
+            edges, types = store._edges_of(split)
         else:
             ends = [as_ids(row, store.num_nodes) for row in edge_label_index]
             if len(ends) != 2 or len(ends[0]) != len(ends[1]) or not len(ends[0]):
                 raise ValueError("edge_label_index: want the sources and the targets of edges, "
                                  "(2, L)")
-            self._edges, split = np.stack(ends), "given"
-        self._size, self._negatives = int(batch_size), float(neg_sampling_ratio)
+            edges, split = np.stack(ends), "given"
+        size, negatives = int(batch_size), float(neg_sampling_ratio)
         #: The number of edges of an epoch, of all ranks.
-        self.num_edges: int = self._edges.shape[1]
-        self._rank, self._world = place(rank, world_size)
-        batches = -(-self.num_edges // self._size)
-        if self._world > 1:
-            batches //= self._world
+        self.num_edges: int = edges.shape[1]
+        rank, world_size = place(rank, world_size)
+        batches = -(-self.num_edges // size)
+        if world_size > 1:
+            batches //= world_size
         if not batches:
             raise ValueError(f"{self.num_edges} edges are fewer batches of {batch_size} than there "
-                             f"are clients ({self._world}): take smaller batches")
-        ends = np.unique(self._edges)
-        most = 2 * self._size + math.ceil(self._size * self._negatives)  # seeds of a batch
-        super().__init__(
-            store, fanout, max(1, min(most, len(ends) // self._world)), input_nodes=ends,
-            seed=seed, rank=self._rank, world_size=self._world, output=output, **options)
-        self._settings.update(split=split, batch=self._size, edges=self.num_edges,
-                              negatives=self._negatives)
+                             f"are clients ({world_size}): take smaller batches")
+        batches -= drop_last and is_short(self.num_edges, size, world_size)
+        ends = np.unique(edges)
+        most = 2 * size + math.ceil(size * negatives)  # seeds of a batch
+        epochs = EdgeEpochs(edges, types, store.num_nodes, batches, size=size, negatives=negatives,
+                            seed=int(seed), place=(rank, world_size))
         self._given = "edge_label_index" if edge_label_index is not None else ""
-        self._batches = batches - (drop_last and self._is_short(self.num_edges))
+        self._start(
+            store, epochs, ends, rank,
+            {"split": split, "fanout": [int(k) for k in fanout], "batch": size, "seed": int(seed),
+             "world": world_size, "edges": self.num_edges, "negatives": negatives},
+            {"batch": max(1, min(most, len(ends) // world_size)), "memory": parse_size(memory),
+             "cache": cache, "normalize": normalize}, output, transform)
+        self._batches = batches
+        self._counted = f"num_edges={self.num_edges}, neg_sampling_ratio={negatives}"
+
+
+class EdgeEpochs:
+    """Epochs of edges in a random order, with negatives: the server is asked for a batch around
+    their ends, while the one before is worked on."""
+
+    def __init__(self, edges: np.ndarray, types: np.ndarray | None, num_nodes: int, batches: int,
+                 *, size: int, negatives: float, seed: int, place: tuple[int, int]) -> None:
+        self._edges, self._types, self._num_nodes = edges, types, num_nodes
+        self._batches, self._size, self._negatives = batches, size, negatives
+        self._seed, (self._rank, self._world) = seed, place
         self._order = np.empty(0, np.int64)
         self._epoch = self._index = 0  # of the batch that is asked for next
+        self._workers = 1
         self._asked: dict[str, np.ndarray] | None = None  # the edges of the one under way
 
-    def _count(self) -> str:
-        return f"num_edges={self.num_edges}, neg_sampling_ratio={self._negatives}"
+    def begin(self, to: Connection, epoch: int, batch: int, share: tuple[int, int]) -> None:
+        self.leave(to)
+        rng = np.random.default_rng([self._seed, epoch])
+        self._order = rng.permutation(self._edges.shape[1])
+        worker, self._workers = share
+        self._epoch, self._index = epoch, batch * self._workers + worker
+        self._request(to)
 
-    def _part(self) -> None:
-        super()._part()
+    def receive(self, to: Connection) -> Batch | None:
+        if self._asked is None:
+            return None
+        batch = self._take(to, self._asked)
+        self._request(to)
+        return batch
+
+    def leave(self, to: Connection) -> None:
+        """Receives what was asked for and is not wanted."""
+        if self._asked is not None:
+            self._take(to, self._asked)
+
+    def forget(self) -> None:
         self._asked = None
 
-    def _begin(self, epoch: int, batch: int) -> None:
-        self._drop()
-        rng = np.random.default_rng([self._settings["seed"], epoch])
-        self._order = rng.permutation(self.num_edges)
-        self._epoch, self._index = epoch, batch * self._workers + self._worker
-        self._request()
-
-    def _request(self) -> None:
-        """Asks for the next batch, so that it is made while the one before is worked on."""
+    def _request(self, to: Connection) -> None:
+        """Asks for the next batch."""
         if self._index >= self._batches:
             return
         number = self._index * self._world + self._rank
         seeds, labels = self._labels(number)
         self._index += self._workers
-        self._send(_wire.SAMPLE, {"epoch": self._epoch, "index": number,
-                                  "done": self._arenas.take_done()}, seeds)
+        to.send(_wire.SAMPLE, {"epoch": self._epoch, "index": number, "done": to.take_done()},
+                seeds)
         self._asked = labels
+
+    def _take(self, to: Connection, labels: dict[str, np.ndarray]) -> Batch:
+        """Receives the batch that was asked for."""
+        self._asked = None
+        batch = to.batch(to.answer(_wire.BATCH))
+        for name, value in labels.items():
+            setattr(batch, name, value)
+        return batch
 
     def _labels(self, number: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The seeds of a batch, and the edges among them."""
@@ -114,8 +147,8 @@ class LinkLoader(Loader):
         source, target = self._edges[:, chosen]
         drawn = math.ceil(len(chosen) * self._negatives)
         of = np.arange(drawn) % len(chosen)
-        rng = np.random.default_rng([self._settings["seed"], self._epoch, number])
-        other = rng.integers(0, self.store.num_nodes, drawn, dtype=np.uint32)
+        rng = np.random.default_rng([self._seed, self._epoch, number])
+        other = rng.integers(0, self._num_nodes, drawn, dtype=np.uint32)
         ends = np.concatenate([source, source[of], target, other])
         seeds, places = np.unique(ends, return_inverse=True)
         label = np.zeros(len(chosen) + drawn, np.float32)
@@ -126,30 +159,3 @@ class LinkLoader(Loader):
             types = self._types[chosen].astype(np.int64)
             labels["edge_label_type"] = np.concatenate([types, types[of]])
         return seeds, labels
-
-    def _receive(self) -> Batch | None:
-        if self._asked is None:
-            return None
-        batch = self._take()
-        self._request()
-        return batch
-
-    def _take(self) -> Batch:
-        """Receives the batch that was asked for."""
-        labels, self._asked = self._asked or {}, None
-        batch = self._batch_of(self._answer(_wire.BATCH))
-        for name, value in labels.items():
-            setattr(batch, name, value)
-        return batch
-
-    def _drop(self) -> None:
-        """Receives what was asked for and is not wanted."""
-        if self._asked is not None:
-            self._take()
-
-    def _leave(self, iteration: int) -> None:
-        if iteration == self._iteration and self._wire is not None and not self._wire.closed:
-            try:
-                self._drop()
-            except _wire.GdbError:
-                pass  # the next request says so

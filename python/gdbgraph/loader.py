@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import _fork, _wire
+from ._connection import Connection, Opened
 from ._convert import as_ids, parse_size
 from ._outputs import converter
-from .batch import Arenas, Batch, batch_of
+from .batch import Batch
 
-if TYPE_CHECKING:
-    from .store import Store
+
+class Epochs(Protocol):
+    """How the batches of an epoch come to a loader."""
+
+    def begin(self, to: Connection, epoch: int, batch: int, share: tuple[int, int]) -> None:
+        """Begins an epoch with one of its batches; share is the number of a worker among all."""
+
+    def receive(self, to: Connection) -> Batch | None:
+        """The next batch; None after the last."""
+
+    def leave(self, to: Connection) -> None:
+        """Tells that the rest of the epoch is not wanted."""
+
+    def forget(self) -> None:
+        """The connection is gone."""
+
+
+class Dealt:
+    """Epochs whose batches the server deals to the ranks."""
+
+    def begin(self, to: Connection, epoch: int, batch: int, share: tuple[int, int]) -> None:
+        to.ask(_wire.START, {"epoch": epoch, "first": batch, "done": to.take_done()},
+               answer=_wire.DONE)
+
+    def receive(self, to: Connection) -> Batch | None:
+        frame = to.ask(_wire.NEXT, {"done": to.take_done()}, answer=_wire.BATCH)
+        return None if frame.kind == _wire.END else to.batch(frame)
+
+    def leave(self, to: Connection) -> None:
+        to.ask(_wire.LEAVE, {"done": to.take_done()}, answer=_wire.DONE)
+
+    def forget(self) -> None:
+        pass
 
 
 class Loader:
@@ -26,7 +59,7 @@ class Loader:
 
     def __init__(
         self,
-        store: Store,
+        store: Opened,
         fanout: Sequence[int],
         batch_size: int = 1000,
         split: str = "train",
@@ -42,24 +75,37 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
         drop_last: bool = False,
     ) -> None:
+        seeds: Any = b""
+        if input_nodes is not None:
+            seeds = as_ids(input_nodes, store.num_nodes)
+            if not len(seeds):
+                raise ValueError("input_nodes is empty: there is nothing to sample around")
+        rank, world_size = place(rank, world_size)
+        self._given = "" if input_nodes is None else "input_nodes"
+        self._start(
+            store, Dealt(), seeds, rank,
+            {"split": split, "fanout": [int(k) for k in fanout], "batch": int(batch_size),
+             "seed": int(seed), "world": world_size},
+            {"batch": int(batch_size), "memory": parse_size(memory), "cache": cache,
+             "normalize": normalize}, output, transform)
+        self._cut = drop_last and is_short(self.num_seeds, int(batch_size), world_size)
+        self._batches -= self._cut
+        self._counted = f"num_seeds={self.num_seeds}"
+
+    def _start(self, store: Opened, epochs: Epochs, seeds: Any, rank: int,
+               settings: dict[str, Any], asked: dict[str, Any], output: str | None,
+               transform: Callable[[Any], Any] | None) -> None:
+        """Opens the loader. settings are those of which a state is, and asked what the server is
+        asked for besides."""
         self.store = store
         self._output, self._transform = output, transform
         self._convert: Callable[[Any], Any] = converter(output, store)
-        rank, world_size = place(rank, world_size)
-        seeds = b"" if input_nodes is None else as_ids(input_nodes, store.num_nodes)
-        if input_nodes is not None and not len(seeds):
-            raise ValueError("input_nodes is empty: there is nothing to sample around")
-        self._settings = {
-            "split": split, "fanout": [int(k) for k in fanout], "batch": int(batch_size),
-            "seed": int(seed), "world": world_size,
-        }
-        self._given = "" if input_nodes is None else "input_nodes"
-        self._asked_for = {"batch": int(batch_size), "memory": parse_size(memory), "cache": cache,
-                           "normalize": normalize, "rank": rank}
-        self._seeds = seeds
+        self._epochs, self._seeds, self._settings = epochs, seeds, settings
+        self._asked_for = {**asked, "rank": rank}
         self._parted = False  # it is in another process than the one it was made in
         self._worker, self._workers = 0, 1  # of a DataLoader, which share the batches
-        self._wire: _wire.Wire | None = None
+        self._connection: Connection | None = None
+        self._cut = False
         opened = self._open()
         #: How the memory of the server is split, for people.
         self.plan: str = opened["plan"]
@@ -69,32 +115,24 @@ class Loader:
         self.num_seeds: int = opened["seeds"]
         self._settings.update(seeds=self.num_seeds, normalize=self.normalize)
         self._batches: int = opened["batches"]
-        self._cut = drop_last and self._is_short(self.num_seeds)
-        self._batches -= self._cut
         self._next = (0, 0)  # the epoch and batch that the next iteration begins with
         self._chosen = False  # the user has said so
         self._at: tuple[int, int] | None = None  # where the one under way stands
         self._iteration = 0
         _fork.follow(self)
 
-    def _is_short(self, seeds: int) -> bool:
-        """Whether the last batch of an epoch has fewer seeds, or edges, than others."""
-        size = self._settings["batch"]
-        return seeds % size != 0 and -(-seeds // size) % self._settings["world"] == 0
-
     def _open(self) -> dict[str, Any]:
         """Connects to the server, and has it open the loader."""
         own, rank, world = self._place()
-        self._wire = self.store._server.connect()
-        self._arenas = Arenas(self._wire.teller(_wire.RETURN))
+        self._connection = Connection(self.store._server)
         try:
-            return self._ask(
+            return self._connection.ask(
                 _wire.OPEN, {**self._settings, **self._asked_for, "own": own, "rank": rank,
                              "world": world},
                 self._seeds, answer=_wire.OPENED,
             ).body
         except BaseException:
-            self._wire.close()
+            self._connection.close(bye=False)
             raise
 
     def _place(self) -> tuple[str, int, int]:
@@ -116,17 +154,18 @@ class Loader:
 
     def forked(self) -> None:
         """The connection is the parent's: this process makes one of its own when it asks."""
-        if self._wire is not None and not self._wire.closed:
-            self._wire.close()
+        if self._connection is not None and not self._connection.closed:
+            self._connection.close(bye=False)
             self._part()
 
     def _part(self) -> None:
-        self._wire, self._parted, self._at = None, True, None
+        self._connection, self._parted, self._at = None, True, None
+        self._epochs.forget()
         self._iteration += 1  # one that is under way is the parent's
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items()
-                if name not in ("_wire", "_arenas", "_convert")}
+                if name not in ("_connection", "_convert")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -138,10 +177,7 @@ class Loader:
         settings = self._settings
         seeds = self._given or f"split={settings['split']!r}"
         return (f"{type(self).__name__}({settings['fanout']}, batch_size={settings['batch']}, "
-                f"{seeds}, {self._count()}, batches={len(self)}, normalize={self.normalize!r})")
-
-    def _count(self) -> str:
-        return f"num_seeds={self.num_seeds}"
+                f"{seeds}, {self._counted}, batches={len(self)}, normalize={self.normalize!r})")
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError("a loader gives batches, one after the other: for batch in loader. It needs "
@@ -152,34 +188,23 @@ class Loader:
         return self._batches
 
     def __iter__(self) -> Iterator[Any]:
-        if self._wire is None:
+        if self._connection is None:
             self._open()
         epoch, batch = self._at = self._next
         self._next = (epoch + 1, 0)
         self._iteration += 1
         return self._batches_of(self._iteration, epoch, batch)
 
-    def _begin(self, epoch: int, batch: int) -> None:
-        """Begins an epoch with one of its batches."""
-        self._ask(
-            _wire.START, {"epoch": epoch, "first": batch, "done": self._arenas.take_done()},
-            answer=_wire.DONE,
-        )
-
-    def _receive(self) -> Batch | None:
-        """The next batch; None after the last."""
-        frame = self._ask(_wire.NEXT, {"done": self._arenas.take_done()}, answer=_wire.BATCH)
-        return None if frame.kind == _wire.END else self._batch_of(frame)
-
-    def _batch_of(self, frame: _wire.Frame) -> Batch:
-        return batch_of(frame.body, self._arenas.arrays(frame.body, frame.file))
-
     def _batches_of(self, iteration: int, epoch: int, done: int) -> Iterator[Any]:
         self._check(iteration)
-        self._begin(epoch, done // self._workers)
+        connection = self._connection
+        assert connection is not None
+        self._epochs.begin(connection, epoch, done // self._workers,
+                           (self._worker, self._workers))
         while True:
             self._check(iteration)
-            batch: Any = None if self._leaves_last(iteration) else self._receive()
+            batch: Any = (None if self._leaves_last(iteration)
+                          else self._epochs.receive(connection))
             if batch is None:
                 self._at = None
                 return
@@ -218,11 +243,10 @@ class Loader:
 
     def _leave(self, iteration: int) -> None:
         """Tells the server that the rest of the epoch is not wanted, so that it can go on."""
-        if iteration == self._iteration and self._wire is not None and not self._wire.closed:
-            try:
-                self._ask(_wire.LEAVE, {"done": self._arenas.take_done()}, answer=_wire.DONE)
-            except _wire.GdbError:
-                pass  # the next request says so
+        to = self._connection
+        if iteration == self._iteration and to is not None and not to.closed:
+            with contextlib.suppress(_wire.GdbError):  # the next request says so
+                self._epochs.leave(to)
 
     def set_epoch(self, epoch: int) -> None:
         """Has the next iteration be that epoch, from its beginning."""
@@ -243,33 +267,11 @@ class Loader:
                 )
         self._next, self._at, self._chosen = (state["epoch"], state["batch"]), None, True
 
-    def _ask(self, kind: int, body: dict[str, Any], data: Any = b"", *,
-             answer: int) -> _wire.Frame:
-        self._send(kind, body, data)
-        return self._answer(answer)
-
-    def _send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
-        self._arenas.check_interrupt()
-        assert self._wire is not None
-        try:
-            self._wire.send(kind, body, data)
-        except _wire.ServerError as error:
-            raise self.store._server.gone() from error
-
-    def _answer(self, kind: int) -> _wire.Frame:
-        assert self._wire is not None
-        try:
-            return self._wire.receive(kind)
-        except _wire.ServerError as error:
-            raise self.store._server.gone() from error
-
     def close(self) -> None:
         """Ends the connection: the server frees what this loader had. Batches stay valid."""
         self._iteration += 1
-        if self._wire is not None:
-            if not self._wire.closed:
-                self._wire.tell(_wire.BYE, {})
-            self._wire.close()
+        if self._connection is not None:
+            self._connection.close(bye=True)
 
     def __del__(self) -> None:
         if hasattr(self, "_iteration"):  # it was opened
@@ -290,3 +292,8 @@ def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
         rank = int(os.environ.get("LOCAL_RANK", "0"))
         world_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return int(rank), int(world_size)
+
+
+def is_short(count: int, size: int, world: int) -> bool:
+    """Whether the last batch of an epoch of so many seeds, or edges, has fewer than others."""
+    return count % size != 0 and -(-count // size) % world == 0

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Callable, Iterator
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,10 @@ import torch
 from torch.nn.functional import elu, relu
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
+from . import _binary
 from ._wire import DamagedError, GdbError
 
-_HEADER_BYTES, _FIELDS_AT = 4096, 36  # of the header of a file of gdb
-_ALIGN = 16  # values to which a parameter is padded
+_DAMAGED = 3  # the exit code of gdb where files are damaged
 #: Settings that change what a layer is, and are not those of the modules here.
 _REFUSED = ("residual", "norm", "activation", "edge_weight", "node_embedding", "precompute",
             "input_features")
@@ -57,7 +60,6 @@ class Model(torch.nn.Module):
             x = layer(x, edge_index)
         return x
 
-
     def _scaled(self, x: torch.Tensor) -> torch.Tensor:
         """Features as the run had them."""
         already = getattr(x, "gdb_normalize", "none")
@@ -87,7 +89,7 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
     if about.get("link"):
         raise ValueError(f"run {run} predicts links: gdb embed writes its vectors, and load_run "
                          "knows models of nodes")
-    config, dims = about["config"], about["dims"]
+    config = about["config"]
     for name in _REFUSED:
         if config.get(name) not in (None, "", False, 0, "none", "auto", []):
             raise ValueError(f"run {run} has {name} {config[name]}: load_run knows no such model")
@@ -98,10 +100,15 @@ def load_run(store: str | os.PathLike[str], run: str) -> Model:
     if config["model"] not in _LAYERS:
         raise ValueError(f"run {run} is a {config['model']}: load_run knows {', '.join(_LAYERS)}")
     make, activation = _LAYERS[config["model"]]
-    weights = _Weights(folder)
-    layers = [make(weights, config, width, out, i == len(dims) - 2)
-              for i, (width, out) in enumerate(zip(dims, dims[1:]))]
-    weights.finish()
+    weights, count = _exported(store, run), len(about["dims"]) - 1
+    try:
+        layers = [make(_Layer(weights, i), config, i == count) for i in range(1, count + 1)]
+    except KeyError as error:
+        raise GdbError(f"run {run} has no weights {error}: this package and the gdb of the run are "
+                       "of different versions") from None
+    if weights:
+        raise GdbError(f"run {run} has weights {', '.join(weights)}, and the model has none such: "
+                       "this package and the gdb of the run are of different versions")
     return Model(layers, activation, config["model"] != "sage", normalize, scale).eval()
 
 
@@ -110,81 +117,71 @@ def _runs(store: Path) -> str:
     return ", ".join(sorted(p.parent.name for p in store.glob("runs/*/run.json"))) or "none"
 
 
-class _Weights:
-    """The parameters of the current checkpoint, in their order."""
-
-    def __init__(self, folder: Path) -> None:
-        self._name = folder / (folder / "CURRENT").read_text().split()[0] / "state"
-        arrays = dict(_arrays(self._name))
-        values = arrays.get("best weights", arrays.get("weights"))
-        if values is None:
-            raise DamagedError(f"{self._name} has no weights")
-        self._values, self._at = values, 0
-
-    def take(self, rows: int, cols: int) -> torch.Tensor:
-        """The next parameter, (rows, cols)."""
-        end = self._at + rows * cols
-        if end > len(self._values):
-            raise DamagedError(f"{self._name} has {len(self._values)} values: the model has more")
-        found = self._values[self._at : end].reshape(rows, cols)
-        self._at += -(-rows * cols // _ALIGN) * _ALIGN
-        return torch.from_numpy(found.copy())
-
-    def finish(self) -> None:
-        """All were taken: a model with others would be another."""
-        if self._at != len(self._values):
-            raise GdbError(f"{self._name} has {len(self._values)} values, the model {self._at}: "
-                           "this package and the gdb of the run are of different versions")
+def _exported(store: str | os.PathLike[str], run: str) -> dict[str, torch.Tensor]:
+    """The best weights of a run, by their names, as ``gdb runs export`` writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "weights.safetensors")
+        done = subprocess.run(
+            [_binary.find(), "runs", os.fspath(store), "export", run, "--out", str(path),
+             "--quiet"],
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            kind = DamagedError if done.returncode == _DAMAGED else GdbError
+            raise kind(done.stderr.strip() or f"exit code {done.returncode}")
+        for note in done.stderr.splitlines():  # such as that an older checkpoint was taken
+            warnings.warn(note, stacklevel=3)
+        data = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    entries = json.loads(data[8 : 8 + length])
+    entries.pop("__metadata__")
+    values = np.frombuffer(data, "<f4", offset=8 + length)
+    return {name: torch.from_numpy(values[e["data_offsets"][0] // 4 : e["data_offsets"][1] // 4]
+                                   .reshape(e["shape"]).copy())
+            for name, e in entries.items()}
 
 
-def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of a checkpoint: train/runs has the format."""
-    data = path.read_bytes()
-    if data[4:8] != b"GDBF":
-        raise DamagedError(f"{path} is no file of gdb")
-    text_bytes, _, count = struct.unpack_from("<III", data, _FIELDS_AT)
-    at, place = _FIELDS_AT + 12, _HEADER_BYTES + text_bytes
-    for _ in range(count):
-        (length,) = struct.unpack_from("<I", data, at)
-        name = data[at + 4 : at + 4 + length].decode()
-        (values, _) = struct.unpack_from("<QI", data, at + 4 + length)
-        at += 4 + length + 12
-        if place + 4 * values > len(data):
-            raise DamagedError(f"{path} ends before its values of {name}")
-        yield name, np.frombuffer(data, "<f4", values, place)
-        place += 4 * values
+class _Layer:
+    """The weights of a layer, each of which is taken once."""
+
+    def __init__(self, weights: dict[str, torch.Tensor], number: int) -> None:
+        self._weights, self._name = weights, f"layer {number} "
+
+    def take(self, name: str) -> torch.Tensor:
+        return self._weights.pop(self._name + name)
 
 
-def _sage(w: _Weights, config: dict[str, Any], width: int, out: int, last: bool) -> SAGEConv:
-    layer = SAGEConv(width, out, aggr=config.get("aggregate") or "mean")
+def _sage(w: _Layer, config: dict[str, Any], last: bool) -> SAGEConv:
+    own, neighbors, bias = w.take("self"), w.take("neighbors"), w.take("bias")
+    layer = SAGEConv(*own.shape, aggr=config.get("aggregate") or "mean")
     with torch.no_grad():
-        layer.lin_r.weight.copy_(w.take(width, out).T)
-        layer.lin_l.weight.copy_(w.take(width, out).T)
-        layer.lin_l.bias.copy_(w.take(1, out)[0])
+        layer.lin_r.weight.copy_(own.T)
+        layer.lin_l.weight.copy_(neighbors.T)
+        layer.lin_l.bias.copy_(bias[0])
     return layer
 
 
-def _gcn(w: _Weights, config: dict[str, Any], width: int, out: int, last: bool) -> GCNConv:
+def _gcn(w: _Layer, config: dict[str, Any], last: bool) -> GCNConv:
     if config.get("aggregate") not in (None, "", "sum"):
         raise ValueError(f"a gcn with aggregate {config['aggregate']}: load_run knows sum")
-    layer = GCNConv(width, out, add_self_loops=False)
+    weights = w.take("weights")
+    layer = GCNConv(*weights.shape, add_self_loops=False)
     with torch.no_grad():
-        layer.lin.weight.copy_(w.take(width, out).T)
-        layer.bias.copy_(w.take(1, out)[0])
+        layer.lin.weight.copy_(weights.T)
+        layer.bias.copy_(w.take("bias")[0])
     return layer
 
 
-def _gat(w: _Weights, config: dict[str, Any], width: int, out: int, last: bool) -> GATConv:
-    heads = config.get("heads") or 4
-    each = out if last else out // heads
-    layer = GATConv(width, each, heads=heads, concat=not last, add_self_loops=False)
+def _gat(w: _Layer, config: dict[str, Any], last: bool) -> GATConv:
+    weights, sources = w.take("weights"), w.take("attention of sources")
+    each, heads = sources.shape
+    layer = GATConv(len(weights), each, heads=heads, concat=not last, add_self_loops=False)
     linear = getattr(layer, "lin_src", None)
     linear = layer.lin if linear is None else linear
     with torch.no_grad():
-        linear.weight.copy_(w.take(width, heads * each).T)
-        layer.att_src.copy_(w.take(each, heads).T[None])
-        layer.att_dst.copy_(w.take(each, heads).T[None])
-        layer.bias.copy_(w.take(1, out)[0])
+        linear.weight.copy_(weights.T)
+        layer.att_src.copy_(sources.T[None])
+        layer.att_dst.copy_(w.take("attention of targets").T[None])
+        layer.bias.copy_(w.take("bias")[0])
     return layer
 
 

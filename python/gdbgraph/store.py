@@ -17,7 +17,7 @@ from ._convert import as_ids, like
 from ._pyg_arguments import fanout_of, settle
 from ._server import Server, shared_socket
 from .batch import arrays_of
-from .link import _EDGES, LinkLoader
+from .link import LinkLoader
 from .loader import Loader
 
 # What is asked for at a time. The server has a sixteenth of its memory for all who ask.
@@ -25,6 +25,7 @@ _ROW_BYTES = 1 << 20  # of features and of labels
 _IDS = 1 << 16  # node ids
 _LISTS = 1 << 12  # nodes whose lists, or names, are asked for
 _NAME_BYTES = 1 << 16  # of names
+_EDGES = 1 << 16
 
 
 class Store:

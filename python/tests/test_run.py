@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import struct
 import subprocess
 
@@ -92,6 +93,23 @@ def check_outputs(torch, gdb, store, store_path, tmp_path, model) -> None:
     check_exported(gdb, store_path, model, tmp_path / "w.safetensors", loaded)
     assert [row[0] for row in rows[1:]] == [str(v) for v in range(500)]
     assert np.abs(got.numpy() - want).max() < 1e-4
+
+
+def test_damaged_weights(gdb, store_path, tmp_path) -> None:
+    """Weights of which a bit has changed are no weights."""
+    pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    path = tmp_path / "s.gdb"
+    shutil.copytree(store_path, path, ignore=shutil.ignore_patterns("runs"))
+    subprocess.run([gdb, "train", str(path), "--run", "once", "--model=sage", "--epochs=1",
+                    "--fanout=4,4", "--hidden=8", "--quiet"], check=True, capture_output=True)
+    assert len(list(gdbgraph.load_run(path, "once").parameters())) == 6
+    for state in path.glob("runs/once/*/state"):
+        data = bytearray(state.read_bytes())
+        data[-40] ^= 1
+        state.write_bytes(data)
+    with pytest.raises(gdbgraph.DamagedError, match="checksum"):
+        gdbgraph.load_run(path, "once")
 
 
 def test_other_runs(store_path) -> None:
