@@ -9,6 +9,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/partition"
 	"gdb/train/link/decoder"
+	"gdb/train/link/encode"
 	"gdb/train/link/entities"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
@@ -244,4 +245,25 @@ func batchOf(c *Config, p *paged.Plan, entities int) int {
 	density := max(2*float64(c.Batch)/float64(entities), denseBatch)
 	held := float64(entities) * float64(p.Order.Capacity) / float64(p.Order.Parts)
 	return max(1, min(c.Batch, int(density*held/2)))
+}
+
+// encodedBytes returns what an encoder takes in addition to the plan, with vectors on disk: three
+// tables of all entities (as learned, as encoded, and as encoded at the best evaluation), the
+// vectors of a batch, and for evaluations all edges and lists.
+func encodedBytes(c *Config, m *kv.Meta) int64 {
+	if !c.Encodes() {
+		return 0
+	}
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		edges += int64(e.Count)
+	}
+	table := 4 * int64(m.Nodes) * int64(c.Dim)
+	n := 3*mem.ArenaBytes(table) + mem.HeapCost(encode.BatchBytes(c, m, stepRows(c)))
+	n += 12*edges + triples.Bytes(2*edges)
+	if c.EncodesFeatures() {
+		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(setting.FeatureDim(m)))
+	}
+	n += int64(len(m.Directions)) * (4*int64(m.Edges) + 8*int64(m.Nodes))
+	return n
 }

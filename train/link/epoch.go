@@ -227,6 +227,19 @@ func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	return &rec, nil
 }
 
+// scored returns the vectors of all entities as a decoder scores them now.
+func (t *trainer) scored(ctx context.Context) ([]float32, error) {
+	e := t.stepper.enc
+	if e == nil {
+		return t.model.entities.Values, nil
+	}
+	if err := t.source.learned(ctx, e.learned); err != nil {
+		return nil, err
+	}
+	all := e.all.Values
+	return all, e.encoder.All(ctx, all)
+}
+
 // ranks ranks edges with the current relations and with rows as the vectors of entities, or the
 // current ones, or the best ones, that are on disk.
 func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Triple,

@@ -68,11 +68,14 @@ func TestFew(t *testing.T) {
 				t.Fatal(err)
 			}
 			st.use(p, m.entities)
-			if st.opt.rate = 0.1; st.few == (how == "products") {
-				t.Fatalf("%s: edge by edge: %v", name, st.few)
+			st.opt.rate = 0.1
+			if _, few := st.how.(*byEdge); few == (how == "products") {
+				t.Fatalf("%s: edge by edge: %v", name, few)
 			}
 			// Kernels of pairs are right, if slow, without the instructions that isPairs asks for.
-			st.pairs = how == "pairs" && c.Decoder == "distmult" && c.Negatives == 1
+			if how != "products" {
+				st.how = newByEdge(st, how == "pairs" && c.Decoder == "distmult" && c.Negatives == 1)
+			}
 			for step := range 5 {
 				edges := slices.Clone(d.train[step*7:][:50-step]) // of which 32 are a part
 				slices.SortStableFunc(edges, func(a, b triples.Triple) int {
@@ -110,7 +113,7 @@ func TestPlaceRuns(t *testing.T) {
 		}
 		s := &stepper{cfg: &Config{Scoring: setting.Scoring{Reciprocal: reciprocal}},
 			count: relations}
-		s.placeRuns(d)
+		newByEdge(s, false).placeRuns(d)
 		want := []uint32{0, 1, 2, 2} // 32 edges are of 0, 1 and 2, and 8 of 2
 		if reciprocal {
 			want = []uint32{0, 1, 2, 3, 4, 5, 2, 5}

@@ -62,6 +62,7 @@ func (s *stepper) asks(x *triples.Index, at []uint32) (asks []ask, answers [][]u
 		edges += len(a)
 	}
 	s.rel.Group(s.rels)
+	s.readTables()
 	return asks, answers, edges
 }
 

@@ -76,3 +76,35 @@ func (m *model) scorer(pool *kernel.Pool) *rank.Scorer {
 
 // Close frees the memory.
 func (m *model) Close() error { return errors.Join(m.entities.Close(), m.relations.Close()) }
+
+// bestRows holds the rows of the best evaluation.
+type bestRows struct{ entities, relations *Table }
+
+// newBestRows takes the memory for a copy of the rows of a model in which scored entities have
+// rows in memory.
+func newBestRows(m *model, scored int, budget *mem.Budget) (*bestRows, error) {
+	entities, err := newTable("best vectors", scored, m.entities.Dim, 0, budget)
+	if err != nil {
+		return nil, err
+	}
+	relations, err := newTable("best vectors", m.relations.Rows, m.relations.Dim, 0, budget)
+	if err != nil {
+		return nil, errors.Join(err, entities.Close())
+	}
+	return &bestRows{entities, relations}, nil
+}
+
+// keep copies the rows that are scored.
+func (b *bestRows) keep(entities []float32, relations *Table) {
+	copy(b.entities.Values, entities)
+	copy(b.relations.Values, relations.Values)
+}
+
+// swap exchanges these rows and those of a model.
+func (b *bestRows) swap(m *model) {
+	m.entities.Values, b.entities.Values = b.entities.Values, m.entities.Values
+	m.relations.Values, b.relations.Values = b.relations.Values, m.relations.Values
+}
+
+// Close frees the memory.
+func (b *bestRows) Close() error { return errors.Join(b.entities.Close(), b.relations.Close()) }

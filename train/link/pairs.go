@@ -3,6 +3,7 @@ package link
 import (
 	"gdb/compute/kernel"
 	"gdb/train/link/decoder"
+	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
 
@@ -15,15 +16,14 @@ func isPairs(c *setting.Link, dec decoder.Decoder) bool {
 // comparePairs does the work of comparePart with kernel.EdgePairs, run by run. In dRows
 // the gradients of negatives follow those of the ends: one for each query or, if edges share
 // negatives, one for each part.
-func (s *stepper) comparePairs(n, part int) {
+func (s *byEdge) comparePairs(edges []triples.Triple, part int, _ uint64) {
+	n := len(edges)
 	form, first, end := s.dec.FormDim(s.cfg.Dim), s.runs.partAt[part], s.runs.partAt[part+1]
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	clear(s.dForms[int(first)*form : int(end)*form])
 	p := kernel.EdgePairs{Dim: s.cfg.Dim, Own: s.cfg.NegativeSampling == setting.NegativesEdge}
-	list := s.list
-	if p.Table = s.table.Values; s.held != nil {
-		p.Table, list = s.held.entities, s.held.places
-	}
+	list := s.entityAt
+	p.Table = s.entityRows
 	ends := 2
 	if p.Own {
 		ends = 4
@@ -45,7 +45,7 @@ func (s *stepper) comparePairs(n, part int) {
 
 // eachRun calls do with each run of the edges of a part. list gives the row of each entry of
 // the step's list.
-func (s *stepper) eachRun(p *kernel.EdgePairs, list []uint32, n, lo, hi int,
+func (s *byEdge) eachRun(p *kernel.EdgePairs, list []uint32, n, lo, hi int,
 	do func(*kernel.EdgePairs)) {
 	dim, form, runOf := p.Dim, s.dec.FormDim(p.Dim), s.runs.runOf
 	scores := s.fewGrads[4*lo : 4*hi]
@@ -70,15 +70,15 @@ func (s *stepper) eachRun(p *kernel.EdgePairs, list []uint32, n, lo, hi int,
 }
 
 // isFused reports whether kernel.AdagradRows sums gradients and takes the steps of rows in one go.
-func (s *stepper) isFused() bool {
+func (s *byEdge) isFused() bool {
 	return s.cfg.Optimizer == "adagrad" && kernel.FusesLinks() &&
 		(s.cfg.Regularizer == setting.RegularizerNone || s.cubes())
 }
 
 // stepEntities takes the step for the entities lo to hi of the step.
-func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
+func (s *byEdge) stepEntities(n, lo, hi int, o *optimizer) {
 	x := takeScratch(&s.scratch)
-	multiples := s.cfg.NegativeSampling == setting.NegativesEdge && !s.pairs
+	multiples := s.cfg.NegativeSampling == setting.NegativesEdge && !s.negativeRows
 	s.listGradients(x, n, lo, hi, multiples)
 	sums := o.sums(s.learned)
 	sums.At, sums.Off, sums.Places, sums.Gradients = s.rows.Numbers[lo:hi], x.off, x.rows, s.dRows
@@ -98,7 +98,7 @@ func (s *stepper) stepEntities(n, lo, hi int, o *optimizer) {
 
 // stepRelations takes the step for the relations lo to hi of the step, whose forms
 // equal their rows.
-func (s *stepper) stepRelations(n, lo, hi int, o *optimizer) {
+func (s *byEdge) stepRelations(n, lo, hi int, o *optimizer) {
 	x, sums := takeScratch(&s.scratch), o.sums(s.relations)
 	sums.At, sums.Off, sums.Places = s.rel.Numbers[lo:hi], s.rel.Off[lo:hi+1], s.rel.At
 	sums.Gradients = s.dForms

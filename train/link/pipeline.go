@@ -38,16 +38,15 @@ type stepped struct {
 	edges int
 }
 
-// newPipeline returns a pipeline whose batches read rows that lack up to staleness updates. threads
-// is how many threads compute.
-func newPipeline(t *trainer, staleness, threads int) *pipeline {
-	p := &pipeline{opt: &t.stepper.opt}
+// newPipeline returns a pipeline of steps as those of s, whose batches read rows that lack up to
+// staleness updates. threads is how many threads compute.
+func newPipeline(s *stepper, staleness, threads int) *pipeline {
+	p := &pipeline{opt: &s.opt}
 	pool := kernel.NewPool(max(1, threads/(staleness+1)))
 	for range staleness + 1 {
-		s := newStepper(&t.cfg, t.model.dec, pool, t.model.relations, uint32(t.data.relations),
-			t.data.trainIndex)
-		s.batch, s.held = t.stepper.batch, &held{}
-		p.slots = append(p.slots, &pipelineSlot{stepper: s, done: make(chan error, 1)})
+		own := newStepper(s.cfg, s.dec, pool, s.relations, s.count, s.known)
+		own.batch, own.held = s.batch, &held{}
+		p.slots = append(p.slots, &pipelineSlot{stepper: own, done: make(chan error, 1)})
 	}
 	return p
 }

@@ -144,7 +144,7 @@ func TestPipeline(t *testing.T) {
 // pipelineSteps takes steps in a pipeline, and returns the losses.
 func pipelineSteps(t *testing.T, tr *trainer, batches [][]triples.Triple, staleness,
 	threads int) (all []float64) {
-	p := newPipeline(tr, staleness, threads)
+	p := newPipeline(tr.stepper, staleness, threads)
 	p.use(tr.stepper)
 	for i, edges := range batches {
 		s, err := p.step(edges, uint64(i))

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/link/decoder"
+	"gdb/train/link/encode"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/run"
@@ -203,11 +204,29 @@ func (t *trainer) Open(ctx context.Context) (err error) {
 		t.stepper.batch = batchOf(&t.cfg, t.plan, t.data.entities)
 	}
 	if t.cfg.Staleness > 0 {
-		t.pipe = newPipeline(t, t.cfg.Staleness, t.cfg.Threads)
+		t.pipe = newPipeline(t.stepper, t.cfg.Staleness, t.cfg.Threads)
 		t.CloseLater(t.pipe)
 	}
-	if t.cfg.Encodes() {
-		t.stepper.enc, err = newEncoding(ctx, t)
+	if !t.cfg.Encodes() {
+		return nil
+	}
+	return t.openEncoder(ctx)
+}
+
+// openEncoder opens the encoder. With vectors on disk it takes memory for those of all entities.
+func (t *trainer) openEncoder(ctx context.Context) (err error) {
+	learned := t.model.entities
+	if t.plan != nil {
+		learned, err = newTable("vectors to encode", t.data.entities, t.cfg.Dim, 0, t.budget)
+		if err != nil {
+			return err
+		}
+		t.CloseLater(learned)
+	}
+	t.stepper.enc, err = newEncoding(ctx, t.store, t.dev, encode.Inputs{Settings: &t.cfg,
+		Budget: t.budget, Pool: t.pool}, learned)
+	if err == nil {
+		t.CloseLater(t.stepper.enc)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package link
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"gdb/compute/kernel"
 	"gdb/internal/rng"
@@ -33,8 +32,7 @@ type stepper struct {
 	count     uint32 // relations without the reciprocal ones
 	known     *triples.Index
 	matrices  decoder.Matrices
-	few       bool // see isFew
-	pairs     bool // see isPairs
+	how       comparison // of drawn negatives
 
 	learned *Table // of the entities' vectors, of which the part has some
 	table   *Table // of the scored entities: learned or, with an encoder, the step's
@@ -48,36 +46,64 @@ type stepper struct {
 	// These are the memory of a step; contents are of one step.
 	forms, dForms            []float32 // of the step's relations
 	queries, dQueries, dRows []float32
-	ends, negRows            []float32
+	ends                     []float32
 	scores, grads            []float32
 	losses                   []float64
-	drawnGroups              triples.Groups
 	dRelations, sums         []float32
-	// These are used only by steps that go edge by edge: see compareFew.
-	fewGrads []float32
-	scratch  sync.Pool // of *fewScratch
-	// held holds copies of the rows that the step reads, where updates of other steps come between.
-	// nil reads the tables.
-	held *held
+	// These are the rows that the step reads, and where in them those of the list, and of its
+	// relations, are: the tables or, where updates of other steps come between, copies in held.
+	entityRows, relationRows []float32
+	entityAt, relationAt     []uint32
+	held                     *held // nil reads the tables
 }
 
 // held holds rows as they were when a step began: those of entities in the order of the list, with
 // the negatives last, and those of relations.
 type held struct {
-	entities, negatives, relations []float32
-	places                         []uint32 // 0, 1, …: the place of each row in entities
+	entities, relations []float32
+	places              []uint32 // 0, 1, …: the place of each row
 }
 
-// newStepper returns a stepper that trains the relations' table. use says on which part.
-func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
-	count uint32, known *triples.Index) *stepper {
-	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
-		count: count, known: known, few: isFew(c, dec), pairs: isPairs(c, dec),
-		drawn: &drawn{}, ahead: &drawn{},
-		loss: decoder.Loss{Name: c.Loss, Margin: float32(c.Margin),
-			Temperature: float32(c.Temperature)},
-		opt:      optimizer{kind: c.Optimizer, pool: pool},
-		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
+// drawn is a batch with its drawn negatives. It holds numbers and no rows, so that it can be drawn
+// while the step of another batch changes rows.
+type drawn struct {
+	key        uint64
+	places     []uint32         // numbers in the part of the batch's edges
+	taken      []triples.Triple // the edges in the order drawn, before sorting
+	edges      []triples.Triple
+	list, rels []uint32   // see place
+	draws      [][]uint32 // negatives of each chunk, or of each query
+	all        []uint32   // memory of draws if each query has its own
+	rel        triples.Groups
+	rows       triples.Groups // list, grouped by entity
+	runs       fewBatch
+}
+
+// fewBatch describes a batch whose step goes edge by edge. Its edges are sorted by relation and
+// divided into parts. The queries of a part with the same relation form a run. A run includes the
+// queries for heads if these use the same relation.
+type fewBatch struct {
+	sorted  []triples.Triple
+	order   triples.Groups
+	runOf   []uint32  // of each query
+	lengths []float32 // queries in each run
+	partAt  []uint32  // the first run of each part, and the number of runs
+}
+
+// comparison is how the queries of a batch are compared with their drawn negatives: bySide or
+// byEdge. Gradients are left in the memory of the step.
+type comparison interface {
+	// sort returns the edges of a batch in the order in which the step takes them.
+	sort(d *drawn, edges []triples.Triple) []triples.Triple
+	// complete adds the negatives to the list of a batch if the step wants them there, and lists
+	// the relations of queries.
+	complete(d *drawn)
+	// compare compares edges with their negatives, and returns the number of losses.
+	compare(edges []triples.Triple, drop uint64) (losses int)
+	// sum sums the gradients of a batch of n edges by row.
+	sum(n int)
+	// step does what sum does, and changes the rows.
+	step(n int) error
 }
 
 // use makes the next steps train on a part, which has rows of the table.
@@ -121,7 +147,7 @@ func (s *stepper) makeForms() {
 	fill := func(i int) {
 		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
 	}
-	if s.few { // copies, which are made before another thread is awake
+	if s.dec.Measure() == decoder.Dot { // copies, which are made before another thread is awake
 		for i := range s.rel.Numbers {
 			fill(i)
 		}
@@ -143,10 +169,7 @@ func (s *stepper) form(i uint32) []float32 {
 
 // end returns the row of the entity at a place of the list, which must not be a negative's.
 func (s *stepper) end(place int) []float32 {
-	if s.held != nil {
-		return s.held.entities[place*s.cfg.Dim:][:s.cfg.Dim]
-	}
-	return s.table.row(s.list[place])
+	return s.entityRows[int(s.entityAt[place])*s.cfg.Dim:][:s.cfg.Dim]
 }
 
 // makeQuery writes the row of query i, whose entity is at place i of the list.
@@ -187,10 +210,13 @@ func (s *stepper) drop(row []float32, key uint64, i int) {
 
 // relation returns the row of relation i of the step.
 func (s *stepper) relation(i int) []float32 {
-	if s.held != nil {
-		return s.held.relations[i*s.relations.Dim:][:s.relations.Dim]
-	}
-	return s.relations.row(s.rel.Numbers[i])
+	return s.relationRows[int(s.relationAt[i])*s.relations.Dim:][:s.relations.Dim]
+}
+
+// readTables makes the step read the rows of the tables.
+func (s *stepper) readTables() {
+	s.entityRows, s.entityAt = s.table.Values, s.list
+	s.relationRows, s.relationAt = s.relations.Values, s.rel.Numbers
 }
 
 // sumRelations sums the gradients of forms by relation. weight is the weight of an edge in the

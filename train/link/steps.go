@@ -6,9 +6,26 @@ import (
 
 	"gdb/compute/kernel"
 	"gdb/kv"
+	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
+
+// newStepper returns a stepper that trains the relations' table. use says on which part.
+func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
+	count uint32, known *triples.Index) *stepper {
+	s := &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
+		count: count, known: known, drawn: &drawn{}, ahead: &drawn{},
+		loss: decoder.Loss{Name: c.Loss, Margin: float32(c.Margin),
+			Temperature: float32(c.Temperature)},
+		opt:      optimizer{kind: c.Optimizer, pool: pool},
+		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
+	s.how = &bySide{stepper: s}
+	if isFew(c, dec) {
+		s.how = newByEdge(s, isPairs(c, dec))
+	}
+	return s
+}
 
 // Steps takes the steps of a training on rows of entities that its owner keeps, with drawn
 // negatives and without an encoder. It serves to measure other ways of keeping rows. It may be used

@@ -18,6 +18,51 @@ const (
 	fewPart, fewRows = 32, 64
 )
 
+// byEdge compares edges one by one, with lists of rows instead of matrices.
+type byEdge struct {
+	*stepper
+	// comparePart compares the edges of a part. negativeRows says that it writes a row of dRows for
+	// each negative, where each edge has its own.
+	comparePart  func(edges []triples.Triple, part int, drop uint64)
+	negativeRows bool
+	fewGrads     []float32 // see compare
+	scratch      sync.Pool // of *fewScratch
+}
+
+// newByEdge returns the comparison of a stepper. With pairs it uses the kernels of linkrow.Pairs.
+func newByEdge(s *stepper, pairs bool) *byEdge {
+	b := &byEdge{stepper: s}
+	if b.comparePart = b.compareLists; pairs {
+		b.comparePart = b.comparePairs
+		b.negativeRows = s.cfg.NegativeSampling == setting.NegativesEdge
+	}
+	return b
+}
+
+func (s *byEdge) sort(d *drawn, edges []triples.Triple) []triples.Triple {
+	return d.runs.sort(edges, d.list)
+}
+
+func (s *byEdge) complete(d *drawn) {
+	for _, drawn := range d.draws {
+		d.list = append(d.list, drawn...)
+	}
+	d.rows.Group(d.list)
+	s.placeRuns(d)
+}
+
+func (s *byEdge) sum(n int) { s.sumFew(n, nil) }
+
+func (s *byEdge) step(n int) error {
+	if s.enc != nil {
+		s.sum(n)
+		return s.update(&s.opt)
+	}
+	s.opt.steps++
+	s.sumFew(n, &s.opt)
+	return nil
+}
+
 // isFew reports whether steps go edge by edge. They do if scores are products of rows, and all
 // edges share a few negatives for each side, or each edge has its own.
 func isFew(c *setting.Link, dec decoder.Decoder) bool {
@@ -27,17 +72,6 @@ func isFew(c *setting.Link, dec decoder.Decoder) bool {
 	shared := c.NegativeSampling == setting.NegativesUniform ||
 		c.NegativeSampling == setting.NegativesDegree
 	return shared && c.Negatives <= fewMost || c.NegativeSampling == setting.NegativesEdge
-}
-
-// fewBatch describes a batch whose step goes edge by edge. Its edges are sorted by relation and
-// divided into parts. The queries of a part with the same relation form a run. A run includes the
-// queries for heads if these use the same relation.
-type fewBatch struct {
-	sorted  []triples.Triple
-	order   triples.Groups
-	runOf   []uint32  // of each query
-	lengths []float32 // queries in each run
-	partAt  []uint32  // the first run of each part, and the number of runs
 }
 
 // sort sorts the edges of a batch by relation. relations is memory for them.
@@ -56,7 +90,7 @@ func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Tr
 
 // placeRuns finds the runs of a batch, and lists the relations of runs in d.rels instead of
 // those of queries.
-func (s *stepper) placeRuns(d *drawn) {
+func (s *byEdge) placeRuns(d *drawn) {
 	b, n := &d.runs, len(d.edges)
 	d.rels, b.lengths, b.partAt = d.rels[:0], b.lengths[:0], append(b.partAt[:0], 0)
 	b.runOf = sized(b.runOf, 2*n)
@@ -98,15 +132,14 @@ func takeScratch(p *sync.Pool) *fewScratch {
 	return &fewScratch{}
 }
 
-// compareFew does what compareMany does, with lists of rows instead of matrices. It takes edges one
-// after the other, so that all rows of an edge are in the processor's caches. It returns the number
-// of losses, one for each part.
+// compare takes edges one after the other, so that all rows of an edge are in the processor's
+// caches. There is a loss for each part.
 //
 // dRows holds first the gradients of the ends of edges. If edges share negatives, the gradients
 // of these follow for each part. Else the queries follow: the gradient of a negative is a
 // multiple of its query, by the factor in fewGrads (but comparePairs writes gradients there).
 // dForms has a row for each run.
-func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
+func (s *byEdge) compare(edges []triples.Triple, drop uint64) (parts int) {
 	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
 	parts = (n + fewPart - 1) / fewPart
 	behind := 2 * parts * count
@@ -131,12 +164,8 @@ func (s *stepper) compareFew(edges []triples.Triple, drop uint64) (parts int) {
 	return parts
 }
 
-// comparePart compares the queries of the edges of a part: first the queries for tails.
-func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
-	if s.pairs {
-		s.comparePairs(len(edges), part)
-		return
-	}
+// compareLists compares the queries of the edges of a part: first the queries for tails.
+func (s *byEdge) compareLists(edges []triples.Triple, part int, drop uint64) {
 	n, dim, width, x := len(edges), s.cfg.Dim, 1+s.cfg.Negatives, takeScratch(&s.scratch)
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	m := hi - lo
@@ -152,10 +181,7 @@ func (s *stepper) comparePart(edges []triples.Triple, part int, drop uint64) {
 		s.listEntries(x.rows[i*width:][:width], n, queryOf(i, n, lo, hi))
 		x.off = append(x.off, uint32((i+1)*width))
 	}
-	table := s.table.Values
-	if s.held != nil {
-		table = s.held.entities
-	}
+	table := s.entityRows
 	kernel.Prefetch(table, dim, x.rows)
 	for i := range 2 * m {
 		query := queryOf(i, n, lo, hi)
@@ -184,7 +210,7 @@ func queryOf(i, n, lo, hi int) int {
 }
 
 // addPart adds up the gradients of a part for all rows but negatives that edges do not share.
-func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop uint64) {
+func (s *byEdge) addPart(edges []triples.Triple, x *fewScratch, part int, drop uint64) {
 	n, dim, form, width := len(edges), s.cfg.Dim, s.dec.FormDim(s.cfg.Dim), 1+s.cfg.Negatives
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	// Edges of few relations follow one another: a run has one row of dForms.
@@ -216,7 +242,7 @@ func (s *stepper) addPart(edges []triples.Triple, x *fewScratch, part int, drop 
 }
 
 // addNegatives adds up the gradients of a part for the negatives that all edges share.
-func (s *stepper) addNegatives(x *fewScratch, n, part int) {
+func (s *byEdge) addNegatives(x *fewScratch, n, part int) {
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		return
 	}
@@ -244,7 +270,7 @@ func other(n, query int) int {
 }
 
 // negativesAt returns the place in the list of the first negative of a query, of 2n.
-func (s *stepper) negativesAt(n, query int) int {
+func (s *byEdge) negativesAt(n, query int) int {
 	switch {
 	case s.cfg.NegativeSampling == setting.NegativesEdge:
 		return 2*n + query*s.cfg.Negatives
@@ -255,21 +281,13 @@ func (s *stepper) negativesAt(n, query int) int {
 }
 
 // listEntries writes the rows that a query is compared with: first the answer's.
-func (s *stepper) listEntries(rows []uint32, n, query int) {
-	answer, negatives := other(n, query), s.negativesAt(n, query)
-	if s.held == nil {
-		rows[0] = s.list[answer]
-		copy(rows[1:], s.list[negatives:])
-		return
-	}
-	rows[0] = uint32(answer)
-	for j := range rows[1:] {
-		rows[1+j] = uint32(negatives + j)
-	}
+func (s *byEdge) listEntries(rows []uint32, n, query int) {
+	rows[0] = s.entityAt[other(n, query)]
+	copy(rows[1:], s.entityAt[s.negativesAt(n, query):])
 }
 
 // excludeAnswers removes from the scores of a part the negatives that are the true answer.
-func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
+func (s *byEdge) excludeAnswers(scores []float32, n, lo, hi int) {
 	width := 1 + s.cfg.Negatives
 	for i := range 2 * (hi - lo) {
 		query := queryOf(i, n, lo, hi)
@@ -284,7 +302,7 @@ func (s *stepper) excludeAnswers(scores []float32, n, lo, hi int) {
 
 // sumFew sums the gradients of all rows of a step that goes edge by edge. Given an optimizer, it
 // also changes the rows.
-func (s *stepper) sumFew(n int, o *optimizer) {
+func (s *byEdge) sumFew(n int, o *optimizer) {
 	relations, entities := len(s.rel.Numbers), len(s.rows.Numbers)
 	s.makeRelationSums()
 	fused := o != nil && s.isFused()
@@ -320,7 +338,7 @@ func (s *stepper) sumFew(n int, o *optimizer) {
 }
 
 // sumEntitiesFew sums the gradients of the entities lo to hi of the step.
-func (s *stepper) sumEntitiesFew(n, lo, hi int) {
+func (s *byEdge) sumEntitiesFew(n, lo, hi int) {
 	dim, x := s.cfg.Dim, takeScratch(&s.scratch)
 	s.listGradients(x, n, lo, hi, true)
 	sums := s.sums[lo*dim : hi*dim]
@@ -331,10 +349,10 @@ func (s *stepper) sumEntitiesFew(n, lo, hi int) {
 
 // listGradients lists the rows of dRows that make up the gradients of some entities of the step
 // and, if multiples is set, the factor of each.
-func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
+func (s *byEdge) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 	x.off, x.rows, x.values = append(x.off[:0], 0), x.rows[:0], x.values[:0]
 	simple := 2 * n // places whose gradient is one row
-	if s.pairs && s.cfg.NegativeSampling == setting.NegativesEdge {
+	if s.negativeRows {
 		simple = 4 * n
 	}
 	for i := lo; i < hi; i++ {
@@ -353,7 +371,7 @@ func (s *stepper) listGradients(x *fewScratch, n, lo, hi int, multiples bool) {
 }
 
 // addNegative lists the rows that make up the gradient of the negative at a place of the list.
-func (s *stepper) addNegative(x *fewScratch, n, place int) {
+func (s *byEdge) addNegative(x *fewScratch, n, place int) {
 	count := s.cfg.Negatives
 	if s.cfg.NegativeSampling != setting.NegativesEdge {
 		for row := place; row < len(s.dRows)/s.cfg.Dim; row += 2 * count {
