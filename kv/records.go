@@ -255,6 +255,16 @@ type FileMeta struct {
 	Level int `json:",omitempty"`
 }
 
+// SplitEdges returns the number of edges of these splits of the edges, or of all if none is named.
+func (m *Meta) SplitEdges(names ...string) (n uint64) {
+	for _, s := range m.EdgeSplits {
+		if len(names) == 0 || slices.Contains(names, s.Name) {
+			n += s.Count
+		}
+	}
+	return n
+}
+
 // File returns the record of the data file at a path; false if the store lists no such file.
 func (m *Meta) File(path string) (FileMeta, bool) {
 	i := slices.IndexFunc(m.Files, func(f FileMeta) bool { return f.Path == path })

@@ -194,12 +194,7 @@ func (f *File) Read(ctx context.Context, first, end uint64, out *Edges) error {
 
 // Bytes returns the memory of all edges of a split, in bytes, or 0 if the store has no such split.
 func Bytes(m *kv.Meta, split string) int64 {
-	for _, e := range m.EdgeSplits {
-		if e.Name == split {
-			return int64(e.Count) * int64(EdgeBytes(len(m.EdgeTypes) > 0))
-		}
-	}
-	return 0
+	return int64(m.SplitEdges(split)) * int64(EdgeBytes(len(m.EdgeTypes) > 0))
 }
 
 // Writer writes edges in the order in which they come. It takes two blocks of memory, and what its

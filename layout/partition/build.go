@@ -23,8 +23,6 @@ type BucketOptions struct {
 	// bucketsLeastMemory counts as that.
 	Memory int64
 	Budget *mem.Budget
-	// Progress is called with the edges done and in all; nil is not called.
-	Progress func(done, total uint64)
 }
 
 // bucketsLeastMemory is the least memory with which buckets are built, in bytes.
@@ -106,7 +104,7 @@ func (b *builder) sort(ctx context.Context) (runs []extsort.Run, err error) {
 		return nil, fmt.Errorf("layout: sort edges by bucket: %w", err)
 	}
 	var words []uint64
-	err = f.Stream(ctx, 0, f.Count(), func(at uint64, e edgefile.Edges) error {
+	err = f.Stream(ctx, 0, f.Count(), func(_ uint64, e edgefile.Edges) error {
 		words = words[:0]
 		for i, src := range e.Src {
 			from, _ := b.m.Place(layout.NodeID(src))
@@ -118,19 +116,12 @@ func (b *builder) sort(ctx context.Context) (runs []extsort.Run, err error) {
 			words = append(words, uint64(place(from, to, b.m.Parts()))<<32|uint64(e.Dst[i]),
 				uint64(src)<<16|rel)
 		}
-		b.progress(at/2, f.Count())
 		return sorter.Add(words)
 	})
 	if err != nil {
 		return nil, errors.Join(err, sorter.Abort())
 	}
 	return sorter.Finish()
-}
-
-func (b *builder) progress(done, total uint64) {
-	if b.opt.Progress != nil {
-		b.opt.Progress(done, total)
-	}
 }
 
 // write merges the runs into the file of edges, under a temporary name.
@@ -145,17 +136,12 @@ func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
 			err = errors.Join(err, out.Abort(), b.s.FS().Remove(part))
 		}
 	}()
-	total := uint64(0)
-	for _, r := range runs {
-		total += r.Records
-	}
 	w, err := edgefile.NewWriter(out, edgefile.SpecOf(b.s.Meta(), BucketsKind),
 		own(b.s.Meta(), &b.m))
 	if err != nil {
 		return err
 	}
 	err = extsort.Merge(ctx, b.Options, runs, func(words []uint64) error {
-		b.progress((total+w.Count())/2, total)
 		for i := 0; i < len(words); i += wordsPerEdge {
 			b.offsets[words[i]>>32+1]++
 			err := w.Add(uint32(words[i+1]>>16), uint32(words[i]), uint16(words[i+1]))

@@ -43,16 +43,12 @@ func newData(m *kv.Meta, c *Config) (d *data, edges int64, err error) {
 	if err := checkDecoder(c, m); err != nil {
 		return nil, 0, err
 	}
-	d = &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
-	for _, e := range m.EdgeSplits {
-		if edges += int64(e.Count); e.Name == "train" {
-			d.edges = int(e.Count)
-		}
-	}
+	d = &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes)),
+		edges: int(m.SplitEdges("train"))}
 	if d.edges == 0 {
 		return nil, 0, errors.New("train: the train split has no edges")
 	}
-	return d, edges, nil
+	return d, int64(m.SplitEdges()), nil
 }
 
 // readEvaluated reads only the val and test splits, for vectors on disk.
@@ -112,10 +108,6 @@ func readSplit(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	if edgefile.Bytes(s.Meta(), split) == 0 {
 		return nil, nil
 	}
-	for _, e := range s.Meta().EdgeSplits {
-		if e.Name == split {
-			out = make([]triples.Triple, 0, e.Count)
-		}
-	}
+	out = make([]triples.Triple, 0, s.Meta().SplitEdges(split))
 	return out, entities.Split(ctx, s, dev, split, func(t triples.Triple) { out = append(out, t) })
 }

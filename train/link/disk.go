@@ -116,10 +116,7 @@ var policies = map[string]partition.Policy{setting.OrderBeta: partition.Beta,
 
 // memoryBytes returns what a training takes that keeps all vectors in memory.
 func memoryBytes(c *Config, m *kv.Meta) int64 {
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		edges += int64(e.Count)
-	}
+	edges := int64(m.SplitEdges())
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer))) // with those of the best evaluation
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
 	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
@@ -131,12 +128,7 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		if e.Name != "train" {
-			edges += int64(e.Count)
-		}
-	}
+	edges := int64(m.SplitEdges() - m.SplitEdges("train"))
 	relations := int64(max(1, len(m.EdgeTypes)))
 	if c.Reciprocal {
 		relations *= 2
@@ -254,10 +246,7 @@ func encodedBytes(c *Config, m *kv.Meta) int64 {
 	if !c.Encodes() {
 		return 0
 	}
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		edges += int64(e.Count)
-	}
+	edges := int64(m.SplitEdges())
 	table := 4 * int64(m.Nodes) * int64(c.Dim)
 	n := 3*mem.ArenaBytes(table) + mem.HeapCost(encode.BatchBytes(c, m, stepRows(c)))
 	n += 12*edges + triples.Bytes(2*edges)

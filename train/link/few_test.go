@@ -74,7 +74,8 @@ func TestFew(t *testing.T) {
 			}
 			// Kernels of pairs are right, if slow, without the instructions that isPairs asks for.
 			if how != "products" {
-				st.how = newByEdge(st, how == "pairs" && c.Decoder == "distmult" && c.Negatives == 1)
+				pairs := how == "pairs" && c.Decoder == "distmult" && c.Negatives == 1
+				st.how = newByEdge(st, pairs)
 			}
 			for step := range 5 {
 				edges := slices.Clone(d.train[step*7:][:50-step]) // of which 32 are a part

@@ -126,10 +126,7 @@ func (t *Trained) findKnown(ctx context.Context, budget *mem.Budget) error {
 
 // heldBytes returns what a run takes that is opened with all vectors and edges in memory.
 func heldBytes(c *Config, m *kv.Meta) int64 {
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		edges += int64(e.Count)
-	}
+	edges := int64(m.SplitEdges())
 	return mem.ArenaBytes(4*int64(m.Nodes)*int64(c.Dim)) + mem.HeapCost(12*edges+
 		triples.Bytes(2*edges)+rank.Bytes(c.Dim))
 }

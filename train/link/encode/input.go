@@ -2,6 +2,7 @@ package encode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,10 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/train/model"
+	"gdb/train/setting"
 )
 
 // features holds the features of all nodes.
@@ -86,3 +91,78 @@ func (e *Encoder) gather(near bool) error {
 
 // rowsOnce is how many rows a worker copies at a time.
 const rowsOnce = 64
+
+// near is what batches read where embeddings are on disk by partition: the embeddings of the
+// partitions in memory, and the lists between these.
+type near struct {
+	embeddings []float32
+	row, node  func(number uint32) uint32
+	at         []uint32
+}
+
+// Near makes batches draw from other lists than those of the store. The nodes of these lists have
+// numbers of their own, which Batch expects from now on. embeddings is the table from which they
+// are read; row returns the row of a number there, and the gradient that Step returns is by row.
+// node returns the node of a number. All still encodes the nodes of the store.
+func (e *Encoder) Near(lists []topology.Reader, embeddings []float32,
+	row, node func(number uint32) uint32, budget *mem.Budget) error {
+	fanout, err := sample.ParseFanout(e.cfg.Fanout)
+	if err != nil {
+		return err
+	}
+	drawn, err := sample.NewSampler(lists, sample.Config{Fanout: fanout, Seed: e.cfg.Seed,
+		Budget: budget})
+	if err != nil {
+		return err
+	}
+	e.drawn.Close()
+	e.drawn, e.near = drawn, &near{embeddings: embeddings, row: row,
+		node: node}
+	return nil
+}
+
+// rowsOf returns the rows of numbers, valid until the next call.
+func (n *near) rowsOf(numbers []uint32) []uint32 {
+	n.at = mem.Resized(n.at, len(numbers))
+	for i, v := range numbers {
+		n.at[i] = n.row(v)
+	}
+	return n.at
+}
+
+// Both reports whether the encoder draws from the lists of outgoing edges too.
+func (e *Encoder) Both() bool { return e.both }
+
+// SpecOf returns the model of the encoder that settings choose, for a graph. Each layer has the
+// width of the vectors, and adds its input to its output.
+func SpecOf(c *setting.Link, m *kv.Meta) (*model.Spec, error) {
+	a, err := model.Find(c.Encoder)
+	if err != nil {
+		return nil, fmt.Errorf("train: encoder: %w", err)
+	}
+	fanout, err := sample.ParseFanout(c.Fanout)
+	if err != nil {
+		return nil, fmt.Errorf("train: fanout %q: %w", c.Fanout, err)
+	}
+	s := &model.Spec{Architecture: a, Options: setting.Options{Residual: true}}
+	if c.Encoder == "rgcn" {
+		s.Relations = len(m.EdgeTypes)
+	}
+	s.Dims = []int{0}
+	if c.EncodesVectors() {
+		s.NodeEmbedding, s.Dims[0] = c.Dim, c.Dim
+	}
+	if c.EncodesFeatures() {
+		if len(m.Features) == 0 {
+			return nil, errors.New("train: the store has no features: leave --encoder-input out")
+		}
+		s.Dims[0] += setting.FeatureDim(m)
+	}
+	for range fanout {
+		s.Dims = append(s.Dims, c.Dim)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("train: encoder %s: %w", c.Encoder, err)
+	}
+	return s, nil
+}

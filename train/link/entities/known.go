@@ -100,13 +100,7 @@ func newOnDisk(t *Table, train edges, count int64, others [][]triples.Triple,
 // the edges of the other splits.
 func Streamed(t *Table, s *layout.Store, dev blockdev.Device, others [][]triples.Triple,
 	budget *mem.Budget) (*OnDisk, error) {
-	count := int64(0)
-	for _, e := range s.Meta().EdgeSplits {
-		if e.Name == "train" {
-			count = int64(e.Count)
-		}
-	}
-	k := newOnDisk(t, &streamed{s, dev}, count, others, budget)
+	k := newOnDisk(t, &streamed{s, dev}, int64(s.Meta().SplitEdges("train")), others, budget)
 	// Besides the buffers: a bit for each entity and end, and counts for each block.
 	err := k.fixed.Add(streamBytes + int64(t.Count())/4 + 32*int64(t.blocks()))
 	if err != nil {

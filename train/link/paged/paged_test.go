@@ -262,9 +262,9 @@ func TestEpochs(t *testing.T) {
 					t.Fatalf("epoch %d has %d edges, and not the %d of train", epoch, len(seen),
 						len(f.train))
 				}
-				if s.Sets(epoch) > s.Parts(epoch) || s.Edges() != trainEdges {
+				if s.Sets(epoch) > s.Parts(epoch) || s.Buckets().Edges() != trainEdges {
 					t.Fatalf("%d sets in %d parts of %d edges", s.Sets(epoch), s.Parts(epoch),
-						s.Edges())
+						s.Buckets().Edges())
 				}
 			}
 			f.checkEnd(t, s, m)

@@ -73,7 +73,7 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 			"missing; give more memory, or a smaller --batch or fewer "+
 			"--negatives", mem.FormatSize(-w.Memory))
 	}
-	edges := trainEdges(m)
+	edges := m.SplitEdges("train")
 	f := partition.Facts{Nodes: m.Nodes, RowBytes: 4 * int64(w.Dim) * int64(1+w.State),
 		Edges:      edges,
 		EdgeBytes:  int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0)),
@@ -102,16 +102,6 @@ func NewPlan(m *kv.Meta, w Want) (*Plan, error) {
 				mem.FormatSize(p.Bytes()), mem.FormatSize(w.Memory))
 		}
 	}
-}
-
-// trainEdges returns the number of edges that are trained on.
-func trainEdges(m *kv.Meta) (n uint64) {
-	for _, e := range m.EdgeSplits {
-		if e.Name == "train" {
-			n = e.Count
-		}
-	}
-	return n
 }
 
 // planOf returns the plan for a choice.
@@ -193,5 +183,5 @@ func (p *Plan) PartBytes(m *kv.Meta) (func(part int) int64, error) {
 
 // EdgeBytes returns what the edges of train take on disk.
 func (p *Plan) EdgeBytes(m *kv.Meta) int64 {
-	return int64(trainEdges(m)) * int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0))
+	return int64(m.SplitEdges("train")) * int64(edgefile.EdgeBytes(len(m.EdgeTypes) > 0))
 }

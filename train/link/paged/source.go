@@ -1,3 +1,11 @@
+// Package paged trains vectors of entities that do not fit in memory. They are on disk by
+// partition, some partitions are in a buffer, and an epoch goes through the edges between these,
+// set by set (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", sections 5 and 6). While a
+// set is trained on, the partitions and edges of the next set are read, and partitions that left
+// the buffer are written.
+//
+// A Plan says how many partitions there are and which are in memory when. A Source goes through an
+// epoch according to a plan. Rows goes through all entities once, to evaluate and to predict.
 package paged
 
 import (
@@ -25,8 +33,6 @@ type Config struct {
 	// Init writes the initial vector of an entity.
 	Init   func(row []float32, entity uint64)
 	Budget *mem.Budget
-	// Progress is called with the number of edges sorted so far; nil for none.
-	Progress func(done, total uint64)
 }
 
 // Source provides the entities and the edges of a training. It may be used by one goroutine.
@@ -96,8 +102,7 @@ func OpenBuckets(ctx context.Context, cfg *Config) (*partition.Buckets, string, 
 		memory = min(memory, (limit-cfg.Budget.Used())/3)
 	}
 	sets, note, err := partition.OpenBuckets(ctx, cfg.Store, cfg.Device, partition.BucketOptions{
-		Partition: m.Spec(), Memory: memory, Budget: cfg.Budget,
-		Progress: cfg.Progress})
+		Partition: m.Spec(), Memory: memory, Budget: cfg.Budget})
 	if err == nil && note != "" {
 		cfg.Budget.CollectHeap()
 	}
@@ -157,9 +162,6 @@ func (s *Source) First(part int) uint32 { return s.buf.first(part) }
 
 // BufferRows returns how many rows the arrays have.
 func (s *Source) BufferRows() int { return len(s.buf.arrays[0]) / s.cfg.Plan.dim }
-
-// Edges returns how many edges an epoch has.
-func (s *Source) Edges() uint64 { return s.sets.Edges() }
 
 // begin makes the order of an epoch, unless it is the current one.
 func (s *Source) begin(epoch uint64) {
@@ -268,3 +270,29 @@ func (s *Source) KeepBest(ctx context.Context) error {
 
 // Stats returns what the buffer did.
 func (s *Source) Stats() (partition.BufferStats, error) { return s.buf.Stats() }
+
+// Rows gives access to the vectors of all entities, by partition, and to the edges that are
+// known to be true.
+type Rows struct {
+	*entities.Table
+	*entities.OnDisk
+}
+
+// Close frees the memory.
+func (r *Rows) Close() error { return errors.Join(r.OnDisk.Close(), r.Table.Close()) }
+
+// Rows returns the vectors of all entities: the current ones or, with best, those of the best
+// evaluation. It empties the buffer, and uses its memory until the next Load. others are the edges
+// of the splits besides train.
+func (s *Source) Rows(ctx context.Context, others [][]triples.Triple, best bool) (*Rows, error) {
+	if err := s.buf.Empty(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	s.set = -1
+	dir := s.dir
+	if best {
+		dir = s.dir.Best()
+	}
+	t := entities.PagedIn(dir, s.buf.vectors())
+	return &Rows{Table: t, OnDisk: entities.Bucketed(t, s.sets, others, s.cfg.Budget)}, nil
+}

@@ -2,7 +2,9 @@
 // and a relation, and the heads that are known for a tail and a relation.
 package triples
 
-import "slices"
+import (
+	"slices"
+)
 
 // Triple is an edge. Ends and relations are numbered from 0; a graph without relations has 0.
 type Triple struct{ Head, Relation, Tail uint32 }
@@ -161,3 +163,60 @@ func (x *Index) Has(t Triple) bool {
 	_, found := slices.BinarySearch(x.Answers(Query{t.Head, t.Relation, false}), t.Tail)
 	return found
 }
+
+// Answer is an entity that answers a query, and its score.
+type Answer struct {
+	Entity uint32
+	Score  float32
+}
+
+// Part is what an epoch trains on at a time: some edges, whose ends are numbers of rows that are in
+// memory.
+type Part struct {
+	Edges []Triple
+	// Spans lists the rows that entities have. Other rows may not be used.
+	Spans []Span
+	// Set lists the partitions of the spans, in the same order; nil if all rows are in memory.
+	Set []int
+}
+
+// Span is a range of rows.
+type Span struct{ Row, Count uint32 }
+
+// Asked filters many edges by the queries of an index, for which most edges are no answer.
+type Asked struct {
+	*Index
+	tails, heads entitySet
+}
+
+// NewAsked returns a filter for the queries of an index, over a number of entities. It takes two
+// bits for each entity.
+func NewAsked(x *Index, entities int) *Asked {
+	words := (entities + 63) / 64
+	a := &Asked{Index: x, tails: make(entitySet, words), heads: make(entitySet, words)}
+	for i := range x.Len() {
+		q, _ := x.At(i)
+		to := a.tails
+		if q.Head {
+			to = a.heads
+		}
+		to[q.Entity/64] |= 1 << (q.Entity % 64)
+	}
+	return a
+}
+
+// ForTail reports whether the tail of an edge answers one of the queries.
+func (a *Asked) ForTail(t Triple) bool {
+	return a.tails.has(t.Head) && a.Answers(Query{Entity: t.Head, Relation: t.Relation}) != nil
+}
+
+// ForHead reports whether the head of an edge answers one of the queries.
+func (a *Asked) ForHead(t Triple) bool {
+	return a.heads.has(t.Tail) && a.Answers(Query{Entity: t.Tail, Relation: t.Relation,
+		Head: true}) != nil
+}
+
+// entitySet is a set of entities, one bit for each.
+type entitySet []uint64
+
+func (b entitySet) has(e uint32) bool { return b[e/64]>>(e%64)&1 == 1 }
