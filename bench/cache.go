@@ -120,9 +120,9 @@ var hops = []int{1, 2, 4, 8}
 
 // Cache samples epochs as training does, and replays the rows that their batches ask for through
 // each cache policy with each size, through Belady's, which is the bound, and its k-hop
-// approximation. No feature is read: bytes are those of the rows that a cache would have read, also
-// before the first batch, without neighbors that come with a sector. Seconds are what the replay
-// took, what the policy costs; for Belady's and khop-K what planning takes, in memory.
+// approximation. No feature is read: bytes count the rows that a cache would have read, also before
+// the first batch, without neighbors that come with a sector. Seconds measure the replay, that is
+// the cost of the policy; for Belady's and khop-K, planning in memory.
 func Cache(ctx context.Context, opt CacheOptions) (r *Report, err error) {
 	whole, err := FeatureBytes(opt.Store)
 	if err != nil {

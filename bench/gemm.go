@@ -30,7 +30,7 @@ type GEMMOptions struct {
 	Precision string
 }
 
-// Precisions are those of products: float32, and bfloat16 with float32 sums.
+// Precisions lists the number formats of products: float32, and bfloat16 with float32 sums.
 var Precisions = []string{"f32", "bf16"}
 
 func (o *GEMMOptions) setDefaults() error {
@@ -153,8 +153,8 @@ var processStart = time.Now()
 
 func wallClock() time.Duration { return time.Since(processStart) }
 
-// clockOf returns the clock for work of so many threads: the CPU time of the calling one if it is
-// the only one. The caller calls done.
+// clockOf returns the clock for work of this number of threads: the CPU time of the calling one if
+// it is the only one. The caller calls done.
 func clockOf(threads int) (clock func() time.Duration, done func()) {
 	if threads != 1 {
 		return wallClock, func() {}

@@ -38,7 +38,7 @@ type IngestOptions struct {
 	// Memory is the bound of each ingest. Default 512 MiB.
 	Memory int64
 	Seed   uint64
-	// Progress is that of ingest; nil for none.
+	// Progress is called as ingest goes on; nil for no calls.
 	Progress func(phase string, done, total int64, unit string)
 }
 

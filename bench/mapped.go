@@ -26,9 +26,9 @@ import (
 )
 
 // mapped is a graph read through memory maps: topology and features, advised for random access, by
-// so many goroutines that the disk has page faults to work on at all times. It is what the mmap
-// baseline of the comparison reads with; the page cache of the kernel is its cache. It is a
-// topology.Reader; rows makes its features.
+// enough goroutines to keep the disk busy with page faults. It is what the mmap baseline of the
+// comparison reads with; the page cache of the kernel is its cache. It is a topology.Reader; rows
+// makes its features.
 type mapped struct {
 	maps    [][]byte
 	ptr     []uint64

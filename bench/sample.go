@@ -248,7 +248,7 @@ type sampled struct {
 	err          error
 }
 
-// sampleRow measures with so many goroutines.
+// sampleRow measures one number of goroutines.
 func sampleRow(ctx context.Context, topo topology.Reader, c sample.Config, seeds []sample.NodeID,
 	threads int, opt SampleOptions) (Row, error) {
 	order, err := sample.EpochOrder(seeds, opt.Seed, 0, opt.Batch)

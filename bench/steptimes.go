@@ -100,7 +100,7 @@ func (m *stepMeasurer) begin() {
 	}
 }
 
-// operations are those of the last step's program.
+// operations returns the operations of the last step's program.
 func (m *stepMeasurer) operations(gflops float64) (ops []StepOperation) {
 	p, sizes := m.program, m.machine.Sizes()
 	for i := range p.Len() {

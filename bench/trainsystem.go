@@ -207,7 +207,7 @@ func add(sum, st *epochStats) {
 	sum.Compute, sum.IOWait = sum.Compute+st.Compute, sum.IOWait+st.IOWait
 }
 
-// figures are those of n epochs: means of an epoch. What cannot be known is nil.
+// figures returns the means of an epoch over n epochs. What cannot be known is nil.
 func (m *measurement) figures(st *epochStats, n int, from began, mapped bool) Row {
 	mean := func(d time.Duration) float64 { return d.Seconds() / float64(n) }
 	row := Row{"epoch_s": mean(st.Time), "sample_s": mean(st.Sample), "gather_s": mean(st.Gather),

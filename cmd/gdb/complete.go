@@ -118,8 +118,8 @@ func (a *app) runsArguments(cmd *cobra.Command, args []string, begin string) ([]
 	}), then
 }
 
-// flagCompleters are those of flags, by "command flag", or by "flag" for all commands that have no
-// entry of their own. A flag that is not here has no values to propose.
+// flagCompleters returns what proposes the values of flags, by "command flag", or by "flag" for all
+// commands that have no entry of their own. A flag that is not here has no values to propose.
 func (a *app) flagCompleters() map[string]cli.CompleteFunc {
 	all := map[string]cli.CompleteFunc{
 		"run": a.runNames, "resume": a.runNames, "train run": cli.CompleteNone,

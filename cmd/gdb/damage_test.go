@@ -91,8 +91,8 @@ func namesPlace(what, name string, at int) bool {
 	for _, m := range place.FindAllStringSubmatch(what, -1) {
 		block, _ := strconv.Atoi(m[1])
 		offset, _ := strconv.Atoi(m[2])
-		// All blocks and pages of this store have 4 KiB, the header's block included; of rows,
-		// the offset is that of the unit of 512 bytes.
+		// All blocks and pages of this store have 4 KiB, the header's block included; for rows, the
+		// offset is where the unit of 512 bytes begins.
 		if offset/4096 == block && offset <= at && at/4096 == block {
 			return true
 		}

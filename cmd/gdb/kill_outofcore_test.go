@@ -37,7 +37,7 @@ func outOfCoreTrain(store, run string, flags ...string) []string {
 
 // TestKilledOutOfCore kills trainings on superbatches in little memory, in the main loop, several
 // times each: the files of the killed process go with the next one, and the weights and predictions
-// in the end are those of an undisturbed run in much memory.
+// in the end equal those of an undisturbed run in much memory.
 func TestKilledOutOfCore(t *testing.T) {
 	k := newKilling(t)
 	store := outOfCoreStore(t)

@@ -34,7 +34,7 @@ func main() {
 }
 
 // reportBug ends the process after a panic: it says that gdb is wrong, not the user, and what to
-// send. The exit code is that of any failure: 2 would be a wrong command line.
+// send. The exit code is 1, as for any failure: 2 would mean a wrong command line.
 func reportBug(what any, stack []byte) {
 	fmt.Fprintf(os.Stderr, `%s: this is a bug in gdb, and no mistake of yours: %v
 Please report it with all these lines, and with the input or the store if you can

@@ -76,8 +76,8 @@ type Lists struct {
 	Entries bool
 }
 
-// Segments are lists that a backend made available for a step, by a number that it gave. Rows is
-// that of Lists.
+// Segments are lists that a backend made available for a step, by a number that it gave. Rows
+// equals Lists.Rows.
 type Segments struct{ Lists, Entries, Rows, ID int }
 
 // Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
@@ -90,13 +90,13 @@ type Launches struct {
 	Busy       float64 `json:"device_busy_s"`
 }
 
-// Add are those of both.
+// Add returns the sums of both.
 func (l Launches) Add(o Launches) Launches {
 	return Launches{l.Operations + o.Operations, l.Calls + o.Calls, l.Graphs + o.Graphs,
 		l.Busy + o.Busy}
 }
 
-// Sub are those since before.
+// Sub returns what was counted since before.
 func (l Launches) Sub(before Launches) Launches {
 	return Launches{l.Operations - before.Operations, l.Calls - before.Calls,
 		l.Graphs - before.Graphs, l.Busy - before.Busy}

@@ -47,7 +47,7 @@ func newCPU(opt Options) *cpu {
 		scratch: scratch{budget: opt.Budget, what: "activations and gradients of a step"}}
 }
 
-// values are those of a tensor.
+// values returns the values of a tensor.
 func (c *cpu) values(t Tensor) []float32 {
 	if t.Half {
 		panic("BUG: values of bfloat16 are read as float32")
@@ -56,7 +56,7 @@ func (c *cpu) values(t Tensor) []float32 {
 	return c.memory(t.Memory)[t.Offset:end:end]
 }
 
-// numbers are the values of a tensor of bfloat16.
+// numbers returns the values of a tensor of bfloat16.
 func (c *cpu) numbers(t Tensor) []bf16.Number {
 	if !t.Half {
 		panic("BUG: values of float32 are read as bfloat16")
@@ -65,10 +65,10 @@ func (c *cpu) numbers(t Tensor) []bf16.Number {
 	return mem.View[bf16.Number](mem.BytesOf(c.memory(t.Memory)))[t.Offset:end:end]
 }
 
-// words are the values of a tensor as row numbers.
+// words returns the values of a tensor as row numbers.
 func (c *cpu) words(t Tensor) []uint32 { return mem.View[uint32](mem.BytesOf(c.values(t))) }
 
-// memory is a piece of memory.
+// memory returns a piece of memory by its number.
 func (c *cpu) memory(m Memory) []float32 {
 	if m >= 0 {
 		return c.kept[m]

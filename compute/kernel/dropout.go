@@ -21,8 +21,8 @@ type DropoutPlan struct {
 	scale     float32 // 12: for the values that are kept
 }
 
-// The multipliers of draw: the first is 2^32 divided by the golden ratio, the others are those of
-// the 32-bit mixer that Chris Wellons found by search (lowbias32).
+// The multipliers of draw: the first is 2^32 divided by the golden ratio, the others come from the
+// 32-bit mixer that Chris Wellons found by search (lowbias32).
 const (
 	drawStep = 0x9e3779b9
 	drawMul1 = 0x7feb352d
@@ -100,7 +100,7 @@ func PlanDropout(d *DropoutPlan, first int, rate float32, key uint64) (at uint32
 const droppedFloats = 16 << 10
 
 // DroppedWords is the scratch memory of SegmentMeanDropout for each worker, in words of 4 bytes,
-// for segments of so many rows at most.
+// given the rows of the longest segment.
 func DroppedWords(longest, d int) int {
 	rows := max(1, droppedFloats/d, longest)
 	return rows*d + rows + segmentPart/d + 4

@@ -104,14 +104,14 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, g RowGrad
 const gatherFloats = 16 << 10
 
 // EdgeGradWords is the scratch memory of EdgeSumGrad, EdgeSumSharedGrad and EdgeScores2SrcGrad for
-// each worker, in words of 4 bytes, for so many heads of width d.
+// each worker, in words of 4 bytes, for heads of width d.
 func EdgeGradWords(heads, d int) int {
 	return 2*max(gatherFloats, heads) + segmentPart/max(1, d) + 4
 }
 
 // gather calls fn for pieces of the lists of rows lo to hi-1, in order, with the edge values of a
-// piece: those of w in the order of the transposed entries. A piece is some whole lists, of which
-// the first is that of row, or a part of one that is too long; more tells that it is not the first
+// piece: those of w in the order of the transposed entries. A piece is some whole lists, the first
+// of which belongs to row, or a part of one that is too long; more reports that it is not the first
 // part.
 func (t *Transposed) gather(p *Pool, w []float32, heads, lo, hi int,
 	fn func(off []uint32, own []float32, row int, more bool)) {

@@ -50,7 +50,7 @@ func newEdgeBench(t testing.TB, heads, d int, shared bool) *edgeBench {
 	return b
 }
 
-// run measures a kernel that reads so many values of rows.
+// run measures a kernel that reads this number of values of rows.
 func (e *edgeBench) run(b *testing.B, name string, values int, fn func(p *Pool)) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("kernel=%s/heads=%d/d=%d/workers=%d", name, e.heads, e.d, workers),

@@ -88,12 +88,12 @@ func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
 	p.Span(rows, max(1, 1<<20/max(1, perRow)), fn)
 }
 
-// tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's
-// name says and one or two vectors, of which the last has so many lanes in C. Value (i,t) of A is
-// at a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k
-// are at least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count. The
-// largest tiles ask memory for the line at next, then at next+nextStep, in each of their k steps;
-// next moves a line on from tile to tile.
+// tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's name
+// says and one or two vectors, of which the last has lanes values in C. Value (i,t) of A is at
+// a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k are at
+// least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count. The largest
+// tiles ask memory for the line at next, then at next+nextStep, in each of their k steps; next
+// moves a line on from tile to tile.
 type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
 	c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)
 
@@ -119,8 +119,8 @@ type tileSet struct {
 }
 
 // packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel
-// holds a fixed number of columns, row after row; panels are so many bytes apart, and the last
-// is padded with zeros. rows and n are at least 1.
+// holds a fixed number of columns, row after row; panels are panel bytes apart, and the last is
+// padded with zeros. rows and n are at least 1.
 type packFunc func(panels, src *float32, rows, n int, stride, panel uintptr)
 
 // width is the columns of a panel of B: two vectors.
@@ -148,7 +148,7 @@ func (v view) ahead(i, j int) ahead {
 	return ahead{uintptr(unsafe.Pointer(&v.x[at])), uintptr(v.stride) * 4}
 }
 
-// from is the rows from a line on, or nothing if there are not so many lines.
+// from returns the rows from a line on, or nothing if they have fewer lines.
 func (a ahead) from(line, lines int) ahead {
 	if a.at == 0 || line >= lines {
 		return ahead{}
@@ -180,7 +180,7 @@ func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bSte
 }
 
 const (
-	// stepsMax is the longest reduction in one go: a panel of B of so many rows stays in the
+	// stepsMax is the longest reduction in one go: a panel of B of this length stays in the
 	// first-level cache while the rows of A pass by.
 	stepsMax = 384
 	// partProducts is about how many multiplications make a part, and partRows the most rows of A

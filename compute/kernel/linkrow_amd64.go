@@ -1,6 +1,6 @@
 package kernel
 
-// prefetchRows asks for the lines of rows that are so many bytes long.
+// prefetchRows asks for the lines of rows, each of which takes bytes.
 //
 //go:noescape
 func prefetchRows(table *float32, rows *uint32, count int, bytes uintptr)

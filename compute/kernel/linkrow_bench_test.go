@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkAdagradRows takes steps of rows of a table of so many, each along one gradient.
+// BenchmarkAdagradRows takes steps of rows of a table, each along one gradient.
 func BenchmarkAdagradRows(b *testing.B) {
 	for _, rows := range []int{64, 16384} {
 		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// LayerNorm is y = gamma·(x-mean)/std + beta for each row of x(rows,n), where mean and std are
-// those of the row; std is the root of the biased variance plus eps (Ba, Kiros and Hinton). gamma
-// and beta are (n). stats(rows,2) gets the mean and 1/std of each row. y is not x.
+// LayerNorm is y = gamma·(x-mean)/std + beta for each row of x(rows,n), where mean and std belong
+// to the row; std is the root of the biased variance plus eps (Ba, Kiros and Hinton). gamma and
+// beta are (n). stats(rows,2) gets the mean and 1/std of each row. y is not x.
 func LayerNorm(p *Pool, y, x []float32, with Norm) {
 	rows, n := with.Rows, with.Cols
 	y, x, with.Gamma, with.Beta, with.Stats = y[:rows*n], x[:rows*n], with.Gamma[:n],
@@ -55,8 +55,8 @@ func (with *Norm) clearGradients() (dgamma, dbeta, gamma []float32) {
 	return dgamma, dbeta, with.Gamma[:with.Cols]
 }
 
-// BatchNorm is y = gamma·(x-mean)/std + beta for each column of x(rows,n), where mean and std are
-// those of the column; std is the root of the biased variance plus eps (Ioffe and Szegedy). gamma
+// BatchNorm is y = gamma·(x-mean)/std + beta for each column of x(rows,n), where mean and std
+// belong to the column; std is the root of the biased variance plus eps (Ioffe and Szegedy). gamma
 // and beta are (n). stats(2,n) gets the means and then 1/std of the columns. y is not x.
 func BatchNorm(p *Pool, y, x []float32, with Norm) {
 	rows, n := with.Rows, with.Cols

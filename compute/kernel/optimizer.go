@@ -60,8 +60,8 @@ func Adagrad(p *Pool, w, g, s []float32, step AdamStep) {
 }
 
 // ClipNorm scales g so that its norm, the root of the sum of squares, is at most most, and returns
-// the factor. Squares beside those of g are given as their sum: what they are of is scaled by who
-// has it. The sum is that of parts of a size that depends on nothing else, in their order.
+// the factor. beside is the sum of the squares of other gradients, which their owner scales.
+// Squares are summed in parts of one size, and the parts in their order.
 func ClipNorm(p *Pool, g []float32, most float32, beside float64) (factor float32) {
 	sum := p.total(len(g), flatPart, func(lo, hi int) (sum float64) {
 		for _, v := range g[lo:hi] {

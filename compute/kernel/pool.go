@@ -22,7 +22,7 @@ type Pool struct {
 	}
 }
 
-// NewPool returns a pool of so many workers; 0 means one for each core.
+// NewPool returns a pool of this number of workers; 0 means one for each core.
 func NewPool(workers int) *Pool {
 	if workers <= 0 {
 		workers = runtime.NumCPU()

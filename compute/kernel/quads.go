@@ -1,10 +1,10 @@
 package kernel
 
-// The functions of this file are those of refedge.go over edge values, for four heads at a time:
-// what is summed of them is in registers, and nothing branches on a value. Heads that are left over
-// are taken one at a time. Results have the bits of the specification.
+// The functions of this file compute what functions of refedge.go do over edge values, for four
+// heads at a time: sums stay in registers, and nothing branches on a value. Heads that are left
+// over are taken one at a time. Results have the bits of the specification.
 
-// quadAt returns the values of four heads, which are those of x from at on.
+// quadAt returns the values of four heads: x from at on.
 func quadAt(x []float32, at int) *[4]float32 { return (*[4]float32)(x[at:]) }
 
 // quadSum returns four values plus those of the entries from at on, step values apart. The compiler

@@ -227,9 +227,8 @@ func refEdgeScores2Grad(dxr, datt, ds []float32, l *Lists, a Scores2) {
 	}
 }
 
-// refEdgeScores2Src adds to out, or writes there, the gradient of EdgeScores2 in some rows own of
-// xl: the lists are those of the rows, of segments whose rows are x's, and ds has the first entry's
-// values first.
+// refEdgeScores2Src adds to out, or writes there, the gradient of EdgeScores2 in some rows of xl.
+// Each row has a list of the segments that name it, and ds has the first entry's values first.
 func refEdgeScores2Src(out, ds []float32, l *Lists, a Scores2, accumulate bool) {
 	heads, d := l.Heads, l.Cols
 	if !accumulate {

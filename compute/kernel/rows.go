@@ -9,7 +9,7 @@ type Rows struct {
 	// Cols is the width of the table, and At has the numbers of the rows, each once.
 	Cols int
 	At   []uint32
-	// X is (len(At), Stride): the last Cols values of a row are those of the table, or their
+	// X is (len(At), Stride): the last Cols values of a row belong to the table, or are their
 	// gradient.
 	X      []float32
 	Stride int
@@ -41,8 +41,8 @@ func (r *Rows) Gather(p *Pool, table []float32) {
 	r.each(p, func(i int) { copy(r.of(i), r.in(table, i)) })
 }
 
-// Squares is the sum of the squares of the gradient: that of parts of a size that depends on
-// nothing else, in their order.
+// Squares returns the sum of the squares of the gradient, summed in parts of one size, and the
+// parts in their order.
 func (r *Rows) Squares(p *Pool) float64 {
 	return p.total(len(r.At), tableRowsPart, func(lo, hi int) (sum float64) {
 		for i := lo; i < hi; i++ {
@@ -82,8 +82,8 @@ func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps float32) {
 // NoRow stands for no row: one of zeros, or the row of a largest value where there is none.
 const NoRow = 1<<32 - 1
 
-// PickRows writes to row i of out (len(from), cols) the row from[i] of kept or, behind these, the
-// one that begins so many values into sent: zeros for NoRow.
+// PickRows writes to row i of out (len(from), cols) the row from[i] of kept or, counted on behind
+// its last row, the row that begins at that value of sent; zeros for NoRow.
 func PickRows(p *Pool, out, kept, sent []float32, from []uint32, cols int) {
 	rows := len(kept) / cols
 	p.Span(len(from), tableRowsPart, func(lo, hi int) {

@@ -75,7 +75,7 @@ func rowsAlone(kind string, tables [][]float32, grad []float32, at []uint32,
 	return out
 }
 
-// TestRowsClip: the norm that is clipped is that of rows and parameters together.
+// TestRowsClip: rows and parameters together have the norm that is clipped.
 func TestRowsClip(t *testing.T) {
 	r := Rows{Cols: 2, At: []uint32{4, 1}, X: []float32{9, 3, 4, 9, 0, 12}, Stride: 3}
 	g := []float32{0, 84}

@@ -2,7 +2,7 @@ package kernel
 
 // segmentFunc sums rows of x: row i of out is the sum, or the mean, of the rows
 // idx[off[i]:off[i+1]]. Rows are stride bytes apart in both; the function's name says how many
-// vectors are read of each, of which the last has so many lanes. There is at least one segment.
+// vectors are read of each; lanes counts the values of the last. There is at least one segment.
 type segmentFunc func(out, x *float32, off, idx *uint32, segments int, stride uintptr, lanes int,
 	mean uint64)
 
@@ -14,12 +14,12 @@ type weightedFunc func(out, x, weight *float32, off, idx *uint32, segments int, 
 // columnFunc writes the sum of rows that follow one another, at least one, to out.
 type columnFunc func(out, x *float32, rows int, stride uintptr, lanes int)
 
-// edgeFunc works on rows of lists: the one that each list has of its own, of heads that lie
-// ownHead bytes apart, and the rows of x of its entries, xRow bytes apart, whose heads lie xHead
-// bytes apart. Of each head it reads as many vectors as its name says. It writes to own the sum of
-// the rows times their edge values, or to the edge values the products of own with the rows;
-// accumulate adds to what is there. There are at least one list and one head. values has those of
-// the first entry first.
+// edgeFunc works on rows of lists: the one that each list has of its own, of heads that lie ownHead
+// bytes apart, and the rows of x of its entries, xRow bytes apart, whose heads lie xHead bytes
+// apart. Of each head it reads as many vectors as its name says. It writes to own the sum of the
+// rows times their edge values, or to the edge values the products of own with the rows; accumulate
+// adds to the old values. There are at least one list and one head. values begins with the values
+// of the first entry.
 type edgeFunc func(own, x, values *float32, off, idx *uint32, lists, heads int,
 	xRow, xHead, ownHead uintptr, lanes int, accumulate uint64)
 
@@ -58,9 +58,9 @@ type sumSet struct {
 	maxGrad []maxGradFunc
 }
 
-// chunks cuts n columns into as few and as even chunks of at most so many vectors as the kernels'
-// registers allow, and calls fn with the first column, the number of vectors less one and the lanes
-// of the last.
+// chunks cuts n columns into as few and as even chunks as the kernels' registers allow, of no more
+// vectors than most, and calls fn with the first column, the number of vectors less one and the
+// lanes of the last.
 func (s *sumSet) chunks(n, most int, fn func(col, vectors, lanes int)) {
 	vectors := partsOf(n, s.lanes)
 	width := partsOf(vectors, partsOf(vectors, most)) * s.lanes

@@ -13,7 +13,7 @@ type Transposed struct {
 	entry  []uint32  // of BuildEntries: the list entry that each value of idx comes from
 }
 
-// TransposedWords is how many values of 4 bytes Build needs for so many rows, entries and segments.
+// TransposedWords returns how many values of 4 bytes Build needs.
 func TransposedWords(rows, entries, segments int) int { return rows + 1 + entries + segments }
 
 // TransposedIn returns a Transposed that uses memory of TransposedWords values.

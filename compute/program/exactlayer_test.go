@@ -145,7 +145,7 @@ func (c *countingBackend) Scratch(rows, cols int) backend.Tensor {
 	return c.Backend.Scratch(rows, cols)
 }
 
-// exactNodes are those of the batch, of which the last exactInner have lists.
+// exactNodes are the nodes of the batch, of which the last exactInner have lists.
 const exactNodes, exactInner = 33, 16
 
 func newExactBench(t *testing.T, layer Layer) *exactBench {

@@ -213,7 +213,7 @@ func (m *Machine) makeSegments(l listUse) {
 	}
 	if m.padded() {
 		shift := m.padding(Nodes(l.Hop))
-		if lists.At != nil { // rows are those of a table
+		if lists.At != nil { // rows are numbered as in a table
 			shift = 0
 		}
 		lists = h.padded[l.which()].pad(lists, m.sizes.Of(Nodes(l.Hop+1)),

@@ -92,8 +92,9 @@ func (p *Program) Places() int { return p.places }
 // InPlace says whether the first layer reads rows where they are kept.
 func (p *Program) InPlace() bool { return p.inPlace }
 
-// StepFloats is the scratch of a step on a batch of such sizes, in floats, whose features have so
-// many that may be overwritten. What lists take for the backward pass is counted by ListFloats.
+// StepFloats returns the scratch of a step on a batch of sizes s, in floats. features is how many
+// floats of its features may be overwritten. What lists take for the backward pass is counted by
+// ListFloats.
 func (p *Program) StepFloats(s *Sizes, features int) int {
 	return p.memory.arrange(s, features).floats
 }

@@ -43,7 +43,7 @@ func TestStepIsPlanned(t *testing.T) {
 	}
 }
 
-// sizesByHand are those of a batch of two hops, in numbers that nothing else has.
+// sizesByHand has the sizes of a batch of two hops, in numbers that nothing else has.
 var sizesByHand = Sizes{Nodes: []int{5000, 600, 70}, Entries: []int{9000, 800}}
 
 // TestKernelBytes: of each operation that takes scratch memory, a program says what the kernels say

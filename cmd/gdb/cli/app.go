@@ -34,7 +34,7 @@ type Streams struct {
 	OutTTY, ErrTTY bool
 }
 
-// StdStreams are those of the process.
+// StdStreams returns the streams of the process.
 func StdStreams() Streams {
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -86,7 +86,7 @@ func (a *App) Note(text string) {
 	}
 }
 
-// Limits are those of evaluation and prediction.
+// Limits returns the limits of evaluation and prediction.
 func (a *App) Limits() train.Limits {
 	return train.Limits{Memory: a.Memory, Threads: a.Threads, Notes: a.Note}
 }

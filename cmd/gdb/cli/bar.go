@@ -104,7 +104,7 @@ func (p *Bar) Update(phase string, done, total int64, unit string) {
 		}
 	}
 	if p.bar != nil {
-		// The bar's only error is that of the terminal, which the work does not depend on.
+		// Only the terminal can fail here, and the work does not depend on it.
 		if total > 0 {
 			done = min(done, total)
 		}

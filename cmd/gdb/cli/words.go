@@ -58,7 +58,7 @@ func Plural(n int, what string) string {
 // Count is a number with commas.
 func Count(n uint64) string { return humanize.Comma(int64(n)) }
 
-// Cut shortens a name to so many characters.
+// Cut shortens a name to at most this number of characters.
 func Cut(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {

@@ -36,7 +36,8 @@ type driver struct {
 	// workspace is the memory that cuBLAS works in: its own could not be part of a graph.
 	workspace cuda.DevicePtr
 	meter     meter
-	// most bounds the bytes that are allocated, 0 for none; sizes are those of what is.
+	// most bounds the bytes that are allocated, 0 for no bound; used counts them, and sizes holds
+	// them by address.
 	most, used int64
 	sizes      map[uint64]int64
 	locked     lockedMemory

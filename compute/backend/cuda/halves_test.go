@@ -106,7 +106,7 @@ func halfELU(o *trial, cols int) {
 	}
 }
 
-// halfProducts are those of factors of bfloat16, or one.
+// halfProducts multiplies two factors of bfloat16, or one.
 func halfProducts(o *trial, m, k int) {
 	const heads, n = 2, 6
 	a, b := o.halves(m, k), o.halves(k, n)

@@ -21,8 +21,8 @@ const (
 	warpThreads = 32
 )
 
-// launch queues a kernel with at least one block and about so many threads, of which there is
-// nothing to do for none. Arguments have 8 bytes each: see the kernels.
+// launch queues a kernel of about this number of threads, in whole blocks; without threads it does
+// nothing. Arguments have 8 bytes each: see the kernels.
 func (g *gpu) launch(name string, threads int, args ...any) {
 	if threads <= 0 || g.err != nil {
 		return
@@ -54,7 +54,7 @@ func (g *gpu) launch(name string, threads int, args ...any) {
 	g.queue.kernel(name, blocksFor(threads), words...)
 }
 
-// blocksFor is how many blocks have about so many threads.
+// blocksFor returns the number of blocks that have about this number of threads.
 func blocksFor(threads int) int {
 	return min(blocksMost, (threads+blockThreads-1)/blockThreads)
 }
@@ -90,8 +90,8 @@ func (g *gpu) launchSums(name string, s summed, args ...any) {
 	}
 }
 
-// fours says whether rows of so many columns may be read four values at a time: where all matrices
-// are at multiples of as many.
+// fours reports whether rows of cols values may be read four values at a time: all matrices must
+// begin at multiples of four values.
 func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
 	if cols%4 != 0 {
 		return false
@@ -104,15 +104,15 @@ func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
 	return true
 }
 
-// sumThreads is how many threads sums over lists keep busy, of rows of so many columns: a block for
-// each 32 pieces of a row of a long list too, as far as longBlocks of them are kept busy.
+// sumThreads returns how many threads sums over lists of rows of cols values keep busy. A long list
+// also has a block for each 32 pieces of its row, up to longBlocks blocks in all.
 func sumThreads(lists, cols int, fours bool, longs int) int {
 	n := pieces(cols, fours)
 	chunks := (n + warpThreads - 1) / warpThreads
 	return max(lists*n, min(longs*chunks, longBlocks)*blockThreads)
 }
 
-// pieces is how many threads share a row of so many columns.
+// pieces returns how many threads share a row of cols values.
 func pieces(cols int, fours bool) int {
 	if fours {
 		return cols / 4

@@ -27,9 +27,9 @@ type deviceLists struct {
 // than one part: see the kernels' Lists.
 type longLists struct {
 	at       uint64
-	mayLong  int // how many parts there may be, of so many entries in all lists
-	mayParts int // how many parts hubs may have
-	mayHubs  int // how many hubs there may be
+	mayLong  int // bounds the parts, given the entries of all lists
+	mayParts int // bounds the parts of hubs
+	mayHubs  int // bounds the hubs
 
 	parts uint64 // where a launch writes the sums of the parts of hubs
 	join  bool   // whether it adds these up, and does nothing else
@@ -58,7 +58,8 @@ func (g *gpu) Segments(l backend.Lists) backend.Segments {
 	return backend.Segments{Lists: lists, Entries: len(l.Idx), Rows: l.Rows, ID: len(g.lists) - 1}
 }
 
-// forward are the lists of s, which name rows of a matrix of so many.
+// forward returns the lists of s on the device. They must name rows of a matrix of this number of
+// rows.
 func (g *gpu) forward(s backend.Segments, rows int) deviceLists {
 	l := &g.lists[s.ID]
 	if l.forward == nil {
@@ -89,7 +90,7 @@ func (g *gpu) sendLongs(off []uint32, entries int) longLists {
 	return l
 }
 
-// writeLongs writes it, with the hubs behind so many words.
+// writeLongs writes what sendLongs sends, with the hubs from word hubsAt on.
 func writeLongs(to, off []uint32, hubsAt int) {
 	parts, hubs := 0, 0
 	each := func(write func(list, entries uint32)) {
@@ -166,7 +167,7 @@ func (g *gpu) back(s backend.Segments) *stepLists {
 		}
 		b.longs = g.sendLongs(mem.View[uint32](to)[:rows+1], s.Entries)
 	})
-	// The order of the parts is that of kernel.TransposedIn.
+	// The parts lie in the order of kernel.TransposedIn.
 	b.off = at
 	b.idx = b.off + uint64(rows+1)*floatBytes
 	l.weight = b.idx + uint64(s.Entries)*floatBytes

@@ -98,7 +98,7 @@ func (g *gpu) Losses(dst []backend.Loss) []backend.Loss {
 // takeParts takes memory for parts of a loss.
 func (g *gpu) takeParts(n int) uint64 { return g.take(max(1, n) * kept * numberBytes) }
 
-// partsOf is how many parts a loss of so many values has.
+// partsOf returns the number of parts of a loss of n values.
 func partsOf(n int) int { return (n + partSize - 1) / partSize }
 
 // finish adds up parts.

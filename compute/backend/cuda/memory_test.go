@@ -139,8 +139,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestShortOfMemory: the error says what was asked for and what is there, and stays until the next
-// step.
+// TestShortOfMemory: the error says what was asked for and what the device has, and stays until the
+// next step.
 func TestShortOfMemory(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
 	emulator.Set(t, "memory", 12<<20)

@@ -84,7 +84,7 @@ func (o *trial) gives(all ...backend.Tensor) {
 	}
 }
 
-// lists are lists over so many rows.
+// lists makes lists over this number of rows.
 func (o *trial) lists(kind string, rows int, entries bool) backend.Segments {
 	var lengths []int
 	switch kind {
@@ -385,7 +385,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestHubs: the sums of lists, and of transposed ones, whose entries several blocks add up are
+// TestHubs: the sums of lists, and of transposed ones, whose entries several blocks add up equal
 // those of the CPU, and have the same bits in whatever order blocks are run.
 func TestHubs(t *testing.T) {
 	cpu, gpu := mustOpen(t)

@@ -42,7 +42,7 @@ type group struct {
 type operation struct {
 	name string // of a kernel, or of the operation for errors
 	kind operationKind
-	// A kernel has so many blocks, and of the queue's words count from first on.
+	// A kernel has this number of blocks, and as arguments count words of the queue, from first on.
 	blocks, first, count int
 	// A product has factors and a result; a copy goes from one place to another; zeros go to a
 	// place.

@@ -60,8 +60,8 @@ func (o *trial) places(kept, held, read, rows, cols int) []uint32 {
 	return from
 }
 
-// TestReadLocked: rows that the device reads in memory of the host are what they are there, also
-// where the host changes them as soon as it may; and they count as sent.
+// TestReadLocked: the device reads rows in memory of the host as they were when it was asked to,
+// also where the host changes them as soon as it may; and they count as sent.
 func TestReadLocked(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
 	for seed := range int64(3) {

@@ -17,7 +17,7 @@ type staging struct {
 	now    int
 }
 
-// stagedStep is that of a step.
+// stagedStep is the memory of one step.
 type stagedStep struct {
 	chunks []*mem.Arena
 	used   int   // bytes of the last

@@ -62,7 +62,7 @@ func (b *Blocks) Ask(x []uint16) {
 	}
 }
 
-// Modes are those of the assembly.
+// The bits of the parameter mode of the assembly.
 const (
 	modeAccumulate = 1
 	modeStream     = 2

@@ -45,9 +45,9 @@ func (b *Blocks) multiply(buffer *float32) {
 		uintptr(nextStep), &configuration)
 }
 
-// Transpose cuts Side rows of so many values, fromRow values apart, into tiles of 16 columns: tile
-// t is at to[t·toTile], and its rows are columns 16t and on. Columns that are not there become
-// zeros.
+// Transpose cuts Side rows, whose columns values begin fromRow values apart, into tiles of 16
+// columns: tile t is at to[t·toTile], and its rows are columns 16t and on. Columns that are not
+// there become zeros.
 func Transpose(to, from []uint16, columns, fromRow, toTile int) {
 	if columns == 0 {
 		return

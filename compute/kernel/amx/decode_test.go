@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// codeOf is where the assembly of multiplyBlocks is. The value of the function is that of a
-// wrapper, which calls it: the call is that to a function of the same name.
+// codeOf returns where the assembly of multiplyBlocks is. The value of the function points to a
+// wrapper, which calls the function of the same name: codeOf follows that call.
 func codeOf(t testing.TB) unsafe.Pointer {
 	fn := multiplyBlocks
 	wrapper := **(**unsafe.Pointer)(unsafe.Pointer(&fn))

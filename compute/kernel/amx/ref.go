@@ -40,7 +40,8 @@ func addStep(c float32, row []uint16, column []uint32) float32 {
 	return flushed(float64(flushed(float64(c))) + float64(both))
 }
 
-// value is that of a bfloat16, or zero if it is denormal. A product of two is exact in float64.
+// value returns the value of a bfloat16, or zero if it is denormal. A product of two is exact in
+// float64.
 func value(n uint16) float64 {
 	if n&0x7f80 == 0 {
 		n &= 0x8000

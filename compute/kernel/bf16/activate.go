@@ -38,7 +38,7 @@ type activateFunc[T float32 | uint16] func(out *uint16, x *T, bias *float32, pla
 type gradientFunc func(out *uint16, dy *float32, y *uint16, plan *uint32, n int, act uint64,
 	first uint32, factor float32)
 
-// act is that of an activation.
+// act returns the activation as assembly tests it.
 func (a *Activation) act() uint64 {
 	switch {
 	case a.ReLU:
@@ -91,8 +91,8 @@ func activate[T Value](out []Number, x []T, n, from, to int, a *Activation) {
 	}
 }
 
-// plan is that of the draws from a position on, as assembly takes it, and for how many values it
-// holds: nil, for all, of no dropout.
+// plan returns the plan of the draws from a position on, as assembly takes it, and for how many
+// values it holds. Without dropout it is nil and holds for all.
 func plan(rate float32, key uint64, position int) (words *uint32, first uint32, left int) {
 	if rate == 0 {
 		return nil, 0, math.MaxInt

@@ -3,7 +3,7 @@
 //
 // A matrix x of shape (R, C) is x[r*C+c], as in package kernel; slices may be longer than the shape
 // needs, and inputs and outputs must not overlap. A product of two values is exact in float32, and
-// sums are taken in one order, which is that of the instruction VDPBF16PS: so a result has the same
+// sums are taken in one order, the order of the instruction VDPBF16PS: so a result has the same
 // bits on every processor, whatever it computes them with, as long as there is no NaN, and whatever
 // Pool.Workers. But where products are computed with tiles of AMX, their sums have the order of
 // these: see package amx.

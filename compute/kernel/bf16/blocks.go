@@ -65,7 +65,7 @@ func onBlocks(p *kernel.Pool, multiply func(*amx.Blocks), b *amx.Blocks, rows, c
 	p.GiveFloats(own.C)
 }
 
-// rowsOf are rows of x from row i on, stride values apart, as far as they are there.
+// rowsOf returns rows of x from row i on, stride values apart; fewer where x ends.
 func rowsOf(x []Number, i, rows, stride int) []Number {
 	end := min(len(x), (i+rows)*stride)
 	return x[min(i*stride, max(0, end)):max(0, end)]
@@ -89,7 +89,7 @@ func (r *product) blockWords() int {
 
 const (
 	// reduceRows is how many rows of A and B are packed for blocks at a time: they stay in the
-	// second-level cache, and C is read and written once for so many.
+	// second-level cache, and C is read and written once for all of them.
 	reduceRows = 512
 	// blockSlabsMax is slabsMax for blocks: adding partial sums takes some percents of the product.
 	blockSlabsMax = 8

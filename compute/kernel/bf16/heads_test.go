@@ -29,7 +29,8 @@ func closeTo(t failer, what string, got, want []float32, terms int) {
 	}
 }
 
-// eachSame runs a kernel at every level: the bits are those of the level plain, which it returns.
+// eachSame runs a kernel at every level: the bits must equal those of the level plain, which it
+// returns.
 func eachSame(t failer, what string, run func() []float32) (want []float32) {
 	t.Helper()
 	for i, o := range levels() {

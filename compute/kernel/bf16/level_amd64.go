@@ -36,7 +36,7 @@ var errBounded = errors.New("AMX is used where there are AVX-512 and VDPBF16PS, 
 // hasDot tells whether the processor has VDPBF16PS.
 func hasDot() bool { return cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL }
 
-// levels are those of this processor whose results have the same bits.
+// levels returns the levels of this processor whose results have the same bits.
 func levels() []*ops {
 	all := []*ops{&plainOps}
 	l, _ := kernel.Chosen()

@@ -19,8 +19,8 @@ type Rate struct {
 
 // Choice is the level that is used, of those that come into question on this processor.
 type Choice struct {
-	// Rates are those of the levels, the fastest first: the one that is used. Where there is but
-	// one, it was not measured.
+	// Rates holds the rate of each level, the fastest first: the one that is used. Where there is
+	// but one, it was not measured.
 	Rates []Rate
 	// Kept says that they were measured before; NotKept is why they could not be kept.
 	Kept    bool

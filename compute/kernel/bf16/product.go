@@ -58,9 +58,9 @@ func resultOf[T Value](c []T) result {
 }
 
 const (
-	// stepsMax is the longest reduction in one go, in pairs: a panel of B of so many stays in the
-	// first-level cache while the rows of A pass by. It is the same at all levels, as the results
-	// are.
+	// stepsMax is the longest reduction in one go, in pairs: a panel of B of this length stays in
+	// the first-level cache while the rows of A pass by. It is the same at all levels, as the
+	// results are.
 	stepsMax = 192
 	// chunkRows is the rows of A that stay in the second-level cache while the panels pass by.
 	chunkRows = 96
@@ -115,12 +115,12 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 	p.GiveWords(r.panels)
 }
 
-// partRows is how many rows of so many multiplications make a part.
+// partRows returns how many rows make a part, given the multiplications of a row.
 func partRows(products int) int {
 	return max(1, min(partProducts/max(1, products), 8*chunkRows)/chunkRows) * chunkRows
 }
 
-// streams tells whether a C of so many rows may be written past the caches, and should.
+// streams reports whether a C of m rows may be written past the caches, and should.
 func (r *product) streams(m int) bool {
 	w := r.tiles.width()
 	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 &&

@@ -156,7 +156,7 @@ func (r *reduction) next(g *group, i, end int) *fetch {
 	return f
 }
 
-// of is what the next so many steps ask for, a line each.
+// of returns what the next steps ask for, a line each.
 func (f *fetch) of(steps int) ahead {
 	if f.from >= f.end {
 		f.from, f.end, f.more, f.moreEnd = f.more, f.moreEnd, 0, 0

@@ -39,7 +39,7 @@ func addPair(sum float32, first, second Number, pair uint32) float32 {
 	return flushed(float64(sum) + value(first)*value(Number(pair)))
 }
 
-// value is that of n, or zero if it is denormal.
+// value returns the value of n, or zero if it is denormal.
 func value(n Number) float64 {
 	if n&0x7f80 == 0 {
 		n &= 0x8000

@@ -34,7 +34,7 @@ func WidenedWords(m, k, n, heads int) (once, worker int) {
 		(widenedRows(heads*k)+4*n)*heads*k + widenedRows(heads*k)*heads*n
 }
 
-// SegmentWords is for sums of rows over so many lists with so many entries, to rows of d values;
+// SegmentWords is for sums of rows of d values over lists, with the entries of all lists given;
 // toHalf says that results are Numbers.
 func SegmentWords(lists, entries, d int, toHalf bool) (worker int) {
 	if !toHalf {
@@ -44,11 +44,11 @@ func SegmentWords(lists, entries, d int, toHalf bool) (worker int) {
 	return max(d, part/(entries/max(1, lists)+1))
 }
 
-// DroppedWords is for SegmentMeanDropout of lists with so many entries at most.
+// DroppedWords is for SegmentMeanDropout, given the entries of the longest list.
 func DroppedWords(longest, d int) (worker int) {
 	rows := max(1, elementsPart/d, longest)
 	return rows*d/2 + 2*rows + d + 4
 }
 
-// ElementWords is for Elements, ReLUGrad and ColumnSum of rows of so many values.
+// ElementWords is for Elements, ReLUGrad and ColumnSum of rows of n values.
 func ElementWords(n int) (worker int) { return 2*elementsPart + 2*n }

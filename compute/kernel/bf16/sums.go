@@ -4,7 +4,7 @@ import "gdb/compute/kernel"
 
 // sumFunc sums rows of x: row i of out is the sum, or the mean, of the rows idx[off[i]:off[i+1]].
 // Rows are stride bytes apart in x and outStride in out; the function's name says how many vectors
-// are read of each, of which the last has so many lanes. There is at least one segment.
+// are read of each; lanes counts the values of the last. There is at least one segment.
 type sumFunc func(out *float32, x *uint16, off, idx *uint32, segments int,
 	stride, outStride uintptr, lanes int, mean uint64)
 
@@ -23,9 +23,9 @@ type sumSet struct {
 	dots   dotFunc
 }
 
-// chunks cuts n columns into as few and as even chunks of at most so many vectors as the kernels'
-// registers allow, and calls fn with the first column, the number of vectors less one and the lanes
-// of the last. It returns the first column that is left.
+// chunks cuts n columns into as few and as even chunks as the kernels' registers allow, of no more
+// vectors than most, and calls fn with the first column, the number of vectors less one and the
+// lanes of the last. It returns the first column that is left.
 func (s *sumSet) chunks(n, most int, fn func(col, vectors, lanes int)) int {
 	if most == 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 )
 
 // tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's name
-// says and one or two vectors, of which the last has so many lanes in C. Pair t of row i of A is at
+// says and one or two vectors, of which the last has lanes values in C. Pair t of row i of A is at
 // a+i·ars+t·aks, row i of C at c+i·ldc, all in bytes. B is a panel: for each pair two vectors of
 // words, the values of a column in its rows 2t and 2t+1, or if it is widened four of floats, those
 // of row 2t+1 first. tiles is at least 1. The largest tiles ask memory for the line at next and
@@ -25,7 +25,7 @@ const (
 )
 
 // packFunc copies pairs of rows of n values, which lie stride bytes apart, to panels of columns as
-// tileFunc reads them. Panels are so many bytes apart; the last is padded with zeros.
+// tileFunc reads them. Panels are panel bytes apart; the last is padded with zeros.
 type packFunc func(panels *uint32, src *uint16, pairs, n int, stride, panel uintptr)
 
 // tileSet is the tiles of one level.
@@ -103,7 +103,7 @@ func (t *tileSet) column(rows, pairs int, a []Number, as strides, b []uint32, c 
 }
 
 // packRows packs rows of n values, stride apart, to panels of B; packColumns those of A, for which
-// the rows of C are the columns. A panel has so many words.
+// the rows of C are the columns. A panel has panel words.
 func (t *tileSet) packRows(panels []uint32, x []Number, rows, n, stride, panel int) {
 	t.pack(t.packB, panels, x, rows, n, stride, panel,
 		packing{width: t.width(), step: t.step(), widened: t.widened})

@@ -4,11 +4,11 @@ package bf16
 // rows of x that they name, each times a weight of the entry. Weights are weightRow bytes apart,
 // and those of an entry follow one another: they are in the order of the entries, those of
 // idx[off[0]] first, or if entry is not nil the entry has them whose number entry has where idx has
-// its row. Rows of x are xRow bytes apart, rows of out outRow, and the last vector of a head has so
-// many lanes. There is at least one list.
+// its row. Rows of x are xRow bytes apart, rows of out outRow, and the last vector of a head has
+// lanes values. There is at least one list.
 //
-// Of its name, All adds the rows of so many heads, xHead bytes apart, to the same sums; Pair writes
-// the sums of two heads, outHead bytes apart, that read the same; and Heads those of as many as the
+// Of its name, All adds the rows of all heads, xHead bytes apart, to the same sums; Pair writes the
+// sums of two heads, outHead bytes apart, that read the same; and Heads those of as many as the
 // name says first, side by side, whose vectors are whole.
 type weightedFunc func(out *float32, x *uint16, weight *float32, off, idx, entry *uint32,
 	lists, heads int, weightRow, xRow, xHead, outRow, outHead uintptr, lanes int,
@@ -21,7 +21,7 @@ type weightedSet struct {
 	heads       []headsFunc // the widest first
 }
 
-// headsFunc is a kernel of so many heads of so many vectors each.
+// headsFunc is a kernel for a number of heads of a number of vectors each.
 type headsFunc struct {
 	heads, vectors int
 	fn             weightedFunc

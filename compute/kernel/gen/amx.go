@@ -59,7 +59,7 @@ const (
 )
 
 // The instructions of tiles are VEX.128.0F38.W0 of Intel's Software Developer's Manual, volume 2.
-// Their names here are those of the manual.
+// They have the names of the manual here.
 
 func (w *writer) ldtilecfg(base register) {
 	w.bytes(fmt.Sprintf("ldtilecfg (%%%s)", base.as),

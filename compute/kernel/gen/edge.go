@@ -24,11 +24,11 @@ func edge() {
 	}
 }
 
-// edgeParams are those of all kernels of this file, after the pointers to the rows.
+// edgeParams are the parameters of all kernels of this file, after the pointers to the rows.
 const edgeParams = "off, idx *uint32, lists, heads int, xRow, xHead, ownHead uintptr, lanes int, " +
 	"accumulate uint64"
 
-// edgeText begins a function of so many vectors. pointers are the first parameters.
+// edgeText begins the function for a number of vectors. pointers are its first parameters.
 func edgeText(s isa, name string, vectors int, pointers, doc string) {
 	text(s, name, vectors, "func("+pointers+", "+edgeParams+")", doc+": see edgeFunc.")
 }

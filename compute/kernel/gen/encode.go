@@ -16,8 +16,8 @@ import (
 )
 
 // The instructions of this file are ones that neither avo nor Go's assembler knows: avo allocates
-// their registers, and encodeUnknown then replaces them by their bytes. Their encodings are those
-// of Intel's Software Developer's Manual, volume 2: EVEX.512.F3.0F38.W0 and an opcode.
+// their registers, and encodeUnknown then replaces them by their bytes. They are encoded as Intel's
+// Software Developer's Manual, volume 2, says: EVEX.512.F3.0F38.W0 and an opcode.
 
 // opcodes has the last byte of each.
 var opcodes = map[string]byte{"VDPBF16PS": 0x52, "VCVTNEPS2BF16": 0x72}

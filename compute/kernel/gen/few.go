@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// fewOnce is that of kernel.
+// fewOnce equals the constant of package kernel.
 const fewOnce = 4
 
 // few writes the products with few columns. They read rows of A once and in order: four rows
@@ -51,7 +51,7 @@ func (w *fewKernel) begin() (a, rows reg.GPVirtual) {
 	return a, rows
 }
 
-// groups writes body for so many rows at a time, and then for one at a time; a moves on.
+// groups writes body for groups of rows, and then for single rows; a moves on.
 func (w *fewKernel) groups(a, left reg.GPVirtual, rows int, body func(rows int, suffix string)) {
 	for _, n := range []int{rows, 1} {
 		suffix := fmt.Sprintf("_%d", n)

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileSignature is that of kernel.tileFunc.
+// tileSignature declares kernel.tileFunc.
 const tileSignature = "func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr, " +
 	"c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)"
 

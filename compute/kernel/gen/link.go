@@ -122,7 +122,7 @@ func (s isa) squaredModulus(x, y reg.VecVirtual) reg.VecVirtual {
 	return v
 }
 
-// modulusLeastBits are those of modulusLeast, 1e-20.
+// modulusLeastBits are the bits of modulusLeast, 1e-20.
 const modulusLeastBits = 0x1e3ce508
 
 func modulusGrad(k *vectors) {

@@ -10,15 +10,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairSignature is that of bf16.tileFunc.
+// pairSignature declares bf16.tileFunc.
 const pairSignature = "func(tiles, pairs int, a *uint16, ars, aks uintptr, b *uint32, " +
 	"c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)"
 
-// modeHalf is that of package bf16; the other bits of mode are those of kernel's tiles.
+// modeHalf equals the constant of package bf16; the other bits of mode mean the same as for
+// kernel's tiles.
 const modeHalf = 4
 
-// pairs writes the tiles of products of bfloat16, and what packs their operands. Tiles are those of
-// float32, but a step takes a pair of values of A from each row.
+// pairs writes the tiles of products of bfloat16, and what packs their operands. Tiles differ from
+// those of float32 in that a step takes a pair of values of A from each row.
 func pairs() {
 	for _, t := range []struct {
 		s    isa
@@ -206,9 +207,9 @@ func flushDenormals() Mem {
 	return *flush
 }
 
-// packPairs writes a kernel that copies rows, two and two, to panels: see bf16.packFunc. A panel
-// has so many vectors of words, each a pair of values of one column, or widened two rows of floats,
-// the second one first. AVX2 packs whole panels only.
+// packPairs writes a kernel that copies rows, two and two, to panels: see bf16.packFunc. A row of a
+// panel is a number of vectors of words, each a pair of values of one column, or widened two rows
+// of floats, the second one first. AVX2 packs whole panels only.
 func packPairs(s isa, vectors int, widened bool) {
 	name := fmt.Sprintf("pack%s_%d", s.name, vectors)
 	if widened {

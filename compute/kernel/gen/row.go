@@ -65,8 +65,8 @@ func rowMax(k *vectors) {
 	k.result(best, func(a, b, to reg.Register) { VMAXPS(a, b, to) })
 }
 
-// The polynomial for exp on [-ln 2/2, ln 2/2] is that of Moshier's Cephes library (expf): its
-// error is below 2 units in the last place.
+// The polynomial for exp on [-ln 2/2, ln 2/2] comes from Moshier's Cephes library (expf): its error
+// is below 2 units in the last place.
 var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
 	1.6666665459e-1, 5.0000001201e-1}
 

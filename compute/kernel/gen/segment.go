@@ -121,12 +121,12 @@ func (u *sums) scale(factor reg.VecVirtual) {
 	}
 }
 
-// fetched is the rows that are asked for before their turn: so many bytes of each at x, as many
-// rows ahead as fetchedAhead bytes hold, but no more than fetchedRows. Memory then has several
-// under way, not only what fits beside the sums of one. Rows that are written where they are
-// read from gain nothing by it: 0 bytes are for none. Nor do narrow ones, of fewer bytes than
-// fetchedLeast, of which several fit beside each other: to find the row would take as long as to
-// add one that is in a cache.
+// fetched says which rows are asked for before their turn: bytes of each at x, as many rows ahead
+// as fetchedAhead bytes hold, but no more than fetchedRows. Memory then has several under way, not
+// only what fits beside the sums of one. Rows that are written where they are read from gain
+// nothing by it: 0 bytes are for none. Nor do narrow ones, of fewer bytes than fetchedLeast, of
+// which several fit beside each other: to find the row would take as long as to add one that is in
+// a cache.
 type fetched struct {
 	x          reg.GPVirtual
 	bytes      int
@@ -153,8 +153,8 @@ func (f *fetched) begin(off, idx, segments reg.GPVirtual) {
 	LEAQ(Mem{Base: idx, Index: f.last, Scale: 4, Disp: -4}, f.last)
 }
 
-// row asks for the row that comes so many after that at p. It comes to the second-level cache: the
-// first has few lines under way at once, which the rows at hand need.
+// row asks for the row that comes rows later than the one at p. It comes to the second-level cache:
+// the first has few lines under way at once, which the rows at hand need.
 func (f *fetched) row(p, stride reg.GPVirtual) {
 	if f.rows == 0 {
 		return

@@ -41,7 +41,7 @@ type entrySums struct {
 	value reg.GPVirtual // the weights of the entry
 }
 
-// newWeighted begins a function of so many sums of so many vectors.
+// newWeighted begins the function for a number of sums of a number of vectors each.
 func newWeighted(s isa, name, doc string, sums, vectors int) *entrySums {
 	TEXT(name, NOSPLIT, "func(out *float32, x *uint16, weight *float32, off, idx, "+
 		"entry *uint32, lists, heads int, weightRow, xRow, xHead, outRow, outHead uintptr, "+
@@ -116,7 +116,8 @@ func (u *entrySums) each(out reg.GPVirtual, fn func(part *halfRows, m Mem)) {
 	}
 }
 
-// weights finds those of the entry at p: by the number that entry has there, or in their order.
+// weights finds the weights of the entry at p: by the number that entry has there, or in their
+// order.
 func (u *entrySums) weights(p, idx, first reg.GPVirtual) {
 	MOVQ(p, u.value)
 	CMPQ(floatParam("entry"), U8(0))
@@ -133,7 +134,7 @@ func (u *entrySums) weights(p, idx, first reg.GPVirtual) {
 	ADDQ(floatParam("weight"), u.value)
 }
 
-// weight is that of head h of the entry.
+// weight returns the weight of head h of the entry.
 func (u *entrySums) weight(h int) reg.VecVirtual {
 	return u.s.broadcast(Mem{Base: u.value, Disp: 4 * h})
 }
