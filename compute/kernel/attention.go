@@ -130,7 +130,7 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds []float32, of Lists, a Scores2) {
 	dxr, a.Dst, a.Att, ds = dxr[:of.count()*n], a.Dst[:of.count()*n], a.Att[:n],
 		ds[:of.entries()*of.Heads]
 	size := max(SegmentsPart(of.Off, n), partsOf(of.count(), attParts))
-	p.sumParts(of.count(), size, func(sum []float32, lo, hi int) {
+	p.SumParts(of.count(), size, func(sum []float32, lo, hi int) {
 		l, entry := of.part(lo, hi, len(a.Src)/n)
 		out, own, grad := dxr[lo*n:], a.Dst[lo*n:], ds[entry*of.Heads:]
 		if o := level().sums; o != nil {

@@ -67,7 +67,7 @@ func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 		return
 	}
 	size := max(typesPart, partsOf(len(types), TypeParts(len(dtable))))
-	p.sumParts(len(types), size, func(sum []float32, lo, hi int) {
+	p.SumParts(len(types), size, func(sum []float32, lo, hi int) {
 		refTypeRowsGrad(sum, dout[lo*d:hi*d], types[lo:hi], d)
 	}, dtable)
 }

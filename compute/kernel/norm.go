@@ -36,7 +36,7 @@ func LayerNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
 	dx, dy, x, with.Stats = dx[:rows*n], dy[:rows*n], x[:rows*n], with.Stats[:rows*2]
 	dgamma, dbeta, gamma := with.clearGradients()
 	o := level()
-	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
+	p.SumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			g, row, mean, inverse := rowOf(dy, i, n), rowOf(x, i, n), with.Stats[2*i],
 				with.Stats[2*i+1]
@@ -70,7 +70,7 @@ func BatchNorm(p *Pool, y, x []float32, with Norm) {
 	o := level()
 	o.scale(mean, 1/float32(rows))
 	clear(inverse)
-	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
+	p.SumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			o.addSquares(sum, rowOf(x, i, n), mean)
 		}
@@ -115,7 +115,7 @@ func BatchNormGrad(p *Pool, dx, dy, x []float32, with Norm) {
 	dx, dy, x, with.Stats = dx[:rows*n], dy[:rows*n], x[:rows*n], with.Stats[:2*n]
 	dgamma, dbeta, gamma := with.clearGradients()
 	mean, inverse, o := with.Stats[:n], with.Stats[n:], level()
-	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
+	p.SumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			o.batchSums(sum[:n], sum[n:], rowOf(dy, i, n), rowOf(x, i, n), mean, inverse)
 		}

@@ -106,10 +106,10 @@ func (p *Pool) Span(n, size int, fn func(lo, hi int)) {
 	})
 }
 
-// sumParts adds to each out the sums of n items. fn adds the items from lo to hi-1 to sum, which
+// SumParts adds to each out the sums of n items. fn adds the items from lo to hi-1 to sum, which
 // has the values of all out one after the other. Items are cut into parts of size each, and the
 // sums of parts are added in their order.
-func (p *Pool) sumParts(n, size int, fn func(sum []float32, lo, hi int), out ...[]float32) {
+func (p *Pool) SumParts(n, size int, fn func(sum []float32, lo, hi int), out ...[]float32) {
 	parts, width := partsOf(n, size), 0
 	for _, o := range out {
 		width += len(o)

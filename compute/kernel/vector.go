@@ -58,7 +58,7 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 		clear(out)
 	}
 	o := level()
-	p.sumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
+	p.SumParts(rows, columnSlab, func(sum []float32, lo, hi int) {
 		if o.sums == nil {
 			refColumnSum(sum, x[lo*n:hi*n], hi-lo, n)
 			return

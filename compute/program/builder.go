@@ -126,10 +126,7 @@ func (b *Builder) TypeShares() Value { return b.p.property(TypeShare, Entries(b.
 func (b *Builder) ListScale() Value { return b.p.property(ListScale, Nodes(b.hop+1)) }
 
 func (p *Program) property(k Property, rows Rows) Value {
-	first := Nodes(0) // all nodes, or those that have lists
-	if k.ofLists() {
-		first = Nodes(1)
-	}
+	first := propertyKinds[k].rows
 	if !k.perEntry() && rows.n > first.n {
 		return p.tail(p.property(k, first), rows)
 	}

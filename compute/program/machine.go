@@ -91,21 +91,13 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	return m.tensor(p.logits), m.be.Err()
 }
 
-// setProperties makes those that the program reads available, in an order that does not change.
+// setProperties makes the properties that the program reads available, in their order.
 func (m *Machine) setProperties() {
-	for _, k := range [properties]Property{InvSqrtDegree, InvSqrtWeight, ListScale, InvListWeight,
-		InvDegree, InvWeightSum, EdgeWeight, EdgeType, TypeShare} {
-		if !m.p.Reads(k) {
-			continue
+	for k := range Property(properties) {
+		if m.p.Reads(k) {
+			x := m.computed.values(k, &m.in)
+			m.properties[k] = m.be.Host(x, len(x)+m.padding(propertyKinds[k].rows), 1)
 		}
-		x, rows := m.computed.values(k, &m.in), Nodes(0)
-		switch {
-		case k.perEntry():
-			rows = Entries(List{})
-		case k.ofLists():
-			rows = Nodes(1)
-		}
-		m.properties[k] = m.be.Host(x, len(x)+m.padding(rows), 1)
 	}
 }
 
@@ -263,14 +255,9 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
 		}
 	}
-	for _, h := range []struct {
-		k    Property
-		rows Rows
-	}{{InvSqrtDegree, Nodes(0)}, {InvSqrtWeight, Nodes(0)}, {ListScale, Nodes(1)},
-		{InvListWeight, Nodes(1)}, {InvDegree, Nodes(1)}, {InvWeightSum, Nodes(1)},
-		{TypeShare, Entries(List{})}} {
-		if p.Reads(h.k) {
-			words += s.Of(h.rows)
+	for k, property := range propertyKinds {
+		if property.held && p.Reads(Property(k)) {
+			words += s.Of(property.rows)
 		}
 	}
 	return words

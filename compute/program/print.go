@@ -65,7 +65,7 @@ func (p *Program) name(v Value) string {
 	case x.role == roleGrad:
 		return fmt.Sprintf("d(%s)", p.params.shapes[x.index].name)
 	case x.role == roleHost && x.base == 0:
-		return propertyNames[x.index]
+		return propertyKinds[x.index].name
 	case v == p.features:
 		return "features"
 	case x.role == roleTable:

@@ -63,13 +63,73 @@ const (
 	properties = iota
 )
 
-var propertyNames = [properties]string{"1/sqrt(1+degree)", "neighbors/drawn", "weight", "type",
-	"1/entries of the type", "1/weights", "1/sqrt(1+weights)", "1/degree", "1/all weights"}
+// propertyKinds holds what is known of each property.
+var propertyKinds = [properties]struct {
+	name string
+	rows Rows // that have it
+	held bool // whether a machine computes it, in memory of its own
+}{
+	InvSqrtDegree: {"1/sqrt(1+degree)", Nodes(0), true},
+	ListScale:     {"neighbors/drawn", Nodes(1), true},
+	EdgeWeight:    {"weight", Entries(List{}), false},
+	EdgeType:      {"type", Entries(List{}), false},
+	TypeShare:     {"1/entries of the type", Entries(List{}), true},
+	InvListWeight: {"1/weights", Nodes(1), true},
+	InvSqrtWeight: {"1/sqrt(1+weights)", Nodes(0), true},
+	InvDegree:     {"1/degree", Nodes(1), true},
+	InvWeightSum:  {"1/all weights", Nodes(1), true},
+}
 
-// perEntry says whether a property is of entries, and not of nodes.
-func (k Property) perEntry() bool { return k == EdgeWeight || k == EdgeType || k == TypeShare }
+// perEntry reports whether a property belongs to entries, and not to nodes.
+func (k Property) perEntry() bool { return propertyKinds[k].rows.kind == entryRows }
 
-// ofLists says whether a property is of the nodes that have lists, and not of all nodes.
-func (k Property) ofLists() bool {
-	return k == ListScale || k == InvListWeight || k == InvDegree || k == InvWeightSum
+// What makes values, and what reads them.
+
+// producers are the numbers of the operations that make values.
+func (p *Program) producers() map[Value]int {
+	from := map[Value]int{}
+	for i := range p.ops {
+		from[p.ops[i].out] = i
+	}
+	return from
+}
+
+// uses counts the operands that are a value or a view of it.
+func (p *Program) uses() map[Value]int {
+	n := map[Value]int{}
+	for i := range p.ops {
+		for _, v := range p.ops[i].reads() {
+			n[v]++
+			if base := p.of(v).base; base != 0 {
+				n[base]++
+			}
+		}
+	}
+	return n
+}
+
+// root is the value of which v is a view, or v.
+func (p *Program) root(v Value) Value {
+	if base := p.of(v).base; base != 0 {
+		return base
+	}
+	return v
+}
+
+// findLists finds the lists that the program reads.
+func (p *Program) findLists() {
+	at := map[List]int{}
+	for i := range p.ops {
+		o := &p.ops[i]
+		if o.kind.lists == noLists {
+			continue
+		}
+		if _, seen := at[o.list]; !seen {
+			at[o.list] = len(p.lists)
+			p.lists = append(p.lists, listUse{List: o.list})
+		}
+		l := &p.lists[at[o.list]]
+		l.transposed = l.transposed || o.kind.lists != ownLists
+		l.entries = l.entries || o.kind.lists == transposedEntries
+	}
 }

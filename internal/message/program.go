@@ -1,3 +1,6 @@
+// Package message makes the program's messages fit for people: the name of the program in commands
+// that it proposes (Program), a word that was probably meant by another (Nearest), lists of words
+// (OneOf), and lines wrapped at the width of a screen (Wrap, Writer).
 package message
 
 import (
@@ -21,4 +24,47 @@ func Plain(message string) string {
 	return strings.Join(append(slices.DeleteFunc(errs[:last:last], func(name string) bool {
 		return slices.Contains(partNames, name)
 	}), errs[last]), ": ")
+}
+
+// OneOf joins words: "a, b or c".
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Distance returns the Levenshtein distance: the number of bytes to insert, delete or replace to
+// turn a into b. It takes time O(len(a)·len(b)), and memory O(len(b)).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Nearest returns the word of list that word may be a misspelling of, without regard to case; "" if
+// there is none.
+func Nearest(word string, list []string) string {
+	best, least := "", 1+len(word)/3
+	for _, w := range list {
+		if d := Distance(strings.ToLower(word), strings.ToLower(w)); d <= least {
+			best, least = w, d-1
+		}
+	}
+	return best
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // DType is the type of an array's elements: Kind is 'b' (bool), 'i', 'u' or 'f', Size is in bytes.
@@ -221,4 +222,29 @@ func float16(h uint16) float32 {
 		return math.Float32frombits(sign | math.Float32bits(float32(frac)*0x1p-24))
 	}
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}
+
+type integer interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+type number interface {
+	integer | ~float32 | ~float64
+}
+
+// view returns little-endian bytes as elements, without copying. Machines that gdb runs on are
+// little-endian, and the buffers of Stream are aligned to 8.
+func view[T number](b []byte) []T {
+	var zero T
+	n := len(b) / int(unsafe.Sizeof(zero))
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// alignedBytes allocates n bytes aligned to 8.
+func alignedBytes(n int) []byte {
+	words := make([]uint64, (n+7)/8+1)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

@@ -21,7 +21,7 @@ func (r *product) blockRows(p *kernel.Pool, c []float32, i, rows int, accumulate
 	inBlocks := rows / amx.Side * amx.Side
 	r.blockChunk(p, c, i, inBlocks, accumulate)
 	if inBlocks < rows {
-		r.blockChunk(p, c[inBlocks*r.ldc:], i+inBlocks, rows-inBlocks, accumulate)
+		r.blockChunk(p, c[inBlocks*r.ldc():], i+inBlocks, rows-inBlocks, accumulate)
 	}
 }
 
@@ -29,7 +29,7 @@ func (r *product) blockChunk(p *kernel.Pool, c []float32, i, rows int, accumulat
 	if rows == 0 {
 		return
 	}
-	a, lda := r.a[i*r.lda:], r.lda
+	a, lda := r.a[i*r.lda():], r.lda()
 	if whole(r.k) != r.k || whole(rows) != rows {
 		words := p.TakeWords(whole(rows) * whole(r.k) / 2)
 		defer p.GiveWords(words)
@@ -40,8 +40,8 @@ func (r *product) blockChunk(p *kernel.Pool, c []float32, i, rows int, accumulat
 	}
 	b := amx.Blocks{Rows: partsOf(rows, amx.Side), Cols: partsOf(r.n, amx.Side),
 		Steps: partsOf(r.k, amx.Side), A: bitsOf(a), ARow: lda, AStep: amx.Side, ATile: 16 * lda,
-		B: r.panels, C: c, CRow: r.ldc, Accumulate: accumulate, Stream: r.stream}
-	b.Ask(bitsOf(rowsOf(r.a, i+chunkRows, rows, r.lda)))
+		B: r.panels, C: c, CRow: r.ldc(), Accumulate: accumulate, Stream: r.stream}
+	b.Ask(bitsOf(rowsOf(r.a, i+chunkRows, rows, r.lda())))
 	onBlocks(p, r.blocks, &b, rows, r.n)
 }
 

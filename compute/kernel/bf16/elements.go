@@ -77,21 +77,15 @@ func ColumnSum(p *kernel.Pool, out []float32, x []Number, rows, n int) {
 		return
 	}
 	o, once := level(), max(1, elementsPart/n)
-	sums := p.TakeFloats(ColumnWords(rows, n))
-	p.Span(rows, columnRows, func(lo, hi int) {
-		buffer, sum := p.TakeFloats(once*n), sums[lo/columnRows*n:][:n]
-		own := kernel.NewPool(1)
+	p.SumParts(rows, columnRows, func(sum []float32, lo, hi int) {
+		buffer, own := p.TakeFloats(once*n), kernel.NewPool(1)
 		for i := lo; i < hi; i += once {
 			values := buffer[:(min(i+once, hi)-i)*n]
 			o.widen(values, x[i*n:][:len(values)])
 			kernel.ColumnSum(own, sum, values, len(values)/n, n, i > lo)
 		}
 		p.GiveFloats(buffer)
-	})
-	for at := 0; at < len(sums); at += n {
-		kernel.Add(nil, out, sums[at:at+n])
-	}
-	p.GiveFloats(sums)
+	}, out)
 }
 
 // CopyColumns writes the columns of x(rows,wide) from one on to out(rows,n).
@@ -101,4 +95,46 @@ func CopyColumns(p *kernel.Pool, out, x []Number, c kernel.Columns) {
 			copy(out[i*c.Count:(i+1)*c.Count], x[i*c.FromWidth+c.From:][:c.Count])
 		}
 	})
+}
+
+// convertPart is how many values a part of a conversion has: enough that handing it out costs
+// nothing.
+const convertPart = 64 << 10
+
+// Narrow writes each value of x, rounded, to out: see Of.
+func Narrow(p *kernel.Pool, out []Number, x []float32) {
+	out = out[:len(x)]
+	o := level()
+	p.Span(len(x), convertPart, func(lo, hi int) { o.narrow(out[lo:hi], x[lo:hi]) })
+}
+
+// Widen writes each value of x to out, exactly.
+func Widen(p *kernel.Pool, out []float32, x []Number) {
+	out = out[:len(x)]
+	o := level()
+	p.Span(len(x), convertPart, func(lo, hi int) { o.widen(out[lo:hi], x[lo:hi]) })
+}
+
+// Round makes each value of x the nearest Number.
+func Round(x []float32) {
+	var buffer [elementsPart]Number
+	o := level()
+	for ; len(x) > 0; x = x[min(elementsPart, len(x)):] {
+		part := x[:min(elementsPart, len(x))]
+		o.narrow(buffer[:len(part)], part)
+		o.widen(part, buffer[:len(part)])
+	}
+}
+
+// refNarrow and refWiden are the specification, as all of ref.go is.
+func refNarrow(out []Number, x []float32) {
+	for i, v := range x {
+		out[i] = Of(v)
+	}
+}
+
+func refWiden(out []float32, x []Number) {
+	for i, v := range x {
+		out[i] = v.Float32()
+	}
 }

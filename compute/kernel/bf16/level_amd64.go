@@ -36,22 +36,6 @@ var errBounded = errors.New("AMX is used where there are AVX-512 and VDPBF16PS, 
 // hasDot tells whether the processor has VDPBF16PS.
 func hasDot() bool { return cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL }
 
-// levels returns the levels of this processor whose results have the same bits.
-func levels() []*ops {
-	all := []*ops{&plainOps}
-	l, _ := kernel.Chosen()
-	if l >= kernel.AVX2 {
-		all = append(all, &avx2Ops)
-	}
-	if l >= kernel.AVX512 && cpu.X86.HasAVX512BW {
-		all = append(all, &avx512Ops)
-		if hasDot() {
-			all = append(all, &dotOps)
-		}
-	}
-	return all
-}
-
 var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 	sums:  &avx512Sums,
 	widen: widenBy(widenAVX512, 1), activateFloats: activateFloatsDot,

@@ -5,5 +5,3 @@ package bf16
 import "gdb/compute/kernel/amx"
 
 func candidates() (all []*ops, noAMX error) { return []*ops{&plainOps}, amx.Available() }
-
-func levels() []*ops { return []*ops{&plainOps} }

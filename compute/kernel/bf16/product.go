@@ -11,33 +11,28 @@ type Value interface{ float32 | Number }
 
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n), and for the columns of each head: see kernel.GEMM.
 func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
-	if s.Heads > 1 {
-		gemmHeads(p, c, a, b, s)
-		return
-	}
 	gemm(p, level(), c, a, b, s)
 }
 
 func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, s kernel.Shape) {
-	r := product{ops: o, c: resultOf(c[:s.M*s.N]), a: a[:s.M*s.K], k: s.K, n: s.N, lda: s.K,
-		ldc: s.N}
-	b = b[:s.K*s.N]
-	r.multiply(p, s.M, s.Add, func(panel []uint32, lo, width int) {
-		r.tiles.packRows(panel, b[lo:], s.K, width, s.N, 0)
+	heads := max(1, s.Heads)
+	r := product{ops: o, c: resultOf(c[:s.M*heads*s.N]), a: a[:s.M*heads*s.K], k: s.K, n: s.N,
+		heads: heads}
+	b = b[:s.K*heads*s.N]
+	r.multiply(p, s.M, s.Add, func(panel []uint32, h, lo, width int) {
+		r.tiles.packRows(panel, b[h*s.N+lo:], s.K, width, heads*s.N, 0)
 	})
 }
 
-// GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
+// GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n), and for the columns of each head: the gradient of an
+// input.
 func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, s kernel.Shape) {
-	if s.Heads > 1 {
-		gemmHeadsTB(p, c, a, b, s)
-		return
-	}
-	r := product{ops: level(), c: resultOf(c[:s.M*s.K]), a: a[:s.M*s.N], k: s.N, n: s.K, lda: s.N,
-		ldc: s.K}
-	b = b[:s.K*s.N]
-	r.multiply(p, s.M, s.Add, func(panel []uint32, lo, width int) {
-		r.tiles.packTransposed(panel, b[lo*s.N:], s.N, width, s.N)
+	heads := max(1, s.Heads)
+	r := product{ops: level(), c: resultOf(c[:s.M*heads*s.K]), a: a[:s.M*heads*s.N], k: s.N,
+		n: s.K, heads: heads}
+	b = b[:s.K*heads*s.N]
+	r.multiply(p, s.M, s.Add, func(panel []uint32, h, lo, width int) {
+		r.tiles.packTransposed(panel, b[lo*heads*s.N+h*s.N:], s.N, width, heads*s.N)
 	})
 }
 
@@ -73,42 +68,50 @@ const (
 	lineBytes = 64
 )
 
-// product is A·B for a B that is packed. It is computed by chunks of rows, and by steps.
+// product is A·B for a B that is packed, for each of some heads, whose columns lie beside each
+// other in a row: see kernel.GEMM. It is computed by chunks of rows, and by steps.
 type product struct {
 	*ops
-	c      result
-	a      []Number
-	panels []uint32
-	k, n   int
-	// lda and ldc are how far apart rows of A and of C are, in values.
-	lda, ldc int
-	stream   bool
+	c           result
+	a           []Number
+	panels      []uint32 // of B, head after head
+	k, n, heads int      // k steps and n columns of each head
+	stream      bool
 }
 
-// words is the words of a panel of B.
-func (r *product) words() int { return r.tiles.pairs(r.k) * r.tiles.step() }
+// lda and ldc are how far apart rows of A and of C are, in values.
+func (r *product) lda() int { return r.heads * r.k }
+func (r *product) ldc() int { return r.heads * r.n }
 
-// multiply computes m rows, where pack writes width columns of B, from lo on, to a panel.
+// words is the words of a panel of B, and parts the panels of a head.
+func (r *product) words() int { return r.tiles.pairs(r.k) * r.tiles.step() }
+func (r *product) parts() int { return partsOf(r.n, r.tiles.width()) }
+
+// multiply computes m rows, where pack writes width columns of B of head h, from lo on, to a panel.
 func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
-	pack func(panel []uint32, lo, width int)) {
+	pack func(panel []uint32, h, lo, width int)) {
 	if m == 0 || r.n == 0 {
 		return
 	}
-	w, words := r.tiles.width(), r.words()
-	r.panels = p.TakeWords(max(1, partsOf(r.n, w)*words))
+	w, words, parts := r.tiles.width(), r.words(), r.parts()
+	r.panels = p.TakeWords(max(1, r.heads*parts*words))
 	if r.k > 0 {
-		p.Span(r.n, w, func(lo, hi int) {
-			panel := r.panels[lo/w*words:][:words]
-			pack(panel, lo, hi-lo)
+		p.Run(r.heads*parts, func(i int) {
+			panel, lo := r.panels[i*words:][:words], i%parts*w
+			pack(panel, i/parts, lo, min(w, r.n-lo))
 			r.tiles.pad(panel, r.k)
 		})
 	}
 	r.stream = !accumulate && r.streams(m)
-	p.Span(m, partRows(r.k*r.n), func(lo, hi int) {
+	p.Span(m, partRows(r.k*r.ldc()), func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
-			r.c.part(i*r.ldc, end*r.ldc).compute(p, r.ops, accumulate, func(sums []float32) {
-				r.rows(p, sums, i, end-i, accumulate)
+			r.c.part(i*r.ldc(), end*r.ldc()).compute(p, r.ops, accumulate, func(sums []float32) {
+				for h := range r.heads {
+					of := *r
+					of.a, of.panels = r.a[min(h*r.k, len(r.a)):], r.panels[h*parts*words:]
+					of.rows(p, sums[h*r.n:], i, end-i, accumulate)
+				}
 			})
 		}
 	})
@@ -124,7 +127,7 @@ func partRows(products int) int {
 func (r *product) streams(m int) bool {
 	w := r.tiles.width()
 	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 &&
-		r.ldc == r.n && r.k <= 2*stepsMax &&
+		r.heads == 1 && r.k <= 2*stepsMax &&
 		uintptr(unsafe.Pointer(&r.c.floats[0]))%uintptr(4*r.tiles.lanes) == 0
 }
 
@@ -132,7 +135,7 @@ func (r *product) streams(m int) bool {
 func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool) {
 	if r.k == 0 {
 		for i := 0; i < rows && !accumulate; i++ {
-			clear(c[i*r.ldc:][:r.n])
+			clear(c[i*r.ldc():][:r.n])
 		}
 		return
 	}
@@ -155,8 +158,8 @@ func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool
 			mode |= modeHalf
 		}
 		for j := 0; j < r.n; j += w {
-			r.tiles.column(rows, now, r.a[i*r.lda+2*s:], strides{r.lda, 2},
-				r.panels[j/w*words+s*step:], c[j:], r.ldc, min(w, r.n-j), mode, next)
+			r.tiles.column(rows, now, r.a[i*r.lda()+2*s:], strides{r.lda(), 2},
+				r.panels[j/w*words+s*step:], c[j:], r.ldc(), min(w, r.n-j), mode, next)
 			if next.at != 0 {
 				next.at += uintptr(rows/r.tiles.rows[0]*now) * next.step
 			}
@@ -168,8 +171,8 @@ func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool
 // next is how the rows of A from row i on are asked for while as many are computed: all their lines
 // once, spread over all steps of tiles.
 func (r *product) next(i, rows int) ahead {
-	at, end := i*r.lda, min(len(r.a), (i+rows)*r.lda)
-	steps := rows / r.tiles.rows[0] * (r.k / 2) * partsOf(r.n, r.tiles.width())
+	at, end := i*r.lda(), min(len(r.a), (i+rows)*r.lda())
+	steps := rows / r.tiles.rows[0] * (r.k / 2) * r.parts()
 	if at >= end || steps == 0 {
 		return ahead{}
 	}

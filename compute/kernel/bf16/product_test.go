@@ -149,7 +149,7 @@ func TestStreamedProducts(t *testing.T) {
 		p := kernel.NewPool(2)
 		defer p.Close()
 		c, want := make([]float32, m*n), make([]float32, m*n)
-		if r := (product{ops: level(), c: resultOf(c), k: k, n: n, ldc: n}); !r.streams(m) {
+		if r := (product{ops: level(), c: resultOf(c), k: k, n: n, heads: 1}); !r.streams(m) {
 			t.Fatal("the product is not streamed")
 		}
 		GEMM(p, c, a, b, kernel.Shape{M: m, K: k, N: n})

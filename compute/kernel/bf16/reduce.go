@@ -40,6 +40,31 @@ func (r *reduction) compute(p *kernel.Pool) {
 	p.GiveFloats(r.partial)
 }
 
+// gemmHeadsTA is C(k,heads·n) (+)= Aᵀ·B for A(m,heads·k) and B(m,heads·n), for the columns of each
+// head.
+func gemmHeadsTA(p *kernel.Pool, c []float32, a, b []Number, s kernel.Shape) {
+	if c = c[:s.K*s.Heads*s.N]; s.M == 0 && !s.Add {
+		clear(c)
+	}
+	if s.M*len(c) == 0 {
+		return
+	}
+	own := p.TakeFloats(s.K * s.N)
+	for h := range s.Heads {
+		r := reduction{ops: level(), c: own, a: a[h*s.K:], b: b[h*s.N:], m: s.M, k: s.K, n: s.N,
+			lda: s.Heads * s.K, ldb: s.Heads * s.N}
+		r.compute(p)
+		for i := range s.K {
+			row := c[(i*s.Heads+h)*s.N:][:s.N]
+			if !s.Add {
+				clear(row)
+			}
+			kernel.Add(nil, row, own[i*s.N:(i+1)*s.N])
+		}
+	}
+	p.GiveFloats(own)
+}
+
 const (
 	// slabRowsMin is how many rows of A and B are reduced to one partial C at least: at fewer,
 	// writing and adding the partial sums costs more than 4 % of the products.

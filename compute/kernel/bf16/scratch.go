@@ -6,11 +6,11 @@ package bf16
 // GEMMWords is for GEMM with B(k,heads·n); GEMMTB is that for B(n,k). toHalf says that results are
 // Numbers.
 func GEMMWords(k, n, heads int, toHalf bool) (once, worker int) {
-	r := product{ops: level(), k: k, n: n}
+	r := product{ops: level(), k: k, n: n, heads: heads}
 	if toHalf {
 		worker = chunkRows * n * heads
 	}
-	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, worker + r.blockWords()
+	return max(1, r.parts()*r.words()) * heads, worker + r.blockWords()
 }
 
 // GEMMTAWords is for GEMMTA. Several heads take a C more.

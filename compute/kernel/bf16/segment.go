@@ -1,6 +1,9 @@
 package bf16
 
-import "gdb/compute/kernel"
+import (
+	"gdb/compute/kernel"
+	"gdb/internal/mem"
+)
 
 // SegmentReduce writes to row i of out(M,d) the sum, or the mean, of the rows of x(·,d) whose
 // numbers are idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
@@ -92,4 +95,68 @@ func scatter[T Value](p *kernel.Pool, o *ops, dx []T, off []uint32, g kernel.Row
 			}
 		}
 	})
+}
+
+// SegmentMax writes to row i of out(M,d) the largest value of each column in the rows of x(·,d)
+// whose numbers are idx[off[i]:off[i+1]], and to arg(M,d), unless it is nil, the number of the row
+// that has it: of equal ones that which is named first. If there are no rows, it writes zeros, and
+// kernel.NoRow as their numbers. A NaN counts as larger than any number.
+func SegmentMax[T Value](p *kernel.Pool, out []T, x []Number, arg []uint32, of kernel.Lists) {
+	keep := arg != nil
+	if keep {
+		arg = arg[:max(0, len(of.Off)-1)*of.Cols]
+	}
+	o := level()
+	segments(p, o, out, x, of, func(sums []float32, lo, hi int) {
+		if keep {
+			o.sums.max(sums, x, arg[lo*of.Cols:hi*of.Cols], of.Off[lo:hi+1], of.Idx, of.Cols)
+			return
+		}
+		scratch := p.TakeWords(of.Cols)
+		o.sums.max(sums, x, scratch, of.Off[lo:hi+1], of.Idx, of.Cols)
+		p.GiveWords(scratch)
+	})
+}
+
+// SegmentMeanDropout writes the means of rows that went through Dropout, and were rounded then,
+// where x stays as it is: the row of list entry e is row idx[e] of x, and counts as row at[e] of
+// the matrix that was dropped out.
+func SegmentMeanDropout[T Value](p *kernel.Pool, out []T, x []Number, of kernel.Lists,
+	drop kernel.Drop) {
+	o := level()
+	of.At = of.At[:len(of.Idx)]
+	segments(p, o, out, x, of, func(sums []float32, lo, hi int) {
+		for next := lo; lo < hi; lo = next {
+			first := of.Off[lo]
+			for next = lo + 1; next < hi && int(of.Off[next+1]-first)*of.Cols <= elementsPart; {
+				next++
+			}
+			n, part := int(of.Off[next]-first), of.Off[lo:next+1]
+			words := p.TakeWords((n*of.Cols+1)/2 + n + len(part))
+			rows := mem.View[Number](mem.BytesOf(words[:(n*of.Cols+1)/2]))[:n*of.Cols]
+			count, ends := words[(n*of.Cols+1)/2:][:n], words[(n*of.Cols+1)/2+n:]
+			o.drop(p, rows, x, kernel.Lists{Idx: of.Idx[first:], At: of.At[first:], Cols: of.Cols},
+				drop)
+			for k := range count {
+				count[k] = uint32(k)
+			}
+			for i, end := range part {
+				ends[i] = end - first
+			}
+			o.sums.sum(sums, rows, ends, count, of.Cols, true)
+			sums = sums[(next-lo)*of.Cols:]
+			p.GiveWords(words)
+		}
+	})
+}
+
+// drop writes rows of x, dropped out, to rows.
+func (o *ops) drop(p *kernel.Pool, rows, x []Number, of kernel.Lists, drop kernel.Drop) {
+	values := p.TakeFloats(of.Cols)
+	for k := 0; len(rows) > 0; k, rows = k+1, rows[of.Cols:] {
+		o.widen(values, x[int(of.Idx[k])*of.Cols:][:of.Cols])
+		kernel.Dropout(nil, values, int(of.At[k])*of.Cols, drop.Rate, drop.Key)
+		o.narrow(rows[:of.Cols], values)
+	}
+	p.GiveFloats(values)
 }

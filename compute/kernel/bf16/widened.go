@@ -42,13 +42,8 @@ func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kerne
 	if !s.Add {
 		clear(c)
 	}
-	if len(c) == 0 || s.M == 0 {
-		return
-	}
-	sums := p.TakeFloats(partsOf(s.M, widenedSlab) * len(c))
-	p.Span(s.M, widenedSlab, func(lo, hi int) {
-		sum, values := sums[lo/widenedSlab*len(c):][:len(c)], p.TakeFloats(rows*wide)
-		own := kernel.NewPool(1)
+	p.SumParts(s.M, widenedSlab, func(sum []float32, lo, hi int) {
+		values, own := p.TakeFloats(rows*wide), kernel.NewPool(1)
 		for i := lo; i < hi; i += rows {
 			now := min(rows, hi-i)
 			o.widen(values[:now*wide], a[i*wide:(i+now)*wide])
@@ -56,9 +51,5 @@ func GEMMTAWidened(p *kernel.Pool, c []float32, a []Number, b []float32, s kerne
 				N: s.N, Heads: s.Heads, Add: i > lo})
 		}
 		p.GiveFloats(values)
-	})
-	for at := 0; at < len(sums); at += len(c) {
-		kernel.Add(nil, c, sums[at:at+len(c)])
-	}
-	p.GiveFloats(sums)
+	}, c)
 }
