@@ -14,7 +14,7 @@ type cpu struct {
 	pool    *kernel.Pool
 	budget  *mem.Budget
 	params  []*mem.Arena
-	scratch scratch
+	scratch Scratch[*mem.Arena]
 	held    mem.Account // the pool's memory
 	err     error       // the first of the step
 
@@ -25,6 +25,9 @@ type cpu struct {
 	lists  []cpuLists         // likewise, by Segments.ID
 	losses []Loss             // that were not read
 }
+
+// scratchAlign is the alignment of a scratch tensor in floats: a cache line and a vector register.
+const scratchAlign = 16
 
 // table is rows of the caller.
 type table struct {
@@ -42,9 +45,14 @@ type cpuLists struct {
 
 func newCPU(opt Options) *cpu {
 	return &cpu{pool: kernel.NewPool(opt.Workers), budget: opt.Budget,
-		tables:  map[*float32]table{},
-		held:    mem.NewAccount(opt.Budget, "scratch of kernels"),
-		scratch: scratch{budget: opt.Budget, what: "activations and gradients of a step"}}
+		tables: map[*float32]table{},
+		held:   mem.NewAccount(opt.Budget, "scratch of kernels"),
+		scratch: Scratch[*mem.Arena]{Align: scratchAlign, Free: (*mem.Arena).Free,
+			Grow: func(size, _ int) (*mem.Arena, int, error) {
+				a, err := mem.NewArena(opt.Budget, "activations and gradients of a step",
+					4*int64(size))
+				return a, size, err
+			}}}
 }
 
 // values returns the values of a tensor.
@@ -148,7 +156,7 @@ func (c *cpu) Begin() error {
 	if err := c.held.AtLeast(c.pool.Bytes()); err != nil {
 		return err
 	}
-	return c.scratch.reset()
+	return c.scratch.Reset()
 }
 
 // endStep forgets what was handed out.
@@ -164,7 +172,7 @@ func (c *cpu) Err() error { return c.err }
 // Trim frees the scratch arena, and with it ends the step.
 func (c *cpu) Trim() error {
 	c.endStep()
-	return c.scratch.free()
+	return c.scratch.Release()
 }
 
 // take is n floats of the step's arena, or none after an error.
@@ -172,9 +180,12 @@ func (c *cpu) take(n int) []float32 {
 	if c.err != nil {
 		return nil
 	}
-	x, err := c.scratch.take(n)
-	c.err = err
-	return x
+	a, at, err := c.scratch.Take(n)
+	if err != nil {
+		c.err = err
+		return nil
+	}
+	return mem.View[float32](a.Bytes())[at : at+n : at+n]
 }
 
 // Scratch takes memory of the step's arena.
@@ -263,7 +274,7 @@ func (c *cpu) ClipNorm(g Tensor, most float32, beside float64) (factor float32) 
 func (c *cpu) Close() error {
 	c.pool.Close()
 	c.held.Release()
-	err := c.scratch.free()
+	err := c.scratch.Release()
 	for _, a := range c.params {
 		err = errors.Join(err, a.Free())
 	}

@@ -1,71 +1,72 @@
 package backend
 
 import (
+	"errors"
+
 	"gdb/compute/kernel"
-	"gdb/internal/mem"
 )
 
-// scratchAlign is the alignment of a scratch tensor in floats: a cache line and a vector register.
-const scratchAlign = 16
+// Scratch hands out memory that is all taken back at once: pieces of chunks of type M, in units of
+// the caller's. It grows by whole chunks; when a round needed several, the next begins with one
+// that holds them all, so after some rounds there is one.
+type Scratch[M any] struct {
+	// Align is what pieces begin at multiples of.
+	Align int
+	// Grow allocates a chunk of size units, or of fewer, but not below least, where memory is
+	// short. It returns how many units it has.
+	Grow func(size, least int) (chunk M, units int, err error)
+	// Free frees a chunk. Nothing uses it any more.
+	Free func(chunk M) error
 
-// scratch hands out memory that is all taken back at once. It grows by whole arenas; when a round
-// needed several, the next begins with one that holds them all, so after some rounds there is one.
-type scratch struct {
-	budget *mem.Budget
-	what   string
-	chunks []*mem.Arena
-	used   int // floats used of the last chunk
-	total  int // floats handed out in this round
+	chunks     []M
+	room, used int // of the last
+	total      int // handed out in this round
 }
 
-// reset takes all memory back.
-func (s *scratch) reset() error {
+// Total returns the units that were handed out in this round.
+func (s *Scratch[M]) Total() int { return s.total }
+
+// Reset takes all memory back.
+func (s *Scratch[M]) Reset() error {
 	need := s.total
 	if s.used, s.total = 0, 0; len(s.chunks) <= 1 {
 		return nil
 	}
-	if err := s.free(); err != nil {
+	if err := s.Release(); err != nil {
 		return err
 	}
-	return s.grow(need + need/8)
+	return s.grow(need+need/8, need+need/8)
 }
 
-// take returns n floats.
-func (s *scratch) take(n int) ([]float32, error) {
-	size := (n + scratchAlign - 1) / scratchAlign * scratchAlign
-	if len(s.chunks) == 0 || s.used+size > s.room() {
-		if err := s.grow(size + size/8); err != nil {
-			return nil, err
+// Take returns n units: those of a chunk from one on.
+func (s *Scratch[M]) Take(n int) (chunk M, at int, err error) {
+	size := (n + s.Align - 1) / s.Align * s.Align
+	if len(s.chunks) == 0 || s.used+size > s.room {
+		if err := s.grow(size+size/8, size); err != nil {
+			return chunk, 0, err
 		}
 	}
-	all := mem.View[float32](s.chunks[len(s.chunks)-1].Bytes())
-	out := all[s.used : s.used+n : s.used+n]
+	at = s.used
 	s.used += size
 	s.total += size
-	return out, nil
+	return s.chunks[len(s.chunks)-1], at, nil
 }
 
-func (s *scratch) room() int { return len(s.chunks[len(s.chunks)-1].Bytes()) / 4 }
-
-// grow adds an arena of at least n floats.
-func (s *scratch) grow(n int) error {
-	a, err := mem.NewArena(s.budget, s.what, int64(n)*4)
-	if err != nil {
-		return err
+func (s *Scratch[M]) grow(size, least int) error {
+	chunk, units, err := s.Grow(size, least)
+	if err == nil {
+		s.chunks, s.room, s.used = append(s.chunks, chunk), units, 0
 	}
-	s.chunks, s.used = append(s.chunks, a), 0
-	return nil
+	return err
 }
 
-func (s *scratch) free() error {
-	var first error
-	for _, a := range s.chunks {
-		if err := a.Free(); err != nil && first == nil {
-			first = err
-		}
+// Release frees all memory.
+func (s *Scratch[M]) Release() (err error) {
+	for _, chunk := range s.chunks {
+		err = errors.Join(err, s.Free(chunk))
 	}
-	s.chunks, s.used, s.total = s.chunks[:0], 0, 0
-	return first
+	s.chunks, s.room, s.used, s.total = nil, 0, 0, 0
+	return err
 }
 
 // SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says

@@ -95,7 +95,7 @@ func (g *gpu) Begin() error {
 	if err := g.staged.next(&g.driver); err != nil {
 		return err
 	}
-	return g.scratch.reset(&g.driver)
+	return g.scratch.Reset()
 }
 
 // endStep forgets what was handed out.
@@ -115,7 +115,7 @@ func (g *gpu) Trim() error {
 	if err := g.staged.free(&g.driver); err != nil {
 		return err
 	}
-	return g.scratch.free(&g.driver)
+	return g.scratch.Release()
 }
 
 // take is the address of n bytes of the step's arena; 0 for none, and after an error.
@@ -123,7 +123,7 @@ func (g *gpu) take(n int) uint64 {
 	if n == 0 || g.err != nil {
 		return 0
 	}
-	p, err := g.scratch.take(&g.driver, n)
+	p, err := g.scratch.take(n)
 	g.fail("take memory of a step", err)
 	return p
 }
@@ -184,7 +184,7 @@ func (g *gpu) sendBytes(n int, fill func(to []byte)) uint64 {
 	if n == 0 || g.err != nil {
 		return 0
 	}
-	from, at, err := g.staged.take(&g.driver, n)
+	from, at, err := g.staged.take(n)
 	if err != nil {
 		g.fail("take memory for what a step is given", err)
 		return 0

@@ -42,7 +42,7 @@ func (g *gpu) number(values ...uint64) uint64 {
 	n := &g.numbers
 	if n.used+len(values) > len(n.host) {
 		g.fail("copy to the device", n.send(&g.driver))
-		room, at, err := g.staged.take(&g.driver, numbersRoom*numberBytes)
+		room, at, err := g.staged.take(numbersRoom * numberBytes)
 		if err != nil {
 			g.fail("take memory for what a step is given", err)
 			return 0

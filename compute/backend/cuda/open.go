@@ -31,7 +31,7 @@ type gpu struct {
 	spare   []backend.Memory // of tables that were forgotten
 	step    []lent           // what this step was given: Memory -1, -2, …
 	lists   []stepLists
-	scratch arena
+	scratch *arena
 	staged  staging
 	reads   bool  // the step reads memory of the caller where it lies
 	sent    int64 // bytes that steps were given
@@ -67,10 +67,8 @@ func Open(opt backend.Options) (backend.Backend, error) {
 	if err := g.driver.open(opt.Device, ptx); err != nil {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
-	g.scratch.what, g.staged.budget = "activations and gradients of a step", opt.Budget
-	for i := range g.staged.steps {
-		g.staged.steps[i].device.what = "rows and lists of a step"
-	}
+	g.scratch = newArena(&g.driver, "activations and gradients of a step")
+	g.staged.open(&g.driver, opt.Budget)
 	if err := g.losses.open(&g.driver); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: open device %d: %w", opt.Device, err), g.Close())
 	}
@@ -114,7 +112,7 @@ func (g *gpu) Close() error {
 	}
 	g.params, g.tables = nil, nil
 	return once(errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
-		g.scratch.free(&g.driver), g.driver.close()))
+		g.scratch.Release(), g.driver.close()))
 }
 
 // once is the first of joined errors that say that the device is lost, which all calls do then; any

@@ -39,7 +39,7 @@ func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint3
 		keptAt = g.at(kept)
 	}
 	places := send(g, from)
-	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
+	at, err := g.staged.steps[g.staged.now].device.take(rows * cols * floatBytes)
 	if err != nil {
 		g.fail("take memory for what a step is given", err)
 		return g.lend(lent{}, rows, cols)
@@ -109,7 +109,7 @@ func (g *gpu) SendLocked(x []float32, zeros, rows, cols int) backend.Tensor {
 	if rows*cols == 0 || g.err != nil {
 		return g.lend(lent{}, rows, cols)
 	}
-	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
+	at, err := g.staged.steps[g.staged.now].device.take(rows * cols * floatBytes)
 	if err != nil {
 		g.fail("take memory for what a step is given", err)
 		return g.lend(lent{}, rows, cols)
