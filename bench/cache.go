@@ -95,7 +95,7 @@ type CacheOptions struct {
 // programBytes is the memory of the program itself, as in training.
 const programBytes = 56 << 20
 
-// FeatureBytes is the memory that all feature rows of a store take.
+// FeatureBytes returns the memory that all feature rows of a store take.
 func FeatureBytes(s *layout.Store) (int64, error) {
 	m := s.Meta()
 	if len(m.Features) == 0 {
@@ -185,7 +185,7 @@ func (c *cacheBench) epoch(ctx context.Context, s *trainSampler, epoch int,
 	})
 }
 
-// rowsMax is the most rows that a cache of these sizes holds.
+// rowsMax returns the most rows that a cache of these sizes holds.
 func (c *cacheBench) rowsMax() (most int) {
 	for _, bytes := range c.Sizes {
 		most = max(most, rowcache.RowsIn(bytes, c.Store.Meta().Features[0].Dim, 0))
@@ -193,7 +193,7 @@ func (c *cacheBench) rowsMax() (most int) {
 	return int(min(uint64(most), c.Store.Meta().Nodes))
 }
 
-// policies are all that are compared; hot are the nodes that a trial asked for most.
+// policies returns all that are compared; hot are the nodes that a trial asked for most.
 func (c *cacheBench) policies(ctx context.Context, hot []sample.NodeID) ([]cachesim.Policy, error) {
 	var policies []cachesim.Policy
 	for _, name := range cachesim.PolicyNames() {

@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// threadClock is the wall clock where a thread's CPU time cannot be read.
+// threadClock returns the wall clock where a thread's CPU time cannot be read.
 func threadClock() time.Duration { return wallClock() }

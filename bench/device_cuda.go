@@ -107,7 +107,8 @@ func (m *deviceMeter) close() (err error) {
 	return err
 }
 
-// seconds is the least time that queue takes on the device, of several times, once it was warm.
+// seconds returns the least time that queue takes on the device, of several times, once it was
+// warm.
 func (m *deviceMeter) seconds(queue func() error) (float64, error) {
 	best := math.Inf(1)
 	for range deviceRounds + 1 {
@@ -192,7 +193,7 @@ func (m *deviceMeter) products(row Row) (err error) {
 	}
 }
 
-// product is the time of one product of n x n matrices.
+// product returns the time of one product of n x n matrices.
 func (m *deviceMeter) product(blas *cuda.BLAS, n int, mode cuda.Math) (seconds float64, err error) {
 	bytes := 4 * int64(n) * int64(n)
 	p, err := m.device.Alloc(3 * bytes)

@@ -88,7 +88,7 @@ func draw(rows int) (from []uint32, l backend.Lists) {
 	return from, l
 }
 
-// timeOf is the seconds that the device needs for an operation.
+// timeOf returns the seconds that the device needs for an operation.
 func timeOf(be backend.Backend, operation func()) float64 {
 	best := math.Inf(1)
 	var one [1]float32

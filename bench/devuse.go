@@ -33,8 +33,8 @@ type DeviceUseOptions struct {
 	Threads int
 }
 
-// Caches are the feature caches that gathering can be measured with. Belady's is not among them:
-// it knows the batches of a whole epoch ahead.
+// Caches returns the feature caches that gathering can be measured with. Belady's is not among
+// them: it knows the batches of a whole epoch ahead.
 func Caches() []string {
 	return []string{cachesim.None, staticCache, sieveCache}
 }
@@ -163,7 +163,7 @@ type useRound struct {
 	gather, raw, separated time.Duration
 }
 
-// perSecond is a rate.
+// perSecond returns a rate.
 func perSecond(n int64, took time.Duration) float64 { return float64(n) / took.Seconds() }
 
 // cache measures gathering through one cache.
@@ -331,7 +331,7 @@ func (d *deviceUse) batchesOfEpoch() uint64 {
 	return uint64((len(d.batches.seeds) + d.Batch - 1) / d.Batch)
 }
 
-// features are the rows of the store behind a cache.
+// features returns the rows of the store behind a cache.
 func (d *deviceUse) features(ctx context.Context, cache string) (rowcache.Features, error) {
 	opt := rowcache.Options{Bytes: d.CacheBytes, Threads: d.Threads, Budget: d.budget}
 	switch cache {

@@ -241,7 +241,7 @@ func (p *product) agree(ours, theirs func(), precision string) error {
 	return nil
 }
 
-// seconds is the time of one call, the mean of as many as take some 30 ms.
+// seconds returns the time of one call, the mean of as many as take some 30 ms.
 func (p *product) seconds(threads int, call func()) float64 {
 	clock, done := clockOf(threads)
 	defer done()

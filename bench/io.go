@@ -243,7 +243,7 @@ func (r randomReads) until(ctx context.Context, dev blockdev.Device, end time.Ti
 
 func stamp(off int64) uint64 { return uint64(off/ioStampUnit) ^ ioStampSalt }
 
-// rows are the cell as the report shows it: the median of the rounds, and the same for fio.
+// rows returns the cell as the report shows it: the median of the rounds, and the same for fio.
 func (c *ioCell) rows(opt *IOOptions) []Row {
 	row := Row{"backend": string(c.backend), "block_bytes": c.block, "depth": opt.Depth,
 		"reads_per_s": nil, "bytes_per_s": nil, "cpu_us_per_read": nil, "fio_ratio": nil,
@@ -406,7 +406,7 @@ func dropCache(path string) (err error) {
 	return nil
 }
 
-// processCPU is the user and system time of this process, all its threads together.
+// processCPU returns the user and system time of this process, all its threads together.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -31,12 +31,12 @@ import (
 // whose edges come in a random order.
 const linkMmap = "mmap"
 
-// DefaultLinkOrders are the orders that are compared if none are named.
+// DefaultLinkOrders returns the orders that are compared if none are named.
 func DefaultLinkOrders() []string {
 	return []string{setting.OrderMemory, setting.OrderBeta, setting.OrderTwoLevel}
 }
 
-// LinkOrders are all that can be compared.
+// LinkOrders returns all that can be compared.
 func LinkOrders() []string { return append(DefaultLinkOrders(), linkMmap) }
 
 // linkRunName is the run that is trained for each row, and removed after it.
@@ -109,7 +109,7 @@ type linkPoint struct {
 	of    int
 }
 
-// buffer is the share of the partitions in memory.
+// buffer returns the share of the partitions in memory.
 func (p *linkPoint) buffer() string {
 	if p.of == 0 {
 		return allPartitions

@@ -102,10 +102,10 @@ func (m *mapped) spread(n int, work func(first, end int)) {
 	wg.Wait()
 }
 
-// Nodes is the number of lists.
+// Nodes returns the number of lists.
 func (m *mapped) Nodes() uint64 { return uint64(len(m.ptr)) - 1 }
 
-// Edges is the number of entries.
+// Edges returns the number of entries.
 func (m *mapped) Edges() uint64 { return uint64(len(m.nbrs)) }
 
 // Stats knows no more than the kind: hits and misses are the kernel's.
@@ -185,7 +185,7 @@ func (s *mappedSession) Release() {}
 // mappedRows are the features of a mapped graph: a rowcache.Features.
 type mappedRows struct{ *mapped }
 
-// Dim is the number of values in a row.
+// Dim returns the number of values in a row.
 func (m mappedRows) Dim() int { return m.meta.Dim }
 
 // Gather copies rows out of the map.

@@ -187,8 +187,8 @@ func (m *missedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, at 
 	return m.Reader.GatherParts(ctx, nodes, at, out, arrived)
 }
 
-// apart are the reads of what was asked for since the last call if no gap is ever read along: the
-// sectors that hold rows, of each gather every one once, those side by side together. They are
+// apart returns the reads of what was asked for since the last call if no gap is ever read along:
+// the sectors that hold rows, of each gather every one once, those side by side together. They are
 // appended to the memory of to.
 func (m *missedRows) apart(to []extent) []extent {
 	m.mu.Lock()

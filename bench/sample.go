@@ -105,7 +105,7 @@ func (o *SampleOptions) fits() error {
 // weighted draws by the weights of edges.
 const weighted = "weighted"
 
-// drawOf is how a sampler draws by a strategy.
+// drawOf returns how a sampler draws by a strategy.
 func drawOf(strategy string) sample.Draw {
 	if strategy == weighted {
 		return sample.DrawWeighted

@@ -47,7 +47,7 @@ func cacheSystem(name string) trainSystem {
 	return trainSystem{name: name, set: func(c *train.Config) { c.Cache = name }}
 }
 
-// Systems are the names of all systems that Train compares.
+// Systems returns the names of all systems that Train compares.
 func Systems() (names []string) {
 	for _, s := range trainSystems {
 		names = append(names, s.name)
@@ -115,7 +115,7 @@ func (o *TrainOptions) Validate() error {
 	return nil
 }
 
-// config is the settings of one system.
+// config returns the settings of one system.
 func (p *TrainPoint) config(system string) (train.Config, error) {
 	s, err := findSystem(system)
 	if err != nil {

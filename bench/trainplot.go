@@ -110,7 +110,7 @@ func epochBars(r *Report) *chart.Bars {
 	return c
 }
 
-// stageBars are how long the stages of each system were busy.
+// stageBars returns how long the stages of each system were busy.
 func stageBars(r *Report) *chart.Bars {
 	c := &chart.Bars{Title: "How long stages were busy in an epoch, by system",
 		YLabel: "seconds, of all threads", Note: common(r, ""),
@@ -216,7 +216,7 @@ func eachItsDim(r *Report) bool {
 	return len(of) == len(dimOf)
 }
 
-// number is a row's field, NaN where it was not measured.
+// number returns a row's field, NaN where it was not measured.
 func number(v any) float64 {
 	switch n := v.(type) {
 	case float64:

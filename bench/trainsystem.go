@@ -338,8 +338,8 @@ func (t *tuner) choose() {
 	t.apply(int32(t.settings[best]))
 }
 
-// storageBytes are what this process had read from storage so far, page faults included, what the
-// page cache had not, and what it had written.
+// storageBytes returns what this process had read from storage so far, page faults included, what
+// the page cache had not, and what it had written.
 func storageBytes() (read, written int64, err error) {
 	f, err := os.Open("/proc/self/io") //lint:os the kernel's file
 	if err != nil {

@@ -231,7 +231,7 @@ func (g *generator) member(class uint64, s *rng.Stream) uint64 {
 	return g.scramble.At(lo + s.Below(hi-lo))
 }
 
-// sbmDegree is the in-degree of a node: lognormal with the mean that gives Edges in all.
+// sbmDegree returns the in-degree of a node: lognormal with the mean that gives Edges in all.
 func (g *generator) sbmDegree(v uint64) uint64 {
 	r := rand.New(rand.NewPCG(rng.Key(g.Seed, genDegree), v))
 	mean := float64(g.Edges) / float64(g.Nodes)

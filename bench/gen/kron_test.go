@@ -33,7 +33,7 @@ func mustArray[T mem.Scalar](t *testing.T, fs vfs.FS, path string) []T {
 	return slices.Clone(mem.View[T](b))
 }
 
-// kronSource is a small store in memory: 5 nodes, 6 edges, an edge twice, a self loop.
+// kronSource returns a small store in memory: 5 nodes, 6 edges, an edge twice, a self loop.
 func kronSource(t *testing.T, fs vfs.FS, multi bool) layouttest.Graph {
 	g := layouttest.Graph{Nodes: 5, Dim: 3, Classes: []string{"x", "y", "z"},
 		Edges: []layouttest.Edge{{Src: 0, Dst: 1}, {Src: 2, Dst: 1}, {Src: 2, Dst: 1},

@@ -10,7 +10,7 @@ import (
 	"gdb/cmd/gdb/cli"
 )
 
-// realGraph is the directory of a graph below GDB_TEST_DATA, or the end of the test.
+// realGraph returns the directory of a graph below GDB_TEST_DATA, or the end of the test.
 func realGraph(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -87,7 +87,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// testValue is the test metric in the last line of a training's --json.
+// testValue returns the test metric in the last line of a training's --json.
 func testValue(t *testing.T, stdout string) float64 {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

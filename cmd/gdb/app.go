@@ -23,7 +23,7 @@ import (
 // version is gdb's own version; it stands in every store and run that this binary writes.
 const version = "0.1.0"
 
-// nameOf is the name of a program without its folder.
+// nameOf returns the name of a program without its folder.
 func nameOf(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
 	if name == "" || name == "." {

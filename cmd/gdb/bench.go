@@ -113,8 +113,8 @@ func (a *app) benchTrainCommand() *cobra.Command {
 	return cmd
 }
 
-// benchOptions are the flags of a training, as far as they are about its speed; one point for each
-// value of the sweep.
+// benchOptions returns the flags of a training, as far as they are about its speed; one point for
+// each value of the sweep.
 func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 	sweep string) (opt bench.TrainOptions, err error) {
 	opt.Model = cmd.Flags().Lookup("model").Value.String()
@@ -159,8 +159,8 @@ func (a *app) setSwept(flags *pflag.FlagSet, name, value string) error {
 	return nil
 }
 
-// benchSystemCommand is what bench train runs for each system: it reads the job from its standard
-// input and prints the row.
+// benchSystemCommand returns what bench train runs for each system: it reads the job from its
+// standard input and prints the row.
 func (a *app) benchSystemCommand() *cobra.Command {
 	var group string
 	cmd := &cobra.Command{

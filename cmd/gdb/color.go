@@ -6,8 +6,8 @@ import (
 	"golang.org/x/term"
 )
 
-// colored says whether color may be written to a stream: --color decides, and with auto it must be
-// a terminal that knows colors, and NO_COLOR must not be set.
+// colored reports whether color may be written to a stream: --color decides, and with auto it must
+// be a terminal that knows colors, and NO_COLOR must not be set.
 func (a *app) colored(tty bool) bool {
 	if a.Color != "auto" {
 		return a.Color == "always"
@@ -15,7 +15,7 @@ func (a *app) colored(tty bool) bool {
 	return tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// width is the columns of the terminal that results go to, 0 if they go elsewhere.
+// width returns the columns of the terminal that results go to, 0 if they go elsewhere.
 func (a *app) width() int {
 	f, ok := a.Out.(*os.File)
 	if !ok || !a.OutTTY {

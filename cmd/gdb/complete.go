@@ -151,7 +151,7 @@ func (a *app) flagCompleters() map[string]cli.CompleteFunc {
 	return all
 }
 
-// flagWords are the values of flags that have few, from the packages that read them.
+// flagWords returns the values of flags that have few, from the packages that read them.
 func flagWords() map[string][]string {
 	all := map[string][]string{"color": colors, "log": logForms, "task": setting.TaskNames,
 		"shell mode": result.Modes, "split split": {"random="},

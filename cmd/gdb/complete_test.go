@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// proposed is what a shell is told to propose: words without their descriptions, and cobra's
+// proposed returns what a shell is told to propose: words without their descriptions, and cobra's
 // directive.
 func proposed(t *testing.T, args ...string) string {
 	t.Helper()

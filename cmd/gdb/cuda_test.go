@@ -84,7 +84,7 @@ func gdbOK(t *testing.T, line string) string {
 	return stdout
 }
 
-// epochLosses are the losses of the epochs in a training's --json.
+// epochLosses returns the losses of the epochs in a training's --json.
 func epochLosses(t *testing.T, stdout string) (losses []float64) {
 	t.Helper()
 	for line := range strings.Lines(stdout) {

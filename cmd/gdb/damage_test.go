@@ -80,7 +80,7 @@ func checkStore(t *testing.T, dev blockdev.Device, dir string) string {
 	return out.String()
 }
 
-// namesPlace says whether a message names the file, and the block that holds the damaged byte by
+// namesPlace reports whether a message names the file, and the block that holds the damaged byte by
 // its number and offset. The catalog's files are Pebble's and the seal: they have no blocks of
 // ours, and a digest of each whole file.
 func namesPlace(what, name string, at int) bool {

@@ -78,8 +78,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	return w.Err
 }
 
-// continued is a command line for a screen: where it is too long it goes on in the next line, as a
-// shell reads it.
+// continued returns a command line for a screen: where it is too long it goes on in the next line,
+// as a shell reads it.
 func continued(line string) string {
 	var out []string
 	now := ""

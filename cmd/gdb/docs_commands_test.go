@@ -70,8 +70,8 @@ type shownCommand struct {
 	inline     bool
 }
 
-// commandsOf are the commands of a page: lines of its blocks, and inline. Those after a prompt are
-// left to the tests that compare their screens.
+// commandsOf returns the commands of a page: lines of its blocks, and inline. Those after a prompt
+// are left to the tests that compare their screens.
 func commandsOf(page, text string) (all []shownCommand) {
 	inBlock := false
 	var prose strings.Builder
@@ -153,8 +153,8 @@ func checkFlags(t *testing.T, c *cobra.Command, rest []string) (arguments []stri
 	return arguments, whole
 }
 
-// runnable is a command of a page as it is run: with words for its placeholders, and with a store
-// and few epochs where the page leaves them out. It is nil for a command that is only named.
+// runnable returns a command of a page as it is run: with words for its placeholders, and with a
+// store and few epochs where the page leaves them out. It is nil for a command that is only named.
 func runnable(t *testing.T, s shownCommand, fresh string) []string {
 	t.Helper()
 	words := splitWords(s.line)[1:]
@@ -212,7 +212,7 @@ func writeReadme(t *testing.T) {
 	}
 }
 
-// docPages are the pages that have commands, README.md first.
+// docPages returns the pages that have commands, README.md first.
 func docPages(t *testing.T, root string) (names []string, texts map[string]string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))

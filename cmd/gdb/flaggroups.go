@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// groupOf is the part of the help that a flag of a training stands in; "" before all.
+// groupOf returns the part of the help that a flag of a training stands in; "" before all.
 func groupOf(name string) setting.Group {
 	if r := setting.Find(name); r != nil {
 		return r.Group

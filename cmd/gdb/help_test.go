@@ -14,7 +14,7 @@ import (
 	"gdb/train/setting"
 )
 
-// items are the words that a page of help explains, in its order, each with its text.
+// items returns the words that a page of help explains, in its order, each with its text.
 func items(t *testing.T, page string) (names []string, texts map[string]string) {
 	t.Helper()
 	texts = map[string]string{}

@@ -30,7 +30,7 @@ type lengthKind struct {
 	commands []hostileCommand
 }
 
-// runCommands are the commands that read a run.
+// runCommands returns the commands that read a run.
 func runCommands(run string, more ...hostileCommand) []hostileCommand {
 	of := func(name string, args ...string) hostileCommand {
 		return hostileCommand{name + " " + run, func(s, dir string) []string {

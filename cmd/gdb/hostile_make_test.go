@@ -68,7 +68,7 @@ func (h *hostility) make(t *testing.T, s *hostileStore, dir string) (what string
 	return name + " " + h.contents(t, s, dir, name), false
 }
 
-// listed says whether the catalog lists a file, so that a check finds that it is not as it was.
+// listed reports whether the catalog lists a file, so that a check finds that it is not as it was.
 func (s *hostileStore) listed(name string) bool {
 	return slices.ContainsFunc(s.meta.Files, func(m kv.FileMeta) bool { return m.Path == name })
 }

@@ -92,7 +92,7 @@ func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string,
 // hostileNodes is the number of nodes, and hostileHub has edges from half of them and more.
 const hostileNodes, hostileHub = 1500, 7
 
-// hostileEdges are the ends of edges; each second leads to the hub.
+// hostileEdges returns the ends of edges; each second leads to the hub.
 func hostileEdges() (edges [][2]int) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 6 * hostileNodes {

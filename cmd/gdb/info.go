@@ -105,7 +105,7 @@ func storeBytes(m *kv.Meta) (n int64) {
 	return n
 }
 
-// listBytes is what the lists of a direction take on disk, with their index.
+// listBytes returns what the lists of a direction take on disk, with their index.
 func listBytes(m *kv.Meta, dir layout.Direction) (n int64) {
 	lists, index := layout.TopologyPaths(dir)
 	for _, f := range m.Files {

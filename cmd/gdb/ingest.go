@@ -217,7 +217,7 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	return nil
 }
 
-// likelyStore is a name for the store of what is ingested.
+// likelyStore returns a name for the store of what is ingested.
 func likelyStore(args []string, opt *ingest.Options) string {
 	from := opt.Edges
 	if len(args) > 0 {
@@ -312,7 +312,7 @@ func withoutFlag(args []string, flag string) []string {
 // plainWord needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[-+=:,./@%^\w]+$`)
 
-// commandLine is a command of this program as one would type it.
+// commandLine returns a command of this program as one would type it.
 func (a *app) commandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {

@@ -41,9 +41,9 @@ func linkStore(t *testing.T) string {
 	return store
 }
 
-// trainedLinks is what a run of links on disk came to: the vectors of its best evaluation, and what
-// its files hold but for their headers, which count checkpoints. Of each partition these are two
-// files, and another with its vectors if it has changed since the best evaluation.
+// trainedLinks returns what a run of links on disk came to: the vectors of its best evaluation, and
+// what its files hold but for their headers, which count checkpoints. Of each partition these are
+// two files, and another with its vectors if it has changed since the best evaluation.
 func trainedLinks(t *testing.T, store, run string) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "v.csv")

@@ -28,7 +28,7 @@ func outOfCoreStore(t *testing.T) string {
 	return store
 }
 
-// outOfCoreTrain are the arguments of a training that spends its time in the main loop.
+// outOfCoreTrain returns the arguments of a training that spends its time in the main loop.
 func outOfCoreTrain(store, run string, flags ...string) []string {
 	return append([]string{"train", store, "--run", run, "--fanout", "5,5", "--hidden", "16",
 		"--batch", "100", "--epochs", "6", "--eval-every", "3", "--checkpoint-every", "7",

@@ -121,8 +121,8 @@ func (k *killing) killAndFinish(t *testing.T, takes time.Duration, first, resume
 	mustRun(t, args...)
 }
 
-// storeContent is what must not depend on kills: the bytes of each data file, and the catalog's
-// description of the store, without times.
+// storeContent returns what must not depend on kills: the bytes of each data file, and the
+// catalog's description of the store, without times.
 func storeContent(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	content := map[string][]byte{}
@@ -218,7 +218,7 @@ func TestKilledIngest(t *testing.T) {
 	}
 }
 
-// trainedState is what a run came to: its predictions, and all arrays of its last checkpoint
+// trainedState returns what a run came to: its predictions, and all arrays of its last checkpoint
 // (weights, the optimizer's state, the best weights).
 func trainedState(t *testing.T, store, run string) map[string][]byte {
 	t.Helper()
@@ -261,7 +261,8 @@ func killStore(t *testing.T) string {
 	return store
 }
 
-// killTrain are the arguments of a training that takes long enough to be killed within an epoch.
+// killTrain returns the arguments of a training that takes long enough to be killed within an
+// epoch.
 func killTrain(store, run string) []string {
 	return []string{"train", store, "--run", run, "--fanout", "5,5", "--hidden", "16",
 		"--batch", "200", "--epochs", "4", "--checkpoint-every", "3", "--threads", "1", "--quiet"}

@@ -77,7 +77,7 @@ func (o *observer) event(e run.Event) {
 	}
 }
 
-// verbose says whether what the engine does is told.
+// verbose reports whether what the engine does is told.
 func (o *observer) verbose() bool { return o.app.Verbose && !o.app.Quiet }
 
 // started says what is trained.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// firstSet is the first environment variable that is set, or what to use without.
+// firstSet returns the first environment variable that is set, or what to use without.
 func firstSet(without string, names ...string) string {
 	for _, name := range names {
 		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
@@ -20,7 +20,7 @@ func firstSet(without string, names ...string) string {
 	return without
 }
 
-// command is a program with its arguments as a variable gives them, split at spaces.
+// command returns a program with its arguments as a variable gives them, split at spaces.
 func (a *app) command(ctx context.Context, line string, more ...string) *exec.Cmd {
 	args := append(strings.Fields(line), more...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)

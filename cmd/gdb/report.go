@@ -97,13 +97,13 @@ func wantFile(command, out, want string) error {
 	return fmt.Errorf("%s: --out %s: want %s", command, out, want)
 }
 
-// hasSplit says whether there is a split of that name, of one column or of several.
+// hasSplit reports whether there is a split of that name, of one column or of several.
 func hasSplit(m *kv.Meta, name string) bool {
 	return slices.Contains(nodeSplits(m), name) ||
 		slices.ContainsFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
 }
 
-// nodeSplits are the names of the splits, without those of their columns.
+// nodeSplits returns the names of the splits, without those of their columns.
 func nodeSplits(m *kv.Meta) (names []string) {
 	for _, s := range m.Splits {
 		base, _, _ := strings.Cut(s.Name, "@")
@@ -223,7 +223,7 @@ func epochsOf(st *layout.Store, run string) (epochs []runs.Epoch, err error) {
 	return epochs, err
 }
 
-// storeFacts are the lines of gdb info that say what the data is.
+// storeFacts returns the lines of gdb info that say what the data is.
 func storeFacts(m *kv.Meta) (rows [][2]string) {
 	add := func(name, format string, args ...any) {
 		rows = append(rows, [2]string{name, fmt.Sprintf(format, args...)})

@@ -136,7 +136,7 @@ func scored(all []kv.RunMeta) []scoredRun {
 	return out
 }
 
-// figure is a score as people read it, or - where nothing was measured.
+// figure returns a score as people read it, or - where nothing was measured.
 func figure(score *float64) string {
 	if score == nil {
 		return "-"

@@ -63,7 +63,7 @@ func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
 
 const tensorboardHelp = "directory for event files of TensorBoard"
 
-// trainsLink says whether links are trained: by --task, or since the run that is resumed does.
+// trainsLink reports whether links are trained: by --task, or since the run that is resumed does.
 func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
 	switch {
 	case !slices.Contains(setting.TaskNames, t.task):
@@ -135,7 +135,7 @@ func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
 	return c, nil
 }
 
-// resumedNode are the settings of a run of nodes to go on with.
+// resumedNode returns the settings of a run of nodes to go on with.
 func (t *trainFlags) resumedNode(a *app, f *pflag.FlagSet, st *layout.Store) (train.Config, error) {
 	c, err := resumed(t.line, func(run string) (train.Config, error) {
 		return runs.Load(st, run)
@@ -167,7 +167,7 @@ func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
 	return c, nil
 }
 
-// resumedLink are the settings of a run of links to go on with.
+// resumedLink returns the settings of a run of links to go on with.
 func (t *trainFlags) resumedLink(a *app, f *pflag.FlagSet, st *layout.Store) (link.Config, error) {
 	c, err := resumed(t.line, func(run string) (link.Config, error) {
 		file, err := runs.Open(st, run).ReadLink()

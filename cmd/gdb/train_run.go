@@ -36,7 +36,7 @@ checkpoint and prints the command that resumes.`,
 	return cmd
 }
 
-// linkEnv is what commands of links get of this one.
+// linkEnv returns what commands of links get of this one.
 func (a *app) linkEnv() *linkcmd.Env {
 	return &linkcmd.Env{App: &a.App, Version: "gdb " + version}
 }
@@ -101,7 +101,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	})
 }
 
-// trained is the end of a run of nodes.
+// trained returns the end of a run of nodes.
 func (a *app) trained(m *kv.Meta, dir string, r *train.Result) *linkcmd.Finished {
 	end := &linkcmd.Finished{Line: r.String(), Done: map[string]any{"event": "done", "test": r.Test,
 		"metric": r.Metric, "best_val": r.Best, "best_epoch": r.BestEpoch, "run": r.Run,

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// limitsOf are the limits of an evaluation in a precision, computed where its flags say.
+// limitsOf returns the limits of an evaluation in a precision, computed where its flags say.
 func (a *app) limitsOf(precision string, on *cli.WhereFlags) (lim train.Limits, err error) {
 	lim = a.Limits()
 	lim.Precision = precision
@@ -31,7 +31,7 @@ func (a *app) limitsOf(precision string, on *cli.WhereFlags) (lim train.Limits, 
 // testHelp says what eval and report look at where a store has no test split.
 const testHelp = "; without test and --split: val"
 
-// splitOf is the split that was asked for, or val where none was and the store has no test.
+// splitOf returns the split that was asked for, or val where none was and the store has no test.
 func (a *app) splitOf(cmd *cobra.Command, split string, there []string) string {
 	if cmd.Flags().Changed("split") || slices.Contains(there, split) ||
 		!slices.Contains(there, "val") {
@@ -43,7 +43,7 @@ func (a *app) splitOf(cmd *cobra.Command, split string, there []string) string {
 	return "val"
 }
 
-// edgeSplits are the names of the splits of the edges.
+// edgeSplits returns the names of the splits of the edges.
 func edgeSplits(m *kv.Meta) (names []string) {
 	for _, s := range m.EdgeSplits {
 		names = append(names, s.Name)

@@ -81,8 +81,8 @@ func walk(c *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// logForm is the value of --log or its variable, before flags are parsed: what is wrong with them
-// is told in that form too.
+// logForm returns the value of --log or its variable, before flags are parsed: what is wrong with
+// them is told in that form too.
 func logForm(args []string) string {
 	form := os.Getenv("GDB_LOG")
 	for i, arg := range args {

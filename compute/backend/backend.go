@@ -30,7 +30,7 @@ type Tensor struct {
 	Half bool
 }
 
-// Slice is the view of n rows from first on.
+// Slice returns the view of n rows from first on.
 func (t Tensor) Slice(first, n int) Tensor {
 	bug.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
 		first+n, t.Rows)
@@ -38,29 +38,29 @@ func (t Tensor) Slice(first, n int) Tensor {
 		Half: t.Half}
 }
 
-// Last is the view of the last n rows.
+// Last returns the view of the last n rows.
 func (t Tensor) Last(n int) Tensor { return t.Slice(t.Rows-n, n) }
 
-// View is the part of a vector (one row) that begins at value off, as a matrix.
+// View returns the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
 	bug.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
 		"%d to %d of %d", t.Rows, off, off+rows*cols, t.Cols)
 	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off, Half: t.Half}
 }
 
-// Halved is the same memory as values of bfloat16: rows of twice as many columns.
+// Halved returns the same memory as values of bfloat16: rows of twice as many columns.
 func (t Tensor) Halved() Tensor {
 	bug.Check(!t.Half, "values of bfloat16 are halved")
 	return Tensor{Rows: t.Rows, Cols: 2 * t.Cols, Memory: t.Memory, Offset: 2 * t.Offset,
 		Half: true}
 }
 
-// Flat is the tensor as a vector (one row).
+// Flat returns the tensor as a vector (one row).
 func (t Tensor) Flat() Tensor {
 	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset, Half: t.Half}
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
 // Lists are lists of row numbers in the host's memory: those of list i are Idx[Off[i]:Off[i+1]].

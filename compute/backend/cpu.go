@@ -101,10 +101,10 @@ func (c *cpu) About() About {
 	return About{Name: CPU, Workers: c.pool.Workers(), StepsPerRead: 1}
 }
 
-// Launches are none.
+// Launches returns none.
 func (c *cpu) Launches() Launches { return Launches{} }
 
-// Device is none.
+// Device returns none.
 func (c *cpu) Device() Device { return nil }
 
 // Params maps an arena of n floats.
@@ -175,7 +175,7 @@ func (c *cpu) Trim() error {
 	return c.scratch.Release()
 }
 
-// take is n floats of the step's arena, or none after an error.
+// take returns n floats of the step's arena, or none after an error.
 func (c *cpu) take(n int) []float32 {
 	if c.err != nil {
 		return nil
@@ -282,5 +282,5 @@ func (c *cpu) Close() error {
 	return err
 }
 
-// there says whether a tensor has memory: one of a step that was short of it has none.
+// there reports whether a tensor has memory: one of a step that was short of it has none.
 func (c *cpu) there(t Tensor) bool { return t.Memory >= 0 || c.err == nil }

@@ -119,7 +119,7 @@ func (c *cpu) entries(o *Operands, cols int) kernel.Lists {
 		Shared: o.Shared}
 }
 
-// back are the transposed lists of operands, made when a gradient first asks for them.
+// back returns the transposed lists of operands, made when a gradient first asks for them.
 func (c *cpu) back(o *Operands) *kernel.Transposed {
 	l, rows := &c.lists[o.Lists.ID], o.Lists.Rows
 	if l.transposed != nil {

@@ -11,8 +11,8 @@ var cpuProducts = map[string]cpuKernel{
 	"headmul": matMulCPU, "headmul-ta": matMulTACPU, "headmul-tb": matMulTBCPU,
 }
 
-// shapeOf is the shape of a product: for each head, the first factor has k columns, and n is as
-// many.
+// shapeOf returns the shape of a product: for each head, the first factor has k columns, and n is
+// as many.
 func shapeOf(o *Operands, n int) kernel.Shape {
 	return kernel.Shape{M: o.In[0].Rows, K: o.HeadCols(o.In[0]), N: n, Heads: o.Heads, Add: o.Acc}
 }

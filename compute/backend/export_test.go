@@ -1,4 +1,4 @@
 package backend
 
-// HasKernel says whether the CPU has a kernel of an operation.
+// HasKernel reports whether the CPU has a kernel of an operation.
 func HasKernel(name string) bool { return cpuKernels[name] != nil }

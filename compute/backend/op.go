@@ -55,7 +55,7 @@ type Operands struct {
 // which is a function of Key and position. The first value has the position First.
 type Dropout = kernel.Drop
 
-// HeadCols is the width of a head of x.
+// HeadCols returns the width of a head of x.
 func (o *Operands) HeadCols(x Tensor) int { return x.Cols / max(1, o.Heads) }
 
 // Check panics for operands that do not fit: whoever made them is wrong.
@@ -153,7 +153,7 @@ func (p *Plain) Entries(fn func(list, entry, row int)) {
 	}
 }
 
-// Length is how many entries a list has.
+// Length returns how many entries a list has.
 func (p *Plain) Length(list int) int { return int(p.Lists.Off[list+1] - p.Lists.Off[list]) }
 
 // Begin clears the result where it is not added to.

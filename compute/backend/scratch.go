@@ -69,8 +69,8 @@ func (s *Scratch[M]) Release() (err error) {
 	return err
 }
 
-// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says
-// that it is asked for with weights of entries.
+// SegmentFloats returns the scratch of Segments whose gradient is asked for, on the CPU; weights
+// says that it is asked for with weights of entries.
 func SegmentFloats(rows, entries, lists int, weights bool) int {
 	if weights {
 		return kernel.TransposedEntryWords(rows, entries, lists)
@@ -83,7 +83,7 @@ func SegmentFloats(rows, entries, lists int, weights bool) int {
 // a worker sums up before it is rounded to bfloat16 is memory of lists, of products too.
 type Taken struct{ Once, Product, List int }
 
-// Or is what is taken by either of two, one after the other.
+// Or returns what is taken by either of two, one after the other.
 func (t Taken) Or(o Taken) Taken {
 	return Taken{max(t.Once, o.Once), max(t.Product, o.Product), max(t.List, o.List)}
 }

@@ -12,7 +12,7 @@ type Shape struct {
 	Add     bool
 }
 
-// heads is at least 1.
+// heads returns at least 1.
 func (s Shape) heads() int { return max(1, s.Heads) }
 
 // rowOf returns row i of x(·,n).

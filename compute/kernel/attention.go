@@ -115,7 +115,8 @@ func EdgeScores2(p *Pool, s []float32, of Lists, a Scores2) {
 // attParts bounds the partial sums of the gradient in att.
 const attParts = 64
 
-// AttentionWords is the scratch memory of EdgeScores2Grad, in words of 4 bytes, for attention(1,n).
+// AttentionWords returns the scratch memory of EdgeScores2Grad, in words of 4 bytes, for
+// attention(1,n).
 func AttentionWords(n int) int { return attParts * n }
 
 // EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and

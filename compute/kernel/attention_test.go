@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// factor is the derivative of leaky.
+// factor returns the derivative of leaky.
 func factor(v, slope float32) float32 {
 	if v > 0 {
 		return 1

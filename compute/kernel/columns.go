@@ -72,5 +72,5 @@ func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 	}, dtable)
 }
 
-// TypeParts is how many partial sums of n values TypeRowsGrad takes at most.
+// TypeParts returns how many partial sums of n values TypeRowsGrad takes at most.
 func TypeParts(n int) int { return min(typesParts, max(1, typesFloats/n)) }

@@ -84,7 +84,7 @@ func DistancesGrad(p *Pool, dq, dc, g []float32, of Pairs) {
 	})
 }
 
-// refManhattan is the sum of |a-b|.
+// refManhattan returns the sum of |a-b|.
 func refManhattan(a, b []float32) (sum float32) {
 	for i, v := range b {
 		v -= a[i]
@@ -107,7 +107,7 @@ func refManhattanGrad(da, db, a, b []float32, w float32) {
 	}
 }
 
-// refModulus is the sum of the moduli of a-b, of which real and imaginary parts are given.
+// refModulus returns the sum of the moduli of a-b, of which real and imaginary parts are given.
 func refModulus(ar, ai, br, bi []float32) (sum float32) {
 	for k := range bi {
 		x, y := ar[k]-br[k], ai[k]-bi[k]

@@ -99,8 +99,8 @@ func PlanDropout(d *DropoutPlan, first int, rate float32, key uint64) (at uint32
 // second-level cache.
 const droppedFloats = 16 << 10
 
-// DroppedWords is the scratch memory of SegmentMeanDropout for each worker, in words of 4 bytes,
-// given the rows of the longest segment.
+// DroppedWords returns the scratch memory of SegmentMeanDropout for each worker, in words of 4
+// bytes, given the rows of the longest segment.
 func DroppedWords(longest, d int) int {
 	rows := max(1, droppedFloats/d, longest)
 	return rows*d + rows + segmentPart/d + 4

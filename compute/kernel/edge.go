@@ -103,8 +103,8 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, g RowGrad
 // second-level cache.
 const gatherFloats = 16 << 10
 
-// EdgeGradWords is the scratch memory of EdgeSumGrad, EdgeSumSharedGrad and EdgeScores2SrcGrad for
-// each worker, in words of 4 bytes, for heads of width d.
+// EdgeGradWords returns the scratch memory of EdgeSumGrad, EdgeSumSharedGrad and EdgeScores2SrcGrad
+// for each worker, in words of 4 bytes, for heads of width d.
 func EdgeGradWords(heads, d int) int {
 	return 2*max(gatherFloats, heads) + segmentPart/max(1, d) + 4
 }

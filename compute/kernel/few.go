@@ -24,10 +24,10 @@ const (
 	fewStepsLeast = 32
 )
 
-// isFew tells whether n columns of k values are computed by these kernels.
+// isFew reports whether n columns of k values are computed by these kernels.
 func isFew(k, n int) bool { return 0 < n && n <= fewColumns && k >= fewStepsLeast }
 
-// fewWords is the memory of fewOnce columns of k values as packFew packs them.
+// fewWords returns the memory of fewOnce columns of k values as packFew packs them.
 func (t *tileSet) fewWords(k int) int { return partsOf(k, t.lanes) * t.lanes * fewOnce }
 
 // packFew packs columns of k values, some a vector long of each beside each other, and zeros where
@@ -41,7 +41,7 @@ func (t *tileSet) packFew(packed, b []float32, k, columns int, as strides) {
 	}
 }
 
-// fewAt is where value i of column j is packed.
+// fewAt returns where value i of column j is packed.
 func (t *tileSet) fewAt(i, j int) int {
 	return (i/t.lanes*fewOnce+j)*t.lanes + i%t.lanes
 }
@@ -65,7 +65,7 @@ func (t *tileSet) multiplyFew(p *Pool, c, a view, b []float32, as strides, s Sha
 	p.GiveFloats(packed)
 }
 
-// fewSlabs is how many rows of A(m,k) and B(m,n) are reduced to one partial C.
+// fewSlabs returns how many rows of A(m,k) and B(m,n) are reduced to one partial C.
 func fewSlabs(m, k, n int) int {
 	return partsOf(m, max(1, min(m/slabRowsMin, slabsMax, slabFloatsMax/(k*n))))
 }

@@ -14,7 +14,7 @@ func GEMM(p *Pool, c, a, b []float32, s Shape) {
 	}
 }
 
-// columns is the view of a matrix from a column on; empty matrices have no columns.
+// columns returns the view of a matrix from a column on; empty matrices have no columns.
 func columns(x []float32, stride, column int) view {
 	return view{x[min(column, len(x)):], stride}
 }
@@ -38,8 +38,8 @@ func product(p *Pool, c, a, b view, s Shape) {
 	})
 }
 
-// PanelWords is the scratch memory of GEMM for B(k,n), in words of 4 bytes: B in whole panels. That
-// of GEMMTB is PanelWords(n, k).
+// PanelWords returns the scratch memory of GEMM for B(k,n), in words of 4 bytes: B in whole panels.
+// That of GEMMTB is PanelWords(n, k).
 func PanelWords(k, n int) int {
 	if t := level().tiles; t != nil {
 		if isFew(k, n) {
@@ -123,7 +123,7 @@ type tileSet struct {
 // padded with zeros. rows and n are at least 1.
 type packFunc func(panels, src *float32, rows, n int, stride, panel uintptr)
 
-// width is the columns of a panel of B: two vectors.
+// width returns the columns of a panel of B: two vectors.
 func (t *tileSet) width() int { return 2 * t.lanes }
 
 // strides say where the values of A are, in floats.
@@ -136,10 +136,10 @@ type ahead struct{ at, row uintptr }
 // lineBytes is what memory gives at once.
 const lineBytes = 64
 
-// linesOf is how many lines n values are in.
+// linesOf returns how many lines n values are in.
 func linesOf(n int) int { return partsOf(4*n, lineBytes) }
 
-// ahead is the rows from row i and column j on, or nothing if there are none.
+// ahead returns the rows from row i and column j on, or nothing if there are none.
 func (v view) ahead(i, j int) ahead {
 	at := i*v.stride + j
 	if at >= len(v.x) {
@@ -260,8 +260,8 @@ func (r *rowProduct) rows(i, rows int) {
 	}
 }
 
-// streams tells whether the tiles of a C with rows of n values may be written past the caches, and
-// should.
+// streams reports whether the tiles of a C with rows of n values may be written past the caches,
+// and should.
 func (t *tileSet) streams(c view, m, n int) bool {
 	aligned := uintptr(unsafe.Pointer(&c.x[0]))%(4*uintptr(t.lanes)) == 0 && c.stride%t.lanes == 0
 	return 4*m*c.stride >= streamLeast && n%t.width() == 0 && aligned

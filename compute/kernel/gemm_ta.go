@@ -11,8 +11,8 @@ func GEMMTA(p *Pool, c, a, b []float32, s Shape) {
 	}
 }
 
-// ReductionWords is the scratch memory of GEMMTA, in words of 4 bytes: that of partial sums, and of
-// blocks that each worker packs. Rows of A are stride values apart.
+// ReductionWords returns the scratch memory of GEMMTA, in words of 4 bytes: that of partial sums,
+// and of blocks that each worker packs. Rows of A are stride values apart.
 func ReductionWords(m, k, n, stride int) (once, each int) {
 	t := level().tiles
 	if t == nil || m == 0 || k == 0 || n == 0 {
@@ -166,8 +166,8 @@ func (r *reduction) block(g *group, c view, i, end int, add bool) {
 	}
 }
 
-// after is what the tile of such a number fetches of the block from row i on: a line of each row of
-// A, or after these a line of each row of B.
+// after returns what the tile of such a number fetches of the block from row i on: a line of each
+// row of A, or after these a line of each row of B.
 func (r *reduction) after(g *group, i, end, tile int) ahead {
 	if i >= end {
 		return ahead{}

@@ -19,7 +19,7 @@ const (
 
 var levelNames = []string{"plain", "avx2", "avx512"}
 
-// String is the name that GDB_KERNEL takes.
+// String returns the name that GDB_KERNEL takes.
 func (l Level) String() string { return levelNames[l] }
 
 // ops are the parts of the kernels that differ between levels. Each works on one goroutine, on

@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// supported is the best level of this CPU.
+// supported returns the best level of this CPU.
 func supported() Level {
 	switch x := cpu.X86; {
 	case x.HasAVX512F && x.HasAVX2 && x.HasFMA && x.HasBMI2:

@@ -3,7 +3,7 @@ package kernel
 // The functions of this file work on single rows and on the caller's goroutine, for kernels that
 // are made elsewhere. Slices are of one length, that of the last one.
 
-// RowMax is the largest value of x, which is not empty.
+// RowMax returns the largest value of x, which is not empty.
 func RowMax(x []float32) float32 { return level().rowMax(x) }
 
 // ExpSum writes exp(x-shift), for x at most shift, to out, which may be x, and returns the sum.
@@ -21,7 +21,7 @@ func AddRow(dst, src []float32) { level().add(dst[:len(src)], src) }
 // AddScaledRow is dst += a·src.
 func AddScaledRow(dst, src []float32, a float32) { level().addScaled(dst[:len(src)], src, a) }
 
-// SquareSum is the sum of the squares of x.
+// SquareSum returns the sum of the squares of x.
 func SquareSum(x []float32) float32 { return level().squares(x, 0) }
 
 // TimesRow is y = a·x.
@@ -47,10 +47,10 @@ func refAddCube(g, x []float32, f float32) {
 	}
 }
 
-// DotRow is the product of two rows.
+// DotRow returns the product of two rows.
 func DotRow(a, b []float32) float32 { return level().dot(a[:len(b)], b) }
 
-// refDot is the product of two rows, summed in four parts that are added at the end.
+// refDot returns the product of two rows, summed in four parts that are added at the end.
 func refDot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	i := 0

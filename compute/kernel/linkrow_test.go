@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// randomRows are rows of n values, with a value behind each that must not change.
+// randomRows returns rows of n values, with a value behind each that must not change.
 func randomRows(r *rand.Rand, count, n int) [][]float32 {
 	rows := make([][]float32, count)
 	for i := range rows {

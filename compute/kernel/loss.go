@@ -11,7 +11,7 @@ func softmaxRow(o *ops, out, x []float32, factor float32) (largest, sum float32)
 	return largest, sum
 }
 
-// argmax is the position of the largest value: the first of equal ones.
+// argmax returns the position of the largest value: the first of equal ones.
 func argmax(x []float32) int {
 	best := 0
 	for j, v := range x {
@@ -80,7 +80,7 @@ func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, n in
 	return loss / total, correct, counted
 }
 
-// weightOf is the weight of a label; 1 without weights.
+// weightOf returns the weight of a label; 1 without weights.
 func weightOf(weights []float32, label int32) float32 {
 	if weights == nil || label < 0 {
 		return 1

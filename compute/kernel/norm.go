@@ -24,7 +24,7 @@ func LayerNorm(p *Pool, y, x []float32, with Norm) {
 	})
 }
 
-// inverseRoot is 1/√(variance+eps).
+// inverseRoot returns 1/√(variance+eps).
 func inverseRoot(variance, eps float32) float32 {
 	return 1 / float32(math.Sqrt(float64(variance+eps)))
 }

@@ -105,10 +105,10 @@ func (p *EdgePairs) Grads() {
 	links.grads(a)
 }
 
-// row is a row of the table.
+// row returns a row of the table.
 func (p *EdgePairs) row(at uint32) []float32 { return p.Table[int(at)*p.Dim:][:p.Dim] }
 
-// negative is the place of that of an edge.
+// negative returns the place of that of an edge.
 func (p *EdgePairs) negative(edge int) int {
 	if p.Own {
 		return edge

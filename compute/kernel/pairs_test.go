@@ -32,13 +32,13 @@ func randomPairs(r *rand.Rand, edges, dim int, own, reciprocal bool) *EdgePairs 
 	return p
 }
 
-// written are the rows that EdgePairs writes.
+// written returns the rows that EdgePairs writes.
 func (p *EdgePairs) written() [][]float32 {
 	return [][]float32{p.ForTails, p.ForHeads, p.DHeads, p.DTails, p.DNoTails, p.DNoHeads, p.DR,
 		p.DS}
 }
 
-// copied is a copy with written rows of its own.
+// copied returns a copy with written rows of its own.
 func (p *EdgePairs) copied(reciprocal bool) *EdgePairs {
 	c, w := *p, clones(p.written())
 	c.ForTails, c.ForHeads, c.DHeads, c.DTails = w[0], w[1], w[2], w[3]

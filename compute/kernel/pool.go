@@ -30,7 +30,7 @@ func NewPool(workers int) *Pool {
 	return &Pool{workers: workers}
 }
 
-// Workers is how many goroutines compute at once.
+// Workers returns how many goroutines compute at once.
 func (p *Pool) Workers() int {
 	if p == nil {
 		return 1
@@ -71,7 +71,7 @@ func (p *Pool) Run(parts int, fn func(part int)) {
 	done.Wait()
 }
 
-// Bytes is the scratch memory that is not lent at this moment: all of it between kernels.
+// Bytes returns the scratch memory that is not lent at this moment: all of it between kernels.
 func (p *Pool) Bytes() int64 {
 	if p == nil {
 		return 0
@@ -143,7 +143,7 @@ func (p *Pool) total(n, size int, fn func(lo, hi int) float64) (sum float64) {
 	return sum
 }
 
-// partsOf is how many parts of a size n items have.
+// partsOf returns how many parts of a size n items have.
 func partsOf(n, size int) int { return (n + size - 1) / size }
 
 // TakeFloats returns n floats of scratch memory with any values in them, for GiveFloats.

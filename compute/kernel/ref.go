@@ -161,7 +161,7 @@ func refScale(x []float32, s float32) {
 	}
 }
 
-// refRowMax is the largest value of x, which is not empty.
+// refRowMax returns the largest value of x, which is not empty.
 func refRowMax(x []float32) float32 {
 	best := x[0]
 	for _, v := range x {

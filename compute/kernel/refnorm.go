@@ -39,7 +39,7 @@ func refELUGrad(dx, y []float32) {
 	}
 }
 
-// normal is the normal distribution up to v.
+// normal returns the normal distribution up to v.
 func normal(v float64) float64 { return math.Erfc(-v/math.Sqrt2) / 2 }
 
 // refGELU is y = x·Φ(x).
@@ -72,7 +72,7 @@ func refAddScaled(dst, src []float32, a float32) {
 	}
 }
 
-// refSum is the sum of x.
+// refSum returns the sum of x.
 func refSum(x []float32) float32 {
 	sum := 0.0
 	for _, v := range x {
@@ -81,7 +81,7 @@ func refSum(x []float32) float32 {
 	return float32(sum)
 }
 
-// refSquares is the sum of (x-mean)².
+// refSquares returns the sum of (x-mean)².
 func refSquares(x []float32, mean float32) float32 {
 	sum := 0.0
 	for _, v := range x {

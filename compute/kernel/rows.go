@@ -15,7 +15,7 @@ type Rows struct {
 	Stride int
 }
 
-// of is the part of row i of X that is the table's.
+// of returns the part of row i of X that is the table's.
 func (r *Rows) of(i int) []float32 {
 	end := (i + 1) * r.Stride
 	return r.X[end-r.Cols : end : end]

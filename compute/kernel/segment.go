@@ -25,7 +25,7 @@ func segmentSum(p *Pool, out, x []float32, of Lists, mean bool) {
 	})
 }
 
-// SegmentsPart is how many segments make a part, by their mean length.
+// SegmentsPart returns how many segments make a part, by their mean length.
 func SegmentsPart(off []uint32, d int) int {
 	segments := len(off) - 1
 	length := int(off[segments]-off[0])/segments + 1

@@ -121,7 +121,7 @@ func (l *benchLayer) aggregate(p *Pool, i int) {
 	SegmentMean(p, l.mean, l.x, l.off, l.idx, l.din)
 }
 
-// own is the rows of x that the layer computes.
+// own returns the rows of x that the layer computes.
 func (l *benchLayer) own(x []float32) []float32 { return x[(l.in-l.out)*l.din:] }
 
 func (l *benchLayer) transform(p *Pool, i int) {

@@ -71,7 +71,7 @@ func (s *sumSet) chunks(n, most int, fn func(col, vectors, lanes int)) {
 	}
 }
 
-// firstOf is a pointer to the first value, or nil: kernels read nothing of what is empty.
+// firstOf returns a pointer to the first value, or nil: kernels read nothing of what is empty.
 func firstOf[T any](x []T) *T {
 	if len(x) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func firstOf[T any](x []T) *T {
 	return &x[0]
 }
 
-// word is a truth value as assembly tests it.
+// word returns a truth value as assembly tests it.
 func word(b bool) uint64 {
 	if b {
 		return 1

@@ -23,7 +23,7 @@ func TransposedIn(memory []float32, rows, entries, segments int) Transposed {
 		weight: memory[rows+1+entries:][:0:segments]}
 }
 
-// TransposedEntryWords is how many values of 4 bytes BuildEntries needs.
+// TransposedEntryWords returns how many values of 4 bytes BuildEntries needs.
 func TransposedEntryWords(rows, entries, segments int) int {
 	return TransposedWords(rows, entries, segments) + entries
 }
@@ -143,7 +143,7 @@ func (t *Transposed) mustHaveEntries() {
 	}
 }
 
-// rows is the number of rows that the segments were over.
+// rows returns the number of rows that the segments were over.
 func (t *Transposed) rows() int { return len(t.off) - 1 }
 
 // each calls sum for parts of the rows of dx(rows,d), in no order and at once: the first fresh rows

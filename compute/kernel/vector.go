@@ -4,7 +4,7 @@ package kernel
 // 10 µs, long beside handing out a part and short beside a kernel over a batch.
 const flatPart = 16 << 10
 
-// rowsPart is how many rows of n values make a part of about flatPart values.
+// rowsPart returns how many rows of n values make a part of about flatPart values.
 func rowsPart(n int) int { return max(1, flatPart/max(1, n)) }
 
 // Add is dst += src.
@@ -46,8 +46,8 @@ func DropoutReLUGrad(p *Pool, dy, y []float32, rate float32) {
 // columnSlab is how many rows are summed one after the other before sums are added.
 const columnSlab = 512
 
-// ColumnWords is the scratch memory of ColumnSum, in words of 4 bytes. LayerNormGrad takes twice as
-// much.
+// ColumnWords returns the scratch memory of ColumnSum, in words of 4 bytes. LayerNormGrad takes
+// twice as much.
 func ColumnWords(rows, n int) int { return partsOf(rows, columnSlab) * n }
 
 // ColumnSum is out(n) (+)= the sum of the rows of x(rows,n): the gradient of a bias. Rows are

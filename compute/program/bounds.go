@@ -81,7 +81,7 @@ func (s *Sizes) raise(o *Sizes) {
 	}
 }
 
-// holds says whether no size of another batch is larger.
+// holds reports whether no size of another batch is larger.
 func (s *Sizes) holds(o *Sizes) bool {
 	for i, n := range o.Nodes {
 		if n > s.Nodes[i] {
@@ -96,7 +96,7 @@ func (s *Sizes) holds(o *Sizes) bool {
 	return true
 }
 
-// all is the rows and the entries that the first layer reads.
+// all returns the rows and the entries that the first layer reads.
 func (s *Sizes) all() int {
 	n := s.Nodes[0]
 	if len(s.Entries) > 0 {
@@ -105,7 +105,7 @@ func (s *Sizes) all() int {
 	return n
 }
 
-// Pads says whether a padded batch gives what the batch gives: rows before the first have no
+// Pads reports whether a padded batch gives what the batch gives: rows before the first have no
 // gradient, and nothing sums up over entries or counts rows.
 func (p *Program) Pads() bool {
 	for i := range p.ops {
@@ -155,11 +155,11 @@ func (p *paddedLists) pad(l backend.Lists, lists, entries, shift int) backend.Li
 	return l
 }
 
-// words is the memory, in words of 4 bytes.
+// words returns the memory, in words of 4 bytes.
 func (p *paddedLists) words() int { return cap(p.off) + cap(p.idx) + cap(p.at) }
 
-// PaddedWords is how many words of 4 bytes a machine holds of the lists of a batch of such sizes
-// when it pads them.
+// PaddedWords returns how many words of 4 bytes a machine holds of the lists of a batch of such
+// sizes when it pads them.
 func (p *Program) PaddedWords(s *Sizes) (words int) {
 	if !p.Pads() {
 		return 0

@@ -57,29 +57,29 @@ func (p *Program) add(o op, rows Rows, cols int) Value {
 	return o.out
 }
 
-// Cols is the width of a value.
+// Cols returns the width of a value.
 func (b *Builder) Cols(v Value) int { return b.p.of(v).cols }
 
-// Lists are the lists of the layer under way.
+// Lists returns the lists of the layer under way.
 func (b *Builder) Lists() List { return List{Hop: b.hop} }
 
 // Next ends a layer: the next one reads the lists of the next hop.
 func (b *Builder) Next() { b.hop++ }
 
-// Param is a matrix that is learned.
+// Param returns a matrix that is learned.
 func (b *Builder) Param(name string, rows, cols int, init Init) Value {
 	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: true, name: name,
 		index: b.p.params.add(name, rows, cols, init)})
 }
 
-// Own are the rows of x that the next layer has: those of the nodes that have lists.
+// Own returns the rows of x that the next layer has: those of the nodes that have lists.
 func (b *Builder) Own(x Value) Value {
 	vx := b.p.of(x)
 	b.check(vx.rows.kind == nodeRows && vx.rows.n < b.p.layers, "Own", x)
 	return b.p.tail(x, Nodes(vx.rows.n+1))
 }
 
-// tail is a view of the last rows of x.
+// tail returns a view of the last rows of x.
 func (p *Program) tail(x Value, rows Rows) Value {
 	v := *p.of(x)
 	if v.rows == rows {
@@ -97,27 +97,27 @@ func (p *Program) tail(x Value, rows Rows) Value {
 	return p.new(v)
 }
 
-// Degrees are 1/sqrt(1+in-degree) of the nodes that the layer reads.
+// Degrees returns 1/sqrt(1+in-degree) of the nodes that the layer reads.
 func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.hop)) }
 
-// EdgeWeights are the weights of the entries of the layer's lists: (entries,1).
+// EdgeWeights returns the weights of the entries of the layer's lists: (entries,1).
 func (b *Builder) EdgeWeights() Value { return b.p.property(EdgeWeight, Entries(b.Lists())) }
 
-// InvListWeights are 1/s of the nodes that have lists, s being the sum of the weights of the
+// InvListWeights returns 1/s of the nodes that have lists, s being the sum of the weights of the
 // entries that are in the list: sums of weighted rows times it are weighted means.
 func (b *Builder) InvListWeights() Value { return b.p.property(InvListWeight, Nodes(b.hop+1)) }
 
-// InvDegrees are 1/d of the nodes that have lists, d being their in-degree in the whole graph.
+// InvDegrees returns 1/d of the nodes that have lists, d being their in-degree in the whole graph.
 func (b *Builder) InvDegrees() Value { return b.p.property(InvDegree, Nodes(b.hop+1)) }
 
-// InvWeightSums are 1/s of these nodes, s being the sum of the weights of the whole list.
+// InvWeightSums returns 1/s of these nodes, s being the sum of the weights of the whole list.
 func (b *Builder) InvWeightSums() Value { return b.p.property(InvWeightSum, Nodes(b.hop+1)) }
 
-// WeightDegrees are 1/sqrt(1+s) of the nodes that the layer reads, s being the sum of the weights
-// of the whole list of a node.
+// WeightDegrees returns 1/sqrt(1+s) of the nodes that the layer reads, s being the sum of the
+// weights of the whole list of a node.
 func (b *Builder) WeightDegrees() Value { return b.p.property(InvSqrtWeight, Nodes(b.hop)) }
 
-// TypeShares are 1/n of the entries of the layer's lists, n being how many of the list have the
+// TypeShares returns 1/n of the entries of the layer's lists, n being how many of the list have the
 // type of the entry.
 func (b *Builder) TypeShares() Value { return b.p.property(TypeShare, Entries(b.Lists())) }
 

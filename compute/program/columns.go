@@ -38,7 +38,7 @@ var opHeadMeanGr = define(Kind{
 	},
 		Ref: headMeanGradRef}})
 
-// HeadMean is the mean of the heads of x.
+// HeadMean returns the mean of the heads of x.
 func (b *Builder) HeadMean(x Value, heads int) Value {
 	vx := b.p.of(x)
 	b.check(vx.cols%heads == 0, "HeadMean", x)
@@ -70,7 +70,7 @@ var opColumnsGr = define(Kind{
 	},
 		Ref: columnsGradRef}})
 
-// Columns are n columns of x, from column first on.
+// Columns returns n columns of x, from column first on.
 func (b *Builder) Columns(x Value, first, n int) Value {
 	vx := b.p.of(x)
 	b.check(first >= 0 && n > 0 && first+n <= vx.cols, "Columns", x)
@@ -133,7 +133,7 @@ var (
 		}})
 )
 
-// TypeRows are the rows of a table, which has one for each type of edges, by the types of the
+// TypeRows returns the rows of a table, which has one for each type of edges, by the types of the
 // entries of the layer's lists.
 func (b *Builder) TypeRows(table Value) Value {
 	entries := Entries(b.Lists())

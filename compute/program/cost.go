@@ -5,8 +5,8 @@ import (
 	"gdb/compute/kernel/bf16"
 )
 
-// Cost is what a program takes on a batch of such sizes, in floating-point operations of a matrix
-// product. Only what depends on the order of aggregation and product is counted.
+// Cost returns what a program takes on a batch of such sizes, in floating-point operations of a
+// matrix product. Only what depends on the order of aggregation and product is counted.
 func (p *Program) Cost(s *Sizes) (flops float64) {
 	for i := range p.ops {
 		flops += p.cost(&p.ops[i], s)
@@ -50,7 +50,7 @@ func (p *Program) WidenedFloats(s *Sizes) (floats int) {
 	return floats
 }
 
-// taken is what an operation takes.
+// taken returns what an operation takes.
 func (z sized) taken(longest int) (t backend.Taken) {
 	k, out := z.o.kind, z.p.of(z.o.out)
 	if half := len(z.o.in) > 0 && z.p.of(z.o.in[0]).half || out.half; !half {

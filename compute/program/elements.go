@@ -42,7 +42,7 @@ var opReLU = define(Kind{
 	biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
 	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) }})
 
-// ReLU is x above zero, and else zero.
+// ReLU returns x above zero, and else zero.
 func (b *Builder) ReLU(x Value) Value { return b.like(x, inPlace(opReLU, x)) }
 
 // opReLUGrad is x where y, an output, is positive; with a scalar, of ReLU and then Dropout of that
@@ -57,7 +57,7 @@ var opReLUGrad = define(Kind{
 		})},
 	takes: second(takesEither), writesHalf: always})
 
-// reluGrad is the gradient of ReLU, and of a dropout after it.
+// reluGrad returns the gradient of ReLU, and of a dropout after it.
 func (t *tape) reluGrad(o *op, dy Value) Value {
 	g := inPlace(opReLUGrad, dy, o.out)
 	if d, ok := t.masked[o.out]; ok {
@@ -73,7 +73,7 @@ var opELU = define(Kind{
 	writesHalf: always,
 	grad:       func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opELUGrad, dy, o.out)) }})
 
-// ELU is x above zero, and exp(x)-1 below.
+// ELU returns x above zero, and exp(x)-1 below.
 func (b *Builder) ELU(x Value) Value { return b.like(x, inPlace(opELU, x)) }
 
 // opELUGrad is x times the derivative at an output y; with a rate, of ELU and then a dropout.
@@ -94,7 +94,7 @@ var opGELU = define(Kind{
 		})},
 	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opGELUGrad, dy, o.in[0])) }})
 
-// GELU is x times the share of the normal distribution below it.
+// GELU returns x times the share of the normal distribution below it.
 func (b *Builder) GELU(x Value) Value { return b.like(x, simple(opGELU, x)) }
 
 var opGELUGrad = define(Kind{
@@ -113,7 +113,7 @@ var opLeakyReLU = define(Kind{
 		t.give(o.in[0], g)
 	}})
 
-// LeakyReLU is x above zero, and slope times x below.
+// LeakyReLU returns x above zero, and slope times x below.
 func (b *Builder) LeakyReLU(x Value, slope float32) Value {
 	o := inPlace(opLeakyReLU, x)
 	o.scalar = slope
@@ -166,7 +166,7 @@ var opAdd = define(Kind{
 		t.hold(o.in[1], dy)
 	}})
 
-// Add is x + y.
+// Add returns x + y.
 func (b *Builder) Add(x, y Value) Value {
 	vx, vy := b.p.of(x), b.p.of(y)
 	b.check(vx.cols == vy.cols && vx.rows == vy.rows, "Add", x, y)
@@ -182,7 +182,7 @@ var opScale = define(Kind{
 		t.give(o.in[0], g)
 	}})
 
-// Scale is x times a factor.
+// Scale returns x times a factor.
 func (b *Builder) Scale(x Value, factor float32) Value {
 	o := inPlace(opScale, x)
 	o.scalar = factor
@@ -194,7 +194,7 @@ var opShift = define(Kind{
 		Ref: each(func(x, _, s float32) float32 { return x + s })},
 	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) }})
 
-// Shift is x plus a number.
+// Shift returns x plus a number.
 func (b *Builder) Shift(x Value, number float32) Value {
 	o := inPlace(opShift, x)
 	o.scalar = number

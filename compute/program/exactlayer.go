@@ -67,7 +67,7 @@ func MakeExactLayer(params *Params, layer Layer, cols int, half bool) *ExactLaye
 	return w
 }
 
-// narrowFirst is the order that reads narrow rows.
+// narrowFirst returns the order that reads narrow rows.
 func (p *Program) narrowFirst() (order []bool) {
 	for _, pl := range p.findPlaces() {
 		o := &p.ops[pl.product]
@@ -123,22 +123,22 @@ func (w *ExactLayer) weighted(pull *Pull) {
 	}
 }
 
-// Pulls are the reductions of a layer, none for one that reads no lists.
+// Pulls returns the reductions of a layer, none for one that reads no lists.
 func (w *ExactLayer) Pulls() []Pull { return w.pulls }
 
-// Loops says whether lists have an entry for their own node.
+// Loops reports whether lists have an entry for their own node.
 func (w *ExactLayer) Loops() bool { return w.list.Loops }
 
-// Transforms says whether lists read rows that are computed from the inputs, and not these.
+// Transforms reports whether lists read rows that are computed from the inputs, and not these.
 func (w *ExactLayer) Transforms() bool { return w.table != w.p.features }
 
-// TableCols is the width of the rows that lists read, OutCols that of the results.
+// TableCols returns the width of the rows that lists read, OutCols that of the results.
 func (w *ExactLayer) TableCols() int { return w.p.of(w.table).cols }
 
-// OutCols is the width of the layer's results.
+// OutCols returns the width of the layer's results.
 func (w *ExactLayer) OutCols() int { return w.p.of(w.p.logits).cols }
 
-// NodeProperty is what the layer reads of nodes beside their rows, if anything: one of
+// NodeProperty returns what the layer reads of nodes beside their rows, if anything: one of
 // InvSqrtDegree, InvListWeight and InvSqrtWeight. Lists are whole, so that it does not need
 // ListScale.
 func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
@@ -153,10 +153,10 @@ func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
 	return k, reads
 }
 
-// Reads says whether the layer reads a property.
+// Reads reports whether the layer reads a property.
 func (w *ExactLayer) Reads(k Property) bool { return w.p.Reads(k) }
 
-// ColumnCols are the widths of what Columns computes.
+// ColumnCols returns the widths of what Columns computes.
 func (w *ExactLayer) ColumnCols() (cols []int) {
 	for _, v := range w.values {
 		cols = append(cols, w.p.of(v).cols)
@@ -164,7 +164,7 @@ func (w *ExactLayer) ColumnCols() (cols []int) {
 	return cols
 }
 
-// ColumnFloats is how many values Columns computes for each row.
+// ColumnFloats returns how many values Columns computes for each row.
 func (w *ExactLayer) ColumnFloats() (n int) {
 	for _, v := range w.values {
 		n += w.p.of(v).cols
@@ -219,7 +219,7 @@ func (w *ExactLayer) Own(m *Machine, x, property backend.Tensor) (own []backend.
 	return own
 }
 
-// OwnCols are the widths of what Own computes.
+// OwnCols returns the widths of what Own computes.
 func (w *ExactLayer) OwnCols() (cols []int) {
 	for i := range w.pulls {
 		if w.pulls[i].Scored {
@@ -229,8 +229,8 @@ func (w *ExactLayer) OwnCols() (cols []int) {
 	return cols
 }
 
-// Weights are the weights of entries for a Pull that is weighted, or what their softmax is to be
-// taken of, given what Columns and Own computed, if it is scored, and what entries have.
+// Weights returns the weights of entries for a Pull that is weighted, or what their softmax is to
+// be taken of, given what Columns and Own computed, if it is scored, and what entries have.
 func (w *ExactLayer) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edges Edges,
 	s backend.Segments) backend.Tensor {
 	o := pull.scores
@@ -262,7 +262,7 @@ func (w *ExactLayer) Softmax(m *Machine, scores backend.Tensor, s backend.Segmen
 	m.be.Run(&opSoftmax.Op, &backend.Operands{Out: scores, In: [4]backend.Tensor{scores}, Lists: s})
 }
 
-// edge is a property of entries.
+// edge returns a property of entries.
 func (w *ExactLayer) edge(m *Machine, v Value, e Edges) backend.Tensor {
 	x := e.Weights
 	switch Property(w.p.of(v).index) {
@@ -274,7 +274,7 @@ func (w *ExactLayer) edge(m *Machine, v Value, e Edges) backend.Tensor {
 	return m.be.Host(x, len(x), 1)
 }
 
-// Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
+// Reduced returns rows of the table reduced by lists, given the weights of a Pull that has them.
 func (w *ExactLayer) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
 	s backend.Segments) backend.Tensor {
 	t := pull.op.operands()
@@ -320,7 +320,7 @@ func (p *piece) value(v Value) backend.Tensor {
 	panic(fmt.Sprintf("BUG: %s is not computed from the nodes' own rows", prog.name(v)))
 }
 
-// ones is the value of ListScale: lists are whole.
+// ones returns the value of ListScale: lists are whole.
 func (p *piece) ones() backend.Tensor {
 	t := p.m.be.Scratch(p.rows, 1)
 	backend.Zero(p.m.be, t)
@@ -375,8 +375,8 @@ func (p *piece) narrow(o *op, t *backend.Operands) {
 	}
 }
 
-// HalfFloats is the scratch that products take for weights of bfloat16, in Table, Columns, Own and
-// Output one after the other.
+// HalfFloats returns the scratch that products take for weights of bfloat16, in Table, Columns, Own
+// and Output one after the other.
 func (w *ExactLayer) HalfFloats() (floats int) {
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
@@ -391,7 +391,7 @@ func (w *ExactLayer) HalfFloats() (floats int) {
 	return floats
 }
 
-// keeps says whether a value that an operation could overwrite is read again, or lent.
+// keeps reports whether a value that an operation could overwrite is read again, or lent.
 func (w *ExactLayer) keeps(o *op, target Value, lent map[Value]bool) bool {
 	root := w.p.root(target)
 	if lent[root] || w.p.of(root).role != roleStep {
@@ -400,8 +400,8 @@ func (w *ExactLayer) keeps(o *op, target Value, lent map[Value]bool) bool {
 	return w.last[root] > w.p.time(w.made[o.out])
 }
 
-// ScratchCols is how many values of scratch memory a node takes at most in Table, in Columns, or in
-// Own, Reduced and Output; Weights take EntryCols for each entry besides.
+// ScratchCols returns how many values of scratch memory a node takes at most in Table, in Columns,
+// or in Own, Reduced and Output; Weights take EntryCols for each entry besides.
 func (w *ExactLayer) ScratchCols() int {
 	own, reduced, output := 0, 0, counting(w, w.p.features)
 	for i := range w.pulls {
@@ -425,7 +425,7 @@ func (w *ExactLayer) ScratchCols() int {
 	return max(own+reduced+output.cols(w.p.logits), wide, counting(w, w.p.features).cols(w.table))
 }
 
-// EntryCols is how many values Weights computes for an entry.
+// EntryCols returns how many values Weights computes for an entry.
 func (w *ExactLayer) EntryCols() (n int) {
 	for i := range w.pulls {
 		if w.pulls[i].Weighted {
@@ -445,7 +445,7 @@ func counting(w *ExactLayer, of Value) *count {
 	return &count{w: w, known: map[Value]bool{of: true}, lent: map[Value]bool{of: true}}
 }
 
-// cols are the columns that piece.value takes for a value and what it is computed from.
+// cols returns the columns that piece.value takes for a value and what it is computed from.
 func (c *count) cols(v Value) (n int) {
 	p := c.w.p
 	v = p.root(v)

@@ -56,7 +56,7 @@ func (p *Program) fuseSums() {
 	p.dropNone()
 }
 
-// addable says whether an operation may add its result, part, to another value, where that has
+// addable reports whether an operation may add its result, part, to another value, where that has
 // whole rows for it.
 func (p *Program) addable(to, part Value, from *op, uses map[Value]int) bool {
 	return from.kind != nil && from.kind.accumulates && from.acc == 0 && uses[part] == 1 &&
@@ -109,8 +109,8 @@ func (p *Program) readInPlace() bool {
 	return true
 }
 
-// onlyPulled says whether x is only read by means over the first hop, by its dropout, and by views
-// of the nodes of the first layer's outputs.
+// onlyPulled reports whether x is only read by means over the first hop, by its dropout, and by
+// views of the nodes of the first layer's outputs.
 func (p *Program) onlyPulled(x Value) bool {
 	for i := range p.ops {
 		o := &p.ops[i]

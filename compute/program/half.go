@@ -82,7 +82,7 @@ func (h *halver) add(o op) {
 	h.ops = append(h.ops, o)
 }
 
-// operand is the value that an operation reads in the place of v.
+// operand returns the value that an operation reads in the place of v.
 func (h *halver) operand(o *op, i int, v Value) Value {
 	root := h.p.root(v)
 	takes, half := h.p.takes(o, i), h.half[root]
@@ -198,7 +198,7 @@ func (p *Program) fuseELU(o *op, uses map[Value]int, from map[Value]int) bool {
 	return true
 }
 
-// readAsHalf says whether a value, and its views, are read as bfloat16 only.
+// readAsHalf reports whether a value, and its views, are read as bfloat16 only.
 func (p *Program) readAsHalf(v Value) bool {
 	half := false
 	for i := range p.ops {
@@ -230,8 +230,8 @@ const (
 	takesEither
 )
 
-// takes is what operation o takes for operand i. Products and sums over lists take bfloat16; what
-// they are the gradients of does not matter.
+// takes returns what operation o takes for operand i. Products and sums over lists take bfloat16;
+// what they are the gradients of does not matter.
 func (p *Program) takes(o *op, i int) operand {
 	if o.kind.takes == nil {
 		return takesFloats
@@ -259,7 +259,7 @@ func second(takes operand) func(*Program, *op, int) operand {
 	}
 }
 
-// writesHalf says whether an operation, which reads what it takes, can write its result as
+// writesHalf reports whether an operation, which reads what it takes, can write its result as
 // bfloat16.
 func (p *Program) writesHalf(o *op) bool {
 	return o.kind.writesHalf != nil && o.kind.writesHalf(p, o)

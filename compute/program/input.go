@@ -29,7 +29,7 @@ type Input struct {
 	Padded *Sizes
 }
 
-// SizesOf are the sizes of a batch.
+// SizesOf returns the sizes of a batch.
 func SizesOf(d *dense.Lists) (s Sizes) {
 	s.set(d)
 	return s

@@ -144,7 +144,7 @@ func (g *group) release(s *Sizes, where spot, at int, lists *[2]freeList) {
 
 func aligned(n int) int { return (n + alignment - 1) / alignment * alignment }
 
-// take is the first place of n floats.
+// take returns the first place of n floats.
 func (f *freeList) take(n int) (at int, ok bool) {
 	for i, s := range f.spans {
 		if s.floats >= n {

@@ -59,7 +59,7 @@ func (p *Program) time(i int) int {
 	return i
 }
 
-// replaceable says whether the result of an operation may take the place of a value.
+// replaceable reports whether the result of an operation may take the place of a value.
 func (p *Program) replaceable(o *op, target Value, last, at int) bool {
 	switch t, out := p.of(target), p.of(o.out); {
 	case out.role == roleGrad:
@@ -72,7 +72,7 @@ func (p *Program) replaceable(o *op, target Value, last, at int) bool {
 	return last <= at && p.lone(o, target)
 }
 
-// lone says whether an operation reads a value once only.
+// lone reports whether an operation reads a value once only.
 func (p *Program) lone(o *op, target Value) bool {
 	n := 0
 	for _, v := range o.reads() {
@@ -83,7 +83,7 @@ func (p *Program) lone(o *op, target Value) bool {
 	return n == 1
 }
 
-// lastUses are the last operations that read values or views of them.
+// lastUses returns the last operations that read values or views of them.
 func (p *Program) lastUses() []int {
 	last := make([]int, len(p.values))
 	for i := range last {
@@ -137,7 +137,7 @@ func (m *memoryMap) end(p *Program, last []int) {
 	}
 }
 
-// ownUse is the last operation that reads a value or writes it, views of it aside.
+// ownUse returns the last operation that reads a value or writes it, views of it aside.
 func (p *Program) ownUse(v Value) int {
 	if v == p.input {
 		return p.time(len(p.ops))

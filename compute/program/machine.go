@@ -109,10 +109,11 @@ func (p *Program) FeatureFloats(rows int) int {
 	return rows * p.of(p.features).cols
 }
 
-// GradLogits is where the gradient of the logits goes before Backward.
+// GradLogits returns where the gradient of the logits goes before Backward.
 func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 
-// GradInput is the gradient of the features, of a program that was made with it, after Backward.
+// GradInput returns the gradient of the features, of a program that was made with it, after
+// Backward.
 func (m *Machine) GradInput() backend.Tensor {
 	return m.tensor(m.p.input).Last(m.own.Of(m.p.of(m.p.input).rows))
 }
@@ -163,7 +164,7 @@ func (m *Machine) run(o *op) {
 	m.be.Run(&o.kind.Op, &m.operands)
 }
 
-// firstDropped is the position of the first value of a matrix that is dropped out.
+// firstDropped returns the position of the first value of a matrix that is dropped out.
 func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
 	first := -m.padding(m.p.of(o.out).rows)
 	if o.tail { // the positions are those among all nodes
@@ -231,7 +232,7 @@ func (h *hopLists) withLoops() (off, idx []uint32) {
 	return off, idx
 }
 
-// listBytes is the memory of the hops' lists, and of degrees.
+// listBytes returns the memory of the hops' lists, and of degrees.
 func (m *Machine) listBytes() int64 {
 	n := 0
 	for i := range m.hops {
@@ -244,8 +245,8 @@ func (m *Machine) listBytes() int64 {
 	return 4 * int64(n+m.computed.words())
 }
 
-// HeldWords is how many words of 4 bytes a machine holds for a batch of such sizes: lists, and what
-// it computes of degrees.
+// HeldWords returns how many words of 4 bytes a machine holds for a batch of such sizes: lists, and
+// what it computes of degrees.
 func (p *Program) HeldWords(s *Sizes) (words int) {
 	for l := 1; l < len(s.Entries); l++ {
 		words += s.Nodes[l+1] + 1 + s.Entries[l]
@@ -263,8 +264,8 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 	return words
 }
 
-// ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward
-// pass.
+// ListFloats returns what the lists of a batch of such sizes take of a step's scratch for the
+// backward pass.
 func (p *Program) ListFloats(s *Sizes) (floats int) {
 	for _, l := range p.lists {
 		if l.transposed {
@@ -275,7 +276,7 @@ func (p *Program) ListFloats(s *Sizes) (floats int) {
 	return floats
 }
 
-// tensor is where a value is.
+// tensor returns where a value is.
 func (m *Machine) tensor(v Value) backend.Tensor {
 	x := m.p.of(v)
 	rows := m.sizes.Of(x.rows)
@@ -306,7 +307,7 @@ func (m *Machine) key(site int) uint64 {
 	return rng.Key(dropDomain, m.in.Seed, m.in.Epoch, m.in.Batch, uint64(site)) | 1
 }
 
-// Reads says whether the program reads a property.
+// Reads reports whether the program reads a property.
 func (p *Program) Reads(k Property) bool {
 	for i := range p.ops {
 		for _, v := range p.ops[i].in {
@@ -318,8 +319,8 @@ func (p *Program) Reads(k Property) bool {
 	return false
 }
 
-// padded says whether the batch is padded.
+// padded reports whether the batch is padded.
 func (m *Machine) padded() bool { return m.in.Padded != nil }
 
-// padding is how many rows of a value are padding.
+// padding returns how many rows of a value are padding.
 func (m *Machine) padding(r Rows) int { return m.sizes.Of(r) - m.own.Of(r) }

@@ -86,10 +86,10 @@ func (p *Program) check() {
 	}
 }
 
-// Places is how many places there are where aggregation and product may change their order.
+// Places returns how many places there are where aggregation and product may change their order.
 func (p *Program) Places() int { return p.places }
 
-// InPlace says whether the first layer reads rows where they are kept.
+// InPlace reports whether the first layer reads rows where they are kept.
 func (p *Program) InPlace() bool { return p.inPlace }
 
 // StepFloats returns the scratch of a step on a batch of sizes s, in floats. features is how many

@@ -82,7 +82,7 @@ func normGradFits(o *backend.Operands) bool {
 	return sameLen(o) && o.In[1].Len() == o.Out.Len() && o.Extra[0].Len() == o.Out.Cols
 }
 
-// statistics are the mean of values and 1/√variance.
+// statistics returns the mean of values and 1/√variance.
 func statistics(n int, value func(i int) float32) (mean, inverse float32) {
 	sum, squares := 0.0, 0.0
 	for i := range n {

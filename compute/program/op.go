@@ -70,7 +70,7 @@ func define(k Kind) *Kind {
 	return &k
 }
 
-// Named is an operation by its name, for what runs one without a program.
+// Named returns an operation by its name, for what runs one without a program.
 func Named(name string) *backend.Op {
 	k := kinds[name]
 	if k == nil {
@@ -82,7 +82,7 @@ func Named(name string) *backend.Op {
 // Names returns the names of all operations, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// String is what the kind is called.
+// String returns what the kind is called.
 func (k *Kind) String() string { return k.Name }
 
 // product says whether a kind is a product of matrices, and which factor it transposes.
@@ -149,7 +149,7 @@ func simple(kind *Kind, in ...Value) op { return op{kind: kind, in: in, inPlace:
 // inPlace makes an operation that may write in the place of its first operand.
 func inPlace(kind *Kind, in ...Value) op { return op{kind: kind, in: in} }
 
-// reads are the values that an operation reads.
+// reads returns the values that an operation reads.
 func (o *op) reads() []Value {
 	if o.acc == 0 {
 		return o.in
@@ -157,7 +157,7 @@ func (o *op) reads() []Value {
 	return append(o.in[:len(o.in):len(o.in)], o.acc)
 }
 
-// target is the value in whose place the result may come; 0 for none.
+// target returns the value in whose place the result may come; 0 for none.
 func (o *op) target() Value {
 	if o.acc == 0 && o.inPlace >= 0 {
 		return o.in[o.inPlace]
@@ -190,19 +190,19 @@ func (z sized) rows(i int) int { return z.s.Of(z.p.of(z.o.in[i]).rows) }
 // cols returns the number of columns of operand i.
 func (z sized) cols(i int) int { return z.p.of(z.o.in[i]).cols }
 
-// out is the shape of the result.
+// out returns the shape of the result.
 func (z sized) out() (rows, cols int) {
 	v := z.p.of(z.o.out)
 	return z.s.Of(v.rows), v.cols
 }
 
-// outCols is the width of the result.
+// outCols returns the width of the result.
 func (z sized) outCols() int { return z.p.of(z.o.out).cols }
 
-// heads is at least 1.
+// heads returns at least 1.
 func (z sized) heads() int { return max(1, z.o.heads) }
 
-// lists is how many there are, and entries how many entries they have.
+// lists returns how many there are, and entries how many entries they have.
 func (z sized) lists() int { return z.s.Nodes[z.o.list.Hop+1] }
 
 func (z sized) entries() int { return z.s.Of(Entries(z.o.list)) }

@@ -38,12 +38,12 @@ func (p *Program) findPlaces() (places []place) {
 	return places
 }
 
-// isPull says whether an operation reduces lists in a way that is linear in the rows.
+// isPull reports whether an operation reduces lists in a way that is linear in the rows.
 func isPull(o *op) bool {
 	return o.kind.linear && o.heads <= 1
 }
 
-// movable says whether all that reads the product that o pulls can do without it.
+// movable reports whether all that reads the product that o pulls can do without it.
 func (p *Program) movable(o *op, uses map[Value]int) bool {
 	z := o.in[0]
 	if o.kind != opPullWeighted {

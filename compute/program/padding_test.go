@@ -32,7 +32,7 @@ func TestPaddedBatches(t *testing.T) {
 	}
 }
 
-// hasEntryValues says whether an operation computes values of entries.
+// hasEntryValues reports whether an operation computes values of entries.
 func (p *Program) hasEntryValues() bool {
 	return slices.ContainsFunc(p.values, func(v value) bool {
 		return v.rows.kind == entryRows || v.rows.kind == loopRows

@@ -74,12 +74,12 @@ func (p *Params) place(which func(Init) bool) {
 	}
 }
 
-// Learned is the part of a vector of Total values that is learned.
+// Learned returns the part of a vector of Total values that is learned.
 func (p *Params) Learned(x backend.Tensor) backend.Tensor {
 	return x.View(0, 1, p.Total-p.statistics)
 }
 
-// Count is the number of values, statistics among them.
+// Count returns the number of values, statistics among them.
 func (p *Params) Count() (n int) {
 	for _, s := range p.shapes {
 		n += s.rows * s.cols
@@ -96,7 +96,7 @@ func (p *Params) Allocate(be backend.Backend, grads bool) (err error) {
 	return err
 }
 
-// Names are the names of all parameters.
+// Names returns the names of all parameters.
 func (p *Params) Names() (names []string) {
 	for _, s := range p.shapes {
 		names = append(names, s.name)
@@ -118,7 +118,7 @@ func (p *Params) Weight(i int) backend.Tensor {
 	return p.W.View(s.off, s.rows, s.cols)
 }
 
-// Grad is the gradient of parameter i.
+// Grad returns the gradient of parameter i.
 func (p *Params) Grad(i int) backend.Tensor {
 	s := p.shapes[i]
 	return p.G.View(s.off, s.rows, s.cols)

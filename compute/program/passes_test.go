@@ -30,7 +30,7 @@ func made(m Model, o Options) string {
 	return Make(&Params{}, m, o).String()
 }
 
-// attentionLayers are a layer of attention, and one that only takes the nodes' own rows.
+// attentionLayers returns a layer of attention, and one that only takes the nodes' own rows.
 func attentionLayers(b *Builder, x Value) Value {
 	y := testAttention(false)(b, x)
 	b.Next()

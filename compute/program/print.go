@@ -17,10 +17,10 @@ func (p *Program) String() string {
 	return b.String()
 }
 
-// Len is the number of operations.
+// Len returns the number of operations.
 func (p *Program) Len() int { return len(p.ops) }
 
-// Backward says whether operation i is of the backward pass.
+// Backward reports whether operation i is of the backward pass.
 func (p *Program) Backward(i int) bool { return i >= p.forward }
 
 // Shape returns the shape of the result of operation i, for a batch of sizes s.
@@ -29,7 +29,7 @@ func (p *Program) Shape(i int, s *Sizes) (rows, cols int) {
 	return s.Of(v.rows), v.cols
 }
 
-// Op is a line about operation i.
+// Op returns a line about operation i.
 func (p *Program) Op(i int) string {
 	o := &p.ops[i]
 	var in []string
@@ -56,7 +56,7 @@ func (p *Program) Op(i int) string {
 	return line
 }
 
-// name is what a value is called, and show adds its shape.
+// name returns what a value is called, and show adds its shape.
 func (p *Program) name(v Value) string {
 	x := p.of(v)
 	switch {

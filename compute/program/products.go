@@ -27,14 +27,14 @@ func productKind(name string, form product, grad rule) *Kind {
 	return define(k)
 }
 
-// MatMul is x·w.
+// MatMul returns x·w.
 func (b *Builder) MatMul(x, w Value) Value {
 	vx, vw := b.p.of(x), b.p.of(w)
 	b.check(vx.cols == vw.rows.n && vw.rows.kind == fixedRows, "MatMul", x, w)
 	return b.p.add(simple(opMatMul, x, w), vx.rows, vw.cols)
 }
 
-// HeadMul is x·w for each head: x has heads·k columns, w (k, heads·n), and the result heads·n.
+// HeadMul returns x·w for each head: x has heads·k columns, w (k, heads·n), and the result heads·n.
 func (b *Builder) HeadMul(x, w Value, heads int) Value {
 	vx, vw := b.p.of(x), b.p.of(w)
 	b.check(vx.cols == heads*vw.rows.n && vw.cols%heads == 0, "HeadMul", x, w)
@@ -55,8 +55,8 @@ func productRule(ofW, ofX *Kind) rule {
 // fewColumns is up to how many columns a product has few: it is computed in float32, as scores are.
 const fewColumns = 8
 
-// productTakes is what a product takes: both operands as bfloat16, or if one of the matrices has
-// few columns for each head, only its first as it is.
+// productTakes returns what a product takes: both operands as bfloat16, or if one of the matrices
+// has few columns for each head, only its first as it is.
 func productTakes(p *Program, o *op, i int) operand {
 	heads := max(1, o.heads)
 	few := false

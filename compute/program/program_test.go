@@ -12,7 +12,8 @@ import (
 	"gdb/internal/rng"
 )
 
-// testBatch is a batch of two hops with lists of 0 to 4 entries, one of which names a node twice.
+// testBatch returns a batch of two hops with lists of 0 to 4 entries, one of which names a node
+// twice.
 func testBatch() *dense.Lists {
 	d := &dense.Lists{NodeIDOffsets: []uint32{0, 9, 14, 17}, NbrOffsets: []uint32{0}}
 	draw := rng.NewStream(7)
@@ -87,7 +88,7 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 	return b
 }
 
-// loss is the sum of the squares of logits, halved, so that their gradient is what they are.
+// loss returns the sum of the squares of logits, halved, so that their gradient is what they are.
 func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 	t.Helper()
 	if err := b.be.Begin(); err != nil {
@@ -207,7 +208,7 @@ var testModels = map[string]Model{
 	}),
 }
 
-// with is the identity, for models that end with a view.
+// with returns the identity, for models that end with a view.
 func (v Value) with(b *Builder) Value { return b.Scale(v, 1) }
 
 func testDense(b *Builder, x Value, name string, cols int) Value {
@@ -323,7 +324,7 @@ func TestSameResults(t *testing.T) {
 	}
 }
 
-// results are the loss and all gradients.
+// results returns the loss and all gradients.
 func (b *bench) results(t testing.TB) []float32 {
 	loss := b.loss(t, true)
 	return append(b.read(b.params.G), float32(loss))

@@ -69,7 +69,7 @@ func (c *measures) typeShares(d *dense.Lists) []float32 {
 	return c.shares
 }
 
-// words is the memory of computed properties, in words of 4 bytes.
+// words returns the memory of computed properties, in words of 4 bytes.
 func (c *measures) words() int {
 	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.whole) +
 		cap(c.counter.counts)

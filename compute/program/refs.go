@@ -78,13 +78,13 @@ type entryHead struct {
 	shared                        bool
 }
 
-// part is the head's part of row i of a matrix.
+// part returns the head's part of row i of a matrix.
 func (e entryHead) part(m backend.Matrix, i int) []float32 {
 	d := m.Cols / e.heads
 	return m.Row(i)[e.head*d:][:d]
 }
 
-// read is what the head reads of the entry's row in a matrix.
+// read returns what the head reads of the entry's row in a matrix.
 func (e entryHead) read(m backend.Matrix) []float32 {
 	if e.shared {
 		return m.Row(e.row)

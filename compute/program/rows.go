@@ -18,14 +18,14 @@ type Rows struct {
 	n    int
 }
 
-// Fixed are n rows.
+// Fixed returns n rows.
 func Fixed(n int) Rows { return Rows{fixedRows, n} }
 
-// Nodes are the nodes of the deltas Δhop … Δk of a batch: hop 0 are all nodes, and a layer that
+// Nodes returns the nodes of the deltas Δhop … Δk of a batch: hop 0 are all nodes, and a layer that
 // reads Nodes(l) computes Nodes(l+1).
 func Nodes(hop int) Rows { return Rows{nodeRows, hop} }
 
-// Entries are the entries of a list.
+// Entries returns the entries of a list.
 func Entries(l List) Rows {
 	if l.Loops {
 		return Rows{loopRows, l.Hop}
@@ -71,7 +71,7 @@ type Sizes struct {
 	Entries []int // of the lists of hop 0, 1, …, without loops
 }
 
-// Of is a number of rows.
+// Of returns a number of rows.
 func (s *Sizes) Of(r Rows) int {
 	switch r.kind {
 	case nodeRows:
@@ -91,7 +91,7 @@ type listUse struct {
 	transposed, entries bool
 }
 
-// which is the place of lists among those of their hop.
+// which returns the place of lists among those of their hop.
 func (l List) which() int {
 	if l.Loops {
 		return 1

@@ -85,7 +85,7 @@ func (k Property) perEntry() bool { return propertyKinds[k].rows.kind == entryRo
 
 // What makes values, and what reads them.
 
-// producers are the numbers of the operations that make values.
+// producers returns the numbers of the operations that make values.
 func (p *Program) producers() map[Value]int {
 	from := map[Value]int{}
 	for i := range p.ops {
@@ -108,7 +108,7 @@ func (p *Program) uses() map[Value]int {
 	return n
 }
 
-// root is the value of which v is a view, or v.
+// root returns the value of which v is a view, or v.
 func (p *Program) root(v Value) Value {
 	if base := p.of(v).base; base != 0 {
 		return base

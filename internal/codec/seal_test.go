@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sealed is an object with its checksum.
+// sealed returns an object with its checksum.
 func sealed(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := json.MarshalIndent(struct {

@@ -70,7 +70,7 @@ func (m *machine) end(t *testing.T) {
 	}
 }
 
-// floats are the first n values of the locked memory, from a byte on.
+// floats returns the first n values of the locked memory, from a byte on.
 func (m *machine) floats(from, n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&m.host.Bytes[from])), n)
 }

@@ -52,7 +52,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// realHeaders is where NVIDIA's headers are, or nothing.
+// realHeaders returns where NVIDIA's headers are, or nothing.
 func realHeaders() string {
 	for _, dir := range []string{os.Getenv("CUDA_HOME") + "/include", "/usr/local/cuda/include",
 		"/opt/cuda/include", "/usr/include"} {

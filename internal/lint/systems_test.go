@@ -66,8 +66,8 @@ func TestOtherSystems(t *testing.T) {
 	}
 }
 
-// typed is the package with its types; of ours it checks the bodies of functions, and reports what
-// is wrong.
+// typed returns the package with its types; of ours it checks the bodies of functions, and reports
+// what is wrong.
 func (p *listed) typed(t *testing.T, path string, ours bool, files *token.FileSet,
 	done map[string]*types.Package) *types.Package {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain is the distance by its definition.
+// plain returns the distance by its definition.
 func plain(a, b string) int {
 	if a == "" || b == "" {
 		return len(a) + len(b)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// chiSquareLimit is the value that a chi-square statistic of df degrees of freedom exceeds with a
-// probability of about 1e-6 (Wilson and Hilferty's approximation). The draws are fixed, so a test
-// that passes once passes always.
+// chiSquareLimit returns the value that a chi-square statistic of df degrees of freedom exceeds
+// with a probability of about 1e-6 (Wilson and Hilferty's approximation). The draws are fixed, so a
+// test that passes once passes always.
 func chiSquareLimit(df float64) float64 {
 	const z = 4.75
 	a := 2 / (9 * df)

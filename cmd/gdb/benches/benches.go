@@ -110,7 +110,8 @@ func reasons(r *bench.Report) (all []string) {
 	return all
 }
 
-// rowName is what the first column says, or of what the benchmark is if there is nothing in it.
+// rowName returns what the first column says, or of what the benchmark is if there is nothing in
+// it.
 func rowName(r *bench.Report, row bench.Row) string {
 	if row[r.Columns[0]] == nil {
 		return r.Bench
@@ -118,7 +119,7 @@ func rowName(r *bench.Report, row bench.Row) string {
 	return cell(r.Columns[0], row[r.Columns[0]])
 }
 
-// cell is a value as a table shows it: bytes and shares with their units. JSON has all digits.
+// cell returns a value as a table shows it: bytes and shares with their units. JSON has all digits.
 func cell(column string, v any) string {
 	var f float64
 	switch n := v.(type) {

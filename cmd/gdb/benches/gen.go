@@ -112,7 +112,7 @@ func flagsOfKind(flags *pflag.FlagSet, kind string) (err error) {
 	return err
 }
 
-// wholeNumber is a count that may be given as 64e6.
+// wholeNumber returns a count that may be given as 64e6.
 func wholeNumber(flag string, f float64) (uint64, error) {
 	if !(f >= 0 && f <= 1<<53) || f != math.Trunc(f) {
 		return 0, cli.Usage(fmt.Errorf("--%s %g: want a whole number, such as 64e6", flag, f))

@@ -158,7 +158,7 @@ func OpenDevice(io string) (blockdev.Device, error) {
 	return nil, Usage(fmt.Errorf("--io %q: want %s", io, message.OneOf(BackendNames())))
 }
 
-// BackendNames are the values of --io.
+// BackendNames returns the values of --io.
 func BackendNames() (names []string) {
 	for _, b := range blockdev.Backends() {
 		names = append(names, string(b))
@@ -166,8 +166,8 @@ func BackendNames() (names []string) {
 	return names
 }
 
-// Chosen is the run that is asked for, or the best one, which it tells. The error of one that is
-// damaged comes before any about flags, since it cannot be told what the run predicts.
+// Chosen returns the run that is asked for, or the best one, which it tells. The error of one that
+// is damaged comes before any about flags, since it cannot be told what the run predicts.
 func (a *App) Chosen(cmd *cobra.Command, st *layout.Store, run string) (string, error) {
 	if run != "" {
 		return run, runs.Damaged(st, run)

@@ -27,7 +27,7 @@ func (w *WhereFlags) Bind(f *pflag.FlagSet) {
 	OnlyFor(f, setting.OfNodes, "backend", "device", "device-memory")
 }
 
-// Where is what the flags say.
+// Where returns what the flags say.
 func (w *WhereFlags) Where() (setting.Where, error) {
 	if w.flags.Changed("device") {
 		w.where.Device = &w.device

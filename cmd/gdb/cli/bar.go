@@ -63,7 +63,7 @@ func (r *rate) add(now time.Time, done int64) float64 {
 	return r.perS
 }
 
-// describe is what stands before the bar: the phase, its rate, and the time left.
+// describe returns what stands before the bar: the phase, its rate, and the time left.
 func (r *rate) describe(phase string, now time.Time, done, total int64, unit string) string {
 	perS := r.add(now, done)
 	if perS < 1 {

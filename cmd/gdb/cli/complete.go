@@ -39,7 +39,7 @@ func CompleteWordsOrFiles(all ...string) CompleteFunc {
 	}
 }
 
-// Beginning are the words that begin with a text.
+// Beginning returns the words that begin with a text.
 func Beginning(all []string, begin string) (out []string) {
 	for _, word := range all {
 		if strings.HasPrefix(word, begin) {

@@ -10,7 +10,7 @@ import (
 // UsageError is a wrong command line or statement.
 type UsageError struct{ err error }
 
-// Error is what is wrong.
+// Error returns what is wrong.
 func (e UsageError) Error() string { return e.err.Error() }
 
 // Unwrap is the error that it was made of.

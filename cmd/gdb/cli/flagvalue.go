@@ -12,7 +12,7 @@ var Directions = []string{"in", "both"}
 // Direction is --direction: in is false, both is true.
 type Direction bool
 
-// String is the flag's value.
+// String returns the flag's value.
 func (d *Direction) String() string {
 	if *d {
 		return "both"

@@ -26,7 +26,8 @@ func NewHistory() *History {
 	return nil
 }
 
-// historyFile is where history is kept by the rules of the XDG base directories, "" if nowhere.
+// historyFile returns where history is kept by the rules of the XDG base directories, "" if
+// nowhere.
 func historyFile() string {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// ProfilesDir is where what was measured of devices is kept for all stores: gdb of the user's
+// ProfilesDir returns where what was measured of devices is kept for all stores: gdb of the user's
 // directory for caches, "" if there is none.
 func ProfilesDir() string {
 	dir, err := os.UserCacheDir()

@@ -57,7 +57,7 @@ func (t *terminal) Read(p []byte, wait time.Duration) (int, error) {
 // Write writes to the terminal.
 func (t *terminal) Write(p []byte) (int, error) { return t.out.Write(p) }
 
-// Size is 0, 0 if the terminal does not tell.
+// Size returns 0, 0 if the terminal does not tell.
 func (t *terminal) Size() (columns, lines int) {
 	columns, lines, err := term.GetSize(int(t.out.Fd()))
 	if err != nil {

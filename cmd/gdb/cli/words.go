@@ -18,7 +18,7 @@ const (
 	SplitHelp = "nodes to look at: train, val, test, or a stored split such as test@3"
 )
 
-// HelpOf is the help of a flag that is a setting of trainings, for all commands that have it.
+// HelpOf returns the help of a flag that is a setting of trainings, for all commands that have it.
 func HelpOf(flag string) string {
 	r := setting.Find(flag)
 	help := strings.Replace(r.Help, "{gdb}", "gdb", 1)
@@ -44,7 +44,7 @@ func Alias(f *pflag.FlagSet, old, name string) {
 		DefValue: now.DefValue, Hidden: true, Annotations: map[string][]string{AliasOf: {name}}})
 }
 
-// Plural is a number of things.
+// Plural returns a number of things.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -55,7 +55,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Count is a number with commas.
+// Count returns a number with commas.
 func Count(n uint64) string { return humanize.Comma(int64(n)) }
 
 // Cut shortens a name to at most this number of characters.

@@ -104,7 +104,7 @@ func evalText(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error 
 	return w.Err
 }
 
-// figures are the columns of some ranks.
+// figures returns the columns of some ranks.
 func figures(m *rank.Metrics) string {
 	return fmt.Sprintf("%8s %8s %8s %8s %10s", runs.Figure(m.MRR, 4), runs.Figure(m.Hits1, 4),
 		runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4), runs.Figure(m.MeanRank, 1))

@@ -102,7 +102,7 @@ func (r *pairReader) header(fields []string) bool {
 	return true
 }
 
-// next is the next line, or io.EOF. A first line that names the columns is left out.
+// next returns the next line, or io.EOF. A first line that names the columns is left out.
 func (r *pairReader) next() (line [3]string, err error) {
 	fields, err := r.csv.Read()
 	if err == nil && r.first && r.header(fields) {

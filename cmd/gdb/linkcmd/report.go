@@ -13,7 +13,7 @@ import (
 	"gdb/train/setting"
 )
 
-// ReportData is what a run that predicts links recorded, for its page.
+// ReportData returns what a run that predicts links recorded, for its page.
 func ReportData(dir runs.Dir) (*report.Data, error) {
 	f, err := dir.ReadLink()
 	if err != nil {
@@ -58,7 +58,7 @@ func ReportData(dir runs.Dir) (*report.Data, error) {
 	return d, err
 }
 
-// rankRows are the figures of the test edges.
+// rankRows returns the figures of the test edges.
 func rankRows(r *rank.Result) [][2]string {
 	return [][2]string{{"test mrr", runs.Figure(r.MRR, 4)}, {"hits@1", runs.Figure(r.Hits1, 4)},
 		{"hits@3", runs.Figure(r.Hits3, 4)}, {"hits@10", runs.Figure(r.Hits10, 4)},

@@ -29,7 +29,7 @@ type Finished struct {
 	Next   [][]string
 }
 
-// FinishedOf is the end of a run of links.
+// FinishedOf returns the end of a run of links.
 func FinishedOf(dir string, r *link.Result) *Finished {
 	return &Finished{Line: lastLine(r), Done: doneOf(r), Next: [][]string{
 		{"eval", dir, "--run", r.Run},
@@ -77,7 +77,7 @@ func doneOf(r *link.Result) *done {
 	return d
 }
 
-// lastLine is the last line on standard output.
+// lastLine returns the last line on standard output.
 func lastLine(r *link.Result) string {
 	test := "-"
 	if r.Test != nil {
@@ -87,7 +87,7 @@ func lastLine(r *link.Result) string {
 		runs.Figure(r.Best, 4))
 }
 
-// hits are the shares of hits of some ranks.
+// hits returns the shares of hits of some ranks.
 func hits(m *rank.Metrics) string {
 	return fmt.Sprintf("hits@1 %s @3 %s @10 %s", runs.Figure(m.Hits1, 3), runs.Figure(m.Hits3, 3),
 		runs.Figure(m.Hits10, 3))

@@ -6,8 +6,8 @@ import (
 	"gdb/compute/backend"
 )
 
-// Chosen is the name of what backend.Auto stands for here: it opens the device of that number, and
-// closes it. Other names stand for themselves.
+// Chosen returns the name of what backend.Auto stands for here: it opens the device of that number,
+// and closes it. Other names stand for themselves.
 func Chosen(name string, device int) string {
 	if name != backend.Auto {
 		return name

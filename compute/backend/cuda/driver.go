@@ -77,7 +77,7 @@ func (d *driver) measured(f func() error) error {
 	return d.operate(func() error { return d.meter.around(d, f) })
 }
 
-// busy is how long the device has worked on what is done.
+// busy returns how long the device has worked on what is done.
 func (d *driver) busy() (time.Duration, error) {
 	err := d.on(d.meter.collect)
 	return d.meter.busy, err

@@ -125,7 +125,7 @@ func (g *gpu) activates(o *backend.Operands, act int) bool {
 	return true
 }
 
-// dropThreshold is the draw below which values are dropped, as the CPU has it.
+// dropThreshold returns the draw below which values are dropped, as the CPU has it.
 func dropThreshold(rate float32) int {
 	if !(rate >= 0 && rate < 1) {
 		panic("BUG: a dropout rate must be at least 0 and below 1")

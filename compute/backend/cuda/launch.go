@@ -59,7 +59,7 @@ func blocksFor(threads int) int {
 	return min(blocksMost, (threads+blockThreads-1)/blockThreads)
 }
 
-// boolWord is 1 for true.
+// boolWord returns 1 for true.
 func boolWord(b bool) (word cuda.Argument) {
 	if b {
 		word = 1

@@ -122,7 +122,7 @@ func writeLongs(to, off []uint32, hubsAt int) {
 	to[0], to[1], to[2] = uint32(parts), uint32(hubs), uint32(hubsAt)
 }
 
-// places are where rows of entries were in the matrix that is dropped out.
+// places returns where rows of entries were in the matrix that is dropped out.
 func (g *gpu) places(s backend.Segments) uint64 {
 	l := &g.lists[s.ID]
 	if l.at == 0 {
@@ -131,7 +131,7 @@ func (g *gpu) places(s backend.Segments) uint64 {
 	return l.at
 }
 
-// entryLists are the numbers of the lists of entries.
+// entryLists returns the numbers of the lists of entries.
 func (g *gpu) entryLists(s backend.Segments, off uint64) uint64 {
 	l := &g.lists[s.ID]
 	if l.entryList == 0 && s.Entries > 0 {
@@ -141,7 +141,8 @@ func (g *gpu) entryLists(s backend.Segments, off uint64) uint64 {
 	return l.entryList
 }
 
-// back are the transposed lists of s, which the host makes in the memory that they are copied from.
+// back returns the transposed lists of s, which the host makes in the memory that they are copied
+// from.
 func (g *gpu) back(s backend.Segments) *stepLists {
 	l, rows := &g.lists[s.ID], s.Rows
 	if l.back != nil || g.err != nil {

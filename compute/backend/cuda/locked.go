@@ -23,7 +23,7 @@ type lockedRange struct {
 	users  int
 }
 
-// place is where x begins in the range, -1 if it is not within it.
+// place returns where x begins in the range, -1 if it is not within it.
 func (r *lockedRange) place(x []byte) int {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(r.memory)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
@@ -33,7 +33,7 @@ func (r *lockedRange) place(x []byte) int {
 	return int(at - first)
 }
 
-// find is the number of the range that has x, -1 for none.
+// find returns the number of the range that has x, -1 for none.
 func (l *lockedMemory) find(x []byte) int {
 	return slices.IndexFunc(l.all, func(r lockedRange) bool { return r.place(x) >= 0 })
 }
@@ -75,7 +75,7 @@ func (d *driver) unlock(x []byte) error {
 	return d.on(func() error { return d.device.Unregister(memory) })
 }
 
-// seen is where the device sees locked memory; 0 for none.
+// seen returns where the device sees locked memory; 0 for none.
 func (d *driver) seen(x []byte) uint64 {
 	if len(x) == 0 {
 		return 0

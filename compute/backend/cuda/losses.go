@@ -113,7 +113,7 @@ var losses = map[string]deviceKernel{
 	"regression":           regression,
 }
 
-// weightsOf are the weights that a loss has; 0 for none.
+// weightsOf returns the weights that a loss has; 0 for none.
 func (g *gpu) weightsOf(o *backend.Operands) uint64 {
 	if o.In[2].Len() == 0 {
 		return 0

@@ -118,7 +118,7 @@ func (g *gpu) Trim() error {
 	return g.scratch.Release()
 }
 
-// take is the address of n bytes of the step's arena; 0 for none, and after an error.
+// take returns the address of n bytes of the step's arena; 0 for none, and after an error.
 func (g *gpu) take(n int) uint64 {
 	if n == 0 || g.err != nil {
 		return 0
@@ -142,7 +142,7 @@ func (g *gpu) Host(x []float32, rows, cols int) backend.Tensor {
 	return g.lend(lent{host: x[:min(n, len(x))], room: n}, rows, cols)
 }
 
-// width is the bytes of a tensor's values.
+// width returns the bytes of a tensor's values.
 func width(t backend.Tensor) int {
 	if t.Half {
 		return halfBytes
@@ -150,7 +150,7 @@ func width(t backend.Tensor) int {
 	return floatBytes
 }
 
-// at is the address of a tensor's first value.
+// at returns the address of a tensor's first value.
 func (g *gpu) at(t backend.Tensor) uint64 {
 	if t.Memory >= 0 {
 		if t.Len() == 0 {

@@ -11,7 +11,7 @@ const (
 	slabRows = 64
 )
 
-// slabs is how many slabs rows are cut into.
+// slabs returns how many slabs rows are cut into.
 func slabs(rows int) int { return max(1, (rows+slabRows-1)/slabRows) }
 
 // columnSumOf is columnSum of a matrix of either kind.

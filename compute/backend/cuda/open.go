@@ -130,5 +130,5 @@ func once(err error) error {
 	return err
 }
 
-// there says whether a tensor has memory: one of a step that was short of it has none.
+// there reports whether a tensor has memory: one of a step that was short of it has none.
 func (g *gpu) there(t backend.Tensor) bool { return t.Memory >= 0 || g.err == nil }

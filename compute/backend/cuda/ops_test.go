@@ -51,7 +51,7 @@ func newTrial(t *testing.T, be backend.Backend, name string) *trial {
 	return &trial{t: t, be: calls{be}, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
 }
 
-// draw is a matrix of values around 0.
+// draw returns a matrix of values around 0.
 func (o *trial) draw(rows, cols int) backend.Tensor {
 	x := o.be.Scratch(rows, cols)
 	o.be.Write(x, o.values(rows*cols))
@@ -66,7 +66,7 @@ func (o *trial) values(n int) []float32 {
 	return x
 }
 
-// words is a column of numbers below most, as a backend reads them.
+// words returns a column of numbers below most, as a backend reads them.
 func (o *trial) words(n, most int) backend.Tensor {
 	x := make([]uint32, n)
 	for i := range x {
@@ -150,7 +150,7 @@ func compareWithin(t *testing.T, cpu, gpu backend.Backend, tolerance float64, na
 	}
 }
 
-// difference is the largest of two vectors beside the size of their values, and where it is.
+// difference returns the largest of two vectors beside the size of their values, and where it is.
 func difference(got, want []float32) (at int, worst float64) {
 	size := 1.0
 	for _, v := range want {

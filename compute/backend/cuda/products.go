@@ -47,7 +47,7 @@ func (g *gpu) multiply(name string, o *backend.Operands, ta, tb bool) {
 	}
 }
 
-// of is a matrix, or the first head of one of several.
+// of returns a matrix, or the first head of one of several.
 func (g *gpu) of(t backend.Tensor, heads int, transposed bool) matrix {
 	m := matrix{at: g.at(t), stride: max(1, t.Cols), transposed: transposed, half: t.Half}
 	if heads > 1 {

@@ -97,8 +97,8 @@ func (of *group) close(d *driver) error {
 	return err
 }
 
-// find is the group of what is queued, now the first: a new one if there is none, in the place of
-// the one that was used longest ago. seen says whether it was there.
+// find returns the group of what is queued, now the first: a new one if there is none, in the place
+// of the one that was used longest ago. seen says whether it was there.
 func (q *queue) find(d *driver) (of *group, seen bool, err error) {
 	i := slices.IndexFunc(q.groups, func(of *group) bool {
 		return slices.Equal(of.ops, q.ops) && slices.Equal(of.words, q.words)

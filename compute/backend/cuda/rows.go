@@ -76,7 +76,7 @@ func putRows(g *gpu, o *backend.Operands) {
 	g.launch("put_rows", threads, into, rows, o.In[1], rows.Rows, rows.Cols, into.Rows, four)
 }
 
-// Device is the memory of the device.
+// Device returns the memory of the device.
 func (g *gpu) Device() backend.Device { return g }
 
 // DeviceMemory asks the driver, of what may be taken.

@@ -36,7 +36,7 @@ func newArena(d *driver, what string) *arena {
 	return a
 }
 
-// aligned is n, or as much more as makes it a multiple of the alignment.
+// aligned returns n, or as much more as makes it a multiple of the alignment.
 func aligned(n int) int { return (n + arenaAlign - 1) / arenaAlign * arenaAlign }
 
 // take returns the address of n bytes.

@@ -91,7 +91,7 @@ func (g *gpu) push(o *backend.Operands, weight uint64) {
 		dx.Rows, l.longs, dx.Cols, o.Fresh, four)
 }
 
-// untouched says whether a gradient of rows has nothing to add: then the fresh rows are zeros.
+// untouched reports whether a gradient of rows has nothing to add: then the fresh rows are zeros.
 func (g *gpu) untouched(o *backend.Operands) bool {
 	if s := o.Lists; s.Lists > 0 && s.Entries > 0 && o.Out.Len() > 0 {
 		g.back(s)
@@ -129,7 +129,7 @@ func pushWeighted(g *gpu, o *backend.Operands) {
 		l.off, l.idx, b.entries(), dx.Rows, l.longs, o.Heads, cols, o.Shared, o.Fresh, four)
 }
 
-// entries are the numbers of the entries that transposed ones come from.
+// entries returns the numbers of the entries that transposed ones come from.
 func (l *stepLists) entries() uint64 {
 	if !l.Entries {
 		panic("BUG: transposed lists without entries")

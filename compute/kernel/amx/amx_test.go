@@ -32,7 +32,7 @@ func aligned(n int) []float32 {
 	return x[-uintptr(unsafe.Pointer(&x[0]))/4%16:][:n:n]
 }
 
-// drawn is a product whose A has tiles side by side in rows, or one by one.
+// drawn returns a product whose A has tiles side by side in rows, or one by one.
 func drawn(t *rapid.T) *Blocks {
 	side := rapid.IntRange(1, 3)
 	b := &Blocks{Rows: side.Draw(t, "rows"), Cols: side.Draw(t, "cols"),

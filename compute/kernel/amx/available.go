@@ -37,7 +37,7 @@ func Check(multiply func(*Blocks)) error {
 	return nil
 }
 
-// checked is a product of 2 x 2 blocks and two steps, of small whole numbers if it is exact.
+// checked returns a product of 2 x 2 blocks and two steps, of small whole numbers if it is exact.
 func checked(draw *rand.Rand, exact, accumulate bool) *Blocks {
 	const blocks, steps = 2, 2
 	number := func() float32 {

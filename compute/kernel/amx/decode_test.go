@@ -114,7 +114,7 @@ func (i *instruction) operands() {
 	}
 }
 
-// value is the operand of ModRM that may be in memory, and set changes it.
+// value returns the operand of ModRM that may be in memory, and set changes it.
 func (i *instruction) value() uint64 {
 	if i.mod == 3 {
 		return i.m.reg[i.base]

@@ -40,7 +40,7 @@ type region struct {
 
 const stackPointer = 4
 
-// regionOf is the memory of a slice.
+// regionOf returns the memory of a slice.
 func regionOf[T any](name string, x []T) region {
 	size := int(unsafe.Sizeof(*new(T)))
 	p := unsafe.Pointer(unsafe.SliceData(x))
@@ -103,7 +103,7 @@ func (m *machine) configure(at uint64) {
 	}
 }
 
-// configured is a tile that is.
+// configured returns a tile that is.
 func (m *machine) configured(i int) *tile {
 	if i > 7 || m.tile[i] == nil {
 		m.fail("tile %d is not configured", i)
@@ -136,7 +136,7 @@ func (m *machine) multiplyTiles(c, a, b *tile) {
 	}
 }
 
-// fused is x·y+z, where x and y are bits of float32, rounded once; added is x+y. Denormals are
+// fused returns x·y+z, where x and y are bits of float32, rounded once; added is x+y. Denormals are
 // zeros before and after.
 func fused(x, y uint32, z float32) float32 {
 	a, b := noDenormal(math.Float32frombits(x)), noDenormal(math.Float32frombits(y))
@@ -163,7 +163,7 @@ func rounded(x float64) float32 {
 	return float32(x)
 }
 
-// newMachine is one for multiplyBlocks.
+// newMachine returns one for multiplyBlocks.
 func newMachine(t testing.TB, memory ...region) *machine {
 	return &machine{code: codeOf(t), memory: memory, ran: map[string]int{}}
 }

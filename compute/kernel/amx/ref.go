@@ -24,11 +24,11 @@ func Reference(b *Blocks) {
 	}
 }
 
-// addStep is what the instruction TDPBF16PS does to a value of C, by its description in Intel's
-// Software Developer's Manual, volume 2: it sums the products of the first values of pairs, and
-// those of the second ones, adds the two sums, and then what it has to C. Each sum is rounded once
-// to nearest even, and what is denormal, before or after, is a zero of its sign. The pairs of a
-// column of B are Side words apart.
+// addStep returns what the instruction TDPBF16PS does to a value of C, by its description in
+// Intel's Software Developer's Manual, volume 2: it sums the products of the first values of pairs,
+// and those of the second ones, adds the two sums, and then what it has to C. Each sum is rounded
+// once to nearest even, and what is denormal, before or after, is a zero of its sign. The pairs of
+// a column of B are Side words apart.
 func addStep(c float32, row []uint16, column []uint32) float32 {
 	first, second := float32(0), float32(0)
 	for p := range Side / 2 {

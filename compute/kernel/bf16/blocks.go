@@ -12,7 +12,7 @@ import (
 // whole rounds n up to whole blocks.
 func whole(n int) int { return partsOf(n, amx.Side) * amx.Side }
 
-// bitsOf is the same array as package amx has it.
+// bitsOf returns the same array as package amx has it.
 func bitsOf(x []Number) []uint16 { return mem.View[uint16](mem.BytesOf(x)) }
 
 // blockRows computes rows of the product, from row i on, to c: whole blocks of them where they are,
@@ -79,7 +79,7 @@ func padRows[T any](to []T, wide int, x []T, stride, rows, n int) {
 	}
 }
 
-// blockWords is what blockRows takes of scratch memory.
+// blockWords returns what blockRows takes of scratch memory.
 func (r *product) blockWords() int {
 	if r.blocks == nil {
 		return 0
@@ -137,7 +137,7 @@ func (r *reduction) packTiles(b *amx.Blocks, edge []Number, i, rows int) {
 	}
 }
 
-// partWords is what blockPart takes of scratch memory, but for a C at an edge.
+// partWords returns what blockPart takes of scratch memory, but for a C at an edge.
 func (r *reduction) partWords(cols int) int {
 	return reduceRows/2*(whole(r.k)+whole(cols)) + amx.Side/2*r.k
 }

@@ -32,7 +32,7 @@ func blockLevels() []*ops {
 	return all
 }
 
-// tileLevel is the level of AMX, or nil.
+// tileLevel returns the level of AMX, or nil.
 func tileLevel() *ops {
 	if amx.Available() != nil || !hasDot() {
 		return nil

@@ -122,7 +122,7 @@ func equal[T Value](t failer, what string, got, want []T) {
 	}
 }
 
-// word is the bits of a value.
+// word returns the bits of a value.
 func word[T Value](v T) uint32 {
 	switch v := any(v).(type) {
 	case float32:

@@ -45,7 +45,7 @@ func TestConversions(t *testing.T) {
 	})
 }
 
-// nearest tells whether got is a bfloat16 as near to v as its neighbors, and even if one is as
+// nearest reports whether got is a bfloat16 as near to v as its neighbors, and even if one is as
 // near.
 func nearest(got, v float32) bool {
 	switch {

@@ -66,7 +66,7 @@ func gradient[T Value](p *kernel.Pool, out []T, dy []float32, y []Number,
 // columnRows is how many rows ColumnSum adds up before it adds that to the rest.
 const columnRows = 1024
 
-// ColumnWords is the scratch memory of ColumnSum, in words.
+// ColumnWords returns the scratch memory of ColumnSum, in words.
 func ColumnWords(rows, n int) int { return partsOf(rows, columnRows) * n }
 
 // ColumnSum writes the sum of the rows of x(rows,n) to out(n).

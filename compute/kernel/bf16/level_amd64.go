@@ -33,7 +33,7 @@ func candidates() (all []*ops, noAMX error) {
 var errBounded = errors.New("AMX is used where there are AVX-512 and VDPBF16PS, " +
 	"and GDB_KERNEL does not say otherwise")
 
-// hasDot tells whether the processor has VDPBF16PS.
+// hasDot reports whether the processor has VDPBF16PS.
 func hasDot() bool { return cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL }
 
 var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),

@@ -8,7 +8,8 @@ import (
 // cpuid returns the registers that the instruction CPUID sets for a leaf.
 func cpuid(leaf uint32) (a, b, c, d uint32)
 
-// processor is the vendor of the processor, and what it says of its family, model and stepping.
+// processor returns the vendor of the processor, and what it says of its family, model and
+// stepping.
 func processor() string {
 	_, b, c, d := cpuid(0)
 	var vendor []byte

@@ -4,5 +4,5 @@ package bf16
 
 import "runtime"
 
-// processor is the kind of the processor: others than amd64 have one level.
+// processor returns the kind of the processor: others than amd64 have one level.
 func processor() string { return runtime.GOARCH }

@@ -83,7 +83,7 @@ type product struct {
 func (r *product) lda() int { return r.heads * r.k }
 func (r *product) ldc() int { return r.heads * r.n }
 
-// words is the words of a panel of B, and parts the panels of a head.
+// words returns the words of a panel of B, and parts the panels of a head.
 func (r *product) words() int { return r.tiles.pairs(r.k) * r.tiles.step() }
 func (r *product) parts() int { return partsOf(r.n, r.tiles.width()) }
 
@@ -168,8 +168,8 @@ func (r *product) rows(p *kernel.Pool, c []float32, i, rows int, accumulate bool
 	}
 }
 
-// next is how the rows of A from row i on are asked for while as many are computed: all their lines
-// once, spread over all steps of tiles.
+// next returns how the rows of A from row i on are asked for while as many are computed: all their
+// lines once, spread over all steps of tiles.
 func (r *product) next(i, rows int) ahead {
 	at, end := i*r.lda(), min(len(r.a), (i+rows)*r.lda())
 	steps := rows / r.tiles.rows[0] * (r.k / 2) * r.parts()

@@ -22,7 +22,7 @@ type RatesFile struct {
 // RatesIn returns the file of a directory, which need not be there yet.
 func RatesIn(fs vfs.FS, dir string) *RatesFile { return &RatesFile{fs, dir} }
 
-// Path is where the file is.
+// Path returns where the file is.
 func (f *RatesFile) Path() string { return f.fs.PathJoin(f.dir, fileName) }
 
 // entry is what was measured of a processor.
@@ -47,7 +47,7 @@ func (e *entry) of(levels []string) bool {
 	return slices.Equal(names, slices.Sorted(slices.Values(levels)))
 }
 
-// name is what levels are kept under.
+// name returns what levels are kept under.
 func name(levels []string) string {
 	return processor() + ": " + strings.Join(levels, ", ")
 }

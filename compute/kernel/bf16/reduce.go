@@ -170,7 +170,7 @@ func (r *reduction) block(g *group, c []float32, i, end int, add bool) {
 // fetch is what the tiles of a block ask for: the rows of the next one, of A and then of B.
 type fetch struct{ from, end, more, moreEnd uintptr }
 
-// next is the rows from row i on.
+// next returns the rows from row i on.
 func (r *reduction) next(g *group, i, end int) *fetch {
 	rows := min(blockRows, end-i)
 	if rows <= 0 {
@@ -194,7 +194,7 @@ func (f *fetch) of(steps int) ahead {
 	return a
 }
 
-// address is where x begins.
+// address returns where x begins.
 func address(x []Number) uintptr { return uintptr(unsafe.Pointer(&x[0])) }
 
 // sum adds the partial sums to values lo to hi-1 of C, slab by slab.

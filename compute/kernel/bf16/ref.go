@@ -35,9 +35,9 @@ func refColumn(rows, pairs int, a []Number, as strides, b []uint32, c []float32,
 	}
 }
 
-// addPair is what VDPBF16PS does in a lane: it adds the product of the second values, then that of
-// the first ones. A float64 has a product exactly. It does not have each sum, but is far from where
-// float32 rounds if it does not.
+// addPair returns what VDPBF16PS does in a lane: it adds the product of the second values, then
+// that of the first ones. A float64 has a product exactly. It does not have each sum, but is far
+// from where float32 rounds if it does not.
 func addPair(sum float32, first, second Number, pair uint32) float32 {
 	sum = flushed(float64(sum) + value(second)*value(Number(pair>>16)))
 	return flushed(float64(sum) + value(first)*value(Number(pair)))

@@ -43,7 +43,7 @@ func (s *sumSet) chunks(n, most int, fn func(col, vectors, lanes int)) int {
 	return n
 }
 
-// from is a pointer to the values from one on, or nil: kernels read nothing of what is empty.
+// from returns a pointer to the values from one on, or nil: kernels read nothing of what is empty.
 func from[T any](x []T, at int) *T {
 	if at >= len(x) {
 		return nil
@@ -54,7 +54,7 @@ func from[T any](x []T, at int) *T {
 // rowsFrom is from of Numbers, as assembly takes them.
 func rowsFrom(x []Number, col int) *uint16 { return (*uint16)(from(x, col)) }
 
-// flag is a truth value as assembly tests it.
+// flag returns a truth value as assembly tests it.
 func flag(b bool) uint64 {
 	if b {
 		return 1

@@ -42,11 +42,11 @@ type tileSet struct {
 
 var plainTiles = tileSet{lanes: 16, rows: []int{1}}
 
-// width is the columns of a panel of B, and wide the rows of C in a panel of A.
+// width returns the columns of a panel of B, and wide the rows of C in a panel of A.
 func (t *tileSet) width() int { return 2 * t.lanes }
 func (t *tileSet) wide() int  { return 3 * t.lanes }
 
-// step is the words that a panel of B has for a pair.
+// step returns the words that a panel of B has for a pair.
 func (t *tileSet) step() int {
 	if t.widened {
 		return 2 * t.width()
@@ -54,7 +54,7 @@ func (t *tileSet) step() int {
 	return t.width()
 }
 
-// pairs is how many pairs of k rows a panel of B has.
+// pairs returns how many pairs of k rows a panel of B has.
 func (t *tileSet) pairs(k int) int {
 	if t.steps {
 		return partsOf(k, amx.Side) * amx.Side / 2
@@ -131,5 +131,5 @@ func (t *tileSet) pack(fn packFunc, panels []uint32, x []Number, rows, n, stride
 	as.rows(panels, x, 2*pairs, rows, 0, n, stride, panel)
 }
 
-// partsOf is how many parts of a size n items have.
+// partsOf returns how many parts of a size n items have.
 func partsOf(n, size int) int { return (n + size - 1) / size }

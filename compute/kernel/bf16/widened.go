@@ -8,7 +8,7 @@ import "gdb/compute/kernel"
 // widenedPart is how many values of A are widened at a time: they stay in the second-level cache.
 const widenedPart = 32 << 10
 
-// widenedRows is how many rows of k values are widened at a time.
+// widenedRows returns how many rows of k values are widened at a time.
 func widenedRows(k int) int { return max(1, widenedPart/max(1, k)) }
 
 // GEMMWidened is C(m,n) (+)= A(m,k)·B(k,n) for a B of floats, for each of some heads: A has

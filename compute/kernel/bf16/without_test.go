@@ -27,7 +27,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// without is the level of this processor without VDPBF16PS; "" if it has none.
+// without returns the level of this processor without VDPBF16PS; "" if it has none.
 func without(t *testing.T) string {
 	all := levels()
 	if all[len(all)-1].name != "avx512_bf16" {

@@ -103,7 +103,7 @@ func (w *writer) memory(text string, prefix byte, disp int8, base, index registe
 	w.bytes(text, code...)
 }
 
-// vexLast is the last byte of the prefix VEX: a register that no other field has, inverted, a
+// vexLast returns the last byte of the prefix VEX: a register that no other field has, inverted, a
 // length of 128 bits, and the prefix that it stands for.
 func vexLast(register, prefix byte) byte { return ^register&15<<3 | prefix }
 

@@ -143,7 +143,7 @@ func (s isa) roundWords(v reg.VecVirtual) {
 
 var words = map[string]Mem{}
 
-// inMemory is a vector of words in memory, which takes no register.
+// inMemory returns a vector of words in memory, which takes no register.
 func (s isa) inMemory(x uint32) Mem {
 	return s.inMemoryEach(fmt.Sprintf("words%08x", x), func(int) uint32 { return x })
 }

@@ -181,7 +181,7 @@ func (e *elementsKernel) dropAndStore(v reg.VecVirtual, to reg.GPVirtual, rest *
 	e.store(v, Mem{Base: to}, rest)
 }
 
-// inRest is a label, which the rest of a vector has of its own.
+// inRest returns a label, which the rest of a vector has of its own.
 func inRest(label string, rest *mask) string {
 	if rest != nil {
 		return label + "Rest"

@@ -153,7 +153,7 @@ func (d *entryDot) block(masks []mask) {
 	}
 }
 
-// odd are the odd values of v.
+// odd returns the odd values of v.
 func (d *entryDot) odd(v reg.VecVirtual) reg.VecVirtual {
 	to := d.s.vec()
 	if d.s.wide {

@@ -109,7 +109,7 @@ func (w *fewKernel) loadRow(r int, rest *mask, to reg.VecVirtual) {
 	w.s.loadRest(m, rest, to)
 }
 
-// column is where the panel has the vector of a column.
+// column returns where the panel has the vector of a column.
 func (w *fewKernel) column(c int) Mem { return Mem{Base: w.panel, Disp: c * w.s.bytes} }
 
 // times writes C (+)= A·B.

@@ -127,7 +127,7 @@ func gatherSum(s isa, vectors int) {
 		})
 }
 
-// inverse is 1/count in all lanes.
+// inverse returns 1/count in all lanes.
 func (s isa) inverse(count reg.GPVirtual) reg.VecVirtual {
 	length, one, bits := XMM(), XMM(), GP32()
 	VXORPS(length, length, length)

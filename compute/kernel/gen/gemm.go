@@ -117,7 +117,7 @@ func (t *tile) pointers(a reg.GPVirtual) {
 	}
 }
 
-// value is where row i of A has its value for this step: five rows are reached from a pointer.
+// value returns where row i of A has its value for this step: five rows are reached from a pointer.
 func (t *tile) value(i int) Mem {
 	m := Mem{Base: t.ap[i/5]}
 	switch i % 5 {

@@ -97,7 +97,7 @@ func manhattanGrad(k *vectors) {
 	})
 }
 
-// inverseRoot is 1/sqrt(v) for positive v: an estimate, and one step of Newton's method.
+// inverseRoot returns 1/sqrt(v) for positive v: an estimate, and one step of Newton's method.
 func (s isa) inverseRoot(v reg.VecVirtual) reg.VecVirtual {
 	y, t := s.vec(), s.vec()
 	if s.wide {
@@ -114,7 +114,7 @@ func (s isa) inverseRoot(v reg.VecVirtual) reg.VecVirtual {
 	return y
 }
 
-// squaredModulus is x²+y² and a little more: see refModulus.
+// squaredModulus returns x²+y² and a little more: see refModulus.
 func (s isa) squaredModulus(x, y reg.VecVirtual) reg.VecVirtual {
 	v := s.float(math.Float32frombits(modulusLeastBits))
 	VFMADD231PS(x, x, v)

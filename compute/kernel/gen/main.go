@@ -66,7 +66,7 @@ var (
 	isas   = []isa{avx2, avx512}
 )
 
-// lanes is how many floats a vector has.
+// lanes returns how many floats a vector has.
 func (s isa) lanes() int { return s.bytes / 4 }
 
 // vec returns a new register.
@@ -149,7 +149,7 @@ func (s isa) lowLanes(n reg.GPVirtual) mask {
 
 var window *Mem
 
-// laneWindow is the table that AVX2 masks are cut from.
+// laneWindow returns the table that AVX2 masks are cut from.
 func laneWindow() Mem {
 	if window == nil {
 		m := GLOBL("laneWindow", RODATA|NOPTR)
@@ -204,8 +204,8 @@ func (s isa) storeRest(v reg.VecVirtual, rest *mask, m Mem) {
 	}
 }
 
-// floatParam is where a float32 parameter lies; loading one into a vector register by name would
-// not assemble.
+// floatParam returns where a float32 parameter lies; loading one into a vector register by name
+// would not assemble.
 func floatParam(name string) Mem {
 	a, err := Param(name).Resolve()
 	if err != nil {

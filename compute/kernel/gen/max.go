@@ -167,7 +167,7 @@ func beginMax(s isa, values, rows []reg.VecVirtual, p, count reg.GPVirtual) {
 	Label("begun")
 }
 
-// rowNumber is a vector of the number of a row.
+// rowNumber returns a vector of the number of a row.
 func rowNumber(s isa, r reg.GPVirtual) reg.VecVirtual {
 	number := s.vec()
 	if s.wide {

@@ -143,7 +143,7 @@ func (t *pairTile) sums(b, aks reg.GPVirtual) {
 	Label("summed")
 }
 
-// stepBytes is what a panel has for a step: a word for each column, or with float32 two.
+// stepBytes returns what a panel has for a step: a word for each column, or with float32 two.
 func (t *pairTile) stepBytes() int {
 	if t.dot {
 		return 2 * t.s.bytes
@@ -197,7 +197,7 @@ func (t *pairTile) loadRow(b reg.GPVirtual, at int) []reg.VecVirtual {
 
 var flush *Mem
 
-// flushDenormals is a value of the register MXCSR: its default with the bits FTZ and DAZ.
+// flushDenormals returns a value of the register MXCSR: its default with the bits FTZ and DAZ.
 func flushDenormals() Mem {
 	if flush == nil {
 		m := GLOBL("flushDenormals", RODATA|NOPTR)

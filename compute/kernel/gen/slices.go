@@ -105,7 +105,7 @@ type at struct {
 	rest *mask
 }
 
-// of is where the step works in a slice.
+// of returns where the step works in a slice.
 func (a at) of(slice string) Mem { return Mem{Base: a.k.base[slice], Index: a.i, Scale: 1} }
 
 func (a at) load(slice string) reg.VecVirtual {
@@ -132,7 +132,7 @@ func (a at) kept(v reg.VecVirtual) {
 	}
 }
 
-// greater is the mask of the lanes in which a > b; a NaN is not greater.
+// greater returns the mask of the lanes in which a > b; a NaN is not greater.
 func (s isa) greater(a, b reg.VecVirtual) mask {
 	if s.wide {
 		k := K()
@@ -144,7 +144,7 @@ func (s isa) greater(a, b reg.VecVirtual) mask {
 	return mask{v: v}
 }
 
-// greaterInt is the mask of the lanes in which a > b, as signed integers.
+// greaterInt returns the mask of the lanes in which a > b, as signed integers.
 func (s isa) greaterInt(a, b reg.VecVirtual) mask {
 	if s.wide {
 		k := K()

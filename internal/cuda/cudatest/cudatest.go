@@ -98,11 +98,11 @@ func Start(tb testing.TB, kernels string) *Emulator {
 	return &Emulator{library: s.library}
 }
 
-// Emulated says whether the device is emulated.
+// Emulated reports whether the device is emulated.
 func (e *Emulator) Emulated() bool { return e.library != "" }
 
-// Sanitized says whether the address sanitizer is preloaded: the emulated device is built with it
-// then, and a wrong address ends the process with a report of the kernel's line.
+// Sanitized reports whether the address sanitizer is preloaded: the emulated device is built with
+// it then, and a wrong address ends the process with a report of the kernel's line.
 func Sanitized() bool { return strings.Contains(os.Getenv("LD_PRELOAD"), "libasan") }
 
 // Set sets a knob of the emulation (see emu/state.h) until the test ends, and skips the test on a
