@@ -77,25 +77,40 @@ func removeDeadGroups(dir string) {
 	}
 }
 
+// hierarchy is where a hierarchy of cgroups that counts memory is mounted, and the group of a
+// process in it.
+type hierarchy struct {
+	root, group string
+	v2          bool
+}
+
+// hierarchies returns the hierarchies under root that count memory, given the text of a process's
+// /proc/self/cgroup.
+func hierarchies(root, self string) (all []hierarchy) {
+	for line := range strings.Lines(self) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) != 3:
+		case strings.Contains(","+f[1]+",", ",memory,"):
+			all = append(all, hierarchy{root: filepath.Join(root, "memory"), group: f[2]})
+		case f[1] == "":
+			all = append(all, hierarchy{root: root, group: f[2], v2: true})
+		}
+	}
+	return all
+}
+
 // groupPlaces returns where a group may be made, the likeliest first: inside this process's own
 // group for v1; beside it for v2, where a group with processes has no children; else at the root,
 // where a container's group is mounted.
-func groupPlaces(root, self string) []Cgroup {
-	var places []Cgroup
-	for line := range strings.Lines(self) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 {
-			continue
+func groupPlaces(root, self string) (places []Cgroup) {
+	for _, h := range hierarchies(root, self) {
+		likeliest := h.group
+		if h.v2 {
+			likeliest = filepath.Dir(h.group)
 		}
-		switch {
-		case strings.Contains(","+f[1]+",", ",memory,"):
-			v1 := filepath.Join(root, "memory")
-			places = append(places, Cgroup{dir: filepath.Join(v1, f[2])}, Cgroup{dir: v1})
-		case f[1] == "":
-			beside := filepath.Join(root, filepath.Dir(f[2]))
-			places = append(places, Cgroup{dir: beside, v2: true},
-				Cgroup{dir: root, v2: true})
-		}
+		places = append(places, Cgroup{dir: filepath.Join(h.root, likeliest), v2: h.v2},
+			Cgroup{dir: h.root, v2: h.v2})
 	}
 	return places
 }

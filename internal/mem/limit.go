@@ -58,25 +58,14 @@ func machineBytes() int64 {
 }
 
 // cgroupDirs lists the memory cgroup of this process and its parents, in both hierarchies.
-func cgroupDirs() []string {
-	b, err := os.ReadFile("/proc/self/cgroup")
+func cgroupDirs() (dirs []string) {
+	self, err := os.ReadFile(cgroupSelf)
 	if err != nil {
 		return nil
 	}
-	var dirs []string
-	for line := range strings.Lines(string(b)) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		root := "/sys/fs/cgroup"
-		if strings.Contains(","+f[1]+",", ",memory,") {
-			root = "/sys/fs/cgroup/memory"
-		} else if f[1] != "" {
-			continue
-		}
-		for dir := f[2]; ; dir = filepath.Dir(dir) {
-			dirs = append(dirs, filepath.Join(root, dir))
+	for _, h := range hierarchies(cgroupRoot, string(self)) {
+		for dir := h.group; ; dir = filepath.Dir(dir) {
+			dirs = append(dirs, filepath.Join(h.root, dir))
 			if dir == "/" || dir == "." {
 				break
 			}

@@ -13,11 +13,7 @@ import (
 // edge writes the sums and products of rows with a weight for each entry and head.
 func edge() {
 	for _, s := range isas {
-		most := 8
-		if s.wide {
-			most = 16
-		}
-		for vectors := 1; vectors <= most; vectors++ {
+		for vectors := 1; vectors <= s.most(8, 16); vectors++ {
 			edgeSum(s, vectors)
 			edgeDot(s, vectors)
 		}

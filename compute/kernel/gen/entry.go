@@ -49,28 +49,15 @@ func (d *entryDot) write() {
 	off, idx, x := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("x"))
 	own, to := loadGP(Param("own")), loadGP(Param("dw"))
 	last := AllocLocal(8)
-	number := loadGP(Param("lists"))
-	MOVL(Mem{Base: off, Index: number, Scale: 4}, number.As32())
-	LEAQ(Mem{Base: idx, Index: number, Scale: 4, Disp: -4}, number)
-	MOVQ(number, last)
+	lastEntry(off, idx, last)
 	p, end := GP64(), GP64()
 	d.row, d.at, d.own, d.next = GP64(), GP64(), GP64(), GP64()
 	Label("list")
-	MOVL(Mem{Base: off}, p.As32())
-	MOVL(Mem{Base: off, Disp: 4}, end.As32())
-	LEAQ(Mem{Base: idx, Index: p, Scale: 4}, p)
-	LEAQ(Mem{Base: idx, Index: end, Scale: 4}, end)
+	listEntries(off, idx, p, end)
 	CMPQ(p, end)
 	JEQ(LabelRef("none"))
 	Label("entry")
-	LEAQ(Mem{Base: p, Disp: 4 * entriesAhead}, d.next)
-	CMPQ(d.next, last)
-	CMOVQGT(last, d.next)
-	for _, r := range []struct{ from, to reg.GPVirtual }{{p, d.row}, {d.next, d.next}} {
-		MOVL(Mem{Base: r.from}, r.to.As32())
-		IMULQ(floatParam("xRow"), r.to)
-		ADDQ(x, r.to)
-	}
+	entryRows(p, x, last, d.row, d.next)
 	MOVQ(own, d.own)
 	XORL(d.at.As32(), d.at.As32())
 	d.eachHead(to)
@@ -84,6 +71,35 @@ func (d *entryDot) write() {
 	JNZ(LabelRef("list"))
 	VZEROUPPER()
 	RET()
+}
+
+// lastEntry keeps in last where the last entry of all lists is.
+func lastEntry(off, idx reg.GPVirtual, last Mem) {
+	number := loadGP(Param("lists"))
+	MOVL(Mem{Base: off, Index: number, Scale: 4}, number.As32())
+	LEAQ(Mem{Base: idx, Index: number, Scale: 4, Disp: -4}, number)
+	MOVQ(number, last)
+}
+
+// listEntries sets where the entries of the list at off begin and end.
+func listEntries(off, idx, begin, end reg.GPVirtual) {
+	MOVL(Mem{Base: off}, begin.As32())
+	MOVL(Mem{Base: off, Disp: 4}, end.As32())
+	LEAQ(Mem{Base: idx, Index: begin, Scale: 4}, begin)
+	LEAQ(Mem{Base: idx, Index: end, Scale: 4}, end)
+}
+
+// entryRows sets where the row of the entry at p is, and the row of an entry to come, up to the
+// last.
+func entryRows(p, x reg.GPVirtual, last Mem, row, next reg.GPVirtual) {
+	LEAQ(Mem{Base: p, Disp: 4 * entriesAhead}, next)
+	CMPQ(next, last)
+	CMOVQGT(last, next)
+	for _, r := range []struct{ from, to reg.GPVirtual }{{p, row}, {next, next}} {
+		MOVL(Mem{Base: r.from}, r.to.As32())
+		IMULQ(floatParam("xRow"), r.to)
+		ADDQ(x, r.to)
+	}
 }
 
 // nextOwn moves to the own row of the next list: its heads are side by side.

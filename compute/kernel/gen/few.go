@@ -17,12 +17,8 @@ const fewOnce = 4
 // with AVX-512, or two with AVX2, are the most whose products with four columns stay in registers.
 func few() {
 	for _, s := range isas {
-		rows := 2
-		if s.wide {
-			rows = 4
-		}
-		newFew(s).times(rows)
-		newFew(s).outer(rows)
+		newFew(s).times(s.most(2, 4))
+		newFew(s).outer(s.most(2, 4))
 	}
 }
 

@@ -15,10 +15,7 @@ import (
 // vectors whose sums stay in registers. Those of AVX2 take whole vectors only.
 func gather() {
 	for _, s := range isas {
-		most := 8
-		if s.wide {
-			most = 16
-		}
+		most := s.most(8, 16)
 		for vectors := 1; vectors <= most; vectors++ {
 			gatherSum(s, vectors)
 		}

@@ -69,6 +69,14 @@ var (
 // lanes returns how many floats a vector has.
 func (s isa) lanes() int { return s.bytes / 4 }
 
+// most returns the first number, or the second with the wider vectors and twice the registers.
+func (s isa) most(narrow, wide int) int {
+	if s.wide {
+		return wide
+	}
+	return narrow
+}
+
 // vec returns a new register.
 func (s isa) vec() reg.VecVirtual {
 	if s.wide {

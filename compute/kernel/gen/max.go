@@ -14,14 +14,10 @@ import (
 // maxima writes the largest values of rows, and their gradients.
 func maxima() {
 	for _, s := range isas {
-		most, mostGrad := 5, 8
-		if s.wide {
-			most, mostGrad = 12, 16
-		}
-		for vectors := 1; vectors <= most; vectors++ {
+		for vectors := 1; vectors <= s.most(5, 12); vectors++ {
 			segmentMax(s, vectors)
 		}
-		for vectors := 1; vectors <= mostGrad; vectors++ {
+		for vectors := 1; vectors <= s.most(8, 16); vectors++ {
 			segmentMaxGrad(s, vectors)
 		}
 	}

@@ -11,14 +11,10 @@ import (
 // score writes the scores of GATv2 and their gradients.
 func score() {
 	for _, s := range isas {
-		most, mostGrad := 3, 2
-		if s.wide {
-			most, mostGrad = 8, 6
-		}
-		for vectors := 1; vectors <= most; vectors++ {
+		for vectors := 1; vectors <= s.most(3, 8); vectors++ {
 			edgeScore(s, vectors)
 		}
-		for vectors := 1; vectors <= mostGrad; vectors++ {
+		for vectors := 1; vectors <= s.most(2, 6); vectors++ {
 			edgeScoreGrad(s, vectors, true)
 			edgeScoreGrad(s, vectors, false)
 		}

@@ -14,11 +14,7 @@ import (
 // registers, so that a row is read once, as a whole.
 func segment() {
 	for _, s := range isas {
-		most := 12
-		if s.wide {
-			most = 16
-		}
-		for vectors := 1; vectors <= most; vectors++ {
+		for vectors := 1; vectors <= s.most(12, 16); vectors++ {
 			segmentSum(s, vectors)
 			weightedSum(s, vectors)
 			columnSum(s, vectors)

@@ -14,10 +14,7 @@ import (
 // heads side by side, of two heads that read the same values, and of rows that all heads add to.
 func weighted() {
 	for _, s := range isas {
-		most := 8
-		if s.wide {
-			most = 16
-		}
+		most := s.most(8, 16)
 		for vectors := 1; vectors <= most; vectors++ {
 			weightedAll(s, vectors)
 		}
@@ -60,18 +57,12 @@ func newWeighted(s isa, name, doc string, sums, vectors int) *entrySums {
 func (u *entrySums) write(body func()) {
 	off, idx, x := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("x"))
 	out, first, last := loadGP(Param("out")), GP64(), AllocLocal(8)
-	number := loadGP(Param("lists"))
-	MOVL(Mem{Base: off, Index: number, Scale: 4}, number.As32())
-	LEAQ(Mem{Base: idx, Index: number, Scale: 4, Disp: -4}, number)
-	MOVQ(number, last)
+	lastEntry(off, idx, last)
 	MOVL(Mem{Base: off}, first.As32())
 	LEAQ(Mem{Base: idx, Index: first, Scale: 4}, first)
 	p, end := GP64(), GP64()
 	Label("list")
-	MOVL(Mem{Base: off}, p.As32())
-	MOVL(Mem{Base: off, Disp: 4}, end.As32())
-	LEAQ(Mem{Base: idx, Index: p, Scale: 4}, p)
-	LEAQ(Mem{Base: idx, Index: end, Scale: 4}, end)
+	listEntries(off, idx, p, end)
 	for _, part := range u.parts {
 		part.clear()
 	}
@@ -83,14 +74,7 @@ func (u *entrySums) write(body func()) {
 	JEQ(LabelRef("store"))
 	Label("entry")
 	u.weights(p, idx, first)
-	LEAQ(Mem{Base: p, Disp: 4 * entriesAhead}, u.next)
-	CMPQ(u.next, last)
-	CMOVQGT(last, u.next)
-	for _, r := range []struct{ from, to reg.GPVirtual }{{p, u.row}, {u.next, u.next}} {
-		MOVL(Mem{Base: r.from}, r.to.As32())
-		IMULQ(floatParam("xRow"), r.to)
-		ADDQ(x, r.to)
-	}
+	entryRows(p, x, last, u.row, u.next)
 	body()
 	ADDQ(U32(4), p)
 	CMPQ(p, end)
