@@ -140,7 +140,7 @@ func (a *Arena) Free() (err error) {
 
 // Scalar is a type of numbers of fixed size, as which View shows bytes.
 type Scalar interface {
-	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int32 | ~int64 | ~float32 | ~float64
+	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
 }
 
 // View returns bytes as a slice of T, without copying. The bytes must be aligned for T, as an

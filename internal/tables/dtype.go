@@ -5,7 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unsafe"
+
+	"gdb/internal/mem"
 )
 
 // DType is the type of an array's elements: Kind is 'b' (bool), 'i', 'u' or 'f', Size is in bytes.
@@ -90,19 +91,19 @@ func (d DType) IDs(dst []uint64, b []byte, first, stride int) int {
 	var or uint64
 	switch {
 	case d.Kind == 'i' && d.Size == 8:
-		or = widen(dst, view[int64](b), first, stride)
+		or = widen(dst, mem.View[int64](b), first, stride)
 	case d.Kind == 'i' && d.Size == 4:
-		or = widen(dst, view[int32](b), first, stride)
+		or = widen(dst, mem.View[int32](b), first, stride)
 	case d.Kind == 'i' && d.Size == 2:
-		or = widen(dst, view[int16](b), first, stride)
+		or = widen(dst, mem.View[int16](b), first, stride)
 	case d.Kind == 'i':
-		or = widen(dst, view[int8](b), first, stride)
+		or = widen(dst, mem.View[int8](b), first, stride)
 	case d.Size == 8:
-		widen(dst, view[uint64](b), first, stride)
+		widen(dst, mem.View[uint64](b), first, stride)
 	case d.Size == 4:
-		widen(dst, view[uint32](b), first, stride)
+		widen(dst, mem.View[uint32](b), first, stride)
 	case d.Size == 2:
-		widen(dst, view[uint16](b), first, stride)
+		widen(dst, mem.View[uint16](b), first, stride)
 	default:
 		widen(dst, b, first, stride)
 	}
@@ -136,33 +137,33 @@ func widen[T integer](dst []uint64, src []T, first, stride int) (or uint64) {
 func (d DType) Floats(dst []float32, b []byte) {
 	switch {
 	case d.Kind == 'f' && d.Size == 4:
-		copy(dst, view[float32](b))
+		copy(dst, mem.View[float32](b))
 	case d.Kind == 'f' && d.Size == 8:
-		toFloat(dst, view[float64](b))
+		toFloat(dst, mem.View[float64](b))
 	case d.Kind == 'f':
-		for i, h := range view[uint16](b)[:len(dst)] {
+		for i, h := range mem.View[uint16](b)[:len(dst)] {
 			dst[i] = float16(h)
 		}
 	case d.Kind == 'i' && d.Size == 8:
-		toFloat(dst, view[int64](b))
+		toFloat(dst, mem.View[int64](b))
 	case d.Kind == 'i' && d.Size == 4:
-		toFloat(dst, view[int32](b))
+		toFloat(dst, mem.View[int32](b))
 	case d.Kind == 'i' && d.Size == 2:
-		toFloat(dst, view[int16](b))
+		toFloat(dst, mem.View[int16](b))
 	case d.Kind == 'i':
-		toFloat(dst, view[int8](b))
+		toFloat(dst, mem.View[int8](b))
 	case d.Size == 8:
-		toFloat(dst, view[uint64](b))
+		toFloat(dst, mem.View[uint64](b))
 	case d.Size == 4:
-		toFloat(dst, view[uint32](b))
+		toFloat(dst, mem.View[uint32](b))
 	case d.Size == 2:
-		toFloat(dst, view[uint16](b))
+		toFloat(dst, mem.View[uint16](b))
 	default:
 		toFloat(dst, b)
 	}
 }
 
-func toFloat[T number](dst []float32, src []T) {
+func toFloat[T mem.Scalar](dst []float32, src []T) {
 	for i, v := range src[:len(dst)] {
 		dst[i] = float32(v)
 	}
@@ -171,7 +172,7 @@ func toFloat[T number](dst []float32, src []T) {
 // Doubles converts elements of any type to float64, one for each of dst.
 func (d DType) Doubles(dst []float64, b []byte) {
 	if d.Kind == 'f' && d.Size == 8 {
-		copy(dst, view[float64](b))
+		copy(dst, mem.View[float64](b))
 		return
 	}
 	if d.Kind != 'f' {
@@ -228,23 +229,7 @@ type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-type number interface {
-	integer | ~float32 | ~float64
-}
-
-// view returns little-endian bytes as elements, without copying. Machines that gdb runs on are
-// little-endian, and the buffers of Stream are aligned to 8.
-func view[T number](b []byte) []T {
-	var zero T
-	n := len(b) / int(unsafe.Sizeof(zero))
-	if n == 0 {
-		return nil
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
-}
-
 // alignedBytes allocates n bytes aligned to 8.
 func alignedBytes(n int) []byte {
-	words := make([]uint64, (n+7)/8+1)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+	return mem.BytesOf(make([]uint64, (n+7)/8+1))[:n]
 }
