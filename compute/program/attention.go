@@ -11,44 +11,32 @@ import (
 
 var (
 	// opScores is x of the entry's row + y of its list, and leaky ReLU.
-	opScores = define(Kind{
-		Op: backend.Op{Name: "scores", Fits: func(o *backend.Operands) bool {
-			return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
-				o.In[0].Cols == o.In[1].Cols
-		},
-			Ref: func(h *backend.Plain) {
-				h.Entries(func(list, entry, row int) {
-					for k, x := range h.From[0].Row(row) {
-						h.To.Row(entry)[k] = leaky(x+h.From[1].Row(list)[k], h.Scalar)
-					}
-				})
-			}},
-		lists: ownLists, grad: scoresRule})
+	opScores = define("scores", func(o *backend.Operands) bool {
+		return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
+			o.In[0].Cols == o.In[1].Cols
+	}, func(h *backend.Plain) {
+		h.Entries(func(list, entry, row int) {
+			for k, x := range h.From[0].Row(row) {
+				h.To.Row(entry)[k] = leaky(x+h.From[1].Row(list)[k], h.Scalar)
+			}
+		})
+	}, Kind{lists: ownLists, grad: scoresRule})
 	// opScoresGrad is leaky ReLU's gradient: x where the score y is positive.
-	opScoresGrad = define(Kind{
-		Op: backend.Op{Name: "scores-grad", Fits: likeSecond,
-			Ref: opLeakyReLUGrad.Ref},
-		lists: ownLists})
+	opScoresGrad = define("scores-grad", likeSecond, opLeakyReLUGrad.Ref, Kind{lists: ownLists})
 	// opEntryToList is the sum of the entries x of each list, and opEntryToRow that of those of
 	// each row.
-	opEntryToList = define(Kind{
-		Op: backend.Op{Name: "entries-to-lists", Fits: func(o *backend.Operands) bool {
-			return o.Out.Rows == o.Lists.Lists && o.In[0].Rows == o.Lists.Entries
-		},
-			Ref: func(h *backend.Plain) {
-				h.Begin()
-				h.Entries(func(list, entry, _ int) {
-					addTo(h.To.Row(list), h.From[0].Row(entry), 1)
-				})
-			}},
-		lists: ownLists})
-	opEntryToRow = define(Kind{
-		Op: backend.Op{Name: "entries-to-rows", Fits: entriesFit,
-			Ref: func(h *backend.Plain) {
-				h.Begin()
-				h.Entries(func(_, entry, row int) { addTo(h.To.Row(row), h.From[0].Row(entry), 1) })
-			}},
-		lists: transposedEntries, accumulates: true})
+	opEntryToList = define("entries-to-lists", func(o *backend.Operands) bool {
+		return o.Out.Rows == o.Lists.Lists && o.In[0].Rows == o.Lists.Entries
+	}, func(h *backend.Plain) {
+		h.Begin()
+		h.Entries(func(list, entry, _ int) {
+			addTo(h.To.Row(list), h.From[0].Row(entry), 1)
+		})
+	}, Kind{lists: ownLists})
+	opEntryToRow = define("entries-to-rows", entriesFit, func(h *backend.Plain) {
+		h.Begin()
+		h.Entries(func(_, entry, row int) { addTo(h.To.Row(row), h.From[0].Row(entry), 1) })
+	}, Kind{lists: transposedEntries, accumulates: true})
 )
 
 // Scores are src of the entry's row + dst of its list, and then LeakyReLU: (entries, heads).
@@ -69,38 +57,30 @@ func scoresRule(t *tape, o *op, dy Value) {
 
 var (
 	// opScores2 computes the scores of GATv2: z · leaky(x of the row + y of the list).
-	opScores2 = define(Kind{
-		Op: backend.Op{Name: "scores2", Fits: func(o *backend.Operands) bool {
-			return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
-				o.In[2].Len() == o.In[1].Cols
-		},
-			Ref: weighed(func(h *backend.Plain, e entryHead) {
-				src, dst := e.part(h.From[0], e.row), e.part(h.From[1], e.list)
-				sum := float32(0)
-				for k, a := range e.part(h.From[2], 0) {
-					sum += a * leaky(src[k]+dst[k], h.Scalar)
-				}
-				h.To.Row(e.entry)[e.head] = sum
-			})},
-		lists: ownLists, grad: scores2Rule})
-	opScores2GradList = define(Kind{
-		Op: backend.Op{Name: "scores2-to-lists", Fits: func(o *backend.Operands) bool {
-			return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Lists
-		},
-			Ref: scores2Ref(func(e entryHead) int { return e.list })},
-		lists: ownLists,
+	opScores2 = define("scores2", func(o *backend.Operands) bool {
+		return o.Out.Rows == o.Lists.Entries && o.In[1].Rows == o.Lists.Lists &&
+			o.In[2].Len() == o.In[1].Cols
+	}, weighed(func(h *backend.Plain, e entryHead) {
+		src, dst := e.part(h.From[0], e.row), e.part(h.From[1], e.list)
+		sum := float32(0)
+		for k, a := range e.part(h.From[2], 0) {
+			sum += a * leaky(src[k]+dst[k], h.Scalar)
+		}
+		h.To.Row(e.entry)[e.head] = sum
+	}), Kind{lists: ownLists, grad: scores2Rule})
+	opScores2GradList = define("scores2-to-lists", func(o *backend.Operands) bool {
+		return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Lists
+	}, scores2Ref(func(e entryHead) int { return e.list }), Kind{lists: ownLists,
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.Taken{Once: kernel.AttentionWords(z.outCols())}
 		}})
-	opScores2GradRow = define(Kind{
-		Op: backend.Op{Name: "scores2-to-rows", Fits: func(o *backend.Operands) bool {
-			return entriesFit(o) && o.In[2].Rows == o.Lists.Lists
-		},
-			Ref: scores2Ref(func(e entryHead) int { return e.row })},
-		lists: transposedEntries, accumulates: true,
-		taken: func(z sized, _ int) backend.Taken {
-			return backend.Taken{List: kernel.EdgeGradWords(z.o.heads, z.outCols()/z.o.heads)}
-		}})
+	opScores2GradRow = define("scores2-to-rows", func(o *backend.Operands) bool {
+		return entriesFit(o) && o.In[2].Rows == o.Lists.Lists
+	}, scores2Ref(func(e entryHead) int { return e.row }),
+		Kind{lists: transposedEntries, accumulates: true,
+			taken: func(z sized, _ int) backend.Taken {
+				return backend.Taken{List: kernel.EdgeGradWords(z.o.heads, z.outCols()/z.o.heads)}
+			}})
 )
 
 // Scores2 are att · LeakyReLU(src of the entry's row + dst of its list), for each head.
@@ -124,20 +104,13 @@ func scores2Rule(t *tape, o *op, dy Value) {
 
 var (
 	// opSoftmax is over the entries of each list, in place.
-	opSoftmax = define(Kind{
-		Op: backend.Op{Name: "softmax", Fits: func(o *backend.Operands) bool {
-			return o.Out.Rows == o.Lists.Entries
-		},
-			Ref: softmaxRef},
-		lists: ownLists,
+	opSoftmax = define("softmax", func(o *backend.Operands) bool {
+		return o.Out.Rows == o.Lists.Entries
+	}, softmaxRef, Kind{lists: ownLists,
 		grad: func(t *tape, o *op, dy Value) {
 			t.give(o.in[0], inPlace(opSoftmaxGrad, dy, o.out).overEntries(o))
-		},
-		taken: func(z sized, _ int) backend.Taken { return backend.Taken{List: z.o.heads} }})
-	opSoftmaxGrad = define(Kind{
-		Op: backend.Op{Name: "softmax-grad", Fits: likeSecond,
-			Ref: softmaxGradRef},
-		lists: ownLists})
+		}, taken: func(z sized, _ int) backend.Taken { return backend.Taken{List: z.o.heads} }})
+	opSoftmaxGrad = define("softmax-grad", likeSecond, softmaxGradRef, Kind{lists: ownLists})
 )
 
 // Softmax is over the entries of each list.
@@ -148,16 +121,13 @@ func (b *Builder) Softmax(s Value, l List) Value {
 }
 
 // opProduct is x of the entry's row times y of its list, which are not learned.
-var opProduct = define(Kind{
-	Op: backend.Op{Name: "product", Fits: func(o *backend.Operands) bool {
-		return o.Out.Len() == o.Lists.Entries && o.In[1].Len() == o.Lists.Lists && o.In[0].Cols == 1
-	},
-		Ref: func(h *backend.Plain) {
-			h.Entries(func(list, entry, row int) {
-				h.To.V[entry] = h.From[0].V[row] * h.From[1].V[list]
-			})
-		}},
-	lists: ownLists})
+var opProduct = define("product", func(o *backend.Operands) bool {
+	return o.Out.Len() == o.Lists.Entries && o.In[1].Len() == o.Lists.Lists && o.In[0].Cols == 1
+}, func(h *backend.Plain) {
+	h.Entries(func(list, entry, row int) {
+		h.To.V[entry] = h.From[0].V[row] * h.From[1].V[list]
+	})
+}, Kind{lists: ownLists})
 
 // Product is src of the entry's row times dst of its list, which have one column and are not
 // learned.

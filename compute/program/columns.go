@@ -10,33 +10,25 @@ import (
 
 // Operations that move, join or sum up rows and columns.
 
-var opColumnSum = define(Kind{
-	Op: backend.Op{Name: "column-sum", Fits: func(o *backend.Operands) bool {
-		return o.Out.Len() == o.In[0].Cols
-	},
-		Ref: columnSumRef},
-	overRows: true,
-	takes:    func(*Program, *op, int) operand { return takesEither },
+var opColumnSum = define("column-sum", func(o *backend.Operands) bool {
+	return o.Out.Len() == o.In[0].Cols
+}, columnSumRef, Kind{overRows: true,
+	takes: func(*Program, *op, int) operand { return takesEither },
 	taken: func(z sized, _ int) backend.Taken {
 		return backend.Taken{Once: kernel.ColumnWords(z.rows(0), z.cols(0))}
 	}})
 
-var opHeadMean = define(Kind{
-	Op: backend.Op{Name: "head-mean", Fits: func(o *backend.Operands) bool {
-		return o.Out.Rows == o.In[0].Rows && o.In[0].Cols == o.Heads*o.Out.Cols
-	},
-		Ref: headMeanRef},
-	grad: func(t *tape, o *op, dy Value) {
-		g := simple(opHeadMeanGr, dy)
-		g.heads = o.heads
-		t.give(o.in[0], g)
-	}})
+var opHeadMean = define("head-mean", func(o *backend.Operands) bool {
+	return o.Out.Rows == o.In[0].Rows && o.In[0].Cols == o.Heads*o.Out.Cols
+}, headMeanRef, Kind{grad: func(t *tape, o *op, dy Value) {
+	g := simple(opHeadMeanGr, dy)
+	g.heads = o.heads
+	t.give(o.in[0], g)
+}})
 
-var opHeadMeanGr = define(Kind{
-	Op: backend.Op{Name: "head-mean-grad", Fits: func(o *backend.Operands) bool {
-		return o.Out.Rows == o.In[0].Rows && o.Out.Cols == o.Heads*o.In[0].Cols
-	},
-		Ref: headMeanGradRef}})
+var opHeadMeanGr = define("head-mean-grad", func(o *backend.Operands) bool {
+	return o.Out.Rows == o.In[0].Rows && o.Out.Cols == o.Heads*o.In[0].Cols
+}, headMeanGradRef, Kind{})
 
 // HeadMean returns the mean of the heads of x.
 func (b *Builder) HeadMean(x Value, heads int) Value {
@@ -50,25 +42,19 @@ func (b *Builder) HeadMean(x Value, heads int) Value {
 	return b.p.add(o, vx.rows, vx.cols/heads)
 }
 
-var opColumns = define(Kind{
-	Op: backend.Op{Name: "columns", Fits: func(o *backend.Operands) bool {
-		return o.Out.Rows == o.In[0].Rows && o.First+o.Out.Cols <= o.In[0].Cols
-	},
-		Ref: columnsRef},
-	follows: true,
-	detail:  func(o *op) string { return fmt.Sprintf(" from %d", o.first) },
+var opColumns = define("columns", func(o *backend.Operands) bool {
+	return o.Out.Rows == o.In[0].Rows && o.First+o.Out.Cols <= o.In[0].Cols
+}, columnsRef, Kind{follows: true,
+	detail: func(o *op) string { return fmt.Sprintf(" from %d", o.first) },
 	grad: func(t *tape, o *op, dy Value) {
 		g := simple(opColumnsGr, dy)
 		g.first = o.first
 		t.give(o.in[0], g)
-	},
-	writesHalf: func(p *Program, o *op) bool { return p.of(o.in[0]).half }})
+	}, writesHalf: func(p *Program, o *op) bool { return p.of(o.in[0]).half }})
 
-var opColumnsGr = define(Kind{
-	Op: backend.Op{Name: "columns-grad", Fits: func(o *backend.Operands) bool {
-		return o.Out.Rows == o.In[0].Rows && o.First+o.In[0].Cols <= o.Out.Cols
-	},
-		Ref: columnsGradRef}})
+var opColumnsGr = define("columns-grad", func(o *backend.Operands) bool {
+	return o.Out.Rows == o.In[0].Rows && o.First+o.In[0].Cols <= o.Out.Cols
+}, columnsGradRef, Kind{})
 
 // Columns returns n columns of x, from column first on.
 func (b *Builder) Columns(x Value, first, n int) Value {
@@ -83,50 +69,40 @@ func (b *Builder) Columns(x Value, first, n int) Value {
 }
 
 // opEmbed is zeros, and then the rows of x.
-var opEmbed = define(Kind{
-	Op: backend.Op{Name: "embed", Fits: func(o *backend.Operands) bool {
-		return o.Out.Rows >= o.In[0].Rows && o.Out.Cols == o.In[0].Cols
-	},
-		Ref: func(h *backend.Plain) {
-			first := len(h.To.V) - len(h.From[0].V)
-			clear(h.To.V[:first])
-			copy(h.To.V[first:], h.From[0].V)
-		}}})
+var opEmbed = define("embed", func(o *backend.Operands) bool {
+	return o.Out.Rows >= o.In[0].Rows && o.Out.Cols == o.In[0].Cols
+}, func(h *backend.Plain) {
+	first := len(h.To.V) - len(h.From[0].V)
+	clear(h.To.V[:first])
+	copy(h.To.V[first:], h.From[0].V)
+}, Kind{})
 
 // opNarrow is x as bfloat16, and opWiden x as float32.
 var (
-	opNarrow = define(Kind{
-		Op: backend.Op{Name: "narrow", Fits: sameLen, Ref: copyRef}})
-	opWiden = define(Kind{
-		Op: backend.Op{Name: "widen", Fits: sameLen, Ref: copyRef}})
+	opNarrow = define("narrow", sameLen, copyRef, Kind{})
+	opWiden  = define("widen", sameLen, copyRef, Kind{})
 )
 
 // opTypeRows are the rows of x by the types y of entries, and opTypeRowsGrad the sums of the rows x
 // of entries of each type y.
 var (
-	opTypeRows = define(Kind{
-		Op: backend.Op{Name: "type-rows", Fits: func(o *backend.Operands) bool {
-			return o.Out.Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
-		},
-			Ref: func(h *backend.Plain) {
-				for e, t := range h.From[1].V {
-					copy(h.To.Row(e), h.From[0].Row(int(math.Float32bits(t))))
-				}
-			}},
-		grad: func(t *tape, o *op, dy Value) {
-			t.give(o.in[0], simple(opTypeRowsGrad, dy, o.in[1]))
-		}})
-	opTypeRowsGrad = define(Kind{
-		Op: backend.Op{Name: "type-rows-grad", Fits: func(o *backend.Operands) bool {
-			return o.In[0].Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
-		},
-			Ref: func(h *backend.Plain) {
-				h.Begin()
-				for e, t := range h.From[1].V {
-					addTo(h.To.Row(int(math.Float32bits(t))), h.From[0].Row(e), 1)
-				}
-			}},
-		counts: true,
+	opTypeRows = define("type-rows", func(o *backend.Operands) bool {
+		return o.Out.Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
+	}, func(h *backend.Plain) {
+		for e, t := range h.From[1].V {
+			copy(h.To.Row(e), h.From[0].Row(int(math.Float32bits(t))))
+		}
+	}, Kind{grad: func(t *tape, o *op, dy Value) {
+		t.give(o.in[0], simple(opTypeRowsGrad, dy, o.in[1]))
+	}})
+	opTypeRowsGrad = define("type-rows-grad", func(o *backend.Operands) bool {
+		return o.In[0].Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
+	}, func(h *backend.Plain) {
+		h.Begin()
+		for e, t := range h.From[1].V {
+			addTo(h.To.Row(int(math.Float32bits(t))), h.From[0].Row(e), 1)
+		}
+	}, Kind{counts: true,
 		taken: func(z sized, _ int) backend.Taken {
 			rows, cols := z.out()
 			return backend.Taken{Once: kernel.TypeParts(rows*cols) * rows * cols}

@@ -9,10 +9,9 @@ import (
 // Operations on single values. They work in the place of their first operand, but for GELU, whose
 // gradient needs the input.
 
-var opBias = define(Kind{
-	Op: backend.Op{Name: "bias", Fits: biased,
-		Ref: each(func(x, y, _ float32) float32 { return x + y })},
-	grad: biasRule, dropout: true, writesHalf: always})
+var opBias = define("bias", biased,
+	each(func(x, y, _ float32) float32 { return x + y }),
+	Kind{grad: biasRule, dropout: true, writesHalf: always})
 
 // Bias adds a row vector to each row.
 func (b *Builder) Bias(x, bias Value) Value {
@@ -26,36 +25,31 @@ func biasRule(t *tape, o *op, dy Value) {
 }
 
 // opBiasReLU is max(0, x + a row y).
-var opBiasReLU = define(Kind{
-	Op: backend.Op{Name: "bias-relu", Fits: biased,
-		Ref: each(func(x, y, _ float32) float32 { return max(0, x+y) })},
-	dropout: true, masks: true, writesHalf: always,
-	grad: func(t *tape, o *op, dy Value) {
-		dz := t.reluGrad(o, dy)
-		t.give(o.in[1], simple(opColumnSum, dz))
-		t.hold(o.in[0], dz)
-	}})
+var opBiasReLU = define("bias-relu", biased,
+	each(func(x, y, _ float32) float32 { return max(0, x+y) }),
+	Kind{dropout: true, masks: true, writesHalf: always,
+		grad: func(t *tape, o *op, dy Value) {
+			dz := t.reluGrad(o, dy)
+			t.give(o.in[1], simple(opColumnSum, dz))
+			t.hold(o.in[0], dz)
+		}})
 
-var opReLU = define(Kind{
-	Op: backend.Op{Name: "relu", Fits: sameLen,
-		Ref: each(func(x, _, _ float32) float32 { return max(0, x) })},
-	biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
-	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) }})
+var opReLU = define("relu", sameLen,
+	each(func(x, _, _ float32) float32 { return max(0, x) }),
+	Kind{biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
+		grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) }})
 
 // ReLU returns x above zero, and else zero.
 func (b *Builder) ReLU(x Value) Value { return b.like(x, inPlace(opReLU, x)) }
 
 // opReLUGrad is x where y, an output, is positive; with a scalar, of ReLU and then Dropout of that
 // rate.
-var opReLUGrad = define(Kind{
-	Op: backend.Op{Name: "relu-grad", Fits: likeSecond,
-		Ref: each(func(x, y, s float32) float32 {
-			if y > 0 {
-				return x * (1 / (1 - s))
-			}
-			return 0
-		})},
-	takes: second(takesEither), writesHalf: always})
+var opReLUGrad = define("relu-grad", likeSecond, each(func(x, y, s float32) float32 {
+	if y > 0 {
+		return x * (1 / (1 - s))
+	}
+	return 0
+}), Kind{takes: second(takesEither), writesHalf: always})
 
 // reluGrad returns the gradient of ReLU, and of a dropout after it.
 func (t *tape) reluGrad(o *op, dy Value) Value {
@@ -67,47 +61,41 @@ func (t *tape) reluGrad(o *op, dy Value) Value {
 	return t.p.add(g, v.rows, v.cols)
 }
 
-var opELU = define(Kind{
-	Op: backend.Op{Name: "elu", Fits: sameLen,
-		Ref: each(func(x, bias, _ float32) float32 { return elu(x + bias) })},
-	writesHalf: always,
-	grad:       func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opELUGrad, dy, o.out)) }})
+var opELU = define("elu", sameLen,
+	each(func(x, bias, _ float32) float32 { return elu(x + bias) }),
+	Kind{writesHalf: always, grad: func(t *tape, o *op, dy Value) {
+		t.give(o.in[0], inPlace(opELUGrad, dy, o.out))
+	}})
 
 // ELU returns x above zero, and exp(x)-1 below.
 func (b *Builder) ELU(x Value) Value { return b.like(x, inPlace(opELU, x)) }
 
 // opELUGrad is x times the derivative at an output y; with a rate, of ELU and then a dropout.
-var opELUGrad = define(Kind{
-	Op: backend.Op{Name: "elu-grad", Fits: likeSecond, Ref: eluGradRef},
-	takes: func(p *Program, o *op, i int) operand {
+var opELUGrad = define("elu-grad", likeSecond, eluGradRef,
+	Kind{takes: func(p *Program, o *op, i int) operand {
 		if o.rate > 0 {
 			return second(takesHalf)(p, o, i)
 		}
 		return second(takesEither)(p, o, i)
-	},
-	writesHalf: func(p *Program, o *op) bool { return o.rate > 0 }})
+	}, writesHalf: func(p *Program, o *op) bool { return o.rate > 0 }})
 
-var opGELU = define(Kind{
-	Op: backend.Op{Name: "gelu", Fits: sameLen,
-		Ref: each(func(x, _, _ float32) float32 {
-			return x * float32(math.Erfc(-float64(x)/math.Sqrt2)/2)
-		})},
-	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opGELUGrad, dy, o.in[0])) }})
+var opGELU = define("gelu", sameLen, each(func(x, _, _ float32) float32 {
+	return x * float32(math.Erfc(-float64(x)/math.Sqrt2)/2)
+}), Kind{grad: func(t *tape, o *op, dy Value) {
+	t.give(o.in[0], inPlace(opGELUGrad, dy, o.in[0]))
+}})
 
 // GELU returns x times the share of the normal distribution below it.
 func (b *Builder) GELU(x Value) Value { return b.like(x, simple(opGELU, x)) }
 
-var opGELUGrad = define(Kind{
-	Op: backend.Op{Name: "gelu-grad", Fits: likeSecond,
-		Ref: each(func(dy, x, _ float32) float32 {
-			v := float64(x)
-			return dy * float32(math.Erfc(-v/math.Sqrt2)/2+v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
-		})}})
+var opGELUGrad = define("gelu-grad", likeSecond, each(func(dy, x, _ float32) float32 {
+	v := float64(x)
+	return dy * float32(math.Erfc(-v/math.Sqrt2)/2+v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+}), Kind{})
 
-var opLeakyReLU = define(Kind{
-	Op: backend.Op{Name: "leaky-relu", Fits: sameLen,
-		Ref: each(func(x, _, s float32) float32 { return leaky(x, s) })},
-	grad: func(t *tape, o *op, dy Value) {
+var opLeakyReLU = define("leaky-relu", sameLen,
+	each(func(x, _, s float32) float32 { return leaky(x, s) }),
+	Kind{grad: func(t *tape, o *op, dy Value) {
 		g := inPlace(opLeakyReLUGrad, dy, o.out)
 		g.scalar = o.scalar
 		t.give(o.in[0], g)
@@ -120,17 +108,14 @@ func (b *Builder) LeakyReLU(x Value, slope float32) Value {
 	return b.like(x, o)
 }
 
-var opLeakyReLUGrad = define(Kind{
-	Op: backend.Op{Name: "leaky-relu-grad", Fits: likeSecond,
-		Ref: each(func(dy, y, s float32) float32 {
-			return dy * leakySlope(y, s)
-		})}})
+var opLeakyReLUGrad = define("leaky-relu-grad", likeSecond, each(func(dy, y, s float32) float32 {
+	return dy * leakySlope(y, s)
+}), Kind{})
 
 // opDropout is its own gradient, with the same site.
-var opDropout = define(Kind{
-	Op: backend.Op{Name: "dropout", Fits: sameLen,
-		Ref: each(func(x, _, _ float32) float32 { return x })},
-	grad: dropoutRule, drops: true, follows: true, writesHalf: always})
+var opDropout = define("dropout", sameLen,
+	each(func(x, _, _ float32) float32 { return x }),
+	Kind{grad: dropoutRule, drops: true, follows: true, writesHalf: always})
 
 // Dropout zeroes values with probability rate in training and scales the others by 1/(1-rate).
 func (b *Builder) Dropout(x Value, rate float32) Value {
@@ -159,12 +144,10 @@ func dropoutRule(t *tape, o *op, dy Value) {
 }
 
 // opAdd is x + y: y is added to the last rows of x.
-var opAdd = define(Kind{
-	Op: backend.Op{Name: "add", Fits: addFits, Ref: addRef},
-	grad: func(t *tape, o *op, dy Value) {
-		t.hold(o.in[0], dy)
-		t.hold(o.in[1], dy)
-	}})
+var opAdd = define("add", addFits, addRef, Kind{grad: func(t *tape, o *op, dy Value) {
+	t.hold(o.in[0], dy)
+	t.hold(o.in[1], dy)
+}})
 
 // Add returns x + y.
 func (b *Builder) Add(x, y Value) Value {
@@ -173,10 +156,9 @@ func (b *Builder) Add(x, y Value) Value {
 	return b.p.add(inPlace(opAdd, x, y), vx.rows, vx.cols)
 }
 
-var opScale = define(Kind{
-	Op: backend.Op{Name: "scale", Fits: sameLen,
-		Ref: each(func(x, _, s float32) float32 { return x * s })},
-	grad: func(t *tape, o *op, dy Value) {
+var opScale = define("scale", sameLen,
+	each(func(x, _, s float32) float32 { return x * s }),
+	Kind{grad: func(t *tape, o *op, dy Value) {
 		g := inPlace(o.kind, dy)
 		g.scalar = o.scalar
 		t.give(o.in[0], g)
@@ -189,10 +171,9 @@ func (b *Builder) Scale(x Value, factor float32) Value {
 	return b.like(x, o)
 }
 
-var opShift = define(Kind{
-	Op: backend.Op{Name: "shift", Fits: sameLen,
-		Ref: each(func(x, _, s float32) float32 { return x + s })},
-	grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) }})
+var opShift = define("shift", sameLen,
+	each(func(x, _, s float32) float32 { return x + s }),
+	Kind{grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) }})
 
 // Shift returns x plus a number.
 func (b *Builder) Shift(x Value, number float32) Value {
@@ -201,12 +182,11 @@ func (b *Builder) Shift(x Value, number float32) Value {
 	return b.like(x, o)
 }
 
-var opRowScale = define(Kind{
-	Op: backend.Op{Name: "row-scale", Fits: func(o *backend.Operands) bool {
-		return o.In[1].Len() == o.Out.Rows
-	},
-		Ref: rowScaleRef},
-	grad: func(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(o.kind, dy, o.in[1])) }})
+var opRowScale = define("row-scale", func(o *backend.Operands) bool {
+	return o.In[1].Len() == o.Out.Rows
+}, rowScaleRef, Kind{grad: func(t *tape, o *op, dy Value) {
+	t.give(o.in[0], inPlace(o.kind, dy, o.in[1]))
+}})
 
 // RowScale multiplies each row of x by a value of y (rows,1), which is not learned.
 func (b *Builder) RowScale(x, y Value) Value {

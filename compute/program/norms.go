@@ -9,12 +9,9 @@ import (
 
 // Norms of rows, and of columns over a batch.
 
-var opLayerNorm = define(Kind{
-	Op: backend.Op{Name: "layer-norm", Fits: func(o *backend.Operands) bool {
-		return sameLen(o) && o.Extra[0].Len() == 2*o.In[0].Rows && o.In[1].Len() == o.In[0].Cols
-	},
-		Ref: layerNormRef},
-	grad: func(t *tape, o *op, dy Value) { t.norm(opLayerNormGrad, o, dy) }})
+var opLayerNorm = define("layer-norm", func(o *backend.Operands) bool {
+	return sameLen(o) && o.Extra[0].Len() == 2*o.In[0].Rows && o.In[1].Len() == o.In[0].Cols
+}, layerNormRef, Kind{grad: func(t *tape, o *op, dy Value) { t.norm(opLayerNormGrad, o, dy) }})
 
 // LayerNorm scales each row to mean 0 and variance 1, and then by gamma and beta (1,cols).
 func (b *Builder) LayerNorm(x, gamma, beta Value) Value {
@@ -38,33 +35,24 @@ func (t *tape) norm(kind *Kind, o *op, dy Value) {
 	t.hold(x, dx)
 }
 
-var opLayerNormGrad = define(Kind{
-	Op: backend.Op{Name: "layer-norm-grad", Fits: normGradFits,
-		Ref: layerNormGradRef},
-	taken: func(z sized, _ int) backend.Taken {
+var opLayerNormGrad = define("layer-norm-grad", normGradFits, layerNormGradRef,
+	Kind{taken: func(z sized, _ int) backend.Taken {
 		return backend.Taken{Once: 2 * kernel.ColumnWords(z.rows(0), z.cols(0))}
 	}})
 
 // opBatchNorm is of x, by the batch; it adds to statistics, its last operand.
-var opBatchNorm = define(Kind{
-	Op: backend.Op{Name: "batch-norm", Fits: func(o *backend.Operands) bool {
-		n := 2 * o.In[0].Cols
-		return sameLen(o) && o.Extra[0].Len() == n && o.In[3].Len() == n
-	},
-		Ref: batchNormRef},
-	counts: true,
-	grad:   func(t *tape, o *op, dy Value) { t.norm(opBatchNormGrad, o, dy) }})
+var opBatchNorm = define("batch-norm", func(o *backend.Operands) bool {
+	n := 2 * o.In[0].Cols
+	return sameLen(o) && o.Extra[0].Len() == n && o.In[3].Len() == n
+}, batchNormRef, Kind{counts: true,
+	grad: func(t *tape, o *op, dy Value) { t.norm(opBatchNormGrad, o, dy) }})
 
-var opBatchNormGrad = define(Kind{
-	Op: backend.Op{Name: "batch-norm-grad", Fits: normGradFits,
-		Ref: batchNormGradRef}})
+var opBatchNormGrad = define("batch-norm-grad", normGradFits, batchNormGradRef, Kind{})
 
 // opNormApply is of x, by statistics.
-var opNormApply = define(Kind{
-	Op: backend.Op{Name: "norm-apply", Fits: func(o *backend.Operands) bool {
-		return sameLen(o) && o.In[3].Len() == 2*o.In[0].Cols
-	},
-		Ref: normApplyRef}})
+var opNormApply = define("norm-apply", func(o *backend.Operands) bool {
+	return sameLen(o) && o.In[3].Len() == 2*o.In[0].Cols
+}, normApplyRef, Kind{})
 
 // BatchNorm scales each column of x to mean 0 and variance 1 over the batch, and then by gamma and
 // beta (1,cols). What the batches' means and variances are like is kept in statistics (2,cols), by

@@ -61,8 +61,11 @@ type Kind struct {
 // kinds are all kinds, by their names.
 var kinds = map[string]*Kind{}
 
-// define makes a kind known by its name.
-func define(k Kind) *Kind {
+// define makes a kind known by its name. fits reports whether shapes are right, and ref computes
+// the operation plainly: see backend.Op.
+func define(name string, fits func(o *backend.Operands) bool, ref func(h *backend.Plain),
+	k Kind) *Kind {
+	k.Op = backend.Op{Name: name, Fits: fits, Ref: ref}
 	if kinds[k.Name] != nil {
 		panic("BUG: two operations are called " + k.Name)
 	}

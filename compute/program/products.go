@@ -18,13 +18,12 @@ var (
 )
 
 func productKind(name string, form product, grad rule) *Kind {
-	k := Kind{Op: backend.Op{Name: name, Fits: form.fits, Ref: form.ref}, product: form,
-		accumulates: true, grad: grad, takes: productTakes, flops: productFlops,
-		taken: takenByProduct, takenHalf: takenByHalfProduct}
+	k := Kind{product: form, accumulates: true, grad: grad, takes: productTakes,
+		flops: productFlops, taken: takenByProduct, takenHalf: takenByHalfProduct}
 	if k.overRows = form == transposesA; !k.overRows {
 		k.writesHalf = productWritesHalf
 	}
-	return define(k)
+	return define(name, form.fits, form.ref, k)
 }
 
 // MatMul returns x·w.

@@ -12,58 +12,42 @@ import (
 // Reductions of the rows that lists name, and their gradients, which sum up over transposed lists.
 
 var (
-	opPullMean = define(Kind{
-		Op:    backend.Op{Name: "pull-mean", Fits: pullFits, Ref: pullRef(true)},
-		lists: ownLists, reduces: true, reduce: Mean,
-		linear: true, takes: allHalf, writesHalf: unlessAdded, flops: pullFlops,
-		grad: pullRule(opPullMeanGrad)})
-	opPullMeanGrad = define(Kind{
-		Op:    backend.Op{Name: "push-mean", Fits: pushFits, Ref: pushRef(true)},
-		lists: transposedLists, accumulates: true,
-		takes: allHalf, flops: pullFlops})
+	opPullMean = define("pull-mean", pullFits, pullRef(true),
+		Kind{lists: ownLists, reduces: true, reduce: Mean, linear: true, takes: allHalf,
+			writesHalf: unlessAdded, flops: pullFlops, grad: pullRule(opPullMeanGrad)})
+	opPullMeanGrad = define("push-mean", pushFits, pushRef(true),
+		Kind{lists: transposedLists, accumulates: true, takes: allHalf, flops: pullFlops})
 	// opPullMeanDropped is opPullMean of rows that are dropped out as they are read.
-	opPullMeanDropped = define(Kind{
-		Op: backend.Op{Name: "pull-mean-dropped", Fits: pullFits,
-			Ref: pullDroppedRef},
-		drops: true, lists: ownLists, takes: allHalf,
-		writesHalf: unlessAdded, flops: pullFlops,
-		taken: func(z sized, longest int) backend.Taken {
-			return backend.Taken{List: kernel.DroppedWords(longest, z.outCols())}
-		},
-		takenHalf: func(z sized, longest int) backend.Taken {
-			return backend.Taken{List: bf16.DroppedWords(longest, z.outCols()) +
-				bf16.SegmentWords(z.lists(), z.entries(), z.outCols(), true)}
-		}})
-	opPullSum = define(Kind{
-		Op:    backend.Op{Name: "pull-sum", Fits: pullFits, Ref: pullRef(false)},
-		lists: ownLists, reduces: true, reduce: Sum,
-		linear: true, takes: allHalf, writesHalf: unlessAdded, flops: pullFlops,
-		grad: pullRule(opPullSumGrad)})
-	opPullSumGrad = define(Kind{
-		Op:    backend.Op{Name: "push-sum", Fits: pushFits, Ref: pushRef(false)},
-		lists: transposedLists, accumulates: true,
-		takes: allHalf, flops: pullFlops,
-		taken: func(z sized, _ int) backend.Taken {
-			return backend.Taken{Once: z.lists()}
-		}})
-	opPullMax = define(Kind{
-		Op: backend.Op{Name: "pull-max", Fits: func(o *backend.Operands) bool {
-			return pullFits(o) && o.Extra[0].Len() == o.Out.Len()
-		},
-			Ref: pullMaxRef},
-		lists: ownLists, reduces: true, reduce: Max,
-		takes: allHalf, writesHalf: unlessAdded,
+	opPullMeanDropped = define("pull-mean-dropped", pullFits, pullDroppedRef,
+		Kind{drops: true, lists: ownLists, takes: allHalf, writesHalf: unlessAdded,
+			flops: pullFlops,
+			taken: func(z sized, longest int) backend.Taken {
+				return backend.Taken{List: kernel.DroppedWords(longest, z.outCols())}
+			},
+			takenHalf: func(z sized, longest int) backend.Taken {
+				return backend.Taken{List: bf16.DroppedWords(longest, z.outCols()) +
+					bf16.SegmentWords(z.lists(), z.entries(), z.outCols(), true)}
+			}})
+	opPullSum = define("pull-sum", pullFits, pullRef(false),
+		Kind{lists: ownLists, reduces: true, reduce: Sum, linear: true, takes: allHalf,
+			writesHalf: unlessAdded, flops: pullFlops, grad: pullRule(opPullSumGrad)})
+	opPullSumGrad = define("push-sum", pushFits, pushRef(false),
+		Kind{lists: transposedLists, accumulates: true, takes: allHalf, flops: pullFlops,
+			taken: func(z sized, _ int) backend.Taken {
+				return backend.Taken{Once: z.lists()}
+			}})
+	opPullMax = define("pull-max", func(o *backend.Operands) bool {
+		return pullFits(o) && o.Extra[0].Len() == o.Out.Len()
+	}, pullMaxRef, Kind{lists: ownLists, reduces: true, reduce: Max, takes: allHalf,
+		writesHalf: unlessAdded,
 		grad: func(t *tape, o *op, dy Value) {
 			g := simple(opPullMaxGrad, dy, o.extra[0])
 			g.list = o.list
 			t.give(o.in[0], g)
 		}})
-	opPullMaxGrad = define(Kind{
-		Op: backend.Op{Name: "push-max", Fits: func(o *backend.Operands) bool {
-			return pushFits(o) && o.In[1].Len() == o.In[0].Len()
-		},
-			Ref: pushMaxRef},
-		lists: transposedLists, accumulates: true})
+	opPullMaxGrad = define("push-max", func(o *backend.Operands) bool {
+		return pushFits(o) && o.In[1].Len() == o.In[0].Len()
+	}, pushMaxRef, Kind{lists: transposedLists, accumulates: true})
 )
 
 // Pull reduces the rows of x in each list to one.
@@ -96,45 +80,36 @@ func pullFlops(z sized) float64 {
 
 var (
 	// opPullWeighted is the sum of the rows of x times the entries' weights y, by head.
-	opPullWeighted = define(Kind{
-		Op: backend.Op{Name: "pull-weighted", Fits: func(o *backend.Operands) bool {
-			width := o.In[0].Cols
-			if o.Shared {
-				width *= o.Heads
-			}
-			return o.Out.Rows == o.Lists.Lists && o.Out.Cols == width &&
-				o.In[1].Rows == o.Lists.Entries && o.In[1].Cols == o.Heads
-		},
-			Ref: weighed(func(h *backend.Plain, e entryHead) {
-				addTo(e.part(h.To, e.list), e.read(h.From[0]), h.From[1].Row(e.entry)[e.head])
-			})},
-		lists: ownLists, reduces: true, reduce: Sum,
-		linear: true, takes: firstHalf, writesHalf: unlessAdded,
-		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), z.o.shared) },
-		grad:  pullWeightedRule})
+	opPullWeighted = define("pull-weighted", func(o *backend.Operands) bool {
+		width := o.In[0].Cols
+		if o.Shared {
+			width *= o.Heads
+		}
+		return o.Out.Rows == o.Lists.Lists && o.Out.Cols == width &&
+			o.In[1].Rows == o.Lists.Entries && o.In[1].Cols == o.Heads
+	}, weighed(func(h *backend.Plain, e entryHead) {
+		addTo(e.part(h.To, e.list), e.read(h.From[0]), h.From[1].Row(e.entry)[e.head])
+	}), Kind{lists: ownLists, reduces: true, reduce: Sum, linear: true, takes: firstHalf,
+		writesHalf: unlessAdded, grad: pullWeightedRule,
+		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), z.o.shared) }})
 	// opPullWeightedGradX has x, the gradient of the output, and weights y.
-	opPullWeightedGradX = define(Kind{
-		Op: backend.Op{Name: "push-weighted", Fits: pushFits,
-			Ref: weighed(func(h *backend.Plain, e entryHead) {
-				addTo(e.read(h.To), e.part(h.From[0], e.list), h.From[1].Row(e.entry)[e.head])
-			})},
-		lists: transposedEntries, accumulates: true,
-		takes: firstHalf,
+	opPullWeightedGradX = define("push-weighted", pushFits, weighed(func(h *backend.Plain,
+		e entryHead) {
+		addTo(e.read(h.To), e.part(h.From[0], e.list), h.From[1].Row(e.entry)[e.head])
+	}), Kind{lists: transposedEntries, accumulates: true, takes: firstHalf,
 		flops: func(z sized) float64 { return weighedFlops(z, z.cols(0), false) },
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.Taken{List: kernel.EdgeGradWords(z.o.heads, z.cols(0)/z.o.heads)}
 		}})
 	// opEntryDot has from x (lists) and y (rows) their products for each entry and head.
-	opEntryDot = define(Kind{
-		Op: backend.Op{Name: "entry-dot", Fits: func(o *backend.Operands) bool {
-			return o.In[0].Rows == o.Lists.Lists && o.Out.Rows == o.Lists.Entries &&
-				o.Out.Cols == o.Heads && o.In[0].Half == o.In[1].Half
-		},
-			Ref: weighed(func(h *backend.Plain, e entryHead) {
-				h.To.Row(e.entry)[e.head] = dot(e.part(h.From[0], e.list), e.read(h.From[1]))
-			})},
-		lists: ownLists, takes: allHalf,
-		flops: func(z sized) float64 { return weighedFlops(z, z.cols(1), z.o.shared) }})
+	opEntryDot = define("entry-dot", func(o *backend.Operands) bool {
+		return o.In[0].Rows == o.Lists.Lists && o.Out.Rows == o.Lists.Entries &&
+			o.Out.Cols == o.Heads && o.In[0].Half == o.In[1].Half
+	}, weighed(func(h *backend.Plain, e entryHead) {
+		h.To.Row(e.entry)[e.head] = dot(e.part(h.From[0], e.list), e.read(h.From[1]))
+	}), Kind{lists: ownLists, takes: allHalf, flops: func(z sized) float64 {
+		return weighedFlops(z, z.cols(1), z.o.shared)
+	}})
 )
 
 // PullWeighted sums the rows of x in each list, times the weights w (entries, heads) of the
