@@ -64,6 +64,16 @@ func TestHalfPrecision(t *testing.T) {
 			t.Errorf("operation %d, %s, is of the backward pass: %v", i, p.Op(i), p.Backward(i))
 		}
 	}
+	biased := func(b *Builder, x Value) Value {
+		return b.Bias(eluLayers(b, x), b.Param("bias3", 1, 12, Zero))
+	}
+	p = Make(&Params{}, func(b *Builder, x Value) Value {
+		return b.Bias(testDense(b, biased(b, x), "last", 12), b.Param("bias4", 1, 12, Zero))
+	}, o)
+	if all := lines(p); !slices.Equal(all[p.forward:][:2], []string{"narrow(·)", "column-sum(·)"}) {
+		t.Errorf("the backward pass begins with %q, want the gradient of the loss as bfloat16",
+			all[p.forward:][:2])
+	}
 	o.HalfFeatures, want = true, want[1:]
 	want[1], want[len(want)-1] = "matmul(features, ·)", "matmul-ta(features, ·)"
 	if got := lines(Make(&Params{}, eluLayers, o)); !slices.Equal(got, want) {
@@ -74,6 +84,61 @@ func TestHalfPrecision(t *testing.T) {
 	if got := lines(p)[0]; got != "columns(features) from 0" || p.FeatureFloats(10) != 160 {
 		t.Errorf("features of an odd width are read by %s, 10 rows take %d floats", got,
 			p.FeatureFloats(10))
+	}
+}
+
+// TestHalfELU: an ELU that no dropout follows, or whose dropped values are read as they are too,
+// stays by itself in half precision.
+func TestHalfELU(t *testing.T) {
+	o := Options{Layers: 2, Features: 32, Half: true}
+	p := Make(&Params{}, eluLayers, o)
+	if got := lines(p); !slices.Contains(got, "elu(·)") || !slices.Contains(got, "bias(·, bias)") {
+		t.Errorf("operations of an evaluation: %q", got)
+	}
+	o.Train = true
+	for name, between := range map[string]func(b *Builder, h Value) Value{
+		"added": func(b *Builder, h Value) Value {
+			h = b.Dropout(b.ELU(h), 0.4)
+			return b.Add(b.Scale(h, 2), testDense(b, h, "w", 24))
+		},
+		"read before the dropout": func(b *Builder, h Value) Value {
+			h = b.ELU(h)
+			return b.Add(testDense(b, b.Dropout(h, 0.4), "w", 24), testDense(b, h, "v", 24))
+		},
+		"dropped twice": func(b *Builder, h Value) Value {
+			h = b.ELU(h)
+			return b.Add(testDense(b, b.Dropout(h, 0.4), "w", 24),
+				testDense(b, b.Dropout(h, 0.3), "v", 24))
+		},
+	} {
+		p := Make(&Params{}, func(b *Builder, x Value) Value {
+			h := b.Pull(between(b, testDense(b, x, "in", 24)), b.Lists(), Mean)
+			b.Next()
+			return testDense(b, b.Pull(h, b.Lists(), Sum), "out", 12)
+		}, o)
+		all := strings.Join(lines(p), "\n")
+		if strings.Contains(all, "elu(·) dropout") || !strings.Contains(all, "dropout(·)") {
+			t.Errorf("%s:\n%s", name, all)
+		}
+	}
+}
+
+// TestSizes: a batch has the nodes of each hop with all behind them, and the entries of the lists
+// of these.
+func TestSizes(t *testing.T) {
+	d := testBatch() // 17 nodes, of which the lists of 8 and 3 have 15 and 5 entries
+	s := SizesOf(d)
+	if want := []int{17, 8, 3}; !slices.Equal(s.Nodes, want) {
+		t.Errorf("nodes %d, want %d", s.Nodes, want)
+	}
+	if want := []int{15, 5}; !slices.Equal(s.Entries, want) {
+		t.Errorf("entries %d, want %d", s.Entries, want)
+	}
+	for rows, want := range map[Rows]int{Fixed(9): 9, Nodes(1): 8, Entries(List{Hop: 1}): 5,
+		Entries(List{Hop: 1}.WithLoops()): 5 + 3, Entries(List{}.WithLoops()): 15 + 8} {
+		if got := s.Of(rows); got != want {
+			t.Errorf("%s are %d, want %d", rows, got, want)
+		}
 	}
 }
 
