@@ -116,8 +116,15 @@ func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store
 func (a *app) printTrainPlan(p *plan.Plan) error {
 	w := &cli.Lines{W: a.Out}
 	for _, pool := range p.Pools() {
-		const longest = 15
-		w.Pool(poolName(pool.Device), &pool, longest)
+		w.Printf("%-11s %s\n", poolName(pool.Device), mem.FormatSize(pool.Bytes))
+		for _, part := range pool.Parts {
+			what := ""
+			if part.What != "" {
+				what = " (" + part.What + ")"
+			}
+			w.Printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
+		}
+		w.Printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
 	}
 	if p.Partitions != nil {
 		printPartitions(w, p.Partitions)
@@ -172,7 +179,13 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 // printPartitions prints how epochs go through partitions, and why.
 func printPartitions(w *cli.Lines, p *plan.Partitions) {
 	w.Field("order", "%s", p.Order)
-	w.Reasons(p.Lines)
+	for i, line := range p.Lines {
+		name := ""
+		if i == 0 {
+			name = "why"
+		}
+		w.Field(name, "%s", line)
+	}
 	w.Field("epoch", "%d sets of %d of %d partitions; read %s of features, %s of lists", p.Sets,
 		p.InMemory, p.Parts, mem.FormatSize(p.Read), mem.FormatSize(p.Lists))
 }

@@ -1,6 +1,7 @@
 package rowfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -24,12 +25,16 @@ type Spec struct {
 // Writer writes rows in node order. It takes a page and two write buffers of 1 MiB.
 type Writer struct {
 	shape Shape
+	uuid  kv.UUID
 	rows  *layout.FileWriter
-	sums  *layout.PageWriter
+	sums  *layout.FileWriter
 	seed  uint32
 	added uint64
-	page  []byte // rows so far of the page being filled
-	row   []byte
+
+	page    []byte // rows so far of the page being filled
+	sumPage []byte
+	pages   uint64 // number of pages of checksums
+	row     []byte
 }
 
 // NewWriter creates PREFIX.rows and PREFIX.crc. The caller calls Finish or Abort.
@@ -38,23 +43,25 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
-	w := &Writer{seed: layout.SumSeed(layout.KindRows, spec.UUID),
-		page: make([]byte, 0, m.PageBytes)}
+	w := &Writer{uuid: spec.UUID, seed: layout.SumSeed(layout.KindRows, spec.UUID),
+		page: make([]byte, 0, m.PageBytes), sumPage: make([]byte, 4, layout.PageBytes)}
 	if w.shape, err = NewShape(m, spec.Nodes); err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
-	h := codec.Header{Kind: layout.KindRows, UUID: spec.UUID, Fields: w.shape.fields()}
 	if w.rows, err = layout.CreateFile(fs, prefix+".rows"); err == nil {
-		err = w.rows.Write(h.Encode())
+		w.sums, err = layout.CreateFile(fs, prefix+".crc")
 	}
 	if err == nil {
-		h.Kind = layout.KindSums
-		w.sums, err = layout.CreatePages(fs, prefix+".crc", h)
+		err = errors.Join(w.header(w.rows, layout.KindRows), w.header(w.sums, layout.KindSums))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
+}
+
+func (w *Writer) header(f *layout.FileWriter, kind string) error {
+	return f.Write(codec.Header{Kind: kind, UUID: w.uuid, Fields: w.shape.fields()}.Encode())
 }
 
 // Add appends one row of RowBytes bytes, encoded as DType.
@@ -90,12 +97,28 @@ func (w *Writer) endPage() error {
 	w.page = w.page[:w.shape.PageBytes]
 	clear(w.page[n:])
 	for i := 0; i < len(w.page); i += w.shape.SumBytes {
-		if err := w.sums.Add(UnitSum(w.seed, w.page[i:i+w.shape.SumBytes])); err != nil {
-			return err
+		sum := UnitSum(w.seed, w.page[i:i+w.shape.SumBytes])
+		w.sumPage = binary.LittleEndian.AppendUint32(w.sumPage, sum)
+		if len(w.sumPage) == layout.PageBytes {
+			if err := w.endSums(); err != nil {
+				return err
+			}
 		}
 	}
 	err := w.rows.Write(w.page)
 	w.page = w.page[:0]
+	return err
+}
+
+func (w *Writer) endSums() error {
+	n := len(w.sumPage)
+	w.sumPage = w.sumPage[:layout.PageBytes]
+	clear(w.sumPage[n:])
+	w.pages++
+	sum := codec.BlockSum(layout.KindSums, w.uuid, w.pages, w.sumPage[4:])
+	binary.LittleEndian.PutUint32(w.sumPage, sum)
+	err := w.sums.Write(w.sumPage)
+	w.sumPage = w.sumPage[:4]
 	return err
 }
 
@@ -111,6 +134,9 @@ func (w *Writer) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
 	if err == nil && len(w.page) > 0 {
 		err = w.endPage()
 	}
+	if err == nil && len(w.sumPage) > 4 {
+		err = w.endSums()
+	}
 	if err != nil {
 		return m, nil, errors.Join(err, w.Abort())
 	}
@@ -118,18 +144,17 @@ func (w *Writer) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
 	if err != nil {
 		return m, nil, errors.Join(err, w.Abort())
 	}
-	sums, err := w.sums.FinishPages(layout.SumsPath(m.Path))
+	sums, err := w.sums.Finish(layout.SumsPath(m.Path), layout.KindSums)
 	return m, []kv.FileMeta{rows, sums}, err
 }
 
 // Abort closes the files without finishing them.
 func (w *Writer) Abort() error {
 	var err error
-	if w.rows != nil {
-		err = w.rows.Abort()
-	}
-	if w.sums != nil {
-		err = errors.Join(err, w.sums.Abort())
+	for _, f := range []*layout.FileWriter{w.rows, w.sums} {
+		if f != nil {
+			err = errors.Join(err, f.Abort())
+		}
 	}
 	return err
 }
