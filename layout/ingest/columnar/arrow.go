@@ -424,6 +424,18 @@ func (a *arrowValues) values(c *cursor, of *ipcColumn, row, n int64) error {
 	if err != nil {
 		return err
 	}
+	return eachValue(c, of, row, n, func(i int64) error {
+		at := integerAt(b[i*width:], int(width), of.Dict.Signed)
+		if a.dict == nil || at < 0 || at >= int64(len(a.dict.values)) {
+			return fmt.Errorf("value %d is not in its dictionary", at)
+		}
+		c.values = append(c.values, a.dict.values[at])
+		return nil
+	})
+}
+
+// eachValue lets add append the value of each of n rows that has one; the others are null.
+func eachValue(c *cursor, of *ipcColumn, row, n int64, add func(i int64) error) error {
 	valid, err := validity(of, row, n)
 	if err != nil {
 		return err
@@ -433,11 +445,9 @@ func (a *arrowValues) values(c *cursor, of *ipcColumn, row, n int64) error {
 			c.values = append(c.values, parquet.Value{})
 			continue
 		}
-		at := integerAt(b[i*width:], int(width), of.Dict.Signed)
-		if a.dict == nil || at < 0 || at >= int64(len(a.dict.values)) {
-			return fmt.Errorf("value %d is not in its dictionary", at)
+		if err := add(i); err != nil {
+			return err
 		}
-		c.values = append(c.values, a.dict.values[at])
 	}
 	return nil
 }
@@ -558,20 +568,12 @@ func (a *arrowValues) views(c *cursor, of *ipcColumn, row, n int64) error {
 	if err != nil {
 		return err
 	}
-	valid, err := validity(of, row, n)
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		if valid != nil && !isSet(valid, row, i) {
-			c.values = append(c.values, parquet.Value{})
-			continue
-		}
+	return eachValue(c, of, row, n, func(i int64) error {
 		v := b[i*viewBytes : (i+1)*viewBytes]
 		size := int64(binary.LittleEndian.Uint32(v))
 		if size <= inPlace {
 			c.keepText(v[4 : 4+size])
-			continue
+			return nil
 		}
 		in := 2 + int64(binary.LittleEndian.Uint32(v[8:]))
 		if in >= int64(len(of.Buffers)) {
@@ -582,6 +584,6 @@ func (a *arrowValues) views(c *cursor, of *ipcColumn, row, n int64) error {
 			return err
 		}
 		c.keepText(t)
-	}
-	return nil
+		return nil
+	})
 }

@@ -162,14 +162,7 @@ func (s *Strings) orderTies(keys [][2]uint64) {
 
 // SortEntries sorts the entries that fill adds, and returns their runs, which are durable.
 func SortEntries(opt Options, fill func(s *Strings) error) ([]Run, error) {
-	s, err := NewStrings(opt)
-	if err != nil {
-		return nil, err
-	}
-	if err := fill(s); err != nil {
-		return nil, errors.Join(err, s.Abort())
-	}
-	return s.Finish()
+	return sortWith(NewStrings, opt, fill)
 }
 
 // Finish spills what is left, frees the arena and returns the runs, which are durable.

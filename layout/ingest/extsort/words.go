@@ -152,7 +152,15 @@ func WriteWords(opt Options, name string, words []uint64) (Run, error) {
 
 // SortWords sorts the records that fill adds, and returns their runs, which are durable.
 func SortWords(opt Options, fill func(s *Words) error) ([]Run, error) {
-	s, err := NewWords(opt)
+	return sortWith(NewWords, opt, fill)
+}
+
+// sortWith lets fill add to a new sorter, and finishes it.
+func sortWith[S interface {
+	Finish() ([]Run, error)
+	Abort() error
+}](newSorter func(Options) (S, error), opt Options, fill func(s S) error) ([]Run, error) {
+	s, err := newSorter(opt)
 	if err != nil {
 		return nil, err
 	}

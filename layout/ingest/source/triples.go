@@ -23,15 +23,8 @@ var (
 // it has usual names of a head, a relation and a tail, or because all files begin with the same
 // line, no word of which occurs below.
 func (s *textGraph) triplesHeader(files []string) (named bool, err error) {
-	switch s.opt.Header {
-	case "yes":
-		return true, nil
-	case "no":
-		return false, nil
-	case "", "auto":
-	default:
-		return false, input.Usage("--header %q is not one of %s", s.opt.Header,
-			strings.Join(table.Headers, ", "))
+	if named, open, err := table.SaysHeader(s.opt.Header); err != nil || !open {
+		return named, err
 	}
 	var first string
 	var below strings.Builder

@@ -13,20 +13,22 @@ import (
 // Headers are the values of --header; the first is the default.
 var Headers = []string{"auto", "yes", "no"}
 
+// SaysHeader returns what --header says: whether the first line names the columns, or that this is
+// open.
+func SaysHeader(value string) (named, open bool, err error) {
+	if value != "" && !slices.Contains(Headers, value) {
+		err = input.Usage("--header %q is not one of %s", value, strings.Join(Headers, ", "))
+	}
+	return value == "yes", value == "" || value == "auto", err
+}
+
 // isHeader decides whether the first row names the columns: by --header, by the format's rule,
 // because a flag names one, because a name is known, or by what the rows below are. Where all this
 // leaves it open, it returns an error that asks, since a name that is taken for a node spoils the
 // graph.
 func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
-	switch h.Header {
-	case "yes":
-		return true, nil
-	case "no":
-		return false, nil
-	case "", "auto":
-	default:
-		return false, input.Usage("--header %q is not one of %s", h.Header,
-			strings.Join(Headers, ", "))
+	if named, open, err := SaysHeader(h.Header); err != nil || !open {
+		return named, err
 	}
 	if h.Format != nil {
 		return h.Format.Header, nil
