@@ -156,6 +156,23 @@ func seq(first, last int) (all []int) {
 	return all
 }
 
+// TestDecodeWritesItsIDs: a list is decoded to the first places of what has room for more.
+func TestDecodeWritesItsIDs(t *testing.T) {
+	for name, x := range waysOf(t) {
+		b, ends := coded(x.c, x.list)
+		b = append(b, make([]byte, Slack+8)...)
+		l, err := x.c.Parse(b, 0, ends[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := slices.Repeat([]uint32{77}, len(x.list)+3)
+		if err := l.Decode(b, out); err != nil || !slices.Equal(out[:len(x.list)], x.list) ||
+			!slices.Equal(out[len(x.list):], []uint32{77, 77, 77}) {
+			t.Errorf("%s: %v, behind its ids there are %d", name, err, out[len(x.list):])
+		}
+	}
+}
+
 // TestSelectBit finds each one of a word, and none after the last.
 func TestSelectBit(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))

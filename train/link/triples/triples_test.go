@@ -76,6 +76,13 @@ func TestIndexBytes(t *testing.T) {
 	}
 }
 
+// TestBytesByHand: an edge has an answer, an entity and an offset in both directions, and a place.
+func TestBytesByHand(t *testing.T) {
+	if got := triples.Bytes(10); got != 10*(2*12+4) {
+		t.Errorf("10 edges take %d bytes, want %d", got, 10*(2*12+4))
+	}
+}
+
 func TestGroups(t *testing.T) {
 	var g triples.Groups
 	for _, list := range [][]uint32{{7, 1, 7, 3, 1, 7}, {}, {2}, {6, 7, 6}} {
