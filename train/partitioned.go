@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
@@ -79,22 +80,12 @@ func rowDim(src *loader.Source) int {
 	return src.Rows.Meta().Dim
 }
 
-// listsSize returns the size of the neighbor lists on disk, in bytes.
-func listsSize(src *loader.Source) (size int64) {
-	path, _ := layout.TopologyPaths(layout.In)
-	for _, f := range src.Meta.Files {
-		if f.Path == path {
-			size = f.Size
-		}
-	}
-	return size
-}
-
 // choose chooses the numbers of partitions, of partitions in memory, and of logical partitions.
 func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
+	lists := topology.FileBytes(src.Store, layout.In)
 	f := partition.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
-		EdgeBytes: max(1, listsSize(src)/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
+		EdgeBytes: max(1, lists/max(1, int64(m.Edges))), EdgeMemory: entryBytes,
 		Memory:     max(0, (budget.Limit()-budget.Used())/2-4*int64(m.Nodes)),
 		BlockBytes: layout.PageBytes, NodeTask: true,
 		OneByOne: c.PartitionOrder == setting.OrderSequential, Parts: c.Partitions,
@@ -146,7 +137,7 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
 	row := 4 * int64(rowDim(src))
 	e := cfg.Order.Epoch(0)
-	lists := float64(listsSize(src)) / float64(src.Meta.Nodes)
+	lists := float64(topology.FileBytes(src.Store, layout.In)) / float64(src.Meta.Nodes)
 	b.moved.Sets = e.Sets()
 	for set := range e.Sets() {
 		for _, p := range e.Entering(set) {

@@ -195,7 +195,7 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	if form == Compact {
 		f := listfile.FieldsOf(m)
 		blockBytes := int64(max(m.BlockBytes, listfile.BlockMin))
-		blocks := (fileSize(s, dir) - codec.HeaderBytes) / blockBytes
+		blocks := (FileBytes(s, dir) - codec.HeaderBytes) / blockBytes
 		return mem.ArenaBytes(listfile.HeldBytes(blocks, &f))
 	}
 	ptr := int64(4)
@@ -212,8 +212,8 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	return n
 }
 
-// fileSize returns the size of the file of lists of a direction, in bytes.
-func fileSize(s *layout.Store, dir layout.Direction) int64 {
+// FileBytes returns the size of the file of lists of a direction, in bytes.
+func FileBytes(s *layout.Store, dir layout.Direction) int64 {
 	path, _ := layout.TopologyPaths(dir)
 	f, _ := s.Meta().File(path)
 	return f.Size
@@ -225,7 +225,7 @@ func fileSize(s *layout.Store, dir layout.Direction) int64 {
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	cacheBytes = cmp.Or(cacheBytes, topologyCache)
 	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))
-	index := listfile.IndexBytes(fileSize(s, dir) / blockBytes)
+	index := listfile.IndexBytes(FileBytes(s, dir) / blockBytes)
 	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+mem.FrameBytes)
 }
 

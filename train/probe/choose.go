@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
 	"gdb/train/plan"
 )
 
@@ -175,15 +176,10 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 		Nodes: float64(tr.nodes) / n,
 		Edges: float64(tr.edges) / n, Batches: (uint64(len(m.cfg.Seeds)) + size - 1) / size,
 		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.Dim),
-		Device: m.device, Curves: map[string]*plan.Curve{}, Inner: 1}
+		Device: m.device, Curves: map[string]*plan.Curve{}, Inner: 1,
+		TopologyBytes: topology.FileBytes(m.src.Store, layout.In)}
 	if m.src.Rows != nil {
 		s.StoredBytes = float64(m.src.Rows.Meta().RowBytes)
-	}
-	path, _ := layout.TopologyPaths(layout.In)
-	for _, f := range m.src.Meta.Files {
-		if f.Path == path {
-			s.TopologyBytes = f.Size
-		}
 	}
 	s.Scans = func(scratch int64) int {
 		made, _ := neighborcache.Scans(m.src.Store, scratch)
