@@ -10,6 +10,8 @@
 // several times in a batch are summed in the order of the batch, and work is divided by sizes
 // alone, so results have the same bits for any number of threads.
 //
-// A Source gives each step its edges, part by part, and the rows of entities that are in memory
-// meanwhile. Memory is the source that has all rows in memory; disk reads partitions of them.
+// A vectorSource gives steps their edges, part by part, and the rows of entities that are in memory
+// meanwhile: inMemory has all rows, onDisk partitions of them. A stepper takes the steps of a part.
+// Its comparison says how a batch is compared with drawn negatives: bySide by products of matrices,
+// byEdge edge by edge. With all entities as negatives a step is full.
 package link
