@@ -104,7 +104,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	if err != nil {
 		return err
 	}
-	pipe, err := e.in.Pipeline(ctx, &e.batches, order, 0)
+	pipe, err := e.in.Pipeline(ctx, &e.batches, order, 0, nil)
 	if err != nil {
 		return err
 	}

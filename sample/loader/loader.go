@@ -44,8 +44,6 @@ type Config struct {
 	// Buffer, if it is not nil, draws batches from the partitions that it holds in memory. The
 	// caller closes it.
 	Buffer *partbuffer.Buffer
-
-	buffers *sample.Buffers // memory that one epoch leaves to the next; nil until the first
 }
 
 // order returns the order of an epoch's seeds.
@@ -58,6 +56,8 @@ type Loader struct {
 	src   *Source
 	cfg   Config
 	super *superbatch.Loader // nil until the first superbatch is asked for
+	// buffers are the memory that one epoch leaves to the next; nil until the first.
+	buffers *sample.Buffers
 }
 
 // New returns a loader of batches from src, which must have open all that they need. The caller
@@ -68,9 +68,9 @@ func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
 // so their epochs must follow each other.
 func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
 	e := l.measure()
-	if l.cfg.buffers == nil {
+	if l.buffers == nil {
 		c := sample.PipelineConfig{Ready: l.cfg.Ready, InTurn: l.cfg.InTurn, Budget: l.src.Budget}
-		l.cfg.buffers = c.NewBuffers()
+		l.buffers = c.NewBuffers()
 	}
 	var err error
 	if l.cfg.Superbatch != nil {
@@ -86,14 +86,15 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 	}
 	order, err := l.cfg.order(epoch)
 	if err == nil {
-		e.Batches, err = l.src.Pipeline(ctx, &l.cfg, order, first)
+		e.Batches, err = l.src.Pipeline(ctx, &l.cfg, order, first, l.buffers)
 	}
 	return e, err
 }
 
-// Pipeline starts the batches of an order, from batch first on.
-func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
-	first uint64) (*sample.Pipeline, error) {
+// Pipeline starts the batches of an order, from batch first on. buffers are those that pipelines
+// with this configuration use one after the other, or nil.
+func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, first uint64,
+	buffers *sample.Buffers) (*sample.Pipeline, error) {
 	features := c.Features
 	if features == nil {
 		features = s.Features
@@ -108,7 +109,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 		},
 		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Buffers: c.buffers, Budget: s.Budget})
+		RowBytes: c.RowBytes, Buffers: buffers, Budget: s.Budget})
 }
 
 // partitions starts an epoch of batches from partitions in memory, from batch first on.
@@ -119,7 +120,7 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 			return s.samplers(c, workers, c.Buffer)
 		},
 		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Buffers: c.buffers, Budget: s.Budget})
+		RowBytes: c.RowBytes, Buffers: l.buffers, Budget: s.Budget})
 }
 
 // superbatch starts an epoch of superbatches, and opens their loader before the first epoch.
@@ -159,8 +160,8 @@ func (l *Loader) CacheStats() rowcache.Stats {
 
 // Close frees the memory that epochs share and that of superbatches, and removes their files.
 func (l *Loader) Close() (err error) {
-	if l.cfg.buffers != nil {
-		err = l.cfg.buffers.Close()
+	if l.buffers != nil {
+		err = l.buffers.Close()
 	}
 	if l.super != nil {
 		err = errors.Join(err, l.super.Close())
