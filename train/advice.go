@@ -24,52 +24,55 @@ const (
 	loneShare = 10
 )
 
-// lookAtDirection finds out whether a model sees the neighbors of the nodes that it learns from. A
+// direction finds out whether a model sees the neighbors of the nodes that it learns from. A
 // model reads the edges that lead to a node; a graph that has each edge only once, in either
-// direction, may have none there. It sets t.direction to what the user should know.
-func (t *trainer) lookAtDirection(ctx context.Context) error {
-	share, known := t.in.Meta.ReversedShare()
-	if t.alone || t.Resumed || t.in.Meta.Undirected || known && share == 1 ||
-		t.cfg.Model == "mlp" {
-		return nil
+// direction, may have none there. It returns what the user should know; "" for nothing.
+func direction(ctx context.Context, c *checked, in *inputs,
+	train []sample.NodeID) (note string, err error) {
+	share, known := in.Meta.ReversedShare()
+	if c.alone || c.loop.Resumed || in.Meta.Undirected || known && share == 1 ||
+		c.cfg.Model == "mlp" {
+		return "", nil
 	}
-	lone, looked, err := t.withoutInEdges(ctx)
+	lone, looked, err := in.withoutInEdges(ctx, train)
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return "", fmt.Errorf("train: %w", err)
 	}
 	switch {
 	case lone > 0 && lone*loneShare >= looked:
-		t.direction = fmt.Sprintf("%s of %s training nodes have no in-edges, and a model reads no "+
+		note = fmt.Sprintf("%s of %s training nodes have no in-edges, and a model reads no "+
 			"others, so that it learns nothing of their neighbors: ingest with --undirected adds "+
-			"the reverse of each edge", humanize.Comma(int64(lone)), humanize.Comma(int64(looked)))
+			"the reverse of each edge", humanize.Comma(int64(lone)),
+			humanize.Comma(int64(looked)))
 	case known && share < kv.ReversedUsual:
-		t.direction = fmt.Sprintf("%.0f %% of edges have their reverse, and a model reads the "+
+		note = fmt.Sprintf("%.0f %% of edges have their reverse, and a model reads the "+
 			"in-edges of a node only: ingest with --undirected if neighbors matter both ways",
 			100*share)
 	}
-	return nil
+	return note, nil
 }
 
 // withoutInEdges counts the training nodes without in-edges, among all training nodes or an even
 // sample of them. A topology that takes turns with batches is opened for that; it looks at none if
 // partitions of the graph are trained on.
-func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err error) {
-	release, err := t.in.UseGraph(ctx)
+func (in *inputs) withoutInEdges(ctx context.Context, train []sample.NodeID) (lone, looked int,
+	err error) {
+	release, err := in.UseGraph(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if t.in.Topology == nil {
+	if in.Topology == nil {
 		return 0, 0, nil
 	}
-	looked = min(len(t.train), directionLooks)
+	looked = min(len(train), directionLooks)
 	nodes, degrees := make([]sample.NodeID, 0, directionStep), make([]uint32, directionStep)
 	for first := 0; first < looked; first += directionStep {
 		nodes = nodes[:0]
 		for i := first; i < min(first+directionStep, looked); i++ {
-			nodes = append(nodes, t.train[i*len(t.train)/looked])
+			nodes = append(nodes, train[i*len(train)/looked])
 		}
-		session := t.in.Topology.NewSession()
+		session := in.Topology.NewSession()
 		err := session.Degrees(ctx, nodes, degrees[:len(nodes)])
 		session.Release()
 		if err != nil {
@@ -88,15 +91,16 @@ func (t *trainer) withoutInEdges(ctx context.Context) (lone, looked int, err err
 // least steepTimes the loss of guessing.
 const steepEpochs, steepTimes = 5, 2
 
-// noteSteep records a loss that is far above that of guessing at the beginning of a run: then the
+// steepLoss tells of a loss that is far above that of guessing at the beginning of a run: then the
 // first steps were larger than random weights can bear, and later epochs have to repair the damage.
-func (t *trainer) noteSteep(rec *runs.Epoch) {
-	guess := math.Log(float64(t.in.task.Outputs()))
-	if t.cfg.Loss != task.LossSoftmax || t.cfg.Warmup > 0 || rec.Epoch > steepEpochs ||
+// It returns "" for other losses.
+func steepLoss(c *Config, rec *runs.Epoch, outputs int) string {
+	guess := math.Log(float64(outputs))
+	if c.Loss != task.LossSoftmax || c.Warmup > 0 || rec.Epoch > steepEpochs ||
 		rec.Loss < steepTimes*guess {
-		return
+		return ""
 	}
-	t.steep = fmt.Sprintf("the loss of epoch %d was %s, where guessing has %s: first steps as "+
-		"large as that cost what comes after; --warmup 20 often learns more", rec.Epoch,
+	return fmt.Sprintf("the loss of epoch %d was %s, where guessing has %s: first steps as large "+
+		"as that cost what comes after; --warmup 20 often learns more", rec.Epoch,
 		runs.Figure(rec.Loss, 3), runs.Figure(guess, 3))
 }

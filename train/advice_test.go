@@ -79,26 +79,33 @@ func TestDirectionInTurns(t *testing.T) {
 	g.Edges = slices.DeleteFunc(g.Edges, func(e layouttest.Edge) bool {
 		return slices.Contains(g.Splits["train"], e.Dst)
 	})
-	tr, ctx := newTrainer(mustBuild(t, g), mustDevice(t), testConfig(), nil), t.Context()
+	store, dev := mustBuild(t, g), mustDevice(t)
+	loop := run.New(store, "", nil)
 	defer func() {
-		if err := tr.Loop.Close(); err != nil {
+		if err := loop.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := tr.Prepare(ctx); err != nil {
+	c, err := check(loop, store, dev, testConfig())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.plans(ctx); err != nil {
+	d, err := openData(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.in.DropGraph(); err != nil {
+	if _, err = makePlan(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	tr.in.InTurns = true
-	if err := tr.lookAtDirection(ctx); err != nil {
+	if err := d.in.DropGraph(); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(tr.direction, "no in-edges") || tr.in.Topology != nil {
-		t.Errorf("told %q; lists are open: %v", tr.direction, tr.in.Topology != nil)
+	d.in.InTurns = true
+	note, err := direction(t.Context(), c, d.in, d.nodes.train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(note, "no in-edges") || d.in.Topology != nil {
+		t.Errorf("told %q; lists are open: %v", note, d.in.Topology != nil)
 	}
 }

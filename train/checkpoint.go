@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"io/fs"
 
 	"gdb/internal/codec"
 	"gdb/train/run"
@@ -17,9 +16,6 @@ const (
 	// positionBytesMax bounds the encoded position, which usually takes some hundred bytes.
 	positionBytesMax = 64 << 10
 )
-
-// errNotExist is the error for a missing file.
-var errNotExist = fs.ErrNotExist
 
 // position says how far a run has come: all that a checkpoint holds besides arrays.
 type position struct {
@@ -78,55 +74,30 @@ func useCheckpoint(r runs.Dir, params int, use func(c *checkpoint) error) (name,
 	})
 }
 
-// Restore reads all that a run needs to go on from a checkpoint.
-func (t *trainer) Restore(name string) error {
-	c, err := readCheckpoint(t.Dir, name, t.model.Params().Total)
-	if err != nil {
-		return err
-	}
-	return t.goOn(&c)
-}
-
-// goOn takes over the content of a checkpoint.
-func (t *trainer) goOn(c *checkpoint) error {
-	p, arrays := c.pos, c.arrays
-	if what := p.Sets.Replaced(t.sets); what != "" {
-		return runs.OtherSets(t.Dir.Name(), what)
-	}
-	p.Sets = t.sets
-	if t.opt.steps = p.Steps; p.Scale == nil {
-		p.Scale = t.pos.Scale
-	}
-	t.pos = p
-	t.useScale()
-	w, err := runs.FindArray(arrays, "weights", t.model.Params().Total)
-	if err != nil {
-		return err
-	}
-	t.be.Write(t.model.Params().W, w)
-	for i, name := range t.opt.stateNames {
-		if w, err = runs.FindArray(arrays, name, t.model.Params().Total); err != nil {
-			return err
-		}
-		t.be.Write(t.opt.state[i], w)
-	}
-	if err := t.be.Err(); err != nil {
-		return fmt.Errorf("train: write weights to the device: %w", err)
-	}
-	if p.HasBest {
-		t.best, err = runs.FindArray(arrays, "best weights", t.model.Params().Total)
-	}
-	if err == nil {
-		t.thresholds, err = thresholdsOf(t.task, arrays)
-	}
-	if err == nil && t.vectors != nil {
-		err = t.vectors.Restore(t.Dir, c.name, p.Steps, p.HasBest)
-	}
-	return err
-}
-
 // stateBytesMax returns the most that a checkpoint with params parameters takes: weights, the best
 // weights, the optimizer's state and thresholds, besides the header and the position.
 func stateBytesMax(params int) int64 {
 	return codec.HeaderBytes + positionBytesMax + checkpointVectorsMax*4*int64(params)
+}
+
+// thresholdsName is the name of the array in a checkpoint that holds the thresholds of
+// the best weights.
+const thresholdsName = "thresholds"
+
+// thresholdsOf returns the thresholds in a checkpoint; nil if it has none.
+func thresholdsOf(labels task.Task, arrays []array) ([]float32, error) {
+	for _, a := range arrays {
+		if a.Name == thresholdsName {
+			return runs.FindArray(arrays, thresholdsName, labels.Outputs())
+		}
+	}
+	return nil, nil
+}
+
+// useThresholds sets the thresholds from a checkpoint, if it has any.
+func useThresholds(labels task.Task, arrays []array) (err error) {
+	if c, ok := labels.(*task.Classes); ok {
+		c.Thresholds, err = thresholdsOf(labels, arrays)
+	}
+	return err
 }

@@ -33,7 +33,7 @@ func TestClassWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, plantedClasses)
-		l.t.be.Read(got, l.t.task.(*task.Classes).Weights)
+		l.s.steps.be.Read(got, l.s.in.task.(*task.Classes).Weights)
 		for k, n := range counts {
 			want := nodes / (plantedClasses * n)
 			if multi {

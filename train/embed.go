@@ -38,7 +38,7 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer t.in.Budget.Release(exact.HeapBytes)
-	hidden := hiddenStates{t.in.inference(t.be, t.model, t.scratchDir(predictJob))}
+	hidden := hiddenStates{t.inference(t.in, newScratch(t.in, t.dir, predictJob))}
 	hidden.Layers = max(1, t.model.Spec().Layers()-1)
 	if err := export.WriteVectors(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
 		Meta: t.in.Meta, Names: t.ids}, hidden); err != nil {

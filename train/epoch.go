@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,62 +17,52 @@ import (
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Steps trains on the rest of the current epoch.
-func (t *trainer) Steps(ctx context.Context) error {
-	t.setRate()
-	batches, err := t.batchesOfEpoch()
+func (s *session) Steps(ctx context.Context) error {
+	s.setRate()
+	batches, err := s.batchesOfEpoch()
 	if err != nil {
 		return err
 	}
-	if t.pos.Batch >= batches { // stopped while the epoch was evaluated
+	if s.pos.Batch >= batches { // stopped while the epoch was evaluated
 		return nil
 	}
 	// The loader does not see the cancellation: the step under way is finished first.
-	e, err := t.epoch(context.WithoutCancel(ctx))
+	e, err := s.epoch(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	before := t.be.Launches()
-	err = t.consume(ctx, e, int(batches))
+	before := s.steps.be.Launches()
+	err = s.consume(ctx, e, int(batches))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, t.readLosses())
+		err = errors.Join(err, s.readLosses())
 	}
-	t.pos.Sums.Launches = t.pos.Sums.Launches.Add(t.be.Launches().Sub(before))
-	e.Lap(&t.pos.Sums.Sums)
+	s.pos.Sums.Launches = s.pos.Sums.Launches.Add(s.steps.be.Launches().Sub(before))
+	e.Lap(&s.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
 }
 
 // batchesOfEpoch returns how many batches the current epoch has.
-func (t *trainer) batchesOfEpoch() (uint64, error) {
-	if t.buffer != nil {
-		return t.buffer.Batches(t.pos.Epoch)
+func (s *session) batchesOfEpoch() (uint64, error) {
+	if s.buffer != nil {
+		return s.buffer.Batches(s.pos.Epoch)
 	}
-	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
+	order, err := sample.EpochOrder(s.nodes.train, s.cfg.Seed, s.pos.Epoch, s.cfg.Batch)
 	if err != nil {
 		return 0, err
 	}
 	return order.Batches(), nil
 }
 
-// openBuffer takes the memory for partitions, if batches are drawn from partitions.
-func (t *trainer) openBuffer() (err error) {
-	if !t.cfg.Buffered() {
-		return nil
-	}
-	if t.buffer, err = openPartitions(t.in.Source, &t.cfg, t.train); err == nil {
-		t.CloseLater(t.buffer)
-	}
-	return err
-}
-
 // setRate sets the optimizer's learning rate for the epoch.
-func (t *trainer) setRate() { t.opt.factor = t.cfg.RateFactor(t.pos.Epoch, t.pos.Halvings) }
+func (s *session) setRate() { s.steps.opt.factor = s.cfg.RateFactor(s.pos.Epoch, s.pos.Halvings) }
 
 // consume trains on the rest of an epoch, which has batches batches in all.
-func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) error {
+func (s *session) consume(ctx context.Context, e *loader.Epoch, batches int) error {
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -83,26 +74,26 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		if err != nil {
 			return err
 		}
-		err = t.step(b)
-		t.pos.Sums.addBatch(b)
-		t.addBus(&t.pos.Sums)
+		err = s.steps.step(b, s.rows)
+		s.pos.Sums.addBatch(b)
+		s.bus.addTo(&s.pos.Sums, s.steps.be, s.rows)
 		b.Release()
 		if err == nil {
-			err = t.fillRows(ctx)
+			err = s.rows.fill(ctx)
 		}
-		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
-		due = due || t.IsDue()
-		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.About().StepsPerRead) == 0) {
-			err = t.readLosses()
+		due := s.cfg.CheckpointEvery > 0 && (s.pos.Batch+1)%uint64(s.cfg.CheckpointEvery) == 0
+		due = due || s.IsDue()
+		if err == nil && (due || (s.pos.Batch+1)%uint64(s.steps.be.About().StepsPerRead) == 0) {
+			err = s.readLosses()
 		}
 		if err != nil {
-			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
+			return fmt.Errorf("epoch %d, batch %d: %w", s.pos.Epoch+1, s.pos.Batch+1, err)
 		}
-		t.pos.Batch++
-		t.Stepped(batches)
+		s.pos.Batch++
+		s.Stepped(batches)
 		if due {
-			e.Lap(&t.pos.Sums.Sums)
-			if err := t.Checkpoint(); err != nil {
+			e.Lap(&s.pos.Sums.Sums)
+			if err := s.Checkpoint(); err != nil {
 				return err
 			}
 		}
@@ -110,56 +101,56 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 }
 
 // readLosses adds up the losses of the steps since the last call.
-func (t *trainer) readLosses() error {
-	all, err := t.losses()
+func (s *session) readLosses() error {
+	all, err := s.steps.losses()
 	for _, o := range all {
-		t.pos.Sums.addLoss(o)
+		s.pos.Sums.addLoss(o)
 	}
 	return err
 }
 
 // FinishEpoch evaluates if it is time to, and returns the record of the epoch.
-func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
-	sums := &t.pos.Sums
+func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
+	sums := &s.pos.Sums
 	if sums.Rows == 0 {
-		return nil, fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
+		return nil, fmt.Errorf("epoch %d: %w: no training node has a label", s.pos.Epoch+1,
 			task.ErrNothing)
 	}
-	epoch := int(t.pos.Epoch) + 1
+	epoch := int(s.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
-	rec.InPlace = t.plan.OnDevice.InPlace()
-	rec.Train = t.task.TrainScore(t.cfg.Metric, sums.score())
-	rec.Rate = t.opt.rate()
-	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
+	rec.InPlace = s.plan.OnDevice.InPlace()
+	rec.Train = s.in.task.TrainScore(s.cfg.Metric, sums.score())
+	rec.Rate = s.steps.opt.rate()
+	rec.Unlabeled = uint64(len(s.nodes.train)) - sums.Rows
 	begun := time.Now()
-	if t.Evaluates(epoch) {
-		chosen, err := t.validate(ctx, &rec)
+	if s.Evaluates(epoch) {
+		chosen, err := s.validate(ctx, &rec)
 		if err != nil {
 			return nil, fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
-		if rec.Best, err = t.compare(*rec.Val, epoch); err != nil {
+		if rec.Best, err = s.compare(*rec.Val, epoch); err != nil {
 			return nil, err
 		}
 		if rec.Best {
-			t.thresholds = chosen
+			s.thresholds = chosen
 		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
-	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
-	rec.Reads, t.reads = t.reads, nil
-	t.totals.add(&rec, t.plan.Superbatch != nil)
-	if err := t.weigh(&rec); err != nil {
+	s.pos.Epoch, s.pos.Batch, s.pos.Sums = s.pos.Epoch+1, 0, epochSums{}
+	rec.Reads, s.reads = s.reads, nil
+	s.totals.add(&rec, s.plan.Superbatch != nil)
+	if err := s.weigh(&rec); err != nil {
 		return nil, err
 	}
-	t.noteSteep(&rec)
+	s.steep = cmp.Or(steepLoss(&s.cfg, &rec, s.in.task.Outputs()), s.steep)
 	return &rec, nil
 }
 
 // weigh records what the process holds between two epochs.
-func (t *trainer) weigh(rec *runs.Epoch) (err error) {
+func (s *session) weigh(rec *runs.Epoch) (err error) {
 	rec.RSS, rec.RSSPeak = mem.RSS()
-	rec.Held, rec.Files = t.in.Budget.Used(), blockdev.Descriptors()
-	rec.Prep, err = treeBytes(t.in.Store.FS(), t.in.Store.Path("prep"))
+	rec.Held, rec.Files = s.in.Budget.Used(), blockdev.Descriptors()
+	rec.Prep, err = treeBytes(s.in.Store.FS(), s.in.Store.Path("prep"))
 	return err
 }
 
@@ -167,13 +158,13 @@ func (t *trainer) weigh(rec *runs.Epoch) (err error) {
 // vanish meanwhile, count nothing: other runs have files in prep too.
 func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 	names, err := fs.List(dir)
-	if err != nil && !errors.Is(err, errNotExist) {
+	if err != nil && !oserror.IsNotExist(err) {
 		return 0, fmt.Errorf("train: list %s: %w", dir, err)
 	}
 	for _, name := range names {
 		path := fs.PathJoin(dir, name)
 		info, err := fs.Stat(path)
-		if errors.Is(err, errNotExist) {
+		if oserror.IsNotExist(err) {
 			continue
 		}
 		if err != nil {
@@ -191,75 +182,111 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 }
 
 // compare keeps the weights if they are the best so far, and returns whether they are.
-func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
-	if !t.Improves(v, epoch) {
+func (s *session) compare(v float64, epoch int) (best bool, err error) {
+	if !s.Improves(v, epoch) {
 		return false, nil
 	}
-	if t.best, err = t.weights(); err != nil {
+	if s.best, err = s.steps.weights(); err != nil {
 		return false, err
 	}
-	if t.vectors != nil {
-		t.vectors.KeepBest()
+	if s.steps.vectors != nil {
+		s.steps.vectors.KeepBest()
 	}
 	return true, nil
 }
 
 // Test evaluates the best weights on the test split, and puts the last weights back afterwards.
-func (t *trainer) Test(ctx context.Context) error {
-	if !t.pos.HasBest {
-		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
+func (s *session) Test(ctx context.Context) error {
+	if !s.pos.HasBest {
+		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", s.cfg.Epochs)
 	}
-	last, err := t.weights()
+	last, err := s.steps.weights()
 	if err != nil {
 		return err
 	}
-	t.be.Write(t.model.Params().W, t.best)
-	t.swapVectors()
-	err = t.testBest(ctx)
-	t.swapVectors()
-	t.be.Write(t.model.Params().W, last)
+	s.steps.be.Write(s.steps.model.Params().W, s.best)
+	if v := s.steps.vectors; v != nil {
+		v.SwapBest()
+		defer v.SwapBest()
+	}
+	err = s.testBest(ctx)
+	s.steps.be.Write(s.steps.model.Params().W, last)
 	return err
 }
 
-func (t *trainer) testBest(ctx context.Context) error {
-	if t.test == nil {
+func (s *session) testBest(ctx context.Context) error {
+	if s.nodes.test == nil {
 		return nil
 	}
-	t.setThresholds(t.thresholds)
-	c, err := t.evaluate(ctx, t.test, false)
-	t.setThresholds(nil)
+	s.setThresholds(s.thresholds)
+	c, err := s.evaluate(ctx, s.nodes.test, false)
+	s.setThresholds(nil)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	r, err := newEvalResult(c, t.cfg.Metric)
+	r, err := newEvalResult(c, s.cfg.Metric)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	r.Run, r.Split, r.Epoch = t.Dir.Name(), "test", t.pos.BestEpoch
+	r.Run, r.Split, r.Epoch = s.Dir.Name(), "test", s.pos.BestEpoch
 	if r.ClassMetrics != nil && len(r.Classes) > task.ConfusionMost {
 		r.Classes = nil
 	}
-	if t.tested, err = json.Marshal(r); err != nil {
+	if s.tested, err = json.Marshal(r); err != nil {
 		return fmt.Errorf("test: encode the evaluation: %w", err)
 	}
-	t.pos.Test = &r.Value
+	s.pos.Test = &r.Value
 	if c, ok := c.(*task.ClassTally); ok {
-		t.oneSided = c.OneSided(t.in.Meta.Labels.Classes)
+		s.oneSided = c.OneSided(s.in.Meta.Labels.Classes)
 	}
 	return nil
 }
 
 // evaluate predicts the nodes of a set and returns the tally. choose makes the tally count for
 // choosing thresholds, if nodes can have several labels.
-func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool) (c task.Tally,
+func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool) (c task.Tally,
 	err error) {
-	release, err := t.in.UseGraph(ctx)
+	release, err := s.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
-		t.plan),
-		dir: "runs/" + t.Dir.Name() + "/" + hiddenDir, choose: choose}
+	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
+		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
+		batches: batchesOf(&s.cfg, s.plan)}
 	return e.counts(ctx, set)
+}
+
+// validate writes the metric and the loss of the validation nodes to rec. Where nodes can have
+// several labels it chooses thresholds, with which it computes the metric, and returns them.
+func (s *session) validate(ctx context.Context, rec *runs.Epoch) (chosen []float32, err error) {
+	c, err := s.evaluate(ctx, s.nodes.val, true)
+	if err != nil {
+		return nil, err
+	}
+	if labels, ok := c.(*task.ClassTally); ok && labels.Chooses() && c.Labeled() > 0 {
+		chosen = labels.Chosen()
+		if s.cfg.Metric == task.Accuracy { // of nodes that are wholly right at the thresholds
+			s.setThresholds(chosen)
+			c, err = s.evaluate(ctx, s.nodes.val, false)
+			s.setThresholds(nil)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.Metric(s.cfg.Metric)
+	if err != nil {
+		return nil, err
+	}
+	loss, err := c.Loss()
+	rec.Val, rec.ValLoss = &v, &loss
+	return chosen, err
+}
+
+// setThresholds sets the thresholds above which labels are predicted; nil is one half for all.
+func (s *session) setThresholds(all []float32) {
+	if c, ok := s.in.task.(*task.Classes); ok {
+		c.Thresholds = all
+	}
 }

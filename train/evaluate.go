@@ -6,17 +6,27 @@ import (
 	"io"
 	"math"
 
-	"gdb/compute/backend"
-	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/model"
+	"gdb/train/plan"
 	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
+
+// evalListBytes returns what sampled evaluation takes to list the nodes of a set.
+func evalListBytes(nodes int64) int64 { return 4 * nodes }
+
+// batchesOf returns the configuration of batches that come through a pipeline.
+func batchesOf(c *Config, p *plan.Plan) loader.Config {
+	fanout, _ := model.Of(c).Sampled()
+	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
+		Workers: plan.Samplers(c.Threads), PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
+		RowBytes: p.RowBytes()}
+}
 
 // sampledEpoch is the epoch number from which sampled evaluation draws. No training reaches it, and
 // every evaluation draws the same neighbors.
@@ -24,12 +34,11 @@ const sampledEpoch = math.MaxUint64
 
 // evaluator predicts labeled nodes and compares the predictions with the labels.
 type evaluator struct {
-	in     *inputs
-	be     backend.Backend
-	model  *model.Model
-	cfg    *Config
-	dir    string // directory for hidden states, relative to the store
-	choose bool   // count for choosing thresholds of labels
+	*network
+	in      *inputs
+	cfg     *Config
+	scratch *scratch
+	choose  bool // count for choosing thresholds of labels
 	// batches configures the batches of sampled evaluation.
 	batches loader.Config
 }
@@ -40,10 +49,10 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tal
 		return e.predicted(ctx, set, nil)
 	}
 	store := e.in.Store
-	if err := e.in.claim(); err != nil {
+	if err := e.scratch.claim(); err != nil {
 		return nil, err
 	}
-	scores, err := task.NewScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.Budget,
+	scores, err := task.NewScores(store.FS(), store.Path(e.scratch.dir+scoresSuffix), e.in.Budget,
 		set.GetCardinality()*uint64(e.in.task.Outputs()))
 	if err != nil {
 		return nil, err
@@ -75,14 +84,14 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	if e.cfg.EvalMode == setting.EvalSampled {
 		return e.sampled(ctx, set, t)
 	}
-	if err := e.in.trim(e.be); err != nil { // blocks of nodes can use a step's memory
+	if err := e.trim(); err != nil { // blocks of nodes can use a step's memory
 		return err
 	}
 	if err := e.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}
 	defer e.in.Budget.Release(exact.HeapBytes)
-	f := e.in.inference(e.be, e.model, e.dir)
+	f := e.inference(e.in, e.scratch)
 	return f.Run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return t.Add(ctx, nodes, logits)
 	})
@@ -129,39 +138,12 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	}
 }
 
-// inference returns what computes a model exactly; dir is the directory for hidden states.
-func (in *inputs) inference(be backend.Backend, m *model.Model, dir string) *exact.Inference {
-	f := &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
-	if in.vectors != nil {
-		f.Vectors = in.vectors.Rows()
+// inference returns what computes the model exactly; scratch is for hidden states.
+func (n *network) inference(in *inputs, s *scratch) *exact.Inference {
+	f := &exact.Inference{Source: in.Source, Backend: n.be, Model: n.model, Dir: s.dir,
+		Claim: s.claim}
+	if n.vectors != nil {
+		f.Vectors = n.vectors.Rows()
 	}
 	return f
-}
-
-// trim gives the memory of steps back.
-func (in *inputs) trim(be backend.Backend) error {
-	err := be.Trim()
-	if in.vectors != nil {
-		err = errors.Join(err, in.vectors.Trim())
-	}
-	return err
-}
-
-// logits predicts the seeds of a batch, in the memory of out if that is large enough.
-func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
-	if err := e.be.Begin(); err != nil {
-		return nil, err
-	}
-	x, err := inputOf(e.in.vectors, b)
-	if err != nil {
-		return nil, err
-	}
-	y, err := e.model.Forward(&b.Dense.Lists, x, model.Step{Table: tableOf(e.be, b),
-		Rows: b.TableRows})
-	if err != nil {
-		return nil, err
-	}
-	out = mem.Resized(out, y.Len())
-	e.be.Read(out, y)
-	return out, e.be.Err()
 }

@@ -333,7 +333,7 @@ func inferFromFiles(t *testing.T, s *layout.Store) (string, error) {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	f := tr.in.inference(tr.be, tr.model, "runs/t/"+hiddenFolder+"x")
+	f := tr.inference(tr.in, &scratch{in: tr.in, dir: "runs/t/" + hiddenFolder + "x"})
 	f.OnDisk, f.RowsMax = true, 70
 	err = f.Run(t.Context(), nil, func(nodes []layout.NodeID, y []float32) error {
 		fmt.Fprintf(&got, "%v %x\n", nodes, y)

@@ -34,7 +34,7 @@ func planOf(t *testing.T, c Config) (p *plan.Plan, weights []byte) {
 	})
 	_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
-			p = e.Started.Job.(*Begun).Plan
+			p = e.Started.Of.(*Begun).Plan
 		}
 	})
 	if err != nil {

@@ -8,23 +8,20 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample/loader"
-	"gdb/train/embedding"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/setting"
 	"gdb/train/task"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// inputs is what a training reads, with the task of its labels and the learned vectors of nodes.
+// inputs is what a model reads of a store.
 type inputs struct {
 	*loader.Source
-	task task.Task
-
-	vectors *embedding.Table // learned vectors of nodes, which follow their features; nil for none
-
-	claims string // file to lock before hidden states are written; "" for none
+	task task.Task // of the labels; nil until they are open
 }
 
 // newInputs returns the inputs from a store, with nothing opened yet.
@@ -116,4 +113,34 @@ func (in *inputs) checkLeast(c *Config, training bool) error {
 		err = fmt.Errorf("train: %w", explained(err, learned))
 	}
 	return err
+}
+
+// openWhole opens the graph and the features to compute a model for a set, or for all nodes if set
+// is nil, in memory as far as they fit: the topology first. What the caller reserved before keeps
+// its place.
+func (in *inputs) openWhole(ctx context.Context, c *Config, m *model.Model,
+	set *roaring.Bitmap) error {
+	eval := mem.HeapCost(exact.HeapBytes) + 2*exact.Bytes + task.ScoreBytes
+	switch {
+	case set == nil:
+	case c.EvalMode == setting.EvalSampled:
+		eval += mem.HeapCost(evalListBytes(int64(set.GetCardinality())))
+	default:
+		eval += exact.SetsBytes(m.Spec(), in.Meta.Nodes)
+	}
+	f := &plan.Facts{Memory: c.Memory, Program: in.ProgramBytes(),
+		Settings: plan.SettingsOf(c)}
+	f.Store = probe.StoreFacts(in.Source)
+	f.Dim = c.RowDim(in.Meta)
+	f.EvalSampled = c.EvalMode == setting.EvalSampled
+	p, err := plan.Evaluating(f, eval)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	graph := p.TopologyOptions()
+	graph.Budget = in.Budget
+	if err := in.OpenGraph(ctx, graph); err != nil {
+		return err
+	}
+	return in.openFeatures(ctx, c, m.Dims(), p)
 }

@@ -106,7 +106,7 @@ func TestLayersInTheirLeast(t *testing.T) {
 		layered(&c, 100, 100, 100)
 		c.Run = topology
 		c.Cache, c.Topology, c.Memory = []string{"none", setting.CacheBelady}[i], topology, 1<<20
-		c.Memory = leastMemory(t, c, planned(t, s))
+		c.Memory = leastMemory(t, c, mustPlan(t, s))
 		if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
 			t.Errorf("%s, %d MiB: %v", topology, c.Memory>>20, err)
 		}

@@ -51,7 +51,7 @@ func TestEveryModelIsTheSame(t *testing.T) {
 				}
 			}
 			c.Run, c.Threads, c.Memory = run+"-least", 1, 1<<20
-			c.Memory = leastMemory(t, c, planned(t, inMemory))
+			c.Memory = leastMemory(t, c, mustPlan(t, inMemory))
 			w := way{io: blockdev.Memory, cfg: c}
 			check("the least memory, one thread", wayOutcome(t, inMemory, mustDevice(t), w))
 		})

@@ -23,7 +23,7 @@ func trainedOn(t *testing.T, c Config) (state []byte, epochs []runs.Epoch, p *pl
 	noteProfiles(t, s)
 	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 		if e.Started != nil {
-			p = e.Started.Job.(*Begun).Plan
+			p = e.Started.Of.(*Begun).Plan
 		}
 		if e.Epoch != nil {
 			epochs = append(epochs, *e.Epoch.(*runs.Epoch))
@@ -273,7 +273,7 @@ func TestLockRefusedOnDevice(t *testing.T) {
 		note, way := "", (*plan.BusWay)(nil)
 		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				note, way = e.Started.Note, e.Started.Job.(*Begun).Plan.OnDevice.Bus
+				note, way = e.Started.Note, e.Started.Of.(*Begun).Plan.OnDevice.Bus
 			}
 		})
 		emulator.Set(t, "copy_rate", 0)

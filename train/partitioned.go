@@ -43,8 +43,7 @@ const (
 
 // openPartitions chooses what the settings leave open and takes the memory. What is not given as a
 // number is chosen within half of the free memory, since batches, steps and evaluations need the
-// rest. It writes the choice to the settings. train lists the training nodes in ascending order.
-// The features of src must be open.
+// rest. train lists the training nodes in ascending order. The features of src must be open.
 func openPartitions(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*nodePartitions, error) {
 	x := src.Extras
@@ -101,10 +100,14 @@ func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) 
 		b.spec.Policy, b.spec.Logical = partition.Sequential, chosen.Parts
 		b.spec.TrainParts = partition.TrainParts(m.Nodes, chosen.Parts, train)
 	}
-	c.Partitions, c.PartitionsInMemory = b.spec.Parts, b.spec.Capacity
-	c.LogicalPartitions = b.spec.Logical
 	b.lines = chosen.Lines
 	return nil
+}
+
+// counts returns the numbers of partitions that were chosen.
+func (b *nodePartitions) counts() setting.PartitionCounts {
+	return setting.PartitionCounts{Partitions: b.spec.Parts,
+		PartitionsInMemory: b.spec.Capacity, LogicalPartitions: b.spec.Logical}
 }
 
 // config returns the configuration with which the buffer is opened.

@@ -43,7 +43,7 @@ func TestMemoryIsALaw(t *testing.T) {
 		for _, load := range []bool{true, false} {
 			c := lawConfig()
 			c.Cache, c.Memory = cache, 1<<20
-			least := leastMemory(t, c, planned(t, s))
+			least := leastMemory(t, c, mustPlan(t, s))
 			if load {
 				c.Memory = 1 << 20
 				least = leastMemory(t, c, func(c Config) error { return loadAll(t, s, c) })
@@ -68,7 +68,7 @@ func TestMemoryIsALaw(t *testing.T) {
 }
 
 // planned plans a run on a store.
-func planned(t *testing.T, s *layout.Store) func(c Config) error {
+func mustPlan(t *testing.T, s *layout.Store) func(c Config) error {
 	return func(c Config) error {
 		_, err := MakePlan(t.Context(), s, mustDevice(t), c)
 		return err

@@ -74,7 +74,7 @@ func checkPeak(t *testing.T, s *layout.Store, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, b := l.Plan(), l.t.in.Budget
+	p, b := l.Plan(), l.s.in.Budget
 	planned, most := p.Memory-p.Left()-mem.ProcessBytes, int64(0)
 	b.CollectHeap() // what planning took on the heap
 	for range c.Epochs {
@@ -150,7 +150,7 @@ func TestUnevenBatches(t *testing.T) {
 			if e.Started == nil {
 				return
 			}
-			p := e.Started.Job.(*Begun).Plan
+			p := e.Started.Of.(*Begun).Plan
 			if p.BatchNodes > 100 || p.Left()+p.Eval > 40<<20 || p.Features < 16<<20 {
 				t.Errorf("the large batch was seen, or finds a place: %s", p)
 			}

@@ -65,7 +65,7 @@ func TestEveryModelInItsLeast(t *testing.T) {
 		c.Hidden, c.Batch, c.Memory = []int{32, 256}[i%2], 60*(1+i%2), 1<<20
 		c.Cache = []string{"none", setting.CacheBelady}[i%2]
 		c.Topology = []string{"resident", "paged"}[i/2%2]
-		c.Memory = leastMemory(t, c, planned(t, s))
+		c.Memory = leastMemory(t, c, mustPlan(t, s))
 		if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
 			t.Errorf("%s, %d MiB: %v", c.Run, c.Memory>>20, err)
 		}

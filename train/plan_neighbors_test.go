@@ -54,7 +54,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 	c.Fanout, c.Batch, c.Epochs, c.EvalEvery = []int{5, 5}, 60, 2, 2
 	c.Topology, c.Cache, c.EvalMode = "paged", "none", setting.EvalSampled
 	c.Memory = 1 << 20
-	c.Memory = leastMemory(t, c, planned(t, s)) + 4<<20
+	c.Memory = leastMemory(t, c, mustPlan(t, s)) + 4<<20
 	setCosts(t, s, c, func(p *plan.Profile) { p.ReadSeconds, p.Sequential = 1e-3, 1 })
 	replan := func() *plan.Plan {
 		t.Helper()

@@ -112,7 +112,7 @@ func TestForecastOfBytes(t *testing.T) {
 		swept := false
 		r, err := Run(context.Background(), on, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				planned = e.Started.Job.(*Begun).Plan
+				planned = e.Started.Of.(*Begun).Plan
 			}
 			swept = swept || e.Reading != nil && e.Reading.Swept
 		})

@@ -2,12 +2,10 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"gdb/blockdev"
+	"gdb/compute/backend"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -17,50 +15,124 @@ import (
 	"gdb/train/task"
 )
 
-// MakePlan does only the planning of Run. It makes no run.
-func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
-	cfg Config) (*plan.Plan, error) {
-	t := newTrainer(store, dev, cfg, nil)
-	err := t.Prepare(ctx)
-	if err == nil {
-		err = t.plans(ctx)
-	}
-	if err = errors.Join(err, t.Loop.Close()); err != nil {
+// planned is a training whose memory is split: see checked. The model has its memory, and the graph
+// is opened later.
+type planned struct {
+	*data
+	steps  *stepper
+	buffer *nodePartitions // nil where batches are drawn from the whole graph
+	plan   *plan.Plan
+	device *plan.Profile // for superbatches; nil with other caches
+}
+
+// makePlan splits the memory as it was split before for the same settings, or else chooses a new
+// split.
+func makePlan(ctx context.Context, d *data) (*planned, error) {
+	s, err := newShape(&d.cfg, d.in.Meta, d.in.task, d.in.Budget)
+	if err != nil {
 		return nil, err
 	}
-	return t.plan, nil
+	d.loop.CloseLater(s.backend)
+	p := &planned{data: d}
+	if d.cfg.Buffered() {
+		if p.buffer, err = openPartitions(d.in.Source, &d.cfg, d.nodes.train); err != nil {
+			return nil, err
+		}
+		d.cfg.PartitionCounts = p.buffer.counts()
+		d.loop.CloseLater(p.buffer)
+	}
+	probed, err := d.probed(s)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	pr, err := probe.New(d.in.Source, probed, s)
+	if err != nil {
+		return nil, err
+	}
+	best, err := p.choose(ctx, pr, s)
+	if err != nil {
+		return nil, err
+	}
+	d.in.OnDevice = int(best.OnDevice.Cached())
+	if p.plan = best; p.plan.Superbatch != nil {
+		p.device, err = pr.Profile(ctx)
+	}
+	if p.buffer != nil {
+		p.buffer.Describe(p.plan)
+	}
+	return p, err
+}
+
+// choose returns the split of the memory, and opens the model before anything is timed.
+func (p *planned) choose(ctx context.Context, pr *probe.Probe, s *shape) (*plan.Plan, error) {
+	tunes := p.cfg.Tune && p.cfg.Order == nil // on batches that a new plan samples
+	best, err := pr.Kept(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if best != nil && !tunes {
+		return best, p.openModel(s)
+	}
+	splits, largest, err := pr.Plans(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", explained(err, s.learned))
+	}
+	if err := p.openModel(s); err != nil {
+		return nil, err
+	}
+	if tunes {
+		if err := p.steps.tune(ctx, largest); err != nil {
+			return nil, err
+		}
+	}
+	return pr.Choose(ctx, splits, p.steps.timeStep)
+}
+
+// openModel takes the memory of the model.
+func (p *planned) openModel(s *shape) (err error) {
+	if p.steps, err = newStepper(s); err != nil {
+		return err
+	}
+	p.loop.CloseLater(p.steps)
+	// The best weights, and the copies of a checkpoint.
+	copies := (3 + int64(len(stateNames(p.cfg.Optimizer)))) * 4 *
+		int64(p.steps.model.Params().Total)
+	return p.in.Budget.Reserve("checkpoint", copies)
 }
 
 // probed returns the configuration of the probe that plans the run.
-func (t *trainer) probed() probe.Config {
-	fanout, _ := model.Of(&t.cfg).Sampled()
-	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
-		StepName: fmt.Sprint(t.cfg.StepName(), t.dims), Remeasure: t.cfg.Remeasure,
-		Profiles: t.cfg.Profiles}
+func (d *data) probed(s *shape) (probe.Config, error) {
+	fanout, _ := model.Of(&d.cfg).Sampled()
+	c := probe.Config{Facts: d.facts(s), Seeds: d.nodes.train, Fanout: fanout, Seed: d.cfg.Seed,
+		StepName: fmt.Sprint(d.cfg.StepName(), s.dims), Remeasure: d.cfg.Remeasure,
+		Profiles: d.cfg.Profiles}
+	var err error
+	c.Device, err = d.deviceFacts(s)
+	return c, err
 }
 
 // facts returns what is known of the run before batches are sampled.
-func (t *trainer) facts() plan.Facts {
-	c := &t.cfg
-	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: plan.SettingsOf(c)}
-	if t.learned != nil {
-		f.Vectors = t.learned.Bytes()
-		f.VectorsDisk = runs.CheckpointsMost * t.learned.CheckpointBytes()
+func (d *data) facts(s *shape) plan.Facts {
+	c := &d.cfg
+	f := plan.Facts{Memory: c.Memory, Model: s.modelBytes(), Settings: plan.SettingsOf(c)}
+	if s.learned != nil {
+		f.Vectors = s.learned.Bytes()
+		f.VectorsDisk = runs.CheckpointsMost * s.learned.CheckpointBytes()
 	}
-	f.ReadsInPlace = model.Of(c).InPlace(t.dims)
-	f.NodeBytes, f.EntryBytes = t.in.NodeBytes(), t.in.EntryBytes()
-	f.DrawBytes = t.in.DrawBytes()
-	f.InPlaceResident = model.Of(c).InPlaceResident(t.dims)
+	f.ReadsInPlace = model.Of(c).InPlace(s.dims)
+	f.NodeBytes, f.EntryBytes = d.in.NodeBytes(), d.in.EntryBytes()
+	f.DrawBytes = d.in.DrawBytes()
+	f.InPlaceResident = model.Of(c).InPlaceResident(s.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == setting.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
-	if t.in.Labels.Multi() {
-		f.EvalBeside += task.ThresholdBytes(t.task.Outputs())
+	if d.in.Labels.Multi() {
+		f.EvalBeside += task.ThresholdBytes(d.in.task.Outputs())
 	}
 	if f.EvalSampled {
 		f.EvalArenas = exact.Bytes
-		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))
+		f.EvalBeside += mem.HeapCost(evalListBytes(d.nodes.evalMost))
 	} else {
-		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(t.dims), t.in.Meta.Nodes)
+		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(s.dims), d.in.Meta.Nodes)
 	}
 	return f
 }
@@ -72,3 +144,30 @@ func scoreBytes(c *Config) int64 {
 	}
 	return 0
 }
+
+// deviceFacts returns what is known of the device that a run computes on, or is planned for.
+func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
+	c := &d.cfg
+	if c.Backend != backend.CUDA {
+		return f, nil
+	}
+	f.Name = fmt.Sprintf("device %d", c.Device)
+	f.Cacheable = s.features > 0 && s.learned == nil
+	f.Model = (2 +
+		int64(len(stateNames(c.Optimizer)))) * 4 * int64(model.Of(c).Spec(s.dims).Params())
+	if c.EvalMode != setting.EvalSampled && !d.alone {
+		f.Eval = exact.Bytes + exact.HeapBytes
+	}
+	if c.DeviceMemory > 0 {
+		f.Memory, f.Free = c.DeviceMemory, max(0, c.DeviceMemory-driverBytes)
+		return f, nil
+	}
+	if on := s.backend.Device(); on != nil {
+		f.Free, f.Memory, err = on.DeviceMemory()
+	}
+	return f, err
+}
+
+// driverBytes is what driver, kernels and cuBLAS are assumed to take of a device that is
+// only planned for.
+const driverBytes = 512 << 20

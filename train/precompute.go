@@ -30,35 +30,36 @@ const sumsVersion = 1
 // withSums returns the store that a training with precomputed sums reads (see model.Precomputed).
 // It is the same store, but its features are a file in prep/ that has, for each node, the features
 // and their sums, as far as the model reads them. The file is made if it does not exist. c gets
-// the scale of the features, which are scaled before they are summed. notes say what was done;
-// some may be empty.
-func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
-	c *Config) (of *layout.Store, notes []string, err error) {
+// the scale of the features, which are scaled before they are summed. note is told what was done.
+func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device, c *Config,
+	note func(string)) (*layout.Store, error) {
 	pre := model.Of(c).Precomputed()
 	if pre.Hops == 0 {
-		return store, nil, nil
+		return store, nil
 	}
 	features := store.Meta().Features[0]
 	s := &summing{store: store, dev: dev, pre: pre, cfg: *c, parts: []kv.RowsMeta{features}}
 	s.cfg.Precompute, s.cfg.Precision = false, setting.Float32
 	scaled, err := s.scale(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	note(scaled)
 	c.Normalize, c.Scale = s.cfg.Normalize, s.cfg.Scale
 	if s.rows, err = rowfile.NewMeta(features.Name, s.path()+".rows", "f32",
 		pre.Parts()*features.Dim); err != nil {
-		return nil, nil, fmt.Errorf("train: sums of features: %w", err)
+		return nil, fmt.Errorf("train: sums of features: %w", err)
 	}
-	made := ""
 	_, err = store.FS().Stat(store.Path(s.rows.Path))
 	if oserror.IsNotExist(err) {
+		var made string
 		made, err = s.compute(ctx)
+		note(made)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("train: compute the sums of features: %w", err)
+		return nil, fmt.Errorf("train: compute the sums of features: %w", err)
 	}
-	return store.WithFeatures(s.rows), []string{scaled, made}, nil
+	return store.WithFeatures(s.rows), nil
 }
 
 // summing computes sums of features.
@@ -213,8 +214,7 @@ func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reade
 	if err != nil {
 		return err
 	}
-	t := &trained{cfg: s.cfg, in: from, be: be, model: m}
-	if err := t.openData(ctx); err != nil {
+	if err := from.openWhole(ctx, &s.cfg, m, nil); err != nil {
 		return err
 	}
 	if err := from.Budget.Reserve("sums of features", exact.HeapBytes); err != nil {
@@ -223,7 +223,9 @@ func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reade
 	defer from.Budget.Release(exact.HeapBytes)
 	dim := m.Dims()[0]
 	var row, part []float32
-	return from.inference(be, m, s.path()).Run(ctx, nil, func(nodes []sample.NodeID,
+	n := &network{be: be, model: m}
+	f := n.inference(from, &scratch{in: from, dir: s.path()})
+	return f.Run(ctx, nil, func(nodes []sample.NodeID,
 		sums []float32) error {
 		width := dim * (len(beside) + 1)
 		row, part = mem.Resized(row, len(nodes)*width), mem.Resized(part, len(nodes)*dim)

@@ -91,7 +91,7 @@ func TestSumsOfHops(t *testing.T) {
 	c.Model, c.Fanout, c.Options = "mlp", []int{1, 1, 1}, setting.Options{Precompute: true}
 	for _, memory := range []int64{1 << 30, 160 << 20} {
 		c.Memory = memory
-		of, _, err := withSums(t.Context(), s, mustDevice(t), &c)
+		of, err := withSums(t.Context(), s, mustDevice(t), &c, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,16 +178,19 @@ func TestSumsAheadAreMadeAgain(t *testing.T) {
 	c.Model, c.Options = "mlp", setting.Options{Precompute: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := withSums(ctx, s, mustDevice(t), &c); err == nil {
+	var notes string
+	note := func(text string) { notes += text }
+	if _, err := withSums(ctx, s, mustDevice(t), &c, note); err == nil {
 		t.Fatal("an interrupted computation gave sums")
 	}
-	of, notes, err := withSums(t.Context(), s, mustDevice(t), &c)
-	if err != nil || !strings.Contains(strings.Join(notes, ""), "were computed") {
+	of, err := withSums(t.Context(), s, mustDevice(t), &c, note)
+	if err != nil || !strings.Contains(notes, "were computed") {
 		t.Fatalf("%v, %v", notes, err)
 	}
 	want := readFeatures(t, of)
-	of, notes, err = withSums(t.Context(), s, mustDevice(t), &c)
-	if err != nil || strings.Join(notes, "") != "" || !slices.Equal(readFeatures(t, of), want) {
+	notes = ""
+	of, err = withSums(t.Context(), s, mustDevice(t), &c, note)
+	if err != nil || notes != "" || !slices.Equal(readFeatures(t, of), want) {
 		t.Fatalf("again: %v, %v", notes, err)
 	}
 	path := s.Path(of.Meta().Features[0].Path)

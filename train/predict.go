@@ -2,24 +2,17 @@ package train
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"gdb/blockdev"
 	"gdb/internal/tables"
 	"gdb/layout"
 	"gdb/sample"
-	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/export"
 	"gdb/train/task"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // PredictConfig says what to predict.
@@ -63,7 +56,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer t.in.Budget.Release(exact.HeapBytes)
-	f := t.in.inference(t.be, t.model, t.scratchDir(predictJob))
+	f := t.inference(t.in, newScratch(t.in, t.dir, predictJob))
 	err = f.Run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
 		if err := task.CheckOutput(nodes, logits); err != nil {
 			return err
@@ -80,21 +73,4 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
 	}
 	return nil
-}
-
-// nodes loads train, val or test of the run's column, or a set by its whole name.
-func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, error) {
-	base, column := split, t.cfg.Split
-	if !slices.Contains([]string{"train", "val", "test"}, split) {
-		base, column, _ = strings.Cut(split, "@")
-	}
-	set, _, err := loader.LoadSplit(ctx, t.in.Store, base, column, t.in.Budget)
-	return set, err
-}
-
-// newToken returns a random name.
-func newToken() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // documented never to fail
-	return hex.EncodeToString(b[:])
 }

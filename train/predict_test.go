@@ -109,7 +109,7 @@ func TestPredictInLittleMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := tr.in.inference(tr.be, tr.model, tr.scratchDir("x-"))
+	f := tr.inference(tr.in, newScratch(tr.in, tr.dir, "x-"))
 	f.OnDisk, f.RowsMax = true, 70
 	err = f.Run(context.Background(), nil, func(nodes []layout.NodeID, y []float32) error {
 		for i, v := range nodes {

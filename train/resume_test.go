@@ -15,6 +15,7 @@ import (
 	"gdb/train/runs"
 	"gdb/train/setting"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
@@ -254,7 +255,7 @@ func TestResumeRemovesHiddenStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, s, resumed(c.Run))
-	if _, err := s.FS().Stat(dir); !errors.Is(err, errNotExist) {
+	if _, err := s.FS().Stat(dir); !oserror.IsNotExist(err) {
 		t.Errorf("%s is left: %v", dir, err)
 	}
 }
@@ -422,7 +423,7 @@ func TestFormerCache(t *testing.T) {
 	note, cache := "", ""
 	if _, err := Run(t.Context(), s, mustDevice(t), again, func(e run.Event) {
 		if e.Started != nil {
-			note, cache = e.Started.Note, e.Started.Job.(*Begun).Plan.Cache
+			note, cache = e.Started.Note, e.Started.Of.(*Begun).Plan.Cache
 		}
 	}); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"gdb/train/setting"
 	"gdb/train/task"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -147,7 +148,7 @@ func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 		t.Fatal(err)
 	}
 	vectors, err := readAll(s.FS(), s.Path("runs", run, c.name, embedding.FileName))
-	if err != nil && !errors.Is(err, errNotExist) {
+	if err != nil && !oserror.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	c.pos.Sums = epochSums{}
@@ -481,7 +482,7 @@ func TestNeighborCache(t *testing.T) {
 		var planned *plan.Plan
 		_, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
 			if e.Started != nil {
-				planned = e.Started.Job.(*Begun).Plan
+				planned = e.Started.Of.(*Begun).Plan
 				if e.Started.Note != "" {
 					t.Error(e.Started.Note)
 				}

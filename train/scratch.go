@@ -1,6 +1,8 @@
 package train
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -26,27 +28,40 @@ const (
 	scoresSuffix = "-scores"
 )
 
-// scratchDir returns a directory for hidden states that no other process uses.
-func (t *trained) scratchDir(job string) string {
-	dir := "runs/" + t.dir.Name() + "/" + job + newToken()
-	t.in.claims = dir + scratchLock
-	return dir
+// scratch is a directory for hidden states and scores that do not fit in memory.
+type scratch struct {
+	in   *inputs
+	dir  string // relative to the store
+	lock string // file to lock before something is written; "" for none
 }
 
-// claim takes the lock that marks hidden states as in use. It is called before the first of
-// them is written.
-func (in *inputs) claim() error {
-	if in.claims == "" {
+// newScratch returns a directory of a run that no other process uses.
+func newScratch(in *inputs, run runs.Dir, job string) *scratch {
+	dir := "runs/" + run.Name() + "/" + job + newToken()
+	return &scratch{in: in, dir: dir, lock: dir + scratchLock}
+}
+
+// claim takes the lock that marks the directory as in use until the inputs are closed. It is called
+// before something is written.
+func (s *scratch) claim() error {
+	if s.lock == "" {
 		return nil
 	}
-	fs, path := in.Store.FS(), in.Store.Path(in.claims)
+	fs, path := s.in.Store.FS(), s.in.Store.Path(s.lock)
 	lock, err := files.Lock(fs, path)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	in.claims = ""
-	in.CloseLater(scratchCloser{fs, path, lock})
+	s.lock = ""
+	s.in.CloseLater(scratchCloser{fs, path, lock})
 	return nil
+}
+
+// newToken returns a random name.
+func newToken() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // documented never to fail
+	return hex.EncodeToString(b[:])
 }
 
 // scratchCloser gives a lock back.

@@ -84,7 +84,7 @@ func TestScratchIsClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := tr.in.inference(tr.be, tr.model, tr.scratchDir(evalJob))
+	f := tr.inference(tr.in, newScratch(tr.in, tr.dir, evalJob))
 	f.OnDisk, f.RowsMax = true, 70
 	looked := false
 	err = f.Run(ctx, nil, func([]layout.NodeID, []float32) error {

@@ -84,8 +84,8 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	var storage int64
 	var half runs.Epoch
 	_, err = Run(context.Background(), s, dev, c, func(e run.Event) {
-		if e.Started != nil && e.Started.Job.(*Begun).Plan.Superbatch != nil {
-			storage = e.Started.Job.(*Begun).Plan.Superbatch.Storage
+		if e.Started != nil && e.Started.Of.(*Begun).Plan.Superbatch != nil {
+			storage = e.Started.Of.(*Begun).Plan.Superbatch.Storage
 		}
 		r, ok := e.Epoch.(*runs.Epoch)
 		if !ok {

@@ -15,50 +15,111 @@ import (
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
+	"gdb/train/probe"
 	"gdb/train/setting"
 	"gdb/train/task"
 )
 
-// stepper trains a model on batches, whoever makes them. It may be used by one goroutine.
-type stepper struct {
-	cfg   *Config
-	be    backend.Backend
-	task  task.Task
-	dims  []int
-	model *model.Model
-	opt   *optimizer
-	read  []backend.Loss
-	large *sample.Dense // the largest of the batches sampled for planning
-
+// shape is a model whose sizes are known, and the backend that will compute it. What it says of a
+// training's memory needs no memory.
+type shape struct {
+	cfg      *Config
+	backend  backend.Backend
+	task     task.Task
+	dims     []int
 	nodes    uint64            // of the graph
 	features int               // values in a feature row of a batch
 	learned  *embedding.Config // learned vectors of nodes; nil for none
-	vectors  *embedding.Table
-	rows     *devicecache.Cache  // feature rows on the device; nil for none
-	shared   *devicecache.Shared // in front of rows, for macro-batches
-
-	deviceStep, deviceGiven int64 // see DeviceBytes
-
-	budget *mem.Budget
+	budget   *mem.Budget
 }
 
-// newStepper opens the backend. openModel takes the memory of the model later.
-func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
-	s := &stepper{cfg: cfg, task: t, budget: budget, dims: model.Of(cfg).Dims(cfg.Inputs(m),
-		t.Outputs()),
-		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true), nodes: m.Nodes}
-	var err error
+// newShape opens the backend. The caller closes it.
+func newShape(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*shape, error) {
+	s := &shape{cfg: cfg, task: t, budget: budget, nodes: m.Nodes,
+		dims:     model.Of(cfg).Dims(cfg.Inputs(m), t.Outputs()),
+		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
 	on := cfg.Backend
 	if cfg.DeviceMemory > 0 { // it may not be here
 		on = backend.CPU
 	}
-	s.be, err = cuda.OpenNamed(on, backend.Options{Workers: cfg.Threads, Budget: budget,
+	var err error
+	s.backend, err = cuda.OpenNamed(on, backend.Options{Workers: cfg.Threads, Budget: budget,
 		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == setting.TF32})
 	return s, err
 }
 
-// openModel takes the memory of the model and of its optimizer.
-func (s *stepper) openModel() (err error) {
+// growth, in sixteenths, is the capacity of a list that grows by appending, as a share of its
+// length: a quarter more than it needs.
+const growth = 20
+
+// modelBytes returns the memory of parameters. Weights, gradients and the optimizer's state are
+// outside the heap; the best weights and the copies for a checkpoint are on it.
+func (s *shape) modelBytes() int64 {
+	params := 4 * int64(model.Of(s.cfg).Spec(s.dims).Params())
+	states := int64(len(stateNames(s.cfg.Optimizer)))
+	weights := int64(0)
+	if s.cfg.ClassWeights == setting.WeightsBalanced {
+		weights = mem.ArenaBytes(4 * int64(s.dims[len(s.dims)-1]))
+	}
+	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights
+}
+
+// Size returns the memory of a step on the largest batch: see probe.Model. Arenas take an eighth
+// more than they need.
+func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size probe.StepSize) {
+	c, have := s.cfg, int64(d.Inner())
+	cost := model.Of(c).Spec(s.dims).StepCost(&d.Lists, inPlace,
+		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
+	if !inPlace {
+		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
+		if c.MacroBatch > 1 { // new rows are assembled first
+			rows *= 2
+		}
+		size.Device = 4 * (cost.Floats + cost.Widened + rows) * 9 / 8
+		size.Given = cuda.StepsStaged * (4*cost.Copied*9/8 + devicecache.MoreSent(4*rows))
+	}
+	input := int64(0)
+	if s.learned != nil {
+		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
+	}
+	lists := cost.Lists
+	if c.Backend == backend.CUDA && !c.PlainLaunches {
+		lists += cost.Padded
+	}
+	input += bulk.MacroBytes(c.MacroBatch, d, inner, s.nodes)
+	size.Host = input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
+	return size
+}
+
+// arenaBytes returns the memory outside the heap: the backend's scratch or, if a device has that,
+// what is sent to the device.
+func (s *shape) arenaBytes(cost *model.StepCost) int64 {
+	if s.cfg.Backend == backend.CUDA {
+		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)
+	}
+	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
+}
+
+// stepper trains a model on batches, whoever makes them. It may be used by one goroutine.
+type stepper struct {
+	*shape
+	network
+	opt  *optimizer
+	read []backend.Loss
+}
+
+// newStepper takes the memory of the model and of its optimizer. Close gives that of vectors of nodes
+// back; the backend has the rest.
+func newStepper(s *shape) (*stepper, error) {
+	t := &stepper{shape: s, network: network{be: s.backend}}
+	err := t.open()
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (s *stepper) open() (err error) {
 	if s.model, err = model.New(s.be, model.Of(s.cfg).Spec(s.dims), true, s.budget); err != nil {
 		return err
 	}
@@ -71,6 +132,14 @@ func (s *stepper) openModel() (err error) {
 		}
 	}
 	return s.openWeights()
+}
+
+// Close frees the vectors of nodes.
+func (s *stepper) Close() error {
+	if s.vectors == nil {
+		return nil
+	}
+	return s.vectors.Close()
 }
 
 // begin draws the initial values of all that is learned.
@@ -94,29 +163,17 @@ func (s *stepper) openWeights() (err error) {
 	return nil
 }
 
-// Close frees the backend and all its memory.
-func (s *stepper) Close() error { return errors.Join(closeVectors(s.vectors), s.be.Close()) }
-
-// step trains on one batch. A batch without a label changes nothing. losses returns its loss later.
-func (s *stepper) step(b *sample.Batch) error {
+// step trains on one batch; rows has feature rows on a device, nil for none. A batch without a label
+// changes nothing. losses returns its loss later.
+func (s *stepper) step(b *sample.Batch, rows *deviceRows) error {
 	if s.task.Labeled(b) == 0 {
 		return nil
 	}
 	if err := s.be.Begin(); err != nil {
 		return err
 	}
-	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index, Train: true,
-		Table: tableOf(s.be, b), Rows: b.TableRows}
-	x, err := inputOf(s.vectors, b)
-	if err != nil {
-		return err
-	}
-	if s.shared != nil {
-		if pass.Input, err = s.shared.Input(b); err != nil {
-			return err
-		}
-	}
-	logits, err := s.model.Forward(&b.Dense.Lists, x, pass)
+	logits, err := s.forward(b, model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
+		Train: true}, rows)
 	if err != nil {
 		return err
 	}
@@ -127,14 +184,6 @@ func (s *stepper) step(b *sample.Batch) error {
 	}
 	s.opt.step(s.model.Params(), s.vectors)
 	return s.be.Err()
-}
-
-// tableOf returns the table of a batch whose rows are read in place, as a tensor.
-func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
-	if b.Table == nil {
-		return backend.Tensor{}
-	}
-	return be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)
 }
 
 // losses returns the losses of the steps since the last call, valid until the next.
@@ -154,16 +203,16 @@ func (s *stepper) losses() ([]backend.Loss, error) {
 
 // stepAlone trains on one batch, and drops its loss.
 func (s *stepper) stepAlone(b *sample.Batch) error {
-	err := s.step(b)
+	err := s.step(b, nil)
 	if err == nil {
 		_, err = s.losses()
 	}
 	return err
 }
 
-// lossOf trains on one batch, and returns its mean loss; 0 if the batch has no label.
-func (s *stepper) lossOf(b *sample.Batch) (float64, error) {
-	if err := s.step(b); err != nil {
+// lossOf trains on one batch as step does, and returns its mean loss; 0 if the batch has no label.
+func (s *stepper) lossOf(b *sample.Batch, rows *deviceRows) (float64, error) {
+	if err := s.step(b, rows); err != nil {
 		return 0, err
 	}
 	all, err := s.losses()
@@ -171,54 +220,4 @@ func (s *stepper) lossOf(b *sample.Batch) (float64, error) {
 		return 0, err
 	}
 	return all[len(all)-1].Mean, nil
-}
-
-// growth, in sixteenths, is the capacity of a list that grows by appending, as a share of its
-// length: a quarter more than it needs.
-const growth = 20
-
-// modelBytes returns the memory of parameters. Weights, gradients and the optimizer's state are
-// outside the heap; the best weights and the copies for a checkpoint are on it.
-func modelBytes(c *Config, dims []int) int64 {
-	params, states := 4*int64(model.Of(c).Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
-	weights := int64(0)
-	if c.ClassWeights == setting.WeightsBalanced {
-		weights = mem.ArenaBytes(4 * int64(dims[len(dims)-1]))
-	}
-	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights
-}
-
-// StepBytes returns the memory of a step on the largest batch: see probe.Model. It also sets what
-// DeviceBytes returns.
-func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
-	c, have := s.cfg, int64(d.Inner())
-	s.large = d
-	cost := model.Of(c).Spec(s.dims).StepCost(&d.Lists, inPlace,
-		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
-	if !inPlace {
-		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
-		if c.MacroBatch > 1 { // new rows are assembled first
-			rows *= 2
-		}
-		s.sizeDevice(cost.Floats+cost.Widened, cost.Copied, rows)
-	}
-	input := int64(0)
-	if s.learned != nil {
-		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
-	}
-	lists := cost.Lists
-	if c.Backend == backend.CUDA && !c.PlainLaunches {
-		lists += cost.Padded
-	}
-	input += bulk.MacroBytes(c.MacroBatch, d, inner, s.nodes)
-	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
-}
-
-// arenaBytes returns the memory outside the heap: the backend's scratch or, if a device has that,
-// what is sent to the device.
-func (s *stepper) arenaBytes(cost *model.StepCost) int64 {
-	if s.cfg.Backend == backend.CUDA {
-		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)
-	}
-	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
 }

@@ -35,7 +35,7 @@ func TestBeladyReadsLess(t *testing.T) {
 				hits[cache] = e.Epoch.(*runs.Epoch).Hit
 			}
 			if st := e.Started; st != nil && cache == setting.CacheBelady {
-				if p := st.Job.(*Begun).Plan; p.Superbatch == nil ||
+				if p := st.Of.(*Begun).Plan; p.Superbatch == nil ||
 					p.Cache != setting.CacheBelady || p.Left() < 0 ||
 					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
 					t.Errorf("plan %+v", p)

@@ -118,6 +118,12 @@ func TestSweptRun(t *testing.T) {
 	}
 }
 
+// sessionOf is a session that has opened nothing, with a plan of superbatches.
+func sessionOf(schedule setting.Schedule, b *superbatch.Plan) *session {
+	return &session{pos: &position{}, planned: &planned{plan: &plan.Plan{Superbatch: b},
+		data: &data{checked: &checked{cfg: Config{Schedule: schedule}}}}}
+}
+
 // TestCertain: no superbatch goes beyond an epoch that the run may end with.
 func TestCertain(t *testing.T) {
 	for _, c := range []struct {
@@ -133,16 +139,14 @@ func TestCertain(t *testing.T) {
 		{5, 2, 0, 7, 7, 15},
 		{1, 100, 0, 2, 2, 10},
 	} {
-		tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: c.every,
-			Patience: c.patience}}, nil)
-		tr.plan = &plan.Plan{Superbatch: &superbatch.Plan{}}
-		tr.pos.Epoch, tr.pos.SinceBest = c.at, c.since
-		if got := tr.certain(c.begins); got != c.want {
+		s := sessionOf(setting.Schedule{EvalEvery: c.every, Patience: c.patience},
+			&superbatch.Plan{})
+		s.pos.Epoch, s.pos.SinceBest = c.at, c.since
+		if got := s.certain(c.begins); got != c.want {
 			t.Errorf("%+v: epoch %d", c, got)
 		}
 	}
-	pair := newTrainer(nil, nil, Config{Schedule: setting.Schedule{EvalEvery: 1}}, nil)
-	pair.plan = &plan.Plan{Superbatch: &superbatch.Plan{SweepAhead: true}}
+	pair := sessionOf(setting.Schedule{EvalEvery: 1}, &superbatch.Plan{SweepAhead: true})
 	if got := pair.certain(3); got != 19 {
 		t.Errorf("a pair of superbatches from epoch 3 on: epoch %d", got)
 	}

@@ -181,7 +181,7 @@ func TestTimesKeepTheMemory(t *testing.T) {
 		c := lawConfig()
 		set(&c)
 		c.Memory = 1 << 20
-		least := leastMemory(t, c, planned(t, s))
+		least := leastMemory(t, c, mustPlan(t, s))
 		for _, more := range []int64{0, 1 + 3*int64(i%2)} {
 			c.Memory, c.Run = least+more<<20, fmt.Sprintf("run%d-%d", i, more)
 			if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {

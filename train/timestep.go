@@ -16,22 +16,22 @@ import (
 )
 
 // Products times a matrix product on all threads.
-func (s *stepper) Products() (gflops float64, err error) {
+func (s *shape) Products() (gflops float64, err error) {
 	const m, k, n, rounds = 2048, 256, 256, 4
-	if err := s.be.Begin(); err != nil {
+	if err := s.backend.Begin(); err != nil {
 		return 0, err
 	}
 	var x [3]backend.Tensor
 	for i, shape := range [][2]int{{m, k}, {k, n}, {m, n}} {
-		x[i] = s.be.Scratch(shape[0], shape[1])
-		backend.Zero(s.be, x[i])
+		x[i] = s.backend.Scratch(shape[0], shape[1])
+		backend.Zero(s.backend, x[i])
 	}
 	var some [n]float32
 	product := program.Named("matmul")
 	w, err := probe.Clocked(rounds, func() error {
-		s.be.Run(product, &backend.Operands{Out: x[2], In: [4]backend.Tensor{x[0], x[1]}})
-		s.be.Read(some[:], x[2].Slice(0, 1)) // a device has computed it then
-		return s.be.Err()
+		s.backend.Run(product, &backend.Operands{Out: x[2], In: [4]backend.Tensor{x[0], x[1]}})
+		s.backend.Read(some[:], x[2].Slice(0, 1)) // a device has computed it then
+		return s.backend.Err()
 	})
 	return 2 * m * k * n / (1e9 * w.Seconds), err
 }
@@ -49,9 +49,9 @@ const (
 	pageFloats = 4096 / 4
 )
 
-// TimeStep returns what a training step on a sampled batch takes, with all that training does. Rows
+// timeStep returns what a training step on a sampled batch takes, with all that training does. Rows
 // that are used in place lie anywhere in memory. It changes the weights.
-func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
+func (s *stepper) timeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
 	err error) {
 	dim, rows := s.features, len(d.NodeIDs)
 	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
@@ -127,4 +127,45 @@ func (s *stepper) placeRows(b *sample.Batch) (*mem.Arena, error) {
 		b.TableRows = append(b.TableRows, uint32(rng.Key(uint64(r))%uint64(rows)))
 	}
 	return a, nil
+}
+
+// tuneGain is the share of the time that a new order may take to be chosen: smaller
+// gains are noise.
+const tuneGain = 0.97
+
+// tune times steps on a sampled batch d with orders of aggregation and product, place by place, and
+// keeps the fastest for the whole run. The run then depends on what was measured, so the order is
+// kept in run.json and used again when the run is resumed.
+func (s *stepper) tune(ctx context.Context, d *sample.Dense) error {
+	order := uint64(0)
+	least, err := s.timeOrder(ctx, d, order)
+	for place := 0; err == nil && place < s.model.Places(); place++ {
+		var took float64
+		if took, err = s.timeOrder(ctx, d, order|1<<place); err == nil && took < tuneGain*least {
+			order, least = order|1<<place, took
+		}
+	}
+	var full *mem.LimitError
+	if errors.As(err, &full) { // there is no room to measure in: what is known so far
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("train: measure the order of operations: %w", err)
+	}
+	s.setOrder(order)
+	return nil
+}
+
+// timeOrder returns how long a step takes with an order, in seconds.
+func (s *stepper) timeOrder(ctx context.Context, d *sample.Dense,
+	order uint64) (seconds float64, err error) {
+	s.setOrder(order)
+	w, err := s.timeStep(ctx, d, false)
+	return w.Seconds, err
+}
+
+// setOrder makes the model compute all batches with an order.
+func (s *stepper) setOrder(order uint64) {
+	s.cfg.Order = &order
+	s.model.Spec().Order = s.cfg.Order
 }

@@ -3,11 +3,12 @@ package train
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
+	"strings"
 
 	"gdb/blockdev"
 	"gdb/compute/backend"
@@ -17,10 +18,8 @@ import (
 	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/train/embedding"
-	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
-	"gdb/train/probe"
 	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -30,13 +29,12 @@ import (
 
 // trained is a run that was opened to predict: the weights of its best evaluation, and the graph.
 type trained struct {
-	cfg     Config
-	dir     runs.Dir
-	pos     position
-	notes   func(note string) // nil for none
-	in      *inputs
-	be      backend.Backend
-	model   *model.Model
+	cfg   Config
+	dir   runs.Dir
+	pos   position
+	notes func(note string) // nil for none
+	in    *inputs
+	network
 	ids     ids.Dictionary  // nil unless asked for
 	set     *roaring.Bitmap // the nodes to predict; nil for all
 	closers []io.Closer
@@ -106,7 +104,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
-	store, _, err := withSums(ctx, store, dev, &t.cfg)
+	store, err := withSums(ctx, store, dev, &t.cfg, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -138,7 +136,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
-	return t.openData(ctx)
+	return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
 }
 
 // compareSplits notes if the store has other splits than the run was trained on.
@@ -222,13 +220,13 @@ func (t *trained) openVectors(c *checkpoint) (err error) {
 	if learned == nil {
 		return nil
 	}
-	if t.in.vectors == nil { // there may be one of a checkpoint that turned out to be damaged
-		if t.in.vectors, err = embedding.New(*learned, t.in.Budget); err != nil {
+	if t.vectors == nil { // there may be one of a checkpoint that turned out to be damaged
+		if t.vectors, err = embedding.New(*learned, t.in.Budget); err != nil {
 			return err
 		}
-		t.closers = append(t.closers, t.in.vectors)
+		t.closers = append(t.closers, t.vectors)
 	}
-	return t.in.vectors.Load(t.dir, c.name, c.pos.Steps, c.pos.HasBest)
+	return t.vectors.Load(t.dir, c.name, c.pos.Steps, c.pos.HasBest)
 }
 
 // openIDs opens the dictionary of ids, whose index is in memory.
@@ -244,34 +242,6 @@ func (t *trained) openIDs(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// openData opens the graph and the features, in memory as far as they fit: the topology first. What
-// the caller reserved before keeps its place.
-func (t *trained) openData(ctx context.Context) error {
-	eval := mem.HeapCost(exact.HeapBytes) + 2*exact.Bytes + task.ScoreBytes
-	switch {
-	case t.set == nil:
-	case t.cfg.EvalMode == setting.EvalSampled:
-		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
-	default:
-		eval += exact.SetsBytes(t.model.Spec(), t.in.Meta.Nodes)
-	}
-	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
-		Settings: plan.SettingsOf(&t.cfg)}
-	f.Store = probe.StoreFacts(t.in.Source)
-	f.Dim = t.cfg.RowDim(t.in.Meta)
-	f.EvalSampled = t.cfg.EvalMode == setting.EvalSampled
-	p, err := plan.Evaluating(f, eval)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	graph := p.TopologyOptions()
-	graph.Budget = t.in.Budget
-	if err := t.in.OpenGraph(ctx, graph); err != nil {
-		return err
-	}
-	return t.in.openFeatures(ctx, &t.cfg, t.model.Dims(), p)
 }
 
 // Close closes everything, in the reverse order of opening.
@@ -296,72 +266,6 @@ type EvalConfig struct {
 	Metric string
 }
 
-// EvalResult is an evaluation, with all metrics of classes, or of numbers, that cost nothing extra.
-type EvalResult struct {
-	Run    string  `json:"run"`
-	Split  string  `json:"split"`
-	Metric string  `json:"metric"`
-	Value  float64 `json:"value"`
-	Nodes  uint64  `json:"nodes"` // labeled nodes of the split
-	Epoch  int     `json:"epoch"` // of the weights
-
-	// One of these is nil.
-	*task.ClassMetrics
-	*task.NumberMetrics
-}
-
-// Names returns the names of the classes; nil if the labels are numbers.
-func (r *EvalResult) Names() (names []string) {
-	if r.ClassMetrics == nil {
-		return nil
-	}
-	for _, c := range r.Classes {
-		names = append(names, c.Class)
-	}
-	return names
-}
-
-// Tested returns the evaluation on the test split that a finished run keeps; nil if it has none.
-func Tested(f *runs.File) (*EvalResult, error) {
-	if len(f.Test) == 0 {
-		return nil, nil
-	}
-	r := &EvalResult{}
-	if err := json.Unmarshal(f.Test, r); err != nil {
-		return nil, fmt.Errorf("train: the test in %s: %w", runs.FileName, err)
-	}
-	return r, nil
-}
-
-// Kept returns the evaluation that a run keeps, if it is what Evaluate would return for the split:
-// of the test split, exact and complete. Otherwise it returns nil.
-func Kept(f *runs.File, split string) (*EvalResult, error) {
-	if split != "test" || f.Config.EvalMode == setting.EvalSampled {
-		return nil, nil
-	}
-	r, err := Tested(f)
-	if r == nil || r.ClassMetrics != nil && len(r.Classes) == 0 {
-		return nil, err
-	}
-	return r, nil
-}
-
-// newEvalResult returns the metrics of predictions.
-func newEvalResult(t task.Tally, metric string) (*EvalResult, error) {
-	r := &EvalResult{Metric: metric, Nodes: t.Labeled()}
-	var err error
-	switch t := t.(type) {
-	case *task.ClassTally:
-		r.ClassMetrics, err = t.Metrics()
-	case *task.NumberTally:
-		r.NumberMetrics, err = t.Metrics()
-	}
-	if err == nil {
-		r.Value, err = t.Metric(metric)
-	}
-	return r, err
-}
-
 // Evaluate returns the metrics of a run on a split.
 func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c EvalConfig) (res *EvalResult, err error) {
@@ -380,9 +284,9 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, store.Meta())); err != nil {
 		return nil, err
 	}
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
-		&plan.Plan{Ready: plan.ReadyLeast}),
-		dir: t.scratchDir(evalJob)}
+	e := &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
+		scratch: newScratch(t.in, t.dir, evalJob), batches: batchesOf(&t.cfg,
+			&plan.Plan{Ready: plan.ReadyLeast})}
 	n, err := e.counts(ctx, t.set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
@@ -392,4 +296,14 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	}
 	res.Run, res.Split, res.Epoch = c.Run, c.Split, t.pos.BestEpoch
 	return res, nil
+}
+
+// nodes loads train, val or test of the run's column, or a set by its whole name.
+func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, error) {
+	base, column := split, t.cfg.Split
+	if !slices.Contains([]string{"train", "val", "test"}, split) {
+		base, column, _ = strings.Cut(split, "@")
+	}
+	set, _, err := loader.LoadSplit(ctx, t.in.Store, base, column, t.in.Budget)
+	return set, err
 }

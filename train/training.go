@@ -12,14 +12,90 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/plan"
+	"gdb/train/run"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
+
+// Run trains a model on a store until the last epoch, or until validation has not improved for
+// cfg.Patience evaluations, and tests the weights of the best evaluation. obs is called from the
+// training goroutine; nil for none.
+//
+// When ctx is cancelled the step under way is finished, a checkpoint written, and an error that
+// wraps context.Canceled and names the run returned; a run resumed from there gives the weights of
+// one that was never stopped. An error that wraps layout.ErrCorrupt means damaged data.
+func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(run.Event)) (*Result, error) {
+	var s *session
+	loop := run.New(store, cfg.Resume, obs)
+	err := loop.Run(ctx, func() (spec run.Spec, err error) {
+		c, err := check(loop, store, dev, cfg)
+		if err != nil {
+			return spec, err
+		}
+		pos := &position{}
+		return c.spec(pos, func(ctx context.Context) (run.Session, error) {
+			s, err = c.session(ctx, pos)
+			return s, err
+		}), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.result(), nil
+}
+
+// spec returns what the loop knows of a training that stands at pos.
+func (c *checked) spec(pos *position,
+	open func(context.Context) (run.Session, error)) run.Spec {
+	spec := run.Spec{Name: c.cfg.Run, Schedule: c.cfg.Schedule, Created: c.created, Open: open,
+		At: &pos.Position, Better: func(a, b float64) bool {
+			return setting.Better(c.cfg.Metric, a, b)
+		}}
+	if c.cfg.LRSchedule == setting.SchedulePlateau {
+		spec.PlateauWait = c.cfg.PlateauWait()
+	}
+	return spec
+}
+
+// plan goes on to the phase in which the memory is split.
+func (c *checked) plan(ctx context.Context) (*planned, error) {
+	d, err := openData(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return makePlan(ctx, d)
+}
+
+// session goes on to the last phase, which begins at pos.
+func (c *checked) session(ctx context.Context, pos *position) (*session, error) {
+	p, err := c.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return openSession(ctx, p, pos)
+}
+
+// MakePlan does only the planning of Run. It makes no run.
+func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	cfg Config) (*plan.Plan, error) {
+	loop := run.New(store, cfg.Resume, nil)
+	c, err := check(loop, store, dev, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.plan(ctx)
+	if err = errors.Join(err, loop.Close()); err != nil {
+		return nil, err
+	}
+	return p.plan, nil
+}
 
 // Training is a training without a run. It makes the batches that Run would train on, with the same
 // readers, caches, pipeline and split of the memory, and takes the same steps. It evaluates nothing
 // and leaves no file. It may be used by one goroutine.
 type Training struct {
-	t     *trainer
+	s     *session
 	begun bool
 }
 
@@ -28,44 +104,45 @@ type Training struct {
 // cfg.Epochs epochs.
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Training, error) {
-	t := newTrainer(store, dev, cfg, nil)
-	t.alone = true
-	err := t.Prepare(ctx)
-	if err == nil {
-		err = t.Open(ctx)
-	}
+	loop := run.New(store, cfg.Resume, nil)
+	c, err := check(loop, store, dev, cfg)
 	if err != nil {
-		return nil, errors.Join(err, t.Loop.Close())
+		return nil, err
 	}
-	t.begin()
-	return &Training{t: t}, nil
+	c.alone = true
+	s, err := c.session(ctx, &position{})
+	if err != nil {
+		return nil, errors.Join(err, loop.Close())
+	}
+	s.steps.begin()
+	return &Training{s: s}, nil
 }
 
 // Plan returns how the memory was split.
-func (l *Training) Plan() *plan.Plan { return l.t.plan }
+func (l *Training) Plan() *plan.Plan { return l.s.plan }
 
 // Epoch starts the batches of the next epoch, at the first call those of the first. The
 // caller closes it.
 func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 	if l.begun {
-		l.t.pos.Epoch++
+		l.s.pos.Epoch++
 	}
 	l.begun = true
-	l.t.setRate()
-	return l.t.epoch(ctx)
+	l.s.setRate()
+	return l.s.epoch(ctx)
 }
 
 // Step trains on a batch as Run does, and returns its mean loss.
 func (l *Training) Step(b *sample.Batch) (float64, error) {
-	loss, err := l.t.lossOf(b)
-	return loss, errors.Join(err, l.t.fillRows(context.Background()))
+	loss, err := l.s.steps.lossOf(b, l.s.rows)
+	return loss, errors.Join(err, l.s.rows.fill(context.Background()))
 }
 
 // Machine returns what computes the steps.
-func (l *Training) Machine() *program.Machine { return l.t.model.Machine() }
+func (l *Training) Machine() *program.Machine { return l.s.steps.model.Machine() }
 
 // Close frees everything.
-func (l *Training) Close() error { return l.t.Loop.Close() }
+func (l *Training) Close() error { return l.s.Loop.Close() }
 
 // Stepper trains a model on batches that others make, in the order in which they come. It may be
 // used by one goroutine.
@@ -81,21 +158,19 @@ func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
 		return nil, err
 	}
 	l := &Stepper{cfg: cfg}
-	var err error
-	if l.s, err = newStepper(&l.cfg, m, task.New(m.Labels, l.cfg.Loss), budget); err != nil {
+	shape, err := newShape(&l.cfg, m, task.New(m.Labels, l.cfg.Loss), budget)
+	if err != nil {
 		return nil, err
 	}
-	if err := l.s.openModel(); err != nil {
-		return nil, errors.Join(err, l.s.Close())
+	if l.s, err = newStepper(shape); err != nil {
+		return nil, errors.Join(err, shape.backend.Close())
 	}
 	l.s.begin()
 	return l, nil
 }
 
 // Step trains on a batch as Run does, and returns its mean loss.
-func (l *Stepper) Step(b *sample.Batch) (float64, error) {
-	return l.s.lossOf(b)
-}
+func (l *Stepper) Step(b *sample.Batch) (float64, error) { return l.s.lossOf(b, nil) }
 
 // Close frees the memory.
-func (l *Stepper) Close() error { return l.s.Close() }
+func (l *Stepper) Close() error { return errors.Join(l.s.Close(), l.s.backend.Close()) }

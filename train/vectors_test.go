@@ -106,7 +106,7 @@ func TestVectorGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkVectorGradients(t, l.t, b)
+		checkVectorGradients(t, l.s.steps, b)
 		b.Release()
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestVectorGradients(t *testing.T) {
 	}
 }
 
-func checkVectorGradients(t *testing.T, tr *trainer, b *sample.Batch) {
+func checkVectorGradients(t *testing.T, tr *stepper, b *sample.Batch) {
 	t.Helper()
 	rows := tr.vectors.Rows()
 	for i := range rows { // so that there are gradients of a size to see
@@ -126,7 +126,7 @@ func checkVectorGradients(t *testing.T, tr *trainer, b *sample.Batch) {
 		t.Fatal(err)
 	}
 	loss := func() float64 {
-		v, err := tr.lossOf(b)
+		v, err := tr.lossOf(b, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,17 +275,17 @@ func TestVectorsMemoryIsALaw(t *testing.T) {
 		for _, mode := range []string{"exact", setting.EvalSampled} {
 			c := lawConfig()
 			c.NodeEmbedding, c.EvalMode, c.Memory = 200, mode, 1<<20
-			err := planned(t, s)(c)
+			err := mustPlan(t, s)(c)
 			var small *plan.TooSmallError
 			if !errors.As(err, &small) || !strings.Contains(err.Error(), "--node-embedding 200") {
 				t.Fatalf("%s: %v", name, err)
 			}
-			least := leastMemory(t, c, planned(t, s))
+			least := leastMemory(t, c, mustPlan(t, s))
 			held := learnedVectors(&c, s.Meta(), true).Bytes()
 			plain := c
 			plain.NodeEmbedding = 1
 			plain.Memory = 1 << 20
-			if without := leastMemory(t, plain, planned(t, s)); least < without+held*9/10-(8<<20) {
+			if without := leastMemory(t, plain, mustPlan(t, s)); least < without+held*9/10-(8<<20) {
 				t.Errorf("%s: at least %d, without vectors %d, which take %d", name, least, without,
 					held)
 			}

@@ -11,9 +11,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/sample/superbatch"
-	"gdb/train"
 	"gdb/train/export"
-	"gdb/train/link"
 	"gdb/train/run"
 	"gdb/train/runs"
 )
@@ -96,11 +94,8 @@ func (o *observer) started(s *run.Started) {
 		fmt.Fprintf(o.app.Err, ", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
 	fmt.Fprint(o.app.Err, ": ")
-	switch job := s.Job.(type) {
-	case *train.Begun:
-		o.app.begun(job)
-	case *link.Begun:
-		linkcmd.Begun(&o.app.App, job)
+	for _, line := range s.Of.Lines(o.app.Verbose) {
+		fmt.Fprintln(o.app.Err, line)
 	}
 	if s.Note != "" {
 		o.app.Note(s.Note)

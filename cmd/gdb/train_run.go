@@ -3,14 +3,12 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/kv"
 	"gdb/train"
 	"gdb/train/link"
-	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/setting"
 
@@ -127,49 +125,4 @@ func (a *app) trained(m *kv.Meta, dir string, r *train.Result) *linkcmd.Finished
 		[]string{"predict", dir, "--run", r.Run, "--out", "predictions.csv"},
 		[]string{"report", dir, "--run", r.Run, "--out", "report.html"})
 	return end
-}
-
-// begun says what a run of nodes trains, after the name of the run.
-func (a *app) begun(b *train.Begun) {
-	c := &b.Config
-	fmt.Fprintf(a.Err, "%s %s, hidden %d, on %s nodes, %s by %s\n", c.Model, c.Sampling(), c.Hidden,
-		cli.Count(b.Train), c.Loss, c.Metric)
-	until := cli.Plural(c.Epochs, "epoch")
-	if c.Patience > 0 {
-		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
-			c.Epochs)
-	}
-	fmt.Fprintf(a.Err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
-	if c.Before != nil {
-		fmt.Fprintf(a.Err, "only edges before %s count\n", setting.FormatTime(*c.Before))
-	}
-	if len(b.Unused) > 0 {
-		fmt.Fprintf(a.Err, "of the store it does not use: %s\n", strings.Join(b.Unused, ", "))
-	}
-	if c.Normalize == setting.NormalizeRow {
-		fmt.Fprintln(a.Err, "features are counts: each row is divided by its sum "+
-			"(--normalize none: not)")
-	}
-	a.engine(b.Plan)
-}
-
-// engine tells with --verbose how the memory is split, and why.
-func (a *app) engine(p *plan.Plan) {
-	if !a.Verbose {
-		return
-	}
-	sampling := "exact sampling"
-	if p.Partitions != nil {
-		sampling = "sampling in partitions"
-	}
-	fmt.Fprintf(a.Err, "%s; %s\n", sampling, p)
-	if f := p.Forecast; f != nil {
-		fmt.Fprintf(a.Err, "plan: %s\n", f)
-	}
-	if why := p.Why(); why != "" {
-		fmt.Fprintf(a.Err, "chosen: %s\n", why)
-	}
-	if on := p.OnDevice; on != nil && on.Bus != nil {
-		fmt.Fprintf(a.Err, "rows that the device does not keep: %s\n", on.Bus)
-	}
 }

@@ -16,7 +16,7 @@ func TestEncodedInBuffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := diskConfig("distmult")
 			c.Encoder, c.Fanout, c.PartitionsInMemory, c.LogicalPartitions = name, "all,all", 8, 1
-			tr := newTrainer(mustCircle(t, true), mustDevice(t), c, nil)
+			tr := newTrainer(mustCircle(t, true), mustDevice(t), c)
 			ctx := context.Background()
 			defer func() {
 				if err := tr.Close(); err != nil {
@@ -29,8 +29,10 @@ func TestEncodedInBuffer(t *testing.T) {
 				t.Fatal(err)
 			}
 			tr.CloseLater(lock)
-			for _, do := range []func(context.Context) error{tr.Prepare, tr.Open, tr.Begin,
-				tr.Restored} {
+			if tr.Spec, err = tr.check(); err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range []func(context.Context) error{tr.open, tr.Begin, tr.Restored} {
 				if err := do(ctx); err != nil {
 					t.Fatal(err)
 				}

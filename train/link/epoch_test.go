@@ -3,8 +3,19 @@ package link
 import (
 	"testing"
 
+	"gdb/blockdev"
+	"gdb/layout"
+	"gdb/train/run"
 	"gdb/train/setting"
 )
+
+// newTrainer returns a trainer that has opened nothing.
+func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config) *trainer {
+	t := &trainer{Loop: run.New(store, cfg.Resume, nil), cfg: cfg, store: store, dev: dev}
+	t.Spec = run.Spec{Schedule: cfg.Schedule, ByBest: cfg.FewCheckpoints, Better: better,
+		At: &t.pos.Position}
+	return t
+}
 
 // TestCompare goes through evaluations: only a better one is the best, so that of equal ones it is
 // the first, and the learning rate is halved after setting.PlateauWaitLink others on end.
@@ -13,9 +24,9 @@ func TestCompare(t *testing.T) {
 		return &Table{Values: []float32{v}}, &Table{Values: []float32{v}}
 	}
 	tr := newTrainer(nil, nil, Config{Schedule: setting.Schedule{Patience: 4},
-		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}}, nil)
-	tr.source = &inMemory{}
-	tr.model, tr.best, tr.PlateauWait = &model{}, &bestRows{}, setting.PlateauWaitLink
+		Learning: setting.Learning{LR: 0.5, LRSchedule: setting.SchedulePlateau}})
+	tr.source, tr.PlateauWait = &inMemory{}, setting.PlateauWaitLink
+	tr.model, tr.best = &model{}, &bestRows{}
 	tr.model.entities, tr.model.relations = tables(0)
 	tr.best.entities, tr.best.relations = tables(0)
 	for i, c := range []struct {

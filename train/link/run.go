@@ -30,6 +30,21 @@ type Begun struct {
 	Disk                string // where vectors are, if not in memory
 }
 
+// Lines says what is trained.
+func (b *Begun) Lines(bool) []string {
+	c := &b.Config
+	lines := []string{c.Text(), fmt.Sprintf("on %d edges between %d entities; at most %d epochs, "+
+		"%s at rate %g", b.Edges, b.Entities, c.Epochs, c.Optimizer, c.LR)}
+	if c.Candidates > 0 {
+		lines = append(lines, fmt.Sprintf("note: ranks are those among %d entities: they are not "+
+			"those among all", c.Candidates))
+	}
+	if b.Disk != "" {
+		lines = append(lines, "note: "+b.Disk)
+	}
+	return lines
+}
+
 // Result describes the end of a run.
 type Result struct {
 	Run       string
@@ -64,7 +79,7 @@ type position struct {
 
 // trainer is one run under way. It may be used by one goroutine.
 type trainer struct {
-	run.Loop
+	*run.Loop
 	cfg     Config
 	store   *layout.Store
 	dev     blockdev.Device
@@ -80,16 +95,6 @@ type trainer struct {
 	pos     position
 }
 
-// newTrainer returns a trainer that has opened nothing.
-func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config,
-	obs func(run.Event)) *trainer {
-	t := &trainer{cfg: cfg, store: store, dev: dev}
-	t.Loop = run.Loop{Store: store, Identity: &t.cfg.Identity, Schedule: &t.cfg.Schedule,
-		ByBest: cfg.FewCheckpoints, At: &t.pos.Position, Observer: obs,
-		Better: func(a, b float64) bool { return a > b }}
-	return t
-}
-
 // Run trains a model on the train edges of a store until the last epoch, or until validation has
 // not improved for cfg.Patience evaluations, and tests the weights of the best evaluation. obs is
 // called from the training goroutine; nil for none.
@@ -99,17 +104,17 @@ func newTrainer(store *layout.Store, dev blockdev.Device, cfg Config,
 // one that was never stopped.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	obs func(run.Event)) (*Result, error) {
-	t := newTrainer(store, dev, cfg, obs)
-	if err := t.Run(ctx, t); err != nil {
+	t := &trainer{Loop: run.New(store, cfg.Resume, obs), cfg: cfg, store: store, dev: dev}
+	if err := t.Run(ctx, t.check); err != nil {
 		return nil, err
 	}
 	return t.result(), nil
 }
 
-// Started returns the settings of the run and what it is trained on, and what the user is told.
-func (t *trainer) Started() (job any, note string) {
+// Begun returns the settings of the run and what it is trained on.
+func (t *trainer) Begun() run.Begun {
 	return &Begun{Config: t.cfg, Entities: t.data.entities, Relations: t.data.relations,
-		Edges: t.data.edges, Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}, t.Notes()
+		Edges: t.data.edges, Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}
 }
 
 // Validate returns an error for the first setting that makes no sense, also for the
@@ -128,25 +133,22 @@ func Validate(c *Config) error {
 	return nil
 }
 
-// Prepare checks the settings and, if a run is resumed, compares them with those of the run.
-func (t *trainer) Prepare(context.Context) error {
+// check checks the settings and, if a run is resumed, compares them with those of the run.
+func (t *trainer) check() (spec run.Spec, err error) {
 	if name := t.cfg.Resume; name != "" {
-		t.Resumed, t.Dir = true, runs.Open(t.store, name)
 		f, err := t.Dir.ReadLink()
 		if err != nil {
-			return err
+			return spec, err
 		}
-		t.Created = f.Created
+		spec.Created = f.Created
 		if t.cfg.Run, f.Link.Run = name, name; t.cfg.AsBefore {
 			t.cfg = *f.Link
 		}
 		if c := &t.cfg; c.Order == setting.OrderAuto { // it was chosen when the run began
-			c.Order, c.Partitions = f.Link.Order, f.Link.Partitions
-			c.PartitionsInMemory, c.LogicalPartitions = f.Link.PartitionsInMemory,
-				f.Link.LogicalPartitions
+			c.Order, c.PartitionCounts = f.Link.Order, f.Link.PartitionCounts
 		}
 		if err := t.cfg.SameResult(f.Link); err != nil {
-			return err
+			return spec, err
 		}
 		t.cfg.Resume = ""
 	}
@@ -157,13 +159,16 @@ func (t *trainer) Prepare(context.Context) error {
 		t.cfg.Memory = mem.Available() / 2
 	}
 	if t.cfg.LRSchedule == setting.SchedulePlateau {
-		t.PlateauWait = setting.PlateauWaitLink
+		spec.PlateauWait = setting.PlateauWaitLink
 	}
-	return Validate(&t.cfg)
+	spec.Name, spec.Schedule, spec.ByBest = t.cfg.Run, t.cfg.Schedule, t.cfg.FewCheckpoints
+	spec.Better, spec.At = better, &t.pos.Position
+	spec.Open = func(ctx context.Context) (run.Session, error) { return t, t.open(ctx) }
+	return spec, Validate(&t.cfg)
 }
 
-// Open reads the edges, and takes the memory of the model.
-func (t *trainer) Open(ctx context.Context) (err error) {
+// open reads the edges, and takes the memory of the model.
+func (t *trainer) open(ctx context.Context) (err error) {
 	t.budget = mem.NewProcessBudget(t.cfg.Memory)
 	t.pool = kernel.NewPool(t.cfg.Threads)
 	if err := checkDecoder(&t.cfg, t.store.Meta()); err != nil {
@@ -231,6 +236,9 @@ func (t *trainer) openEncoder(ctx context.Context) (err error) {
 	return err
 }
 
+// better reports whether a mean reciprocal rank is better than another.
+func better(mrr, than float64) bool { return mrr > than }
+
 // stepBytes returns about what steps and evaluations take. With staleness several steps are under
 // way, each with copies of the rows that it reads.
 func stepBytes(c *Config, entities int) int64 {
@@ -274,6 +282,7 @@ func stepOnce(c *Config, entities int) int64 {
 
 // Begin sets the initial state of a training.
 func (t *trainer) Begin(context.Context) error {
+	t.cfg.Run = t.Dir.Name()
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
 	return nil

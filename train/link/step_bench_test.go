@@ -34,7 +34,7 @@ func BenchmarkFewSteps(b *testing.B) {
 			defer m.Close()
 			m.init(1, nil)
 			c.FewCheckpoints = true
-			t := newTrainer(nil, nil, c, nil)
+			t := newTrainer(nil, nil, c)
 			t.model = m
 			t.stepper = newStepper(&c, m.dec, kernel.NewPool(0), m.relations, relations,
 				triples.NewIndex(nil))

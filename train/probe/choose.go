@@ -9,25 +9,28 @@ import (
 	"gdb/layout"
 	"gdb/layout/neighborcache"
 	"gdb/layout/topology"
+	"gdb/sample"
 	"gdb/train/plan"
 )
 
-// Splits opens the topology, samples batches to learn their sizes, and returns the ways to split
-// the memory. If there is none the error is a plan.TooSmallError.
-func (m *Probe) Plans(ctx context.Context) ([]*plan.Plan, error) {
+// Plans opens the topology, samples batches to learn their sizes, and returns the ways to split the
+// memory, and the largest of the batches. If there is no way the error is a plan.TooSmallError.
+func (m *Probe) Plans(ctx context.Context) (all []*plan.Plan, largest *sample.Dense, err error) {
 	if err := m.sampleBatches(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return plan.Plans(&m.facts)
+	all, err = plan.Plans(&m.facts)
+	return all, m.dense, err
 }
 
 // Choose returns the split whose epoch is forecast to take least. The first split is taken if
 // there is no choice, or no memory to measure in. The topology is closed unless it is open as the
-// chosen split has it.
-func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan) (*plan.Plan, error) {
+// chosen split has it. step times steps; nil where batches are loaded and no model is trained.
+func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan, step Timer) (*plan.Plan,
+	error) {
 	best := splits[0]
 	if len(splits) > 1 || m.facts.Evaluates { // loading alone needs a forecast to choose by only
-		fastest, err := m.price(ctx, splits)
+		fastest, err := m.price(ctx, splits, step)
 		var full *mem.LimitError
 		if err != nil && !errors.As(err, &full) {
 			return nil, err
@@ -62,7 +65,8 @@ func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
 
 // price samples batches, measures what the stages cost, and returns the fastest split. It uses what
 // memory is free; the topology is closed where that is too little.
-func (m *Probe) price(ctx context.Context, splits []*plan.Plan) (best *plan.Plan, err error) {
+func (m *Probe) price(ctx context.Context, splits []*plan.Plan, step Timer) (best *plan.Plan,
+	err error) {
 	src := m.src
 	tr, err := m.record(ctx, (src.Budget.Limit()-src.Budget.Used())/3)
 	if err != nil {
@@ -85,7 +89,7 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Plan) (best *plan.Plan
 		return nil, err
 	}
 	s.Resident.Own /= m.facts.Slowdown(src.Graph.Form)
-	err = m.roomy(func() error { return m.priceSteps(ctx, s, splits) })
+	err = m.roomy(func() error { return m.priceSteps(ctx, s, splits, step) })
 	if err == nil {
 		err = m.roomy(func() error { return m.countRows(ctx, s, tr) })
 	}
@@ -128,8 +132,9 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 
 // priceSteps times steps on a batch that is larger than most, with rows copied and in place as the
 // splits need it.
-func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Plan) error {
-	if m.model == nil {
+func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Plan,
+	step Timer) error {
+	if step == nil {
 		return nil
 	}
 	for _, kind := range []struct {
@@ -145,7 +150,7 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Pl
 			if err := m.makeRoom(kind.inPlace); err != nil {
 				return plan.Work{}, err
 			}
-			w, err := m.model.TimeStep(ctx, m.dense, kind.inPlace)
+			w, err := step(ctx, m.dense, kind.inPlace)
 			return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
 		})
 		if err != nil {

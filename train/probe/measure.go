@@ -21,19 +21,20 @@ import (
 
 // Model is what a probe needs of the model that is trained on the batches.
 type Model interface {
-	// StepBytes returns the memory of a step on the largest batch, which has inner nodes
-	// with neighbors. d is the largest batch that was sampled; no batch is more than scale
-	// times as large.
-	StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64
-	// DeviceBytes returns what a step takes of a device with memory of its own: what it
-	// computes, and the inputs of the steps under way. It answers for the last call of StepBytes
-	// without inPlace.
-	DeviceBytes() (step, given int64)
-	// TimeStep returns how long a step takes on a batch.
-	TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
+	// Size returns the memory of a step on the largest batch, which has inner nodes with neighbors.
+	// d is the largest batch that was sampled; no batch is more than scale times as large. inPlace
+	// says that rows are read where they are kept.
+	Size(d *sample.Dense, inner, scale int64, inPlace bool) StepSize
 	// Products returns how many billion operations matrix products do in a second.
 	Products() (gflops float64, err error)
 }
+
+// StepSize is the memory of a step in bytes. Device is what it computes on a device with memory of
+// its own, and Given the inputs of the steps under way there.
+type StepSize struct{ Host, Device, Given int64 }
+
+// Timer returns how long a step takes on a batch.
+type Timer func(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
 
 // profiler finds how fast the device and this machine are.
 type profiler struct {

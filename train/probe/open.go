@@ -77,9 +77,9 @@ func (m *Probe) best(ctx context.Context) (*plan.Plan, error) {
 	if err != nil || best != nil {
 		return best, err
 	}
-	splits, err := m.Plans(ctx)
+	splits, _, err := m.Plans(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return m.Choose(ctx, splits)
+	return m.Choose(ctx, splits, nil)
 }

@@ -128,9 +128,9 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f.LayerBytes = p.drawing.Reserve() * scale
 	m.dense = p.largest
 	if m.model != nil {
-		f.StepInPlace = m.model.StepBytes(m.dense, f.BatchInner, scale, true)
-		f.StepCopied = m.model.StepBytes(m.dense, f.BatchInner, scale, false)
-		f.Device.Step, f.Device.Given = m.model.DeviceBytes()
+		f.StepInPlace = m.model.Size(m.dense, f.BatchInner, scale, true).Host
+		copied := m.model.Size(m.dense, f.BatchInner, scale, false)
+		f.StepCopied, f.Device.Step, f.Device.Given = copied.Host, copied.Device, copied.Given
 	}
 	m.src.OnDevice = int(f.DeviceRows())
 	if scale == 1 {

@@ -57,7 +57,7 @@ func pricedProbe(t *testing.T, c Config) (*Probe, *plan.Costs, *trace) {
 	}
 	m, err := New(src, c, nil)
 	if err == nil {
-		_, err = m.Plans(ctx)
+		_, _, err = m.Plans(ctx)
 	}
 	if err == nil {
 		err = src.ChangeGraph(ctx, topology.Options{Resident: true, Budget: src.Budget})

@@ -3,6 +3,7 @@ package run
 import (
 	"gdb/sample/superbatch"
 	"gdb/train/runs"
+	"strings"
 )
 
 // Event tells an observer of a run what happened. One of its fields is set.
@@ -24,10 +25,17 @@ type Started struct {
 	Resumed bool
 	Epoch   int // of the next step, from 1
 	Batch   int // batches of the epoch that were done before
-	// Job is what the job adds: its settings, and what it is trained on.
-	Job any
+	// Of is what the kind of run adds: its settings, and what it is trained on.
+	Of Begun
 	// Note is a remark for the user, such as what went wrong without harm; "" for none.
 	Note string
+}
+
+// Begun describes a run that begins, of some kind.
+type Begun interface {
+	// Lines says to people what is trained. The first line follows the name of the run. verbose
+	// adds what the engine will do.
+	Lines(verbose bool) []string
 }
 
 // Progress says how far the run has come.
@@ -35,8 +43,8 @@ type Progress struct{ Epoch, Batch, Batches int }
 
 // Notify calls the observer, if there is one.
 func (l *Loop) Notify(e Event) {
-	if l.Observer != nil {
-		l.Observer(e)
+	if l.observer != nil {
+		l.observer(e)
 	}
 }
 
@@ -48,7 +56,7 @@ func (l *Loop) Stepped(batches int) {
 
 // started tells the observer that training begins.
 func (l *Loop) started() {
-	job, notes := l.job.Started()
 	l.Notify(Event{Started: &Started{Run: l.Dir.Name(), Resumed: l.Resumed,
-		Epoch: int(l.At.Epoch) + 1, Batch: int(l.At.Batch), Job: job, Note: notes}})
+		Epoch: int(l.At.Epoch) + 1, Batch: int(l.At.Batch), Of: l.session.Begun(),
+		Note: strings.Join(l.notes, "; ")}})
 }

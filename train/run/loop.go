@@ -1,7 +1,7 @@
 // Package run takes a run through its life, whatever it learns. It makes the run's directory or
 // loads a checkpoint, trains epochs until the last one or until nothing improves, writes
 // checkpoints in between, and tests the best weights. An interrupted run writes a checkpoint too.
-// What is learned is a Job; the Loop drives it.
+// What is learned is a Session; the Loop drives it.
 package run
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"gdb/kv"
@@ -30,14 +29,31 @@ const (
 	checkpointLeast = time.Second
 )
 
-// Job is what a run learns: data, a model, and steps. A loop calls it from one goroutine, in the
-// order of the methods.
-type Job interface {
-	// Prepare checks the settings and, if a run is resumed, compares them with those of the run. It
-	// sets Loop.Resumed, Loop.Dir and, for a resumed run, Loop.Created.
-	Prepare(ctx context.Context) error
-	// Open opens what is read, and takes the memory.
-	Open(ctx context.Context) error
+// Spec says what is to be known of a run before anything of it is opened: its settings are checked.
+type Spec struct {
+	// Name is that of a new run; "" takes the next free one.
+	Name     string
+	Schedule setting.Schedule
+	// Created is when a run that goes on was made.
+	Created time.Time
+	// ByBest writes checkpoints only after an evaluation that is the best so far and at the end,
+	// and none by the clock.
+	ByBest bool
+	// PlateauWait is after how many evaluations without a better one the learning rate is halved; 0
+	// never halves it.
+	PlateauWait int
+	// Better reports whether a value of the metric is better than another.
+	Better func(a, b float64) bool
+	// At says where the run stands. The loop moves it on, and so does the session, which puts it
+	// into checkpoints.
+	At *Position
+	// Open opens what is read, takes the memory, and returns what trains.
+	Open func(ctx context.Context) (Session, error)
+}
+
+// Session trains a run: it has the data, a model, and the state of both. A loop calls it from one
+// goroutine, in the order of the methods.
+type Session interface {
 	// Begin sets the initial state of a training. The directory belongs to the run by now.
 	Begin(ctx context.Context) error
 	// Restore reads all that a run needs to go on from a checkpoint. If it returns an error about
@@ -47,8 +63,8 @@ type Job interface {
 	WriteRun() error
 	// Restored does what can only be done once it is known how far the run has come.
 	Restored(ctx context.Context) error
-	// Started returns what the job adds to the event Started, and what the user is told.
-	Started() (job any, note string)
+	// Begun returns what observers are told when the run begins.
+	Begun() Begun
 	// Steps trains on the rest of the current epoch.
 	Steps(ctx context.Context) error
 	// FinishEpoch evaluates if it is due, counts the epoch and returns its record.
@@ -57,38 +73,24 @@ type Job interface {
 	WriteState() error
 	// Test evaluates the best weights on the test split.
 	Test(ctx context.Context) error
-	// Tell fills in what the catalog says of the job: its model, metric, and test.
+	// Tell fills in what the catalog says of the run: its model, metric, and test.
 	Tell(r *kv.RunMeta)
 }
 
-// Loop takes a job through its run. It may be used by one goroutine.
+// Loop takes a run through its life. It may be used by one goroutine.
 type Loop struct {
-	Store *layout.Store
-	// Identity and Schedule are settings of the run. ByBest writes checkpoints only after an
-	// evaluation that is the best so far and at the end, and none by the clock.
-	Identity *setting.Identity
-	Schedule *setting.Schedule
-	ByBest   bool
-	// PlateauWait is after how many evaluations without a better one the learning rate is halved; 0
-	// never halves it.
-	PlateauWait int
-	// Better reports whether a value of the metric is better than another.
-	Better func(a, b float64) bool
-	// At says how far the run has come.
-	At *Position
-	// Observer is called with what happens, from the goroutine of the run; nil for none.
-	Observer func(Event)
+	Spec // set once the settings are checked
 
-	// Dir is the run's directory, Resumed says that the run existed before, and Created
-	// when it was made.
+	// Dir is the run's directory, and Resumed says that the run existed before.
 	Dir     runs.Dir
 	Resumed bool
-	Created time.Time
 	Metrics *runs.Metrics
 	// BestUnsaved says that no checkpoint has the best weights, so that one is due.
 	BestUnsaved bool
 
-	job      Job
+	store    *layout.Store
+	observer func(Event) // nil for none
+	session  Session
 	diverged Divergence
 	notes    []string
 	saved    time.Time     // when the last checkpoint was written
@@ -96,10 +98,26 @@ type Loop struct {
 	closers  []io.Closer   // in the order of opening
 }
 
-// Run takes the job through its run, and closes what was opened.
-func (l *Loop) Run(ctx context.Context, job Job) error {
-	l.job, l.Created = job, time.Now().UTC()
-	err := l.run(ctx)
+// New returns the loop of a run of a store: of the one that resume names, or of a new one if that
+// is "". observer is called with what happens, from the goroutine of the run; nil for none.
+func New(store *layout.Store, resume string, observer func(Event)) *Loop {
+	l := &Loop{store: store, observer: observer, Resumed: resume != ""}
+	if l.Resumed {
+		l.Dir = runs.Open(store, resume)
+	}
+	return l
+}
+
+// Run takes a run through its life, and closes what was opened. check checks the settings and, if a
+// run goes on, compares them with those of the run.
+func (l *Loop) Run(ctx context.Context, check func() (Spec, error)) error {
+	spec, err := check()
+	if err == nil {
+		if l.Spec = spec; l.Created.IsZero() {
+			l.Created = time.Now().UTC()
+		}
+		err = l.run(ctx)
+	}
 	return advised(l.Dir, errors.Join(err, l.Close()))
 }
 
@@ -115,29 +133,22 @@ func (l *Loop) Close() (err error) {
 	return err
 }
 
-// Note adds notes for the user, to be told when the run begins; "" is no note.
-func (l *Loop) Note(notes ...string) {
-	for _, note := range notes {
-		if note != "" {
-			l.notes = append(l.notes, note)
-		}
+// Note adds a note for the user, to be told when the run begins; "" is no note.
+func (l *Loop) Note(text string) {
+	if text != "" {
+		l.notes = append(l.notes, text)
 	}
 }
 
-// Notes returns all notes for the user.
-func (l *Loop) Notes() string { return strings.Join(l.notes, "; ") }
-
 func (l *Loop) run(ctx context.Context) error {
-	if err := l.job.Prepare(ctx); err != nil {
-		return err
-	}
-	if !l.Resumed && l.Identity.Run != "" { // before memory is planned, which takes time
-		l.Dir = runs.Open(l.Store, l.Identity.Run)
+	if !l.Resumed && l.Spec.Name != "" { // before memory is planned, which takes time
+		l.Dir = runs.Open(l.store, l.Spec.Name)
 		if err := l.Dir.IsNew(); err != nil {
 			return err
 		}
 	}
-	if err := l.job.Open(ctx); err != nil {
+	var err error
+	if l.session, err = l.Open(ctx); err != nil {
 		return err
 	}
 	if err := l.begin(ctx); err != nil {
@@ -150,7 +161,7 @@ func (l *Loop) run(ctx context.Context) error {
 		return err
 	}
 	l.started()
-	err := l.epochs(ctx)
+	err = l.epochs(ctx)
 	if err == nil {
 		return l.record(ctx, "done")
 	}
@@ -163,7 +174,7 @@ func (l *Loop) begin(ctx context.Context) (err error) {
 	if err := l.claim(); err != nil {
 		return err
 	}
-	if err := l.job.Begin(ctx); err != nil {
+	if err := l.session.Begin(ctx); err != nil {
 		return err
 	}
 	if l.Resumed {
@@ -171,10 +182,10 @@ func (l *Loop) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := l.job.WriteRun(); err != nil {
+	if err := l.session.WriteRun(); err != nil {
 		return err
 	}
-	if err := l.job.Restored(ctx); err != nil {
+	if err := l.session.Restored(ctx); err != nil {
 		return err
 	}
 	if l.Metrics, err = l.Dir.OpenMetrics(int(l.At.Epoch)); err != nil {
@@ -192,9 +203,8 @@ func (l *Loop) claim() error {
 	switch {
 	case l.Resumed:
 		lock, err = l.Dir.Lock()
-	case l.Identity.Run == "":
-		l.Dir, lock, err = runs.CreateNext(l.Store)
-		l.Identity.Run = l.Dir.Name()
+	case l.Spec.Name == "":
+		l.Dir, lock, err = runs.CreateNext(l.store)
 	default:
 		lock, err = l.Dir.Create()
 	}
@@ -208,7 +218,7 @@ func (l *Loop) claim() error {
 // load restores the current checkpoint, or the newest that is not damaged. A run that was killed
 // before its first checkpoint begins again.
 func (l *Loop) load() error {
-	name, note, err := l.Dir.Whole(l.job.Restore)
+	name, note, err := l.Dir.Whole(l.session.Restore)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -223,7 +233,7 @@ func (l *Loop) load() error {
 func (l *Loop) epochs(ctx context.Context) error {
 	l.At.Done = false
 	for int(l.At.Epoch) < l.Schedule.Epochs && !l.Exhausted() {
-		err := l.job.Steps(ctx)
+		err := l.session.Steps(ctx)
 		if err == nil {
 			err = l.finishEpoch(ctx)
 		}
@@ -240,7 +250,7 @@ func (l *Loop) epochs(ctx context.Context) error {
 }
 
 func (l *Loop) finishEpoch(ctx context.Context) error {
-	rec, err := l.job.FinishEpoch(ctx)
+	rec, err := l.session.FinishEpoch(ctx)
 	if err != nil {
 		return err
 	}
@@ -253,11 +263,11 @@ func (l *Loop) finishEpoch(ctx context.Context) error {
 
 // finish tests the best weights, and writes the last checkpoint with the last ones.
 func (l *Loop) finish(ctx context.Context) error {
-	if err := l.job.Test(ctx); err != nil {
+	if err := l.session.Test(ctx); err != nil {
 		return l.interrupted(ctx, err)
 	}
 	l.At.Done = true
-	return errors.Join(l.Checkpoint(), l.job.WriteRun())
+	return errors.Join(l.Checkpoint(), l.session.WriteRun())
 }
 
 // Exhausted reports whether validation has not improved for so long that the run ends.
@@ -302,7 +312,7 @@ func (l *Loop) Checkpoint() error {
 		return err
 	}
 	begun := time.Now()
-	err := l.job.WriteState()
+	err := l.session.WriteState()
 	l.saved = time.Now()
 	if l.saving = l.saved.Sub(begun); err == nil {
 		l.BestUnsaved = false
@@ -326,8 +336,8 @@ func (l *Loop) interrupted(ctx context.Context, err error) error {
 func (l *Loop) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: l.Dir.Name(), Created: l.Created, Updated: time.Now().UTC(),
 		Status: status, Epochs: int(l.At.Epoch), Best: l.At.Best}
-	l.job.Tell(&r)
-	if err := l.Store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
+	l.session.Tell(&r)
+	if err := l.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
 		return fmt.Errorf("train: note the run in the catalog: %w", err)
 	}
 	return nil

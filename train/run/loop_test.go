@@ -24,15 +24,14 @@ const batches = 3
 
 // job learns a number: each batch adds to it, and a checkpoint keeps it.
 type job struct {
-	run.Loop
-	identity setting.Identity
-	schedule setting.Schedule
-	at       position
-	vals     []float64 // of the evaluations
-	losses   []float64 // of the epochs; 1 if there are no more
-	stop     func()    // after stopAt batches
-	stopAt   int
-	fails    error // of the first step
+	*run.Loop
+	spec   run.Spec
+	at     position
+	vals   []float64 // of the evaluations
+	losses []float64 // of the epochs; 1 if there are no more
+	stop   func()    // after stopAt batches
+	stopAt int
+	fails  error // of the first step
 
 	taken []string // what was done, in order
 	best  int
@@ -45,29 +44,35 @@ type position struct {
 }
 
 func newJob(s *layout.Store, resume string) *job {
-	j := &job{schedule: setting.Schedule{Epochs: 4, EvalEvery: 1}}
-	j.identity.Resume = resume
-	j.Loop = run.Loop{Store: s, Identity: &j.identity, Schedule: &j.schedule, At: &j.at.Position,
-		Better: func(a, b float64) bool { return a > b }}
+	return newWatched(s, resume, nil)
+}
+
+// newWatched returns a job that is observed.
+func newWatched(s *layout.Store, resume string, observer func(run.Event)) *job {
+	j := &job{Loop: run.New(s, resume, observer)}
+	j.spec = run.Spec{Schedule: setting.Schedule{Epochs: 4, EvalEvery: 1},
+		Better: func(a, b float64) bool { return a > b }, At: &j.at.Position,
+		Open: func(context.Context) (run.Session, error) { return j, nil }}
 	return j
 }
 
-func (j *job) Prepare(context.Context) error {
-	if name := j.identity.Resume; name != "" {
-		j.Resumed, j.Dir = true, runs.Open(j.Store, name)
-		j.identity.Run = name
-	}
-	return nil
+// run takes the job through its life.
+func (j *job) run(ctx context.Context) error {
+	return j.Run(ctx, func() (run.Spec, error) { return j.spec, nil })
 }
 
-func (j *job) Open(context.Context) error     { return nil }
 func (j *job) Begin(context.Context) error    { j.at.Learned = 100; return nil }
 func (j *job) Restored(context.Context) error { return nil }
 func (j *job) Tell(r *kv.RunMeta)             { r.Model = "sum" }
 
-func (j *job) Started() (any, string) {
+// sums says that sums are learned.
+type sums struct{}
+
+func (sums) Lines(bool) []string { return []string{"sums"} }
+
+func (j *job) Begun() run.Begun {
 	j.taken = append(j.taken, "started")
-	return "sums", j.Notes()
+	return sums{}
 }
 
 func (j *job) WriteRun() error {
@@ -158,7 +163,7 @@ func status(t *testing.T, s *layout.Store, name string) kv.RunMeta {
 func TestRunToItsEnd(t *testing.T) {
 	s := mustStore(t)
 	j := newJob(s, "")
-	if err := j.Run(t.Context(), j); err != nil {
+	if err := j.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"started", "tested", "checkpoint 4.0"}
@@ -169,13 +174,13 @@ func TestRunToItsEnd(t *testing.T) {
 		t.Errorf("the catalog has %+v", r)
 	}
 	again := newJob(s, "r0001")
-	if err := again.Run(t.Context(), again); err != nil || len(again.taken) != 0 ||
+	if err := again.run(t.Context()); err != nil || len(again.taken) != 0 ||
 		again.at.Learned != j.at.Learned {
 		t.Errorf("resumed, it did %v and has %d: %v", again.taken, again.at.Learned, err)
 	}
 	more := newJob(s, "r0001")
-	more.schedule.Epochs = 6
-	if err := more.Run(t.Context(), more); err != nil || more.at.Learned != 100+6*batches {
+	more.spec.Schedule.Epochs = 6
+	if err := more.run(t.Context()); err != nil || more.at.Learned != 100+6*batches {
 		t.Errorf("with more epochs it has %d: %v", more.at.Learned, err)
 	}
 }
@@ -187,29 +192,28 @@ func TestObserver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first := newJob(s, "")
 	first.stop, first.stopAt = cancel, 2*batches+1
-	if err := first.Run(ctx, first); !errors.Is(err, context.Canceled) {
+	if err := first.run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	j := newJob(s, "r0001")
-	j.Note("a note")
 	var told []string
-	j.Observer = func(e run.Event) {
+	j := newWatched(s, "r0001", func(e run.Event) {
 		switch {
 		case e.Started != nil:
 			b := e.Started
 			told = append(told, fmt.Sprintf("%s %v at %d.%d, %v: %s", b.Run, b.Resumed, b.Epoch,
-				b.Batch, b.Job, b.Note))
+				b.Batch, b.Of.Lines(false), b.Note))
 		case e.Progress != nil:
 			p := e.Progress
 			told = append(told, fmt.Sprintf("%d.%d of %d", p.Epoch, p.Batch, p.Batches))
 		case e.Epoch != nil:
 			told = append(told, fmt.Sprintf("epoch %d", e.Epoch.Ordinal()))
 		}
-	}
-	if err := j.Run(t.Context(), j); err != nil {
+	})
+	j.Note("a note")
+	if err := j.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"r0001 true at 3.1, sums: a note", "3.2 of 3", "3.3 of 3", "epoch 3",
+	want := []string{"r0001 true at 3.1, [sums]: a note", "3.2 of 3", "3.3 of 3", "epoch 3",
 		"4.1 of 3", "4.2 of 3", "4.3 of 3", "epoch 4"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
@@ -233,7 +237,7 @@ func TestStoppedAndResumed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		j := newJob(s, "")
 		j.stop, j.stopAt = cancel, at
-		err := j.Run(ctx, j)
+		err := j.run(ctx)
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "r0001") {
 			t.Fatalf("stopped after %d batches: %v", at, err)
 		}
@@ -241,7 +245,7 @@ func TestStoppedAndResumed(t *testing.T) {
 			t.Errorf("stopped, the catalog says %s", r.Status)
 		}
 		again := newJob(s, "r0001")
-		if err := again.Run(t.Context(), again); err != nil || again.at.Learned != 100+4*batches {
+		if err := again.run(t.Context()); err != nil || again.at.Learned != 100+4*batches {
 			t.Errorf("stopped after %d batches, it learned %d: %v", at, again.at.Learned, err)
 		}
 	}
@@ -251,9 +255,9 @@ func TestStoppedAndResumed(t *testing.T) {
 // way.
 func TestPatience(t *testing.T) {
 	j := newJob(mustStore(t), "")
-	j.schedule.Epochs, j.schedule.Patience, j.PlateauWait = 20, 4, 2
+	j.spec.Schedule.Epochs, j.spec.Schedule.Patience, j.spec.PlateauWait = 20, 4, 2
 	j.vals = []float64{1, 3, 2, 3, 3, 1, 9}
-	if err := j.Run(t.Context(), j); err != nil {
+	if err := j.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !j.Exhausted() || j.at.Epoch != 6 || j.at.Best != 3 || j.at.BestEpoch != 2 ||
@@ -266,7 +270,7 @@ func TestPatience(t *testing.T) {
 // TestEvaluates: the last epoch is evaluated whatever EvalEvery says.
 func TestEvaluates(t *testing.T) {
 	j := newJob(nil, "")
-	j.schedule.Epochs, j.schedule.EvalEvery = 7, 3
+	j.Spec.Schedule = setting.Schedule{Epochs: 7, EvalEvery: 3}
 	var at []int
 	for epoch := 1; epoch <= 7; epoch++ {
 		if j.Evaluates(epoch) {
@@ -281,8 +285,8 @@ func TestEvaluates(t *testing.T) {
 // TestBestUnsaved has a checkpoint at the end of an epoch whose best weights no other has.
 func TestBestUnsaved(t *testing.T) {
 	j := newJob(mustStore(t), "")
-	j.ByBest, j.BestUnsaved = true, true
-	if err := j.Run(t.Context(), j); err != nil || j.BestUnsaved {
+	j.spec.ByBest, j.BestUnsaved = true, true
+	if err := j.run(t.Context()); err != nil || j.BestUnsaved {
 		t.Fatal(err, j.BestUnsaved)
 	}
 	if want := []string{"started", "checkpoint 1.0", "tested", "checkpoint 4.0"}; !slices.Equal(
@@ -297,7 +301,7 @@ func TestFailures(t *testing.T) {
 	s := mustStore(t)
 	full := newJob(s, "")
 	full.fails = fmt.Errorf("write: %w", syscall.ENOSPC)
-	err := full.Run(t.Context(), full)
+	err := full.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(),
 		"free space on the disk, then go on with --resume r0001") {
 		t.Errorf("a full disk: %v", err)
@@ -306,8 +310,8 @@ func TestFailures(t *testing.T) {
 		t.Errorf("the catalog says %s", r.Status)
 	}
 	grows := newJob(s, "")
-	grows.schedule.Epochs, grows.losses = 9, []float64{1, 200, 400, 800, 1600}
-	if err := grows.Run(t.Context(), grows); err == nil ||
+	grows.spec.Schedule.Epochs, grows.losses = 9, []float64{1, 200, 400, 800, 1600}
+	if err := grows.run(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "the training diverges") {
 		t.Errorf("a loss that grows: %v", err)
 	}
@@ -317,7 +321,7 @@ func TestFailures(t *testing.T) {
 	}
 	defer func() { _ = lock.Close() }()
 	other := newJob(s, "r0001")
-	if err := other.Run(t.Context(), other); err == nil || len(other.taken) > 0 {
+	if err := other.run(t.Context()); err == nil || len(other.taken) > 0 {
 		t.Errorf("a run that is locked was trained: %v, %v", other.taken, err)
 	}
 }
@@ -327,12 +331,12 @@ func TestFailures(t *testing.T) {
 func TestDamagedCheckpoint(t *testing.T) {
 	s := mustStore(t)
 	j := newJob(s, "")
-	if err := j.Run(t.Context(), j); err != nil {
+	if err := j.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	more := newJob(s, "r0001")
-	more.schedule.Epochs = 5
-	if err := more.Run(t.Context(), more); err != nil {
+	more.spec.Schedule.Epochs = 5
+	if err := more.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dir := runs.Open(s, "r0001")
@@ -341,12 +345,17 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	layouttest.Flip(t, s.FS(), dir.Path(name, runs.StateName), 20, 1)
-	last := newJob(s, "r0001")
-	last.schedule.Epochs = 5
-	if err := last.Run(t.Context(), last); err != nil || last.at.Learned != 100+5*batches {
+	told := ""
+	last := newWatched(s, "r0001", func(e run.Event) {
+		if e.Started != nil {
+			told = e.Started.Note
+		}
+	})
+	last.spec.Schedule.Epochs = 5
+	if err := last.run(t.Context()); err != nil || last.at.Learned != 100+5*batches {
 		t.Errorf("it learned %d: %v", last.at.Learned, err)
 	}
-	if !strings.Contains(last.Notes(), name) {
-		t.Errorf("the user is told %q, not of %s", last.Notes(), name)
+	if !strings.Contains(told, name) {
+		t.Errorf("the user is told %q, not of %s", told, name)
 	}
 }

@@ -36,21 +36,6 @@ func FinishedOf(dir string, r *link.Result) *Finished {
 		{"predict", dir, "--run", r.Run, "--pairs", "pairs.csv", "--out", "scores.csv"}}}
 }
 
-// Begun says what a run of links trains, after the name of the run.
-func Begun(a *cli.App, b *link.Begun) {
-	c := &b.Config
-	fmt.Fprintln(a.Err, c.Text())
-	fmt.Fprintf(a.Err, "on %d edges between %d entities; at most %d epochs, %s at rate %g\n",
-		b.Edges, b.Entities, c.Epochs, c.Optimizer, c.LR)
-	if c.Candidates > 0 {
-		a.Note(fmt.Sprintf("ranks are those among %d entities: they are not those among all",
-			c.Candidates))
-	}
-	if b.Disk != "" {
-		a.Note(b.Disk)
-	}
-}
-
 // done is the last line of --json.
 type done struct {
 	Event  string `json:"event"`

@@ -3,10 +3,62 @@ package train
 import (
 	"fmt"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/plan"
 	"gdb/train/runs"
 )
+
+// epochSums are sums over the steps of an epoch; a checkpoint keeps them.
+type epochSums struct {
+	loader.Sums
+	Loss float64 `json:"loss"` // summed over the known rows
+	Rows uint64  `json:"rows"`
+	// Unknown is how many of Rows the unknown labels amount to.
+	Unknown float64 `json:"unknown,omitempty"`
+	Hit     uint64  `json:"hit"` // for the metric: micro-averaged counts
+	Wrong   uint64  `json:"wrong"`
+	Missed  uint64  `json:"missed"`
+	// Squared and Absolute are, for labels that are numbers, sums over the errors of
+	// standardized labels.
+	Squared  float64 `json:"squared,omitempty"`
+	Absolute float64 `json:"absolute,omitempty"`
+	Batches  int     `json:"batches"`
+	Edges    uint64  `json:"edges"`
+	Nodes    uint64  `json:"nodes"`
+	// Launches counts what the device was given in steps.
+	Launches backend.Launches `json:"launches,omitzero"`
+	// DeviceHits counts the rows that the device kept, and Sent the bytes that were sent to it.
+	DeviceHits uint64 `json:"device_hits,omitempty"`
+	Sent       uint64 `json:"sent,omitempty"`
+}
+
+// addBatch adds the size of a batch.
+func (s *epochSums) addBatch(b *sample.Batch) {
+	s.Batches++
+	s.Edges += uint64(len(b.Dense.Nbrs))
+	s.Nodes += uint64(len(b.Dense.NodeIDs))
+}
+
+// addLoss adds the loss and the score of a step.
+func (s *epochSums) addLoss(o backend.Loss) {
+	s.Loss += o.Mean * (float64(o.Rows) - o.Unknown)
+	s.Rows += uint64(o.Rows)
+	s.Unknown += o.Unknown
+	s.Hit += o.Hit
+	s.Wrong += o.Wrong
+	s.Missed += o.Missed
+	s.Squared += o.Squared
+	s.Absolute += o.Absolute
+}
+
+// score returns the sums from which predictions in training are scored.
+func (s *epochSums) score() *backend.Loss {
+	return &backend.Loss{Rows: int(s.Rows), Hit: s.Hit, Wrong: s.Wrong, Missed: s.Missed,
+		Squared: s.Squared, Absolute: s.Absolute}
+}
 
 // stageTimes returns the times of the stages in a whole epoch.
 func (s *epochSums) stageTimes() (all []runs.StageTimes) {
