@@ -47,16 +47,11 @@ func mustLinkRun(t testing.TB, store *layout.Store, name string, dim int) (entit
 	if err := dir.WriteFile(runs.File{Store: store.Meta().UUID.String(), Link: &c}); err != nil {
 		t.Fatal(err)
 	}
-	parts, err := runs.EncodeState(dir.UUID(), map[string]any{"has_best": true, "best_epoch": 3},
-		[]runs.Array{{Name: runs.BestEntitiesName, Values: entities},
-			{Name: runs.BestRelationsName, Values: relations}})
+	// A vfs.File may change what is written to it.
+	err = dir.WriteState(map[string]any{"has_best": true, "best_epoch": 3},
+		[]runs.Array{{Name: runs.BestEntitiesName, Values: slices.Clone(entities)},
+			{Name: runs.BestRelationsName, Values: slices.Clone(relations)}}, nil)
 	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range parts { // a vfs.File may change what is written to it
-		parts[i] = slices.Clone(parts[i])
-	}
-	if err := dir.WriteState(nil, parts...); err != nil {
 		t.Fatal(err)
 	}
 	err = store.Catalog().PutRun(t.Context(), kv.RunMeta{Name: name, Created: time.Now(),

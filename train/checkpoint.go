@@ -1,8 +1,6 @@
 package train
 
 import (
-	"fmt"
-
 	"gdb/internal/codec"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -36,28 +34,11 @@ type checkpoint struct {
 // array is a named vector of a checkpoint.
 type array = runs.Array
 
-// writeCheckpoint writes a checkpoint; beside is as in runs.Dir.WriteState.
-func writeCheckpoint(r runs.Dir, p position, arrays []array,
-	beside func(dir string) error) error {
-	parts, err := runs.EncodeState(r.UUID(), p, arrays)
-	if err != nil {
-		return err
-	}
-	return r.WriteState(beside, parts...)
-}
-
 // readCheckpoint reads a checkpoint of a model with params parameters.
 func readCheckpoint(r runs.Dir, name string, params int) (c checkpoint, err error) {
-	b, err := r.ReadState(name, stateBytesMax(params))
-	if err != nil {
-		return c, err
-	}
-	if c.arrays, err = runs.DecodeState(r.UUID(), b, &c.pos); err != nil {
-		return c, fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(name+"/"+runs.StateName,
-			err.Error()))
-	}
 	c.name = name
-	return c, nil
+	c.arrays, err = r.ReadState(name, stateBytesMax(params), &c.pos)
+	return c, err
 }
 
 // useCheckpoint calls use with the current checkpoint of a model with params parameters. If that is

@@ -215,7 +215,7 @@ func TestReplacedSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.pos.Sets, old.pos.Done = nil, false // as they were before
-	if err := writeCheckpoint(dir, old.pos, old.arrays, nil); err != nil {
+	if err := dir.WriteState(old.pos, old.arrays, nil); err != nil {
 		t.Fatal(err)
 	}
 	put(smaller)

@@ -317,25 +317,45 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// FuzzDecodeCheckpoint: a state that is read is written again as it was.
 func FuzzDecodeCheckpoint(f *testing.F) {
-	var uuid [16]byte
-	parts, err := runs.EncodeState(uuid, position{Position: run.Position{Epoch: 3, HasBest: true}},
-		[]array{{Name: "weights", Values: []float32{1, 2, 3}}, {Name: "empty"}})
+	store := layouttest.Build(f, vfs.NewMem(), "s", layouttest.Random(1, 10, 20))
+	dir := runs.Open(store, "t")
+	lock, err := dir.Create()
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(bytes.Join(parts, nil))
+	defer lock.Close()
+	err = dir.WriteState(position{Position: run.Position{Epoch: 3, HasBest: true}},
+		[]array{{Name: "weights", Values: []float32{1, 2, 3}}, {Name: "empty"}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	name, err := dir.Current()
+	if err != nil {
+		f.Fatal(err)
+	}
+	b, err := readAll(store.FS(), dir.Path(name, runs.StateName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := writeSynced(store.FS(), dir.Path(name, runs.StateName), b); err != nil {
+			t.Fatal(err)
+		}
 		var p, q position
-		arrays, err := runs.DecodeState(uuid, b, &p)
+		arrays, err := dir.ReadState(name, 1<<20, &p)
 		if err != nil {
 			return
 		}
-		again, err := runs.EncodeState(uuid, p, arrays)
-		if err != nil {
+		if err := dir.WriteState(p, arrays, nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err = runs.DecodeState(uuid, bytes.Join(again, nil), &q)
+		again, err := dir.Current()
+		if err == nil {
+			_, err = dir.ReadState(again, 1<<20, &q)
+		}
 		if err != nil || q.Epoch != p.Epoch || q.Batch != p.Batch {
 			t.Fatalf("%+v became %+v, %v", p, q, err)
 		}

@@ -163,7 +163,7 @@ func (s *session) WriteState() error {
 	if v := s.steps.vectors; v != nil {
 		vectors = func(dir string) error { return v.Write(s.Dir, dir, s.pos.Steps, s.pos.HasBest) }
 	}
-	return writeCheckpoint(s.Dir, *s.pos, arrays, vectors)
+	return s.Dir.WriteState(s.pos, arrays, vectors)
 }
 
 // Restore reads all that a run needs to go on from a checkpoint.

@@ -102,7 +102,7 @@ func TestRunsWithoutThresholds(t *testing.T) {
 	if len(kept) == len(c.arrays) {
 		t.Fatal("the checkpoint has no thresholds")
 	}
-	if err := writeCheckpoint(dir, c.pos, kept, nil); err != nil {
+	if err := dir.WriteState(c.pos, kept, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: "t"})

@@ -47,11 +47,7 @@ func (t *trainer) writeState() error {
 	if t.stepper.enc != nil {
 		arrays = append(arrays, t.stepper.enc.encoder.Arrays()...)
 	}
-	parts, err := runs.EncodeState(t.Dir.UUID(), &t.pos, arrays)
-	if err != nil {
-		return err
-	}
-	return t.Dir.WriteState(nil, parts...)
+	return t.Dir.WriteState(&t.pos, arrays, nil)
 }
 
 // Restore reads all that a run needs to go on from a checkpoint.

@@ -114,11 +114,7 @@ func mustState(t testing.TB, dir runs.Dir, pos *position) []runs.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := dir.ReadState(name, 1<<24)
-	if err != nil {
-		t.Fatal(err)
-	}
-	arrays, err := runs.DecodeState(dir.UUID(), b, pos)
+	arrays, err := dir.ReadState(name, 1<<24, pos)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,23 +80,13 @@ func (j *job) WriteRun() error {
 }
 
 func (j *job) Restore(checkpoint string) error {
-	b, err := j.Dir.ReadState(checkpoint, 1<<20)
-	if err != nil {
-		return err
-	}
-	if _, err = runs.DecodeState(j.Dir.UUID(), b, &j.at); err != nil {
-		return j.Dir.Corrupt(checkpoint, err.Error())
-	}
-	return nil
+	_, err := j.Dir.ReadState(checkpoint, 1<<20, &j.at)
+	return err
 }
 
 func (j *job) WriteState() error {
 	j.taken = append(j.taken, fmt.Sprintf("checkpoint %d.%d", j.at.Epoch, j.at.Batch))
-	parts, err := runs.EncodeState(j.Dir.UUID(), &j.at, nil)
-	if err != nil {
-		return err
-	}
-	return j.Dir.WriteState(nil, parts...)
+	return j.Dir.WriteState(&j.at, nil, nil)
 }
 
 func (j *job) Steps(ctx context.Context) error {

@@ -30,9 +30,14 @@ const (
 // ErrNoCheckpoint says that a run was stopped before its first checkpoint.
 var ErrNoCheckpoint = errors.New("no checkpoint yet")
 
-// WriteState writes the next checkpoint, makes it current and removes old ones. beside writes other
-// files of the checkpoint into its directory, before the state is written; nil for none.
-func (r Dir) WriteState(beside func(dir string) error, parts ...[]byte) error {
+// WriteState writes the next checkpoint, makes it current and removes old ones. position is written
+// as JSON. beside writes other files of the checkpoint into its directory, before the state is
+// written; nil for none.
+func (r Dir) WriteState(position any, arrays []Array, beside func(dir string) error) error {
+	parts, err := encodeState(r.uuid, position, arrays)
+	if err != nil {
+		return err
+	}
 	numbers, err := r.Checkpoints()
 	if err != nil {
 		return err
@@ -95,11 +100,6 @@ func checkpointNumber(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, checkpointPrefix)
 	n, err := strconv.Atoi(digits)
 	return n, ok && err == nil && n > 0 && strconv.Itoa(n) == digits
-}
-
-// ReadState reads the state of a checkpoint, of at most limit bytes.
-func (r Dir) ReadState(checkpoint string, limit int64) ([]byte, error) {
-	return r.read(checkpoint+"/"+StateName, limit)
 }
 
 // Current reads the name of the current checkpoint.

@@ -30,8 +30,8 @@ type Array struct {
 // after the file was synced, so a crash leaves the old checkpoint or the new one, never half of
 // one.
 
-// EncodeState returns the parts of the file.
-func EncodeState(uuid [16]byte, position any, arrays []Array) ([][]byte, error) {
+// encodeState returns the parts of the file.
+func encodeState(uuid [16]byte, position any, arrays []Array) ([][]byte, error) {
 	text, err := json.Marshal(position)
 	if err != nil {
 		return nil, fmt.Errorf("train: encode checkpoint: %w", err)
@@ -52,57 +52,24 @@ func EncodeState(uuid [16]byte, position any, arrays []Array) ([][]byte, error) 
 	return parts, nil
 }
 
-// DecodeState checks and decodes a file to a position and arrays, which are copies.
-func DecodeState(uuid [16]byte, b []byte, position any) (arrays []Array, err error) {
-	h, err := codec.DecodeHeader(b, CheckpointKind, uuid)
+// ReadState reads the position and the arrays of a checkpoint, of at most limit bytes.
+func (r Dir) ReadState(checkpoint string, limit int64, position any) (arrays []Array, err error) {
+	s, err := r.OpenState(checkpoint, position)
 	if err != nil {
 		return nil, err
 	}
-	body, d := codec.NewDec(b[codec.HeaderBytes:]), codec.NewDec(h.Fields)
-	size, sum, n := d.U32(), d.U32(), d.U32()
-	if n > stateArraysMax {
-		return nil, fmt.Errorf("%d arrays, at most %d", n, stateArraysMax)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.size > limit {
+		return nil, s.damaged("it has %d bytes, at most %d", s.size, limit)
 	}
-	text := body.Bytes(int(size))
-	if err := errors.Join(d.Err(), body.Err()); err != nil {
-		return nil, err
-	}
-	if got := codec.BlockSum(CheckpointKind, uuid, 0, text); got != sum {
-		return nil, fmt.Errorf("position: checksum %08x, want %08x", got, sum)
-	}
-	if err := json.Unmarshal(text, position); err != nil {
-		return nil, fmt.Errorf("position: %w", err)
-	}
-	for i := range n {
-		a, err := decodeArray(uuid, uint64(i), d, body)
-		if err != nil {
+	for _, a := range s.arrays {
+		values := make([]float32, a.values)
+		if err := s.Load(a.name, values); err != nil {
 			return nil, err
 		}
-		arrays = append(arrays, a)
+		arrays = append(arrays, Array{Name: a.name, Values: values})
 	}
-	if body.Remaining() != 0 {
-		return nil, fmt.Errorf("%d bytes after the end", body.Remaining())
-	}
-	return arrays, d.Err()
-}
-
-func decodeArray(uuid [16]byte, i uint64, d, body *codec.Dec) (Array, error) {
-	a := Array{Name: d.String()}
-	values, sum := d.U64(), d.U32()
-	if err := d.Err(); err != nil {
-		return a, err
-	}
-	if values > uint64(body.Remaining())/4 {
-		return a, fmt.Errorf("%s: %d values, the file holds %d bytes more", a.Name, values,
-			body.Remaining())
-	}
-	b := body.Bytes(int(values) * 4)
-	if got := codec.BlockSum(CheckpointKind, uuid, i+1, b); got != sum {
-		return a, fmt.Errorf("%s: checksum %08x, want %08x", a.Name, got, sum)
-	}
-	a.Values = make([]float32, values)
-	copy(mem.BytesOf(a.Values), b)
-	return a, nil
+	return arrays, nil
 }
 
 // FindArray returns the values of a named array, which must have n.

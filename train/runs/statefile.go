@@ -19,6 +19,7 @@ type StateFile struct {
 	dir    Dir
 	file   vfs.File
 	name   string // for messages
+	size   int64
 	arrays []storedArray
 }
 
@@ -75,8 +76,8 @@ func (s *StateFile) readHeader(position any) error {
 	if err != nil {
 		return fmt.Errorf("train: run %s: %s: %w", s.dir.name, s.name, err)
 	}
-	if info.Size() < codec.HeaderBytes {
-		return s.damaged("it has %d bytes", info.Size())
+	if s.size = info.Size(); s.size < codec.HeaderBytes {
+		return s.damaged("it has %d bytes", s.size)
 	}
 	b := make([]byte, codec.HeaderBytes)
 	if err := s.readAt(b, 0); err != nil {
@@ -95,14 +96,14 @@ func (s *StateFile) readHeader(position any) error {
 	for i := range n {
 		a := storedArray{name: d.String(), values: d.U64(), sum: d.U32(), number: uint64(i) + 1,
 			offset: end}
-		if d.Err() != nil || a.values > uint64(info.Size()) {
+		if d.Err() != nil || a.values > uint64(s.size) {
 			return s.damaged("array %d is not described", i)
 		}
 		s.arrays = append(s.arrays, a)
 		end += 4 * int64(a.values)
 	}
-	if end != info.Size() {
-		return s.damaged("it has %d bytes, want %d", info.Size(), end)
+	if end != s.size {
+		return s.damaged("it has %d bytes, want %d", s.size, end)
 	}
 	text := make([]byte, size)
 	if err := s.readAt(text, codec.HeaderBytes); err != nil {
