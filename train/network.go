@@ -22,8 +22,8 @@ type network struct {
 	vectors *embedding.Table // nil if none are learned
 }
 
-// forward computes the outputs of the seeds of a batch. step says what for; forward adds to it where
-// the rows of the batch are. rows keeps some on a device; nil for none.
+// forward computes the outputs of the seeds of a batch. step says what for; forward adds to it
+// where the rows of the batch are. rows keeps some on a device; nil for none.
 func (n *network) forward(b *sample.Batch, step model.Step, rows *deviceRows) (y backend.Tensor,
 	err error) {
 	x := b.X

@@ -34,8 +34,8 @@ func openDeviceRows(ctx context.Context, l *run.Loop, in *inputs, s *stepper,
 		return nil, nil
 	}
 	r := &deviceRows{cache: devicecache.New(in.Features, in.Located, s.be, in.Budget),
-		plan: p.OnDevice, from: devicecache.Source{Rows: in.Rows, Hottest: in.Hottest, Nodes: in.Meta.Nodes,
-			Share: p.Superbatch == nil}}
+		plan: p.OnDevice, from: devicecache.Source{Rows: in.Rows, Hottest: in.Hottest,
+			Nodes: in.Meta.Nodes, Share: p.Superbatch == nil}}
 	r.shared = devicecache.Share(r.cache)
 	l.CloseLater(r.cache, r.shared)
 	return r, r.cache.Choose(ctx, p, in.Meta.Nodes, plan.CopyThreads(s.cfg.Threads))

@@ -103,8 +103,8 @@ func (s *splits) takeVal(c *checked, in *inputs, why string) error {
 	return nil
 }
 
-// learnLabels finds what the task has to know of the training nodes' labels: class weights, which it
-// writes to the backend, or the scale of numbers, which it returns.
+// learnLabels finds what the task has to know of the training nodes' labels: class weights, which
+// it writes to the backend, or the scale of numbers, which it returns.
 func learnLabels(ctx context.Context, in *inputs, s *splits,
 	be backend.Backend) (*task.Scale, error) {
 	if err := s.checkVal(ctx, in.Labels); err != nil {

@@ -108,8 +108,8 @@ type stepper struct {
 	read []backend.Loss
 }
 
-// newStepper takes the memory of the model and of its optimizer. Close gives that of vectors of nodes
-// back; the backend has the rest.
+// newStepper takes the memory of the model and of its optimizer. Close gives that of vectors of
+// nodes back; the backend has the rest.
 func newStepper(s *shape) (*stepper, error) {
 	t := &stepper{shape: s, network: network{be: s.backend}}
 	err := t.open()
@@ -163,8 +163,8 @@ func (s *stepper) openWeights() (err error) {
 	return nil
 }
 
-// step trains on one batch; rows has feature rows on a device, nil for none. A batch without a label
-// changes nothing. losses returns its loss later.
+// step trains on one batch; rows has feature rows on a device, nil for none. A batch without a
+// label changes nothing. losses returns its loss later.
 func (s *stepper) step(b *sample.Batch, rows *deviceRows) error {
 	if s.task.Labeled(b) == 0 {
 		return nil
