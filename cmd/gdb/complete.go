@@ -153,7 +153,7 @@ func (a *app) flagCompleters() map[string]cli.CompleteFunc {
 
 // flagWords returns the values of flags that have few, from the packages that read them.
 func flagWords() map[string][]string {
-	all := map[string][]string{"color": colors, "log": logForms, "task": setting.TaskNames,
+	all := map[string][]string{"color": colors, "log": logForms, "task": taskNames(),
 		"shell mode": result.Modes, "split split": {"random="},
 		"bench train model":     append(model.Names(), "none"),
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),

@@ -16,7 +16,7 @@ import (
 
 func (a *app) embedCommand() *cobra.Command {
 	var c train.EmbedConfig
-	var on cli.WhereFlags
+	var applied cli.AppliedFlags
 	var force bool
 	cmd := &cobra.Command{
 		Use: "embed STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
@@ -46,11 +46,11 @@ them.`,
 				return err
 			}
 			if !runs.PredictsLinks(st, c.Run) {
-				if c.Limits, err = a.limitsOf("", &on); err == nil {
+				if c.Limits, err = applied.Limits(&a.App); err == nil {
 					err = train.Embed(cmd.Context(), st, dev, c)
 				}
 			} else if err = cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err == nil {
-				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
+				err = linkcmd.Embed(cmd.Context(), &a.App, st, dev, c.Run, c.Out)
 			}
 			if err != nil || a.Quiet {
 				return err
@@ -62,7 +62,7 @@ them.`,
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Out, "out", "", "file to write")
-	on.Bind(f)
+	applied.Bind(f, setting.Embed)
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/sample/superbatch"
@@ -17,7 +16,7 @@ import (
 )
 
 // training trains, and tells an observer what happens.
-type training func(obs func(run.Event)) (*linkcmd.Finished, error)
+type training func(obs func(run.Event)) (*cli.Finished, error)
 
 // observe prints a run as it goes, and its end.
 func (a *app) observe(t *trainFlags, dir string, train training) (err error) {
@@ -133,7 +132,7 @@ func (o *observer) unlabeled(nodes uint64) {
 }
 
 // finished prints the end of a run, where it is, and what may come next.
-func (o *observer) finished(dir string, end *linkcmd.Finished) error {
+func (o *observer) finished(dir string, end *cli.Finished) error {
 	if end.Cost != "" && o.verbose() {
 		fmt.Fprintln(o.app.Err, end.Cost)
 	}

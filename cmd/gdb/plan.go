@@ -1,16 +1,8 @@
 package main
 
 import (
-	"fmt"
-
-	"gdb/bench"
-	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/mem"
-	"gdb/internal/message"
-	"gdb/layout"
-	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/setting"
 
@@ -32,84 +24,14 @@ train.`,
   gdb plan big.gdb --memory 4GiB --cache sieve --json
   gdb plan kg.gdb --task link --memory 1GiB --order tlbeta`,
 		Args: cli.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &request{app: a, cmd: cmd, flags: t, store: args[0], plans: true}
+			return r.do()
+		},
 	}
 	t.bindRun(cmd.Flags(), setting.Plan)
 	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
 	return cmd
-}
-
-func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
-	if link, err := a.trainsLink(cmd, t, dir); err != nil || link {
-		if err == nil {
-			err = a.planLink(cmd, t, dir)
-		}
-		return err
-	}
-	cfg, err := t.node(a, cmd.Flags())
-	if err != nil {
-		return err
-	}
-	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
-	if err != nil {
-		return fmt.Errorf("plan: %w", err)
-	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	if t.ops {
-		return a.planOperations(cmd, t, st, dev, cfg)
-	}
-	p, err := train.MakePlan(cmd.Context(), st, dev, cfg)
-	if err != nil {
-		return err
-	}
-	if t.json {
-		return a.PrintJSON(p)
-	}
-	return a.printTrainPlan(p)
-}
-
-func (a *app) planLink(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
-	c, err := t.link(a, cmd.Flags())
-	if err != nil {
-		return err
-	}
-	st, dev, err := a.OpenStore(cmd.Context(), dir, t.line.IO())
-	if err != nil {
-		return fmt.Errorf("plan: %w", err)
-	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	return linkcmd.Plan(a.linkEnv(), st, c, t.json)
-}
-
-// opIndent is where the operations of a step stand in a line.
-const opIndent = 9 + 1 + 9 + 1 + 13 + 2
-
-// planOperations prints the operations of a step, what they were taken to cost, and what they took.
-func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store,
-	dev blockdev.Device, cfg train.Config) error {
-	ops, err := bench.MeasureStep(cmd.Context(), st, dev, cfg)
-	if err != nil {
-		return err
-	}
-	if t.json {
-		return a.PrintJSON(map[string]any{"operations": ops})
-	}
-	w := &cli.Lines{W: a.Out}
-	w.Printf("%9s %9s %13s  operation\n", "expected", "measured", "shape")
-	total := 0.0
-	for _, o := range ops {
-		expected := "-"
-		if o.EstimatedMS > 0 {
-			expected = fmt.Sprintf("%.2f ms", o.EstimatedMS)
-		}
-		shape := fmt.Sprintf("%d x %d", o.Rows, o.Cols)
-		text := message.WrapIndented(o.Text, opIndent)
-		w.Printf("%9s %9s %13s  %s\n", expected, fmt.Sprintf("%.2f ms", o.MeasuredMS), shape,
-			text[opIndent:])
-		total += o.MeasuredMS
-	}
-	w.Printf("%9s %9s\n", "", fmt.Sprintf("%.1f ms", total))
-	return w.Err
 }
 
 // printTrainPlan prints the shares of the memory and the costs of an epoch.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -165,34 +164,34 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if file.Link != nil {
-		return linkcmd.Show(a.linkEnv(), dir, &file, r.Status, asJSON)
-	}
-	epochs, err := epochsOf(st, r.Name)
-	if err != nil {
+	var epochs []runs.Record
+	if err := dir.Records(&file, func(e runs.Record) error {
+		epochs = append(epochs, e)
+		return nil
+	}); err != nil {
 		return err
 	}
 	if asJSON {
-		return a.PrintJSON(map[string]any{"run": r.Name, "status": r.Status, "config": file.Config,
-			"epochs": epochs, "test": file.Test})
-	}
-	tested, err := train.Tested(&file)
-	if err != nil {
-		return err
+		return a.PrintJSON(map[string]any{"run": r.Name, "status": r.Status,
+			"config": file.Settings(), "epochs": epochs, "test": file.Test})
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
-	for _, s := range setting.SetTexts(&file.Config) {
+	for _, s := range setting.SetTexts(file.Settings()) {
 		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
 		w.Printf("%s\n", e)
 	}
-	if tested != nil && w.Err == nil {
-		w.Printf("\n")
-		return report.Text(a.Out, tested)
+	if file.Link != nil || w.Err != nil {
+		return w.Err
 	}
-	return w.Err
+	tested, err := train.Tested(&file)
+	if tested == nil || err != nil {
+		return err
+	}
+	w.Printf("\n")
+	return report.Text(a.Out, tested)
 }
 
 // exportRun writes the best weights of a run.
@@ -248,10 +247,7 @@ func differing(st *layout.Store, command string, names []string) (rows [][]strin
 		if err != nil {
 			return nil, err
 		}
-		settings := setting.Texts(&file.Config)
-		if file.Link != nil {
-			settings = setting.Texts(file.Link)
-		}
+		settings := setting.Texts(file.Settings())
 		if i == 0 {
 			first = settings
 			for _, s := range settings {

@@ -18,16 +18,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// limitsOf returns the limits of an evaluation in a precision, computed where its flags say.
-func (a *app) limitsOf(precision string, on *cli.WhereFlags) (lim train.Limits, err error) {
-	lim = a.Limits()
-	lim.Precision = precision
-	if lim.Where, err = on.Where(); err != nil {
-		return lim, cli.Usage(err)
-	}
-	return lim, nil
-}
-
 // testHelp says what eval and report look at where a store has no test split.
 const testHelp = "; without test and --split: val"
 
@@ -53,7 +43,7 @@ func edgeSplits(m *kv.Meta) (names []string) {
 
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
-	var on cli.WhereFlags
+	var applied cli.AppliedFlags
 	var asJSON bool
 	candidates := 0
 	cmd := &cobra.Command{
@@ -61,7 +51,7 @@ func (a *app) evalCommand() *cobra.Command {
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode,
-				"precision": c.Precision} {
+				"precision": applied.Precision()} {
 				if known := setting.Choices(name); value != "" && !slices.Contains(known, value) {
 					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
 						message.OneOf(known)))
@@ -80,14 +70,14 @@ func (a *app) evalCommand() *cobra.Command {
 					return err
 				}
 				c.Split = a.splitOf(cmd, c.Split, edgeSplits(st.Meta()))
-				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
+				return linkcmd.Eval(cmd.Context(), &a.App, st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
 			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
 				return err
 			}
 			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
-			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+			if c.Limits, err = applied.Limits(&a.App); err != nil {
 				return err
 			}
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
@@ -107,8 +97,7 @@ func (a *app) evalCommand() *cobra.Command {
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		message.OneOf(setting.Choices("metric"))+" (default: the run's)")
-	cli.BindPrecision(f, &c.Precision)
-	on.Bind(f)
+	applied.Bind(f, setting.Eval)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.HelpOf("candidates"))
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -119,7 +108,7 @@ func (a *app) evalCommand() *cobra.Command {
 
 func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
-	var on cli.WhereFlags
+	var applied cli.AppliedFlags
 	var out string
 	var force bool
 	links := &linkcmd.PredictOptions{}
@@ -154,12 +143,12 @@ func (a *app) predictCommand() *cobra.Command {
 				if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
 					return err
 				}
-				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
+				return linkcmd.Predict(cmd.Context(), &a.App, st, dev, links)
 			}
 			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
 				return err
 			}
-			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+			if c.Limits, err = applied.Limits(&a.App); err != nil {
 				return err
 			}
 			c.Out = out
@@ -176,8 +165,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
-	cli.BindPrecision(f, &c.Precision)
-	on.Bind(f)
+	applied.Bind(f, setting.Predict)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")

@@ -43,6 +43,14 @@ type File struct {
 	Sum string `json:"crc32c"`
 }
 
+// Settings returns the settings of the run: Config, or Link of one that predicts links.
+func (f *File) Settings() setting.Settings {
+	if f.Link != nil {
+		return f.Link
+	}
+	return &f.Config
+}
+
 // encode returns the file with its checksum.
 func (f File) encode() ([]byte, error) {
 	f.Sum = codec.SealZeros

@@ -110,6 +110,14 @@ func (m *Metrics) Close() error {
 // Epoch has the fields that the records of both tasks have.
 func (r Dir) Epochs(fn func(e *Epoch) error) error { return eachRecord(r, fn) }
 
+// Records does the same with the records as the run of a file wrote them.
+func (r Dir) Records(f *File, fn func(e Record) error) error {
+	if f.Link != nil {
+		return eachRecord(r, func(e *LinkEpoch) error { return fn(e) })
+	}
+	return eachRecord(r, func(e *Epoch) error { return fn(e) })
+}
+
 // LinkEpochs does the same for runs that predict links.
 func (r Dir) LinkEpochs(fn func(e *LinkEpoch) error) error { return eachRecord(r, fn) }
 

@@ -40,19 +40,24 @@ const DeviceCacheAuto = -1
 
 var placeRows = []*Row{
 	{Name: "device-memory", For: OfNodes, Free: OfNodes, NotIn: everywhere &^ Plan,
-		Type: sizeOrNone, Help: "plan for a device with so much memory, which need not be here"},
+		Type: sizeOrNone, Applied: Eval | Predict | Embed,
+		AppliedHelp: "most that is taken of the memory of the device, but for its driver",
+		Help:        "plan for a device with so much memory, which need not be here"},
 	{Name: "backend", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Default: BackendCPU,
 		Choices: []string{BackendAuto, BackendCPU, BackendCUDA}, InPlan: PlanValue,
-		Group: GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a gdb " +
+		Applied: Eval | Predict | Embed,
+		Group:   GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a gdb " +
 			"that was built for it; auto: there if one opens, else on the cpu"},
 	{Name: "precision", For: OfNodes, Unset: Float32, Choices: []string{Float32, BFloat16, TF32},
 		KeptIf: func(c *Node) bool { return !c.ChangePrecision }, InPlan: PlanValue,
-		Group: GroupPlace, Help: "what products and sums over neighbors read: f32; bf16, half as " +
+		Applied: Eval | Predict,
+		Group:   GroupPlace, Help: "what products and sums over neighbors read: f32; bf16, half as " +
 			"large and faster; tf32: f32 whose factors a device rounds (default f32; of a run, " +
 			"its own)"},
 	{Name: "products", For: OfNodes, Free: OfNodes},
 	{Name: "device", For: OfNodes, Free: OfNodes, Check: atLeast(0), Group: GroupPlace,
-		Help: "number of the device of --backend cuda"},
+		Applied: Eval | Predict | Embed,
+		Help:    "number of the device of --backend cuda"},
 	{Name: "plain-launches", For: OfNodes, Free: OfNodes, Group: GroupPlace,
 		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +
 			"once"},

@@ -15,9 +15,6 @@ const (
 	OfBoth = OfNodes | OfLinks
 )
 
-// TaskNames lists the values of --task; the first is the default.
-var TaskNames = []string{"node", "link"}
-
 // Commands is a set of commands that take settings as flags.
 type Commands uint8
 
@@ -28,6 +25,10 @@ const (
 	Plan
 	BenchTrain
 	BenchLink
+	// These take a run that was trained.
+	Eval
+	Predict
+	Embed
 	everywhere = Train | Plan | BenchTrain | BenchLink
 )
 
@@ -45,6 +46,10 @@ type Row struct {
 	For   Tasks
 	// NotIn are commands that decide the setting themselves.
 	NotIn Commands
+	// Applied are commands on a run that was trained which have the flag too: what is not given is
+	// as the run has it. AppliedHelp is their help, where it is another.
+	Applied     Commands
+	AppliedHelp string
 	// Global says that the program has the flag for all commands.
 	Global bool
 

@@ -1,5 +1,7 @@
 package setting
 
+import "fmt"
+
 // Where says where a run is evaluated; zero values are as the run was trained.
 type Where struct {
 	// Backend is one of the choices of backend.
@@ -22,4 +24,27 @@ func (w Where) Apply(c *Node) {
 		c.Device = *w.Device
 	}
 	c.DeviceMemory = w.DeviceMemory
+}
+
+// Where returns where the line says that a run is evaluated.
+func (l *Line) Where() (Where, error) {
+	w := Where{DeviceMemory: l.node.DeviceMemory}
+	if l.Given("backend") {
+		w.Backend = l.node.Backend
+	}
+	if l.Given("device") {
+		w.Device = &l.node.Device
+	}
+	if l.node.Device < 0 {
+		return w, fmt.Errorf("--device %d: devices are numbered from 0", l.node.Device)
+	}
+	return w, nil
+}
+
+// Precision returns the precision on the line; "" if none was given.
+func (l *Line) Precision() string {
+	if l.Given("precision") {
+		return l.node.Precision
+	}
+	return ""
 }

@@ -42,3 +42,15 @@ func CheckTask(given *pflag.FlagSet, run string, task setting.Tasks) error {
 	}
 	return nil
 }
+
+// Finished is the end of a run, as train prints it.
+type Finished struct {
+	// Cost says what the run cost beside the plan; "" where there was none.
+	Cost string
+	// Line is the last line on standard output, and Done that of --json.
+	Line string
+	Done any
+	// Advice are lines for the user, and Next the commands that may come next.
+	Advice []string
+	Next   [][]string
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -14,7 +15,7 @@ import (
 )
 
 // Embed is gdb embed of a run that predicts links: the vectors of all nodes.
-func Embed(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, run,
+func Embed(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Device, run,
 	out string) (err error) {
 	v, err := vectors.Open(ctx, st, dev, run, mem.NewProcessBudget(e.Memory), e.Threads)
 	if err != nil {

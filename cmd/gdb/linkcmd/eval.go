@@ -22,7 +22,7 @@ type EvalOptions struct {
 }
 
 // Eval is gdb eval of a run that predicts links.
-func Eval(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
+func Eval(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Device,
 	o EvalOptions) (err error) {
 	if o.Candidates < 0 {
 		return cli.Usage(fmt.Errorf("eval: candidates %d: give at least 0", o.Candidates))
@@ -43,7 +43,7 @@ func Eval(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 }
 
 // evalJSON prints one object: the fields of the last line of training, and what else there is.
-func evalJSON(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
+func evalJSON(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
 	all := map[string]any{"run": o.Run, "split": o.Split, "epoch": t.Epoch,
 		"metric": runs.LinkMetric, o.Split: r.MRR, "candidates": o.Candidates, "hits@1": r.Hits1,
 		"hits@3": r.Hits3, "hits@10": r.Hits10, "mean_rank": r.MeanRank, "ranks": r.Ranks,
@@ -63,7 +63,7 @@ func evalJSON(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error 
 // relationsShown is how many relations the text has, those with the most edges first.
 const relationsShown = 20
 
-func evalText(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
+func evalText(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
 	among := "all entities"
 	if o.Candidates > 0 {
 		among = fmt.Sprintf("%d entities", o.Candidates)

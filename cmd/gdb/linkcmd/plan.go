@@ -14,7 +14,7 @@ import (
 )
 
 // Plan is gdb plan of --task link.
-func Plan(e *Env, st *layout.Store, c setting.Link, asJSON bool) error {
+func Plan(e *cli.App, st *layout.Store, c setting.Link, asJSON bool) error {
 	checked := c
 	if slices.Contains(setting.BufferedOrders, c.Order) {
 		checked.Order = setting.OrderTwoLevel
@@ -35,7 +35,7 @@ func Plan(e *Env, st *layout.Store, c setting.Link, asJSON bool) error {
 // setsShown is how many sets the text has, and partsShown how many partitions of each.
 const setsShown, partsShown = 10, 12
 
-func printPlan(e *Env, p *link.Planned) error {
+func printPlan(e *cli.App, p *link.Planned) error {
 	w := &cli.Lines{W: e.Out}
 	w.Printf("%-11s %s\n", "memory", mem.FormatSize(p.Limit))
 	for _, s := range p.Memory {

@@ -69,7 +69,7 @@ func (o *PredictOptions) Validate() error {
 }
 
 // Predict is gdb predict of a run that predicts links.
-func Predict(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
+func Predict(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Device,
 	o *PredictOptions) (err error) {
 	if err := o.Validate(); err != nil {
 		return cli.Usage(err)
@@ -84,7 +84,7 @@ func Predict(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("predict: open ids: %w", err)
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	p := &predictor{Env: e, ctx: ctx, trained: t, names: names, meta: st.Meta(), opt: o}
+	p := &predictor{App: e, ctx: ctx, trained: t, names: names, meta: st.Meta(), opt: o}
 	if o.Pairs != "" {
 		return p.pairs()
 	}
@@ -93,7 +93,7 @@ func Predict(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 
 // predictor answers one command.
 type predictor struct {
-	*Env
+	*cli.App
 	ctx     context.Context
 	trained *link.Trained
 	names   ids.Dictionary

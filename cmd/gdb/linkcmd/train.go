@@ -11,27 +11,9 @@ import (
 	"gdb/train/runs"
 )
 
-// Env is what a command gets of the program around it.
-type Env struct {
-	*cli.App
-	Version string
-}
-
-// Finished is the end of a run, as train prints it.
-type Finished struct {
-	// Cost says what the run cost beside the plan; "" where there was none.
-	Cost string
-	// Line is the last line on standard output, and Done that of --json.
-	Line string
-	Done any
-	// Advice are lines for the user, and Next the commands that may come next.
-	Advice []string
-	Next   [][]string
-}
-
-// FinishedOf returns the end of a run of links.
-func FinishedOf(dir string, r *link.Result) *Finished {
-	return &Finished{Line: lastLine(r), Done: doneOf(r), Next: [][]string{
+// FinishedOf is the end of a run of links.
+func FinishedOf(dir string, r *link.Result) *cli.Finished {
+	return &cli.Finished{Line: lastLine(r), Done: doneOf(r), Next: [][]string{
 		{"eval", dir, "--run", r.Run},
 		{"predict", dir, "--run", r.Run, "--pairs", "pairs.csv", "--out", "scores.csv"}}}
 }

@@ -35,24 +35,19 @@ func mustState(t *testing.T) *runs.StateFile {
 	t.Helper()
 	fs, meta := vfs.NewMem(), &kv.Meta{UUID: kv.UUID{5}}
 	dir := runs.Open(layout.NewStore(fs, "s", meta), "run")
-	state, err := runs.EncodeState(meta.UUID, struct{}{}, []runs.Array{
-		{Name: "other", Values: make([]float32, 77)}, {Name: "rows", Values: tableValues()}})
+	if err := fs.MkdirAll(dir.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := dir.WriteState(struct{}{}, []runs.Array{{Name: "other", Values: make([]float32, 77)},
+		{Name: "rows", Values: tableValues()}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fs.MkdirAll(dir.Path("checkpoint"), 0o755); err != nil {
+	name, err := dir.Current()
+	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fs.Create(dir.Path("checkpoint", runs.StateName), vfs.WriteCategoryUnspecified)
-	for _, b := range state {
-		if err == nil {
-			_, err = f.Write(b)
-		}
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := dir.OpenState("checkpoint", &struct{}{})
+	s, err := dir.OpenState(name, &struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+
+	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
+	"gdb/layout"
+	"gdb/train/link"
+	"gdb/train/run"
+	"gdb/train/runs"
+)
+
+// linkTask predicts edges.
+var linkTask = task{name: "link", owns: runs.PredictsLinks,
+	take: func(r *request) (job, error) {
+		cfg, err := r.flags.link(r.app, r.cmd.Flags())
+		if err == nil && !r.plans {
+			if err = link.Validate(&cfg); err != nil {
+				err = cli.Usage(err)
+			}
+		}
+		return &linkJob{r, cfg}, err
+	}}
+
+// linkJob trains for links.
+type linkJob struct {
+	*request
+	cfg link.Config
+}
+
+func (j *linkJob) io() string { return j.flags.line.IO() }
+
+func (j *linkJob) goOn(st *layout.Store) (err error) {
+	j.cfg, err = resumed(j.flags.line, func(run string) (link.Config, error) {
+		file, err := runs.Open(st, run).ReadLink()
+		if err != nil {
+			return link.Config{}, err
+		}
+		return *file.Link, nil
+	}, j.flags.line.OnLink)
+	j.app.process(j.cmd.Flags(), &j.cfg.Identity, &j.cfg.Process, true)
+	return err
+}
+
+func (j *linkJob) train(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	obs func(run.Event)) (*cli.Finished, error) {
+	for _, idle := range j.flags.line.Idle(&j.cfg) {
+		j.app.Note("--" + idle[0] + " changes nothing without " + idle[1])
+	}
+	res, err := link.Run(ctx, st, dev, j.cfg, obs)
+	if err != nil {
+		return nil, err
+	}
+	return linkcmd.FinishedOf(j.store, res), nil
+}
+
+func (j *linkJob) plan(_ context.Context, st *layout.Store, _ blockdev.Device) error {
+	return linkcmd.Plan(&j.app.App, st, j.cfg, j.flags.json)
+}
