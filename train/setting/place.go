@@ -46,14 +46,14 @@ var placeRows = []*Row{
 	{Name: "backend", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Default: BackendCPU,
 		Choices: []string{BackendAuto, BackendCPU, BackendCUDA}, InPlan: PlanValue,
 		Applied: Eval | Predict | Embed,
-		Group:   GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a gdb " +
-			"that was built for it; auto: there if one opens, else on the cpu"},
+		Group:   GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a " +
+			"gdb that was built for it; auto: there if one opens, else on the cpu"},
 	{Name: "precision", For: OfNodes, Unset: Float32, Choices: []string{Float32, BFloat16, TF32},
 		KeptIf: func(c *Node) bool { return !c.ChangePrecision }, InPlan: PlanValue,
 		Applied: Eval | Predict,
-		Group:   GroupPlace, Help: "what products and sums over neighbors read: f32; bf16, half as " +
-			"large and faster; tf32: f32 whose factors a device rounds (default f32; of a run, " +
-			"its own)"},
+		Group:   GroupPlace, Help: "what products and sums over neighbors read: f32; bf16, half " +
+			"as large and faster; tf32: f32 whose factors a device rounds (default f32; of a " +
+			"run, its own)"},
 	{Name: "products", For: OfNodes, Free: OfNodes},
 	{Name: "device", For: OfNodes, Free: OfNodes, Check: atLeast(0), Group: GroupPlace,
 		Applied: Eval | Predict | Embed,
