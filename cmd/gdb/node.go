@@ -49,7 +49,7 @@ func (j *nodeJob) train(ctx context.Context, st *layout.Store, dev blockdev.Devi
 	return j.finished(st.Meta(), res), nil
 }
 
-// finished is the end of a run of nodes.
+// finished returns the end of a run of nodes.
 func (j *nodeJob) finished(m *kv.Meta, r *train.Result) *cli.Finished {
 	dir := j.store
 	end := &cli.Finished{Line: r.String(), Done: map[string]any{"event": "done", "test": r.Test,

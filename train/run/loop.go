@@ -31,7 +31,7 @@ const (
 
 // Spec says what is to be known of a run before anything of it is opened: its settings are checked.
 type Spec struct {
-	// Name is that of a new run; "" takes the next free one.
+	// Name names a new run; "" takes the next free name.
 	Name     string
 	Schedule setting.Schedule
 	// Created is when a run that goes on was made.

@@ -26,10 +26,10 @@ func (a *AppliedFlags) Bind(f *pflag.FlagSet, of setting.Commands) {
 	}
 }
 
-// Precision is the one that was given; "" is the run's own.
+// Precision returns the precision that was given; "" takes that of the run.
 func (a *AppliedFlags) Precision() string { return a.line.Precision() }
 
-// Limits are those of an evaluation in the precision, computed where the flags say.
+// Limits returns what bounds an evaluation, in the precision and on the backend that the flags say.
 func (a *AppliedFlags) Limits(app *App) (lim train.Limits, err error) {
 	lim = app.Limits()
 	lim.Precision = a.Precision()

@@ -11,7 +11,7 @@ import (
 	"gdb/train/runs"
 )
 
-// FinishedOf is the end of a run of links.
+// FinishedOf returns the end of a run of links.
 func FinishedOf(dir string, r *link.Result) *cli.Finished {
 	return &cli.Finished{Line: lastLine(r), Done: doneOf(r), Next: [][]string{
 		{"eval", dir, "--run", r.Run},
