@@ -10,7 +10,7 @@ import (
 // where it was.
 func TestDrainErrors(t *testing.T) {
 	broken := errors.New("broken")
-	tr := newTrainer(nil, nil, Config{}, nil)
+	tr := newTrainer(nil, nil, Config{})
 	tr.pipe = &pipeline{begun: 2}
 	for range 2 {
 		slot := &pipelineSlot{done: make(chan error, 1)}
