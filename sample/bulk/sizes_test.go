@@ -132,7 +132,7 @@ func TestEdgesPerNode(t *testing.T) {
 	}
 	for hop := range 2 {
 		want := float64(edges[hop]) / float64(nodes[hop])
-		if got := d.perNode(hop); got < 0.99*want || got > 1.01*want {
+		if got := d.perNode(hop); got != want {
 			t.Errorf("hop %d: %g edges for each node, want %g", hop, got, want)
 		}
 	}

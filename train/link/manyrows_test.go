@@ -9,6 +9,7 @@ import (
 
 	"gdb/compute/kernel"
 	"gdb/train/link/triples"
+	"gdb/train/setting"
 )
 
 // TestFewOfManyRows: steps that go edge by edge change each row once, where workers share hundreds
@@ -64,6 +65,24 @@ func TestFewOfManyRows(t *testing.T) {
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestNegativesOfEachEdge: where each query of a batch has negatives of its own, these are drawn
+// one after the other, so that a seed gives the same ones.
+func TestNegativesOfEachEdge(t *testing.T) {
+	c := circleConfig("distmult")
+	c.NegativeSampling, c.Negatives = setting.NegativesEdge, 4
+	st := mustTrainer(t, c).stepper
+	edges := randomBatch(rand.New(rand.NewPCG(1, 2)))
+	d := &drawn{}
+	for range 2 { // the second time in memory that is used again
+		st.drawAll(d, edges, 77)
+		want := st.neg.drawSome(nil, 77, 2*len(edges)*4)
+		if len(d.draws) != 2*len(edges) || !slices.Equal(slices.Concat(d.draws...), want) {
+			t.Errorf("%d draws of %d negatives, want %d of %d: %d", len(d.draws), len(d.all),
+				2*len(edges), len(want), d.draws)
 		}
 	}
 }
