@@ -20,7 +20,6 @@ import (
 // arraySet is what a set of array files and archives holds, by stem.
 type arraySet struct {
 	*parts
-	dir  string // "" if files were given
 	list []*namedArray
 }
 
@@ -49,7 +48,7 @@ var (
 // openArrays opens a directory of arrays, or array files.
 func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	files []string) (Source, error) {
-	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
+	s := &arraySet{parts: newParts(fs, opt, "npy", dir)}
 	err := inOrder(func() error { return checkFlags(opt, ofArrays) },
 		func() error { return s.describeNodes(ctx, files) }, s.describeSplits, s.describeEdges)
 	if err != nil {
@@ -181,20 +180,6 @@ func (s *arraySet) given(flag, value string) (*tables.Array, error) {
 	n := &namedArray{stem: strings.TrimSuffix(s.fs.PathBase(p), ".npy"), name: p}
 	s.list = append(s.list, n)
 	return s.open(n)
-}
-
-// locate finds a file that a flag names: in the source's directory, else as it is.
-func (s *arraySet) locate(value string) string { return locate(s.fs, s.dir, value) }
-
-func locate(fs vfs.FS, dir, value string) string {
-	if dir != "" && !path.IsAbs(value) {
-		if p := fs.PathJoin(dir, value); p != value {
-			if _, err := fs.Stat(p); err == nil {
-				return p
-			}
-		}
-	}
-	return value
 }
 
 // noteUnused names the arrays that have no role.

@@ -74,7 +74,7 @@ func (s *arraySet) describeSplits() error {
 func (s *arraySet) givenSplit(name, file string) error {
 	if !strings.HasSuffix(file, ".npy") {
 		if p := s.locate(file); textSplit(p) {
-			return addTextSplit(s.parts, name, p, true)
+			return s.addTextSplit(name, p, true)
 		}
 	}
 	a, err := s.given("--split "+name, file)

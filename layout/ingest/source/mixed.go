@@ -31,8 +31,8 @@ func mixes(fs vfs.FS, opt *Options, dir string, files []string) bool {
 // openMixed opens edges of text beside arrays that have a row for each node: ids are row numbers.
 func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	files []string) (Source, error) {
-	s := &arraySet{parts: newParts(fs, opt, "csv"), dir: dir}
-	g := &textGraph{parts: s.parts, dir: dir, rows: true}
+	s := &arraySet{parts: newParts(fs, opt, "csv", dir)}
+	g := &textGraph{parts: s.parts, rows: true}
 	if err := checkFlags(opt, ofMixed); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	}
 	for _, name := range slices.Sorted(maps.Keys(splits)) {
 		if _, given := opt.Splits[name]; err == nil && !given {
-			err = addTextSplit(s.parts, name, splits[name], true)
+			err = s.addTextSplit(name, splits[name], true)
 		}
 	}
 	if err == nil {

@@ -24,24 +24,20 @@ var ogbInverse = map[string]bool{"ogbn_proteins": true, "ogbn_products": true, "
 	"ogbl_ddi": true, "ogbl_citation2": false, "ogbl_wikikg2": false, "ogbl_biokg": false}
 
 // ogbDir is a dataset's directory as OGB's downloader leaves it.
-type ogbDir struct {
-	*parts
-	dir string
-}
+type ogbDir struct{ *parts }
 
 // openOGB opens a dataset: csv files in raw/, or the arrays of raw/data.npz.
 func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, error) {
-	o := &ogbDir{dir: dir}
+	o := &ogbDir{newParts(fs, opt, "ogb", dir)}
 	for _, f := range []string{"num-node-dict.csv.gz", "triplet-type-list.csv.gz",
 		"edge_index_dict.npz"} {
-		if o.exists(fs, "raw", f) {
+		if o.exists("raw", f) {
 			return nil, &input.Error{Where: dir, What: "it has several types of nodes (raw/" + f +
 				")", Do: "that is not supported; ingest one relation with --format csv"}
 		}
 	}
-	o.parts = newParts(fs, opt, "ogb")
 	var err error
-	if o.exists(fs, "raw", "data.npz") {
+	if o.exists("raw", "data.npz") {
 		err = inOrder(func() error { return checkFlags(opt, ofOGBArrays) },
 			func() error { return o.openBinary(ctx) })
 	} else {
@@ -54,8 +50,8 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 	return o.parts, nil
 }
 
-func (o *ogbDir) exists(fs vfs.FS, elem ...string) bool {
-	_, err := fs.Stat(fs.PathJoin(append([]string{o.dir}, elem...)...))
+func (o *ogbDir) exists(elem ...string) bool {
+	_, err := o.fs.Stat(o.fs.PathJoin(append([]string{o.dir}, elem...)...))
 	return err == nil
 }
 
@@ -76,10 +72,10 @@ func (o *ogbDir) inverse() {
 // openBinary opens data.npz and node-label.npz.
 func (o *ogbDir) openBinary(ctx context.Context) error {
 	files := []string{o.fs.PathJoin(o.dir, "raw", "data.npz")}
-	if o.exists(o.fs, "raw", "node-label.npz") {
+	if o.exists("raw", "node-label.npz") {
 		files = append(files, o.fs.PathJoin(o.dir, "raw", "node-label.npz"))
 	}
-	a := &arraySet{parts: o.parts, dir: o.dir}
+	a := &arraySet{parts: o.parts}
 	err := inOrder(func() error { return a.describeNodes(ctx, files) }, o.describeSplits,
 		a.describeEdges)
 	if err == nil {
@@ -91,7 +87,7 @@ func (o *ogbDir) openBinary(ctx context.Context) error {
 // describeSplits finds split/NAME/{train,valid,test}.csv.gz, or the files of --split.
 func (o *ogbDir) describeSplits() error {
 	for _, name := range slices.Sorted(maps.Keys(o.opt.Splits)) {
-		err := addTextSplit(o.parts, name, locate(o.fs, o.dir, o.opt.Splits[name]), true)
+		err := o.addTextSplit(name, o.locate(o.opt.Splits[name]), true)
 		if err != nil {
 			return err
 		}
@@ -117,7 +113,7 @@ func (o *ogbDir) describeSplits() error {
 				continue
 			}
 			found = true
-			if err := addTextSplit(o.parts, strings.Replace(part, "valid", "val", 1), file,
+			if err := o.addTextSplit(strings.Replace(part, "valid", "val", 1), file,
 				true); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ const chunkRows = 1 << 16
 // parts is a Source put together from streams of any format. A stream that is nil is empty.
 type parts struct {
 	fs       vfs.FS
+	dir      string // of the source; "" if files were given
 	opt      *Options
 	info     Info
 	tables   table.Opener
@@ -35,8 +37,8 @@ type parts struct {
 	labelled  *nodeTable // where the labels are, if they are text
 }
 
-func newParts(fs vfs.FS, opt *Options, format string) *parts {
-	s := &parts{fs: fs, opt: opt, info: Info{Format: format},
+func newParts(fs vfs.FS, opt *Options, format, dir string) *parts {
+	s := &parts{fs: fs, opt: opt, dir: dir, info: Info{Format: format},
 		features: map[string]func(context.Context, func(*RowChunk) error) error{}}
 	s.tables = table.Opener{FS: fs, Delim: opt.Delim, Comment: opt.Comment, Named: opt.named(),
 		Filled: opt.Fill != "", AllowNaN: opt.AllowNaN, SkipBad: opt.SkipBad,
@@ -50,6 +52,18 @@ func newParts(fs vfs.FS, opt *Options, format string) *parts {
 		s.tables.Missing = strings.Split(opt.NA, ",")
 	}
 	return s
+}
+
+// locate finds a file that a flag names: in the source's directory, else as it is.
+func (s *parts) locate(file string) string {
+	if s.dir != "" && !path.IsAbs(file) {
+		if p := s.fs.PathJoin(s.dir, file); p != file {
+			if _, err := s.fs.Stat(p); err == nil {
+				return p
+			}
+		}
+	}
+	return file
 }
 
 // inOrder does steps until one fails.

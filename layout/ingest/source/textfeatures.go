@@ -20,7 +20,7 @@ var (
 
 // openFeatures opens the file of --features: an id and numbers.
 func (s *textGraph) openFeatures() (*nodeTable, error) {
-	n, err := s.openNodeTable(locate(s.fs, s.dir, s.opt.Features))
+	n, err := s.openNodeTable(s.locate(s.opt.Features))
 	if err != nil {
 		return nil, err
 	}

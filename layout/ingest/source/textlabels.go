@@ -16,7 +16,7 @@ import (
 
 // openLabels opens the file of --labels: an id and a label.
 func (s *textGraph) openLabels() (*nodeTable, error) {
-	n, err := s.openNodeTable(locate(s.fs, s.dir, s.opt.Labels))
+	n, err := s.openNodeTable(s.locate(s.opt.Labels))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func eachLabel(v, sep []byte) iter.Seq[[]byte] {
 
 // addTextSplit adds a file of one id a line, or with a header and an id column. rows says that ids
 // are row numbers, and must be among them.
-func addTextSplit(s *parts, name, file string, rows bool) error {
+func (s *parts) addTextSplit(name, file string, rows bool) error {
 	// --header and --id-col are meant for the tables; a list of ids has a header if it looks so.
 	t, err := s.tables.Open(file, table.Hints{Known: idNames})
 	if err != nil {

@@ -38,7 +38,6 @@ var snapFormat = input.Format{Comment: '#'}
 // textGraph is what a set of text files holds.
 type textGraph struct {
 	*parts
-	dir   string
 	edges []*edgeTable
 	rows  bool // ids are row numbers
 	// nodesFile is the table of nodes, "" if there is none, and nodeTable is it once it is open.
@@ -64,7 +63,7 @@ func (t *edgeTable) typed() bool { return t.rel >= 0 || t.relation != "" }
 // files that flags or the directory's names tell.
 func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	files []string) (Source, error) {
-	s := &textGraph{parts: newParts(fs, opt, format), dir: dir}
+	s := &textGraph{parts: newParts(fs, opt, format, dir)}
 	edges, nodes, splits, err := s.assign(files)
 	s.nodesFile = nodes
 	s.isNode = func(words []string) (map[string]bool, bool, error) {
@@ -79,7 +78,7 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		if r.Src == "" {
 			r.Src, r.Dst = opt.SrcType, opt.DstType
 		}
-		r.File = locate(fs, dir, r.File)
+		r.File = s.locate(r.File)
 		if err == nil {
 			err = s.openEdges(ctx, r, format)
 		}
@@ -95,7 +94,7 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	}
 	for _, name := range slices.Sorted(maps.Keys(splits)) {
 		if err == nil {
-			err = addTextSplit(s.parts, name, splits[name], false)
+			err = s.addTextSplit(name, splits[name], false)
 		}
 	}
 	if err == nil {
@@ -134,7 +133,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		}
 	}
 	if s.opt.Edges != "" {
-		given, err := table.Glob(s.fs, locate(s.fs, s.dir, s.opt.Edges))
+		given, err := table.Glob(s.fs, s.locate(s.opt.Edges))
 		if err != nil {
 			return nil, "", nil, err
 		}
@@ -150,10 +149,10 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	}
 	first := strings.Join(edges[:min(1, len(edges))], "")
 	if s.opt.Nodes != "" {
-		nodes = locate(s.fs, s.dir, s.opt.Nodes)
+		nodes = s.locate(s.opt.Nodes)
 	}
 	for name, f := range s.opt.Splits {
-		splits[name] = locate(s.fs, s.dir, f)
+		splits[name] = s.locate(f)
 	}
 	if err := s.sourcesUnread(files, edges, nodes, splits); err != nil {
 		return nil, "", nil, err

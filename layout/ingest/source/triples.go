@@ -163,7 +163,7 @@ func tripleSplits(files []string) (splits []string, err error) {
 
 // openTriples opens the files of a knowledge graph: head, relation, tail, always text.
 func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
-	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
+	s := &textGraph{parts: newParts(fs, opt, "triples", dir)}
 	if err := checkFlags(opt, ofTriples); err != nil {
 		return nil, err
 	}
