@@ -38,15 +38,8 @@ train.`,
 func (a *app) printTrainPlan(p *plan.Plan) error {
 	w := &cli.Lines{W: a.Out}
 	for _, pool := range p.Pools() {
-		w.Printf("%-11s %s\n", poolName(pool.Device), mem.FormatSize(pool.Bytes))
-		for _, part := range pool.Parts {
-			what := ""
-			if part.What != "" {
-				what = " (" + part.What + ")"
-			}
-			w.Printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
-		}
-		w.Printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
+		const longest = 15
+		w.Pool(poolName(pool.Device), &pool, longest)
 	}
 	if p.Partitions != nil {
 		printPartitions(w, p.Partitions)
@@ -101,13 +94,7 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 // printPartitions prints how epochs go through partitions, and why.
 func printPartitions(w *cli.Lines, p *plan.Partitions) {
 	w.Field("order", "%s", p.Order)
-	for i, line := range p.Lines {
-		name := ""
-		if i == 0 {
-			name = "why"
-		}
-		w.Field(name, "%s", line)
-	}
+	w.Reasons(p.Lines)
 	w.Field("epoch", "%d sets of %d of %d partitions; read %s of features, %s of lists", p.Sets,
 		p.InMemory, p.Parts, mem.FormatSize(p.Read), mem.FormatSize(p.Lists))
 }

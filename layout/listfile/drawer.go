@@ -47,8 +47,8 @@ type findStage struct {
 	long        int               // how many of them have lists in several blocks
 }
 
-// foundBytes is the memory of a node of a frontier, in bytes.
-const foundBytes = listcode.RefBytes + 16
+// FoundBytes is what a Drawer takes for each node of a frontier, in bytes.
+const FoundBytes = listcode.RefBytes + 16
 
 const (
 	// findNodes is how many nodes go from stage to stage together.
@@ -66,7 +66,7 @@ func (h *Held) NewDrawer() *Drawer {
 }
 
 // Bytes returns the memory that the frontier takes, in bytes.
-func (d *Drawer) Bytes() int64 { return foundBytes * int64(cap(d.found)) }
+func (d *Drawer) Bytes() int64 { return FoundBytes * int64(cap(d.found)) }
 
 // Forget drops the frontier.
 func (d *Drawer) Forget() { d.nodes = nil }

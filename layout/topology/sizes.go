@@ -1,5 +1,7 @@
 package topology
 
+import "gdb/layout/listfile"
+
 // OverflowBytes is what a session of a paged reader takes for blocks that its cache has no room
 // for.
 const OverflowBytes = 512 << 10
@@ -12,8 +14,7 @@ func SessionBytes(form Form, nodes, entries int64) int64 {
 		const pagedNode, pagedEntry = 72, 28 // see pagedSession
 		return pagedNode*nodes + pagedEntry*entries
 	case Compact:
-		const compactNode = 32 // what listfile.Drawer notes of a list
-		return compactNode * nodes
+		return listfile.FoundBytes * nodes
 	}
 	return 0
 }

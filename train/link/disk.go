@@ -186,8 +186,8 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Shares = append([]paged.Share{{What: "program", Bytes: mem.ProcessBytes},
-		{What: what, Bytes: beside}}, p.Shares...)
+	p.Parts = append([]mem.Part{{Name: "program", Bytes: mem.ProcessBytes},
+		{Name: what, Bytes: beside}}, p.Parts...)
 	return p, nil
 }
 

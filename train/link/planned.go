@@ -18,9 +18,9 @@ type Planned struct {
 	// Order is memory, beta, tlbeta, dispersed or sequential.
 	Order string `json:"order"`
 	// Limit is the memory of the process, and Memory lists what takes it.
-	Limit  int64         `json:"memory_bytes"`
-	Memory []paged.Share `json:"memory"`
-	Disk   *PlannedDisk  `json:"disk,omitempty"` // nil if vectors are in memory
+	Limit  int64        `json:"memory_bytes"`
+	Memory []mem.Part   `json:"memory"`
+	Disk   *PlannedDisk `json:"disk,omitempty"` // nil if vectors are in memory
 	// Why gives the reasons, one line each.
 	Why []string `json:"why,omitempty"`
 }
@@ -45,14 +45,8 @@ type PlannedDisk struct {
 	Bias *float64 `json:"epb,omitempty"`
 }
 
-// Left returns the memory that is not used.
-func (p *Planned) Left() int64 {
-	left := p.Limit
-	for _, s := range p.Memory {
-		left -= s.Bytes
-	}
-	return left
-}
+// Pool returns the memory of the process, and what takes it.
+func (p *Planned) Pool() *mem.Pool { return &mem.Pool{Bytes: p.Limit, Parts: p.Memory} }
 
 // Plan describes what a training would do, without running any of it. The order may also be one of
 // setting.BufferedOrders.
@@ -74,7 +68,7 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	if plan == nil {
 		return out, out.inMemory(&c, m)
 	}
-	out.Memory, out.Why = plan.Shares, plan.Lines
+	out.Memory, out.Why = plan.Parts, plan.Lines
 	if out.Disk, err = plannedDisk(plan, m); err != nil {
 		return nil, err
 	}
@@ -92,11 +86,11 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
-	p.Memory = []paged.Share{{What: "program", Bytes: mem.ProcessBytes},
-		{What: "vectors", Bytes: rows},
-		{What: "edges, steps", Bytes: memoryBytes(c, m) - rows}}
+	p.Memory = []mem.Part{{Name: "program", Bytes: mem.ProcessBytes},
+		{Name: "vectors", Bytes: rows},
+		{Name: "edges, steps", Bytes: memoryBytes(c, m) - rows}}
 	p.Why = []string{"all vectors, the state of the optimizer and the best ones fit in memory"}
-	if p.Left() < 0 {
+	if p.Pool().Left() < 0 {
 		p.Why = []string{fmt.Sprintf("vectors do not fit in memory, and --order %s, or settings "+
 			"that need all of them, keeps them there: the run will be refused", c.Order)}
 	}

@@ -27,13 +27,13 @@ func TestPlanInMemory(t *testing.T) {
 			t.Errorf("%s: %+v, want vectors of %d bytes of %d", optimizer, p.Memory, rows,
 				memoryBytes(&c, m))
 		}
-		if want := c.Memory - mem.ProcessBytes - memoryBytes(&c, m); p.Left() != want ||
+		if want := c.Memory - mem.ProcessBytes - memoryBytes(&c, m); p.Pool().Left() != want ||
 			p.Limit != c.Memory || p.Disk != nil || p.Order != setting.OrderMemory ||
 			len(p.Why) != 1 || !strings.Contains(p.Why[0], "fit in memory") {
-			t.Errorf("%s: %d bytes are left, want %d: %+v", optimizer, p.Left(), want, p)
+			t.Errorf("%s: %d bytes are left, want %d: %+v", optimizer, p.Pool().Left(), want, p)
 		}
 		c.Memory = mem.ProcessBytes + memoryBytes(&c, m) - 1
-		if p, err = Plan(c, m); err != nil || p.Left() != -1 ||
+		if p, err = Plan(c, m); err != nil || p.Pool().Left() != -1 ||
 			!strings.Contains(strings.Join(p.Why, ""), "will be refused") {
 			t.Errorf("%s, with a byte too little: %+v, %v", optimizer, p, err)
 		}

@@ -37,23 +37,10 @@ const setsShown, partsShown = 10, 12
 
 func printPlan(e *cli.App, p *link.Planned) error {
 	w := &cli.Lines{W: e.Out}
-	w.Printf("%-11s %s\n", "memory", mem.FormatSize(p.Limit))
-	for _, s := range p.Memory {
-		w.Printf("  %-17s %10s\n", s.What, mem.FormatSize(s.Bytes))
-	}
-	if left := p.Left(); left >= 0 {
-		w.Printf("  %-17s %10s\n", "left", mem.FormatSize(left))
-	} else {
-		w.Printf("  %-17s %10s\n", "too much by", mem.FormatSize(-left))
-	}
+	const longest = 17 // places of buckets
+	w.Pool("memory", p.Pool(), longest)
 	w.Printf("%-11s %s\n", "order", p.Order)
-	for i, line := range p.Why {
-		name := ""
-		if i == 0 {
-			name = "why"
-		}
-		w.Field(name, "%s", line)
-	}
+	w.Reasons(p.Why)
 	if p.Disk != nil {
 		printPlanDisk(w, p.Disk)
 	}

@@ -650,7 +650,7 @@ func TestPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		shares := int64(0)
-		for _, s := range p.Shares {
+		for _, s := range p.Parts {
 			shares += s.Bytes
 		}
 		if p.Bytes() > memory || p.Bytes() != shares {

@@ -43,19 +43,13 @@ type Want struct {
 // edgeBytes returns what an edge between the partitions in memory takes.
 func (w *Want) edgeBytes() int64 { return 2*tripleBytes + int64(w.EdgeExtra) }
 
-// Share is a part of the memory, and what it is for.
-type Share struct {
-	What  string `json:"what"`
-	Bytes int64  `json:"bytes"`
-}
-
 // Plan says how a training goes through its partitions.
 type Plan struct {
 	Order  partition.OrderSpec
 	Frames int // partitions that memory has room for: a set, and what enters next
 	// EdgesOnce is how many edges a part has at most.
 	EdgesOnce int
-	Shares    []Share
+	Parts     []mem.Part // of the memory
 	// Lines give the reasons for the choice.
 	Lines []string
 
@@ -133,13 +127,12 @@ func planOf(m *kv.Meta, w *Want, c *partition.Choice, edges uint64) (*Plan, erro
 		return nil, err
 	}
 	parts := int64(c.Parts)
-	p.Shares = []Share{
-		{"partitions", framesBytes(&spec, p.Frames) +
-			mem.HeapCost(int64(w.Extra)*int64(p.Frames)*int64(spec.FrameRows()))},
-		{"edges", mem.HeapCost(w.edgeBytes()*int64(p.EdgesOnce)) + streamBytes},
-		{"places of buckets", mem.HeapCost(16 * (parts*parts + 1))},
-		{"known answers", mem.HeapCost(knownBytes(int64(edges), parts))},
-	}
+	frames := framesBytes(&spec, p.Frames) +
+		mem.HeapCost(int64(w.Extra)*int64(p.Frames)*int64(spec.FrameRows()))
+	p.Parts = mem.Divide(w.Memory, []mem.Component{mem.Fixed("partitions", "", frames),
+		mem.Fixed("edges", "", mem.HeapCost(w.edgeBytes()*int64(p.EdgesOnce))+streamBytes),
+		mem.Fixed("places of buckets", "", mem.HeapCost(16*(parts*parts+1))),
+		mem.Fixed("known answers", "", mem.HeapCost(knownBytes(int64(edges), parts)))}).Parts
 	return p, nil
 }
 
@@ -149,12 +142,7 @@ func knownBytes(edges, parts int64) int64 {
 }
 
 // Bytes returns the memory that the plan takes.
-func (p *Plan) Bytes() (n int64) {
-	for _, s := range p.Shares {
-		n += s.Bytes
-	}
-	return n
-}
+func (p *Plan) Bytes() int64 { return (&mem.Pool{Parts: p.Parts}).Taken() }
 
 // DiskBytes returns the most that the files of partitions take.
 func (p *Plan) DiskBytes(m *kv.Meta) (int64, error) {

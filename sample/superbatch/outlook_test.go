@@ -1,10 +1,8 @@
-package plan
+package superbatch
 
 import (
 	"math"
 	"testing"
-
-	"gdb/sample/superbatch"
 )
 
 // TestExtent holds that as many batches are found as there is room for, also where a superbatch's
@@ -12,17 +10,14 @@ import (
 func TestExtent(t *testing.T) {
 	const rows = 1000 // that a batch misses
 	for steps := 1.0; steps < 130; steps += 0.37 {
-		m := &MissCurve{}
-		for i := range m {
-			m[i] = rows * steps / math.Exp2(float64(i))
-		}
 		for at := 0.0; at < steps; at += 7 {
-			r := &superbatchReads{missed: m, steps: steps,
-				room: superbatch.SweepRoom{Memory: 64 << 20, RowBytes: 64, BatchNodes: 1 << 10,
+			o := &Outlook{Steps: steps,
+				Missed: func(batches float64) float64 { return rows * batches },
+				Room: SweepRoom{Memory: 64 << 20, RowBytes: 64, BatchNodes: 1 << 10,
 					Storage: 10.5 * rows * (64 + 9)}}
-			n := r.extent(at)
+			n := o.extent(at)
 			fits := func(n float64) bool {
-				return r.room.Fits(uint64(r.during(at, n)), int(math.Ceil(n)))
+				return o.Room.Fits(uint64(o.during(at, n)), int(math.Ceil(n)))
 			}
 			if left := steps - at; n > left || !fits(n) || n < left && fits(min(n+1, left)) {
 				t.Fatalf("%v batches of %v from %v: not just what there is room for", n, steps,
