@@ -10,6 +10,8 @@ import (
 	"gdb/train/link"
 	"gdb/train/run"
 	"gdb/train/runs"
+
+	"github.com/spf13/pflag"
 )
 
 // linkTask predicts edges.
@@ -58,4 +60,27 @@ func (j *linkJob) train(ctx context.Context, st *layout.Store, dev blockdev.Devi
 
 func (j *linkJob) plan(_ context.Context, st *layout.Store, _ blockdev.Device) error {
 	return linkcmd.Plan(&j.app.App, st, j.cfg, j.flags.json)
+}
+
+// link completes the settings of a training of links, which are not checked.
+func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
+	base, err := t.line.Recipe()
+	if err == nil && t.from != "" {
+		file, err := readFrom(a, t.from)
+		if err != nil {
+			return c, err
+		}
+		if err := file.link(&base); err != nil {
+			return c, err
+		}
+		base.Run = ""
+	}
+	if err == nil {
+		c, err = t.line.OnLink(base)
+	}
+	if err != nil {
+		return c, cli.Usage(err)
+	}
+	a.process(f, &c.Identity, &c.Process, false)
+	return c, nil
 }

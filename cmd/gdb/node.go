@@ -12,8 +12,12 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/model"
 	"gdb/train/run"
 	"gdb/train/runs"
+	"gdb/train/setting"
+
+	"github.com/spf13/pflag"
 )
 
 // nodeTask predicts labels of nodes.
@@ -121,4 +125,29 @@ func (j *nodeJob) planOperations(ctx context.Context, st *layout.Store,
 	}
 	w.Printf("%9s %9s\n", "", fmt.Sprintf("%.1f ms", total))
 	return w.Err
+}
+
+// node completes the settings of a training of nodes.
+func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
+	base := setting.Default()
+	if t.from != "" {
+		file, err := readFrom(a, t.from)
+		if err != nil {
+			return base, err
+		}
+		if err := file.node(&base); err != nil {
+			return base, err
+		}
+		base.Run = ""
+	}
+	c, err := t.line.Node(base)
+	if err != nil {
+		return c, cli.Usage(err)
+	}
+	a.process(f, &c.Identity, &c.Process, false)
+	c.Profiles = cli.ProfilesDir()
+	if err := model.Of(&c).Validate(); err != nil {
+		return c, cli.Usage(err)
+	}
+	return c, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/run"
 	"gdb/train/setting"
@@ -22,17 +21,6 @@ type task struct {
 	owns func(st *layout.Store, run string) bool
 	// take completes the settings that the command line has, and checks those of a training.
 	take func(r *request) (job, error)
-}
-
-// tasks are all kinds of run; the first is the default.
-var tasks = []task{nodeTask, linkTask}
-
-// taskNames are the values of --task.
-func taskNames() (names []string) {
-	for _, t := range tasks {
-		names = append(names, t.name)
-	}
-	return names
 }
 
 // request is what a command that trains or plans was given.
@@ -54,52 +42,6 @@ type job interface {
 		obs func(run.Event)) (*cli.Finished, error)
 	// plan prints the plan.
 	plan(ctx context.Context, st *layout.Store, dev blockdev.Device) error
-}
-
-// job completes the settings: of the task that --task names, or that the run has which goes on.
-func (r *request) job() (job, error) {
-	resume := r.flags.line.Resume()
-	for _, t := range tasks {
-		if t.name != r.flags.task {
-			continue
-		}
-		if t.name == tasks[0].name && resume != "" {
-			st, err := layout.Open(r.cmd.Context(), r.app.FS, r.store)
-			for _, other := range tasks[1:] {
-				if err == nil && other.owns(st, resume) {
-					t = other
-				}
-			}
-		}
-		return t.take(r)
-	}
-	return nil, cli.Usage(fmt.Errorf("%s: --task %q: want %s", r.cmd.Name(), r.flags.task,
-		message.OneOf(taskNames())))
-}
-
-// do opens the store and trains, or plans.
-func (r *request) do() (err error) {
-	j, err := r.job()
-	if err != nil {
-		return err
-	}
-	ctx := r.cmd.Context()
-	st, dev, err := r.app.OpenStore(ctx, r.store, j.io())
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.cmd.Name(), err)
-	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
-	if r.plans {
-		return j.plan(ctx, st, dev)
-	}
-	if r.flags.line.Resume() != "" {
-		if err := j.goOn(st); err != nil {
-			return err
-		}
-	}
-	return r.app.observe(r.flags, r.store, func(obs func(run.Event)) (*cli.Finished, error) {
-		return j.train(ctx, st, dev, obs)
-	})
 }
 
 // process sets what a training takes of the machine. A run that goes on has the workers and the
@@ -133,3 +75,40 @@ func resumed[T any](l *setting.Line, load func(run string) (T, error),
 	}
 	return c, nil
 }
+
+// trainFlags are the flags of a command that trains, or plans a training.
+type trainFlags struct {
+	// line has the settings. What was given on the command line wins over --from, and --from over
+	// the defaults.
+	line        *setting.Line
+	task        string
+	from        string
+	tensorboard string
+	json        bool
+	ops         bool // of plan: the operations of a step
+}
+
+// bind adds the settings that a command has, which start from their defaults or from others:
+// NAME=VALUE.
+func (t *trainFlags) bind(f *pflag.FlagSet, of setting.Commands, start ...string) {
+	t.line = setting.NewLine()
+	t.line.Start(start...)
+	for _, r := range setting.Rows {
+		if !r.In(of) {
+			continue
+		}
+		flag := f.VarPF(t.line.Value(r), r.Name, "", cli.HelpOf(r.Name))
+		if flag.Value.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		if r.TellsDefault() {
+			flag.DefValue = ""
+		}
+		if r.Alias != "" {
+			cli.Alias(f, r.Alias, r.Name)
+		}
+	}
+	f.BoolVar(&t.json, "json", false, "print one JSON object a line")
+}
+
+const tensorboardHelp = "directory for event files of TensorBoard"

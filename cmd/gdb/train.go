@@ -1,28 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/message"
-	"gdb/train"
-	"gdb/train/link"
-	"gdb/train/model"
+	"gdb/layout"
+	"gdb/train/run"
 	"gdb/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// trainFlags are the flags of a command that trains, or plans a training.
-type trainFlags struct {
-	// line has the settings. What was given on the command line wins over --from, and --from over
-	// the defaults.
-	line        *setting.Line
-	task        string
-	from        string
-	tensorboard string
-	json        bool
-	ops         bool // of plan: the operations of a step
-}
 
 func (a *app) trainCommand() *cobra.Command {
 	t := &trainFlags{}
@@ -45,29 +33,6 @@ checkpoint and prints the command that resumes.`,
 	return cmd
 }
 
-// bind adds the settings that a command has, which start from their defaults or from others:
-// NAME=VALUE.
-func (t *trainFlags) bind(f *pflag.FlagSet, of setting.Commands, start ...string) {
-	t.line = setting.NewLine()
-	t.line.Start(start...)
-	for _, r := range setting.Rows {
-		if !r.In(of) {
-			continue
-		}
-		flag := f.VarPF(t.line.Value(r), r.Name, "", cli.HelpOf(r.Name))
-		if flag.Value.Type() == "bool" {
-			flag.NoOptDefVal = "true"
-		}
-		if r.TellsDefault() {
-			flag.DefValue = ""
-		}
-		if r.Alias != "" {
-			cli.Alias(f, r.Alias, r.Name)
-		}
-	}
-	f.BoolVar(&t.json, "json", false, "print one JSON object a line")
-}
-
 // bindRun adds the flags of commands that train, or plan, as a run is trained.
 func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
 	t.bind(f, of)
@@ -77,52 +42,59 @@ func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
 		"what is predicted: "+message.OneOf(taskNames())+" (gdb help link)")
 }
 
-const tensorboardHelp = "directory for event files of TensorBoard"
+// tasks are all kinds of run; the first is the default.
+var tasks = []task{nodeTask, linkTask}
 
-// node completes the settings of a training of nodes.
-func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
-	base := setting.Default()
-	if t.from != "" {
-		file, err := readFrom(a, t.from)
-		if err != nil {
-			return base, err
-		}
-		if err := file.node(&base); err != nil {
-			return base, err
-		}
-		base.Run = ""
+// taskNames are the values of --task.
+func taskNames() (names []string) {
+	for _, t := range tasks {
+		names = append(names, t.name)
 	}
-	c, err := t.line.Node(base)
-	if err != nil {
-		return c, cli.Usage(err)
-	}
-	a.process(f, &c.Identity, &c.Process, false)
-	c.Profiles = cli.ProfilesDir()
-	if err := model.Of(&c).Validate(); err != nil {
-		return c, cli.Usage(err)
-	}
-	return c, nil
+	return names
 }
 
-// link completes the settings of a training of links, which are not checked.
-func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
-	base, err := t.line.Recipe()
-	if err == nil && t.from != "" {
-		file, err := readFrom(a, t.from)
-		if err != nil {
-			return c, err
+// job completes the settings: of the task that --task names, or that the run has which goes on.
+func (r *request) job() (job, error) {
+	resume := r.flags.line.Resume()
+	for _, t := range tasks {
+		if t.name != r.flags.task {
+			continue
 		}
-		if err := file.link(&base); err != nil {
-			return c, err
+		if t.name == tasks[0].name && resume != "" {
+			st, err := layout.Open(r.cmd.Context(), r.app.FS, r.store)
+			for _, other := range tasks[1:] {
+				if err == nil && other.owns(st, resume) {
+					t = other
+				}
+			}
 		}
-		base.Run = ""
+		return t.take(r)
 	}
-	if err == nil {
-		c, err = t.line.OnLink(base)
-	}
+	return nil, cli.Usage(fmt.Errorf("%s: --task %q: want %s", r.cmd.Name(), r.flags.task,
+		message.OneOf(taskNames())))
+}
+
+// do opens the store and trains, or plans.
+func (r *request) do() (err error) {
+	j, err := r.job()
 	if err != nil {
-		return c, cli.Usage(err)
+		return err
 	}
-	a.process(f, &c.Identity, &c.Process, false)
-	return c, nil
+	ctx := r.cmd.Context()
+	st, dev, err := r.app.OpenStore(ctx, r.store, j.io())
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.cmd.Name(), err)
+	}
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
+	if r.plans {
+		return j.plan(ctx, st, dev)
+	}
+	if r.flags.line.Resume() != "" {
+		if err := j.goOn(st); err != nil {
+			return err
+		}
+	}
+	return r.app.observe(r.flags, r.store, func(obs func(run.Event)) (*cli.Finished, error) {
+		return j.train(ctx, st, dev, obs)
+	})
 }
