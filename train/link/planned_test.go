@@ -139,3 +139,21 @@ func TestTrainParts(t *testing.T) {
 		t.Errorf("%d partitions without training nodes", got)
 	}
 }
+
+// TestEncoderIsPlannedToo: with vectors on disk an encoder takes memory beside all else.
+func TestEncoderIsPlannedToo(t *testing.T) {
+	m := mustCircle(t, true).Meta()
+	c := diskConfig("distmult")
+	plain, err := besideBytes(&c, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if encodedBytes(&c, m) != 0 {
+		t.Errorf("%d bytes without an encoder", encodedBytes(&c, m))
+	}
+	c.Encoder, c.Fanout = "sage", "3"
+	encoder := encodedBytes(&c, m)
+	if got, err := besideBytes(&c, m); err != nil || encoder <= 0 || got != plain+encoder {
+		t.Errorf("%d bytes, want %d and %d of the encoder: %v", got, plain, encoder, err)
+	}
+}
