@@ -103,7 +103,7 @@ func query(format string) func(context.Context, *gdb.DB, kv.NodeID) (string, err
 }
 
 // TestConcurrentReaders holds that every method of one store may be called at the same time: the
-// answers are those of one call after the other.
+// answers equal those of one call after the other.
 func TestConcurrentReaders(t *testing.T) {
 	const nodes, readers = 5, 8
 	store := mustCora(t)

@@ -201,7 +201,9 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	for caller := range ioCallers {
 		callers.Go(func() {
 			own := arena.Bytes()[caller*n*block : (caller+1)*n*block]
-			errs[caller] = randomReads{f, own, block, &done}.until(ctx, dev, end)
+			reads, err := readUntil(ctx, dev, end, f, own, block)
+			done.Add(reads)
+			errs[caller] = err
 		})
 	}
 	callers.Wait()
@@ -211,17 +213,9 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	return res, errors.Join(errs...)
 }
 
-// randomReads are reads of random blocks of a file into buf; done counts them.
-type randomReads struct {
-	f     blockdev.File
-	buf   []byte
-	block int
-	done  *atomic.Int64
-}
-
-// until reads batch after batch.
-func (r randomReads) until(ctx context.Context, dev blockdev.Device, end time.Time) error {
-	f, buf, block, done := r.f, r.buf, r.block, r.done
+// readUntil reads random blocks of a file into buf, batch after batch, and counts them.
+func readUntil(ctx context.Context, dev blockdev.Device, end time.Time, f blockdev.File,
+	buf []byte, block int) (reads int64, err error) {
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	reqs := make([]blockdev.Request, len(buf)/block)
 	for time.Now().Before(end) {
@@ -230,15 +224,15 @@ func (r randomReads) until(ctx context.Context, dev blockdev.Device, end time.Ti
 				int64(block), Buf: buf[i*block : (i+1)*block]}
 		}
 		if err := dev.ReadBatch(ctx, reqs); err != nil {
-			return err
+			return reads, err
 		}
 		one := reqs[rng.IntN(len(reqs))]
 		if got := binary.LittleEndian.Uint64(one.Buf); got != stamp(one.Off) {
-			return fmt.Errorf("wrong bytes at offset %d of %s", one.Off, f.Path())
+			return reads, fmt.Errorf("wrong bytes at offset %d of %s", one.Off, f.Path())
 		}
-		done.Add(int64(len(reqs)))
+		reads += int64(len(reqs))
 	}
-	return nil
+	return reads, nil
 }
 
 func stamp(off int64) uint64 { return uint64(off/ioStampUnit) ^ ioStampSalt }

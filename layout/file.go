@@ -146,6 +146,62 @@ func (w *FileWriter) Abort() error {
 	return nil
 }
 
+// PageWriter writes an index or checksums: a header, and pages that begin with their checksum.
+type PageWriter struct {
+	*FileWriter
+	kind  string
+	uuid  kv.UUID
+	page  []byte // room for the checksum, and the entries so far
+	pages uint64
+}
+
+// CreatePages creates a file with a header. The caller calls FinishPages or Abort.
+func CreatePages(fs vfs.FS, path string, h codec.Header) (*PageWriter, error) {
+	f, err := CreateFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Write(h.Encode()); err != nil {
+		return nil, errors.Join(err, f.Abort())
+	}
+	return &PageWriter{FileWriter: f, kind: h.Kind, uuid: h.UUID, page: make([]byte, 4, PageBytes)},
+		nil
+}
+
+// Add appends an entry, and ends the page if it has no room for another one.
+func (w *PageWriter) Add(entry ...uint32) error {
+	for _, v := range entry {
+		w.page = binary.LittleEndian.AppendUint32(w.page, v)
+	}
+	if len(w.page)+4*len(entry) > PageBytes {
+		return w.EndPage(nil)
+	}
+	return nil
+}
+
+// EndPage appends last to the page and writes it, filled up with zeros, unless it is empty.
+func (w *PageWriter) EndPage(last []byte) error {
+	w.page = append(w.page, last...)
+	n := len(w.page)
+	if n == 4 {
+		return nil
+	}
+	w.page = w.page[:PageBytes]
+	clear(w.page[n:])
+	w.pages++
+	binary.LittleEndian.PutUint32(w.page, codec.BlockSum(w.kind, w.uuid, w.pages, w.page[4:]))
+	err := w.Write(w.page)
+	w.page = w.page[:4]
+	return err
+}
+
+// FinishPages ends the last page, and does what Finish does.
+func (w *PageWriter) FinishPages(rel string) (kv.FileMeta, error) {
+	err := w.EndPage(nil)
+	m, err2 := w.Finish(rel, w.kind)
+	return m, errors.Join(err, err2)
+}
+
 // File is an opened file of a store, which Dev reads by Handle, and its name in messages.
 type File struct {
 	Dev    blockdev.Device

@@ -25,8 +25,8 @@ func (p *Pipeline) draw(worker int, b *Batch) error {
 
 // whenRoomy does a stage's work on a batch, for which a worker draws. If memory is short, a batch
 // that is not due is given up until it is. For a batch that is due, other batches and samplers give
-// up their memory; if that does not suffice, it starts again with nothing. So the least memory is
-// that of a batch alone while it is drawn, and then that of the batch with its features.
+// up their memory; if that does not suffice, it starts again with nothing. So the least memory
+// holds one batch while it is drawn, and then the batch with its features.
 func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, worker int, work func() error) error {
 	for alone := false; ; {
 		due := p.isDue(b)

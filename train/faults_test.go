@@ -73,7 +73,7 @@ func (w *faultWorld) train(d *sickDisk, dir string, c Config, steps int) error {
 	if err != nil {
 		return err
 	}
-	if w.io != blockdev.Memory { // else its reads are those of the file system
+	if w.io != blockdev.Memory { // else the file system does its reads
 		dev = d.device(dev)
 	}
 	s, err := layout.Open(context.Background(), d, dir)

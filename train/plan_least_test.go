@@ -23,7 +23,7 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	notShort(t)
 	s, c := mustBuild(t, layouttest.Skewed()), lawConfig()
 	c.Cache, c.Hidden, c.Batch, c.Topology, c.Memory = "none", 256, 120, "resident", 1<<20
-	for range 2 { // the first is that of any batches
+	for range 2 { // the first plan is for any batches
 		_, err := MakePlan(t.Context(), s, mustDevice(t), c)
 		if err == nil {
 			break

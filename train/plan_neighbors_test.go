@@ -46,8 +46,8 @@ func setCosts(t *testing.T, s *layout.Store, c Config, set func(p *plan.Profile)
 	}
 }
 
-// TestNeighborsAreChosen: where reads are slow the plan takes a neighbor cache, whose hits are
-// those of the run; a run too short for what making it takes has none, unless it is kept.
+// TestNeighborsAreChosen: where reads are slow the plan takes a neighbor cache, and forecasts the
+// hits of the run; a run too short for what making it takes has none, unless it is kept.
 func TestNeighborsAreChosen(t *testing.T) {
 	notShort(t)
 	s, c := mustBuild(t, layouttest.ManyLists()), testConfig()

@@ -215,6 +215,7 @@ func checkSyntax(t *testing.T, rel string, src []byte) {
 		t.Error(err)
 		return
 	}
+	checkWords(t, fset, rel, file)
 	isTest := strings.HasSuffix(rel, "_test.go")
 	if !isTest && !strings.Contains(rel, "test/") && !strings.HasPrefix(rel, "bench/") {
 		checkGoroutines(t, fset, file)

@@ -231,7 +231,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestMovedLists: the Ref of a list is that of the same list some bits further on.
+// TestMovedLists: the Ref of a list equals the Ref of the same list some bits further on.
 func TestMovedLists(t *testing.T) {
 	for name, x := range waysOf(t) {
 		b, ends := coded(x.c, x.list)

@@ -358,7 +358,7 @@ func TestCellWithoutItsOnes(t *testing.T) {
 			err)
 	}
 	upper := l.low + uint64(l.cells.base)
-	for ones := range int(l.cells.per) { // the cell has so many
+	for ones := range int(l.cells.per) { // all ones of the cell
 		b := slices.Clone(whole)
 		setBits(b, upper, int(l.cells.upper), 1<<ones-1)
 		setBits(b, upper+uint64(l.cells.upper), 2, 3)

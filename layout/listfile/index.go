@@ -11,8 +11,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // The index of a topology file is its header (page 0), pages of 4 KiB with where each block begins,
@@ -59,64 +57,27 @@ func (f *Fields) IndexEntry(page []byte, i int64) (first, start uint32) {
 	return le.Uint32(page[4+8*i:]), le.Uint32(page[8+8*i:])
 }
 
+// indexWriter writes the index of a file of lists.
 type indexWriter struct {
-	file   *layout.FileWriter
-	kind   string
-	uuid   kv.UUID
+	*layout.PageWriter
 	blocks uint64
-	page   []byte
-	pages  uint64
-}
-
-func newIndexWriter(fs vfs.FS, path, kind string, uuid kv.UUID,
-	fields []byte) (*indexWriter, error) {
-	f, err := layout.CreateFile(fs, path)
-	if err != nil {
-		return nil, err
-	}
-	w := &indexWriter{file: f, kind: kind, uuid: uuid, page: make([]byte, 4, layout.PageBytes)}
-	if err := f.Write(codec.Header{Kind: kind, UUID: uuid, Fields: fields}.Encode()); err != nil {
-		return nil, errors.Join(err, f.Abort())
-	}
-	return w, nil
 }
 
 func (w *indexWriter) add(first layout.NodeID, start uint32) error {
 	if w.blocks == 1<<32-1 {
-		return fmt.Errorf("layout: write %s: more than %d blocks; choose a larger block",
-			w.file.Path, w.blocks)
+		return fmt.Errorf("layout: write %s: more than %d blocks; choose a larger block", w.Path,
+			w.blocks)
 	}
-	w.page = binary.LittleEndian.AppendUint32(w.page, uint32(first))
-	w.page = binary.LittleEndian.AppendUint32(w.page, start)
 	w.blocks++
-	if len(w.page) > layout.PageBytes-8 {
-		return w.endPage()
-	}
-	return nil
-}
-
-func (w *indexWriter) endPage() error {
-	n := len(w.page)
-	w.page = w.page[:layout.PageBytes]
-	clear(w.page[n:])
-	w.pages++
-	sum := codec.BlockSum(w.kind, w.uuid, w.pages, w.page[4:])
-	binary.LittleEndian.PutUint32(w.page, sum)
-	err := w.file.Write(w.page)
-	w.page = w.page[:4]
-	return err
+	return w.Add(uint32(first), start)
 }
 
 func (w *indexWriter) finish(rel string, edges uint64) (kv.FileMeta, error) {
-	var err error
-	if len(w.page) > 4 {
-		err = w.endPage()
-	}
-	w.page = append(w.page, IndexEnd...)
-	w.page = binary.LittleEndian.AppendUint64(w.page, edges)
-	w.page = binary.LittleEndian.AppendUint64(w.page, w.blocks)
-	err = errors.Join(err, w.endPage())
-	m, err2 := w.file.Finish(rel, w.kind)
+	end := codec.Enc{B: []byte(IndexEnd)}
+	end.U64(edges)
+	end.U64(w.blocks)
+	err := errors.Join(w.EndPage(nil), w.EndPage(end.B))
+	m, err2 := w.FinishPages(rel)
 	return m, errors.Join(err, err2)
 }
 

@@ -32,7 +32,7 @@ type Writer struct {
 	spec  Spec
 	shape Shape
 	lists *layout.FileWriter
-	index *indexWriter
+	index indexWriter
 	seed  uint32
 	edges uint64
 	block *blockBuilder
@@ -70,8 +70,8 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if w.lists, err = layout.CreateFile(fs, prefix+layout.ListsExt(spec.Direction)); err != nil {
 		return nil, err
 	}
-	w.index, err = newIndexWriter(fs, prefix+".idx", layout.IndexKind(spec.Direction), spec.UUID,
-		f.encode())
+	w.index.PageWriter, err = layout.CreatePages(fs, prefix+".idx",
+		codec.Header{Kind: layout.IndexKind(spec.Direction), UUID: spec.UUID, Fields: f.encode()})
 	if err == nil {
 		err = w.lists.Write(codec.Header{Kind: kind, UUID: spec.UUID, Fields: f.encode()}.Encode())
 	}
@@ -251,8 +251,8 @@ func (w *Writer) Abort() error {
 	if w.lists != nil {
 		err = w.lists.Abort()
 	}
-	if w.index != nil {
-		err = errors.Join(err, w.index.file.Abort())
+	if w.index.PageWriter != nil {
+		err = errors.Join(err, w.index.Abort())
 	}
 	return err
 }

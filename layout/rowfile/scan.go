@@ -106,7 +106,7 @@ func (r *Reader) emitPages(first uint64, i, rows, from int64, buf []byte,
 // Sweep reads rows in the order of the file, each once, for many lists of nodes together. A key is
 // node<<32 | the number of a list; keys ascend. emit is called for each key with the list and the
 // row's RowBytes as they are stored, verified, in memory that is reused. Gaps between rows are read
-// too where that is cheaper than a second read, so many rows make one pass over the file in large
+// too where that is cheaper than a second read: many rows then make one pass over the file in large
 // reads. They are read to buf, which must be page aligned: three quarters of it are read while one
 // is delivered. If buf is smaller than a buffer of Gather, such a buffer is used instead.
 func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,

@@ -1,7 +1,6 @@
 package rowfile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -25,16 +24,12 @@ type Spec struct {
 // Writer writes rows in node order. It takes a page and two write buffers of 1 MiB.
 type Writer struct {
 	shape Shape
-	uuid  kv.UUID
 	rows  *layout.FileWriter
-	sums  *layout.FileWriter
+	sums  *layout.PageWriter
 	seed  uint32
 	added uint64
-
-	page    []byte // rows so far of the page being filled
-	sumPage []byte
-	pages   uint64 // number of pages of checksums
-	row     []byte
+	page  []byte // rows so far of the page being filled
+	row   []byte
 }
 
 // NewWriter creates PREFIX.rows and PREFIX.crc. The caller calls Finish or Abort.
@@ -43,25 +38,23 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
-	w := &Writer{uuid: spec.UUID, seed: layout.SumSeed(layout.KindRows, spec.UUID),
-		page: make([]byte, 0, m.PageBytes), sumPage: make([]byte, 4, layout.PageBytes)}
+	w := &Writer{seed: layout.SumSeed(layout.KindRows, spec.UUID),
+		page: make([]byte, 0, m.PageBytes)}
 	if w.shape, err = NewShape(m, spec.Nodes); err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
+	h := codec.Header{Kind: layout.KindRows, UUID: spec.UUID, Fields: w.shape.fields()}
 	if w.rows, err = layout.CreateFile(fs, prefix+".rows"); err == nil {
-		w.sums, err = layout.CreateFile(fs, prefix+".crc")
+		err = w.rows.Write(h.Encode())
 	}
 	if err == nil {
-		err = errors.Join(w.header(w.rows, layout.KindRows), w.header(w.sums, layout.KindSums))
+		h.Kind = layout.KindSums
+		w.sums, err = layout.CreatePages(fs, prefix+".crc", h)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
-}
-
-func (w *Writer) header(f *layout.FileWriter, kind string) error {
-	return f.Write(codec.Header{Kind: kind, UUID: w.uuid, Fields: w.shape.fields()}.Encode())
 }
 
 // Add appends one row of RowBytes bytes, encoded as DType.
@@ -97,28 +90,12 @@ func (w *Writer) endPage() error {
 	w.page = w.page[:w.shape.PageBytes]
 	clear(w.page[n:])
 	for i := 0; i < len(w.page); i += w.shape.SumBytes {
-		sum := UnitSum(w.seed, w.page[i:i+w.shape.SumBytes])
-		w.sumPage = binary.LittleEndian.AppendUint32(w.sumPage, sum)
-		if len(w.sumPage) == layout.PageBytes {
-			if err := w.endSums(); err != nil {
-				return err
-			}
+		if err := w.sums.Add(UnitSum(w.seed, w.page[i:i+w.shape.SumBytes])); err != nil {
+			return err
 		}
 	}
 	err := w.rows.Write(w.page)
 	w.page = w.page[:0]
-	return err
-}
-
-func (w *Writer) endSums() error {
-	n := len(w.sumPage)
-	w.sumPage = w.sumPage[:layout.PageBytes]
-	clear(w.sumPage[n:])
-	w.pages++
-	sum := codec.BlockSum(layout.KindSums, w.uuid, w.pages, w.sumPage[4:])
-	binary.LittleEndian.PutUint32(w.sumPage, sum)
-	err := w.sums.Write(w.sumPage)
-	w.sumPage = w.sumPage[:4]
 	return err
 }
 
@@ -134,9 +111,6 @@ func (w *Writer) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
 	if err == nil && len(w.page) > 0 {
 		err = w.endPage()
 	}
-	if err == nil && len(w.sumPage) > 4 {
-		err = w.endSums()
-	}
 	if err != nil {
 		return m, nil, errors.Join(err, w.Abort())
 	}
@@ -144,17 +118,18 @@ func (w *Writer) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
 	if err != nil {
 		return m, nil, errors.Join(err, w.Abort())
 	}
-	sums, err := w.sums.Finish(layout.SumsPath(m.Path), layout.KindSums)
+	sums, err := w.sums.FinishPages(layout.SumsPath(m.Path))
 	return m, []kv.FileMeta{rows, sums}, err
 }
 
 // Abort closes the files without finishing them.
 func (w *Writer) Abort() error {
 	var err error
-	for _, f := range []*layout.FileWriter{w.rows, w.sums} {
-		if f != nil {
-			err = errors.Join(err, f.Abort())
-		}
+	if w.rows != nil {
+		err = w.rows.Abort()
+	}
+	if w.sums != nil {
+		err = errors.Join(err, w.sums.Abort())
 	}
 	return err
 }

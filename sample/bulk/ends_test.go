@@ -62,7 +62,7 @@ func TestOldMacroBatches(t *testing.T) {
 }
 
 // TestMacroBytes compares what the plan takes for macro-batches with what two of them take once
-// they are drawn, for few batches and for so many that they have most nodes of the graph.
+// they are drawn, for few batches and for enough of them to have most nodes of the graph.
 func TestMacroBytes(t *testing.T) {
 	f := newMacroFixture(t)
 	for name, c := range configs() {

@@ -3,8 +3,8 @@
 // Choose takes entries of one list: uniformly, without replacement.
 //
 // A LayerDrawer draws the neighbors of a whole frontier together, not node by node, so that a hop
-// adds about as many nodes as its layer size says, however large the frontier is. Probabilities are
-// those of LADIES (Zou and others, "Layer-Dependent Importance Sampling for Training Deep and Large
+// adds about as many nodes as its layer size says, however large the frontier is. Probabilities
+// follow LADIES (Zou and others, "Layer-Dependent Importance Sampling for Training Deep and Large
 // Graph Convolutional Networks"): the mass of a candidate is the sum of (w/s)² over its entries in
 // lists of the frontier, where w is the weight of an entry (1 without weights) and s the sum of the
 // weights of its list. Candidates are drawn as in PLADIES (Balin and Catalyurek, "Layer-Neighbor

@@ -226,7 +226,7 @@ func (b *Buffer) load(ctx context.Context, lists topology.Reader, now,
 	}
 	if err != nil { // what is in memory is incomplete
 		clear(b.slot)
-		_ = b.parts.Drop() // its error is that of Advance
+		_ = b.parts.Drop() // Advance returns its error
 	}
 	return err
 }

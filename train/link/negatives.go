@@ -27,7 +27,7 @@ type negatives struct {
 	weights []float64
 }
 
-// newNegatives prepares to draw negatives for a part of a table of so many rows.
+// newNegatives prepares to draw negatives for a part of a table of this number of rows.
 func newNegatives(c *setting.Link, p *triples.Part, rows int) *negatives {
 	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
 	upTo := uint64(0)

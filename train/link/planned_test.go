@@ -123,7 +123,7 @@ func TestNeighborBytes(t *testing.T) {
 	}
 }
 
-// TestTrainParts: the training nodes fill so many partitions if they come first.
+// TestTrainParts: if the training nodes come first, they fill the first partitions.
 func TestTrainParts(t *testing.T) {
 	for _, c := range []struct {
 		nodes, train uint64

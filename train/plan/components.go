@@ -120,7 +120,7 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 }
 
 // evaluating returns what evaluation takes beyond the memory of the step and of batches, which it
-// may use because training pauses: arenas and heap are those of the batches.
+// may use because training pauses: arenas and heap belong to the batches.
 func (f *Facts) evaluating(step, arenas, heap int64) int64 {
 	return max(0, mem.HeapCost(f.EvalHeap)-heap) + max(0, f.EvalArenas-arenas-step) + f.EvalBeside
 }

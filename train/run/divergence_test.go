@@ -6,7 +6,7 @@ func TestDivergence(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		losses []float64
-		ends   int // after so many; 0: never
+		ends   int // after this number of losses; 0: never
 	}{
 		{"grows", []float64{2, 1, 50, 400, 5000, 1e6}, 5},
 		{"grows from the start", []float64{1, 200, 300, 400, 500}, 4},

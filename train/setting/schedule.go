@@ -38,8 +38,8 @@ func (c *Node) RateFactor(epoch uint64, halvings int) float64 {
 
 const (
 	// plateauShare of the patience, plateauLeast at least, is how many evaluations may go by before
-	// the rate is halved: a rate can show what it does before the run ends. plateauWait are those
-	// of a run that does not end for lack of improvement.
+	// the rate is halved: a rate can show what it does before the run ends. plateauWait is used for
+	// a run that does not end for lack of improvement.
 	plateauShare, plateauLeast, plateauWait = 3, 2, 5
 )
 

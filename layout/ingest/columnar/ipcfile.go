@@ -43,8 +43,8 @@ type ipcFile struct {
 // ipcPlace is where a batch of rows, or of values of a dictionary, is.
 type ipcPlace struct {
 	Rows int64
-	// Of a dictionary: its identity, whether it adds to what is there, and the number of batches
-	// before it, for which it does not hold.
+	// Of a dictionary: its identity, whether it adds to the values before it, and the number of
+	// batches before it, for which it does not hold.
 	ID     int64
 	Adds   bool
 	Before int
