@@ -203,6 +203,10 @@ func TestLessMemoryThanRoom(t *testing.T) {
 			t.Errorf("%d bytes: %d batches are drawn together, %d bytes are counted of %d", limit,
 				g.next, cfg.Budget.Used(), g.room.Bytes())
 		}
+		if !slices.Contains([]uint64{25, 12, 6, 3}, g.next) { // of 50
+			t.Errorf("%d bytes: %d batches are drawn together, want a half, or a half of that",
+				limit, g.next)
+		}
 		if err := g.Close(); err != nil || cfg.Budget.Used() != 0 {
 			t.Errorf("%d bytes are counted after Close: %v", cfg.Budget.Used(), err)
 		}
@@ -481,5 +485,52 @@ func TestMacroSamplers(t *testing.T) {
 		if left != "" {
 			t.Errorf("%d workers: after the last batch there are %s", workers, left)
 		}
+	}
+}
+
+// TestMembersAreCounted: batches that are drawn count with all that they have, beside those that
+// were drawn before.
+func TestMembersAreCounted(t *testing.T) {
+	f := newFixture(t)
+	g, _ := f.group(t, sample.Config{Fanout: []int{3}, Seed: 9}, 5<<20, 1<<20, 0, nil, nil)
+	d := &drawing{Passes: g, before: 7}
+	want := int64(7)
+	for i := range 2 {
+		d.members = append(d.members, &member{order: make([]uint32, 0, 10+i),
+			nodes: make([]sample.NodeID, 0, 20), ends: make([]uint32, 0, 3),
+			absent: make([]sample.NodeID, 0, 5), held: 100})
+		want += 100 + 4*int64(10+i+20+3+5)
+	}
+	for range 2 {
+		if err := d.count(); err != nil || g.room.Bytes() != want {
+			t.Errorf("%d bytes are counted, want %d: %v", g.room.Bytes(), want, err)
+		}
+	}
+	d.members, d.before = nil, 0
+	if err := d.count(); err != nil || g.room.Bytes() != 0 {
+		t.Errorf("%d bytes are counted of nothing: %v", g.room.Bytes(), err)
+	}
+}
+
+// TestMacroOfOneNode: a macro-batch of one seed without hops has what extras say of its node.
+func TestMacroOfOneNode(t *testing.T) {
+	f := newMacroFixture(t)
+	f.seeds = f.seeds[:1]
+	for name, extras := range map[string]sample.Extras{"degrees": {Degrees: true},
+		"sums of weights": {WeightSums: true}} {
+		c := sample.Config{Seed: 1, Extras: extras}
+		s, err := f.sampler(c)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got sample.Dense
+		if err := s.Sample(t.Context(), 0, 0, f.seeds, &want); err != nil {
+			t.Fatal(err)
+		}
+		mustTake(t, f.batches(t, c, 4, 1), 0, 0, &got)
+		if !same(&got, &want) || len(got.Degrees)+len(got.WeightSums) != 1 {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		s.Close()
 	}
 }
