@@ -116,7 +116,7 @@ func TestTrainingOnDevice(t *testing.T) {
 	}()
 	var sent [3]int64
 	for i := range sent {
-		before := l.t.be.Device().Sent()
+		before := l.s.steps.be.Device().Sent()
 		e, err := l.Epoch(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,9 +134,9 @@ func TestTrainingOnDevice(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		sent[i] = l.t.be.Device().Sent() - before
+		sent[i] = l.s.steps.be.Device().Sent() - before
 	}
-	if !l.t.rows.Filled() || sent[2] > sent[0]*9/10 {
+	if !l.s.rows.cache.Filled() || sent[2] > sent[0]*9/10 {
 		t.Errorf("epochs sent %v bytes", sent)
 	}
 }
