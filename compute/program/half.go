@@ -103,7 +103,7 @@ func (h *halver) operand(o *op, i int, v Value) Value {
 	return v
 }
 
-// view is x, or the rows of it that v has of its root.
+// view returns x, or the rows of it that v has of its root.
 func (h *halver) view(x, v Value) Value { return h.p.tail(x, h.p.of(v).rows) }
 
 // narrow appends the conversion of a value to bfloat16.
