@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
@@ -58,12 +59,16 @@ func (s *StateFile) damaged(format string, args ...any) error {
 		fmt.Sprintf(format, args...)))
 }
 
-// readAt reads bytes at an offset.
+// readAt reads bytes at an offset. A file that ends before them is damaged.
 func (s *StateFile) readAt(b []byte, offset int64) error {
 	if len(b) == 0 { // there may be nothing behind it
 		return nil
 	}
-	if _, err := s.file.ReadAt(b, offset); err != nil {
+	_, err := io.ReadFull(io.NewSectionReader(s.file, offset, int64(len(b))), b)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return s.damaged("it ends within the %d bytes at offset %d", len(b), offset)
+	case err != nil:
 		return fmt.Errorf("train: run %s: read %s at offset %d: %w", s.dir.name, s.name, offset,
 			err)
 	}
