@@ -20,10 +20,6 @@ func (p *Program) fuseElements() {
 	p.dropNone()
 }
 
-func (p *Program) dropNone() {
-	p.ops = slices.DeleteFunc(p.ops, func(o op) bool { return o.kind == nil })
-}
-
 // fuseSums lets an operation add to a sum what it computes, where nothing else reads it. It is then
 // done where the sum was.
 func (p *Program) fuseSums() {

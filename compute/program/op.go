@@ -180,6 +180,48 @@ func (o op) overEntries(from *op) op {
 	return o
 }
 
+// Program is a list of operations. It has no memory.
+type Program struct {
+	values []value // values[0] is none
+	ops    []op
+	params *Params
+	layers int
+	sites  int
+
+	features Value
+	own      Value // features of Nodes(1), where the others are read in place
+	logits   Value
+	seed     Value // gradient of the logits; 0 without a backward pass
+	input    Value // gradient of the features; 0 where it is not wanted
+	forward  int   // operations of the forward pass
+	places   int   // where aggregation and product may change places
+	inPlace  bool  // the features but those of Nodes(1) are read where they are kept
+	memory   *memoryMap
+	lists    []listUse // that it reads
+}
+
+func newProgram(params *Params, layers int) *Program {
+	return &Program{values: make([]value, 1), params: params, layers: layers}
+}
+
+func (p *Program) new(v value) Value {
+	p.values = append(p.values, v)
+	return Value(len(p.values) - 1)
+}
+
+func (p *Program) of(v Value) *value { return &p.values[v] }
+
+// add appends an operation, and returns its result, of rows x cols.
+func (p *Program) add(o op, rows Rows, cols int) Value {
+	v := value{rows: rows, cols: cols}
+	for _, x := range o.in {
+		v.grad = v.grad || p.of(x).grad
+	}
+	o.out = p.new(v)
+	p.ops = append(p.ops, o)
+	return o.out
+}
+
 // sized is an operation in a batch of some sizes.
 type sized struct {
 	p *Program
