@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // AdagradRows are rows of a table, with the gradients of which each takes a step of Adagrad.
 type AdagradRows struct {
@@ -15,16 +18,6 @@ type AdagradRows struct {
 	Gradients, Values, Cubes []float32
 
 	args adagradRowsArgs // of a call, here so that a call allocates nothing
-}
-
-// adagradRowsArgs is what the assembly reads; go_asm.h has the places of the fields.
-type adagradRowsArgs struct {
-	weights, squares, gradients *float32
-	at, off, places             *uint32
-	values, cubes               *float32 // nil for none
-	count, dim                  int
-	placesEnd                   uintptr // Off[count]
-	rate, eps                   float32
 }
 
 // Step takes the steps. Roots and quotients are within some units in the last place. At has no row
@@ -82,5 +75,15 @@ func (s *AdagradRows) refStep() {
 		}
 		w, squares := s.Weights[int(row)*s.Dim:][:s.Dim], s.Squares[int(row)*s.Dim:][:s.Dim]
 		refAdagradCube(w, squares, g, s.Rate, s.Eps, cube)
+	}
+}
+
+// refAdagradCube is the specification of a step of Adagrad along g, to which the gradient of cube/3
+// times the sum of |w|³ is added first.
+func refAdagradCube(w, s, g []float32, rate, eps, cube float32) {
+	for i, v := range g {
+		v += cube * float32(math.Abs(float64(w[i]))) * w[i]
+		s[i] += v * v
+		w[i] -= rate * v / (float32(math.Sqrt(float64(s[i]))) + eps)
 	}
 }

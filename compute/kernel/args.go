@@ -15,9 +15,6 @@ type Shape struct {
 // heads returns at least 1.
 func (s Shape) heads() int { return max(1, s.Heads) }
 
-// rowOf returns row i of x(·,n).
-func rowOf[T any](x []T, i, n int) []T { return x[i*n : i*n+n] }
-
 // Lists are lists of entries, as segments are: entry e of list i, which are those from Off[i] to
 // Off[i+1]-1, names row Idx[e] of a matrix, and counts as row At[e] where rows are dropped out.
 type Lists struct {
@@ -49,24 +46,6 @@ func (l *Lists) at(e uint32, h int) int {
 		h = 0
 	}
 	return int(l.Idx[e])*l.width() + h*l.Cols
-}
-
-// span calls fn for parts of the lists, with the number of the first list and of its first entry,
-// counted from 0. It checks that entries name rows of a matrix of this many.
-func (l *Lists) span(p *Pool, rows int, fn func(part Lists, first, entry int)) {
-	p.Span(l.count(), SegmentsPart(l.Off, l.Heads*l.Cols), func(lo, hi int) {
-		part, entry := l.part(lo, hi, rows)
-		fn(part, lo, entry)
-	})
-}
-
-// part returns lists lo to hi-1 and the number of their first entry, counted from 0. It checks that
-// entries name rows of a matrix of this many.
-func (l *Lists) part(lo, hi, rows int) (part Lists, entry int) {
-	part = *l
-	part.Off = l.Off[lo : hi+1]
-	CheckSegments(part.Off, l.Idx, rows)
-	return part, int(part.Off[0] - l.Off[0])
 }
 
 // RowGrad says how gradients are added to rows over transposed lists: rows are as in Lists, and the
@@ -121,4 +100,38 @@ type AdamStep struct {
 	Step                                 int
 	Rate, Beta1, Beta2, Eps, WeightDecay float32
 	Decoupled                            bool
+}
+
+// Distance is one that is summed over the columns of two rows, so that all distances of two
+// matrices are no product.
+type Distance int
+
+// SegmentsPart returns how many segments make a part, by their mean length.
+func SegmentsPart(off []uint32, d int) int {
+	segments := len(off) - 1
+	length := int(off[segments]-off[0])/segments + 1
+	return max(1, segmentPart/max(1, length*d))
+}
+
+// CheckSegments panics unless the segments ascend, lie in idx and name rows of x: assembly reads
+// what they say. It costs under a hundredth of reading the rows.
+func CheckSegments(off, idx []uint32, rows int) {
+	checkOffsets(off)
+	for _, r := range idx[off[0]:off[len(off)-1]] {
+		if int(r) >= rows {
+			panic("BUG: a segment names a row that is not there")
+		}
+	}
+}
+
+// segmentPart is how many values a part of a segment kernel reads, about: a segment is never cut.
+const segmentPart = 64 << 10
+
+// checkOffsets panics unless off ascends.
+func checkOffsets(off []uint32) {
+	for i, o := range off[1:] {
+		if o < off[i] {
+			panic("BUG: segment offsets descend")
+		}
+	}
 }

@@ -2,10 +2,6 @@ package kernel
 
 import "math"
 
-// Distance is one that is summed over the columns of two rows, so that all distances of two
-// matrices are no product.
-type Distance int
-
 const (
 	// Manhattan is the sum of |q[i]-c[i]|.
 	Manhattan Distance = iota

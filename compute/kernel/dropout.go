@@ -12,31 +12,6 @@ const (
 	dropoutBlock = 1 << dropoutBits
 )
 
-// DropoutPlan is what the draws of one block of positions need. The fields are read by assembly at
-// the offsets written beside them.
-type DropoutPlan struct {
-	add       uint32  // 0: added to the position
-	xor       uint32  // 4: mixed in half way
-	threshold uint32  // 8: a draw below it, of 24 bits, drops the value
-	scale     float32 // 12: for the values that are kept
-}
-
-// The multipliers of draw: the first is 2^32 divided by the golden ratio, the others come from the
-// 32-bit mixer that Chris Wellons found by search (lowbias32).
-const (
-	drawStep = 0x9e3779b9
-	drawMul1 = 0x7feb352d
-	drawMul2 = 0x846ca68b
-)
-
-// draw returns 24 random bits for a position.
-func (d *DropoutPlan) draw(position uint32) uint32 {
-	x := position*drawStep + d.add
-	x = (x ^ x>>16) * drawMul1
-	x = (x ^ x>>15 ^ d.xor) * drawMul2
-	return (x ^ x>>16) >> 8
-}
-
 // Dropout zeroes each value of y with probability rate and scales the others by 1/(1-rate), in
 // place (inverted dropout). Whether the value at position i is dropped is a function of key and i;
 // y begins at the position first. It is its own gradient. The rate is rounded to a multiple of
@@ -151,16 +126,4 @@ func (m *mask) means(p *Pool, out, x []float32, of Lists) {
 	}
 	p.GiveWords(words)
 	p.GiveFloats(rows)
-}
-
-// sumOf writes sums, or means, of rows on one goroutine, of what was checked.
-func sumOf(out, x []float32, off, idx []uint32, d int, mean bool) {
-	if len(off) < 2 {
-		return
-	}
-	if sums := level().sums; sums != nil {
-		sums.segmentSum(out, x, off, idx, d, mean)
-		return
-	}
-	refSegmentSum(out, x, off, idx, d, mean)
 }

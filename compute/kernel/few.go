@@ -4,16 +4,6 @@ package kernel
 // long A: it is read once, row after row, as fast as memory gives it. A tile of C would read some
 // rows beside each other, a value of each at a time, and leave most lanes of its vectors empty.
 
-// fewFunc computes rows of C (+)= A·B with up to fewOnce columns. Rows of A and C are ars and ldc
-// bytes apart; b is of packFew.
-type fewFunc func(rows, k int, a *float32, ars uintptr, b, c *float32, ldc uintptr, columns int,
-	accumulate uint64)
-
-// fewTAFunc adds the products of rows of A and B, which are ars and brs bytes apart, to sums, which
-// lie as packFew packs. Columns 1 to 3 of B are col1 to col3 bytes from column 0.
-type fewTAFunc func(rows, k int, a *float32, ars uintptr, b *float32, brs, col1, col2, col3 uintptr,
-	sums *float32)
-
 const (
 	// fewOnce is how many columns are computed at once. A is read again for the next, in parts that
 	// a cache keeps.
@@ -105,3 +95,20 @@ func (t *tileSet) reduceFew(p *Pool, c, a, b view, s Shape) {
 	}
 	p.GiveFloats(sums)
 }
+
+const (
+	// slabRowsMin is how many rows of A and B are reduced to one partial C at least: at fewer,
+	// writing and adding the partial sums costs more than 4 % of the products.
+	slabRowsMin = 1024
+	// slabsMax and slabFloatsMax bound the partial sums.
+	slabsMax      = 32
+	slabFloatsMax = 4 << 20
+	// partsMin is how many parts a product is cut into at least, so that workers end together.
+	partsMin = 8
+	// blockRows is how many rows of A and B are packed to stay in the second-level cache, and a
+	// panel of B in the first-level cache, while the tiles of C pass by.
+	blockRows = 160
+	// narrowColumns is the widest A that is read where it is: a tile takes one or two lines of a
+	// row, which the second-level cache has by then. Wider rows are too far apart.
+	narrowColumns = 512
+)

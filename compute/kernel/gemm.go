@@ -88,15 +88,6 @@ func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
 	p.Span(rows, max(1, 1<<20/max(1, perRow)), fn)
 }
 
-// tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's name
-// says and one or two vectors, of which the last has lanes values in C. Value (i,t) of A is at
-// a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k are at
-// least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count. The largest
-// tiles ask memory for the line at next, then at next+nextStep, in each of their k steps; next
-// moves a line on from tile to tile.
-type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
-	c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)
-
 const (
 	// modeAccumulate adds to C.
 	modeAccumulate = 1 << iota
@@ -108,26 +99,8 @@ const (
 	streamLeast = 16 << 20
 )
 
-// tileSet is the tiles of one level.
-type tileSet struct {
-	lanes int           // of a vector
-	rows  []int         // of the tiles, descending to 1
-	fn    [2][]tileFunc // by vectors-1, then as rows
-	pack  [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
-	few   fewFunc       // products with few columns
-	fewTA fewTAFunc
-}
-
-// packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel
-// holds a fixed number of columns, row after row; panels are panel bytes apart, and the last is
-// padded with zeros. rows and n are at least 1.
-type packFunc func(panels, src *float32, rows, n int, stride, panel uintptr)
-
 // width returns the columns of a panel of B: two vectors.
 func (t *tileSet) width() int { return 2 * t.lanes }
-
-// strides say where the values of A are, in floats.
-type strides struct{ row, step int }
 
 // ahead is where rows are that are read next: an address, and how far apart rows are. What is
 // not in a cache then comes while tiles are computed.

@@ -46,23 +46,6 @@ func productTA(p *Pool, c, a, b view, s Shape) {
 	tiles.reduce(p, c, a, b, s)
 }
 
-const (
-	// slabRowsMin is how many rows of A and B are reduced to one partial C at least: at fewer,
-	// writing and adding the partial sums costs more than 4 % of the products.
-	slabRowsMin = 1024
-	// slabsMax and slabFloatsMax bound the partial sums.
-	slabsMax      = 32
-	slabFloatsMax = 4 << 20
-	// partsMin is how many parts a product is cut into at least, so that workers end together.
-	partsMin = 8
-	// blockRows is how many rows of A and B are packed to stay in the second-level cache, and a
-	// panel of B in the first-level cache, while the tiles of C pass by.
-	blockRows = 160
-	// narrowColumns is the widest A that is read where it is: a tile takes one or two lines of a
-	// row, which the second-level cache has by then. Wider rows are too far apart.
-	narrowColumns = 512
-)
-
 // reduction is one product Aᵀ·B. The rows of A and B are cut into slabs, each of which gives a
 // partial C; if those are few, C is cut too: by columns if A is narrow, so that no two parts pack
 // the same values of B, and else by rows, since most is packed from A.

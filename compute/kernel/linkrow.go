@@ -1,21 +1,12 @@
 package kernel
 
 import (
-	"math"
 	"unsafe"
 )
 
 // The functions of this file and of pairs.go and adagradrows.go do several operations of a step of
 // link prediction in one pass over a few rows: rows are short, and most of the time of a kernel for
 // one operation would be spent on calling it.
-
-// linkSet is the assembly of these functions at a level.
-type linkSet struct {
-	productGrad     func(dx, dAnswer, dr, dq, q, x, r *float32, grad float32, add uint64, n int)
-	scores          func(*pairsArgs)
-	grads, gradsOwn func(*pairsArgs)
-	adagradRows     func(*adagradRowsArgs)
-}
 
 // FusesLinks reports whether these functions are faster than a kernel for each operation.
 func FusesLinks() bool { return level().links != nil }
@@ -60,15 +51,5 @@ func refProductGrad(dx, dAnswer, dr, dq, q, x, r []float32, g float32, add bool)
 		dx[i] += v * r[i]
 		dAnswer[i] += g * q[i]
 		dr[i] += v * x[i]
-	}
-}
-
-// refAdagradCube is the specification of a step of Adagrad along g, to which the gradient of cube/3
-// times the sum of |w|³ is added first.
-func refAdagradCube(w, s, g []float32, rate, eps, cube float32) {
-	for i, v := range g {
-		v += cube * float32(math.Abs(float64(w[i]))) * w[i]
-		s[i] += v * v
-		w[i] -= rate * v / (float32(math.Sqrt(float64(s[i]))) + eps)
 	}
 }

@@ -2,19 +2,6 @@ package kernel
 
 import "math"
 
-// adamPlan holds the constants of one step of Adam, in the order in which assembly reads them.
-type adamPlan struct {
-	l2        float32 // 0: weight decay added to the gradient, or 0
-	beta1     float32 // 4
-	rest1     float32 // 8: 1-beta1
-	beta2     float32 // 12
-	rest2     float32 // 16: 1-beta2
-	rootScale float32 // 20: 1/sqrt(1-beta2^step)
-	eps       float32 // 24
-	shrink    float32 // 28: 1, less lr times the decoupled weight decay
-	rate      float32 // 32: lr/(1-beta1^step)
-}
-
 // Adam takes the step-th step, counted from 1, of w along the gradient g, with the moments m and
 // v, which begin as zeros. Decoupled weight decay (AdamW) shrinks the weights by lr·weightDecay;
 // otherwise weightDecay·w is added to the gradient.

@@ -29,19 +29,6 @@ type EdgePairs struct {
 	args pairsArgs // of a call, here so that a call allocates nothing
 }
 
-// pairsArgs is what the assembly reads; go_asm.h has the places of the fields.
-type pairsArgs struct {
-	table                          *float32
-	heads, tails, noTails, noHeads *uint32
-	r, s                           *float32
-	forTails, forHeads             *float32
-	dHeads, dTails                 *float32
-	dNoTails, dNoHeads             *float32
-	dR, dS                         *float32
-	count, dim                     int
-	noStep                         uintptr // from the number of a negative to the next, in bytes
-}
-
 // check panics unless the rows of all edges are there.
 func (p *EdgePairs) check(rows []uint32) {
 	for _, row := range rows {

@@ -208,3 +208,6 @@ func takeLeast[T any](list *[][]T, n int) []T {
 	}
 	return buf[:n]
 }
+
+// rowOf returns row i of x(·,n).
+func rowOf[T any](x []T, i, n int) []T { return x[i*n : i*n+n] }

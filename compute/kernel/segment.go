@@ -1,8 +1,5 @@
 package kernel
 
-// segmentPart is how many values a part of a segment kernel reads, about: a segment is never cut.
-const segmentPart = 64 << 10
-
 // SegmentMean writes to row i of out(M,d) the mean of the rows of x(·,d) whose numbers are
 // idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
 func SegmentMean(p *Pool, out, x []float32, off, idx []uint32, d int) {
@@ -23,33 +20,6 @@ func segmentSum(p *Pool, out, x []float32, of Lists, mean bool) {
 	of.span(p, len(x)/d, func(l Lists, first, _ int) {
 		sumOf(out[first*d:(first+l.count())*d], x, l.Off, l.Idx, d, mean)
 	})
-}
-
-// SegmentsPart returns how many segments make a part, by their mean length.
-func SegmentsPart(off []uint32, d int) int {
-	segments := len(off) - 1
-	length := int(off[segments]-off[0])/segments + 1
-	return max(1, segmentPart/max(1, length*d))
-}
-
-// CheckSegments panics unless the segments ascend, lie in idx and name rows of x: assembly reads
-// what they say. It costs under a hundredth of reading the rows.
-func CheckSegments(off, idx []uint32, rows int) {
-	checkOffsets(off)
-	for _, r := range idx[off[0]:off[len(off)-1]] {
-		if int(r) >= rows {
-			panic("BUG: a segment names a row that is not there")
-		}
-	}
-}
-
-// checkOffsets panics unless off ascends.
-func checkOffsets(off []uint32) {
-	for i, o := range off[1:] {
-		if o < off[i] {
-			panic("BUG: segment offsets descend")
-		}
-	}
 }
 
 // SegmentMax writes to row i of out(M,d) the largest value of each column in the rows of x(·,d)
@@ -108,4 +78,34 @@ func SegmentMaxGrad(p *Pool, dx, dout []float32, arg []uint32, t *Transposed, g 
 		}
 		refSegmentMaxGrad(out, dout, arg, of, lo, accumulate)
 	})
+}
+
+// sumOf writes sums, or means, of rows on one goroutine, of what was checked.
+func sumOf(out, x []float32, off, idx []uint32, d int, mean bool) {
+	if len(off) < 2 {
+		return
+	}
+	if sums := level().sums; sums != nil {
+		sums.segmentSum(out, x, off, idx, d, mean)
+		return
+	}
+	refSegmentSum(out, x, off, idx, d, mean)
+}
+
+// span calls fn for parts of the lists, with the number of the first list and of its first entry,
+// counted from 0. It checks that entries name rows of a matrix of this many.
+func (l *Lists) span(p *Pool, rows int, fn func(part Lists, first, entry int)) {
+	p.Span(l.count(), SegmentsPart(l.Off, l.Heads*l.Cols), func(lo, hi int) {
+		part, entry := l.part(lo, hi, rows)
+		fn(part, lo, entry)
+	})
+}
+
+// part returns lists lo to hi-1 and the number of their first entry, counted from 0. It checks that
+// entries name rows of a matrix of this many.
+func (l *Lists) part(lo, hi, rows int) (part Lists, entry int) {
+	part = *l
+	part.Off = l.Off[lo : hi+1]
+	CheckSegments(part.Off, l.Idx, rows)
+	return part, int(part.Off[0] - l.Off[0])
 }
