@@ -76,6 +76,9 @@ func TestBounds(t *testing.T) {
 	if want := []int{2144, 320}; !slices.Equal(first.Entries, want) {
 		t.Fatalf("entries are padded to %d, want %d", first.Entries, want)
 	}
+	if p := b.Fit(&Sizes{Nodes: []int{1100, 200, 50}, Entries: []int{2000, 300}}); p != nil {
+		t.Errorf("one of more nodes is padded to %+v", p)
+	}
 	for what, s := range map[string]*Sizes{
 		"one of fewer seeds": {Nodes: []int{900, 180, 40}, Entries: []int{1000, 100}},
 		"a much smaller one": {Nodes: []int{300, 180, 50}, Entries: []int{500, 100}},
