@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gdb/internal/mem"
 	"gdb/layout/topology"
 )
 
@@ -55,7 +56,7 @@ func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 	lists, deg := s.sides[0].lists, []uint32(nil)
 	switch {
 	case s.cfg.Degrees:
-		d.Degrees = sized(d.Degrees, len(d.NodeIDs))
+		d.Degrees = mem.Resize(d.Degrees, len(d.NodeIDs))
 		deg = d.Degrees
 	case s.cfg.WeightSums:
 		if err := resize(&s.held, &s.deg, len(d.NodeIDs)); err != nil {
@@ -68,7 +69,7 @@ func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 	if err := lists.Degrees(ctx, d.NodeIDs, deg); err != nil || !s.cfg.WeightSums {
 		return err
 	}
-	d.WeightSums = sized(d.WeightSums, len(d.NodeIDs))
+	d.WeightSums = mem.Resize(d.WeightSums, len(d.NodeIDs))
 	return SumWeights(ctx, lists, d.WeightSums)
 }
 

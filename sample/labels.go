@@ -180,13 +180,13 @@ func (l *Labels) Close() error {
 func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 	switch {
 	case l.multi:
-		b.Multi = sized(b.Multi, len(b.Seeds)*l.classes)
+		b.Multi = mem.Resize(b.Multi, len(b.Seeds)*l.classes)
 		return l.Bits(ctx, b.Seeds, b.Multi)
 	case l.Numbers():
-		b.Targets = sized(b.Targets, len(b.Seeds))
+		b.Targets = mem.Resize(b.Targets, len(b.Seeds))
 		return l.Values(ctx, b.Seeds, b.Targets)
 	}
-	b.Labels = sized(b.Labels, len(b.Seeds))
+	b.Labels = mem.Resize(b.Labels, len(b.Seeds))
 	return l.Of(ctx, b.Seeds, b.Labels)
 }
 
@@ -244,7 +244,7 @@ func (l *Labels) Bits(ctx context.Context, nodes []NodeID, out []float32) error 
 	width := l.rows.Meta().RowBytes
 	raw, _ := l.scratch.Get().(*[]byte)
 	defer l.scratch.Put(raw)
-	*raw = sized(*raw, len(nodes)*width)
+	*raw = mem.Resize(*raw, len(nodes)*width)
 	if err := l.rows.GatherRaw(ctx, nodes, nil, *raw); err != nil {
 		return err
 	}

@@ -185,9 +185,9 @@ func (p *Partial) Write(ctx context.Context, d *Dense) error {
 	for e, i := range d.ReprMap {
 		d.Nbrs[e] = d.NodeIDs[i]
 	}
-	d.Degrees = sized(d.Degrees, len(p.degrees))
+	d.Degrees = mem.Resize(d.Degrees, len(p.degrees))
 	p.inOrder(p.degrees, d.Degrees)
-	d.WeightSums = sized(d.WeightSums, len(p.sums))
+	d.WeightSums = mem.Resize(d.WeightSums, len(p.sums))
 	p.inOrder(mem.View[uint32](mem.BytesOf(p.sums)), mem.View[uint32](mem.BytesOf(d.WeightSums)))
 	return nil
 }

@@ -489,12 +489,12 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 // nil, the caller fills in d.Nbrs. shift is scratch memory.
 func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	hops := len(s.starts) - 2
-	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
-	d.NodeIDs = sized(d.NodeIDs, len(s.nodes))
-	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))
-	d.Nbrs = sized(d.Nbrs, len(s.loc))
-	d.ReprMap = sized(d.ReprMap, len(s.loc))
-	d.Weights, d.Types = sized(d.Weights, len(s.weights)), sized(d.Types, len(s.types))
+	d.NodeIDOffsets = mem.Resize(d.NodeIDOffsets, hops+2)
+	d.NodeIDs = mem.Resize(d.NodeIDs, len(s.nodes))
+	d.NbrOffsets = mem.Resize(d.NbrOffsets, len(s.off))
+	d.Nbrs = mem.Resize(d.Nbrs, len(s.loc))
+	d.ReprMap = mem.Resize(d.ReprMap, len(s.loc))
+	d.Weights, d.Types = mem.Resize(d.Weights, len(s.weights)), mem.Resize(d.Types, len(s.types))
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
 		d.NodeIDOffsets[hops-h] = at

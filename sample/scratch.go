@@ -31,11 +31,3 @@ func resize[T any](a *mem.Account, s *[]T, n int) error {
 	*s = (*s)[:n]
 	return nil
 }
-
-// sized returns s with length n, or a new slice if it is too small. Its contents are undefined.
-func sized[T mem.Scalar](s []T, n int) []T {
-	if n > cap(s) {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}

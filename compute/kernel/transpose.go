@@ -54,7 +54,7 @@ func (t *Transposed) Build(off, idx []uint32, rows int) {
 // keeps the number of the entry, e-off[0] for idx[e], that each transposed entry comes from.
 func (t *Transposed) BuildEntries(off, idx []uint32, rows int) {
 	ends := t.count(off, idx, rows)
-	t.entry = resize(t.entry, len(t.idx))
+	t.entry = mem.Sized(t.entry, len(t.idx))
 	e := uint32(0)
 	for i := range t.weight {
 		list := idx[off[i]:off[i+1]]
@@ -72,7 +72,7 @@ func (t *Transposed) BuildEntries(off, idx []uint32, rows int) {
 // further than it belongs, so that filling the lists moves each to where it belongs.
 func (t *Transposed) count(off, idx []uint32, rows int) (ends []uint32) {
 	segments := max(0, len(off)-1)
-	t.off, t.weight = resize(t.off, rows+1), resize(t.weight, segments)
+	t.off, t.weight = mem.Sized(t.off, rows+1), mem.Sized(t.weight, segments)
 	clear(t.off)
 	if segments == 0 {
 		t.idx = t.idx[:0]
@@ -80,7 +80,7 @@ func (t *Transposed) count(off, idx []uint32, rows int) (ends []uint32) {
 	}
 	CheckSegments(off, idx, rows)
 	entries := idx[off[0]:off[segments]]
-	t.idx = resize(t.idx, len(entries))
+	t.idx = mem.Sized(t.idx, len(entries))
 	ends = t.off[1:]
 	for _, r := range entries {
 		ends[r]++
@@ -166,12 +166,4 @@ func (t *Transposed) each(p *Pool, dx []float32, d, fresh int,
 			sum(at, hi, true)
 		}
 	})
-}
-
-// resize returns x with length n, and any values, in the same memory if it is large enough.
-func resize[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

@@ -47,6 +47,15 @@ func FormatSize(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
+// Sized returns s with length n, or a new slice without room to spare if s is too small: for memory
+// that is planned to the byte. Its contents are undefined.
+func Sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
 // Resized returns s with length n, or a new slice with an eighth to spare if s is too small. Its
 // contents are undefined.
 func Resized[T any](s []T, n int) []T {

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"gdb/compute/kernel"
+	"gdb/internal/mem"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
@@ -93,7 +94,7 @@ func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Tr
 func (s *byEdge) placeRuns(d *drawn) {
 	b, n := &d.runs, len(d.edges)
 	d.rels, b.lengths, b.partAt = d.rels[:0], b.lengths[:0], append(b.partAt[:0], 0)
-	b.runOf = sized(b.runOf, 2*n)
+	b.runOf = mem.Sized(b.runOf, 2*n)
 	for lo := 0; lo < n; lo += fewPart {
 		hi := min(lo+fewPart, n)
 		for i := range 2 * (hi - lo) {
@@ -146,10 +147,10 @@ func (s *byEdge) compare(edges []triples.Triple, drop uint64) (parts int) {
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		behind = 2 * n
 	}
-	s.dRows = sized(s.dRows, (2*n+behind)*dim)
-	s.fewGrads = sized(s.fewGrads, 2*n*(1+count))
-	s.dForms = sized(s.dForms, len(s.rels)*s.dec.FormDim(dim))
-	s.losses = sized(s.losses, parts)
+	s.dRows = mem.Sized(s.dRows, (2*n+behind)*dim)
+	s.fewGrads = mem.Sized(s.fewGrads, 2*n*(1+count))
+	s.dForms = mem.Sized(s.dForms, len(s.rels)*s.dec.FormDim(dim))
+	s.losses = mem.Sized(s.losses, parts)
 	first := 0
 	if s.later != nil {
 		first = 1
@@ -169,14 +170,14 @@ func (s *byEdge) compareLists(edges []triples.Triple, part int, drop uint64) {
 	n, dim, width, x := len(edges), s.cfg.Dim, 1+s.cfg.Negatives, takeScratch(&s.scratch)
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	m := hi - lo
-	x.dQueries = sized(x.dQueries, 2*m*dim)
+	x.dQueries = mem.Sized(x.dQueries, 2*m*dim)
 	if x.queries = s.dRows[2*n*dim:]; s.cfg.NegativeSampling == setting.NegativesEdge {
 		x.queries = x.queries[2*lo*dim:][:2*m*dim]
 	} else {
-		x.own = sized(x.own, 2*m*dim)
+		x.own = mem.Sized(x.own, 2*m*dim)
 		x.queries = x.own
 	}
-	x.rows, x.off = sized(x.rows, 2*m*width), append(x.off[:0], 0)
+	x.rows, x.off = mem.Sized(x.rows, 2*m*width), append(x.off[:0], 0)
 	for i := range 2 * m {
 		s.listEntries(x.rows[i*width:][:width], n, queryOf(i, n, lo, hi))
 		x.off = append(x.off, uint32((i+1)*width))
@@ -215,7 +216,7 @@ func (s *byEdge) addPart(edges []triples.Triple, x *fewScratch, part int, drop u
 	lo, hi := part*fewPart, min((part+1)*fewPart, n)
 	// Edges of few relations follow one another: a run has one row of dForms.
 	clear(s.dForms[int(s.drawn.runs.partAt[part])*form : int(s.drawn.runs.partAt[part+1])*form])
-	x.dForm = sized(x.dForm, form)
+	x.dForm = mem.Sized(x.dForm, form)
 	grads := s.fewGrads[2*lo*width : 2*hi*width]
 	products := s.cfg.Decoder == "distmult" && kernel.FusesLinks()
 	count := 2 * (hi - lo)
@@ -307,7 +308,7 @@ func (s *byEdge) sumFew(n int, o *optimizer) {
 	s.makeRelationSums()
 	fused := o != nil && s.isFused()
 	if !fused {
-		s.sums = sized(s.sums, entities*s.cfg.Dim)
+		s.sums = mem.Sized(s.sums, entities*s.cfg.Dim)
 	}
 	first := (relations + relationsPart - 1) / relationsPart
 	s.pool.Run(first+(entities+fewRows-1)/fewRows, func(part int) {

@@ -2,6 +2,7 @@ package link
 
 import (
 	"gdb/compute/kernel"
+	"gdb/internal/mem"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 )
@@ -60,10 +61,10 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (losses int) {
 // prepare makes room for the queries of n edges and for gradients.
 func (s *bySide) prepare(n int) {
 	dim := s.cfg.Dim
-	s.queries, s.dQueries = sized(s.queries, 2*n*dim), sized(s.dQueries, 2*n*dim)
-	s.dForms = sized(s.dForms, 2*n*s.dec.FormDim(dim))
-	s.losses = sized(s.losses, 2*n)
-	s.dRows = sized(s.dRows, 2*n*dim)
+	s.queries, s.dQueries = mem.Sized(s.queries, 2*n*dim), mem.Sized(s.dQueries, 2*n*dim)
+	s.dForms = mem.Sized(s.dForms, 2*n*s.dec.FormDim(dim))
+	s.losses = mem.Sized(s.losses, 2*n)
+	s.dRows = mem.Sized(s.dRows, 2*n*dim)
 }
 
 // compareSide scores the queries of one side of the edges lo to hi beside their own negatives,
@@ -75,7 +76,7 @@ func (s *bySide) compareSide(edges []triples.Triple, side, lo, hi, draw, before 
 	s.drawnGroups.Group(drawn)
 	count := len(drawn)
 	negRows := s.negativeRows(drawn, before)
-	s.scores, s.grads = sized(s.scores, m*count), sized(s.grads, m*count)
+	s.scores, s.grads = mem.Sized(s.scores, m*count), mem.Sized(s.grads, m*count)
 	q, dq := s.queries[(side*n+lo)*dim:][:m*dim], s.dQueries[(side*n+lo)*dim:][:m*dim]
 	s.matrices.Scores(s.scores, q, negRows, m, count)
 	pos, gPos := make([]float32, m), make([]float32, m)
@@ -102,7 +103,7 @@ func (s *bySide) negativeRows(drawn []uint32, before int) []float32 {
 	if s.held != nil { // behind the ends of edges
 		return s.held.entities[(2*len(s.edges)+before)*dim:][:len(drawn)*dim]
 	}
-	s.negRows = sized(s.negRows, len(drawn)*dim)
+	s.negRows = mem.Sized(s.negRows, len(drawn)*dim)
 	s.each(len(drawn), func(j int) {
 		copy(s.negRows[j*dim:][:dim], s.table.row(drawn[j]))
 	})
@@ -131,7 +132,7 @@ func (s *bySide) sumEntities(n int) {
 	dim := s.cfg.Dim
 	s.rows.Group(s.list)
 	count := len(s.rows.Numbers)
-	s.sums = sized(s.sums, count*dim)
+	s.sums = mem.Sized(s.sums, count*dim)
 	kernel.SegmentSum(s.pool, s.sums, s.dRows, s.rows.Off, s.rows.At, dim)
 	s.pool.Span(count, rowsPart, func(lo, hi int) { s.regularizeEntities(n, lo, hi) })
 }

@@ -176,7 +176,7 @@ func (t *trainer) batchKey(batch int) uint64 {
 // places returns the numbers of a batch's items, of n that a part has, in the memory of to.
 func (t *trainer) places(to []uint32, order *rng.Filler, n, batch int) []uint32 {
 	first, end := batch*t.stepper.batch, min(n, (batch+1)*t.stepper.batch)
-	to = sized(to, end-first)
+	to = mem.Sized(to, end-first)
 	order.Fill(to, uint64(first))
 	return to
 }

@@ -2,6 +2,7 @@ package link
 
 import (
 	"gdb/compute/kernel"
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
@@ -21,10 +22,10 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	for i := range asks {
 		asks[i].form = s.rels[i]
 	}
-	s.queries, s.dQueries = sized(s.queries, m*dim), sized(s.dQueries, m*dim)
-	s.dForms, s.losses = sized(s.dForms, m*s.dec.FormDim(dim)), sized(s.losses, m)
+	s.queries, s.dQueries = mem.Sized(s.queries, m*dim), mem.Sized(s.dQueries, m*dim)
+	s.dForms, s.losses = mem.Sized(s.dForms, m*s.dec.FormDim(dim)), mem.Sized(s.losses, m)
 	s.each(m, func(i int) { s.makeQuery(i, asks[i], drop) })
-	s.scores = sized(s.scores, m*n)
+	s.scores = mem.Sized(s.scores, m*n)
 	s.grads = s.scores
 	if s.dec.Measure().IsDistance() { // whose gradients need the scores
 		s.grads = make([]float32, m*n)
@@ -38,7 +39,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	if err != nil {
 		return 0, 0, err
 	}
-	s.dRows = sized(s.dRows, n*dim)
+	s.dRows = mem.Sized(s.dRows, n*dim)
 	s.matrices.Grad(s.dQueries, s.dRows, s.grads, s.scores, s.queries, s.learned.Values, m, n)
 	s.addQueries(asks, answers, weight, drop)
 	counts := make([]float32, m)
@@ -69,7 +70,7 @@ func (s *stepper) asks(x *triples.Index, at []uint32) (asks []ask, answers [][]u
 // addQueries adds to dRows the gradients of the queries' entities, and of the regularizer.
 func (s *stepper) addQueries(asks []ask, answers [][]uint32, weight float32, drop uint64) {
 	dim := s.cfg.Dim
-	s.ends = sized(s.ends, len(asks)*dim)
+	s.ends = mem.Sized(s.ends, len(asks)*dim)
 	s.each(len(asks), func(i int) {
 		g := s.ends[i*dim:][:dim]
 		s.queryGrad(g, i, asks[i], drop)

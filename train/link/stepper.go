@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gdb/compute/kernel"
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
@@ -143,7 +144,7 @@ func (s *stepper) each(n int, fn func(i int)) {
 // numbers of forms.
 func (s *stepper) makeForms() {
 	width := s.dec.FormDim(s.cfg.Dim)
-	s.forms = sized(s.forms, len(s.rel.Numbers)*width)
+	s.forms = mem.Sized(s.forms, len(s.rel.Numbers)*width)
 	fill := func(i int) {
 		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
 	}
@@ -231,7 +232,7 @@ func (s *stepper) sumRelations(weight float32, edges []float32) {
 // makeRelationSums makes room for the gradients of relations.
 func (s *stepper) makeRelationSums() {
 	count := len(s.rel.Numbers)
-	s.dRelations = sized(s.dRelations, count*(s.dec.FormDim(s.cfg.Dim)+s.relations.Dim))
+	s.dRelations = mem.Sized(s.dRelations, count*(s.dec.FormDim(s.cfg.Dim)+s.relations.Dim))
 }
 
 // sumRelationsOf does the work of sumRelations for the relations lo to hi of the step.
@@ -304,12 +305,4 @@ func (s *stepper) total(n int) (sum float64, err error) {
 		return 0, fmt.Errorf("the loss is %v: the training diverged; lower --lr", sum)
 	}
 	return sum, nil
-}
-
-// sized returns a slice of n values, which are undefined, in the memory of x if that suffices.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/internal/tables"
 	"gdb/layout/ingest/input"
@@ -284,7 +285,7 @@ func eachInts(ctx context.Context, a *tables.Array, cols int64, chunk int,
 	fn func(first int64, ints []uint64, negative int) error) error {
 	var ints []uint64
 	return eachElements(ctx, a, cols, chunk, func(first int64, rows int, b []byte) error {
-		ints = resized(ints, rows*int(cols))
+		ints = mem.Sized(ints, rows*int(cols))
 		return fn(first, ints, a.DType.IDs(ints, b, 0, 1))
 	})
 }
@@ -308,12 +309,4 @@ func readInts(a *tables.Array, want int) ([]int64, error) {
 		return nil
 	})
 	return out, err
-}
-
-// resized returns a slice of n elements, reusing s where it is large enough.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

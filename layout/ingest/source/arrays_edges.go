@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/internal/tables"
 	"gdb/layout/ingest/input"
 )
@@ -250,7 +251,7 @@ func (r *edgeArrayReader) open() (err error) {
 
 func (r *edgeArrayReader) read(ctx context.Context, n int) error {
 	c := &r.chunk
-	c.SrcInt, c.DstInt = resized(c.SrcInt, n), resized(c.DstInt, n)
+	c.SrcInt, c.DstInt = mem.Sized(c.SrcInt, n), mem.Sized(c.DstInt, n)
 	b, err := r.streams[0].Next(ctx, n*int(r.src.stride))
 	if err != nil {
 		return err
@@ -267,7 +268,7 @@ func (r *edgeArrayReader) read(ctx context.Context, n int) error {
 		dst = r.dst.array.DType.IDs(c.DstInt, b, 0, 1)
 	}
 	if r.typ.array != nil {
-		r.types = resized(r.types, n)
+		r.types = mem.Sized(r.types, n)
 		if r.streams[2] == nil {
 			typ = d.IDs(r.types, b, 2, int(r.typ.stride))
 		} else {
@@ -309,7 +310,7 @@ func (r *edgeArrayReader) check(src, dst, typ int) error {
 	if r.typ.array == nil {
 		return nil
 	}
-	c.TypeInt = resized(c.TypeInt, len(r.types))
+	c.TypeInt = mem.Sized(c.TypeInt, len(r.types))
 	for i, v := range r.types {
 		if typ >= 0 && int64(v) < 0 || v > math.MaxUint32 {
 			return r.badID(r.types, i, "type", r.typ.array)
@@ -344,7 +345,7 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		r.types, c.Time = resized(r.types, n), resized(c.Time, n)
+		r.types, c.Time = mem.Sized(r.types, n), mem.Sized(c.Time, n)
 		r.times.DType.IDs(r.types, b, 0, 1)
 		for i, v := range r.types {
 			if c.Time[i] = int64(v); c.Time[i] < 0 && r.times.DType.Kind == 'u' {
@@ -360,7 +361,7 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 func (r *edgeArrayReader) takeWeights(n int, b []byte) error {
 	c, d := &r.chunk, r.weight.DType
 	row := func(i int) string { return fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)) }
-	c.Weight, c.Rounded = resized(c.Weight, n), RoundedWeights{}
+	c.Weight, c.Rounded = mem.Sized(c.Weight, n), RoundedWeights{}
 	d.Floats(c.Weight, b)
 	if i := firstNotFinite(c.Weight); i >= 0 {
 		written, what := d.AppendText(nil, b, i), "weight %s is not a finite number"
@@ -372,7 +373,7 @@ func (r *edgeArrayReader) takeWeights(n int, b []byte) error {
 	if d.Size < 4 || d.Kind == 'f' && d.Size == 4 {
 		return nil // float32 holds all numbers of the type
 	}
-	r.doubles = resized(r.doubles, n)
+	r.doubles = mem.Sized(r.doubles, n)
 	d.Doubles(r.doubles, b)
 	for i, v := range r.doubles {
 		if !input.MayRound(v) {

@@ -108,7 +108,7 @@ func denseRows(ctx context.Context, a *tables.Array, dim int, nan bool,
 			if direct {
 				c.Rows = mem.View[float32](b)
 			} else {
-				buf = resized(buf, rows*dim)
+				buf = mem.Sized(buf, rows*dim)
 				a.DType.Floats(buf, b)
 				c.Rows = buf
 			}
@@ -243,7 +243,7 @@ func (c *csrArrays) stream(ctx context.Context, fn func(*RowChunk) error) (err e
 			if len(ends) == 0 {
 				return nil
 			}
-			out.Rows = resized(out.Rows, len(ends)*c.dim)
+			out.Rows = mem.Sized(out.Rows, len(ends)*c.dim)
 			out.First, out.Where.First = uint64(row), row
 			if err := r.rows(ctx, row, ends, out.Rows); err != nil {
 				return err
@@ -285,7 +285,7 @@ func (r *csrReader) rows(ctx context.Context, first int64, ends []uint64, out []
 	}
 	n := int(begin - r.at)
 	clear(out)
-	r.cols, r.vals = resized(r.cols, n), resized(r.vals, n)
+	r.cols, r.vals = mem.Sized(r.cols, n), mem.Sized(r.vals, n)
 	if n > 0 {
 		b, err := r.streams[0].Next(ctx, n)
 		if err != nil {

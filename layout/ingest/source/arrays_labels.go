@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/internal/tables"
 	"gdb/layout/ingest/input"
 )
@@ -49,8 +50,8 @@ func (s *arraySet) eachPair(ctx context.Context, a *tables.Array,
 	c := &LabelChunk{IDs: &IDChunk{}, Where: Where{File: a.Name, Unit: "row"}}
 	var classes []uint64
 	return eachElements(ctx, a, 2, chunkRows, func(first int64, n int, b []byte) error {
-		classes, c.IDs.Ints = resized(classes, n), resized(c.IDs.Ints, n)
-		c.Class, c.Where.First = resized(c.Class, n), first
+		classes, c.IDs.Ints = mem.Sized(classes, n), mem.Sized(c.IDs.Ints, n)
+		c.Class, c.Where.First = mem.Sized(c.Class, n), first
 		c.IDs.Where = c.Where
 		node, class := a.DType.IDs(c.IDs.Ints, b, 0, 2), a.DType.IDs(classes, b, 1, 2)
 		for i, v := range classes {
@@ -141,7 +142,7 @@ var errFound = errors.New("a label of another kind")
 func (l *labelArray) any(ctx context.Context, is func(v float64) bool) (bool, error) {
 	var vals []float64
 	err := eachElements(ctx, l.Array, 1, chunkRows, func(_ int64, n int, b []byte) error {
-		vals = resized(vals, n)
+		vals = mem.Sized(vals, n)
 		l.DType.Doubles(vals, b)
 		if slices.ContainsFunc(vals, is) {
 			return errFound
@@ -174,7 +175,7 @@ func (l *labelArray) hasSigns(ctx context.Context) (bool, error) {
 func (l *labelArray) signClasses(c *LabelChunk, n int, b []byte) {
 	vals := make([]float64, n)
 	l.DType.Doubles(vals, b)
-	c.Text = resized(c.Text, n)
+	c.Text = mem.Sized(c.Text, n)
 	for i, v := range vals {
 		switch v {
 		case 1:
@@ -197,7 +198,7 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 			case l.cols > 1:
 				err = l.multiHot(c, n, b)
 			case l.target:
-				c.Target = resized(c.Target, n)
+				c.Target = mem.Sized(c.Target, n)
 				l.DType.Floats(c.Target, b)
 			case l.signs:
 				l.signClasses(c, n, b)
@@ -222,7 +223,7 @@ func badClass(c *LabelChunk, i int, class any) error {
 func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
 	ids := make([]uint64, n)
 	l.DType.IDs(ids, b, 0, 1)
-	c.Class = resized(c.Class, n)
+	c.Class = mem.Sized(c.Class, n)
 	for i, v := range ids {
 		c.Class[i] = int64(v)
 		switch {
@@ -239,7 +240,7 @@ func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
 
 // floatClasses makes classes of numbers, of which those up to most are exact.
 func floatClasses[T float32 | float64](c *LabelChunk, values []T, most T) error {
-	c.Class = resized(c.Class, len(values))
+	c.Class = mem.Sized(c.Class, len(values))
 	for i, v := range values {
 		switch {
 		case v != v || v == Ignored:

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 
@@ -371,7 +372,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 				}
 			}
 			if weight != nil {
-				c.Weight, c.Rounded = resized(c.Weight, b.Rows), RoundedWeights{}
+				c.Weight, c.Rounded = mem.Sized(c.Weight, b.Rows), RoundedWeights{}
 				if err := weight.take(ctx, b.Rows, func(i int, v *input.Values, k int) {
 					c.Weight[i] = v.Floats[k]
 					if written, ok := v.RoundedAt(k); ok {
@@ -383,7 +384,7 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 				}
 			}
 			if types != nil {
-				c.TypeInt = resized(c.TypeInt, b.Rows)
+				c.TypeInt = mem.Sized(c.TypeInt, b.Rows)
 				if err := types.take(ctx, b.Rows, func(i int, v *input.Values, k int) {
 					c.TypeInt[i] = uint32(min(v.IDs[k], 1<<32-1))
 				}); err != nil {

@@ -279,8 +279,8 @@ func (s *textGraph) swapped(n *nodeTable) error {
 	ends := n.Named(srcNames) >= 0 && n.Named(dstNames) >= 0
 	for _, t := range s.edges {
 		if ends && t.Named(idNames) >= 0 && (t.Named(srcNames) < 0 || t.Named(dstNames) < 0) {
-			return input.Wrong(n.Path, "exchange --edges and --nodes", "its columns are those of "+
-				"edges (%s), and those of %s of nodes (%s)", table.Few(n.Names), t.Path,
+			return input.Wrong(n.Path, "exchange --edges and --nodes", "it has columns of "+
+				"edges (%s), and %s has columns of nodes (%s)", table.Few(n.Names), t.Path,
 				table.Few(t.Names))
 		}
 	}

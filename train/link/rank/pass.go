@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
 )
@@ -134,14 +135,14 @@ func (p *pass) prepare(ctx context.Context) error {
 			p.ends = append(p.ends, t.entity)
 		}
 	}
-	p.rows = sized(p.rows, len(p.ends)*p.Dim)
+	p.rows = mem.Sized(p.rows, len(p.ends)*p.Dim)
 	if err := p.vectors.Gather(ctx, p.rows, p.ends); err != nil {
 		return err
 	}
 	all := p.rows
 	for _, g := range p.queries {
 		m := len(g.queries)
-		g.rows = sized(g.rows, m*p.Dim)
+		g.rows = mem.Sized(g.rows, m*p.Dim)
 		p.Pool.Run(m, func(i int) {
 			p.Query(g.rows[i*p.Dim:][:p.Dim], all[i*p.Dim:][:p.Dim], g.queries[i])
 		})
@@ -157,7 +158,7 @@ func (p *pass) prepare(ctx context.Context) error {
 // scoreTargets computes the scores of the true answers of a group, given their rows.
 func (p *pass) scoreTargets(g *queries, rows []float32) error {
 	m, n := len(g.queries), len(g.targets)
-	p.scored = sized(p.scored, m*n)
+	p.scored = mem.Sized(p.scored, m*n)
 	p.scores(p.scored, g.rows, rows, m, n)
 	for i := range g.targets {
 		t := &g.targets[i]
@@ -213,7 +214,7 @@ func (p *pass) compareDrawn(g *queries, b *Block) {
 // candidates' rows.
 func (p *pass) compare(g *queries, rows []float32, c *candidates) {
 	m := len(g.queries)
-	p.scored = sized(p.scored, m*c.n)
+	p.scored = mem.Sized(p.scored, m*c.n)
 	p.scores(p.scored, g.rows, rows, m, c.n)
 	const part = 16
 	p.Pool.Run((len(g.targets)+part-1)/part, func(number int) {

@@ -202,11 +202,3 @@ func countAbove(row []float32, score float32) (above, equal int) {
 	}
 	return above, equal
 }
-
-// sized returns a slice of n values, which are undefined, in the memory of x if that suffices.
-func sized(x []float32, n int) []float32 {
-	if cap(x) < n {
-		return make([]float32, n)
-	}
-	return x[:n]
-}
