@@ -155,9 +155,9 @@ func TestCancelled(t *testing.T) {
 		t.Error(err)
 	}
 	for _, opt := range readers {
-		if _, err := topology.Open(ctx, s, layouttest.Device(t), layout.In, opt); !errors.Is(err,
-			context.Canceled) {
-			t.Errorf("open: %v", err)
+		none, err := topology.Open(ctx, s, layouttest.Device(t), layout.In, opt)
+		if none != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("open: a reader %#v and the error %v", none, err)
 		}
 		ses := mustTopology(t, s, layout.In, opt).NewSession()
 		if err := ses.Degrees(ctx, nodes, make([]uint32, 3)); !errors.Is(err, context.Canceled) {

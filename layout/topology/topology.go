@@ -174,7 +174,11 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	}
 	switch {
 	case !opt.Resident:
-		return openPaged(ctx, s, dev, dir, opt)
+		p, err := openPaged(ctx, s, dev, dir, opt)
+		if err != nil {
+			return nil, err // and no Reader that holds a nil *paged
+		}
+		return p, nil
 	case opt.Form == Compact && !s.Meta().Coded:
 		return nil, fmt.Errorf("layout: the lists of this store are of the former layout, which "+
 			"has no form %s: ingest its source again, or hold them in the form %s", Compact, Plain)
