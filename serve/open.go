@@ -281,7 +281,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	s.settle(func() {
 		s.mu.src = src
 		s.mu.settled = settled{plan: p.String(), normalize: normalize,
-			shape: loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
+			shape: loader.Config{Workers: p.Samplers, PassWorkers: s.opt.Threads,
 				Ready: p.Ready, Later: true}}
 	})
 	return l, nil

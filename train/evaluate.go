@@ -24,7 +24,7 @@ func evalListBytes(nodes int64) int64 { return 4 * nodes }
 func batchesOf(c *Config, p *plan.Plan) loader.Config {
 	fanout, _ := model.Of(c).Sampled()
 	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
-		Workers: plan.Samplers(c.Threads), PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
+		Workers: p.Samplers, PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
 		RowBytes: p.RowBytes()}
 }
 

@@ -286,7 +286,8 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	}
 	e := &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
 		scratch: newScratch(t.in, t.dir, evalJob), batches: batchesOf(&t.cfg,
-			&plan.Plan{Ready: plan.ReadyLeast})}
+			&plan.Plan{Ready: plan.ReadyLeast,
+				Samplers: plan.Samplers(t.cfg.Threads)})}
 	n, err := e.counts(ctx, t.set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)

@@ -57,7 +57,7 @@ func (f *Facts) paged(given, quarters int64, passes bool) (l lists) {
 		l.bytes -= taken
 	}
 	l.neighbor = neighborcache.Bytes(l.plan.Neighbors)
-	l.bytes += int64(Samplers(f.Threads)+1) * topology.OverflowBytes
+	l.bytes += int64(f.samplers()+1) * topology.OverflowBytes
 	return l
 }
 
@@ -107,7 +107,7 @@ func (f *Facts) scratch(form topology.Form) int64 {
 // features of batches, and its heap. A lent batch has its lists in the arenas too, beside its
 // features; batches inside the pipeline are not lent.
 func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
-	c := sample.PipelineConfig{Workers: Samplers(f.Threads), Ready: ready, InTurn: ready == inTurn}
+	c := sample.PipelineConfig{Workers: f.samplers(), Ready: ready, InTurn: ready == inTurn}
 	all, rows := c.Batches()
 	if ready != inTurn {
 		rows += max(1, f.Lent) - 1

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -21,6 +22,9 @@ type Facts struct {
 	// Vectors is the memory of vectors that are learned for each node, and VectorsDisk the disk
 	// space that checkpoints take for them.
 	Vectors, VectorsDisk int64
+
+	// Samplers is how many goroutines sample; 0 where that was not measured.
+	Samplers int
 
 	Settings
 	Store
@@ -182,6 +186,9 @@ type DeviceFacts struct {
 	// Cacheable says that there are feature rows which the device may keep.
 	Cacheable bool
 }
+
+// samplers returns how many goroutines sample.
+func (f *Facts) samplers() int { return cmp.Or(f.Samplers, Samplers(f.Threads)) }
 
 // formIn returns the fastest form of resident lists that takes no more than room bytes.
 func (f *Facts) formIn(room int64) (topology.FormBytes, bool) {

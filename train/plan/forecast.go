@@ -18,7 +18,7 @@ func (s *Costs) forecast(p *Plan) *Forecast {
 		s.superbatch(p, f, lists, rows)
 		return f
 	}
-	samplers := float64(Samplers(p.facts.Threads))
+	samplers := float64(p.Samplers)
 	works := []Work{lists.work(samplers), s.gathering(p, rows), s.stepOf(p)}
 	if p.PassBytes() > 0 {
 		works[0] = Work{} // batches are drawn before, and not beside the others
@@ -44,8 +44,8 @@ func (s *Costs) forecast(p *Plan) *Forecast {
 	}
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
 	if p.PassBytes() > 0 {
-		draw := s.Full * lists.work(float64(p.samplers())).Seconds
-		f.Sample = draw*float64(p.samplers()) + ahead.Wait
+		draw := s.Full * lists.work(float64(p.drawers())).Seconds
+		f.Sample = draw*float64(p.drawers()) + ahead.Wait
 		f.Time += draw + ahead.Wait
 	}
 	return f

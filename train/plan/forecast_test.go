@@ -26,7 +26,7 @@ func fixedFacts() *Facts {
 
 func fixedSplit(cache string, inTurn bool) *Plan {
 	return &Plan{facts: fixedFacts(), Cache: cache, Features: 1, Resident: true, Ready: 2,
-		InTurn: inTurn}
+		InTurn: inTurn, Samplers: 1}
 }
 
 // TestForecastOfTime holds a forecast against times found by hand from fixed costs.

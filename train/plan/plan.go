@@ -23,6 +23,7 @@ type Plan struct {
 	// Form is how a resident topology is held.
 	Form     topo.Form `json:"topology_form,omitempty"`
 	Batches  int64     `json:"batches_bytes"` // in flight, with sampling's and gathering's scratch
+	Samplers int       `json:"samplers"`      // goroutines that sample batches
 	Ready    int       `json:"ready_batches"` // gathered batches that wait for the step
 	InTurn   bool      `json:"in_turn"`       // a batch is gathered when the one before is done
 	Step     int64     `json:"step_bytes"`    // activations and gradients
@@ -275,10 +276,6 @@ func (p *DevicePlan) RoomShared(free int64, dim int) int64 {
 // deviceReserve leaves one part in 16 of a device's memory free: for batches larger than any that
 // was sampled, and for what arenas take while they grow.
 const deviceReserve = 16
-
-// Samplers returns how many goroutines sample beside compute threads: a batch takes about a tenth
-// of the core time to sample that it takes to compute.
-func Samplers(compute int) int { return max(1, compute/8) }
 
 // CopyThreads returns how many goroutines copy features beside compute threads.
 func CopyThreads(compute int) int { return max(1, compute/2) }

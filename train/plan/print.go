@@ -30,7 +30,8 @@ func (p *Plan) Pools() []mem.Pool {
 	}
 	parts = append(parts, part("topology", p.topologyKind(), p.Topology),
 		part(neighborCache, p.neighborKind(), p.Neighbor),
-		part("features", p.cacheName(), p.Features), part("batches", p.batchKind(), p.Batches),
+		part("features", p.cacheName(), p.Features),
+		part("batches", p.batchKind()+p.workers(), p.Batches),
 		part("step", "", p.Step), part("evaluation", "besides the step's", p.Eval))
 	pools := []mem.Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
 	if p.OnDevice != nil {
@@ -92,6 +93,17 @@ func (p *Plan) batchKind() string {
 		return "gathered in turn"
 	}
 	return fmt.Sprintf("%d ready", p.Ready)
+}
+
+// workers says how many goroutines make batches.
+func (p *Plan) workers() string {
+	switch {
+	case p.Samplers == 0 || p.Superbatch != nil:
+		return ""
+	case p.Samplers == 1:
+		return ", 1 sampler"
+	}
+	return fmt.Sprintf(", %d samplers", p.Samplers)
 }
 
 // Why says against which rivals the plan was chosen, in a line for people; "" if there

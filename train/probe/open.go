@@ -46,7 +46,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 		}
 	}
 	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
-		Workers: plan.Samplers(cfg.Threads), PassWorkers: cfg.Threads,
+		Workers: best.Samplers, PassWorkers: cfg.Threads,
 		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
 		Later: cfg.Lent > 0}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
