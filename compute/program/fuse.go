@@ -53,9 +53,10 @@ func (p *Program) fuseSums() {
 }
 
 // addable reports whether an operation may add its result, part, to another value, where that has
-// whole rows for it.
+// whole rows for it. One that has more results, which others read, stays where it is.
 func (p *Program) addable(to, part Value, from *op, uses map[Value]int) bool {
-	return from.kind != nil && from.kind.accumulates && from.acc == 0 && uses[part] == 1 &&
+	return from.kind != nil && from.kind.accumulates && from.acc == 0 && len(from.extra) == 0 &&
+		uses[part] == 1 &&
 		p.of(part).base == 0 && p.of(to).base == 0 && p.of(part).role == roleStep &&
 		(p.of(to).rows == p.of(part).rows || p.of(to).rows.n < p.of(part).rows.n &&
 			p.of(to).rows.kind == nodeRows)

@@ -166,6 +166,9 @@ func (m *Machine) run(o *op) {
 
 // firstDropped returns the position of the first value of a matrix that is dropped out.
 func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
+	if o.kind.lists != noLists { // of weights of entries
+		return -m.padding(Entries(o.list)) * o.heads
+	}
 	first := -m.padding(m.p.of(o.out).rows)
 	if o.tail { // the positions are those among all nodes
 		first = m.own.Nodes[0] - m.sizes.Nodes[1]

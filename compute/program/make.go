@@ -22,6 +22,9 @@ type Options struct {
 	// each row begins at an even value, so one of an odd width has a value more behind it. The
 	// backend has Halves.
 	Half, HalfFeatures bool
+	// FuseAttention computes a sum over lists whose weights are a softmax of scores in one
+	// operation, where a backend has a kernel of it: the CPU has not.
+	FuseAttention bool
 	// Without names passes that are left out, to measure what they give.
 	Without Passes
 }
@@ -45,6 +48,9 @@ func Make(params *Params, m Model, o Options) *Program {
 	p.reorder(o.Order)
 	if !o.Without.Elements {
 		p.fuseElements()
+	}
+	if o.FuseAttention {
+		p.fuseAttention()
 	}
 	p.inPlace = o.InPlace && !o.InputGrad && p.readInPlace()
 	p.forward = len(p.ops)

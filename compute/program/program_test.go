@@ -197,8 +197,9 @@ var testModels = map[string]Model{
 		z := testDense(b, h, fmt.Sprint("z", b.hop), 6)
 		return b.HeadMean(b.PullWeighted(z, w, b.Lists(), 2, false), 2)
 	}),
-	"attention":            testPulled(testAttention(false)),
-	"attention with loops": testPulled(testAttention(true)),
+	"attention":             testPulled(testAttention(false)),
+	"attention with loops":  testPulled(testAttention(true)),
+	"attention of features": attentionLayers,
 	"attention 2": testPulled(func(b *Builder, h Value) Value {
 		at := fmt.Sprint("g", b.hop)
 		src, dst := testDense(b, h, at+"src", 6), testDense(b, b.Own(h), at+"dst", 6)
@@ -266,9 +267,10 @@ func TestGradients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			places := newBench(t, m, Options{}).program.Places()
 			for _, order := range orders(places) {
-				for _, without := range []Passes{{}, {Elements: true, Sums: true, Dead: true}} {
-					b := newBench(t, m, Options{Order: order, Without: without})
-					checkGradients(t, b, fmt.Sprint(order, without))
+				for _, o := range []Options{{}, {FuseAttention: true},
+					{Without: Passes{Elements: true, Sums: true, Dead: true}}} {
+					o.Order = order
+					checkGradients(t, newBench(t, m, o), fmt.Sprintf("%+v", o))
 				}
 			}
 		})

@@ -91,6 +91,7 @@ func TestReferences(t *testing.T) {
 			places := newBench(t, m, Options{}).program.Places()
 			for _, order := range orders(places) {
 				for _, o := range []Options{{}, {Half: true}, {InPlace: true},
+					{FuseAttention: true, Half: true}, {FuseAttention: true},
 					{Without: Passes{Elements: true, Sums: true, Dead: true}}} {
 					o.Order = order
 					run(t, m, o)

@@ -84,7 +84,8 @@ func (c Chosen) Spec(dims []int) *Spec {
 		DrawnByWeight: c.Sample == setting.SampleWeighted,
 		DrawnLatest:   c.Sample == setting.SampleLatest && c.draws(),
 		LayerWise:     c.Sampler == setting.SamplerLayer,
-		Options:       c.Options, Half: c.Half()}
+		Options:       c.Options, Half: c.Half(),
+		FuseAttention: c.Backend == setting.BackendCUDA}
 }
 
 // draws reports whether some hop samples part of a list.

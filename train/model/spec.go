@@ -32,6 +32,8 @@ type Spec struct {
 	// Half computes products and sums over lists in bfloat16, and expects features in it: see
 	// program.Options.
 	Half bool
+	// FuseAttention computes attention in one operation: see program.Options.
+	FuseAttention bool
 	// LayerWise says that neighbors are drawn for all nodes of a hop together. Entries of lists
 	// then have weights with which sums over what is drawn estimate sums over whole lists.
 	LayerWise bool
@@ -101,5 +103,6 @@ func (s *Spec) HalfFeatures() bool { return s.Half && s.NodeEmbedding == 0 }
 // options returns the options of a program of the whole model.
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
-		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures()}
+		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures(),
+		FuseAttention: s.FuseAttention}
 }

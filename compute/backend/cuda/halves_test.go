@@ -171,4 +171,14 @@ func halfSums(o *trial, kind string, cols int) {
 	o.be.heads("push-weighted", dx, s, operands{Heads: heads, Shared: true, Fresh: rows / 2},
 		ofHeads, w)
 	o.gives(dx)
+	set, src, dst := operands{Heads: 2, Scalar: 0.2}, o.draw(rows, 2), o.draw(s.Lists, 2)
+	kept := o.be.Scratch(s.Lists, 8)
+	set.Extra = results{kept}
+	o.be.heads("attend", floats, s, set, x, src, dst)
+	o.gives(floats)
+	o.be.heads("attend", narrow, s, set, x, src, dst)
+	o.wide(narrow)
+	set.Extra, set.Fresh = results{dw}, rows/3
+	o.be.heads("attend-to-rows", dx, s, set, o.halves(s.Lists, cols), x, src, kept)
+	o.gives(dx, dw)
 }

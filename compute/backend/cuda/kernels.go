@@ -15,8 +15,8 @@ type deviceKernel func(g *gpu, o *backend.Operands)
 var deviceKernels = map[string]deviceKernel{}
 
 func init() {
-	for _, family := range []map[string]deviceKernel{elements, products, columns, norms, pulls,
-		entries, losses, optimizers} {
+	for _, family := range []map[string]deviceKernel{attentions, elements, products, columns, norms,
+		pulls, entries, losses, optimizers} {
 		maps.Copy(deviceKernels, family)
 	}
 }

@@ -535,9 +535,38 @@ func attention(o *trial, kind string, rows, cols int) {
 	o.be.heads("scores2-to-rows", dxl, s, operands{Heads: heads, Scalar: slope, Fresh: rows / 2},
 		da, xl, xr, att)
 	o.gives(dxl)
+	attended(o, s, rows, cols)
 	p := o.be.Scratch(s.Entries, 1)
 	o.be.lists("product", p, s, o.draw(rows, 1), o.draw(s.Lists, 1))
 	o.gives(p)
+}
+
+// attended is attention in one operation, and its gradients, with dropout and without.
+func attended(o *trial, s backend.Segments, rows, cols int) {
+	for i, shared := range []bool{false, true} {
+		const heads = 3
+		width := heads * cols
+		if shared {
+			width = cols
+		}
+		set := operands{Heads: heads, Shared: shared, Scalar: 0.2}
+		if set.Drop.Rate = 0.3 * float32(i); i > 0 {
+			set.Drop.Key, set.Drop.First = 77, 5
+		}
+		x, src, dst := o.draw(rows, width), o.draw(rows, heads), o.draw(s.Lists, heads)
+		kept, out := o.be.Scratch(s.Lists, 4*heads), o.be.Scratch(s.Lists, heads*cols)
+		set.Extra = results{kept}
+		o.be.heads("attend", out, s, set, x, src, dst)
+		o.gives(out, kept)
+		dots := o.be.Scratch(s.Entries, heads)
+		set.Extra, set.Fresh = results{dots}, (rows+1)/2
+		o.be.heads("attend-to-rows", x, s, set, o.draw(s.Lists, heads*cols), o.draw(rows, width),
+			src, kept)
+		o.gives(x, dots)
+		set.Extra = results{dst}
+		o.be.heads("attend-to-scores", dots, s, set, dots, src, kept)
+		o.gives(dots, dst)
+	}
 }
 
 // TestNumbers compares the functions that the kernels have of their own with those of math.

@@ -1,4 +1,5 @@
 // All kernels, in one piece for the compiler.
+#include "attention.cu"
 #include "columns.cu"
 #include "dropout.cu"
 #include "edges.cu"

@@ -66,6 +66,23 @@ template <class V, class End> DEV void join_parts(Lists l, i64 cols, End end) {
 	}
 }
 
+// by_warps calls f(part, unit, first, step) for the lists that are not hubs, and the parts of those
+// that are, of which a warp has one of some units: its entries are those from first on, every
+// step-th. All warps of a block have a part of a long list together: then step is not 1.
+template <class F> DEV void by_warps(Lists l, i64 units, F f) {
+#pragma unroll 1
+	for (int longs = 0; longs < 2; longs++) {
+		i64 n = (longs ? l.partCount() : l.count) * units, warp = warp_in_block();
+		i64 u = longs ? block_number() : block_number() * Warps + warp;
+		for (; u < n; u += longs ? blocks() : blocks() * Warps) {
+			i64 i = u / units;
+			Part p = longs ? l.part(i) : Part{i, l.off[i], l.off[i + 1], true};
+			if (!longs && l.isLong(i)) continue;
+			f(p, u, p.first + (longs ? (u32)warp : 0), longs ? Warps : 1);
+		}
+	}
+}
+
 // sum_lists calls end(list, column, sum) with the sums of entry(list, e, column) over each list's
 // entries, for each or four of cols columns: in one launch but for hubs, and for these in another.
 template <class V, class Entry, class End>

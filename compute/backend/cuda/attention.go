@@ -1,0 +1,108 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import "gdb/compute/backend"
+
+// attentions are attention over lists in one operation, and its gradient. Rows, and results that
+// are not gradients, may be of bfloat16.
+var attentions = map[string]deviceKernel{
+	"attend":           attend,
+	"attend-to-rows":   attendToRows,
+	"attend-to-scores": attendToScores,
+}
+
+// headLanes returns how many lanes of a warp share a head of cols columns: a power of two.
+func headLanes(cols int, fours bool) int {
+	lanes := 1
+	for lanes < min(pieces(cols, fours), warpThreads) {
+		lanes *= 2
+	}
+	return lanes
+}
+
+// headThreads returns how many threads have a list each of some warps, whose lanes share heads and
+// columns. Long lists have a block for each warp.
+func headThreads(lists, heads, cols int, fours bool, longs int) int {
+	lanes := headLanes(cols, fours)
+	atOnce := warpThreads / lanes
+	units := (heads + atOnce - 1) / atOnce * ((pieces(cols, fours) + lanes - 1) / lanes)
+	return max(lists*units*warpThreads, min(longs*units, longBlocks)*blockThreads)
+}
+
+// dropped returns the arguments of the dropout of weights of entries.
+func (g *gpu) dropped(o *backend.Operands) (at uint64, threshold int, factor float32) {
+	d := o.Drop
+	return g.number(d.Key, uint64(d.First)), dropThreshold(d.Rate), 1 / (1 - d.Rate)
+}
+
+// mustKeep panics where what is kept of softmaxes cannot be read four values at a time.
+func (g *gpu) mustKeep(kept backend.Tensor) {
+	if !g.fours(4, kept) && g.err == nil {
+		panic("BUG: what is kept of a softmax is not at a multiple of 16 bytes")
+	}
+}
+
+func attend(g *gpu, o *backend.Operands) {
+	out, kept, x, src, s := o.Out, o.Extra[0], o.In[0], o.In[1], o.Lists
+	if out.Len() == 0 {
+		return
+	}
+	g.mustKeep(kept)
+	cols := o.HeadCols(out)
+	l, four := g.forward(s, x.Rows), g.fours(cols, out, x)
+	at, threshold, factor := g.dropped(o)
+	longs, name := l.longs, "attend"
+	longs.parts = g.takeFloats(longs.mayParts * out.Cols)
+	ends := g.takeFloats(longs.mayParts * 2 * o.Heads)
+	for _, longs.join = range []bool{false, true} {
+		lists, long := s.Lists, longs.mayLong
+		if longs.join {
+			lists, long = longs.mayHubs, 0
+		}
+		args := []any{out, kept, x, src, o.In[2], l.off, l.idx, s.Lists, longs, ends, o.Heads, cols,
+			headLanes(cols, four), o.Shared, o.Scalar, at, threshold, factor, four}
+		if x.Half {
+			name, args = "attend_half", append(args, out.Half)
+		}
+		g.launch(name, headThreads(lists, o.Heads, cols, four, long), args...)
+	}
+}
+
+func attendToRows(g *gpu, o *backend.Operands) {
+	if g.untouched(o) {
+		return
+	}
+	dx, dots, dout, x, kept, b := o.Out, o.Extra[0], o.In[0], o.In[1], o.In[3], g.back(o.Lists)
+	g.mustKeep(kept)
+	cols := o.HeadCols(dout)
+	l, four, name := b.back, g.fours(cols, dx, dout, x), "attend_grad_rows"
+	if dout.Half {
+		name = "attend_grad_rows_half"
+	}
+	at, threshold, factor := g.dropped(o)
+	longs := l.longs
+	longs.parts = g.takeFloats(longs.mayParts * dx.Cols)
+	for _, longs.join = range []bool{false, true} {
+		threads := headThreads(dx.Rows, o.Heads, cols, four, longs.mayLong)
+		if longs.join {
+			threads = longs.mayHubs * pieces(dx.Cols, four)
+		}
+		g.launch(name, threads, dx, dots, dout, x, o.In[2], kept, l.off, l.idx, b.entries(),
+			dx.Rows, longs, o.Heads, cols, headLanes(cols, four), o.Shared, o.Scalar, at, threshold,
+			factor, o.Fresh, four)
+	}
+}
+
+func attendToScores(g *gpu, o *backend.Operands) {
+	src, kept, s := o.In[1], o.In[2], o.Lists
+	if o.Extra[0].Len() == 0 {
+		return
+	}
+	g.mustKeep(kept)
+	l := g.forward(s, src.Rows)
+	at, threshold, factor := g.dropped(o)
+	g.launch("attend_grad_scores", sumThreads(s.Lists, o.Heads, false, l.longs.mayLong*o.Heads),
+		o.Out, o.Extra[0], src, kept, l.off, l.idx, s.Lists, l.longs.at, o.Heads, o.Scalar, at,
+		threshold, factor)
+}
