@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"gdb/compute/decoder"
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
-	"gdb/train/link/decoder"
 	"gdb/train/runs"
 	"gdb/train/runs/vectors"
 	"gdb/train/setting"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
-	"gdb/train/link/decoder"
+	"gdb/compute/decoder"
 	"gdb/train/model"
 	"gdb/train/setting"
 	"gdb/train/task"

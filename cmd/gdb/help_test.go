@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/compute/decoder"
 	"gdb/layout/ingest/source"
 	"gdb/sample/rowcache"
-	"gdb/train/link/decoder"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )

@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
 	"gdb/internal/mem"
@@ -24,6 +25,8 @@ type cpu struct {
 	step   [][]float32        // of this step: Memory -1, -2, …
 	lists  []cpuLists         // likewise, by Segments.ID
 	losses []Loss             // that were not read
+	// matrices is memory of comparisons of links.
+	matrices decoder.Matrices
 }
 
 // scratchAlign is the alignment of a scratch tensor in floats: a cache line and a vector register.
@@ -44,7 +47,14 @@ type cpuLists struct {
 }
 
 func newCPU(opt Options) *cpu {
-	return &cpu{pool: kernel.NewPool(opt.Workers), budget: opt.Budget,
+	return onPool(kernel.NewPool(opt.Workers), opt)
+}
+
+// OnPool returns the backend that computes with a pool, whose owner counts its memory.
+func OnPool(p *kernel.Pool) Backend { return onPool(p, Options{}) }
+
+func onPool(p *kernel.Pool, opt Options) *cpu {
+	return &cpu{pool: p, budget: opt.Budget,
 		tables: map[*float32]table{},
 		held:   mem.NewAccount(opt.Budget, "scratch of kernels"),
 		scratch: Scratch[*mem.Arena]{Align: scratchAlign, Free: (*mem.Arena).Free,

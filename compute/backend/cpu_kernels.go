@@ -15,7 +15,7 @@ var cpuKernels = map[string]cpuKernel{}
 
 func init() {
 	for _, family := range []map[string]cpuKernel{cpuElements, cpuProducts, cpuColumns, cpuNorms,
-		cpuPulls, cpuEntries, cpuLosses} {
+		cpuPulls, cpuEntries, cpuLosses, cpuLinks} {
 		maps.Copy(cpuKernels, family)
 	}
 }

@@ -49,6 +49,8 @@ type Operands struct {
 	Labels []int32
 	Error  ErrorLoss
 	Step   AdamStep
+	// Link is what operations of link prediction are of.
+	Link *Links
 }
 
 // Dropout zeroes values with probability Rate, 0 for none, and scales the others by 1/(1-Rate):

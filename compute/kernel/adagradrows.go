@@ -55,6 +55,33 @@ func (s *AdagradRows) Step() {
 	links.adagradRows(&s.args)
 }
 
+// rowsOnce is how many rows AdagradOnce gives the kernel at a time.
+const rowsOnce = 128
+
+// ascending holds the numbers from 0 to rowsOnce.
+var ascending = func() (all [rowsOnce + 1]uint32) {
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}()
+
+// AdagradOnce takes a step of Adagrad for these rows of w and s, as AdagradRows does where that is
+// faster than Adagrad. X is undefined afterwards.
+func (r *Rows) AdagradOnce(p *Pool, w, s []float32, rate, eps float32) {
+	if !FusesLinks() {
+		r.Adagrad(p, w, s, rate, eps)
+		return
+	}
+	p.Span(len(r.At), rowsOnce, func(lo, hi int) { // each row has one gradient
+		n := hi - lo
+		step := AdagradRows{Dim: r.Cols, Weights: w, Squares: s, Rate: rate, Eps: eps,
+			At: r.At[lo:hi], Off: ascending[:n+1], Places: ascending[:n],
+			Gradients: r.X[lo*r.Cols : hi*r.Cols]}
+		step.Step()
+	})
+}
+
 // refStep is the specification of Step.
 func (s *AdagradRows) refStep() {
 	g := make([]float32, s.Dim)

@@ -3,9 +3,9 @@ package link
 import (
 	"sync"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -140,9 +140,10 @@ func takeScratch(p *sync.Pool) *fewScratch {
 // of these follow for each part. Else the queries follow: the gradient of a negative is a
 // multiple of its query, by the factor in fewGrads (but comparePairs writes gradients there).
 // dForms has a row for each run.
-func (s *byEdge) compare(edges []triples.Triple, drop uint64) (parts int) {
+func (s *byEdge) compare(edges []triples.Triple, drop uint64) (float64, error) {
+	s.makeForms()
 	n, dim, count := len(edges), s.cfg.Dim, s.cfg.Negatives
-	parts = (n + fewPart - 1) / fewPart
+	parts := (n + fewPart - 1) / fewPart
 	behind := 2 * parts * count
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		behind = 2 * n
@@ -162,7 +163,7 @@ func (s *byEdge) compare(edges []triples.Triple, drop uint64) (parts int) {
 		}
 		s.comparePart(edges, part-first, drop)
 	})
-	return parts
+	return s.total(parts)
 }
 
 // compareLists compares the queries of the edges of a part: first the queries for tails.

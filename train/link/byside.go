@@ -1,20 +1,46 @@
 package link
 
 import (
-	"gdb/compute/kernel"
+	"slices"
+
+	"gdb/compute/backend"
 	"gdb/internal/mem"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
+	"gdb/train/setting"
 )
 
-// bySide compares the queries of a side with all their negatives at once, by products of matrices.
+// bySide compares the queries of a side with all their negatives at once, by operations of a
+// backend, of which most are products of matrices. The CPU takes the queries that share negatives
+// before the next ones, whose scores then stay in its caches; a device takes all of a side.
 type bySide struct {
 	*stepper
-	negRows     []float32
-	drawnGroups triples.Groups
+	sorts  bool // batches are sorted as those of byEdge
+	groups triples.Groups
+	now    sideStep
+	read   []backend.Loss
 }
 
-func (s *bySide) sort(_ *drawn, edges []triples.Triple) []triples.Triple { return edges }
+// sideStep is what a step has on the backend.
+type sideStep struct {
+	links           [2]backend.Links // of queries for tails, and for heads
+	rows, relations backend.Tensor   // those that the step reads, in the order of its lists
+	forms, formOf   backend.Tensor
+	queries, scores backend.Tensor
+	// These are gradients of those, and then what each row has of them.
+	dRows, dForms, dQueries, dScores backend.Tensor
+	dEntities, dRelations            backend.Tensor
+	// These are memory of the host for words that operations read.
+	firsts                   []uint32
+	weights, relationWeights []float32
+	out                      [][]uint32 // see excluded
+}
+
+func (s *bySide) sort(d *drawn, edges []triples.Triple) []triples.Triple {
+	if s.sorts {
+		return d.runs.sort(edges, d.list)
+	}
+	return edges
+}
 
 func (s *bySide) complete(d *drawn) {
 	d.rels = d.rels[:0]
@@ -24,11 +50,10 @@ func (s *bySide) complete(d *drawn) {
 			d.rels = append(d.rels, r)
 		}
 	}
-}
-
-func (s *bySide) sum(n int) {
-	s.sumRelations(1/s.edgesInMean(n), nil)
-	s.sumEntities(n)
+	for _, drawn := range d.draws {
+		d.list = append(d.list, drawn...)
+	}
+	d.rows.Group(d.list)
 }
 
 func (s *bySide) step(n int) error {
@@ -36,111 +61,206 @@ func (s *bySide) step(n int) error {
 	return s.update(&s.opt)
 }
 
-func (s *bySide) compare(edges []triples.Triple, drop uint64) (losses int) {
-	n, dim := len(edges), s.cfg.Dim
-	s.prepare(n)
-	s.each(2*n, func(i int) { s.makeQuery(i, s.askOf(edges, i), drop) })
-	chunk, draw, drawn := s.neg.chunk(n), 0, 0
-	for side := range 2 {
-		for lo := 0; lo < n; lo += chunk {
-			s.compareSide(edges, side, lo, min(lo+chunk, n), draw, drawn)
-			drawn += len(s.draws[draw])
-			draw++
+// words makes numbers available for the step, as bits.
+func (s *stepper) words(x []uint32) backend.Tensor {
+	return s.be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
+}
+
+// column makes values available for the step.
+func (s *stepper) column(x []float32) backend.Tensor { return s.be.Host(x, len(x), 1) }
+
+func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
+	if err := s.be.Begin(); err != nil {
+		return 0, err
+	}
+	n, t := len(edges), &s.now
+	s.prepare(n, drop)
+	chunk, width, draw := s.neg.chunk(n), len(s.draws[0]), 0
+	once := n
+	if s.be.Device() == nil {
+		once = chunk
+	}
+	t.scores, t.dScores = s.be.Scratch(once, width), s.be.Scratch(once, width)
+	for side := range t.links {
+		l := &t.links[side]
+		l.Chunk = chunk
+		backend.Queries(s.be, l, t.queries.Slice(side*n, n), t.rows.Slice(side*n, n), t.forms,
+			t.formOf.Slice(side*n, n))
+		for lo := 0; lo < n; lo += once {
+			draw = s.compareShares(edges, side, lo, min(lo+once, n), draw)
 		}
 	}
-	s.pool.Span(2*n, rowsPart, func(lo, hi int) {
-		own := make([]float32, dim)
-		for i := lo; i < hi; i++ {
-			s.queryGrad(own, i, s.askOf(edges, i), drop)
-			kernel.AddRow(s.dRows[i*dim:][:dim], own)
-		}
-	})
-	return 2 * n
+	for side := range t.links {
+		of := func(x backend.Tensor) backend.Tensor { return x.Slice(side*n, n) }
+		backend.QueriesGrad(s.be, &t.links[side], of(t.dRows), of(t.dForms), of(t.dQueries),
+			of(t.rows), t.forms, of(t.formOf))
+	}
+	return s.ended(n)
 }
 
-// prepare makes room for the queries of n edges and for gradients.
-func (s *bySide) prepare(n int) {
-	dim := s.cfg.Dim
-	s.queries, s.dQueries = mem.Sized(s.queries, 2*n*dim), mem.Sized(s.dQueries, 2*n*dim)
-	s.dForms = mem.Sized(s.dForms, 2*n*s.dec.FormDim(dim))
-	s.losses = mem.Sized(s.losses, 2*n)
-	s.dRows = mem.Sized(s.dRows, 2*n*dim)
+// prepare makes the rows that the step of n edges reads available, their forms, and room for
+// queries and gradients.
+func (s *bySide) prepare(n int, drop uint64) {
+	t, dim, width := &s.now, s.cfg.Dim, s.dec.FormDim(s.cfg.Dim)
+	t.rows, t.relations = s.readRows(s.table, s.list), s.readRows(s.relations, s.rel.Numbers)
+	if s.held != nil {
+		t.rows = s.be.Host(s.held.entities, len(s.list), dim)
+		t.relations = s.be.Host(s.held.relations, len(s.rel.Numbers), s.relations.Dim)
+	}
+	l := backend.Links{Name: s.cfg.Decoder, Decoder: s.dec, Loss: s.loss,
+		Dropout: s.cfg.Dropout, Key: drop, Regularizer: s.regularizer()}
+	t.links[0] = l
+	l.Head, l.First = !s.cfg.Reciprocal, n
+	t.links[1] = l
+	t.forms = s.be.Scratch(len(s.rel.Numbers), width)
+	backend.Forms(s.be, &l, t.forms, t.relations)
+	t.formOf = s.words(s.rels)
+	t.queries, t.dQueries = s.be.Scratch(2*n, dim), s.be.Scratch(2*n, dim)
+	t.dRows, t.dForms = s.be.Scratch(len(s.list), dim), s.be.Scratch(2*n, width)
 }
 
-// compareSide scores the queries of one side of the edges lo to hi beside their own negatives,
-// which are draw number draw; before is how many negatives earlier draws have. It computes the
-// gradients of the queries, of the true answers and of the negatives.
-func (s *bySide) compareSide(edges []triples.Triple, side, lo, hi, draw, before int) {
-	n, m, dim, drawn := len(edges), hi-lo, s.cfg.Dim, s.draws[draw]
+// readRows copies rows of a table to memory of the step.
+func (s *bySide) readRows(t *Table, at []uint32) backend.Tensor {
+	rows := s.be.Scratch(len(at), t.Dim)
+	if t.Dim > 0 && (s.held == nil || t.device != nil) {
+		backend.PickRows(s.be, rows, t.tensor(s.be), s.be.Host(nil, 0, t.Dim),
+			s.words(at))
+	}
+	return rows
+}
+
+// compareShares compares the queries of one side of the edges lo to hi, of whose shares draw is the
+// number of the first, with their answers and their negatives: gradients of the queries, of the
+// answers and of the negatives are left. It returns the number of the next share.
+func (s *bySide) compareShares(edges []triples.Triple, side, lo, hi, draw int) (next int) {
+	n, t, l := len(edges), &s.now, &s.now.links[side]
+	m, width := hi-lo, t.scores.Cols
+	next = draw + (m+l.Chunk-1)/l.Chunk
 	answers := (1-side)*n + lo // tails lie behind heads in the list
-	s.drawnGroups.Group(drawn)
-	count := len(drawn)
-	negRows := s.negativeRows(drawn, before)
-	s.scores, s.grads = mem.Sized(s.scores, m*count), mem.Sized(s.grads, m*count)
-	q, dq := s.queries[(side*n+lo)*dim:][:m*dim], s.dQueries[(side*n+lo)*dim:][:m*dim]
-	s.matrices.Scores(s.scores, q, negRows, m, count)
-	pos, gPos := make([]float32, m), make([]float32, m)
-	measure, weight := s.dec.Measure(), 1/s.edgesInMean(n)
-	s.each(m, func(i int) {
-		row := s.scores[i*count:][:count]
-		s.exclude(row, edges[lo+i], side, s.list[answers+i])
-		pos[i] = measure.Pair(q[i*dim:][:dim], s.end(answers+i))
-		s.losses[side*n+lo+i], gPos[i] = s.loss.Row(s.grads[i*count:][:count], row, pos[i], weight)
-	})
-	first := len(s.dRows)
-	s.dRows = grown(s.dRows, count*dim)
-	s.matrices.Grad(dq, s.dRows[first:], s.grads, s.scores, q, negRows, m, count)
-	s.list = append(s.list, drawn...)
-	s.each(m, func(i int) {
-		measure.PairGrad(dq[i*dim:][:dim], s.dRows[(answers+i)*dim:][:dim], gPos[i], pos[i],
-			q[i*dim:][:dim], s.end(answers+i))
-	})
-}
-
-// negativeRows returns the rows of drawn entities; before is how many negatives earlier draws have.
-func (s *bySide) negativeRows(drawn []uint32, before int) []float32 {
-	dim := s.cfg.Dim
-	if s.held != nil { // behind the ends of edges
-		return s.held.entities[(2*len(s.edges)+before)*dim:][:len(drawn)*dim]
+	of := func(x backend.Tensor) backend.Tensor { return x.Slice(side*n+lo, m) }
+	answer := func(x backend.Tensor) backend.Tensor { return x.Slice(answers, m) }
+	drawn := func(x backend.Tensor) backend.Tensor {
+		return x.Slice(2*n+draw*width, (next-draw)*width)
 	}
-	s.negRows = mem.Sized(s.negRows, len(drawn)*dim)
-	s.each(len(drawn), func(j int) {
-		copy(s.negRows[j*dim:][:dim], s.table.row(drawn[j]))
-	})
-	return s.negRows
+	scores, grads := t.scores.Slice(0, m), t.dScores.Slice(0, m)
+	own, gOwn := s.be.Scratch(m, 1), s.be.Scratch(m, 1)
+	backend.LinkScores(s.be, l, scores, of(t.queries), drawn(t.rows))
+	backend.Exclude(s.be, scores, s.words(s.excluded(edges[lo:hi], side, answers, draw)))
+	backend.Answers(s.be, l, own, of(t.queries), answer(t.rows))
+	backend.LinkLoss(s.be, l, grads, gOwn, scores, own, 1/s.edgesInMean(n), side+lo > 0)
+	backend.LinkScoresGrad(s.be, l, of(t.dQueries), drawn(t.dRows), grads, scores, of(t.queries),
+		drawn(t.rows))
+	backend.AnswersGrad(s.be, l, of(t.dQueries), answer(t.dRows), gOwn, own, of(t.queries),
+		answer(t.rows))
+	return next
 }
 
-// exclude removes from a row of scores the negatives that are the true answer and, if asked for,
-// those that the training set says are true.
-func (s *bySide) exclude(row []float32, e triples.Triple, side int, answer uint32) {
-	out := func(place uint32) { row[place] = decoder.Excluded }
-	places(&s.drawnGroups, answer, out)
-	if !s.cfg.FilterNegatives {
+// excluded returns the places among the scores of some queries of those negatives that are the
+// true answer and, if asked for, of those that the training set says are true. Answers are in the
+// list from place answers on; draw is the number of the queries' first share.
+func (s *bySide) excluded(edges []triples.Triple, side, answers, draw int) []uint32 {
+	chunk, width := s.now.links[side].Chunk, len(s.draws[0])
+	all := []uint32{}
+	for lo := 0; lo < len(edges); lo += chunk {
+		hi := min(lo+chunk, len(edges))
+		s.groups.Group(s.draws[draw+lo/chunk])
+		parts := (hi - lo + rowsPart - 1) / rowsPart
+		s.now.out = mem.Resized(s.now.out, parts)
+		s.pool.Run(parts, func(part int) {
+			out := s.now.out[part][:0]
+			for i := lo + part*rowsPart; i < min(hi, lo+(part+1)*rowsPart); i++ {
+				add := func(place uint32) { out = append(out, uint32(i*width)+place) }
+				places(&s.groups, s.list[answers+i], add)
+				if s.cfg.FilterNegatives {
+					for _, known := range s.known.Answers(asked(edges[i], side)) {
+						places(&s.groups, known, add)
+					}
+				}
+			}
+			s.now.out[part] = out
+		})
+		all = append(all, slices.Concat(s.now.out...)...)
+	}
+	return all
+}
+
+// asked returns the query of one side of an edge.
+func asked(e triples.Triple, side int) triples.Query {
+	if side == 1 {
+		return triples.Query{Entity: e.Tail, Relation: e.Relation, Head: true}
+	}
+	return triples.Query{Entity: e.Head, Relation: e.Relation}
+}
+
+// ended returns the sum of the losses of n edges. Those of a device wait until they are asked for.
+func (s *bySide) ended(n int) (float64, error) {
+	if s.be.About().StepsPerRead > 1 {
+		s.unread = append(s.unread, n)
+		return 0, s.be.Err()
+	}
+	s.read = s.be.Losses(s.read[:0])
+	if err := s.be.Err(); err != nil {
+		return 0, err
+	}
+	return checked(s.read[0].Mean)
+}
+
+func (s *bySide) sum(n int) {
+	t, mean := &s.now, s.edgesInMean(n)
+	count, width := len(s.rel.Numbers), s.dec.FormDim(s.cfg.Dim)
+	if s.relations.Dim > 0 {
+		dForms := s.be.Scratch(count, width)
+		s.sumLists(dForms, t.dForms, &s.rel)
+		t.dRelations = s.be.Scratch(count, s.relations.Dim)
+		backend.FormsGrad(s.be, &t.links[0], t.dRelations, dForms, t.relations)
+	}
+	t.dEntities = s.be.Scratch(len(s.rows.Numbers), s.cfg.Dim)
+	s.sumLists(t.dEntities, t.dRows, &s.rows)
+	factor := float32(s.cfg.RegularizerWeight)
+	if s.cfg.Regularizer == setting.RegularizerNone || factor == 0 {
 		return
 	}
-	q := triples.Query{Entity: e.Head, Relation: e.Relation}
-	if side == 1 {
-		q = triples.Query{Entity: e.Tail, Relation: e.Relation, Head: true}
+	t.firsts, t.weights, t.relationWeights = t.firsts[:0], t.weights[:0], t.relationWeights[:0]
+	for i := range s.rows.Numbers {
+		t.firsts = append(t.firsts, s.rows.At[s.rows.Off[i]])
+		t.weights = append(t.weights, s.edgesOf(i, n)*factor)
 	}
-	for _, known := range s.known.Answers(q) {
-		places(&s.drawnGroups, known, out)
+	for i := range count {
+		queries := float32(s.rel.Off[i+1] - s.rel.Off[i])
+		t.relationWeights = append(t.relationWeights, queries*(1/mean)*factor)
+	}
+	backend.Regularize(s.be, &t.links[0], t.dEntities, t.rows, s.words(t.firsts),
+		s.column(t.weights))
+	if s.relations.Dim == width && width > 0 { // angles have no size
+		backend.Regularize(s.be, &t.links[0], t.dRelations, t.relations, backend.Tensor{},
+			s.column(t.relationWeights))
 	}
 }
 
-// sumEntities sums the gradients by entity. The first 2n in the list are ends of edges.
-func (s *bySide) sumEntities(n int) {
-	dim := s.cfg.Dim
-	s.rows.Group(s.list)
-	count := len(s.rows.Numbers)
-	s.sums = mem.Sized(s.sums, count*dim)
-	kernel.SegmentSum(s.pool, s.sums, s.dRows, s.rows.Off, s.rows.At, dim)
-	s.pool.Span(count, rowsPart, func(lo, hi int) { s.regularizeEntities(n, lo, hi) })
+// sumLists sums the rows of each group.
+func (s *bySide) sumLists(out, rows backend.Tensor, g *triples.Groups) {
+	backend.SumLists(s.be, out, rows, s.be.Segments(backend.Lists{Off: g.Off, Idx: g.At}))
 }
 
-// grown returns x with n more values, which are undefined.
-func grown(x []float32, n int) []float32 {
-	if len(x)+n <= cap(x) {
-		return x[:len(x)+n]
+// update changes the rows of the batch by their gradients.
+func (s *bySide) update(o *optimizer) error {
+	o.steps++
+	t := &s.now
+	if s.relations.Dim > 0 {
+		o.onBackend(s.be, s.relations, t.dRelations, s.words(s.rel.Numbers))
 	}
-	return append(x, make([]float32, n)...)
+	if s.enc == nil {
+		o.onBackend(s.be, s.learned, t.dEntities, s.words(s.rows.Numbers))
+		return s.be.Err()
+	}
+	s.sums = mem.Sized(s.sums, t.dEntities.Len())
+	s.be.Read(s.sums, t.dEntities)
+	if err := s.be.Err(); err != nil {
+		return err
+	}
+	g, err := s.enc.encoder.Step(s.sums, o.steps) // every row of the table is in the list
+	if err == nil {
+		o.rows(s.learned, g.At, g.X)
+	}
+	return err
 }

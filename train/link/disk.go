@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/decoder"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/partition"
-	"gdb/train/link/decoder"
 	"gdb/train/link/encode"
 	"gdb/train/link/entities"
 	"gdb/train/link/paged"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"gdb/compute/backend"
 )
 
 // TestDrainErrors: the error of a batch under way ends the draining of a pipeline, with the place
@@ -13,7 +15,8 @@ func TestDrainErrors(t *testing.T) {
 	tr := newTrainer(nil, nil, Config{})
 	tr.pipe = &pipeline{begun: 2}
 	for range 2 {
-		slot := &pipelineSlot{done: make(chan error, 1)}
+		slot := &pipelineSlot{stepper: &stepper{be: backend.OnPool(nil)},
+			done: make(chan error, 1)}
 		slot.done <- broken
 		tr.pipe.slots = append(tr.pipe.slots, slot)
 	}

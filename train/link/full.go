@@ -19,6 +19,7 @@ func (s *stepper) full(x *triples.Index, at []uint32, key uint64) (loss float64,
 	drop := rng.Sub(key, dropDomain)
 	asks, answers, edges := s.asks(x, at)
 	s.makeForms()
+	s.numberForms()
 	for i := range asks {
 		asks[i].form = s.rels[i]
 	}

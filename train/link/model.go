@@ -4,10 +4,10 @@ import (
 	"errors"
 	"math"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/train/link/decoder"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 	"gdb/train/setting"

@@ -1,8 +1,8 @@
 package link
 
 import (
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )

@@ -1,6 +1,8 @@
 package link
 
 import (
+	"errors"
+
 	"gdb/compute/kernel"
 	"gdb/internal/bug"
 	"gdb/train/link/triples"
@@ -90,16 +92,19 @@ func (p *pipeline) end() (stepped, error) {
 	if err := <-slot.done; err != nil {
 		return stepped{}, err
 	}
-	return stepped{slot.loss, slot.edges}, slot.stepper.update(p.opt)
+	return stepped{slot.loss, slot.edges}, slot.stepper.how.update(p.opt)
 }
 
 // empty reports whether no batch is under way.
 func (p *pipeline) empty() bool { return p.begun == p.ended }
 
 // Close waits for the batches under way and drops their updates.
-func (p *pipeline) Close() error {
+func (p *pipeline) Close() (err error) {
 	for ; !p.empty(); p.ended++ {
 		<-p.slots[p.ended%len(p.slots)].done
 	}
-	return nil
+	for _, slot := range p.slots {
+		err = errors.Join(err, slot.stepper.be.Close())
+	}
+	return err
 }

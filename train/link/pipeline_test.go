@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/layout"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -76,7 +76,7 @@ func plainSteps(t *testing.T, tr *trainer, batches [][]triples.Triple,
 	staleness int) (all []float64) {
 	var updates []*stepper
 	update := func() {
-		if err := updates[0].update(&tr.stepper.opt); err != nil {
+		if err := updates[0].how.update(&tr.stepper.opt); err != nil {
 			t.Fatal(err)
 		}
 		updates = updates[1:]

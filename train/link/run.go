@@ -6,11 +6,11 @@ import (
 	"runtime"
 
 	"gdb/blockdev"
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/train/link/decoder"
 	"gdb/train/link/encode"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
@@ -202,6 +202,7 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	}
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
+	t.CloseLater(t.stepper.be)
 	if t.plan == nil {
 		t.source = newInMemory(t.data.train, t.model.entities, t.data.known)
 	} else {
@@ -273,9 +274,9 @@ func stepOnce(c *Config, entities int) int64 {
 	case c.NegativeSampling == setting.NegativesBatch:
 		candidates = batch
 	case c.NegativeSampling == setting.NegativesChunked:
-		rows += 2 * chunksOfBatch * candidates
+		rows += 3 * chunksOfBatch * candidates
 	case c.NegativeSampling == setting.NegativesEdge:
-		rows += 2 * batch * candidates
+		rows += 3 * batch * candidates
 	}
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }

@@ -43,8 +43,8 @@ func (s *stepper) gather(edges []triples.Triple, key uint64) ([]triples.Triple, 
 	return s.read()
 }
 
-// read makes the forms of a batch's relations. If others may change rows before the batch is done
-// it copies the rows.
+// read readies the batch that was drawn. If others may change rows before the batch is done it
+// copies the rows.
 func (s *stepper) read() ([]triples.Triple, error) {
 	if s.enc != nil {
 		edges, err := s.enc.encode(s.edges, s.draws, s.key)
@@ -54,7 +54,7 @@ func (s *stepper) read() ([]triples.Triple, error) {
 		s.edges, s.table = edges, &s.enc.rows
 		s.place(s.drawn)
 	}
-	s.makeForms()
+	s.numberForms()
 	if s.readTables(); s.held != nil {
 		s.hold()
 	}
@@ -75,11 +75,11 @@ func (s *stepper) compute(edges []triples.Triple, key uint64) (float64, error) {
 // Row i of the queries asks for the tail of edge i, and row n+i for its head. Gradients of entities
 // are collected in dRows: first of heads, then of tails, then of negatives.
 func (s *stepper) compare(edges []triples.Triple, key uint64) (float64, error) {
-	return s.total(s.how.compare(edges, rng.Sub(key, dropDomain)))
+	return s.how.compare(edges, rng.Sub(key, dropDomain))
 }
 
 // update changes the rows of the batch by their gradients.
-func (s *stepper) update(o *optimizer) error {
+func (s *byEdge) update(o *optimizer) error {
 	o.steps++
 	s.updateRelations(o)
 	if s.enc == nil {
@@ -157,15 +157,10 @@ func (s *stepper) place(d *drawn) {
 
 // hold copies the rows that the step reads.
 func (s *stepper) hold() {
-	h, ends := s.held, 2*len(s.edges)
+	h := s.held
 	h.entities, h.relations = h.entities[:0], h.relations[:0]
-	for _, e := range s.list[:ends] {
+	for _, e := range s.list {
 		h.entities = append(h.entities, s.table.row(e)...)
-	}
-	for _, drawn := range s.draws {
-		for _, e := range drawn {
-			h.entities = append(h.entities, s.table.row(e)...)
-		}
 	}
 	for _, r := range s.rel.Numbers {
 		h.relations = append(h.relations, s.relations.row(r)...)

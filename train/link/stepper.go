@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/compute/backend"
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
-	"gdb/internal/rng"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -28,12 +28,14 @@ type stepper struct {
 	dec       decoder.Decoder
 	loss      decoder.Loss
 	pool      *kernel.Pool
+	be        backend.Backend // of bySide
 	opt       optimizer
 	relations *Table // twice as many rows with reciprocal relations
 	count     uint32 // relations without the reciprocal ones
 	known     *triples.Index
 	matrices  decoder.Matrices
 	how       comparison // of drawn negatives
+	unread    []int      // edges of the steps whose losses wait to be read from a device
 
 	learned *Table // of the entities' vectors, of which the part has some
 	table   *Table // of the scored entities: learned or, with an encoder, the step's
@@ -99,12 +101,14 @@ type comparison interface {
 	// complete adds the negatives to the list of a batch if the step wants them there, and lists
 	// the relations of queries.
 	complete(d *drawn)
-	// compare compares edges with their negatives, and returns the number of losses.
-	compare(edges []triples.Triple, drop uint64) (losses int)
+	// compare compares edges with their negatives, and returns the sum of the losses.
+	compare(edges []triples.Triple, drop uint64) (float64, error)
 	// sum sums the gradients of a batch of n edges by row.
 	sum(n int)
 	// step does what sum does, and changes the rows.
 	step(n int) error
+	// update changes the rows of the batch by the gradients that sum left.
+	update(o *optimizer) error
 }
 
 // use makes the next steps train on a part, which has rows of the table.
@@ -140,14 +144,11 @@ func (s *stepper) each(n int, fn func(i int)) {
 	})
 }
 
-// makeForms groups the relations of the queries, and computes their forms. Afterwards s.rels holds
-// numbers of forms.
+// makeForms computes the forms of the step's relations.
 func (s *stepper) makeForms() {
 	width := s.dec.FormDim(s.cfg.Dim)
 	s.forms = mem.Sized(s.forms, len(s.rel.Numbers)*width)
-	fill := func(i int) {
-		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
-	}
+	fill := func(i int) { s.dec.Form(s.forms[i*width:][:width], s.relation(i)) }
 	if s.dec.Measure() == decoder.Dot { // copies, which are made before another thread is awake
 		for i := range s.rel.Numbers {
 			fill(i)
@@ -155,7 +156,11 @@ func (s *stepper) makeForms() {
 	} else {
 		s.each(len(s.rel.Numbers), fill)
 	}
-	for i := range s.rel.Numbers { // from here on a relation is the number of its form
+}
+
+// numberForms makes s.rels, which holds relations, hold the numbers of their forms.
+func (s *stepper) numberForms() {
+	for i := range s.rel.Numbers {
 		for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
 			s.rels[at] = uint32(i)
 		}
@@ -191,22 +196,8 @@ func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
 // drop zeroes a share of the values of a row and scales the others up. For the same key and i it
 // drops the same values.
 func (s *stepper) drop(row []float32, key uint64, i int) {
-	if s.cfg.Dropout == 0 {
-		return
-	}
-	draws, scale := rng.NewStream(rng.Sub(key, uint64(i))), float32(1/(1-s.cfg.Dropout))
-	limit := uint64(s.cfg.Dropout * (1 << 16))
-	for j := 0; j < len(row); j += 4 {
-		bits := draws.Uint64()
-		for k := j; k < min(j+4, len(row)); k++ {
-			if bits&0xffff < limit {
-				row[k] = 0
-			} else {
-				row[k] *= scale
-			}
-			bits >>= 16
-		}
-	}
+	l := backend.Links{Dropout: s.cfg.Dropout, Key: key}
+	l.Drop(row, i)
 }
 
 // relation returns the row of relation i of the step.
@@ -271,21 +262,20 @@ func (s *stepper) updateRelations(o *optimizer) {
 // regularize adds the gradient of the regularizer of a row, times weight, to g.
 func (s *stepper) regularize(g, row []float32, weight float32) {
 	factor := weight * float32(s.cfg.RegularizerWeight)
-	switch {
-	case factor == 0:
-	case s.cfg.Regularizer == setting.RegularizerL2:
-		kernel.AddScaledRow(g, row, 2*factor)
-	case s.cfg.Regularizer == setting.RegularizerN3 && s.cfg.Decoder == "complex":
-		half := len(row) / 2
-		for i := range half {
-			a, b := row[i], row[half+i]
-			f := 3 * factor * float32(math.Sqrt(float64(a*a+b*b)))
-			g[i] += f * a
-			g[half+i] += f * b
-		}
-	case s.cfg.Regularizer == setting.RegularizerN3:
-		kernel.AddCubeGradRow(g, row, 3*factor)
+	if factor != 0 && s.cfg.Regularizer != setting.RegularizerNone {
+		s.regularizer().AddGrad(g, row, factor)
 	}
+}
+
+// regularizer returns the regularizer, if there is one.
+func (s *stepper) regularizer() backend.Regularizer {
+	switch {
+	case s.cfg.Regularizer != setting.RegularizerN3:
+		return backend.Squares
+	case s.cfg.Decoder == "complex":
+		return backend.ModulusCubes
+	}
+	return backend.Cubes
 }
 
 // cubes reports whether the regularizer sums cubes of values, which the optimizer's kernel
@@ -301,6 +291,11 @@ func (s *stepper) total(n int) (sum float64, err error) {
 	for _, v := range s.losses[:n] {
 		sum += v
 	}
+	return checked(sum)
+}
+
+// checked returns the sum of the losses of a step, and an error if it is not a number.
+func checked(sum float64) (float64, error) {
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return 0, fmt.Errorf("the loss is %v: the training diverged; lower --lr", sum)
 	}

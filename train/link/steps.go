@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/compute/backend"
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/kv"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -20,6 +21,7 @@ func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relatio
 			Temperature: float32(c.Temperature)},
 		opt:      optimizer{kind: c.Optimizer, pool: pool},
 		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
+	s.be = backend.OnPool(pool)
 	s.how = &bySide{stepper: s}
 	if isFew(c, dec) {
 		s.how = newByEdge(s, isPairs(c, dec))
@@ -83,4 +85,4 @@ func (s *Steps) Step(edges []triples.Triple, key uint64) error {
 }
 
 // Close frees the memory of the relations.
-func (s *Steps) Close() error { return s.model.Close() }
+func (s *Steps) Close() error { return errors.Join(s.stepper.be.Close(), s.model.Close()) }

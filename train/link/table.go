@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 
+	"gdb/compute/backend"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 )
@@ -14,6 +15,7 @@ type Table struct {
 	Values    []float32
 	State     [][]float32 // in the order of runs.LinkState
 	arenas    []*mem.Arena
+	device    []backend.Tensor // the values and the state on a device; nil if they are not there
 }
 
 // newTable returns a table of zeros with a number of arrays of state.
@@ -48,6 +50,25 @@ func (t *Table) Close() (err error) {
 // row returns vector i.
 func (t *Table) row(i uint32) []float32 { return t.Values[int(i)*t.Dim:][:t.Dim:t.Dim] }
 
+// tensor returns the values as a backend has them.
+func (t *Table) tensor(be backend.Backend) backend.Tensor {
+	if t.device != nil {
+		return t.device[0]
+	}
+	return be.Host(t.Values, t.Rows, t.Dim)
+}
+
+// states returns the state of the optimizer as a backend has it.
+func (t *Table) states(be backend.Backend) (all []backend.Tensor) {
+	if t.device != nil {
+		return t.device[1:]
+	}
+	for _, x := range t.State {
+		all = append(all, be.Host(x, t.Rows, t.Dim))
+	}
+	return all
+}
+
 // These are the constants of the optimizers, as their authors set them.
 const (
 	adamBeta1  = 0.9
@@ -75,34 +96,32 @@ func (o *optimizer) rows(t *Table, at []uint32, g []float32) {
 	})
 }
 
+// onBackend changes the rows at of a table by their gradients g.
+func (o *optimizer) onBackend(be backend.Backend, t *Table, g, at backend.Tensor) {
+	values, states := t.tensor(be), t.states(be)
+	if o.kind == "adam" {
+		backend.AdamRows(be, values, backend.Moments{M: states[0], V: states[1]}, g, at, o.adam())
+		return
+	}
+	backend.AdagradRows(be, values, states[0], g, at,
+		backend.AdamStep{Rate: o.rate, Eps: adagradEps})
+}
+
+// adam returns the settings of a step of Adam.
+func (o *optimizer) adam() kernel.AdamStep {
+	return kernel.AdamStep{Step: o.steps, Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2,
+		Eps: adamEps}
+}
+
 // some does the work of rows on the caller's goroutine. g is undefined afterwards.
 func (o *optimizer) some(t *Table, at []uint32, g []float32) {
 	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
-	switch {
-	case o.kind == "adam":
-		r.Adam(nil, t.Values, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps, Rate: o.rate,
-			Beta1: adamBeta1, Beta2: adamBeta2, Eps: adamEps})
-		return
-	case !kernel.FusesLinks():
-		r.Adagrad(nil, t.Values, t.State[0], o.rate, adagradEps)
+	if o.kind == "adam" {
+		r.Adam(nil, t.Values, t.State[0], t.State[1], o.adam())
 		return
 	}
-	sums := o.sums(t)
-	for lo := 0; lo < len(at); lo += rowsOnce { // each row has one gradient
-		n := min(rowsOnce, len(at)-lo)
-		sums.At, sums.Off, sums.Places = at[lo:lo+n], ascending[:n+1], ascending[:n]
-		sums.Gradients = g[lo*t.Dim:][:n*t.Dim]
-		sums.Step()
-	}
+	r.AdagradOnce(nil, t.Values, t.State[0], o.rate, adagradEps)
 }
-
-// ascending holds the numbers from 0 to rowsOnce.
-var ascending = func() (all [rowsOnce + 1]uint32) {
-	for i := range all {
-		all[i] = uint32(i)
-	}
-	return all
-}()
 
 // sums returns a kernel that sums gradients of rows of a table and takes their Adagrad steps.
 func (o *optimizer) sums(t *Table) kernel.AdagradRows {
@@ -113,8 +132,7 @@ func (o *optimizer) sums(t *Table) kernel.AdagradRows {
 // all changes all rows of a table by the gradients g.
 func (o *optimizer) all(t *Table, g []float32) {
 	if o.kind == "adam" {
-		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], kernel.AdamStep{Step: o.steps,
-			Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2, Eps: adamEps})
+		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], o.adam())
 		return
 	}
 	kernel.Adagrad(o.pool, t.Values, g, t.State[0], kernel.AdamStep{Rate: o.rate, Eps: adagradEps})

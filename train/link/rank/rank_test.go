@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
-	"gdb/train/link/decoder"
 	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"

@@ -6,8 +6,8 @@ package rank
 import (
 	"context"
 	"fmt"
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
-	"gdb/train/link/decoder"
 	"gdb/train/link/triples"
 	"slices"
 )

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"gdb/train/link/decoder"
+	"gdb/compute/decoder"
 	"gdb/train/link/triples"
 )
 

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/kv"
-	"gdb/train/link/decoder"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )

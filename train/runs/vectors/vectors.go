@@ -11,12 +11,12 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/partition"
-	"gdb/train/link/decoder"
 	"gdb/train/link/entities"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/train/link/decoder"
+	"gdb/compute/decoder"
 )
 
 // TestPairGradients holds the gradients of the score of one pair against differences: they are

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/train/link/decoder"
+	"gdb/compute/decoder"
 )
 
 // plain is the specification: the losses as their papers write them.
