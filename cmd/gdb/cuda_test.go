@@ -59,7 +59,8 @@ func checkVectors(t *testing.T, emulator *cudatest.Emulator, store, dir string) 
 		}
 		rows[i] = strings.Fields(strings.ReplaceAll(string(text), ",", " "))
 	}
-	if emulator.Count("launches") == before || len(rows[0]) != len(rows[1]) {
+	idle := emulator.Emulated() && emulator.Count("launches") == before
+	if idle || len(rows[0]) != len(rows[1]) {
 		t.Fatalf("%d and %d values, or nothing ran on the device", len(rows[0]), len(rows[1]))
 	}
 	for i, text := range rows[0] {

@@ -70,16 +70,28 @@ var (
 	field     = regexp.MustCompile(`(\w+)(?:\[\d+\])?[,;]`)
 )
 
+// grown are masks that have more bits in the headers of CUDA 12 and newer, and structures that have
+// more fields behind ours. The functions that we call take the old ones.
+var grown = map[string]bool{"CU_CTX_FLAGS_MASK": true, "CUDA_KERNEL_NODE_PARAMS": true}
+
 // assertions are C that holds the constants and structures of a header of ours.
 func assertions(header string) string {
 	var b strings.Builder
 	for _, m := range constant.FindAllStringSubmatch(header, -1) {
-		fmt.Fprintf(&b, "_Static_assert((long long)%s == %s, \"%s\");\n", m[1], m[2], m[1])
+		holds := fmt.Sprintf("(long long)%s == %s", m[1], m[2])
+		if grown[m[1]] {
+			holds = fmt.Sprintf("((long long)%s & %s) == %[2]s", m[1], m[2])
+		}
+		fmt.Fprintf(&b, "_Static_assert(%s, \"%s\");\n", holds, m[1])
 	}
 	for _, m := range structure.FindAllStringSubmatch(header, -1) {
 		fields := field.FindAllStringSubmatch(m[1], -1)
-		fmt.Fprintf(&b, "struct our_%s {%s};\n_Static_assert(sizeof(%s) == sizeof(struct our_%s), "+
-			"\"%s\");\n", m[2], m[1], m[2], m[2], m[2])
+		same := "=="
+		if grown[m[2]] {
+			same = ">="
+		}
+		fmt.Fprintf(&b, "struct our_%s {%s};\n_Static_assert(sizeof(%[1]s) %[3]s sizeof(struct "+
+			"our_%[1]s), \"%[1]s\");\n", m[2], m[1], same)
 		for _, f := range fields {
 			fmt.Fprintf(&b, "_Static_assert(__builtin_offsetof(%s, %s) == "+
 				"__builtin_offsetof(struct our_%s, %s), \"%s.%s\");\n", m[2], f[1], m[2], f[1],

@@ -31,7 +31,8 @@ func TestGroupedSteps(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
-		if calls := int64(counts[i].Calls); launched > calls || launched < calls/2 {
+		calls := int64(counts[i].Calls)
+		if emulator.Emulated() && (launched > calls || launched < calls/2) {
 			t.Errorf("the emulator counted %d launches, and the backend %d calls", launched, calls)
 		}
 	}
