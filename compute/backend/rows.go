@@ -60,6 +60,9 @@ type Device interface {
 	// held, then the values of read at which rows begin. held and read must stay unchanged as long
 	// as with SendLocked.
 	ReadLocked(kept Tensor, held, read []float32, from []uint32, cols int) Tensor
+	// Neighbors copies the lists of a graph, of one direction or two, to the device. Two are taken
+	// as one, the first direction's entries first.
+	Neighbors(all []Neighbors) (NeighborLists, error)
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error
 }

@@ -145,6 +145,7 @@ var rooms = map[string][]string{
 		"train/run",
 		"train/export",
 		"train/devicecache",
+		"train/devicesample",
 		"train/embedding",
 		"train/link/entities",
 		"train/runs/vectors",

@@ -23,6 +23,7 @@ var ptx string
 type gpu struct {
 	driver  driver
 	workers int
+	budget  *mem.Budget
 	err     error // the first of the step
 
 	params  []uint64 // to free at the end
@@ -58,7 +59,7 @@ type lent struct {
 
 // Open opens a device and loads the kernels.
 func Open(opt backend.Options) (backend.Backend, error) {
-	g := &gpu{workers: opt.Workers, tables: map[*float32]table{}}
+	g := &gpu{workers: opt.Workers, budget: opt.Budget, tables: map[*float32]table{}}
 	g.queue.plain = opt.Plain
 	if g.workers == 0 {
 		g.workers = runtime.NumCPU()
@@ -68,7 +69,7 @@ func Open(opt backend.Options) (backend.Backend, error) {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
 	g.scratch = newArena(&g.driver, "activations and gradients of a step")
-	g.staged.open(&g.driver, opt.Budget)
+	g.staged.open(&g.driver, g.budget)
 	if err := g.losses.open(&g.driver); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: open device %d: %w", opt.Device, err), g.Close())
 	}

@@ -11,3 +11,4 @@
 #include "rows.cu"
 #include "segments.cu"
 #include "softmax.cu"
+#include "drawing.cu"

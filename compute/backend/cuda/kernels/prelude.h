@@ -31,6 +31,9 @@ DEV void barrier() { __syncthreads(); }
 DEV float exchange(float v, int mask) {
 	return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f);
 }
+// compare_and_swap writes v where *p is old, and returns what it was; atomic_min writes the smaller.
+DEV u64 compare_and_swap(u64 *p, u64 old, u64 v) { return __nvvm_atom_cas_gen_ll((i64 *)p, old, v); }
+DEV void atomic_min(u64 *p, u64 v) { __nvvm_atom_min_gen_ull(p, v); }
 DEV float root(float x) { return __nvvm_sqrt_rn_f(x); }
 DEV f64 root(f64 x) { return __nvvm_sqrt_rn_d(x); }
 
@@ -51,6 +54,14 @@ DEV i64 block_number() { return emu_thread->block; }
 DEV i64 blocks() { return emu_thread->blocks; }
 DEV void barrier() { emu_sync_block(); }
 DEV float exchange(float v, int mask) { return emu_shuffle(v, emu_thread->thread % 32 ^ mask); }
+DEV u64 compare_and_swap(u64 *p, u64 old, u64 v) {
+	u64 was = *p;
+	if (was == old) *p = v;
+	return was;
+}
+DEV void atomic_min(u64 *p, u64 v) {
+	if (v < *p) *p = v;
+}
 DEV float root(float x) { return std::sqrt(x); }
 DEV f64 root(f64 x) { return std::sqrt(x); }
 
