@@ -54,10 +54,21 @@ type Batch struct {
 	Multi []float32
 	// Targets has one number per seed, NaN for no number; nil unless labels are numbers.
 	Targets []float32
+	// Prepared is what PipelineConfig.Prepare made of the batch; nil where there is none.
+	Prepared Prepared
 
 	release func(*Batch)
+	lent    bool    // guarded by the pipeline
 	counted int64   // bytes of HeapBytes that are counted in the pipeline's budget
 	rows    *Buffer // the memory of X
+}
+
+// Prepared is what was made of a batch beside sampling, for its step.
+type Prepared interface {
+	// Drop gives up what no step took, and keeps memory for the next batch.
+	Drop()
+	// Free gives up all memory, and returns whether there was any.
+	Free() (freed bool)
 }
 
 // Batches hands out the batches of an epoch, or the rest of them, in order. A Pipeline samples them
@@ -86,6 +97,10 @@ func (b *Batch) Release() {
 		r(b)
 	}
 }
+
+// Free gives up what was prepared of the batch, and returns whether that had memory. Nothing may be
+// computed from it then.
+func (b *Batch) Free() (freed bool) { return b.Prepared != nil && b.Prepared.Free() }
 
 // HeapBytes returns the memory of the batch's slices except X, in bytes.
 func (b *Batch) HeapBytes() int64 {

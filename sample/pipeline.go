@@ -35,6 +35,10 @@ type PipelineConfig struct {
 	Features rowcache.Features
 	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
+	// Prepare makes what the step on a batch needs that follows from its Dense, and sets
+	// Batch.Prepared, which the batch keeps. It is called by the goroutine that drew the batch, and
+	// again for a batch that was given up. nil makes nothing.
+	Prepare func(b *Batch) error
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
 	// Ready is how many gathered batches may wait. With 0 a slow batch stalls the step; more than 2
@@ -70,6 +74,7 @@ type Pipeline struct {
 	end     uint64
 	empty   chan *Batch
 	rows    *Buffers
+	all     []*Batch
 	drawer  Drawer
 	sampled []chan *Batch // by index modulo their number; each has room for one batch
 	ready   []chan *Batch // like sampled
@@ -117,7 +122,9 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	}
 	p.rows.Use()
 	for range batches {
-		p.empty <- &Batch{}
+		b := &Batch{}
+		p.all = append(p.all, b)
+		p.empty <- b
 		p.sampled = append(p.sampled, make(chan *Batch, 1))
 		p.ready = append(p.ready, make(chan *Batch, 1))
 	}
@@ -170,6 +177,9 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 	if !p.rows.Lend(b.rows) {
 		return nil, ErrClosed
 	}
+	p.mu.Lock()
+	b.lent = true
+	p.mu.Unlock()
 	b.Lend(p.recycle)
 	return b, nil
 }
@@ -275,9 +285,22 @@ func (p *Pipeline) fill(b *Batch) error {
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
 	b.X, b.Table, b.TableRows, b.rows = nil, nil, nil, nil
+	p.dropPrepared(b)
 	if p.rows.Return(r) {
 		p.empty <- b
 		p.released.Add(1) // last: whoever sees it finds the memory
+	}
+}
+
+// dropPrepared gives up what was prepared of a batch that comes back from the consumer.
+func (p *Pipeline) dropPrepared(b *Batch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.lent = false
+	if p.mu.closed {
+		b.Free()
+	} else if b.Prepared != nil {
+		b.Prepared.Drop()
 	}
 }
 
@@ -296,6 +319,11 @@ func (p *Pipeline) Close() error {
 	p.mu.closed = true
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
+	}
+	for _, b := range p.all {
+		if !b.lent {
+			b.Free()
+		}
 	}
 	if p.cfg.Buffers != nil {
 		p.rows.Rest()

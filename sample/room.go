@@ -14,13 +14,19 @@ import (
 // roomPause is how long a stage that is short of memory waits before it tries again.
 const roomPause = 2 * time.Millisecond
 
-// draw draws a batch.
+// draw draws a batch, and prepares it.
 func (p *Pipeline) draw(worker int, b *Batch) error {
 	b.Seeds = p.cfg.Order.Seeds(b.Index, b.Seeds[:0])
 	if err := p.drawer.Draw(p.stages.Context(), worker, b); err != nil {
 		return err
 	}
-	return p.count(b)
+	if err := p.count(b); err != nil || p.cfg.Prepare == nil {
+		return err
+	}
+	begun := time.Now()
+	err := p.cfg.Prepare(b)
+	p.counts.Preparing.Ran(begun)
+	return err
 }
 
 // whenRoomy does a stage's work on a batch, for which a worker draws. If memory is short, a batch
@@ -127,6 +133,7 @@ func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	b.Seeds, b.Dense, b.counted = nil, Dense{}, 0
 	b.Labels, b.Multi, b.Targets = nil, nil, nil
 	b.X, b.Table, b.TableRows = nil, nil, nil
+	freed = b.Free()
 	p.mu.Lock()
 	p.mu.held -= n
 	p.mu.Unlock()
@@ -137,7 +144,7 @@ func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 		_ = r.Free() // unmapping what was mapped cannot fail
 		return true
 	}
-	return n > 0
+	return freed || n > 0
 }
 
 // count adds the heap by which a batch has grown to the budget.

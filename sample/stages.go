@@ -86,15 +86,20 @@ type PipelineStats struct {
 
 // Counters count what pipelines do that follow each other. They may be read at any time.
 type Counters struct {
-	Sampling, Gathering, Stepping Clock
-	Nodes, Edges                  atomic.Uint64 // of the sampled batches
+	// Preparing is a part of Sampling: see PipelineConfig.Prepare.
+	Sampling, Preparing, Gathering, Stepping Clock
+	Nodes, Edges                             atomic.Uint64 // of the sampled batches
 }
 
 // Stats returns the counts so far, for this number of goroutines that sample.
 func (c *Counters) Stats(workers int) PipelineStats {
-	return PipelineStats{Nodes: c.Nodes.Load(), Edges: c.Edges.Load(), Stages: []StageStats{
+	s := PipelineStats{Nodes: c.Nodes.Load(), Edges: c.Edges.Load(), Stages: []StageStats{
 		c.Sampling.Stats("sample", workers), c.Gathering.Stats("gather", 1),
 		c.Stepping.Stats("step", 1)}}
+	if c.Preparing.Done.Load() > 0 {
+		s.Stages = append(s.Stages, c.Preparing.Stats("prepare", workers))
+	}
+	return s
 }
 
 // Clock counts a stage's times, in nanoseconds. It may be used from any goroutine.

@@ -408,7 +408,9 @@ func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store,
 	one, all := last[0].Launches, last[1].Launches
 	t.Logf("%s: %d batches, one by one %+v, at once %+v; in all %v", name, last[0].Batches, *one,
 		*all, launched)
-	if one.Graphs != 0 || all.Operations != one.Operations {
+	// Padding may have a sum expect lists of more than one part, which another launch adds up.
+	if one.Graphs != 0 || all.Operations < one.Operations ||
+		all.Operations > one.Operations*101/100 {
 		t.Errorf("%s: one by one %+v, at once %+v", name, *one, *all)
 	}
 	if c.Norm != "batch" && c.Model != "rgcn" && all.Calls > one.Calls*4/10 {

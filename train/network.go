@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
@@ -27,6 +28,7 @@ type network struct {
 func (n *network) forward(b *sample.Batch, step model.Step, rows *deviceRows) (y backend.Tensor,
 	err error) {
 	x := b.X
+	step.Prepared, _ = b.Prepared.(*program.Prepared)
 	if step.Rows = b.TableRows; b.Table != nil {
 		step.Table = n.be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)
 	}

@@ -5,11 +5,14 @@ package train
 import (
 	"bytes"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
+	"gdb/layout"
 	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -324,5 +327,80 @@ func TestMacroBatchesOnDevice(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("with %d rows kept what is learned has other bits", rows)
 		}
+	}
+}
+
+// preparedSteps trains two epochs with a number of samplers, from a batch of the first on, and
+// returns the loss of each step and the bytes that it was given.
+func preparedSteps(t *testing.T, s *layout.Store, samplers int, first uint64) (losses []float64,
+	sent []int64) {
+	t.Helper()
+	c := cachedConfig(0)
+	c.Batch = 12
+	l, err := Open(t.Context(), s, mustDevice(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	l.s.plan.Samplers, l.s.pos.Batch = samplers, first
+	for range 2 {
+		e, err := l.Epoch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := e.Next(t.Context()); err != io.EOF; b, err = e.Next(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Prepared == nil {
+				t.Fatal("a batch comes without what was prepared of it")
+			}
+			before := l.s.steps.be.Device().Sent()
+			loss, err := l.Step(b)
+			b.Release()
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, loss)
+			sent = append(sent, l.s.steps.be.Device().Sent()-before)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		l.s.pos.Batch = 0
+	}
+	return losses, sent
+}
+
+// TestStepsFollowFromTheSeed: what a step computes, and to which sizes its batch is padded, is the
+// same with any number of samplers, in a store that knows the plan and in one that does not, and
+// where a run began.
+func TestStepsFollowFromTheSeed(t *testing.T) {
+	mustEmulate(t)
+	noted := mustBuild(t, planted(false))
+	noteProfiles(t, noted)
+	losses, sent := preparedSteps(t, noted, 1, 0)
+	sizes := map[int64]int{}
+	for _, n := range sent {
+		sizes[n]++
+	}
+	if len(sizes) > len(sent)/4 {
+		t.Errorf("%d steps are of %d sizes: they are not padded", len(sent), len(sizes))
+	}
+	for _, samplers := range []int{2, 4} {
+		for _, s := range []*layout.Store{noted, mustBuild(t, planted(false))} {
+			again, given := preparedSteps(t, s, samplers, 0)
+			if !slices.Equal(again, losses) || !slices.Equal(given, sent) {
+				t.Errorf("with %d samplers steps have losses %v and are given %d bytes, with one "+
+					"%v and %d", samplers, again, given, losses, sent)
+			}
+		}
+	}
+	if _, given := preparedSteps(t, noted, 2, 7); !slices.Equal(given, sent[7:]) {
+		t.Errorf("from batch 7 on steps are given %d bytes, want %d", given, sent[7:])
 	}
 }

@@ -85,7 +85,7 @@ func (p *planned) choose(ctx context.Context, pr *probe.Probe, s *shape) (*plan.
 			return nil, err
 		}
 	}
-	return pr.Choose(ctx, splits, p.steps.timeStep)
+	return pr.Choose(ctx, splits, p.steps)
 }
 
 // openModel takes the memory of the model.

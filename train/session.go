@@ -59,6 +59,7 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	s.useScale()
+	s.pad()
 	s.note()
 	return s, nil
 }

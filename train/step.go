@@ -76,15 +76,19 @@ func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size pr
 			rows *= 2
 		}
 		size.Device = 4 * (cost.Floats + cost.Widened + rows) * 9 / 8
-		size.Given = cuda.StepsStaged * (4*cost.Copied*9/8 + devicecache.MoreSent(4*rows))
+		size.Given = cuda.StepsStaged *
+			(4*(cost.Copied+cost.Block)*9/8 + devicecache.MoreSent(4*rows))
 	}
 	input := int64(0)
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
 	}
-	lists := cost.Lists
-	if c.Backend == backend.CUDA && !c.PlainLaunches {
-		lists += cost.Padded
+	lists := cost.Computed
+	if c.Backend != backend.CUDA {
+		lists += cost.Lists
+	}
+	if c.Backend == backend.CUDA {
+		size.Prepared = mem.ArenaBytes(4*cost.Block*9/8) + mem.HeapCost(4*cost.Computed*growth/16)
 	}
 	input += bulk.MacroBytes(c.MacroBatch, d, inner, s.nodes)
 	size.Host = input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
@@ -95,7 +99,8 @@ func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size pr
 // what is sent to the device.
 func (s *shape) arenaBytes(cost *model.StepCost) int64 {
 	if s.cfg.Backend == backend.CUDA {
-		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)
+		return cuda.StepsStaged *
+			(mem.ArenaBytes(4*cost.Copied*9/8) + mem.ArenaBytes(4*cost.Block*9/8))
 	}
 	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
 }

@@ -23,6 +23,7 @@ func (s *session) batches() loader.Config {
 	c := batchesOf(&s.cfg, s.plan)
 	c.Seeds, c.Macro = s.nodes.train, s.cfg.MacroBatch
 	s.rows.gatherMissed(&c)
+	c.Prepare = s.steps.preparing()
 	if s.buffer != nil {
 		c.Buffer = s.buffer.Buffer
 	}

@@ -49,9 +49,9 @@ const (
 	pageFloats = 4096 / 4
 )
 
-// timeStep returns what a training step on a sampled batch takes, with all that training does. Rows
+// TimeStep returns what a training step on a sampled batch takes, with all that training does. Rows
 // that are used in place lie anywhere in memory. It changes the weights.
-func (s *stepper) timeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
+func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
 	err error) {
 	dim, rows := s.features, len(d.NodeIDs)
 	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
@@ -69,7 +69,10 @@ func (s *stepper) timeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	if err != nil {
 		return w, err
 	}
-	defer func() { err = errors.Join(err, a.Free(), s.be.Trim()) }()
+	defer func() {
+		b.Free()
+		err = errors.Join(err, a.Free(), s.be.Trim())
+	}()
 	b.X = mem.View[float32](a.Bytes())
 	rate := s.opt.base
 	s.begin()
@@ -101,9 +104,31 @@ func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 		for i := range b.X { // a step leaves its own results there
 			b.X[i] = 1
 		}
+		if err := s.prepare(b); err != nil {
+			return plan.Work{}, err
+		}
 		w, err := probe.Clocked(1, func() error { return s.stepAlone(b) })
 		if err != nil {
 			return w, fmt.Errorf("time a step of %d nodes: %w", len(b.Dense.NodeIDs), err)
+		}
+		all = append(all, w)
+	}
+	return probe.Middle(all[1:]), nil
+}
+
+// TimePrepare returns the median of what preparing a batch takes, which begins where its lists are
+// in the caches of the processor, as behind its sampling.
+func (s *stepper) TimePrepare(d *sample.Dense) (plan.Work, error) {
+	b := &sample.Batch{Dense: *d}
+	defer b.Free()
+	if s.be.Device() == nil { // it is only planned for
+		return plan.Work{}, nil
+	}
+	var all []plan.Work
+	for range 1 + stepRounds { // the memory of the first is new
+		w, err := probe.Clocked(1, func() error { return s.prepare(b) })
+		if err != nil {
+			return w, fmt.Errorf("prepare a batch of %d nodes: %w", len(d.NodeIDs), err)
 		}
 		all = append(all, w)
 	}
@@ -160,7 +185,7 @@ func (s *stepper) tune(ctx context.Context, d *sample.Dense) error {
 func (s *stepper) timeOrder(ctx context.Context, d *sample.Dense,
 	order uint64) (seconds float64, err error) {
 	s.setOrder(order)
-	w, err := s.timeStep(ctx, d, false)
+	w, err := s.TimeStep(ctx, d, false)
 	return w.Seconds, err
 }
 

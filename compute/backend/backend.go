@@ -74,6 +74,10 @@ type Lists struct {
 	// SegmentFloats of scratch; else 0. Entries says that those of weights of entries will be too.
 	Rows    int
 	Entries bool
+	// There has the lists on the device, as a Preparer laid them out; it is the zero Tensor for
+	// lists that were not prepared. Names is one more than the largest row number then.
+	There Tensor
+	Names uint32
 }
 
 // Segments are lists that a backend made available for a step, by a number that it gave. Rows

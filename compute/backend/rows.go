@@ -41,6 +41,7 @@ var ErrDeviceMemory = errors.New("the device has no room")
 
 // Device is memory of a backend's own, beside the host's.
 type Device interface {
+	Preparer
 	// DeviceMemory is what the device has, and what is free of it.
 	DeviceMemory() (free, total int64, err error)
 	// Sent is how many bytes steps were given so far, which went over the bus: at once, or read in

@@ -200,10 +200,7 @@ func (b *exactBench) program(t *testing.T, layer Layer) []float32 {
 	p := Make(&b.params, Model(layer), Options{Layers: 1, Features: exactCols})
 	in := b.in
 	in.X = slices.Clone(b.x)
-	y, err := b.machine.Forward(p, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := mustForward(t, b.machine, p, in)
 	return b.read(y)
 }
 

@@ -24,25 +24,7 @@ type Input struct {
 	Degrees []uint32
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
-	// Padded are sizes that the batch is padded to, at least its own: nil for none. See Bounds and
+	// Padded are sizes that the batch is padded to, at least its own: nil for none. See
 	// Program.Pads.
 	Padded *Sizes
-}
-
-// SizesOf returns the sizes of a batch.
-func SizesOf(d *dense.Lists) (s Sizes) {
-	s.set(d)
-	return s
-}
-
-func (s *Sizes) set(d *dense.Lists) {
-	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
-	end := d.Nodes()
-	for l := range d.Layers() + 1 {
-		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
-	}
-	for l := range d.Layers() {
-		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
-		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
-	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"gdb/compute/backend"
-	"gdb/internal/dense"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 )
@@ -16,7 +16,6 @@ const dropDomain = 0x64726f70 // "drop"
 type Machine struct {
 	be     backend.Backend
 	params *Params
-	held   mem.Account // the lists of layers
 
 	// Times is told what each operation of a step took, if it is not nil: on a backend that
 	// computes at once.
@@ -26,64 +25,44 @@ type Machine struct {
 
 	p       *Program
 	in      Input
-	own     Sizes // of the batch
-	sizes   Sizes // that it is padded to
-	layout  *layout
+	batch   *Prepared // the batch under way
+	mine    *Prepared // memory for batches that nobody has prepared
 	regions [2]backend.Tensor
 	// properties holds the properties of the batch that the program reads.
 	properties [properties]backend.Tensor
-	computed   measures
-	hops       []hopLists
-}
-
-// hopLists are the lists of a hop, with the memory that they are rebased in.
-type hopLists struct {
-	view     dense.Layer
-	off, idx []uint32
-	segments [2]backend.Segments // without loops, with them
-	loopOff  []uint32
-	loopIdx  []uint32
-	padded   [2]paddedLists // likewise
+	segments   []backend.Segments // by the program's lists
 }
 
 // NewMachine returns a machine. What it holds beside the backend's memory is counted in budget,
 // which may be nil.
 func NewMachine(be backend.Backend, params *Params, budget *mem.Budget) *Machine {
-	return &Machine{be: be, params: params, held: mem.NewAccount(budget, "lists of layers")}
+	return &Machine{be: be, params: params, mine: NewPrepared(budget)}
 }
 
-// Forward computes the logits of a batch, valid until the backend's next Begin, as is all that
-// Backward needs. The error is of the host's memory, not of the device: see backend.Backend.Err.
-func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
-	m.p, m.in = p, in
-	m.own.set(in.Dense)
-	m.sizes.set(in.Dense)
-	if in.Padded != nil {
-		m.sizes.raise(in.Padded)
-	}
-	m.views(in.Dense)
-	m.setProperties()
-	rows := Nodes(0)
-	if p.inPlace {
-		rows = Nodes(1)
-	}
-	floats := p.FeatureFloats(m.sizes.Of(rows))
-	m.layout = p.memory.arrange(&m.sizes, floats)
-	for _, l := range p.lists {
-		m.makeSegments(l)
-	}
+// Prepare prepares a batch for a program in memory of the machine, until it prepares the next one:
+// see Prepared.
+func (m *Machine) Prepare(p *Program, in *Input) (*Prepared, error) {
+	return m.mine, m.mine.Prepare(p, in, m.be.Device())
+}
+
+// Forward computes the logits of a batch that was prepared with the same input, valid until the
+// backend's next Begin, as is all that Backward needs. The error is of the host's memory, not of
+// the device: see backend.Backend.Err.
+func (m *Machine) Forward(batch *Prepared, in Input) (backend.Tensor, error) {
+	p := batch.program
+	m.p, m.in, m.batch = p, in, batch
+	m.giveBatch()
+	rows := p.featureRows()
 	if in.Features == nil {
-		m.regions[regionFeatures] = m.be.Host(in.X[:p.FeatureFloats(m.own.Of(rows))], 1, floats)
+		own := p.FeatureFloats(batch.own.Of(rows))
+		m.regions[regionFeatures] = m.be.Host(in.X[:own], 1, batch.features)
 	}
-	if err := m.held.AtLeast(m.listBytes()); err != nil {
-		return backend.Tensor{}, err
-	}
-	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
+	m.regions[regionStep] = m.be.Scratch(1, batch.layout.floats)
 	if err := m.be.Err(); err != nil {
 		return backend.Tensor{}, err
 	}
 	if in.Features != nil { // an operation too, and none is given to a device before Err
-		m.regions[regionFeatures] = in.Features(m.sizes.Of(rows)).Flat()
+		m.regions[regionFeatures] = in.Features(batch.sizes.Of(rows)).Flat()
 	}
 	for i := range p.forward {
 		m.do(i)
@@ -91,14 +70,42 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	return m.tensor(p.logits), m.be.Err()
 }
 
-// setProperties makes the properties that the program reads available, in their order.
-func (m *Machine) setProperties() {
-	for k := range Property(properties) {
-		if m.p.Reads(k) {
-			x := m.computed.values(k, &m.in)
-			m.properties[k] = m.be.Host(x, len(x)+m.padding(propertyKinds[k].rows), 1)
+// giveBatch makes what was prepared available on the backend.
+func (m *Machine) giveBatch() {
+	b := m.batch
+	var sent backend.Tensor
+	inBlock := b.on != nil
+	if inBlock {
+		bug.Check(b.block != nil, "a batch is computed that is not prepared")
+		sent = b.on.Send(b.block)
+		b.block = nil
+	}
+	m.segments = m.segments[:0]
+	for i := range m.p.lists {
+		l := &b.lists[i]
+		if inBlock {
+			l.There = sent.View(l.first, 1, l.words)
+		}
+		m.segments = append(m.segments, m.be.Segments(l.Lists))
+	}
+	for k := range b.properties {
+		x, rows := &b.properties[k], b.propertyRows(Property(k))
+		switch {
+		case !x.read:
+		case inBlock:
+			m.properties[k] = sent.View(x.first, rows, 1)
+		default:
+			m.properties[k] = m.be.Host(x.of, rows, 1)
 		}
 	}
+}
+
+// featureRows returns which rows of features a batch comes with.
+func (p *Program) featureRows() Rows {
+	if p.inPlace {
+		return Nodes(1)
+	}
+	return Nodes(0)
 }
 
 // FeatureFloats returns how many words of 4 bytes the features of a number of rows take.
@@ -115,7 +122,7 @@ func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 // GradInput returns the gradient of the features, of a program that was made with it, after
 // Backward.
 func (m *Machine) GradInput() backend.Tensor {
-	return m.tensor(m.p.input).Last(m.own.Of(m.p.of(m.p.input).rows))
+	return m.tensor(m.p.input).Last(m.batch.own.Of(m.p.of(m.p.input).rows))
 }
 
 // Backward computes the gradients of all parameters from that of the logits.
@@ -150,12 +157,12 @@ func (m *Machine) run(o *op) {
 		backend.Copy(m.be, t.Out, m.tensor(o.target()))
 	}
 	if o.acc != 0 {
-		t.Out = t.Out.Last(m.sizes.Of(o.rows))
+		t.Out = t.Out.Last(m.batch.sizes.Of(o.rows))
 	} else {
 		t.Fresh = t.Out.Rows
 	}
 	if o.kind.lists != noLists {
-		t.Lists = m.segments(o.list)
+		t.Lists = m.segments[m.p.listNumber(o.list)]
 	}
 	if o.rate > 0 {
 		t.Drop = backend.Dropout{Rate: o.rate, First: m.firstDropped(o, t.Out), Key: m.key(o.site)}
@@ -167,122 +174,23 @@ func (m *Machine) run(o *op) {
 // firstDropped returns the position of the first value of a matrix that is dropped out.
 func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
 	if o.kind.lists != noLists { // of weights of entries
-		return -m.padding(Entries(o.list)) * o.heads
+		return -m.batch.padding(Entries(o.list)) * o.heads
 	}
-	first := -m.padding(m.p.of(o.out).rows)
+	first := -m.batch.padding(m.p.of(o.out).rows)
 	if o.tail { // the positions are those among all nodes
-		first = m.own.Nodes[0] - m.sizes.Nodes[1]
+		first = m.batch.own.Nodes[0] - m.batch.sizes.Nodes[1]
 	}
 	return first * x.Cols
 }
 
 // Sizes returns the sizes of the last batch.
-func (m *Machine) Sizes() *Sizes { return &m.own }
-
-// views makes the lists of all hops.
-func (m *Machine) views(d *dense.Lists) {
-	for len(m.hops) < d.Layers() {
-		m.hops = append(m.hops, hopLists{})
-	}
-	for l := range d.Layers() {
-		h := &m.hops[l]
-		if l > 0 { // layer 0 aliases d
-			h.off = mem.Resized(h.off, m.own.Nodes[l+1]+1)
-			h.idx = mem.Resized(h.idx, m.own.Entries[l])
-		}
-		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
-	}
-}
-
-// segments are lists on the backend.
-func (m *Machine) segments(l List) backend.Segments { return m.hops[l.Hop].segments[l.which()] }
-
-// makeSegments makes lists available on the backend.
-func (m *Machine) makeSegments(l listUse) {
-	h := &m.hops[l.Hop]
-	lists := backend.Lists{Off: h.view.Off, Idx: h.view.Idx}
-	if l.Loops {
-		lists.Off, lists.Idx = h.withLoops()
-	}
-	if l.Hop == 0 && m.p.inPlace {
-		lists.At, lists.Idx = lists.Idx, m.in.Rows
-	}
-	if m.padded() {
-		shift := m.padding(Nodes(l.Hop))
-		if lists.At != nil { // rows are numbered as in a table
-			shift = 0
-		}
-		lists = h.padded[l.which()].pad(lists, m.sizes.Of(Nodes(l.Hop+1)),
-			m.sizes.Of(Entries(l.List)), shift)
-	}
-	if l.transposed {
-		lists.Rows, lists.Entries = m.sizes.Of(Nodes(l.Hop)), l.entries
-	}
-	h.segments[l.which()] = m.be.Segments(lists)
-}
-
-// withLoops adds to each list an entry for its own node, the last.
-func (h *hopLists) withLoops() (off, idx []uint32) {
-	lists := int(h.view.Out)
-	h.loopOff = mem.Resized(h.loopOff, lists+1)
-	h.loopIdx = mem.Resized(h.loopIdx, int(h.view.Off[lists]-h.view.Off[0])+lists)
-	off, idx = append(h.loopOff[:0], 0), h.loopIdx[:0]
-	for i := range h.view.Out {
-		idx = append(idx, h.view.Idx[h.view.Off[i]:h.view.Off[i+1]]...)
-		idx = append(idx, h.view.Skip+i)
-		off = append(off, uint32(len(idx)))
-	}
-	return off, idx
-}
-
-// listBytes returns the memory of the hops' lists, and of degrees.
-func (m *Machine) listBytes() int64 {
-	n := 0
-	for i := range m.hops {
-		h := &m.hops[i]
-		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
-		for w := range h.padded {
-			n += h.padded[w].words()
-		}
-	}
-	return 4 * int64(n+m.computed.words())
-}
-
-// HeldWords returns how many words of 4 bytes a machine holds for a batch of such sizes: lists, and
-// what it computes of degrees.
-func (p *Program) HeldWords(s *Sizes) (words int) {
-	for l := 1; l < len(s.Entries); l++ {
-		words += s.Nodes[l+1] + 1 + s.Entries[l]
-	}
-	for _, l := range p.lists {
-		if l.Loops {
-			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
-		}
-	}
-	for k, property := range propertyKinds {
-		if property.held && p.Reads(Property(k)) {
-			words += s.Of(property.rows)
-		}
-	}
-	return words
-}
-
-// ListFloats returns what the lists of a batch of such sizes take of a step's scratch for the
-// backward pass.
-func (p *Program) ListFloats(s *Sizes) (floats int) {
-	for _, l := range p.lists {
-		if l.transposed {
-			floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l.List)),
-				s.Nodes[l.Hop+1], l.entries)
-		}
-	}
-	return floats
-}
+func (m *Machine) Sizes() *Sizes { return &m.batch.own }
 
 // tensor returns where a value is.
 func (m *Machine) tensor(v Value) backend.Tensor {
 	x := m.p.of(v)
-	rows := m.sizes.Of(x.rows)
+	sizes := &m.batch.sizes
+	rows := sizes.Of(x.rows)
 	switch x.role {
 	case roleParam:
 		return m.params.Weight(x.index)
@@ -297,8 +205,8 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 		return m.properties[x.index].Last(rows)
 	}
 	g := m.p.memory.of[v]
-	group, spot := &m.p.memory.groups[g], m.layout.spots[g]
-	skipped := (m.sizes.Of(group.rows) - rows) * x.cols
+	group, spot := &m.p.memory.groups[g], m.batch.layout.spots[g]
+	skipped := (sizes.Of(group.rows) - rows) * x.cols
 	if x.half {
 		return m.regions[spot.region].Halved().View(2*spot.at+skipped, rows, x.cols)
 	}
@@ -321,9 +229,3 @@ func (p *Program) Reads(k Property) bool {
 	}
 	return false
 }
-
-// padded reports whether the batch is padded.
-func (m *Machine) padded() bool { return m.in.Padded != nil }
-
-// padding returns how many rows of a value are padding.
-func (m *Machine) padding(r Rows) int { return m.sizes.Of(r) - m.own.Of(r) }

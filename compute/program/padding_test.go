@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/internal/dense"
 )
 
 // TestPaddedBatches: a padded batch has the loss and the gradients of the batch, for every model
@@ -39,60 +40,30 @@ func (p *Program) hasEntryValues() bool {
 	})
 }
 
-// TestPad pads lists before the first.
+// TestPad pads lists before the first, with and without loops; in a table, rows keep their numbers.
 func TestPad(t *testing.T) {
-	var p paddedLists
-	l := p.pad(backend.Lists{Off: []uint32{0, 2, 2, 3}, Idx: []uint32{4, 0, 1},
-		At: []uint32{7, 8, 9}}, 5, 6, 10)
-	for what, x := range map[string][2][]uint32{
-		"off": {l.Off, {3, 3, 3, 5, 5, 6}},
-		"idx": {l.Idx, {0, 0, 0, 14, 10, 11}},
-		"at":  {l.At, {0, 0, 0, 7, 8, 9}},
+	d := &dense.Lists{NodeIDOffsets: []uint32{0, 2, 4, 5}, NbrOffsets: []uint32{0, 2, 2, 3},
+		ReprMap: []uint32{4, 0, 1}}
+	p := &Prepared{own: SizesOf(d), sizes: Sizes{Nodes: []int{15, 5, 1}, Entries: []int{6, 4}}}
+	for _, c := range []struct {
+		use          listUse
+		rows         []uint32
+		off, idx, at []uint32
+	}{
+		{use: listUse{}, off: []uint32{3, 3, 3, 5, 5, 6}, idx: []uint32{0, 0, 0, 14, 10, 11}},
+		{use: listUse{}, rows: []uint32{7, 8, 9}, off: []uint32{3, 3, 3, 5, 5, 6},
+			idx: []uint32{0, 0, 0, 7, 8, 9}, at: []uint32{0, 0, 0, 4, 0, 1}},
+		{use: listUse{List: List{Loops: true}}, off: []uint32{5, 5, 5, 8, 9, 11},
+			idx: []uint32{0, 0, 0, 0, 0, 14, 10, 12, 13, 11, 14}},
 	} {
-		for i, v := range x[1] {
-			if len(x[0]) != len(x[1]) || x[0][i] != v {
-				t.Errorf("%s is %v, want %v", what, x[0], x[1])
-				break
-			}
+		l := backend.Lists{Off: make([]uint32, len(c.off)), Idx: make([]uint32, len(c.idx))}
+		if c.at != nil {
+			l.At = make([]uint32, len(c.at))
 		}
-	}
-}
-
-// TestBounds: batches are padded once some were seen, and bounds grow where one is larger.
-func TestBounds(t *testing.T) {
-	var b Bounds
-	sizes := func(n int) *Sizes {
-		return &Sizes{Nodes: []int{n, 200, 50}, Entries: []int{2 * n, 300}}
-	}
-	for i := range boundsBatches {
-		if p := b.Fit(sizes(1000 + i)); p != nil {
-			t.Fatalf("batch %d is padded to %+v", i, p)
+		p.write(&l, c.use, &Input{Dense: d, Rows: c.rows})
+		if !slices.Equal(l.Off, c.off) || !slices.Equal(l.Idx, c.idx) || !slices.Equal(l.At, c.at) {
+			t.Errorf("%s: %d, %d and %d, want %d, %d and %d", c.use, l.Off, l.Idx, l.At, c.off,
+				c.idx, c.at)
 		}
-	}
-	first := *b.Fit(sizes(990))
-	if want := []int{1072, 224, 50}; !slices.Equal(first.Nodes, want) {
-		t.Fatalf("nodes are padded to %d, want a sixteenth more in sixteens, %d", first.Nodes, want)
-	}
-	if want := []int{2144, 320}; !slices.Equal(first.Entries, want) {
-		t.Fatalf("entries are padded to %d, want %d", first.Entries, want)
-	}
-	if p := b.Fit(&Sizes{Nodes: []int{1100, 200, 50}, Entries: []int{2000, 300}}); p != nil {
-		t.Errorf("one of more nodes is padded to %+v", p)
-	}
-	for what, s := range map[string]*Sizes{
-		"one of fewer seeds": {Nodes: []int{900, 180, 40}, Entries: []int{1000, 100}},
-		"a much smaller one": {Nodes: []int{300, 180, 50}, Entries: []int{500, 100}},
-		"one of few entries": {Nodes: []int{1000, 180, 50}, Entries: []int{100, 100}},
-		"a larger one":       sizes(1200),
-	} {
-		if p := b.Fit(s); p != nil {
-			t.Errorf("%s is padded to %+v", what, p)
-		}
-	}
-	if p := b.Fit(sizes(1200)); p == nil || p.Nodes[0] < 1200 {
-		t.Errorf("after a larger one: %+v", p)
-	}
-	if p := b.Fit(&Sizes{Nodes: []int{2000, 400, 60}, Entries: []int{1000, 100}}); p != nil {
-		t.Errorf("one of more seeds is padded to %+v", p)
 	}
 }

@@ -102,10 +102,7 @@ func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 		b.input.Rows = b.input.Dense.ReprMap
 		b.input.X = b.input.X[9*testCols:]
 	}
-	logits, err := b.machine.Forward(b.program, b.input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	logits := mustForward(t, b.machine, b.program, b.input)
 	for _, v := range b.read(logits) {
 		loss += float64(v) * float64(v) / 2
 	}
@@ -114,6 +111,20 @@ func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 		b.machine.Backward()
 	}
 	return loss
+}
+
+// mustForward prepares a batch and computes its logits.
+func mustForward(t testing.TB, m *Machine, p *Program, in Input) backend.Tensor {
+	t.Helper()
+	batch, err := m.Prepare(p, &in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := m.Forward(batch, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits
 }
 
 func (b *bench) read(x backend.Tensor) []float32 {

@@ -1,6 +1,9 @@
 package program
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // rowsKind says what the rows of a value are.
 type rowsKind uint8
@@ -91,10 +94,7 @@ type listUse struct {
 	transposed, entries bool
 }
 
-// which returns the place of lists among those of their hop.
-func (l List) which() int {
-	if l.Loops {
-		return 1
-	}
-	return 0
+// listNumber returns the place of lists among those that the program reads.
+func (p *Program) listNumber(l List) int {
+	return slices.IndexFunc(p.lists, func(u listUse) bool { return u.List == l })
 }

@@ -3,7 +3,6 @@ package program
 import (
 	"testing"
 
-	"gdb/compute/backend"
 	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
 	"gdb/internal/mem"
@@ -34,7 +33,7 @@ func TestStepIsPlanned(t *testing.T) {
 				if got := counting.lists; got != lists {
 					t.Errorf("%s, %+v: lists take %d floats, want %d", name, o, got, lists)
 				}
-				words := int64(b.program.HeldWords(&s))
+				words := int64(b.program.HeldWords(&s) + b.program.ComputedWords(&s))
 				if got := budget.Used(); got < 4*words || got > 4*words*9/8+16 {
 					t.Errorf("%s, %+v: %d bytes are held, want %d", name, o, got, 4*words)
 				}
@@ -232,31 +231,12 @@ func TestHeldWords(t *testing.T) {
 			h := b.Pull(x, b.Lists(), Sum)
 			b.Next()
 			return b.Pull(h, b.Lists().WithLoops(), Sum)
-		}, second + 70 + 1 + 800 + 70},
+		}, 70 + 1 + 800 + 70},
 	} {
 		p := Make(&Params{}, c.model, Options{Layers: 2, Features: testCols})
-		if got := p.HeldWords(&sizesByHand); got != c.want {
+		if got := p.HeldWords(&sizesByHand) + p.ComputedWords(&sizesByHand); got != c.want {
 			t.Errorf("%s: %d words, want %d", name, got, c.want)
 		}
-	}
-}
-
-// TestPaddedWords: padded lists have an offset for each list and one more, an index and a place for
-// each entry.
-func TestPaddedWords(t *testing.T) {
-	p := Make(&Params{}, sageLayers, Options{Layers: 2, Features: testCols, Train: true})
-	if got, want := p.PaddedWords(&sizesByHand), 600+1+2*9000+70+1+2*800; got != want {
-		t.Errorf("%d words, want %d", got, want)
-	}
-	p = Make(&Params{}, testModels["batch norm"], Options{Layers: 2, Features: testCols,
-		Train: true})
-	if got := p.PaddedWords(&sizesByHand); got != 0 {
-		t.Errorf("%d words of a program that cannot be padded", got)
-	}
-	var l paddedLists
-	l.pad(backend.Lists{Off: []uint32{0, 2}, Idx: []uint32{0, 0}, At: []uint32{0, 1}}, 8, 16, 0)
-	if got := l.words(); got < 9+16+16 || got > (9+16+16)*9/8 {
-		t.Errorf("lists of 8 and 16 entries take %d words, want %d", got, 9+16+16)
 	}
 }
 

@@ -38,6 +38,8 @@ type Config struct {
 	Features rowcache.Features
 	// Later leaves Batch.X nil: whoever takes a batch gathers its features.
 	Later bool
+	// Prepare is a field of sample.PipelineConfig. Superbatches are not prepared.
+	Prepare func(b *sample.Batch) error
 	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
 	// settings above determine are filled in.
 	Superbatch *superbatch.Config
@@ -108,7 +110,7 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 			return s.drawer(c, workers, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
 		},
 		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
-		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		Prepare: c.Prepare, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Buffers: buffers, Budget: s.Budget})
 }
 
@@ -119,8 +121,8 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 		Drawer: func(workers int) (sample.Drawer, error) {
 			return s.samplers(c, workers, c.Buffer)
 		},
-		Labels: s.Labels, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Buffers: l.buffers, Budget: s.Budget})
+		Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers, Ready: c.Ready,
+		InTurn: c.InTurn, RowBytes: c.RowBytes, Buffers: l.buffers, Budget: s.Budget})
 }
 
 // superbatch starts an epoch of superbatches, and opens their loader before the first epoch.

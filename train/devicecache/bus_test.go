@@ -23,12 +23,13 @@ import (
 // only, and one of both ways is slow.
 type farDevice struct {
 	backend.Backend
-	t         *testing.T
-	locked    map[uintptr]int // bytes that are locked, by their first one
-	refused   int             // the lock that fails, from 1 on; 0 for none
-	locks     int
-	send      bool // reading in place is slow, and else sending
-	read, was int  // rows that were read in place, and sent
+	backend.Preparer // nil: it prepares nothing
+	t                *testing.T
+	locked           map[uintptr]int // bytes that are locked, by their first one
+	refused          int             // the lock that fails, from 1 on; 0 for none
+	locks            int
+	send             bool // reading in place is slow, and else sending
+	read, was        int  // rows that were read in place, and sent
 }
 
 func (d *farDevice) Device() backend.Device                       { return d }

@@ -22,16 +22,17 @@ func (s *Spec) Layout() *program.Params {
 // StepCost is the memory of a training step on a mini-batch.
 type StepCost struct {
 	// Floats is the scratch that the backend is asked for, without the features, whose rows are
-	// reused once they are not needed. Lists is what the lists that the model makes, and the
-	// degrees that it reads, take.
-	Floats, Lists int64
+	// reused once they are not needed. Lists is what the lists that the model makes take where the
+	// host computes, and Computed what it computes of degrees.
+	Floats, Lists, Computed int64
 	// KernelBytes is the scratch of kernels.
 	KernelBytes int64
-	// Padded is what lists take that are padded for a device that groups, in words of 4 bytes.
-	Padded int64
+	// Block is what is prepared of a batch for a device, in words of 4 bytes.
+	Block int64
 	// Widened is what a device takes for operands of products that it converts to float32.
 	Widened int64
-	// Copied is what is sent to a device with memory of its own, in words of 4 bytes.
+	// Copied is what is sent to a device with memory of its own beside the block, in words of 4
+	// bytes: features and labels.
 	Copied int64
 }
 
@@ -53,9 +54,10 @@ func (s *Spec) StepCost(d *dense.Lists, inPlace bool, g Growth, threads, longest
 		p := made.ordered(programKey{train: true, inPlace: inPlace}, order)
 		other := s.stepCost(p, &sizes, g, threads, longest)
 		cost.Floats, cost.Lists = max(cost.Floats, other.Floats), max(cost.Lists, other.Lists)
+		cost.Computed = max(cost.Computed, other.Computed)
 		cost.KernelBytes = max(cost.KernelBytes, other.KernelBytes)
 		cost.Copied = max(cost.Copied, other.Copied)
-		cost.Padded = max(cost.Padded, other.Padded)
+		cost.Block = max(cost.Block, other.Block)
 		cost.Widened = max(cost.Widened, other.Widened)
 	}
 	return cost
@@ -72,23 +74,19 @@ func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, thre
 	return StepCost{
 		Floats:      g.Parts * int64(p.StepFloats(&part, features)+p.ListFloats(&part)),
 		Lists:       g.Parts * int64(p.HeldWords(&part)),
+		Computed:    g.Parts * int64(p.ComputedWords(&part)),
 		KernelBytes: p.KernelBytes(&whole, threads, longest),
-		Copied:      g.Parts * int64(s.copied(p, &part)),
-		Padded:      g.Parts * int64(p.PaddedWords(&part)),
+		Copied:      g.Parts * int64(s.copied(&part)),
+		Block:       g.Parts * int64(p.BlockWords(&part)),
 		Widened:     g.Parts * int64(p.WidenedFloats(&part)),
 	}
 }
 
-// copied returns how many words of 4 bytes a device is sent for a batch: features, lists and their
-// transposes, properties and labels.
-func (s *Spec) copied(p *program.Program, sizes *program.Sizes) int {
+// copied returns how many words of 4 bytes a device is sent for a batch beside its block: features
+// and labels.
+func (s *Spec) copied(sizes *program.Sizes) int {
 	last := len(sizes.Nodes) - 1
-	words := sizes.Nodes[0]*s.Dims[0] + sizes.Nodes[last]*s.Dims[len(s.Dims)-1] +
-		p.HeldWords(sizes) + p.ListFloats(sizes)
-	if last > 0 { // the lists of the first hop, which are not held but are the batch's
-		words += sizes.Nodes[1] + 1 + sizes.Entries[0]
-	}
-	return words
+	return sizes.Nodes[0]*s.Dims[0] + sizes.Nodes[last]*s.Dims[len(s.Dims)-1]
 }
 
 // grown returns the sizes multiplied by num/den.

@@ -130,9 +130,10 @@ func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 			t.Errorf("half %v, in place %v: %d floats, the model took %d", s.Half, inPlace,
 				c.Floats, floats)
 		}
-		if got := held.Used(); got < 4*c.Lists || got > 5*c.Lists {
+		lists := c.Lists + c.Computed
+		if got := held.Used(); got < 4*lists || got > 5*lists {
 			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half,
-				inPlace, 4*c.Lists, got)
+				inPlace, 4*lists, got)
 		}
 		if got := total.Used() - params; got > c.KernelBytes || c.KernelBytes > 3*got+2<<20 {
 			t.Errorf("half %v, in place %v: kernels take %d bytes, they hold %d", s.Half,

@@ -19,7 +19,7 @@ type Model struct {
 	machine *program.Machine
 
 	programs programs
-	bounds   program.Bounds // of batches, for a device that groups
+	padding  *Padding // of batches in training; nil for none
 	exact    []*program.ExactLayer
 }
 
@@ -37,6 +37,8 @@ type Step struct {
 	// Input assembles the features of all nodes on the device, instead of x; nil where x has them.
 	// See program.Input.
 	Input func(rows int) backend.Tensor
+	// Prepared is what Prepare made of the batch, with the same step; nil where nobody has.
+	Prepared *program.Prepared
 }
 
 // New returns a model whose parameters are in the memory of a backend, for training or only for
@@ -63,14 +65,36 @@ func (m *Model) Params() *program.Params { return &m.params }
 // logits, and all that Backward needs, are valid until the backend's next Begin. Forward overwrites
 // x with results. The error is about the host's memory; for the device see backend.Backend.Err.
 func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
-	sizes := program.SizesOf(d)
-	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
 		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
-	if s.Train && m.be.About().Groups && p.Pads() {
-		in.Padded = m.bounds.Fit(&sizes)
+	batch := s.Prepared
+	if batch == nil {
+		var err error
+		if batch, err = m.machine.Prepare(m.programFor(&in, s.Train), &in); err != nil {
+			return backend.Tensor{}, err
+		}
 	}
-	return m.machine.Forward(p, in)
+	return m.machine.Forward(batch, in)
+}
+
+// Prepare prepares a batch for a Forward that trains on a device, beside steps: it may be called
+// from any goroutine.
+func (m *Model) Prepare(to *program.Prepared, d *dense.Lists) error {
+	in := program.Input{Dense: d, Degrees: d.Degrees}
+	return to.Prepare(m.programFor(&in, true), &in, m.be.Device())
+}
+
+// Pad has batches be padded from now on, in training, where the model allows it; nil pads none.
+func (m *Model) Pad(p *Padding) { m.padding = p }
+
+// programFor returns the program for a batch, and writes the sizes that it is padded to.
+func (m *Model) programFor(in *program.Input, train bool) *program.Program {
+	sizes := program.SizesOf(in.Dense)
+	p := m.programs.choose(train, in.Table.Rows > 0, &sizes)
+	if train && m.padding != nil && p.Pads() {
+		in.Padded = m.padding.Fit(&sizes)
+	}
+	return p
 }
 
 // Places returns the number of places where aggregation and product may exchange their order.

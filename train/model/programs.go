@@ -1,13 +1,19 @@
 package model
 
-import "gdb/compute/program"
+import (
+	"sync"
+
+	"gdb/compute/program"
+)
 
 // programs holds the programs of a model, one for each order of aggregation and product that a
-// batch has asked for.
+// batch has asked for. They may be asked for from any goroutine.
 type programs struct {
 	spec   *Spec
 	params *program.Params
-	made   map[programKey]*program.Program
+
+	mu   sync.Mutex
+	made map[programKey]*program.Program
 }
 
 // programKey identifies a program. Bit i of order is set if at place i the product comes first.
@@ -18,6 +24,8 @@ type programKey struct {
 
 // get returns a program, which it makes the first time.
 func (p *programs) get(k programKey) *program.Program {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if got := p.made[k]; got != nil {
 		return got
 	}

@@ -25,6 +25,7 @@ type Costs struct {
 	Device               *Profile
 	Step, StepInPlace    Work // a step that copies its rows, and one that reads them in place
 
+	Prepare  float64           // of a batch, beside its sampling: seconds of a core
 	Resident Price             // of lists, sampled from a resident topology
 	Paged    []PagedPrice      // by size of the block cache, ascending
 	NoPaged  bool              // no split with a paged topology is worth measuring
@@ -61,6 +62,15 @@ func (s *Costs) stepOf(p *Plan) Work {
 
 // listPrice returns what sampling a batch costs with a split.
 func (s *Costs) listPrice(p *Plan) Price {
+	price := s.drawPrice(p)
+	if p.Superbatch == nil {
+		price.Own += s.Prepare
+	}
+	return price
+}
+
+// drawPrice is listPrice without preparing.
+func (s *Costs) drawPrice(p *Plan) Price {
 	switch {
 	case p.PassBytes() > 0:
 		return s.passed(p)

@@ -131,6 +131,10 @@ type Batches struct {
 	Hops         int   // in a batch
 	SeedBytes    int64 // for each seed: its number and its labels
 	TrainBatches int64 // in an epoch
+	// PreparedBytes is what is prepared of a batch beside its sampling; 0 where nothing is.
+	PreparedBytes int64
+	// Sampled are sizes of the first batches, the largest of each: see Plan.
+	Sampled *BatchSizes
 }
 
 // Steps hold the memory of a training step on the largest batch. They are 0 where batches are only

@@ -58,11 +58,22 @@ type Plan struct {
 	BatchEdges int64 `json:"batch_edges_max"`
 	BatchInner int64 `json:"batch_inner_max"` // nodes of it that have neighbors
 
+	// Sampled are the sizes of the first batches: what batches are padded to on a device follows
+	// from them. They depend on the seed and on settings of batches alone.
+	Sampled *BatchSizes `json:"batch_sizes,omitempty"`
+
 	// Forecast is nil if there was no room to sample a few batches.
 	Forecast *Forecast `json:"epoch,omitempty"`
 
 	facts    *Facts // it is made from; nil for a plan that was not made by this package
 	quarters int64  // quarters of the caches of lists that the neighbor cache was given
+}
+
+// BatchSizes are the largest sizes of some batches: the nodes from each hop on, the first being all
+// and the last the seeds, and the entries of the lists of each hop.
+type BatchSizes struct {
+	Nodes   []int `json:"nodes"`
+	Entries []int `json:"entries"`
 }
 
 // ListPlan is how the memory of a paged topology is split between its caches. Sizes are bytes.

@@ -140,7 +140,8 @@ type outcome struct {
 func (f *Facts) begin() *Plan {
 	return &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
 		VectorsDisk: f.VectorsDisk, BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges,
-		BatchInner: f.BatchInner, Samplers: f.samplers(), OnDevice: f.planDevice(), facts: f}
+		BatchInner: f.BatchInner, Sampled: f.Sampled, Samplers: f.samplers(),
+		OnDevice: f.planDevice(), facts: f}
 }
 
 // lists returns the lists of a way whose caches are given some bytes.

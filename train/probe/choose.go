@@ -150,7 +150,7 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Pl
 			if err := m.makeRoom(kind.inPlace); err != nil {
 				return plan.Work{}, err
 			}
-			w, err := step(ctx, m.dense, kind.inPlace)
+			w, err := step.TimeStep(ctx, m.dense, kind.inPlace)
 			return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
 		})
 		if err != nil {
@@ -158,7 +158,15 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Pl
 		}
 		*kind.to = w
 	}
-	return nil
+	if m.facts.Device.Memory == 0 {
+		return nil
+	}
+	w, err := m.timed("prepare "+m.cfg.StepName, func() (plan.Work, error) {
+		w, err := step.TimePrepare(m.dense)
+		return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
+	})
+	s.Prepare = w.CPU
+	return err
 }
 
 // tableRoom is the least memory that must be free beside a step that is timed with rows in place. A

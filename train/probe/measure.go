@@ -30,11 +30,18 @@ type Model interface {
 }
 
 // StepSize is the memory of a step in bytes. Device is what it computes on a device with memory of
-// its own, and Given the inputs of the steps under way there.
-type StepSize struct{ Host, Device, Given int64 }
+// its own, Given the inputs of the steps under way there, and Prepared what is prepared of a batch
+// beside its sampling.
+type StepSize struct{ Host, Device, Given, Prepared int64 }
 
-// Timer returns how long a step takes on a batch.
-type Timer func(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
+// Timer measures what a batch takes.
+type Timer interface {
+	// TimeStep returns what a step on a batch takes.
+	TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
+	// TimePrepare returns what preparing a batch beside its sampling takes; nothing where batches
+	// are not prepared.
+	TimePrepare(d *sample.Dense) (plan.Work, error)
+}
 
 // profiler finds how fast the device and this machine are.
 type profiler struct {

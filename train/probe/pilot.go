@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/train/plan"
@@ -40,6 +41,9 @@ type pilotSizes struct {
 	sampled      int           // edges of all batches
 	largest      *sample.Dense // the batch with most nodes
 	batches      []pilotBatch
+	// padded are the largest sizes of the first pagedPilot batches, which are sampled whatever the
+	// memory is.
+	padded program.Sizes
 }
 
 func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
@@ -48,6 +52,10 @@ func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
 	p.edges.Add(int64(len(d.Nbrs)))
 	p.inner.Add(int64(d.Inner()))
 	p.sampled += len(d.Nbrs)
+	if len(p.batches) <= pagedPilot {
+		s := program.SizesOf(&d.Lists)
+		p.padded.Raise(&s)
+	}
 	if p.largest == nil || len(d.NodeIDs) > len(p.largest.NodeIDs) {
 		p.largest = d
 	}
@@ -126,11 +134,13 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
 	f.BatchEdges, f.BatchInner = p.edges.Reserve()*scale, p.inner.Reserve()*scale
 	f.LayerBytes = p.drawing.Reserve() * scale
+	f.Sampled = &plan.BatchSizes{Nodes: p.padded.Nodes, Entries: p.padded.Entries}
 	m.dense = p.largest
 	if m.model != nil {
 		f.StepInPlace = m.model.Size(m.dense, f.BatchInner, scale, true).Host
 		copied := m.model.Size(m.dense, f.BatchInner, scale, false)
 		f.StepCopied, f.Device.Step, f.Device.Given = copied.Host, copied.Device, copied.Given
+		f.PreparedBytes = copied.Prepared
 	}
 	m.src.OnDevice = int(f.DeviceRows())
 	if scale == 1 {

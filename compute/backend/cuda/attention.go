@@ -73,10 +73,10 @@ func attendToRows(g *gpu, o *backend.Operands) {
 	if g.untouched(o) {
 		return
 	}
-	dx, dots, dout, x, kept, b := o.Out, o.Extra[0], o.In[0], o.In[1], o.In[3], g.back(o.Lists)
+	dx, dots, dout, x, kept, l := o.Out, o.Extra[0], o.In[0], o.In[1], o.In[3], g.back(o.Lists)
 	g.mustKeep(kept)
 	cols := o.HeadCols(dout)
-	l, four, name := b.back, g.fours(cols, dx, dout, x), "attend_grad_rows"
+	four, name := g.fours(cols, dx, dout, x), "attend_grad_rows"
 	if dout.Half {
 		name = "attend_grad_rows_half"
 	}
@@ -88,7 +88,7 @@ func attendToRows(g *gpu, o *backend.Operands) {
 		if longs.join {
 			threads = longs.mayHubs * pieces(dx.Cols, four)
 		}
-		g.launch(name, threads, dx, dots, dout, x, o.In[2], kept, l.off, l.idx, b.entries(),
+		g.launch(name, threads, dx, dots, dout, x, o.In[2], kept, l.off, l.idx, l.entries(),
 			dx.Rows, longs, o.Heads, cols, headLanes(cols, four), o.Shared, o.Scalar, at, threshold,
 			factor, o.Fresh, four)
 	}

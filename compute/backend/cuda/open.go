@@ -34,6 +34,7 @@ type gpu struct {
 	lists   []stepLists
 	scratch *arena
 	staged  staging
+	blocks  blocks
 	reads   bool  // the step reads memory of the caller where it lies
 	sent    int64 // bytes that steps were given
 
@@ -69,7 +70,8 @@ func Open(opt backend.Options) (backend.Backend, error) {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
 	g.scratch = newArena(&g.driver, "activations and gradients of a step")
-	g.staged.open(&g.driver, g.budget)
+	g.blocks.open(&g.driver, g.budget)
+	g.staged.open(&g.driver, g.budget, &g.blocks)
 	if err := g.losses.open(&g.driver); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: open device %d: %w", opt.Device, err), g.Close())
 	}
@@ -113,7 +115,7 @@ func (g *gpu) Close() error {
 	}
 	g.params, g.tables = nil, nil
 	return once(errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
-		g.scratch.Release(), g.driver.close()))
+		g.blocks.close(), g.scratch.Release(), g.driver.close()))
 }
 
 // once is the first of joined errors that say that the device is lost, which all calls do then; any

@@ -44,6 +44,8 @@ type trial struct {
 	be calls
 	r  *rand.Rand
 	x  [][]float32 // results
+	// prepares has lists be prepared in a block; nil for none.
+	prepares backend.Preparer
 }
 
 // newTrial returns one of a name, which says what is drawn.
@@ -110,6 +112,9 @@ func (o *trial) lists(kind string, rows int, entries bool) backend.Segments {
 			l.Idx, l.At = append(l.Idx, uint32(o.r.IntN(rows))), append(l.At, uint32(o.r.IntN(90)))
 		}
 		l.Off = append(l.Off, uint32(len(l.Idx)))
+	}
+	if o.prepares != nil {
+		l = prepared(o.prepares, l)
 	}
 	return o.be.Segments(l)
 }

@@ -49,14 +49,16 @@ func (a *arena) take(n int) (uint64, error) {
 // device for the copies. Copies have a stream of their own, so that those of a step are made while
 // the device computes the step before.
 type staging struct {
-	steps [StepsStaged]stagedStep
-	now   int
+	steps  [StepsStaged]stagedStep
+	now    int
+	blocks *blocks // where blocks that were copied go
 }
 
 // stagedStep is the memory of one step.
 type stagedStep struct {
 	host   backend.Scratch[*mem.Arena] // locked, in bytes
 	device *arena                      // where they go
+	blocks []*backend.Block            // that were sent
 	// copied is behind the last copy, and done behind the last operation of the step, once it
 	// ended.
 	copied, done event
@@ -80,14 +82,24 @@ func (s *staging) next(d *driver) error {
 		}
 	}
 	now.ended = false
+	s.recycle(now)
 	if err := now.device.Reset(); err != nil {
 		return err
 	}
 	return now.host.Reset()
 }
 
+// recycle takes back the blocks of a step whose copies are made.
+func (s *staging) recycle(of *stagedStep) {
+	for _, b := range of.blocks {
+		s.blocks.put(b)
+	}
+	of.blocks = of.blocks[:0]
+}
+
 // open prepares the steps. What is copied is counted in a budget.
-func (s *staging) open(d *driver, budget *mem.Budget) {
+func (s *staging) open(d *driver, budget *mem.Budget, blocks *blocks) {
+	s.blocks = blocks
 	for i := range s.steps {
 		s.steps[i].device = newArena(d, "rows and lists of a step")
 		s.steps[i].host = backend.Scratch[*mem.Arena]{Align: arenaAlign,
@@ -122,6 +134,7 @@ func (s *staging) take(n int) (x []byte, to uint64, err error) {
 // free frees all memory, after all operations: the caller has waited for them.
 func (s *staging) free(d *driver) (err error) {
 	for i := range s.steps {
+		s.recycle(&s.steps[i])
 		err = errors.Join(err, s.steps[i].free(d))
 	}
 	return err

@@ -18,14 +18,14 @@ var pulls = map[string]deviceKernel{
 		g.launchHalf("segment_max", summed{s.Lists, x.Cols, false, l.longs, 2}, x.Half, out.Half,
 			out, o.Extra[0], x, l.off, l.idx, s.Lists, l.longs, x.Cols)
 	},
-	"push-mean": func(g *gpu, o *backend.Operands) { g.push(o, g.back(o.Lists).weight) },
-	"push-sum":  func(g *gpu, o *backend.Operands) { g.push(o, 0) },
+	"push-mean": func(g *gpu, o *backend.Operands) { g.push(o, true) },
+	"push-sum":  func(g *gpu, o *backend.Operands) { g.push(o, false) },
 	"push-max": func(g *gpu, o *backend.Operands) {
 		dx := o.Out
 		if g.untouched(o) {
 			return
 		}
-		l := g.back(o.Lists).back
+		l := g.back(o.Lists)
 		g.launchSums("segment_max_grad", summed{dx.Rows, dx.Cols, false, l.longs, 1}, dx, o.In[0],
 			o.In[1], l.off, l.idx, dx.Rows, l.longs, dx.Cols, o.Fresh)
 	},
@@ -76,13 +76,17 @@ func pullDropped(g *gpu, o *backend.Operands) {
 		dropThreshold(d.Rate), 1/(1-d.Rate), four)
 }
 
-// push sums rows over transposed lists, with the weights of lists, or without for 0.
-func (g *gpu) push(o *backend.Operands, weight uint64) {
+// push sums rows over transposed lists, with the weights of lists or without.
+func (g *gpu) push(o *backend.Operands, weighted bool) {
 	if g.untouched(o) {
 		return
 	}
 	dx, dout := o.Out, o.In[0]
-	l, four := g.back(o.Lists).back, g.fours(dx.Cols, dx, dout)
+	l, four := g.back(o.Lists), g.fours(dx.Cols, dx, dout)
+	weight := uint64(0)
+	if weighted {
+		weight = l.weight
+	}
 	name := "segment_grad"
 	if dout.Half {
 		name = "segment_grad_half"
@@ -94,7 +98,7 @@ func (g *gpu) push(o *backend.Operands, weight uint64) {
 // untouched reports whether a gradient of rows has nothing to add: then the fresh rows are zeros.
 func (g *gpu) untouched(o *backend.Operands) bool {
 	if s := o.Lists; s.Lists > 0 && s.Entries > 0 && o.Out.Len() > 0 {
-		g.back(s)
+		g.on(s)
 		return g.err != nil
 	}
 	g.zero(o.Out.Slice(0, o.Fresh))
@@ -118,20 +122,20 @@ func pushWeighted(g *gpu, o *backend.Operands) {
 	if g.untouched(o) {
 		return
 	}
-	dx, dout, b := o.Out, o.In[0], g.back(o.Lists)
+	dx, dout, l := o.Out, o.In[0], g.back(o.Lists)
 	cols := o.HeadCols(dout)
-	l, four := b.back, g.fours(cols, dx, dout)
+	four := g.fours(cols, dx, dout)
 	name := "weighted_sum_grad"
 	if dout.Half {
 		name = "weighted_sum_grad_half"
 	}
 	g.launchSums(name, summed{dx.Rows, dx.Cols, four, l.longs, 1}, dx, dout, o.In[1],
-		l.off, l.idx, b.entries(), dx.Rows, l.longs, o.Heads, cols, o.Shared, o.Fresh, four)
+		l.off, l.idx, l.entries(), dx.Rows, l.longs, o.Heads, cols, o.Shared, o.Fresh, four)
 }
 
 // entries returns the numbers of the entries that transposed ones come from.
-func (l *stepLists) entries() uint64 {
-	if !l.Entries {
+func (l *transposedLists) entries() uint64 {
+	if l.entry == 0 {
 		panic("BUG: transposed lists without entries")
 	}
 	return l.entry
@@ -162,10 +166,9 @@ var entries = map[string]deviceKernel{
 		if g.untouched(o) {
 			return
 		}
-		out, x, b := o.Out, o.In[0], g.back(o.Lists)
-		l := b.back
+		out, x, l := o.Out, o.In[0], g.back(o.Lists)
 		g.launchSums("entry_to_row", summed{out.Rows, x.Cols, false, l.longs, 1}, out, x, l.off,
-			b.entries(), out.Rows, l.longs, x.Cols, o.Fresh)
+			l.entries(), out.Rows, l.longs, x.Cols, o.Fresh)
 	},
 	"scores2": func(g *gpu, o *backend.Operands) {
 		src, dst, s := o.In[0], o.In[1], o.Lists
@@ -178,10 +181,9 @@ var entries = map[string]deviceKernel{
 		if g.untouched(o) {
 			return
 		}
-		dsrc, dst, b := o.Out, o.In[2], g.back(o.Lists)
-		l := b.back
+		dsrc, dst, l := o.Out, o.In[2], g.back(o.Lists)
 		g.launchSums("scores2_grad_row", summed{dsrc.Rows, dst.Cols, false, l.longs, 1}, dsrc,
-			o.In[0], o.In[1], dst, o.In[3], l.off, l.idx, b.entries(), dsrc.Rows, l.longs, o.Heads,
+			o.In[0], o.In[1], dst, o.In[3], l.off, l.idx, l.entries(), dsrc.Rows, l.longs, o.Heads,
 			o.HeadCols(dst), o.Scalar, o.Fresh)
 	},
 	"product": func(g *gpu, o *backend.Operands) {

@@ -1,0 +1,334 @@
+package program
+
+import (
+	"gdb/compute/backend"
+	"gdb/internal/dense"
+	"gdb/internal/mem"
+)
+
+// Prepared is what a step on a batch needs that follows from the batch alone: its lists as a
+// program reads them, with loops, padding and what gradients need, and its properties. It is made
+// beside steps, by any goroutine: for a device in a block, of which a step sends the whole. The
+// memory is used again by the next batch.
+type Prepared struct {
+	program    *Program
+	own, sizes Sizes // of the batch, and those that it is padded to
+	features   int   // floats of the features, with padding
+	layout     *layout
+	lists      []preparedLists
+	properties [properties]preparedValues
+	computed   measures
+	on         backend.Preparer // of the block; nil where the host computes
+	block      *backend.Block   // nil once it was sent
+	held       mem.Account
+}
+
+// preparedLists are lists of a batch, in memory of their own or in words of the block from first
+// on.
+type preparedLists struct {
+	backend.Lists
+	first, words int
+	off, idx, at []uint32
+}
+
+// preparedValues are a property of a batch, in words of the block from first on, behind zeros.
+type preparedValues struct {
+	read  bool // by the program
+	of    []float32
+	first int
+}
+
+// NewPrepared returns a Prepared of no batch. What it holds beside its block is counted in budget,
+// which may be nil.
+func NewPrepared(budget *mem.Budget) *Prepared {
+	return &Prepared{held: mem.NewAccount(budget, "lists of layers")}
+}
+
+// Prepare prepares a batch for a program: its Dense, Rows, Degrees and Padded are read. on is the
+// device that computes, or nil. The error is of memory: nothing is prepared then.
+func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error {
+	p.Drop()
+	p.program, p.on = prog, on
+	p.own.set(in.Dense)
+	p.sizes.set(in.Dense)
+	if in.Padded != nil {
+		p.sizes.Raise(in.Padded)
+	}
+	p.features = prog.FeatureFloats(p.sizes.Of(prog.featureRows()))
+	p.layout = prog.memory.arrange(&p.sizes, p.features)
+	for k := range Property(properties) {
+		if p.properties[k] = (preparedValues{read: prog.Reads(k)}); p.properties[k].read {
+			p.properties[k].of = p.computed.values(k, in)
+		}
+	}
+	for len(p.lists) < len(prog.lists) {
+		p.lists = append(p.lists, preparedLists{})
+	}
+	if on != nil {
+		return p.inBlock(in)
+	}
+	for i, l := range prog.lists {
+		p.inMemory(&p.lists[i], l, in)
+	}
+	return p.held.AtLeast(4 * int64(p.heldWords()))
+}
+
+// Drop gives up what was prepared and not computed.
+func (p *Prepared) Drop() {
+	if p.block != nil {
+		p.on.DropBlock(p.block)
+		p.block = nil
+	}
+}
+
+// Free gives up all memory, and returns whether there was any.
+func (p *Prepared) Free() (freed bool) {
+	freed = p.block != nil || p.held.Bytes() > 0
+	p.Drop()
+	p.held.Release()
+	*p = Prepared{held: p.held}
+	return freed
+}
+
+// inMemory prepares lists in memory of the host: those of the first hop where they are, if they are
+// the batch's.
+func (p *Prepared) inMemory(to *preparedLists, l listUse, in *Input) {
+	s := p.listSizes(l)
+	if l.Hop == 0 && !l.Loops && in.Padded == nil {
+		to.Lists = backend.Lists{Off: in.Dense.NbrOffsets, Idx: in.Dense.ReprMap}
+		if s.At {
+			to.At, to.Idx = in.Dense.ReprMap, in.Rows
+		}
+	} else {
+		to.off, to.idx = mem.Resized(to.off, s.Lists+1), mem.Resized(to.idx, s.Entries)
+		to.Lists = backend.Lists{Off: to.off, Idx: to.idx}
+		if s.At {
+			to.at = mem.Resized(to.at, s.Entries)
+			to.At = to.at
+		}
+		p.write(&to.Lists, l, in)
+	}
+	to.Rows, to.Entries = s.Rows, s.Weights
+}
+
+// inBlock prepares all in a block.
+func (p *Prepared) inBlock(in *Input) (err error) {
+	words := 0
+	take := func(n int) (first int) {
+		first = words
+		words += (n + backend.BlockAlign - 1) / backend.BlockAlign * backend.BlockAlign
+		return first
+	}
+	for i, l := range p.program.lists {
+		to := &p.lists[i]
+		to.words = p.on.ListWords(p.listSizes(l))
+		to.first = take(to.words)
+	}
+	for k := range p.properties {
+		if x := &p.properties[k]; x.read {
+			x.first = take(p.propertyRows(Property(k)))
+		}
+	}
+	if err := p.held.AtLeast(4 * int64(p.computed.words())); err != nil {
+		return err
+	}
+	if p.block, err = p.on.TakeBlock(words); err != nil {
+		return err
+	}
+	for i, l := range p.program.lists {
+		to := &p.lists[i]
+		memory := p.block.Words[to.first:][:to.words]
+		to.Lists = p.on.ListsIn(memory, p.listSizes(l))
+		p.write(&to.Lists, l, in)
+		p.on.FinishLists(memory, &to.Lists)
+	}
+	for k := range p.properties {
+		if x := &p.properties[k]; x.read {
+			rows := p.propertyRows(Property(k))
+			to := p.block.Words[x.first:][:rows]
+			zeros := rows - len(x.of)
+			clear(to[:zeros])
+			copy(to[zeros:], mem.View[uint32](mem.BytesOf(x.of)))
+		}
+	}
+	return nil
+}
+
+// propertyRows returns how many rows a property has that was computed, with zeros before it. Of
+// nodes that is as many as its padded rows; a batch without weights of nodes has none.
+func (p *Prepared) propertyRows(k Property) int {
+	return len(p.properties[k].of) + p.padding(propertyKinds[k].rows)
+}
+
+// padding returns how many rows of a value are padding.
+func (p *Prepared) padding(r Rows) int { return p.sizes.Of(r) - p.own.Of(r) }
+
+// listSizes returns the sizes of lists as the program reads them.
+func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
+	s.Lists, s.Entries = p.sizes.Of(Nodes(l.Hop+1)), p.sizes.Of(Entries(l.List))
+	s.At = l.Hop == 0 && p.program.inPlace
+	if l.transposed {
+		s.Rows, s.Weights = p.sizes.Of(Nodes(l.Hop)), l.entries
+	}
+	return s
+}
+
+// write writes lists of a hop to memory of their sizes. Rows are counted from the first one of the
+// hop. Where the batch is padded, empty lists come first, behind entries that no list has, and all
+// rows of the batch are the last of their matrices, as those of a later layer are the last of an
+// earlier one's: what stands before them is padding, and rows that other layers have.
+func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
+	d := in.Dense
+	base, next := d.NodeIDOffsets[l.Hop], d.NodeIDOffsets[l.Hop+1]
+	off := d.NbrOffsets[next-d.NodeIDOffsets[1]:]
+	from := d.ReprMap[off[0]:]
+	padLists := len(to.Off) - len(off)
+	padEntries := len(to.Idx) - p.own.Of(Entries(l.List))
+	for i := range to.Off[:padLists] {
+		to.Off[i] = uint32(padEntries)
+	}
+	clear(to.Idx[:padEntries])
+	offs, idx := to.Off[padLists:], to.Idx[padEntries:]
+	shift := uint32(p.padding(Nodes(l.Hop))) - base
+	switch {
+	case to.At != nil: // rows are numbered as in a table
+		clear(to.At[:padEntries])
+		copy(to.At[padEntries:], from)
+		copy(idx, in.Rows)
+	case l.Loops:
+		withLoops(offs, idx, off, d.ReprMap, looped{uint32(padEntries), shift, next})
+		return
+	default:
+		for i, r := range from {
+			idx[i] = r + shift
+		}
+	}
+	first := off[0] - uint32(padEntries)
+	for i, o := range off {
+		offs[i] = o - first
+	}
+}
+
+// looped says where entries of lists with loops begin, what is added to their rows, and which node
+// has the first list.
+type looped struct{ first, shift, node uint32 }
+
+// withLoops adds to each list an entry for its own node, the last.
+func withLoops(toOff, toIdx, off, idx []uint32, by looped) {
+	at := 0
+	for i := range len(off) - 1 {
+		toOff[i] = by.first + uint32(at)
+		for _, r := range idx[off[i]:off[i+1]] {
+			toIdx[at] = r + by.shift
+			at++
+		}
+		toIdx[at] = by.node + uint32(i) + by.shift
+		at++
+	}
+	toOff[len(off)-1] = by.first + uint32(at)
+}
+
+// heldWords returns the memory of lists in memory of the host, and of degrees.
+func (p *Prepared) heldWords() int {
+	n := p.computed.words()
+	for i := range p.lists {
+		l := &p.lists[i]
+		n += cap(l.off) + cap(l.idx) + cap(l.at)
+	}
+	return n
+}
+
+// HeldWords returns how many words of 4 bytes lists take of the host's memory for a batch of such
+// sizes where the host computes.
+func (p *Program) HeldWords(s *Sizes) (words int) {
+	for _, l := range p.lists {
+		if l.Loops || l.Hop > 0 {
+			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
+		}
+	}
+	return words
+}
+
+// ComputedWords returns how many words of 4 bytes properties take that are computed for a batch of
+// such sizes.
+func (p *Program) ComputedWords(s *Sizes) (words int) {
+	for k, property := range propertyKinds {
+		if property.held && p.Reads(Property(k)) {
+			words += s.Of(property.rows)
+		}
+	}
+	return words
+}
+
+// BlockWords returns how many words of 4 bytes a block has at most for a batch of such sizes, but
+// for what a device makes of long lists: lists, transposed ones, and properties.
+func (p *Program) BlockWords(s *Sizes) (words int) {
+	for _, l := range p.lists {
+		words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List)) + 6*backend.BlockAlign
+	}
+	for k, property := range propertyKinds {
+		if p.Reads(Property(k)) {
+			words += s.Of(property.rows) + backend.BlockAlign
+		}
+	}
+	return words + p.ListFloats(s)
+}
+
+// ListFloats returns what the lists of a batch of such sizes take of a step's scratch for the
+// backward pass.
+func (p *Program) ListFloats(s *Sizes) (floats int) {
+	for _, l := range p.lists {
+		if l.transposed {
+			floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l.List)),
+				s.Nodes[l.Hop+1], l.entries)
+		}
+	}
+	return floats
+}
+
+// SizesOf returns the sizes of a batch.
+func SizesOf(d *dense.Lists) (s Sizes) {
+	s.set(d)
+	return s
+}
+
+func (s *Sizes) set(d *dense.Lists) {
+	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
+	end := d.Nodes()
+	for l := range d.Layers() + 1 {
+		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
+	}
+	for l := range d.Layers() {
+		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
+		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
+	}
+}
+
+// Raise raises sizes to those of another batch of as many hops.
+func (s *Sizes) Raise(o *Sizes) {
+	if len(s.Nodes) == 0 {
+		s.Nodes, s.Entries = make([]int, len(o.Nodes)), make([]int, len(o.Entries))
+	}
+	for i, n := range o.Nodes {
+		s.Nodes[i] = max(s.Nodes[i], n)
+	}
+	for i, n := range o.Entries {
+		s.Entries[i] = max(s.Entries[i], n)
+	}
+}
+
+// Pads reports whether a padded batch gives what the batch gives: rows before the first have no
+// gradient, and nothing sums up over entries or counts rows.
+func (p *Program) Pads() bool {
+	for i := range p.ops {
+		o := &p.ops[i]
+		if o.kind.counts {
+			return false
+		}
+		k := p.of(o.in[0]).rows.kind
+		if o.kind.overRows && (k == entryRows || k == loopRows) {
+			return false
+		}
+	}
+	return true
+}
