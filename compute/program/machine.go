@@ -89,12 +89,13 @@ func (m *Machine) giveBatch() {
 		m.segments = append(m.segments, m.be.Segments(l.Lists))
 	}
 	for k := range b.properties {
-		x, rows := &b.properties[k], b.propertyRows(Property(k))
-		switch {
-		case !x.read:
-		case inBlock:
+		x := &b.properties[k]
+		if !x.read {
+			continue
+		}
+		if rows := b.propertyRows(Property(k)); inBlock {
 			m.properties[k] = sent.View(x.first, rows, 1)
-		default:
+		} else {
 			m.properties[k] = m.be.Host(x.of, rows, 1)
 		}
 	}

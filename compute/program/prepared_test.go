@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/internal/dense"
 	"gdb/internal/mem"
 )
 
@@ -112,5 +113,16 @@ func TestPreparedAgain(t *testing.T) {
 	}
 	if p.Free(); budget.Used() != 0 {
 		t.Errorf("%d bytes are held in the end", budget.Used())
+	}
+}
+
+// TestNoHops: a batch without hops has neither lists nor what nodes with lists have.
+func TestNoHops(t *testing.T) {
+	b := newBench(t, sageLayers, Options{})
+	b.program = Make(&Params{}, func(b *Builder, x Value) Value { return b.ReLU(x) },
+		Options{Features: testCols})
+	b.input = Input{Dense: &dense.Lists{NodeIDOffsets: []uint32{0, 17}}, X: testFeatures()}
+	if got := mustForward(t, b.machine, b.program, b.input); got.Rows != 17 {
+		t.Errorf("%d rows", got.Rows)
 	}
 }
