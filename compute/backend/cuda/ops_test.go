@@ -317,6 +317,32 @@ func multiplied(o *trial, m, k int) {
 	o.gives(d)
 }
 
+// TestLongReductions: a product that sums up over many rows does so in parts, and rows of zeros
+// before the first change no bit.
+func TestLongReductions(t *testing.T) {
+	cpu, gpu := mustOpen(t)
+	const rows, more, m, n, heads = 2*partRowsLeast + 77, partRowsLeast + 5, 6, 7, 3
+	reduced := func(o *trial, zeros int) {
+		a, b := o.values(rows*heads*m), o.values(rows*heads*n)
+		padded := func(x []float32, cols int) tensor {
+			return o.be.Host(append(make([]float32, zeros*cols), x...), zeros+rows, cols)
+		}
+		one, of := o.be.Scratch(heads*m, heads*n), o.be.Scratch(m, heads*n)
+		o.be.MatMulTA(one, padded(a, heads*m), padded(b, heads*n), false)
+		o.be.HeadMulTA(of, padded(a, heads*m), padded(b, heads*n), heads, false)
+		o.gives(one, of)
+	}
+	compare(t, cpu, gpu, "long reductions", func(o *trial) { reduced(o, 0) })
+	if !cudatest.Start(t, "kernels/kernels.cu").Emulated() {
+		return // cuBLAS may choose another kernel for the rows that are left
+	}
+	zeros := 0
+	sameBits(t, gpu, "zeros before", func(o *trial) {
+		reduced(o, zeros)
+		zeros = more
+	})
+}
+
 func optimized(o *trial, n int) {
 	w, g, m, v := o.draw(1, n), o.draw(1, n), o.draw(1, n), o.draw(1, n)
 	o.be.LeakyReLU(v, -1) // not negative

@@ -42,9 +42,68 @@ func (g *gpu) multiply(name string, o *backend.Operands, ta, tb bool) {
 	a, b = g.factors(a, b)
 	p := product{g.of(c, heads, false), g.of(a, heads, ta), g.of(b, heads, tb), m, k, n, heads,
 		o.Acc}
+	if rows := partRows(m, n, heads); ta && !o.Acc && !a.Half && rows > 0 && k >= 2*rows {
+		g.reduce(name, c, p, rows)
+		return
+	}
+	g.product(name, p)
+}
+
+// product queues a product.
+func (g *gpu) product(name string, p product) {
 	if g.err == nil {
 		g.queue.ops = append(g.queue.ops, operation{name: name, kind: productOperation, product: p})
 	}
+}
+
+const (
+	// tileValues is about how many rows and columns of a result a block of cuBLAS computes, and
+	// tilesEnough as many as keep a device busy.
+	tileValues, tilesEnough = 64, 128
+	// partRowsLeast is the least rows of a part of a product that reduces rows.
+	partRowsLeast = 512
+)
+
+// partRows returns the rows of a part of a product with a transposed factor; 0 for one that is
+// computed as it is. A result of few tiles would keep few blocks busy, each of which goes through all rows,
+// as cuBLAS computes those of several heads. It depends on no number of rows, so that zeros before
+// the first change no bit.
+func partRows(m, n, heads int) int {
+	tiles := (m + tileValues - 1) / tileValues * ((n + tileValues - 1) / tileValues) * heads
+	if tiles >= tilesEnough {
+		return 0
+	}
+	return max(partRowsLeast, tiles*tileValues)
+}
+
+// reduce computes a product that sums up over rows in parts of a number of rows, counted from the
+// last, and then the sums of the parts.
+func (g *gpu) reduce(name string, c backend.Tensor, p product, rows int) {
+	size, full, rest := c.Len(), p.k/rows, p.k%rows
+	parts := full
+	if rest > 0 {
+		parts++
+	}
+	sums := g.takeFloats(parts * size)
+	p.c.at = sums
+	if rest > 0 {
+		first := p
+		first.k = rest
+		g.product(name, first)
+		p.c.at += uint64(size * floatBytes)
+	}
+	for h := range p.heads {
+		of := p
+		for _, x := range []*matrix{&of.a, &of.b, &of.c} {
+			x.at += uint64(h * x.step * floatBytes)
+			x.step = rows * x.stride
+		}
+		of.a.at += uint64(rest * of.a.stride * floatBytes)
+		of.b.at += uint64(rest * of.b.stride * floatBytes)
+		of.k, of.heads, of.c.step = rows, full, size
+		g.product(name, of)
+	}
+	g.columnSum(g.at(c), sums, parts, size, 1)
 }
 
 // of returns a matrix, or the first head of one of several.
