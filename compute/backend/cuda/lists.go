@@ -10,9 +10,9 @@ import (
 
 const (
 	// longList is LongList of the kernels: lists of more entries are summed up by blocks.
-	longList = 512
+	longList = 64
 	// partEntries is PartEntries of them: as many entries of a long list are a block's.
-	partEntries = 2048
+	partEntries = 512
 	// longHeader is LongHeader of them: the words before parts of long lists.
 	longHeader = 3
 )

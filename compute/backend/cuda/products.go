@@ -69,7 +69,8 @@ const (
 // as cuBLAS computes those of several heads. It depends on no number of rows, so that zeros before
 // the first change no bit.
 func partRows(m, n, heads int) int {
-	tiles := (m + tileValues - 1) / tileValues * ((n + tileValues - 1) / tileValues) * heads
+	up := func(n int) int { return (n + tileValues - 1) / tileValues }
+	tiles := up(m) * up(n) * heads
 	if tiles >= tilesEnough {
 		return 0
 	}

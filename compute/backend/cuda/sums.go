@@ -37,8 +37,11 @@ var pulls = map[string]deviceKernel{
 		if x.Half {
 			name = "entry_dot_half"
 		}
-		g.launch(name, dw.Len()*warpThreads, dw, grad, x, g.entryLists(s, l.off), l.idx, s.Entries,
-			o.Heads, o.HeadCols(grad), o.Shared)
+		cols := o.HeadCols(grad)
+		four := g.fours(cols, grad, x)
+		lanes := headLanes(cols, four)
+		g.launch(name, dw.Len()*lanes, dw, grad, x, g.entryLists(s, l.off), l.idx, s.Entries,
+			o.Heads, cols, lanes, o.Shared, four)
 	},
 }
 

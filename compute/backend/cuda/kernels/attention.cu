@@ -8,11 +8,9 @@
 #include "lists.h"
 #include "numbers.h"
 
-// group_sum is the sum of v over the lanes of a head, the same bits in all of them.
-DEV float group_sum(float v, i64 lanes) {
-	for (int mask = (int)lanes / 2; mask > 0; mask /= 2) v += exchange(v, mask);
-	return v;
-}
+// AtOnce is how many entries a warp reads before it needs the first: a list is short, and its warp
+// would wait for each.
+enum { AtOnce = 4 };
 
 DEV Four exchange(Four v, int mask) {
 	return {exchange(v.a, mask), exchange(v.b, mask), exchange(v.c, mask), exchange(v.d, mask)};
@@ -86,13 +84,23 @@ template <class X> struct Attend {
 		Softened<V> s;
 		if (h >= of.heads) return s;
 		float own = dst[list * of.heads + h];
-#pragma unroll 2
-		for (u32 e = first; e < end; e += step) {
-			i64 r = idx[e];
-			float score = leaky_score(src[r * of.heads + h] + own, slope);
-			V v = c < of.cols ? load<V>(x + of.read(r, h) + c) : V();
-			if (dropped.threshold) v = v * dropped.of(1, firstDropped + (i64)e * of.heads + h);
-			s.take(score, 1, v);
+		for (u32 e = first; e < end; e += AtOnce * step) {
+			float scores[AtOnce];
+			V v[AtOnce];
+#pragma unroll
+			for (int k = 0; k < AtOnce; k++) {
+				i64 r = idx[e + k * step < end ? e + k * step : e];
+				scores[k] = src[r * of.heads + h] + own;
+				v[k] = load<V>(x + of.read(r, h) + (c < of.cols ? c : 0));
+			}
+#pragma unroll
+			for (int k = 0; k < AtOnce; k++) {
+				u32 at = e + k * step;
+				if (at >= end) break;
+				if (dropped.threshold)
+					v[k] = v[k] * dropped.of(1, firstDropped + (i64)at * of.heads + h);
+				s.take(leaky_score(scores[k], slope), 1, v[k]);
+			}
 		}
 		return s;
 	}
@@ -197,52 +205,60 @@ template <class X> struct AttendGrad {
 	float slope;
 	i64 fresh;
 
-	// weight is that of an entry, after dropout.
-	MEMBER float weight(i64 r, i64 list, i64 e, i64 h) const {
-		Kept k = Kept::load(kept, list * of.heads + h);
-		float score = leaky_score(src[r * of.heads + h] + k.own, slope);
-		float a = softened(score - k.most) * k.inverse;
-		return dropped.threshold ? dropped.of(a, firstDropped + e * of.heads + h) : a;
+	// weight is that of an entry, after dropout, given what its score has of the row.
+	MEMBER float weight(Kept k, float score, i64 at) const {
+		float a = softened(leaky_score(score + k.own, slope) - k.most) * k.inverse;
+		return dropped.threshold ? dropped.of(a, firstDropped + at) : a;
 	}
-	// dot is the lane's part of a product, of which g and own are the first chunk's.
-	template <class V> MEMBER float dot(V g, V own, i64 list, i64 r, i64 h, i64 c) const {
-		float sum = sum_of(g * own);
+	// rest is the lane's part of a product of the columns behind the first chunk.
+	template <class V> MEMBER float rest(i64 list, i64 r, i64 h, i64 c) const {
+		float sum = 0;
 		for (c += of.span<V>(); c < of.cols; c += of.span<V>())
 			sum += sum_of(load<V>(dout + of.first(list, h) + c) * load<V>(x + of.read(r, h) + c));
 		return sum;
 	}
-	// over is the sum over transposed entries of row r from first on, every step-th, for a pass.
+	// over is the sum over transposed entries of row r from first on, every step-th: for the heads
+	// of a pass, or where heads share rows of those of all, which the first lanes get.
 	template <class V>
 	MEMBER V over(i64 r, u32 first, u32 end, u32 step, i64 pass, i64 chunk) const {
 		V sum = V();
-		i64 h = of.head(pass), c = of.column<V>(chunk);
-		bool has = h < of.heads && c < of.cols;
-		V own = has ? load<V>(x + of.read(r, h) + c) : V();
-		for (u32 k = first; k < end; k += step) {
-			i64 list = idx[k], e = entry[k];
-			V g = V();
-			float part = 0;
-			if (has) {
-				g = load<V>(dout + of.first(list, h) + c);
-				sum = sum + g * weight(r, list, e, h);
-				if (chunk == 0) part = dot<V>(g, own, list, r, h, c);
+		i64 passes = of.shared ? of.passes() : 1, c = of.column<V>(chunk);
+		bool inside = c < of.cols;
+		i64 column = inside ? c : 0, own = of.shared ? 0 : of.head(pass);
+		V values = load<V>(x + of.read(r, own < of.heads ? own : 0) + column);
+		u32 t = first;
+		for (i64 p = 0; t < end;) {
+			V g[AtOnce];
+			Kept kept_of[AtOnce];
+			float scores[AtOnce], dots_of[AtOnce];
+			i64 lists[AtOnce], at[AtOnce]; // at is below zero for what is not there
+#pragma unroll
+			for (int k = 0; k < AtOnce; k++) {
+				u32 there = t < end ? t : first;
+				i64 h = of.head(pass + p), safe = h < of.heads ? h : 0;
+				lists[k] = idx[there];
+				at[k] = t < end && inside && h < of.heads ? (i64)entry[there] * of.heads + h : -1;
+				g[k] = load<V>(dout + of.first(lists[k], safe) + column);
+				kept_of[k] = Kept::load(kept, lists[k] * of.heads + safe);
+				scores[k] = src[r * of.heads + safe];
+				if (++p == passes) p = 0, t += step;
 			}
-			if (chunk == 0) {
-				part = group_sum(part, of.lanes);
-				if (has && c == 0) dots[e * of.heads + h] = part;
+#pragma unroll
+			for (int k = 0; k < AtOnce; k++) {
+				bool there = at[k] >= 0;
+				if (there) sum = sum + g[k] * weight(kept_of[k], scores[k], at[k]);
+				dots_of[k] = there ? sum_of(g[k] * values) : 0;
+				if (there && chunk == 0 && of.span<V>() < of.cols)
+					dots_of[k] += rest<V>(lists[k], r, at[k] % of.heads, c);
+			}
+			if (chunk > 0) continue;
+#pragma unroll
+			for (int k = 0; k < AtOnce; k++) {
+				float dot = group_sum(dots_of[k], of.lanes);
+				if (at[k] >= 0 && c == 0) dots[at[k]] = dot;
 			}
 		}
-		return sum;
-	}
-	// of_passes is over all passes where heads share rows, and else over one.
-	template <class V>
-	MEMBER V of_passes(i64 r, u32 first, u32 end, u32 step, i64 pass, i64 chunk) const {
-		V sum = V();
-		i64 last = of.shared ? of.passes() - 1 : pass;
-		for (i64 p = of.shared ? 0 : pass; p <= last; p++)
-			sum = sum + over<V>(r, first, end, step, p, chunk);
-		if (!of.shared) return sum;
-		for (int mask = 16; mask >= of.lanes; mask /= 2) sum = sum + exchange(sum, mask);
+		for (int mask = 16; of.shared && mask >= of.lanes; mask /= 2) sum = sum + exchange(sum, mask);
 		return sum;
 	}
 
@@ -263,7 +279,7 @@ template <class X> struct AttendGrad {
 		SHARED V sums[Warps][32];
 		by_warps(l, units, [=](Part p, i64 u, u32 first, u32 step) {
 			i64 w = warp_in_block(), at = where(u);
-			V s = of_passes<V>(p.list, first, p.end, step, u % units / chunks, u % chunks);
+			V s = over<V>(p.list, first, p.end, step, u % units / chunks, u % chunks);
 			if (step > 1) {
 				sums[w][lane()] = s;
 				barrier();

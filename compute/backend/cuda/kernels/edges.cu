@@ -87,28 +87,35 @@ KERNEL(weighted_sum_grad_half)(float *dx, const Half *dout, const float *w, cons
 
 template <class X>
 DEV void entry_dots(float *dw, const X *g, const X *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 shared) {
-	EACH_WARP(t, entries *heads) {
-		i64 e = t / heads, h = t % heads;
-		const X *own = g + (entryList[e] * heads + h) * cols;
-		const X *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
-		float sum = 0;
-		for (i64 c = lane(); c < cols; c += 32) sum += load<float>(own + c) * load<float>(row + c);
-		sum = warp_sum(sum);
-		if (lane() == 0) dw[t] = sum;
-	}
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
+	auto dots = [=](auto kind) {
+		typedef decltype(kind) V;
+		i64 atOnce = 32 / lanes, all = entries * heads;
+		EACH_WARP(u, (all + atOnce - 1) / atOnce) {
+			i64 t = u * atOnce + lane() / lanes, e = (t < all ? t : 0) / heads, h = t % heads;
+			const X *own = g + (entryList[e] * heads + h) * cols;
+			const X *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
+			float sum = 0;
+			for (i64 c = lane() % lanes * Wide<V>::values; c < cols; c += lanes * Wide<V>::values)
+				sum += sum_of(load<V>(own + c) * load<V>(row + c));
+			sum = group_sum(sum, lanes);
+			if (t < all && lane() % lanes == 0) dw[t] = sum;
+		}
+	};
+	if (fours) dots(Four());
+	else dots(0.0f);
 }
 
 // dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
 KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 shared) {
-	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, shared);
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, fours);
 }
 
 // the same of bfloat16
 KERNEL(entry_dot_half)(float *dw, const Half *g, const Half *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 shared) {
-	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, shared);
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, fours);
 }
 
 DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }

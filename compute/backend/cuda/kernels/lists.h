@@ -9,7 +9,7 @@
 
 // LongList is the entries of a list that blocks add up, and PartEntries those of a part of one: the
 // host has the same numbers.
-enum { LongList = 512, PartEntries = 2048 };
+enum { LongList = 64, PartEntries = 512 };
 
 // LongHeader is how many words stand before the parts of long lists: how many parts there are, how
 // many hubs, and where these begin.

@@ -75,6 +75,12 @@ DEV float warp_max(float v) {
 	return v;
 }
 
+// group_sum is warp_sum of each group of lanes, whose number is a power of two.
+DEV float group_sum(float v, i64 lanes) {
+	for (int mask = (int)lanes / 2; mask > 0; mask /= 2) v += exchange(v, mask);
+	return v;
+}
+
 // block_sum is the sum of the values of a block's threads, in all of them: that of neighbors first,
 // in an order that depends on nothing. at has room for a value of each thread.
 template <class T> DEV T block_sum(T v, T *at) {
