@@ -56,8 +56,11 @@ run() {
 }
 # value KEY reads JSON from a line on standard input: the last number or string of that key.
 value() { sed -n 's/.*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' | tail -1; }
-# judge A OP B says yes or no.
-judge() { awk -v a="$1" -v b="$3" "BEGIN{print (a+0 $2 b+0) ? \"yes\" : \"no\"}"; }
+# judge A OP B says yes or no, and no of what is no number.
+judge() { awk -v a="$1" -v b="$3" "BEGIN{print (a ~ /^-?[0-9.]/ && a+0 $2 b+0) ? \"yes\" : \"no\"}"; }
+# must NAME FIGURE OP WANTED is a line of a figure that has to hold: a new row is one of these behind
+# the training that it is of.
+must() { line "$1" "$2" "$3 $4" "$(judge "$2" "$3" "$4")"; }
 math() { awk "BEGIN{printf \"%.4g\", $1}" 2>/dev/null || echo -; }
 
 mkdir -p "$out" && : >"$out/log" || exit
@@ -108,8 +111,11 @@ graph() { # graph NAME MEMORY KIND... makes a store
   shift 2
   "$gdb" bench gen "$@" --out "$scratch/$name" --quiet &&
     "$gdb" ingest "$scratch/$name" --out "$scratch/$name.gdb" --memory "$memory" --quiet &&
-    rm -rf "${scratch:?}/$name"
+    { [ "$name" = "$kept" ] || rm -rf "${scratch:?}/$name"; }
 }
+# kept are the arrays that PyTorch reads too, where it is and finds the device.
+kept=
+[ $emulated = no ] && python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>>"$out/log" && kept=r1
 { graph r1 $roomy $kind1 --scale $scale1 --dim $dim1 &&
   graph r2 $roomy rmat --scale $scale2 --edges $edges2 --dim $dim2 --train-frac $frac2; } \
   >>"$out/log" 2>&1 &
@@ -151,8 +157,7 @@ for model in sage gcn gat gatv2 gin sgc mlp; do
   most=$(paste <(grep '"batches"' "$out/$model-cpu.json" | sed 's/.*"loss":\([^,]*\).*/\1/') \
     <(grep '"batches"' "$out/$model-cuda.json" | sed 's/.*"loss":\([^,]*\).*/\1/') |
     awk '{d=$1-$2; if(d<0)d=-d; if(d>m)m=d; n++} END{if(n==3) print m+0; else print "-"}')
-  line "$model: losses of 3 epochs beside the CPU's differ by" "$most" "<= 0.001" \
-    "$([ "$most" = - ] && echo no || judge "$most" '<=' 0.001)"
+  must "$model: losses of 3 epochs beside the CPU's differ by" "$most" "<=" 0.001
   apart=$(math "sqrt((${test[0]:--1}-${test[1]:-9})^2)")
   line "$model: accuracy on the test split of Cora, CPU and device" "${test[0]:--} ${test[1]:--}" \
     "+-0.005" "$(judge "$apart" '<=' 0.005)"
@@ -162,7 +167,7 @@ say "rows in the device's memory"
 device=$("$gdb" bench device --json 2>>"$out/log")
 for what in gather mean; do
   share=$(value ${what}_share <<<"$device")
-  line "$what of rows of 128 floats, share of the copy bandwidth" "$share" ">= 0.7" "$(judge "$share" '>=' 0.7)"
+  must "$what of rows of 128 floats, share of the copy bandwidth" "$share" ">=" 0.7
 done
 line "copies in the device's memory, bytes/s" "$(value inner_bytes_per_s <<<"$device")" "-" "-"
 line "copies to the device, bytes/s" "$(value copy_bytes_per_s <<<"$device")" "-" "-"
@@ -175,23 +180,33 @@ say "$name1"
 if train all r1 $shape --epochs 4; then
   time=$(epoch all | value time) busy=$(epoch all | value device_busy_s)
   share=$(math "$busy/$time") batches=$(epoch all | value batches)
-  line "$name1 x $dim1, $batches batches, sage, s an epoch" "$time" "<= 0.5" "$(judge "$time" '<=' 0.5)"
-  line "device busy, share of the epoch" "$share" ">= 0.6" "$(judge "$share" '>=' 0.6)"
+  must "$name1 x $dim1, $batches batches, sage, s an epoch" "$time" "<=" 0.16
+  must "device busy, share of the epoch" "$share" ">=" 0.5
   line "rows found on the device" "$(epoch all | value device_hit)" "-" "-"
   calls=$(epoch all | value calls)
   if train one-by-one r1 $shape --epochs 4 --plain-launches; then
     plain=$(epoch one-by-one | value calls)
-    fewer=$(math "1-$calls/$plain")
-    line "launches a step with grouping, without" \
-      "$(math "$calls/$batches") $(math "$plain/$batches")" "-60 %" "$(judge "$fewer" '>=' 0.6)"
-    line "ms a step with grouping, without" "$(math "1000*$time/$batches") $(math \
+    line "launches a step, with --plain-launches" \
+      "$(math "$calls/$batches") $(math "$plain/$batches")" "-" "-"
+    line "ms a step, with --plain-launches" "$(math "1000*$time/$batches") $(math \
       "1000*$(epoch one-by-one | value time)/$batches")" "-" "-"
   fi
-  for precision in tf32 bf16; do
-    train $precision r1 $shape --epochs 4 --precision $precision &&
-      line "s an epoch with --precision $precision" "$(epoch $precision | value time)" "-" "-"
-  done
+  train tf32 r1 $shape --epochs 4 --precision tf32 &&
+    line "s an epoch with --precision tf32" "$(epoch tf32 | value time)" "-" "-"
+  train bf16 r1 $shape --epochs 4 --precision bf16 &&
+    must "s an epoch with --precision bf16" "$(epoch bf16 | value time)" "<=" 0.13
+  if [ -n "$kept" ]; then
+    run python3 bench/peers/torchgpu.py "$scratch/$kept" --out "$out/torch.json" &&
+      must "a plain PyTorch loop, all on the device: its s an epoch by gdb's" \
+        "$(math "$(value seconds <"$out/torch.json")/$time")" ">=" 4
+  else
+    line "a plain PyTorch loop" "no PyTorch with CUDA here" "-" "-"
+  fi
 fi
+train gat r1 $shape --epochs 4 --model gat --heads 4 && {
+  must "gat, 4 heads, s an epoch" "$(epoch gat | value time)" "<=" 0.30
+  line "of it the device works" "$(epoch gat | value device_busy_s)" "-" "-"
+}
 
 say "the bus"
 sent() { math "$(epoch "$1" | value sent_bytes)/$(epoch "$1" | value batches)"; }
@@ -208,7 +223,7 @@ train everything r2 $shape --epochs 3 --memory $roomy &&
   ratio=$(math "$some/$all")
   line "R-MAT 2^$scale2 x $dim2, s an epoch with all rows on the device" "$all" "-" "-"
   line "the same, $tight of the host and $cache2 of the device" "$some" "-" "-"
-  line "ratio of the two" "$ratio" "<= 1.3" "$(judge "$ratio" '<=' 1.3)"
+  must "ratio of the two" "$ratio" "<=" 1.5
   bus=$(tr -d ' \n' <"$scratch/r2.gdb/runs/little/run.json")
   line "its rows are read in place; ms to copy, send, read them in a trial" "$(value in_place <<<"$bus") $(math \
     "1000*$(value copy_s <<<"$bus")") $(math "1000*$(value send_s <<<"$bus")") $(math \
@@ -216,7 +231,7 @@ train everything r2 $shape --epochs 3 --memory $roomy &&
 }
 
 [ $emulated = no ] && command -v nvidia-smi >/dev/null && nvidia-smi >>"$out/log" 2>&1
-line "seconds in all" "$SECONDS" "<= 480" "$(judge $SECONDS '<=' 480)"
+must "seconds in all" "$SECONDS" "<=" 480
 say result
 {
   printf '{"emulated":%s,"lines":[' "$([ $emulated = yes ] && echo true || echo false)"

@@ -65,9 +65,9 @@ const (
 )
 
 // partRows returns the rows of a part of a product with a transposed factor; 0 for one that is
-// computed as it is. A result of few tiles would keep few blocks busy, each of which goes through all rows,
-// as cuBLAS computes those of several heads. It depends on no number of rows, so that zeros before
-// the first change no bit.
+// computed as it is. A result of few tiles would keep few blocks busy, each of which goes through
+// all rows, as cuBLAS computes those of several heads. It depends on no number of rows, so that
+// zeros before the first change no bit.
 func partRows(m, n, heads int) int {
 	up := func(n int) int { return (n + tileValues - 1) / tileValues }
 	tiles := up(m) * up(n) * heads
