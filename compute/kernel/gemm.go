@@ -219,18 +219,31 @@ func (r *rowProduct) plan() {
 func (r *rowProduct) rows(i, rows int) {
 	w, mode := r.t.width(), r.mode
 	for s := 0; s < r.k; s += r.steps {
-		next := r.a.ahead(i, s+r.steps)
-		if s+r.steps >= r.k {
-			next = r.a.ahead(i+r.chunk, 0)
+		row, col := i, s+r.steps
+		if col >= r.k {
+			row, col = i+r.chunk, 0
 		}
 		for j := 0; j < r.n; j += w {
 			tiles := j / w * (r.chunk / r.t.rows[0]) // before these
 			r.t.column(rows, min(r.steps, r.k-s), r.a.x[i*r.a.stride+s:], strides{r.a.stride, 1},
 				r.panels[j*r.k+s*w:], w, r.c.x[i*r.c.stride+j:], r.c.stride, min(w, r.n-j), mode,
-				next.from(tiles, r.lines))
+				r.next(row, col, tiles))
 		}
 		mode = modeAccumulate
 	}
+}
+
+// next returns what tiles fetch of the chunk at row i and column j, after some others: a line each,
+// of as many rows as a tile fetches, and when all lines are under way, of the rows that follow.
+func (r *rowProduct) next(i, j, tiles int) ahead {
+	if r.lines == 0 {
+		return ahead{}
+	}
+	done := tiles / r.lines * (r.steps / r.t.fetches)
+	if done >= r.chunk {
+		return ahead{}
+	}
+	return r.a.ahead(i+done, j).from(tiles%r.lines, r.lines)
 }
 
 // streams reports whether the tiles of a C with rows of n values may be written past the caches,

@@ -150,16 +150,18 @@ func (r *reduction) block(g *group, c view, i, end int, add bool) {
 }
 
 // after returns what the tile of such a number fetches of the block from row i on: a line of each
-// row of A, or after these a line of each row of B.
+// row of A, or after these a line of each row of B. Where it takes several tiles to fetch a line of
+// each row, they take some of the rows each.
 func (r *reduction) after(g *group, i, end, tile int) ahead {
 	if i >= end {
 		return ahead{}
 	}
-	lines := linesOf(g.q1 - g.q0)
-	if tile < lines {
-		return r.a.ahead(i, g.q0).from(tile, lines)
+	i += tile % r.t.fetches * (blockRows / r.t.fetches)
+	line, lines := tile/r.t.fetches, linesOf(g.q1-g.q0)
+	if line < lines {
+		return r.a.ahead(i, g.q0).from(line, lines)
 	}
-	return r.b.ahead(i, g.j0).from(tile-lines, linesOf(g.j1-g.j0))
+	return r.b.ahead(i, g.j0).from(line-lines, linesOf(g.j1-g.j0))
 }
 
 // sum adds the partial sums to values lo to hi-1 of C, slab by slab.

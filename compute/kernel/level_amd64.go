@@ -25,7 +25,7 @@ func opsOf(l Level) *ops {
 }
 
 var avx512Ops = ops{
-	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: tileAVX512,
+	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fetches: 1, fn: tileAVX512,
 		pack: [2]packFunc{packAVX512_32, packAVX512_12}, few: fewAVX512, fewTA: fewTAAVX512},
 	sums: &sumSet{lanes: 16,
 		segment: segmentSumAVX512, weighted: weightedSumAVX512, column: columnSumAVX512,
@@ -52,7 +52,7 @@ var avx512Ops = ops{
 }
 
 var avx2Ops = ops{
-	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fn: tileAVX2,
+	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fetches: 4, fn: tileAVX2,
 		pack: [2]packFunc{packAVX2_16, packAVX2_6}, few: fewAVX2, fewTA: fewTAAVX2},
 	sums: &sumSet{lanes: 8,
 		segment: segmentSumAVX2, weighted: weightedSumAVX2, column: columnSumAVX2,

@@ -128,12 +128,15 @@ type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks u
 
 // tileSet is the tiles of one level.
 type tileSet struct {
-	lanes int           // of a vector
-	rows  []int         // of the tiles, descending to 1
-	fn    [2][]tileFunc // by vectors-1, then as rows
-	pack  [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
-	few   fewFunc       // products with few columns
-	fewTA fewTAFunc
+	lanes int   // of a vector
+	rows  []int // of the tiles, descending to 1
+	// fetches is how many of the largest tiles it takes to fetch a line of as many rows as a tile
+	// has steps: narrow tiles are more and shorter, and memory gives no more in their time.
+	fetches int
+	fn      [2][]tileFunc // by vectors-1, then as rows
+	pack    [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
+	few     fewFunc       // products with few columns
+	fewTA   fewTAFunc
 }
 
 // packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel

@@ -560,13 +560,18 @@ stream:
 	VMOVNTPS Z22, (DX)
 	VMOVNTPS Z23, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x0c, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x0c, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -972,13 +977,18 @@ stream:
 	VMOVNTPS Z14, (DX)
 	VMOVNTPS Z15, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x08, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x08, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -1238,13 +1248,18 @@ stream:
 	VMOVNTPS Z6, (DX)
 	VMOVNTPS Z7, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x04, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x04, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -1434,13 +1449,18 @@ stream:
 	VMOVNTPS Z2, (DX)
 	VMOVNTPS Z3, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x02, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x02, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -1595,13 +1615,18 @@ stream:
 	VMOVNTPS Z0, (DX)
 	VMOVNTPS Z1, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x01, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x01, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2411,13 +2436,18 @@ stream:
 	VMOVNTPS Z23, (DX)
 	VMOVNTPS Z24, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x0c, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x0c, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2993,13 +3023,18 @@ stream:
 	VMOVNTPS Z15, (DX)
 	VMOVNTPS Z16, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x08, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x08, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3349,13 +3384,18 @@ stream:
 	VMOVNTPS Z7, (DX)
 	VMOVNTPS Z8, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x04, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x04, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3595,13 +3635,18 @@ stream:
 	VMOVNTPS Z3, (DX)
 	VMOVNTPS Z4, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x02, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x02, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3786,13 +3831,18 @@ stream:
 	VMOVNTPS Z1, (DX)
 	VMOVNTPS Z2, 64(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x01, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x01, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4316,13 +4366,18 @@ stream:
 	VMOVNTPS Y10, (DX)
 	VMOVNTPS Y11, 32(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x06, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x06, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4686,13 +4741,18 @@ stream:
 	VMOVNTPS Y6, (DX)
 	VMOVNTPS Y7, 32(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x04, DI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x04, DI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4938,13 +4998,18 @@ stream:
 	VMOVNTPS Y2, (DX)
 	VMOVNTPS Y3, 32(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x02, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x02, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5131,13 +5196,18 @@ stream:
 	VMOVNTPS Y0, (DX)
 	VMOVNTPS Y1, 32(DX)
 	ADDQ     BX, DX
-	SFENCE
 
 stored:
-	IMUL3Q  $0x01, DI, R8
-	ADDQ    R8, CX
-	DECQ    AX
-	JNZ     tile
+	IMUL3Q $0x01, DI, R8
+	ADDQ   R8, CX
+	DECQ   AX
+	JNZ    tile
+	MOVQ   mode+72(FP), AX
+	TESTQ  $0x00000002, AX
+	JZ     fenced
+	SFENCE
+
+fenced:
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -71,32 +71,91 @@ func (t *tile) write() {
 			t.s.clear(v)
 		}
 	}
+	t.fetchC(c, ldc)
 	b, k := loadGP(Param("b")), loadGP(Param("k"))
 	var next reg.GPVirtual
 	if t.fetches {
 		next = loadGP(Param("next"))
 		ADDQ(U32(64), floatParam("next"))
 	}
-	Label("loop")
-	if t.fetches {
-		PREFETCHT1(Mem{Base: next})
-		ADDQ(floatParam("nextStep"), next)
-	}
-	t.step(b)
-	for _, p := range t.ap {
-		ADDQ(aks, p)
-	}
-	ADDQ(bks, b)
-	DECQ(k)
-	JNZ(LabelRef("loop"))
+	t.loop(k, b, next, aks, bks)
 	t.finish(c, ldc)
 	all := GP64()
 	IMUL3Q(U8(t.rows), t.ars, all)
 	ADDQ(all, a)
 	DECQ(tiles)
 	JNZ(LabelRef("tile"))
+	t.fence()
 	VZEROUPPER()
 	RET()
+}
+
+// fence waits for what was written past the caches, once for all tiles.
+func (t *tile) fence() {
+	if t.vectors < 2 {
+		return
+	}
+	TESTQ(U32(modeStream), loadGP(Param("mode")))
+	JZ(LabelRef("fenced"))
+	SFENCE()
+	Label("fenced")
+}
+
+// fetchC asks for the tile of C that is added to: it comes while the sums are computed.
+func (t *tile) fetchC(c, ldc reg.GPVirtual) {
+	if !t.fetches {
+		return
+	}
+	TESTQ(U32(modeAccumulate), loadGP(Param("mode")))
+	JZ(LabelRef("fetched"))
+	p := GP64()
+	MOVQ(c, p)
+	for range t.rows {
+		for at := 0; at < t.vectors*t.s.bytes; at += 64 {
+			PREFETCHT0(Mem{Base: p, Disp: at})
+		}
+		ADDQ(ldc, p)
+	}
+	Label("fetched")
+}
+
+// loop adds the products of k columns of A and rows of B. A tile of narrow vectors takes half as
+// long as one of wide vectors, and there are four times as many: it fetches every fourth step.
+func (t *tile) loop(k, b, next, aks, bks reg.GPVirtual) {
+	step := func() {
+		t.step(b)
+		for _, p := range t.ap {
+			ADDQ(aks, p)
+		}
+		ADDQ(bks, b)
+	}
+	many := t.fetches && !t.s.wide
+	if many {
+		SUBQ(U8(4), k)
+		JLT(LabelRef("few"))
+		Label("four")
+		PREFETCHT1(Mem{Base: next})
+		ADDQ(floatParam("nextStep"), next)
+		for range 4 {
+			step()
+		}
+		SUBQ(U8(4), k)
+		JGE(LabelRef("four"))
+		Label("few")
+		ADDQ(U8(4), k)
+		JZ(LabelRef("summed"))
+	}
+	Label("loop")
+	if t.fetches && !many {
+		PREFETCHT1(Mem{Base: next})
+		ADDQ(floatParam("nextStep"), next)
+	}
+	step()
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+	if many {
+		Label("summed")
+	}
 }
 
 func (t *tile) registers() {
@@ -194,7 +253,6 @@ func (t *tile) finish(c, ldc reg.GPVirtual) {
 		Label("stream")
 		past := func(v reg.VecVirtual, m Mem) { VMOVNTPS(v, m) }
 		t.storeRows(c, ldc, past, past)
-		SFENCE()
 	}
 	Label("stored")
 }

@@ -85,6 +85,7 @@ func (t *pairTile) write() {
 	ADDQ(all, a)
 	DECQ(tiles)
 	JNZ(LabelRef("tile"))
+	t.fence()
 	LDMXCSR(control)
 	VZEROUPPER()
 	RET()
