@@ -54,6 +54,13 @@ func inputModels() map[string]Model {
 			b.Next()
 			return testDense(b, b.Add(b.Own(h), b.Pull(h, b.Lists(), Mean)), "last", 3)
 		},
+		"a product of weights, whose gradients come after those of features": func(b *Builder,
+			x Value) Value {
+			w := testDense(b, testDense(b, b.Param("w", b.Cols(x), 5, Glorot), "v", 4), "u", 4)
+			h := b.MatMul(x, w)
+			b.Next()
+			return testDense(b, b.Own(b.Own(h)), "last", 3).with(b)
+		},
 	}
 	for name, m := range testModels {
 		all[name] = m

@@ -137,15 +137,14 @@ func (m *memoryMap) end(p *Program, last []int) {
 	}
 }
 
-// ownUse returns the last operation that reads a value or writes it, views of it aside.
+// ownUse returns the last operation that reads a value, views of it aside.
 func (p *Program) ownUse(v Value) int {
 	if v == p.input {
 		return p.time(len(p.ops))
 	}
 	last := noUse
 	for i := range p.ops {
-		o := &p.ops[i]
-		if o.out == v || slices.Contains(o.extra, v) || slices.Contains(o.reads(), v) {
+		if slices.Contains(p.ops[i].reads(), v) {
 			last = p.time(i)
 		}
 	}

@@ -40,6 +40,21 @@ func (p *Program) hasEntryValues() bool {
 	})
 }
 
+// TestPadsNoSums: the gradient of a matrix that entries are multiplied by sums up over them, those
+// of the padding too, so that a step of it cannot be padded.
+func TestPadsNoSums(t *testing.T) {
+	weighted := func(b *Builder, x Value) Value {
+		w := testDense(b, b.EdgeWeights(), "w", 1)
+		return b.PullWeighted(x, w, b.Lists(), 1, false)
+	}
+	for _, train := range []bool{false, true} {
+		p := Make(&Params{}, weighted, Options{Layers: 1, Features: testCols, Train: train})
+		if p.Pads() == train {
+			t.Errorf("training %v: can be padded: %v\n%s", train, p.Pads(), p)
+		}
+	}
+}
+
 // TestPad pads lists before the first, with and without loops; in a table, rows keep their numbers.
 func TestPad(t *testing.T) {
 	d := &dense.Lists{NodeIDOffsets: []uint32{0, 2, 4, 5}, NbrOffsets: []uint32{0, 2, 2, 3},

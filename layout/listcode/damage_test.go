@@ -219,6 +219,24 @@ func TestDamagedEntries(t *testing.T) {
 			t.Errorf("a wrong sample %d: %v", sample, err)
 		}
 	}
+	descends := 0
+	for i := range uint64(len(x.list) - 2) { // ids of which only the low bits differ change places
+		at, width := l.low+i*uint64(l.width), int(l.width)
+		low, next := x.list[i+1]-x.list[0], x.list[i+2]-x.list[0]
+		if low == next || low>>width != next>>width {
+			continue
+		}
+		descends++
+		swapped := slices.Clone(b)
+		setBits(swapped, at, width, Field(b, at+uint64(width), width))
+		setBits(swapped, at+uint64(width), width, Field(b, at, width))
+		if err := decode(x.c, swapped, ends[0]); !errors.Is(err, ErrList) {
+			t.Errorf("ids %d and %d in the other order: %v", i+1, i+2, err)
+		}
+	}
+	if descends == 0 {
+		t.Error("no ids differ in their low bits only")
+	}
 	none := slices.Clone(b)
 	for at := l.upper + 100; at < l.end; at++ {
 		setBits(none, at, 1, 0)

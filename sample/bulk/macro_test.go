@@ -110,12 +110,12 @@ func TestMacroOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := f.batches(t, c, 1, 3)
+		var want, got sample.Dense // of each batch after the other
 		for _, i := range []uint64{0, 1, 5, 22} {
 			order, err := f.order(1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want, got sample.Dense
 			if err := s.Sample(t.Context(), 1, i, order.Seeds(i, nil), &want); err != nil {
 				t.Fatal(err)
 			}

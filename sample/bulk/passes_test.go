@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -191,6 +193,22 @@ func TestDrawErrors(t *testing.T) {
 		if ok || errors.Is(err, broken) != (cause == broken) || cause != broken && err != nil {
 			t.Errorf("%v: batch %v, error %v", cause, ok, err)
 		}
+	}
+}
+
+// Lists that cannot be read are an error of the batch, which is not drawn without them.
+func TestReadErrors(t *testing.T) {
+	f, broken := newFixture(t), false
+	f.dev = devtest.Inject(f.dev, func(string, int64, uint64) (at devtest.Fault) {
+		if broken {
+			at.Err = syscall.EIO
+		}
+		return at
+	})
+	g, _ := f.group(t, sample.Config{Fanout: []int{3}, Seed: 9}, 5<<20, 64<<20, 0, nil, nil)
+	broken = true
+	if ok, err := g.take(t.Context(), 0, 0, &sample.Dense{}); ok || !errors.Is(err, syscall.EIO) {
+		t.Errorf("batch %v, error %v", ok, err)
 	}
 }
 

@@ -175,17 +175,24 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// backwards are the lists of a graph in one direction, whose nodes are numbered from the last on.
-func backwards(g layouttest.Graph, outgoing bool) topology.Reader {
-	lists := make([][]layout.NodeID, g.Nodes)
-	for _, x := range g.Edges {
-		from, to := layout.NodeID(g.Nodes-1)-x.Dst, layout.NodeID(g.Nodes-1)-x.Src
-		if outgoing {
-			from, to = to, from
+// listsOf are the lists of a graph whose nodes have other numbers, of incoming edges and of outgoing
+// ones.
+func listsOf(g layouttest.Graph, number func(uint32) uint32) (both []topology.Reader) {
+	for _, outgoing := range []bool{false, true} {
+		lists := make([][]layout.NodeID, g.Nodes)
+		for _, x := range g.Edges {
+			from, to := number(uint32(x.Dst)), number(uint32(x.Src))
+			if outgoing {
+				from, to = to, from
+			}
+			lists[from] = append(lists[from], layout.NodeID(to))
 		}
-		lists[from] = append(lists[from], to)
+		for _, l := range lists {
+			slices.Sort(l)
+		}
+		both = append(both, sampletest.FromLists(lists...))
 	}
-	return sampletest.FromLists(lists...)
+	return both
 }
 
 // TestFeatures: features alone are encoded without what is learned of nodes, of which nothing
@@ -201,8 +208,7 @@ func TestFeatures(t *testing.T) {
 	for _, node := range []func(uint32) uint32{nil, reversed} {
 		number := uint32(7)
 		if node != nil {
-			lists := []topology.Reader{backwards(g, false), backwards(g, true)}
-			if err := e.Near(lists, embeddings, node, node, nil); err != nil {
+			if err := e.Near(listsOf(g, node), embeddings, node, node, nil); err != nil {
 				t.Fatal(err)
 			}
 			number = node(number)
@@ -219,6 +225,41 @@ func TestFeatures(t *testing.T) {
 		grad, err := e.Step(make([]float32, dim), 1)
 		if err != nil || len(grad.At) > 0 {
 			t.Errorf("%d rows have a gradient: %v", len(grad.At), err)
+		}
+	}
+}
+
+// TestNear: near lists are drawn from as those of the store are, with the same seed, and count in
+// the budget in place of what was drawn from before; embeddings are read by row, features by node.
+func TestNear(t *testing.T) {
+	store, _, _ := mustOpen(t, "sage", "3,2", setting.EncoderBoth)
+	e, embeddings, g := mustOpen(t, "sage", "3,2", setting.EncoderBoth)
+	turned := make([]float32, len(embeddings)) // row 79 is of node 0
+	for i := range g.Nodes {
+		copy(turned[(g.Nodes-1-i)*dim:], embeddings[i*dim:][:dim])
+	}
+	row := func(number uint32) uint32 { return uint32(g.Nodes-1) - number }
+	node := func(number uint32) uint32 { return number }
+	budget := mem.NewBudget(0)
+	nodes := []uint32{3, 9, 41}
+	want, err := store.Batch(t.Context(), 1, nodes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used int64
+	for range 3 {
+		if err := e.Near(listsOf(g, node), turned, row, node, budget); err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Batch(t.Context(), 1, nodes, nil)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("near vectors %v, of the store %v: %v", got, want, err)
+		}
+		if used == 0 {
+			used = budget.Used()
+		}
+		if used == 0 || budget.Used() != used {
+			t.Errorf("near lists take %d bytes, want %d as before", budget.Used(), used)
 		}
 	}
 }
