@@ -70,6 +70,14 @@ func sameBatch(t *testing.T, got *served, want *sample.Batch) {
 		t.Fatalf("batch %d of %d nodes, %d seeds: want %d of %d, %d", got.Index, len(nodes),
 			got.Seeds, want.Index, len(d.NodeIDs), len(want.Seeds))
 	}
+	end := 0 // of the array before, in whole lines of the cache
+	for _, a := range got.Arrays {
+		if a.Offset != end {
+			t.Errorf("array %s begins at byte %d, want %d", a.Name, a.Offset, end)
+		}
+		width := map[string]int{"i8": 8, "f4": 4}[a.Type]
+		end = (a.Offset + len(got.array(a.Name, width)) + 63) / 64 * 64
+	}
 	for i, v := range want.Seeds {
 		if nodes[i] != int64(v) || got.ints(arrayLabels)[i] != int64(want.Labels[i]) {
 			t.Fatalf("seed %d is node %d", i, nodes[i])
@@ -615,6 +623,24 @@ func TestInterruptedWithClients(t *testing.T) {
 			t.Fatalf("an interrupted server ends with %v", err)
 		}
 		r.done <- err
+	}
+}
+
+// TestNobodyComes: a server that nobody has come to when it is late ends with an error; one with
+// clients goes on until the last of them is gone.
+func TestNobodyComes(t *testing.T) {
+	s, late := New(Options{Memory: testMemory, UntilIdle: true}), make(chan time.Time)
+	go func() { late <- time.Time{} }()
+	if err := s.wait(t.Context(), nil, late); err == nil {
+		t.Error("it ends without an error")
+	}
+	s.clients.Add(1)
+	go func() {
+		late <- time.Time{}
+		close(s.mu.idle)
+	}()
+	if err := s.wait(t.Context(), nil, late); err != nil {
+		t.Errorf("with a client: %v", err)
 	}
 }
 

@@ -133,19 +133,7 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 	if !s.opt.UntilIdle {
 		late.Stop()
 	}
-	var err error
-	for ended := false; !ended; {
-		ended = true
-		select {
-		case <-ctx.Done():
-		case err = <-failed:
-		case <-s.mu.idle:
-		case <-late.C:
-			if ended = s.clients.Load() == 0; ended {
-				err = fmt.Errorf("serve: no client came within %v", idleTime)
-			}
-		}
-	}
+	err := s.wait(ctx, failed, late.C)
 	// Clients may end at the same moment by the same signal: the server was interrupted
 	// nevertheless.
 	if interrupted.Err() != nil {
@@ -155,6 +143,25 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 	err = errors.Join(err, l.Close())
 	s.work.Wait()
 	return errors.Join(err, s.close())
+}
+
+// wait waits until the server is to end: it is interrupted, it takes no clients any more, the last
+// one is gone, or it is late and none came.
+func (s *Server) wait(ctx context.Context, failed <-chan error, late <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-s.mu.idle:
+			return nil
+		case <-late:
+			if s.clients.Load() == 0 {
+				return fmt.Errorf("serve: no client came within %v", idleTime)
+			}
+		}
+	}
 }
 
 // accept takes clients until the listener is closed. While the process or the system has no room

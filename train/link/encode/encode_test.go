@@ -175,8 +175,8 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// listsOf are the lists of a graph whose nodes have other numbers, of incoming edges and of outgoing
-// ones.
+// listsOf are the lists of a graph whose nodes have other numbers, of incoming edges and of
+// outgoing ones.
 func listsOf(g layouttest.Graph, number func(uint32) uint32) (both []topology.Reader) {
 	for _, outgoing := range []bool{false, true} {
 		lists := make([][]layout.NodeID, g.Nodes)
