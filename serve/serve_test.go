@@ -290,6 +290,8 @@ func TestRanksPastMemory(t *testing.T) {
 				largest = max(largest, int64(b.Bytes))
 				if old := before[i%world]; old != nil {
 					ranks[i%world].giveNow(old)
+					// It is back before the other asks, who would not wait for it for long.
+					ranks[i%world].must(protocol.KindStats, nil, nil, protocol.KindStatsNow)
 				}
 				before[i%world] = b
 				arenas = max(arenas, arenasHere(t)-others)

@@ -71,9 +71,10 @@ func TestPad(t *testing.T) {
 		{use: listUse{List: List{Loops: true}}, off: []uint32{5, 5, 5, 8, 9, 11},
 			idx: []uint32{0, 0, 0, 0, 0, 14, 10, 12, 13, 11, 14}},
 	} {
-		l := backend.Lists{Off: make([]uint32, len(c.off)), Idx: make([]uint32, len(c.idx))}
+		others := func(n int) []uint32 { return slices.Repeat([]uint32{99}, n) } // there before
+		l := backend.Lists{Off: others(len(c.off)), Idx: others(len(c.idx))}
 		if c.at != nil {
-			l.At = make([]uint32, len(c.at))
+			l.At = others(len(c.at))
 		}
 		p.write(&l, c.use, &Input{Dense: d, Rows: c.rows})
 		if !slices.Equal(l.Off, c.off) || !slices.Equal(l.Idx, c.idx) || !slices.Equal(l.At, c.at) {
