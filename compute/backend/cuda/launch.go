@@ -70,7 +70,7 @@ func boolWord(b bool) (word cuda.Argument) {
 // summed says over which lists a kernel sums, into rows of how many columns.
 type summed struct {
 	lists, cols int
-	fours       bool
+	wide        int // values that are read at once, 0 for one
 	longs       longLists
 	words       int // that are written of a part for each column
 }
@@ -82,11 +82,11 @@ func (g *gpu) launchSums(name string, s summed, args ...any) {
 	longs := s.longs
 	longs.parts = g.takeFloats(longs.mayParts * s.cols * s.words)
 	args[at] = longs
-	g.launch(name, sumThreads(s.lists, s.cols, s.fours, longs.mayLong), args...)
+	g.launch(name, sumThreads(s.lists, s.cols, s.wide, longs.mayLong), args...)
 	if longs.mayHubs > 0 && s.lists > 0 {
 		longs.join = true
 		args[at] = longs
-		g.launch(name, longs.mayHubs*pieces(s.cols, s.fours), args...)
+		g.launch(name, longs.mayHubs*pieces(s.cols, s.wide), args...)
 	}
 }
 
@@ -104,18 +104,30 @@ func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
 	return true
 }
 
+// wide returns how many values of rows of cols are read at once: 16 bytes, or 8 of bfloat16, where
+// all matrices begin at multiples of these, or 0 for one value.
+func (g *gpu) wide(cols int, rows backend.Tensor, others ...backend.Tensor) int {
+	all := append([]backend.Tensor{rows}, others...)
+	eights := rows.Half && cols%8 == 0
+	for _, t := range all {
+		eights = eights && g.at(t)%16 == 0
+	}
+	switch {
+	case eights:
+		return 8
+	case g.fours(cols, all...):
+		return 4
+	}
+	return 0
+}
+
 // sumThreads returns how many threads sums over lists of rows of cols values keep busy. A long list
 // also has a block for each 32 pieces of its row, up to longBlocks blocks in all.
-func sumThreads(lists, cols int, fours bool, longs int) int {
-	n := pieces(cols, fours)
+func sumThreads(lists, cols, wide, longs int) int {
+	n := pieces(cols, wide)
 	chunks := (n + warpThreads - 1) / warpThreads
 	return max(lists*n, min(longs*chunks, longBlocks)*blockThreads)
 }
 
 // pieces returns how many threads share a row of cols values.
-func pieces(cols int, fours bool) int {
-	if fours {
-		return cols / 4
-	}
-	return cols
-}
+func pieces(cols, wide int) int { return cols / max(1, wide) }

@@ -15,7 +15,7 @@ var pulls = map[string]deviceKernel{
 			return
 		}
 		l := g.forward(s, x.Rows)
-		g.launchHalf("segment_max", summed{s.Lists, x.Cols, false, l.longs, 2}, x.Half, out.Half,
+		g.launchHalf("segment_max", summed{s.Lists, x.Cols, 0, l.longs, 2}, x.Half, out.Half,
 			out, o.Extra[0], x, l.off, l.idx, s.Lists, l.longs, x.Cols)
 	},
 	"push-mean": func(g *gpu, o *backend.Operands) { g.push(o, true) },
@@ -26,7 +26,7 @@ var pulls = map[string]deviceKernel{
 			return
 		}
 		l := g.back(o.Lists)
-		g.launchSums("segment_max_grad", summed{dx.Rows, dx.Cols, false, l.longs, 1}, dx, o.In[0],
+		g.launchSums("segment_max_grad", summed{dx.Rows, dx.Cols, 0, l.longs, 1}, dx, o.In[0],
 			o.In[1], l.off, l.idx, dx.Rows, l.longs, dx.Cols, o.Fresh)
 	},
 	"pull-weighted": pullWeighted,
@@ -38,10 +38,10 @@ var pulls = map[string]deviceKernel{
 			name = "entry_dot_half"
 		}
 		cols := o.HeadCols(grad)
-		four := g.fours(cols, grad, x)
-		lanes := headLanes(cols, four)
+		wide := g.wide(cols, grad, x)
+		lanes := headLanes(cols, wide)
 		g.launch(name, dw.Len()*lanes, dw, grad, x, g.entryLists(s, l.off), l.idx, s.Entries,
-			o.Heads, cols, lanes, o.Shared, four)
+			o.Heads, cols, lanes, o.Shared, wide)
 	},
 }
 
@@ -62,9 +62,9 @@ func (g *gpu) pull(o *backend.Operands, mean bool) {
 	if out.Len() == 0 {
 		return
 	}
-	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launchHalf("segment_sum", summed{s.Lists, x.Cols, four, l.longs, 1}, x.Half, out.Half,
-		out, x, l.off, l.idx, s.Lists, l.longs, x.Cols, mean, four)
+	l, wide := g.forward(s, x.Rows), g.wide(x.Cols, x, out)
+	g.launchHalf("segment_sum", summed{s.Lists, x.Cols, wide, l.longs, 1}, x.Half, out.Half,
+		out, x, l.off, l.idx, s.Lists, l.longs, x.Cols, mean, wide)
 }
 
 // pullDropped averages rows that are dropped out.
@@ -73,10 +73,10 @@ func pullDropped(g *gpu, o *backend.Operands) {
 	if out.Len() == 0 {
 		return
 	}
-	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launchHalf("segment_mean_dropout", summed{s.Lists, x.Cols, four, l.longs, 1}, x.Half,
+	l, wide := g.forward(s, x.Rows), g.wide(x.Cols, x, out)
+	g.launchHalf("segment_mean_dropout", summed{s.Lists, x.Cols, wide, l.longs, 1}, x.Half,
 		out.Half, out, x, l.off, l.idx, g.places(s), s.Lists, l.longs, x.Cols, g.number(d.Key),
-		dropThreshold(d.Rate), 1/(1-d.Rate), four)
+		dropThreshold(d.Rate), 1/(1-d.Rate), wide)
 }
 
 // push sums rows over transposed lists, with the weights of lists or without.
@@ -85,7 +85,7 @@ func (g *gpu) push(o *backend.Operands, weighted bool) {
 		return
 	}
 	dx, dout := o.Out, o.In[0]
-	l, four := g.back(o.Lists), g.fours(dx.Cols, dx, dout)
+	l, wide := g.back(o.Lists), g.wide(dx.Cols, dout, dx)
 	weight := uint64(0)
 	if weighted {
 		weight = l.weight
@@ -94,8 +94,8 @@ func (g *gpu) push(o *backend.Operands, weighted bool) {
 	if dout.Half {
 		name = "segment_grad_half"
 	}
-	g.launchSums(name, summed{dx.Rows, dx.Cols, four, l.longs, 1}, dx, dout, weight, l.off, l.idx,
-		dx.Rows, l.longs, dx.Cols, o.Fresh, four)
+	g.launchSums(name, summed{dx.Rows, dx.Cols, wide, l.longs, 1}, dx, dout, weight, l.off, l.idx,
+		dx.Rows, l.longs, dx.Cols, o.Fresh, wide)
 }
 
 // untouched reports whether a gradient of rows has nothing to add: then the fresh rows are zeros.
@@ -115,9 +115,9 @@ func pullWeighted(g *gpu, o *backend.Operands) {
 		return
 	}
 	cols := o.HeadCols(out)
-	l, four := g.forward(s, x.Rows), g.fours(cols, out, x)
-	g.launchHalf("weighted_sum", summed{s.Lists, out.Cols, four, l.longs, 1}, x.Half, out.Half, out,
-		x, o.In[1], l.off, l.idx, s.Lists, l.longs, o.Heads, cols, o.Shared, o.Acc, four)
+	l, wide := g.forward(s, x.Rows), g.wide(cols, x, out)
+	g.launchHalf("weighted_sum", summed{s.Lists, out.Cols, wide, l.longs, 1}, x.Half, out.Half, out,
+		x, o.In[1], l.off, l.idx, s.Lists, l.longs, o.Heads, cols, o.Shared, o.Acc, wide)
 }
 
 // pushWeighted adds the gradient of the rows.
@@ -127,13 +127,13 @@ func pushWeighted(g *gpu, o *backend.Operands) {
 	}
 	dx, dout, l := o.Out, o.In[0], g.back(o.Lists)
 	cols := o.HeadCols(dout)
-	four := g.fours(cols, dx, dout)
+	wide := g.wide(cols, dout, dx)
 	name := "weighted_sum_grad"
 	if dout.Half {
 		name = "weighted_sum_grad_half"
 	}
-	g.launchSums(name, summed{dx.Rows, dx.Cols, four, l.longs, 1}, dx, dout, o.In[1],
-		l.off, l.idx, l.entries(), dx.Rows, l.longs, o.Heads, cols, o.Shared, o.Fresh, four)
+	g.launchSums(name, summed{dx.Rows, dx.Cols, wide, l.longs, 1}, dx, dout, o.In[1],
+		l.off, l.idx, l.entries(), dx.Rows, l.longs, o.Heads, cols, o.Shared, o.Fresh, wide)
 }
 
 // entries returns the numbers of the entries that transposed ones come from.
@@ -162,7 +162,7 @@ var entries = map[string]deviceKernel{
 		}
 		x, s := o.In[0], o.Lists
 		l := g.forward(s, anyRows)
-		g.launchSums("entry_to_list", summed{s.Lists, x.Cols, false, l.longs, 1}, o.Out, x, l.off,
+		g.launchSums("entry_to_list", summed{s.Lists, x.Cols, 0, l.longs, 1}, o.Out, x, l.off,
 			s.Lists, l.longs, x.Cols)
 	},
 	"entries-to-rows": func(g *gpu, o *backend.Operands) {
@@ -170,7 +170,7 @@ var entries = map[string]deviceKernel{
 			return
 		}
 		out, x, l := o.Out, o.In[0], g.back(o.Lists)
-		g.launchSums("entry_to_row", summed{out.Rows, x.Cols, false, l.longs, 1}, out, x, l.off,
+		g.launchSums("entry_to_row", summed{out.Rows, x.Cols, 0, l.longs, 1}, out, x, l.off,
 			l.entries(), out.Rows, l.longs, x.Cols, o.Fresh)
 	},
 	"scores2": func(g *gpu, o *backend.Operands) {
@@ -185,7 +185,7 @@ var entries = map[string]deviceKernel{
 			return
 		}
 		dsrc, dst, l := o.Out, o.In[2], g.back(o.Lists)
-		g.launchSums("scores2_grad_row", summed{dsrc.Rows, dst.Cols, false, l.longs, 1}, dsrc,
+		g.launchSums("scores2_grad_row", summed{dsrc.Rows, dst.Cols, 0, l.longs, 1}, dsrc,
 			o.In[0], o.In[1], dst, o.In[3], l.off, l.idx, l.entries(), dsrc.Rows, l.longs, o.Heads,
 			o.HeadCols(dst), o.Scalar, o.Fresh)
 	},
@@ -198,14 +198,14 @@ var entries = map[string]deviceKernel{
 	"softmax": func(g *gpu, o *backend.Operands) {
 		if a, s := o.Out, o.Lists; a.Len() > 0 {
 			l := g.forward(s, anyRows)
-			g.launch("softmax", sumThreads(s.Lists, a.Cols, false, l.longs.mayLong*a.Cols), a,
+			g.launch("softmax", sumThreads(s.Lists, a.Cols, 0, l.longs.mayLong*a.Cols), a,
 				l.off, s.Lists, l.longs.at, a.Cols)
 		}
 	},
 	"softmax-grad": func(g *gpu, o *backend.Operands) {
 		if a, s := o.In[1], o.Lists; a.Len() > 0 {
 			l := g.forward(s, anyRows)
-			g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, false, l.longs.mayLong*a.Cols),
+			g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, 0, l.longs.mayLong*a.Cols),
 				o.Out, a, l.off, s.Lists, l.longs.at, a.Cols)
 		}
 	},
@@ -220,7 +220,7 @@ func scores2ToLists(g *gpu, o *backend.Operands) {
 	}
 	l, cols := g.forward(s, src.Rows), o.HeadCols(dst)
 	share := g.takeFloats(ddst.Len())
-	sum := summed{s.Lists, dst.Cols, false, l.longs, 1}
+	sum := summed{s.Lists, dst.Cols, 0, l.longs, 1}
 	g.launchSums("scores2_grad_list", sum, ddst, ds, src, dst, o.In[3], l.off, l.idx, s.Lists,
 		l.longs, o.Heads, cols, o.Scalar)
 	g.launchSums("scores2_grad_share", sum, share, ds, src, dst, l.off, l.idx, s.Lists, l.longs,

@@ -66,8 +66,7 @@ template <class V> struct Softened {
 };
 
 template <class X> struct Attend {
-	float *out;
-	Half *narrow; // the result instead of out, or null
+	Result out;
 	float *kept;
 	const X *x;
 	const float *src, *dst;
@@ -109,8 +108,7 @@ template <class X> struct Attend {
 		if (h >= of.heads) return;
 		bool none = s.total == 0;
 		float inverse = none ? 0 : 1 / s.total;
-		if (c < of.cols && narrow) store(narrow + of.first(list, h) + c, s.sum * inverse);
-		else if (c < of.cols) store(out + of.first(list, h) + c, s.sum * inverse);
+		if (c < of.cols) out.store(of.first(list, h) + c, s.sum * inverse);
 		i64 at = list * of.heads + h;
 		if (c == 0) store(kept + at * 4, Four{dst[at], none ? 0 : s.most, inverse, 0});
 	}
@@ -176,7 +174,7 @@ KERNEL(attend)(float *out, float *kept, const float *x, const float *src, const 
 	   const u32 *off, const u32 *idx, i64 lists, const u32 *longs, float *parts, i64 join,
 	   float *ends, i64 heads, i64 cols, i64 lanes, i64 shared, f64 slope, const u64 *at,
 	   i64 threshold, f64 factor, i64 fours) {
-	Attend<float> a = {out, nullptr, kept, x, src, dst, idx, {heads, cols, lanes, shared},
+	Attend<float> a = {{out, 0}, kept, x, src, dst, idx, {heads, cols, lanes, shared},
 					   {at[0], (u32)threshold, (float)factor}, (i64)at[1], (float)slope, ends};
 	if (fours) a.all<Four>({off, lists, longs, parts, join});
 	else a.all<float>({off, lists, longs, parts, join});
@@ -187,7 +185,7 @@ KERNEL(attend_half)(void *out, float *kept, const Half *x, const float *src, con
 	   const u32 *off, const u32 *idx, i64 lists, const u32 *longs, float *parts, i64 join,
 	   float *ends, i64 heads, i64 cols, i64 lanes, i64 shared, f64 slope, const u64 *at,
 	   i64 threshold, f64 factor, i64 fours, i64 narrow) {
-	Attend<Half> a = {(float *)out, narrow ? (Half *)out : nullptr, kept, x, src, dst, idx,
+	Attend<Half> a = {{out, narrow}, kept, x, src, dst, idx,
 					  {heads, cols, lanes, shared}, {at[0], (u32)threshold, (float)factor},
 					  (i64)at[1], (float)slope, ends};
 	if (fours) a.all<Four>({off, lists, longs, parts, join});

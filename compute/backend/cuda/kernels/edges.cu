@@ -4,9 +4,9 @@
 #include "halves.h"
 #include "lists.h"
 
-template <class Out, class X>
-DEV void weighted_sums(Out *out, const X *x, const float *w, Lists l, const u32 *idx, i64 heads,
-	   i64 cols, i64 shared, i64 acc, i64 fours) {
+template <class X>
+DEV void weighted_sums(Result out, const X *x, const float *w, Lists l, const u32 *idx, i64 heads,
+	   i64 cols, i64 shared, i64 acc, i64 wide) {
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -17,35 +17,33 @@ DEV void weighted_sums(Out *out, const X *x, const float *w, Lists l, const u32 
 				return load<V>(x + at) * w[e * heads + h];
 			},
 			[=](i64 i, i64 c, V s) {
-				Out *to = out + i * heads * cols + c;
-				store(to, acc ? load<V>(to) + s : s);
+				i64 to = i * heads * cols + c;
+				out.store(to, acc ? out.load<V>(to) + s : s);
 			});
 	};
-	if (fours) sum(Four());
-	else sum(0.0f);
+	by_pieces<X>(wide, sum);
 }
 
 // out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
 // cols
 KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
 	   i64 lists, const u32 *longs, float *parts, i64 join, i64 heads, i64 cols, i64 shared,
-	   i64 acc, i64 fours) {
+	   i64 acc, i64 wide) {
 	Lists l = {off, lists, longs, parts, join};
-	weighted_sums(out, x, w, l, idx, heads, cols, shared, acc, fours);
+	weighted_sums({out, 0}, x, w, l, idx, heads, cols, shared, acc, wide);
 }
 
 // the same of rows of bfloat16, to float32 or with narrow to bfloat16
 KERNEL(weighted_sum_half)(void *out, const Half *x, const float *w, const u32 *off, const u32 *idx,
 	   i64 lists, const u32 *longs, float *parts, i64 join, i64 heads, i64 cols, i64 shared,
-	   i64 acc, i64 fours, i64 narrow) {
+	   i64 acc, i64 wide, i64 narrow) {
 	Lists l = {off, lists, longs, parts, join};
-	if (narrow) weighted_sums((Half *)out, x, w, l, idx, heads, cols, shared, acc, fours);
-	else weighted_sums((float *)out, x, w, l, idx, heads, cols, shared, acc, fours);
+	weighted_sums({out, narrow}, x, w, l, idx, heads, cols, shared, acc, wide);
 }
 
 template <class X>
 DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, Lists l, const u32 *idx,
-	   const u32 *entry, i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
+	   const u32 *entry, i64 heads, i64 cols, i64 shared, i64 fresh, i64 wide) {
 	i64 width = shared ? cols : heads * cols;
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
@@ -64,30 +62,29 @@ DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, Lists l, c
 				store(to, r < fresh ? s : load<V>(to) + s);
 			});
 	};
-	if (fours) sum(Four());
-	else sum(0.0f);
+	by_pieces<X>(wide, sum);
 }
 
 // dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
 // with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
 KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
 	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, float *parts, i64 join,
-	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
+	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 wide) {
 	Lists l = {off, rows, longs, parts, join};
-	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, fours);
+	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, wide);
 }
 
 // the same of dout in bfloat16
 KERNEL(weighted_sum_grad_half)(float *dx, const Half *dout, const float *w, const u32 *off,
 	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, float *parts, i64 join,
-	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 fours) {
+	   i64 heads, i64 cols, i64 shared, i64 fresh, i64 wide) {
 	Lists l = {off, rows, longs, parts, join};
-	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, fours);
+	weighted_sum_grads(dx, dout, w, l, idx, entry, heads, cols, shared, fresh, wide);
 }
 
 template <class X>
 DEV void entry_dots(float *dw, const X *g, const X *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 wide) {
 	auto dots = [=](auto kind) {
 		typedef decltype(kind) V;
 		i64 atOnce = 32 / lanes, all = entries * heads;
@@ -102,20 +99,19 @@ DEV void entry_dots(float *dw, const X *g, const X *x, const u32 *entryList, con
 			if (t < all && lane() % lanes == 0) dw[t] = sum;
 		}
 	};
-	if (fours) dots(Four());
-	else dots(0.0f);
+	by_pieces<X>(wide, dots);
 }
 
 // dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
 KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
-	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, fours);
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 wide) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, wide);
 }
 
 // the same of bfloat16
 KERNEL(entry_dot_half)(float *dw, const Half *g, const Half *x, const u32 *entryList, const u32 *idx,
-	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 fours) {
-	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, fours);
+	   i64 entries, i64 heads, i64 cols, i64 lanes, i64 shared, i64 wide) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, lanes, shared, wide);
 }
 
 DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }

@@ -4,39 +4,37 @@
 #include "halves.h"
 #include "lists.h"
 
-template <class Out, class X>
-DEV void segment_sums(Out *out, const X *x, Lists l, const u32 *idx, i64 cols, i64 mean,
-	   i64 fours) {
+template <class X>
+DEV void segment_sums(Result out, const X *x, Lists l, const u32 *idx, i64 cols, i64 mean,
+	   i64 wide) {
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
 			l, cols, [=](i64, u32 e, i64 c) { return load<V>(x + idx[e] * cols + c); },
 			[=](i64 i, i64 c, V s) {
 				u32 n = l.off[i + 1] - l.off[i];
-				store(out + i * cols + c, mean && n > 0 ? s * (1 / (float)n) : s);
+				out.store(i * cols + c, mean && n > 0 ? s * (1 / (float)n) : s);
 			});
 	};
-	if (fours) sum(Four());
-	else sum(0.0f);
+	by_pieces<X>(wide, sum);
 }
 
 // out[i,:] = the sum of the rows x[idx[e],:], or their mean
 KERNEL(segment_sum)(float *out, const float *x, const u32 *off, const u32 *idx, i64 lists,
-	   const u32 *longs, float *parts, i64 join, i64 cols, i64 mean, i64 fours) {
-	segment_sums(out, x, {off, lists, longs, parts, join}, idx, cols, mean, fours);
+	   const u32 *longs, float *parts, i64 join, i64 cols, i64 mean, i64 wide) {
+	segment_sums({out, 0}, x, {off, lists, longs, parts, join}, idx, cols, mean, wide);
 }
 
 // the same of bfloat16, to float32 or with narrow to bfloat16
 KERNEL(segment_sum_half)(void *out, const Half *x, const u32 *off, const u32 *idx, i64 lists,
-	   const u32 *longs, float *parts, i64 join, i64 cols, i64 mean, i64 fours, i64 narrow) {
+	   const u32 *longs, float *parts, i64 join, i64 cols, i64 mean, i64 wide, i64 narrow) {
 	Lists l = {off, lists, longs, parts, join};
-	if (narrow) segment_sums((Half *)out, x, l, idx, cols, mean, fours);
-	else segment_sums((float *)out, x, l, idx, cols, mean, fours);
+	segment_sums({out, narrow}, x, l, idx, cols, mean, wide);
 }
 
-template <class Out, class X>
-DEV void dropped_means(Out *out, const X *x, Lists l, const u32 *idx, const u32 *at, i64 cols,
-	   Dropped dropped, i64 fours) {
+template <class X>
+DEV void dropped_means(Result out, const X *x, Lists l, const u32 *idx, const u32 *at, i64 cols,
+	   Dropped dropped, i64 wide) {
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -48,34 +46,32 @@ DEV void dropped_means(Out *out, const X *x, Lists l, const u32 *idx, const u32 
 			},
 			[=](i64 i, i64 c, V s) {
 				u32 n = l.off[i + 1] - l.off[i];
-				store(out + i * cols + c, n > 0 ? s * (1 / (float)n) : s);
+				out.store(i * cols + c, n > 0 ? s * (1 / (float)n) : s);
 			});
 	};
-	if (fours) sum(Four());
-	else sum(0.0f);
+	by_pieces<X>(wide, sum);
 }
 
 // out[i,:] = the mean of the rows x[idx[e],:] after dropout, in which they are the rows at[e]
 KERNEL(segment_mean_dropout)(float *out, const float *x, const u32 *off, const u32 *idx,
 	   const u32 *at, i64 lists, const u32 *longs, float *parts, i64 join, i64 cols,
-	   const u64 *key, i64 threshold, f64 factor, i64 fours) {
+	   const u64 *key, i64 threshold, f64 factor, i64 wide) {
 	Dropped dropped = {key[0], (u32)threshold, (float)factor};
-	dropped_means(out, x, {off, lists, longs, parts, join}, idx, at, cols, dropped, fours);
+	dropped_means({out, 0}, x, {off, lists, longs, parts, join}, idx, at, cols, dropped, wide);
 }
 
 // the same of bfloat16, to float32 or with narrow to bfloat16
 KERNEL(segment_mean_dropout_half)(void *out, const Half *x, const u32 *off, const u32 *idx,
 	   const u32 *at, i64 lists, const u32 *longs, float *parts, i64 join, i64 cols,
-	   const u64 *key, i64 threshold, f64 factor, i64 fours, i64 narrow) {
+	   const u64 *key, i64 threshold, f64 factor, i64 wide, i64 narrow) {
 	Lists l = {off, lists, longs, parts, join};
 	Dropped dropped = {key[0], (u32)threshold, (float)factor};
-	if (narrow) dropped_means((Half *)out, x, l, idx, at, cols, dropped, fours);
-	else dropped_means((float *)out, x, l, idx, at, cols, dropped, fours);
+	dropped_means({out, narrow}, x, l, idx, at, cols, dropped, wide);
 }
 
 template <class X>
 DEV void segment_grads(float *dx, const X *dout, const float *weight, Lists l, const u32 *idx,
-	   i64 cols, i64 fresh, i64 fours) {
+	   i64 cols, i64 fresh, i64 wide) {
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -89,23 +85,22 @@ DEV void segment_grads(float *dx, const X *dout, const float *weight, Lists l, c
 				store(to, r < fresh ? s : load<V>(to) + s);
 			});
 	};
-	if (fours) sum(Four());
-	else sum(0.0f);
+	by_pieces<X>(wide, sum);
 }
 
 // dx[r,:] (+)= the sum of the rows dout[idx[k],:] over the transposed entries k of row r, each
 // times the weight of its list; without weights, times 1. The first fresh rows are overwritten.
 KERNEL(segment_grad)(float *dx, const float *dout, const float *weight, const u32 *off,
 	   const u32 *idx, i64 rows, const u32 *longs, float *parts, i64 join, i64 cols, i64 fresh,
-	   i64 fours) {
-	segment_grads(dx, dout, weight, {off, rows, longs, parts, join}, idx, cols, fresh, fours);
+	   i64 wide) {
+	segment_grads(dx, dout, weight, {off, rows, longs, parts, join}, idx, cols, fresh, wide);
 }
 
 // the same of bfloat16
 KERNEL(segment_grad_half)(float *dx, const Half *dout, const float *weight, const u32 *off,
 	   const u32 *idx, i64 rows, const u32 *longs, float *parts, i64 join, i64 cols, i64 fresh,
-	   i64 fours) {
-	segment_grads(dx, dout, weight, {off, rows, longs, parts, join}, idx, cols, fresh, fours);
+	   i64 wide) {
+	segment_grads(dx, dout, weight, {off, rows, longs, parts, join}, idx, cols, fresh, wide);
 }
 
 enum : u32 { NoEntry = 0xffffffffu };

@@ -23,6 +23,11 @@ struct alignas(16) Four {
 	float a, b, c, d;
 };
 
+// Eight are eight, which take 16 bytes as bfloat16.
+struct Eight {
+	Four x, y;
+};
+
 // Wide says how many values one of type V has.
 template <class V> struct Wide;
 template <> struct Wide<float> {
@@ -31,12 +36,18 @@ template <> struct Wide<float> {
 template <> struct Wide<Four> {
 	enum { values = 4 };
 };
+template <> struct Wide<Eight> {
+	enum { values = 8 };
+};
 
 DEV Four operator+(Four x, Four y) { return {x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d}; }
 DEV Four operator*(Four x, Four y) { return {x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d}; }
 DEV Four operator*(Four x, float f) { return {x.a * f, x.b * f, x.c * f, x.d * f}; }
+DEV Eight operator+(Eight x, Eight y) { return {x.x + y.x, x.y + y.y}; }
+DEV Eight operator*(Eight x, Eight y) { return {x.x * y.x, x.y * y.y}; }
+DEV Eight operator*(Eight x, float f) { return {x.x * f, x.y * f}; }
 
-// load reads one or four values, and store writes them.
+// load reads one, four or eight values, and store writes them.
 template <class V> DEV V load(const float *x) { return *(const V *)x; }
 template <class V> DEV void store(float *x, V v) { *(V *)x = v; }
 
@@ -44,6 +55,10 @@ template <class V> DEV void store(float *x, V v) { *(V *)x = v; }
 template <class F> DEV float each(float v, F f) { return f(v, 0); }
 template <class F> DEV Four each(Four v, F f) {
 	return {f(v.a, 0), f(v.b, 1), f(v.c, 2), f(v.d, 3)};
+}
+
+template <class F> DEV Eight each(Eight v, F f) {
+	return {each(v.x, f), each(v.y, [=](float x, int k) { return f(x, k + 4); })};
 }
 
 // each of two.
@@ -62,6 +77,16 @@ template <class F> DEV void in_fours(i64 n, i64 fours, F f) {
 
 DEV float sum_of(float v) { return v; }
 DEV float sum_of(Four v) { return (v.a + v.b) + (v.c + v.d); }
+DEV float sum_of(Eight v) { return sum_of(v.x) + sum_of(v.y); }
+
+// by_pieces calls f with what is read of rows of X at once: wide values, 0 for one.
+template <class X, class F> DEV void by_pieces(i64 wide, F f) {
+	if constexpr (sizeof(X) == 2) {
+		if (wide == Wide<Eight>::values) return f(Eight());
+	}
+	if (wide) f(Four());
+	else f(0.0f);
+}
 
 DEV float larger(float x, float y) { return x > y ? x : y; }
 
