@@ -99,5 +99,8 @@ func engineLines(p *plan.Plan) []string {
 	if on := p.OnDevice; on != nil && on.Bus != nil {
 		lines = append(lines, fmt.Sprintf("rows that the device does not keep: %s", on.Bus))
 	}
+	if on := p.OnDevice; on != nil && on.Draws != nil {
+		lines = append(lines, on.Draws.String())
+	}
 	return lines
 }

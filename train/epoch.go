@@ -119,6 +119,7 @@ func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	epoch := int(s.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
 	rec.InPlace = s.plan.OnDevice.InPlace()
+	rec.Drawn, rec.DrawnAgain = s.draws.Lap()
 	rec.Train = s.in.task.TrainScore(s.cfg.Metric, sums.score())
 	rec.Rate = s.steps.opt.rate()
 	rec.Unlabeled = uint64(len(s.nodes.train)) - sums.Rows

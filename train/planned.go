@@ -6,6 +6,7 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/internal/mem"
+	"gdb/train/devicesample"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -148,8 +149,19 @@ func scoreBytes(c *Config) int64 {
 // deviceFacts returns what is known of the device that a run computes on, or is planned for.
 func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
 	c := &d.cfg
+	why := cannotDraw(d.in, c)
+	if why != nil && c.SampleOn == setting.SampleDevice {
+		return f, fmt.Errorf("train: --sample-on device: %w: take --sample-on host", why)
+	}
 	if c.Backend != backend.CUDA {
 		return f, nil
+	}
+	if why == nil && c.SampleOn != "" && c.SampleOn != setting.SampleHost {
+		lists := backend.NeighborsOf(d.in.Meta.Nodes, d.in.Meta.Edges)
+		f.Lists, f.DrawBeside = lists.Bytes(), c.SampleOn != setting.SampleDevice
+		f.Draw = func(nodes, edges int64) (device, host int64) {
+			return devicesample.Bytes(drawConfig(d.in, c, nodes, edges))
+		}
 	}
 	f.Name = fmt.Sprintf("device %d", c.Device)
 	f.Cacheable = s.features > 0 && s.learned == nil

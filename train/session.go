@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/devicesample"
 	"gdb/train/model"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -21,6 +22,7 @@ type session struct {
 	*run.Loop
 	*planned
 	rows   *deviceRows          // nil for none
+	draws  *devicesample.Graph  // nil where the host draws batches
 	loader *loader.Loader       // nil until the run has a name: see epoch
 	reads  []superbatch.Reading // how superbatches decided to read, in this epoch
 	bus    bus
@@ -53,6 +55,9 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 		return nil, err
 	}
 	if s.rows, err = openDeviceRows(ctx, p.loop, p.in, p.steps, p.plan); err != nil {
+		return nil, err
+	}
+	if s.draws, err = openDraws(ctx, p); err != nil {
 		return nil, err
 	}
 	if pos.Scale, err = learnLabels(ctx, p.in, p.nodes, p.steps.be); err != nil {

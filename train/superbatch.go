@@ -24,6 +24,9 @@ func (s *session) batches() loader.Config {
 	c.Seeds, c.Macro = s.nodes.train, s.cfg.MacroBatch
 	s.rows.gatherMissed(&c)
 	c.Prepare = s.steps.preparing()
+	if s.draws != nil {
+		c.Draws = s.draws.Drawer
+	}
 	if s.buffer != nil {
 		c.Buffer = s.buffer.Buffer
 	}

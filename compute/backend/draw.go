@@ -14,7 +14,7 @@ const (
 
 // Neighbors are the lists of a graph's nodes in one direction, for a device to copy.
 type Neighbors struct {
-	Nodes, Entries uint64
+	Nodes, Entries uint64 // Entries is the most that there are
 	// Wide says that offsets of lists take 64 bits, as 2^32 entries or more need.
 	Wide bool
 	// Each calls degrees with the lengths of all lists, and entries with all entries, both in parts

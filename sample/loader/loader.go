@@ -43,6 +43,9 @@ type Config struct {
 	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
 	// settings above determine are filled in.
 	Superbatch *superbatch.Config
+	// Draws, if it is not nil, returns what draws batches, each by itself, in place of samplers of
+	// the host, which it may use for some and which it closes.
+	Draws func(host *sample.Samplers) sample.Drawer
 	// Buffer, if it is not nil, draws batches from the partitions that it holds in memory. The
 	// caller closes it.
 	Buffer *partbuffer.Buffer

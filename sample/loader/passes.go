@@ -10,14 +10,21 @@ import (
 )
 
 // drawer returns what draws the batches of steps first … end-1 for the workers of a pipeline:
-// together in macro-batches, or in passes if the topology is paged and has memory for them, else
-// each by itself. An epoch has per batches.
+// together in macro-batches, or as c.Draws does, or in passes if the topology is paged and has
+// memory for them, else each by itself. An epoch has per batches.
 func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.Drawer, error) {
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 			Workers: c.PassWorkers, Order: c.order,
 			PerEpoch: per, Batches: uint64(c.Macro), End: end, Budget: s.Budget}), nil
+	}
+	if c.Draws != nil {
+		host, err := s.samplers(c, workers, s.Topology)
+		if err != nil {
+			return nil, err
+		}
+		return c.Draws(host), nil
 	}
 	bytes, held, err := s.windows()
 	if err != nil {

@@ -19,6 +19,13 @@ import (
 // Workers is how many batches are drawn at a time: the host copies one while another is drawn.
 const Workers = 2
 
+// Bytes returns about how much memory the batches of a Graph take of the device, beside its lists,
+// and of the host.
+func Bytes(c backend.DrawConfig) (device, host int64) {
+	device, host = c.Bytes()
+	return Workers * device, Workers * mem.ArenaBytes(host)
+}
+
 // Graph is lists in the memory of a device, and what draws from them. The caller calls Close, after
 // all of its drawers are closed.
 type Graph struct {
@@ -70,9 +77,14 @@ func (g *Graph) Close() (err error) {
 	return errors.Join(err, g.lists.Close())
 }
 
-// Counts returns how many batches were drawn on the device, and how many the host drew again since
-// they were larger than planned. It may be called at any time.
-func (g *Graph) Counts() (drawn, again uint64) { return g.drawn.Load(), g.again.Load() }
+// Lap returns how many batches were drawn on the device since the last call, and how many the host
+// drew again since they were larger than planned. Without a graph there are none.
+func (g *Graph) Lap() (drawn, again uint64) {
+	if g == nil {
+		return 0, 0
+	}
+	return g.drawn.Swap(0), g.again.Swap(0)
+}
 
 // Drawer returns what draws on the device, and with samplers of the host what has no room there.
 // Its Close closes the samplers.
@@ -88,8 +100,13 @@ type drawer struct {
 
 // Draw draws the neighborhood of the seeds of a batch.
 func (d *drawer) Draw(ctx context.Context, worker int, b *sample.Batch) error {
-	if drawn, err := d.graph.draw(worker, b); drawn || err != nil {
+	drawn, err := d.graph.draw(worker, b)
+	if err != nil {
 		return err
+	}
+	if drawn {
+		d.graph.drawn.Add(1)
+		return nil
 	}
 	if err := d.Samplers.Draw(ctx, worker, b); err != nil {
 		return err
@@ -97,6 +114,9 @@ func (d *drawer) Draw(ctx context.Context, worker int, b *sample.Batch) error {
 	d.graph.again.Add(1)
 	return nil
 }
+
+// Try draws a batch on the device if it can, and counts nothing.
+func (g *Graph) Try(b *sample.Batch) (drawn bool, err error) { return g.draw(0, b) }
 
 // draw draws on the device. drawn is false if it cannot, as if seeds are not of the graph.
 func (g *Graph) draw(worker int, b *sample.Batch) (drawn bool, err error) {
@@ -117,7 +137,6 @@ func (g *Graph) draw(worker int, b *sample.Batch) (drawn bool, err error) {
 		return false, err
 	}
 	take(&b.Dense, &s)
-	g.drawn.Add(1)
 	return true, nil
 }
 

@@ -143,7 +143,7 @@ func (c *trial) compare(t *testing.T, on backend.Device, budget *mem.Budget) uin
 		}
 		c.seeds = c.seeds[:1+len(c.seeds)/2]
 	}
-	drawn, again := g.Counts()
+	drawn, again := g.Lap()
 	if drawn+again != 3 {
 		t.Errorf("%d batches drawn, %d again", drawn, again)
 	}
@@ -199,7 +199,7 @@ func TestWrongSeeds(t *testing.T) {
 			t.Errorf("seeds %v: %v, on the host %v", seeds, got, want)
 		}
 	}
-	if drawn, again := g.Counts(); drawn != 0 || again != 0 {
+	if drawn, again := g.Lap(); drawn != 0 || again != 0 {
 		t.Errorf("%d batches drawn, %d again", drawn, again)
 	}
 	if err := errors.Join(d.Close(), g.Close()); err != nil {

@@ -6,8 +6,25 @@ func (f *Facts) planDevice() *DevicePlan {
 	if d.Memory == 0 {
 		return nil
 	}
+	if d.Lists == 0 {
+		return f.splitDevice(false)
+	}
+	p := f.splitDevice(true)
+	if d.DrawBeside && (p.fits() != nil || d.Cacheable && p.Rows < int64(f.Nodes)) {
+		return f.splitDevice(false)
+	}
+	return p
+}
+
+// splitDevice splits the memory of the device, on which batches are drawn or not.
+func (f *Facts) splitDevice(draws bool) *DevicePlan {
+	d := &f.Device
 	p := &DevicePlan{Name: d.Name, Memory: d.Memory, Other: d.Memory - d.Free, Model: d.Model,
 		Step: d.Step, Given: d.Given, Eval: max(0, d.Eval-d.Step-d.Given)}
+	if draws {
+		device, host := d.Draw(f.BatchNodes, f.BatchEdges)
+		p.Lists, p.DrawHost = d.Lists+device, host
+	}
 	row := 4 * int64(f.Dim)
 	if row == 0 || !d.Cacheable {
 		return p
@@ -33,6 +50,14 @@ func (f *Facts) planShared(p *DevicePlan, room int64) {
 	if n := min(want, room/2-1); n > 0 { // one more has zeros
 		p.SharedRows, p.Rows = n, min(p.Rows, room-n-1)
 	}
+}
+
+// drawHost returns the page-locked memory of the host for batches that the device draws.
+func (f *Facts) drawHost() int64 {
+	if p := f.planDevice(); p != nil {
+		return p.DrawHost
+	}
+	return 0
 }
 
 // fits returns a DeviceTooSmallError if the run does not fit on the device.

@@ -189,6 +189,13 @@ type DeviceFacts struct {
 	Eval int64
 	// Cacheable says that there are feature rows which the device may keep.
 	Cacheable bool
+	// Lists is the memory of all neighbor lists, if the device may draw batches from them, or 0.
+	// Draw returns what drawing a batch of some nodes and edges takes of the device's memory and of
+	// the host's.
+	Lists int64
+	Draw  func(nodes, edges int64) (device, host int64)
+	// DrawBeside leaves batches to the host unless lists fit beside all feature rows.
+	DrawBeside bool
 }
 
 // samplers returns how many goroutines sample.
@@ -236,6 +243,6 @@ func (s *Store) Slowdown(form topology.Form) float64 {
 // measured. It leaves out the memory of the program, the free memory of the device and the room on
 // the disk, which are never the same twice.
 func (f Facts) Name() string {
-	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
+	f.Program, f.Storage, f.PagedBytes, f.Device.Free, f.Device.Draw = 0, 0, nil, 0, nil
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))
 }

@@ -103,6 +103,13 @@ type DevicePlan struct {
 	Model int64 `json:"model_bytes"` // weights, gradients, optimizer state
 	Step  int64 `json:"step_bytes"`  // activations and gradients
 	Given int64 `json:"given_bytes"` // rows and lists of the steps under way
+	// Lists is the memory of all neighbor lists, and of drawing batches from them there; 0 where
+	// the host draws. DrawHost is what that takes of the host's memory, which is counted with
+	// batches.
+	Lists    int64 `json:"lists_bytes,omitempty"`
+	DrawHost int64 `json:"draw_host_bytes,omitempty"`
+	// Draws is how a batch was drawn when both were tried; nil where there was no choice.
+	Draws *DrawWay `json:"draws,omitempty"`
 	// Eval is what evaluation takes beyond the memory of steps.
 	Eval int64 `json:"evaluation_bytes"`
 	// Cache is the memory of Rows feature rows that the device keeps.
@@ -128,6 +135,14 @@ type BusWay struct {
 	Read float64 `json:"read_s,omitempty"`
 	// Why says what went wrong when the device tried to read rows in place; "" if nothing did.
 	Why string `json:"why,omitempty"`
+}
+
+// DrawWay is where batches are drawn, and what that took for a batch on the device and on the host,
+// with as many goroutines as there are to be, in seconds.
+type DrawWay struct {
+	OnDevice bool    `json:"on_device"`
+	Device   float64 `json:"device_s"`
+	Host     float64 `json:"host_s"`
 }
 
 // Partitions describes a training that draws batches from some partitions of the graph, held in
@@ -259,7 +274,9 @@ func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 }
 
 // taken returns the bytes that a run needs with no feature rows kept.
-func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given + p.Eval }
+func (p *DevicePlan) taken() int64 {
+	return p.Other + p.Model + p.Step + p.Given + p.Lists + p.Eval
+}
 
 // Cached returns how many feature rows the device keeps; 0 without a device.
 func (p *DevicePlan) Cached() int64 {

@@ -184,6 +184,16 @@ func (w *BusWay) String() string {
 	return way
 }
 
+// String returns one line for people.
+func (w *DrawWay) String() string {
+	where := "the host"
+	if w.OnDevice {
+		where = "the device"
+	}
+	return fmt.Sprintf("%s draws batches: one takes the device %.2f ms, and the host's samplers "+
+		"%.2f ms", where, 1e3*w.Device, 1e3*w.Host)
+}
+
 // BusWays says how rows that the device does not keep will come to it; "" where there are none.
 func (p *Plan) BusWays() string {
 	switch {
@@ -213,8 +223,11 @@ func (p *DevicePlan) pool() mem.Pool {
 	}
 	parts := []mem.Part{part("other", "driver, kernels, other processes", p.Other),
 		part("model", "", p.Model), part("step", "", p.Step),
-		part("given", "rows and lists of 2 steps", p.Given),
-		part("evaluation", "besides the step's", p.Eval), features}
+		part("given", "rows and lists of 2 steps", p.Given)}
+	if p.Lists > 0 {
+		parts = append(parts, part("neighbors", "all lists, and batches drawn from them", p.Lists))
+	}
+	parts = append(parts, part("evaluation", "besides the step's", p.Eval), features)
 	if p.SharedRows > 0 {
 		what := fmt.Sprintf("%d rows that its batches share", p.SharedRows)
 		parts = append(parts, part("macro-batch", what, p.Shared))
@@ -255,11 +268,14 @@ type DeviceTooSmallError struct{ Plan *DevicePlan }
 
 // Error says how much memory the run needs, for what, and which settings lower it.
 func (e *DeviceTooSmallError) Error() string {
-	p := e.Plan
+	p, instead := e.Plan, "--backend cpu"
+	if p.Lists > 0 {
+		instead = "--sample-on host"
+	}
 	size := mem.FormatSize
 	return fmt.Sprintf("the memory of %s, %s, is too small: this run needs at least %s of it "+
 		"(%s have the driver and others, model %s, step %s, what two steps are given %s, "+
-		"evaluation %s): lower --batch, --fanout or --hidden, or --backend cpu", p.Name,
+		"neighbor lists %s, evaluation %s): lower --batch, --fanout or --hidden, or %s", p.Name,
 		size(p.Memory), sizeUp(p.taken()), size(p.Other), size(p.Model), size(p.Step),
-		size(p.Given), size(p.Eval))
+		size(p.Given), size(p.Lists), size(p.Eval), instead)
 }

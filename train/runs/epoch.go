@@ -76,6 +76,10 @@ type Epoch struct {
 
 	// Launches counts what the steps gave to a device; left out on the CPU.
 	Launches *Launches `json:"launches,omitempty"`
+	// Drawn counts the batches that the device drew, ahead ones too, and DrawnAgain those that the
+	// host drew since they were larger than planned.
+	Drawn      uint64 `json:"batches_drawn_on_device,omitempty"`
+	DrawnAgain uint64 `json:"batches_drawn_again,omitempty"`
 
 	// These say what the process holds after the epoch and its evaluation; left out where
 	// that is not known.
@@ -137,6 +141,9 @@ func (r Epoch) Engine() string {
 	if l, n := r.Launches, float64(max(1, r.Batches)); l != nil {
 		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations device busy %.0f%%",
 			float64(l.Calls)/n, float64(l.Operations)/n, 100*l.Busy/max(r.Time, 1e-9))
+	}
+	if r.Drawn > 0 {
+		fmt.Fprintf(&b, " drawn on the device %d again on the host %d", r.Drawn, r.DrawnAgain)
 	}
 	if r.Sent > 0 {
 		sent := "sent"

@@ -25,7 +25,17 @@ type Place struct {
 	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
 	// as they are: see package backend's Groups.
 	PlainLaunches bool `json:"plain_launches,omitempty"`
+	// SampleOn says where the batches of a training on a device are drawn: SampleAuto, SampleHost
+	// or SampleDevice, from lists in its memory; "" is the host. It changes no batch.
+	SampleOn string `json:"sample_on,omitempty"`
 }
+
+// The values of Place.SampleOn.
+const (
+	SampleAuto   = "auto"
+	SampleHost   = "host"
+	SampleDevice = "device"
+)
 
 // The values of Place.Precision.
 const (
@@ -61,6 +71,10 @@ var placeRows = []*Row{
 	{Name: "plain-launches", For: OfNodes, Free: OfNodes, Group: GroupPlace,
 		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +
 			"once"},
+	{Name: "sample-on", For: OfNodes, Free: OfNodes, Default: SampleAuto, Unset: SampleHost,
+		Choices: []string{SampleAuto, SampleHost, SampleDevice}, Group: GroupPlace,
+		Help: "where --backend cuda draws batches: host; device: there, from lists in its " +
+			"memory; auto: what is faster, where lists fit beside all feature rows"},
 }
 
 // CheckPrecision refuses a precision that the CPU does not compute in; Backend is not auto.

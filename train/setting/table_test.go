@@ -50,7 +50,8 @@ func TestDefaults(t *testing.T) {
 		Schedule:     Schedule{EvalEvery: 1}, Evaluation: Evaluation{"auto", "exact"},
 		Caching: Caching{Strategy: "exact", Cache: "auto", NeighborCache: NeighborAuto,
 			Topology: "auto", IO: "auto"},
-		Place: Place{DeviceCache: DeviceCacheAuto, Backend: "cpu"}, Process: Process{Seed: 1}}
+		Place:   Place{DeviceCache: DeviceCacheAuto, Backend: "cpu", SampleOn: SampleAuto},
+		Process: Process{Seed: 1}}
 	if got := Default(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -91,15 +91,18 @@ func (l *neighborLists) copy(i int, from *backend.Neighbors) (err error) {
 	}
 	entries := func(part []uint32) error {
 		ids += wordBytes * uint64(len(part))
+		if ids > side.ids+wordBytes*from.Entries {
+			return fmt.Errorf("more than %d entries", from.Entries)
+		}
 		return d.write(ids-wordBytes*uint64(len(part)), mem.BytesOf(part))
 	}
 	if err := from.Each(degrees, entries); err != nil {
 		return err
 	}
 	nodes, copied := (offsets-side.offsets)/uint64(width), (ids-side.ids)/wordBytes
-	if nodes != from.Nodes || copied != from.Entries || first != from.Entries {
-		return fmt.Errorf("%d lists of %d entries, of which %d came, instead of %d of %d", nodes,
-			first, copied, from.Nodes, from.Entries)
+	if nodes != from.Nodes || copied != first {
+		return fmt.Errorf("%d lists of %d entries, of which %d came, instead of %d", nodes, first,
+			copied, from.Nodes)
 	}
 	return degrees([]uint32{0}) // where the last list ends
 }
