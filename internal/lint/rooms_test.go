@@ -86,6 +86,7 @@ var rooms = map[string][]string{
 		"layout/ingest/extsort",
 		"layout/partition",
 		"layout/openfiles",
+		"layout/partitioner",
 		"layout/inspect",
 		"layout/layouttest",
 		"layout/ingest/input",

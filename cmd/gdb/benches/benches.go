@@ -30,8 +30,8 @@ func Command(app *cli.App, more ...*cobra.Command) *cobra.Command {
 		Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.gen(), a.io(), a.ingest(), a.sample(), a.cache(), a.gather(), a.gemm(),
-		a.device())
+	cmd.AddCommand(a.gen(), a.io(), a.ingest(), a.sample(), a.cache(), a.partition(),
+		a.gather(), a.gemm(), a.device())
 	cmd.AddCommand(more...)
 	return cmd
 }

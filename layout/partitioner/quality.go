@@ -1,0 +1,94 @@
+package partitioner
+
+import (
+	"context"
+	"slices"
+
+	"gdb/kv"
+	"gdb/layout/listfile"
+)
+
+// Quality says how good partitions are.
+type Quality struct {
+	// Cut is the share of the entries of lists whose neighbor is in another partition. Loops are
+	// not counted.
+	Cut float64 `json:"edge_cut"`
+	// Nodes, Edges and Labels are the largest partition over the mean: by nodes, by entries of the
+	// lists of its nodes, and by the nodes of the label for which it is most.
+	Nodes  float64 `json:"node_balance"`
+	Edges  float64 `json:"edge_balance"`
+	Labels float64 `json:"label_balance"` // 0 where no node has a label
+}
+
+// Judge reads the lists once more, and says how good partitions of a number of parts are. It takes
+// the memory of sizes: see the package.
+func Judge(ctx context.Context, g *Graph, of []uint16, parts int) (*Quality, error) {
+	edges, cut, all := make([]uint64, parts), uint64(0), uint64(0)
+	err := g.Scan(ctx, func(first kv.NodeID, _ bool, l *listfile.Lists) error {
+		for i := range len(l.Off) - 1 {
+			v := first + kv.NodeID(i)
+			for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
+				if u == v {
+					continue
+				}
+				if all++; of[u] != of[v] {
+					cut++
+				}
+			}
+			edges[of[v]] += uint64(l.Off[i+1] - l.Off[i])
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]uint64, parts)
+	for _, p := range of {
+		nodes[p]++
+	}
+	q := &Quality{Cut: float64(cut) / float64(max(1, all)), Nodes: balance(nodes),
+		Edges: balance(edges)}
+	q.Labels, err = judgeLabels(ctx, g, of, parts)
+	return q, err
+}
+
+// judgeLabels returns the worst balance of a label, without the nodes that have none, of labels
+// that every partition can have ten nodes of; 1 if there is none.
+func judgeLabels(ctx context.Context, g *Graph, of []uint16, parts int) (float64, error) {
+	const enough = 10
+	if g.Labels == nil {
+		return 0, nil
+	}
+	worst := 1.0
+	counts := make([][]uint64, g.Classes)
+	for c := range counts {
+		counts[c] = make([]uint64, parts)
+	}
+	labels := make([]uint32, labelsRead)
+	for v := uint64(0); v < g.Nodes; v += labelsRead {
+		some := labels[:min(labelsRead, g.Nodes-v)]
+		if err := g.Labels(ctx, kv.NodeID(v), some); err != nil {
+			return 0, err
+		}
+		for i, c := range some {
+			if int(c) < g.Classes {
+				counts[c][of[v+uint64(i)]]++
+			}
+		}
+	}
+	for c := range counts {
+		if g.Count[c] >= enough*uint64(parts) {
+			worst = max(worst, balance(counts[c]))
+		}
+	}
+	return worst, nil
+}
+
+// balance returns the largest of some counts over their mean.
+func balance(counts []uint64) float64 {
+	sum := uint64(0)
+	for _, n := range counts {
+		sum += n
+	}
+	return float64(slices.Max(counts)) * float64(len(counts)) / float64(max(1, sum))
+}
