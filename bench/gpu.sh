@@ -3,25 +3,26 @@
 # for, in under 8 minutes and without a network. It prints a table, and leaves it as JSON.
 #
 #   bench/gpu.sh --pack           build here, for a machine without Go: bin/gpu.tar.gz
-#   bench/gpu.sh [--small] [--seconds 470] [--out bin/gpu-results]
+#   bench/gpu.sh [--small] [--seconds 470] [--triples fb15k-237] [--out bin/gpu-results]
 #
-# What is run is built here, or unpacked from bin/gpu.tar.gz. Graphs are made by gdb bench gen.
+# --triples is a folder of FB15k-237, for the line of links. What is run is built here, or unpacked from bin/gpu.tar.gz. Graphs are made by gdb bench gen.
 # Without a GPU the emulated device of the tests takes its place, with small graphs: then figures
 # say that the script works, and nothing of a device.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
-root=$PWD small=0 limit=470 out=$root/bin/gpu-results pack=0
+root=$PWD small=0 limit=470 out=$root/bin/gpu-results pack=0 triples=
 while [ $# -gt 0 ]; do
   case $1 in
     --pack) pack=1 ;;
     --small) small=1 ;;
+    --triples) triples=$(cd "$2" && pwd); shift ;;
     --seconds) limit=$2; shift ;;
     --out) mkdir -p "$2" && out=$(cd "$2" && pwd); shift ;;
     *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
-tests="internal/cuda compute/backend/cuda train"
+tests="internal/cuda compute/backend/cuda train train/link"
 
 build() {
   command -v go >/dev/null && { command -v gcc || command -v clang; } >/dev/null || return 1
@@ -140,6 +141,7 @@ say tests
 for p in $tests; do
   flags=
   [ "$p" = train ] && flags='-test.run=OnDevice$|CheckpointsMove'
+  [ "$p" = train/link ] && flags='-test.run=LinksOnDevice|DeviceRepeats'
   [ $emulated = yes ] && [ "$p" != internal/cuda ] && flags='-test.run=Grouped|RowsBefore|TestHalves'
   if (cd "$p" && run "$root/bin/gpu/${p//\//-}.test" -test.timeout 3m $flags); then held=yes; else held=no; fi
   line "tests of $p" "$([ $held = yes ] && echo pass || echo FAIL)" pass $held
@@ -228,6 +230,17 @@ train everything r2 $shape --epochs 3 --memory $roomy &&
   line "its rows are read in place; ms to copy, send, read them in a trial" "$(value in_place <<<"$bus") $(math \
     "1000*$(value copy_s <<<"$bus")") $(math "1000*$(value send_s <<<"$bus")") $(math \
     "1000*$(value read_s <<<"$bus")")" "-" "-"
+}
+
+[ -n "$triples" ] && say "links" && run "$gdb" ingest "$triples" --out "$scratch/links.gdb" --quiet && {
+  for on in cpu cuda; do
+    run "$gdb" train "$scratch/links.gdb" --task link --decoder distmult --dim 100 --negatives 32 \
+      --epochs 3 --eval-every 3 --backend $on --run links-$on --quiet
+    took[${#took[@]}]=$(tail -1 "$scratch/links.gdb/runs/links-$on/metrics.jsonl" | value time)
+  done
+  ratio=$(math "${took[0]}/${took[1]}")
+  line "FB15k-237 distmult 100, 32 negatives, s an epoch; times faster than the CPU" \
+    "${took[1]}; $ratio" ">= 5" "$(judge "$ratio" '>=' 5)"
 }
 
 [ $emulated = no ] && command -v nvidia-smi >/dev/null && nvidia-smi >>"$out/log" 2>&1

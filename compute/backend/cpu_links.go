@@ -144,11 +144,11 @@ func (l *Links) Drop(row []float32, i int) {
 		return
 	}
 	draws := rng.NewStream(rng.Sub(l.Key, uint64(l.First+i)))
-	scale, limit := float32(1/(1-l.Dropout)), l.dropLimit()
+	limit, scale := l.DropLimit()
 	for j := 0; j < len(row); j += 4 {
 		bits := draws.Uint64()
 		for k := j; k < min(j+4, len(row)); k++ {
-			if bits&0xffff < limit {
+			if bits&0xffff < uint64(limit) {
 				row[k] = 0
 			} else {
 				row[k] *= scale
@@ -158,8 +158,11 @@ func (l *Links) Drop(row []float32, i int) {
 	}
 }
 
-// dropLimit is the limit of draws of 16 bits below which a value is dropped.
-func (l *Links) dropLimit() uint64 { return uint64(l.Dropout * (1 << 16)) }
+// DropLimit is the limit of draws of 16 bits below which a value is dropped, and by what others are
+// scaled.
+func (l *Links) DropLimit() (limit int, scale float32) {
+	return int(l.Dropout * (1 << 16)), float32(1 / (1 - l.Dropout))
+}
 
 func answersCPU(c *cpu, o *Operands) {
 	scores, queries, answers := c.values(o.Out), c.values(o.In[0]), c.values(o.In[1])

@@ -195,7 +195,7 @@ func asked(e triples.Triple, side int) triples.Query {
 // ended returns the sum of the losses of n edges. Those of a device wait until they are asked for.
 func (s *bySide) ended(n int) (float64, error) {
 	if s.be.About().StepsPerRead > 1 {
-		s.unread = append(s.unread, n)
+		s.unread, s.changed = append(s.unread, n), true
 		return 0, s.be.Err()
 	}
 	s.read = s.be.Losses(s.read[:0])

@@ -30,6 +30,9 @@ func (t *trainer) arrays() (all []runs.Array) {
 // WriteState writes the state of a checkpoint: first the vectors on disk, then the state that
 // refers to them.
 func (t *trainer) WriteState() (err error) {
+	if err := errors.Join(t.settle(), t.download()); err != nil {
+		return err
+	}
 	t.pos.Record, t.pos.BestRecord, err = t.source.Prepare(context.Background())
 	if err != nil {
 		return fmt.Errorf("write the vectors of a checkpoint: %w", err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/rank"
@@ -26,6 +27,10 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 
 // Steps trains on the rest of the current epoch.
 func (t *trainer) Steps(ctx context.Context) error {
+	before := t.stepper.be.Launches()
+	defer func() {
+		t.pos.Launches = t.pos.Launches.Add(t.stepper.be.Launches().Sub(before))
+	}()
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
 		if t.source.CheckpointFirst(t.pos.Epoch, t.pos.Part) {
@@ -72,7 +77,8 @@ func (t *trainer) batches(ctx context.Context, p *triples.Part) error {
 		}
 		t.pos.Batch++
 		t.pos.Batches++
-		if t.batch()%drainEvery == 0 || t.batch() == batches {
+		if t.batch()%drainEvery == 0 || t.batch() == batches ||
+			len(t.stepper.unread) >= t.stepper.be.About().StepsPerRead {
 			if err := t.drain(); err != nil {
 				return err
 			}
@@ -104,7 +110,7 @@ func (t *trainer) isCounted() bool {
 	return every > 0 && t.batch()/every > (t.batch()-since)/every
 }
 
-// drain makes the updates of all batches that are under way.
+// drain makes the updates of all batches that are under way, and counts their losses.
 func (t *trainer) drain() error {
 	for !t.whole() {
 		s, err := t.pipe.end()
@@ -112,6 +118,9 @@ func (t *trainer) drain() error {
 			return fmt.Errorf("epoch %d, up to batch %d: %w", t.pos.Epoch+1, t.batch(), err)
 		}
 		t.count(s)
+	}
+	if err := t.settle(); err != nil {
+		return fmt.Errorf("epoch %d, up to batch %d: %w", t.pos.Epoch+1, t.batch(), err)
 	}
 	return nil
 }
@@ -218,18 +227,24 @@ func (t *trainer) FinishEpoch(ctx context.Context) (runs.Record, error) {
 			return nil, err
 		}
 	}
+	if launches := runs.Launches(t.pos.Launches); launches.Calls > 0 {
+		rec.Launches = &launches
+	}
 	rec.Eval = time.Since(begun).Seconds()
 	rec.RSS, rec.RSSPeak = mem.RSS()
 	rec.Held = t.budget.Used()
 	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
 	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
-	t.pos.Wait = 0
+	t.pos.Wait, t.pos.Launches = 0, backend.Launches{}
 	return &rec, nil
 }
 
 // scored returns the vectors of all entities as a decoder scores them now.
 func (t *trainer) scored(ctx context.Context) ([]float32, error) {
 	e := t.stepper.enc
+	if err := t.download(); err != nil {
+		return nil, err
+	}
 	if e == nil {
 		return t.model.entities.Values, nil
 	}

@@ -2,10 +2,13 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
@@ -69,6 +72,8 @@ type position struct {
 	Scores  uint64  `json:"scores"`
 	Time    float64 `json:"time"`
 	Wait    float64 `json:"wait"` // seconds waiting for the next parts
+	// Launches counts what a device was given.
+	Launches backend.Launches `json:"launches,omitzero"`
 
 	// Record and BestRecord say in which files the vectors are, if they are on disk.
 	Record     []byte `json:"record,omitempty"`
@@ -158,6 +163,7 @@ func (t *trainer) check() (spec run.Spec, err error) {
 	if t.cfg.Memory == 0 {
 		t.cfg.Memory = mem.Available() / 2
 	}
+	t.cfg.Backend = t.backend()
 	if t.cfg.LRSchedule == setting.SchedulePlateau {
 		spec.PlateauWait = setting.PlateauWaitLink
 	}
@@ -165,6 +171,20 @@ func (t *trainer) check() (spec run.Spec, err error) {
 	spec.Better, spec.At = better, &t.pos.Position
 	spec.Open = func(ctx context.Context) (run.Session, error) { return t, t.open(ctx) }
 	return spec, Validate(&t.cfg)
+}
+
+// backend returns where the run computes: on the CPU what a device does not, unless one is asked
+// for.
+func (t *trainer) backend() string {
+	if t.cfg.Backend == "" { // of a run before there was a choice
+		return backend.CPU
+	}
+	on := t.cfg
+	on.Backend = backend.CUDA
+	if t.cfg.Backend == backend.Auto && on.Validate() != nil {
+		return backend.CPU
+	}
+	return cuda.Chosen(t.cfg.Backend, t.cfg.Device)
 }
 
 // open reads the edges, and takes the memory of the model.
@@ -202,7 +222,12 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	}
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
-	t.CloseLater(t.stepper.be)
+	if err := t.openDevice(); err != nil {
+		return err
+	}
+	if t.cfg.Backend != backend.CUDA {
+		t.CloseLater(t.stepper.be)
+	}
 	if t.plan == nil {
 		t.source = newInMemory(t.data.train, t.model.entities, t.data.known)
 	} else {
@@ -293,7 +318,7 @@ func (t *trainer) Begin(context.Context) error {
 func (t *trainer) Restored(ctx context.Context) error {
 	note, err := t.source.open(ctx, t.pos.Record, t.pos.BestRecord)
 	t.Note(note)
-	return err
+	return errors.Join(err, t.upload())
 }
 
 // Tell fills in what the catalog says of the run.

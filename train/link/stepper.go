@@ -36,6 +36,7 @@ type stepper struct {
 	matrices  decoder.Matrices
 	how       comparison // of drawn negatives
 	unread    []int      // edges of the steps whose losses wait to be read from a device
+	changed   bool       // the device has newer rows than the host
 
 	learned *Table // of the entities' vectors, of which the part has some
 	table   *Table // of the scored entities: learned or, with an encoder, the step's

@@ -128,6 +128,16 @@ func Figure(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
+// text returns what the line of an epoch of some steps and seconds says of a device.
+func (l *Launches) text(steps int, seconds float64) string {
+	if l == nil {
+		return ""
+	}
+	n := float64(max(1, steps))
+	return fmt.Sprintf(" launches %.1f a step of %.1f operations device busy %.0f%%",
+		float64(l.Calls)/n, float64(l.Operations)/n, 100*l.Busy/max(seconds, 1e-9))
+}
+
 // Engine returns a line with the rate and what the epoch cost: time, edges sampled, what was read,
 // and how each stage spent its time.
 func (r Epoch) Engine() string {
@@ -138,10 +148,7 @@ func (r Epoch) Engine() string {
 	}
 	fmt.Fprintf(&b, "time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
-	if l, n := r.Launches, float64(max(1, r.Batches)); l != nil {
-		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations device busy %.0f%%",
-			float64(l.Calls)/n, float64(l.Operations)/n, 100*l.Busy/max(r.Time, 1e-9))
-	}
+	b.WriteString(r.Launches.text(int(r.Batches), r.Time))
 	if r.Drawn > 0 {
 		fmt.Fprintf(&b, " drawn on the device %d again on the host %d", r.Drawn, r.DrawnAgain)
 	}

@@ -32,6 +32,8 @@ type LinkEpoch struct {
 	Read    int64   `json:"read,omitempty"`
 	Written int64   `json:"written,omitempty"`
 	Wait    float64 `json:"wait_s,omitempty"`
+	// Launches counts what the steps gave to a device; left out on the CPU.
+	Launches *Launches `json:"launches,omitempty"`
 	// These say what the process holds after the epoch and its evaluation; left out where
 	// that is not known.
 	RSS     int64 `json:"rss,omitempty"`
@@ -60,7 +62,8 @@ func (r LinkEpoch) Engine() string {
 		disk = fmt.Sprintf("; %d sets, read %s, written %s, waited %.1fs for the disk", r.Sets,
 			mem.FormatSize(r.Read), mem.FormatSize(r.Written), r.Wait)
 	}
-	return fmt.Sprintf("rate %.4g time %.2fs edges %s scores %s, %s a second; evaluation %.1fs%s",
+	return fmt.Sprintf("rate %.4g time %.2fs edges %s scores %s, %s a second; evaluation %.1fs%s%s",
 		r.Rate, r.Time, count(r.Edges), count(r.Scores),
-		count(uint64(float64(r.Scores)/max(r.Time, 1e-9))), r.Eval, disk)
+		count(uint64(float64(r.Scores)/max(r.Time, 1e-9))), r.Eval,
+		r.Launches.text(r.Batches, r.Time), disk)
 }

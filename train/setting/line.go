@@ -150,9 +150,6 @@ func (l *Line) OnLink(base Link) (Link, error) {
 			return base, fmt.Errorf("train: --task link: --%s: %w", r.Name, l.notLinks[r])
 		}
 	}
-	if l.node.Backend != BackendCPU {
-		return base, fmt.Errorf("train: --backend %s: links are trained on cpu", l.node.Backend)
-	}
 	l.over(&base, &l.link)
 	return base, nil
 }

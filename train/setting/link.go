@@ -38,6 +38,7 @@ type Link struct {
 	Schedule
 	Ranking
 	LinkPartitions
+	Computing
 	Process
 	// FewCheckpoints writes none by the clock, only after an evaluation that is the best so far and
 	// at the end: for measurements of runs that nobody will resume.
@@ -152,7 +153,8 @@ func (c *Link) Validate() error {
 	if err := checkRows(c); err != nil {
 		return err
 	}
-	return errors.Join(c.validateCounts(), c.validateEncoder(), c.validateOrder())
+	return errors.Join(c.validateCounts(), c.validateEncoder(), c.validateOrder(),
+		c.validateDevice())
 }
 
 func (c *Link) validateCounts() error {
@@ -191,6 +193,28 @@ func (c *Link) validateOrder() error {
 			"--encoder rgcn reads them: take sage or gat, or leave --order and partitions out")
 	}
 	return nil
+}
+
+// validateDevice refuses what is computed by the CPU alone. Backend may still be auto.
+func (c *Link) validateDevice() error {
+	if c.Backend != BackendCUDA {
+		return nil
+	}
+	alone := ""
+	switch {
+	case c.Negatives == NegativesAll:
+		alone = "--negatives all"
+	case c.Encodes():
+		alone = "--encoder"
+	case c.OnDisk():
+		alone = "--order " + c.Order
+	case c.Staleness > 0:
+		alone = "--staleness"
+	default:
+		return nil
+	}
+	return fmt.Errorf("train: --backend cuda: steps with %s are computed by the CPU alone: leave "+
+		"one of both out", alone)
 }
 
 // SameResult reports the first setting by which a resumed run would not be the same run.

@@ -7,7 +7,8 @@ import (
 
 // TestMoved: what a resumed run computes with and did not before is said.
 func TestMoved(t *testing.T) {
-	old := Node{Place: Place{Backend: BackendCPU, Precision: BFloat16}}
+	old := Node{Place: Place{Computing: Computing{Backend: BackendCPU},
+		Precision: BFloat16}}
 	for want, change := range map[string]func(*Node){
 		"":                             func(*Node) {},
 		"on cpu and goes on with cuda": func(c *Node) { c.Backend = BackendCUDA },

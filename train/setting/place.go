@@ -2,16 +2,26 @@ package setting
 
 import "errors"
 
+// Computing is where a training computes.
+type Computing struct {
+	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
+	Backend string `json:"backend"`
+	// Device is the number of the device that Backend computes on, where there are several.
+	Device int `json:"device,omitempty"`
+	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
+	// as they are: see package backend's Groups.
+	PlainLaunches bool `json:"plain_launches,omitempty"`
+}
+
 // Place is where a training of nodes computes, and in which precision.
 type Place struct {
+	Computing
 	// DeviceCache is the bytes of features' rows that stay in the memory of the device that
 	// computes, if that has its own; 0 is none, DeviceCacheAuto as many as there is room for.
 	DeviceCache int64 `json:"device_cache"`
 	// DeviceMemory is the bytes of the device that the run is planned for, whether there is one or
 	// not, and bounds what an evaluation takes of it; 0 asks the device.
 	DeviceMemory int64 `json:"-" setting:"device_memory"`
-	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
-	Backend string `json:"backend"`
 	// Precision is f32, or bf16: what products and sums over lists read, whose sums are float32
 	// either way, as are weights, losses and norms; "" is f32. ChangePrecision has a run that is
 	// resumed go on in it, though it began in another.
@@ -20,11 +30,6 @@ type Place struct {
 	// Products is amx where products of bfloat16 are summed in the order of its tiles, and "" for
 	// the order of all other kernels. The machine decides it when a run begins.
 	Products string `json:"products,omitempty"`
-	// Device is the number of the device that Backend computes on, where there are several.
-	Device int `json:"device,omitempty"`
-	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
-	// as they are: see package backend's Groups.
-	PlainLaunches bool `json:"plain_launches,omitempty"`
 	// SampleOn says where the batches of a training on a device are drawn: SampleAuto, SampleHost
 	// or SampleDevice, from lists in its memory; "" is the host. It changes no batch.
 	SampleOn string `json:"sample_on,omitempty"`
@@ -54,6 +59,7 @@ var placeRows = []*Row{
 		AppliedHelp: "most that is taken of the memory of the device, but for its driver",
 		Help:        "plan for a device with so much memory, which need not be here"},
 	{Name: "backend", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Default: BackendCPU,
+		Unset:   BackendCPU,
 		Choices: []string{BackendAuto, BackendCPU, BackendCUDA}, InPlan: PlanValue,
 		Applied: Eval | Predict | Embed,
 		Group:   GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a " +
@@ -65,10 +71,10 @@ var placeRows = []*Row{
 			"as large and faster; tf32: f32 whose factors a device rounds (default f32; of a " +
 			"run, its own)"},
 	{Name: "products", For: OfNodes, Free: OfNodes},
-	{Name: "device", For: OfNodes, Free: OfNodes, Check: atLeast(0), Group: GroupPlace,
-		Applied: Eval | Predict | Embed,
-		Help:    "number of the device of --backend cuda"},
-	{Name: "plain-launches", For: OfNodes, Free: OfNodes, Group: GroupPlace,
+	{Name: "device", For: OfBoth, Free: OfBoth, NotIn: BenchLink,
+		Check: atLeast(0), Group: GroupPlace, Applied: Eval | Predict | Embed,
+		Help: "number of the device of --backend cuda"},
+	{Name: "plain-launches", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Group: GroupPlace,
 		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +
 			"once"},
 	{Name: "sample-on", For: OfNodes, Free: OfNodes, Default: SampleAuto, Unset: SampleHost,

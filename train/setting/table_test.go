@@ -50,7 +50,8 @@ func TestDefaults(t *testing.T) {
 		Schedule:     Schedule{EvalEvery: 1}, Evaluation: Evaluation{"auto", "exact"},
 		Caching: Caching{Strategy: "exact", Cache: "auto", NeighborCache: NeighborAuto,
 			Topology: "auto", IO: "auto"},
-		Place:   Place{DeviceCache: DeviceCacheAuto, Backend: "cpu", SampleOn: SampleAuto},
+		Place: Place{Computing: Computing{Backend: "cpu"}, DeviceCache: DeviceCacheAuto,
+			SampleOn: SampleAuto},
 		Process: Process{Seed: 1}}
 	if got := Default(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -62,7 +63,8 @@ func TestDefaults(t *testing.T) {
 		Learning: Learning{Batch: 512, LR: 0.2, LRSchedule: "constant", Dropout: 0.2,
 			Optimizer: "adagrad", Loss: "softmax"},
 		Schedule:       Schedule{Epochs: 36, Patience: 3, EvalEvery: 3},
-		LinkPartitions: LinkPartitions{Order: "auto"}, Process: Process{Seed: 1}}
+		LinkPartitions: LinkPartitions{Order: "auto"}, Computing: Computing{Backend: "cpu"},
+		Process: Process{Seed: 1}}
 	if got := DefaultLink("rotate"); got != link {
 		t.Errorf("%+v, want %+v", got, link)
 	}

@@ -16,7 +16,7 @@ var deviceKernels = map[string]deviceKernel{}
 
 func init() {
 	for _, family := range []map[string]deviceKernel{attentions, elements, products, columns, norms,
-		pulls, entries, losses, optimizers} {
+		pulls, entries, losses, optimizers, links} {
 		maps.Copy(deviceKernels, family)
 	}
 }

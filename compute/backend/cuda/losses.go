@@ -82,7 +82,8 @@ func (g *gpu) readLosses() {
 	}
 	for i, make := range l.pending {
 		of := values[i*2*kept:]
-		l.read = append(l.read, make((*[kept]float64)(of), (*[kept]float64)(of[kept:])))
+		loss := make((*[kept]float64)(of), (*[kept]float64)(of[kept:]))
+		l.read = append(l.read, loss)
 	}
 	l.pending = l.pending[:0]
 }

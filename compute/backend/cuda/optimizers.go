@@ -46,15 +46,22 @@ var optimizers = map[string]deviceKernel{
 	},
 }
 
-// adam takes one step. The constants are made of the settings as the CPU makes them.
+// adam takes one step.
 func adam(g *gpu, o *backend.Operands) {
 	w, s := o.Out, &o.Step
+	l2, step := g.adamStep(s)
+	g.launch("adam", w.Len(), w, o.In[0], o.Extra[0], o.Extra[1], w.Len(), l2, s.Beta1, 1-s.Beta1,
+		s.Beta2, 1-s.Beta2, s.Eps, step)
+}
+
+// adamStep returns the decay that is a part of the gradient, and where the numbers are that differ
+// from step to step: the constants are made of the settings as the CPU makes them.
+func (g *gpu) adamStep(s *backend.AdamStep) (l2 float32, step uint64) {
 	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(s.Step)) }
 	rootScale, rate := float32(1/math.Sqrt(bias(s.Beta2))), float32(float64(s.Rate)/bias(s.Beta1))
 	l2, shrink := s.WeightDecay, float32(1)
 	if s.Decoupled {
 		l2, shrink = 0, 1-s.Rate*s.WeightDecay
 	}
-	g.launch("adam", w.Len(), w, o.In[0], o.Extra[0], o.Extra[1], w.Len(), l2, s.Beta1, 1-s.Beta1,
-		s.Beta2, 1-s.Beta2, s.Eps, g.float(float64(rootScale), float64(shrink), float64(rate)))
+	return l2, g.float(float64(rootScale), float64(shrink), float64(rate))
 }

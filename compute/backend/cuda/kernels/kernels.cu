@@ -5,6 +5,7 @@
 #include "edges.cu"
 #include "elements.cu"
 #include "halves.cu"
+#include "links.cu"
 #include "losses.cu"
 #include "norms.cu"
 #include "optimizers.cu"

@@ -1,10 +1,8 @@
 // Losses and their gradients. What is counted and added up goes to parts, Kept numbers each, in
 // double precision; finish adds these in order, whatever the number of blocks.
+#include "losses.h"
 #include "numbers.h"
 #include "threads.h"
-
-// Kept is how many numbers a part of a loss has: the loss, and what task and kind of it keep.
-enum { Kept = 4 };
 
 // PartSize is how many values make a part of a loss of single values: the host has the same number.
 enum { PartSize = 4096 };

@@ -1,0 +1,142 @@
+package link
+
+import (
+	"fmt"
+
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
+	"gdb/internal/mem"
+	"gdb/train/setting"
+)
+
+// openDevice opens the device that the settings want, if they want one: vectors and the state of
+// the optimizer have a place there, and steps are computed there.
+func (t *trainer) openDevice() error {
+	if t.cfg.Backend != backend.CUDA {
+		return nil
+	}
+	if t.plan != nil {
+		return fmt.Errorf("train: a device has all vectors, and these do not fit in --memory %s: "+
+			"allow more, or take --backend cpu", mem.FormatSize(t.cfg.Memory))
+	}
+	be, err := cuda.OpenNamed(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
+		Budget: t.budget, Device: t.cfg.Device, Plain: t.cfg.PlainLaunches})
+	if err != nil {
+		return err
+	}
+	t.CloseLater(be)
+	if err := t.checkDevice(be); err != nil {
+		return err
+	}
+	for _, table := range t.tables() {
+		if err := table.openOn(be); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	t.stepper.computeOn(be)
+	return nil
+}
+
+// tables are those that are learned.
+func (t *trainer) tables() []*Table { return []*Table{t.model.entities, t.model.relations} }
+
+// checkDevice refuses a device whose memory has no room for vectors and steps.
+func (t *trainer) checkDevice(be backend.Backend) error {
+	free, total, err := be.Device().DeviceMemory()
+	if err != nil {
+		return fmt.Errorf("train: ask for the memory of the device: %w", err)
+	}
+	vectors := int64(0)
+	for _, table := range t.tables() {
+		vectors += int64(1+len(table.State)) * 4 * int64(table.Rows) * int64(table.Dim)
+	}
+	step := deviceStepBytes(&t.cfg)
+	if free >= vectors+step {
+		return nil
+	}
+	return fmt.Errorf("train: vectors and the state of the optimizer need %s of the device's "+
+		"memory, and a step %s: %s of %s are free, and %s more would do; lower --dim, --batch or "+
+		"--negatives, or take --backend cpu", mem.FormatSize(vectors), mem.FormatSize(step),
+		mem.FormatSize(free), mem.FormatSize(total), mem.FormatSize(vectors+step-free))
+}
+
+// deviceStepBytes returns what a step takes of a device, with an eighth more by which memory of
+// steps grows: rows and their gradients twice, queries with theirs and those of forms, scores with
+// theirs, and the words of lists in two steps at once.
+func deviceStepBytes(c *Config) int64 {
+	rows, queries, width := stepRows(c), 2*int64(c.Batch), int64(c.Negatives)
+	if c.NegativeSampling == setting.NegativesBatch {
+		width = int64(c.Batch)
+	}
+	floats := (3*rows+4*queries)*int64(c.Dim) + queries*(width+8)
+	words := cuda.StepsStaged * (4*rows + queries*(width/8+6))
+	return 4*(floats+words)*9/8 + 1<<20
+}
+
+// computeOn makes steps compute on a device.
+func (s *stepper) computeOn(be backend.Backend) {
+	s.be, s.how = be, &bySide{stepper: s, sorts: isFew(s.cfg, s.dec)}
+}
+
+// openOn takes memory of a device for the values and the state.
+func (t *Table) openOn(be backend.Backend) error {
+	for range 1 + len(t.State) {
+		x, err := be.Params("vectors", t.Rows*t.Dim)
+		if err != nil {
+			return err
+		}
+		t.device = append(t.device, x.View(0, t.Rows, t.Dim))
+	}
+	return nil
+}
+
+// host returns the values and the state in the host's memory, in the order of device.
+func (t *Table) host() [][]float32 { return append([][]float32{t.Values}, t.State...) }
+
+// upload copies what is learned to the device, if there is one.
+func (t *trainer) upload() error {
+	for _, table := range t.tables() {
+		for i, x := range table.device {
+			t.stepper.be.Write(x, table.host()[i])
+		}
+	}
+	return t.stepper.be.Err()
+}
+
+// download copies what was learned since from the device to the host.
+func (t *trainer) download() error {
+	if !t.stepper.changed {
+		return nil
+	}
+	t.stepper.changed = false
+	for _, table := range t.tables() {
+		for i, x := range table.device {
+			t.stepper.be.Read(table.host()[i], x)
+		}
+	}
+	if err := t.stepper.be.Err(); err != nil {
+		return fmt.Errorf("read vectors of the device: %w", err)
+	}
+	return nil
+}
+
+// settle counts the losses of steps that a device has computed, and waits for these.
+func (t *trainer) settle() error {
+	s := t.stepper
+	if len(s.unread) == 0 {
+		return nil
+	}
+	losses := s.be.Losses(nil)
+	if err := s.be.Err(); err != nil {
+		return err
+	}
+	for i, edges := range s.unread {
+		loss, err := checked(losses[i].Mean)
+		if err != nil {
+			return err
+		}
+		t.pos.Loss += loss * float64(s.edgesInMean(edges))
+	}
+	s.unread = s.unread[:0]
+	return nil
+}
