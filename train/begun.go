@@ -96,6 +96,9 @@ func engineLines(p *plan.Plan) []string {
 	if why := p.Why(); why != "" {
 		lines = append(lines, "chosen: "+why)
 	}
+	if way := p.OnDevice.Measured(); way != nil {
+		lines = append(lines, fmt.Sprintf("steps on the device: %s", way))
+	}
 	if on := p.OnDevice; on != nil && on.Bus != nil {
 		lines = append(lines, fmt.Sprintf("rows that the device does not keep: %s", on.Bus))
 	}

@@ -92,7 +92,7 @@ func (c *checked) goOn() error {
 	if c.cfg.Normalize == "auto" || c.cfg.Normalize == old.Normalize {
 		c.cfg.Normalize, c.cfg.Scale = old.Normalize, old.Scale
 	}
-	c.cfg.Tune, c.cfg.Order = old.Tune, old.Order
+	c.cfg.Tune, c.cfg.Order, c.cfg.Grouped = old.Tune, old.Order, old.Grouped
 	c.loop.Note(c.cfg.Moved(&old))
 	if was := file.Config.Cache; was != old.Cache && c.cfg.Cache == old.Cache {
 		c.loop.Note(fmt.Sprintf("the run began with cache %s and goes on with %s, which changes "+

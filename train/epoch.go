@@ -63,6 +63,7 @@ func (s *session) setRate() { s.steps.opt.factor = s.cfg.RateFactor(s.pos.Epoch,
 
 // consume trains on the rest of an epoch, which has batches batches in all.
 func (s *session) consume(ctx context.Context, e *loader.Epoch, batches int) error {
+	rows := s.rows.of()
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -74,7 +75,7 @@ func (s *session) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		if err != nil {
 			return err
 		}
-		err = s.steps.step(b, s.rows)
+		err = s.steps.step(b, rows)
 		s.pos.Sums.addBatch(b)
 		s.bus.addTo(&s.pos.Sums, s.steps.be, s.rows)
 		b.Release()

@@ -24,8 +24,8 @@ type network struct {
 }
 
 // forward computes the outputs of the seeds of a batch. step says what for; forward adds to it
-// where the rows of the batch are. rows keeps some on a device; nil for none.
-func (n *network) forward(b *sample.Batch, step model.Step, rows *deviceRows) (y backend.Tensor,
+// where the rows of the batch are, with rows, nil where a device has none.
+func (n *network) forward(b *sample.Batch, step model.Step, rows rowsOf) (y backend.Tensor,
 	err error) {
 	x := b.X
 	step.Prepared, _ = b.Prepared.(*program.Prepared)
@@ -38,7 +38,7 @@ func (n *network) forward(b *sample.Batch, step model.Step, rows *deviceRows) (y
 		}
 	}
 	if rows != nil {
-		if step.Input, err = rows.shared.Input(b); err != nil {
+		if step.Input, err = rows(b); err != nil {
 			return y, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gdb/compute/backend"
+	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/devicecache"
 	"gdb/train/plan"
@@ -22,6 +23,18 @@ type deviceRows struct {
 	from   devicecache.Source
 	plan   *plan.DevicePlan
 	steps  int // of this process, at most rowsAfter
+}
+
+// rowsOf returns a function that puts the rows of a batch together on a device: see
+// program.Input.Features. It returns nil where the batch has them.
+type rowsOf func(b *sample.Batch) (put func(rows int) backend.Tensor, err error)
+
+// of returns where batches have their rows; nil for nil.
+func (r *deviceRows) of() rowsOf {
+	if r == nil {
+		return nil
+	}
+	return r.shared.Input
 }
 
 // openDeviceRows sets features up to be read into memory from which the device copies or reads

@@ -4,7 +4,10 @@ package train
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -402,5 +405,53 @@ func TestStepsFollowFromTheSeed(t *testing.T) {
 	}
 	if _, given := preparedSteps(t, noted, 2, 7); !slices.Equal(given, sent[7:]) {
 		t.Errorf("from batch 7 on steps are given %d bytes, want %d", given, sent[7:])
+	}
+}
+
+// TestLaunchesAreMeasured: a run takes the way to launch steps that was faster, says so, and goes on
+// with it, whatever is faster then.
+func TestLaunchesAreMeasured(t *testing.T) {
+	mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	c := resumeConfig()
+	c.Backend, c.Grouped = backend.CUDA, nil
+	if err := stopAfter(t, s, c, 2); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	set, err := runs.Load(s, c.Run)
+	if err != nil || set.Grouped == nil {
+		t.Fatalf("a run says %v of its launches, %v", set.Grouped, err)
+	}
+	file, err := runs.Open(s, c.Run).ReadFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(file.Planned, &p); err != nil {
+		t.Fatal(err)
+	}
+	way := p.OnDevice.Measured()
+	if way == nil || way.Grouped != *set.Grouped || way.Grouped != (way.At <= way.One) ||
+		!(way.At > 0 && way.One > 0) {
+		t.Errorf("it launches at once: %v; measured was %+v", *set.Grouped, way)
+	}
+	for _, grouped := range []bool{true, false} {
+		c := resumeConfig()
+		c.Run, c.Backend, c.Grouped = fmt.Sprint("grouped-", grouped), backend.CUDA, &grouped
+		if err := stopAfter(t, s, c, 2); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		c.Resume, c.Run, c.Grouped = c.Run, "", nil
+		var last *runs.Epoch
+		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
+			if e.Epoch != nil {
+				last = e.Epoch.(*runs.Epoch)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := last.Launches.Graphs > 0; got != grouped {
+			t.Errorf("a run that launched at once: %v, goes on with %+v", grouped, last.Launches)
+		}
 	}
 }

@@ -6,8 +6,19 @@ import (
 	"gdb/train/model"
 )
 
-// pad has batches be padded to few sizes, where the device does the same work for less.
-func (s *session) pad() {
+// group has a device be given steps in the way that was measured to be faster, in this run or when
+// it began: at once, for which batches are padded to few sizes, or one by one.
+func (s *session) group() {
+	on := s.steps.be.Device()
+	if on == nil {
+		return
+	}
+	if way := s.plan.OnDevice.Measured(); s.cfg.Grouped == nil && way != nil {
+		s.cfg.Grouped = &way.Grouped
+	}
+	if s.cfg.Grouped != nil {
+		on.Group(*s.cfg.Grouped)
+	}
 	if sizes := s.plan.Sampled; sizes != nil && s.steps.be.About().Groups {
 		s.steps.model.Pad(model.NewPadding(&program.Sizes{Nodes: sizes.Nodes,
 			Entries: sizes.Entries}))

@@ -82,6 +82,8 @@ func testConfig() Config {
 	c.Fanout, c.Hidden, c.Batch, c.Epochs = []int{4, 3}, 16, 50, 8
 	c.LR, c.Dropout, c.Threads, c.Memory = 0.02, 0.2, 2, 1<<30
 	c.Run = "t"
+	grouped := true // on a device, whatever is faster on this machine
+	c.Grouped = &grouped
 	return c
 }
 

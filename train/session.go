@@ -64,7 +64,7 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	s.useScale()
-	s.pad()
+	s.group()
 	s.note()
 	return s, nil
 }

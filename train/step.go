@@ -168,9 +168,9 @@ func (s *stepper) openWeights() (err error) {
 	return nil
 }
 
-// step trains on one batch; rows has feature rows on a device, nil for none. A batch without a
-// label changes nothing. losses returns its loss later.
-func (s *stepper) step(b *sample.Batch, rows *deviceRows) error {
+// step trains on one batch; rows says where a device has its feature rows, nil for nowhere. A batch
+// without a label changes nothing. losses returns its loss later.
+func (s *stepper) step(b *sample.Batch, rows rowsOf) error {
 	if s.task.Labeled(b) == 0 {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (s *stepper) stepAlone(b *sample.Batch) error {
 }
 
 // lossOf trains on one batch as step does, and returns its mean loss; 0 if the batch has no label.
-func (s *stepper) lossOf(b *sample.Batch, rows *deviceRows) (float64, error) {
+func (s *stepper) lossOf(b *sample.Batch, rows rowsOf) (float64, error) {
 	if err := s.step(b, rows); err != nil {
 		return 0, err
 	}

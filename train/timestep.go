@@ -74,17 +74,26 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 		err = errors.Join(err, a.Free(), s.be.Trim())
 	}()
 	b.X = mem.View[float32](a.Bytes())
+	err = s.untrained(func() (err error) {
+		w, err = s.timeSteps(b)
+		return err
+	})
+	return w, errors.Join(err, ctx.Err())
+}
+
+// untrained has steps be taken of which none leads to another, from initial weights.
+func (s *stepper) untrained(steps func() error) error {
 	rate := s.opt.base
 	s.begin()
-	s.opt.base = 0 // no step leads to another
-	w, err = s.timeSteps(b)
+	s.opt.base = 0
+	err := steps()
 	s.opt.base = rate
 	s.opt.reset()
 	if s.vectors != nil {
 		s.vectors.Reset()
 		err = errors.Join(err, s.vectors.Trim())
 	}
-	return w, errors.Join(err, ctx.Err())
+	return err
 }
 
 // timeSteps returns the median of some steps. The first does not count, since its memory is new.

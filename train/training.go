@@ -134,7 +134,7 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 
 // Step trains on a batch as Run does, and returns its mean loss.
 func (l *Training) Step(b *sample.Batch) (float64, error) {
-	loss, err := l.s.steps.lossOf(b, l.s.rows)
+	loss, err := l.s.steps.lossOf(b, l.s.rows.of())
 	return loss, errors.Join(err, l.s.rows.fill(context.Background()))
 }
 

@@ -126,3 +126,30 @@ func TestNoHops(t *testing.T) {
 		t.Errorf("%d rows", got.Rows)
 	}
 }
+
+// TestStepAllocations: a step on a prepared batch allocates what kernels share among their threads,
+// some words for each operation, however large the batch is.
+func TestStepAllocations(t *testing.T) {
+	b := newBench(t, sageLayers, Options{})
+	b.input.X = testFeatures()
+	batch, err := b.machine.Prepare(b.program, &b.input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func() {
+		if err := b.be.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		logits, err := b.machine.Forward(batch, b.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		backend.Copy(b.be, b.machine.GradLogits(), logits)
+		b.machine.Backward()
+	}
+	n := testing.AllocsPerRun(10, step)
+
+	if most := float64(5 * b.program.Len()); n > most {
+		t.Errorf("%g allocations of a step of %d operations", n, b.program.Len())
+	}
+}

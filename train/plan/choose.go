@@ -206,6 +206,7 @@ func (p Plan) Again(f *Facts, d *Profile) *Plan {
 	if p.OnDevice != nil {
 		f.Device.Step, f.Device.Given = p.OnDevice.Step, p.OnDevice.Given
 		f.BatchNodes, f.BatchEdges = p.BatchNodes, p.BatchEdges
+		f.Device.Launches = p.OnDevice.Launches
 	}
 	if p.OnDevice = f.planDevice(); p.Left() < 0 || p.OnDevice.fits() != nil {
 		return nil

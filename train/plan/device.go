@@ -20,7 +20,8 @@ func (f *Facts) planDevice() *DevicePlan {
 func (f *Facts) splitDevice(draws bool) *DevicePlan {
 	d := &f.Device
 	p := &DevicePlan{Name: d.Name, Memory: d.Memory, Other: d.Memory - d.Free, Model: d.Model,
-		Step: d.Step, Given: d.Given, Eval: max(0, d.Eval-d.Step-d.Given)}
+		Step: d.Step, Given: d.Given, Launches: d.Launches,
+		Eval: max(0, d.Eval-d.Step-d.Given)}
 	if draws {
 		device, host := d.Draw(f.BatchNodes, f.BatchEdges)
 		p.Lists, p.DrawHost = d.Lists+device, host

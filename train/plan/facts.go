@@ -187,6 +187,8 @@ type DeviceFacts struct {
 	Model, Step, Given int64
 	// Eval is the memory that an evaluation may take, instead of a step's.
 	Eval int64
+	// Launches is how operations were measured to be given best; nil for unknown.
+	Launches *LaunchWay
 	// Cacheable says that there are feature rows which the device may keep.
 	Cacheable bool
 	// Lists is the memory of all neighbor lists, if the device may draw batches from them, or 0.

@@ -117,9 +117,20 @@ type DevicePlan struct {
 	Rows  int64 `json:"cache_rows"`
 	// Bus is how the other rows come to the device; nil until a run began.
 	Bus *BusWay `json:"bus,omitempty"`
+	// Launches is how operations are given to the device; nil where it was not measured.
+	Launches *LaunchWay `json:"launches,omitempty"`
 	// Shared is the memory of SharedRows rows that the batches of a macro-batch share.
 	Shared     int64 `json:"shared_bytes,omitempty"`
 	SharedRows int64 `json:"shared_rows,omitempty"`
+}
+
+// LaunchWay is how the operations of a step are given to a device, and what a step took either way.
+type LaunchWay struct {
+	// Grouped says that they are given at once, and batches are padded for that.
+	Grouped bool `json:"grouped"`
+	// At is what a step took with its operations at once, and One one by one, in seconds.
+	At  float64 `json:"at_once_s"`
+	One float64 `json:"one_by_one_s"`
 }
 
 // BusWay is how rows that the device does not keep come to it, and what both ways took when they
@@ -284,6 +295,14 @@ func (p *DevicePlan) Cached() int64 {
 		return 0
 	}
 	return p.Rows
+}
+
+// Measured returns how operations are given to the device; nil where that was not measured.
+func (p *DevicePlan) Measured() *LaunchWay {
+	if p == nil {
+		return nil
+	}
+	return p.Launches
 }
 
 // InPlace reports whether the device reads rows in the host's memory.

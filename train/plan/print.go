@@ -194,6 +194,16 @@ func (w *DrawWay) String() string {
 		"%.2f ms", where, 1e3*w.Device, 1e3*w.Host)
 }
 
+// String returns one line for people.
+func (w *LaunchWay) String() string {
+	way := "launched one by one"
+	if w.Grouped {
+		way = "launched at once, batches padded"
+	}
+	return fmt.Sprintf("%s: a step took %.2f ms at once, %.2f ms one by one", way, 1e3*w.At,
+		1e3*w.One)
+}
+
 // BusWays says how rows that the device does not keep will come to it; "" where there are none.
 func (p *Plan) BusWays() string {
 	switch {

@@ -39,6 +39,9 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan, step Timer) (*p
 			best = fastest
 		}
 	}
+	if best.OnDevice != nil {
+		best.OnDevice.Launches = m.facts.Device.Launches
+	}
 	if best.Forecast != nil {
 		if err := m.keepPlan(ctx, best); err != nil {
 			return nil, err
@@ -166,6 +169,9 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Pl
 		return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
 	})
 	s.Prepare = w.CPU
+	if err == nil {
+		m.facts.Device.Launches, err = step.TimeLaunches(ctx, m.dense)
+	}
 	return err
 }
 

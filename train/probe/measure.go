@@ -41,6 +41,8 @@ type Timer interface {
 	// TimePrepare returns what preparing a batch beside its sampling takes; nothing where batches
 	// are not prepared.
 	TimePrepare(d *sample.Dense) (plan.Work, error)
+	// TimeLaunches returns how a device is given operations best; nil where there is no choice.
+	TimeLaunches(ctx context.Context, d *sample.Dense) (*plan.LaunchWay, error)
 }
 
 // profiler finds how fast the device and this machine are.

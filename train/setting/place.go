@@ -33,6 +33,9 @@ type Place struct {
 	// SampleOn says where the batches of a training on a device are drawn: SampleAuto, SampleHost
 	// or SampleDevice, from lists in its memory; "" is the host. It changes no batch.
 	SampleOn string `json:"sample_on,omitempty"`
+	// Grouped says that a device is given the operations of a step at once, and batches are padded
+	// for that, or that they are not. It is measured when a run begins; nil until then.
+	Grouped *bool `json:"grouped,omitempty"`
 }
 
 // The values of Place.SampleOn.
@@ -74,6 +77,7 @@ var placeRows = []*Row{
 	{Name: "device", For: OfBoth, Free: OfBoth, NotIn: BenchLink,
 		Check: atLeast(0), Group: GroupPlace, Applied: Eval | Predict | Embed,
 		Help: "number of the device of --backend cuda"},
+	{Name: "grouped", For: OfNodes, Free: OfNodes},
 	{Name: "plain-launches", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Group: GroupPlace,
 		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +
 			"once"},

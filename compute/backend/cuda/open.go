@@ -61,7 +61,7 @@ type lent struct {
 // Open opens a device and loads the kernels.
 func Open(opt backend.Options) (backend.Backend, error) {
 	g := &gpu{workers: opt.Workers, budget: opt.Budget, tables: map[*float32]table{}}
-	g.queue.plain = opt.Plain
+	g.queue.plain, g.queue.refused = opt.Plain, opt.Plain
 	if g.workers == 0 {
 		g.workers = runtime.NumCPU()
 	}

@@ -23,9 +23,10 @@ const (
 // What differs from step to step is in the device's memory: see numbers. A graph does what its
 // queue says, whatever came between, since all that a queue says is compared.
 type queue struct {
-	plain bool // nothing is captured
-	ops   []operation
-	words []cuda.Argument
+	// plain says that nothing is captured, and refused that the driver or cuBLAS does not.
+	plain, refused bool
+	ops            []operation
+	words          []cuda.Argument
 	// groups are the queues that came lately, the last one first.
 	groups []*group
 	counts backend.Launches
@@ -162,7 +163,7 @@ func (q *queue) capture(d *driver, of *group) (name string, err error) {
 		of.graph = nil
 	}
 	if cuda.CaptureRefused(err) {
-		q.plain = true
+		q.plain, q.refused = true, true
 		return "", nil
 	}
 	if name == "" {
@@ -218,6 +219,9 @@ func (g *gpu) flush() {
 		g.fail(name, err)
 	}
 }
+
+// Group has steps be captured, where that is not refused.
+func (g *gpu) Group(on bool) { g.queue.plain = !on || g.queue.refused }
 
 // settle is flush at the end of a step: an error is one that the step did not tell of.
 func (g *gpu) settle() error {
