@@ -2,6 +2,7 @@ package sample
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"gdb/internal/mem"
@@ -26,7 +27,10 @@ func (p *Pipeline) draw(worker int, b *Batch) error {
 	begun := time.Now()
 	err := p.cfg.Prepare(b)
 	p.counts.Preparing.Ran(begun)
-	return err
+	if err != nil {
+		return fmt.Errorf("sample: prepare batch %d: %w", b.Index+1, err)
+	}
+	return nil
 }
 
 // whenRoomy does a stage's work on a batch, for which a worker draws. If memory is short, a batch
