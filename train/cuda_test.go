@@ -321,7 +321,8 @@ func faultOfDevice(t *testing.T, emulator *cudatest.Emulator, knob string, n int
 	}
 	if !strings.Contains(err.Error(), says) || emulator.Count("products") > products &&
 		!slices.ContainsFunc([]string{"batch", "valuat", "exact", ": test: ", "time a step of",
-			"rows come to the device", "read the weights"},
+			"rows come to the device", "read the weights",
+			"close the device"},
 			func(of string) bool { return strings.Contains(err.Error(), of) }) {
 		t.Errorf("%s %d: %v", knob, n, err)
 	}

@@ -401,8 +401,8 @@ func TestStepsFollowFromTheSeed(t *testing.T) {
 	}
 }
 
-// TestLaunchesAreMeasured: a run takes the way to launch steps that was faster, says so, and goes on
-// with it, whatever is faster then.
+// TestLaunchesAreMeasured: a run takes the way to launch steps that was faster, says so, and goes
+// on with it, whatever is faster then.
 func TestLaunchesAreMeasured(t *testing.T) {
 	mustEmulate(t)
 	s := mustBuild(t, planted(false))

@@ -64,8 +64,8 @@ type Device interface {
 	// Neighbors copies the lists of a graph, of one direction or two, to the device. Two are taken
 	// as one, the first direction's entries first.
 	Neighbors(all []Neighbors) (NeighborLists, error)
-	// Group has operations be given to the device at once where they come again, or one by one, from
-	// the next step on: see About.
+	// Group has operations be given to the device at once where they come again, or one by one,
+	// from the next step on: see About.
 	Group(on bool)
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error

@@ -114,8 +114,12 @@ func (g *gpu) Close() error {
 		err = errors.Join(err, g.driver.free(p))
 	}
 	g.params, g.tables = nil, nil
-	return once(errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
+	err = once(errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
 		g.blocks.close(), g.scratch.Release(), g.driver.close()))
+	if err != nil {
+		return fmt.Errorf("train: close the device: %w", err)
+	}
+	return nil
 }
 
 // once is the first of joined errors that say that the device is lost, which all calls do then; any
