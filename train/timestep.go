@@ -114,7 +114,7 @@ func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 			b.X[i] = 1
 		}
 		if err := s.prepare(b); err != nil {
-			return plan.Work{}, err
+			return plan.Work{}, fmt.Errorf("time a step of %d nodes: %w", len(b.Dense.NodeIDs), err)
 		}
 		w, err := probe.Clocked(1, func() error { return s.stepAlone(b) })
 		if err != nil {
