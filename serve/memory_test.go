@@ -249,3 +249,20 @@ func TestLookupsInOneBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupsThatDoNotOpen: a client whose lookup finds no memory for the database is told so, and
+// may ask again.
+func TestLookupsThatDoNotOpen(t *testing.T) {
+	r := start(t, coraStore(t), Options{Memory: smallMemory})
+	k, nodes := r.connect(t), mem.BytesOf([]uint32{1, 2})
+	taken := r.lookup.Limit() - (1 << 20)
+	if err := r.lookup.Reserve("a test", taken); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.ask(protocol.KindRows, nil, nodes); err == nil ||
+		!strings.Contains(err.Error(), "memory") {
+		t.Errorf("a lookup without memory for the database: %v", err)
+	}
+	r.lookup.Release(taken)
+	k.must(protocol.KindRows, nil, nodes, protocol.KindArrays)
+}

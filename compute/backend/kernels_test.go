@@ -8,7 +8,14 @@ import (
 )
 
 // plain are operations that the CPU does by their references, each with its reason.
-var plain = map[string]string{}
+var plain = map[string]string{
+	"attend":           onDevice,
+	"attend-to-rows":   onDevice,
+	"attend-to-scores": onDevice,
+}
+
+// onDevice is why fused attention has no kernel here: the CPU's programs have its parts instead.
+const onDevice = "programs have it on a device alone"
 
 // TestKernels: every other operation of programs has a kernel on the CPU.
 func TestKernels(t *testing.T) {
