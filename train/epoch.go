@@ -253,6 +253,9 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := s.rows.rest(); err != nil {
+		return nil, err
+	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
 		batches: batchesOf(&s.cfg, s.plan)}

@@ -54,6 +54,14 @@ func openDeviceRows(ctx context.Context, l *run.Loop, in *inputs, s *stepper,
 	return r, r.cache.Choose(ctx, p, in.Meta.Nodes, plan.CopyThreads(s.cfg.Threads))
 }
 
+// rest gives back the memory in which rows went to the device, while an evaluation needs it.
+func (r *deviceRows) rest() error {
+	if r == nil {
+		return nil
+	}
+	return r.cache.Rest()
+}
+
 // gatherMissed makes batches gather only the rows that are not on the device. Superbatches gather
 // all rows.
 func (r *deviceRows) gatherMissed(c *loader.Config) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
+	"gdb/train/devicecache"
 	"gdb/train/devicesample"
 	"gdb/train/exact"
 	"gdb/train/model"
@@ -134,6 +136,9 @@ func (d *data) facts(s *shape) plan.Facts {
 		f.EvalBeside += mem.HeapCost(evalListBytes(d.nodes.evalMost))
 	} else {
 		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(s.dims), d.in.Meta.Nodes)
+		if c.Backend == backend.CUDA {
+			f.EvalArenas += cuda.StepsStaged * mem.ArenaBytes(exact.GivenBytes*9/8)
+		}
 	}
 	return f
 }
@@ -164,7 +169,10 @@ func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
 		}
 	}
 	f.Name = fmt.Sprintf("device %d", c.Device)
-	f.Cacheable = s.features > 0 && s.learned == nil
+	if f.Cacheable = s.features > 0 && s.learned == nil; f.Cacheable {
+		f.RowBytes = 4 * int64(s.features)
+		f.RowBytes = (f.RowBytes + devicecache.MoreSent(f.RowBytes)) * 9 / 8
+	}
 	f.Model = (2 +
 		int64(len(stateNames(c.Optimizer)))) * 4 * int64(model.Of(c).Spec(s.dims).Params())
 	if c.EvalMode != setting.EvalSampled && !d.alone {

@@ -219,6 +219,25 @@ func (c *Cache) sendLocked(p *places) backend.Tensor {
 	return c.be.Device().SendLocked(p.locked, 0, 1, c.bound)
 }
 
+// Rest ends the step under way, and frees the locked memory that no batch has rows in, once the
+// device has finished what it was given. Batches that follow take it again.
+func (c *Cache) Rest() error {
+	on := c.be.Device()
+	if on == nil {
+		return nil
+	}
+	err := c.be.Trim()
+	for i, p := range c.flying {
+		c.notes.give(p)
+		c.flying[i] = nil
+	}
+	for _, p := range c.notes.idle() {
+		err = errors.Join(err, p.free(on))
+		c.notes.give(p)
+	}
+	return err
+}
+
 // freeLocked frees all locked memory once the device has finished what it was given.
 func (c *Cache) freeLocked() (err error) {
 	on := c.be.Device()

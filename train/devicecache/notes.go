@@ -54,6 +54,15 @@ func (n *notes[T]) give(p *T) {
 	n.free = append(n.free, p)
 }
 
+// idle returns the notes that are not in use, and forgets them until they are given back.
+func (n *notes[T]) idle() []*T {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := n.free
+	n.free = nil
+	return all
+}
+
 // end forgets all notes and returns them.
 func (n *notes[T]) end() []*T {
 	n.mu.Lock()

@@ -24,6 +24,8 @@ const (
 	// HeapBytes is the part of it on the heap: parts of lists, of at most listEdges entries, and
 	// the rows of a chunk of nodes.
 	HeapBytes = 12 << 20
+	// GivenBytes is what a device is given of a chunk of nodes and its lists at most.
+	GivenBytes = chunkBytes + 2<<20
 	// chunkRowsMax is how many nodes are computed at once at most: enough for full speed.
 	chunkRowsMax = 8192
 	// chunkBytes bounds all buffers of a chunk of nodes.

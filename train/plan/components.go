@@ -115,7 +115,8 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 	b := f.largest()
 	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(b.Nodes)
 	each := 4*b.Nodes*int64(f.Dim) + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
-	return int64(rows)*mem.ArenaBytes(each) + int64(all)*f.PreparedBytes + f.drawHost(),
+	arenas = int64(rows) * (mem.ArenaBytes(each) + mem.ArenaBytes(f.Device.RowBytes*b.Nodes))
+	return arenas + int64(all)*f.PreparedBytes + f.drawHost(),
 		mem.HeapCost(heap * sample.GrowthSixteenths / 16)
 }
 

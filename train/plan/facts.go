@@ -189,6 +189,8 @@ type DeviceFacts struct {
 	Eval int64
 	// Launches is how operations were measured to be given best; nil for unknown.
 	Launches *LaunchWay
+	// RowBytes is the page-locked memory of the host for a row on its way to the device.
+	RowBytes int64
 	// Cacheable says that there are feature rows which the device may keep.
 	Cacheable bool
 	// Lists is the memory of all neighbor lists, if the device may draw batches from them, or 0.
