@@ -115,6 +115,13 @@ var profileTime = regexp.MustCompile(
 	`(?m)^((?:"[^"]*"|[^,│\n]*),(?:"[^"]*"|[^,\n]*),\d*,\d*,)[0-9.]+` +
 		`|^((?:│[^│]*){4}│ ?)[0-9.]+ *`)
 
+// timeEdge and timeHead are the borders and the head of that column in a box, which is as wide as
+// the longest time.
+var (
+	timeEdge = regexp.MustCompile(`(?m)^([┌├└](?:─+[┬┼┴]){4})─+`)
+	timeHead = regexp.MustCompile(`(?m)^((?:│[^│\n]*){4}│ ms) *│`)
+)
+
 // TestGolden runs the scripts of testdata/golden. Each is a conversation:
 //
 //	store NAME          builds a graph of goldenGraphs
@@ -205,6 +212,10 @@ func transcript(opt Options) string {
 	text := volatile.ReplaceAllString(out.String(), "")
 	if strings.Contains(opt.Script, "PROFILE") {
 		text = profileTime.ReplaceAllString(text, "$1$2*")
+		if strings.Contains(text, "│ ms") {
+			text = timeEdge.ReplaceAllString(text, "${1}───────")
+			text = timeHead.ReplaceAllString(text, "$1    │")
+		}
 	}
 	return text
 }

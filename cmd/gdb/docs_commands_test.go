@@ -51,6 +51,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench sample --", "samples a graph of 64 million edges for minutes"},
 	{"gdb bench ingest --", "gigabytes"},
 	{"gdb bench gather --store big.gdb", "of a graph of bench gen rmat"},
+	{"gdb bench partition --store dblp.gdb", "of a public graph"},
 	{"gdb bench cache --plot DIR", "names a flag, and leaves the store out"},
 	{"gdb ingest --undirected --normalize row", "names flags, and leaves source and store out"},
 	{"gdb split STORE$", "names the command, and leaves --split out"},

@@ -121,6 +121,7 @@ var otherMeanings = map[string]string{
 	"normalize":  "fixed: as it is stored for ingest, as it is read for train",
 	"out":        "what is written: a store, a file, a directory",
 	"partitions": "of ids, which ingest numbers by them, or of vectors on disk",
+	"parts":      "how many stores are made, or, for bench, numbers of partitions",
 	"resume":     "fixed: ingest knows by --out what goes on, train needs the run's name",
 	"rounds":     "bench gather has another number for stores",
 	"run":        "train names a new run, others one that is there",
