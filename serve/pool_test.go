@@ -121,7 +121,7 @@ func TestPoolReplaces(t *testing.T) {
 // another's next, of which each client is told only once; what a client has when it goes is not
 // used again; and the last client leaves nothing behind.
 func TestStockIsShared(t *testing.T) {
-	budget := mem.NewBudget(3 * 20 << 10) // no more, with 4 KiB of each: one late is waited for
+	budget := mem.NewBudget(3 * 20 << 10) // of three arenas, in whole pages: no more
 	s := newStock(budget, 3)
 	p, q := s.Pool(), s.Pool()
 	a, b, c := mustTake(t, p, 16<<10), mustTake(t, q, 16<<10), mustTake(t, p, 16<<10)

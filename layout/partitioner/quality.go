@@ -64,17 +64,12 @@ func judgeLabels(ctx context.Context, g *Graph, of []uint16, parts int) (float64
 	for c := range counts {
 		counts[c] = make([]uint64, parts)
 	}
-	labels := make([]uint32, labelsRead)
-	for v := uint64(0); v < g.Nodes; v += labelsRead {
-		some := labels[:min(labelsRead, g.Nodes-v)]
-		if err := g.Labels(ctx, kv.NodeID(v), some); err != nil {
-			return 0, err
+	if err := g.eachLabel(ctx, func(v uint64, c uint32) {
+		if int(c) < g.Classes {
+			counts[c][of[v]]++
 		}
-		for i, c := range some {
-			if int(c) < g.Classes {
-				counts[c][of[v+uint64(i)]]++
-			}
-		}
+	}); err != nil {
+		return 0, err
 	}
 	for c := range counts {
 		if g.Count[c] >= enough*uint64(parts) {

@@ -49,14 +49,19 @@ func OfStore(ctx context.Context, files *openfiles.Set, split string) (*Graph, e
 // count counts the nodes of each label.
 func (g *Graph) count(ctx context.Context) error {
 	g.Count = make([]uint64, g.Classes+1)
+	return g.eachLabel(ctx, func(_ uint64, c uint32) { g.Count[c]++ })
+}
+
+// eachLabel calls fn with each node and its label.
+func (g *Graph) eachLabel(ctx context.Context, fn func(v uint64, label uint32)) error {
 	out := make([]uint32, labelsRead)
 	for v := uint64(0); v < g.Nodes; v += labelsRead {
 		some := out[:min(labelsRead, g.Nodes-v)]
 		if err := g.Labels(ctx, kv.NodeID(v), some); err != nil {
 			return err
 		}
-		for _, c := range some {
-			g.Count[c]++
+		for i, c := range some {
+			fn(v+uint64(i), c)
 		}
 	}
 	return nil

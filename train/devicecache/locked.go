@@ -221,38 +221,32 @@ func (c *Cache) sendLocked(p *places) backend.Tensor {
 
 // Rest ends the step under way, and frees the locked memory that no batch has rows in, once the
 // device has finished what it was given. Batches that follow take it again.
-func (c *Cache) Rest() error {
+func (c *Cache) Rest() (err error) {
 	on := c.be.Device()
-	if on == nil {
-		return nil
+	if on != nil {
+		err = c.be.Trim()
 	}
-	err := c.be.Trim()
 	for i, p := range c.flying {
 		c.notes.give(p)
 		c.flying[i] = nil
 	}
 	for _, p := range c.notes.idle() {
-		err = errors.Join(err, p.free(on))
+		if on != nil {
+			err = errors.Join(err, p.free(on))
+		}
 		c.notes.give(p)
 	}
 	return err
 }
 
 // freeLocked frees all locked memory once the device has finished what it was given.
-func (c *Cache) freeLocked() (err error) {
-	on := c.be.Device()
-	if on != nil {
-		err = c.be.Trim()
-	}
-	for _, p := range append(c.notes.end(), c.flying[:]...) {
-		if p == nil {
-			continue
-		}
+func (c *Cache) freeLocked() error {
+	err := c.Rest()
+	for _, p := range c.notes.end() {
 		p.held.Release()
-		if on != nil {
+		if on := c.be.Device(); on != nil {
 			err = errors.Join(err, p.free(on))
 		}
 	}
-	c.flying = [stepsFlying]*places{}
 	return err
 }

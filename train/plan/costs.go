@@ -165,14 +165,14 @@ func (s *Costs) passed(p *Plan) Price {
 	c := Price{Own: s.Resident.Own * passSlowdown}
 	c.Bytes = float64(p.facts.Hops) * float64(s.TopologyBytes) / max(1, batches)
 	// Windows are read while others are drawn from.
-	workers := float64(p.drawers())
+	workers := float64(p.passWorkers())
 	c.Wait = max(0, c.Bytes/s.Device.Sequential*workers-c.Own)
 	return c
 }
 
-// drawers returns how many goroutines draw batches together: all threads, since nothing else
+// passWorkers returns how many goroutines draw batches together: all threads, since nothing else
 // runs at that time.
-func (p *Plan) drawers() int { return max(1, p.facts.Threads) }
+func (p *Plan) passWorkers() int { return max(1, p.facts.Threads) }
 
 // drawn returns how many batches of one epoch are drawn together.
 func (p *Plan) drawn() float64 {

@@ -44,8 +44,8 @@ func (s *Costs) forecast(p *Plan) *Forecast {
 	}
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
 	if p.PassBytes() > 0 {
-		draw := s.Full * lists.work(float64(p.drawers())).Seconds
-		f.Sample = draw*float64(p.drawers()) + ahead.Wait
+		draw := s.Full * lists.work(float64(p.passWorkers())).Seconds
+		f.Sample = draw*float64(p.passWorkers()) + ahead.Wait
 		f.Time += draw + ahead.Wait
 	}
 	return f

@@ -31,10 +31,10 @@ func (s *Costs) Samplers(p *Plan) int {
 	return int(max(1, min(n, float64(p.facts.Threads))))
 }
 
-// Staffed returns a chosen split with as many samplers as its costs ask for. It returns best itself
+// WithSamplers returns a chosen split with as many samplers as its costs ask for. It returns best itself
 // where that has them, where all threads sample in any case, and where no split that has them is
 // forecast to be faster in the same memory.
-func (s *Costs) Staffed(best *Plan) *Plan {
+func (s *Costs) WithSamplers(best *Plan) *Plan {
 	n := s.Samplers(best)
 	if best.Superbatch != nil || best.PassBytes() > 0 || n == best.Samplers {
 		return best
@@ -49,12 +49,12 @@ func (s *Costs) Staffed(best *Plan) *Plan {
 	if len(splits) == 0 {
 		return best
 	}
-	staffed := s.Choose(splits)
-	if staffed.epochSeconds() >= best.epochSeconds() {
+	more := s.Choose(splits)
+	if more.epochSeconds() >= best.epochSeconds() {
 		return best
 	}
-	staffed.Rivals = best.Rivals
-	return staffed
+	more.Rivals = best.Rivals
+	return more
 }
 
 // priced reports whether all that a split's forecast is made of was measured.

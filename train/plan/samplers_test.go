@@ -42,9 +42,9 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// TestStaffed: a plan whose samplers are too slow gets more where they are forecast to help and
+// TestWithSamplers: a plan whose samplers are too slow gets more where they are forecast to help and
 // memory has room, and stays as it is otherwise.
-func TestStaffed(t *testing.T) {
+func TestWithSamplers(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		memory int64
@@ -68,7 +68,7 @@ func TestStaffed(t *testing.T) {
 		if c.memory == 0 {
 			f.Memory -= best.Left()
 		}
-		got := s.Staffed(best)
+		got := s.WithSamplers(best)
 		if got.Samplers != c.want {
 			t.Errorf("%s: %d samplers, want %d", c.what, got.Samplers, c.want)
 		}

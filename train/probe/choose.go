@@ -130,7 +130,7 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 		return nil, err
 	}
 	s.Complete(best, splits)
-	return s.Staffed(best), nil
+	return s.WithSamplers(best), nil
 }
 
 // priceSteps times steps on a batch that is larger than most, with rows copied and in place as the
