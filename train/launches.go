@@ -38,17 +38,17 @@ func (s *stepper) TimeLaunches(ctx context.Context, d *sample.Dense) (way *plan.
 	way = &plan.LaunchWay{}
 	err = s.untrained(func() (err error) {
 		s.model.Pad(padding)
-		if way.At, err = s.timeRounds(d); err != nil {
+		if way.AtOnce, err = s.timeRounds(d); err != nil {
 			return err
 		}
 		s.model.Pad(nil)
 		on.Group(false)
-		way.One, err = s.timeRounds(d)
+		way.OneByOne, err = s.timeRounds(d)
 		return err
 	})
 	s.model.Pad(nil)
 	on.Group(true)
-	way.Grouped = way.At <= way.One
+	way.Grouped = way.AtOnce <= way.OneByOne
 	var full *mem.LimitError
 	if errors.As(err, &full) {
 		way, err = nil, nil

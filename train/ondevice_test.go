@@ -424,8 +424,8 @@ func TestLaunchesAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	way := p.OnDevice.Measured()
-	if way == nil || way.Grouped != *set.Grouped || way.Grouped != (way.At <= way.One) ||
-		!(way.At > 0 && way.One > 0) {
+	if way == nil || way.Grouped != *set.Grouped || way.Grouped != (way.AtOnce <= way.OneByOne) ||
+		!(way.AtOnce > 0 && way.OneByOne > 0) {
 		t.Errorf("it launches at once: %v; measured was %+v", *set.Grouped, way)
 	}
 	for _, grouped := range []bool{true, false} {

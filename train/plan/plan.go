@@ -128,9 +128,9 @@ type DevicePlan struct {
 type LaunchWay struct {
 	// Grouped says that they are given at once, and batches are padded for that.
 	Grouped bool `json:"grouped"`
-	// At is what a step took with its operations at once, and One one by one, in seconds.
-	At  float64 `json:"at_once_s"`
-	One float64 `json:"one_by_one_s"`
+	// AtOnce and OneByOne are what a step took either way, in seconds.
+	AtOnce   float64 `json:"at_once_s"`
+	OneByOne float64 `json:"one_by_one_s"`
 }
 
 // BusWay is how rows that the device does not keep come to it, and what both ways took when they

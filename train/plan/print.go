@@ -200,8 +200,8 @@ func (w *LaunchWay) String() string {
 	if w.Grouped {
 		way = "launched at once, batches padded"
 	}
-	return fmt.Sprintf("%s: a step took %.2f ms at once, %.2f ms one by one", way, 1e3*w.At,
-		1e3*w.One)
+	return fmt.Sprintf("%s: a step took %.2f ms at once, %.2f ms one by one", way, 1e3*w.AtOnce,
+		1e3*w.OneByOne)
 }
 
 // BusWays says how rows that the device does not keep will come to it; "" where there are none.

@@ -31,9 +31,9 @@ func (s *Costs) Samplers(p *Plan) int {
 	return int(max(1, min(n, float64(p.facts.Threads))))
 }
 
-// WithSamplers returns a chosen split with as many samplers as its costs ask for. It returns best itself
-// where that has them, where all threads sample in any case, and where no split that has them is
-// forecast to be faster in the same memory.
+// WithSamplers returns a chosen split with as many samplers as its costs ask for. It returns best
+// itself where that has them, where all threads sample in any case, and where no split that has
+// them is forecast to be faster in the same memory.
 func (s *Costs) WithSamplers(best *Plan) *Plan {
 	n := s.Samplers(best)
 	if best.Superbatch != nil || best.PassBytes() > 0 || n == best.Samplers {

@@ -42,8 +42,8 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// TestWithSamplers: a plan whose samplers are too slow gets more where they are forecast to help and
-// memory has room, and stays as it is otherwise.
+// TestWithSamplers: a plan whose samplers are too slow gets more where they are forecast to help
+// and memory has room, and stays as it is otherwise.
 func TestWithSamplers(t *testing.T) {
 	for _, c := range []struct {
 		what   string
