@@ -135,8 +135,10 @@ func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half,
 				inPlace, 4*lists, got)
 		}
+		// One worker may have done all the work.
+		one := s.StepCost(d, inPlace, Growth{1, 1, 1}, 1, longest).KernelBytes
 		got := total.Used() - params
-		if got > c.KernelBytes || c.KernelBytes > (workers+1)*got+2<<20 {
+		if got > c.KernelBytes || one > 3*got+2<<20 {
 			t.Errorf("half %v, in place %v: kernels take %d bytes, they hold %d", s.Half,
 				inPlace, c.KernelBytes, got)
 		}
