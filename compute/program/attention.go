@@ -69,7 +69,8 @@ var (
 		h.To.Row(e.entry)[e.head] = sum
 	}), Kind{lists: ownLists, grad: scores2Rule})
 	opScores2GradList = define("scores2-to-lists", func(o *backend.Operands) bool {
-		return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Lists
+		return o.In[0].Rows == o.Lists.Entries && o.Out.Rows == o.Lists.Lists &&
+			o.Extra[0].Len() == o.In[3].Len()
 	}, scores2Ref(func(e entryHead) int { return e.list }), Kind{lists: ownLists,
 		taken: func(z sized, _ int) backend.Taken {
 			return backend.Taken{Once: kernel.AttentionWords(z.outCols())}
@@ -136,7 +137,7 @@ func (b *Builder) Product(src, dst Value, l List) Value {
 	b.check(vs.rows == Nodes(l.Hop) && vd.rows == Nodes(l.Hop+1) && vs.cols == 1 && vd.cols == 1,
 		"Product", src, dst)
 	o := simple(opProduct, src, dst)
-	o.list, o.heads = l, 1
+	o.list = l
 	return b.p.add(o, Entries(l), 1)
 }
 

@@ -67,7 +67,8 @@ func (b *Builder) BatchNorm(x, gamma, beta, statistics Value) Value {
 }
 
 func normGradFits(o *backend.Operands) bool {
-	return sameLen(o) && o.In[1].Len() == o.Out.Len() && o.Extra[0].Len() == o.Out.Cols
+	return sameLen(o) && o.In[1].Len() == o.Out.Len() && o.Extra[0].Len() == o.Out.Cols &&
+		o.Extra[1].Len() == o.Out.Cols
 }
 
 // statistics returns the mean of values and 1/√variance.

@@ -96,6 +96,18 @@ func comparePrepared(t *testing.T, name string, want, got *Prepared) {
 	}
 }
 
+// TestBlockWords works out by hand what a block takes of a batch of 64 nodes, of which 16 have
+// lists.
+func TestBlockWords(t *testing.T) {
+	p := Make(&Params{}, func(b *Builder, x Value) Value {
+		return b.RowScale(b.Pull(x, b.Lists(), Sum), b.InvWeightSums())
+	}, Options{Layers: 1, Features: testCols})
+	got := p.BlockWords(&Sizes{Nodes: []int{64, 16}, Entries: []int{48}})
+	if want := 16 + 1 + 48 + 6*backend.BlockAlign + 16 + backend.BlockAlign; got != want {
+		t.Errorf("a block of %d words, want %d", got, want)
+	}
+}
+
 // TestPreparedAgain: a batch that is prepared in the memory of the one before takes no memory.
 func TestPreparedAgain(t *testing.T) {
 	b := newBench(t, sageLayers, Options{})

@@ -177,7 +177,7 @@ var testModels = map[string]Model{
 			b.Param(fmt.Sprint("statistics", b.hop), 2, b.Cols(h), Statistics))
 	}),
 	"columns": testElement(func(b *Builder, h Value) Value {
-		return b.Add(b.Columns(h, 1, 3), b.Columns(h, 2, 3))
+		return b.Add(b.Columns(h, 1, 3), b.Columns(h, 3, 3)) // of 6
 	}),
 	"head mean": testElement(func(b *Builder, h Value) Value { return b.HeadMean(h, 2) }),
 	"row scale": testElement(func(b *Builder, h Value) Value {

@@ -31,6 +31,13 @@ func (c *checkedBackend) Run(op *backend.Op, o *backend.Operands) {
 		c.Backend.Run(op, o)
 		return
 	}
+	for i := range o.Extra {
+		short := *o
+		short.Extra[i] = backend.Tensor{}
+		if o.Extra[i].Len() > 0 && op.Fits(&short) {
+			c.t.Errorf("%s fits without result %d", op.Name, i+1)
+		}
+	}
 	var lists backend.Lists
 	if o.Lists.ID < len(c.lists) {
 		lists = c.lists[o.Lists.ID]
