@@ -194,8 +194,8 @@ func TestDroppedArenas(t *testing.T) {
 	if old[0] != 0 {
 		t.Error("an arena that was given back and dropped takes memory still")
 	}
-	if gone := p.Lend(larger); len(gone) != 1 || gone[0] != idle.ID {
-		t.Errorf("the client may forget %v", gone)
+	if gone := p.Lend(larger); len(gone) != 1 || gone[0] != idle.ID || len(p.known) != 2 {
+		t.Errorf("the client may forget %v, and knows %v", gone, p.known)
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)

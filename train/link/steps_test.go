@@ -29,6 +29,9 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := steps.model.entities.Rows; n != 0 {
+		t.Errorf("%d rows of entities are held besides", n)
+	}
 	for key := range uint64(20) {
 		edges := randomBatch(r)
 		rows := slices.Clone(steps.Rows(edges, key))

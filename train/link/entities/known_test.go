@@ -276,6 +276,29 @@ func TestKnownErrors(t *testing.T) {
 	}
 }
 
+// TestNear: near reads the buckets of its blocks alone, each once.
+func TestNear(t *testing.T) {
+	b := newKnowns(t, mem.NewBudget(0))["bucketed"].Known.(*OnDisk).train.(*bucketed)
+	for first := range b.m.Parts() {
+		for end := first + 1; end <= b.m.Parts(); end++ {
+			got, want := 0, 0
+			in := func(v uint32) bool {
+				part, _ := b.m.Place(layout.NodeID(v))
+				return part >= first && part < end
+			}
+			for _, e := range drawnEdges(1, 400) {
+				if in(e.Head) || in(e.Tail) {
+					want++
+				}
+			}
+			if err := b.near(t.Context(), first, end, func(triples.Triple) { got++ }); err != nil ||
+				got != want {
+				t.Errorf("near %d to %d: %d edges, want %d: %v", first, end, got, want, err)
+			}
+		}
+	}
+}
+
 // TestBlocksTogether: edges are read for as many blocks as half of the free memory has room for,
 // and for one at least.
 func TestBlocksTogether(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// EdgeBytes is what an edge in memory takes: its ends as they were read, and an entry in
+	// NeighborBytes is what an edge in memory takes: its ends as they were read, and an entry in
 	// each direction.
 	NeighborBytes = 8 + 2*4
 	// RowBytes is what a row of the buffer takes: the places of its lists, its number, and the row

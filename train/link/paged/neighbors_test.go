@@ -281,4 +281,8 @@ func TestMemory(t *testing.T) {
 	if budget.Used() != want {
 		t.Errorf("%d bytes are counted, want %d", budget.Used(), want)
 	}
+	held := len(s.at) + len(s.rows) + len(s.ids) + len(s.lists[0].start) + len(s.lists[1].start) - 2
+	if per := 4 * held / nodeCount; per != RowBytes {
+		t.Errorf("%d bytes are held a row, want %d", per, RowBytes)
+	}
 }

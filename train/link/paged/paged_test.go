@@ -1,6 +1,7 @@
 package paged_test
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -447,6 +448,25 @@ func TestBest(t *testing.T) {
 		if gathered(t, rows) != c.want {
 			t.Errorf("opened again, rows are others; of the best evaluation: %v", c.best)
 		}
+	}
+}
+
+// TestUnwritten: rows that cannot be written are neither a checkpoint nor the best.
+func TestUnwritten(t *testing.T) {
+	f := newFixture(t, policies["two levels"])
+	s := f.mustOpen(t, nil, nil)
+	defer func() { _ = s.Close() }()
+	p, err := s.Load(t.Context(), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newModel().train(t, f, s, p, rand.New(rand.NewPCG(8, 3)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = s.Prepare(ctx)
+	if best := s.KeepBest(ctx); !errors.Is(err, context.Canceled) ||
+		!errors.Is(best, context.Canceled) {
+		t.Errorf("a checkpoint: %v; the best: %v", err, best)
 	}
 }
 
