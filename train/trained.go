@@ -81,7 +81,8 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
-	lim.Apply(&cfg)
+	lim.Apply(&cfg.Computing)
+	cfg.DeviceMemory = lim.DeviceMemory
 	cfg.Backend = cuda.Chosen(cfg.Backend, cfg.Device)
 	if cfg.Precision == setting.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
 		cfg.Precision = setting.Float32

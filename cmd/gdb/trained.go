@@ -65,21 +65,22 @@ func (a *app) evalCommand() *cobra.Command {
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
+			if c.Limits, err = applied.Limits(&a.App); err != nil {
+				return err
+			}
 			if runs.PredictsLinks(st, c.Run) {
 				if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
 					return err
 				}
 				c.Split = a.splitOf(cmd, c.Split, edgeSplits(st.Meta()))
 				return linkcmd.Eval(cmd.Context(), &a.App, st, dev, linkcmd.EvalOptions{
-					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
+					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON,
+					Where: c.Limits.Where})
 			}
 			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
 				return err
 			}
 			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
-			if c.Limits, err = applied.Limits(&a.App); err != nil {
-				return err
-			}
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err

@@ -40,6 +40,7 @@ var cpuLinks = map[string]cpuKernel{
 		}
 	},
 	"link-loss":       linkLossCPU,
+	"link-ranks":      linkRanksCPU,
 	"link-regularize": regularizeCPU,
 	"adagrad-rows": func(c *cpu, o *Operands) {
 		r := c.rowsOf(o)
@@ -199,6 +200,56 @@ func linkLossCPU(c *cpu, o *Operands) {
 		sum.Mean += v
 	}
 	sum.Rows += rows
+}
+
+func linkRanksCPU(c *cpu, o *Operands) {
+	counts, scores := c.values(o.Out), c.values(o.In[0])
+	own, of := c.values(o.In[1]), c.words(o.In[2])
+	known, width := &c.lists[o.Lists.ID].Lists, o.In[0].Cols
+	c.pool.Span(o.Out.Rows, linkTargetsOnce, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			query, place := of[2*i], of[2*i+1]
+			countRanks(row(counts, i, RankCounts), row(scores, int(query), width), own[i], place,
+				known.Idx[known.Off[query]:known.Off[query+1]], o.First)
+		}
+	})
+}
+
+// linkTargetsOnce is of how many targets a worker counts what scores above them at a time.
+const linkTargetsOnce = 16
+
+// countRanks writes what LinkRanks counts of a target with a score, and its own place.
+//
+//lint:parameters what one target is compared with
+func countRanks(to, scores []float32, score float32, place uint32, known []uint32, first int) {
+	above, equal := 0, 0
+	for _, v := range scores[first:] {
+		if v > score {
+			above++
+		}
+		if v == score {
+			equal++
+		}
+	}
+	count := func(v float32, by int, above, equal *int) {
+		switch {
+		case v > score:
+			*above += by
+		case v == score:
+			*equal += by
+		}
+	}
+	if place != NoPlace {
+		count(scores[place], -1, &above, &equal)
+	}
+	knownAbove, knownEqual := 0, 0
+	for _, at := range known {
+		if at != place {
+			count(scores[at], 1, &knownAbove, &knownEqual)
+		}
+	}
+	to[0], to[1], to[2], to[3] = float32(above), float32(equal), float32(knownAbove),
+		float32(knownEqual)
 }
 
 func regularizeCPU(c *cpu, o *Operands) {

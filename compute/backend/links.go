@@ -64,6 +64,10 @@ var (
 		return o.Out.Len() == o.In[0].Len() && o.In[1].Len() == o.In[0].Rows &&
 			o.Extra[0].Len() == o.In[0].Rows
 	}}
+	linkRanksOp = &Op{Name: "link-ranks", Fits: func(o *Operands) bool {
+		return o.Out.Cols == RankCounts && o.Out.Rows == o.In[1].Len() &&
+			o.In[2].Len() == 2*o.Out.Rows && o.Lists.Lists == o.In[0].Rows
+	}}
 	regularizeOp = &Op{Name: "link-regularize", Fits: func(o *Operands) bool {
 		return o.In[2].Len() == o.Out.Rows && o.In[0].Cols == o.Out.Cols
 	}}
@@ -152,6 +156,24 @@ func LinkLoss(be Backend, l *Links, g, gAnswers, scores, answers Tensor, weight 
 	more bool) {
 	be.Run(linkLossOp, &Operands{Out: g, Extra: [2]Tensor{gAnswers},
 		In: [4]Tensor{scores, answers}, Scalar: weight, Acc: more, Link: l})
+}
+
+// RankCounts is how many numbers LinkRanks counts of a target: the candidates that score above it,
+// those that score the same, and how many of either are known to be true.
+const RankCounts = 4
+
+// NoPlace is the place of a target that is not among the candidates.
+const NoPlace = ^uint32(0)
+
+// LinkRanks counts, for each target, candidates by their scores, of which a query has a row; the
+// columns before first do not count. own has the scores of targets; of has for each, as bits, the
+// number of its query, and its own column, or NoPlace: a target does not count itself. known are
+// the columns that are known to be true, a list for each query.
+//
+//lint:parameters the matrices of one function
+func LinkRanks(be Backend, counts, scores, own, of Tensor, known Segments, first int) {
+	be.Run(linkRanksOp, &Operands{Out: counts, In: [4]Tensor{scores, own, of}, Lists: known,
+		First: first})
 }
 
 // SumLists writes the sum of the rows of each list.

@@ -1,6 +1,10 @@
 package backend
 
-import "errors"
+import (
+	"errors"
+
+	"gdb/internal/mem"
+)
 
 // Operations that move whole values: from one tensor to another, and rows from several places.
 
@@ -28,6 +32,11 @@ func Zero(be Backend, x Tensor) { be.Run(zeroOp, &Operands{Out: x}) }
 // kernel.NoRow writes zeros.
 func PickRows(be Backend, out, kept, sent, from Tensor) {
 	be.Run(pickRowsOp, &Operands{Out: out, In: [4]Tensor{kept, sent, from}})
+}
+
+// Words makes numbers available for the step, as bits.
+func Words(be Backend, x []uint32) Tensor {
+	return be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
 }
 
 // PutRows copies each row of rows to that of into whose number is in to (rows,1), as bits; a number

@@ -61,11 +61,6 @@ func (s *bySide) step(n int) error {
 	return s.update(&s.opt)
 }
 
-// words makes numbers available for the step, as bits.
-func (s *stepper) words(x []uint32) backend.Tensor {
-	return s.be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
-}
-
 // column makes values available for the step.
 func (s *stepper) column(x []float32) backend.Tensor { return s.be.Host(x, len(x), 1) }
 
@@ -114,7 +109,7 @@ func (s *bySide) prepare(n int, drop uint64) {
 	t.links[1] = l
 	t.forms = s.be.Scratch(len(s.rel.Numbers), width)
 	backend.Forms(s.be, &l, t.forms, t.relations)
-	t.formOf = s.words(s.rels)
+	t.formOf = backend.Words(s.be, s.rels)
 	t.queries, t.dQueries = s.be.Scratch(2*n, dim), s.be.Scratch(2*n, dim)
 	t.dRows, t.dForms = s.be.Scratch(len(s.list), dim), s.be.Scratch(2*n, width)
 }
@@ -124,7 +119,7 @@ func (s *bySide) readRows(t *Table, at []uint32) backend.Tensor {
 	rows := s.be.Scratch(len(at), t.Dim)
 	if t.Dim > 0 && (s.held == nil || t.device != nil) {
 		backend.PickRows(s.be, rows, t.tensor(s.be), s.be.Host(nil, 0, t.Dim),
-			s.words(at))
+			backend.Words(s.be, at))
 	}
 	return rows
 }
@@ -145,7 +140,8 @@ func (s *bySide) compareShares(edges []triples.Triple, side, lo, hi, draw int) (
 	scores, grads := t.scores.Slice(0, m), t.dScores.Slice(0, m)
 	own, gOwn := s.be.Scratch(m, 1), s.be.Scratch(m, 1)
 	backend.LinkScores(s.be, l, scores, of(t.queries), drawn(t.rows))
-	backend.Exclude(s.be, scores, s.words(s.excluded(edges[lo:hi], side, answers, draw)))
+	out := s.excluded(edges[lo:hi], side, answers, draw)
+	backend.Exclude(s.be, scores, backend.Words(s.be, out))
 	backend.Answers(s.be, l, own, of(t.queries), answer(t.rows))
 	backend.LinkLoss(s.be, l, grads, gOwn, scores, own, 1/s.edgesInMean(n), side+lo > 0)
 	backend.LinkScoresGrad(s.be, l, of(t.dQueries), drawn(t.dRows), grads, scores, of(t.queries),
@@ -229,7 +225,7 @@ func (s *bySide) sum(n int) {
 		queries := float32(s.rel.Off[i+1] - s.rel.Off[i])
 		t.relationWeights = append(t.relationWeights, queries*(1/mean)*factor)
 	}
-	backend.Regularize(s.be, &t.links[0], t.dEntities, t.rows, s.words(t.firsts),
+	backend.Regularize(s.be, &t.links[0], t.dEntities, t.rows, backend.Words(s.be, t.firsts),
 		s.column(t.weights))
 	if s.relations.Dim == width && width > 0 { // angles have no size
 		backend.Regularize(s.be, &t.links[0], t.dRelations, t.relations, backend.Tensor{},
@@ -247,10 +243,10 @@ func (s *bySide) update(o *optimizer) error {
 	o.steps++
 	t := &s.now
 	if s.relations.Dim > 0 {
-		o.onBackend(s.be, s.relations, t.dRelations, s.words(s.rel.Numbers))
+		o.onBackend(s.be, s.relations, t.dRelations, backend.Words(s.be, s.rel.Numbers))
 	}
 	if s.enc == nil {
-		o.onBackend(s.be, s.learned, t.dEntities, s.words(s.rows.Numbers))
+		o.onBackend(s.be, s.learned, t.dEntities, backend.Words(s.be, s.rows.Numbers))
 		return s.be.Err()
 	}
 	s.sums = mem.Sized(s.sums, t.dEntities.Len())

@@ -125,6 +125,41 @@ func TestDeviceRepeats(t *testing.T) {
 	}
 }
 
+// TestEvaluateOnDevice: a run is ranked on a device as on the CPU; with too little memory there it
+// is refused.
+func TestEvaluateOnDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustCircle(t, true)
+	c := deviceConfig("distmult", decoder.Softmax)
+	c.Run = "run"
+	mustRun(t, s, c)
+	evaluated := func(on string) (*Evaluation, error) {
+		r, err := Open(t.Context(), s, mustDevice(t), "run",
+			Limits{Where: &setting.Where{Backend: on}})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		if (r.there.Rows == 0) != (on == backend.CPU) {
+			t.Errorf("%s: the device has %d vectors", on, r.there.Rows)
+		}
+		return r.Evaluate(t.Context(), "val", 0)
+	}
+	want, err := evaluated(backend.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := evaluated(backend.CUDA)
+	if err != nil || math.Abs(got.MRR-want.MRR) > 0.002 || got.Ranks != want.Ranks {
+		t.Errorf("ranks %+v on the device, %+v on the CPU (%v)", got, want, err)
+	}
+	emulator.Set(t, "memory", 5<<20)
+	if _, err := evaluated(backend.CUDA); err == nil ||
+		!strings.Contains(err.Error(), "more would do") {
+		t.Errorf("with 5 MiB: %v", err)
+	}
+}
+
 // TestFaultsOfDevice has allocations, launches, copies and products fail at many places of a run,
 // and the device lost: the error says so, nothing of the device is left, and the run goes on from
 // its checkpoint on the CPU.

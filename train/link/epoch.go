@@ -263,7 +263,14 @@ func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Tri
 	if err != nil {
 		return nil, err
 	}
-	res, err := rank.Ranks(ctx, t.model.scorer(t.pool), v, edges, rank.Config{Known: known,
+	s := t.model.scorer(t.pool)
+	if t.cfg.Backend == backend.CUDA {
+		s.On, s.Rows = t.stepper.be, t.model.entities.there()
+		if err := s.On.Trim(); err != nil {
+			return nil, err
+		}
+	}
+	res, err := rank.Ranks(ctx, s, v, edges, rank.Config{Known: known,
 		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed, PassBytes: known.PassBytes()})
 	return res, errors.Join(err, known.Close())
 }
@@ -302,10 +309,11 @@ func (t *trainer) Test(ctx context.Context) error {
 	if len(t.data.test) == 0 {
 		return nil
 	}
-	t.best.swap(t.model)
+	if err := t.swapBest(); err != nil {
+		return err
+	}
 	res, err := t.ranks(ctx, t.model.entities.Values, t.data.test, true)
-	t.best.swap(t.model)
-	if err != nil {
+	if err := errors.Join(err, t.swapBest()); err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
 	res.Relations = nil

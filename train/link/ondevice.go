@@ -6,6 +6,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
+	"gdb/train/link/rank"
 	"gdb/train/setting"
 )
 
@@ -50,14 +51,15 @@ func (t *trainer) checkDevice(be backend.Backend) error {
 	for _, table := range t.tables() {
 		vectors += int64(1+len(table.State)) * 4 * int64(table.Rows) * int64(table.Dim)
 	}
-	step := deviceStepBytes(&t.cfg)
+	step := max(deviceStepBytes(&t.cfg), rank.DeviceBytes(t.cfg.Dim, t.data.entities, true))
 	if free >= vectors+step {
 		return nil
 	}
 	return fmt.Errorf("train: vectors and the state of the optimizer need %s of the device's "+
-		"memory, and a step %s: %s of %s are free, and %s more would do; lower --dim, --batch or "+
-		"--negatives, or take --backend cpu", mem.FormatSize(vectors), mem.FormatSize(step),
-		mem.FormatSize(free), mem.FormatSize(total), mem.FormatSize(vectors+step-free))
+		"memory, and a step or an evaluation %s: %s of %s are free, and %s more would do; lower "+
+		"--dim, --batch or --negatives, or take --backend cpu", mem.FormatSize(vectors),
+		mem.FormatSize(step), mem.FormatSize(free), mem.FormatSize(total),
+		mem.FormatSize(vectors+step-free))
 }
 
 // deviceStepBytes returns what a step takes of a device, with an eighth more by which memory of
@@ -101,6 +103,50 @@ func (t *trainer) upload() error {
 		}
 	}
 	return t.stepper.be.Err()
+}
+
+// swapBest exchanges the rows of the model and the best ones, on the device too.
+func (t *trainer) swapBest() error {
+	if err := t.download(); err != nil {
+		return err
+	}
+	t.best.swap(t.model)
+	return t.upload()
+}
+
+// openDevice opens the device that ranks edges, if one is to, and copies the vectors there if it
+// has the room. Else they are sent as they are compared.
+func (t *Trained) openDevice() error {
+	c := &t.Config
+	if c.Backend != backend.CUDA {
+		return nil
+	}
+	be, err := cuda.OpenNamed(c.Backend, backend.Options{Workers: c.Threads, Budget: t.budget,
+		Device: c.Device, Plain: true}) // sizes hardly come again
+	if err != nil {
+		return err
+	}
+	t.on, t.closers = be, append(t.closers, be)
+	free, total, err := be.Device().DeviceMemory()
+	if err != nil {
+		return fmt.Errorf("train: ask for the memory of the device: %w", err)
+	}
+	all, count := t.vectors.Table.All(), t.vectors.Table.Count()
+	if all == nil || free < 4*int64(len(all))+rank.DeviceBytes(c.Dim, count, true) {
+		if need := rank.DeviceBytes(c.Dim, count, false); free < need {
+			return fmt.Errorf("train: to rank edges takes %s of the device's memory: %s of %s are "+
+				"free, and %s more would do; or take --backend cpu", mem.FormatSize(need),
+				mem.FormatSize(free), mem.FormatSize(total), mem.FormatSize(need-free))
+		}
+		return nil
+	}
+	there, err := be.Params("vectors", len(all))
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	t.there = there.View(0, count, c.Dim)
+	be.Write(t.there, all)
+	return be.Err()
 }
 
 // download copies what was learned since from the device to the host.

@@ -58,6 +58,14 @@ func (t *Table) tensor(be backend.Backend) backend.Tensor {
 	return be.Host(t.Values, t.Rows, t.Dim)
 }
 
+// there returns the values that a device has; none where it does not.
+func (t *Table) there() backend.Tensor {
+	if t.device == nil {
+		return backend.Tensor{}
+	}
+	return t.device[0]
+}
+
 // states returns the state of the optimizer as a backend has it.
 func (t *Table) states(be backend.Backend) (all []backend.Tensor) {
 	if t.device != nil {

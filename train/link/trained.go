@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/internal/rng"
@@ -21,12 +23,15 @@ import (
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 	"gdb/train/runs/vectors"
+	"gdb/train/setting"
 )
 
 // Limits bound what an opened run takes. 0 takes half of what the machine allows, and all cores.
 type Limits struct {
 	Memory  int64 // bounds the process, in bytes
 	Threads int   // the number of compute workers
+	// Where says where edges are ranked; nil is with the threads of the process.
+	Where *setting.Where
 }
 
 // Trained is a run that was opened to evaluate it or to predict with the rows of its best
@@ -46,6 +51,9 @@ type Trained struct {
 	vectors *vectors.Vectors
 	known   entities.Known // the edges of all splits
 	closers []io.Closer
+	// on ranks on a device, which has all vectors there if it has the room; both may be unset.
+	on    backend.Backend
+	there backend.Tensor
 }
 
 // Open opens a run of a store. Vectors that do not fit in memory are read as they are needed. The
@@ -63,9 +71,18 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	if t.Config.Threads = lim.Threads; lim.Threads == 0 {
 		t.Config.Threads = runtime.NumCPU()
 	}
+	t.Config.Backend = backend.CPU
+	if w := lim.Where; w != nil {
+		t.Config.Backend = f.Link.Backend
+		w.Apply(&t.Config.Computing)
+		t.Config.Backend = cuda.Chosen(t.Config.Backend, t.Config.Device)
+	}
 	t.budget = mem.NewProcessBudget(t.Config.Memory)
 	fits := !t.Config.ScoredOnDisk() && heldBytes(&t.Config, store.Meta()) <= t.budget.Limit()
 	if err := t.open(ctx, t.budget, fits, storedRows(t.Config.Dim)); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if err := t.openDevice(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -191,7 +208,9 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 // ranks ranks edges among all entities, or among a number of candidates.
 func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates int) (*rank.Result,
 	error) {
-	return rank.Ranks(ctx, t.vectors.Scorer(), t.vectors.Table, edges, rank.Config{Known: t.known,
+	s := *t.vectors.Scorer()
+	s.On, s.Rows = t.on, t.there
+	return rank.Ranks(ctx, &s, t.vectors.Table, edges, rank.Config{Known: t.known,
 		Candidates: candidates, Seed: t.Config.Seed, PassBytes: t.known.PassBytes()})
 }
 

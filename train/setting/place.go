@@ -64,8 +64,8 @@ var placeRows = []*Row{
 	{Name: "backend", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Default: BackendCPU,
 		Unset:   BackendCPU,
 		Choices: []string{BackendAuto, BackendCPU, BackendCUDA}, InPlan: PlanValue,
-		Applied: Eval | Predict | Embed,
-		Group:   GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a " +
+		Applied: Eval | Predict | Embed, AppliedLinks: Eval,
+		Group: GroupPlace, Help: "where it computes: cpu; cuda: on a device of NVIDIA, in a " +
 			"gdb that was built for it; auto: there if one opens, else on the cpu"},
 	{Name: "precision", For: OfNodes, Unset: Float32, Choices: []string{Float32, BFloat16, TF32},
 		KeptIf: func(c *Node) bool { return !c.ChangePrecision }, InPlan: PlanValue,
@@ -75,7 +75,7 @@ var placeRows = []*Row{
 			"run, its own)"},
 	{Name: "products", For: OfNodes, Free: OfNodes},
 	{Name: "device", For: OfBoth, Free: OfBoth, NotIn: BenchLink,
-		Check: atLeast(0), Group: GroupPlace, Applied: Eval | Predict | Embed,
+		Check: atLeast(0), Group: GroupPlace, Applied: Eval | Predict | Embed, AppliedLinks: Eval,
 		Help: "number of the device of --backend cuda"},
 	{Name: "grouped", For: OfNodes, Free: OfNodes},
 	{Name: "plain-launches", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Group: GroupPlace,

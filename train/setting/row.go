@@ -47,9 +47,11 @@ type Row struct {
 	// NotIn are commands that decide the setting themselves.
 	NotIn Commands
 	// Applied are commands on a run that was trained which have the flag too: what is not given is
-	// as the run has it. AppliedHelp is their help, where it is another.
-	Applied     Commands
-	AppliedHelp string
+	// as the run has it. AppliedHelp is their help, where it is another. AppliedLinks are those
+	// that have it for runs of links too.
+	Applied      Commands
+	AppliedHelp  string
+	AppliedLinks Commands
 	// Global says that the program has the flag for all commands.
 	Global bool
 

@@ -13,7 +13,7 @@ type Where struct {
 }
 
 // Apply changes where settings compute. What was trained on a device need not find one.
-func (w Where) Apply(c *Node) {
+func (w Where) Apply(c *Computing) {
 	switch {
 	case w.Backend != "":
 		c.Backend = w.Backend
@@ -23,7 +23,6 @@ func (w Where) Apply(c *Node) {
 	if w.Device != nil {
 		c.Device = *w.Device
 	}
-	c.DeviceMemory = w.DeviceMemory
 }
 
 // Where returns where the line says that a run is evaluated.

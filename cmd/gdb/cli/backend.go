@@ -22,7 +22,9 @@ func (a *AppliedFlags) Bind(f *pflag.FlagSet, of setting.Commands) {
 			help = HelpOf(r.Name)
 		}
 		f.VarPF(a.line.Value(r), r.Name, "", help).DefValue = ""
-		OnlyFor(f, setting.OfNodes, r.Name)
+		if r.AppliedLinks&of == 0 {
+			OnlyFor(f, setting.OfNodes, r.Name)
+		}
 	}
 }
 

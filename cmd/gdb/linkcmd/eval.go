@@ -12,6 +12,7 @@ import (
 	"gdb/train/link"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
+	"gdb/train/setting"
 )
 
 // EvalOptions are the flags of gdb eval.
@@ -19,6 +20,7 @@ type EvalOptions struct {
 	Run, Split string
 	Candidates int
 	JSON       bool
+	Where      setting.Where
 }
 
 // Eval is gdb eval of a run that predicts links.
@@ -27,7 +29,8 @@ func Eval(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Device
 	if o.Candidates < 0 {
 		return cli.Usage(fmt.Errorf("eval: candidates %d: give at least 0", o.Candidates))
 	}
-	t, err := link.Open(ctx, st, dev, o.Run, link.Limits{Memory: e.Memory, Threads: e.Threads})
+	t, err := link.Open(ctx, st, dev, o.Run, link.Limits{Memory: e.Memory, Threads: e.Threads,
+		Where: &o.Where})
 	if err != nil {
 		return err
 	}

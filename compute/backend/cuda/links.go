@@ -53,6 +53,11 @@ var links = map[string]deviceKernel{
 		g.launch("link_exclude", o.In[0].Len(), o.Out, o.In[0], o.In[0].Len())
 	},
 	"link-loss": linkLoss,
+	"link-ranks": func(g *gpu, o *backend.Operands) {
+		known := g.forward(o.Lists, o.In[0].Cols)
+		g.launch("link_ranks", o.Out.Rows*warpThreads, o.Out, o.In[0], o.In[1], o.In[2], known.off,
+			known.idx, o.Out.Rows, o.In[0].Cols, o.First)
+	},
 	"link-regularize": func(g *gpu, o *backend.Operands) {
 		at := uint64(0)
 		if o.In[1].Len() > 0 {

@@ -50,6 +50,7 @@ func (o *trial) links(l *backend.Links, rows, dim int) {
 	backend.Exclude(be, scores, o.words(3, rows*width))
 	backend.Answers(be, l, own, q, answers)
 	o.gives(forms, q, scores, own)
+	o.ranks(scores)
 	g, gOwn := be.Scratch(rows, width), be.Scratch(rows, 1)
 	for _, more := range []bool{false, true} {
 		backend.LinkLoss(be, l, g, gOwn, scores, own, 0.1, more)
@@ -66,6 +67,29 @@ func (o *trial) links(l *backend.Links, rows, dim int) {
 		o.gives(dRelation)
 	}
 	o.rowSteps(l, dVectors, vectors)
+}
+
+// ranks counts what scores above targets, some of which are among the candidates.
+func (o *trial) ranks(scores backend.Tensor) {
+	const targets = 30
+	known := backend.Lists{Off: []uint32{0}}
+	for i := range scores.Rows {
+		for c := range i % scores.Cols {
+			known.Idx = append(known.Idx, uint32(c))
+		}
+		known.Off = append(known.Off, uint32(len(known.Idx)))
+	}
+	of, own := make([]uint32, 2*targets), o.values(targets)
+	for i := range own {
+		of[2*i], of[2*i+1] = uint32(o.r.IntN(scores.Rows)), backend.NoPlace
+		if i%2 == 0 {
+			of[2*i+1] = uint32(2 + o.r.IntN(scores.Cols-2))
+		}
+	}
+	counts := o.be.Scratch(targets, backend.RankCounts)
+	backend.LinkRanks(o.be, counts, scores, o.be.Host(own, targets, 1), backend.Words(o.be, of),
+		o.be.Segments(known), 2)
+	o.gives(counts)
 }
 
 // rowSteps regularizes gradients of rows, and takes steps of some.

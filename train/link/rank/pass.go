@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/train/link/triples"
@@ -20,11 +21,17 @@ type pass struct {
 	result  *Result
 	queries []*queries // the groups; memory for more may follow within its capacity
 
-	ends   []uint32  // known ends and answers of all queries
-	rows   []float32 // their rows
-	scored []float32
-	some   []uint32  // drawn candidates that are in a block
-	others []float32 // their rows
+	on     backend.Backend // what scores
+	ends   []uint32        // known ends and answers of all queries
+	rows   []float32       // their rows
+	some   []uint32        // drawn candidates that are in a block
+	others []float32       // their rows
+	links  backend.Links
+	// These are memory for what one group is compared by.
+	words, of []uint32
+	own       []float32
+	counts    []float32
+	known     backend.Lists
 }
 
 // queries is a group of queries that are scored together.
@@ -34,6 +41,7 @@ type queries struct {
 	known   [][]uint32 // known answers of each query in a block
 	rows    []float32  // of the queries
 	places  []uint64   // of drawn candidates: block<<32 | row
+	columns [][]uint32 // of the known answers of each query that are among some candidates
 }
 
 // next returns a group for more queries, in the memory of an earlier one if there is any.
@@ -96,21 +104,16 @@ func (p *pass) run(ctx context.Context) error {
 			}
 		}
 		for _, g := range p.queries {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			for i, q := range g.queries {
 				if known != nil {
 					g.known[i] = known.Answers(q)
 				}
 			}
-			if p.cfg.Candidates > 0 {
-				p.compareDrawn(g, b)
-			} else {
-				p.compareAll(g, b)
-			}
 		}
-		return nil
+		if p.cfg.Candidates > 0 {
+			return p.compareDrawn(ctx, b)
+		}
+		return p.compareAll(ctx, b)
 	})
 	if err != nil {
 		return err
@@ -155,24 +158,105 @@ func (p *pass) prepare(ctx context.Context) error {
 	return nil
 }
 
+// once returns how many candidates are scored together. A device always takes that number:
+// a product of one size has the same bits for the same rows, wherever they are, so that equal rows
+// have equal scores.
+func (p *pass) once() int {
+	if p.resident() {
+		return min(candidatesThere, p.vectors.Count())
+	}
+	return min(candidatesOnce, p.vectors.Count())
+}
+
+// resident says that candidates are rows that the device has.
+func (p *pass) resident() bool {
+	return p.Rows.Len() > 0 && p.vectors.All() != nil && p.cfg.Candidates == 0
+}
+
+// width returns how many columns the scores of n candidates have: the last n are theirs.
+func (p *pass) width(n int) int {
+	if p.on.Device() == nil {
+		return n
+	}
+	return p.once()
+}
+
+// begin begins a step that compares groups with n candidates, and returns memory for scores.
+func (p *pass) begin(n int, groups ...*queries) (scores backend.Tensor, err error) {
+	if err := p.on.Begin(); err != nil {
+		return scores, err
+	}
+	most := 0
+	for _, g := range groups {
+		most = max(most, len(g.queries))
+	}
+	return p.on.Scratch(most, p.width(n)), nil
+}
+
+// score writes the scores of a group with candidates, and returns those of the group.
+func (p *pass) score(g *queries, scores, rows backend.Tensor) backend.Tensor {
+	m := len(g.queries)
+	p.links = backend.Links{Decoder: p.Decoder, Chunk: m}
+	scores = scores.Slice(0, m)
+	backend.LinkScores(p.on, &p.links, scores, p.on.Host(g.rows, m, p.Dim), rows)
+	return scores
+}
+
 // scoreTargets computes the scores of the true answers of a group, given their rows.
 func (p *pass) scoreTargets(g *queries, rows []float32) error {
-	m, n := len(g.queries), len(g.targets)
-	p.scored = mem.Sized(p.scored, m*n)
-	p.scores(p.scored, g.rows, rows, m, n)
+	p.own = mem.Resized(p.own, len(g.targets))
+	once := candidatesOnce
+	if p.on.Device() != nil {
+		once = p.once()
+	}
+	for lo := 0; lo < len(g.targets); lo += once {
+		n := min(once, len(g.targets)-lo)
+		scores, err := p.begin(n, g)
+		if err != nil {
+			return err
+		}
+		skip := scores.Cols - n
+		scores = p.score(g, scores, p.targetRows(g, rows, lo, n))
+		p.words = p.words[:0]
+		for i, t := range g.targets[lo : lo+n] {
+			p.words = append(p.words, uint32(t.query*scores.Cols+skip+i))
+		}
+		own := p.on.Scratch(n, 1)
+		backend.PickRows(p.on, own, scores.Flat().View(0, scores.Len(), 1), p.on.Host(nil, 0, 1),
+			backend.Words(p.on, p.words))
+		p.on.Read(p.own[lo:], own)
+		if err := p.on.Err(); err != nil {
+			return err
+		}
+	}
 	for i := range g.targets {
-		t := &g.targets[i]
-		if t.score = p.scored[t.query*n+i]; math.IsNaN(float64(t.score)) {
+		if g.targets[i].score = p.own[i]; math.IsNaN(float64(p.own[i])) {
 			return fmt.Errorf("rank: %w", ErrNaN)
 		}
 	}
 	return nil
 }
 
-// compareAll compares a group with all entities of a block.
-func (p *pass) compareAll(g *queries, b *Block) {
-	for lo := 0; lo < b.Count; lo += candidatesOnce {
-		c := candidates{n: min(candidatesOnce, b.Count-lo)}
+// targetRows returns the rows of n targets from lo on, as the last of as many as are scored
+// together.
+func (p *pass) targetRows(g *queries, rows []float32, lo, n int) backend.Tensor {
+	if !p.resident() {
+		return p.on.Host(rows[lo*p.Dim:(lo+n)*p.Dim], p.width(n), p.Dim)
+	}
+	p.words = p.words[:0]
+	for _, t := range g.targets[lo : lo+n] {
+		p.words = append(p.words, t.entity)
+	}
+	out := p.on.Scratch(p.width(n), p.Dim)
+	backend.PickRows(p.on, out.Last(n), p.Rows, p.on.Host(nil, 0, p.Dim),
+		backend.Words(p.on, p.words))
+	return out
+}
+
+// compareAll compares all groups with all entities of a block.
+func (p *pass) compareAll(ctx context.Context, b *Block) error {
+	for lo := 0; lo < b.Count; lo += p.once() {
+		c := candidates{n: min(p.once(), b.Count-lo)}
 		if b.Ascending {
 			c.first = b.Entity(lo)
 		} else {
@@ -184,43 +268,106 @@ func (p *pass) compareAll(g *queries, b *Block) {
 				return -1
 			}
 		}
-		p.compare(g, b.Rows[lo*p.Dim:], &c)
+		scores, err := p.begin(c.n, p.queries...)
+		if err != nil {
+			return err
+		}
+		rows := p.tile(b, lo, c.n)
+		for _, g := range p.queries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := p.compare(g, p.score(g, scores, rows), &c); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
-// compareDrawn compares a group with those of its drawn candidates that are in a block.
-func (p *pass) compareDrawn(g *queries, b *Block) {
-	p.some, p.others = p.some[:0], p.others[:0]
-	from, _ := slices.BinarySearch(g.places, uint64(b.Number)<<32)
-	for _, place := range g.places[from:] {
-		if int(place>>32) != b.Number {
-			break
-		}
-		row := int(uint32(place))
-		p.some = append(p.some, b.Entity(row))
-		p.others = append(p.others, b.Rows[row*p.Dim:][:p.Dim]...)
+// tile returns n rows of a block from lo on, as the last of as many as are scored together.
+func (p *pass) tile(b *Block, lo, n int) backend.Tensor {
+	width := p.width(n)
+	if p.resident() {
+		return p.Rows.Slice(lo+n-width, width)
 	}
-	for lo := 0; lo < len(p.some); lo += candidatesOnce {
-		some := p.some[lo:min(lo+candidatesOnce, len(p.some))]
-		c := candidates{some: some, n: len(some)}
-		if !b.Ascending {
-			c.at = func(e uint32) int { return slices.Index(some, e) }
-		}
-		p.compare(g, p.others[lo*p.Dim:], &c)
-	}
+	return p.on.Host(b.Rows[lo*p.Dim:(lo+n)*p.Dim], width, p.Dim)
 }
 
-// compare counts the candidates that score above the targets of a group, given the
-// candidates' rows.
-func (p *pass) compare(g *queries, rows []float32, c *candidates) {
-	m := len(g.queries)
-	p.scored = mem.Sized(p.scored, m*c.n)
-	p.scores(p.scored, g.rows, rows, m, c.n)
-	const part = 16
-	p.Pool.Run((len(g.targets)+part-1)/part, func(number int) {
-		for i := number * part; i < min(len(g.targets), (number+1)*part); i++ {
+// compareDrawn compares each group with those of its drawn candidates that are in a block.
+func (p *pass) compareDrawn(ctx context.Context, b *Block) error {
+	for _, g := range p.queries {
+		p.some, p.others = p.some[:0], p.others[:0]
+		from, _ := slices.BinarySearch(g.places, uint64(b.Number)<<32)
+		for _, place := range g.places[from:] {
+			if int(place>>32) != b.Number {
+				break
+			}
+			row := int(uint32(place))
+			p.some = append(p.some, b.Entity(row))
+			p.others = append(p.others, b.Rows[row*p.Dim:][:p.Dim]...)
+		}
+		for lo := 0; lo < len(p.some); lo += p.once() {
+			some := p.some[lo:min(lo+p.once(), len(p.some))]
+			c := candidates{some: some, n: len(some)}
+			if !b.Ascending {
+				c.at = func(e uint32) int { return slices.Index(some, e) }
+			}
+			scores, err := p.begin(c.n, g)
+			if err != nil {
+				return err
+			}
+			rows := p.on.Host(p.others[lo*p.Dim:(lo+c.n)*p.Dim], p.width(c.n), p.Dim)
+			if err := p.compare(g, p.score(g, scores, rows), &c); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare counts the candidates that score above the targets of a group, given their scores.
+func (p *pass) compare(g *queries, scores backend.Tensor, c *candidates) error {
+	skip := scores.Cols - c.n
+	p.findKnown(g, c, skip)
+	p.of, p.own = mem.Resized(p.of, 2*len(g.targets)), mem.Resized(p.own, len(g.targets))
+	p.Pool.Span(len(g.targets), part, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			t := &g.targets[i]
-			t.count(p.scored[t.query*c.n:][:c.n], c, g.known[t.query])
+			p.own[i], p.of[2*i], p.of[2*i+1] = t.score, uint32(t.query), backend.NoPlace
+			if at := c.place(t.entity); at >= 0 {
+				p.of[2*i+1] = uint32(skip + at)
+			}
 		}
 	})
+	counts := p.on.Scratch(len(g.targets), backend.RankCounts)
+	backend.LinkRanks(p.on, counts, scores, p.on.Host(p.own, len(p.own), 1),
+		backend.Words(p.on, p.of), p.on.Segments(p.known), skip)
+	p.counts = mem.Resized(p.counts, counts.Len())
+	p.on.Read(p.counts, counts)
+	for i := range g.targets {
+		g.targets[i].count(p.counts[backend.RankCounts*i:])
+	}
+	return p.on.Err()
+}
+
+// part is of how many targets, or queries, a worker finds the places at a time.
+const part = 16
+
+// findKnown lists the columns of the known answers of each query, which begin behind skip others.
+func (p *pass) findKnown(g *queries, c *candidates, skip int) {
+	g.columns = mem.Resized(g.columns, len(g.queries))
+	p.Pool.Span(len(g.queries), part, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			g.columns[i] = c.places(g.columns[i][:0], g.known[i], skip)
+		}
+	})
+	p.known.Off, p.known.Idx = append(p.known.Off[:0], 0), p.known.Idx[:0]
+	for _, columns := range g.columns {
+		p.known.Idx = append(p.known.Idx, columns...)
+		p.known.Off = append(p.known.Off, uint32(len(p.known.Idx)))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"gdb/compute/backend"
 	"gdb/train/link/triples"
 )
 
@@ -13,8 +14,8 @@ const (
 	// their true answers.
 	queriesMost, targetsMost = 256, 4096
 	// candidatesOnce is how many candidates are scored together: with queriesMost queries, 8
-	// MiB of scores.
-	candidatesOnce = 8192
+	// MiB of scores. candidatesThere is how many of a device's rows are: 32 MiB.
+	candidatesOnce, candidatesThere = 8192, 32768
 	// candidateDomain separates the random keys of candidates from others.
 	candidateDomain = 0x72616e6b // "rank"
 )
@@ -23,6 +24,18 @@ const (
 func Bytes(dim int) int64 {
 	return 4 * int64(queriesMost*(candidatesOnce+targetsMost)+
 		(queriesMost+targetsMost+candidatesOnce)*dim)
+}
+
+// DeviceBytes returns what an evaluation takes of a device, given rows of entities that it has, or
+// that are sent there.
+func DeviceBytes(dim, entities int, resident bool) int64 {
+	once, sent := candidatesThere, 1
+	if !resident {
+		once, sent = candidatesOnce, 2
+	}
+	once = min(once, entities)
+	words := targetsMost*(backend.RankCounts+4) + queriesMost*candidatesOnce/8
+	return 4*int64(queriesMost*once+(1+sent)*once*dim+2*(queriesMost*dim+words))*5/4 + 1<<20
 }
 
 // ErrNothing says that there is no edge to judge a model by.
@@ -101,23 +114,41 @@ func Ranks(ctx context.Context, s *Scorer, v Vectors, edges []triples.Triple,
 		cfg.Candidates = 0
 	}
 	p := &pass{Scorer: s, vectors: v, cfg: cfg, asked: triples.NewIndex(edges),
-		result: newResult()}
+		result: newResult(), on: s.On}
+	if p.on == nil {
+		p.on = backend.OnPool(s.Pool)
+	}
+	err := p.all(ctx)
+	if s.On == nil {
+		err = errors.Join(err, p.on.Close())
+	} else {
+		err = errors.Join(err, p.on.Trim()) // for training to take
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.result.finish()
+	return p.result, nil
+}
+
+// all ranks the targets of all queries.
+func (p *pass) all(ctx context.Context) error {
+	cfg := &p.cfg
 	for first := 0; first < p.asked.Len(); {
 		p.queries = p.queries[:0]
 		for used := int64(0); first < p.asked.Len() && (used == 0 || used < cfg.PassBytes); {
 			q := p.next()
 			first = q.take(p.asked, first)
 			if cfg.Candidates > 0 {
-				q.draw(&cfg, uint64(first), v)
+				q.draw(cfg, uint64(first), p.vectors)
 			}
-			used += q.bytes(s.Dim)
+			used += q.bytes(p.Dim)
 		}
 		if err := p.run(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.result.finish()
-	return p.result, nil
+	return nil
 }
 
 // target is a true answer to query number query of a group, and counts what scores above it.
@@ -129,6 +160,14 @@ type target struct {
 	// known to be true.
 	above, equal           int
 	knownAbove, knownEqual int
+}
+
+// count adds what was counted of some candidates: see backend.LinkRanks.
+func (t *target) count(counts []float32) {
+	t.above += int(counts[0])
+	t.equal += int(counts[1])
+	t.knownAbove += int(counts[2])
+	t.knownEqual += int(counts[3])
 }
 
 // candidates are n entities. They are numbered from first on; or listed in some, ascending; or
@@ -157,48 +196,18 @@ func (c *candidates) place(e uint32) int {
 	return -1
 }
 
-// count counts the candidates that score above a target, given a row of their scores. The target
-// does not count itself.
-func (t *target) count(row []float32, c *candidates, known []uint32) {
-	above, equal := countAbove(row, t.score)
-	t.above += above
-	t.equal += equal
-	if own := c.place(t.entity); own >= 0 {
-		switch v := row[own]; {
-		case v > t.score:
-			t.above--
-		case v == t.score:
-			t.equal--
-		}
-	}
+// places appends the places of those of some entities, which ascend, that are among the candidates
+// to to, counted on from skip.
+func (c *candidates) places(to, some []uint32, skip int) []uint32 {
 	if c.some == nil && c.at == nil { // they ascend
-		from, _ := slices.BinarySearch(known, c.first)
-		to, _ := slices.BinarySearch(known, c.first+uint32(c.n))
-		known = known[from:to]
+		from, _ := slices.BinarySearch(some, c.first)
+		end, _ := slices.BinarySearch(some, c.first+uint32(c.n))
+		some = some[from:end]
 	}
-	for _, k := range known {
-		place := c.place(k)
-		if k == t.entity || place < 0 {
-			continue
-		}
-		switch v := row[place]; {
-		case v > t.score:
-			t.knownAbove++
-		case v == t.score:
-			t.knownEqual++
+	for _, e := range some {
+		if at := c.place(e); at >= 0 {
+			to = append(to, uint32(skip+at))
 		}
 	}
-}
-
-// countAbove returns how many values are above a score, and how many equal it.
-func countAbove(row []float32, score float32) (above, equal int) {
-	for _, v := range row {
-		if v > score {
-			above++
-		}
-		if v == score {
-			equal++
-		}
-	}
-	return above, equal
+	return to
 }

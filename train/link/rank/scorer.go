@@ -6,10 +6,12 @@ package rank
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"gdb/compute/backend"
 	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/train/link/triples"
-	"slices"
 )
 
 // Scorer scores entities as answers to queries. It may be used by one goroutine at a time.
@@ -23,8 +25,10 @@ type Scorer struct {
 	Forms      []float32
 	Relations  int
 	Reciprocal bool
-
-	matrices decoder.Matrices
+	// On scores queries in evaluations, with a device: nil does so with Pool. Rows has the rows of
+	// all entities there, if they are in its memory.
+	On   backend.Backend
+	Rows backend.Tensor
 }
 
 // Query writes the row of a query to to; x is the vector of the query's known end.
@@ -35,12 +39,6 @@ func (s *Scorer) Query(to, x []float32, q triples.Query) {
 		relation, head = relation+s.Relations, false
 	}
 	s.Decoder.Query(to, x, s.Forms[relation*width:][:width], head)
-}
-
-// scores writes the scores of m queries with n candidates to to.
-func (s *Scorer) scores(to, queries, candidates []float32, m, n int) {
-	s.matrices.Pool, s.matrices.Measure, s.matrices.D = s.Pool, s.Decoder.Measure(), s.Dim
-	s.matrices.Scores(to, queries, candidates, m, n)
 }
 
 // Pairs writes the scores of edges to to: with reciprocal relations, of the queries for the tails.

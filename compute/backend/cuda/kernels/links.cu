@@ -338,6 +338,32 @@ KERNEL(link_loss)(float *grad, float *gOwn, f64 *parts, const float *scores, con
 	}
 }
 
+// counts (targets, 4): the candidates above each and equal to it, and the known ones of both. of has
+// the query of each, whose row of scores it is compared with, and its own column.
+KERNEL(link_ranks)(float *counts, const float *scores, const float *own, const u32 *of,
+	   const u32 *knownOff, const u32 *known, i64 targets, i64 width, i64 first) {
+	EACH_WARP(i, targets) {
+		const float *x = scores + of[2 * i] * width;
+		u32 place = of[2 * i + 1], end = knownOff[of[2 * i] + 1];
+		float score = own[i], above = 0, equal = 0, knownAbove = 0, knownEqual = 0;
+		for (i64 c = first + lane(); c < width; c += 32) {
+			if (c == (i64)place) continue;
+			above += x[c] > score;
+			equal += x[c] == score;
+		}
+		for (i64 k = knownOff[of[2 * i]] + lane(); k < end; k += 32) {
+			if (known[k] == place) continue;
+			knownAbove += x[known[k]] > score;
+			knownEqual += x[known[k]] == score;
+		}
+		float *to = counts + 4 * i;
+		above = warp_sum(above), equal = warp_sum(equal);
+		knownAbove = warp_sum(knownAbove), knownEqual = warp_sum(knownEqual);
+		if (lane() == 0)
+			to[0] = above, to[1] = equal, to[2] = knownAbove, to[3] = knownEqual;
+	}
+}
+
 // grad += the gradients of a regularizer of the rows at[i], or i, times weights: of squares, of
 // cubes, or of cubes of moduli
 KERNEL(link_regularize)(float *grad, const float *rows, const u32 *at, const float *weights,
