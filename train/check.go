@@ -98,7 +98,7 @@ func (c *checked) goOn() error {
 		c.loop.Note(fmt.Sprintf("the run began with cache %s and goes on with %s, which changes "+
 			"what is read and no result", was, old.Cache))
 	}
-	c.cfg.Resolved(&old.PartitionCounts)
+	c.cfg.Resolved(&old.PartitionSettings)
 	return c.cfg.SameResult(&old)
 }
 

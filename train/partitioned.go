@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 
 	"gdb/compute/backend"
@@ -25,6 +26,10 @@ type nodePartitions struct {
 	bytes int64
 	lines []string
 	moved partition.Cost // in an epoch
+
+	macro    bool
+	hubs     int
+	hubBytes int64 // setting.HubsNone for none
 }
 
 const (
@@ -44,21 +49,18 @@ const (
 // openPartitions chooses what the settings leave open and takes the memory. What is not given as a
 // number is chosen within half of the free memory, since batches, steps and evaluations need the
 // rest. train lists the training nodes in ascending order. The features of src must be open.
-func openPartitions(src *loader.Source, c *setting.Node,
+func openPartitions(ctx context.Context, src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*nodePartitions, error) {
 	x := src.Extras
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
-		return nil, fmt.Errorf("train: --order %s keeps no types and weights of edges, which this "+
-			"model reads: take another --model, or leave --edge-weight out", c.PartitionOrder)
+		return nil, fmt.Errorf("train: %s keeps no types and weights of edges, which this "+
+			"model reads: take another --model, or leave --edge-weight out", c.Means())
 	}
 	if c.Backend == backend.CUDA { // auto may have chosen it
-		return nil, fmt.Errorf("train: --order %s is for --backend cpu", c.PartitionOrder)
+		return nil, fmt.Errorf("train: %s is for --backend cpu", c.Means())
 	}
 	b := &nodePartitions{}
-	if err := b.choose(src, c, len(train)); err != nil {
-		return nil, err
-	}
-	cfg, err := b.config(src, c, train)
+	cfg, err := b.plan(ctx, src, c, train)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,18 @@ func openPartitions(src *loader.Source, c *setting.Node,
 	}
 	b.cost(src, cfg)
 	return b, nil
+}
+
+// plan chooses the partitions in memory, and returns the configuration of their buffer.
+func (b *nodePartitions) plan(ctx context.Context, src *loader.Source, c *setting.Node,
+	train []sample.NodeID) (*partbuffer.Config, error) {
+	if c.Macro() {
+		return b.planMacro(ctx, src, c, train)
+	}
+	if err := b.choose(src, c, len(train)); err != nil {
+		return nil, err
+	}
+	return b.config(src, c, train)
 }
 
 // rowDim returns how many values a feature row in memory has; 0 if the store has no features.
@@ -104,10 +118,15 @@ func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) 
 	return nil
 }
 
-// counts returns the numbers of partitions that were chosen.
-func (b *nodePartitions) counts() setting.PartitionCounts {
-	return setting.PartitionCounts{Partitions: b.spec.Parts,
-		PartitionsInMemory: b.spec.Capacity, LogicalPartitions: b.spec.Logical}
+// record notes in the settings what was chosen, so that a run that goes on has the same. The
+// store has the partitions of macro-batches.
+func (b *nodePartitions) record(c *setting.Node) {
+	c.PartitionsInMemory = b.spec.Capacity
+	if c.Macro() {
+		c.Hubs = b.hubBytes
+		return
+	}
+	c.Partitions, c.LogicalPartitions = b.spec.Parts, b.spec.Logical
 }
 
 // config returns the configuration with which the buffer is opened.
@@ -156,7 +175,11 @@ func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
 // Describe adds the buffer to the plan of a training. It removes the forecast, which is for
 // exact sampling.
 func (b *nodePartitions) Describe(p *plan.Plan) {
-	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: string(b.spec.Policy),
+	order := string(b.spec.Policy)
+	if b.macro {
+		order = setting.StrategyMacro
+	}
+	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: order,
 		Parts: b.spec.Parts, InMemory: b.spec.Capacity, Logical: b.spec.Logical,
 		Sets: b.moved.Sets, Read: b.moved.ReadBytes, Lists: b.moved.EdgeBytes, Lines: b.lines}
 	p.Fixed -= b.bytes
@@ -171,6 +194,12 @@ func (b *nodePartitions) Note() string {
 	if b.spec.Capacity == b.spec.Parts {
 		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn "+
 			"from the whole graph", b.spec.Parts)
+	}
+	if b.macro {
+		return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
+			"partitions of the nodes and %d hubs, %s of features and lists with the next ones "+
+			"(--strategy macro)", b.spec.Capacity, b.spec.Parts, b.hubs,
+			mem.FormatSize(b.bytes))
 	}
 	return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
 		"partitions of the nodes, %s of features and lists (--order %s)", b.spec.Capacity,

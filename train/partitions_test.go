@@ -31,6 +31,11 @@ func partitionConfigs() map[string]Config {
 		c.PartitionOrder, c.PartitionCounts = p.order, p.counts
 		all[name] = c
 	}
+	macro := resumeConfig()
+	macro.Strategy, macro.PartitionsInMemory, macro.Hubs = setting.StrategyMacro, 2, 2<<10
+	all["macro"] = macro
+	macro.Reuse, macro.HubsBy = 2, "degree"
+	all["macro twice"] = macro
 	return all
 }
 
@@ -73,9 +78,13 @@ func TestPartitions(t *testing.T) {
 // TestAllPartitionsInMemory: with all of them there, a run comes to the bits of exact sampling.
 func TestAllPartitionsInMemory(t *testing.T) {
 	want, weights := undisturbed(t, resumeConfig())
-	for _, order := range []string{setting.OrderDispersed, setting.OrderSequential} {
+	for _, order := range []string{setting.OrderDispersed, setting.OrderSequential,
+		setting.StrategyMacro} {
 		c := resumeConfig()
 		c.PartitionOrder, c.Partitions, c.PartitionsInMemory = order, 5, 5
+		if order == setting.StrategyMacro { // it finds that all fit
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = order, "", setting.PartitionCounts{}
+		}
 		s := mustBuild(t, planted(false))
 		mustRun(t, s, c)
 		checkFinal(t, s, c, want, weights)
@@ -94,11 +103,26 @@ func TestPartitionsRefused(t *testing.T) {
 		"use dispersed":             func(c *Config) { c.PartitionOrder = setting.OrderSequential },
 		"9 partitions in memory of": func(c *Config) { c.PartitionsInMemory = 9 },
 		"take another --model":      func(c *Config) { c.Model = "rgcn" },
+		"for --strategy macro":      func(c *Config) { c.Reuse = 2 },
+		`unknown strategy "some"`:   func(c *Config) { c.Strategy = "some" },
+		"leave --order dispersed":   func(c *Config) { c.Strategy = "macro" },
+		"that the store has: leave": func(c *Config) { c.Strategy, c.PartitionOrder = "macro", "" },
+		"than the store has": func(c *Config) {
+			c.Strategy, c.PartitionOrder = "macro", ""
+			c.PartitionCounts = setting.PartitionCounts{PartitionsInMemory: 9}
+		},
+		"the store has one": func(c *Config) {
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = "macro", "", setting.PartitionCounts{}
+			c.Seed = 99 // of one partition
+		},
 	} {
 		c := partitionConfigs()["dispersed"]
 		change(&c)
 		g := planted(false)
 		g.EdgeTypes = []string{"a"}
+		if c.Seed == 99 {
+			g.Partitions = 1
+		}
 		s := layouttest.Build(t, vfs.NewMem(), "store", g)
 		_, err := Run(t.Context(), s, mustDevice(t), c, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {

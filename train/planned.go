@@ -38,10 +38,10 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 	d.loop.CloseLater(s.backend)
 	p := &planned{data: d}
 	if d.cfg.Buffered() {
-		if p.buffer, err = openPartitions(d.in.Source, &d.cfg, d.nodes.train); err != nil {
+		if p.buffer, err = openPartitions(ctx, d.in.Source, &d.cfg, d.nodes.train); err != nil {
 			return nil, err
 		}
-		d.cfg.PartitionCounts = p.buffer.counts()
+		p.buffer.record(&d.cfg)
 		d.loop.CloseLater(p.buffer)
 	}
 	probed, err := d.probed(s)

@@ -39,8 +39,8 @@ const (
 func planted(multi bool) layouttest.Graph {
 	draw := rng.NewStream(9)
 	g := layouttest.Graph{Nodes: plantedNodes, Dim: plantedDim,
-		Classes: []string{"ash", "birch", "cedar", "fir; red"},
-		Splits:  map[string][]layout.NodeID{}}
+		Classes: []string{"ash", "birch", "cedar", "fir; red"}, Partitions: 8,
+		Splits: map[string][]layout.NodeID{}}
 	for v := range plantedNodes {
 		class := v % plantedClasses
 		g.Labels = append(g.Labels, int32(class))

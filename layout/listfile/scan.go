@@ -49,6 +49,32 @@ func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	return scanEmpty(&lists, next, f.Nodes-next, fn)
 }
 
+// ScanRange calls fn with the lists of the nodes from … to-1 that have any, in node order and
+// without attributes, reading their blocks in large sequential batches. first is the node of l's
+// first list, and cont is as in Scan. It takes what Scan takes.
+func (l *File) ScanRange(ctx context.Context, ix *Index, from, to layout.NodeID,
+	fn func(first layout.NodeID, cont bool, l *Lists) error) error {
+	begin := max(0, Upper(ix.Keys, Key(from, 0))-1)
+	end := len(ix.Keys)
+	if to < layout.NodeID(l.Nodes) && to > 0 {
+		end = Upper(ix.Keys, Key(to, 0)-1)
+	}
+	var all, some Lists
+	return l.blocks(ctx, int64(begin)+1, int64(end)+1, Order{Lost: true},
+		func(k *Block, _ uint64, _ bool) error {
+			first := max(from, k.First)
+			last := min(to, k.First+layout.NodeID(k.Slots))
+			if first >= last {
+				return nil
+			}
+			if err := l.Shape.DecodeIDs(k, &all); err != nil {
+				return l.DamageBlock(k.Number(), err)
+			}
+			some.Off, some.Nbrs = all.Off[first-k.First:last-k.First+1], all.Nbrs
+			return fn(first, first == k.First && k.Start > 0, &some)
+		})
+}
+
 // scanEmpty calls fn with n empty lists, from node first on.
 func scanEmpty(l *Lists, first, n uint64, fn func(layout.NodeID, bool, *Lists) error) error {
 	for ; n > 0; n -= min(n, emptyRun) {

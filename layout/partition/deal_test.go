@@ -14,6 +14,20 @@ import (
 func drawDeal(t *rapid.T) *Deal {
 	s := DealSpec{Nodes: rapid.Uint64Range(1, 400).Draw(t, "nodes"),
 		Seed: rapid.Uint64().Draw(t, "seed")}
+	if rapid.Bool().Draw(t, "ranges") {
+		s.Bounds = []kv.NodeID{0}
+		for v := kv.NodeID(1); uint64(v) < s.Nodes; v++ {
+			if rapid.IntRange(0, 20).Draw(t, "ends") == 0 {
+				s.Bounds = append(s.Bounds, v)
+			}
+		}
+		s.Bounds = append(s.Bounds, kv.NodeID(s.Nodes))
+		d, err := NewDeal(s)
+		if err != nil {
+			t.Fatal(s, err)
+		}
+		return d
+	}
 	s.Piece = rapid.Uint64Range(1, 1+s.Nodes/8).Draw(t, "piece")
 	s.Parts = rapid.IntRange(1, int((s.Nodes+s.Piece-1)/s.Piece)).Draw(t, "parts")
 	if rapid.Bool().Draw(t, "first") {
@@ -68,6 +82,16 @@ func TestDeal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRangesRefused: bounds that do not ascend from 0 to the number of nodes.
+func TestRangesRefused(t *testing.T) {
+	for _, bounds := range [][]kv.NodeID{{}, {0}, {1, 9}, {0, 8}, {0, 5, 5, 9}, {0, 6, 5, 9},
+		{0, 9, 9}} {
+		if _, err := NewDeal(DealSpec{Nodes: 9, Bounds: bounds}); err == nil {
+			t.Errorf("%v is taken", bounds)
+		}
+	}
 }
 
 // TestDealIsEven holds that partitions of pieces have about equally many nodes.

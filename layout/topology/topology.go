@@ -88,6 +88,37 @@ func EachList(ctx context.Context, s Session, nodes []layout.NodeID, most ListsM
 	return nil
 }
 
+// EachInRange calls fn with the lists of the nodes from … to-1, in order and without attributes. A
+// paged reader reads them past its caches, in large sequential reads, and leaves out empty lists.
+// first is the node of the first list of l, which goes on with the last list of the call before if
+// cont is true. l is valid during the call.
+func EachInRange(ctx context.Context, t Reader, from, to layout.NodeID,
+	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
+	if p, ok := t.(*paged); ok {
+		return p.f.ScanRange(ctx, p.ix, from, to, fn)
+	}
+	s := t.NewSession()
+	defer s.Release()
+	nodes := make([]layout.NodeID, 0, rangeLists)
+	for v := from; v < to; v += layout.NodeID(len(nodes)) {
+		nodes = nodes[:0]
+		for u := v; u < to && len(nodes) < rangeLists; u++ {
+			nodes = append(nodes, u)
+		}
+		l, err := s.Lists(ctx, nodes)
+		if err != nil {
+			return err
+		}
+		if err := fn(v, false, l); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// rangeLists is how many lists in memory EachInRange passes on together.
+const rangeLists = 1 << 10
+
 // someLists calls fn with lists of these many entries: once, or with parts of one that has more
 // than most.
 func someLists(ctx context.Context, s Session, nodes []layout.NodeID, entries, most uint64,

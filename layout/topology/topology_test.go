@@ -241,6 +241,48 @@ func TestScanGivesEveryList(t *testing.T) {
 	})
 }
 
+// TestEachInRange: the lists of a range come whole and in order, from memory and from the file.
+func TestEachInRange(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := drawGraph(rt)
+		s := layouttest.Build(t, vfs.NewMem(), "s", g)
+		lists := g.Lists(layout.In)
+		for _, opt := range []topology.Options{{}, {Resident: true, Form: topology.Plain}} {
+			topo := mustTopology(t, s, layout.In, opt)
+			from := rapid.IntRange(0, g.Nodes).Draw(rt, "from")
+			to := rapid.IntRange(from, g.Nodes).Draw(rt, "to")
+			got, last := make([][]layout.NodeID, g.Nodes), -1
+			err := topology.EachInRange(t.Context(), topo, layout.NodeID(from), layout.NodeID(to),
+				func(first layout.NodeID, cont bool, l *listfile.Lists) error {
+					for i := range len(l.Off) - 1 {
+						v := int(first) + i
+						if v < from || v >= to || v < last || v == last && (i > 0 || !cont) {
+							return fmt.Errorf("node %d comes after %d", v, last)
+						}
+						last = v
+						got[v] = append(got[v], l.Nbrs[l.Off[i]:l.Off[i+1]]...)
+					}
+					return nil
+				})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for v := range got {
+				var want []layout.NodeID
+				if v >= from && v < to {
+					for _, e := range lists[v] {
+						want = append(want, e.Nbr)
+					}
+				}
+				if !slices.Equal(got[v], want) {
+					rt.Fatalf("nodes %d to %d: list of %d is %v, want %v", from, to, v, got[v],
+						want)
+				}
+			}
+		}
+	})
+}
+
 func TestConcurrentSessions(t *testing.T) {
 	g := layouttest.Random(3, 5000, 60000)
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)

@@ -73,18 +73,51 @@ func order(t testing.TB, policy partition.Policy, capacity int) *partition.Order
 	return o
 }
 
+// apart returns an order whose sets have no partition in common, where there is a choice.
+func apart(t testing.TB, policy partition.Policy, capacity int) *partition.Order {
+	t.Helper()
+	o, err := partition.NewOrder(partition.OrderSpec{Policy: policy, Parts: partsCount,
+		Capacity: capacity, Logical: (partsCount + capacity - 1) / capacity, TrainParts: 2,
+		Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // buffer opens a buffer, of which the first nodes are those to train if sequential says so.
 func (b *bench) buffer(sequential bool, o *partition.Order) *partbuffer.Buffer {
+	return b.open(sequential, o, nil)
+}
+
+// hubs are nodes that stay in memory in tests; 11 has a long list.
+var hubs = []sample.NodeID{0, 11, 63, 64, 500, 511, 512, 899}
+
+// macro returns macro-batches with hubs, of uneven ranges of nodes.
+func (b *bench) macro(o *partition.Order, reuse int, hubs []sample.NodeID) *partbuffer.Buffer {
+	m := &partbuffer.Macro{Hubs: hubs, Reuse: reuse, SetEntries: b.src.Meta.Edges}
+	for _, v := range hubs {
+		m.HubEntries += uint64(len(b.graph.Lists(layout.In)[v]))
+	}
+	return b.open(false, o, m)
+}
+
+// open returns a buffer, of macro-batches if m is not nil.
+func (b *bench) open(sequential bool, o *partition.Order, m *partbuffer.Macro) *partbuffer.Buffer {
 	spec := partition.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 4, Seed: 2}
 	if sequential {
 		spec.First = b.train
+	}
+	if m != nil {
+		spec.Bounds = []sample.NodeID{0, 100, 180, 400, 401, 640, nodes}
 	}
 	d, err := partition.NewDeal(spec)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	buf, err := partbuffer.New(partbuffer.Config{Deal: d, Order: o, Train: b.train, Batch: 16,
-		Seed: 9, Rows: b.src.Rows, Edges: b.src.Meta.Edges, Threads: 1, Budget: b.src.Budget})
+		Seed: 9, Rows: b.src.Rows, Edges: b.src.Meta.Edges, Threads: 1, Budget: b.src.Budget,
+		Macro: m})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -134,16 +167,29 @@ func TestBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy   partition.Policy
 		capacity int
+		macro    bool
+		hubs     []sample.NodeID
+		reuse    int
 	}{
-		"apart":      {partition.Dispersed, 2},
-		"swapped":    {partition.Beta, 2},
-		"uneven":     {partition.Dispersed, 4},
-		"sequential": {partition.Sequential, 3},
-		"all":        {partition.InMemory, partsCount},
+		"apart":      {policy: partition.Dispersed, capacity: 2},
+		"swapped":    {policy: partition.Beta, capacity: 2},
+		"uneven":     {policy: partition.Dispersed, capacity: 4},
+		"sequential": {policy: partition.Sequential, capacity: 3},
+		"all":        {policy: partition.InMemory, capacity: partsCount},
+		"macro":      {policy: partition.Dispersed, capacity: 2, macro: true},
+		"hubs":       {policy: partition.Dispersed, capacity: 1, macro: true, hubs: hubs},
+		"again":      {policy: partition.Dispersed, capacity: 3, macro: true, hubs: hubs, reuse: 3},
+		"macro all":  {policy: partition.InMemory, capacity: partsCount, macro: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.t = t
-			buf := b.buffer(c.policy == partition.Sequential, order(t, c.policy, c.capacity))
+			o := apart(t, c.policy, c.capacity)
+			var buf *partbuffer.Buffer
+			if c.macro {
+				buf = b.macro(o, c.reuse, c.hubs)
+			} else {
+				buf = b.buffer(c.policy == partition.Sequential, order(t, c.policy, c.capacity))
+			}
 			seen := map[sample.NodeID]int{}
 			for epoch := range uint64(2) {
 				hashes := b.epoch(buf, epoch, 0, 2, func(batch *sample.Batch) {
@@ -157,10 +203,11 @@ func TestBatches(t *testing.T) {
 				}
 			}
 			for _, v := range b.train {
-				if seen[v] != 2 {
+				if seen[v] != 2*max(1, c.reuse) {
 					t.Fatalf("node %d came %d times in 2 epochs", v, seen[v])
 				}
 			}
+			checkThere(t, buf, c.hubs)
 			if len(seen) != len(b.train) {
 				t.Fatalf("%d seeds, %d nodes to train", len(seen), len(b.train))
 			}
@@ -168,6 +215,20 @@ func TestBatches(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// checkThere: hubs are always in memory, and with their features.
+func checkThere(t *testing.T, buf *partbuffer.Buffer, hubs []sample.NodeID) {
+	t.Helper()
+	s := buf.NewSession()
+	defer s.Release()
+	if err := s.Degrees(t.Context(), hubs, make([]uint32, len(hubs))); err != nil {
+		t.Error(err)
+	}
+	x := make([]float32, dim*len(hubs))
+	if err := buf.Features().Gather(t.Context(), hubs, x); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -210,13 +271,15 @@ func TestAllInMemory(t *testing.T) {
 	if err := b.src.OpenFeatures(t.Context(), loader.Cache{Policy: "none"}); err != nil {
 		t.Fatal(err)
 	}
-	buf := b.buffer(false, order(t, partition.InMemory, partsCount))
-	got, want := b.epoch(buf, 3, 0, 1, unseen), b.epoch(nil, 3, 0, 1, unseen)
-	if !slices.Equal(got, want) {
-		t.Error("other batches than without a buffer")
-	}
-	if err := buf.Close(); err != nil {
-		t.Fatal(err)
+	want := b.epoch(nil, 3, 0, 1, unseen)
+	o := order(t, partition.InMemory, partsCount)
+	for _, buf := range []*partbuffer.Buffer{b.buffer(false, o), b.macro(o, 1, nil)} {
+		if got := b.epoch(buf, 3, 0, 1, unseen); !slices.Equal(got, want) {
+			t.Error("other batches than without a buffer")
+		}
+		if err := buf.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -224,13 +287,20 @@ func TestAllInMemory(t *testing.T) {
 // whatever was in memory before and however many workers there are.
 func TestResume(t *testing.T) {
 	b := newBench(t)
-	o := order(t, partition.Beta, 2)
-	buf := b.buffer(false, o)
+	beta := order(t, partition.Beta, 2)
+	b.resumes(func() *partbuffer.Buffer { return b.buffer(false, beta) })
+	macro := apart(t, partition.Dispersed, 2)
+	b.resumes(func() *partbuffer.Buffer { return b.macro(macro, 2, hubs) })
+}
+
+// resumes checks TestResume for buffers that open makes.
+func (b *bench) resumes(open func() *partbuffer.Buffer) {
+	t, buf := b.t, open()
 	want := b.epoch(buf, 1, 0, 1, unseen)
 	for first := range uint64(len(want)) {
 		from := buf
 		if first%3 == 0 { // of another process
-			from = b.buffer(false, o)
+			from = open()
 		}
 		if got := b.epoch(from, 1, first, 2, unseen); !slices.Equal(got, want[first:]) {
 			t.Errorf("from batch %d on: other batches", first)
@@ -280,7 +350,21 @@ func TestBytes(t *testing.T) {
 	}
 	cfg := partbuffer.Config{Deal: d, Order: order(t, partition.Dispersed, 2), Train: b.train,
 		Batch: 16, Rows: b.src.Rows, Edges: b.src.Meta.Edges}
-	bytes := partbuffer.Bytes(&cfg, dim)
+	checkBytes(t, &cfg)
+	d, err = partition.NewDeal(partition.DealSpec{Nodes: nodes,
+		Bounds: []sample.NodeID{0, 100, 180, 400, 401, 640, nodes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Deal, cfg.Macro = d, &partbuffer.Macro{Hubs: hubs, HubEntries: 900, SetEntries: 5000}
+	checkBytes(t, &cfg)
+	cfg.Order, cfg.Macro = order(t, partition.InMemory, partsCount), &partbuffer.Macro{}
+	checkBytes(t, &cfg)
+}
+
+func checkBytes(t *testing.T, c *partbuffer.Config) {
+	t.Helper()
+	cfg, bytes := *c, partbuffer.Bytes(c, dim)
 	for _, limit := range []int64{bytes, bytes - 1} {
 		cfg.Budget = mem.NewBudget(limit)
 		buf, err := partbuffer.New(cfg)

@@ -14,9 +14,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// turn is a set of partitions, and the training nodes that are trained on while it is in memory.
+// turn is a set of partitions, and the training nodes that are trained on while it is in memory. A
+// set that is used again has several, numbered by again.
 type turn struct {
 	set     int
+	again   int
 	seeds   []sample.NodeID
 	batches uint64
 }
@@ -35,8 +37,10 @@ func (b *Buffer) turns(o *partition.Epoch) (all []turn, err error) {
 	}
 	size := uint64(b.cfg.Batch)
 	for set, seeds := range of {
-		if len(seeds) > 0 {
-			all = append(all, turn{set, seeds, (uint64(len(seeds)) + size - 1) / size})
+		for again := range b.cfg.reuse() {
+			if len(seeds) > 0 {
+				all = append(all, turn{set, again, seeds, (uint64(len(seeds)) + size - 1) / size})
+			}
 		}
 	}
 	return all, nil
@@ -95,22 +99,28 @@ func (e *batches) next(ctx context.Context) error {
 	}
 	t := &e.left[0]
 	begun := time.Now()
-	var after *roaring.Bitmap
-	if len(e.left) > 1 {
-		after = e.order.Set(e.left[1].set)
-	}
-	if err := e.b.load(ctx, e.lists, e.order.Set(t.set), after); err != nil {
+	if err := e.b.load(ctx, e.lists, e.order.Set(t.set), e.after()); err != nil {
 		return err
 	}
 	e.load.Ran(begun)
-	order, err := sample.EpochOrder(t.seeds, e.b.cfg.Seed, e.epoch|uint64(t.set)<<32,
-		e.b.cfg.Batch)
+	order, err := sample.EpochOrder(t.seeds, e.b.cfg.Seed,
+		e.epoch|uint64(t.set)<<32|uint64(t.again)<<48, e.b.cfg.Batch)
 	if err != nil {
 		return err
 	}
 	e.cfg.Order = order
 	e.now, err = sample.NewPipeline(ctx, e.cfg)
 	return err
+}
+
+// after returns the set that comes after the one of this turn; nil at the end of an epoch.
+func (e *batches) after() *roaring.Bitmap {
+	for _, t := range e.left {
+		if t.set != e.left[0].set {
+			return e.order.Set(t.set)
+		}
+	}
+	return nil
 }
 
 // Next returns the next batch, with its number in the epoch.

@@ -8,8 +8,6 @@ import (
 
 // Caching is how a training of nodes reads what does not fit in memory.
 type Caching struct {
-	// Strategy is how batches are made: one of Strategies.
-	Strategy string `json:"-" setting:"strategy"`
 	// Cache is the policy for features that do not fit: auto, none, static, sieve or CacheBelady.
 	Cache string `json:"cache"`
 	// Superbatch is how many batches cache belady samples ahead at most; 0 as many as a quarter of
@@ -37,9 +35,6 @@ type Caching struct {
 	// NeighborsAhead plans as if neighbor caches were made before the run, whatever that takes.
 	NeighborsAhead bool `json:"-"`
 }
-
-// Strategies lists the values of Caching.Strategy; the first is the default.
-var Strategies = []string{"exact"}
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
 const CacheBelady = "belady"
@@ -74,9 +69,6 @@ func ioNames() (names []string) {
 }
 
 var cachingRows = []*Row{
-	{Name: "strategy", For: OfNodes, Free: OfNodes, NotIn: BenchTrain, Default: Strategies[0],
-		Unset: Strategies[0], Choices: Strategies, Group: GroupMemory,
-		Help: "how batches are made: {choices} ({gdb} help strategies)"},
 	{Name: "cache", For: OfNodes, Free: OfNodes, NotIn: BenchTrain, Default: "auto",
 		Choices: []string{"auto", "none", "static", CacheSIEVE, CacheBelady}, Gone: formerCaches,
 		Instead: "trainings keep rows by static, sieve or belady; sieve is hit as often, and gdb " +

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"gdb/internal/mem"
+	"gdb/layout/partitioner"
 )
 
 // The orders of training nodes: OrderMemory draws from the whole graph, the others from the
@@ -33,6 +37,16 @@ const (
 // LinkOrders are the values of LinkPartitions.Order.
 var LinkOrders = []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel}
 
+// Strategies lists the values of PartitionSettings.Strategy. Exact draws from the whole graph, if
+// no order says otherwise; macro draws from macro-batches, which are partitions of the store.
+var Strategies = []string{StrategyExact, StrategyMacro}
+
+// The strategies.
+const (
+	StrategyExact = "exact"
+	StrategyMacro = "macro"
+)
+
 // PartitionCounts say how partitions of the graph are in memory, if they are in turn; 0 has the
 // rules choose.
 type PartitionCounts struct {
@@ -48,10 +62,33 @@ func (p *PartitionCounts) Given() bool { return *p != PartitionCounts{} }
 
 // PartitionSettings say which part of the graph is in memory while nodes are trained on.
 type PartitionSettings struct {
+	// Strategy is one of Strategies; "" is exact.
+	Strategy string `json:"strategy,omitempty"`
 	// PartitionOrder is one of NodeOrders; "" is OrderMemory.
 	PartitionOrder string `json:"partition_order,omitempty"`
 	PartitionCounts
+	MacroBatches
 }
+
+// MacroBatches says what macro-batches have beside their partitions.
+type MacroBatches struct {
+	// Hubs is the memory for nodes that are in all macro-batches, in bytes; 0 takes a share of what
+	// there is, and HubsNone has no hubs.
+	Hubs int64 `json:"hubs,omitempty"`
+	// HubsBy is which nodes are hubs: a partitioner.Score; "" is influence.
+	HubsBy string `json:"hubs_by,omitempty"`
+	// Reuse is how often a macro-batch is gone through while it is in memory, ReuseMost at most; 0
+	// is once.
+	Reuse int `json:"reuse,omitempty"`
+}
+
+const (
+	// HubsNone as MacroBatches.Hubs has no hubs.
+	HubsNone = -1
+	// ReuseMost is the most that reusing data does not harm, as was found elsewhere ("Hanoi",
+	// section 4.2.2).
+	ReuseMost = 4
+)
 
 // LinkPartitions say which vectors are in memory while links are trained on.
 type LinkPartitions struct {
@@ -61,9 +98,21 @@ type LinkPartitions struct {
 }
 
 var partitionRows = []*Row{
+	{Name: "strategy", For: OfNodes, NotIn: BenchTrain, Default: StrategyExact,
+		Unset: StrategyExact, Type: wordUnset(StrategyExact), Choices: Strategies,
+		Group: GroupPartitions, Help: "how batches are made: {choices} ({gdb} help strategies)"},
+	{Name: "hubs", For: OfNodes, NotIn: BenchTrain, Default: "auto", Type: hubsSize,
+		Group: GroupPartitions, Help: "memory of nodes that are in all macro-batches; auto: an " +
+			"eighth of theirs, 0: none"},
+	{Name: "hubs-by", For: OfNodes, NotIn: BenchTrain, Default: hubScores[0],
+		Unset: hubScores[0], Type: wordUnset(hubScores[0]), Choices: hubScores,
+		Group: GroupPartitions, Help: "which nodes these are, by their {choices}"},
+	{Name: "reuse", For: OfNodes, NotIn: BenchTrain, Default: "1", Type: reuseCount,
+		Group: GroupPartitions,
+		Help:  "how often a macro-batch is trained on while it is in memory, up to 4 times"},
 	{Name: "order", Field: "partition_order", LinkField: "order", For: OfBoth,
-		NotIn: BenchTrain | BenchLink, Type: nodeOrder, LinkType: plain, Default: OrderAuto,
-		Unset:   OrderMemory,
+		NotIn: BenchTrain | BenchLink, Type: wordUnset(OrderAuto), LinkType: plain,
+		Default: OrderAuto, Unset: OrderMemory,
 		Choices: slices.Concat(LinkOrders, BufferedOrders), Any: true,
 		Group: GroupPartitions,
 		Help: "in which order partitions of the graph come to memory: {choices}. Of links, auto " +
@@ -80,25 +129,77 @@ var partitionRows = []*Row{
 		Help:  "how many groups they are put to, which go in and out of memory together"},
 }
 
-// nodeOrder is an order of nodes, which records do not have for auto.
-func nodeOrder(fields []any) Value {
-	return &parsed[string]{fields[0].(*string), "string", func(v string) string {
-		return cmp.Or(v, OrderAuto)
-	}, func(s string) (string, error) {
-		if s == OrderAuto {
-			return "", nil
+// wordUnset is a word that records do not have if it is the usual one.
+func wordUnset(usual string) Kind {
+	return func(fields []any) Value {
+		return &parsed[string]{fields[0].(*string), "string", func(v string) string {
+			return cmp.Or(v, usual)
+		}, func(s string) (string, error) {
+			if s == usual {
+				return "", nil
+			}
+			return s, nil
+		}}
+	}
+}
+
+// hubScores are the values of MacroBatches.HubsBy.
+var hubScores = []string{string(partitioner.Influence), string(partitioner.PageRank),
+	string(partitioner.Degree)}
+
+// HubScore returns the score that hubs are chosen by.
+func (m *MacroBatches) HubScore() partitioner.Score {
+	return partitioner.Score(cmp.Or(m.HubsBy, hubScores[0]))
+}
+
+// hubsSize is a size, auto, or 0 for no hubs.
+var hubsSize = auto[int64]{0, "auto|SIZE", func(v int64) string {
+	return mem.FormatSize(max(0, v))
+}, func(s string) (int64, error) {
+	n, err := mem.ParseSize(s)
+	if n == 0 {
+		n = HubsNone
+	}
+	return n, err
+}}.kind
+
+// reuseCount is a number from 1 to ReuseMost, of which records do not have 1.
+func reuseCount(fields []any) Value {
+	return &parsed[int]{fields[0].(*int), "int", func(v int) string {
+		return strconv.Itoa(max(1, v))
+	}, func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > ReuseMost {
+			return 0, fmt.Errorf("want 1 to %d", ReuseMost)
 		}
-		return s, nil
+		if n == 1 {
+			n = 0
+		}
+		return n, nil
 	}}
 }
 
+// Macro says whether batches are drawn from macro-batches.
+func (p *PartitionSettings) Macro() bool { return p.Strategy == StrategyMacro }
+
 // Buffered says whether batches are drawn from partitions in memory.
 func (p *PartitionSettings) Buffered() bool {
-	return p.PartitionOrder != "" && p.PartitionOrder != OrderMemory
+	return p.Macro() || p.PartitionOrder != "" && p.PartitionOrder != OrderMemory
+}
+
+// Means names the setting with which partitions are in memory, for messages.
+func (p *PartitionSettings) Means() string {
+	if p.Macro() {
+		return "--strategy " + p.Strategy
+	}
+	return "--order " + p.PartitionOrder
 }
 
 // Resolved takes the numbers that the rules chose for a run which goes on.
-func (p *PartitionCounts) Resolved(old *PartitionCounts) {
+func (p *PartitionSettings) Resolved(old *PartitionSettings) {
+	if p.Macro() {
+		p.Hubs = cmp.Or(p.Hubs, old.Hubs)
+	}
 	p.Partitions = cmp.Or(p.Partitions, old.Partitions)
 	p.PartitionsInMemory = cmp.Or(p.PartitionsInMemory, old.PartitionsInMemory)
 	p.LogicalPartitions = cmp.Or(p.LogicalPartitions, old.LogicalPartitions)
@@ -107,6 +208,17 @@ func (p *PartitionCounts) Resolved(old *PartitionCounts) {
 // validatePartitions reports what partitions in memory do not go with.
 func (c *Node) validatePartitions() error {
 	p := &c.PartitionSettings
+	switch {
+	case !p.Macro() && p.MacroBatches != MacroBatches{}:
+		return errors.New("train: --hubs, --hubs-by and --reuse are for --strategy macro: give " +
+			"it, or leave them out")
+	case p.Macro() && p.PartitionOrder != "":
+		return fmt.Errorf("train: --strategy macro goes through partitions in an order of its "+
+			"own: leave --order %s out", p.PartitionOrder)
+	case p.Macro() && (p.Partitions > 0 || p.LogicalPartitions > 0):
+		return errors.New("train: --strategy macro takes the partitions that the store has: " +
+			"leave --partitions and --logical-partitions out")
+	}
 	if p.PartitionOrder != "" && !slices.Contains(NodeOrders, p.PartitionOrder) {
 		return fmt.Errorf("train: --order %s: nodes are trained in the order %s (others are of "+
 			"--task link)", p.PartitionOrder, strings.Join(NodeOrders, ", "))
@@ -134,8 +246,8 @@ func (c *Node) validatePartitions() error {
 		{c.Precompute, "--precompute"},
 	} {
 		if refused.is {
-			return fmt.Errorf("train: --order %s does not go with %s: leave one of both out",
-				p.PartitionOrder, refused.what)
+			return fmt.Errorf("train: %s does not go with %s: leave one of both out", p.Means(),
+				refused.what)
 		}
 	}
 	return nil

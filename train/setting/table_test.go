@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 			Optimizer: "adam", Loss: "auto"},
 		NodeLearning: NodeLearning{WeightDecay: 0.0005, ClassWeights: "none"},
 		Schedule:     Schedule{EvalEvery: 1}, Evaluation: Evaluation{"auto", "exact"},
-		Caching: Caching{Strategy: "exact", Cache: "auto", NeighborCache: NeighborAuto,
+		Caching: Caching{Cache: "auto", NeighborCache: NeighborAuto,
 			Topology: "auto", IO: "auto"},
 		Place: Place{Computing: Computing{Backend: "cpu"}, DeviceCache: DeviceCacheAuto,
 			SampleOn: SampleAuto},

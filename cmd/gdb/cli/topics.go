@@ -70,13 +70,19 @@ const TopicStrategies = `What --strategy of gdb train chooses:
 
   exact  every batch is sampled from the whole graph, every byte is read as
          stored (default)
+  macro  partitions of the store come to memory in turn, some at a time, while
+         those before are trained on: everything is read in sequence, once an
+         epoch. Neighbors are drawn among the nodes there, and among hubs,
+         which stay (--hubs, --hubs-by); --reuse trains on each several times.
+         It approximates, and wants a store of partitions that keep neighbors
+         together: see gdb order, and docs/partition-training.md
 
-Two flags approximate. --macro-batch N draws the neighbors of N batches at once,
-and uses draws again within them. --order has some partitions of the graph in
-memory at a time, and draws neighbors among the nodes there: with dispersed an
-epoch goes through sets of partitions, and trains on the nodes of each while it
-is there; with sequential all training nodes stay in memory, and the other
-partitions are drawn anew each epoch. See docs/partition-training.md.
+Two flags approximate too. --macro-batch N draws the neighbors of N batches at
+once, and uses draws again within them. --order has some partitions of the graph
+in memory at a time, dealt by chance, and draws neighbors among the nodes there:
+with dispersed an epoch goes through sets of partitions, and trains on the nodes
+of each while it is there; with sequential all training nodes stay in memory,
+and the other partitions are drawn anew each epoch.
 
 Caches of features, --cache; they change what is read, and nothing else:
 

@@ -1,0 +1,171 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/partition"
+	"gdb/layout/partitioner"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/sample/partbuffer"
+	"gdb/train/model"
+	"gdb/train/plan"
+	"gdb/train/setting"
+)
+
+const (
+	// hubShare is the part of the memory of macro-batches that hubs take by default.
+	hubShare = 8
+	// hubEntries is how many entries the list of a hub is taken to have when candidates are chosen.
+	hubEntries = 8
+)
+
+// planMacro plans macro-batches of the partitions that the store has: as many as fit twice in half
+// of the free memory, with hubs beside them ("Hanoi", section 4.2.1).
+func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *setting.Node,
+	train []sample.NodeID) (*partbuffer.Config, error) {
+	b.macro, b.hubBytes = true, setting.HubsNone
+	deal, entries, err := storePartitions(src.Meta)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &partbuffer.Config{Deal: deal, Train: train, Batch: c.Batch, Seed: c.Seed,
+		Threads: plan.CopyThreads(c.Threads), Macro: &partbuffer.Macro{Reuse: c.Reuse},
+		Budget: src.Budget}
+	if src.Rows != nil {
+		cfg.Rows = src.Rows
+	}
+	dim, free := rowDim(src), (src.Budget.Limit()-src.Budget.Used())/2
+	fits := func(capacity int) (bool, error) {
+		return b.setCapacity(cfg, c.Seed, capacity, entries, dim, free)
+	}
+	all, err := fits(deal.Parts())
+	if err != nil || all && c.PartitionsInMemory == 0 || c.PartitionsInMemory == deal.Parts() {
+		return cfg, err
+	}
+	if given := c.PartitionsInMemory; given > deal.Parts() {
+		return nil, fmt.Errorf("train: %d partitions in memory of %d: give no more than the store "+
+			"has", given, deal.Parts())
+	} else if given > 0 {
+		if _, err := fits(given); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.chooseHubs(ctx, src, c, cfg, dim, free); err != nil {
+		return nil, err
+	}
+	return cfg, b.chooseCapacity(c, cfg, dim, free, fits)
+}
+
+// chooseCapacity makes sets as large as fit, or as was asked for.
+func (b *nodePartitions) chooseCapacity(c *setting.Node, cfg *partbuffer.Config, dim int,
+	free int64, fits func(capacity int) (bool, error)) error {
+	parts := cfg.Deal.Parts()
+	if c.PartitionsInMemory > 0 {
+		_, err := fits(c.PartitionsInMemory)
+		return err
+	}
+	least, err := fits(1)
+	if err != nil {
+		return err
+	}
+	if !least {
+		return fmt.Errorf("train: --strategy macro has %s for partitions, and two of the %d that "+
+			"the store has take %s: give more --memory, or order the store in more parts",
+			mem.FormatSize(free), parts, mem.FormatSize(partbuffer.Bytes(cfg, dim)))
+	}
+	most, over := 1, parts
+	for most+1 < over && err == nil {
+		mid := (most + over) / 2
+		var fit bool
+		if fit, err = fits(mid); fit {
+			most = mid
+		} else {
+			over = mid
+		}
+	}
+	if err == nil {
+		_, err = fits(most)
+	}
+	return err
+}
+
+// storePartitions returns the partitions of a store, and how many entries the lists of each have.
+func storePartitions(m *kv.Meta) (*partition.Deal, []uint64, error) {
+	bounds, entries := []kv.NodeID{0}, []uint64(nil)
+	for _, p := range m.Partitions {
+		if p.Nodes > 0 {
+			bounds = append(bounds, p.First+kv.NodeID(p.Nodes))
+			entries = append(entries, p.Edges)
+		}
+	}
+	if len(entries) < 2 {
+		return nil, nil, fmt.Errorf("train: --strategy macro reads partitions, and the store has " +
+			"one: order it (gdb order STORE --out NEW --parts 256), and train on that")
+	}
+	deal, err := partition.NewDeal(partition.DealSpec{Nodes: m.Nodes, Bounds: bounds})
+	return deal, entries, err
+}
+
+// setCapacity makes sets of about this number of partitions, and says whether they fit.
+func (b *nodePartitions) setCapacity(cfg *partbuffer.Config, seed uint64, capacity int,
+	entries []uint64, dim int, free int64) (bool, error) {
+	parts := cfg.Deal.Parts()
+	groups := (parts + capacity - 1) / capacity
+	capacity = (parts + groups - 1) / groups
+	b.spec = partition.OrderSpec{Policy: partition.Dispersed, Parts: parts, Capacity: capacity,
+		Logical: groups, Seed: seed}
+	sorted := slices.Sorted(slices.Values(entries))
+	cfg.Macro.SetEntries = 0
+	for _, n := range sorted[parts-capacity:] {
+		cfg.Macro.SetEntries += n
+	}
+	var err error
+	cfg.Order, err = partition.NewOrder(b.spec)
+	return err == nil && partbuffer.Bytes(cfg, dim) <= free, err
+}
+
+// chooseHubs chooses the nodes that stay in memory.
+func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *setting.Node,
+	cfg *partbuffer.Config, dim int, free int64) error {
+	if b.hubBytes = c.Hubs; c.Hubs == 0 {
+		if c.PartitionsInMemory > 0 {
+			free = min(free, partbuffer.Bytes(cfg, dim))
+		}
+		b.hubBytes = max(1, free/hubShare)
+	}
+	if b.hubBytes == setting.HubsNone {
+		return nil
+	}
+	m, row := src.Meta, 4*int64(dim)+2*12+8
+	g := &partitioner.Graph{Nodes: m.Nodes, Entries: m.Edges,
+		Scan: func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
+			return listfile.Scan(ctx, src.Store, src.Device, layout.In, fn)
+		}}
+	most := int(min(b.hubBytes/(row+4*hubEntries), int64(m.Nodes)))
+	ranked, err := partitioner.Hubs(ctx, g, partitioner.HubOptions{By: c.HubScore(),
+		Train: cfg.Train, Steps: model.Of(c).Layers(), Count: most, Budget: src.Budget})
+	if err != nil {
+		return fmt.Errorf("train: choose hubs: %w", err)
+	}
+	left := b.hubBytes
+	for _, h := range ranked {
+		// Its list is there whole, and twice as far as its neighbors are in memory.
+		if left -= row + 3*4*int64(h.Entries); left < 0 {
+			break
+		}
+		cfg.Macro.Hubs = append(cfg.Macro.Hubs, h.Node)
+		cfg.Macro.HubEntries += uint64(h.Entries)
+	}
+	slices.Sort(cfg.Macro.Hubs)
+	b.hubs = len(cfg.Macro.Hubs)
+	b.lines = append(b.lines, fmt.Sprintf("%d hubs, by %s, take up to %s", b.hubs, c.HubScore(),
+		mem.FormatSize(b.hubBytes)))
+	return nil
+}
