@@ -78,8 +78,12 @@ type Meta struct {
 	// lists hold only the edges of train.
 	EdgeSplits []EdgeSplitMeta
 
+	// Partitioner says how nodes were dealt to Partitions, or "none".
 	Partitioner string
 	Partitions  []Partition
+	// EdgeCut is the share of the entries of in-lists whose neighbor is in another partition; nil
+	// if it was not counted.
+	EdgeCut *float64 `json:",omitempty"`
 
 	Stats  GraphStats
 	Source SourceMeta
@@ -193,6 +197,21 @@ type Partition struct {
 	First NodeID
 	Nodes uint64
 	Edges uint64 // in-edges of its nodes
+}
+
+// PartBounds returns where partitions begin and end: partition p has the nodes from number p of the
+// bounds up to, but without, number p+1. It returns nil for a store of one partition. A partition
+// may be empty.
+func (m *Meta) PartBounds() []uint64 {
+	if len(m.Partitions) < 2 {
+		return nil
+	}
+	bounds := make([]uint64, len(m.Partitions)+1)
+	for i, p := range m.Partitions {
+		bounds[i+1] = max(bounds[i], uint64(p.First)+p.Nodes)
+	}
+	bounds[len(m.Partitions)] = m.Nodes
+	return bounds
 }
 
 // GraphStats holds statistics that ingest counts. Hist[0] counts nodes of degree 0, and Hist[i]

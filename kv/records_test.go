@@ -2,6 +2,7 @@ package kv
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -19,5 +20,12 @@ func TestUUIDText(t *testing.T) {
 		if err := new(UUID).UnmarshalText([]byte(s)); err == nil {
 			t.Errorf("%q was taken as a UUID", s)
 		}
+	}
+}
+
+func TestPartBounds(t *testing.T) {
+	m := Meta{Nodes: 7, Partitions: []Partition{{Nodes: 3}, {}, {First: 3, Nodes: 4}}}
+	if got := m.PartBounds(); !slices.Equal(got, []uint64{0, 3, 3, 7}) {
+		t.Errorf("bounds %v", got)
 	}
 }

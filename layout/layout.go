@@ -146,6 +146,10 @@ func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
 		catalog: catalog.New(fs, fs.PathJoin(dir, "catalog"))}
 }
 
+// Parts returns the bounds of the store's partitions (see kv.Meta.PartBounds), or nil if its nodes
+// are in one.
+func (s *Store) Parts() []uint64 { return s.meta.PartBounds() }
+
 // WithFeatures returns the store with other features: a file of rows that was computed from its
 // own.
 func (s *Store) WithFeatures(rows kv.RowsMeta) *Store {

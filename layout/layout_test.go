@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gdb/layout"
@@ -37,5 +38,21 @@ func TestOutputsOutsideOfStores(t *testing.T) {
 	layouttest.Build(t, mem, "s", layouttest.Graph{Nodes: 1})
 	if layout.CheckOutside(mem, "s/x.csv") == nil || layout.CheckOutside(mem, "x.csv") != nil {
 		t.Error("a store in memory")
+	}
+}
+
+// TestParts reads the bounds of partitions of stores that have some.
+func TestParts(t *testing.T) {
+	mem := vfs.NewMem()
+	for name, parts := range map[string]int{"one": 1, "three": 3} {
+		layouttest.Build(t, mem, name, layouttest.Graph{Nodes: 7, Partitions: parts})
+		s, err := layout.Open(t.Context(), mem, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[int][]uint64{3: {0, 2, 4, 7}}[parts]
+		if got := s.Parts(); !slices.Equal(got, want) {
+			t.Errorf("%d partitions: %v, want %v", parts, got, want)
+		}
 	}
 }
