@@ -17,6 +17,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/setting"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,6 +32,8 @@ type trainSystem struct {
 	mapped bool
 	// unbounded systems run without a cgroup.
 	unbounded bool
+	// approximate systems are given other batches, and only with a model.
+	approximate bool
 }
 
 // trainSystems are all systems; those of the name of a cache are gdb with it.
@@ -38,6 +41,9 @@ var trainSystems = []trainSystem{
 	{name: "mmap", mapped: true},
 	cacheSystem("none"), cacheSystem("static"), cacheSystem("sieve"), cacheSystem("belady"),
 	cacheSystem("auto"),
+	{name: setting.StrategyMacro, approximate: true, set: func(c *train.Config) {
+		c.Strategy, c.Cache = setting.StrategyMacro, "auto"
+	}},
 	{name: "memory", unbounded: true, set: func(c *train.Config) {
 		c.Cache, c.Topology, c.FeatureCache = "auto", "resident", 0
 	}},
@@ -83,6 +89,8 @@ type TrainOptions struct {
 	Systems []string
 	// Model is none, to load batches and drop them, or a model that trains on them.
 	Model string
+	// Pace slows reads down for all systems; zero does not.
+	Pace blockdev.Pace
 	// Program is the gdb that runs each system, as "bench train-system".
 	Program string
 	// Progress gets systems done and in all; nil for none.
@@ -103,6 +111,9 @@ func (o *TrainOptions) Validate() error {
 			if err != nil {
 				return err
 			}
+			if err := o.goesWith(name); err != nil {
+				return err
+			}
 			if err := c.Validate(); err != nil {
 				return fmt.Errorf("bench: system %s: %w", name, err)
 			}
@@ -111,6 +122,22 @@ func (o *TrainOptions) Validate() error {
 					"--precision bf16")
 			}
 		}
+	}
+	return nil
+}
+
+// goesWith returns an error if a system cannot be measured with the options.
+func (o *TrainOptions) goesWith(name string) error {
+	s, err := findSystem(name)
+	switch {
+	case err != nil:
+		return err
+	case s.approximate && o.Model == "none":
+		return fmt.Errorf("bench: system %s has batches of its own, which loading alone says "+
+			"nothing about: give --model", name)
+	case s.mapped && o.Pace != blockdev.Pace{}:
+		return fmt.Errorf("bench: system %s reads by page faults, which --device-iops and "+
+			"--device-bandwidth do not slow down: leave it out", name)
 	}
 	return nil
 }
@@ -215,8 +242,9 @@ func sameBatches(rows []Row) (note string, err error) {
 	for _, row := range rows {
 		crc, _ := row["batches_crc"].(string)
 		name := fmt.Sprint(row["system"])
+		s, err := findSystem(name)
 		switch {
-		case crc == "":
+		case crc == "" || err == nil && s.approximate:
 			continue
 		case want == "":
 			want, of = crc, name
@@ -290,7 +318,7 @@ func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name stri
 		return row, errors.Join(err, group.Remove())
 	}
 	err = runChild(ctx, opt, TrainJob{Store: p.Store, System: name, Model: opt.Model,
-		Config: cfg}, group, row)
+		Config: cfg, Pace: opt.Pace}, group, row)
 	if group == nil {
 		return row, err
 	}

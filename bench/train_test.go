@@ -29,7 +29,7 @@ func mustStore(t *testing.T, nodes, dim int, uuid byte) *layout.Store {
 	t.Helper()
 	draw := rng.NewStream(4)
 	g := layouttest.Graph{Nodes: nodes, Dim: dim, Classes: []string{"a", "b"}, UUID: kv.UUID{uuid},
-		Splits: map[string][]layout.NodeID{}}
+		Partitions: 4, Splits: map[string][]layout.NodeID{}}
 	for v := range nodes {
 		g.Labels = append(g.Labels, int32(v%2))
 		for range dim {
@@ -113,9 +113,24 @@ func TestTrainSystems(t *testing.T) {
 	}
 }
 
+// TestMacroSystem: macro-batches are measured too, with reads that are slowed down.
+func TestMacroSystem(t *testing.T) {
+	s := mustStore(t, 400, 5, 1)
+	job := trainJob(s, "macro", "sage")
+	job.Config.PartitionsInMemory, job.Pace = 1, blockdev.Pace{Reads: 1e4}
+	row, err := TrainSystem(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row["batches"].(int) < 4 || row["epoch_s"].(float64) <= 0 {
+		t.Errorf("%v batches, epoch %v s", row["batches"], row["epoch_s"])
+	}
+}
+
 func TestSameBatches(t *testing.T) {
 	row := func(system, crc string) Row { return Row{"system": system, "batches_crc": crc} }
-	note, err := sameBatches([]Row{row("mmap", "a"), {"system": "static"}, row("auto", "a")})
+	note, err := sameBatches([]Row{row("macro", "z"), row("mmap", "a"), {"system": "static"},
+		row("auto", "a")})
 	if err != nil || note != "2 systems loaded the same batches (checksum a)" {
 		t.Errorf("%q, %v", note, err)
 	}
@@ -175,6 +190,10 @@ func TestTrainRefuses(t *testing.T) {
 			"system auto"},
 		{TrainOptions{Systems: []string{"auto", "mmap"}, Model: "none", Points: at(half)},
 			"mmap reads float32"},
+		{TrainOptions{Systems: []string{"macro"}, Model: "none", Points: at(good)},
+			"macro has batches of its own"},
+		{TrainOptions{Systems: []string{"auto", "mmap"}, Model: "none", Points: at(good),
+			Pace: blockdev.Pace{Reads: 9}}, "mmap reads by page faults"},
 	} {
 		if err := c.opt.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)

@@ -33,6 +33,7 @@ import (
 type TrainJob struct {
 	Store, System, Model string
 	Config               train.Config
+	Pace                 blockdev.Pace
 }
 
 // mappedWorkers are the numbers of goroutines that the mmap baseline tries: each has one page fault
@@ -53,6 +54,7 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 	if err != nil {
 		return nil, err
 	}
+	dev = blockdev.Paced(dev, job.Pace)
 	defer func() { err = errors.Join(err, dev.Close()) }()
 	m := &measurement{job: job, row: Row{}}
 	if system.mapped {

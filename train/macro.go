@@ -99,10 +99,11 @@ func (b *nodePartitions) chooseCapacity(c *setting.Node, cfg *partbuffer.Config,
 // storePartitions returns the partitions of a store, and how many entries the lists of each have.
 func storePartitions(m *kv.Meta) (*partition.Deal, []uint64, error) {
 	bounds, entries := []kv.NodeID{0}, []uint64(nil)
-	for _, p := range m.Partitions {
-		if p.Nodes > 0 {
-			bounds = append(bounds, p.First+kv.NodeID(p.Nodes))
-			entries = append(entries, p.Edges)
+	all := m.PartBounds()
+	for p := range len(all) - 1 {
+		if all[p] < all[p+1] { // others are empty
+			bounds = append(bounds, kv.NodeID(all[p+1]))
+			entries = append(entries, m.Partitions[p].Edges)
 		}
 	}
 	if len(entries) < 2 {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"gdb/bench"
+	"gdb/blockdev"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
@@ -32,6 +33,8 @@ Systems are
   mmap      plain arrays (made once, in STORE/prep/csc) and features through
             memory maps advised for random access, read by 16, 32 or 64
             goroutines: those that the first epoch found best
+  macro     gdb with --strategy macro, on a store of partitions: its batches are
+            others, and it wants a --model
   memory    everything resident, not bounded by --memory
   others    gdb with the feature cache of that name, auto the one that it
             chooses itself; static is a static feature cache and, where the
@@ -39,11 +42,13 @@ Systems are
             Ginex), split as the plan finds best unless --neighbor-cache and
             --feature-cache say
 
-All are given the same batches: a checksum of their nodes, edges, labels and
-some features is compared, and if it differs the command fails. A system that
-fails, or is killed in its cgroup, has a row without figures and the reason
-below the table; the command fails if none could be measured. Ctrl-C ends the
-system under way and prints the rows so far.
+All but macro are given the same batches: a checksum of their nodes, edges,
+labels and some features is compared, and if it differs the command fails.
+--device-iops and --device-bandwidth slow reads down as of another disk, or a
+volume over a network, page faults of mmap excepted. A system that fails, or is
+killed in its cgroup, has a row without figures and the reason below the table;
+the command fails if none could be measured. Ctrl-C ends the system under way
+and prints the rows so far.
 
 Columns, means of all epochs unless said otherwise, so that what is sampled,
 planned and filled ahead in one of them counts for all:
@@ -67,7 +72,8 @@ what was planned.`
 
 func (a *app) benchTrainCommand() *cobra.Command {
 	t := &trainFlags{}
-	var systems, sweep, plots string
+	var systems, sweep, plots, bandwidth string
+	var pace blockdev.Pace
 	cmd := &cobra.Command{
 		Use: "train STORE", Args: cli.ExactArgs(1),
 		Short: "Epochs past memory: caches, mmap, and everything in memory",
@@ -81,7 +87,10 @@ func (a *app) benchTrainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opt.Systems = strings.Split(systems, ",")
+			opt.Systems, opt.Pace = strings.Split(systems, ","), pace
+			if opt.Pace.Bytes, err = bytesASecond(bandwidth); err != nil {
+				return err
+			}
 			if err := opt.Validate(); err != nil {
 				return cli.Usage(err)
 			}
@@ -107,10 +116,23 @@ func (a *app) benchTrainCommand() *cobra.Command {
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)
+	f.Float64Var(&pace.Reads, "device-iops", 0, "slow reads down to so many a second, of up to "+
+		"256 KiB each, as of a volume over a network; 0: not")
+	f.StringVar(&bandwidth, "device-bandwidth", "0", "slow reads down to so many bytes a second; "+
+		"0: not")
 	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
 	t.bind(f, setting.BenchTrain, "model=none", "epochs=3")
 	f.Lookup("model").Usage += ", or none: loading alone"
 	return cmd
+}
+
+// bytesASecond reads --device-bandwidth.
+func bytesASecond(flag string) (float64, error) {
+	n, err := mem.ParseSize(flag)
+	if err != nil {
+		return 0, cli.Usage(fmt.Errorf("--device-bandwidth: %w", err))
+	}
+	return float64(n), nil
 }
 
 // benchOptions returns the flags of a training, as far as they are about its speed; one point for

@@ -83,7 +83,7 @@ var completions = []struct{ line, want string }{
 	{"ingest --fill m", "mean mean,indicator :4"},
 	{"--color a", "auto always :4"}, {"info s.gdb --log ", "text json :4"},
 	{"bench gather --cache none,s", "none,static none,sieve :6"},
-	{"bench train s.gdb --systems mmap,m", "mmap,mmap mmap,memory :6"},
+	{"bench train s.gdb --systems mmap,m", "mmap,mmap mmap,macro mmap,memory :6"},
 	{"bench link s.gdb --orders memory,t", "memory,tlbeta :6"},
 	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn none :4"},
 	{"bench sample --topology ", "resident plain packed compact paged :6"},
