@@ -16,6 +16,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/parts"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
@@ -69,7 +70,8 @@ type DB struct {
 
 // Ingest loads source files into a new store; see ingest.Options.
 func Ingest(ctx context.Context, opt ingest.Options) (*kv.Meta, error) {
-	return ingest.Run(ctx, vfs.Default, opt)
+	meta, _, err := parts.Ingest(ctx, vfs.Default, opt)
+	return meta, err
 }
 
 // Open opens the store in dir for reading. The caller closes it.

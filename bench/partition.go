@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -62,24 +61,15 @@ func partitionRow(ctx context.Context, g *partitioner.Graph, opt *PartitionOptio
 			opt.Progress(method, int64(done), int64(total), "nodes")
 		}
 	}
-	begun := time.Now()
-	p, err := partitioner.Deal(ctx, g, o)
+	p, q, err := partitioner.Measure(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(begun).Seconds()
-	defer func() { err = errors.Join(err, p.Close()) }()
-	q, err := partitioner.Judge(ctx, g, p.Of, parts)
-	if err != nil {
-		return nil, err
-	}
-	_, peak := mem.RSS()
 	row = Row{"method": method, "parts": parts, "passes": o.Passes, "edge_cut": q.Cut,
 		"node_balance": q.Nodes, "edge_balance": q.Edges, "label_balance": q.Labels,
-		"seconds": took, "edges_per_s": float64(o.Passes) * float64(g.Entries) / took,
-		"peak_rss_bytes": peak}
-	if g.Labels == nil {
+		"seconds": q.Seconds, "edges_per_s": q.Rate, "peak_rss_bytes": q.PeakRSS}
+	if !q.HasLabel {
 		row["label_balance"], row["why"] = nil, "no split train, whose labels would be balanced"
 	}
-	return row, nil
+	return row, p.Close()
 }

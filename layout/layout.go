@@ -126,10 +126,17 @@ func noStore(fs vfs.FS, dir string) error {
 // JournalName until the store is complete.
 const IngestPath, JournalName = "tmp/ingest", "journal"
 
+// FirstPath is where an ingest has the store whose nodes it then puts in order.
+const FirstPath = "tmp/first"
+
 func isUnfinished(fs vfs.FS, dir string) bool {
-	path := append([]string{dir}, strings.Split(IngestPath, "/")...)
-	_, err := fs.Stat(fs.PathJoin(append(path, JournalName)...))
-	return err == nil
+	for _, path := range []string{IngestPath + "/" + JournalName, FirstPath} {
+		_, err := fs.Stat(fs.PathJoin(append([]string{dir}, strings.Split(path, "/")...)...))
+		if err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // hasData reports whether dir has files of a graph.

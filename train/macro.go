@@ -108,7 +108,7 @@ func storePartitions(m *kv.Meta) (*partition.Deal, []uint64, error) {
 	}
 	if len(entries) < 2 {
 		return nil, nil, fmt.Errorf("train: --strategy macro reads partitions, and the store has " +
-			"one: order it (gdb order STORE --out NEW --parts 256), and train on that")
+			"one: order it (gdb order STORE --out NEW --partitions 256), and train on that")
 	}
 	deal, err := partition.NewDeal(partition.DealSpec{Nodes: m.Nodes, Bounds: bounds})
 	return deal, entries, err

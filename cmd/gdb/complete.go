@@ -14,6 +14,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stream"
 	"gdb/layout/ingest/table"
+	"gdb/layout/partitioner"
 	"gdb/shell/graph"
 	"gdb/shell/result"
 	"gdb/train/model"
@@ -159,6 +160,7 @@ func flagWords() map[string][]string {
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": cli.Directions, "ingest header": table.Headers,
 		"ingest merge": stream.MergeNames, "ingest partitioner": ingest.Partitioners,
+		"order partitioner":    partitioner.Words(),
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
@@ -192,7 +194,7 @@ func (a *app) complete(root *cobra.Command) {
 		"bench link":  cli.CompleteStoreThen(cli.CompleteNone),
 		"bench gen":   cli.CompleteWords(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
-		"predict", "embed", "shell", "serve", "partition"} {
+		"predict", "embed", "shell", "serve", "partition", "order"} {
 		arguments[name] = cli.CompleteStoreThen(cli.CompleteNone)
 	}
 	flags := a.flagCompleters()

@@ -184,12 +184,26 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, line := range cli.EdgeSplitLines(m) {
 		w.Printf("edge split  %s\n", line)
 	}
-	w.Printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
+	w.Printf("partitions  %s\n", partitionsLine(m))
 	w.Printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
 	for _, note := range cli.DirectionNotes(m) {
 		w.Printf("note  %s\n", note)
 	}
 	return w.Err
+}
+
+// partitionsLine describes the partitions that nodes are in the order of.
+func partitionsLine(m *kv.Meta) string {
+	line := fmt.Sprintf("%d (%s)", len(m.Partitions), m.Partitioner)
+	if m.EdgeCut == nil {
+		return line
+	}
+	least, most := m.Nodes, uint64(0)
+	for _, p := range m.Partitions {
+		least, most = min(least, p.Nodes), max(most, p.Nodes)
+	}
+	return fmt.Sprintf("%s of %s to %s nodes, %.1f %% of edges cut", line, cli.Count(least),
+		cli.Count(most), 100**m.EdgeCut)
 }
 
 func zeroDegree(m *kv.Meta) string {

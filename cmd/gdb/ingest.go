@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
+	"gdb/layout/parts"
 	"gdb/layout/splits"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -106,7 +107,9 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.IntVar(&opt.SplitColumn, "split-column", 0,
 		"default column of a splits.npy of several splits")
 	f.IntVar(&opt.Partitions, "partitions", 1, "number of node partitions")
-	f.StringVar(&opt.Partitioner, "partitioner", "none", "none, random or range")
+	f.StringVar(&opt.Partitioner, "partitioner", "none",
+		"none, random, range; or by the lists: ldg, fennel or gap, as gdb order")
+	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
 	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
 	f.StringVar(&opt.Normalize, "normalize", "none",
 		"features: none, row (sum 1), zscore (columns) or auto")
@@ -283,7 +286,7 @@ func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 	}
 	p := a.Progress()
 	opt.Progress = p.Update
-	m, err := ingest.Run(cmd.Context(), fs, opt)
+	m, dealt, err := parts.Ingest(cmd.Context(), fs, opt)
 	p.Finish()
 	if err != nil && cmd.Context().Err() != nil && opt.Edges == source.StandardInput {
 		return fmt.Errorf("ingest: stopped; standard input is gone and cannot be resumed: delete "+
@@ -296,7 +299,10 @@ func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	return a.printIngested(&opt, m)
+	if err := a.printIngested(&opt, m); err != nil || dealt == nil || a.Quiet {
+		return err
+	}
+	return printDealt(&cli.Lines{W: a.Out}, dealt)
 }
 
 func withoutFlag(args []string, flag string) []string {

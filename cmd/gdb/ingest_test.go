@@ -36,8 +36,8 @@ func TestCommandLine(t *testing.T) {
 // how.
 var notOfSources = strings.Fields("out format undirected dedup keep-duplicates merge " +
 	"keep-self-loops " +
-	"direction edge-split missing-nodes split-column partitions partitioner feature-dtype " +
-	"normalize " +
+	"direction edge-split missing-nodes split-column partitions partitioner restream " +
+	"feature-dtype normalize " +
 	"block resume dry-run")
 
 // TestIngestFlagsAreOfSources: every flag of ingest is in the table of those that sources read or

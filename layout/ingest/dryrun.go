@@ -50,7 +50,7 @@ const (
 // and their sizes.
 func (p *pipeline) plan() *Plan {
 	plan := &Plan{Info: p.info, Nodes: p.info.Nodes, Edges: p.info.Edges,
-		MemoryBytes: p.Memory.Total, LeastMemory: steps.ProcessBytes + steps.BufferBytesMin}
+		MemoryBytes: p.Memory.Total, LeastMemory: steps.LeastBytes}
 	edges, nodes := int64(plan.Edges), int64(plan.Nodes)
 	if edges == 0 {
 		edges = int64(p.info.EdgesAbout)
@@ -63,7 +63,8 @@ func (p *pipeline) plan() *Plan {
 	}
 	p.planTopology(plan, edges)
 	joined := p.info.TextIDs && !p.info.RowIDs
-	if joined || p.opt.Partitioner == "random" || !p.info.RowIDs {
+	permuted := p.opt.Partitioner == "random" || p.opt.Streams()
+	if joined || permuted || !p.info.RowIDs {
 		plan.Files = append(plan.Files, "ids/forward.ids", "ids/reverse.ids")
 		plan.DiskBytes += nodes * idBytes
 	}
@@ -78,7 +79,7 @@ func (p *pipeline) plan() *Plan {
 	if joined {
 		// The edges before and after a join are there at once, with both ends as keys.
 		plan.TempBytes = 2*edges*(record+8) + nodes*idTempBytes
-	} else if p.opt.Both || p.opt.Partitioner == "random" && !p.info.RowIDs {
+	} else if p.opt.Both || permuted && !p.info.RowIDs {
 		plan.TempBytes *= 2
 	}
 	for _, f := range p.info.Features {
@@ -89,13 +90,16 @@ func (p *pipeline) plan() *Plan {
 		}
 		plan.DiskBytes += nodes * int64(f.Dim) * width * 101 / 100
 		plan.Files = append(plan.Files, "features/"+f.Name+".rows", "features/"+f.Name+".crc")
-		if p.opt.Partitioner == "random" || !p.info.RowIDs {
+		if permuted || !p.info.RowIDs {
 			plan.TempBytes = max(plan.TempBytes, edges*record+bytes*104/100)
 		}
 	}
 	if p.info.Labels != nil {
 		plan.DiskBytes += nodes * 4
 		plan.Files = append(plan.Files, "labels/labels.rows", "labels/labels.crc")
+	}
+	if p.opt.Streams() && p.again == nil { // the store before its nodes are in order
+		plan.TempBytes += plan.DiskBytes
 	}
 	slices.Sort(plan.Files)
 	return plan

@@ -4,6 +4,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -61,6 +62,10 @@ func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error)
 
 // RunSource ingests an opened source.
 func RunSource(ctx context.Context, fs vfs.FS, src source.Source, opt Options) (*kv.Meta, error) {
+	if opt.Streams() {
+		return nil, input.Usage("--partitioner %s reads the lists of a store: see parts.Ingest",
+			opt.Partitioner)
+	}
 	p, err := newPipeline(fs, src, opt)
 	if err != nil {
 		return nil, err
@@ -68,11 +73,12 @@ func RunSource(ctx context.Context, fs vfs.FS, src source.Source, opt Options) (
 	return p.run(ctx)
 }
 
+// defaultBlock is the default of Options.BlockBytes.
+const defaultBlock = 4096
+
 // newPipeline checks the options and plans.
 func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
-	if opt.BlockBytes == 0 {
-		opt.BlockBytes = 4096
-	}
+	opt.BlockBytes = cmp.Or(opt.BlockBytes, defaultBlock)
 	info := src.Info()
 	if err := checkOptions(&opt, info); err != nil {
 		return nil, err
@@ -135,7 +141,15 @@ func checkOptions(opt *Options, info *source.Info) error {
 	case opt.Partitions < 0:
 		return bad("--partitions %d is negative", opt.Partitions)
 	case opt.Partitions > 1 && (opt.Partitioner == "" || opt.Partitioner == "none"):
-		return bad("--partitions %d needs --partitioner random or range", opt.Partitions)
+		return bad("--partitions %d needs --partitioner %s", opt.Partitions,
+			strings.Join(Partitioners[1:], ", "))
+	case opt.Streams() && opt.Partitions < 2:
+		return bad("--partitioner %s needs --partitions, 2 or more", opt.Partitioner)
+	case opt.Restream < 0:
+		return bad("--restream %d is negative", opt.Restream)
+	case opt.Restream > 0 && !opt.Streams():
+		return bad("--restream %d is for --partitioner %s, which read the lists", opt.Restream,
+			strings.Join(Partitioners[streamFrom:], ", "))
 	case opt.Merge != "" && !info.Weighted:
 		return bad("--merge %s, but edges have no weights: --weight-col names their column",
 			opt.Merge)
@@ -327,8 +341,9 @@ func (p *pipeline) begin(made bool) error {
 
 // resumed reports whether a store is what this ingest is asked to finish.
 func (p *pipeline) resumed(meta *kv.Meta) bool {
-	return p.opt.Resume && slices.Equal(meta.Source.Paths, p.info.Paths) &&
-		slices.Equal(meta.Source.Args, p.opt.args())
+	want := p.source()
+	return p.opt.Resume && slices.Equal(meta.Source.Paths, want.Paths) &&
+		slices.Equal(meta.Source.Args, want.Args)
 }
 
 // complete ends an ingest that was killed after its last act: it is done, but for the cleaning up.
@@ -401,7 +416,9 @@ func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
 
 // describe notes what was found, and whether it may not fit on the disk.
 func (p *pipeline) describe() {
-	p.note("%s is read as %s", strings.Join(p.opt.inputs(), " "), p.info.Format)
+	if p.again == nil {
+		p.note("%s is read as %s", strings.Join(p.opt.inputs(), " "), p.info.Format)
+	}
 	for _, n := range p.info.Notes {
 		p.note("%s", n)
 	}
@@ -430,6 +447,7 @@ type pipeline struct {
 	*steps.Work
 	src   source.Source
 	info  *source.Info
+	again Again // src, if it is a store that is written anew; else nil
 	opt   Options
 	codec stream.EdgeCodec
 	draw  *splits.EdgeDraw // of the edges' splits; nil for none

@@ -19,10 +19,10 @@ type nodeMap struct {
 	p     *pipeline
 	mode  idMode
 	nodes uint64
-	dense bool             // ids of edges are numbers 0..nodes-1, permuted by perm
-	perm  *rng.Permutation // nil: nodes keep the order of their numbers
-	set   *steps.IDSet     // of ranked ids that are not dense
-	dict  []extsort.Run    // of modes that join rows: (key, text, node) by key
+	dense bool          // ids of edges are numbers 0..nodes-1, permuted by perm
+	perm  steps.Order   // nil: nodes keep the order of their numbers
+	set   *steps.IDSet  // of ranked ids that are not dense
+	dict  []extsort.Run // of modes that join rows: (key, text, node) by key
 	seed  uint64
 }
 
@@ -106,13 +106,15 @@ func (m *nodeMap) free() error {
 	return m.set.Free()
 }
 
-// permutation returns the random order of n nodes, if the partitioner asks for one.
-func (p *pipeline) permutation(n uint64) (*rng.Permutation, bool) {
-	if p.opt.Partitioner != "random" {
-		return nil, false
+// permutation returns the order of n nodes, or nil if they keep that of their numbers.
+func (p *pipeline) permutation(n uint64) steps.Order {
+	switch {
+	case p.again != nil:
+		return p.again
+	case p.opt.Partitioner == "random":
+		return rng.NewPermutation(n, rng.Key(p.opt.Seed, n))
 	}
-	perm := rng.NewPermutation(n, rng.Key(p.opt.Seed, n))
-	return &perm, true
+	return nil
 }
 
 // idsResult is what numbering gives.
@@ -186,7 +188,7 @@ func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult
 	m := &nodeMap{p: p, mode: s.Mode, nodes: ids.Nodes, dict: ids.Dict,
 		dense: ids.Dense || s.Mode == idTable, // its edges have numbers already
 		seed:  s.HashSeed}
-	m.perm, _ = p.permutation(m.nodes)
+	m.perm = p.permutation(m.nodes)
 	if s.Mode != idRanked || ids.Dense {
 		return m, nil
 	}
@@ -251,6 +253,9 @@ func (p *pipeline) errEmpty() error {
 // numberRows numbers row ids: they are the numbers.
 func (p *pipeline) numberRows(ctx context.Context, s *scanResult, out *idsResult) error {
 	out.Nodes, out.Dense, out.Kind = s.Nodes, true, kv.IDsDense
+	if p.again != nil {
+		return p.numberAgain(ctx, out)
+	}
 	return p.integerDictionary(ctx, out, func(fn func(id uint64) error) error {
 		for id := range out.Nodes {
 			if err := fn(id); err != nil {
@@ -281,7 +286,7 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 	if out.Nodes == 0 {
 		return p.errEmpty()
 	}
-	if _, permuted := p.permutation(out.Nodes); out.Dense && !permuted {
+	if out.Dense && p.permutation(out.Nodes) == nil {
 		return nil
 	}
 	out.Kind = kv.IDsInteger
@@ -297,9 +302,8 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 // writeDictionary writes the dictionary of the ids that each gives in order of their numbers.
 func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
 	each func(add func(external []byte) error) error) error {
-	perm, _ := p.permutation(out.Nodes)
-	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Perm: perm, Seed: out.Seed,
-		Hash: p.hash, Types: p.info.NodeTypes})
+	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Seed: out.Seed, Hash: p.hash,
+		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes})
 	if err != nil {
 		return err
 	}
@@ -340,7 +344,7 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 	if err != nil {
 		return err
 	}
-	perm, _ := p.permutation(out.Nodes)
+	perm := p.permutation(out.Nodes)
 	run, err := p.WriteRun("dict", func(w *extsort.RunWriter) error {
 		return each(func(id uint64) error {
 			node := number

@@ -13,11 +13,18 @@ import (
 
 // The values of options that have few: the first of each is the default.
 var (
-	Partitioners  = []string{"none", "random", "range"}
+	Partitioners  = []string{"none", "random", "range", "ldg", "fennel", "gap"}
 	FeatureDTypes = []string{"f32", "f16", "bf16"}
 	Normalizes    = []string{"none", "row", "zscore", "auto"}
 	MissingNodes  = []string{"error", "zero"}
 )
+
+// streamFrom is the first of Partitioners that reads the lists of a store.
+const streamFrom = 3
+
+// Streams reports whether the partitioner reads the lists of a store, which is there when it has
+// been ingested once.
+func (o *Options) Streams() bool { return slices.Index(Partitioners, o.Partitioner) >= streamFrom }
 
 // Options are the effective flags of an ingest. The zero value of a field is its default.
 type Options struct {
@@ -39,6 +46,7 @@ type Options struct {
 	SplitColumn  int
 	Partitions   int
 	Partitioner  string // one of Partitioners
+	Restream     int    // how often such a partitioner reads the lists again
 	FeatureDType string // one of FeatureDTypes; "" is f32
 	Normalize    string // one of Normalizes
 	BlockBytes   int    // default 4096
@@ -130,6 +138,7 @@ func (o *Options) args() []string {
 	}
 	number("split-column", int64(o.SplitColumn))
 	number("partitions", int64(o.Partitions))
+	number("restream", int64(o.Restream))
 	number("block", int64(o.BlockBytes))
 	number("skip-bad", o.SkipBad)
 	if o.Partitioner == "random" || source.IsMade(o.Features) || o.EdgeSplit != "" {
@@ -148,7 +157,8 @@ func (p *pipeline) fingerprint() (options string, sources []steps.SourceFile, er
 	b, err := json.Marshal(struct {
 		Options
 		Progress, Notes, Found struct{} // hide what JSON cannot hold
-	}{Options: opt})
+		Order                  string   `json:",omitempty"` // of the nodes of a store
+	}{Options: opt, Order: p.orderSum()})
 	if err != nil {
 		return "", nil, fmt.Errorf("ingest: describe the options: %w", err)
 	}

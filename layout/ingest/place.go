@@ -75,8 +75,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		Timestamped: p.info.Timed, Times: p.info.Times,
 		IDs:         kv.IDsMeta{Kind: r.ids.Kind, HashSeed: r.ids.Seed},
 		SplitColumn: -1, Partitioner: p.opt.Partitioner, Partitions: r.topology.Partitions,
-		Stats: p.stats(r), Source: kv.SourceMeta{Format: p.info.Format, Paths: p.info.Paths,
-			Args: p.opt.args()},
+		Stats: p.stats(r), Source: p.source(),
 		EdgeSplits: r.divided.Splits,
 		Files:      slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files, r.divided.Files)}
 	if m.Partitioner == "" {
@@ -107,7 +106,18 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 			return nil, err
 		}
 	}
+	if p.again != nil {
+		inherit(m, p.again)
+	}
 	return m, nil
+}
+
+// source says what the store is made from.
+func (p *pipeline) source() kv.SourceMeta {
+	if p.again != nil {
+		return p.opt.orderedSource(p.again.Meta().Source)
+	}
+	return kv.SourceMeta{Format: p.info.Format, Paths: p.info.Paths, Args: p.opt.args()}
 }
 
 // featureNames returns the names of the columns of features that the source names.

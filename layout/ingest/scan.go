@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/internal/rng"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -146,7 +145,7 @@ type scanner struct {
 	ids    idCollector
 	sorter *extsort.Words
 	types  *typeTable
-	perm   *rng.Permutation
+	perm   steps.Order
 	limit  uint64 // of row ids
 	top    uint64 // largest row id plus one
 
@@ -180,9 +179,8 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	}
 	if p.info.RowIDs && p.info.Nodes > 0 {
 		s.limit = p.info.Nodes
-		if perm, ok := p.permutation(s.limit); ok {
-			s.perm, out.Renumbered = perm, true
-		}
+		s.perm = p.permutation(s.limit)
+		out.Renumbered = s.perm != nil
 	}
 	if s.ids, err = newIDCollector(p, out); err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func (p *pipeline) edgeSplitNames() []string {
 // edgeSplits counts what train has no edge of, and the edges whose reverse it has, and tells the
 // user.
 func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error {
+	if p.again != nil {
+		return p.edgeSplitsAgain(ctx, r)
+	}
 	if len(r.topology.Divided.Splits) == 0 {
 		return nil
 	}

@@ -23,8 +23,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gdb/internal/mem"
+	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout/listfile"
 )
@@ -37,10 +39,21 @@ const (
 	LDG    Method = "ldg"
 	Fennel Method = "fennel"
 	GAP    Method = "gap"
+	// Random deals by chance, and Range by the order that nodes have. They read no lists.
+	Random Method = "random"
+	Range  Method = "range"
 )
 
-// Methods lists them.
+// Methods lists those that read the lists.
 var Methods = []Method{LDG, Fennel, GAP}
+
+// Words returns the names of all methods.
+func Words() (words []string) {
+	for _, m := range append(slices.Clone(Methods), Random, Range) {
+		words = append(words, string(m))
+	}
+	return words
+}
 
 // Most is the largest number of partitions.
 const Most = 1<<16 - 1
@@ -69,6 +82,7 @@ type Options struct {
 	Parts  int // 1 to Most, and no more than nodes
 	// Passes is how often the lists are read; each pass but the first deals all nodes anew.
 	Passes int
+	Seed   uint64 // of Random
 	Budget *mem.Budget
 	// Progress is called with the number of nodes that were dealt, of all passes; nil is not.
 	Progress func(done, total uint64)
@@ -86,6 +100,22 @@ type Parts struct {
 // Close frees the memory.
 func (p *Parts) Close() error { return p.arena.Free() }
 
+// reads reports whether the method reads the lists.
+func (o *Options) reads() bool { return slices.Contains(Methods, o.Method) }
+
+// fill deals nodes without their lists, to partitions whose sizes differ by at most one.
+func (o *Options) fill(of []uint16) {
+	n := uint64(len(of))
+	perm := rng.NewPermutation(n, rng.Key(o.Seed, n))
+	for v := range of {
+		at := uint64(v)
+		if o.Method == Random {
+			at = perm.At(at)
+		}
+		of[v] = uint16(at * uint64(o.Parts) / n)
+	}
+}
+
 // Deal deals the nodes of a graph. The caller closes the result. A graph gives the same partitions
 // each time.
 func Deal(ctx context.Context, g *Graph, opt Options) (*Parts, error) {
@@ -93,18 +123,25 @@ func Deal(ctx context.Context, g *Graph, opt Options) (*Parts, error) {
 	case opt.Parts < 1 || opt.Parts > Most || uint64(opt.Parts) > g.Nodes:
 		return nil, fmt.Errorf("%w: %d partitions of %d nodes: want 1 to %d", ErrOptions,
 			opt.Parts, g.Nodes, min(Most, g.Nodes))
-	case !slices.Contains(Methods, opt.Method):
-		return nil, fmt.Errorf("%w: there is no method %q: want one of %v", ErrOptions, opt.Method,
-			Methods)
+	case !slices.Contains(Words(), string(opt.Method)):
+		return nil, fmt.Errorf("%w: there is no method %q: want one of %s", ErrOptions, opt.Method,
+			strings.Join(Words(), ", "))
 	case opt.Passes < 1:
 		return nil, fmt.Errorf("%w: lists are read %d times: want 1 or more", ErrOptions,
 			opt.Passes)
+	case opt.Passes > 1 && !opt.reads():
+		return nil, fmt.Errorf("%w: %s reads no lists, so that it cannot read them again",
+			ErrOptions, opt.Method)
 	}
 	a, err := mem.NewArena(opt.Budget, "partitions of nodes", 2*int64(g.Nodes))
 	if err != nil {
 		return nil, err
 	}
 	parts := &Parts{mem.View[uint16](a.Bytes())[:g.Nodes], a}
+	if !opt.reads() {
+		opt.fill(parts.Of)
+		return parts, nil
+	}
 	for i := range parts.Of {
 		parts.Of[i] = none
 	}

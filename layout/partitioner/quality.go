@@ -2,8 +2,11 @@ package partitioner
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/listfile"
 )
@@ -18,6 +21,39 @@ type Quality struct {
 	Nodes  float64 `json:"node_balance"`
 	Edges  float64 `json:"edge_balance"`
 	Labels float64 `json:"label_balance"` // 0 where no node has a label
+}
+
+// Report says how nodes were dealt, how good the partitions are, and what that took.
+type Report struct {
+	Method Method `json:"method"`
+	Parts  int    `json:"parts"`
+	Passes int    `json:"passes"`
+	Quality
+	Seconds  float64 `json:"seconds"`
+	Rate     float64 `json:"edges_per_s"` // entries of lists that were read; 0 of none
+	PeakRSS  int64   `json:"peak_rss_bytes"`
+	HasLabel bool    `json:"labeled"` // whether some nodes have labels that are balanced
+}
+
+// Measure deals the nodes of a graph as Deal does, and judges the partitions.
+func Measure(ctx context.Context, g *Graph, opt Options) (*Parts, *Report, error) {
+	begun := time.Now()
+	p, err := Deal(ctx, g, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &Report{Method: opt.Method, Parts: opt.Parts, Passes: opt.Passes,
+		HasLabel: g.Labels != nil, Seconds: time.Since(begun).Seconds()}
+	if opt.reads() {
+		r.Rate = float64(opt.Passes) * float64(g.Entries) / r.Seconds
+	}
+	q, err := Judge(ctx, g, p.Of, opt.Parts)
+	if err != nil {
+		return nil, nil, errors.Join(err, p.Close())
+	}
+	r.Quality = *q
+	_, r.PeakRSS = mem.RSS()
+	return p, r, nil
 }
 
 // Judge reads the lists once more, and says how good partitions of a number of parts are. It takes

@@ -5,6 +5,8 @@
 // With L hops, a part has the whole in-neighbor lists of nodes that are less than L hops from its
 // training nodes (its inner nodes); nodes at L hops have features, but no list. So a sampler with
 // up to L hops finds in the part what it finds in the store.
+//
+// It also writes a store anew, with its nodes in the order of partitions of package partitioner.
 package parts
 
 import (

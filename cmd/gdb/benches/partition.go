@@ -38,14 +38,10 @@ func (a commands) partition() *cobra.Command {
 			}
 			return r, err
 		})
-	var methods []string
-	for _, m := range partitioner.Methods {
-		methods = append(methods, string(m))
-	}
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose nodes are dealt")
 	f.IntSliceVar(&opt.Parts, "parts", []int{64, 1024}, "numbers of partitions")
-	f.StringSliceVar(&opt.Methods, "methods", methods, "partitioners")
+	f.StringSliceVar(&opt.Methods, "methods", partitioner.Words(), "partitioners")
 	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
 	cli.SplitColumn(f, &opt.Split)
 	f.StringVar(&io, "io", "auto", cli.HelpOf("io"))

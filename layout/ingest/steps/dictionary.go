@@ -5,17 +5,23 @@ import (
 	"context"
 	"errors"
 
-	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 )
 
+// Order gives nodes in another order than that of their numbers.
+type Order interface {
+	// At returns the node of a number, and Inverse the number of a node.
+	At(number uint64) uint64
+	Inverse(node uint64) uint64
+}
+
 // DictionaryOptions say how ids become nodes.
 type DictionaryOptions struct {
-	Perm *rng.Permutation // of nodes; nil if they keep the order of their numbers
-	Seed uint64           // of the hash
+	Perm Order  // of nodes; nil if they keep the order of their numbers
+	Seed uint64 // of the hash
 	Hash func(seed uint64, external []byte) uint64
 	// Types are the node types that ids begin with; none in most graphs.
 	Types []string

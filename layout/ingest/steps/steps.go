@@ -223,6 +223,8 @@ const (
 	ProcessBytes = 64 << 20
 	// BufferBytesMin is the least for sort arenas and buffers with which all steps work.
 	BufferBytesMin = 32 << 20
+	// LeastBytes is the least bound of a process that ingests.
+	LeastBytes = ProcessBytes + BufferBytesMin
 )
 
 // Memory divides --memory among the parts of each step. Under a memory cgroup the page cache
@@ -244,10 +246,9 @@ func PlanMemory(total int64) (Memory, error) {
 	if total == 0 {
 		total = mem.Available() / 2
 	}
-	least := int64(ProcessBytes + BufferBytesMin)
-	if total < least {
+	if total < LeastBytes {
 		return Memory{}, input.Usage("--memory %s is too small, the least is %s",
-			mem.FormatSize(total), mem.FormatSize(least))
+			mem.FormatSize(total), mem.FormatSize(LeastBytes))
 	}
 	rest := total - ProcessBytes
 	return Memory{Total: total,
