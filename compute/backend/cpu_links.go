@@ -12,6 +12,9 @@ import (
 // linkFormsOnce for how many relations.
 const linkRowsOnce, linkFormsOnce = 32, 8
 
+// linkColsMany is from how many scores of a query on its loss is work for a worker alone.
+const linkColsMany = 4096
+
 // cpuLinks are operations of link prediction.
 var cpuLinks = map[string]cpuKernel{
 	"link-forms":        formsCPU,
@@ -39,7 +42,15 @@ var cpuLinks = map[string]cpuKernel{
 			scores[at] = decoder.Excluded
 		}
 	},
-	"link-loss":       linkLossCPU,
+	"link-loss": linkLossCPU,
+	"link-loss-all": func(c *cpu, o *Operands) {
+		g, scores, answers := c.values(o.Out), c.values(o.In[0]), &c.lists[o.Lists.ID].Lists
+		c.linkLosses(o, func(i int) float64 {
+			cols := o.In[0].Cols
+			return o.Link.Loss.All(row(g, i, cols), row(scores, i, cols),
+				answers.Idx[answers.Off[i]:answers.Off[i+1]], o.Scalar)
+		})
+	},
 	"link-ranks":      linkRanksCPU,
 	"link-regularize": regularizeCPU,
 	"adagrad-rows": func(c *cpu, o *Operands) {
@@ -186,12 +197,22 @@ func answersGradCPU(c *cpu, o *Operands) {
 func linkLossCPU(c *cpu, o *Operands) {
 	g, gAnswers, scores, answers := c.values(o.Out), c.values(o.Extra[0]), c.values(o.In[0]),
 		c.values(o.In[1])
-	rows, cols := o.In[0].Rows, o.In[0].Cols
-	losses := make([]float64, rows)
-	c.each(rows, linkRowsOnce, func(i int) {
-		losses[i], gAnswers[i] = o.Link.Loss.Row(row(g, i, cols), row(scores, i, cols), answers[i],
+	c.linkLosses(o, func(i int) (loss float64) {
+		cols := o.In[0].Cols
+		loss, gAnswers[i] = o.Link.Loss.Row(row(g, i, cols), row(scores, i, cols), answers[i],
 			o.Scalar)
+		return loss
 	})
+}
+
+// linkLosses notes the sum of the losses of queries, given that of each.
+func (c *cpu) linkLosses(o *Operands, of func(i int) float64) {
+	rows := o.In[0].Rows
+	losses, once := make([]float64, rows), linkRowsOnce
+	if o.In[0].Cols > linkColsMany {
+		once = 1
+	}
+	c.each(rows, once, func(i int) { losses[i] = of(i) })
 	if !o.Acc {
 		c.losses = append(c.losses, Loss{})
 	}

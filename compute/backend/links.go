@@ -64,6 +64,9 @@ var (
 		return o.Out.Len() == o.In[0].Len() && o.In[1].Len() == o.In[0].Rows &&
 			o.Extra[0].Len() == o.In[0].Rows
 	}}
+	linkLossAllOp = &Op{Name: "link-loss-all", Fits: func(o *Operands) bool {
+		return o.Out.Len() == o.In[0].Len() && o.Lists.Lists == o.In[0].Rows
+	}}
 	linkRanksOp = &Op{Name: "link-ranks", Fits: func(o *Operands) bool {
 		return o.Out.Cols == RankCounts && o.Out.Rows == o.In[1].Len() &&
 			o.In[2].Len() == 2*o.Out.Rows && o.Lists.Lists == o.In[0].Rows
@@ -156,6 +159,16 @@ func LinkLoss(be Backend, l *Links, g, gAnswers, scores, answers Tensor, weight 
 	more bool) {
 	be.Run(linkLossOp, &Operands{Out: g, Extra: [2]Tensor{gAnswers},
 		In: [4]Tensor{scores, answers}, Scalar: weight, Acc: more, Link: l})
+}
+
+// LinkLossAll computes the sum of the losses of queries, each times weight, by their scores with
+// all candidates, and writes the gradient of the scores, which may have their memory. The list of a
+// query has its answers among the candidates.
+//
+//lint:parameters the matrices of one function
+func LinkLossAll(be Backend, l *Links, g, scores Tensor, answers Segments, weight float32) {
+	be.Run(linkLossAllOp, &Operands{Out: g, In: [4]Tensor{scores}, Lists: answers,
+		Scalar: weight, Link: l})
 }
 
 // RankCounts is how many numbers LinkRanks counts of a target: the candidates that score above it,

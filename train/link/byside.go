@@ -17,6 +17,7 @@ type bySide struct {
 	sorts  bool // batches are sorted as those of byEdge
 	groups triples.Groups
 	now    sideStep
+	whole  wholeStep // with all entities as negatives
 	read   []backend.Loss
 }
 
@@ -69,7 +70,7 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
 		return 0, err
 	}
 	n, t := len(edges), &s.now
-	s.prepare(n, drop)
+	s.prepare(2*n, n, drop)
 	chunk, width, draw := s.neg.chunk(n), len(s.draws[0]), 0
 	once := n
 	if s.be.Device() == nil {
@@ -93,9 +94,9 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
 	return s.ended(n)
 }
 
-// prepare makes the rows that the step of n edges reads available, their forms, and room for
-// queries and gradients.
-func (s *bySide) prepare(n int, drop uint64) {
+// prepare makes the rows that the step of some queries reads available, their forms, and room for
+// queries and gradients. Query heads is the first that asks for a head.
+func (s *bySide) prepare(queries, heads int, drop uint64) {
 	t, dim, width := &s.now, s.cfg.Dim, s.dec.FormDim(s.cfg.Dim)
 	t.rows, t.relations = s.readRows(s.table, s.list), s.readRows(s.relations, s.rel.Numbers)
 	if s.held != nil {
@@ -105,13 +106,13 @@ func (s *bySide) prepare(n int, drop uint64) {
 	l := backend.Links{Name: s.cfg.Decoder, Decoder: s.dec, Loss: s.loss,
 		Dropout: s.cfg.Dropout, Key: drop, Regularizer: s.regularizer()}
 	t.links[0] = l
-	l.Head, l.First = !s.cfg.Reciprocal, n
+	l.Head, l.First = !s.cfg.Reciprocal, heads
 	t.links[1] = l
 	t.forms = s.be.Scratch(len(s.rel.Numbers), width)
 	backend.Forms(s.be, &l, t.forms, t.relations)
 	t.formOf = backend.Words(s.be, s.rels)
-	t.queries, t.dQueries = s.be.Scratch(2*n, dim), s.be.Scratch(2*n, dim)
-	t.dRows, t.dForms = s.be.Scratch(len(s.list), dim), s.be.Scratch(2*n, width)
+	t.queries, t.dQueries = s.be.Scratch(queries, dim), s.be.Scratch(queries, dim)
+	t.dRows, t.dForms = s.be.Scratch(len(s.list), dim), s.be.Scratch(queries, width)
 }
 
 // readRows copies rows of a table to memory of the step.
@@ -203,33 +204,58 @@ func (s *bySide) ended(n int) (float64, error) {
 
 func (s *bySide) sum(n int) {
 	t, mean := &s.now, s.edgesInMean(n)
-	count, width := len(s.rel.Numbers), s.dec.FormDim(s.cfg.Dim)
-	if s.relations.Dim > 0 {
-		dForms := s.be.Scratch(count, width)
-		s.sumLists(dForms, t.dForms, &s.rel)
-		t.dRelations = s.be.Scratch(count, s.relations.Dim)
-		backend.FormsGrad(s.be, &t.links[0], t.dRelations, dForms, t.relations)
-	}
+	s.sumForms()
 	t.dEntities = s.be.Scratch(len(s.rows.Numbers), s.cfg.Dim)
 	s.sumLists(t.dEntities, t.dRows, &s.rows)
 	factor := float32(s.cfg.RegularizerWeight)
 	if s.cfg.Regularizer == setting.RegularizerNone || factor == 0 {
 		return
 	}
-	t.firsts, t.weights, t.relationWeights = t.firsts[:0], t.weights[:0], t.relationWeights[:0]
+	t.firsts, t.weights = t.firsts[:0], t.weights[:0]
 	for i := range s.rows.Numbers {
 		t.firsts = append(t.firsts, s.rows.At[s.rows.Off[i]])
 		t.weights = append(t.weights, s.edgesOf(i, n)*factor)
 	}
-	for i := range count {
-		queries := float32(s.rel.Off[i+1] - s.rel.Off[i])
-		t.relationWeights = append(t.relationWeights, queries*(1/mean)*factor)
-	}
 	backend.Regularize(s.be, &t.links[0], t.dEntities, t.rows, backend.Words(s.be, t.firsts),
 		s.column(t.weights))
-	if s.relations.Dim == width && width > 0 { // angles have no size
-		backend.Regularize(s.be, &t.links[0], t.dRelations, t.relations, backend.Tensor{},
-			s.column(t.relationWeights))
+	s.regularizeRelations(func(uint32) float32 { return 1 / mean * factor })
+}
+
+// sumForms sums the gradients of forms by relation.
+func (s *bySide) sumForms() {
+	if s.relations.Dim == 0 {
+		return
+	}
+	t, count := &s.now, len(s.rel.Numbers)
+	dForms := s.be.Scratch(count, s.dec.FormDim(s.cfg.Dim))
+	s.sumLists(dForms, t.dForms, &s.rel)
+	t.dRelations = s.be.Scratch(count, s.relations.Dim)
+	backend.FormsGrad(s.be, &t.links[0], t.dRelations, dForms, t.relations)
+}
+
+// regularizeRelations adds the gradient of the regularizer of the relations of queries, given the
+// weight of each query.
+func (s *bySide) regularizeRelations(weight func(query uint32) float32) {
+	t, dim := &s.now, s.relations.Dim
+	if dim == 0 || dim != s.dec.FormDim(s.cfg.Dim) { // angles have no size
+		return
+	}
+	t.relationWeights = t.relationWeights[:0]
+	for i := range s.rel.Numbers {
+		sum := float32(0)
+		for _, query := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
+			sum += weight(query)
+		}
+		t.relationWeights = append(t.relationWeights, sum)
+	}
+	backend.Regularize(s.be, &t.links[0], t.dRelations, t.relations, backend.Tensor{},
+		s.column(t.relationWeights))
+}
+
+// updateRelations changes the relations' rows by their gradients.
+func (s *bySide) updateRelations(o *optimizer) {
+	if s.relations.Dim > 0 {
+		o.onBackend(s.be, s.relations, s.now.dRelations, backend.Words(s.be, s.rel.Numbers))
 	}
 }
 
@@ -242,9 +268,7 @@ func (s *bySide) sumLists(out, rows backend.Tensor, g *triples.Groups) {
 func (s *bySide) update(o *optimizer) error {
 	o.steps++
 	t := &s.now
-	if s.relations.Dim > 0 {
-		o.onBackend(s.be, s.relations, t.dRelations, backend.Words(s.be, s.rel.Numbers))
-	}
+	s.updateRelations(o)
 	if s.enc == nil {
 		o.onBackend(s.be, s.learned, t.dEntities, backend.Words(s.be, s.rows.Numbers))
 		return s.be.Err()

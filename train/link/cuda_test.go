@@ -65,6 +65,19 @@ func TestLinksOnDevice(t *testing.T) {
 		set(&c)
 		sameOnDevice(t, typed, c)
 	}
+	for i, name := range setting.Decoders {
+		s := typed
+		if name == "dot" {
+			s = plain
+		}
+		for j, loss := range []string{decoder.Softmax, decoder.Logistic} {
+			c := deviceConfig(name, loss)
+			c.Negatives, c.Reciprocal, c.Norm = setting.NegativesAll, j == 1 && name != "dot", 2
+			c.Optimizer, c.Dropout = []string{"adagrad", "adam"}[(i+j)%2], 0.2*float64(j)
+			c.Regularizer, c.RegularizerWeight = setting.Regularizers[(i+j)%3], 0.01
+			sameOnDevice(t, s, c)
+		}
+	}
 }
 
 // sameOnDevice trains on both backends.
@@ -201,8 +214,7 @@ func TestDeviceRefuses(t *testing.T) {
 	emulator := mustEmulate(t)
 	s := mustCircle(t, true)
 	for says, set := range map[string]func(c *Config){
-		"--negatives all": func(c *Config) { c.Negatives = setting.NegativesAll },
-		"--encoder":       func(c *Config) { c.Encoder = "sage" },
+		"--encoder": func(c *Config) { c.Encoder = "sage" },
 		"--order beta": func(c *Config) {
 			c.Order, c.Partitions, c.PartitionsInMemory = setting.OrderBeta, 6, 3
 		},

@@ -138,8 +138,8 @@ func (t *trainer) step(p *triples.Part, order *rng.Filler, n int) error {
 	key := t.batchKey(t.batch())
 	if t.cfg.Negatives == setting.NegativesAll {
 		at := t.places(nil, order, n, t.batch())
-		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
-		t.pos.Loss += loss
+		loss, edges, err := t.stepper.side.full(t.data.trainIndex, at, key)
+		t.pos.Loss += loss * float64(t.stepper.edgesInMean(edges))
 		t.pos.Edges += uint64(edges)
 		t.pos.Scores += uint64(len(at)) * uint64(t.data.entities)
 		return err

@@ -51,7 +51,8 @@ func (t *trainer) checkDevice(be backend.Backend) error {
 	for _, table := range t.tables() {
 		vectors += int64(1+len(table.State)) * 4 * int64(table.Rows) * int64(table.Dim)
 	}
-	step := max(deviceStepBytes(&t.cfg), rank.DeviceBytes(t.cfg.Dim, t.data.entities, true))
+	step := max(deviceStepBytes(&t.cfg, t.data.entities),
+		rank.DeviceBytes(t.cfg.Dim, t.data.entities, true))
 	if free >= vectors+step {
 		return nil
 	}
@@ -64,20 +65,27 @@ func (t *trainer) checkDevice(be backend.Backend) error {
 
 // deviceStepBytes returns what a step takes of a device, with an eighth more by which memory of
 // steps grows: rows and their gradients twice, queries with theirs and those of forms, scores with
-// theirs, and the words of lists in two steps at once.
-func deviceStepBytes(c *Config) int64 {
+// theirs, and the words of lists in two steps at once. With all entities as negatives there are
+// their gradients, and answers are taken to be an eighth of scores.
+func deviceStepBytes(c *Config, entities int) int64 {
+	floats := int64(0)
 	rows, queries, width := stepRows(c), 2*int64(c.Batch), int64(c.Negatives)
 	if c.NegativeSampling == setting.NegativesBatch {
 		width = int64(c.Batch)
 	}
-	floats := (3*rows+4*queries)*int64(c.Dim) + queries*(width+8)
+	if c.Negatives == setting.NegativesAll {
+		rows, queries, width = 2*int64(c.Batch), int64(c.Batch), 2*int64(entities)
+		floats += int64(entities) * int64(c.Dim)
+	}
+	floats += (3*rows+4*queries)*int64(c.Dim) + queries*(width+8)
 	words := cuda.StepsStaged * (4*rows + queries*(width/8+6))
 	return 4*(floats+words)*9/8 + 1<<20
 }
 
 // computeOn makes steps compute on a device.
 func (s *stepper) computeOn(be backend.Backend) {
-	s.be, s.how = be, &bySide{stepper: s, sorts: isFew(s.cfg, s.dec)}
+	s.be, s.side.sorts = be, isFew(s.cfg, s.dec)
+	s.how = s.side
 }
 
 // openOn takes memory of a device for the values and the state.

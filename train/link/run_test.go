@@ -420,7 +420,7 @@ func TestLossFalls(t *testing.T) {
 		for range 20 {
 			var v float64
 			if c.Negatives == setting.NegativesAll {
-				v, _, err = st.full(st.known, []uint32{0, 5, 9}, 7)
+				v, _, err = st.side.full(st.known, []uint32{0, 5, 9}, 7)
 			} else {
 				v, err = st.sampled(d.train[:20], 7)
 			}

@@ -33,7 +33,7 @@ type stepper struct {
 	relations *Table // twice as many rows with reciprocal relations
 	count     uint32 // relations without the reciprocal ones
 	known     *triples.Index
-	matrices  decoder.Matrices
+	side      *bySide
 	how       comparison // of drawn negatives
 	unread    []int      // edges of the steps whose losses wait to be read from a device
 	changed   bool       // the device has newer rows than the host
@@ -179,21 +179,6 @@ func (s *stepper) end(place int) []float32 {
 	return s.entityRows[int(s.entityAt[place])*s.cfg.Dim:][:s.cfg.Dim]
 }
 
-// makeQuery writes the row of query i, whose entity is at place i of the list.
-func (s *stepper) makeQuery(i int, a ask, key uint64) {
-	q := s.queries[i*s.cfg.Dim:][:s.cfg.Dim]
-	s.dec.Query(q, s.end(i), s.form(a.form), a.head)
-	s.drop(q, key, i)
-}
-
-// queryGrad writes the gradients of the entity and the form of query i.
-func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
-	width := s.dec.FormDim(s.cfg.Dim)
-	dq := s.dQueries[i*s.cfg.Dim:][:s.cfg.Dim]
-	s.drop(dq, key, i)
-	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.end(i), s.form(a.form), a.head)
-}
-
 // drop zeroes a share of the values of a row and scales the others up. For the same key and i it
 // drops the same values.
 func (s *stepper) drop(row []float32, key uint64, i int) {
@@ -212,22 +197,14 @@ func (s *stepper) readTables() {
 	s.relationRows, s.relationAt = s.relations.Values, s.rel.Numbers
 }
 
-// sumRelations sums the gradients of forms by relation. weight is the weight of an edge in the
-// loss, and edges says how many edges each query stands for; nil is one each.
-func (s *stepper) sumRelations(weight float32, edges []float32) {
-	s.makeRelationSums()
-	s.pool.Span(len(s.rel.Numbers), relationsPart, func(lo, hi int) {
-		s.sumRelationsOf(lo, hi, weight, edges)
-	})
-}
-
 // makeRelationSums makes room for the gradients of relations.
 func (s *stepper) makeRelationSums() {
 	count := len(s.rel.Numbers)
 	s.dRelations = mem.Sized(s.dRelations, count*(s.dec.FormDim(s.cfg.Dim)+s.relations.Dim))
 }
 
-// sumRelationsOf does the work of sumRelations for the relations lo to hi of the step.
+// sumRelationsOf sums the gradients of forms for the relations lo to hi of the step. weight is the
+// weight of an edge in the loss, and edges says how many edges each query stands for.
 func (s *stepper) sumRelationsOf(lo, hi int, weight float32, edges []float32) {
 	width, dim := s.dec.FormDim(s.cfg.Dim), s.relations.Dim
 	if dim == 0 {
@@ -239,12 +216,9 @@ func (s *stepper) sumRelationsOf(lo, hi int, weight float32, edges []float32) {
 	for i := lo; i < hi; i++ {
 		row := s.relation(i)
 		s.dec.FormGrad(dRow[i*dim:][:dim], dForm[i*width:][:width], row)
-		n := float32(s.rel.Off[i+1] - s.rel.Off[i])
-		if edges != nil {
-			n = 0
-			for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
-				n += edges[at]
-			}
+		n := float32(0)
+		for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
+			n += edges[at]
 		}
 		if dim == width { // angles have no size
 			s.regularize(dRow[i*dim:][:dim], row, n*weight)

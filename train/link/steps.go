@@ -19,10 +19,10 @@ func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relatio
 		count: count, known: known, drawn: &drawn{}, ahead: &drawn{},
 		loss: decoder.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
-		opt:      optimizer{kind: c.Optimizer, pool: pool},
-		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
+		opt: optimizer{kind: c.Optimizer, pool: pool}}
 	s.be = backend.OnPool(pool)
-	s.how = &bySide{stepper: s}
+	s.side = &bySide{stepper: s}
+	s.how = s.side
 	if isFew(c, dec) {
 		s.how = newByEdge(s, isPairs(c, dec))
 	}

@@ -136,12 +136,3 @@ func (o *optimizer) sums(t *Table) kernel.AdagradRows {
 	return kernel.AdagradRows{Dim: t.Dim, Weights: t.Values, Squares: t.State[0], Rate: o.rate,
 		Eps: adagradEps}
 }
-
-// all changes all rows of a table by the gradients g.
-func (o *optimizer) all(t *Table, g []float32) {
-	if o.kind == "adam" {
-		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], o.adam())
-		return
-	}
-	kernel.Adagrad(o.pool, t.Values, g, t.State[0], kernel.AdamStep{Rate: o.rate, Eps: adagradEps})
-}

@@ -202,8 +202,6 @@ func (c *Link) validateDevice() error {
 	}
 	alone := ""
 	switch {
-	case c.Negatives == NegativesAll:
-		alone = "--negatives all"
 	case c.Encodes():
 		alone = "--encoder"
 	case c.OnDisk():

@@ -53,6 +53,14 @@ var links = map[string]deviceKernel{
 		g.launch("link_exclude", o.In[0].Len(), o.Out, o.In[0], o.In[0].Len())
 	},
 	"link-loss": linkLoss,
+	"link-loss-all": func(g *gpu, o *backend.Operands) {
+		scores, answers := o.In[0], g.forward(o.Lists, o.In[0].Cols)
+		g.sumLosses(o, func(parts uint64) {
+			g.launch("link_loss_all", scores.Rows*warpThreads, o.Out, parts, scores, answers.off,
+				answers.idx, scores.Rows, scores.Cols, o.Scalar,
+				slices.Index(costOf, o.Link.Loss.Name))
+		})
+	},
 	"link-ranks": func(g *gpu, o *backend.Operands) {
 		known := g.forward(o.Lists, o.In[0].Cols)
 		g.launch("link_ranks", o.Out.Rows*warpThreads, o.Out, o.In[0], o.In[1], o.In[2], known.off,
@@ -147,10 +155,19 @@ func eachShare(l *backend.Links, scores backend.Tensor,
 // linkLoss computes the loss of queries. The queries of one step have one loss.
 func linkLoss(g *gpu, o *backend.Operands) {
 	scores, l := o.In[0], &o.Link.Loss
+	g.sumLosses(o, func(parts uint64) {
+		g.launch("link_loss", scores.Rows*warpThreads, o.Out, o.Extra[0], parts, scores, o.In[1],
+			scores.Rows, scores.Cols, o.Scalar, slices.Index(costOf, l.Name), l.Margin,
+			l.Temperature)
+	})
+}
+
+// sumLosses sums the losses of queries up, which launch writes as a part for each.
+func (g *gpu) sumLosses(o *backend.Operands, launch func(parts uint64)) {
+	scores := o.In[0]
 	sum, _ := g.lossNumbers()
 	parts := g.takeParts(scores.Rows)
-	g.launch("link_loss", scores.Rows*warpThreads, o.Out, o.Extra[0], parts, scores, o.In[1],
-		scores.Rows, scores.Cols, o.Scalar, slices.Index(costOf, l.Name), l.Margin, l.Temperature)
+	launch(parts)
 	g.finish(sum, parts, scores.Rows)
 	rows, more := scores.Rows, o.Acc
 	g.pend(sum, func(sum, _ *[kept]float64) backend.Loss {

@@ -56,6 +56,7 @@ func (o *trial) links(l *backend.Links, rows, dim int) {
 		backend.LinkLoss(be, l, g, gOwn, scores, own, 0.1, more)
 	}
 	o.gives(g, gOwn)
+	o.lossAll(l)
 	dVectors, dNegatives, dForms := o.draw(2*rows, dim), be.Scratch(shares*width, dim),
 		be.Scratch(rows, form)
 	backend.LinkScoresGrad(be, l, dq, dNegatives, g, scores, q, negatives)
@@ -67,6 +68,19 @@ func (o *trial) links(l *backend.Links, rows, dim int) {
 		o.gives(dRelation)
 	}
 	o.rowSteps(l, dVectors, vectors)
+}
+
+// lossAll compares queries with all candidates, into other memory and into that of their scores.
+func (o *trial) lossAll(l *backend.Links) {
+	if l.Loss.Validate(true) != nil {
+		return
+	}
+	scores, g := o.draw(5, 70), o.be.Scratch(5, 70)
+	answers := o.be.Segments(backend.Lists{Off: []uint32{0, 1, 1, 4, 5, 8},
+		Idx: []uint32{69, 0, 32, 64, 7, 1, 2, 3}})
+	backend.LinkLossAll(o.be, l, g, scores, answers, 0.1)
+	backend.LinkLossAll(o.be, l, scores, scores, answers, 0.1)
+	o.gives(g, scores)
 }
 
 // ranks counts what scores above targets, some of which are among the candidates.

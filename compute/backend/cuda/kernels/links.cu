@@ -338,6 +338,47 @@ KERNEL(link_loss)(float *grad, float *gOwn, f64 *parts, const float *scores, con
 	}
 }
 
+// The losses of rows of scores of all candidates, each times weight, of which those in its list are
+// the answers of each; a part for each row. grad may be scores. A lane has the columns that leave
+// its number when divided by 32, whatever it does with them.
+KERNEL(link_loss_all)(float *grad, f64 *parts, const float *scores, const u32 *off,
+	   const u32 *answers, i64 rows, i64 cols, f64 weight, i64 cost) {
+	EACH_WARP(i, rows) {
+		const float *x = scores + i * cols;
+		float *g = grad + i * cols;
+		i64 from = off[i], end = off[i + 1];
+		float count = (float)(end - from), w = (float)weight, share = w * count / (float)cols;
+		float largest = -__builtin_inff(), sum = 0, loss = 0, own = 0, less = w;
+		for (i64 k = from; k < end; k++)
+			if (answers[k] % 32 == (u32)lane()) own += x[answers[k]];
+		own = warp_sum(own);
+		if (cost == Softmax) {
+			for (i64 c = lane(); c < cols; c += 32) largest = larger(x[c], largest);
+			largest = warp_max(largest);
+			for (i64 c = lane(); c < cols; c += 32) sum += softened(x[c] - largest);
+			sum = warp_sum(sum);
+			for (i64 c = lane(); c < cols; c += 32)
+				g[c] = softened(x[c] - largest) * (w * count / sum);
+		} else {
+			less = share;
+			for (i64 c = lane(); c < cols; c += 32) {
+				Softplus p = softplus(x[c]);
+				loss += p.value;
+				g[c] = p.slope * share;
+			}
+			loss = warp_sum(loss);
+		}
+		for (i64 k = from; k < end; k++)
+			if (answers[k] % 32 == (u32)lane()) g[answers[k]] -= less;
+		if (lane() == 0) {
+			for (int k = 0; k < Kept; k++) parts[i * Kept + k] = 0;
+			parts[i * Kept] = cost == Softmax
+				? (f64)w * ((f64)count * ((f64)logarithm(sum) + largest) - own)
+				: (f64)share * ((f64)loss - own);
+		}
+	}
+}
+
 // counts (targets, 4): the candidates above each and equal to it, and the known ones of both. of has
 // the query of each, whose row of scores it is compared with, and its own column.
 KERNEL(link_ranks)(float *counts, const float *scores, const float *own, const u32 *of,
