@@ -45,6 +45,7 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 	fits := func(capacity int) (bool, error) {
 		return b.setCapacity(cfg, c.Seed, capacity, entries, dim, free)
 	}
+	defer func() { b.describeMacro(src.Meta) }()
 	all, err := fits(deal.Parts())
 	if err != nil || all && c.PartitionsInMemory == 0 || c.PartitionsInMemory == deal.Parts() {
 		return cfg, err
@@ -169,4 +170,26 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 	b.lines = append(b.lines, fmt.Sprintf("%d hubs, by %s, take up to %s", b.hubs, c.HubScore(),
 		mem.FormatSize(b.hubBytes)))
 	return nil
+}
+
+// describeMacro tells of sets, and how many neighbors a node keeps: those in its partition, and as
+// many of the others as its set has of the other partitions ("Hanoi", Table 4.3).
+func (b *nodePartitions) describeMacro(m *kv.Meta) {
+	c, p := b.spec.Capacity, b.spec.Parts
+	if p == 0 || c == p {
+		return
+	}
+	b.lines = append(b.lines, fmt.Sprintf("an epoch has %d macro-batches of %d of %d partitions, "+
+		"which the store has (%s)", b.spec.Logical, c, p, m.Partitioner))
+	cut := 1 - 1/float64(p) // by chance
+	switch {
+	case m.EdgeCut != nil:
+		cut = *m.EdgeCut
+	case m.Partitioner != "random":
+		return
+	}
+	kept := 1 - cut + cut*float64(c-1)/float64(p-1)
+	degree := float64(m.Edges) / float64(max(1, m.Nodes))
+	b.lines = append(b.lines, fmt.Sprintf("a node keeps about %.1f of %.1f neighbors (%.0f %%), and "+
+		"those that are hubs", kept*degree, degree, 100*kept))
 }

@@ -113,11 +113,23 @@ func (e *batches) next(ctx context.Context) error {
 	return err
 }
 
-// after returns the set that comes after the one of this turn; nil at the end of an epoch.
+// after returns the set that comes after the one of this turn. At the end of an epoch it is the
+// first of the next one for macro-batches, which are read ahead, and nil for others.
 func (e *batches) after() *roaring.Bitmap {
 	for _, t := range e.left {
 		if t.set != e.left[0].set {
 			return e.order.Set(t.set)
+		}
+	}
+	if e.b.cfg.Macro == nil {
+		return nil
+	}
+	next := e.b.cfg.Order.Epoch(int(e.epoch) + 1)
+	for set := range next.Sets() {
+		for _, v := range e.b.cfg.Train {
+			if next.SetOf(e.b.cfg.Deal.Part(v), uint32(v)) == set {
+				return next.Set(set)
+			}
 		}
 	}
 	return nil
