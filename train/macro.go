@@ -30,7 +30,7 @@ const (
 // of the free memory, with hubs beside them ("Hanoi", section 4.2.1).
 func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
-	b.macro, b.hubBytes = true, setting.HubsNone
+	b.hubBytes = setting.HubsNone
 	deal, entries, err := storePartitions(src.Meta)
 	if err != nil {
 		return nil, err
@@ -38,6 +38,7 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 	cfg := &partbuffer.Config{Deal: deal, Train: train, Batch: c.Batch, Seed: c.Seed,
 		Threads: plan.CopyThreads(c.Threads), Macro: &partbuffer.Macro{Reuse: c.Reuse},
 		Budget: src.Budget}
+	b.macro = cfg.Macro
 	if src.Rows != nil {
 		cfg.Rows = src.Rows
 	}
@@ -166,9 +167,8 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 		cfg.Macro.HubEntries += uint64(h.Entries)
 	}
 	slices.Sort(cfg.Macro.Hubs)
-	b.hubs = len(cfg.Macro.Hubs)
-	b.lines = append(b.lines, fmt.Sprintf("%d hubs, by %s, take up to %s", b.hubs, c.HubScore(),
-		mem.FormatSize(b.hubBytes)))
+	b.lines = append(b.lines, fmt.Sprintf("%d hubs, by %s, take up to %s", len(b.macro.Hubs),
+		c.HubScore(), mem.FormatSize(b.hubBytes)))
 	return nil
 }
 

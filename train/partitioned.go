@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gdb/compute/backend"
@@ -27,9 +28,8 @@ type nodePartitions struct {
 	lines []string
 	moved partition.Cost // in an epoch
 
-	macro    bool
-	hubs     int
-	hubBytes int64 // setting.HubsNone for none
+	macro    *partbuffer.Macro // nil for none
+	hubBytes int64             // setting.HubsNone for none
 }
 
 const (
@@ -172,11 +172,33 @@ func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
 	}
 }
 
+// decide chooses how often macro-batches are used where that is left to the plan: as often as
+// computing takes no longer than reading the next one, by what was measured.
+func (b *nodePartitions) decide(c *setting.Node, f *plan.Forecast) error {
+	if c.Reuse != setting.ReuseAuto {
+		return nil
+	}
+	if f == nil || f.Device == nil || f.Device.Sequential <= 0 || f.Compute <= 0 {
+		return errors.New("train: --reuse auto: nothing was measured before this run: give a " +
+			"number")
+	}
+	reading := float64(b.moved.ReadBytes+b.moved.EdgeBytes) / f.Device.Sequential
+	computing := max(f.Compute, f.Sample)
+	n := int(min(max(1, reading/computing), setting.ReuseMost))
+	b.lines = append(b.lines, fmt.Sprintf("each macro-batch is used %d times: an epoch reads for "+
+		"%.2g s, and computes for %.2g s once through", n, reading, computing))
+	b.macro.Reuse = n
+	if c.Reuse = n; n == 1 {
+		c.Reuse = 0
+	}
+	return nil
+}
+
 // Describe adds the buffer to the plan of a training. It removes the forecast, which is for
 // exact sampling.
 func (b *nodePartitions) Describe(p *plan.Plan) {
 	order := string(b.spec.Policy)
-	if b.macro {
+	if b.macro != nil {
 		order = setting.StrategyMacro
 	}
 	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: order,
@@ -195,10 +217,10 @@ func (b *nodePartitions) Note() string {
 		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn "+
 			"from the whole graph", b.spec.Parts)
 	}
-	if b.macro {
+	if b.macro != nil {
 		return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+
 			"partitions of the nodes and %d hubs, %s of features and lists with the next ones "+
-			"(--strategy macro)", b.spec.Capacity, b.spec.Parts, b.hubs,
+			"(--strategy macro)", b.spec.Capacity, b.spec.Parts, len(b.macro.Hubs),
 			mem.FormatSize(b.bytes))
 	}
 	return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+

@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"gdb/layout/layouttest"
+	"gdb/sample/partbuffer"
+	"gdb/train/plan"
 	"gdb/train/run"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -128,5 +131,37 @@ func TestPartitionsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestReuseIsDecided: a macro-batch is used as often as the next one takes to read, up to a bound,
+// and a run that goes on keeps what was decided.
+func TestReuseIsDecided(t *testing.T) {
+	for reading, want := range map[int64]int{1: 0, 1900: 0, 3500: 3, 9000: setting.ReuseMost} {
+		b := &nodePartitions{macro: &partbuffer.Macro{}}
+		b.moved.ReadBytes, b.moved.EdgeBytes = reading/2, reading-reading/2
+		c := &Config{}
+		c.Reuse = setting.ReuseAuto
+		f := &plan.Forecast{Compute: 1, Sample: .5, Device: &plan.Profile{Sequential: 1000}}
+		if err := b.decide(c, f); err != nil || c.Reuse != want || b.macro.Reuse != max(1, want) {
+			t.Errorf("%d bytes: %d times, the buffer %d, want %d, %v", reading, c.Reuse,
+				b.macro.Reuse, want, err)
+		}
+		c.Reuse = setting.ReuseAuto
+		if err := b.decide(c, nil); err == nil {
+			t.Error("decided without a forecast")
+		}
+	}
+	c := partitionConfigs()["macro"]
+	c.Reuse = setting.ReuseAuto
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, c)
+	old, err := runs.Load(s, c.Run)
+	if err != nil || old.Reuse == setting.ReuseAuto || old.Hubs != c.Hubs {
+		t.Fatalf("recorded are reuse %d and hubs of %d bytes, %v", old.Reuse, old.Hubs, err)
+	}
+	c.Resolved(&old.PartitionSettings)
+	if c.Reuse != old.Reuse {
+		t.Errorf("goes on with %d, began with %d", c.Reuse, old.Reuse)
 	}
 }

@@ -60,7 +60,8 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 	if p.plan = best; p.plan.Superbatch != nil {
 		p.device, err = pr.Profile(ctx)
 	}
-	if p.buffer != nil {
+	if p.buffer != nil && err == nil {
+		err = p.buffer.decide(&d.cfg, p.plan.Forecast)
 		p.buffer.Describe(p.plan)
 	}
 	return p, err

@@ -78,13 +78,16 @@ type MacroBatches struct {
 	// HubsBy is which nodes are hubs: a partitioner.Score; "" is influence.
 	HubsBy string `json:"hubs_by,omitempty"`
 	// Reuse is how often a macro-batch is gone through while it is in memory, ReuseMost at most; 0
-	// is once.
+	// is once, and ReuseAuto leaves it to the plan, which records what it chose.
 	Reuse int `json:"reuse,omitempty"`
 }
 
 const (
 	// HubsNone as MacroBatches.Hubs has no hubs.
 	HubsNone = -1
+	// ReuseAuto as MacroBatches.Reuse is as often as keeps computing busy while the next
+	// macro-batch is read.
+	ReuseAuto = -1
 	// ReuseMost is the most that reusing data does not harm, as was found elsewhere ("Hanoi",
 	// section 4.2.2).
 	ReuseMost = 4
@@ -109,7 +112,8 @@ var partitionRows = []*Row{
 		Group: GroupPartitions, Help: "which nodes these are, by their {choices}"},
 	{Name: "reuse", For: OfNodes, NotIn: BenchTrain, Default: "1", Type: reuseCount,
 		Group: GroupPartitions,
-		Help:  "how often a macro-batch is trained on while it is in memory, up to 4 times"},
+		Help: "how often a macro-batch is trained on while it is in memory, up to 4 times; auto: " +
+			"until the next one can be there, by what is measured before the run"},
 	{Name: "order", Field: "partition_order", LinkField: "order", For: OfBoth,
 		NotIn: BenchTrain | BenchLink, Type: wordUnset(OrderAuto), LinkType: plain,
 		Default: OrderAuto, Unset: OrderMemory,
@@ -163,14 +167,20 @@ var hubsSize = auto[int64]{0, "auto|SIZE", func(v int64) string {
 	return n, err
 }}.kind
 
-// reuseCount is a number from 1 to ReuseMost, of which records do not have 1.
+// reuseCount is auto, or a number from 1 to ReuseMost, of which records do not have 1.
 func reuseCount(fields []any) Value {
-	return &parsed[int]{fields[0].(*int), "int", func(v int) string {
+	return &parsed[int]{fields[0].(*int), "auto|N", func(v int) string {
+		if v == ReuseAuto {
+			return "auto"
+		}
 		return strconv.Itoa(max(1, v))
 	}, func(s string) (int, error) {
+		if s == "auto" {
+			return ReuseAuto, nil
+		}
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > ReuseMost {
-			return 0, fmt.Errorf("want 1 to %d", ReuseMost)
+			return 0, fmt.Errorf("want auto, or 1 to %d", ReuseMost)
 		}
 		if n == 1 {
 			n = 0
@@ -199,6 +209,9 @@ func (p *PartitionSettings) Means() string {
 func (p *PartitionSettings) Resolved(old *PartitionSettings) {
 	if p.Macro() {
 		p.Hubs = cmp.Or(p.Hubs, old.Hubs)
+		if p.Reuse == ReuseAuto {
+			p.Reuse = old.Reuse
+		}
 	}
 	p.Partitions = cmp.Or(p.Partitions, old.Partitions)
 	p.PartitionsInMemory = cmp.Or(p.PartitionsInMemory, old.PartitionsInMemory)
