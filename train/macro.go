@@ -190,6 +190,6 @@ func (b *nodePartitions) describeMacro(m *kv.Meta) {
 	}
 	kept := 1 - cut + cut*float64(c-1)/float64(p-1)
 	degree := float64(m.Edges) / float64(max(1, m.Nodes))
-	b.lines = append(b.lines, fmt.Sprintf("a node keeps about %.1f of %.1f neighbors (%.0f %%), and "+
-		"those that are hubs", kept*degree, degree, 100*kept))
+	b.lines = append(b.lines, fmt.Sprintf("a node keeps about %.1f of %.1f neighbors (%.0f %%), "+
+		"and those that are hubs", kept*degree, degree, 100*kept))
 }
