@@ -267,21 +267,45 @@ func (b *halves) fill(ctx context.Context, lists topology.Reader, h *half,
 	return err
 }
 
+// runs calls fn with the nodes from … to-1 of partitions that follow each other in a set, ascending,
+// until it fails.
+func (b *halves) runs(set *roaring.Bitmap, fn func(from, to sample.NodeID) error) error {
+	for it := set.Iterator(); it.HasNext(); {
+		from, to := b.cfg.Deal.Range(int(it.Next()))
+		for it.HasNext() {
+			after, end := b.cfg.Deal.Range(int(it.PeekNext()))
+			if after != to {
+				break
+			}
+			it.Next()
+			to = end
+		}
+		if err := fn(from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readRows reads the features of the nodes of a set.
 func (b *halves) readRows(ctx context.Context, h *half, set *roaring.Bitmap) error {
-	_, err := b.read(ctx, h.slots, func(take func(v sample.NodeID)) {
-		for it := set.Iterator(); it.HasNext(); {
-			from, to := b.cfg.Deal.Range(int(it.Next()))
-			for v := from; v < to; v++ {
-				take(v)
-			}
+	if b.from == nil {
+		return nil
+	}
+	slot := uint64(h.slots - 1)
+	return b.runs(set, func(from, to sample.NodeID) error {
+		n := uint64(to - from)
+		out := b.rows.all[slot*uint64(b.dim) : (slot+n)*uint64(b.dim)]
+		slot += n
+		if err := b.from.Scan(ctx, from, int(n), out); err != nil {
+			return fmt.Errorf("sample: read the features of partitions: %w", err)
 		}
+		return nil
 	})
-	return err
 }
 
 // readLists reads the lists of the nodes of a set, and keeps the neighbors that are in it or hubs;
-// then it keeps those of hubs. Partitions that follow each other are read together.
+// then it keeps those of hubs.
 func (b *halves) readLists(ctx context.Context, lists topology.Reader, h *half,
 	set *roaring.Bitmap) error {
 	in := func(u sample.NodeID) bool {
@@ -309,19 +333,11 @@ func (b *halves) readLists(ctx context.Context, lists topology.Reader, h *half,
 		}
 		return ctx.Err()
 	}
-	for it := set.Iterator(); it.HasNext(); {
-		from, to := b.cfg.Deal.Range(int(it.Next()))
-		for it.HasNext() {
-			after, end := b.cfg.Deal.Range(int(it.PeekNext()))
-			if after != to {
-				break
-			}
-			it.Next()
-			to = end
-		}
-		if err := topology.EachInRange(ctx, lists, from, to, take); err != nil {
-			return fmt.Errorf("sample: read the neighbor lists of partitions: %w", err)
-		}
+	err := b.runs(set, func(from, to sample.NodeID) error {
+		return topology.EachInRange(ctx, lists, from, to, take)
+	})
+	if err != nil {
+		return fmt.Errorf("sample: read the neighbor lists of partitions: %w", err)
 	}
 	for i := range b.hubs.nodes {
 		h.lists.begin(uint32(i))
