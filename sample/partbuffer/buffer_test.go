@@ -320,7 +320,30 @@ func (b *bench) resumes(open func() *partbuffer.Buffer) {
 // nodes that no set has are one.
 func TestBufferFaults(t *testing.T) {
 	b := newBench(t)
-	buf := b.buffer(false, order(t, partition.Dispersed, 2))
+	b.survives(b.buffer(false, order(t, partition.Dispersed, 2)))
+	b.survives(b.macro(apart(t, partition.Dispersed, 2), 1, hubs))
+	small := b.buffer(false, order(t, partition.Sequential, 2))
+	if n, err := small.Batches(0); err == nil {
+		t.Errorf("%d batches of nodes of which some are in no set", n)
+	}
+	if err := small.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := partition.NewDeal(partition.DealSpec{Nodes: nodes, Parts: partsCount, Piece: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = partbuffer.New(partbuffer.Config{Deal: d, Order: order(t, partition.Dispersed, 2),
+		Macro: &partbuffer.Macro{}, Budget: b.src.Budget})
+	if err == nil {
+		t.Error("macro-batches of partitions that are no ranges")
+	}
+}
+
+// survives checks that a buffer can be used after an epoch that was cancelled, and that one which
+// is closed while it reads ahead ends.
+func (b *bench) survives(buf *partbuffer.Buffer) {
+	t := b.t
 	want := b.epoch(buf, 0, 0, 1, unseen)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -332,11 +355,7 @@ func TestBufferFaults(t *testing.T) {
 	if got := b.epoch(buf, 0, 0, 1, unseen); !slices.Equal(got, want) {
 		t.Error("other batches after an error")
 	}
-	small := b.buffer(false, order(t, partition.Sequential, 2))
-	if n, err := small.Batches(0); err == nil {
-		t.Errorf("%d batches of nodes of which some are in no set", n)
-	}
-	if err := errors.Join(buf.Close(), small.Close()); err != nil {
+	if err := buf.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
