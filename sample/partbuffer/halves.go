@@ -267,7 +267,7 @@ func (b *halves) fill(ctx context.Context, lists topology.Reader, h *half,
 	return err
 }
 
-// runs calls fn with the nodes from … to-1 of partitions that follow each other in a set, ascending,
+// runs calls fn with the nodes from … to-1 of partitions that follow each other in a set, in order,
 // until it fails.
 func (b *halves) runs(set *roaring.Bitmap, fn func(from, to sample.NodeID) error) error {
 	for it := set.Iterator(); it.HasNext(); {
