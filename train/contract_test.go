@@ -18,7 +18,7 @@ import (
 // contractConfig are settings that train in a second.
 func contractConfig() setting.Node {
 	c := setting.Default()
-	c.Run, c.Hidden, c.LR, c.Epochs, c.Memory, c.Threads = "r", 16, 0.01, 5, 512<<20, 2
+	c.Run, c.Hidden, c.LR, c.Epochs, c.Memory, c.Threads = "r", 16, 0.01, 3, 512<<20, 2
 	return c
 }
 

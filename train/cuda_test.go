@@ -35,7 +35,7 @@ func TestEveryModelOnDevice(t *testing.T) {
 	noteProfiles(t, s)
 	for _, c := range deviceConfigs() {
 		t.Run(c.Run, func(t *testing.T) {
-			c.Epochs, c.Clip = 3, 2
+			c.Epochs, c.Clip = 2, 2
 			sameTraining(t, s, c)
 		})
 	}
@@ -212,7 +212,7 @@ func TestTasksOnDevice(t *testing.T) {
 	} {
 		t.Run(v.run, func(t *testing.T) {
 			c := testConfig()
-			c.Run, c.Epochs = v.run, 3
+			c.Run, c.Epochs = v.run, 2
 			v.set(&c)
 			sameTraining(t, v.store, c)
 		})
@@ -379,7 +379,7 @@ func TestGroupedTrainingOnDevice(t *testing.T) {
 // groupedTraining compares a training with steps at once and one by one.
 func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store, c Config) {
 	t.Helper()
-	c.Backend, c.Batch, c.Epochs, c.EvalEvery, c.Dropout = backend.CUDA, 12, 3, 3, 0.3
+	c.Backend, c.Batch, c.Epochs, c.EvalEvery, c.Dropout = backend.CUDA, 20, 2, 2, 0.3
 	name := c.Run
 	var weights [2][]byte
 	var last [2]runs.Epoch

@@ -16,7 +16,7 @@ import (
 // inPlaceConfig trains with a cache that holds batches, but not all rows.
 func inPlaceConfig() Config {
 	c := testConfig()
-	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 3
+	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 2
 	c.Cache, c.FeatureCache = setting.CacheBelady, plantedNodes*(4*plantedDim+12)*3/4
 	return c
 }

@@ -50,7 +50,7 @@ func TestPartitions(t *testing.T) {
 		if want.Best < 0.6 {
 			t.Errorf("%s: val %g", name, want.Best)
 		}
-		for _, stop := range []int{1, 4, 7, 13} {
+		for _, stop := range []int{4, 13, 1, 7}[:stopped()] {
 			s := mustBuild(t, planted(false))
 			ctx, cancel := context.WithCancel(t.Context())
 			steps, note := 0, ""

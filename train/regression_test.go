@@ -178,7 +178,7 @@ func checkResumes(t *testing.T, g layouttest.Graph, c Config) {
 	whole := mustBuild(t, g)
 	mustRun(t, whole, c)
 	want, weights := finalState(t, whole, c.Run)
-	for seed := range uint64(4) {
+	for seed := range stopped() {
 		draw := rng.NewStream(rng.Key(seed, 3))
 		s, dev, stops := mustBuild(t, g), mustDevice(t), 0
 		for next := resumeVariant(c, seed); ; next = resumed(c.Run) {

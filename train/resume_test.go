@@ -70,7 +70,7 @@ func TestCheckpointsChangeNothing(t *testing.T) {
 func TestResumeAfterCancel(t *testing.T) {
 	c := resumeConfig()
 	want, weights := undisturbed(t, c)
-	for seed := range uint64(4) {
+	for seed := range stopped() {
 		draw := rng.NewStream(rng.Key(seed))
 		s, dev := mustBuild(t, planted(false)), mustDevice(t)
 		stops := 0
@@ -137,6 +137,14 @@ func TestStopOnFullDisk(t *testing.T) {
 	checkFinal(t, s, c, want, weights)
 }
 
+// stopped is how many runs are stopped at random steps: half of them with superbatches.
+func stopped() uint64 {
+	if testing.Short() {
+		return 2
+	}
+	return 4
+}
+
 // resumeVariant trains on superbatches in every other run: the weights are the same.
 func resumeVariant(c Config, seed uint64) Config {
 	if seed%2 == 1 {
@@ -161,9 +169,10 @@ func TestResumeAfterCrash(t *testing.T) {
 func resumeCrashed(t *testing.T, c Config) {
 	t.Helper()
 	want, weights := undisturbed(t, c)
-	for seed := range uint64(4) {
+	for seed := range stopped() {
 		fs := vfs.NewCrashableMem()
 		s := layouttest.Build(t, fs, "store", planted(false))
+		noteProfiles(t, s)
 		syncTree(t, fs, "")
 		draw := rng.NewStream(rng.Key(seed, 1))
 		left := 1 + int(draw.Below(30))

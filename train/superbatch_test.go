@@ -13,13 +13,10 @@ import (
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/layout"
-	"gdb/layout/layouttest"
 	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestBeladyReadsLess: with the same memory, fewer rows are read than by any other policy, and the
@@ -69,7 +66,8 @@ func TestSuperbatchFaults(t *testing.T) {
 	}
 	for _, file := range []string{"features", "batches", "accesses", "next", "plan"} {
 		for _, nth := range reads {
-			s := layouttest.Build(t, vfs.NewMem(), "store", planted(false))
+			s := mustBuildBare(t, planted(false))
+			noteProfileOf(t, good, s, c, diskProfile)
 			var begun atomic.Bool // the run: its plan reads features too, but no batches
 			var seen atomic.Int64
 			dev := devtest.Inject(good, func(path string, off int64, _ uint64) devtest.Fault {

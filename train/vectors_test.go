@@ -193,7 +193,7 @@ func TestVectorsAfterCrash(t *testing.T) {
 	whole := mustBuild(t, bare())
 	mustRun(t, whole, c)
 	want, weights := finalState(t, whole, c.Run)
-	for seed := range uint64(4) {
+	for seed := range stopped() {
 		fs := vfs.NewCrashableMem()
 		s := layouttest.Build(t, fs, "store", bare())
 		syncTree(t, fs, "")
