@@ -65,6 +65,14 @@ func TestLinksOnDevice(t *testing.T) {
 		set(&c)
 		sameOnDevice(t, typed, c)
 	}
+	for i, name := range []string{"sage", "gat", "rgcn"} {
+		c := deviceConfig("distmult", decoder.Softmax)
+		c.Encoder, c.Fanout, c.EncoderLR = name, "3,2", 0.003
+		c.EncoderInput = setting.EncoderVectors
+		c.NegativeSampling = []string{setting.NegativesUniform, setting.NegativesChunked,
+			setting.NegativesEdge}[i]
+		sameOnDevice(t, typed, c)
+	}
 	for i, name := range setting.Decoders {
 		s := typed
 		if name == "dot" {
@@ -214,7 +222,6 @@ func TestDeviceRefuses(t *testing.T) {
 	emulator := mustEmulate(t)
 	s := mustCircle(t, true)
 	for says, set := range map[string]func(c *Config){
-		"--encoder": func(c *Config) { c.Encoder = "sage" },
 		"--order beta": func(c *Config) {
 			c.Order, c.Partitions, c.PartitionsInMemory = setting.OrderBeta, 6, 3
 		},

@@ -5,10 +5,18 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
+	"gdb/compute/decoder"
 	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/train/link/encode"
 	"gdb/train/link/rank"
+	"gdb/train/runs"
 	"gdb/train/setting"
 )
+
+// onDiskAlone says why vectors on disk and a device are refused.
+const onDiskAlone = "vectors do not fit in memory, and of those on disk a device computes no " +
+	"steps: allow more --memory, or take --backend cpu"
 
 // openDevice opens the device that the settings want, if they want one: vectors and the state of
 // the optimizer have a place there, and steps are computed there.
@@ -17,8 +25,7 @@ func (t *trainer) openDevice() error {
 		return nil
 	}
 	if t.plan != nil {
-		return fmt.Errorf("train: a device has all vectors, and these do not fit in --memory %s: "+
-			"allow more, or take --backend cpu", mem.FormatSize(t.cfg.Memory))
+		return fmt.Errorf("train: --memory %s: %s", mem.FormatSize(t.cfg.Memory), onDiskAlone)
 	}
 	be, err := cuda.OpenNamed(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.budget, Device: t.cfg.Device, Plain: t.cfg.PlainLaunches})
@@ -38,8 +45,14 @@ func (t *trainer) openDevice() error {
 	return nil
 }
 
-// tables are those that are learned.
-func (t *trainer) tables() []*Table { return []*Table{t.model.entities, t.model.relations} }
+// tables are those that a device has: without an encoder, which reads vectors of the host and makes
+// others of them, also the entities'.
+func (t *trainer) tables() []*Table {
+	if t.cfg.Encodes() {
+		return []*Table{t.model.relations}
+	}
+	return []*Table{t.model.entities, t.model.relations}
+}
 
 // checkDevice refuses a device whose memory has no room for vectors and steps.
 func (t *trainer) checkDevice(be backend.Backend) error {
@@ -47,12 +60,11 @@ func (t *trainer) checkDevice(be backend.Backend) error {
 	if err != nil {
 		return fmt.Errorf("train: ask for the memory of the device: %w", err)
 	}
-	vectors := int64(0)
-	for _, table := range t.tables() {
-		vectors += int64(1+len(table.State)) * 4 * int64(table.Rows) * int64(table.Dim)
+	parts, err := deviceParts(&t.cfg, t.store.Meta())
+	if err != nil {
+		return err
 	}
-	step := max(deviceStepBytes(&t.cfg, t.data.entities),
-		rank.DeviceBytes(t.cfg.Dim, t.data.entities, true))
+	vectors, step := parts[0].Bytes, parts[1].Bytes
 	if free >= vectors+step {
 		return nil
 	}
@@ -61,6 +73,31 @@ func (t *trainer) checkDevice(be backend.Backend) error {
 		"--dim, --batch or --negatives, or take --backend cpu", mem.FormatSize(vectors),
 		mem.FormatSize(step), mem.FormatSize(free), mem.FormatSize(total),
 		mem.FormatSize(vectors+step-free))
+}
+
+// deviceParts lists what a training takes of a device: vectors with the state of the optimizer, and
+// the larger of a step and an evaluation. An encoder, whose steps hold features and vectors of each
+// layer with their gradients, takes about eight times its input and output.
+func deviceParts(c *Config, m *kv.Meta) ([]mem.Part, error) {
+	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	relations := max(1, len(m.EdgeTypes))
+	if c.Reciprocal {
+		relations *= 2
+	}
+	vectors := int64(relations) * int64(dec.RelationDim(c.Dim))
+	step := max(deviceStepBytes(c, int(m.Nodes)),
+		rank.DeviceBytes(c.Dim, int(m.Nodes), !c.Encodes()))
+	if c.Encodes() {
+		step += 8 * encode.BatchBytes(c, m, stepRows(c))
+	} else {
+		vectors += int64(m.Nodes) * int64(c.Dim)
+	}
+	return []mem.Part{
+		{Name: "vectors", Bytes: int64(1+len(runs.LinkState(c.Optimizer))) * 4 * vectors},
+		{Name: "steps, ranks", Bytes: step}}, nil
 }
 
 // deviceStepBytes returns what a step takes of a device, with an eighth more by which memory of

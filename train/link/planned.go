@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/edgefile"
@@ -21,6 +23,8 @@ type Planned struct {
 	Limit  int64        `json:"memory_bytes"`
 	Memory []mem.Part   `json:"memory"`
 	Disk   *PlannedDisk `json:"disk,omitempty"` // nil if vectors are in memory
+	// Device lists what is taken of a device, for --backend cuda; nil without.
+	Device []mem.Part `json:"device,omitempty"`
 	// Why gives the reasons, one line each.
 	Why []string `json:"why,omitempty"`
 }
@@ -66,9 +70,17 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 	}
 	out := &Planned{Order: c.Order, Limit: c.Memory}
 	if plan == nil {
+		if cuda.Chosen(c.Backend, c.Device) == backend.CUDA {
+			if out.Device, err = deviceParts(&c, m); err != nil {
+				return nil, err
+			}
+		}
 		return out, out.inMemory(&c, m)
 	}
 	out.Memory, out.Why = plan.Parts, plan.Lines
+	if c.Backend == backend.CUDA {
+		out.Why = append(out.Why, onDiskAlone)
+	}
 	if out.Disk, err = plannedDisk(plan, m); err != nil {
 		return nil, err
 	}

@@ -140,6 +140,21 @@ func TestTrainParts(t *testing.T) {
 	}
 }
 
+// TestDeviceIsPlanned: of a device the plan lists vectors and steps; an encoder leaves the vectors
+// of entities on the host.
+func TestDeviceIsPlanned(t *testing.T) {
+	c, m := circleConfig("distmult"), &kv.Meta{Nodes: 1 << 20}
+	c.Dim, c.Reciprocal, c.Backend, c.Order = 64, false, setting.BackendCUDA, setting.OrderMemory
+	c.Fanout = "3"
+	for encoder, rows := range map[string]int64{setting.EncoderNone: 1<<20 + 1, "sage": 1} {
+		c.Encoder = encoder
+		parts, err := deviceParts(&c, m)
+		if err != nil || parts[0].Bytes != 2*4*64*rows || parts[1].Bytes <= 0 {
+			t.Errorf("encoder %s: %v, %v", encoder, parts, err)
+		}
+	}
+}
+
 // TestEncoderIsPlannedToo: with vectors on disk an encoder takes memory beside all else.
 func TestEncoderIsPlannedToo(t *testing.T) {
 	m := mustCircle(t, true).Meta()

@@ -202,8 +202,6 @@ func (c *Link) validateDevice() error {
 	}
 	alone := ""
 	switch {
-	case c.Encodes():
-		alone = "--encoder"
 	case c.OnDisk():
 		alone = "--order " + c.Order
 	case c.Staleness > 0:

@@ -39,6 +39,13 @@ func printPlan(e *cli.App, p *link.Planned) error {
 	w := &cli.Lines{W: e.Out}
 	const longest = 17 // places of buckets
 	w.Pool("memory", p.Pool(), longest)
+	if len(p.Device) > 0 {
+		need := mem.Pool{Parts: p.Device}
+		for _, part := range p.Device {
+			need.Bytes += part.Bytes
+		}
+		w.Pool("device", &need, longest)
+	}
 	w.Printf("%-11s %s\n", "order", p.Order)
 	w.Reasons(p.Why)
 	if p.Disk != nil {

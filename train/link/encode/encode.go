@@ -8,12 +8,14 @@
 package encode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"gdb/blockdev"
 	"gdb/compute/backend"
+	"gdb/compute/backend/cuda"
 	"gdb/compute/kernel"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -82,7 +84,9 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return e, err
 	}
-	e.be, err = backend.OpenCPU(backend.Options{Workers: c.Threads, Budget: budget})
+	on := cmp.Or(c.Backend, backend.CPU) // runs from before there was a choice have none
+	e.be, err = cuda.OpenNamed(on, backend.Options{Workers: c.Threads, Budget: budget,
+		Device: c.Device, Plain: c.PlainLaunches})
 	if err != nil {
 		return e, err
 	}
