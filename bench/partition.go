@@ -21,6 +21,7 @@ type PartitionOptions struct {
 	Methods []string
 	// Restream is how often the lists are read again after the first time.
 	Restream int
+	Cluster  bool  // nodes are clustered before they are dealt
 	Memory   int64 // bounds the process, in bytes; 0 for no bound
 	// Progress gets the nodes that were dealt, of all; nil for none.
 	Progress func(phase string, done, total int64, unit string)
@@ -55,7 +56,7 @@ func Partition(ctx context.Context, opt PartitionOptions) (r *Report, err error)
 func partitionRow(ctx context.Context, g *partitioner.Graph, opt *PartitionOptions,
 	budget *mem.Budget, method string, parts int) (row Row, err error) {
 	o := partitioner.Options{Method: partitioner.Method(method), Parts: parts,
-		Passes: opt.Restream + 1, Budget: budget}
+		Passes: opt.Restream + 1, Budget: budget, Cluster: opt.Cluster}
 	if opt.Progress != nil {
 		o.Progress = func(done, total uint64) {
 			opt.Progress(method, int64(done), int64(total), "nodes")

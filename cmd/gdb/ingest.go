@@ -110,6 +110,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Partitioner, "partitioner", "none",
 		"none, random, range; or by the lists: ldg, fennel or gap, as gdb order")
 	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
+	f.BoolVar(&opt.Cluster, "cluster", false, "cluster nodes first: fewer edges are cut")
 	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
 	f.StringVar(&opt.Normalize, "normalize", "none",
 		"features: none, row (sum 1), zscore (columns) or auto")

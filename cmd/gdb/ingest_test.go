@@ -36,7 +36,7 @@ func TestCommandLine(t *testing.T) {
 // how.
 var notOfSources = strings.Fields("out format undirected dedup keep-duplicates merge " +
 	"keep-self-loops " +
-	"direction edge-split missing-nodes split-column partitions partitioner restream " +
+	"direction edge-split missing-nodes split-column partitions partitioner restream cluster " +
 	"feature-dtype normalize " +
 	"block resume dry-run")
 

@@ -29,7 +29,7 @@ fennel and ldg keep neighbors together; gap also gives each partition its share
 of the training nodes of each class. Ids, edges, features, labels and splits
 stay as they are; runs stay with the old store. See docs/partitioners.md.
 After a kill, the same command with --resume goes on.`,
-		Example: `  gdb order papers.gdb --partitions 256 --restream 2 --out ordered.gdb`,
+		Example: `  gdb order papers.gdb --partitions 256 --cluster --out ordered.gdb`,
 		Args:    cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Method = partitioner.Method(method)
@@ -42,6 +42,7 @@ After a kill, the same command with --resume goes on.`,
 		"gap, fennel, ldg, random or range")
 	f.IntVar(&opt.Parts, "partitions", 0, "number of node partitions")
 	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
+	f.BoolVar(&opt.Cluster, "cluster", false, "cluster nodes first: fewer edges are cut")
 	cli.SplitColumn(f, &opt.Split)
 	f.BoolVar(&opt.Resume, "resume", false, "go on with what was stopped")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")

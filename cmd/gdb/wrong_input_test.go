@@ -118,7 +118,7 @@ var wrongInputs = []struct {
 	{"ingest e.csv --partitioner gap --out s", 2,
 		"--partitioner gap needs --partitions, 2 or more"},
 	{"ingest e.csv --partitioner range --partitions 2 --restream 1 --out s", 2,
-		"--restream 1 is for --partitioner ldg, fennel, gap, which read the lists"},
+		"--restream and --cluster are for --partitioner ldg, fennel, gap, which read the lists"},
 	{"ingest e.csv --block 5KiB --out s", 2, "--block 5KiB"},
 	{"ingest e.csv --normalize row --out s", 2, "--normalize row, but there are no features"},
 	{"ingest e.csv --label-col label --out s", 2, "--label-col needs the file with that column"},

@@ -77,7 +77,7 @@ func inherit(m *kv.Meta, from Again) {
 }
 
 // orderFlags are the flags that say how nodes are put in order.
-var orderFlags = []string{"--partitioner", "--partitions", "--restream"}
+var orderFlags = []string{"--partitioner", "--partitions", "--restream", "--cluster"}
 
 // orderedSource returns what a store was made from, with how its nodes are put in order now.
 func (o *Options) orderedSource(was kv.SourceMeta) kv.SourceMeta {
@@ -90,6 +90,9 @@ func (o *Options) orderedSource(was kv.SourceMeta) kv.SourceMeta {
 		if value != "0" {
 			was.Args = append(was.Args, orderFlags[i]+"="+value)
 		}
+	}
+	if o.Cluster {
+		was.Args = append(was.Args, "--cluster")
 	}
 	return was
 }

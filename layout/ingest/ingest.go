@@ -147,8 +147,8 @@ func checkOptions(opt *Options, info *source.Info) error {
 		return bad("--partitioner %s needs --partitions, 2 or more", opt.Partitioner)
 	case opt.Restream < 0:
 		return bad("--restream %d is negative", opt.Restream)
-	case opt.Restream > 0 && !opt.Streams():
-		return bad("--restream %d is for --partitioner %s, which read the lists", opt.Restream,
+	case (opt.Restream > 0 || opt.Cluster) && !opt.Streams():
+		return bad("--restream and --cluster are for --partitioner %s, which read the lists",
 			strings.Join(Partitioners[streamFrom:], ", "))
 	case opt.Merge != "" && !info.Weighted:
 		return bad("--merge %s, but edges have no weights: --weight-col names their column",

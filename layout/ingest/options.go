@@ -47,6 +47,7 @@ type Options struct {
 	Partitions   int
 	Partitioner  string // one of Partitioners
 	Restream     int    // how often such a partitioner reads the lists again
+	Cluster      bool   // it clusters nodes first
 	FeatureDType string // one of FeatureDTypes; "" is f32
 	Normalize    string // one of Normalizes
 	BlockBytes   int    // default 4096
@@ -128,7 +129,8 @@ func (o *Options) args() []string {
 		{"edge-split", o.EdgeSplit}} {
 		add(f[0], f[1])
 	}
-	set := map[string]bool{"undirected": o.Undirected, "dedup": o.Dedup, "allow-nan": o.AllowNaN,
+	set := map[string]bool{"cluster": o.Cluster, "undirected": o.Undirected,
+		"dedup": o.Dedup, "allow-nan": o.AllowNaN,
 		"keep-duplicates": o.KeepDuplicates, "keep-self-loops": o.KeepSelfLoops,
 		"multi-label": o.MultiLabel, "same-ids": o.SameIDs}
 	for _, flag := range slices.Sorted(maps.Keys(set)) {

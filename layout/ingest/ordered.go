@@ -27,7 +27,7 @@ func RunOrdered(ctx context.Context, fs vfs.FS, opt Options,
 	opt.BlockBytes = cmp.Or(opt.BlockBytes, defaultBlock)
 	first := opt
 	first.Out = fs.PathJoin(opt.Out, layout.FirstPath)
-	first.Partitioner, first.Partitions, first.Restream = "", 0, 0
+	first.Partitioner, first.Partitions, first.Restream, first.Cluster = "", 0, 0, false
 	meta, err := lookOrdered(ctx, fs, &opt, &first)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ type dealer struct {
 
 func newDealer(g *Graph, opt *Options, of []uint16) (*dealer, error) {
 	d := &dealer{g: g, opt: opt, of: of, held: mem.NewAccount(opt.Budget, "sizes of partitions")}
-	counts := []uint64{g.Nodes}
+	counts := []uint64{g.all()}
 	if opt.Method == GAP {
 		counts = g.Count
 	}
@@ -54,12 +54,27 @@ func newDealer(g *Graph, opt *Options, of []uint16) (*dealer, error) {
 	for _, n := range counts {
 		d.sizes = append(d.sizes, newSizes(k))
 		d.most = append(d.most, uint32(math.Ceil(slack*float64(n)/float64(k))))
-		d.scale = append(d.scale, float64(g.Nodes)/float64(max(1, n)))
+		d.scale = append(d.scale, float64(g.all())/float64(max(1, n)))
 	}
-	n, edges := float64(g.Nodes), float64(g.Entries)/2
+	n, edges := float64(g.all()), float64(g.Entries)/2
 	alpha := math.Sqrt(float64(k)) * edges / math.Pow(n, gamma)
 	d.cost, d.count = alpha*gamma, make([]uint32, k)
 	return d, nil
+}
+
+// begin counts nodes that are dealt already.
+func (d *dealer) begin(ctx context.Context) error {
+	for v, p := range d.of {
+		if p == none {
+			return nil // none is dealt
+		}
+		label, err := d.label(ctx, kv.NodeID(v))
+		if err != nil {
+			return err
+		}
+		d.sizes[label].add(int(p), d.g.size(kv.NodeID(v)))
+	}
+	return nil
 }
 
 // run reads the lists a number of times.
@@ -88,7 +103,8 @@ func (d *dealer) lists(ctx context.Context, first kv.NodeID, cont bool, l *listf
 			}
 			d.node, d.began = first+kv.NodeID(i), true
 		}
-		for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
+		for k := l.Off[i]; k < l.Off[i+1]; k++ {
+			u, n := l.Nbrs[k], d.g.weight(l, k)
 			p := d.of[u]
 			if p == none || u == d.node {
 				continue
@@ -96,7 +112,7 @@ func (d *dealer) lists(ctx context.Context, first kv.NodeID, cont bool, l *listf
 			if d.count[p] == 0 {
 				d.adjacent = append(d.adjacent, p)
 			}
-			d.count[p]++
+			d.count[p] += n
 		}
 	}
 	if d.opt.Progress != nil {
@@ -115,12 +131,12 @@ func (d *dealer) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &d.sizes[label]
+	s, n := &d.sizes[label], d.g.size(d.node)
 	if p := d.of[d.node]; p != none {
-		s.remove(int(p))
+		s.remove(int(p), n)
 	}
-	p := d.best(label)
-	s.add(p)
+	p := d.best(label, n)
+	s.add(p, n)
 	d.of[d.node] = uint16(p)
 	for _, p := range d.adjacent {
 		d.count[p] = 0
@@ -131,15 +147,15 @@ func (d *dealer) end(ctx context.Context) error {
 
 // best returns the partition with the best score for the node under way: of those that have
 // neighbors and room, and the smallest.
-func (d *dealer) best(label int) int {
+func (d *dealer) best(label int, size uint32) int {
 	s := &d.sizes[label]
 	best := s.least()
-	score := d.score(label, best)
+	score := d.score(label, best, size)
 	for _, p := range d.adjacent {
-		if s.of[p] >= d.most[label] {
+		if s.of[p]+size > d.most[label] {
 			continue
 		}
-		got := d.score(label, int(p))
+		got := d.score(label, int(p), size)
 		if got > score || got == score && s.less(uint32(p), uint32(best)) {
 			best, score = int(p), got
 		}
@@ -147,13 +163,14 @@ func (d *dealer) best(label int) int {
 	return best
 }
 
-// score returns the score of a partition for the node under way.
-func (d *dealer) score(label, part int) float64 {
+// score returns the score of a partition for the node under way, which stands for more nodes where
+// it is a cluster.
+func (d *dealer) score(label, part int, nodes uint32) float64 {
 	n, size := float64(d.count[part]), float64(d.sizes[label].of[part])
 	if d.opt.Method == LDG {
 		return n * (1 - size/float64(d.most[label]))
 	}
-	return n - d.cost*math.Sqrt(size*d.scale[label])
+	return n - float64(nodes)*d.cost*math.Sqrt(size*d.scale[label])
 }
 
 // label returns the label of a node; 0 where labels do not matter.

@@ -15,7 +15,8 @@
 // deal the nodes anew, with the partitions of all neighbors known (Nishimura and Ugander,
 // "Restreaming Graph Partitioning").
 //
-// It takes 2 bytes of memory for each node, and 12 for each partition and label.
+// It takes 2 bytes of memory for each node, and 12 for each partition and label. Options.Cluster
+// takes more.
 package partitioner
 
 import (
@@ -74,6 +75,11 @@ type Graph struct {
 	Classes int
 	// Count holds the number of nodes of each label, and of those without one at the end.
 	Count []uint64
+
+	// sizes says how many nodes each node stands for, stands in all, where nodes are clusters; the
+	// weights of lists then say how many entries each entry stands for.
+	sizes  []uint32
+	stands uint64
 }
 
 // Options say how a graph is partitioned.
@@ -82,8 +88,12 @@ type Options struct {
 	Parts  int // 1 to Most, and no more than nodes
 	// Passes is how often the lists are read; each pass but the first deals all nodes anew.
 	Passes int
-	Seed   uint64 // of Random
-	Budget *mem.Budget
+	// Cluster clusters nodes before they are dealt: it cuts fewer edges, and takes some 13 passes
+	// over the lists and 8 bytes of memory more for each node, and 16 for each entry of a list that
+	// leads out of a cluster. Clusters that are dealt have no labels; nodes then have.
+	Cluster bool
+	Seed    uint64 // of Random
+	Budget  *mem.Budget
 	// Progress is called with the number of nodes that were dealt, of all passes; nil is not.
 	Progress func(done, total uint64)
 }
@@ -129,6 +139,9 @@ func Deal(ctx context.Context, g *Graph, opt Options) (*Parts, error) {
 	case opt.Passes < 1:
 		return nil, fmt.Errorf("%w: lists are read %d times: want 1 or more", ErrOptions,
 			opt.Passes)
+	case opt.Cluster && !opt.reads():
+		return nil, fmt.Errorf("%w: %s reads no lists, so that it has no clusters", ErrOptions,
+			opt.Method)
 	case opt.Passes > 1 && !opt.reads():
 		return nil, fmt.Errorf("%w: %s reads no lists, so that it cannot read them again",
 			ErrOptions, opt.Method)
@@ -145,7 +158,16 @@ func Deal(ctx context.Context, g *Graph, opt Options) (*Parts, error) {
 	for i := range parts.Of {
 		parts.Of[i] = none
 	}
-	d, err := newDealer(g, &opt, parts.Of)
+	if opt.Cluster {
+		err = dealClusters(ctx, g, &opt, parts.Of)
+	}
+	var d *dealer
+	if err == nil {
+		d, err = newDealer(g, &opt, parts.Of)
+	}
+	if err == nil {
+		err = d.begin(ctx)
+	}
 	if err == nil {
 		err = d.run(ctx, opt.Passes)
 		d.held.Release()

@@ -218,9 +218,9 @@ func TestSizes(t *testing.T) {
 	for range 3000 {
 		p := r.IntN(13)
 		if s.of[p] > 0 && r.IntN(3) == 0 {
-			s.remove(p)
+			s.remove(p, 1)
 		} else {
-			s.add(p)
+			s.add(p, 1)
 		}
 		if want := slices.Index(s.of, slices.Min(s.of)); s.least() != want {
 			t.Fatalf("%v: %d is on top, not %d", s.of, s.least(), want)

@@ -26,9 +26,9 @@ func (s *sizes) less(p, q uint32) bool {
 	return s.of[p] < s.of[q] || s.of[p] == s.of[q] && p < q
 }
 
-// add counts one more node of a partition. It takes O(log k) of k partitions, as remove does.
-func (s *sizes) add(part int) {
-	s.of[part]++
+// add counts n more nodes of a partition. It takes O(log k) of k partitions, as remove does.
+func (s *sizes) add(part int, n uint32) {
+	s.of[part] += n
 	for i := s.at[part]; ; {
 		child := 2*i + 1
 		if child >= uint32(len(s.heap)) {
@@ -45,9 +45,9 @@ func (s *sizes) add(part int) {
 	}
 }
 
-// remove counts one node less of a partition.
-func (s *sizes) remove(part int) {
-	s.of[part]--
+// remove counts n nodes less of a partition.
+func (s *sizes) remove(part int, n uint32) {
+	s.of[part] -= n
 	for i := s.at[part]; i > 0; {
 		parent := (i - 1) / 2
 		if !s.less(s.heap[i], s.heap[parent]) {

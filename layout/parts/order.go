@@ -28,6 +28,7 @@ type OrderOptions struct {
 	Method   partitioner.Method
 	Parts    int // 2 to partitioner.Most
 	Restream int // how often the lists are read again, to deal nodes anew
+	Cluster  bool
 	Seed     uint64
 	Split    string // column of the splits whose training nodes are balanced; "" is the default
 	// Memory bounds the memory of the process, in bytes; 0 is half of what is available.
@@ -81,7 +82,7 @@ func dealWhole(ctx context.Context, files *openfiles.Set, opt *OrderOptions) (w 
 		return nil, nil, err
 	}
 	deal := partitioner.Options{Method: opt.Method, Parts: opt.Parts, Passes: opt.Restream + 1,
-		Seed: opt.Seed, Budget: files.Budget}
+		Cluster: opt.Cluster, Seed: opt.Seed, Budget: files.Budget}
 	if opt.Progress != nil {
 		deal.Progress = func(done, total uint64) {
 			opt.Progress("deal nodes", int64(done), int64(total), "nodes")
@@ -106,7 +107,8 @@ func (w *whole) ingestOptions(opt *OrderOptions, memory int64) ingest.Options {
 		AllowNaN: len(w.was.Features) > 0, Memory: memory, Notes: opt.Notes}, Out: opt.Out,
 		Both: len(w.was.Directions) > 1, SplitColumn: max(0, w.was.SplitColumn),
 		Partitioner: string(opt.Method), Partitions: opt.Parts, Restream: opt.Restream,
-		BlockBytes: w.was.BlockBytes, Threads: opt.Threads, Seed: opt.Seed, Resume: opt.Resume,
+		Cluster: opt.Cluster, BlockBytes: w.was.BlockBytes, Threads: opt.Threads,
+		Seed: opt.Seed, Resume: opt.Resume,
 		Version: opt.Version, Progress: opt.Progress}
 	if len(w.was.Features) > 0 {
 		o.FeatureDType = w.was.Features[0].DType
@@ -136,7 +138,8 @@ func Ingest(ctx context.Context, fs vfs.FS, opt ingest.Options) (meta *kv.Meta,
 			var m *kv.Meta
 			m, report, err = Order(ctx, s, dev, fs, OrderOptions{Out: opt.Out,
 				Method: partitioner.Method(opt.Partitioner), Parts: opt.Partitions,
-				Restream: opt.Restream, Seed: opt.Seed, Memory: opt.Memory, Threads: opt.Threads,
+				Restream: opt.Restream, Cluster: opt.Cluster, Seed: opt.Seed,
+				Memory: opt.Memory, Threads: opt.Threads,
 				Resume: opt.Resume, Version: opt.Version, Progress: opt.Progress,
 				Notes: opt.Notes})
 			return m, err

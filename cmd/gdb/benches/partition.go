@@ -41,8 +41,9 @@ func (a commands) partition() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose nodes are dealt")
 	f.IntSliceVar(&opt.Parts, "parts", []int{64, 1024}, "numbers of partitions")
-	f.StringSliceVar(&opt.Methods, "methods", partitioner.Words(), "partitioners")
+	f.StringSliceVar(&opt.Methods, "methods", partitioner.Words()[:3], "partitioners")
 	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
+	f.BoolVar(&opt.Cluster, "cluster", false, "cluster nodes first: fewer edges are cut")
 	cli.SplitColumn(f, &opt.Split)
 	f.StringVar(&io, "io", "auto", cli.HelpOf("io"))
 	return cmd
