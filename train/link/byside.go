@@ -18,6 +18,7 @@ type bySide struct {
 	groups triples.Groups
 	now    sideStep
 	whole  wholeStep // with all entities as negatives
+	sent   sentRows  // of vectors on disk, with a device
 	read   []backend.Loss
 }
 
@@ -98,7 +99,12 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
 // queries and gradients. Query heads is the first that asks for a head.
 func (s *bySide) prepare(queries, heads int, drop uint64) {
 	t, dim, width := &s.now, s.cfg.Dim, s.dec.FormDim(s.cfg.Dim)
-	t.rows, t.relations = s.readRows(s.table, s.list), s.readRows(s.relations, s.rel.Numbers)
+	if s.sends() {
+		t.rows = s.sendRows()
+	} else {
+		t.rows = s.readRows(s.table, s.list)
+	}
+	t.relations = s.readRows(s.relations, s.rel.Numbers)
 	if s.held != nil {
 		t.rows = s.be.Host(s.held.entities, len(s.list), dim)
 		t.relations = s.be.Host(s.held.relations, len(s.rel.Numbers), s.relations.Dim)
@@ -269,6 +275,9 @@ func (s *bySide) update(o *optimizer) error {
 	o.steps++
 	t := &s.now
 	s.updateRelations(o)
+	if s.sends() {
+		return s.takeRows(o)
+	}
 	if s.enc == nil {
 		o.onBackend(s.be, s.learned, t.dEntities, backend.Words(s.be, s.rows.Numbers))
 		return s.be.Err()

@@ -65,6 +65,15 @@ func TestLinksOnDevice(t *testing.T) {
 		set(&c)
 		sameOnDevice(t, typed, c)
 	}
+	for _, order := range []string{setting.OrderBeta, setting.OrderTwoLevel} {
+		c := deviceConfig("distmult", decoder.Softmax)
+		c.Order, c.Partitions, c.PartitionsInMemory = order, 6, 3
+		if order == setting.OrderTwoLevel {
+			c.Partitions, c.PartitionsInMemory, c.LogicalPartitions = 8, 4, 4
+			c.Optimizer = "adam"
+		}
+		sameOnDevice(t, typed, c)
+	}
 	for i, name := range []string{"sage", "gat", "rgcn"} {
 		c := deviceConfig("distmult", decoder.Softmax)
 		c.Encoder, c.Fanout, c.EncoderLR = name, "3,2", 0.003
@@ -72,6 +81,10 @@ func TestLinksOnDevice(t *testing.T) {
 		c.NegativeSampling = []string{setting.NegativesUniform, setting.NegativesChunked,
 			setting.NegativesEdge}[i]
 		sameOnDevice(t, typed, c)
+		if name == "sage" {
+			c.Order, c.Partitions, c.PartitionsInMemory = setting.OrderBeta, 6, 3
+			sameOnDevice(t, typed, c)
+		}
 	}
 	for i, name := range setting.Decoders {
 		s := typed
@@ -222,9 +235,6 @@ func TestDeviceRefuses(t *testing.T) {
 	emulator := mustEmulate(t)
 	s := mustCircle(t, true)
 	for says, set := range map[string]func(c *Config){
-		"--order beta": func(c *Config) {
-			c.Order, c.Partitions, c.PartitionsInMemory = setting.OrderBeta, 6, 3
-		},
 		"--staleness":   func(c *Config) { c.Staleness = 2 },
 		"more would do": func(c *Config) { emulator.Set(t, "memory", 5<<20) },
 	} {

@@ -14,18 +14,11 @@ import (
 	"gdb/train/setting"
 )
 
-// onDiskAlone says why vectors on disk and a device are refused.
-const onDiskAlone = "vectors do not fit in memory, and of those on disk a device computes no " +
-	"steps: allow more --memory, or take --backend cpu"
-
 // openDevice opens the device that the settings want, if they want one: vectors and the state of
 // the optimizer have a place there, and steps are computed there.
 func (t *trainer) openDevice() error {
 	if t.cfg.Backend != backend.CUDA {
 		return nil
-	}
-	if t.plan != nil {
-		return fmt.Errorf("train: --memory %s: %s", mem.FormatSize(t.cfg.Memory), onDiskAlone)
 	}
 	be, err := cuda.OpenNamed(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.budget, Device: t.cfg.Device, Plain: t.cfg.PlainLaunches})
@@ -45,10 +38,13 @@ func (t *trainer) openDevice() error {
 	return nil
 }
 
-// tables are those that a device has: without an encoder, which reads vectors of the host and makes
-// others of them, also the entities'.
+// keepsEntities reports whether a device has the vectors of all entities: those that an encoder
+// reads are on the host, and those on disk are sent for a step.
+func keepsEntities(c *Config) bool { return !c.Encodes() && !c.OnDisk() }
+
+// tables lists what a device has.
 func (t *trainer) tables() []*Table {
-	if t.cfg.Encodes() {
+	if !keepsEntities(&t.cfg) {
 		return []*Table{t.model.relations}
 	}
 	return []*Table{t.model.entities, t.model.relations}
@@ -89,14 +85,18 @@ func deviceParts(c *Config, m *kv.Meta) ([]mem.Part, error) {
 	}
 	vectors := int64(relations) * int64(dec.RelationDim(c.Dim))
 	step := max(deviceStepBytes(c, int(m.Nodes)),
-		rank.DeviceBytes(c.Dim, int(m.Nodes), !c.Encodes()))
-	if c.Encodes() {
+		rank.DeviceBytes(c.Dim, int(m.Nodes), keepsEntities(c)))
+	arrays := int64(1 + len(runs.LinkState(c.Optimizer)))
+	switch {
+	case c.Encodes():
 		step += 8 * encode.BatchBytes(c, m, stepRows(c))
-	} else {
+	case c.OnDisk():
+		step += (cuda.StepsStaged + 1) * 4 * arrays * stepRows(c) * int64(c.Dim) * 9 / 8
+	default:
 		vectors += int64(m.Nodes) * int64(c.Dim)
 	}
 	return []mem.Part{
-		{Name: "vectors", Bytes: int64(1+len(runs.LinkState(c.Optimizer))) * 4 * vectors},
+		{Name: "vectors", Bytes: 4 * arrays * vectors},
 		{Name: "steps, ranks", Bytes: step}}, nil
 }
 

@@ -69,18 +69,15 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 		return nil, err
 	}
 	out := &Planned{Order: c.Order, Limit: c.Memory}
-	if plan == nil {
-		if cuda.Chosen(c.Backend, c.Device) == backend.CUDA {
-			if out.Device, err = deviceParts(&c, m); err != nil {
-				return nil, err
-			}
+	if cuda.Chosen(c.Backend, c.Device) == backend.CUDA {
+		if out.Device, err = deviceParts(&c, m); err != nil {
+			return nil, err
 		}
+	}
+	if plan == nil {
 		return out, out.inMemory(&c, m)
 	}
 	out.Memory, out.Why = plan.Parts, plan.Lines
-	if c.Backend == backend.CUDA {
-		out.Why = append(out.Why, onDiskAlone)
-	}
 	if out.Disk, err = plannedDisk(plan, m); err != nil {
 		return nil, err
 	}

@@ -200,17 +200,11 @@ func (c *Link) validateDevice() error {
 	if c.Backend != BackendCUDA {
 		return nil
 	}
-	alone := ""
-	switch {
-	case c.OnDisk():
-		alone = "--order " + c.Order
-	case c.Staleness > 0:
-		alone = "--staleness"
-	default:
+	if c.Staleness == 0 {
 		return nil
 	}
-	return fmt.Errorf("train: --backend cuda: steps with %s are computed by the CPU alone: leave "+
-		"one of both out", alone)
+	return errors.New("train: --backend cuda: steps with --staleness are computed by the CPU " +
+		"alone: leave one of both out")
 }
 
 // SameResult reports the first setting by which a resumed run would not be the same run.
