@@ -37,6 +37,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb plan fb.gdb", "of a public graph"},
 	{"gdb train STORE --task link$", "of a store with splits of its edges"},
 	{"gdb plan STORE --task link --memory SIZE$", "of a store with splits of its edges"},
+	{"gdb plan --task link --backend cuda$", "of a store with splits of its edges"},
 	{"gdb ingest edges.csv --out g.gdb --edge-split", "of a graph with many edges"},
 	{"gdb ingest rmat", "of a graph of bench gen rmat"},
 	{"gdb ingest sbm", "of the graph of bench gen sbm"},
