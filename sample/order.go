@@ -17,6 +17,7 @@ type Order struct {
 	perm  rng.Permutation
 	epoch uint64
 	size  int
+	parts uint64 // of a batch
 }
 
 // EpochOrder returns the order of train in an epoch, which depends on (seed, epoch, len(train))
@@ -30,22 +31,31 @@ func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, erro
 		return nil, fmt.Errorf("sample: batch size %d: give a positive number", batchSize)
 	}
 	perm := rng.NewPermutation(uint64(len(train)), rng.Key(orderDomain, seed, epoch))
-	return &Order{train: train, perm: perm, epoch: epoch, size: batchSize}, nil
+	return &Order{train: train, perm: perm, epoch: epoch, size: batchSize, parts: 1}, nil
 }
 
 // Epoch returns the epoch of this order, counted from 0.
 func (o *Order) Epoch() uint64 { return o.epoch }
 
+// Split returns the order in which each batch is as many batches as parts says, of its seeds in
+// their order, whose numbers differ by one at most: those of the last batch may have none.
+func (o *Order) Split(parts int) *Order {
+	split := *o
+	split.parts *= uint64(max(1, parts))
+	return &split
+}
+
 // Batches returns the number of batches.
 func (o *Order) Batches() uint64 {
-	return (uint64(len(o.train)) + uint64(o.size) - 1) / uint64(o.size)
+	return (uint64(len(o.train)) + uint64(o.size) - 1) / uint64(o.size) * o.parts
 }
 
 // Seeds appends the seeds of batch i, which is below Batches, to dst. It takes about 20 ns per
 // seed.
 func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
-	first := i * uint64(o.size)
-	for k := first; k < min(first+uint64(o.size), uint64(len(o.train))); k++ {
+	whole := i / o.parts * uint64(o.size)
+	size, part := min(uint64(o.size), uint64(len(o.train))-whole), i%o.parts
+	for k := whole + part*size/o.parts; k < whole+(part+1)*size/o.parts; k++ {
 		dst = append(dst, o.train[o.perm.At(k)])
 	}
 	return dst

@@ -75,3 +75,28 @@ func TestEpochOrder(t *testing.T) {
 		t.Error("batches of no seeds are taken")
 	}
 }
+
+// TestOrderSplit: parts of a batch are its seeds in their order, equally many but for one.
+func TestOrderSplit(t *testing.T) {
+	whole := mustOrder(t, someNodes(101), 5, 2, 10)
+	for _, parts := range []int{1, 2, 3, 4} {
+		split := whole.Split(parts)
+		if split.Batches() != whole.Batches()*uint64(parts) {
+			t.Fatalf("%d batches in %d parts are %d", whole.Batches(), parts, split.Batches())
+		}
+		for i := range whole.Batches() {
+			want, got := whole.Seeds(i, nil), []NodeID(nil)
+			for p := range uint64(parts) {
+				before := len(got)
+				got = split.Seeds(i*uint64(parts)+p, got)
+				if n := len(got) - before; n < len(want)/parts || n > len(want)/parts+1 {
+					t.Errorf("batch %d of %d seeds: part %d of %d has %d", i, len(want), p, parts,
+						n)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("batch %d in %d parts has the seeds %v, not %v", i, parts, got, want)
+			}
+		}
+	}
+}

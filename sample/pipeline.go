@@ -33,6 +33,8 @@ type PipelineConfig struct {
 	// Features fill Batch.X, and Batch.Table if they lend their rows; nil leaves both nil. The
 	// caller closes them.
 	Features rowcache.Features
+	// FeaturesOf returns what takes the place of Features for a batch, if it is not nil.
+	FeaturesOf func(b *Batch) rowcache.Features
 	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
 	// Prepare makes what the step on a batch needs that follows from its Dense, and sets
@@ -256,7 +258,11 @@ func (p *Pipeline) fill(b *Batch) error {
 		}
 		p.drawer.Shrink(gatherer) // memory is short
 	}
-	if f := p.cfg.Features; f != nil {
+	f := p.cfg.Features
+	if p.cfg.FeaturesOf != nil {
+		f = p.cfg.FeaturesOf(b)
+	}
+	if f != nil {
 		b.Dim = f.Dim()
 		nodes := b.Dense.NodeIDs
 		if b.Table = f.Lent(); b.Table != nil {

@@ -136,7 +136,9 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
-	c.Backend = cuda.Chosen(c.Backend, c.Device)
+	if c.Backend = cuda.Chosen(c.Backend, c.Devices()...); c.Backend == backend.CPU {
+		c.MoreDevices = nil
+	}
 	if c.Backend == backend.CUDA && m.Labels.Unknown > 0 {
 		return fmt.Errorf("train: %d labels are unknown, and --backend cuda cannot leave them out "+
 			"of the loss: use --backend cpu", m.Labels.Unknown)

@@ -37,6 +37,8 @@ func cannotDraw(in *inputs, c *Config) error {
 	case slices.ContainsFunc(fanout, large):
 		return fmt.Errorf("a device draws at most %d neighbors of a node, or all",
 			backend.FanoutMost)
+	case c.Parts() > 1:
+		return errors.New("several devices slice their parts from a batch that the host draws")
 	case c.MacroBatch > 1:
 		return errors.New("a device draws each batch by itself, without --macro-batch")
 	case c.Buffered():

@@ -36,12 +36,12 @@ func (s *session) Steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := s.steps.be.Launches()
+	before := s.replicas.launches()
 	err = s.consume(ctx, e, int(batches))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, s.readLosses())
 	}
-	s.pos.Sums.Launches = s.pos.Sums.Launches.Add(s.steps.be.Launches().Sub(before))
+	s.pos.Sums.Launches = s.pos.Sums.Launches.Add(s.replicas.launches().Sub(before))
 	e.Lap(&s.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
 }
@@ -59,28 +59,19 @@ func (s *session) batchesOfEpoch() (uint64, error) {
 }
 
 // setRate sets the optimizer's learning rate for the epoch.
-func (s *session) setRate() { s.steps.opt.factor = s.cfg.RateFactor(s.pos.Epoch, s.pos.Halvings) }
+func (s *session) setRate() {
+	s.replicas.setRate(s.cfg.RateFactor(s.pos.Epoch, s.pos.Halvings))
+}
 
 // consume trains on the rest of an epoch, which has batches batches in all.
 func (s *session) consume(ctx context.Context, e *loader.Epoch, batches int) error {
-	rows := s.rows.of()
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b, err := e.Next(ctx)
+		err := s.stepBatch(ctx, e)
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = s.steps.step(b, rows)
-		s.pos.Sums.addBatch(b)
-		s.bus.addTo(&s.pos.Sums, s.steps.be, s.rows)
-		b.Release()
-		if err == nil {
-			err = s.rows.fill(ctx)
 		}
 		due := s.cfg.CheckpointEvery > 0 && (s.pos.Batch+1)%uint64(s.cfg.CheckpointEvery) == 0
 		due = due || s.IsDue()
@@ -103,7 +94,7 @@ func (s *session) consume(ctx context.Context, e *loader.Epoch, batches int) err
 
 // readLosses adds up the losses of the steps since the last call.
 func (s *session) readLosses() error {
-	all, err := s.steps.losses()
+	all, err := s.replicas.losses()
 	for _, o := range all {
 		s.pos.Sums.addLoss(o)
 	}
@@ -253,7 +244,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := s.rows.rest(); err != nil {
+	if err := s.replicas.rest(); err != nil {
 		return nil, err
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
@@ -294,4 +285,25 @@ func (s *session) setThresholds(all []float32) {
 	if c, ok := s.in.task.(*task.Classes); ok {
 		c.Thresholds = all
 	}
+}
+
+// stepBatch trains on a batch, part by part: once it was begun it is finished, whatever ctx says.
+// It returns io.EOF after the last.
+func (s *session) stepBatch(ctx context.Context, e *loader.Epoch) error {
+	s.pos.Sums.Batches++
+	for done := false; !done; ctx = context.WithoutCancel(ctx) {
+		b, err := e.Next(ctx)
+		if err != nil {
+			s.pos.Sums.Batches--
+			return err
+		}
+		done, err = s.replicas.step(b)
+		s.pos.Sums.addBatch(b)
+		s.replicas.addTo(&s.pos.Sums)
+		b.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return s.replicas.fill(ctx)
 }

@@ -109,7 +109,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	for it := set.Iterator(); it.HasNext(); {
 		ids = append(ids, sample.NodeID(it.Next()))
 	}
-	order, err := sample.EpochOrder(ids, e.cfg.Seed, sampledEpoch, e.cfg.Batch)
+	order, err := sample.EpochOrder(ids, e.cfg.Seed, sampledEpoch, e.cfg.PartSeeds())
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"gdb/compute/backend"
 	"gdb/sample"
-	"gdb/sample/loader"
 	"gdb/train/devicecache"
 	"gdb/train/plan"
 	"gdb/train/run"
@@ -60,14 +59,6 @@ func (r *deviceRows) rest() error {
 		return nil
 	}
 	return r.cache.Rest()
-}
-
-// gatherMissed makes batches gather only the rows that are not on the device. Superbatches gather
-// all rows.
-func (r *deviceRows) gatherMissed(c *loader.Config) {
-	if r != nil && r.from.Share {
-		c.Features = r.shared
-	}
 }
 
 // fill copies rows to the device once steps have shown how much of it they take. It is called after

@@ -22,20 +22,21 @@ import (
 // is opened later.
 type planned struct {
 	*data
-	steps  *stepper
-	buffer *nodePartitions // nil where batches are drawn from the whole graph
-	plan   *plan.Plan
-	device *plan.Profile // for superbatches; nil with other caches
+	steps    *stepper        // on the first device
+	replicas *replicas       // on all
+	buffer   *nodePartitions // nil where batches are drawn from the whole graph
+	plan     *plan.Plan
+	device   *plan.Profile // for superbatches; nil with other caches
 }
 
 // makePlan splits the memory as it was split before for the same settings, or else chooses a new
 // split.
 func makePlan(ctx context.Context, d *data) (*planned, error) {
-	s, err := newShape(&d.cfg, d.in.Meta, d.in.task, d.in.Budget)
+	shapes, err := d.openShapes()
 	if err != nil {
 		return nil, err
 	}
-	d.loop.CloseLater(s.backend)
+	s := shapes[0]
 	p := &planned{data: d}
 	if d.cfg.Buffered() {
 		if p.buffer, err = openPartitions(ctx, d.in.Source, &d.cfg, d.nodes.train); err != nil {
@@ -44,7 +45,7 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 		p.buffer.record(&d.cfg)
 		d.loop.CloseLater(p.buffer)
 	}
-	probed, err := d.probed(s)
+	probed, err := d.probed(shapes)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -53,6 +54,9 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 		return nil, err
 	}
 	best, err := p.choose(ctx, pr, s)
+	if err == nil {
+		err = p.openReplicas(shapes[1:])
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +69,28 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 		p.buffer.Describe(p.plan)
 	}
 	return p, err
+}
+
+// openShapes opens the backends on all devices of the run, or on one that is planned for.
+func (d *data) openShapes() (all []*shape, err error) {
+	first, err := newShape(&d.cfg, d.in.Meta, d.in.task, d.in.Budget)
+	if err != nil {
+		return nil, err
+	}
+	d.loop.CloseLater(first.backend)
+	all = append(all, first)
+	if d.cfg.DeviceMemory > 0 {
+		return all, nil
+	}
+	for _, number := range d.cfg.MoreDevices {
+		s, err := first.beside(number)
+		if err != nil {
+			return nil, err
+		}
+		d.loop.CloseLater(s.backend)
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // choose returns the split of the memory, and opens the model before anything is timed.
@@ -105,13 +131,14 @@ func (p *planned) openModel(s *shape) (err error) {
 }
 
 // probed returns the configuration of the probe that plans the run.
-func (d *data) probed(s *shape) (probe.Config, error) {
+func (d *data) probed(shapes []*shape) (probe.Config, error) {
+	s := shapes[0]
 	fanout, _ := model.Of(&d.cfg).Sampled()
 	c := probe.Config{Facts: d.facts(s), Seeds: d.nodes.train, Fanout: fanout, Seed: d.cfg.Seed,
 		StepName: fmt.Sprint(d.cfg.StepName(), s.dims), Remeasure: d.cfg.Remeasure,
 		Profiles: d.cfg.Profiles}
 	var err error
-	c.Device, err = d.deviceFacts(s)
+	c.Device, err = d.deviceFacts(shapes)
 	return c, err
 }
 
@@ -152,9 +179,10 @@ func scoreBytes(c *Config) int64 {
 	return 0
 }
 
-// deviceFacts returns what is known of the device that a run computes on, or is planned for.
-func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
-	c := &d.cfg
+// deviceFacts returns what is known of the device that a run computes on, or is planned for; of
+// several, what each has at least.
+func (d *data) deviceFacts(shapes []*shape) (f plan.DeviceFacts, err error) {
+	c, s := &d.cfg, shapes[0]
 	why := cannotDraw(d.in, c)
 	if why != nil && c.SampleOn == setting.SampleDevice {
 		return f, fmt.Errorf("train: --sample-on device: %w: take --sample-on host", why)
@@ -169,7 +197,9 @@ func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
 			return devicesample.Bytes(drawConfig(d.in, c, nodes, edges))
 		}
 	}
-	f.Name = fmt.Sprintf("device %d", c.Device)
+	if f.Name = fmt.Sprintf("device %d", c.Device); c.Parts() > 1 {
+		f.Name = "each of devices " + setting.FormatDevices(c.Devices())
+	}
 	if f.Cacheable = s.features > 0 && s.learned == nil; f.Cacheable {
 		f.RowBytes = 4 * int64(s.features)
 		f.RowBytes = (f.RowBytes + devicecache.MoreSent(f.RowBytes)) * 9 / 8
@@ -183,10 +213,23 @@ func (d *data) deviceFacts(s *shape) (f plan.DeviceFacts, err error) {
 		f.Memory, f.Free = c.DeviceMemory, max(0, c.DeviceMemory-driverBytes)
 		return f, nil
 	}
-	if on := s.backend.Device(); on != nil {
-		f.Free, f.Memory, err = on.DeviceMemory()
+	for i, s := range shapes {
+		on := s.backend.Device()
+		if on == nil {
+			break
+		}
+		free, memory, err := on.DeviceMemory()
+		if err != nil {
+			return f, err
+		}
+		if i == 0 || free < f.Free {
+			f.Free = free
+		}
+		if i == 0 || memory < f.Memory {
+			f.Memory = memory
+		}
 	}
-	return f, err
+	return f, nil
 }
 
 // driverBytes is what driver, kernels and cuBLAS are assumed to take of a device that is

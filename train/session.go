@@ -21,12 +21,10 @@ import (
 type session struct {
 	*run.Loop
 	*planned
-	rows   *deviceRows          // nil for none
 	draws  *devicesample.Graph  // nil where the host draws batches
 	loader *loader.Loader       // nil until the run has a name: see epoch
 	reads  []superbatch.Reading // how superbatches decided to read, in this epoch
-	bus    bus
-	totals Totals // over the epochs of this process
+	totals Totals               // over the epochs of this process
 
 	pos  *position
 	best []float32 // the weights of the best evaluation
@@ -54,13 +52,15 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 	if err := p.in.openFeatures(ctx, &p.cfg, p.steps.dims, p.plan); err != nil {
 		return nil, err
 	}
-	if s.rows, err = openDeviceRows(ctx, p.loop, p.in, p.steps, p.plan); err != nil {
-		return nil, err
+	for i, r := range s.replicas.all {
+		if r.rows, err = openDeviceRows(ctx, p.loop, p.in, r.stepper, p.plan); err != nil {
+			return nil, s.replicas.named(i, err)
+		}
 	}
 	if s.draws, err = openDraws(ctx, p); err != nil {
 		return nil, err
 	}
-	if pos.Scale, err = learnLabels(ctx, p.in, p.nodes, p.steps.be); err != nil {
+	if pos.Scale, err = learnLabels(ctx, p.in, p.nodes, p.replicas); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	s.useScale()
@@ -112,7 +112,7 @@ func (s *session) Begin(context.Context) error {
 	if err := removeDead(s.Dir); err != nil {
 		return err
 	}
-	s.steps.begin()
+	s.replicas.begin()
 	s.cfg.Run = s.Dir.Name()
 	s.pos.Seed, s.pos.Sets = s.cfg.Seed, s.nodes.sets
 	return nil
@@ -188,24 +188,14 @@ func (s *session) goOn(c *checkpoint) error {
 		return runs.OtherSets(s.Dir.Name(), what)
 	}
 	p.Sets = s.nodes.sets
-	if s.steps.opt.steps = p.Steps; p.Scale == nil {
+	if p.Scale == nil {
 		p.Scale = s.pos.Scale
 	}
 	*s.pos = p
 	s.useScale()
-	w, err := runs.FindArray(arrays, "weights", s.steps.model.Params().Total)
+	err := s.replicas.goOn(p.Steps, arrays)
 	if err != nil {
 		return err
-	}
-	s.steps.be.Write(s.steps.model.Params().W, w)
-	for i, name := range s.steps.opt.stateNames {
-		if w, err = runs.FindArray(arrays, name, s.steps.model.Params().Total); err != nil {
-			return err
-		}
-		s.steps.be.Write(s.steps.opt.state[i], w)
-	}
-	if err := s.steps.be.Err(); err != nil {
-		return fmt.Errorf("train: write weights to the device: %w", err)
 	}
 	if p.HasBest {
 		s.best, err = runs.FindArray(arrays, "best weights", s.steps.model.Params().Total)

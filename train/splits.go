@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"gdb/compute/backend"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/runs"
@@ -104,9 +103,8 @@ func (s *splits) takeVal(c *checked, in *inputs, why string) error {
 }
 
 // learnLabels finds what the task has to know of the training nodes' labels: class weights, which
-// it writes to the backend, or the scale of numbers, which it returns.
-func learnLabels(ctx context.Context, in *inputs, s *splits,
-	be backend.Backend) (*task.Scale, error) {
+// it writes to the devices, or the scale of numbers, which it returns.
+func learnLabels(ctx context.Context, in *inputs, s *splits, on *replicas) (*task.Scale, error) {
 	if err := s.checkVal(ctx, in.Labels); err != nil {
 		return nil, err
 	}
@@ -115,7 +113,9 @@ func learnLabels(ctx context.Context, in *inputs, s *splits,
 		if err != nil {
 			return nil, err
 		}
-		be.Write(c.Weights, w)
+		if err := on.useWeights(w); err != nil {
+			return nil, err
+		}
 	}
 	if !in.Labels.Numbers() {
 		return nil, nil

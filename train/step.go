@@ -27,6 +27,7 @@ type shape struct {
 	backend  backend.Backend
 	task     task.Task
 	dims     []int
+	number   int               // of the device
 	nodes    uint64            // of the graph
 	features int               // values in a feature row of a batch
 	learned  *embedding.Config // learned vectors of nodes; nil for none
@@ -35,17 +36,32 @@ type shape struct {
 
 // newShape opens the backend. The caller closes it.
 func newShape(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*shape, error) {
-	s := &shape{cfg: cfg, task: t, budget: budget, nodes: m.Nodes,
+	s := &shape{cfg: cfg, task: t, budget: budget, number: cfg.Device, nodes: m.Nodes,
 		dims:     model.Of(cfg).Dims(cfg.Inputs(m), t.Outputs()),
 		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
-	on := cfg.Backend
-	if cfg.DeviceMemory > 0 { // it may not be here
+	return s, s.openBackend()
+}
+
+// openBackend opens the backend on the device of the shape's number.
+func (s *shape) openBackend() (err error) {
+	c, on := s.cfg, s.cfg.Backend
+	if c.DeviceMemory > 0 { // it may not be here
 		on = backend.CPU
 	}
-	var err error
-	s.backend, err = cuda.OpenNamed(on, backend.Options{Workers: cfg.Threads, Budget: budget,
-		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == setting.TF32})
-	return s, err
+	s.backend, err = cuda.OpenNamed(on, backend.Options{Workers: c.Threads, Budget: s.budget,
+		Device: s.number, Plain: c.PlainLaunches, TF32: c.Precision == setting.TF32})
+	return err
+}
+
+// beside returns the same model on another device. The caller closes the backend.
+func (s *shape) beside(number int) (*shape, error) {
+	other := *s
+	other.number = number
+	if c, ok := s.task.(*task.Classes); ok { // the weights of classes are on the device
+		own := *c
+		other.task = &own
+	}
+	return &other, other.openBackend()
 }
 
 // growth, in sixteenths, is the capacity of a list that grows by appending, as a share of its
@@ -61,7 +77,8 @@ func (s *shape) modelBytes() int64 {
 	if s.cfg.ClassWeights == setting.WeightsBalanced {
 		weights = mem.ArenaBytes(4 * int64(s.dims[len(s.dims)-1]))
 	}
-	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights
+	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights +
+		sumBytes(s.cfg, params/4)
 }
 
 // Size returns the memory of a step on the largest batch: see probe.Model. Arenas take an eighth
@@ -90,16 +107,16 @@ func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size pr
 	if c.Backend == backend.CUDA {
 		size.Prepared = mem.ArenaBytes(4*cost.Block*9/8) + mem.HeapCost(4*cost.Computed*growth/16)
 	}
-	input += bulk.MacroBytes(c.MacroBatch, d, inner, s.nodes)
+	input += bulk.MacroBytes(c.Together(), d, inner, s.nodes)
 	size.Host = input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 	return size
 }
 
 // arenaBytes returns the memory outside the heap: the backend's scratch or, if a device has that,
-// what is sent to the device.
+// what is sent to each device.
 func (s *shape) arenaBytes(cost *model.StepCost) int64 {
 	if s.cfg.Backend == backend.CUDA {
-		return cuda.StepsStaged *
+		return int64(s.cfg.Parts()) * cuda.StepsStaged *
 			(mem.ArenaBytes(4*cost.Copied*9/8) + mem.ArenaBytes(4*cost.Block*9/8))
 	}
 	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
@@ -171,22 +188,37 @@ func (s *stepper) openWeights() (err error) {
 // step trains on one batch; rows says where a device has its feature rows, nil for nowhere. A batch
 // without a label changes nothing. losses returns its loss later.
 func (s *stepper) step(b *sample.Batch, rows rowsOf) error {
-	if s.task.Labeled(b) == 0 {
-		return nil
+	counts, err := s.compute(b, rows)
+	if err != nil || counts == 0 {
+		return err
+	}
+	return s.update()
+}
+
+// compute computes the gradients of a batch, and returns what it counts in the loss of more: see
+// task.Task.
+func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err error) {
+	if counts = s.task.Counted(b); counts == 0 {
+		return 0, nil
 	}
 	if err := s.be.Begin(); err != nil {
-		return err
+		return 0, err
 	}
 	logits, err := s.forward(b, model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
 		Train: true}, rows)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.task.Loss(s.be, s.model.GradLogits(), logits, b)
 	s.model.Backward()
 	if s.vectors != nil {
 		s.vectors.TakeGradient(s.be, s.model.GradInput())
 	}
+	return counts, nil
+}
+
+// update takes the optimizer's step with the gradients that were computed.
+func (s *stepper) update() error {
 	s.opt.step(s.model.Params(), s.vectors)
 	return s.be.Err()
 }

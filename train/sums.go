@@ -35,9 +35,8 @@ type epochSums struct {
 	Sent       uint64 `json:"sent,omitempty"`
 }
 
-// addBatch adds the size of a batch.
+// addBatch adds the size of a part of a batch.
 func (s *epochSums) addBatch(b *sample.Batch) {
-	s.Batches++
 	s.Edges += uint64(len(b.Dense.Nbrs))
 	s.Nodes += uint64(len(b.Dense.NodeIDs))
 }

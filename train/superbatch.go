@@ -15,15 +15,15 @@ func (s *session) epoch(ctx context.Context) (*loader.Epoch, error) {
 		s.loader = loader.New(s.in.Source, s.batches())
 		s.CloseLater(s.loader)
 	}
-	return s.loader.Epoch(ctx, s.pos.Epoch, s.pos.Batch)
+	return s.loader.Epoch(ctx, s.pos.Epoch, s.pos.Batch*uint64(s.cfg.Parts()))
 }
 
 // batches returns the configuration of the run's batches.
 func (s *session) batches() loader.Config {
 	c := batchesOf(&s.cfg, s.plan)
-	c.Seeds, c.Macro = s.nodes.train, s.cfg.MacroBatch
-	s.rows.gatherMissed(&c)
-	c.Prepare = s.steps.preparing()
+	c.Seeds, c.Macro, c.Parts = s.nodes.train, s.cfg.Together(), s.cfg.Parts()
+	s.replicas.gatherMissed(&c)
+	c.Prepare = s.replicas.preparing()
 	if s.draws != nil {
 		c.Draws = s.draws.Drawer
 	}

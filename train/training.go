@@ -114,7 +114,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, errors.Join(err, loop.Close())
 	}
-	s.steps.begin()
+	s.replicas.begin()
 	return &Training{s: s}, nil
 }
 
@@ -132,10 +132,18 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 	return l.s.epoch(ctx)
 }
 
-// Step trains on a batch as Run does, and returns its mean loss.
+// Step trains on a batch, or the part of one that is next, as Run does, and returns its mean loss:
+// of parts behind the last.
 func (l *Training) Step(b *sample.Batch) (float64, error) {
-	loss, err := l.s.steps.lossOf(b, l.s.rows.of())
-	return loss, errors.Join(err, l.s.rows.fill(context.Background()))
+	r := l.s.replicas
+	if done, err := r.step(b); err != nil || !done {
+		return 0, err
+	}
+	all, err := r.losses()
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return all[len(all)-1].Mean, r.fill(context.Background())
 }
 
 // Machine returns what computes the steps.

@@ -44,6 +44,12 @@ func (d *Device) Register(memory []byte) (DevicePtr, error) {
 	return address, err
 }
 
+// Registered returns the address of memory that Register locked on another device, or of a part of
+// it.
+func (d *Device) Registered(memory []byte) (DevicePtr, error) {
+	return hostAddress(unsafe.Pointer(unsafe.SliceData(memory)))
+}
+
 // Unregister undoes Register of the same memory.
 func (d *Device) Unregister(memory []byte) error {
 	return check("unlock memory",

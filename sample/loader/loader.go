@@ -18,14 +18,15 @@ import (
 type Config struct {
 	// Seeds are the nodes that each epoch goes through, in an order of its own.
 	Seeds []sample.NodeID
-	// Batch is the number of seeds of a batch.
-	Batch int
+	// Batch is the number of seeds of a batch, which comes as Parts batches: see Order.Split. With
+	// 0 or 1 it comes whole.
+	Batch, Parts int
 	// Fanout is the number of neighbors drawn at each hop, nil if the source has layer sizes. Seed
 	// is the number that all draws depend on.
 	Fanout []int
 	Seed   uint64
-	// Macro is how many batches are sliced from one macro-batch. With 0 or 1 each is drawn by
-	// itself.
+	// Macro is how many batches, or parts of them, are sliced from one macro-batch. With 0 or 1
+	// each is drawn by itself.
 	Macro int
 	// Workers is the number of goroutines that sample. PassWorkers is the number that draw
 	// macro-batches and passes; while a pass goes on, nothing else works.
@@ -34,8 +35,8 @@ type Config struct {
 	Ready    int
 	InTurn   bool
 	RowBytes int64
-	// Features are what batches gather rows from; nil takes those of the source.
-	Features rowcache.Features
+	// Features returns what a batch gathers rows from; nil takes those of the source.
+	Features func(b *sample.Batch) rowcache.Features
 	// Later leaves Batch.X nil: whoever takes a batch gathers its features.
 	Later bool
 	// Prepare is a field of sample.PipelineConfig. Superbatches are not prepared.
@@ -53,7 +54,11 @@ type Config struct {
 
 // order returns the order of an epoch's seeds.
 func (c *Config) order(epoch uint64) (*sample.Order, error) {
-	return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
+	o, err := sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
+	if err == nil {
+		o = o.Split(c.Parts)
+	}
+	return o, err
 }
 
 // Loader makes the batches of epochs. One goroutine may use it.
@@ -100,19 +105,16 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 // with this configuration use one after the other, or nil.
 func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, first uint64,
 	buffers *sample.Buffers) (*sample.Pipeline, error) {
-	features := c.Features
-	if features == nil {
-		features = s.Features
-	}
+	features, of := s.Features, c.Features
 	if c.Later {
-		features = nil
+		features, of = nil, nil
 	}
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
 		Drawer: func(workers int) (sample.Drawer, error) {
 			per := order.Batches()
 			return s.drawer(c, workers, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
 		},
-		Order: order, StartBatch: first, Features: features, Labels: s.Labels,
+		Order: order, StartBatch: first, Features: features, FeaturesOf: of, Labels: s.Labels,
 		Prepare: c.Prepare, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Buffers: buffers, Budget: s.Budget})
 }

@@ -30,12 +30,15 @@ type held struct {
 }
 
 // Choose tries both ways by which rows can come to the device, with as many rows as a batch of a
-// plan has, and records the faster one in the plan. nodes is the number of nodes of the graph. It
-// is called once, before the first step.
+// plan has, and records the faster one in the plan; if that has one already, of another device, it
+// takes that. nodes is the number of nodes of the graph. It is called once, before the first step.
 func (c *Cache) Choose(ctx context.Context, p *plan.Plan, nodes uint64, threads int) error {
 	on := p.OnDevice
 	if on == nil || p.Superbatch != nil || on.Rows == int64(nodes) {
 		return nil
+	}
+	if on.Bus != nil {
+		return c.readInPlace(on.Bus)
 	}
 	rows := float64(p.BatchNodes)
 	if f := p.Forecast; f != nil {
@@ -71,16 +74,26 @@ func (c *Cache) choose(ctx context.Context, rows, threads int) (way plan.BusWay,
 		return way, err
 	}
 	c.located.Hold(true)
-	if memory, first = c.located.Memory(); memory != nil {
-		if err := on.Lock(memory); err != nil {
-			c.located.Hold(false)
-			way.InPlace, way.Why = false, err.Error()
-			return way, nil
+	if err := c.readInPlace(&way); err != nil {
+		c.located.Hold(false)
+		way.InPlace, way.Why = false, err.Error()
+	}
+	return way, nil
+}
+
+// readInPlace locks the host's rows, if the device reads them where they are.
+func (c *Cache) readInPlace(way *plan.BusWay) error {
+	if !way.InPlace {
+		return nil
+	}
+	if memory, first := c.located.Memory(); memory != nil {
+		if err := c.be.Device().Lock(memory); err != nil {
+			return err
 		}
 		c.held.memory, c.held.rows = memory, mem.View[float32](memory[first:])
 	}
 	c.held.inPlace = true
-	return way, nil
+	return nil
 }
 
 // release unlocks the rows that the device read in place.

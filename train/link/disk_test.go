@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -496,7 +497,7 @@ func TestAuto(t *testing.T) {
 		t.Errorf("%+v, %v, %+v", p, err, c)
 	}
 	again := c
-	if _, err := MakePlan(&again, &m); err != nil || again != c {
+	if _, err := MakePlan(&again, &m); err != nil || !reflect.DeepEqual(again, c) {
 		t.Errorf("%+v, %v, want %+v", again, err, c)
 	}
 }

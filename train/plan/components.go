@@ -23,6 +23,8 @@ const (
 	inTurn = -1
 	// rowsLeast is the number of rows of the smallest feature cache that is worth having.
 	rowsLeast = 64
+	// rowsFlying is of how many steps another device may still read rows.
+	rowsFlying = 2
 	// togetherLeast is the smallest number of batches that are drawn together.
 	togetherLeast = 4
 )
@@ -115,8 +117,10 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 	b := f.largest()
 	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(b.Nodes)
 	each := 4*b.Nodes*int64(f.Dim) + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
-	arenas = int64(rows) * (mem.ArenaBytes(each) + mem.ArenaBytes(f.Device.RowBytes*b.Nodes))
-	return arenas + int64(all)*f.PreparedBytes + f.drawHost(),
+	more := int64(max(1, f.Devices) - 1) // each has rows on their way to itself, and a batch
+	arenas = int64(rows)*mem.ArenaBytes(each) +
+		(int64(rows)+rowsFlying*more)*mem.ArenaBytes(f.Device.RowBytes*b.Nodes)
+	return arenas + (int64(all)+more)*f.PreparedBytes + f.drawHost(),
 		mem.HeapCost(heap * sample.GrowthSixteenths / 16)
 }
 

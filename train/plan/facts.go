@@ -44,6 +44,7 @@ type Settings struct {
 	FeatureCache    int64 // bytes; 0 is as much as there is room for
 	DeviceCache     int64 // bytes on a device; DeviceCacheAuto is as much as fits
 	MacroBatch      int   // batches that are sliced from one sample
+	Devices         int   // that compute, each a part of a batch; Batch has the seeds of a part
 	NeighborCache   int64 // bytes; NeighborAuto chooses the best size
 	NeighborsAhead  bool  // neighbor caches are made before the run, however long it takes
 	Superbatch      int   // batches at most; 0 is as many as there is room for
@@ -55,8 +56,9 @@ type Settings struct {
 
 // SettingsOf returns the part of a training's settings that its memory and time depend on.
 func SettingsOf(c *setting.Node) Settings {
-	s := Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch, EvalEvery: c.EvalEvery,
-		Patience: c.Patience, Cache: c.Cache, Topology: c.Topology, FeatureCache: c.FeatureCache,
+	s := Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.PartSeeds(),
+		EvalEvery: c.EvalEvery, Devices: c.Parts(), Patience: c.Patience, Cache: c.Cache,
+		Topology: c.Topology, FeatureCache: c.FeatureCache,
 		NeighborCache: c.NeighborCache, DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
 		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
 	if c.Buffered() { // only evaluations read what is not in the partitions

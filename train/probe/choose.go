@@ -159,6 +159,9 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Pl
 		if err != nil {
 			return err
 		}
+		if n := m.facts.Devices; n > 1 { // of which each takes one of n parts
+			w.Seconds = max(w.CPU, w.Seconds/float64(n))
+		}
 		*kind.to = w
 	}
 	if m.facts.Device.Memory == 0 {

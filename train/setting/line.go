@@ -132,6 +132,10 @@ func (l *Line) OnNode(base Node) (Node, error) {
 		}
 	}
 	l.over(&base, &l.node)
+	if l.Given("device") && base.Parts() > 1 && base.Backend == BackendCPU {
+		return base, fmt.Errorf("train: --device %s: several devices are of --backend cuda: add it",
+			FormatDevices(base.Devices()))
+	}
 	base.ChangePrecision = l.Given("precision")
 	if base.DeviceMemory > 0 {
 		base.Backend = BackendCUDA

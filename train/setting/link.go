@@ -197,6 +197,10 @@ func (c *Link) validateOrder() error {
 
 // validateDevice refuses what is computed by the CPU alone. Backend may still be auto.
 func (c *Link) validateDevice() error {
+	if c.Parts() > 1 {
+		return fmt.Errorf("train: --device %s: --task link: %w", FormatDevices(c.Devices()),
+			errOneDevice)
+	}
 	if c.Backend != BackendCUDA {
 		return nil
 	}

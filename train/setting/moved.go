@@ -27,6 +27,9 @@ func (c *Node) Moved(old *Node) string {
 		from, to = "in "+before, "in "+now
 	case c.Backend != old.Backend:
 		from, to = "on "+old.Backend, "with "+c.Backend
+	case c.Parts() != old.Parts():
+		from = "on device " + FormatDevices(old.Devices())
+		to = "on " + FormatDevices(c.Devices())
 	case c.Products != old.Products:
 		from = "with products by " + cmp.Or(old.Products, "vectors")
 		to = "by " + cmp.Or(c.Products, "vectors")

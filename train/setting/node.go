@@ -50,7 +50,7 @@ func (c *Node) Validate() error {
 		c.DeviceCache < DeviceCacheAuto || c.DeviceMemory < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
-	return c.validatePartitions()
+	return errors.Join(c.validatePartitions(), c.validateDevices())
 }
 
 // ValidName keeps run names usable as directory names everywhere.

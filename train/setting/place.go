@@ -8,6 +8,8 @@ type Computing struct {
 	Backend string `json:"backend"`
 	// Device is the number of the device that Backend computes on, where there are several.
 	Device int `json:"device,omitempty"`
+	// MoreDevices are the numbers of further devices, each of which computes a part of every batch.
+	MoreDevices []int `json:"more_devices,omitempty"`
 	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
 	// as they are: see package backend's Groups.
 	PlainLaunches bool `json:"plain_launches,omitempty"`
@@ -74,9 +76,11 @@ var placeRows = []*Row{
 			"as large and faster; tf32: f32 whose factors a device rounds (default f32; of a " +
 			"run, its own)"},
 	{Name: "products", For: OfNodes, Free: OfNodes},
-	{Name: "device", For: OfBoth, Free: OfBoth, NotIn: BenchLink,
-		Check: atLeast(0), Group: GroupPlace, Applied: Eval | Predict | Embed, AppliedLinks: Eval,
-		Help: "number of the device of --backend cuda"},
+	{Name: "device", Fields: []string{"more_devices"}, For: OfBoth, Free: OfBoth,
+		NotIn: BenchLink, Type: devicesOf, Check: atLeast(0), Group: GroupPlace,
+		Applied: Eval | Predict | Embed, AppliedLinks: Eval,
+		Help: "number of the device of --backend cuda; or several to train on, such as 0,1, each " +
+			"with an equal part of each batch"},
 	{Name: "grouped", For: OfNodes, Free: OfNodes},
 	{Name: "plain-launches", For: OfBoth, Free: OfBoth, NotIn: BenchLink, Group: GroupPlace,
 		Help: "have --backend cuda launch each operation by itself, and not those of a step at " +

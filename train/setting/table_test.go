@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 		Schedule:       Schedule{Epochs: 36, Patience: 3, EvalEvery: 3},
 		LinkPartitions: LinkPartitions{Order: "auto"}, Computing: Computing{Backend: "cpu"},
 		Process: Process{Seed: 1}}
-	if got := DefaultLink("rotate"); got != link {
+	if got := DefaultLink("rotate"); !reflect.DeepEqual(got, link) {
 		t.Errorf("%+v, want %+v", got, link)
 	}
 	bilinear := link
@@ -73,7 +73,7 @@ func TestDefaults(t *testing.T) {
 		0.01
 	bilinear.LR, bilinear.Dropout, bilinear.EvalEvery, bilinear.Patience = 0.1, 0, 6, 0
 	bilinear.Regularizer, bilinear.RegularizerWeight = "n3", 0.03
-	if got := DefaultLink("complex"); got != bilinear {
+	if got := DefaultLink("complex"); !reflect.DeepEqual(got, bilinear) {
 		t.Errorf("%+v, want %+v", got, bilinear)
 	}
 }

@@ -20,7 +20,7 @@ func (w Where) Apply(c *Computing) {
 	case c.Backend == BackendCUDA:
 		c.Backend = BackendAuto
 	}
-	if w.Device != nil {
+	if c.MoreDevices = nil; w.Device != nil {
 		c.Device = *w.Device
 	}
 }
@@ -34,8 +34,8 @@ func (l *Line) Where() (Where, error) {
 	if l.Given("device") {
 		w.Device = &l.node.Device
 	}
-	if l.node.Device < 0 {
-		return w, fmt.Errorf("--device %d: devices are numbered from 0", l.node.Device)
+	if l.node.Parts() > 1 {
+		return w, fmt.Errorf("--device %s: %w", FormatDevices(l.node.Devices()), errOneDevice)
 	}
 	return w, nil
 }

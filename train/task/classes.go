@@ -23,6 +23,8 @@ type Classes struct {
 	// Weights holds the weight of each class in the loss, see Balanced; it is empty if
 	// classes have none.
 	Weights backend.Tensor
+	// Counts are the same weights in the host's memory; nil for none.
+	Counts []float32
 	// Thresholds holds, with Multi, the logit above which each label is predicted; nil is 0 for
 	// all, a probability of one half.
 	Thresholds []float32
@@ -92,17 +94,22 @@ func Balanced(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID)
 // Outputs returns the number of classes.
 func (c *Classes) Outputs() int { return len(c.Names) }
 
-// Labeled returns how many seeds have labels: with Multi all of them, if any label is known.
-func (c *Classes) Labeled(b *sample.Batch) (n int) {
+// Counted returns the weights of the seeds' classes, or how many seeds have labels: with Multi all
+// of them, if any label is known.
+func (c *Classes) Counted(b *sample.Batch) (n float64) {
 	if c.Multi {
 		if !slices.ContainsFunc(b.Multi, func(v float32) bool { return v == v }) {
 			return 0
 		}
-		return len(b.Seeds)
+		return float64(len(b.Seeds))
 	}
 	for _, l := range b.Labels {
-		if l >= 0 {
+		switch {
+		case l < 0:
+		case c.Counts == nil:
 			n++
+		default:
+			n += float64(c.Counts[l])
 		}
 	}
 	return n

@@ -102,8 +102,8 @@ func (m *moments) add(v float64) {
 // Outputs returns 1.
 func (n *Numbers) Outputs() int { return 1 }
 
-// Labeled returns how many seeds have a number.
-func (n *Numbers) Labeled(b *sample.Batch) (count int) {
+// Counted returns how many seeds have a number.
+func (n *Numbers) Counted(b *sample.Batch) (count float64) {
 	for _, v := range b.Targets {
 		if v == v {
 			count++

@@ -21,8 +21,9 @@ var ErrNothing = errors.New("no labeled node to compute a metric over")
 type Task interface {
 	// Outputs returns the width of the last layer.
 	Outputs() int
-	// Labeled returns how many seeds of a batch have labels.
-	Labeled(b *sample.Batch) int
+	// Counted returns by what the loss of a batch is a mean: the seeds that have labels, each as
+	// often as it counts. So the loss of two batches together is the mean of theirs by this.
+	Counted(b *sample.Batch) float64
 	// Blank gives all seeds of a batch some label, so that a step on it can be timed.
 	Blank(b *sample.Batch)
 	// Loss computes the mean loss of a batch, which backend.Backend.Losses reports, and writes its

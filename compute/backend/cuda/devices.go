@@ -6,15 +6,17 @@ import (
 	"gdb/compute/backend"
 )
 
-// Chosen returns the name of what backend.Auto stands for here: it opens the device of that number,
-// and closes it. Other names stand for themselves.
-func Chosen(name string, device int) string {
+// Chosen returns the name of what backend.Auto stands for here: it opens the devices of those
+// numbers, and closes them. Other names stand for themselves.
+func Chosen(name string, devices ...int) string {
 	if name != backend.Auto {
 		return name
 	}
-	be, err := Open(backend.Options{Device: device})
-	if err != nil || be.Close() != nil {
-		return backend.CPU
+	for _, number := range devices {
+		be, err := Open(backend.Options{Device: number})
+		if err != nil || be.Close() != nil {
+			return backend.CPU
+		}
 	}
 	return backend.CUDA
 }

@@ -10,6 +10,10 @@ import (
 	"gdb/internal/cuda"
 )
 
+// pageLocked are the ranges that are page-locked, for all devices of the process; users of a range
+// are devices.
+var pageLocked lockedMemory
+
 // lockedMemory are ranges of the host's memory that are page-locked, each once, however many ask
 // for it or a part of it. It is for any goroutine.
 type lockedMemory struct {
@@ -19,7 +23,7 @@ type lockedMemory struct {
 
 type lockedRange struct {
 	memory []byte
-	at     uint64 // as the device sees it
+	at     uint64 // as the device of the list sees it
 	users  int
 }
 
@@ -48,15 +52,47 @@ func (d *driver) lock(x []byte) (p uint64, err error) {
 		r.users++
 		return r.at + uint64(r.place(x)), nil
 	}
-	err = d.on(func() error {
-		at, err := d.device.Register(x)
-		p = uint64(at)
-		return err
-	})
-	if err == nil {
+	if p, err = pageLocked.lock(d, x); err == nil {
 		d.locked.all = append(d.locked.all, lockedRange{memory: x, at: p, users: 1})
 	}
 	return p, err
+}
+
+// lock locks memory for a device, unless it is locked for another, and returns where it sees it.
+func (l *lockedMemory) lock(d *driver, x []byte) (p uint64, err error) {
+	l.Lock()
+	defer l.Unlock()
+	i := l.find(x)
+	err = d.on(func() error {
+		do := d.device.Register
+		if i >= 0 {
+			do = d.device.Registered
+		}
+		at, err := do(x)
+		p = uint64(at)
+		return err
+	})
+	switch {
+	case err != nil:
+	case i >= 0:
+		l.all[i].users++
+	default:
+		l.all = append(l.all, lockedRange{memory: x, users: 1})
+	}
+	return p, err
+}
+
+// unlock undoes a lock: the last device unlocks the range.
+func (l *lockedMemory) unlock(d *driver, x []byte) error {
+	l.Lock()
+	defer l.Unlock()
+	i := l.find(x)
+	if l.all[i].users--; l.all[i].users > 0 {
+		return nil
+	}
+	memory := l.all[i].memory
+	l.all = slices.Delete(l.all, i, i+1)
+	return d.on(func() error { return d.device.Unregister(memory) })
 }
 
 func (d *driver) unlock(x []byte) error {
@@ -72,7 +108,7 @@ func (d *driver) unlock(x []byte) error {
 	}
 	memory := r.memory
 	d.locked.all = slices.Delete(d.locked.all, i, i+1)
-	return d.on(func() error { return d.device.Unregister(memory) })
+	return pageLocked.unlock(d, memory)
 }
 
 // seen returns where the device sees locked memory; 0 for none.
