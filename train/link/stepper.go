@@ -48,12 +48,10 @@ type stepper struct {
 	ahead *drawn
 	later func(d *drawn)
 	// These are the memory of a step; contents are of one step.
-	forms, dForms            []float32 // of the step's relations
-	queries, dQueries, dRows []float32
-	ends                     []float32
-	scores, grads            []float32
-	losses                   []float64
-	dRelations, sums         []float32
+	forms, dForms    []float32 // of the step's relations
+	dRows            []float32
+	losses           []float64
+	dRelations, sums []float32
 	// These are the rows that the step reads, and where in them those of the list, and of its
 	// relations, are: the tables or, where updates of other steps come between, copies in held.
 	entityRows, relationRows []float32
