@@ -139,7 +139,7 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 	cfg *partbuffer.Config, dim int, free int64) error {
 	if b.hubBytes = c.Hubs; c.Hubs == 0 {
 		if c.PartitionsInMemory > 0 {
-			free = min(free, partbuffer.Bytes(cfg, dim))
+			free = min(free, partbuffer.MacroBytes(cfg, dim))
 		}
 		b.hubBytes = max(1, free/hubShare)
 	}

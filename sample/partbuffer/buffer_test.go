@@ -377,6 +377,9 @@ func TestBytes(t *testing.T) {
 	}
 	cfg.Deal, cfg.Macro = d, &partbuffer.Macro{Hubs: hubs, HubEntries: 900, SetEntries: 5000}
 	checkBytes(t, &cfg)
+	if n := partbuffer.MacroBytes(&cfg, dim); n != 2*((260+239)*(4*dim+12)+4*5000) {
+		t.Errorf("two macro-batches take %d bytes", n)
+	}
 	cfg.Order, cfg.Macro = order(t, partition.InMemory, partsCount), &partbuffer.Macro{}
 	checkBytes(t, &cfg)
 }

@@ -68,6 +68,12 @@ func halfArrays(c *Config, dim int) []int64 {
 	return all
 }
 
+// MacroBytes returns what the nodes and entries of two macro-batches take, in bytes, without hubs
+// and without read buffers.
+func MacroBytes(c *Config, dim int) int64 {
+	return halfCount(c) * (setSlots(c)*(4*int64(dim)+12) + 4*int64(c.Macro.SetEntries))
+}
+
 func newHalves(c *Config) (b *halves, err error) {
 	if !c.Deal.Ranges() {
 		return nil, errors.New("macro-batches are made of ranges of nodes")
@@ -182,6 +188,9 @@ func (b *halves) place(v sample.NodeID) (first uint64, degree uint32, err error)
 // load is described at memory.
 func (b *halves) load(ctx context.Context, lists topology.Reader, now,
 	next *roaring.Bitmap) error {
+	if ctx.Err() != nil { // even if the set is there already
+		return context.Cause(ctx)
+	}
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
