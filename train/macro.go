@@ -143,15 +143,15 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 		}
 		b.hubBytes = max(1, free/hubShare)
 	}
-	if b.hubBytes == setting.HubsNone {
-		return nil
-	}
 	m, row := src.Meta, 4*int64(dim)+2*12+8
 	g := &partitioner.Graph{Nodes: m.Nodes, Entries: m.Edges,
 		Scan: func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
 			return listfile.Scan(ctx, src.Store, src.Device, layout.In, fn)
 		}}
 	most := int(min(b.hubBytes/(row+4*hubEntries), int64(m.Nodes)))
+	if most < 1 { // or there are to be none
+		return nil
+	}
 	ranked, err := partitioner.Hubs(ctx, g, partitioner.HubOptions{By: c.HubScore(),
 		Train: cfg.Train, Steps: model.Of(c).Layers(), Count: most, Budget: src.Budget})
 	if err != nil {

@@ -116,10 +116,10 @@ func (a *app) benchTrainCommand() *cobra.Command {
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
 	f.StringVar(&plots, "plot", "", cli.PlotHelp)
-	f.Float64Var(&pace.Reads, "device-iops", 0, "slow reads down to so many a second, of up to "+
-		"256 KiB each, as of a volume over a network; 0: not")
-	f.StringVar(&bandwidth, "device-bandwidth", "0", "slow reads down to so many bytes a second; "+
-		"0: not")
+	f.Float64Var(&pace.Reads, "device-iops", 0, "the most reads of 256 KiB a second, to try a "+
+		"slower device; 0 leaves it as it is")
+	f.StringVar(&bandwidth, "device-bandwidth", "0", "the most bytes read a second, such as "+
+		"500MB; 0 leaves it as it is")
 	f.StringVar(&t.tensorboard, "tensorboard", "", tensorboardHelp)
 	t.bind(f, setting.BenchTrain, "model=none", "epochs=3")
 	f.Lookup("model").Usage += ", or none: loading alone"

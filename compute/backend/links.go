@@ -178,15 +178,19 @@ const RankCounts = 4
 // NoPlace is the place of a target that is not among the candidates.
 const NoPlace = ^uint32(0)
 
-// LinkRanks counts, for each target, candidates by their scores, of which a query has a row; the
-// columns before first do not count. own has the scores of targets; of has for each, as bits, the
-// number of its query, and its own column, or NoPlace: a target does not count itself. known are
-// the columns that are known to be true, a list for each query.
-//
-//lint:parameters the matrices of one function
-func LinkRanks(be Backend, counts, scores, own, of Tensor, known Segments, first int) {
-	be.Run(linkRanksOp, &Operands{Out: counts, In: [4]Tensor{scores, own, of}, Lists: known,
-		First: first})
+// RankTargets are the answers of queries whose ranks are asked for.
+type RankTargets struct {
+	// Own has the scores of targets. Of has for each, as bits, the number of its query, and its own
+	// column, or NoPlace: a target does not count itself.
+	Own, Of Tensor
+	Known   Segments // the columns that are known to be true, a list for each query
+	First   int      // the columns before it do not count
+}
+
+// LinkRanks counts, for each target, candidates by their scores, of which a query has a row.
+func LinkRanks(be Backend, counts, scores Tensor, t *RankTargets) {
+	be.Run(linkRanksOp, &Operands{Out: counts, In: [4]Tensor{scores, t.Own, t.Of}, Lists: t.Known,
+		First: t.First})
 }
 
 // SumLists writes the sum of the rows of each list.

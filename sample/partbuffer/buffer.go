@@ -92,7 +92,7 @@ type memory interface {
 // It takes 8 bytes of memory per training node. Without Macro it takes 4 bytes per node of the
 // graph, 12 bytes and the features per node in memory, and 4 per entry of their lists in memory.
 // With it, all that is in memory is there twice but the features of hubs; it takes no more per node
-// of the graph than 1.5 bits for hubs, and 4 per entry of a hub's list.
+// of the graph than 1.1 bits for hubs, and 4 per entry of a hub's list.
 type Buffer struct {
 	memory
 	cfg       Config

@@ -101,8 +101,9 @@ func (o *trial) ranks(scores backend.Tensor) {
 		}
 	}
 	counts := o.be.Scratch(targets, backend.RankCounts)
-	backend.LinkRanks(o.be, counts, scores, o.be.Host(own, targets, 1), backend.Words(o.be, of),
-		o.be.Segments(known), 2)
+	backend.LinkRanks(o.be, counts, scores, &backend.RankTargets{
+		Own: o.be.Host(own, targets, 1), Of: backend.Words(o.be, of), Known: o.be.Segments(known),
+		First: 2})
 	o.gives(counts)
 }
 

@@ -344,8 +344,9 @@ func (p *pass) compare(g *queries, scores backend.Tensor, c *candidates) error {
 		}
 	})
 	counts := p.on.Scratch(len(g.targets), backend.RankCounts)
-	backend.LinkRanks(p.on, counts, scores, p.on.Host(p.own, len(p.own), 1),
-		backend.Words(p.on, p.of), p.on.Segments(p.known), skip)
+	backend.LinkRanks(p.on, counts, scores, &backend.RankTargets{
+		Own: p.on.Host(p.own, len(p.own), 1), Of: backend.Words(p.on, p.of),
+		Known: p.on.Segments(p.known), First: skip})
 	p.counts = mem.Resized(p.counts, counts.Len())
 	p.on.Read(p.counts, counts)
 	for i := range g.targets {
