@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +13,12 @@ import (
 // NodeID is the internal id of a node: a number from 0 to N-1, in the order of partitions.
 type NodeID uint32
 
-// FormatVersion is the version of the store format that this code writes and reads.
-const FormatVersion = 1
+// FormatVersion is the version of the store format that stores without tables of types have, and
+// TypedVersion that of typed stores: see Meta.Typed. This code writes and reads both.
+const (
+	FormatVersion = 1
+	TypedVersion  = 2
+)
 
 // ManifestVersion is the version of Meta.Manifest that this code reads. Code that adds levels
 // raises it, so that earlier versions refuse the store and do not read only a part of it.
@@ -63,8 +68,10 @@ type Meta struct {
 	Times TimeForm `json:",omitempty"`
 
 	// NodeTypes lists the node types whose names external ids begin with, as in "user:17"; empty if
-	// ids have none.
+	// ids have none. In a typed store each is a range of node ids, one after the other.
 	NodeTypes []NodeTypeMeta `json:",omitempty"`
+	// Relations says, for each of EdgeTypes of a typed store, which types of nodes its edges join.
+	Relations []RelationMeta `json:",omitempty"`
 
 	IDs      IDsMeta
 	Features []RowsMeta // by name; the first is the default
@@ -107,6 +114,26 @@ const (
 type NodeTypeMeta struct {
 	Name  string
 	Nodes uint64
+	// First is the first node of the type in a typed store: it has the nodes First to
+	// First+Nodes-1.
+	First uint64 `json:",omitempty"`
+}
+
+// RelationMeta says which types of nodes the edges of a type join: numbers of NodeTypes.
+type RelationMeta struct {
+	Src, Dst int
+}
+
+// Typed reports whether each type of nodes is a range of node ids, and each type of edges joins
+// nodes of two types.
+func (m *Meta) Typed() bool { return m.Format == TypedVersion }
+
+// TypeOf returns the number of the type of a node of a typed store: the last type that begins at it
+// or before it, since types without nodes begin where the next one does. It takes O(log types).
+func (m *Meta) TypeOf(node NodeID) int {
+	return sort.Search(len(m.NodeTypes), func(i int) bool {
+		return m.NodeTypes[i].First > uint64(node)
+	}) - 1
 }
 
 // IDsMeta says how external ids are kept.

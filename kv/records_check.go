@@ -68,8 +68,38 @@ func (m *Meta) Check() error {
 	if err := m.checkFeatureNames(); err != nil {
 		return err
 	}
+	if err := m.checkTypes(); err != nil {
+		return err
+	}
 	if m.Labels != nil {
 		return m.Labels.check(m.Nodes)
+	}
+	return nil
+}
+
+// checkTypes checks that the types of a typed store hold each node once, and that relations join
+// types that there are.
+func (m *Meta) checkTypes() error {
+	if !m.Typed() {
+		return nil
+	}
+	next := uint64(0)
+	for _, t := range m.NodeTypes {
+		if t.First != next || t.Nodes > m.Nodes-next {
+			return fmt.Errorf("type %q has the nodes %d to %d of %d, after node %d", t.Name,
+				t.First, t.First+t.Nodes, m.Nodes, next)
+		}
+		next += t.Nodes
+	}
+	if next != m.Nodes || len(m.Relations) != len(m.EdgeTypes) {
+		return fmt.Errorf("types hold %d of %d nodes, and %d of %d types of edges join any", next,
+			m.Nodes, len(m.Relations), len(m.EdgeTypes))
+	}
+	for i, r := range m.Relations {
+		if min(r.Src, r.Dst) < 0 || max(r.Src, r.Dst) >= len(m.NodeTypes) {
+			return fmt.Errorf("edges of type %q join nodes of type %d and %d, of %d types",
+				m.EdgeTypes[i], r.Src, r.Dst, len(m.NodeTypes))
+		}
 	}
 	return nil
 }

@@ -52,9 +52,9 @@ type setHead struct {
 // exists from that moment on. It returns ErrExists if there is a catalog already, and replaces what
 // an unfinished Create left. Besides the arguments it takes a few MiB of memory.
 func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roaring.Bitmap) error {
-	if m.Format != kv.FormatVersion {
-		return fmt.Errorf("kv: create %s: %w: version %d, this gdb writes %d", c.dir, kv.ErrFormat,
-			m.Format, kv.FormatVersion)
+	if m.Format != kv.FormatVersion && m.Format != kv.TypedVersion {
+		return fmt.Errorf("kv: create %s: %w: version %d, this gdb writes %d and %d", c.dir,
+			kv.ErrFormat, m.Format, kv.FormatVersion, kv.TypedVersion)
 	}
 	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("kv: create %s: %w", c.dir, err)
@@ -186,9 +186,9 @@ func (r reader) meta() (*kv.Meta, error) {
 			return fmt.Errorf("kv: %s: %w: manifest version %d, this gdb reads %d", r.c.dir,
 				kv.ErrFormat, format.Manifest, kv.ManifestVersion)
 		}
-		if format.Format != kv.FormatVersion {
-			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d", r.c.dir, kv.ErrFormat,
-				format.Format, kv.FormatVersion)
+		if format.Format != kv.FormatVersion && format.Format != kv.TypedVersion {
+			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d and %d", r.c.dir,
+				kv.ErrFormat, format.Format, kv.FormatVersion, kv.TypedVersion)
 		}
 		if err := unmarshal(b, m); err != nil {
 			return kv.DamagedFile(r.c.rel(""), "metadata: %v", err)

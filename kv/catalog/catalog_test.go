@@ -190,7 +190,7 @@ func TestCatalogCreateTwice(t *testing.T) {
 
 func TestCatalogFormat(t *testing.T) {
 	m := testMeta()
-	m.Format = kv.FormatVersion + 1
+	m.Format = kv.TypedVersion + 1
 	c := testCatalog(vfs.NewMem())
 	if err := c.Create(t.Context(), m, nil); !errors.Is(err, kv.ErrFormat) {
 		t.Errorf("create with another format: %v, want ErrFormat", err)

@@ -15,7 +15,8 @@ const docsDir = "../../docs/format"
 
 func TestDocConstants(t *testing.T) {
 	expect.Constants(t, expect.Page(t, docsDir, "catalog.md"), map[string]int{
-		"FormatVersion": kv.FormatVersion, "sealVersion": sealVersion, "tidyEvery": tidyEvery,
+		"FormatVersion": kv.FormatVersion, "TypedVersion": kv.TypedVersion,
+		"sealVersion": sealVersion, "tidyEvery": tidyEvery,
 		"chunkBytes": chunkBytes, "digestOpenBytes": digestOpenBytes, "nameBytesMax": nameBytesMax})
 }
 
@@ -48,7 +49,8 @@ func TestDocRecords(t *testing.T) {
 			t.Errorf("catalog.md has no row %q", row)
 		}
 	}
-	for _, v := range []any{kv.Meta{}, kv.IDsMeta{}, kv.RowsMeta{}, kv.ColumnMeta{},
+	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.RelationMeta{}, kv.IDsMeta{},
+		kv.RowsMeta{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {
 		typ := reflect.TypeOf(v)
