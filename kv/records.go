@@ -174,6 +174,27 @@ type ColumnMeta struct {
 	Dim  int `json:",omitempty"` // the length of the source's lists; 0 for plain numbers
 }
 
+// TableColumn describes a column of a table of nodes or edges of a type. Vectors of a fixed width
+// are not columns but rows: see RowsMeta.
+type TableColumn struct {
+	Name string
+	Type string // int64, float64, bool, string, date, timestamp, sparse
+	Dim  int    `json:",omitempty"` // of sparse vectors
+	Path string // relative to the store
+	Rows uint64
+	// Nulls counts the rows without a value.
+	Nulls uint64 `json:",omitempty"`
+	// BlockRows is the number of rows of a block of the file.
+	BlockRows int
+	// Dictionary counts the strings that are stored once, and numbered in the rows.
+	Dictionary uint64 `json:",omitempty"`
+	// Ones says that all values of sparse vectors are 1.
+	Ones bool `json:",omitempty"`
+	// Least and Greatest are the bounds of the values as text, of strings the first 64 bytes; both
+	// are empty if there are no values, or sparse vectors.
+	Least, Greatest string `json:",omitempty"`
+}
+
 // LabelsMeta describes the labels.
 type LabelsMeta struct {
 	// Kind is "class" (one int32 for each node, -1 if unlabeled), "multi" (one row of bits for each

@@ -29,6 +29,7 @@ const (
 	KindIndexOut    = "GXOU"
 	KindRows        = "GROW"
 	KindSums        = "GCRC"
+	KindColumn      = "GCOL"
 )
 
 // PageBytes is the size of a page of index and checksum files, and the smallest block.

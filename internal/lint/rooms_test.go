@@ -79,6 +79,7 @@ var rooms = map[string][]string{
 		"layout/listcode/gen",
 		"layout/listfile/gen",
 		"layout/rowfile",
+		"layout/columnfile",
 		"layout/listfile",
 		"layout/neighborcache",
 		"layout/topology",

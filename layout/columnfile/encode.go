@@ -1,0 +1,276 @@
+package columnfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"gdb/internal/mem"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A block holds rows:
+//
+//	0        4      8                    12       13      14      16
+//	+--------+------+--------------------+--------+-------+-------+---------+
+//	| crc32c | rows | bytes of what rows | coding | flags | zeros | payload |
+//	+--------+------+--------------------+--------+-------+-------+---------+
+//
+// The checksum covers the kind of the file, the store, the path of the column, the number of the
+// block, and everything after itself. The payload is, before it is compressed (flag 2), a bit for
+// each row, in whole bytes, if some rows are null (flag 1; 0 is null), and then
+//
+//	int64, bool, date, timestamp   packed numbers; 0 stands for a null row
+//	float64       coding plain:    8 bytes each
+//	              coding whole:    packed numbers, if all are integers below 2^53 and none is -0
+//	string        coding plain:    packed lengths, and the strings
+//	              coding dict:     packed numbers of strings of the dictionary
+//	sparse                         packed numbers of entries, packed indices, and the values as
+//	                               f32, if some are not 1 (flag 4)
+const (
+	blockHead = 16
+
+	codingPlain = 0
+	codingWhole = 1
+	codingDict  = 2
+
+	flagNulls  = 1
+	flagZstd   = 2
+	flagValues = 4
+
+	// rawMost bounds the payload of a block, in bytes.
+	rawMost = 1 << 30
+	// compressShare says when a block is stored compressed: if that saves one part in
+	// compressShare.
+	compressShare = 8
+	// The dictionary ends before it has more strings or bytes.
+	dictMost      = 1 << 16
+	dictBytesMost = 1 << 20
+)
+
+// encoder encodes blocks. It holds the dictionary.
+type encoder struct {
+	*column
+	zip     *zstd.Encoder
+	block   []byte
+	zipped  []byte
+	numbers []int64
+	dict    map[string]uint32 // nil if strings are not looked up in it
+	strings Strings           // of the dictionary, by number
+}
+
+// newEncoder returns an encoder of blocks of a column.
+func newEncoder(c *column) (*encoder, error) {
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(zipWindow), zstd.WithLowerEncoderMem(true))
+	return &encoder{column: c, zip: zip}, err
+}
+
+// zipWindow is the window of compression, in bytes: as much as most blocks have.
+const zipWindow = 64 << 10
+
+// encode encodes rows as block n, which is valid until the next call, and returns the number of
+// bytes of its payload before it was compressed.
+func (e *encoder) encode(n uint64, v *Values) (block []byte, raw int, err error) {
+	e.block = append(e.block[:0], make([]byte, blockHead)...)
+	flags, coding := e.nulls(v), byte(codingPlain)
+	compress := false
+	switch e.class {
+	case ints:
+		e.block = appendPacked(e.block, e.filled(v))
+	case floats:
+		if coding = e.floats(v); coding == codingPlain {
+			compress = true
+		}
+	case texts:
+		if coding = e.texts(v); coding == codingPlain {
+			compress = true
+		}
+	case lists:
+		flags |= e.lists(&v.Sparse)
+		compress = true
+	}
+	if raw = len(e.block) - blockHead; raw > rawMost {
+		return nil, 0, fmt.Errorf("a block of %d rows takes %s, more than %s", v.Rows,
+			mem.FormatSize(int64(raw)), mem.FormatSize(rawMost))
+	}
+	if block = e.block; compress {
+		e.zipped = e.zip.EncodeAll(block[blockHead:], append(e.zipped[:0], block[:blockHead]...))
+		if len(e.zipped)-blockHead <= raw-raw/compressShare-1 {
+			block, flags = e.zipped, flags|flagZstd
+		}
+	}
+	binary.LittleEndian.PutUint32(block[4:], uint32(v.Rows))
+	binary.LittleEndian.PutUint32(block[8:], uint32(raw))
+	block[12], block[13] = coding, flags
+	e.seal(n, block)
+	return block, raw, nil
+}
+
+// nulls appends which rows are not null, if some are.
+func (e *encoder) nulls(v *Values) (flags byte) {
+	nulls := countNulls(v)
+	if nulls == 0 {
+		return 0
+	}
+	at := len(e.block)
+	for _, w := range v.Valid[:(v.Rows+63)/64] {
+		e.block = binary.LittleEndian.AppendUint64(e.block, w)
+	}
+	e.block = e.block[:at+(v.Rows+7)/8]
+	if r := v.Rows % 8; r > 0 {
+		e.block[len(e.block)-1] &= 1<<r - 1
+	}
+	return flagNulls
+}
+
+// countNulls counts the rows that are null.
+func countNulls(v *Values) (n int) {
+	if len(v.Valid) == 0 {
+		return 0
+	}
+	for i := range v.Rows {
+		if v.Null(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// filled returns the numbers of a block with the last number before it for a null row, or the first
+// behind it.
+func (e *encoder) filled(v *Values) []int64 {
+	e.numbers = append(e.numbers[:0], v.Ints...)
+	e.fill(v)
+	return e.numbers
+}
+
+// fill gives null rows the number of the row before, so that they widen no range, and the first
+// ones the first number of all.
+func (e *encoder) fill(v *Values) {
+	if len(v.Valid) == 0 {
+		return
+	}
+	last := int64(0)
+	for i := range v.Rows {
+		if !v.Null(i) {
+			last = e.numbers[i]
+			break
+		}
+	}
+	for i := range v.Rows {
+		if v.Null(i) {
+			e.numbers[i] = last
+		}
+		last = e.numbers[i]
+	}
+}
+
+// wholeMost bounds the floats that are stored as integers: all integers below are floats.
+const wholeMost = 1 << 53
+
+// floats appends floats.
+func (e *encoder) floats(v *Values) (coding byte) {
+	e.numbers = e.numbers[:0]
+	for i, x := range v.Floats {
+		k := int64(x)
+		if v.Null(i) {
+			k = 0
+		} else if !(x > -wholeMost && x < wholeMost) || float64(k) != x ||
+			x == 0 && math.Signbit(x) {
+			break
+		}
+		e.numbers = append(e.numbers, k)
+	}
+	if len(e.numbers) == v.Rows {
+		e.fill(v)
+		e.block = appendPacked(e.block, e.numbers)
+		return codingWhole
+	}
+	for i, x := range v.Floats {
+		if v.Null(i) {
+			x = 0
+		}
+		e.block = binary.LittleEndian.AppendUint64(e.block, math.Float64bits(x))
+	}
+	return codingPlain
+}
+
+// texts appends strings.
+func (e *encoder) texts(v *Values) (coding byte) {
+	if e.codes(v) {
+		e.fill(v)
+		e.block = appendPacked(e.block, e.numbers)
+		return codingDict
+	}
+	e.plainTexts(&v.Strings)
+	return codingPlain
+}
+
+// plainTexts appends the lengths of strings and their bytes.
+func (e *encoder) plainTexts(s *Strings) {
+	e.lengths(s.Off)
+	e.block = append(e.block, s.Bytes...)
+}
+
+// lengths appends the lengths between ends.
+func (e *encoder) lengths(off []uint32) {
+	e.numbers = e.numbers[:0]
+	for i := 1; i < len(off); i++ {
+		e.numbers = append(e.numbers, int64(off[i]-off[i-1]))
+	}
+	e.block = appendPacked(e.block, e.numbers)
+}
+
+// codes looks the strings of a block up in the dictionary, and adds those that are new. It returns
+// false if it has no room for them.
+func (e *encoder) codes(v *Values) bool {
+	if e.dict == nil {
+		return false
+	}
+	e.numbers = e.numbers[:0]
+	for i := range v.Rows {
+		if v.Null(i) {
+			e.numbers = append(e.numbers, 0)
+			continue
+		}
+		s := v.Strings.At(i)
+		code, known := e.dict[string(s)]
+		if !known {
+			if len(e.dict) == dictMost || len(e.strings.Bytes)+len(s) > dictBytesMost {
+				return false
+			}
+			code = uint32(len(e.dict))
+			e.dict[string(s)] = code
+			e.strings.Add(s)
+		}
+		e.numbers = append(e.numbers, int64(code))
+	}
+	return true
+}
+
+// lists appends sparse vectors.
+func (e *encoder) lists(l *Lists) (flags byte) {
+	e.lengths(l.Off)
+	e.numbers = e.numbers[:0]
+	for _, k := range l.Index {
+		e.numbers = append(e.numbers, int64(k))
+	}
+	e.block = appendPacked(e.block, e.numbers)
+	if allOnes(l.Value) {
+		return 0
+	}
+	e.block = append(e.block, mem.BytesOf(l.Value)...)
+	return flagValues
+}
+
+// allOnes reports whether all values are 1.
+func allOnes(v []float32) bool {
+	for _, x := range v {
+		if x != 1 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+package columnfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Numbers are packed: a byte with the number of bits of a number, the least one, and the difference
+// of each to it in these bits, from the lowest of a byte on:
+//
+//	0      1           9
+//	+------+-----------+-------------------------+
+//	| bits | least i64 | differences, bits each  |
+//	+------+-----------+-------------------------+
+//
+// Bits are 0 to 56, so that a difference is in the 8 bytes that begin with its first one, or 64.
+const (
+	packedHead = 9
+	packedMost = 56
+	wholeBits  = 64
+)
+
+// packed are numbers in bits.
+type packed struct {
+	least uint64
+	bits  int
+	data  []byte
+}
+
+// packedBits returns in how many bits numbers are packed whose largest difference to the least one
+// this is.
+func packedBits(most uint64) int {
+	if n := bits.Len64(most); n <= packedMost {
+		return n
+	}
+	return wholeBits
+}
+
+// packedBytes returns the length of n packed numbers, without their head.
+func packedBytes(n, bits int) int { return (n*bits + 7) / 8 }
+
+// appendPacked appends numbers.
+func appendPacked(b []byte, v []int64) []byte {
+	least, most := int64(0), int64(0)
+	if len(v) > 0 {
+		least, most = slices.Min(v), slices.Max(v)
+	}
+	width := packedBits(uint64(most) - uint64(least))
+	if width == wholeBits {
+		least = 0
+	}
+	b = binary.LittleEndian.AppendUint64(append(b, byte(width)), uint64(least))
+	at, n := len(b), packedBytes(len(v), width)
+	b = slices.Grow(b, n+8)[:at+n+8]
+	data := b[at:]
+	clear(data)
+	for i, x := range v {
+		pos := i * width
+		word := data[pos>>3:]
+		d := (uint64(x) - uint64(least)) << (pos & 7)
+		binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)|d)
+	}
+	return b[:at+n]
+}
+
+// parsePacked reads n packed numbers from the front of b, and returns the rest.
+func parsePacked(b []byte, n int) (p packed, rest []byte, err error) {
+	if len(b) < packedHead {
+		return p, nil, fmt.Errorf("%d bytes are too few for packed numbers", len(b))
+	}
+	p.bits, p.least = int(b[0]), binary.LittleEndian.Uint64(b[1:])
+	if p.bits > packedMost && p.bits != wholeBits {
+		return p, nil, fmt.Errorf("numbers of %d bits", p.bits)
+	}
+	b = b[packedHead:]
+	size := packedBytes(n, p.bits)
+	if len(b) < size {
+		return p, nil, fmt.Errorf("%d bytes are too few for %d numbers of %d bits", len(b), n,
+			p.bits)
+	}
+	p.data = b[:size:size]
+	return p, b[size:], nil
+}
+
+// at returns number i.
+func (p *packed) at(i int) int64 {
+	pos := i * p.bits
+	var d uint64
+	if k := pos >> 3; k+8 <= len(p.data) {
+		d = binary.LittleEndian.Uint64(p.data[k:])
+	} else {
+		var last [8]byte
+		copy(last[:], p.data[min(k, len(p.data)):])
+		d = binary.LittleEndian.Uint64(last[:])
+	}
+	return int64(p.least + d>>(pos&7)&(1<<p.bits-1))
+}
+
+// appendTo appends numbers from … to-1.
+func (p *packed) appendTo(out []int64, from, to int) []int64 {
+	at := len(out)
+	out = slices.Grow(out, to-from)[:at+to-from]
+	mask, least := uint64(1)<<p.bits-1, p.least
+	i := from
+	for ; i < to && i*p.bits>>3+8 <= len(p.data); i++ {
+		pos := i * p.bits
+		d := binary.LittleEndian.Uint64(p.data[pos>>3:]) >> (pos & 7)
+		out[at+i-from] = int64(least + d&mask)
+	}
+	for ; i < to; i++ {
+		out[at+i-from] = p.at(i)
+	}
+	return out
+}
