@@ -40,6 +40,7 @@ func edgeConfigs() map[string]Config {
 			c.Sample, c.EdgeWeight = setting.SampleWeighted, true
 		},
 		"rgcn":   func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+		"hsage":  func(c *Config) { c.Model = "hsage" },
 		"latest": func(c *Config) { c.Sample = setting.SampleLatest },
 		"latest before, weights": func(c *Config) {
 			c.Sample, c.EdgeWeight, c.Before = setting.SampleLatest, true, before(60)

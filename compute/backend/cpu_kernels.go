@@ -199,6 +199,9 @@ var cpuColumns = map[string]cpuKernel{
 		x := o.In[0]
 		kernel.TypeRowsGrad(c.pool, c.values(o.Out), c.values(x), c.words(o.In[1]), x.Cols)
 	},
+	"type-shares": func(c *cpu, o *Operands) {
+		kernel.TypeShares(c.pool, c.values(o.Out), c.values(o.In[1]), c.words(o.In[0]), o.Out.Cols)
+	},
 	"pick-rows": func(c *cpu, o *Operands) {
 		kernel.PickRows(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
 			c.words(o.In[2]), o.Out.Cols)

@@ -9,6 +9,23 @@ import (
 var cpuProducts = map[string]cpuKernel{
 	"matmul": matMulCPU, "matmul-ta": matMulTACPU, "matmul-tb": matMulTBCPU,
 	"headmul": matMulCPU, "headmul-ta": matMulTACPU, "headmul-tb": matMulTBCPU,
+	"type-matmul": func(c *cpu, o *Operands) {
+		kernel.GEMMByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+			c.byType(o, o.In[0].Cols, o.Out.Cols))
+	},
+	"type-matmul-ta": func(c *cpu, o *Operands) {
+		kernel.GEMMTAByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+			c.byType(o, o.In[0].Cols, o.Out.Cols))
+	},
+	"type-matmul-tb": func(c *cpu, o *Operands) {
+		kernel.GEMMTBByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+			c.byType(o, o.Out.Cols, o.In[0].Cols))
+	},
+}
+
+// byType returns the types of the rows of a product, whose matrices have n columns.
+func (c *cpu) byType(o *Operands, width, n int) kernel.ByType {
+	return kernel.ByType{Types: c.words(o.In[2]), Parts: o.Parts, Width: width, N: n, Add: o.Acc}
 }
 
 // shapeOf returns the shape of a product: for each head, the first factor has k columns, and n is

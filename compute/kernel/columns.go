@@ -59,6 +59,16 @@ func TypeRows(p *Pool, out, table []float32, types []uint32, d int) {
 	})
 }
 
+// TypeShares is out[e][types[e]] = x[e], and else 0, for rows of d values.
+func TypeShares(p *Pool, out, x []float32, types []uint32, d int) {
+	p.Span(len(types), typesPart, func(lo, hi int) {
+		clear(out[lo*d : hi*d])
+		for e := lo; e < hi; e++ {
+			out[e*d+int(types[e])] = x[e]
+		}
+	})
+}
+
 // TypeRowsGrad is its gradient in the table: dtable[t] = the sum of the rows of dout whose type is
 // t. Entries are summed up in parts of a size that follows from their number, and these in order.
 func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {

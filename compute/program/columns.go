@@ -117,6 +117,26 @@ func (b *Builder) TypeRows(table Value) Value {
 	return b.p.add(o, entries, b.Cols(table))
 }
 
+// opTypeShares has a column for each type: in that of the type x of an entry its value y, and else
+// zeros.
+var opTypeShares = define("type-shares", func(o *backend.Operands) bool {
+	return o.Out.Rows == o.In[0].Len() && o.Out.Rows == o.In[1].Len()
+}, func(h *backend.Plain) {
+	h.Begin()
+	for e, t := range h.From[0].V {
+		h.To.Row(e)[math.Float32bits(t)] = h.From[1].V[e]
+	}
+}, Kind{})
+
+// SharesByType returns, for each entry of the layer's lists, 1/n in the column of its type, n being
+// how many of the list have that type, and zeros in those of the other types. The sum of rows with
+// these weights, each head reading whole rows, is their mean by type.
+func (b *Builder) SharesByType(types int) Value {
+	entries := Entries(b.Lists())
+	o := simple(opTypeShares, b.p.property(EdgeType, entries), b.TypeShares())
+	return b.p.add(o, entries, types)
+}
+
 func columnSumRef(h *backend.Plain) {
 	h.Begin()
 	for i := range h.From[0].Rows {

@@ -118,7 +118,8 @@ func (w *ExactLayer) weighted(pull *Pull) {
 		pull.scale = pull.scores.in[1]
 		pull.scores = &w.p.ops[w.made[pull.scores.in[0]]]
 	}
-	if pull.Scored = pull.scores.kind != opTypeRows; pull.Scored {
+	typed := pull.scores.kind == opTypeRows || pull.scores.kind == opTypeShares
+	if pull.Scored = !typed; pull.Scored {
 		w.values = append(w.values, pull.scores.in[0])
 	}
 }
@@ -139,10 +140,10 @@ func (w *ExactLayer) TableCols() int { return w.p.of(w.table).cols }
 func (w *ExactLayer) OutCols() int { return w.p.of(w.p.logits).cols }
 
 // NodeProperty returns what the layer reads of nodes beside their rows, if anything: one of
-// InvSqrtDegree, InvListWeight and InvSqrtWeight. Lists are whole, so that it does not need
-// ListScale.
+// InvSqrtDegree, InvListWeight, InvSqrtWeight and NodeType. Lists are whole, so that it does not
+// need ListScale.
 func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
-	for _, p := range []Property{InvSqrtDegree, InvListWeight, InvSqrtWeight} {
+	for _, p := range []Property{InvSqrtDegree, InvListWeight, InvSqrtWeight, NodeType} {
 		if w.p.Reads(p) {
 			if reads {
 				panic("BUG: a layer reads two properties of nodes")
@@ -237,12 +238,13 @@ func (w *ExactLayer) Weights(m *Machine, pull *Pull, column, own backend.Tensor,
 	if o == nil {
 		return w.edge(m, pull.scale, edges)
 	}
+	m.p = w.p
 	t := o.operands()
 	t.Out, t.Lists = m.be.Scratch(s.Entries, pull.Heads), s
 	for i, v := range o.in {
 		switch x := w.p.of(v); {
 		case x.role == roleParam:
-			t.In[i] = m.params.Weight(x.index)
+			t.In[i] = m.weight(v)
 		case x.role == roleHost && Property(x.index).perEntry():
 			t.In[i] = w.edge(m, v, edges)
 		default:
@@ -307,7 +309,7 @@ func (p *piece) value(v Value) backend.Tensor {
 	x := prog.of(v)
 	switch x.role {
 	case roleParam:
-		return p.m.params.Weight(x.index)
+		return p.m.weight(v)
 	case roleHost:
 		if x.index == int(ListScale) {
 			return p.ones()

@@ -22,6 +22,8 @@ type Input struct {
 	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
 	// them.
 	Degrees []uint32
+	// NodeTypes are the numbers of the types of the batch's nodes, for a program that reads them.
+	NodeTypes []uint32
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
 	// Padded are sizes that the batch is padded to, at least its own: nil for none. See

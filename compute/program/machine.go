@@ -194,7 +194,7 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	rows := sizes.Of(x.rows)
 	switch x.role {
 	case roleParam:
-		return m.params.Weight(x.index)
+		return m.weight(v)
 	case roleGrad:
 		return m.params.Grad(x.index)
 	case roleTable:
@@ -212,6 +212,12 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 		return m.regions[spot.region].Halved().View(2*spot.at+skipped, rows, x.cols)
 	}
 	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
+}
+
+// weight returns where a parameter is, or the matrix of a type in it.
+func (m *Machine) weight(v Value) backend.Tensor {
+	x := m.p.of(v)
+	return m.params.Weight(x.index).Slice(x.first, x.rows.n)
 }
 
 // key returns the key of the draws of a dropout.

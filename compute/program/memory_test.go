@@ -57,6 +57,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		models[name] = m
 	}
 	few := SizesOf(testBatch())
+	few.Segments = []int{14, 5}
 	for name, m := range models {
 		places := Make(&Params{}, m, Options{Layers: 2, Features: testCols, Train: true}).Places()
 		for _, order := range orders(places) {

@@ -135,6 +135,7 @@ type op struct {
 	first  int     // column
 	shared bool    // all heads read the whole row
 	scalar float32 // slope, factor
+	parts  []int   // heights of the matrices of types
 	rate   float32 // of a dropout, or of one that follows an activation in half precision
 	site   int     // number of a dropout
 	// inPlace is the operand whose memory the result takes, by its number; -1 for none.
@@ -171,7 +172,7 @@ func (o *op) target() Value {
 // operands returns the operands of an operation, without tensors and lists.
 func (o *op) operands() backend.Operands {
 	return backend.Operands{Acc: o.acc != 0, Heads: o.heads, Shared: o.shared, First: o.first,
-		Scalar: o.scalar}
+		Scalar: o.scalar, Parts: o.parts}
 }
 
 // overEntries copies what an operation over entries is about.
@@ -198,6 +199,7 @@ type Program struct {
 	inPlace  bool  // the features but those of Nodes(1) are read where they are kept
 	memory   *memoryMap
 	lists    []listUse // that it reads
+	sorts    bool      // entries of lists by their types
 }
 
 func newProgram(params *Params, layers int) *Program {
@@ -248,6 +250,6 @@ func (z sized) outCols() int { return z.p.of(z.o.out).cols }
 func (z sized) heads() int { return max(1, z.o.heads) }
 
 // lists returns how many there are, and entries how many entries they have.
-func (z sized) lists() int { return z.s.Nodes[z.o.list.Hop+1] }
+func (z sized) lists() int { return z.s.Of(z.o.list.has()) }
 
 func (z sized) entries() int { return z.s.Of(Entries(z.o.list)) }

@@ -96,7 +96,7 @@ func (p *Program) pullFirst(pl place) {
 	pull, product := p.ops[pl.pull], p.ops[pl.product]
 	x, w := product.in[0], product.in[1]
 	vx := *p.of(x)
-	y := p.new(value{rows: Nodes(pull.list.Hop + 1), cols: vx.cols, grad: vx.grad})
+	y := p.new(value{rows: pull.list.has(), cols: vx.cols, grad: vx.grad})
 	first, then := pull, simple(opMatMul, y, w)
 	first.in, first.out, then.out = slices.Clone(pull.in), y, pull.out
 	first.in[0] = x
@@ -140,7 +140,7 @@ func (p *Program) weighFirst(pl place) {
 
 // sharedPull weighs whole rows of x for each head, and multiplies each with the head's weights.
 func (p *Program) sharedPull(pull op, x, w Value) []op {
-	y := p.new(value{rows: Nodes(pull.list.Hop + 1), cols: pull.heads * p.of(x).cols, grad: true})
+	y := p.new(value{rows: pull.list.has(), cols: pull.heads * p.of(x).cols, grad: true})
 	first, then := pull, simple(opHeadMul, y, w)
 	first.in, first.out, first.shared = []Value{x, pull.in[1]}, y, true
 	then.heads, then.out = pull.heads, pull.out

@@ -34,6 +34,7 @@ type paramShape struct {
 	rows, cols int
 	off        int
 	init       Init
+	parts      []int // heights of the matrices that it is a stack of; nil for one
 }
 
 // Params are the parameters of a model and their gradients, each in one vector, so that the
@@ -49,13 +50,14 @@ type Params struct {
 
 // add appends a parameter, or finds it by its name, and returns its number: a program that is built
 // again names the same ones.
-func (p *Params) add(name string, rows, cols int, init Init) int {
+func (p *Params) add(name string, rows, cols int, init Init, parts ...int) int {
 	for i, s := range p.shapes {
 		if s.name == name && s.rows == rows && s.cols == cols {
 			return i
 		}
 	}
-	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, init: init})
+	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, init: init,
+		parts: parts})
 	p.Total = 0
 	p.place(func(i Init) bool { return i != Statistics })
 	learned := p.Total
@@ -135,10 +137,16 @@ func (p *Params) Init(be backend.Backend, seed uint64) {
 		case Statistics:
 			fill(values[len(values)/2:], 1)
 		case Glorot:
-			limit := math.Sqrt(6 / float64(s.rows+s.cols))
 			draw := rng.NewStream(rng.Key(initDomain, seed, uint64(i)))
-			for k := range values {
-				values[k] = float32((2*draw.Float64() - 1) * limit)
+			if s.parts == nil {
+				s.parts = []int{s.rows}
+			}
+			for _, rows := range s.parts {
+				limit := math.Sqrt(6 / float64(rows+s.cols))
+				for k := range rows * s.cols {
+					values[k] = float32((2*draw.Float64() - 1) * limit)
+				}
+				values = values[rows*s.cols:]
 			}
 		}
 	}

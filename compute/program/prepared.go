@@ -18,6 +18,7 @@ type Prepared struct {
 	lists      []preparedLists
 	properties [properties]preparedValues
 	computed   measures
+	sorted     segments         // of a program that sorts entries
 	on         backend.Preparer // of the block; nil where the host computes
 	block      *backend.Block   // nil once it was sent
 	held       mem.Account
@@ -50,14 +51,21 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 	p.Drop()
 	p.program, p.on = prog, on
 	p.own.set(in.Dense)
-	p.sizes.set(in.Dense)
+	p.sizes.copy(&p.own)
+	if prog.sorts {
+		in = p.sorted.sort(in, prog, p.own.Segments[0])
+	}
 	if in.Padded != nil {
 		p.sizes.Raise(in.Padded)
 	}
 	p.features = prog.FeatureFloats(p.sizes.Of(prog.featureRows()))
 	p.layout = prog.memory.arrange(&p.sizes, p.features)
 	for k := range Property(properties) {
-		if p.properties[k] = (preparedValues{read: prog.Reads(k)}); p.properties[k].read {
+		p.properties[k] = preparedValues{read: prog.Reads(k)}
+		switch {
+		case k == SegmentType:
+			p.properties[k].of = mem.View[float32](mem.BytesOf(p.sorted.types))
+		case p.properties[k].read:
 			p.properties[k].of = p.computed.values(k, in)
 		}
 	}
@@ -95,7 +103,8 @@ func (p *Prepared) Free() (freed bool) {
 func (p *Prepared) inMemory(to *preparedLists, l listUse, in *Input) {
 	s := p.listSizes(l)
 	if l.Hop == 0 && !l.Loops && in.Padded == nil {
-		to.Lists = backend.Lists{Off: in.Dense.NbrOffsets, Idx: in.Dense.ReprMap}
+		off, names := p.sorted.listed(l.List, in.Dense)
+		to.Lists = backend.Lists{Off: off, Idx: names}
 		if s.At {
 			to.At, to.Idx = in.Dense.ReprMap, in.Rows
 		}
@@ -165,10 +174,10 @@ func (p *Prepared) padding(r Rows) int { return p.sizes.Of(r) - p.own.Of(r) }
 
 // listSizes returns the sizes of lists as the program reads them.
 func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
-	s.Lists, s.Entries = p.sizes.Of(Nodes(l.Hop+1)), p.sizes.Of(Entries(l.List))
-	s.At = l.Hop == 0 && p.program.inPlace
+	s.Lists, s.Entries = p.sizes.Of(l.has()), p.sizes.Of(Entries(l.List))
+	s.At = l.Hop == 0 && p.program.inPlace && l.of != toNodes
 	if l.transposed {
-		s.Rows, s.Weights = p.sizes.Of(Nodes(l.Hop)), l.entries
+		s.Rows, s.Weights = p.sizes.Of(l.reads()), l.entries
 	}
 	return s
 }
@@ -180,8 +189,8 @@ func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
 func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 	d := in.Dense
 	base, next := d.NodeIDOffsets[l.Hop], d.NodeIDOffsets[l.Hop+1]
-	off := d.NbrOffsets[next-d.NodeIDOffsets[1]:]
-	from := d.ReprMap[off[0]:]
+	off, from := p.sorted.listed(l.List, d)
+	from = from[off[0]:]
 	padLists := len(to.Off) - len(off)
 	padEntries := len(to.Idx) - p.own.Of(Entries(l.List))
 	for i := range to.Off[:padLists] {
@@ -190,6 +199,9 @@ func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 	clear(to.Idx[:padEntries])
 	offs, idx := to.Off[padLists:], to.Idx[padEntries:]
 	shift := uint32(p.padding(Nodes(l.Hop))) - base
+	if l.of == toNodes {
+		shift = -off[0]
+	}
 	switch {
 	case to.At != nil: // rows are numbered as in a table
 		clear(to.At[:padEntries])
@@ -230,7 +242,7 @@ func withLoops(toOff, toIdx, off, idx []uint32, by looped) {
 
 // heldWords returns the memory of lists in memory of the host, and of degrees.
 func (p *Prepared) heldWords() int {
-	n := p.computed.words()
+	n := p.computed.words() + p.sorted.words()
 	for i := range p.lists {
 		l := &p.lists[i]
 		n += cap(l.off) + cap(l.idx) + cap(l.at)
@@ -243,10 +255,10 @@ func (p *Prepared) heldWords() int {
 func (p *Program) HeldWords(s *Sizes) (words int) {
 	for _, l := range p.lists {
 		if l.Loops || l.Hop > 0 {
-			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
+			words += s.Of(l.has()) + 1 + s.Of(Entries(l.List))
 		}
 	}
-	return words
+	return words + p.sortWords(s)
 }
 
 // ComputedWords returns how many words of 4 bytes properties take that are computed for a batch of
@@ -264,7 +276,7 @@ func (p *Program) ComputedWords(s *Sizes) (words int) {
 // for what a device makes of long lists: lists, transposed ones, and properties.
 func (p *Program) BlockWords(s *Sizes) (words int) {
 	for _, l := range p.lists {
-		words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List)) + 6*backend.BlockAlign
+		words += s.Of(l.has()) + 1 + s.Of(Entries(l.List)) + 6*backend.BlockAlign
 	}
 	for k, property := range propertyKinds {
 		if p.Reads(Property(k)) {
@@ -279,8 +291,8 @@ func (p *Program) BlockWords(s *Sizes) (words int) {
 func (p *Program) ListFloats(s *Sizes) (floats int) {
 	for _, l := range p.lists {
 		if l.transposed {
-			floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l.List)),
-				s.Nodes[l.Hop+1], l.entries)
+			floats += backend.SegmentFloats(s.Of(l.reads()), s.Of(Entries(l.List)),
+				s.Of(l.has()), l.entries)
 		}
 	}
 	return floats
@@ -302,9 +314,17 @@ func (s *Sizes) set(d *dense.Lists) {
 		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
 		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
 	}
+	s.countSegments(d)
 }
 
-// Raise raises sizes to those of another batch of as many hops.
+// copy takes over sizes, in memory of its own.
+func (s *Sizes) copy(o *Sizes) {
+	s.Nodes, s.Entries = append(s.Nodes[:0], o.Nodes...), append(s.Entries[:0], o.Entries...)
+	s.Segments = append(s.Segments[:0], o.Segments...)
+}
+
+// Raise raises sizes to those of another batch of as many hops, of which programs that are padded
+// read no segments.
 func (s *Sizes) Raise(o *Sizes) {
 	if len(s.Nodes) == 0 {
 		s.Nodes, s.Entries = make([]int, len(o.Nodes)), make([]int, len(o.Entries))

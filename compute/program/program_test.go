@@ -84,6 +84,7 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 	b.input = Input{Dense: d, Seed: 1, Epoch: 2, Batch: 3, Degrees: make([]uint32, d.Nodes())}
 	for i := range b.input.Degrees {
 		b.input.Degrees[i] = uint32(i % 4)
+		b.input.NodeTypes = append(b.input.NodeTypes, uint32(i/3%2))
 	}
 	return b
 }
@@ -207,6 +208,17 @@ var testModels = map[string]Model{
 		w := b.RowScale(b.TypeRows(table), b.TypeShares())
 		z := testDense(b, h, fmt.Sprint("z", b.hop), 6)
 		return b.HeadMean(b.PullWeighted(z, w, b.Lists(), 2, false), 2)
+	}),
+	"segments": testPulled(func(b *Builder, h Value) Value {
+		at, l := fmt.Sprint("t", b.hop), b.Lists()
+		mean := b.TypeMatMul(b.Pull(h, l.ToSegments(), Mean), b.Stack(at+"r", []int{4, 6, 5}, 6),
+			b.SegmentTypes(), []int{4, 6, 5})
+		own := b.TypeMatMul(b.Own(h), b.Stack(at+"n", []int{6, 2}, 6), b.Own(b.NodeTypes()),
+			[]int{6, 2})
+		y := b.Add(own, b.Pull(mean, l.ToNodes(), Sum))
+		means := testDense(b, b.PullWeighted(h, b.SharesByType(3), l, 3, true), at+"all", 6)
+		w := b.RowScale(b.EdgeWeights(), b.TypeShares())
+		return b.Add(b.Add(y, means), b.PullWeighted(h, w, l, 1, false))
 	}),
 	"attention":             testPulled(testAttention(false)),
 	"attention with loops":  testPulled(testAttention(true)),

@@ -52,6 +52,8 @@ func (c *measures) values(k Property, in *Input) []float32 {
 		return mem.View[float32](mem.BytesOf(d.Types))
 	case TypeShare:
 		return c.typeShares(d)
+	case NodeType:
+		return mem.View[float32](mem.BytesOf(in.NodeTypes))
 	}
 	return d.Weights
 }

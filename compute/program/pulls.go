@@ -53,13 +53,13 @@ var (
 // Pull reduces the rows of x in each list to one.
 func (b *Builder) Pull(x Value, l List, r Reduce) Value {
 	vx := b.p.of(x)
-	b.check(vx.rows == Nodes(l.Hop), "Pull", x)
+	b.check(vx.rows == l.reads(), "Pull", x)
 	o := simple([]*Kind{Mean: opPullMean, Sum: opPullSum, Max: opPullMax}[r], x)
 	o.list = l
 	if r == Max {
-		o.extra = []Value{b.p.new(value{rows: Nodes(l.Hop + 1), cols: vx.cols})}
+		o.extra = []Value{b.p.new(value{rows: l.has(), cols: vx.cols})}
 	}
-	return b.p.add(o, Nodes(l.Hop+1), vx.cols)
+	return b.p.add(o, l.has(), vx.cols)
 }
 
 func pullRule(kind *Kind) rule {
@@ -117,7 +117,7 @@ var (
 // row.
 func (b *Builder) PullWeighted(x, w Value, l List, heads int, shared bool) Value {
 	vx := b.p.of(x)
-	b.check(vx.rows == Nodes(l.Hop) && b.p.of(w).rows == Entries(l) && b.p.of(w).cols == heads,
+	b.check(vx.rows == l.reads() && b.p.of(w).rows == Entries(l) && b.p.of(w).cols == heads,
 		"PullWeighted", x, w)
 	o := simple(opPullWeighted, x, w)
 	o.list, o.heads, o.shared = l, heads, shared
@@ -125,7 +125,7 @@ func (b *Builder) PullWeighted(x, w Value, l List, heads int, shared bool) Value
 	if shared {
 		cols *= heads
 	}
-	return b.p.add(o, Nodes(l.Hop+1), cols)
+	return b.p.add(o, l.has(), cols)
 }
 
 func pullWeightedRule(t *tape, o *op, dy Value) {

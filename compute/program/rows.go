@@ -9,10 +9,11 @@ import (
 type rowsKind uint8
 
 const (
-	fixedRows rowsKind = iota // a number
-	nodeRows                  // the nodes of the deltas from a hop on
-	entryRows                 // the entries of a hop's lists
-	loopRows                  // the same, and one for each node that has a list: its self loop
+	fixedRows   rowsKind = iota // a number
+	nodeRows                    // the nodes of the deltas from a hop on
+	entryRows                   // the entries of a hop's lists
+	loopRows                    // the same, and one for each node that has a list: its self loop
+	segmentRows                 // the segments of a hop's lists
 )
 
 // Rows is a number of rows that is a symbol until the sizes of a batch are known.
@@ -28,9 +29,16 @@ func Fixed(n int) Rows { return Rows{fixedRows, n} }
 // reads Nodes(l) computes Nodes(l+1).
 func Nodes(hop int) Rows { return Rows{nodeRows, hop} }
 
+// Segments returns the segments of a hop's lists: the entries of one type in one list. They stand
+// in the order of lists, and those of a list in the order of types.
+func Segments(hop int) Rows { return Rows{segmentRows, hop} }
+
 // Entries returns the entries of a list.
 func Entries(l List) Rows {
-	if l.Loops {
+	switch {
+	case l.of == toNodes:
+		return Segments(l.Hop)
+	case l.Loops:
 		return Rows{loopRows, l.Hop}
 	}
 	return Rows{entryRows, l.Hop}
@@ -45,6 +53,8 @@ func (r Rows) String() string {
 		return fmt.Sprintf("E%d", r.n)
 	case loopRows:
 		return fmt.Sprintf("E%d'", r.n)
+	case segmentRows:
+		return fmt.Sprintf("S%d", r.n)
 	}
 	return fmt.Sprint(r.n)
 }
@@ -55,6 +65,38 @@ type List struct {
 	Hop int
 	// Loops adds to each list an entry for its own node.
 	Loops bool
+	of    listsOf
+}
+
+// listsOf says what lists are of.
+type listsOf uint8
+
+const (
+	ofNeighbors listsOf = iota // a list for each node, of neighbors
+	toSegments                 // a list for each segment, of its entries
+	toNodes                    // a list for each node, of its segments
+)
+
+// ToSegments returns the lists that a list falls into by the types of its entries: one for each of
+// Segments. Programs that read them have the entries of each list in the order of types.
+func (l List) ToSegments() List { return List{Hop: l.Hop, of: toSegments} }
+
+// ToNodes returns a list for each node: of the Segments of its entries.
+func (l List) ToNodes() List { return List{Hop: l.Hop, of: toNodes} }
+
+// reads returns the rows that lists number, and has what there is a list for each of.
+func (l List) reads() Rows {
+	if l.of == toNodes {
+		return Segments(l.Hop)
+	}
+	return Nodes(l.Hop)
+}
+
+func (l List) has() Rows {
+	if l.of == toSegments {
+		return Segments(l.Hop)
+	}
+	return Nodes(l.Hop + 1)
 }
 
 // WithLoops adds to each list an entry for its own node.
@@ -62,8 +104,13 @@ func (l List) WithLoops() List { return List{Hop: l.Hop, Loops: true} }
 
 // String names the lists as a printed program does.
 func (l List) String() string {
-	if l.Loops {
+	switch {
+	case l.Loops:
 		return fmt.Sprintf("hop%d+loops", l.Hop)
+	case l.of == toSegments:
+		return fmt.Sprintf("hop%d by type", l.Hop)
+	case l.of == toNodes:
+		return fmt.Sprintf("hop%d of segments", l.Hop)
 	}
 	return fmt.Sprintf("hop%d", l.Hop)
 }
@@ -72,6 +119,9 @@ func (l List) String() string {
 type Sizes struct {
 	Nodes   []int // of Nodes(0), Nodes(1), …
 	Entries []int // of the lists of hop 0, 1, …, without loops
+	// Segments counts what the lists of hop 0, 1, … fall into by the types of their entries; it is
+	// empty where these have none.
+	Segments []int
 }
 
 // Of returns a number of rows.
@@ -83,6 +133,8 @@ func (s *Sizes) Of(r Rows) int {
 		return s.Entries[r.n]
 	case loopRows:
 		return s.Entries[r.n] + s.Nodes[r.n+1]
+	case segmentRows:
+		return s.Segments[r.n]
 	}
 	return r.n
 }

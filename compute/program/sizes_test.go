@@ -43,7 +43,8 @@ func TestStepIsPlanned(t *testing.T) {
 }
 
 // sizesByHand has the sizes of a batch of two hops, in numbers that nothing else has.
-var sizesByHand = Sizes{Nodes: []int{5000, 600, 70}, Entries: []int{9000, 800}}
+var sizesByHand = Sizes{Nodes: []int{5000, 600, 70}, Entries: []int{9000, 800},
+	Segments: []int{700, 90}}
 
 // TestKernelBytes: of each operation that takes scratch memory, a program says what the kernels say
 // of its shapes; of several, that of the largest.

@@ -220,7 +220,8 @@ func TestTimes(t *testing.T) {
 	if b.loss(t, true); next != b.program.Len() {
 		t.Errorf("%d operations of %d were measured", next, b.program.Len())
 	}
-	if got, want := fmt.Sprint(*b.machine.Sizes()), fmt.Sprint(SizesOf(testBatch())); got != want {
+	want := fmt.Sprint(SizesOf(b.input.Dense))
+	if got := fmt.Sprint(*b.machine.Sizes()); got != want {
 		t.Errorf("the sizes of the batch are %s, want %s", got, want)
 	}
 }

@@ -46,6 +46,7 @@ func (p *Program) findLists() {
 		if _, seen := at[o.list]; !seen {
 			at[o.list] = len(p.lists)
 			p.lists = append(p.lists, listUse{List: o.list})
+			p.sorts = p.sorts || o.list.of != ofNeighbors
 		}
 		l := &p.lists[at[o.list]]
 		l.transposed = l.transposed || o.kind.lists != ownLists

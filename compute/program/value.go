@@ -22,6 +22,8 @@ type value struct {
 	role role
 	// index is the number of a parameter or of its gradient, or that of a property.
 	index int
+	// first is the first row of a parameter that is the matrix of a type.
+	first int
 	// base is the value of which this is the last rows; 0 for none.
 	base Value
 	// name is shown, of parameters.
@@ -59,6 +61,10 @@ const (
 	// positive.
 	InvDegree
 	InvWeightSum
+	// NodeType has the bits of the number of each node's type, and SegmentType those of the number
+	// of the type of each segment's entries.
+	NodeType
+	SegmentType
 
 	properties = iota
 )
@@ -78,6 +84,8 @@ var propertyKinds = [properties]struct {
 	InvSqrtWeight: {"1/sqrt(1+weights)", Nodes(0), true},
 	InvDegree:     {"1/degree", Nodes(1), true},
 	InvWeightSum:  {"1/all weights", Nodes(1), true},
+	NodeType:      {"type of node", Nodes(0), false},
+	SegmentType:   {"type of segment", Segments(0), false},
 }
 
 // perEntry reports whether a property belongs to entries, and not to nodes.

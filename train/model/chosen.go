@@ -120,6 +120,9 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 		return errors.New("train: --model " + c.Model + " has a weight matrix for each type of " +
 			"edges, and those of this store have no types: ingest with types (--rel-col, or " +
 			"triples), or take another model")
+	case c.Backend == setting.BackendCUDA && spec.onHost():
+		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far: " +
+			"--backend cpu")
 	case c.EdgeWeight && !m.Weighted:
 		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
 			"with weights (--weight-col), or leave the flag out")

@@ -97,6 +97,9 @@ func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
 	for _, n := range s.Entries {
 		g.Entries = append(g.Entries, scaled(n, num, den))
 	}
+	for _, n := range s.Segments {
+		g.Segments = append(g.Segments, scaled(n, num, den))
+	}
 	return g
 }
 
@@ -110,7 +113,7 @@ func (s *Spec) Extras() sample.Extras {
 	x := sample.Extras{
 		Degrees:     reads(program.InvSqrtDegree, program.ListScale, program.InvDegree),
 		EdgeWeights: reads(program.EdgeWeight, program.InvListWeight),
-		EdgeTypes:   reads(program.EdgeType, program.TypeShare),
+		EdgeTypes:   reads(program.EdgeType, program.TypeShare, program.SegmentType),
 		WeightSums:  reads(program.InvSqrtWeight, program.InvWeightSum),
 	}
 	if s.LayerWise { // entries have a weight that is not the edge's

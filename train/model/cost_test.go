@@ -68,7 +68,7 @@ func TestStepCostCountsTheStep(t *testing.T) {
 						}
 					}
 					s := &Spec{Architecture: a, Dims: dims, Options: o, Dropout: 0.25 * float32(i)}
-					if a.Name() == "rgcn" {
+					if s.Extras().EdgeTypes {
 						s.Relations = relationsOfTests
 					}
 					if s.Validate() != nil {

@@ -134,14 +134,15 @@ func TestWeightsAreRepetitions(t *testing.T) {
 	}
 }
 
-// TestRGCN compares with the definition, relation by relation.
-func TestRGCN(t *testing.T) {
+// TestRelations compares rgcn and hsage with their definition, relation by relation.
+func TestRelations(t *testing.T) {
 	const relations = 4
 	g, _ := repeated()
 	g.Classify(relations, 5)
-	for _, bases := range []int{1, 3, 0} {
-		s := &Spec{Architecture: rgcn{}, Dims: []int{6, 8, 3},
-			Options: setting.Options{Bases: bases, Relations: relations}}
+	for _, s := range []*Spec{{Architecture: rgcn{}, Options: setting.Options{Bases: 1}},
+		{Architecture: rgcn{}, Options: setting.Options{Bases: 3}}, {Architecture: rgcn{}},
+		{Architecture: hsage{}}} {
+		s.Dims, s.Relations = []int{6, 8, 3}, relations
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -157,25 +158,42 @@ func TestRGCN(t *testing.T) {
 		for _, row := range h[:10] {
 			want = append(want, row...)
 		}
-		sameLogits(t, fmt.Sprint(bases, " bases"), got, want)
+		sameLogits(t, fmt.Sprint(s.Name(), " ", s.Options), got, want)
 	}
 }
 
-// relational computes a layer of rgcn for all nodes.
-func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
-	in, out, n := m.spec.Dims[l], m.spec.Dims[l+1], m.spec.bases()
-	at := func(name string) []float32 {
-		for i, have := range m.params.Names() {
-			if have == layerName(l)+name {
-				w := m.params.Weight(i)
-				x := make([]float32, w.Len())
-				m.be.Read(x, w)
-				return x
-			}
-		}
-		panic(name)
+// weights returns the values of a parameter of a layer, nil if there is none.
+func (m *Model) weights(l int, name string) []float32 {
+	i := slices.Index(m.params.Names(), layerName(l)+name)
+	if i < 0 {
+		return nil
 	}
-	self, bases, coefficients, bias := at("self"), at("bases"), at("coefficients"), at("bias")
+	w := m.params.Weight(i)
+	x := make([]float32, w.Len())
+	m.be.Read(x, w)
+	return x
+}
+
+// relationWeight returns how column i of rows counts for column o, for the means of each relation.
+func (m *Model) relationWeight(l int) func(r, i, o int) (sum float32) {
+	in, out, n := m.spec.Dims[l], m.spec.Dims[l+1], m.spec.bases()
+	stack, bases, coefficients := m.weights(l, "relations"), m.weights(l, "bases"),
+		m.weights(l, "coefficients")
+	return func(r, i, o int) (sum float32) {
+		if stack != nil {
+			return stack[(r*in+i)*out+o]
+		}
+		for b := range n {
+			sum += coefficients[r*n+b] * bases[i*n*out+b*out+o]
+		}
+		return sum
+	}
+}
+
+// relational computes a layer of rgcn or hsage for all nodes.
+func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
+	in, out, weight := m.spec.Dims[l], m.spec.Dims[l+1], m.relationWeight(l)
+	self, bias := m.weights(l, "self"), m.weights(l, "bias")
 	for v := range h {
 		row := append([]float32(nil), bias...)
 		for o := range row {
@@ -195,10 +213,7 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 			}
 			for o := range row {
 				for i := range mean {
-					for b := range n {
-						w := coefficients[r*n+b] * bases[i*n*out+b*out+o]
-						row[o] += w * mean[i] / float32(max(1, count))
-					}
+					row[o] += weight(r, i, o) * mean[i] / float32(max(1, count))
 				}
 			}
 		}

@@ -34,7 +34,7 @@ func halfSpecs(in int) (all []*Spec) {
 			{Heads: 1, Aggregate: "max", Activation: "gelu"}, {NodeEmbedding: 4}} {
 			s := &Spec{Architecture: a, Dims: Widths(a, in, 20, []int{32}), Options: o,
 				Dropout: 0.25}
-			if a.Name() == "rgcn" {
+			if s.Extras().EdgeTypes {
 				s.Relations = relationsOfTests
 			}
 			if o.NodeEmbedding > 0 {

@@ -77,6 +77,12 @@ func (s *Spec) checkLayers() error {
 		s.Name(), c.notByLayers())
 }
 
+// onHost reports whether devices have no kernels of the architecture's operations.
+func (s *Spec) onHost() bool {
+	_, ok := s.Architecture.(interface{ onHost() })
+	return ok
+}
+
 // softmaxOfSome says why attention cannot use neighbors that are drawn by layers.
 const softmaxOfSome = "takes a softmax over what is drawn of a list, which does not estimate " +
 	"that over the whole list without bias"

@@ -50,7 +50,8 @@ type Architecture interface {
 }
 
 // architectures lists all that there are. A new one is added here.
-var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}, rgcn{}}
+var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}, rgcn{},
+	hsage{}}
 
 // Names returns the names of all architectures.
 func Names() (names []string) {

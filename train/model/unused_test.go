@@ -74,7 +74,7 @@ func TestDocumentedOptions(t *testing.T) {
 			looked++
 		}
 	}
-	if looked != 56 {
+	if looked != 63 {
 		t.Errorf("%d cells were looked at", looked)
 	}
 }

@@ -132,7 +132,10 @@ func (c calls) heads(name string, out tensor, s backend.Segments, o operands, in
 }
 
 // plain are operations that the device does by their references, each with its reason.
-var plain = map[string]string{}
+var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
+	"type-matmul-tb": onHost, "type-shares": onHost}
+
+const onHost = "models with it are refused on a device"
 
 // TestKernels: every other operation of programs has a kernel on the device.
 func TestKernels(t *testing.T) {

@@ -1,0 +1,165 @@
+package program
+
+import (
+	"cmp"
+	"slices"
+
+	"gdb/internal/dense"
+	"gdb/internal/mem"
+)
+
+// segments are the lists of a batch with the entries of each in the order of their types, and what
+// they fall into: see Segments. The memory is used again by the next batch.
+type segments struct {
+	order   []uint32 // by entry: which of the batch's it is
+	off     []uint32 // where each segment's entries begin, and the end
+	types   []uint32 // of the segments
+	of      []uint32 // the first segment of each node that has a list, and the end
+	numbers []uint32 // 0, 1, 2, …
+
+	dense                     dense.Lists
+	nbrs, kinds, rows, weight []uint32
+}
+
+// sort returns the batch, which has count segments, with the entries of each list in the order of
+// their types, as a program reads them. It takes O(entries) where lists are short, and else
+// O(n log n) for a list of n.
+func (s *segments) sort(in *Input, p *Program, count int) *Input {
+	d := in.Dense
+	entries, lists := len(d.ReprMap), d.Inner()
+	s.order, s.of = mem.Resized(s.order, entries), mem.Resized(s.of, lists+1)
+	s.off, s.types = mem.Resized(s.off, count+1), mem.Resized(s.types, count)
+	n := uint32(0)
+	for i := range lists {
+		s.of[i] = n
+		first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
+		order := s.order[first:end]
+		sortByType(order, d.Types, first)
+		for k, e := range order {
+			if k == 0 || d.Types[e] != d.Types[order[k-1]] {
+				s.off[n], s.types[n] = first+uint32(k), d.Types[e]
+				n++
+			}
+		}
+	}
+	s.of[lists], s.off[n] = n, uint32(entries)
+	if len(s.numbers) < count {
+		s.numbers = mem.Resized(s.numbers, count)
+		for i := range s.numbers {
+			s.numbers[i] = uint32(i)
+		}
+	}
+	return s.permuted(in, p)
+}
+
+// sortByType numbers the entries from first on in the order of their types, and of their numbers.
+func sortByType(order, types []uint32, first uint32) {
+	const few = 32
+	for k := range order {
+		e := first + uint32(k)
+		if order[k] = e; len(order) > few {
+			continue
+		}
+		at := k
+		for ; at > 0 && types[order[at-1]] > types[e]; at-- {
+			order[at] = order[at-1]
+		}
+		order[at] = e
+	}
+	if len(order) > few {
+		slices.SortFunc(order, func(a, b uint32) int {
+			return cmp.Or(cmp.Compare(types[a], types[b]), cmp.Compare(a, b))
+		})
+	}
+}
+
+// permuted puts what a program reads of entries in their order.
+func (s *segments) permuted(in *Input, p *Program) *Input {
+	to := *in
+	s.dense = *in.Dense
+	to.Dense = &s.dense
+	s.dense.ReprMap = s.moved(&s.nbrs, in.Dense.ReprMap)
+	if p.Reads(EdgeType) || p.Reads(TypeShare) {
+		s.dense.Types = s.moved(&s.kinds, in.Dense.Types)
+	}
+	if p.Reads(EdgeWeight) {
+		weights := mem.View[uint32](mem.BytesOf(in.Dense.Weights))
+		s.dense.Weights = mem.View[float32](mem.BytesOf(s.moved(&s.weight, weights)))
+	}
+	if p.inPlace {
+		to.Rows = s.moved(&s.rows, in.Rows)
+	}
+	return &to
+}
+
+func (s *segments) moved(to *[]uint32, from []uint32) []uint32 {
+	*to = mem.Resized(*to, len(from))
+	for k, e := range s.order {
+		(*to)[k] = from[e]
+	}
+	return *to
+}
+
+// listed returns where lists of a hop begin among entries, with the end, and what all entries name.
+func (s *segments) listed(l List, d *dense.Lists) (off, names []uint32) {
+	first := d.NodeIDOffsets[l.Hop+1] - d.NodeIDOffsets[1]
+	switch l.of {
+	case toSegments:
+		return s.off[s.of[first]:], d.ReprMap
+	case toNodes:
+		return s.of[first:], s.numbers[:len(s.types)]
+	}
+	return d.NbrOffsets[first:], d.ReprMap
+}
+
+// words returns the memory, in words of 4 bytes.
+func (s *segments) words() (n int) {
+	for _, x := range [][]uint32{s.order, s.off, s.types, s.of, s.numbers, s.nbrs, s.kinds, s.rows,
+		s.weight} {
+		n += cap(x)
+	}
+	return n
+}
+
+// sortWords returns how many words of 4 bytes sorted entries take for a batch of such sizes.
+func (p *Program) sortWords(s *Sizes) int {
+	if !p.sorts {
+		return 0
+	}
+	each := 2
+	for _, moved := range []bool{p.Reads(EdgeType) || p.Reads(TypeShare), p.Reads(EdgeWeight),
+		p.inPlace} {
+		if moved {
+			each++
+		}
+	}
+	return each*s.Entries[0] + 3*s.Segments[0] + 1 + s.Nodes[1] + 1
+}
+
+// countSegments counts the segments of the lists of each hop.
+func (s *Sizes) countSegments(d *dense.Lists) {
+	s.Segments = s.Segments[:0]
+	if len(d.Types) == 0 {
+		return
+	}
+	var seen []uint32 // one more than the last list that had each type
+	hop, n := d.Layers()-1, 0
+	s.Segments = append(s.Segments, make([]int, d.Layers())...)
+	for i := d.Inner() - 1; i >= 0; i-- {
+		for ; i+int(d.NodeIDOffsets[1]) < int(d.NodeIDOffsets[hop+1]); hop-- {
+			s.Segments[hop] = n
+		}
+		for _, t := range d.Types[d.NbrOffsets[i]:d.NbrOffsets[i+1]] {
+			if int(t) >= len(seen) {
+				seen = append(seen, make([]uint32, int(t)+1-len(seen))...)
+			}
+			if seen[t] != uint32(i)+1 {
+				seen[t] = uint32(i) + 1
+				n++
+			}
+		}
+	}
+	for ; hop >= 0; hop-- {
+		s.Segments[hop] = n
+	}
+}

@@ -1,0 +1,68 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"gdb/compute/program"
+)
+
+// hsage is GraphSAGE for typed graphs: a SAGE for each relation, summed up, as PyG's HeteroConv of
+// SAGEConvs is (Schlichtkrull and others, "Modeling Relational Data with Graph Convolutional
+// Networks", section 2.1, without bases): h'(v) = W_t·h(v) + sum over relations r of W_r·mean(h(u):
+// u in N_r(v)) + b_t, t being the type of v, then ReLU but after the last layer. Relations are the
+// types of edges.
+//
+// A list falls into segments, the neighbors by one relation, whose means are rows by themselves: a
+// product multiplies each with the matrix of its relation. Whole lists have a mean by each relation
+// side by side.
+type hsage struct{}
+
+// Name returns "hsage".
+func (hsage) Name() string { return "hsage" }
+
+func (hsage) notByLayers() string { return rgcn{}.notByLayers() }
+
+func (hsage) onHost() {}
+
+// Check returns an error for options that hsage does not have.
+func (hsage) Check(s *Spec) error {
+	if s.Aggregate != "" && s.Aggregate != "auto" && s.Aggregate != "mean" {
+		return fmt.Errorf("aggregate %s: hsage takes the mean over each relation: leave it out",
+			s.Aggregate)
+	}
+	return nil
+}
+
+// Layer appends a layer of hsage.
+func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
+	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)
+	parts := slices.Repeat([]int{in}, s.relations())
+	self := b.Param(at+"self", in, out, program.Glorot)
+	relations := b.Stack(at+"relations", parts, out)
+	x = s.drop(b, l, x)
+	own := b.Own(x)
+	y := b.Add(b.MatMul(own, self), s.byRelation(b, x, relations, parts))
+	return s.finish(b, l, own, y, "relu")
+}
+
+// byRelation appends the sum over relations of the mean over each, times the relation's matrix.
+func (s *Spec) byRelation(b *program.Builder, x, stack program.Value, parts []int) program.Value {
+	lists := b.Lists()
+	if !b.Exact {
+		means := b.Pull(x, lists.ToSegments(), program.Mean)
+		y := b.TypeMatMul(means, stack, b.SegmentTypes(), parts)
+		return b.Pull(y, lists.ToNodes(), program.Sum)
+	}
+	n, in := len(parts), b.Cols(x)
+	means, y := b.PullWeighted(x, b.SharesByType(n), lists, n, true), program.Value(0)
+	for r, rows := range parts {
+		part := b.MatMul(b.Columns(means, r*in, rows), b.Part(stack, parts, r))
+		if y == 0 {
+			y = part
+			continue
+		}
+		y = b.Add(y, part)
+	}
+	return y
+}
