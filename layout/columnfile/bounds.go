@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,10 @@ func (b *bounds) reset() { *b = bounds{texts: b.texts} }
 // of sets the bounds of a block. Sparse vectors have none.
 func (b *bounds) of(v *Values, k class) {
 	b.reset()
+	if k == ints && len(v.Valid) == 0 && v.Rows > 0 {
+		b.some, b.ints = true, [2]int64{slices.Min(v.Ints), slices.Max(v.Ints)}
+		return
+	}
 	var low, high []byte
 	for i := range v.Rows {
 		if v.Null(i) {

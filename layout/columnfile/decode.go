@@ -10,6 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// unzipBytes is what decompression takes, in bytes: 26 KB were measured.
+const unzipBytes = 32 << 10
+
 // decoder reads verified blocks. One goroutine may use it at a time.
 type decoder struct {
 	*column
@@ -30,14 +33,26 @@ type decoder struct {
 
 // bytes returns the memory held, in bytes.
 func (d *decoder) bytes() int64 {
-	return int64(cap(d.raw)) + 4*int64(cap(d.ends)) + 8*int64(cap(d.numbers))
+	n := int64(cap(d.raw)) + 4*int64(cap(d.ends)) + 8*int64(cap(d.numbers))
+	if d.zip != nil {
+		n += unzipBytes
+	}
+	return n
+}
+
+// open verifies and parses block n.
+func (d *decoder) open(n uint64, b []byte) error {
+	if err := d.verify(n, b); err != nil {
+		return err
+	}
+	return d.parse(b, d.rowsOf(n), n > d.blocks())
 }
 
 // parse parses a block of rows, or of the dictionary if dict is set, whose checksum was verified.
 func (d *decoder) parse(b []byte, rows int, dict bool) error {
 	h := codec.NewDec(b)
 	h.U32()
-	n, raw := h.U32(), h.U32()
+	n, _, raw := h.U32(), h.U64(), h.U32()
 	coding, flags, zeros := h.U8(), h.U8(), h.U16()
 	payload := h.Bytes(h.Remaining())
 	switch {
@@ -116,6 +131,10 @@ func (d *decoder) parseRows(b []byte, flags byte, dict bool) (rest []byte, err e
 		entries := d.ends[d.rows]
 		if d.packed, b, err = parsePacked(b, int(entries)); err != nil {
 			return nil, err
+		}
+		if most := int64(d.rows) << min(d.packed.bits, 32); int64(entries) > most {
+			return nil, fmt.Errorf("%d entries of %d bits in %d rows", entries, d.packed.bits,
+				d.rows)
 		}
 		if d.data = nil; flags&flagValues == 0 {
 			return b, nil

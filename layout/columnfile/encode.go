@@ -12,13 +12,13 @@ import (
 
 // A block holds rows:
 //
-//	0        4      8                    12       13      14      16
-//	+--------+------+--------------------+--------+-------+-------+---------+
-//	| crc32c | rows | bytes of what rows | coding | flags | zeros | payload |
-//	+--------+------+--------------------+--------+-------+-------+---------+
+//	0        4      8        16                   20       21      22      24
+//	+--------+------+--------+--------------------+--------+-------+-------+---------+
+//	| crc32c | rows | number | bytes of payload   | coding | flags | zeros | payload |
+//	+--------+------+--------+--------------------+--------+-------+-------+---------+
 //
-// The checksum covers the kind of the file, the store, the path of the column, the number of the
-// block, and everything after itself. The payload is, before it is compressed (flag 2), a bit for
+// The checksum covers the kind of the file, the store, the path of the column, and everything after
+// itself. The payload is, before it is compressed (flag 2), a bit for
 // each row, in whole bytes, if some rows are null (flag 1; 0 is null), and then
 //
 //	int64, bool, date, timestamp   packed numbers; 0 stands for a null row
@@ -29,7 +29,8 @@ import (
 //	sparse                         packed numbers of entries, packed indices, and the values as
 //	                               f32, if some are not 1 (flag 4)
 const (
-	blockHead = 16
+	blockHead = 24
+	flagsAt   = 21
 
 	codingPlain = 0
 	codingWhole = 1
@@ -78,7 +79,9 @@ func (e *encoder) encode(n uint64, v *Values) (block []byte, raw int, err error)
 	compress := false
 	switch e.class {
 	case ints:
-		e.block = appendPacked(e.block, e.filled(v))
+		e.numbers = append(e.numbers[:0], v.Ints...)
+		e.fill(v)
+		e.block = appendPacked(e.block, e.numbers)
 	case floats:
 		if coding = e.floats(v); coding == codingPlain {
 			compress = true
@@ -102,8 +105,8 @@ func (e *encoder) encode(n uint64, v *Values) (block []byte, raw int, err error)
 		}
 	}
 	binary.LittleEndian.PutUint32(block[4:], uint32(v.Rows))
-	binary.LittleEndian.PutUint32(block[8:], uint32(raw))
-	block[12], block[13] = coding, flags
+	binary.LittleEndian.PutUint32(block[16:], uint32(raw))
+	block[flagsAt-1], block[flagsAt] = coding, flags
 	e.seal(n, block)
 	return block, raw, nil
 }
@@ -136,14 +139,6 @@ func countNulls(v *Values) (n int) {
 		}
 	}
 	return n
-}
-
-// filled returns the numbers of a block with the last number before it for a null row, or the first
-// behind it.
-func (e *encoder) filled(v *Values) []int64 {
-	e.numbers = append(e.numbers[:0], v.Ints...)
-	e.fill(v)
-	return e.numbers
 }
 
 // fill gives null rows the number of the row before, so that they widen no range, and the first

@@ -25,15 +25,17 @@ const (
 
 	// pageEntries is the number of blocks that a page describes.
 	pageEntries = (layout.PageBytes - pageHead) / entryBytes
-	pageHead    = 16
+	pageHead    = 24
 	entryBytes  = 24
 
 	endMagic = "GCND"
 )
 
-// Numbers by which the checksums of pages, the directory and the end differ from those of blocks.
+// Blocks, pages, the directory and the end begin with a checksum, four bytes of their own, and
+// their number, u64. Blocks and pages are numbered from 1.
 const (
-	pageNumber      = 1 << 62
+	numberAt        = 8
+	pageNumber      = 1 << 62 // the number of page p is pageNumber|p
 	directoryNumber = 1 << 63
 	endNumber       = directoryNumber + 1
 )
@@ -85,22 +87,22 @@ func newColumn(m kv.TableColumn, uuid kv.UUID) (column, error) {
 }
 
 // sum returns the checksum of a block, page, directory or end, which begins with it.
-func (c *column) sum(number uint64, b []byte) uint32 {
-	var n [8]byte
-	binary.LittleEndian.PutUint64(n[:], number)
-	return layout.NumberedSum(c.seed, n[:], b[4:])
-}
+func (c *column) sum(b []byte) uint32 { return codec.ChecksumUpdate(c.seed, b[4:]) }
 
-// seal writes the checksum to the front of b.
+// seal writes the number and the checksum to the front of b.
 func (c *column) seal(number uint64, b []byte) {
-	binary.LittleEndian.PutUint32(b, c.sum(number, b))
+	binary.LittleEndian.PutUint64(b[numberAt:], number)
+	binary.LittleEndian.PutUint32(b, c.sum(b))
 }
 
 // verify checks what seal wrote.
 func (c *column) verify(number uint64, b []byte) error {
 	want := binary.LittleEndian.Uint32(b)
-	if got := c.sum(number, b); got != want {
+	if got := c.sum(b); got != want {
 		return fmt.Errorf("checksum is %08x, its bytes give %08x", want, got)
+	}
+	if got := binary.LittleEndian.Uint64(b[numberAt:]); got != number {
+		return fmt.Errorf("it has number %d, want %d", got, number)
 	}
 	return nil
 }
@@ -142,10 +144,10 @@ type entry struct {
 
 // page describes consecutive blocks, which lie one after the other from a place in the file on:
 //
-//	0        4        8       16
-//	+--------+--------+-------+----------------------------------------------+-------+
-//	| crc32c | blocks | place | bytes u32, nulls u32, least u64, greatest u64 … | zeros |
-//	+--------+--------+-------+----------------------------------------------+-------+
+//	0        4        8        16      24
+//	+--------+--------+--------+-------+-------------------------------------------------+-------+
+//	| crc32c | blocks | number | place | bytes u32, nulls u32, least u64, greatest u64 … | zeros |
+//	+--------+--------+--------+-------+-------------------------------------------------+-------+
 //
 // Bounds are keys: see keyOfInt, keyOfFloat and keyOfString. In a block without values the least is
 // above the greatest.
@@ -158,6 +160,7 @@ func (p *page) encode(b []byte) {
 	clear(b)
 	e := codec.Enc{B: b[:4]}
 	e.U32(uint32(len(p.entries)))
+	e.U64(0) // room for the number
 	e.U64(p.place)
 	for _, x := range p.entries {
 		e.U32(x.bytes)
@@ -171,6 +174,7 @@ func (p *page) encode(b []byte) {
 func (p *page) decode(b []byte) error {
 	d := codec.NewDec(b[4:])
 	n := d.U32()
+	d.U64()
 	p.place = d.U64()
 	if n == 0 || n > pageEntries {
 		return fmt.Errorf("%d blocks in a page of %d", n, pageEntries)
@@ -185,9 +189,9 @@ func (p *page) decode(b []byte) error {
 // end is the last page of a file. Largest and raw are the largest numbers of bytes of a block, as
 // it is stored and as it is decompressed.
 //
-//	u32 crc32c, "GCND", u32 rows of a block, u32 flags: 1 if all values are 1; u64 rows, nulls,
-//	strings of the dictionary, pages, u64 place of the directory, u32 largest, u32 raw, string
-//	least, string greatest, zeros
+//	u32 crc32c, "GCND", u64 number, u32 rows of a block, u32 flags: 1 if all values are 1,
+//	u64 rows, nulls, strings of the dictionary, pages, u64 place of the directory, u32 largest,
+//	u32 raw, string least, string greatest, zeros
 type end struct {
 	pages, directory uint64
 	largest, raw     uint32
@@ -196,6 +200,7 @@ type end struct {
 func (c *column) encodeEnd(x end) []byte {
 	e := codec.Enc{B: make([]byte, 4, layout.PageBytes)}
 	e.Bytes([]byte(endMagic))
+	e.U64(0) // room for the number
 	e.U32(uint32(c.BlockRows))
 	flags := uint32(0)
 	if c.Ones {
@@ -223,6 +228,7 @@ func (c *column) decodeEnd(b []byte, size int64) (x end, err error) {
 	if magic := string(d.Bytes(4)); magic != endMagic {
 		return x, fmt.Errorf("magic of the end is %q, want %q", magic, endMagic)
 	}
+	d.U64()
 	c.BlockRows, c.Ones = int(d.U32()), d.U32()&1 != 0
 	c.Rows, c.Nulls, c.Dictionary, x.pages, x.directory = d.U64(), d.U64(), d.U64(), d.U64(),
 		d.U64()
@@ -268,9 +274,12 @@ func (c *column) rowsOf(n uint64) int {
 	return int(min(uint64(c.BlockRows), rows-(n-before-1)*uint64(c.BlockRows)))
 }
 
-// directoryBytes returns the length of a directory of this number of pages: a checksum, four zeros
-// and the places of the pages, filled up with zeros.
-func directoryBytes(pages uint64) int64 { return aligned(8 + 8*int64(pages)) }
+// directoryHead is the size of what precedes the places of pages in the directory: a checksum, four
+// zeros and the number.
+const directoryHead = 16
+
+// directoryBytes returns the length of a directory of this number of pages, in whole sectors.
+func directoryBytes(pages uint64) int64 { return aligned(directoryHead + 8*int64(pages)) }
 
 // aligned rounds up to whole sectors.
 func aligned(n int64) int64 { return (n + alignBytes - 1) &^ (alignBytes - 1) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"gdb/internal/mem"
 )
 
 // Numbers are packed: a byte with the number of bits of a number, the least one, and the difference
@@ -54,15 +56,28 @@ func appendPacked(b []byte, v []int64) []byte {
 	b = binary.LittleEndian.AppendUint64(append(b, byte(width)), uint64(least))
 	at, n := len(b), packedBytes(len(v), width)
 	b = slices.Grow(b, n+8)[:at+n+8]
-	data := b[at:]
-	clear(data)
-	for i, x := range v {
-		pos := i * width
-		word := data[pos>>3:]
-		d := (uint64(x) - uint64(least)) << (pos & 7)
-		binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)|d)
+	if width == wholeBits {
+		copy(b[at:], mem.BytesOf(v))
+	} else {
+		pack(b[at:], v, uint64(least), width)
 	}
 	return b[:at+n]
+}
+
+// pack writes differences to least in up to packedMost bits each. It writes up to 8 bytes beyond
+// them.
+func pack(data []byte, v []int64, least uint64, width int) {
+	var word uint64 // the bits that are not written yet, fewer than 8 after each number
+	used := 0
+	for _, x := range v {
+		word |= (uint64(x) - least) << used
+		used += width
+		binary.LittleEndian.PutUint64(data, word)
+		data = data[used>>3:]
+		word >>= used &^ 7
+		used &= 7
+	}
+	binary.LittleEndian.PutUint64(data, word)
 }
 
 // parsePacked reads n packed numbers from the front of b, and returns the rest.
@@ -102,6 +117,10 @@ func (p *packed) at(i int) int64 {
 func (p *packed) appendTo(out []int64, from, to int) []int64 {
 	at := len(out)
 	out = slices.Grow(out, to-from)[:at+to-from]
+	if p.bits == wholeBits {
+		copy(mem.BytesOf(out[at:]), p.data[8*from:8*to])
+		return out
+	}
 	mask, least := uint64(1)<<p.bits-1, p.least
 	i := from
 	for ; i < to && i*p.bits>>3+8 <= len(p.data); i++ {

@@ -8,14 +8,13 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
-	"gdb/layout"
 )
 
 // A gap of up to gapMost between two blocks is read over, since that costs less than a second read:
 // see docs/format/rows.md. A read ends at extentMost, so that several are in flight.
 const (
 	gapMost    = 8 << 10
-	extentMost = 256 << 10
+	extentMost = 512 << 10
 )
 
 // nextBlock yields ascending numbers of blocks, and 0 after the last.
@@ -32,10 +31,10 @@ func sequence(from, to uint64) nextBlock {
 	}
 }
 
-// each calls fn with blocks, each verified and parsed by the decoder of b. While one part of the
-// buffer is delivered the others are read.
+// each calls fn with blocks, each verified and parsed by the decoder of b, or with what is wrong
+// with it. While one part of the buffer is delivered the others are read.
 func (r *Reader) each(ctx context.Context, b *buffer, next nextBlock,
-	fn func(n uint64, block []byte) error) error {
+	fn func(n uint64, damage error) error) error {
 	ahead, err := next(ctx)
 	begun, ended := 0, 0 // parts
 	start := func() {
@@ -118,25 +117,26 @@ func (r *Reader) readPart(ctx context.Context, p *part) error {
 
 // deliver verifies and parses the blocks of a part.
 func (r *Reader) deliver(ctx context.Context, b *buffer, p *part,
-	fn func(n uint64, block []byte) error) error {
+	fn func(n uint64, damage error) error) error {
 	for i, n := range p.blocks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		from, to := r.span(n)
-		block := p.buf[p.at[i]:][:to-from]
-		err := r.verify(n, block)
-		if err == nil {
-			err = b.dec.parse(block, r.rowsOf(n), n > r.blocks())
-		}
-		if err != nil {
-			return r.f.Damage(int64(n), from, "%v", err)
-		}
-		if err := fn(n, block); err != nil {
+		if err := fn(n, b.dec.open(n, p.buf[p.at[i]:][:to-from])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blockDamage returns the error for what is wrong with a block, or nil.
+func (r *Reader) blockDamage(n uint64, err error) error {
+	if err == nil {
+		return nil
+	}
+	from, _ := r.span(n)
+	return r.f.Damage(int64(n), from, "%v", err)
 }
 
 // Scan calls fn with n rows from number first on, in order, a block or a part of it at a time; at
@@ -162,44 +162,32 @@ func (r *Reader) Scan(ctx context.Context, first, n uint64, want *Range,
 	if want != nil {
 		next = r.filter(next, want)
 	}
-	return r.each(ctx, b, next, func(block uint64, _ []byte) error {
+	return r.each(ctx, b, next, func(block uint64, err error) error {
+		if err != nil {
+			return r.blockDamage(block, err)
+		}
 		at := (block - 1) * per
 		lo, hi := max(first, at), min(first+n, at+uint64(r.rowsOf(block)))
 		b.got.Reset()
-		if err := b.dec.appendTo(&b.got, int(lo-at), int(hi-at)); err != nil {
+		if err = b.dec.appendTo(&b.got, int(lo-at), int(hi-at)); err != nil {
 			return r.blockDamage(block, err)
 		}
 		return fn(lo, &b.got)
 	})
 }
 
-// blockDamage returns the error for what the rows of a block show.
-func (r *Reader) blockDamage(n uint64, err error) error {
-	from, _ := r.span(n)
-	return r.f.Damage(int64(n), from, "%v", err)
-}
-
-// filter yields the blocks that may have values of a range. It reads one page for 169 blocks.
+// filter yields the blocks that may have values of a range.
 func (r *Reader) filter(next nextBlock, want *Range) nextBlock {
-	loaded, p, buf := -1, page{}, blockdev.AlignedBuffer(layout.PageBytes)
+	pages := pageReader{r: r, loaded: -1}
 	return func(ctx context.Context) (uint64, error) {
 		for {
 			n, err := next(ctx)
 			if err != nil || n == 0 {
 				return 0, err
 			}
-			if i := int((n - 1) / pageEntries); i != loaded {
-				if err := r.f.Read(ctx, int64(r.pages[i]), buf); err != nil {
-					return 0, fmt.Errorf("layout: read %s: %w", r.f.Path, err)
-				}
-				if err := r.decodePage(i, buf, &p); err != nil {
-					return 0, r.f.Damage(-1, 0, "page %d of blocks at offset %d: %v", i+1,
-						r.pages[i], err)
-				}
-				loaded = i
-			}
-			if want.meets(&p.entries[(n-1)%pageEntries]) {
-				return n, nil
+			x, err := pages.entry(ctx, n)
+			if err != nil || want.meets(x) {
+				return n, err
 			}
 		}
 	}
@@ -238,17 +226,14 @@ func (r *Reader) Gather(ctx context.Context, rows []uint64, out *Values) error {
 	}
 	var steps pace.Steps
 	rest := keys
-	err = r.each(ctx, b, next, func(n uint64, _ []byte) error {
-		for ; len(rest) > 0 && rest[0]>>32 == n-1; rest = rest[1:] {
+	err = r.each(ctx, b, next, func(n uint64, err error) error {
+		for ; err == nil && len(rest) > 0 && rest[0]>>32 == n-1; rest = rest[1:] {
 			row := int(rows[uint32(rest[0])] % per)
-			if err := b.dec.appendTo(got, row, row+1); err != nil {
-				return r.blockDamage(n, err)
-			}
-			if err := steps.Took(ctx, 1); err != nil {
-				return err
+			if err = b.dec.appendTo(got, row, row+1); err == nil && steps.Took(ctx, 1) != nil {
+				return ctx.Err()
 			}
 		}
-		return nil
+		return r.blockDamage(n, err)
 	})
 	if err == nil && !ascend {
 		b.permute(out)

@@ -18,7 +18,7 @@ import (
 const alignBytes = blockdev.Align
 
 // Reader reads a column. Every byte that it returns was verified. Any goroutine may use it; up to
-// four read at the same time, each with a buffer of 1 MiB, or less for a small file, and further
+// four read at the same time, each with a buffer of 2 MiB, or less for a small file, and further
 // ones wait. It holds 8 bytes a block, and the dictionary of strings.
 type Reader struct {
 	column
@@ -44,7 +44,7 @@ type Reader struct {
 const (
 	buffers   = 4
 	partsOf   = 4 // parts of a buffer: one is delivered while the others are read
-	partBytes = 256 << 10
+	partBytes = 512 << 10
 )
 
 // Open opens a column that the catalog describes. The caller calls Close.
@@ -135,7 +135,7 @@ func (r *Reader) readDirectory(ctx context.Context) error {
 	if err := r.verify(directoryNumber, b); err != nil {
 		return r.f.Damage(-1, 0, "its directory at offset %d: %v", r.end.directory, err)
 	}
-	r.pages = mem.View[uint64](b[8:])[:r.end.pages]
+	r.pages = mem.View[uint64](b[directoryHead:])[:r.end.pages]
 	r.places = mem.View[uint64](arena.Bytes()[n:])
 	last := uint64(layout.PageBytes)
 	for i, at := range r.pages {
@@ -235,7 +235,12 @@ func (r *Reader) readDictionary(ctx context.Context) error {
 	}
 	defer r.give(b)
 	err = r.each(ctx, b, sequence(first, first+r.dictionaryBlocks()),
-		func(n uint64, _ []byte) error { return b.dec.appendTo(&v, 0, r.rowsOf(n)) })
+		func(n uint64, err error) error {
+			if err == nil {
+				err = b.dec.appendTo(&v, 0, r.rowsOf(n))
+			}
+			return r.blockDamage(n, err)
+		})
 	if r.strings = v.Strings; err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
@@ -23,21 +22,21 @@ type Spec struct {
 	Dim  int // of sparse vectors; 0 for other types
 }
 
-// How many rows a block has is chosen by the first rows of a column: as many as take 4 KiB, so
-// that a row that is read alone costs one read of about that. A disk takes 9 µs for a random read
-// of 4 KiB, 17 for 16. Strings that are stored one by one have blocks of 8 KiB, half of which
-// compression often saves.
+// How many rows a block has is chosen by the first rows of a column: as many as are stored in
+// blockBytes, so that a row that is read alone costs one read of about 4 KiB. A disk takes 9 µs for
+// a random read of that, 17 for 16 KiB. Of rows that are compressed a block has zippedBytes, since
+// all of a block must be decompressed for a row.
 const (
 	sampleRows  = rowsMost
 	sampleBytes = 1 << 20
 	rowsMost    = 8192
-	blockBytes  = layout.PageBytes - blockHead - 2*packedHead
-	textBytes   = 2 * layout.PageBytes
+	blockBytes  = layout.PageBytes
+	zippedBytes = 2 * layout.PageBytes
 )
 
 // Writer writes a column in the order of its rows. Besides 2 MiB of a layout.FileWriter it takes
-// some blocks of memory, and up to 8 MiB for a dictionary of strings; 8 bytes for 169 blocks are
-// the only memory that grows with the number of rows.
+// some blocks of memory, 1.4 MiB for compression, and up to 8 MiB for a dictionary of strings; 8
+// bytes for 169 blocks are the only memory that grows with the number of rows.
 type Writer struct {
 	column
 	out    *layout.FileWriter
@@ -137,7 +136,9 @@ func (w *Writer) flush(last bool) error {
 		if !full && !last {
 			return nil
 		}
-		w.choose()
+		if err := w.choose(); err != nil {
+			return err
+		}
 	}
 	if w.held.Rows < w.BlockRows && !last {
 		return nil
@@ -167,30 +168,26 @@ func (w *Writer) flush(last bool) error {
 	return nil
 }
 
-// choose chooses the rows of a block, and whether strings have a dictionary: if at most half of the
-// first ones differ.
-func (w *Writer) choose() {
-	rows := max(w.held.Rows, 1)
-	perRow := func(bits int) int { return max(1, 8*blockBytes/max(bits, 1)) }
-	w.BlockRows = perRow(wholeBits)
-	switch w.class {
-	case ints:
-		w.block.of(&w.held, ints)
-		w.BlockRows = perRow(packedBits(uint64(w.block.ints[1])-uint64(w.block.ints[0])) + 1)
-	case texts:
-		w.BlockRows = max(1, textBytes*rows/max(len(w.held.Strings.Bytes)+rows, 1))
-		if n := w.distinct(); 2*n <= rows {
-			w.code.dict = map[string]uint32{}
-			w.BlockRows = perRow(bits.Len(uint(n)) + 1)
-		}
-	case lists:
-		each := bits.Len(uint(w.Dim))
-		if !allOnes(w.held.Sparse.Value) {
-			each += 32
-		}
-		w.BlockRows = perRow((len(w.held.Sparse.Index)*each)/rows + 16)
+// choose chooses the rows of a block by what the first ones take as one, and whether strings have a
+// dictionary: if at most half of the first ones differ.
+func (w *Writer) choose() error {
+	rows := w.held.Rows
+	if w.class == texts && 2*w.distinct() <= rows {
+		w.code.dict = map[string]uint32{}
 	}
-	w.BlockRows = min(w.BlockRows, rowsMost)
+	if w.BlockRows = rowsMost; rows == 0 {
+		return nil
+	}
+	block, raw, err := w.code.encode(0, &w.held)
+	if err != nil {
+		return fmt.Errorf("layout: write %s: %w", w.out.Path, err)
+	}
+	fit := rows * (blockBytes - blockHead) / max(len(block)-blockHead, 1)
+	if block[flagsAt]&flagZstd != 0 {
+		fit = min(fit, rows*zippedBytes/raw)
+	}
+	w.BlockRows = min(max(fit, 1), rowsMost)
+	return nil
 }
 
 // distinct counts the different strings held.
@@ -294,7 +291,7 @@ func (w *Writer) addEnd() error {
 	w.end.pages, w.end.directory = uint64(len(w.pages)), uint64(w.size)
 	b := make([]byte, directoryBytes(w.end.pages))
 	for i, place := range w.pages {
-		binary.LittleEndian.PutUint64(b[8+8*i:], place)
+		binary.LittleEndian.PutUint64(b[directoryHead+8*i:], place)
 	}
 	w.seal(directoryNumber, b)
 	if err := w.write(b); err != nil {

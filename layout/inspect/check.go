@@ -198,6 +198,8 @@ func (c *checker) content(m kv.FileMeta, f *layout.File) error {
 		return c.index(f, layout.Out)
 	case layout.KindRows, layout.KindSums:
 		return c.rowsOrSums(m, f)
+	case layout.KindColumn:
+		return c.column(f)
 	case ids.ForwardKind, ids.ReverseKind:
 		return c.ids(m, f)
 	}
@@ -247,6 +249,11 @@ func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
 			c.found++ // the checksum of the whole file would only repeat it
 		}
 	}
+	return c.whole(f)
+}
+
+// whole reads a whole file for its checksum.
+func (c *checker) whole(f *layout.File) error {
 	return f.Stream(c.ctx, 0, f.Size(), blockdev.Align, func(_ int64, b []byte) error {
 		c.advance(b)
 		return nil

@@ -15,6 +15,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/columnfile"
 	"gdb/layout/edgefile"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
@@ -42,6 +43,9 @@ func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, of Blo
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if m.Kind == layout.KindColumn && block != 0 {
+		return dumpColumn(ctx, s, dev, of, w)
+	}
 	unit, err := blockUnit(s, m)
 	if err != nil {
 		return fmt.Errorf("layout: dump %s: %w", path, err)
@@ -74,6 +78,31 @@ func DumpBlock(ctx context.Context, s *layout.Store, dev blockdev.Device, of Blo
 	} else if err := d.block(block); err != nil {
 		return err
 	}
+	_, err = d.WriteTo(w)
+	return err
+}
+
+// dumpColumn prints a block of a column, which is as long as its rows need.
+func dumpColumn(ctx context.Context, s *layout.Store, dev blockdev.Device, of BlockOf,
+	w io.Writer) (err error) {
+	r, err := columnfile.OpenPath(ctx, s, dev, of.Path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if of.Number < 0 || uint64(of.Number) > r.Blocks() {
+		return fmt.Errorf("layout: dump %s: it has the blocks 0 to %d, not %d", of.Path,
+			r.Blocks(), of.Number)
+	}
+	b, err := r.ReadBlock(ctx, uint64(of.Number))
+	if err != nil {
+		return err
+	}
+	d := codec.NewDump(b)
+	if of.Decode {
+		r.DumpBlock(d, uint64(of.Number), b)
+	}
+	d.Hex(d.Remaining())
 	_, err = d.WriteTo(w)
 	return err
 }
@@ -179,6 +208,11 @@ func (d *dumper) header() {
 		d.topologyFields(codec.NewDec(fields))
 	case layout.KindRows, layout.KindSums:
 		d.rowsFields(codec.NewDec(fields))
+	case layout.KindColumn:
+		c := codec.NewDec(fields)
+		d.Field(4, "layout %d", c.U32())
+		d.Field(8, "dimensions %d", c.U64())
+		d.typeAndName(c)
 	case edgefile.Kind("train"), edgefile.Kind("val"), edgefile.Kind("test"):
 		c := codec.NewDec(fields)
 		d.Field(4, "layout %d", c.U32())
@@ -206,6 +240,10 @@ func (d *dumper) rowsFields(c *codec.Dec) {
 		d.Field(4, "%s %d", name, c.U32())
 	}
 	d.Field(8, "rows %d", c.U64())
+	d.typeAndName(c)
+}
+
+func (d *dumper) typeAndName(c *codec.Dec) {
 	for _, name := range []string{"type", "name"} {
 		v := c.String()
 		d.Field(4+len(v), "%s %q", name, v)

@@ -8,6 +8,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/columnfile"
 	"gdb/layout/edgefile"
 	"gdb/layout/rowfile"
 )
@@ -242,4 +243,18 @@ func (c *checker) edges(f *layout.File, kind string) error {
 		return nil
 	})
 	return errors.Join(err, file.Close())
+}
+
+// column checks a column: its blocks, and then its bytes once more, as a whole.
+func (c *checker) column(f *layout.File) error {
+	r, err := columnfile.OpenPath(c.ctx, c.s, c.dev, f.Path, nil)
+	if err == nil {
+		err = errors.Join(r.Check(c.ctx, func(block, off int64, what string) {
+			c.find(block, off, "%s", what)
+		}), r.Close())
+	}
+	if err := c.note(err); err != nil {
+		return err
+	}
+	return c.whole(f)
 }
