@@ -14,6 +14,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/runs"
+	"gdb/train/setting"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -246,6 +247,11 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 	defer func() { err = errors.Join(err, release()) }()
 	if err := s.replicas.rest(); err != nil {
 		return nil, err
+	}
+	if s.loader != nil && s.cfg.EvalMode != setting.EvalSampled && s.in.Resident == nil {
+		if err := s.loader.Rest(); err != nil { // larger blocks need fewer readings of a table
+			return nil, err
+		}
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},

@@ -88,6 +88,12 @@ func EachList(ctx context.Context, s Session, nodes []layout.NodeID, most ListsM
 	return nil
 }
 
+// Scans reports whether EachInRange reads lists of t from the file, in its order.
+func Scans(t Reader) bool {
+	_, ok := t.(*paged)
+	return ok
+}
+
 // EachInRange calls fn with the lists of the nodes from … to-1, in order and without attributes. A
 // paged reader reads them past its caches, in large sequential reads, and leaves out empty lists.
 // first is the node of the first list of l, which goes on with the last list of the call before if

@@ -156,13 +156,26 @@ func (l *Loader) CacheStats() rowcache.Stats {
 	if l.super != nil {
 		return l.super.CacheStats()
 	}
-	if b := l.cfg.Buffer; b != nil && b.Features() != nil {
-		return b.Features().Stats()
+	features := l.src.Features
+	if b := l.cfg.Buffer; b != nil {
+		features = b.Features()
 	}
-	if l.src.Features == nil {
+	if features == nil {
 		return rowcache.Stats{}
 	}
-	return l.src.Features.Stats()
+	return features.Stats()
+}
+
+// Rest gives back the memory that one epoch would leave to the next, until that begins. No epoch
+// may be open.
+func (l *Loader) Rest() error {
+	if l.buffers != nil {
+		l.buffers.FreeIdle()
+	}
+	if l.cfg.Buffer != nil {
+		return l.cfg.Buffer.Rest()
+	}
+	return nil
 }
 
 // Close frees the memory that epochs share and that of superbatches, and removes their files.

@@ -94,7 +94,7 @@ type memory interface {
 // With it, all that is in memory is there twice but the features of hubs; it takes no more per node
 // of the graph than 1.1 bits for hubs, and 4 per entry of a hub's list.
 type Buffer struct {
-	memory
+	memory    // nil while it rests
 	cfg       Config
 	turnsHeld int64 // bytes of turnsBytes counted in the budget
 }
@@ -105,17 +105,50 @@ func New(cfg Config) (b *Buffer, err error) {
 		return nil, fmt.Errorf("sample: %w", err)
 	}
 	b = &Buffer{cfg: cfg, turnsHeld: turnsBytes(&cfg)}
-	if cfg.Macro != nil {
-		b.memory, err = newHalves(&b.cfg)
-	} else {
-		b.memory, err = newFrames(&b.cfg)
-	}
-	if err != nil {
+	if err := b.wake(); err != nil {
 		cfg.Budget.Release(b.turnsHeld)
-		return nil, fmt.Errorf("sample: a buffer of %d of %d partitions: %w", cfg.capacity(),
-			cfg.Deal.Parts(), err)
+		return nil, err
 	}
 	return b, nil
+}
+
+// wake takes the memory of partitions, unless it is there.
+func (b *Buffer) wake() error {
+	if b.memory != nil {
+		return nil
+	}
+	var taken memory
+	var err error
+	if b.cfg.Macro != nil {
+		taken, err = newHalves(&b.cfg)
+	} else {
+		taken, err = newFrames(&b.cfg)
+	}
+	if err != nil {
+		return fmt.Errorf("sample: a buffer of %d of %d partitions: %w", b.cfg.capacity(),
+			b.cfg.Deal.Parts(), err)
+	}
+	b.memory = taken
+	return nil
+}
+
+// Rest gives the memory of partitions back until the next Epoch, which takes and fills it again. A
+// buffer that has all partitions keeps them. No epoch may be open.
+func (b *Buffer) Rest() error {
+	if b.memory == nil || b.cfg.capacity() == b.cfg.Deal.Parts() {
+		return nil
+	}
+	taken := b.memory
+	b.memory = nil
+	return taken.Close()
+}
+
+// Features returns the features of the nodes in memory, or nil if there are none.
+func (b *Buffer) Features() rowcache.Features {
+	if b.memory == nil {
+		return nil
+	}
+	return b.memory.Features()
 }
 
 // Bytes returns the memory that New takes, in bytes.
@@ -138,7 +171,10 @@ func turnsBytes(cfg *Config) int64 { return mem.HeapCost(8 * int64(len(cfg.Train
 
 // Close frees the memory.
 func (b *Buffer) Close() error {
-	err := b.memory.Close()
+	var err error
+	if b.memory != nil {
+		err = b.memory.Close()
+	}
 	b.cfg.Budget.Release(b.turnsHeld)
 	b.turnsHeld = 0
 	return err

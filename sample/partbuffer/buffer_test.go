@@ -298,9 +298,14 @@ func (b *bench) resumes(open func() *partbuffer.Buffer) {
 	t, buf := b.t, open()
 	want := b.epoch(buf, 1, 0, 1, unseen)
 	for first := range uint64(len(want)) {
-		from := buf
-		if first%3 == 0 { // of another process
+		from, used := buf, b.src.Budget.Used()
+		switch first % 3 {
+		case 0: // of another process
 			from = open()
+		case 1:
+			if err := from.Rest(); err != nil || b.src.Budget.Used() >= used {
+				t.Fatalf("%d bytes at rest, %d before, %v", b.src.Budget.Used(), used, err)
+			}
 		}
 		if got := b.epoch(from, 1, first, 2, unseen); !slices.Equal(got, want[first:]) {
 			t.Errorf("from batch %d on: other batches", first)

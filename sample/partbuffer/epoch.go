@@ -60,6 +60,9 @@ func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
 // here.
 func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first uint64,
 	pipeline sample.PipelineConfig) (sample.Batches, error) {
+	if err := b.wake(); err != nil {
+		return nil, err
+	}
 	o := b.cfg.Order.Epoch(int(epoch))
 	left, err := b.turns(o)
 	if err != nil {

@@ -43,9 +43,10 @@ const (
 //
 // If the table is in memory, means are taken from it directly. If it is in a file, reading the row
 // of every edge would be one random read each; instead the nodes are done in blocks whose means
-// fit in memory, and for each block of nodes the table is read once, in sequence, window by
-// window: ceil(N·width/memory) sequential readings of the table and no random one. When a layer
-// is narrower than its input, the input is transformed first, so that narrow rows are averaged.
+// and lists fit in memory, and for each block of nodes the table is read once, in sequence, window
+// by window: ceil((N·width + E)/memory) sequential readings of the table, one of the lists, and no
+// random one. When a layer is narrower than its input, the input is transformed first, so that
+// narrow rows are averaged.
 type Inference struct {
 	Source  *loader.Source
 	Backend backend.Backend
@@ -70,10 +71,11 @@ type Inference struct {
 	sets  []*sample.NodeSet // nodes needed of the input (0) and of each layer but the last
 	files bool              // states were written to files
 
-	// Tests set these: the size of parts of lists, and a wrapper that hides that a
-	// table is in memory.
-	partEdges uint64
-	wrap      func(table) table
+	// Tests set these: the size of parts of lists, how many entries are held, and a wrapper that
+	// hides that a table is in memory.
+	partEdges   uint64
+	entriesMost int
+	wrap        func(table) table
 }
 
 // Emit is called with the rows of some nodes. Both slices are valid during the call.
@@ -83,7 +85,7 @@ type Emit func(nodes []sample.NodeID, rows []float32) error
 // nil wants all nodes. What emit gets is valid during the call.
 func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	emit Emit) (err error) {
-	f.lists = newLists(f.Source.Topology)
+	f.lists = newLists(f.Source.Topology, f.Source.Budget)
 	defer f.lists.close()
 	f.lists.limit = f.limit()
 	f.want = want
@@ -199,8 +201,8 @@ func (f *Inference) addNeighbors(ctx context.Context, to *sample.NodeSet,
 		if len(nodes) == 0 {
 			return nil
 		}
-		err := f.lists.each(ctx, nodes, false, func(p part) error {
-			for _, v := range p.nbrs {
+		err := f.lists.read(ctx, nodes, func(_ int, nbrs []uint32) error {
+			for _, v := range nbrs {
 				to.Add(v)
 			}
 			return nil
@@ -280,14 +282,17 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 			return err
 		}
 	}
+	left := 0 // nodes of the block before that were left over
 	for next := f.nodesOf(i + 1); ; {
-		nodes := next(l.nodes)
+		nodes := l.nodes[:left+len(next(l.nodes[left:]))]
 		if len(nodes) == 0 {
 			return nil
 		}
-		if err := l.block(ctx, nodes, emit); err != nil {
+		done, err := l.block(ctx, nodes, emit)
+		if err != nil {
 			return fmt.Errorf("exact: layer %d: %w", i+1, err)
 		}
+		left = copy(nodes, nodes[done:])
 	}
 }
 

@@ -23,6 +23,7 @@ type layerPass struct {
 
 	arena    *mem.Arena
 	nodes    []sample.NodeID // a block of nodes
+	held     heldLists       // their lists, where from is in a file
 	sums     []listSums      // of their lists, one for each reduction
 	window   []float32       // rows of from, from a file: (.., from.dim())
 	columns  [][]float32     // what weights need of each row of from that is in memory
@@ -32,6 +33,7 @@ type layerPass struct {
 	degrees  []uint32        // of a chunk of nodes
 	norms    []float32       // what the layer reads of nodes: see program.ExactLayer.NodeProperty
 	off, idx []uint32        // lists cut to the window
+	deg, of  []uint32        // their degrees, and their places in the block
 	edges    program.Edges   // of the entries of these
 }
 
@@ -56,33 +58,54 @@ func (l *layerPass) sizeChunk() error {
 	return l.Backend.Err()
 }
 
-// allocate takes the buffers. They are small if the table is in memory; else half of the remaining
-// memory is for sums and half for the window on the file.
+// windowBytes is the size of a window, with what weights need of its rows. It is the same in
+// whatever memory there is, so that results are: sums are taken window by window.
+const windowBytes = 32 << 20
+
+// sizes are how much is held in memory of a layer whose table is in a file.
+type sizes struct{ block, entries, window int }
+
+// size splits the memory: the window has a third at most, and lists and sums of a block the rest.
+// All together leaves a fifth of what is free.
+func (l *layerPass) size() sizes {
+	dout, total := l.layer.OutCols(), l.fromSet.Rows(l.Source.Meta.Nodes)
+	row := 4 * (l.from.dim() + l.layer.ColumnFloats())
+	fixed := int64(4 * l.chunk * (l.src.dim() + dout + l.sumFloats() + 3))
+	room := int(max(l.room()-fixed, Bytes/2)) * 4 / 5
+	s := sizes{window: max(l.chunk, min(room/3, windowBytes)/row)}
+	degree := l.Source.Topology.Edges()/l.Source.Meta.Nodes + 2
+	list := int(degree*9/8) * l.held.entryBytes()
+	s.block = max(l.chunk, (room-s.window*row)/(4*(l.blockFloats()+3)+list))
+	if l.RowsMax > 0 {
+		s.block, s.window = l.RowsMax, l.RowsMax
+	}
+	s.window, s.block = min(s.window, total), min(s.block, l.rowsOf(l.index+1))
+	if s.entries = s.block * list / l.held.entryBytes(); l.entriesMost > 0 {
+		s.entries = l.entriesMost
+	}
+	return s
+}
+
+// allocate takes the buffers. They are small if the table is in memory.
 func (l *layerPass) allocate() error {
-	width, total, dout := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes), l.layer.OutCols()
-	perNode, perRow := l.sumFloats(), l.layer.ColumnFloats()
-	block, window, rows := l.chunk, 0, total
+	width, dout := l.from.dim(), l.layer.OutCols()
+	s, rows := sizes{block: l.chunk}, l.fromSet.Rows(l.Source.Meta.Nodes)
 	if l.from.whole() == nil {
-		fixed := int64(4 * l.chunk * (l.src.dim() + dout + perNode + 3))
-		room := max(l.room()-fixed, Bytes/2)
-		block = max(l.chunk, min(int(room*2/5)/(4*perNode), l.rowsOf(l.index+1)))
-		window = max(l.chunk, min(int(room*2/5)/(4*(width+perRow)), total))
-		if l.RowsMax > 0 {
-			block, window = l.RowsMax, l.RowsMax
-		}
-		rows = window
+		l.held.ask(l.layer)
+		s = l.size()
+		rows = s.window
 	} else if isPacked(l.from) && len(l.layer.ColumnCols()) > 0 {
-		window = l.chunk // unpacked rows, whose columns are computed
+		s.window = l.chunk // unpacked rows, whose columns are computed
 	}
 	c := carver{}
-	nodes, places := c.add(block), c.add(l.chunk)
+	nodes, places := c.add(s.block), c.add(l.chunk)
 	inputs, results, norms := c.add(l.chunk*l.src.dim()), c.add(l.chunk*dout), c.add(l.chunk)
-	of := c.add(window * width)
+	of := c.add(s.window * width)
 	var columns []int
 	for _, cols := range l.layer.ColumnCols() {
 		columns = append(columns, c.add(rows*cols))
 	}
-	sums := l.sizeSums(&c, block)
+	lists, sums := l.held.add(&c, s), l.sizeSums(&c, s.block)
 	var err error
 	if l.arena, err = mem.NewArena(l.Source.Budget, "inference", int64(4*c.floats)); err != nil {
 		return err
@@ -95,6 +118,7 @@ func (l *layerPass) allocate() error {
 	for _, i := range columns {
 		l.columns = append(l.columns, c.take(i))
 	}
+	l.held.take(&c, lists)
 	l.takeSums(&c, sums)
 	return nil
 }
@@ -118,6 +142,9 @@ func (c *carver) take(i int) []float32 {
 	first, end := c.at[i], c.at[i]+c.size[i]
 	return c.all[first:end:end]
 }
+
+// words returns piece i as numbers.
+func (c *carver) words(i int) []uint32 { return mem.View[uint32](mem.BytesOf(c.take(i))) }
 
 func (l *layerPass) free() error {
 	l.Backend.Forget(l.from.whole())
@@ -252,20 +279,23 @@ func (l *layerPass) valuesOf(ctx context.Context, rows []float32, first, n int) 
 	return values, l.from.scan(ctx, sample.NodeID(first), n, values)
 }
 
-// block computes the layer for a block of nodes.
-func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit) error {
+// block computes the layer for a block of nodes, and returns how many of them it computed: those
+// whose lists it could hold.
+func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit) (int, error) {
 	rows := l.from.whole()
 	inParts := rows == nil && len(l.sums) > 0
 	if inParts {
-		if err := l.sweep(ctx, nodes); err != nil {
-			return err
+		n, err := l.sweep(ctx, nodes)
+		if err != nil {
+			return 0, err
 		}
+		nodes = nodes[:n]
 	}
 	for first := 0; first < len(nodes); first += l.chunk {
 		part := nodes[first:min(first+l.chunk, len(nodes))]
 		c, err := l.read(ctx, part, first)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var y []float32
 		if inParts || len(l.sums) == 0 {
@@ -274,13 +304,13 @@ func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit)
 			y, err = l.direct(ctx, c, rows)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := emit(part, y); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(nodes), nil
 }
 
 // chunk is a part of a block of nodes that is computed at once.
@@ -302,36 +332,49 @@ func (l *layerPass) read(ctx context.Context, nodes []sample.NodeID, first int) 
 	return &chunk{nodes: nodes, first: first, x: x, norms: norms}, err
 }
 
-// sweep reads the whole table once, window by window, and adds up the sums of the nodes.
-func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
-	width, total := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes)
+// sweep reads the whole table once, window by window, and adds up the sums of the first of the
+// nodes, as many as it returns: those whose lists are held. If the first list is too long for that,
+// it is read again for each window.
+func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) (n int, err error) {
+	if n, err = l.hold(ctx, nodes); err != nil {
+		return 0, err
+	}
+	nodes = nodes[:max(n, 1)]
 	l.clearSums(0, len(nodes))
 	if err := l.ownOf(ctx, nodes); err != nil {
-		return err
+		return 0, err
 	}
+	width, total := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes)
 	next := l.fromSet.Nodes(l.Source.Meta.Nodes)
 	size := len(l.window) / width
 	for base := 0; base < total; base += size {
-		n := min(size, total-base)
-		rows := l.window[:n*width]
-		if err := l.from.scan(ctx, sample.NodeID(base), n, rows); err != nil {
-			return err
+		rows := l.window[:min(size, total-base)*width]
+		if err := l.from.scan(ctx, sample.NodeID(base), len(rows)/width, rows); err != nil {
+			return 0, err
 		}
-		if err := l.fillColumns(ctx, rows, n, next); err != nil {
-			return err
+		if err := l.fillColumns(ctx, rows, len(rows)/width, next); err != nil {
+			return 0, err
 		}
-		for first := 0; first < len(nodes); first += l.chunk {
-			part_ := nodes[first:min(first+l.chunk, len(nodes))]
-			err := l.lists.each(ctx, part_, l.layer.Loops(), func(p part) error {
-				l.fromSet.MapRows(p.nbrs)
-				return l.accumulate(first, rows, l.cut(p, uint32(base), uint32(n)))
-			})
-			if err != nil {
-				return err
-			}
+		if n > 0 {
+			err = l.addHeld(ctx, rows, uint32(base))
+		} else {
+			err = l.addLong(ctx, nodes, rows, uint32(base))
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return len(nodes), nil
+}
+
+// addLong adds what lists of nodes that are not held have in the window from row base on.
+func (l *layerPass) addLong(ctx context.Context, nodes []sample.NodeID, rows []float32,
+	base uint32) error {
+	n := uint32(len(rows) / l.from.dim())
+	return l.lists.each(ctx, nodes, l.layer.Loops(), func(p part) error {
+		l.fromSet.MapRows(p.nbrs)
+		return l.accumulate(0, rows, l.cut(p, base, n))
+	})
 }
 
 // direct computes a chunk of nodes from rows in memory. Lists that come in several parts are

@@ -5,6 +5,7 @@ import (
 
 	"gdb/compute/program"
 	"gdb/internal/mem"
+	"gdb/layout/listfile"
 	"gdb/layout/topology"
 	"gdb/sample"
 )
@@ -16,7 +17,9 @@ const listEdges = 1 << 17
 // lists reads whole neighbor lists, in parts of at most listEdges entries however long lists are.
 // It may be used by one goroutine.
 type lists struct {
+	from    topology.Reader
 	session topology.Session
+	budget  *mem.Budget
 	limit   uint64 // entries read at a time
 	deg     []uint32
 	ends    []uint64 // of each node's list, in the concatenation of all
@@ -32,7 +35,9 @@ type lists struct {
 	asked edgesAsked
 }
 
-func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
+func newLists(t topology.Reader, budget *mem.Budget) *lists {
+	return &lists{from: t, session: t.NewSession(), budget: budget, limit: listEdges}
+}
 
 // part is a section of the concatenated lists of some nodes: of its deg[i] neighbors, node i has
 // nbrs[off[i]:off[i+1]] in it. whole says that the part contains all of the lists.
@@ -41,6 +46,8 @@ type part struct {
 	deg       []uint32
 	edges     program.Edges // what was asked for of its entries
 	whole     bool
+	// of says to which nodes of the block the lists belong, if these do not follow each other.
+	of []uint32
 }
 
 // each calls fn with the parts of the nodes' lists, at least one. A part is valid during the call.
@@ -111,6 +118,62 @@ func (l *lists) window(first, end uint64) {
 			l.pos[k-first] = uint32(k - begin)
 		}
 	}
+}
+
+const (
+	// scanBytes is what reading lists in the order of their file takes.
+	scanBytes = 10 << 20
+	// scanGap is how many bytes of lists are read over rather than looked for the next one: about
+	// what a disk reads in the time of a read.
+	scanGap = 16 << 10
+	// listBytes is about what an entry takes on disk.
+	listBytes = 3
+)
+
+// read calls fn with the lists of nodes, which ascend, without what else entries have: with the
+// number of the node in nodes and with entries, in one call or in several that follow each other.
+// Where nodes are close together, lists are read in the order of the file.
+func (l *lists) read(ctx context.Context, nodes []sample.NodeID,
+	fn func(i int, nbrs []uint32) error) error {
+	first, end := nodes[0], nodes[len(nodes)-1]+1
+	span := float64(end-first) * listBytes * float64(l.from.Edges()) / float64(l.from.Nodes())
+	if topology.Scans(l.from) && span <= scanGap*float64(len(nodes)) &&
+		l.budget.Reserve("reading lists", scanBytes) == nil {
+		defer l.budget.Release(scanBytes)
+		return l.scan(ctx, nodes, fn)
+	}
+	return l.each(ctx, nodes, false, func(p part) error {
+		for i := range nodes {
+			if some := p.nbrs[p.off[i]:p.off[i+1]]; len(some) > 0 {
+				if err := fn(i, some); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// scan does the work of read in the order of the file.
+func (l *lists) scan(ctx context.Context, nodes []sample.NodeID,
+	fn func(i int, nbrs []uint32) error) error {
+	at := 0
+	return topology.EachInRange(ctx, l.from, nodes[0], nodes[len(nodes)-1]+1,
+		func(first sample.NodeID, _ bool, of *listfile.Lists) error {
+			nbrs := mem.View[uint32](mem.BytesOf(of.Nbrs))
+			for ; at < len(nodes) && nodes[at] < first; at++ {
+			}
+			for k := at; k < len(nodes); k++ {
+				i := int(nodes[k] - first)
+				if i >= len(of.Off)-1 {
+					break
+				}
+				if err := fn(k, nbrs[of.Off[i]:of.Off[i+1]]); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
 }
 
 func (l *lists) close() { l.session.Release() }

@@ -37,6 +37,15 @@ func (l *layerPass) sumFloats() (n int) {
 	return max(n, 1)
 }
 
+// blockFloats returns how many floats the sums of a block take for each node.
+func (l *layerPass) blockFloats() int {
+	n := l.sumFloats()
+	for _, pull := range l.layer.Pulls() {
+		n -= pull.Cols // of listSums.part
+	}
+	return n
+}
+
 // sizeSums plans the memory for the sums of a block. It returns the number of the first piece.
 func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	first = len(c.at)
@@ -118,7 +127,8 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 }
 
 // accumulate reduces the entries of a part and merges the results into the sums of the block's
-// nodes, from node first on. rows are the rows in memory, to which l.columns belong.
+// nodes, from node first on, or into those of the nodes that the part names. rows are the rows in
+// memory, to which l.columns belong.
 func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
@@ -149,8 +159,12 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 			return err
 		}
 		for k, d := range p.deg {
+			node := first + k
+			if p.of != nil {
+				node = int(p.of[k])
+			}
 			if entries := p.off[k+1] - p.off[k]; entries > 0 {
-				s.merge(first+k, part[k*s.pull.Cols:(k+1)*s.pull.Cols], sums, k,
+				s.merge(node, part[k*s.pull.Cols:(k+1)*s.pull.Cols], sums, k,
 					float32(entries)/float32(d))
 			}
 		}

@@ -32,7 +32,8 @@ func TestInferenceSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &Inference{Source: in, Model: m, lists: newLists(g), want: roaring.BitmapOf(3, 9000)}
+		f := &Inference{Source: in, Model: m, lists: newLists(g, in.Budget),
+			want: roaring.BitmapOf(3, 9000)}
 		if err := f.need(context.Background()); err != nil {
 			t.Fatal(err)
 		}
