@@ -1,6 +1,8 @@
 package columnfile_test
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -12,52 +14,98 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// BenchmarkColumn writes 10 million rows of numbers of these bits, scans them, and gathers 20,000
+// benchContents are columns whose reads are measured, with the bytes of a decoded row.
+var benchContents = []struct {
+	name, typ string
+	dim       int
+	bytes     int64
+	add       func(r *rand.Rand, v *columnfile.Values)
+}{
+	{"bits=20", columnfile.Int64, 0, 8, func(r *rand.Rand, v *columnfile.Values) {
+		v.Ints = append(v.Ints, int64(r.Uint64()>>44))
+	}},
+	{"bits=64", columnfile.Int64, 0, 8, func(r *rand.Rand, v *columnfile.Values) {
+		v.Ints = append(v.Ints, int64(r.Uint64()))
+	}},
+	{"prices", columnfile.Float64, 0, 8, func(r *rand.Rand, v *columnfile.Values) {
+		v.Floats = append(v.Floats, math.Round(100*r.ExpFloat64()*20)/100)
+	}},
+	{"kinds", columnfile.String, 0, 7, func(r *rand.Rand, v *columnfile.Values) {
+		v.Strings.Add(fmt.Appendf(nil, "kind %02d", r.IntN(100)))
+	}},
+	{"texts", columnfile.String, 0, 48, func(r *rand.Rand, v *columnfile.Values) {
+		v.Strings.Add(fmt.Appendf(nil, "%016x in words %016d", r.Uint64(), r.IntN(1e9)))
+	}},
+	{"words", columnfile.Sparse, 4714, 56, func(r *rand.Rand, v *columnfile.Values) {
+		index := make([]uint32, 0, 14)
+		for k := range uint32(14) {
+			index = append(index, 330*k+r.Uint32N(330))
+		}
+		v.Sparse.Add(index, nil)
+	}},
+}
+
+// BenchmarkColumn writes a million rows, 10 of the first two kinds, scans them, and gathers 20,000
 // rows at random places.
 func BenchmarkColumn(b *testing.B) {
-	const rows, batch = 10_000_000, 1 << 14
-	for name, bits := range map[string]int{"bits=20": 20, "bits=64": 64} {
-		b.Run(name, func(b *testing.B) {
-			fs, dir, r := vfs.Default, b.TempDir(), rand.New(rand.NewPCG(7, 7))
-			v := columnfile.Values{Rows: batch, Ints: make([]int64, batch)}
-			for i := range v.Ints {
-				v.Ints[i] = int64(r.Uint64() >> (64 - bits))
-			}
-			var c kv.TableColumn
-			var f kv.FileMeta
-			b.Run("op=write", func(b *testing.B) {
-				b.SetBytes(8 * rows)
-				for b.Loop() {
-					w, err := columnfile.NewWriter(fs, fs.PathJoin(dir, "x.col"),
-						columnfile.Spec{Name: "x", Path: "x.col", Type: columnfile.Int64})
-					for at := 0; at < rows && err == nil; at += batch {
-						err = w.Append(&v)
+	for i, of := range benchContents {
+		rows := 1_000_000
+		if i < 2 {
+			rows = 10_000_000
+		}
+		for _, nulls := range []int{0, 10} {
+			b.Run(fmt.Sprintf("of=%s/nulls=%d", of.name, nulls), func(b *testing.B) {
+				var v columnfile.Values
+				for r := rand.New(rand.NewPCG(7, 7)); v.Rows < 1<<14; {
+					if nulls > 0 && v.Rows%nulls == 0 {
+						v.AddNull(of.typ)
+						continue
 					}
-					if err == nil {
-						c, f, err = w.Finish()
-					}
-					if err != nil {
-						b.Fatal(err)
-					}
+					of.add(r, &v)
+					v.AddRow(true)
 				}
-				b.ReportMetric(float64(f.Size)/rows, "bytes/row")
+				benchColumn(b, columnfile.Spec{Name: "x", Path: "x.col", Type: of.typ,
+					Dim: of.dim}, &v, rows, of.bytes)
 			})
-			s := layout.NewStore(fs, dir, &kv.Meta{Files: []kv.FileMeta{f}})
-			x, err := columnfile.Open(b.Context(), s, layouttest.Device(b), c, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Run("op=scan", func(b *testing.B) { benchScan(b, x) })
-			b.Run("op=gather", func(b *testing.B) { benchGather(b, x) })
-			if err := x.Close(); err != nil {
-				b.Error(err)
-			}
-		})
+		}
 	}
 }
 
-func benchScan(b *testing.B, x *columnfile.Reader) {
-	b.SetBytes(8 * int64(x.Meta().Rows))
+// benchColumn measures a column of rows, of these bytes each, that repeat v.
+func benchColumn(b *testing.B, spec columnfile.Spec, v *columnfile.Values, rows int, bytes int64) {
+	fs, dir := vfs.Default, b.TempDir()
+	var c kv.TableColumn
+	var f kv.FileMeta
+	b.Run("op=write", func(b *testing.B) {
+		b.SetBytes(bytes * int64(rows))
+		for b.Loop() {
+			w, err := columnfile.NewWriter(fs, fs.PathJoin(dir, "x.col"), spec)
+			for at := 0; at < rows && err == nil; at += v.Rows {
+				err = w.Append(v)
+			}
+			if err == nil {
+				c, f, err = w.Finish()
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(f.Size)/float64(c.Rows), "bytes/row")
+	})
+	s := layout.NewStore(fs, dir, &kv.Meta{Files: []kv.FileMeta{f}})
+	x, err := columnfile.Open(b.Context(), s, layouttest.Device(b), c, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("op=scan", func(b *testing.B) { benchScan(b, x, bytes) })
+	b.Run("op=gather", func(b *testing.B) { benchGather(b, x) })
+	if err := x.Close(); err != nil {
+		b.Error(err)
+	}
+}
+
+func benchScan(b *testing.B, x *columnfile.Reader, bytes int64) {
+	b.SetBytes(bytes * int64(x.Meta().Rows))
 	sum := int64(0)
 	for b.Loop() {
 		err := x.Scan(b.Context(), 0, x.Meta().Rows, nil,

@@ -1,11 +1,12 @@
 package columnfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,9 +27,10 @@ type decoder struct {
 	// The fields below are about the block that was parsed last.
 	rows   int
 	coding byte
-	valid  []byte // nil if no row is null
-	packed packed // ints, codes, or indices of vectors
-	data   []byte // floats, strings or values of vectors; nil if all are 1
+	valid  []byte  // nil if no row is null
+	packed packed  // ints, decimals, codes, or indices of vectors
+	power  float64 // by which decimals are divided
+	data   []byte  // floats, strings or values of vectors; nil if all are 1
 }
 
 // bytes returns the memory held, in bytes.
@@ -113,9 +115,15 @@ func (d *decoder) unzip(payload []byte, raw int, flags byte) ([]byte, error) {
 // parseRows parses what follows the nulls, and returns the rest.
 func (d *decoder) parseRows(b []byte, flags byte, dict bool) (rest []byte, err error) {
 	switch k := d.class; {
-	case k == ints && d.coding == codingPlain, k == floats && d.coding == codingWhole,
-		k == texts && d.coding == codingDict && !dict:
+	case k == ints && d.coding == codingPlain, k == texts && d.coding == codingDict && !dict:
 		d.packed, rest, err = parsePacked(b, d.rows)
+		return rest, err
+	case k == floats && d.coding == codingDecimal:
+		if len(b) == 0 || int(b[0]) >= len(powers) {
+			return nil, fmt.Errorf("no power of ten, or too large a one")
+		}
+		d.power = powers[b[0]]
+		d.packed, rest, err = parsePacked(b[1:], d.rows)
 		return rest, err
 	case k == floats && d.coding == codingPlain:
 		return d.take(b, 8*int64(d.rows))
@@ -186,9 +194,9 @@ func (d *decoder) appendTo(v *Values, from, to int) error {
 				return err
 			}
 		} else {
-			for i := from; i < to; i++ {
-				v.Strings.Add(d.data[d.ends[i]:d.ends[i+1]])
-			}
+			s := &v.Strings
+			s.Off = appendEnds(s.Off, len(s.Bytes), d.ends[from:to+1])
+			s.Bytes = append(s.Bytes, d.data[d.ends[from]:d.ends[to]]...)
 		}
 	case lists:
 		if err := d.appendLists(&v.Sparse, from, to); err != nil {
@@ -220,43 +228,53 @@ func (d *decoder) appendValid(v *Values, from, to int) {
 	if d.valid == nil && len(v.Valid) == 0 {
 		return
 	}
-	for i := range to - from {
-		at := v.Rows + i
+	at := v.Rows
+	for i := from; i < to; {
 		v.growValid(at)
-		if !d.null(from + i) {
-			v.Valid[at>>6] |= 1 << (at & 63)
+		word, n := uint64(1), 1
+		switch {
+		case i&7 == 0 && at&7 == 0 && i+8 <= to:
+			word, n = math.MaxUint8, 8
+			if d.valid != nil {
+				word = uint64(d.valid[i>>3])
+			}
+		case d.null(i):
+			word = 0
 		}
+		v.Valid[at>>6] |= word << (at & 63)
+		i, at = i+n, at+n
 	}
 }
 
 func (d *decoder) appendFloats(v *Values, from, to int) {
 	at := len(v.Floats)
+	v.Floats = slices.Grow(v.Floats, to-from)[:at+to-from]
+	out := v.Floats[at:]
 	if d.coding == codingPlain {
-		for i := from; i < to; i++ {
-			v.Floats = append(v.Floats,
-				math.Float64frombits(binary.LittleEndian.Uint64(d.data[8*i:])))
-		}
+		copy(mem.BytesOf(out), d.data[8*from:8*to])
 		return
 	}
 	d.numbers = d.packed.appendTo(d.numbers[:0], from, to)
-	for _, x := range d.numbers {
-		v.Floats = append(v.Floats, float64(x))
+	for i, x := range d.numbers {
+		out[i] = float64(x) / d.power
 	}
-	d.clearNulls(from, to, func(i int) { v.Floats[at+i] = 0 })
+	d.clearNulls(from, to, func(i int) { out[i] = 0 })
 }
 
 func (d *decoder) appendCoded(s *Strings, from, to int) error {
 	d.numbers = d.packed.appendTo(d.numbers[:0], from, to)
+	if len(s.Off) == 0 {
+		s.Off = append(s.Off, 0)
+	}
 	for i, code := range d.numbers {
-		if d.null(from + i) {
-			s.Add(nil)
-			continue
+		if !d.null(from + i) {
+			if code < 0 || code >= int64(len(d.strings.Off)-1) {
+				return fmt.Errorf("row %d has string %d of the dictionary of %d", from+i, code,
+					len(d.strings.Off)-1)
+			}
+			s.Bytes = append(s.Bytes, d.strings.At(int(code))...)
 		}
-		if code < 0 || code >= int64(len(d.strings.Off)-1) {
-			return fmt.Errorf("row %d has string %d of the dictionary of %d", from+i, code,
-				len(d.strings.Off)-1)
-		}
-		s.Add(d.strings.At(int(code)))
+		s.Off = append(s.Off, uint32(len(s.Bytes)))
 	}
 	return nil
 }
@@ -265,8 +283,9 @@ func (d *decoder) appendLists(l *Lists, from, to int) error {
 	first, last := int(d.ends[from]), int(d.ends[to])
 	d.numbers = d.packed.appendTo(d.numbers[:0], first, last)
 	base := len(l.Index)
+	l.Index = slices.Grow(l.Index, last-first)
 	for _, k := range d.numbers {
-		if k < 0 || k >= int64(d.Dim) {
+		if uint64(k) >= uint64(d.Dim) {
 			return fmt.Errorf("index %d of %d dimensions", k, d.Dim)
 		}
 		l.Index = append(l.Index, uint32(k))
@@ -277,13 +296,10 @@ func (d *decoder) appendLists(l *Lists, from, to int) error {
 	case d.data != nil && d.Ones:
 		return fmt.Errorf("it has values, and the column none")
 	case d.data != nil:
-		for i := first; i < last; i++ {
-			l.Value = append(l.Value,
-				math.Float32frombits(binary.LittleEndian.Uint32(d.data[4*i:])))
-		}
+		at := len(l.Value)
+		l.Value = slices.Grow(l.Value, last-first)[:at+last-first]
+		copy(mem.BytesOf(l.Value[at:]), d.data[4*first:4*last])
 	}
-	for _, end := range d.ends[from+1 : to+1] {
-		l.Off = addEnd(l.Off, base+int(end)-first)
-	}
+	l.Off = appendEnds(l.Off, base, d.ends[from:to+1])
 	return nil
 }

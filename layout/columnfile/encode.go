@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"gdb/internal/mem"
 
@@ -23,7 +24,7 @@ import (
 //
 //	int64, bool, date, timestamp   packed numbers; 0 stands for a null row
 //	float64       coding plain:    8 bytes each
-//	              coding whole:    packed numbers, if all are integers below 2^53 and none is -0
+//	              coding decimal:  a byte d, and packed numbers k below 2^53: k/10^d is the value
 //	string        coding plain:    packed lengths, and the strings
 //	              coding dict:     packed numbers of strings of the dictionary
 //	sparse                         packed numbers of entries, packed indices, and the values as
@@ -32,9 +33,9 @@ const (
 	blockHead = 24
 	flagsAt   = 21
 
-	codingPlain = 0
-	codingWhole = 1
-	codingDict  = 2
+	codingPlain   = 0
+	codingDecimal = 1
+	codingDict    = 2
 
 	flagNulls  = 1
 	flagZstd   = 2
@@ -48,12 +49,16 @@ const (
 	// The dictionary ends before it has more strings or bytes.
 	dictMost      = 1 << 16
 	dictBytesMost = 1 << 20
+	// zipAgain is how many blocks are not tried to be compressed after one for which it did not
+	// pay.
+	zipAgain = 15
 )
 
 // encoder encodes blocks. It holds the dictionary.
 type encoder struct {
 	*column
 	zip     *zstd.Encoder
+	pause   int // how many blocks are not tried to be compressed
 	block   []byte
 	zipped  []byte
 	numbers []int64
@@ -64,6 +69,7 @@ type encoder struct {
 // newEncoder returns an encoder of blocks of a column.
 func newEncoder(c *column) (*encoder, error) {
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(zipWindow), zstd.WithLowerEncoderMem(true))
 	return &encoder{column: c, zip: zip}, err
 }
@@ -98,17 +104,28 @@ func (e *encoder) encode(n uint64, v *Values) (block []byte, raw int, err error)
 		return nil, 0, fmt.Errorf("a block of %d rows takes %s, more than %s", v.Rows,
 			mem.FormatSize(int64(raw)), mem.FormatSize(rawMost))
 	}
-	if block = e.block; compress {
-		e.zipped = e.zip.EncodeAll(block[blockHead:], append(e.zipped[:0], block[:blockHead]...))
-		if len(e.zipped)-blockHead <= raw-raw/compressShare-1 {
-			block, flags = e.zipped, flags|flagZstd
-		}
+	if block = e.block; compress && e.compress() {
+		block, flags = e.zipped, flags|flagZstd
 	}
 	binary.LittleEndian.PutUint32(block[4:], uint32(v.Rows))
 	binary.LittleEndian.PutUint32(block[16:], uint32(raw))
 	block[flagsAt-1], block[flagsAt] = coding, flags
 	e.seal(n, block)
 	return block, raw, nil
+}
+
+// compress compresses the payload of the block to zipped, and reports whether that pays.
+func (e *encoder) compress() bool {
+	if e.pause--; e.pause >= 0 {
+		return false
+	}
+	head, payload := e.block[:blockHead], e.block[blockHead:]
+	e.zipped = e.zip.EncodeAll(payload, append(e.zipped[:0], head...))
+	if len(e.zipped)-blockHead < len(payload)-len(payload)/compressShare {
+		return true
+	}
+	e.pause = zipAgain
+	return false
 }
 
 // nulls appends which rows are not null, if some are.
@@ -133,10 +150,12 @@ func countNulls(v *Values) (n int) {
 	if len(v.Valid) == 0 {
 		return 0
 	}
-	for i := range v.Rows {
-		if v.Null(i) {
-			n++
+	n = v.Rows
+	for i, w := range v.Valid[:(v.Rows+63)/64] {
+		if left := v.Rows - 64*i; left < 64 {
+			w &= 1<<left - 1
 		}
+		n -= bits.OnesCount64(w)
 	}
 	return n
 }
@@ -162,26 +181,30 @@ func (e *encoder) fill(v *Values) {
 	}
 }
 
-// wholeMost bounds the floats that are stored as integers: all integers below are floats.
-const wholeMost = 1 << 53
+// decimalMost bounds the numbers that stand for floats: all integers below are floats.
+const decimalMost = 1 << 53
 
-// floats appends floats.
-func (e *encoder) floats(v *Values) (coding byte) {
-	e.numbers = e.numbers[:0]
-	for i, x := range v.Floats {
-		k := int64(x)
-		if v.Null(i) {
-			k = 0
-		} else if !(x > -wholeMost && x < wholeMost) || float64(k) != x ||
-			x == 0 && math.Signbit(x) {
-			break
-		}
-		e.numbers = append(e.numbers, k)
+// powers are the powers of ten that floats are tried to be multiplied by to make integers.
+var powers = [...]float64{1, 10, 100, 1e3, 1e4, 1e5, 1e6}
+
+// decimal returns the integer that x times a power of ten is, if x is its quotient, bit by bit. The
+// quotient of a decimal number's digits and a power of ten is the float that is read from the
+// number, since division rounds to the nearest.
+func decimal(x float64, digits int) (k int64, ok bool) {
+	y := math.RoundToEven(x * powers[digits])
+	if !(y > -decimalMost && y < decimalMost) || y/powers[digits] != x ||
+		x == 0 && math.Signbit(x) {
+		return 0, false
 	}
-	if len(e.numbers) == v.Rows {
+	return int64(y), true
+}
+
+// floats appends floats: as integers, if all are such divided by the same power of ten.
+func (e *encoder) floats(v *Values) (coding byte) {
+	if digits := e.decimals(v); digits >= 0 {
 		e.fill(v)
-		e.block = appendPacked(e.block, e.numbers)
-		return codingWhole
+		e.block = appendPacked(append(e.block, byte(digits)), e.numbers)
+		return codingDecimal
 	}
 	for i, x := range v.Floats {
 		if v.Null(i) {
@@ -190,6 +213,27 @@ func (e *encoder) floats(v *Values) (coding byte) {
 		e.block = binary.LittleEndian.AppendUint64(e.block, math.Float64bits(x))
 	}
 	return codingPlain
+}
+
+// decimals sets the numbers to floats times a power of ten, and returns which one, or -1 if some
+// need a larger one than there is.
+func (e *encoder) decimals(v *Values) (digits int) {
+	e.numbers = e.numbers[:0]
+	for i := 0; i < v.Rows; i++ {
+		k, ok := int64(0), v.Null(i)
+		if !ok {
+			k, ok = decimal(v.Floats[i], digits)
+		}
+		switch {
+		case ok:
+			e.numbers = append(e.numbers, k)
+		case digits == len(powers)-1:
+			return -1
+		default: // again, from the first one on
+			digits, i, e.numbers = digits+1, -1, e.numbers[:0]
+		}
+	}
+	return digits
 }
 
 // texts appends strings.

@@ -3,6 +3,7 @@ package columnfile
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Types of columns, as in kv.TableColumn.
@@ -50,30 +51,41 @@ func (s *Strings) At(i int) []byte { return s.Bytes[s.Off[i]:s.Off[i+1]] }
 
 // Add appends a string.
 func (s *Strings) Add(b []byte) {
+	s.Off = appendEnds(s.Off, len(s.Bytes), []uint32{0, uint32(len(b))})
 	s.Bytes = append(s.Bytes, b...)
-	s.Off = addEnd(s.Off, len(s.Bytes))
 }
 
 // Add appends a vector; nil values are 1.
 func (l *Lists) Add(index []uint32, value []float32) {
-	if len(l.Value) == 0 && len(value) > 0 {
-		l.Value = ones(l.Value, len(l.Index))
-	}
-	if len(value) > 0 {
-		l.Value = append(l.Value, value...)
-	} else if len(l.Value) > 0 {
-		l.Value = ones(l.Value, len(index))
-	}
-	l.Index = append(l.Index, index...)
-	l.Off = addEnd(l.Off, len(l.Index))
+	l.append(&Lists{Index: index, Value: value}, []uint32{0, uint32(len(index))})
 }
 
-// addEnd appends the end of a string or vector.
-func addEnd(off []uint32, end int) []uint32 {
+// append appends the vectors of src that are between ends.
+func (l *Lists) append(src *Lists, ends []uint32) {
+	from, to := ends[0], ends[len(ends)-1]
+	if len(l.Value) == 0 && len(src.Value) > 0 {
+		l.Value = ones(l.Value, len(l.Index))
+	}
+	if len(src.Value) > 0 {
+		l.Value = append(l.Value, src.Value[from:to]...)
+	} else if len(l.Value) > 0 {
+		l.Value = ones(l.Value, int(to-from))
+	}
+	l.Off = appendEnds(l.Off, len(l.Index), ends)
+	l.Index = append(l.Index, src.Index[from:to]...)
+}
+
+// appendEnds appends where strings or vectors end whose ends were these, and which now begin at
+// base.
+func appendEnds(off []uint32, base int, ends []uint32) []uint32 {
 	if len(off) == 0 {
 		off = append(off, 0)
 	}
-	return append(off, uint32(end))
+	off = slices.Grow(off, len(ends)-1)
+	for _, end := range ends[1:] {
+		off = append(off, uint32(base)+end-ends[0])
+	}
+	return off
 }
 
 // ones appends n ones.
@@ -103,21 +115,12 @@ func (v *Values) Append(src *Values, from, to int) {
 		v.Floats = append(v.Floats, src.Floats[from:to]...)
 	}
 	if s := &src.Strings; len(s.Off) > 0 {
-		first, base := s.Off[from], len(v.Strings.Bytes)
-		v.Strings.Bytes = append(v.Strings.Bytes, s.Bytes[first:s.Off[to]]...)
-		for _, end := range s.Off[from+1 : to+1] {
-			v.Strings.Off = addEnd(v.Strings.Off, base+int(end-first))
-		}
+		ends := s.Off[from : to+1]
+		v.Strings.Off = appendEnds(v.Strings.Off, len(v.Strings.Bytes), ends)
+		v.Strings.Bytes = append(v.Strings.Bytes, s.Bytes[ends[0]:s.Off[to]]...)
 	}
 	if l := &src.Sparse; len(l.Off) > 0 {
-		for i := from; i < to; i++ {
-			a, b := l.Off[i], l.Off[i+1]
-			var value []float32
-			if len(l.Value) > 0 {
-				value = l.Value[a:b]
-			}
-			v.Sparse.Add(l.Index[a:b], value)
-		}
+		v.Sparse.append(l, l.Off[from:to+1])
 	}
 	v.addValid(src.Valid, from, to)
 	v.Rows += to - from
@@ -129,11 +132,14 @@ func (v *Values) addValid(valid []uint64, from, to int) {
 	if len(valid) == 0 && len(v.Valid) == 0 {
 		return
 	}
-	for i, at := from, v.Rows; i < to; i, at = i+1, at+1 {
+	for i, at := from, v.Rows; i < to; {
 		v.growValid(at)
-		if len(valid) == 0 || valid[i>>6]>>(i&63)&1 != 0 {
-			v.Valid[at>>6] |= 1 << (at & 63)
+		n, word := min(to-i, 64-i&63, 64-at&63), uint64(math.MaxUint64) // bits of one word
+		if len(valid) > 0 {
+			word = valid[i>>6] >> (i & 63)
 		}
+		v.Valid[at>>6] |= (word & (1<<n - 1)) << (at & 63)
+		i, at = i+n, at+n
 	}
 }
 
@@ -149,6 +155,21 @@ func (v *Values) growValid(at int) {
 	if at>>6 >= len(v.Valid) {
 		v.Valid = append(v.Valid, 0)
 	}
+}
+
+// AddNull appends a null row of a type.
+func (v *Values) AddNull(typ string) {
+	switch k, _ := classOf(typ); k {
+	case ints:
+		v.Ints = append(v.Ints, 0)
+	case floats:
+		v.Floats = append(v.Floats, 0)
+	case texts:
+		v.Strings.Add(nil)
+	case lists:
+		v.Sparse.Add(nil, nil)
+	}
+	v.AddRow(false)
 }
 
 // AddRow counts a row whose value the caller has appended to the field of the type, 0 or empty if

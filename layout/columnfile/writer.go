@@ -35,7 +35,7 @@ const (
 )
 
 // Writer writes a column in the order of its rows. Besides 2 MiB of a layout.FileWriter it takes
-// some blocks of memory, 1.4 MiB for compression, and up to 8 MiB for a dictionary of strings; 8
+// some blocks of memory, 0.4 MiB for compression, and up to 8 MiB for a dictionary of strings; 8
 // bytes for 169 blocks are the only memory that grows with the number of rows.
 type Writer struct {
 	column
