@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -117,6 +118,8 @@ type NodeTypeMeta struct {
 	// First is the first node of the type in a typed store: it has the nodes First to
 	// First+Nodes-1.
 	First uint64 `json:",omitempty"`
+	// Features holds the source's names of the columns of the type's features.
+	Features []ColumnMeta `json:",omitempty"`
 }
 
 // RelationMeta says which types of nodes the edges of a type join: numbers of NodeTypes.
@@ -165,6 +168,35 @@ type RowsMeta struct {
 	RowBytes  int
 	PageBytes int // unit of layout: a whole number of rows, a multiple of 4 KiB
 	SumBytes  int // unit of checksum: a power of two of 512..4096, divides PageBytes
+	// Sections are the rows of each type of nodes of a typed store, whose rows have a width of
+	// their own: Dim and RowBytes above tell of the widest then. It is empty where all rows have
+	// the same width.
+	Sections []RowsSection `json:",omitempty"`
+}
+
+// RowsSection is the rows of one type of nodes. Dim may be 0: its nodes have no values.
+type RowsSection struct {
+	First    uint64 // the first node
+	Dim      int
+	RowBytes int
+}
+
+// Equal reports whether two descriptions are the same.
+func (r *RowsMeta) Equal(other *RowsMeta) bool { return reflect.DeepEqual(r, other) }
+
+// Bytes returns how many bytes the rows of a number of nodes take, without what fills pages.
+func (r *RowsMeta) Bytes(nodes uint64) (bytes int64) {
+	if r.Sections == nil {
+		return int64(nodes) * int64(r.RowBytes)
+	}
+	for i, s := range r.Sections {
+		end := nodes
+		if i+1 < len(r.Sections) {
+			end = r.Sections[i+1].First
+		}
+		bytes += int64(end-s.First) * int64(s.RowBytes)
+	}
+	return bytes
 }
 
 // ColumnMeta names one column of features, or the adjacent columns that were one column of lists in
@@ -204,6 +236,8 @@ type LabelsMeta struct {
 	Classes []string // the user's names, by class number
 	// ClassCounts counts the labeled nodes of each class.
 	ClassCounts []uint64
+	// OfType names the type of the nodes that may have labels, in a typed store.
+	OfType string `json:",omitempty"`
 	// Labeled counts the nodes that have a label. For "multi" the set "labeled" holds them.
 	Labeled uint64
 	// Unknown counts, for "multi", the labels of labeled nodes of which the source does not say
@@ -412,6 +446,9 @@ type Columns struct {
 func (m *Meta) FeatureColumns(features RowsMeta) Columns {
 	return Columns{named: m.FeatureNames[features.Name], dim: features.Dim}
 }
+
+// FeatureColumns returns the columns of the features of a type of a typed store.
+func (t *NodeTypeMeta) FeatureColumns() Columns { return Columns{named: t.Features} }
 
 // Named reports whether the source had names for the columns.
 func (c Columns) Named() bool { return len(c.named) > 0 }

@@ -20,7 +20,8 @@ type PredictConfig struct {
 	Limits
 	// Run is the run whose best weights predict.
 	Run string
-	// Split is train, val, test, or a stored set by its whole name; "" is every node.
+	// Split is train, val, test, or a stored set by its whole name; "" is every node, of a typed
+	// store every node of the type that has labels.
 	Split string
 	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
@@ -37,7 +38,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: %w", err)
 	}
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, limits: c.Limits,
-		withIDs: true})
+		withIDs: true, labeledType: true})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/sample/loader"
@@ -61,6 +62,8 @@ type opening struct {
 	run, split, mode string
 	limits           Limits
 	withIDs          bool
+	// labeledType leaves out nodes of other types than that of the labels, if split is "".
+	labeledType bool
 }
 
 // openTrained opens a run of a store.
@@ -91,14 +94,14 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return nil, err
 	}
 	t := &trained{cfg: cfg, dir: runs.Open(store, o.run), notes: lim.Notes}
-	if err := t.open(ctx, store, dev, o.split, o.withIDs); err != nil {
+	if err := t.open(ctx, store, dev, &o); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
-	split string, withIDs bool) error {
+	o *opening) error {
 	if err := checkTrainable(store.Meta(), &t.cfg); err != nil {
 		return err
 	}
@@ -115,10 +118,13 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {
 		return err
 	}
-	if split != "" {
-		if t.set, err = t.nodes(ctx, split); err != nil {
+	switch labels := m.Labels; {
+	case o.split != "":
+		if t.set, err = t.nodes(ctx, o.split); err != nil {
 			return err
 		}
+	case o.labeledType && labels != nil && labels.OfType != "":
+		t.set = nodesOfType(m, labels.OfType)
 	}
 	if _, err := t.in.openRows(ctx, &t.cfg); err != nil {
 		return err
@@ -132,12 +138,23 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.compareSplits(ctx); err != nil {
 		return err
 	}
-	if withIDs {
+	if o.withIDs {
 		if err := t.openIDs(ctx); err != nil {
 			return err
 		}
 	}
 	return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
+}
+
+// nodesOfType returns the nodes of a type of a typed store: one run of a bitmap.
+func nodesOfType(m *kv.Meta, name string) *roaring.Bitmap {
+	set := roaring.New()
+	for _, t := range m.NodeTypes {
+		if t.Name == name {
+			set.AddRange(t.First, t.First+t.Nodes)
+		}
+	}
+	return set
 }
 
 // compareSplits notes if the store has other splits than the run was trained on.

@@ -39,6 +39,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb plan STORE --task link --memory SIZE$", "of a store with splits of its edges"},
 	{"gdb plan --task link --backend cuda$", "of a store with splits of its edges"},
 	{"gdb ingest edges.csv --out g.gdb --edge-split", "of a graph with many edges"},
+	{"gdb ingest --nodes user=users.csv", "of tables of a shop; typed.txtar runs the like"},
 	{"gdb ingest rmat", "of a graph of bench gen rmat"},
 	{"gdb ingest sbm", "of the graph of bench gen sbm"},
 	{"gdb train r20.gdb", "of a graph of bench gen rmat"},

@@ -123,6 +123,24 @@ func classCount(m *kv.Meta) int {
 	return len(m.Labels.Classes)
 }
 
+// printTypes lists the types of nodes and edges.
+func printTypes(w *cli.Lines, m *kv.Meta) {
+	if n := len(m.EdgeTypes); n > 0 {
+		w.Printf("edge types  %d: %s\n", n, shorten(m.EdgeTypes, 8))
+	}
+	for i, r := range m.Relations {
+		w.Printf("  relation  %s edges\n", cli.Cut(fmt.Sprintf("%s -> %s: %-20s %s",
+			m.NodeTypes[r.Src].Name, m.NodeTypes[r.Dst].Name, m.EdgeTypes[i],
+			cli.Count(m.Stats.TypeCounts[i])), 60))
+	}
+	for i, t := range m.NodeTypes {
+		if i == 0 {
+			w.Printf("node types  ids are TYPE:ID\n")
+		}
+		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
+	}
+}
+
 func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	w := &cli.Lines{W: out}
 	w.Printf("store       %s\n", dir)
@@ -138,15 +156,7 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.Printf("edges       %s (%s%s)\n", cli.Count(m.Edges), strings.Join(m.Directions, " and "),
 		reverse)
-	if n := len(m.EdgeTypes); n > 0 {
-		w.Printf("edge types  %d: %s\n", n, shorten(m.EdgeTypes, 8))
-	}
-	for i, t := range m.NodeTypes {
-		if i == 0 {
-			w.Printf("node types  ids are TYPE:ID\n")
-		}
-		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
-	}
+	printTypes(w, m)
 	w.Printf("in-degree   max %s, %s nodes without in-edges\n", cli.Count(m.Stats.InMax),
 		zeroDegree(m))
 	for _, dir := range []layout.Direction{layout.In, layout.Out} {
@@ -159,6 +169,11 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, f := range m.Features {
 		w.Printf("features    %s: %d x %s, %s a row, page %s\n", f.Name, f.Dim, f.DType,
 			mem.FormatSize(int64(f.RowBytes)), mem.FormatSize(int64(f.PageBytes)))
+		for i, of := range f.Sections {
+			columns := m.NodeTypes[i].FeatureColumns().Sources()
+			w.Printf("  type      %s\n", cli.Cut(fmt.Sprintf("%s: %d x %s %s",
+				m.NodeTypes[i].Name, of.Dim, f.DType, shorten(columns, 8)), 66))
+		}
 		if names := m.FeatureColumns(f).Sources(); len(names) > 0 {
 			w.Printf("  columns   %s\n", cli.Cut(shorten(names, 8), 66))
 		}

@@ -84,6 +84,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Merge, "merge", "",
 		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
+	f.BoolVar(&opt.Reverse, "reverse", false,
+		"add to each relation between types its reverse, rev_REL")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
 	direction := f.VarPF((*cli.Direction)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
@@ -91,7 +93,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringArrayVar(&more.edges, "edges", nil,
 		"file of edges; repeatable as REL=FILE or SRC:REL:DST=FILE")
 	f.StringArrayVar(&more.nodes, "nodes", nil,
-		"file of nodes: ids, labels, features; with types TYPE=FILE")
+		"file of nodes: ids, labels, features; repeatable as TYPE=FILE")
 	f.StringVar(&opt.SrcType, "src-type", "", "type of the sources: their ids are numbered apart")
 	f.StringVar(&opt.DstType, "dst-type", "", "type of the destinations")
 	f.BoolVar(&opt.SameIDs, "same-ids", false,
@@ -257,18 +259,19 @@ func edgeFiles(opt *ingest.Options, more *ingestWords) error {
 
 // nodesFile takes the type before the file of --nodes.
 func nodesFile(opt *ingest.Options, nodes []string) error {
-	switch len(nodes) {
-	case 0:
+	if len(nodes) == 0 {
 		return nil
-	case 1:
-	default:
-		return cli.Usage(fmt.Errorf("ingest: --nodes %s and --nodes %s: one table of nodes is "+
-			"read; "+
-			"put the rows of one type into one file, and labels and features of several types, "+
-			"with "+
-			"ids such as user%s17, into a file of --labels and one of --features", nodes[0],
-			nodes[1],
-			source.TypeSep))
+	}
+	if len(nodes) > 1 {
+		for _, s := range nodes {
+			r, named := source.ParseRelation(s)
+			if !named || r.Src != "" {
+				return cli.Usage(fmt.Errorf("ingest: --nodes %s: several tables of nodes need the "+
+					"type of each: --nodes TYPE=FILE", s))
+			}
+			opt.NodeTables = append(opt.NodeTables, source.NodeTable{Type: r.Name, File: r.File})
+		}
+		return nil
 	}
 	opt.Nodes = nodes[0]
 	if r, named := source.ParseRelation(nodes[0]); named && r.Src == "" {

@@ -37,7 +37,7 @@ func TestCommandLine(t *testing.T) {
 var notOfSources = strings.Fields("out format undirected dedup keep-duplicates merge " +
 	"keep-self-loops " +
 	"direction edge-split missing-nodes split-column partitions partitioner restream cluster " +
-	"feature-dtype normalize " +
+	"feature-dtype normalize reverse " +
 	"block resume dry-run")
 
 // TestIngestFlagsAreOfSources: every flag of ingest is in the table of those that sources read or
@@ -60,9 +60,9 @@ func TestIngestFlagsAreOfSources(t *testing.T) {
 func TestIngestFlagsGivenTwice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, want := range map[string]string{
-		"--labels a --labels b":                 `it was given as "a" before`,
-		"--nodes user=a --nodes item=b":         "one table of nodes is read",
-		"--nodes user=a --nodes user=b":         "one table of nodes is read",
+		"--labels a --labels b":    `it was given as "a" before`,
+		"--nodes a --nodes item=b": "need the type of each",
+
 		"--split train=a --split train=b":       "put the ids of one split",
 		"--undirected --undirected=false":       `it was given as "true" before`,
 		"--feature-cols a,b --feature-cols c":   `it was given as "a,b" before`,

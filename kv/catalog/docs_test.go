@@ -50,7 +50,7 @@ func TestDocRecords(t *testing.T) {
 		}
 	}
 	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.RelationMeta{}, kv.IDsMeta{},
-		kv.RowsMeta{}, kv.ColumnMeta{},
+		kv.RowsMeta{}, kv.RowsSection{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {
 		typ := reflect.TypeOf(v)

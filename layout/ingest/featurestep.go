@@ -54,10 +54,11 @@ var errNotInOrder = errors.New("rows are not in order of node")
 
 // featureWriter writes the rows of one feature array.
 type featureWriter struct {
-	p     *pipeline
-	m     *nodeMap
-	info  source.FeatureInfo
-	scale *stream.Scaling
+	p    *pipeline
+	m    *nodeMap
+	info source.FeatureInfo
+	// scales has a scaling for each type of nodes whose rows have a width of their own, or one.
+	scales []*stream.Scaling
 	// counts looks at the rows as they are written.
 	counts stream.CountWatch
 	ranges stream.RangeWatch
@@ -71,25 +72,54 @@ type featureWriter struct {
 
 // prepare does what needs a pass of its own: column statistics, and the nodes of rows.
 func (f *featureWriter) prepare(ctx context.Context) error {
-	f.scale = stream.NewScaling(f.p.opt.Normalize, f.info.Dim)
-	if f.scale.Columns() {
+	for _, dim := range f.dims() {
+		f.scales = append(f.scales, stream.NewScaling(f.normalize(), dim))
+	}
+	if f.scales[0].Columns() {
 		err := f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
-			f.scale.Observe(c.Rows)
-			f.progress("measure features", len(c.Rows)/f.info.Dim)
+			f.scales[c.Type].Observe(c.Rows)
+			f.progress("measure features", len(c.Rows)/f.dims()[c.Type])
 			return ctx.Err()
 		})
 		if err != nil {
 			return err
 		}
-		f.scale.Finish()
-		if chosen := f.scale.Chosen(); chosen != "" {
-			f.p.note("%s: --normalize auto is %s", featuresOf(f.info.Name), chosen)
+		for i, scale := range f.scales {
+			scale.Finish()
+			if chosen := scale.Chosen(); chosen != "" && f.dims()[i] > 0 {
+				f.p.note("%s: --normalize auto is %s", f.featuresOf(i), chosen)
+			}
 		}
 	}
-	if !f.m.mode.joinsRows() {
+	if !f.m.mode.joinsRows() || f.info.Dims != nil {
 		return nil
 	}
 	return f.joinRows(ctx)
+}
+
+// dims returns the width of the rows of each type, or of all.
+func (f *featureWriter) dims() []int {
+	if f.info.Dims != nil {
+		return f.info.Dims
+	}
+	return []int{f.info.Dim}
+}
+
+// normalize returns how rows are scaled. Where types have columns of their own, it is chosen for
+// each by default, since trainings do not scale such rows.
+func (f *featureWriter) normalize() string {
+	if f.info.Dims != nil && f.p.opt.Normalize == "" {
+		return "auto"
+	}
+	return f.p.opt.Normalize
+}
+
+// featuresOf names the features of a type in notes.
+func (f *featureWriter) featuresOf(typ int) string {
+	if f.info.Dims != nil {
+		return "features of " + f.p.info.NodeTypes[typ]
+	}
+	return featuresOf(f.info.Name)
 }
 
 func (f *featureWriter) progress(phase string, rows int) {
@@ -107,7 +137,8 @@ func (f *featureWriter) attacher() *attacher {
 }
 
 func (f *featureWriter) rowsOf(c *source.RowChunk) *idRowsChunk {
-	return &idRowsChunk{ids: c.IDs, first: c.First, n: len(c.Rows) / f.info.Dim, where: &c.Where,
+	return &idRowsChunk{ids: c.IDs, first: c.First, n: len(c.Rows) / f.dims()[c.Type],
+		where: &c.Where,
 		value: func(int) (uint32, bool, error) { return 0, true, nil }}
 }
 
@@ -150,10 +181,13 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 				}
 				node = uint32(word)
 			}
-			row := c.Rows[i*f.info.Dim : (i+1)*f.info.Dim]
-			f.scale.Apply(row)
-			f.counts.Observe(row)
-			f.ranges.Observe(row)
+			dim := f.dims()[c.Type]
+			row := c.Rows[i*dim : (i+1)*dim]
+			f.scales[c.Type].Apply(row)
+			if f.info.Dims == nil {
+				f.counts.Observe(row)
+				f.ranges.Observe(row)
+			}
 			if err := fn(node, row, rows, i); err != nil {
 				return err
 			}
@@ -194,7 +228,7 @@ func (f *featureWriter) newRows() (*rowfile.Writer, error) {
 	}
 	return rowfile.NewWriter(f.p.FS, f.p.Path("features/"+f.info.Name), rowfile.Spec{
 		UUID: f.p.Journal.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
-		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes})
+		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes, First: f.p.firsts, Dims: f.info.Dims})
 }
 
 // straight writes rows that come in order of node, as they come.
@@ -206,12 +240,15 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 	next := uint64(0)
 	err = f.eachRow(ctx, "write features", func(node uint32, row []float32, c *idRowsChunk,
 		i int) error {
-		if uint64(node) != next {
-			return errNotInOrder
+		if err := f.skipTo(w, &next, uint64(node)); err != nil {
+			return err
 		}
 		next++
 		return outOfRange(w.AddF32(row), func() string { return c.where.Position(i) })
 	})
+	if err == nil && f.info.Dims != nil {
+		err = f.skipTo(w, &next, f.m.nodes)
+	}
 	for ; err == nil && next < f.m.nodes; next++ {
 		err = f.addMissing(ctx, w, uint32(next))
 	}
@@ -220,6 +257,20 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 	}
 	out.Meta, out.Files, err = w.Finish()
 	return err
+}
+
+// skipTo writes the rows before a node, which are of types without values; a row of another type
+// is not in order, or missing.
+func (f *featureWriter) skipTo(w *rowfile.Writer, next *uint64, node uint64) error {
+	for ; *next < node && f.info.Dims != nil; *next++ {
+		if err := w.Add(nil); err != nil {
+			return err
+		}
+	}
+	if *next != node {
+		return errNotInOrder
+	}
+	return nil
 }
 
 // outOfRange makes an error about a value that does not fit its dtype one about the input at where.

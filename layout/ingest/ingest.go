@@ -158,6 +158,9 @@ func checkOptions(opt *Options, info *source.Info) error {
 	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 || opt.BlockBytes&(opt.BlockBytes-1) != 0:
 		return bad("--block %d is not a power of two from 4KiB to 1MiB", opt.BlockBytes)
 	}
+	if err := checkTypedOptions(opt, info); err != nil {
+		return err
+	}
 	if err := checkFeatureOptions(opt, info); err != nil {
 		return err
 	}
@@ -457,6 +460,8 @@ type pipeline struct {
 	random io.Reader
 
 	hashSeed uint64 // of the scan that comes next
+	// firsts are the first nodes of each type, of a source whose types are ranges.
+	firsts []uint64
 }
 
 // all runs the steps of the ingest, but for the last: the store's coming into being.

@@ -266,6 +266,9 @@ func (a *attacher) rows(ctx context.Context, fn func(c *idRowsChunk, i int, valu
 
 // direct finds the node of a row in memory.
 func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
+	if c.ids == nil && a.p.info.Ranged {
+		return uint32(c.first + uint64(i)), nil // rows of a table of nodes
+	}
 	if c.ids == nil {
 		if a.m.mode != idRows {
 			return 0, a.errNumbered(c)

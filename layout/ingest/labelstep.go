@@ -29,7 +29,7 @@ func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error
 		}
 		is := p.info.Labels
 		l := &labelWriter{p: p, m: m, kind: is.Kind, classes: steps.NewClassTable(is.Classes),
-			meta: &kv.LabelsMeta{Kind: is.Kind}}
+			meta: &kv.LabelsMeta{Kind: is.Kind, OfType: is.OfType}}
 		return l.write(ctx, out)
 	})
 }

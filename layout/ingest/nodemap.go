@@ -140,6 +140,10 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		})
 		if err == nil {
 			r.ids = ids
+			if t, ok := p.src.(typePlacer); ok {
+				p.firsts = ids.firsts()
+				t.PlaceTypes(p.firsts)
+			}
 			m, err := p.newNodeMap(ctx, r.scan, ids)
 			if err == nil {
 				p.noteOutside(ctx, r.scan, m)
@@ -169,7 +173,7 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 // noteOutside notes that nodes are in the edges only, although there is a table of nodes: ids may
 // be written in two ways, as 7 and 007.
 func (p *pipeline) noteOutside(ctx context.Context, s *scanResult, m *nodeMap) {
-	if s.NodeRows == 0 || m.nodes <= s.NodeRows {
+	if s.NodeRows == 0 || m.nodes <= s.NodeRows || p.info.Ranged {
 		return
 	}
 	example := ""
@@ -303,7 +307,8 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
 	each func(add func(external []byte) error) error) error {
 	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Seed: out.Seed, Hash: p.hash,
-		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes})
+		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes,
+		Ranged: p.info.Ranged})
 	if err != nil {
 		return err
 	}
@@ -376,9 +381,15 @@ func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult
 	if out.Nodes == 0 {
 		return p.errEmpty()
 	}
+	check := p.checkPlaces(s)
 	err = p.writeDictionary(ctx, out, true, func(add func(external []byte) error) error {
 		return steps.EachEntry(ctx, p.Sorter("place", 0, p.Memory.Merge), order,
-			func(e extsort.Entry) error { return add(e.Text) })
+			func(e extsort.Entry) error {
+				if err := check(ctx, &e); err != nil {
+					return err
+				}
+				return add(e.Text)
+			})
 	})
 	p.DropRuns(s.IDs)
 	return err

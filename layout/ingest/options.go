@@ -114,6 +114,9 @@ func (o *Options) args() []string {
 		add("edges", r.String())
 	}
 	add("nodes", o.Nodes)
+	for _, t := range o.NodeTables {
+		add("nodes", t.String())
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Splits)) {
 		add("split", name+"="+o.Splits[name])
 	}

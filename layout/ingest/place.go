@@ -66,7 +66,12 @@ func (p *pipeline) rename(files []kv.FileMeta) error {
 // meta returns the metadata of the store; sets gets the stored sets.
 func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roaring.Bitmap) (
 	*kv.Meta, error) {
-	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.Journal.UUID, Created: p.Journal.Created,
+	format := kv.FormatVersion
+	if p.info.Ranged {
+		format = kv.TypedVersion
+	}
+	m := &kv.Meta{Format: format, Relations: p.info.Relations, UUID: p.Journal.UUID,
+		Created:   p.Journal.Created,
 		CreatedBy: p.opt.Version, Nodes: r.ids.Nodes,
 		Edges: r.topology.Edges, Undirected: p.addsReverse(), Directions: []string{"in"},
 		BlockBytes: p.opt.BlockBytes, Coded: true, NodeTypes: r.ids.Types,
@@ -90,6 +95,11 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		m.Files = append(m.Files, f.Files...)
 	}
 	m.FeatureNames = p.featureNames()
+	if f := p.info.Features; len(f) > 0 && f[0].Dims != nil {
+		for i, columns := range f[0].OfTypes {
+			m.NodeTypes[i].Features = columns
+		}
+	}
 	slices.SortFunc(m.Files, func(a, b kv.FileMeta) int { return strings.Compare(a.Path, b.Path) })
 	m.Labels = r.labels.Meta
 	var err error

@@ -47,7 +47,7 @@ type scanResult struct {
 	Edges      []extsort.Run     // ids, or keys of ids, and payload
 	IDs        []extsort.Run     // keys of ids (wide), entries (text), or the bitmap (ranked)
 	Read       uint64            // rows of the source
-	NodeRows   uint64            // rows of the node table
+	NodeRows   uint64            // rows of the node tables
 	Pairs      stream.PairCounts // of a sample, where reverse edges are not added
 	LoopsGone  uint64            // self loops dropped
 	Skipped    uint64            // bad lines
@@ -148,6 +148,7 @@ type scanner struct {
 	perm   steps.Order
 	limit  uint64 // of row ids
 	top    uint64 // largest row id plus one
+	known  uint64 // ids of nodes before the edges, of a source whose types are ranges
 
 	both      bool // add reverse edges
 	dropLoops bool
@@ -204,12 +205,22 @@ func (p *pipeline) dropsDuplicates() bool {
 
 // nodes takes the ids of a node table.
 func (s *scanner) nodes(c *source.IDChunk) error {
-	s.out.NodeRows += uint64(c.Len())
+	first := s.out.NodeRows
+	if !c.Repeats {
+		s.out.NodeRows += uint64(c.Len())
+	}
 	s.src = slices.Grow(s.src[:0], c.Len())[:c.Len()]
 	if err := s.ids.keys(idColumn{c.Ints, c.Text}, idColumn{}, s.src, nil); err != nil {
 		return err
 	}
-	s.shared.nodes(c, s.src)
+	switch {
+	case !s.p.info.Ranged:
+		s.shared.nodes(c, s.src)
+	case s.out.Mode == idTable:
+		if err := s.numbersOfRows(c, first); err != nil {
+			return err
+		}
+	}
 	return s.ctx.Err()
 }
 
@@ -227,6 +238,11 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 		s.rounded.First = c.Rounded.First
 	}
 	s.rounded.Count += c.Rounded.Count
+	if s.p.info.Ranged && s.out.Mode == idTable {
+		if err := s.numbersOfEnds(c); err != nil {
+			return err
+		}
+	}
 	s.shared.edges(s.src, s.dst)
 	if s.watch != nil {
 		s.watch.Observe(s.src, s.dst)

@@ -196,10 +196,10 @@ func (d *dumper) rows(n int64) error {
 		}
 		d.Note("unit %d, bytes %d to %d: crc32c %s", first+i, i*unit, (i+1)*unit, state)
 	}
-	row := uint64(n-1) * uint64(shape.PerPage)
-	for range min(uint64(shape.PerPage), shape.Nodes-row) {
-		b := d.b[d.Off():][:shape.RowBytes]
-		d.Field(shape.RowBytes, "row %d:%s", row, rowValues(&shape, b))
+	row, rows, of := shape.Page(n)
+	for range rows {
+		b := d.b[d.Off():][:of.RowBytes]
+		d.Field(of.RowBytes, "row %d:%s", row, rowValues(shape.DType, of.Dim, b))
 		row++
 	}
 	d.Zeros(d.Remaining())
@@ -207,20 +207,20 @@ func (d *dumper) rows(n int64) error {
 }
 
 // rowValues prints the elements of a row.
-func rowValues(shape *rowfile.Shape, b []byte) string {
-	if decode := rowfile.Decoder(shape.DType); decode != nil {
-		row := make([]float32, shape.Dim)
+func rowValues(dtype string, dim int, b []byte) string {
+	if decode := rowfile.Decoder(dtype); decode != nil {
+		row := make([]float32, dim)
 		decode(row, b)
 		return values(row)
 	}
-	if shape.DType == rowfile.I32 {
-		row := make([]int32, shape.Dim)
+	if dtype == rowfile.I32 {
+		row := make([]int32, dim)
 		for i := range row {
 			row[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
 		}
 		return values(row)
 	}
-	row := make([]string, shape.Dim)
+	row := make([]string, dim)
 	for i := range row {
 		row[i] = fmt.Sprintf("%08b", b[i])
 	}

@@ -40,6 +40,11 @@ type Graph struct {
 	Dim      int
 	DType    string
 
+	// Types make a typed store: the nodes of a type follow those of the type before it, and of
+	// their features only the first are stored. Relations say what edges of each type join.
+	Types     []Type
+	Relations []kv.RelationMeta
+
 	// Classes holds the names of classes. Labels holds one class for each node, -1 for none; or
 	// Multi holds the classes of each node.
 	Classes []string
@@ -63,12 +68,28 @@ type Graph struct {
 	NoCatalog bool
 }
 
+// Type is a type of nodes.
+type Type struct {
+	Name       string
+	Nodes, Dim int // Dim is at most that of the graph; the values behind it must be 0
+}
+
 // Edge is an edge with the values that can be stored with it.
 type Edge struct {
 	Src, Dst layout.NodeID
 	Type     uint16
 	Weight   float32
 	Time     int64
+}
+
+// firsts returns the first node of each type.
+func (g *Graph) firsts() (first []uint64) {
+	next := uint64(0)
+	for _, t := range g.Types {
+		first = append(first, next)
+		next += uint64(t.Nodes)
+	}
+	return first
 }
 
 // Random returns a random graph (see testgraph.Random) without features and labels. Its edges have
@@ -232,6 +253,10 @@ func (b *builder) rows(folder, name, dtype string, dim int,
 
 func (b *builder) features() {
 	g := b.g
+	if g.Types != nil {
+		b.typedFeatures()
+		return
+	}
 	m := b.rows("features", "features", cmp.Or(g.DType, rowfile.F32), g.Dim,
 		func(w *rowfile.Writer, v int) error {
 			return w.AddF32(g.Features[v*g.Dim : (v+1)*g.Dim])
@@ -239,7 +264,32 @@ func (b *builder) features() {
 	b.m.Features = append(b.m.Features, m)
 }
 
+// typedFeatures writes the features of each type, of its own width.
+func (b *builder) typedFeatures() {
+	g, of, left := b.g, -1, 0
+	spec := rowfile.Spec{UUID: g.UUID, Name: "features", Path: "features/features.rows",
+		DType: cmp.Or(g.DType, rowfile.F32), Nodes: uint64(g.Nodes), First: g.firsts()}
+	for _, t := range g.Types {
+		spec.Dims = append(spec.Dims, t.Dim)
+	}
+	w, err := rowfile.NewWriter(b.fs, b.fs.PathJoin(b.dir, "features", "features"), spec)
+	b.must(err)
+	for v := range g.Nodes {
+		for left == 0 {
+			of++
+			left = g.Types[of].Nodes
+		}
+		b.must(w.AddF32(g.Features[v*g.Dim : v*g.Dim+spec.Dims[of]]))
+		left--
+	}
+	m, files, err := w.Finish()
+	b.must(err)
+	b.m.Files = append(b.m.Files, files...)
+	b.m.Features = append(b.m.Features, m)
+}
+
 func (b *builder) finish() *layout.Store {
+	b.types()
 	slices.SortFunc(b.m.Files, func(x, y kv.FileMeta) int { return cmp.Compare(x.Path, y.Path) })
 	names := []string{}
 	for name := range b.g.Splits {
@@ -390,4 +440,15 @@ func ManyLists() Graph {
 		}
 	}
 	return g
+}
+
+// types describes the types of a typed store.
+func (b *builder) types() {
+	first := b.g.firsts()
+	for i, t := range b.g.Types {
+		b.m.Format = kv.TypedVersion
+		b.m.NodeTypes = append(b.m.NodeTypes, kv.NodeTypeMeta{Name: t.Name, First: first[i],
+			Nodes: uint64(t.Nodes)})
+	}
+	b.m.Relations = b.g.Relations
 }

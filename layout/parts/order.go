@@ -53,6 +53,11 @@ func Order(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 	if opt.Parts < 2 {
 		return nil, nil, usageError{fmt.Errorf("order: %d partitions: want 2 or more", opt.Parts)}
 	}
+	if s.Meta().Typed() {
+		return nil, nil, usageError{fmt.Errorf("order: %s: nodes of a type follow each other "+
+			"there, and partitions would mix them: typed stores are not put into another order "+
+			"so far", s.Dir())}
+	}
 	files := openfiles.New(s, dev, mem.NewBudget(max(1, opt.Memory-steps.ProcessBytes-scanBytes)))
 	defer func() { err = errors.Join(err, files.Close()) }()
 	w, report, err := dealWhole(ctx, files, &opt)

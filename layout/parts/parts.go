@@ -98,6 +98,9 @@ type Part struct {
 // at all. What a killed process left is removed by the next Write to the same place.
 func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS, opt Options) (
 	report *Report, err error) {
+	if s.Meta().Typed() {
+		return nil, fmt.Errorf("partition: %s: typed stores are not cut into parts so far", s.Dir())
+	}
 	train, err := validate(ctx, s, &opt)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ func TestDocumentedRows(t *testing.T) {
 	expect.Values(t, page, map[string]any{
 		"kind of rows": layout.KindRows, "kind of checksums": layout.KindSums,
 		"header bytes": codec.HeaderBytes, "row layout": rowsLayout,
+		"row layout with sections": sectionsLayout, "bytes of a section's fields": sectionFields,
 		"share of a page that may be wasted, one of": wasteShare,
 		"least bytes of a checksum":                  sumLeast,
 		"most bytes of a checksum":                   sumMost,

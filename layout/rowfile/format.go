@@ -41,6 +41,9 @@ const (
 
 	SumsPerPage = (layout.PageBytes - 4) / 4
 	rowsLayout  = 1
+	// sectionsLayout is rowsLayout with sections, of which sectionFields bytes tell each.
+	sectionsLayout, sectionFields = 2, 12
+
 	wasteShare  = 16
 	rowBytesMax = 64 << 20
 )
@@ -85,13 +88,23 @@ func NewMeta(name, path, dtype string, dim int) (kv.RowsMeta, error) {
 type Shape struct {
 	kv.RowsMeta
 	Nodes   uint64
-	PerPage int64
+	PerPage int64 // rows in a page; of the widest, if there are sections
+
+	sections []section
 }
 
 // NewShape returns the shape, or an error if rows are not laid out as this program reads them.
 func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 	want, err := NewMeta(m.Name, m.Path, m.DType, m.Dim)
-	if err == nil && want != m {
+	if len(m.Sections) > 0 {
+		var first []uint64
+		var dims []int
+		for _, s := range m.Sections {
+			first, dims = append(first, s.First), append(dims, s.Dim)
+		}
+		want, err = NewSectionsMeta(m.Name, m.Path, m.DType, first, dims)
+	}
+	if err == nil && !want.Equal(&m) {
 		err = fmt.Errorf("rows of %d bytes in pages of %d with sums of %d cannot be read: want "+
 			"%d, %d and %d", m.RowBytes, m.PageBytes, m.SumBytes, want.RowBytes, want.PageBytes,
 			want.SumBytes)
@@ -102,17 +115,26 @@ func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 	s := Shape{RowsMeta: m, Nodes: nodes}
 	if err == nil {
 		s.PerPage = int64(m.PageBytes / m.RowBytes)
+		s.sections, err = newSections(&s.RowsMeta, nodes)
 	}
 	return s, err
 }
 
 // at returns where a row begins in the data area, which follows the header.
 func (s *Shape) at(row uint64) int64 {
+	if s.sections != nil {
+		of := s.section(row)
+		return of.at(row-of.First, int64(s.PageBytes))
+	}
 	return int64(row)/s.PerPage*int64(s.PageBytes) + int64(row)%s.PerPage*int64(s.RowBytes)
 }
 
 // DataBytes returns the size of all pages, in bytes.
 func (s *Shape) DataBytes() int64 {
+	if s.sections != nil {
+		last := s.sections[len(s.sections)-1]
+		return last.begin + last.bytes
+	}
 	return (int64(s.Nodes) + s.PerPage - 1) / s.PerPage * int64(s.PageBytes)
 }
 
@@ -127,14 +149,28 @@ func (s *Shape) SumsBytes() int64 {
 // fields returns the fields of the headers of both files:
 //
 //	u32 layout, u32 dim, u32 row, page and sum bytes, u64 rows, string type, string name
+//
+// If there are sections, layout is sectionsLayout, and their number (u32) and for each its first
+// row (u64) and width (u32 values) follow.
 func (s *Shape) fields() []byte {
 	var e codec.Enc
-	for _, v := range []int{rowsLayout, s.Dim, s.RowBytes, s.PageBytes, s.SumBytes} {
+	version := rowsLayout
+	if s.sections != nil {
+		version = sectionsLayout
+	}
+	for _, v := range []int{version, s.Dim, s.RowBytes, s.PageBytes, s.SumBytes} {
 		e.U32(uint32(v))
 	}
 	e.U64(s.Nodes)
 	e.String(s.DType)
 	e.String(s.Name)
+	if s.sections != nil {
+		e.U32(uint32(len(s.sections)))
+		for _, of := range s.sections {
+			e.U64(of.First)
+			e.U32(uint32(of.Dim))
+		}
+	}
 	return e.B
 }
 
@@ -147,11 +183,23 @@ func decodeFields(b []byte) (Shape, error) {
 	nodes := d.U64()
 	m.DType, m.Name = d.String(), d.String()
 	m.Path = ".rows"
+	if version == sectionsLayout {
+		n := d.U32()
+		for range min(int(n), d.Remaining()/sectionFields) {
+			s := kv.RowsSection{First: d.U64(), Dim: int(d.U32())}
+			s.RowBytes = s.Dim * elementBytes(m.DType)
+			m.Sections = append(m.Sections, s)
+		}
+		if int(n) != len(m.Sections) || n == 0 {
+			return Shape{}, fmt.Errorf("%d sections, and the bytes of %d", n, len(m.Sections))
+		}
+	}
 	switch {
 	case d.Err() != nil:
 		return Shape{}, d.Err()
-	case version != rowsLayout:
-		return Shape{}, fmt.Errorf("row layout %d, this gdb reads %d", version, rowsLayout)
+	case version != rowsLayout && version != sectionsLayout:
+		return Shape{}, fmt.Errorf("row layout %d, this gdb reads %d and %d", version, rowsLayout,
+			sectionsLayout)
 	case d.Remaining() != 0:
 		return Shape{}, fmt.Errorf("%d further bytes are unknown", d.Remaining())
 	}

@@ -21,6 +21,16 @@ func FuzzRowsFields(f *testing.F) {
 		}
 		f.Add(s.fields())
 	}
+	m, err := NewSectionsMeta("features", "features/features.rows", F32, []uint64{0, 5, 5, 900},
+		[]int{3, 0, 7, 602})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := NewShape(m, 1000)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(s.fields())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := decodeFields(b)
 		if err != nil {
@@ -30,7 +40,7 @@ func FuzzRowsFields(f *testing.F) {
 			t.Fatalf("%x decodes to %+v, which encodes to %x", b, s, s.fields())
 		}
 		if last := s.Nodes; last > 0 {
-			end := s.at(last-1) + int64(s.RowBytes)
+			_, end := s.span(last - 1)
 			if end > s.DataBytes() || s.DataBytes()%int64(s.SumBytes) != 0 {
 				t.Fatalf("%+v: the last row ends at %d of %d", s, end, s.DataBytes())
 			}

@@ -228,6 +228,9 @@ func (c *gatherCost) init() { c.ways = [2]merging{gathers(), dense()} }
 
 // add adds the units from … to.
 func (c *gatherCost) add(from, to int64) {
+	if from == to {
+		return // a row of no values
+	}
 	for i := range c.ways {
 		c.ways[i].count(&c.costs[i], from, to)
 	}
@@ -268,10 +271,14 @@ func (m *merging) count(c *ReadCost, from, to int64) {
 	c.Bytes += m.add(from, to)
 }
 
-// span returns the range of whole units that holds a row.
+// span returns the range of whole units that holds a row; it is empty for a row of no values.
 func (s *Shape) span(row uint64) (from, to int64) {
 	unit, at := int64(s.SumBytes), s.at(row)
-	return at / unit * unit, (at + int64(s.RowBytes) + unit - 1) / unit * unit
+	width := s.width(row)
+	if width == 0 {
+		return at, at // at is the beginning of a page
+	}
+	return at / unit * unit, (at + width + unit - 1) / unit * unit
 }
 
 // plan lays out the reads of rows and of their checksums, from the first key on, as many as the
@@ -289,7 +296,11 @@ func (r *Reader) planRows(m *merging, p *rowsPart, keys []uint64) int {
 	used := int64(0) // bytes of the buffer
 	for i, key := range keys {
 		from, to := r.shape.span(key >> 32)
-		if i == 0 || !m.takes(from, to) {
+		if from == to {
+			p.at = append(p.at, 0) // a row of no values
+			continue
+		}
+		if len(p.reqs) == 0 || !m.takes(from, to) {
 			m.restart(from)
 			p.reqs = append(p.reqs, blockdev.Request{File: r.f.Handle, Off: layout.PageBytes +
 				from})
@@ -330,11 +341,11 @@ const entryBytes = 16
 // deliver verifies the units that hold rows, each once, and emits the rows.
 func (r *Reader) deliver(ctx context.Context, p *rowsPart,
 	emit func(uint32, []byte) error) error {
-	buf, unit, width := p.buf, int64(r.shape.SumBytes), int64(r.shape.RowBytes)
+	buf, unit, pad := p.buf, int64(r.shape.SumBytes), r.shape.padded()
 	var steps pace.Steps
 	verified := int64(0) // where the next unit to verify may begin in the buffer
 	for i, key := range p.keys {
-		row, at := r.shape.at(key>>32), int64(p.at[i])
+		row, at, width := r.shape.at(key>>32), int64(p.at[i]), r.shape.width(key>>32)
 		lead := row % unit
 		for u := max(verified, at-lead); u < at+width; u += unit {
 			off := row + u - at
@@ -347,7 +358,11 @@ func (r *Reader) deliver(ctx context.Context, p *rowsPart,
 		if err := steps.Took(ctx, 1+int(width)/entryBytes); err != nil {
 			return err
 		}
-		if err := emit(uint32(key), buf[at:at+width]); err != nil {
+		values := buf[at : at+width]
+		if pad != nil {
+			values = pad(values, 1)
+		}
+		if err := emit(uint32(key), values); err != nil {
 			return err
 		}
 	}

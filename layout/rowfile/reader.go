@@ -154,7 +154,7 @@ func (s *Shape) CheckFields(f *layout.File, fields []byte) error {
 	if err != nil {
 		return f.Damage(0, 0, "header: %v", err)
 	}
-	if got.Path = s.Path; got != *s {
+	if got.Path = s.Path; got.Nodes != s.Nodes || !got.RowsMeta.Equal(&s.RowsMeta) {
 		return f.Damage(0, 0, "header tells of %d rows %q of %d %s, the catalog of %d rows %q "+
 			"of %d %s", got.Nodes, got.Name, got.Dim, got.DType, s.Nodes, s.Name, s.Dim, s.DType)
 	}

@@ -49,6 +49,9 @@ func TestRowsAgree(t *testing.T) {
 		for i := range g.Features { // small integers are exact in all three
 			g.Features[i] = float32(rnd.IntN(256) - 128)
 		}
+		if rapid.Bool().Draw(rt, "typed") {
+			typed(rnd, &g)
+		}
 		s, budget := layouttest.Build(t, vfs.NewMem(), "s", g), mem.NewBudget(0)
 		onDisk := rapid.Bool().Draw(rt, "sums on disk")
 		rows := mustRowsWith(t, s, onDisk, budget)
@@ -91,6 +94,24 @@ func TestRowsAgree(t *testing.T) {
 			rt.Fatalf("after close: %v, %d bytes counted", err, budget.Used())
 		}
 	})
+}
+
+// typed cuts the nodes of a graph into types with rows of different widths, one of no values.
+func typed(rnd *rand.Rand, g *layouttest.Graph) {
+	left := g.Nodes
+	for _, dim := range []int{g.Dim, rnd.IntN(g.Dim + 1), 0, rnd.IntN(g.Dim + 1)} {
+		n := rnd.IntN(left + 1)
+		g.Types = append(g.Types, layouttest.Type{Name: "t", Nodes: n, Dim: dim})
+		left -= n
+	}
+	g.Types = append(g.Types, layouttest.Type{Name: "last", Nodes: left, Dim: rnd.IntN(g.Dim + 1)})
+	v := 0
+	for _, t := range g.Types {
+		for range t.Nodes {
+			clear(g.Features[v*g.Dim+t.Dim : (v+1)*g.Dim])
+			v++
+		}
+	}
 }
 
 // TestRowsLarge gathers and scans more than a buffer holds, from several goroutines.

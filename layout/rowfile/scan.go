@@ -43,15 +43,16 @@ func (r *Reader) scan(ctx context.Context, first layout.NodeID, n int,
 	defer r.give(b)
 	unit, page := int64(r.shape.SumBytes), int64(r.shape.PageBytes)
 	room := int64(len(b.arena.Bytes()))
-	most := (room - 2*unit - sectorBytes*r.shape.sumSectors(room)) / page * r.shape.PerPage
+	pages := (room - 2*unit - sectorBytes*r.shape.sumSectors(room)) / page
 	for i := int64(0); i < int64(n); {
-		rows := min(most, int64(n)-i)
-		from := r.shape.at(uint64(first)+uint64(i)) / unit * unit
-		to := r.shape.at(uint64(first)+uint64(i+rows-1)) + int64(r.shape.RowBytes)
-		to = (to + unit - 1) / unit * unit
+		rows := r.shape.scanned(uint64(first)+uint64(i), int64(n)-i, pages)
+		from, _ := r.shape.span(uint64(first) + uint64(i))
+		_, to := r.shape.span(uint64(first) + uint64(i+rows-1))
 		buf := b.arena.Bytes()[:to-from]
-		if err := r.scanPart(ctx, b, from, buf); err != nil {
-			return err
+		if from < to {
+			if err := r.scanPart(ctx, b, from, buf); err != nil {
+				return err
+			}
 		}
 		r.emitPages(uint64(first), i, rows, from, buf, emit)
 		i += rows
@@ -94,14 +95,22 @@ func (r *Reader) scanPart(ctx context.Context, b *rowsBuffer, from int64, buf []
 // from on.
 func (r *Reader) emitPages(first uint64, i, rows, from int64, buf []byte,
 	emit func(i, rows int, data []byte)) {
+	pad := r.shape.padded()
 	for end := i + rows; i < end; {
 		row := first + uint64(i)
-		run := min(end-i, r.shape.PerPage-int64(row)%r.shape.PerPage)
+		run := r.shape.run(row, min(end-i, emitMost))
 		at := r.shape.at(row) - from
-		emit(int(i), int(run), buf[at:at+run*int64(r.shape.RowBytes)])
+		data := buf[at : at+run*r.shape.width(row)]
+		if pad != nil {
+			data = pad(data, int(run))
+		}
+		emit(int(i), int(run), data)
 		i += run
 	}
 }
+
+// emitMost bounds the rows that are emitted at a time: rows of no values all lie in one place.
+const emitMost = 1 << 12
 
 // Sweep reads rows in the order of the file, each once, for many lists of nodes together. A key is
 // node<<32 | the number of a list; keys ascend. emit is called for each key with the list and the
@@ -155,6 +164,9 @@ func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, a
 				continue
 			}
 			from, to := r.shape.span(key >> 32)
+			if from == to {
+				continue // a row of no values
+			}
 			all.count(&once, from, to)
 			sums.add(r, from, to)
 			of[list].add(from, to)

@@ -45,6 +45,9 @@ func TestSweepAgrees(t *testing.T) {
 		g := layouttest.Graph{Nodes: rapid.IntRange(1, 400).Draw(rt, "nodes"), NoCatalog: true,
 			Dim: rapid.SampledFrom([]int{1, 3, 100, 128, 300, 1024, 1100}).Draw(rt, "dim")}
 		g.Features = layouttest.Features(g.Nodes, g.Dim)
+		if rapid.Bool().Draw(rt, "typed") {
+			typed(rnd, &g)
+		}
 		s := layouttest.Build(t, vfs.NewMem(), "s", g)
 		rows := mustRowsWith(t, s, rapid.Bool().Draw(rt, "sums on disk"), nil)
 		of, keys := sweepKeys(rnd, g.Nodes, rapid.IntRange(1, 5).Draw(rt, "lists"))

@@ -19,6 +19,10 @@ type Spec struct {
 	DType string
 	Dim   int
 	Nodes uint64
+	// First and Dims are the first node and the width of each type of nodes, if these differ: see
+	// NewSectionsMeta. Dim is not read then.
+	First []uint64
+	Dims  []int
 }
 
 // Writer writes rows in node order. It takes a page and two write buffers of 1 MiB.
@@ -35,6 +39,9 @@ type Writer struct {
 // NewWriter creates PREFIX.rows and PREFIX.crc. The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	m, err := NewMeta(spec.Name, spec.Path, spec.DType, spec.Dim)
+	if spec.Dims != nil {
+		m, err = NewSectionsMeta(spec.Name, spec.Path, spec.DType, spec.First, spec.Dims)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
@@ -57,19 +64,20 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	return w, nil
 }
 
-// Add appends one row of RowBytes bytes, encoded as DType.
+// Add appends one row, encoded as DType: RowBytes bytes, or those of its section.
 func (w *Writer) Add(row []byte) error {
-	if len(row) != w.shape.RowBytes {
-		return fmt.Errorf("layout: write %s: row %d has %d bytes, want %d", w.rows.Path, w.added,
-			len(row), w.shape.RowBytes)
-	}
 	if w.added == w.shape.Nodes {
 		return fmt.Errorf("layout: write %s: more than the %d rows announced", w.rows.Path,
 			w.added)
 	}
+	if want := w.shape.width(w.added); int64(len(row)) != want {
+		return fmt.Errorf("layout: write %s: row %d has %d bytes, want %d", w.rows.Path, w.added,
+			len(row), want)
+	}
 	w.page = append(w.page, row...)
+	last := w.shape.run(w.added, 2) == 1 // of its page
 	w.added++
-	if w.added%uint64(w.shape.PerPage) == 0 {
+	if last && len(w.page) > 0 {
 		return w.endPage()
 	}
 	return nil

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -19,6 +20,10 @@ const scaleRows = 4096
 // evenly over all nodes. With auto it returns nil if their ranges are alike and small; they need
 // no scaling then.
 func Scale(ctx context.Context, src *loader.Source, auto bool) (*rowfile.Scale, error) {
+	if src.Rows.Meta().Sections != nil {
+		return nil, errors.New("zscore scales columns, and each type of nodes has columns of its " +
+			"own here, which ingest has scaled: leave it out")
+	}
 	measured, err := measureColumns(ctx, src)
 	if err != nil {
 		return nil, fmt.Errorf("measure the columns of the features: %w", err)

@@ -62,7 +62,7 @@ func ResolveNormalize(normalize string, m *kv.Meta) string {
 	switch {
 	case normalize != "auto":
 		return normalize
-	case len(m.Features) == 0:
+	case len(m.Features) == 0, m.Features[0].Sections != nil: // each type is scaled by ingest
 		return "none"
 	case slices.Contains(m.Stats.CountFeatures, m.Features[0].Name):
 		return NormalizeRow

@@ -38,6 +38,7 @@ func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
 		}
 	}
 	s.doubtTypes(t)
+	t.endsByType()
 	if err := s.chooseEnds(t); err != nil {
 		return err
 	}
@@ -96,6 +97,10 @@ func isNone(t *table.Table, value string) bool {
 func (s *textGraph) chooseEnds(t *edgeTable) error {
 	which := &input.Error{Where: t.Path, What: "which columns are source and destination?",
 		Do: "name them with --src-col and --dst-col"}
+	if s.keeps {
+		which.Do = fmt.Sprintf("name them with --src-col %[1]s.COLUMN and --dst-col %[1]s.COLUMN",
+			t.relation)
+	}
 	free, need := s.freeEnds(t), 0
 	for _, end := range []int{t.src, t.dst} {
 		if end < 0 {
@@ -130,6 +135,21 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 		}
 	}
 	return nil
+}
+
+// endsByType takes columns whose names tell the types of the ends, as user_id does of user, for the
+// ends that nothing else names.
+func (t *edgeTable) endsByType() {
+	for _, end := range []struct {
+		col *int
+		typ string
+	}{{&t.src, t.srcType}, {&t.dst, t.dstType}} {
+		for c, name := range t.Names {
+			if *end.col < 0 && end.typ != "" && !t.hasRole(c) && sameKind(kindOf(name), end.typ) {
+				*end.col = c
+			}
+		}
+	}
 }
 
 // isOfNodes reports whether a table that was given for edges is one of nodes, about which there is

@@ -19,6 +19,10 @@ type Options struct {
 	// Explicit files, and columns of text files.
 	Edges, Nodes, Features, Labels string
 	Splits                         map[string]string // NAME=FILE
+	// NodeTables are the tables of nodes where several types have one; Nodes is "" then.
+	NodeTables []NodeTable
+	// Reverse adds to each relation of a typed source another one, the other way round.
+	Reverse bool
 	// Relations are files of edges besides Edges, each of one type.
 	Relations []Relation
 	// SrcType and DstType are the types of the ends of edges, and NodesType is the type of the ids

@@ -51,8 +51,12 @@ type Info struct {
 	// EdgeTypes are the names by type number where the source lists them; else nil, and
 	// EdgeChunk.TypeText names them.
 	EdgeTypes []string
-	// NodeTypes are the types that ids begin with, with TypeSep between.
+	// NodeTypes are the types that ids begin with, with TypeSep between. Ranged says that the nodes
+	// of a type follow each other, in this order of types, and that Relations says, for each of
+	// EdgeTypes, which types its edges join.
 	NodeTypes []string
+	Ranged    bool
+	Relations []kv.RelationMeta
 	Features  []FeatureInfo
 	Labels    *LabelInfo
 	Splits    []string // names: train, val, test, train@0, …
@@ -80,13 +84,19 @@ type FeatureInfo struct {
 	DType  string // as in the source
 	Sparse bool
 	Rows   uint64 // 0 if unknown
-	// Columns name the numbers of a row; none where the source has no names.
+	// Dims are the widths of the rows of each type, of a source whose types are ranges; Dim is the
+	// largest then.
+	Dims []int
+	// Columns name the numbers of a row; none where the source has no names. OfTypes names
+	// them for each type, where Dims is set.
 	Columns []kv.ColumnMeta
+	OfTypes [][]kv.ColumnMeta
 }
 
 // LabelInfo describes the labels.
 type LabelInfo struct {
-	Kind string // class, multi, target
+	Kind   string // class, multi, target
+	OfType string // the type of the nodes that have them, of a source whose types are ranges
 	// Text is set where classes are strings; else they are integers.
 	Text bool
 	// Classes are all names where the source lists them: a class that no label has is one too.
@@ -97,6 +107,10 @@ type LabelInfo struct {
 type IDChunk struct {
 	Ints []uint64
 	Text [][]byte
+	// Type is the number of the type of all ids, of a source whose types are ranges. Repeats says
+	// that ids may come several times, as they do in edges.
+	Type    int
+	Repeats bool
 	Where
 }
 
@@ -161,12 +175,13 @@ func (r *RoundedWeights) add(where func() string, written []byte, w float32) {
 // Len returns the number of edges.
 func (c *EdgeChunk) Len() int { return max(len(c.SrcInt), len(c.SrcText)) }
 
-// RowChunk is a run of feature rows: Rows holds Len()*dim values. IDs is nil where rows are node
+// RowChunk is a run of feature rows: Rows holds dim values for each. IDs is nil where rows are node
 // numbers First, First+1, ….
 type RowChunk struct {
 	IDs   *IDChunk
 	First uint64
 	Rows  []float32
+	Type  int // of all nodes, where FeatureInfo.Dims says how wide their rows are
 	Where
 }
 

@@ -50,8 +50,12 @@ func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 			return err
 		}
 	}
-	if s.opt.FeatureCols != "" {
-		n.features, taken, err = s.tables.Columns(n.Table, "--feature-cols", s.opt.FeatureCols,
+	list := s.opt.FeatureCols
+	if list == "*" && s.keeps && !s.hasNumbers(n, used) {
+		list = "" // other types have numbers
+	}
+	if list != "" {
+		n.features, taken, err = s.tables.Columns(n.Table, "--feature-cols", list,
 			append(used, n.categories...)...)
 		taken = slices.DeleteFunc(taken, func(c int) bool {
 			return slices.Contains(n.categories, c)
@@ -71,11 +75,21 @@ func (s *textGraph) featureColumns(n *nodeTable) (err error) {
 			n.features = append(n.features, c)
 		}
 	}
-	if s.opt.FeatureCols+s.opt.Categorical != "" && len(n.features) == 0 {
+	if list+s.opt.Categorical != "" && len(n.features) == 0 {
 		return input.Usage("--feature-cols and --categorical name only columns of %s that have "+
 			"another role", n.Path)
 	}
 	return n.refuseText()
+}
+
+// hasNumbers reports whether a column that is not in use has numbers.
+func (s *textGraph) hasNumbers(n *nodeTable, used []int) bool {
+	for c := range n.Width {
+		if !slices.Contains(used, c) && s.tables.Numeric(n.Table, c) {
+			return true
+		}
+	}
+	return false
 }
 
 func firstOf(err, next error) error {

@@ -66,7 +66,7 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	if features != nil && len(features.features) > 0 {
 		return features.useFeatures(ctx)
 	}
-	if nodes != nil && nodes == labels && nodes == features && nodes.label < 0 &&
+	if !s.keeps && nodes != nil && nodes == labels && nodes == features && nodes.label < 0 &&
 		nodes.split < 0 && nodes.Width > 1 && s.opt.LabelCol == "" {
 		s.note("%s: nothing but its ids is stored; --label-col names a column of labels, and "+
 			"--feature-cols those of features ('*': all numbers)", nodes.Path)

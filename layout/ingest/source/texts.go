@@ -40,6 +40,7 @@ type textGraph struct {
 	*parts
 	edges []*edgeTable
 	rows  bool // ids are row numbers
+	keeps bool // all columns of nodes are stored, whatever their role
 	// nodesFile is the table of nodes, "" if there is none, and nodeTable is it once it is open.
 	nodesFile string
 	nodeTable *table.Table

@@ -23,8 +23,10 @@ type DictionaryOptions struct {
 	Perm Order  // of nodes; nil if they keep the order of their numbers
 	Seed uint64 // of the hash
 	Hash func(seed uint64, external []byte) uint64
-	// Types are the node types that ids begin with; none in most graphs.
-	Types []string
+	// Types are the node types that ids begin with; none in most graphs. Ranged says that the ids
+	// of a type follow each other, in this order.
+	Types  []string
+	Ranged bool
 }
 
 // DictionaryResult is what a dictionary has come to.
@@ -111,8 +113,14 @@ func (d *DictionaryWriter) Finish(ctx context.Context, joins bool) (*DictionaryR
 	}
 	forward.Path, reverse.Path = "ids/forward.ids", "ids/reverse.ids"
 	out.Files = []kv.FileMeta{forward, reverse}
+	first := uint64(0)
 	for _, name := range d.opt.Types {
-		out.Types = append(out.Types, kv.NodeTypeMeta{Name: name, Nodes: d.types[name]})
+		t := kv.NodeTypeMeta{Name: name, Nodes: d.types[name]}
+		if d.opt.Ranged {
+			t.First = first
+			first += t.Nodes
+		}
+		out.Types = append(out.Types, t)
 	}
 	return out, nil
 }

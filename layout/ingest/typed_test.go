@@ -1,0 +1,226 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest/source"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// typedTables are the files of a small typed graph. The ids of users and items overlap; tags have
+// no table; colors have no numbers.
+var typedTables = map[string]string{
+	"users.csv":  "id,age,country,label\n7,30,de,a\n3,50,fr,b\n5,40,de,a\n",
+	"items.csv":  "sku,price\nx,10\n3,20\n",
+	"colors.csv": "id,tone\nred,warm\n",
+	"orders.csv": "user,item,rating,time\n7,x,5,100\n3,3,1,200\n7,3,2,300\n",
+	"tags.csv":   "item_id,tag,weight\nx,new,0.5\n3,old,2\nx,old,3\n",
+}
+
+func typedOptions() Options {
+	return Options{Out: "store", Options: source.Options{
+		NodeTables: []source.NodeTable{{Type: "user", File: "users.csv"},
+			{Type: "color", File: "colors.csv"}, {Type: "item", File: "items.csv"}},
+		Relations: []source.Relation{{Src: "user", Name: "buys", Dst: "item", File: "orders.csv"},
+			{Src: "item", Name: "has", Dst: "tag", File: "tags.csv"}},
+		Reverse: true, FeatureCols: "*", Categorical: "user.country,color.tone", IDCol: "item.sku",
+		LabelCol: "user.label"}}
+}
+
+// typedFiles writes tables, some of which are changed, to a file system in memory.
+func typedFiles(t *testing.T, change map[string]string) vfs.FS {
+	t.Helper()
+	fs := vfs.NewMem()
+	for name, text := range typedTables {
+		f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, has := change[name]; has {
+			text = other
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fs
+}
+
+// ingestTyped ingests; table is the memory for ids, of which 64 are too few for any.
+func ingestTyped(t *testing.T, fs vfs.FS, opt Options, table int64) error {
+	t.Helper()
+	src, err := source.Open(t.Context(), fs, &opt.Options)
+	if err != nil {
+		return err
+	}
+	p, err := newPipeline(fs, src, opt)
+	if err != nil {
+		return err
+	}
+	if table > 0 {
+		p.Memory.Table = table
+	}
+	_, err = p.run(context.Background())
+	return err
+}
+
+func TestTyped(t *testing.T) {
+	for _, table := range []int64{0, 64} { // numbered in memory, and by sorting
+		fs := typedFiles(t, nil)
+		if err := ingestTyped(t, fs, typedOptions(), table); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, fs, "store")
+		m := r.meta
+		if want := []string{"user:7", "user:3", "user:5", "color:red", "item:x", "item:3",
+			"tag:new", "tag:old"}; !slices.Equal(r.ids, want) {
+			t.Errorf("nodes %q, want %q", r.ids, want)
+		}
+		if got, want := fmt.Sprint(m.Typed(), m.EdgeTypes, m.Relations),
+			"true [buys has rev_buys rev_has] [{0 2} {2 3} {2 0} {3 2}]"; got != want {
+			t.Errorf("relations %s, want %s", got, want)
+		}
+		var types []string
+		for _, t := range m.NodeTypes {
+			types = append(types, fmt.Sprint(t.Name, t.First, t.Nodes))
+		}
+		if want := "[user0 3 color3 1 item4 2 tag6 2]"; fmt.Sprint(types) != want {
+			t.Errorf("types %q, want %q", types, want)
+		}
+		var edges []string
+		for _, e := range r.edges(layout.In) {
+			edges = append(edges, fmt.Sprintf("%s %s %s %g %d", e.src, m.EdgeTypes[e.typ], e.dst,
+				e.weight, e.time))
+		}
+		slices.Sort(edges)
+		want := []string{"user:7 buys item:x 1 100", "user:3 buys item:3 1 200",
+			"user:7 buys item:3 1 300", "item:x rev_buys user:7 1 100",
+			"item:3 rev_buys user:3 1 200", "item:3 rev_buys user:7 1 300"}
+		for e, w := range map[string]string{"item:x has tag:new": "0.5", "item:3 has tag:old": "2",
+			"item:x has tag:old": "3", "tag:new rev_has item:x": "0.5",
+			"tag:old rev_has item:3": "2", "tag:old rev_has item:x": "3"} {
+			want = append(want, e+" "+w+" -9223372036854775808") // before all times
+		}
+		if slices.Sort(want); !slices.Equal(edges, want) {
+			t.Errorf("edges\n%s\nwant\n%s", strings.Join(edges, "\n"), strings.Join(want, "\n"))
+		}
+		checkTypedFeatures(t, r)
+		if l := m.Labels; l.Labeled != 3 || l.OfType != "user" ||
+			fmt.Sprint(l.Classes) != "[a b]" {
+			t.Errorf("labels %+v", l)
+		}
+	}
+}
+
+// checkTypedFeatures: each type has columns of its own, in the order of its table.
+func checkTypedFeatures(t *testing.T, r *reading) {
+	t.Helper()
+	f := r.meta.Features[0]
+	var dims []int
+	for _, s := range f.Sections {
+		dims = append(dims, s.Dim)
+	}
+	if want := []int{3, 1, 1, 0}; f.Dim != 3 || !slices.Equal(dims, want) {
+		t.Fatalf("widths %d of %d, want %d of 3", dims, f.Dim, want)
+	}
+	if got, want := fmt.Sprint(r.meta.NodeTypes[0].Features, r.meta.NodeTypes[2].Features),
+		"[{age 0} {country=de 0} {country=fr 0}] [{price 0}]"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	rows := r.rows(f)
+	for v, want := range [][]float32{{-1.2247448, 0.7071068, -0.7071067},
+		{1.2247448, -1.4142135, 1.4142135}, {0, 0.7071068, -0.7071067}, {1}, {-1}, {1}, {}, {}} {
+		row := rows[3*v : 3*v+3]
+		for k := range row {
+			w := float32(0)
+			if k < len(want) {
+				w = want[k]
+			}
+			if d := row[k] - w; d > 1e-5 || d < -1e-5 {
+				t.Errorf("row of %s is %g, want %g", r.ids[v], row, want)
+			}
+		}
+	}
+}
+
+// TestTypedWrong: what is wrong in tables is said with its place, and nothing is left behind.
+func TestTypedWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		opt   func(o *Options)
+		want  string
+	}{
+		"a foreign key without a row": {files: map[string]string{
+			"orders.csv": "user,item\n7,x\n8,x\n"},
+			want: "orders.csv line 3: user 8 has no row in the table of user"},
+		"of the other end": {files: map[string]string{"orders.csv": "user,item\n7,x\n7,y\n"},
+			want: "orders.csv line 3: item y has no row"},
+		"of an empty table": {files: map[string]string{"users.csv": "id,age,country,label\n"},
+			want: "user 7 has no row"},
+		"two rows of one key": {files: map[string]string{"items.csv": "sku,price\nx,1\n3,2\nx,3\n"},
+			want: "items.csv line 4: another row has the id x too"},
+		"in the first table": {files: map[string]string{
+			"users.csv": "id,age,country,label\n7,1,a,a\n7,2,a,b\n3,1,a,a\n"},
+			want: "users.csv line 3: another row has the id 7 too"},
+		"undirected": {opt: func(o *Options) { o.Undirected = true }, want: "--reverse"},
+		"another order": {opt: func(o *Options) { o.Partitioner, o.Partitions = "random", 2 },
+			want: "those of a type follow each other"},
+		"edges without types": {opt: func(o *Options) { o.Relations[0].Src = "" },
+			want: "--edges SRC:REL:DST=FILE"},
+		"columns without a type": {opt: func(o *Options) { o.LabelCol = "label" },
+			want: "write TYPE.COLUMN, where TYPE is one of user, color, item"},
+		"columns of an unknown type": {opt: func(o *Options) { o.LabelCol = "tag.x" },
+			want: "one of user, color, item"},
+		"a column that is not there": {opt: func(o *Options) { o.LabelCol = "user.lable" },
+			want: "lable"},
+		"a file of labels": {opt: func(o *Options) { o.Labels = "l.csv" },
+			want: "--label-col TYPE.COLUMN"},
+		"labels of two types": {files: map[string]string{
+			"items.csv": "sku,price,label\nx,1,a\n3,2,b\n"},
+			opt: func(o *Options) { o.LabelCol = "" }, want: "--label-col TYPE.COLUMN"},
+		"a type of two tables": {opt: func(o *Options) { o.NodeTables[2].Type = "user" },
+			want: "has a table already"},
+		"one name twice": {opt: func(o *Options) { o.Relations[1].Name = "rev_buys" },
+			want: "two relations are called rev_buys"},
+	} {
+		for _, table := range []int64{0, 64} {
+			fs, opt := typedFiles(t, c.files), typedOptions()
+			if c.opt != nil {
+				c.opt(&opt)
+			}
+			err := ingestTyped(t, fs, opt, table)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+			if _, err := fs.Stat("store"); err == nil {
+				t.Errorf("%s: something is left of the store", name)
+			}
+		}
+	}
+}
+
+// TestSameRelationNames: relations of one name between other types are told apart by these.
+func TestSameRelationNames(t *testing.T) {
+	fs, opt := typedFiles(t, nil), typedOptions()
+	opt.Relations[1].Name = "buys"
+	if err := ingestTyped(t, fs, opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"user:buys:item", "item:buys:tag", "item:rev_buys:user", "tag:rev_buys:item"}
+	if got := open(t, fs, "store").meta.EdgeTypes; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if m := open(t, fs, "store").meta; m.Relations[2] != (kv.RelationMeta{Src: 2, Dst: 0}) {
+		t.Errorf("the reverse joins %v", m.Relations[2])
+	}
+}
