@@ -123,15 +123,13 @@ func (b *nodePartitions) setCapacity(cfg *partbuffer.Config, seed uint64, capaci
 	groups := (parts + capacity - 1) / capacity
 	capacity = (parts + groups - 1) / groups
 	b.spec = partition.OrderSpec{Policy: partition.Dispersed, Parts: parts, Capacity: capacity,
-		Logical: groups, Seed: seed}
-	sorted := slices.Sorted(slices.Values(entries))
-	cfg.Macro.SetEntries = 0
-	for _, n := range sorted[parts-capacity:] {
-		cfg.Macro.SetEntries += n
-	}
+		Logical: groups, Seed: seed, Weights: entries}
 	var err error
-	cfg.Order, err = partition.NewOrder(b.spec)
-	return err == nil && partbuffer.Bytes(cfg, dim) <= free, err
+	if cfg.Order, err = partition.NewOrder(b.spec); err != nil {
+		return false, err
+	}
+	cfg.Macro.SetEntries = cfg.Order.Heaviest()
+	return partbuffer.Bytes(cfg, dim) <= free, nil
 }
 
 // chooseHubs chooses the nodes that stay in memory.

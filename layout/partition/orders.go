@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -39,13 +40,18 @@ type OrderSpec struct {
 	// TrainParts is, for Sequential, how many partitions have the training nodes: the first ones.
 	TrainParts int
 	Seed       uint64
+	// Weights, if they are not nil, are what partitions take of memory. They are for Dispersed with
+	// one group in memory at once, whose groups then weigh about the same: see Order.Heaviest. They
+	// must not change.
+	Weights []uint64
 }
 
 // Order is a spec that was checked.
 type Order struct {
 	spec   OrderSpec
-	groups int // number of groups of partitions
-	hold   int // number of groups in memory at once
+	groups int   // number of groups of partitions
+	hold   int   // number of groups in memory at once
+	ranked []int // with Weights: the partitions, the heaviest first
 }
 
 // NewOrder returns the order of a spec, or an error if the spec cannot be followed.
@@ -70,7 +76,34 @@ func NewOrder(s OrderSpec) (*Order, error) {
 	}
 	largest := (s.Parts + o.groups - 1) / o.groups
 	o.hold = min(s.Capacity/largest, o.groups)
+	if s.Weights != nil {
+		if s.Policy != Dispersed || o.hold > 1 || len(s.Weights) != s.Parts {
+			return nil, fmt.Errorf("train: %d weights of %d partitions, %d groups at once (%s)",
+				len(s.Weights), s.Parts, o.hold, s.Policy)
+		}
+		o.ranked = ascending(s.Parts)
+		slices.SortFunc(o.ranked, func(a, b int) int {
+			return cmp.Or(cmp.Compare(s.Weights[b], s.Weights[a]),
+				cmp.Compare(rng.Key(s.Seed, uint64(a)), rng.Key(s.Seed, uint64(b))))
+		})
+	}
 	return o, o.check(largest)
+}
+
+// leastShift is the part of the groups by which strata are shifted at least: see Epoch.strata.
+const leastShift = 4
+
+// Heaviest returns a bound of the weights of a group in any epoch: one partition of each stratum at
+// the least shift, or those that weigh most, as many as a group has.
+func (o *Order) Heaviest() uint64 {
+	most, strata := uint64(0), o.spec.Weights[o.ranked[0]]
+	for _, part := range o.ranked[:(len(o.ranked)+o.groups-1)/o.groups] {
+		most += o.spec.Weights[part]
+	}
+	for i := max(1, o.groups/leastShift); i < len(o.ranked); i += o.groups {
+		strata += o.spec.Weights[o.ranked[i]]
+	}
+	return min(most, strata)
 }
 
 // check returns an error if the buffer is too small for the policy. largest is the number of
@@ -117,7 +150,11 @@ type Epoch struct {
 func (o *Order) Epoch(epoch int) *Epoch {
 	e := &Epoch{spec: o.spec, key: rng.Key(o.spec.Seed, 0x6f72646572, uint64(epoch))}
 	stream := rng.NewStream(e.key)
-	e.group(&stream, o.groups)
+	if o.ranked == nil {
+		e.group(&stream, o.groups)
+	} else {
+		e.strata(&stream, o.groups, o.ranked)
+	}
 	switch o.spec.Policy {
 	case Beta, TwoLevel:
 		e.sets = beta(o.groups, o.hold)
@@ -145,11 +182,45 @@ func (e *Epoch) group(stream *rng.Stream, groups int) {
 	}
 	e.of = make([]int, p)
 	for g := range groups {
-		members := slices.Sorted(slices.Values(perm[g*p/groups : (g+1)*p/groups]))
-		e.groups = append(e.groups, members)
-		for _, part := range members {
-			e.of[part] = g
+		e.join(g, perm[g*p/groups:(g+1)*p/groups])
+	}
+}
+
+// join makes partitions the next group, of number g.
+func (e *Epoch) join(g int, members []int) {
+	e.groups = append(e.groups, slices.Sorted(slices.Values(members)))
+	for _, part := range members {
+		e.of[part] = g
+	}
+}
+
+// strata divides the partitions into random groups of about the same weight, whose sizes differ by
+// at most one. ranked has the heaviest partitions first. They are cut into strata of one partition
+// for each group, dealt at random. Strata begin elsewhere in each epoch, so that any two partitions
+// may meet, but for the heaviest. Those before the first stratum are dealt with those after the
+// last.
+func (e *Epoch) strata(stream *rng.Stream, groups int, ranked []int) {
+	least := groups / leastShift
+	shift := min(least+int(stream.Below(uint64(groups-least+1))), len(ranked))
+	members, to := make([][]int, groups), ascending(groups)
+	deal := func(parts []int, dealt int) int {
+		parts = slices.Clone(parts)
+		shuffle(stream, parts)
+		for i, part := range parts {
+			g := to[(dealt+i)%groups]
+			members[g] = append(members[g], part)
 		}
+		return dealt + len(parts)
+	}
+	shuffle(stream, to)
+	rest := shift + (len(ranked)-shift)/groups*groups
+	deal(ranked[rest:], deal(ranked[:shift], 0))
+	for at := shift; at < rest; at += groups {
+		deal(ranked[at:at+groups], 0)
+	}
+	e.of = make([]int, len(ranked))
+	for g := range groups {
+		e.join(g, members[g])
 	}
 }
 

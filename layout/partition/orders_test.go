@@ -279,3 +279,67 @@ func TestDispersedReplacesAny(t *testing.T) {
 		}
 	}
 }
+
+// TestStrata: groups of partitions of uneven weights have each partition once, about equally many,
+// and none weighs more than the bound, which some come close to and which is far below what the
+// heaviest partitions weigh; they are the same for the same seed and others in each epoch; and all
+// but the heaviest partitions meet.
+func TestStrata(t *testing.T) {
+	const epochs = 200
+	for _, c := range []struct{ parts, groups int }{{256, 32}, {61, 7}, {64, 64}, {9, 2}, {8, 1}} {
+		s := OrderSpec{Policy: Dispersed, Parts: c.parts, Logical: c.groups,
+			Capacity: (c.parts + c.groups - 1) / c.groups, Seed: 5}
+		all := uint64(0)
+		for p := range c.parts {
+			s.Weights = append(s.Weights, 1_000_000/uint64(p*7%c.parts+1))
+			all += s.Weights[p]
+		}
+		o, err := NewOrder(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, met := uint64(0), map[[2]int]bool{}
+		for epoch := range epochs {
+			e, again := o.Epoch(epoch), o.Epoch(epoch)
+			seen := make([]int, c.parts)
+			for i := range e.Sets() {
+				parts, sum := e.Partitions(i), uint64(0)
+				for _, p := range parts {
+					seen[p]++
+					sum += s.Weights[p]
+					for _, q := range parts {
+						met[[2]int{p, q}] = true
+					}
+				}
+				most = max(most, sum)
+				if len(parts) > s.Capacity || len(parts) < c.parts/c.groups {
+					t.Fatalf("%+v: a group of %d partitions", c, len(parts))
+				}
+				if !slices.Equal(parts, again.Partitions(i)) {
+					t.Fatalf("%+v: set %d differs for the same seed", c, i)
+				}
+			}
+			if slices.Min(seen) != 1 || slices.Max(seen) != 1 {
+				t.Fatalf("%+v: partitions are in %v sets", c, seen)
+			}
+		}
+		bound, heaviest := o.Heaviest(), slices.Sorted(slices.Values(s.Weights))
+		top := uint64(0)
+		for _, w := range heaviest[c.parts-s.Capacity:] {
+			top += w
+		}
+		t.Logf("%+v: up to %d, bound %d, all %d, the heaviest %d", c, most, bound, all, top)
+		if most > bound || bound > top || most < bound*9/10 {
+			t.Errorf("%+v: groups weigh up to %d, the bound is %d of %d", c, most, bound, top)
+		}
+		for p, q := range s.Weights {
+			if p > 0 && q < heaviest[c.parts*3/4] && !met[[2]int{p, p - 1}] && c.groups < 9 {
+				t.Errorf("%+v: partitions %d and %d never meet", c, p-1, p)
+			}
+		}
+	}
+	if _, err := NewOrder(OrderSpec{Policy: Dispersed, Parts: 4, Logical: 4, Capacity: 2,
+		Weights: make([]uint64, 4)}); err == nil {
+		t.Error("weights of groups of which two are in memory")
+	}
+}
