@@ -3,11 +3,13 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/model"
@@ -26,6 +28,28 @@ func plantedEdges() layouttest.Graph {
 		if e.Src%plantedClasses != e.Dst%plantedClasses {
 			e.Type, e.Weight = 1, 0.125
 		}
+	}
+	return g
+}
+
+// plantedTypes is planted with two types of nodes, of which the second has two features, and a type
+// of edges for each two of them.
+func plantedTypes() layouttest.Graph {
+	g, first := planted(false), layout.NodeID(plantedNodes/2)
+	g.EdgeTypes = []string{"a:a", "a:b", "b:a", "b:b"}
+	g.Relations = []kv.RelationMeta{{Src: 0, Dst: 0}, {Src: 0, Dst: 1}, {Src: 1, Dst: 0},
+		{Src: 1, Dst: 1}}
+	g.Types = []layouttest.Type{{Name: "a", Nodes: int(first), Dim: plantedDim},
+		{Name: "b", Nodes: plantedNodes - int(first), Dim: 2}}
+	for i := range g.Edges {
+		for k, v := range []layout.NodeID{g.Edges[i].Dst, g.Edges[i].Src} {
+			if v >= first {
+				g.Edges[i].Type |= 1 << k
+			}
+		}
+	}
+	for v := int(first); v < plantedNodes; v++ {
+		clear(g.Features[v*plantedDim+2 : (v+1)*plantedDim])
 	}
 	return g
 }
@@ -84,15 +108,18 @@ func TestEdgesAreReadTheSame(t *testing.T) {
 	notShort(t)
 	configs := edgeConfigs()
 	for turn, name := range slices.Sorted(maps.Keys(configs)) {
-		c := configs[name]
+		c, graph := configs[name], plantedEdges
+		if c.Model == "hsage" {
+			graph = plantedTypes
+		}
 		t.Run(name, func(t *testing.T) {
-			s := mustBuild(t, plantedEdges())
+			s := mustBuild(t, graph())
 			mustRun(t, s, c)
 			want, weights := finalState(t, s, c.Run)
 			for i := turn % 2; i < len(edgeWays); i += 2 {
 				w, now := edgeWays[i], c
 				w.set(&now)
-				s := mustBuild(t, plantedEdges())
+				s := mustBuild(t, graph())
 				interrupted(t, s, now)
 				t.Log(w.how)
 				checkFinal(t, s, c, want, weights)
@@ -118,6 +145,20 @@ func interrupted(t *testing.T, s *layout.Store, c Config) {
 		t.Fatalf("the run was not interrupted: %v", err)
 	}
 	mustRun(t, s, resumed(c.Run))
+}
+
+// TestTypesAreFitted: of a typed store, the model knows the types and how wide their features are.
+func TestTypesAreFitted(t *testing.T) {
+	s := mustBuild(t, plantedTypes())
+	c := testConfig()
+	c.Model = "hsage"
+	if err := model.Of(&c).FitEdges(s.Meta()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(c.NodeTypes, c.TypeWidths, c.RelationSources), fmt.Sprint(
+		[]int{0, plantedNodes / 2}, []int{plantedDim, 2}, []int{0, 0, 1, 1}); got != want {
+		t.Errorf("types %s, want %s", got, want)
+	}
 }
 
 // TestEdgesAreRefused: what a store or a model does not have is said in a line.

@@ -28,6 +28,7 @@ type network struct {
 func (n *network) forward(b *sample.Batch, step model.Step, rows rowsOf) (y backend.Tensor,
 	err error) {
 	x := b.X
+	step.Nodes = b.Dense.NodeIDs
 	step.Prepared, _ = b.Prepared.(*program.Prepared)
 	if step.Rows = b.TableRows; b.Table != nil {
 		step.Table = n.be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)

@@ -112,9 +112,7 @@ var (
 // TypeRows returns the rows of a table, which has one for each type of edges, by the types of the
 // entries of the layer's lists.
 func (b *Builder) TypeRows(table Value) Value {
-	entries := Entries(b.Lists())
-	o := simple(opTypeRows, table, b.p.property(EdgeType, entries))
-	return b.p.add(o, entries, b.Cols(table))
+	return b.RowsByType(table, b.p.property(EdgeType, Entries(b.Lists())))
 }
 
 // opTypeShares has a column for each type: in that of the type x of an entry its value y, and else

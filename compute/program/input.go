@@ -22,8 +22,10 @@ type Input struct {
 	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
 	// them.
 	Degrees []uint32
-	// NodeTypes are the numbers of the types of the batch's nodes, for a program that reads them.
-	NodeTypes []uint32
+	// Nodes are the numbers of the batch's nodes in the graph, and Types the first node of each
+	// type, for a program that reads types of nodes: see NodeTypes.
+	Nodes []uint32
+	Types []int
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
 	// Padded are sizes that the batch is padded to, at least its own: nil for none. See

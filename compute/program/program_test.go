@@ -84,8 +84,9 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 	b.input = Input{Dense: d, Seed: 1, Epoch: 2, Batch: 3, Degrees: make([]uint32, d.Nodes())}
 	for i := range b.input.Degrees {
 		b.input.Degrees[i] = uint32(i % 4)
-		b.input.NodeTypes = append(b.input.NodeTypes, uint32(i/3%2))
+		b.input.Nodes = append(b.input.Nodes, uint32(100*i%700))
 	}
+	b.input.Types = []int{0, 300}
 	return b
 }
 

@@ -11,6 +11,7 @@ import (
 type measures struct {
 	norms, scales, inverse, shares []float32
 	whole                          []float32 // InvDegree or InvWeightSum
+	types                          []uint32  // of nodes
 	counter                        TypeCounter
 }
 
@@ -53,7 +54,9 @@ func (c *measures) values(k Property, in *Input) []float32 {
 	case TypeShare:
 		return c.typeShares(d)
 	case NodeType:
-		return mem.View[float32](mem.BytesOf(in.NodeTypes))
+		c.types = mem.Resized(c.types, len(in.Nodes))
+		NodeTypes(c.types, in.Nodes, in.Types)
+		return mem.View[float32](mem.BytesOf(c.types))
 	}
 	return d.Weights
 }
@@ -74,7 +77,7 @@ func (c *measures) typeShares(d *dense.Lists) []float32 {
 // words returns the memory of computed properties, in words of 4 bytes.
 func (c *measures) words() int {
 	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.whole) +
-		cap(c.counter.counts)
+		cap(c.types) + cap(c.counter.counts)
 }
 
 // listScales computes ListScale of the nodes that have lists; degrees has the degrees of all nodes.
@@ -111,6 +114,22 @@ func WeightNorms(norms, sums []float32) {
 		if s > -1 {
 			norms[i] = float32(1 / math.Sqrt(1+float64(s)))
 		}
+	}
+}
+
+// NodeTypes computes NodeType of nodes, given the first node of each type, in ascending order: the
+// last type that begins at a node or before it.
+func NodeTypes(types, nodes []uint32, firsts []int) {
+	for i, v := range nodes {
+		low, high := 0, len(firsts) // the type is in [low,high)
+		for high-low > 1 {
+			if mid := (low + high) / 2; firsts[mid] <= int(v) {
+				low = mid
+			} else {
+				high = mid
+			}
+		}
+		types[i] = uint32(low)
 	}
 }
 

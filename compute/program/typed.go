@@ -71,6 +71,11 @@ func (b *Builder) NodeTypes() Value { return b.p.property(NodeType, Nodes(b.hop)
 // SegmentTypes returns the numbers of the types of the segments of the layer's lists, as bits.
 func (b *Builder) SegmentTypes() Value { return b.p.property(SegmentType, Segments(b.hop)) }
 
+// RowsByType returns the rows of a table, which has one for each type, by types.
+func (b *Builder) RowsByType(table, types Value) Value {
+	return b.p.add(simple(opTypeRows, table, types), b.p.of(types).rows, b.Cols(table))
+}
+
 func sumOf(parts []int) (sum int) {
 	for _, n := range parts {
 		sum += n

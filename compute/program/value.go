@@ -84,7 +84,7 @@ var propertyKinds = [properties]struct {
 	InvSqrtWeight: {"1/sqrt(1+weights)", Nodes(0), true},
 	InvDegree:     {"1/degree", Nodes(1), true},
 	InvWeightSum:  {"1/all weights", Nodes(1), true},
-	NodeType:      {"type of node", Nodes(0), false},
+	NodeType:      {"type of node", Nodes(0), true},
 	SegmentType:   {"type of segment", Segments(0), false},
 }
 

@@ -78,6 +78,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
 	}
+	step.Nodes = d.NodeIDs
 	y, err := m.Forward(&d.Lists, x, step)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,8 @@ func TestInferenceIsExact(t *testing.T) {
 			Norm:     "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
 			{Heads: 1, Aggregate: "sum", Activation: "elu"}, {EdgeWeight: true},
 			{EdgeWeight: true, Aggregate: "mean"}, {EdgeWeight: true, Aggregate: "sum"},
-			{Bases: 2, Residual: true}, {Bases: 1}} {
+			{Bases: 2, Residual: true}, {Bases: 1}, {Residual: true, NodeTypes: []int{0, 100, 300},
+				TypeWidths: []int{6, 0, 2}, RelationSources: []int{2, 0, 1, 0, 2}}} {
 			for i, hidden := range [][]int{{10}, {6, 8}} {
 				if i > 0 && testing.Short() {
 					continue
@@ -119,7 +121,7 @@ func checkModel(t *testing.T, name string, o setting.Options, hidden []int) {
 			continue // the layers between have such widths
 		}
 		spec := &model.Spec{Architecture: a, Dims: model.Widths(a, in, 5, hidden), Options: o}
-		if spec.Validate() != nil || o.Bases > 0 && !spec.Extras().EdgeTypes {
+		if spec.Validate() != nil || o.Bases+len(o.NodeTypes) > 0 && !spec.Extras().EdgeTypes {
 			continue // it is no other model than without
 		}
 		in := fakeInputs(t, 9, 6000, in)

@@ -216,7 +216,11 @@ func (l *layerPass) tableOf(rows []float32) backend.Tensor {
 func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	norms := l.norms[:len(nodes)]
 	k, reads := l.layer.NodeProperty()
-	if !reads {
+	switch {
+	case !reads:
+		return norms, nil
+	case k == program.NodeType:
+		program.NodeTypes(words(norms), words(nodes), l.Model.Spec().NodeTypes)
 		return norms, nil
 	}
 	l.degrees = mem.Resized(l.degrees, len(nodes))
@@ -237,6 +241,9 @@ func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float
 	}
 	return norms, nil
 }
+
+// words returns values of 4 bytes as bits.
+func words[T mem.Scalar](x []T) []uint32 { return mem.View[uint32](mem.BytesOf(x)) }
 
 // fillColumns computes what weights need of each of n rows of from; next iterates over their nodes.
 func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,

@@ -113,7 +113,7 @@ func (c Chosen) Validate() error {
 // needs something of them that they do not have.
 func (c Chosen) FitEdges(m *kv.Meta) error {
 	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
-	c.Relations = 0
+	c.Relations, c.NodeTypes, c.TypeWidths, c.RelationSources = 0, nil, nil, nil
 	reads := spec.Extras()
 	switch {
 	case reads.EdgeTypes && len(m.EdgeTypes) == 0:
@@ -139,10 +139,28 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 	if reads.EdgeTypes {
 		c.Relations = len(m.EdgeTypes)
 	}
+	if reads.EdgeTypes && m.Typed() {
+		c.fitTypes(m)
+	}
 	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+// fitTypes sets what the model has to know of the types of a typed store.
+func (c Chosen) fitTypes(m *kv.Meta) {
+	for _, t := range m.NodeTypes {
+		c.NodeTypes = append(c.NodeTypes, int(t.First))
+	}
+	if len(m.Features) > 0 {
+		for _, s := range m.Features[0].Sections {
+			c.TypeWidths = append(c.TypeWidths, s.Dim)
+		}
+	}
+	for _, r := range m.Relations {
+		c.RelationSources = append(c.RelationSources, r.Src)
+	}
 }
 
 // Unused names what a store has and a run does not read.

@@ -55,7 +55,7 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	for _, v := range d.NodeIDs {
 		x = append(x, featuresOf(v, s.Dims[0])...)
 	}
-	y, err := m.Forward(&d.Lists, x, Step{})
+	y, err := m.Forward(&d.Lists, x, Step{Nodes: d.NodeIDs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,9 @@ func TestRelations(t *testing.T) {
 	g.Classify(relations, 5)
 	for _, s := range []*Spec{{Architecture: rgcn{}, Options: setting.Options{Bases: 1}},
 		{Architecture: rgcn{}, Options: setting.Options{Bases: 3}}, {Architecture: rgcn{}},
-		{Architecture: hsage{}}} {
+		{Architecture: hsage{}}, {Architecture: hsage{}, Options: setting.Options{
+			NodeTypes: []int{0, 4, 4, 200}, TypeWidths: []int{6, 0, 2, 5},
+			RelationSources: []int{3, 0, 2, 1}}}} {
 		s.Dims, s.Relations = []int{6, 8, 3}, relations
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
@@ -174,15 +176,29 @@ func (m *Model) weights(l int, name string) []float32 {
 	return x
 }
 
+// stacked returns the value at row i and column o of the matrix of a type in a stack; 0 behind its
+// rows.
+func stacked(stack []float32, parts []int, cols int) func(kind, i, o int) float32 {
+	return func(kind, i, o int) float32 {
+		if i >= parts[kind] {
+			return 0
+		}
+		for _, n := range parts[:kind] {
+			i += n
+		}
+		return stack[i*cols+o]
+	}
+}
+
 // relationWeight returns how column i of rows counts for column o, for the means of each relation.
 func (m *Model) relationWeight(l int) func(r, i, o int) (sum float32) {
-	in, out, n := m.spec.Dims[l], m.spec.Dims[l+1], m.spec.bases()
+	out, n := m.spec.Dims[l+1], m.spec.bases()
 	stack, bases, coefficients := m.weights(l, "relations"), m.weights(l, "bases"),
 		m.weights(l, "coefficients")
+	if stack != nil {
+		return stacked(stack, m.spec.relationParts(l), out)
+	}
 	return func(r, i, o int) (sum float32) {
-		if stack != nil {
-			return stack[(r*in+i)*out+o]
-		}
 		for b := range n {
 			sum += coefficients[r*n+b] * bases[i*n*out+b*out+o]
 		}
@@ -193,12 +209,15 @@ func (m *Model) relationWeight(l int) func(r, i, o int) (sum float32) {
 // relational computes a layer of rgcn or hsage for all nodes.
 func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
 	in, out, weight := m.spec.Dims[l], m.spec.Dims[l+1], m.relationWeight(l)
-	self, bias := m.weights(l, "self"), m.weights(l, "bias")
+	self, bias := stacked(m.weights(l, "self"), m.spec.typeParts(l), out), m.weights(l, "bias")
 	for v := range h {
-		row := append([]float32(nil), bias...)
+		kind := make([]uint32, 1)
+		program.NodeTypes(kind, []uint32{uint32(v)}, m.spec.NodeTypes)
+		first := int(kind[0]) * out
+		row := append([]float32(nil), bias[first:first+out]...)
 		for o := range row {
 			for i, x := range h[v] {
-				row[o] += self[i*out+o] * x
+				row[o] += self(int(kind[0]), i, o) * x
 			}
 		}
 		for r := range m.spec.Relations {

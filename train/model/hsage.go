@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 
 	"gdb/compute/program"
 )
@@ -11,7 +10,8 @@ import (
 // SAGEConvs is (Schlichtkrull and others, "Modeling Relational Data with Graph Convolutional
 // Networks", section 2.1, without bases): h'(v) = W_t·h(v) + sum over relations r of W_r·mean(h(u):
 // u in N_r(v)) + b_t, t being the type of v, then ReLU but after the last layer. Relations are the
-// types of edges.
+// types of edges. The first layer reads of the features of a type as many as it has. Without types
+// of nodes W_t and b_t are the same for all.
 //
 // A list falls into segments, the neighbors by one relation, whose means are rows by themselves: a
 // product multiplies each with the matrix of its relation. Whole lists have a mean by each relation
@@ -34,15 +34,16 @@ func (hsage) Check(s *Spec) error {
 	return nil
 }
 
+func (hsage) typed() {}
+
 // Layer appends a layer of hsage.
 func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
-	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)
-	parts := slices.Repeat([]int{in}, s.relations())
-	self := b.Param(at+"self", in, out, program.Glorot)
-	relations := b.Stack(at+"relations", parts, out)
+	parts, out := s.relationParts(l), s.Dims[l+1]
+	relations := b.Stack(layerName(l)+"relations", parts, out)
 	x = s.drop(b, l, x)
 	own := b.Own(x)
-	y := b.Add(b.MatMul(own, self), s.byRelation(b, x, relations, parts))
+	y := b.Add(s.byType(b, l, "self", own, b.Own(b.NodeTypes()), out),
+		s.byRelation(b, x, relations, parts))
 	return s.finish(b, l, own, y, "relu")
 }
 
@@ -57,6 +58,9 @@ func (s *Spec) byRelation(b *program.Builder, x, stack program.Value, parts []in
 	n, in := len(parts), b.Cols(x)
 	means, y := b.PullWeighted(x, b.SharesByType(n), lists, n, true), program.Value(0)
 	for r, rows := range parts {
+		if rows == 0 { // sources without features
+			continue
+		}
 		part := b.MatMul(b.Columns(means, r*in, rows), b.Part(stack, parts, r))
 		if y == 0 {
 			y = part

@@ -9,6 +9,7 @@ import (
 	"gdb/compute/program"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
+	"gdb/sample"
 )
 
 // Model is a network with its parameters. It may be used by one goroutine.
@@ -34,6 +35,8 @@ type Step struct {
 	// read in place. See sample.Batch.
 	Table backend.Tensor
 	Rows  []uint32
+	// Nodes are the batch's nodes, for a model that has matrices for types of nodes.
+	Nodes []sample.NodeID
 	// Input assembles the features of all nodes on the device, instead of x; nil where x has them.
 	// See program.Input.
 	Input func(rows int) backend.Tensor
@@ -66,6 +69,7 @@ func (m *Model) Params() *program.Params { return &m.params }
 // x with results. The error is about the host's memory; for the device see backend.Backend.Err.
 func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
+		Nodes: mem.View[uint32](mem.BytesOf(s.Nodes)), Types: m.spec.NodeTypes,
 		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
 	batch := s.Prepared
 	if batch == nil {

@@ -214,8 +214,7 @@ func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) progr
 // has by default.
 func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	own string) program.Value {
-	at := layerName(l)
-	y = b.Bias(y, b.Param(at+"bias", 1, b.Cols(y), program.Zero))
+	y = s.biased(b, l, y)
 	if s.Residual {
 		y = b.Add(y, s.shortcut(b, l, x, b.Cols(y)))
 	}

@@ -186,10 +186,11 @@ func TestWordsAndBounds(t *testing.T) {
 var nodeNames = strings.Fields(`activation aggregate backend bases batch before cache
 checkpoint_every class_weights clip device device_cache dropout edge_weight epochs eval_every
 eval_mode fanout feature_cache heads hidden input_dropout io layer_size logical_partitions loss lr
-lr_schedule macro_batch memory metric model neighbor_cache node_embedding norm normalize optimizer
+lr_schedule macro_batch memory metric model neighbor_cache node_embedding node_types norm
+normalize optimizer
 order partition_order partitions partitions_in_memory patience plain_launches precision precompute
-products relations residual run sample sampler scale seed split superbatch threads topology tune
-warmup weight_decay widths`)
+products relation_sources relations residual run sample sampler scale seed split superbatch threads
+topology tune type_widths warmup weight_decay widths`)
 
 var linkNames = strings.Fields(`batch candidates checkpoint_every decoder degree_power dim dropout
 encoder encoder_input encoder_lr epochs eval_every fanout filter_negatives init logical_partitions

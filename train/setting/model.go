@@ -47,6 +47,12 @@ type Options struct {
 	// many as there are relations. Relations is the number of types of edges of the store.
 	Bases     int `json:"bases,omitempty"`
 	Relations int `json:"relations,omitempty"`
+	// NodeTypes are the first nodes of the types of nodes of a typed store, for a model that has
+	// matrices for each, TypeWidths how many features they have, and RelationSources the types of
+	// the sources of each type of edges.
+	NodeTypes       []int `json:"node_types,omitempty"`
+	TypeWidths      []int `json:"type_widths,omitempty"`
+	RelationSources []int `json:"relation_sources,omitempty"`
 	// Precompute has the sums that no parameters come before computed once, over whole lists: see
 	// Precomputed.
 	Precompute bool `json:"precompute,omitempty"`
@@ -91,6 +97,9 @@ var modelRows = []*Row{
 		Help: "matrices that those of relations are sums of, of rgcn (default 8, or the types of " +
 			"edges)"},
 	{Name: "relations", For: OfNodes, InPlan: PlanValue},
+	{Name: "node-types", For: OfNodes, InPlan: PlanValue},
+	{Name: "type-widths", For: OfNodes, InPlan: PlanValue},
+	{Name: "relation-sources", For: OfNodes, InPlan: PlanValue},
 	{Name: "precompute", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
 		Help: "compute first sums of neighbors once, before training; not of attention"},
 	{Name: "tune", For: OfNodes, Free: OfNodes, InPlan: PlanValue, Group: GroupModel,
