@@ -1,6 +1,7 @@
 package columnfile_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -440,6 +441,72 @@ func TestDamage(t *testing.T) {
 		if _, err := columnfile.Open(t.Context(), store, dev, other, nil); !errors.Is(err,
 			layout.ErrCorrupt) {
 			t.Error(err)
+		}
+	}
+}
+
+// TestStops holds that an error of the caller and a cancelled context end a read, and that the
+// reader can be used afterwards.
+func TestStops(t *testing.T) {
+	want := random(rand.New(rand.NewPCG(5, 5)), 0, 100_000, 0)
+	store, c := mustStore(t, vfs.NewMem(), 0, &want)
+	f, err := columnfile.Open(t.Context(), store, layouttest.Device(t), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	for range 10 {
+		seen := 0
+		err := f.Scan(t.Context(), 0, c.Rows, nil, func(uint64, *columnfile.Values) error {
+			if seen++; seen == 5 {
+				return enough
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) || seen != 5 {
+			t.Fatal(seen, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := f.Gather(ctx, sequence(0, 100_000), &columnfile.Values{}); !errors.Is(err,
+			context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	checkReads(t, "after stops", f, &want, rand.New(rand.NewPCG(1, 1)))
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBudget holds that a reader that finds no memory says so and leaves none behind.
+func TestBudget(t *testing.T) {
+	want := random(rand.New(rand.NewPCG(5, 5)), 0, 100_000, 0)
+	store, c := mustStore(t, vfs.NewMem(), 0, &want)
+	budget := mem.NewBudget(3 << 20) // of one buffer
+	f, err := columnfile.Open(t.Context(), store, layouttest.Device(t), c, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	for k := range 3 {
+		work.Go(func() {
+			checkReads(t, "in 3 MiB", f, &want, rand.New(rand.NewPCG(uint64(k), 1)))
+		})
+	}
+	work.Wait()
+	if err := f.Close(); err != nil || budget.Used() != 0 || budget.Peak() < 2<<20 {
+		t.Error(err, budget.Used(), budget.Peak())
+	}
+	for _, limit := range []int64{4096, 64 << 10, 1 << 20} {
+		budget := mem.NewBudget(limit)
+		f, err := columnfile.Open(t.Context(), store, layouttest.Device(t), c, budget)
+		if err == nil {
+			err = errors.Join(f.Gather(t.Context(), []uint64{1}, &columnfile.Values{}), f.Close())
+		}
+		var short *mem.LimitError
+		if !errors.As(err, &short) || budget.Used() != 0 {
+			t.Errorf("%d bytes: %v, %d are in use", limit, err, budget.Used())
 		}
 	}
 }

@@ -121,12 +121,19 @@ func (p *packed) appendTo(out []int64, from, to int) []int64 {
 		copy(mem.BytesOf(out[at:]), p.data[8*from:8*to])
 		return out
 	}
-	mask, least := uint64(1)<<p.bits-1, p.least
-	i := from
-	for ; i < to && i*p.bits>>3+8 <= len(p.data); i++ {
-		pos := i * p.bits
-		d := binary.LittleEndian.Uint64(p.data[pos>>3:]) >> (pos & 7)
-		out[at+i-from] = int64(least + d&mask)
+	i, fast := from, to // numbers whose 8 bytes are there
+	if p.bits > 0 {
+		fast = min(to, 8*(len(p.data)-8)/p.bits+1)
+	}
+	if len(p.data) >= 8 && from < fast {
+		mask, least := uint64(1)<<p.bits-1, p.least
+		pos, width := uint(from*p.bits), uint(p.bits)
+		for k := range out[at : at+fast-from] {
+			d := binary.LittleEndian.Uint64(p.data[pos>>3:]) >> (pos & 7)
+			out[at+k] = int64(least + d&mask)
+			pos += width
+		}
+		i = fast
 	}
 	for ; i < to; i++ {
 		out[at+i-from] = p.at(i)

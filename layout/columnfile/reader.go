@@ -43,8 +43,8 @@ type Reader struct {
 
 const (
 	buffers   = 4
-	partsOf   = 4 // parts of a buffer: one is delivered while the others are read
-	partBytes = 512 << 10
+	partsOf   = 4         // parts of a buffer: one is delivered while the others are read
+	partBytes = 512 << 10 // of 128 blocks: with a quarter a gather took three times as long
 )
 
 // Open opens a column that the catalog describes. The caller calls Close.

@@ -36,7 +36,7 @@ func mustColumn(t *testing.T, fs vfs.FS, typ string, v columnfile.Values) *layou
 	return layout.NewStore(fs, "s", m)
 }
 
-// TestColumns finds a flipped bit of any byte of a column, a cut, and wrong pages, and prints
+// TestColumns finds a flipped bit of any byte of a column, and of several blocks, and prints
 // blocks.
 func TestColumns(t *testing.T) {
 	fs, dev := vfs.NewMem(), layouttest.Device(t)
