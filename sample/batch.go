@@ -38,7 +38,10 @@ type Batch struct {
 	Epoch, Index uint64
 	// Seeds are the training nodes: the last delta of Dense.
 	Seeds []NodeID
-	Dense Dense
+	// Refresh says that the seeds are not trained on: their hidden states are computed for batches
+	// of which they are neighbors outside memory. It has a hop less.
+	Refresh bool
+	Dense   Dense
 	// X is (len(Dense.NodeIDs), Dim) row-major: the features of all nodes, or nil without features.
 	X   []float32
 	Dim int

@@ -27,6 +27,8 @@ type Config struct {
 	Extras
 	// Seed is the number that all draws depend on.
 	Seed uint64
+	// Last has the lists of the last hop, if they are others; nil for the same.
+	Last topology.Reader
 	// Budget counts the sampler's scratch memory; nil counts none.
 	Budget *mem.Budget
 }
@@ -125,6 +127,7 @@ type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
 	sides []side
+	last  topology.Session // of Config.Last; nil for none
 	delta *draw.NodeTable
 	held  mem.Account
 
@@ -182,6 +185,9 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
 	}
+	if cfg.Last != nil {
+		s.last = cfg.Last.NewSession()
+	}
 	err := s.checkExtras()
 	switch {
 	case err != nil:
@@ -201,6 +207,9 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 func (s *Sampler) Close() {
 	for i := range s.sides {
 		s.sides[i].lists.Release()
+	}
+	if s.last != nil {
+		s.last.Release()
 	}
 	if s.layers != nil {
 		s.layers.drawer.Release()
@@ -286,6 +295,11 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	if len(front) == 0 {
 		s.starts = append(s.starts, uint32(b))
 		return ctx.Err()
+	}
+	if s.last != nil && h == s.cfg.hops()-1 {
+		all := s.sides[0].lists
+		s.sides[0].lists = s.last
+		defer func() { s.sides[0].lists = all }()
 	}
 	if err := s.degrees(ctx, front); err != nil {
 		return err

@@ -305,6 +305,9 @@ func (s *session) stepBatch(ctx context.Context, e *loader.Epoch) error {
 		}
 		done, err = s.replicas.step(b)
 		s.pos.Sums.addBatch(b)
+		if h := s.steps.history; h != nil {
+			s.pos.Sums.Stale.Add(h.Used())
+		}
 		s.replicas.addTo(&s.pos.Sums)
 		b.Release()
 		if err != nil {

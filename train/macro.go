@@ -36,7 +36,8 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 		return nil, err
 	}
 	cfg := &partbuffer.Config{Deal: deal, Train: train, Batch: c.Batch, Seed: c.Seed,
-		Threads: plan.CopyThreads(c.Threads), Macro: &partbuffer.Macro{Reuse: c.Reuse},
+		Threads: plan.CopyThreads(c.Threads), Macro: &partbuffer.Macro{Reuse: c.Reuse,
+			Halo: c.Halo()},
 		Budget: src.Budget}
 	b.macro = cfg.Macro
 	if src.Rows != nil {
@@ -61,6 +62,12 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 	}
 	if err := b.chooseHubs(ctx, src, c, cfg, dim, free); err != nil {
 		return nil, err
+	}
+	if c.Halo() {
+		err := cfg.ChooseRefreshed(ctx, src.Budget, model.Of(c).Layers()-1, scan(src))
+		if err != nil {
+			return nil, err
+		}
 	}
 	return cfg, b.chooseCapacity(c, cfg, dim, free, fits)
 }
@@ -132,6 +139,14 @@ func (b *nodePartitions) setCapacity(cfg *partbuffer.Config, seed uint64, capaci
 	return partbuffer.Bytes(cfg, dim) <= free, nil
 }
 
+// scan returns what reads all lists in order.
+func scan(src *loader.Source) func(context.Context,
+	func(kv.NodeID, bool, *listfile.Lists) error) error {
+	return func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
+		return listfile.Scan(ctx, src.Store, src.Device, layout.In, fn)
+	}
+}
+
 // chooseHubs chooses the nodes that stay in memory.
 func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *setting.Node,
 	cfg *partbuffer.Config, dim int, free int64) error {
@@ -142,10 +157,7 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 		b.hubBytes = max(1, free/hubShare)
 	}
 	m, row := src.Meta, 4*int64(dim)+2*12+8
-	g := &partitioner.Graph{Nodes: m.Nodes, Entries: m.Edges,
-		Scan: func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
-			return listfile.Scan(ctx, src.Store, src.Device, layout.In, fn)
-		}}
+	g := &partitioner.Graph{Nodes: m.Nodes, Entries: m.Edges, Scan: scan(src)}
 	most := int(min(b.hubBytes/(row+4*hubEntries), int64(m.Nodes)))
 	if most < 1 { // or there are to be none
 		return nil

@@ -13,6 +13,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
+	"gdb/train/history"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -55,6 +56,14 @@ func openPartitions(ctx context.Context, src *loader.Source, c *setting.Node,
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
 		return nil, fmt.Errorf("train: %s keeps no types and weights of edges, which this "+
 			"model reads: take another --model, or leave --edge-weight out", c.Means())
+	}
+	if c.Halo() && x.Degrees {
+		return nil, fmt.Errorf("train: --strategy pbs does not have the degrees of neighbors "+
+			"outside memory, which a %s reads: take --model sage, gat or gatv2", c.Model)
+	}
+	if c.Halo() && c.Hops() < 2 {
+		return nil, errors.New("train: --strategy pbs keeps hidden states, of which one layer " +
+			"has none: give two fanouts or more, or take --strategy macro")
 	}
 	if c.Backend == backend.CUDA { // auto may have chosen it
 		return nil, fmt.Errorf("train: %s is for --backend cpu", c.Means())
@@ -201,6 +210,9 @@ func (b *nodePartitions) Describe(p *plan.Plan) {
 	if b.macro != nil {
 		order = setting.StrategyMacro
 	}
+	if b.macro != nil && b.macro.Halo {
+		order = setting.StrategyPBS
+	}
 	p.Partitions = &plan.Partitions{Bytes: b.bytes, Order: order,
 		Parts: b.spec.Parts, InMemory: b.spec.Capacity, Logical: b.spec.Logical,
 		Sets: b.moved.Sets, Read: b.moved.ReadBytes, Lists: b.moved.EdgeBytes, Lines: b.lines}
@@ -216,6 +228,13 @@ func (b *nodePartitions) Note() string {
 	if b.spec.Capacity == b.spec.Parts {
 		return fmt.Sprintf("all %d partitions of the nodes are in memory: neighbors are drawn "+
 			"from the whole graph", b.spec.Parts)
+	}
+	if b.macro != nil && b.macro.Halo {
+		return fmt.Sprintf("approximate: neighbors outside memory come with hidden states of "+
+			"earlier steps, up to %d epochs old, and those of the last hop are missing; in "+
+			"memory are %d of %d partitions of the nodes and %d hubs, %s of features and lists "+
+			"with the next ones (--strategy pbs)", history.Most, b.spec.Capacity, b.spec.Parts,
+			len(b.macro.Hubs), mem.FormatSize(b.bytes))
 	}
 	if b.macro != nil {
 		return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+

@@ -39,6 +39,11 @@ func partitionConfigs() map[string]Config {
 	all["macro"] = macro
 	macro.Reuse, macro.HubsBy = 2, "degree"
 	all["macro twice"] = macro
+	pbs := macro
+	pbs.Strategy, pbs.Norm, pbs.Reuse, pbs.Fanout = setting.StrategyPBS, "", 0, []int{5, 5, 4}
+	all["pbs"] = pbs
+	pbs.Model, pbs.Hubs = "gat", setting.HubsNone
+	all["pbs of gat"] = pbs
 	return all
 }
 
@@ -67,7 +72,7 @@ func TestPartitions(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatal(name, err)
 			}
-			if !strings.Contains(note, "approximate: neighbors are drawn among those in memory") {
+			if !strings.Contains(note, "approximate: neighbors ") {
 				t.Errorf("%s: the note is %q", name, note)
 			}
 			again := c
@@ -110,6 +115,17 @@ func TestPartitionsRefused(t *testing.T) {
 		`unknown strategy "some"`:   func(c *Config) { c.Strategy = "some" },
 		"leave --order dispersed":   func(c *Config) { c.Strategy = "macro" },
 		"that the store has: leave": func(c *Config) { c.Strategy, c.PartitionOrder = "macro", "" },
+		"--model sage, gat or gatv2": func(c *Config) {
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
+			c.Model, c.Norm = "gcn", ""
+		},
+		"give two fanouts": func(c *Config) {
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
+			c.Fanout, c.Norm = []int{5}, ""
+		},
+		"--norm batch": func(c *Config) {
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
+		},
 		"than the store has": func(c *Config) {
 			c.Strategy, c.PartitionOrder = "macro", ""
 			c.PartitionCounts = setting.PartitionCounts{PartitionsInMemory: 9}

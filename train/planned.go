@@ -7,6 +7,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
 	"gdb/internal/mem"
+	"gdb/sample"
 	"gdb/train/devicecache"
 	"gdb/train/devicesample"
 	"gdb/train/exact"
@@ -67,6 +68,9 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 	if p.buffer != nil && err == nil {
 		err = p.buffer.decide(&d.cfg, p.plan.Forecast)
 		p.buffer.Describe(p.plan)
+		if h := p.steps.history; h != nil {
+			h.InMemory(func(v sample.NodeID) bool { return p.buffer.Has(v) })
+		}
 	}
 	return p, err
 }
@@ -149,6 +153,11 @@ func (d *data) facts(s *shape) plan.Facts {
 	if s.learned != nil {
 		f.Vectors = s.learned.Bytes()
 		f.VectorsDisk = runs.CheckpointsMost * s.learned.CheckpointBytes()
+	}
+	if c.Halo() {
+		states := s.states()
+		f.Vectors = states.Bytes()
+		f.VectorsDisk = runs.CheckpointsMost * states.CheckpointBytes()
 	}
 	f.ReadsInPlace = model.Of(c).InPlace(s.dims)
 	f.NodeBytes, f.EntryBytes = d.in.NodeBytes(), d.in.EntryBytes()

@@ -169,6 +169,9 @@ func (s *session) WriteState() error {
 	if v := s.steps.vectors; v != nil {
 		vectors = func(dir string) error { return v.Write(s.Dir, dir, s.pos.Steps, s.pos.HasBest) }
 	}
+	if h := s.steps.history; h != nil {
+		vectors = func(dir string) error { return h.Write(s.Dir, dir, s.pos.Steps) }
+	}
 	return s.Dir.WriteState(s.pos, arrays, vectors)
 }
 
@@ -205,6 +208,9 @@ func (s *session) goOn(c *checkpoint) error {
 	}
 	if err == nil && s.steps.vectors != nil {
 		err = s.steps.vectors.Restore(s.Dir, c.name, p.Steps, p.HasBest)
+	}
+	if h := s.steps.history; err == nil && h != nil {
+		err = h.Restore(s.Dir, c.name, p.Steps)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"gdb/sample/bulk"
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
+	"gdb/train/history"
 	"gdb/train/model"
 	"gdb/train/probe"
 	"gdb/train/setting"
@@ -126,8 +127,9 @@ func (s *shape) arenaBytes(cost *model.StepCost) int64 {
 type stepper struct {
 	*shape
 	network
-	opt  *optimizer
-	read []backend.Loss
+	opt     *optimizer
+	read    []backend.Loss
+	history *history.History // of hidden states; nil for none
 }
 
 // newStepper takes the memory of the model and of its optimizer. Close gives that of vectors of
@@ -153,15 +155,28 @@ func (s *stepper) open() (err error) {
 			return err
 		}
 	}
+	if s.cfg.Halo() {
+		if s.history, err = history.New(s.states(), s.budget); err != nil {
+			return err
+		}
+	}
 	return s.openWeights()
 }
 
-// Close frees the vectors of nodes.
-func (s *stepper) Close() error {
-	if s.vectors == nil {
-		return nil
+// states describes the hidden states of the model.
+func (s *shape) states() history.Config {
+	return history.Config{Nodes: s.nodes, Widths: s.dims[1 : len(s.dims)-1], Threads: s.cfg.Threads}
+}
+
+// Close frees the vectors of nodes, and the history.
+func (s *stepper) Close() (err error) {
+	if s.vectors != nil {
+		err = s.vectors.Close()
 	}
-	return s.vectors.Close()
+	if s.history != nil {
+		err = errors.Join(err, s.history.Close())
+	}
+	return err
 }
 
 // begin draws the initial values of all that is learned.
@@ -169,6 +184,9 @@ func (s *stepper) begin() {
 	s.model.Params().Init(s.be, s.cfg.Seed)
 	if s.vectors != nil {
 		s.vectors.Init(s.cfg.Seed)
+	}
+	if s.history != nil {
+		s.history.Forget()
 	}
 }
 
@@ -198,14 +216,22 @@ func (s *stepper) step(b *sample.Batch, rows rowsOf) error {
 // compute computes the gradients of a batch, and returns what it counts in the loss of more: see
 // task.Task.
 func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err error) {
+	if b.Refresh {
+		return 0, s.refresh(b)
+	}
 	if counts = s.task.Counted(b); counts == 0 {
 		return 0, nil
 	}
 	if err := s.be.Begin(); err != nil {
 		return 0, err
 	}
-	logits, err := s.forward(b, model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
-		Train: true}, rows)
+	step := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index, Train: true}
+	if s.history != nil {
+		if step.Halo, err = s.history.Halo(s.be, b); err != nil {
+			return 0, err
+		}
+	}
+	logits, err := s.forward(b, step, rows)
 	if err != nil {
 		return 0, err
 	}
@@ -215,6 +241,22 @@ func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err err
 		s.vectors.TakeGradient(s.be, s.model.GradInput())
 	}
 	return counts, nil
+}
+
+// refresh computes the hidden states of the seeds of a batch.
+func (s *stepper) refresh(b *sample.Batch) error {
+	if err := s.be.Begin(); err != nil {
+		return err
+	}
+	halo, err := s.history.Halo(s.be, b)
+	if err != nil {
+		return err
+	}
+	y, err := s.forward(b, model.Step{Hidden: true, Halo: halo}, nil)
+	if err == nil {
+		halo.Computed(b.Dense.Layers()-1, y)
+	}
+	return errors.Join(err, s.be.Err())
 }
 
 // update takes the optimizer's step with the gradients that were computed.

@@ -33,6 +33,8 @@ type epochSums struct {
 	// DeviceHits counts the rows that the device kept, and Sent the bytes that were sent to it.
 	DeviceHits uint64 `json:"device_hits,omitempty"`
 	Sent       uint64 `json:"sent,omitempty"`
+	// Stale is about hidden states of earlier steps.
+	Stale runs.Stale `json:"stale,omitzero"`
 }
 
 // addBatch adds the size of a part of a batch.
@@ -91,6 +93,10 @@ func (s *epochSums) epoch(epoch int) runs.Epoch {
 		rec.Sent = s.Sent
 		rec.DeviceHit = float64(s.DeviceHits) / float64(max(1, s.Nodes))
 		rec.Missed = (1 - rec.DeviceHit) * (1 - rec.Hit)
+	}
+	if s.Stale != (runs.Stale{}) {
+		stale := s.Stale
+		rec.Stale = &stale
 	}
 	if s.Lists > 0 {
 		hit := float64(s.ListHits) / float64(s.Lists)

@@ -44,7 +44,7 @@ var completions = []struct{ line, want string }{
 	{"train s.gdb --topology p", "plain packed paged :4"},
 	{"train s.gdb --normalize ", "auto none row zscore :4"},
 	{"train s.gdb --eval-mode ", "exact sampled :4"},
-	{"train s.gdb --strategy ", "exact macro :4"},
+	{"train s.gdb --strategy ", "exact macro pbs :4"},
 	{"train s.gdb --backend c", "cpu cuda :4"},
 	{"train s.gdb --lr ", ":4"},
 	{"train s.gdb --run ", ":4"},

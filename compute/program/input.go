@@ -28,6 +28,8 @@ type Input struct {
 	Types []int
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
+	// Halo is set for a program that was made with Builder.Known.
+	Halo *Halo
 	// Padded are sizes that the batch is padded to, at least its own: nil for none. See
 	// Program.Pads.
 	Padded *Sizes

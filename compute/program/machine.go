@@ -30,6 +30,7 @@ type Machine struct {
 	regions [2]backend.Tensor
 	// properties holds the properties of the batch that the program reads.
 	properties [properties]backend.Tensor
+	states     []backend.Tensor   // of nodes outside memory, by layer
 	segments   []backend.Segments // by the program's lists
 }
 
@@ -66,6 +67,9 @@ func (m *Machine) Forward(batch *Prepared, in Input) (backend.Tensor, error) {
 	}
 	for i := range p.forward {
 		m.do(i)
+		if len(p.known) > 0 {
+			m.tellStates(i)
+		}
 	}
 	return m.tensor(p.logits), m.be.Err()
 }
@@ -88,6 +92,7 @@ func (m *Machine) giveBatch() {
 		}
 		m.segments = append(m.segments, m.be.Segments(l.Lists))
 	}
+	m.giveStates()
 	for k := range b.properties {
 		x := &b.properties[k]
 		if !x.read {
@@ -202,6 +207,8 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 			return m.in.Table.Halved()
 		}
 		return m.in.Table
+	case roleState:
+		return m.states[x.index]
 	case roleHost:
 		return m.properties[x.index].Last(rows)
 	}

@@ -192,11 +192,12 @@ type Program struct {
 	features Value
 	own      Value // features of Nodes(1), where the others are read in place
 	logits   Value
-	seed     Value // gradient of the logits; 0 without a backward pass
-	input    Value // gradient of the features; 0 where it is not wanted
-	forward  int   // operations of the forward pass
-	places   int   // where aggregation and product may change places
-	inPlace  bool  // the features but those of Nodes(1) are read where they are kept
+	seed     Value   // gradient of the logits; 0 without a backward pass
+	input    Value   // gradient of the features; 0 where it is not wanted
+	forward  int     // operations of the forward pass
+	places   int     // where aggregation and product may change places
+	known    []Value // results of layers, of which rows are Halo.States
+	inPlace  bool    // the features but those of Nodes(1) are read where they are kept
 	memory   *memoryMap
 	lists    []listUse // that it reads
 	sorts    bool      // entries of lists by their types

@@ -19,6 +19,7 @@ type Prepared struct {
 	properties [properties]preparedValues
 	computed   measures
 	sorted     segments         // of a program that sorts entries
+	kept       []keptLists      // by hop, of a batch with nodes outside memory
 	on         backend.Preparer // of the block; nil where the host computes
 	block      *backend.Block   // nil once it was sent
 	held       mem.Account
@@ -51,6 +52,9 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 	p.Drop()
 	p.program, p.on = prog, on
 	p.own.set(in.Dense)
+	if in.Halo != nil {
+		p.keep(in)
+	}
 	p.sizes.copy(&p.own)
 	if prog.sorts {
 		in = p.sorted.sort(in, prog, p.own.Segments[0])
@@ -81,6 +85,28 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 	return p.held.AtLeast(4 * int64(p.heldWords()))
 }
 
+// keep takes the lists of all hops without nodes that are missing.
+func (p *Prepared) keep(in *Input) {
+	for hop, missing := range in.Halo.Missing {
+		if hop == len(p.kept) {
+			p.kept = append(p.kept, keptLists{})
+		}
+		if missing == nil {
+			continue
+		}
+		p.kept[hop].keep(in.Dense, hop, missing)
+		p.own.Entries[hop] = len(p.kept[hop].idx)
+	}
+}
+
+// listsOf returns where lists of a hop begin among entries, with the end, and what entries name.
+func (p *Prepared) listsOf(l List, in *Input) (off, names []uint32) {
+	if in.Halo != nil && in.Halo.Missing[l.Hop] != nil {
+		return p.kept[l.Hop].off, p.kept[l.Hop].idx
+	}
+	return p.sorted.listed(l, in.Dense)
+}
+
 // Drop gives up what was prepared and not computed.
 func (p *Prepared) Drop() {
 	if p.block != nil {
@@ -103,10 +129,10 @@ func (p *Prepared) Free() (freed bool) {
 func (p *Prepared) inMemory(to *preparedLists, l listUse, in *Input) {
 	s := p.listSizes(l)
 	if l.Hop == 0 && !l.Loops && in.Padded == nil {
-		off, names := p.sorted.listed(l.List, in.Dense)
+		off, names := p.listsOf(l.List, in)
 		to.Lists = backend.Lists{Off: off, Idx: names}
 		if s.At {
-			to.At, to.Idx = in.Dense.ReprMap, in.Rows
+			to.At, to.Idx = names, in.Rows
 		}
 	} else {
 		to.off, to.idx = mem.Resized(to.off, s.Lists+1), mem.Resized(to.idx, s.Entries)
@@ -187,10 +213,9 @@ func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
 // rows of the batch are the last of their matrices, as those of a later layer are the last of an
 // earlier one's: what stands before them is padding, and rows that other layers have.
 func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
-	d := in.Dense
-	base, next := d.NodeIDOffsets[l.Hop], d.NodeIDOffsets[l.Hop+1]
-	off, from := p.sorted.listed(l.List, d)
-	from = from[off[0]:]
+	base, next := in.Dense.NodeIDOffsets[l.Hop], in.Dense.NodeIDOffsets[l.Hop+1]
+	off, all := p.listsOf(l.List, in)
+	from := all[off[0]:]
 	padLists := len(to.Off) - len(off)
 	padEntries := len(to.Idx) - p.own.Of(Entries(l.List))
 	for i := range to.Off[:padLists] {
@@ -208,7 +233,7 @@ func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 		copy(to.At[padEntries:], from)
 		copy(idx, in.Rows)
 	case l.Loops:
-		withLoops(offs, idx, off, d.ReprMap, looped{uint32(padEntries), shift, next})
+		withLoops(offs, idx, off, all, looped{uint32(padEntries), shift, next})
 		return
 	default:
 		for i, r := range from {
@@ -243,6 +268,9 @@ func withLoops(toOff, toIdx, off, idx []uint32, by looped) {
 // heldWords returns the memory of lists in memory of the host, and of degrees.
 func (p *Prepared) heldWords() int {
 	n := p.computed.words() + p.sorted.words()
+	for i := range p.kept {
+		n += cap(p.kept[i].off) + cap(p.kept[i].idx)
+	}
 	for i := range p.lists {
 		l := &p.lists[i]
 		n += cap(l.off) + cap(l.idx) + cap(l.at)
@@ -257,6 +285,12 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 		if l.Loops || l.Hop > 0 {
 			words += s.Of(l.has()) + 1 + s.Of(Entries(l.List))
 		}
+	}
+	for hop, v := range p.known { // lists of this hop and the states after it
+		words += s.Nodes[hop+1] + 1 + s.Entries[hop] + s.Of(p.of(v).rows)*p.of(v).cols
+	}
+	if n := len(p.known); n > 0 {
+		words += s.Nodes[n+1] + 1 + s.Entries[n] + s.Nodes[1]
 	}
 	return words + p.sortWords(s)
 }

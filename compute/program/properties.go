@@ -49,6 +49,8 @@ func (c *measures) values(k Property, in *Input) []float32 {
 		c.whole = mem.Resized(c.whole, lists)
 		InvWeights(c.whole, d.WeightSums[d.NodeIDOffsets[1]:])
 		return c.whole
+	case Inside:
+		return in.Halo.Inside
 	case EdgeType:
 		return mem.View[float32](mem.BytesOf(d.Types))
 	case TypeShare:

@@ -13,6 +13,7 @@ const (
 	roleGrad                 // the gradient of a parameter
 	roleHost                 // values of the host that are only read: properties
 	roleTable                // rows of the owner of a feature cache, by their numbers
+	roleState                // states of nodes outside memory, by layer
 )
 
 // value is what a program knows of a Value.
@@ -20,7 +21,7 @@ type value struct {
 	rows Rows
 	cols int
 	role role
-	// index is the number of a parameter or of its gradient, or that of a property.
+	// index is the number of a parameter or of its gradient, of a property, or of a layer.
 	index int
 	// first is the first row of a parameter that is the matrix of a type.
 	first int
@@ -65,6 +66,8 @@ const (
 	// of the type of each segment's entries.
 	NodeType
 	SegmentType
+	// Inside is Halo.Inside.
+	Inside
 
 	properties = iota
 )
@@ -86,6 +89,7 @@ var propertyKinds = [properties]struct {
 	InvWeightSum:  {"1/all weights", Nodes(1), true},
 	NodeType:      {"type of node", Nodes(0), true},
 	SegmentType:   {"type of segment", Segments(0), false},
+	Inside:        {"inside", Nodes(1), false},
 }
 
 // perEntry reports whether a property belongs to entries, and not to nodes.

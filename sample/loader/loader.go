@@ -122,12 +122,19 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 // partitions starts an epoch of batches from partitions in memory, from batch first on.
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
-	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, sample.PipelineConfig{
-		Drawer: func(workers int) (sample.Drawer, error) {
-			return s.samplers(c, workers, c.Buffer)
-		},
-		Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers, Ready: c.Ready,
-		InTurn: c.InTurn, RowBytes: c.RowBytes, Buffers: l.buffers, Budget: s.Budget})
+	drawer := func(fanout []int) func(workers int) (sample.Drawer, error) {
+		return func(workers int) (sample.Drawer, error) {
+			return s.samplers(c.Buffer, fanout, c.Seed, workers)
+		}
+	}
+	p := partbuffer.Pipelines{PipelineConfig: sample.PipelineConfig{
+		Drawer: drawer(c.Fanout), Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,
+		Ready: c.Ready, InTurn: c.InTurn, RowBytes: c.RowBytes, Buffers: l.buffers,
+		Budget: s.Budget}}
+	if len(c.Fanout) > 0 {
+		p.Refresher = drawer(c.Fanout[1:])
+	}
+	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, p)
 }
 
 // superbatch starts an epoch of superbatches, and opens their loader before the first epoch.

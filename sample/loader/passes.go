@@ -20,7 +20,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 			PerEpoch: per, Batches: uint64(c.Macro), End: end, Budget: s.Budget}), nil
 	}
 	if c.Draws != nil {
-		host, err := s.samplers(c, workers, s.Topology)
+		host, err := s.samplers(s.Topology, c.Fanout, c.Seed, workers)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 	if err != nil {
 		return nil, err
 	}
-	samplers, err := s.samplers(c, workers, s.Topology)
+	samplers, err := s.samplers(s.Topology, c.Fanout, c.Seed, workers)
 	if err != nil || bytes == 0 {
 		return samplers, err
 	}
@@ -52,9 +52,10 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 }
 
 // samplers returns samplers of a topology, one for each worker.
-func (s *Source) samplers(c *Config, workers int, t topology.Reader) (*sample.Samplers, error) {
+func (s *Source) samplers(t topology.Reader, fanout []int, seed uint64,
+	workers int) (*sample.Samplers, error) {
 	return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
-		return s.samplerOf(t, c.Fanout, c.Seed)
+		return s.samplerOf(t, fanout, seed)
 	})
 }
 

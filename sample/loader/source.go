@@ -17,6 +17,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/draw"
+	"gdb/sample/partbuffer"
 	"gdb/sample/rowcache"
 )
 
@@ -220,9 +221,12 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 }
 
 func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sample.Sampler, error) {
-	return sample.NewSampler([]topology.Reader{t},
-		sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
-			Extras: s.Extras, Budget: s.Budget})
+	c := sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
+		Extras: s.Extras, Budget: s.Budget}
+	if b, ok := t.(*partbuffer.Buffer); ok {
+		c.Last = b.Inner()
+	}
+	return sample.NewSampler([]topology.Reader{t}, c)
 }
 
 // OpenRows opens the file of features, without a cache. It does nothing if the store has none.

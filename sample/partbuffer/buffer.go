@@ -59,6 +59,11 @@ type Macro struct {
 	// Reuse is how often an epoch goes through the training nodes of a set while it is in memory; 0
 	// counts as 1.
 	Reuse int
+	// Halo keeps the neighbors outside memory in lists, up to the last hop: see Buffer.Inner.
+	Halo bool
+	// Refresh are nodes, ascending, that come in batches of their own after the training nodes of
+	// their set: see sample.Batch.Refresh.
+	Refresh []sample.NodeID
 }
 
 // capacity returns the number of partitions of a set.
@@ -83,6 +88,10 @@ type memory interface {
 	load(ctx context.Context, lists topology.Reader, now, next *roaring.Bitmap) error
 	// Features returns the features of the nodes in memory, or nil if there are none.
 	Features() rowcache.Features
+	// Has says whether a node is in memory.
+	Has(v sample.NodeID) bool
+	// Inner has the lists without neighbors outside memory, if the others have them; else nil.
+	Inner() topology.Reader
 }
 
 // Buffer holds the partitions in memory. It is a topology.Reader of the lists of their nodes,
@@ -167,7 +176,13 @@ func Bytes(cfg *Config, dim int) (n int64) {
 func arenaBytes(bytes int64) int64 { return max(mem.ArenaBytes(bytes), 4096) }
 
 // turnsBytes returns the memory for the seeds of each set, and what it takes to list them.
-func turnsBytes(cfg *Config) int64 { return mem.HeapCost(8 * int64(len(cfg.Train))) }
+func turnsBytes(cfg *Config) int64 {
+	n := 8 * int64(len(cfg.Train))
+	if cfg.Macro != nil {
+		n += 12 * int64(len(cfg.Macro.Refresh)) // with the list itself
+	}
+	return mem.HeapCost(n)
+}
 
 // Close frees the memory.
 func (b *Buffer) Close() error {

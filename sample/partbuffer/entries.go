@@ -49,6 +49,22 @@ func (e *entries) keep(i uint32, neighbors []sample.NodeID, in func(u sample.Nod
 	return nil
 }
 
+// first brings the neighbors for which in is true to the front of list i, in their order if they
+// are all, and returns how many they are.
+func (e *entries) first(i uint32, in func(u sample.NodeID) bool) (n uint32) {
+	at := func(k uint64) *sample.NodeID {
+		return &e.blocks[k/topology.BlockEntries][k%topology.BlockEntries]
+	}
+	to := e.start[i]
+	for k := to; k < e.start[i]+uint64(e.degree[i]); k++ {
+		if u := at(k); in(*u) {
+			*u, *at(to) = *at(to), *u
+			to++
+		}
+	}
+	return uint32(to - e.start[i])
+}
+
 // show makes the lists those that a reader reads.
 func (e *entries) show(h *topology.Held) {
 	h.Blocks, h.EntryCount = e.blocks, e.count

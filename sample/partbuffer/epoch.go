@@ -19,15 +19,43 @@ import (
 type turn struct {
 	set     int
 	again   int
+	refresh bool // of Macro.Refresh, after those of training nodes
 	seeds   []sample.NodeID
 	batches uint64
 }
 
-// turns returns the turns of an epoch that have training nodes. Each training node is in one of
-// them; one that is in no set is an error. It takes 4 bytes of memory per training node.
+// turns returns the turns of an epoch that have nodes. Each training node is in those of one set;
+// one that is in no set is an error. It takes 4 bytes of memory per node.
 func (b *Buffer) turns(o *partition.Epoch) (all []turn, err error) {
+	of, err := b.bySet(o, b.cfg.Train)
+	if err != nil {
+		return nil, err
+	}
+	refresh := make([][]sample.NodeID, len(of))
+	if m := b.cfg.Macro; m != nil && len(m.Refresh) > 0 {
+		if refresh, err = b.bySet(o, m.Refresh); err != nil {
+			return nil, err
+		}
+	}
+	size := uint64(b.cfg.Batch)
+	add := func(t turn) {
+		if t.batches = (uint64(len(t.seeds)) + size - 1) / size; t.batches > 0 {
+			all = append(all, t)
+		}
+	}
+	for set, seeds := range of {
+		for again := range b.cfg.reuse() {
+			add(turn{set: set, again: again, seeds: seeds})
+		}
+		add(turn{set: set, again: b.cfg.reuse(), refresh: true, seeds: refresh[set]})
+	}
+	return all, nil
+}
+
+// bySet returns the nodes of the turn of each set.
+func (b *Buffer) bySet(o *partition.Epoch, nodes []sample.NodeID) ([][]sample.NodeID, error) {
 	of := make([][]sample.NodeID, o.Sets())
-	for _, v := range b.cfg.Train {
+	for _, v := range nodes {
 		set := o.SetOf(b.cfg.Deal.Part(v), uint32(v))
 		if set < 0 {
 			return nil, fmt.Errorf("sample: training node %d is in partition %d, which is in no "+
@@ -35,15 +63,7 @@ func (b *Buffer) turns(o *partition.Epoch) (all []turn, err error) {
 		}
 		of[set] = append(of[set], v)
 	}
-	size := uint64(b.cfg.Batch)
-	for set, seeds := range of {
-		for again := range b.cfg.reuse() {
-			if len(seeds) > 0 {
-				all = append(all, turn{set, again, seeds, (uint64(len(seeds)) + size - 1) / size})
-			}
-		}
-	}
-	return all, nil
+	return of, nil
 }
 
 // Batches returns how many batches an epoch has. A batch has seeds of one set only.
@@ -55,11 +75,17 @@ func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
 	return n, err
 }
 
+// Pipelines say how batches of a set are made. Orders, features and first batches are filled in by
+// Epoch.
+type Pipelines struct {
+	sample.PipelineConfig
+	// Refresher draws the batches of Macro.Refresh.
+	Refresher func(workers int) (sample.Drawer, error)
+}
+
 // Epoch starts the batches of an epoch, from batch first on. Lists are read from the given reader.
-// pipeline says how batches of a set are made; its order, features and first batch are filled in
-// here.
 func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first uint64,
-	pipeline sample.PipelineConfig) (sample.Batches, error) {
+	pipelines Pipelines) (sample.Batches, error) {
 	if err := b.wake(); err != nil {
 		return nil, err
 	}
@@ -68,7 +94,8 @@ func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first 
 	if err != nil {
 		return nil, err
 	}
-	e := &batches{b: b, order: o, lists: lists, epoch: epoch, left: left, cfg: pipeline}
+	e := &batches{b: b, order: o, lists: lists, epoch: epoch, left: left,
+		cfg: pipelines.PipelineConfig, refresher: pipelines.Refresher}
 	for len(e.left) > 0 && first >= e.left[0].batches {
 		first -= e.left[0].batches
 		e.base += e.left[0].batches
@@ -85,6 +112,8 @@ type batches struct {
 	lists topology.Reader
 	epoch uint64
 	cfg   sample.PipelineConfig
+
+	refresher func(workers int) (sample.Drawer, error)
 
 	left   []turn           // turns to come; the first is in memory
 	base   uint64           // number of batches of the turns before it
@@ -112,7 +141,11 @@ func (e *batches) next(ctx context.Context) error {
 		return err
 	}
 	e.cfg.Order = order
-	e.now, err = sample.NewPipeline(ctx, e.cfg)
+	cfg := e.cfg
+	if t.refresh {
+		cfg.Drawer = e.refresher
+	}
+	e.now, err = sample.NewPipeline(ctx, cfg)
 	return err
 }
 
@@ -128,14 +161,16 @@ func (e *batches) after() *roaring.Bitmap {
 		return nil
 	}
 	next := e.b.cfg.Order.Epoch(int(e.epoch) + 1)
-	for set := range next.Sets() {
-		for _, v := range e.b.cfg.Train {
-			if next.SetOf(e.b.cfg.Deal.Part(v), uint32(v)) == set {
-				return next.Set(set)
-			}
+	first := next.Sets()
+	for _, nodes := range [][]sample.NodeID{e.b.cfg.Train, e.b.cfg.Macro.Refresh} {
+		for _, v := range nodes {
+			first = min(first, next.SetOf(e.b.cfg.Deal.Part(v), uint32(v)))
 		}
 	}
-	return nil
+	if first < 0 || first == next.Sets() {
+		return nil
+	}
+	return next.Set(first)
 }
 
 // Next returns the next batch, with its number in the epoch.
@@ -144,6 +179,7 @@ func (e *batches) Next(ctx context.Context) (*sample.Batch, error) {
 		batch, err := e.now.Next(ctx)
 		if err == nil {
 			batch.Epoch, batch.Index = e.epoch, e.base+batch.Index
+			batch.Refresh = e.left[0].refresh
 			return batch, nil
 		}
 		if !errors.Is(err, io.EOF) {

@@ -77,6 +77,12 @@ func newFrames(c *Config) (f *frames, err error) {
 // Close frees the memory.
 func (f *frames) Close() error { return errors.Join(f.parts.Drop(), f.free()) }
 
+// Has says whether a node is in memory.
+func (f *frames) Has(v sample.NodeID) bool { return f.at[v] != 0 }
+
+// Inner returns nil: lists have no other neighbors.
+func (f *frames) Inner() topology.Reader { return nil }
+
 // Fill reads the features of a partition: see partition.Disk.
 func (f *frames) Fill(ctx context.Context, part, frame int) (bytes int64, err error) {
 	return f.read(ctx, f.firstSlot(frame), func(take func(v sample.NodeID)) {

@@ -19,7 +19,8 @@ import (
 type halves struct {
 	topology.Held
 	rows
-	cfg *Config
+	cfg   *Config
+	inner topology.Held // lists without neighbors outside memory
 	arenas
 	held    mem.Account // of reading
 	hubs    hubs
@@ -36,7 +37,9 @@ type half struct {
 	// there.
 	base  []uint32
 	lists entries // hubs first
-	slots uint32  // slot of its first node
+	// inner is, with a halo, how many entries of each list are in memory: the first.
+	inner []uint32
+	slots uint32 // slot of its first node
 }
 
 // readingBytes is what reading rows and lists ahead takes: two buffers of lists, and their entries.
@@ -61,6 +64,9 @@ func halfArrays(c *Config, dim int) []int64 {
 	for range halfCount(c) {
 		n := h + setSlots(c)
 		all = append(all, 4*int64(c.Deal.Parts()), 8*n, 4*n)
+		if c.Macro.Halo {
+			all = append(all, 4*n)
+		}
 		for range blocksOf(c.Macro.SetEntries + c.Macro.HubEntries) {
 			all = append(all, 4*topology.BlockEntries)
 		}
@@ -80,8 +86,9 @@ func newHalves(c *Config) (b *halves, err error) {
 	}
 	b = &halves{cfg: c, arenas: arenas{budget: c.Budget},
 		held: mem.NewAccount(c.Budget, "reading partitions")}
-	b.rows = rows{from: c.Rows, threads: c.Threads, slot: b.slotOf}
+	b.rows = rows{from: c.Rows, threads: c.Threads, slot: b.slotOf, halo: c.Macro.Halo}
 	b.Held = topology.Held{NodeCount: c.Deal.Nodes(), Place: b.place}
+	b.inner = topology.Held{NodeCount: c.Deal.Nodes(), Place: b.placeInner}
 	if c.Rows != nil {
 		b.dim = c.Rows.Meta().Dim
 	}
@@ -123,7 +130,11 @@ func (h *half) take(c *Config, take func(what string, bytes int64) ([]byte, erro
 		{"places", 4 * int64(c.Deal.Parts()), func(a []byte) { h.base = mem.View[uint32](a) }},
 		{"places of lists", 8 * n, func(a []byte) { h.lists.start = mem.View[uint64](a) }},
 		{"lengths of lists", 4 * n, func(a []byte) { h.lists.degree = mem.View[uint32](a) }},
+		{"lengths of inner lists", 4 * n, func(a []byte) { h.inner = mem.View[uint32](a) }},
 	} {
+		if array.what == "lengths of inner lists" && !c.Macro.Halo {
+			break
+		}
 		all, err := take(array.what, array.bytes)
 		if err != nil {
 			return err
@@ -169,20 +180,53 @@ func (b *halves) slotOf(v sample.NodeID) uint32 {
 }
 
 // place returns where the list of a node begins, and its length. To ask for a node that is not in
-// memory is an error.
+// memory is an error; with a halo it has an empty list.
 func (b *halves) place(v sample.NodeID) (first uint64, degree uint32, err error) {
 	h := b.two[b.now]
-	if uint64(v) >= b.NodeCount || h.set == nil {
-		return 0, 0, notThere(v)
-	}
-	at := b.hubs.slot(v)
+	at, err := b.listOf(h, v)
 	if at == 0 {
-		if at = b.number(h, v); at == 0 {
-			return 0, 0, notThere(v)
-		}
-		at += uint32(len(b.hubs.nodes))
+		return 0, 0, err
 	}
 	return h.lists.start[at-1], h.lists.degree[at-1], nil
+}
+
+// placeInner is place of the lists without neighbors outside memory.
+func (b *halves) placeInner(v sample.NodeID) (first uint64, degree uint32, err error) {
+	h := b.two[b.now]
+	at, err := b.listOf(h, v)
+	if at == 0 {
+		return 0, 0, err
+	}
+	return h.lists.start[at-1], h.inner[at-1], nil
+}
+
+// listOf returns the number of a node's list in a half, from 1 on; 0 if it has none.
+func (b *halves) listOf(h *half, v sample.NodeID) (uint32, error) {
+	if uint64(v) >= b.NodeCount || h.set == nil {
+		return 0, notThere(v)
+	}
+	if at := b.hubs.slot(v); at != 0 {
+		return at, nil
+	}
+	at := b.number(h, v)
+	if at != 0 {
+		return at + uint32(len(b.hubs.nodes)), nil
+	}
+	if b.cfg.Macro.Halo {
+		return 0, nil
+	}
+	return 0, notThere(v)
+}
+
+// Has says whether a node is in memory.
+func (b *halves) Has(v sample.NodeID) bool { return b.slotOf(v) != 0 }
+
+// Inner returns the lists without neighbors outside memory: with a halo, those of the last hop.
+func (b *halves) Inner() topology.Reader {
+	if !b.cfg.Macro.Halo {
+		return nil
+	}
+	return &b.inner
 }
 
 // load is described at memory.
@@ -209,6 +253,7 @@ func (b *halves) load(ctx context.Context, lists topology.Reader, now,
 		}
 	}
 	h.lists.show(&b.Held)
+	h.lists.show(&b.inner)
 	if next == nil || len(b.two) == 1 || next.Equals(now) {
 		return nil
 	}
@@ -320,6 +365,10 @@ func (b *halves) readLists(ctx context.Context, lists topology.Reader, h *half,
 	in := func(u sample.NodeID) bool {
 		return h.base[b.cfg.Deal.Part(u)] != 0 || b.hubs.has(u)
 	}
+	keep := in
+	if b.cfg.Macro.Halo {
+		keep = func(sample.NodeID) bool { return true }
+	}
 	h.lists.count = 0
 	clear(h.lists.degree)
 	hubs := uint32(len(b.hubs.nodes))
@@ -336,7 +385,7 @@ func (b *halves) readLists(ctx context.Context, lists topology.Reader, h *half,
 			if i > 0 || !cont {
 				h.lists.begin(at)
 			}
-			if err := h.lists.keep(at, nbrs, in); err != nil {
+			if err := h.lists.keep(at, nbrs, keep); err != nil {
 				return err
 			}
 		}
@@ -350,9 +399,12 @@ func (b *halves) readLists(ctx context.Context, lists topology.Reader, h *half,
 	}
 	for i := range b.hubs.nodes {
 		h.lists.begin(uint32(i))
-		if err := h.lists.keep(uint32(i), b.hubs.list(i), in); err != nil {
+		if err := h.lists.keep(uint32(i), b.hubs.list(i), keep); err != nil {
 			return err
 		}
+	}
+	for i := range h.inner {
+		h.inner[i] = h.lists.first(uint32(i), in)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type rows struct {
 	dim     int
 	threads int
 	slot    func(v sample.NodeID) uint32 // 0 for a node that is not in memory
+	halo    bool                         // reads the rows of nodes that are not in memory
 	copied  atomic.Uint64
 }
 
@@ -65,22 +66,45 @@ type features struct{ r *rows }
 // Dim returns the number of values in a row.
 func (f features) Dim() int { return f.r.dim }
 
-// Gather copies the rows of nodes to out. All nodes must be in memory.
+// Gather copies the rows of nodes to out. All nodes must be in memory; with a halo others are read.
 func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	r := f.r
 	r.copied.Add(uint64(len(nodes)))
+	outside := 0
 	for _, v := range nodes {
 		if r.slot(v) == 0 {
-			return notThere(v)
+			if outside++; !r.halo {
+				return notThere(v)
+			}
 		}
 	}
 	bytes := 4 * len(nodes) * r.dim
 	rowcache.Parallel(len(nodes), r.threads, bytes, func(first, end int) {
 		rowcache.CopyEach(out[first*r.dim:], r.all, r.dim, end-first, bytes, func(i int) uint32 {
-			return r.slot(nodes[first+i]) - 1
+			return max(1, r.slot(nodes[first+i])) - 1 // of another node where it is not there
 		})
 	})
+	if outside > 0 {
+		return r.readOutside(ctx, nodes, out)
+	}
 	return ctx.Err()
+}
+
+// readOutside reads the rows of the nodes that are not in memory to out.
+func (r *rows) readOutside(ctx context.Context, all []sample.NodeID, out []float32) error {
+	nodes, at := make([]sample.NodeID, 0, rowsOnce), make([]uint32, 0, rowsOnce)
+	for i, v := range all {
+		if r.slot(v) == 0 {
+			nodes, at = append(nodes, v), append(at, uint32(i))
+		}
+		if len(nodes) == rowsOnce || i == len(all)-1 {
+			if err := r.from.Gather(ctx, nodes, at, out); err != nil {
+				return fmt.Errorf("sample: read the features of neighbors outside memory: %w", err)
+			}
+			nodes, at = nodes[:0], at[:0]
+		}
+	}
+	return nil
 }
 
 // notThere says that a node is not in memory.

@@ -83,6 +83,7 @@ func (c Chosen) Spec(dims []int) *Spec {
 		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
 		DrawnByWeight: c.Sample == setting.SampleWeighted,
 		DrawnLatest:   c.Sample == setting.SampleLatest && c.draws(),
+		Halo:          c.Halo(),
 		LayerWise:     c.Sampler == setting.SamplerLayer,
 		Options:       c.Options, Half: c.Half(),
 		FuseAttention: c.Backend == setting.BackendCUDA}

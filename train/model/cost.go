@@ -46,7 +46,8 @@ type Growth struct{ Num, Den, Parts int64 }
 func (s *Spec) StepCost(d *dense.Lists, inPlace bool, g Growth, threads, longest int) StepCost {
 	made := programs{spec: s, params: &program.Params{}}
 	sizes := program.SizesOf(d)
-	cost := s.stepCost(made.choose(true, inPlace, &sizes), &sizes, g, threads, longest)
+	chosen := made.choose(programKey{train: true, inPlace: inPlace}, &sizes)
+	cost := s.stepCost(chosen, &sizes, g, threads, longest)
 	if !s.Tune || s.Order != nil {
 		return cost
 	}

@@ -40,6 +40,10 @@ type Step struct {
 	// Input assembles the features of all nodes on the device, instead of x; nil where x has them.
 	// See program.Input.
 	Input func(rows int) backend.Tensor
+	// Hidden leaves out the last layer: what Forward returns are states of the one before it.
+	Hidden bool
+	// Halo is what is known of nodes outside memory, where Spec.Halo says that there are some.
+	Halo *program.Halo
 	// Prepared is what Prepare made of the batch, with the same step; nil where nobody has.
 	Prepared *program.Prepared
 }
@@ -70,11 +74,11 @@ func (m *Model) Params() *program.Params { return &m.params }
 func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
 		Nodes: mem.View[uint32](mem.BytesOf(s.Nodes)), Types: m.spec.NodeTypes,
-		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
+		Halo: s.Halo, Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
 	batch := s.Prepared
 	if batch == nil {
 		var err error
-		if batch, err = m.machine.Prepare(m.programFor(&in, s.Train), &in); err != nil {
+		if batch, err = m.machine.Prepare(m.programFor(&in, s), &in); err != nil {
 			return backend.Tensor{}, err
 		}
 	}
@@ -85,17 +89,18 @@ func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, er
 // from any goroutine.
 func (m *Model) Prepare(to *program.Prepared, d *dense.Lists) error {
 	in := program.Input{Dense: d, Degrees: d.Degrees}
-	return to.Prepare(m.programFor(&in, true), &in, m.be.Device())
+	return to.Prepare(m.programFor(&in, Step{Train: true}), &in, m.be.Device())
 }
 
 // Pad has batches be padded from now on, in training, where the model allows it; nil pads none.
 func (m *Model) Pad(p *Padding) { m.padding = p }
 
 // programFor returns the program for a batch, and writes the sizes that it is padded to.
-func (m *Model) programFor(in *program.Input, train bool) *program.Program {
+func (m *Model) programFor(in *program.Input, s Step) *program.Program {
 	sizes := program.SizesOf(in.Dense)
-	p := m.programs.choose(train, in.Table.Rows > 0, &sizes)
-	if train && m.padding != nil && p.Pads() {
+	p := m.programs.choose(programKey{train: s.Train, hidden: s.Hidden,
+		inPlace: in.Table.Rows > 0}, &sizes)
+	if s.Train && m.padding != nil && p.Pads() {
 		in.Padded = m.padding.Fit(&sizes)
 	}
 	return p

@@ -118,7 +118,7 @@ func TestModelsAgainstIndependentImplementation(t *testing.T) {
 // transformedFirst counts the places where a product comes before its aggregation by cost.
 func (m *Model) transformedFirst(b *goldenBatch) (first, places int) {
 	sizes := program.SizesOf(b.dense())
-	p := m.programs.choose(true, false, &sizes)
+	p := m.programs.choose(programKey{train: true}, &sizes)
 	for k, made := range m.programs.made {
 		if made == p {
 			first = bits.OnesCount64(k.order)

@@ -19,6 +19,7 @@ type programs struct {
 // programKey identifies a program. Bit i of order is set if at place i the product comes first.
 type programKey struct {
 	train, inPlace bool
+	hidden         bool // without the last layer
 	order          uint64
 }
 
@@ -33,7 +34,12 @@ func (p *programs) get(k programKey) *program.Program {
 	for i := range 64 {
 		o.Order = append(o.Order, k.order>>i&1 == 1)
 	}
-	made := program.Make(p.params, p.spec.build, o)
+	build := p.spec.build
+	if k.hidden {
+		build = p.spec.buildHidden
+		o.Layers--
+	}
+	made := program.Make(p.params, build, o)
 	if p.made == nil {
 		p.made = map[programKey]*program.Program{}
 	}
@@ -52,16 +58,17 @@ func (p *programs) ordered(k programKey, order uint64) *program.Program {
 
 // choose returns the program that costs least for a batch of these sizes. At each place where a
 // product may come before its aggregation, it does if that alone costs less.
-func (p *programs) choose(train, inPlace bool, s *program.Sizes) *program.Program {
-	k := programKey{train: train, inPlace: inPlace}
+func (p *programs) choose(k programKey, s *program.Sizes) *program.Program {
 	if p.spec.Order != nil {
 		return p.ordered(k, *p.spec.Order)
 	}
 	plain := p.get(k)
 	cost := plain.Cost(s)
 	for i := range plain.Places() {
-		other := p.get(programKey{train: train, inPlace: inPlace, order: 1 << i})
-		if other.InPlace() == inPlace && other.Cost(s) < cost {
+		one := k
+		one.order = 1 << i
+		other := p.get(one)
+		if other.InPlace() == k.inPlace && other.Cost(s) < cost {
 			k.order |= 1 << i
 		}
 	}

@@ -37,6 +37,9 @@ type Spec struct {
 	// LayerWise says that neighbors are drawn for all nodes of a hop together. Entries of lists
 	// then have weights with which sums over what is drawn estimate sums over whole lists.
 	LayerWise bool
+	// Halo says that batches have nodes outside memory, whose hidden states are known from earlier
+	// steps: see program.Halo.
+	Halo bool
 	setting.Options
 }
 
@@ -86,10 +89,23 @@ func (s *Spec) Layers() int { return len(s.Dims) - 1 }
 
 // build appends all layers.
 func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
-	for l := range s.Layers() {
+	return s.buildTo(b, x, s.Layers())
+}
+
+// buildHidden appends all layers but the last.
+func (s *Spec) buildHidden(b *program.Builder, x program.Value) program.Value {
+	return s.buildTo(b, x, s.Layers()-1)
+}
+
+// buildTo appends the first layers.
+func (s *Spec) buildTo(b *program.Builder, x program.Value, layers int) program.Value {
+	for l := range layers {
 		x = s.Layer(b, s, l, x)
 		if s.readsLists(l) {
 			b.Next()
+		}
+		if s.Halo && l < layers-1 {
+			x = b.Known(x, l)
 		}
 	}
 	return x

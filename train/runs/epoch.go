@@ -57,6 +57,8 @@ type Epoch struct {
 
 	Batches int    `json:"batches"`
 	Nodes   uint64 `json:"nodes"` // rows gathered
+	// Stale is about hidden states of earlier steps; nil where there are none.
+	Stale *Stale `json:"stale,omitempty"`
 	// Unlabeled counts the nodes of the train split that were sampled but have no label, and so are
 	// not in the loss.
 	Unlabeled uint64 `json:"unlabeled,omitempty"`
@@ -113,6 +115,9 @@ func (r Epoch) String() string {
 		b.WriteByte('*')
 	}
 	fmt.Fprintf(&b, "  %.1fs", r.Time+r.Eval)
+	if r.Stale != nil {
+		fmt.Fprintf(&b, "  %s", r.Stale)
+	}
 	return b.String()
 }
 

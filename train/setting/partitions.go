@@ -38,13 +38,15 @@ const (
 var LinkOrders = []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel}
 
 // Strategies lists the values of PartitionSettings.Strategy. Exact draws from the whole graph, if
-// no order says otherwise; macro draws from macro-batches, which are partitions of the store.
-var Strategies = []string{StrategyExact, StrategyMacro}
+// no order says otherwise; macro draws from macro-batches, which are partitions of the store, and
+// pbs does with hidden states of earlier steps for neighbors that are not there.
+var Strategies = []string{StrategyExact, StrategyMacro, StrategyPBS}
 
 // The strategies.
 const (
 	StrategyExact = "exact"
 	StrategyMacro = "macro"
+	StrategyPBS   = "pbs"
 )
 
 // PartitionCounts say how partitions of the graph are in memory, if they are in turn; 0 has the
@@ -190,7 +192,10 @@ func reuseCount(fields []any) Value {
 }
 
 // Macro says whether batches are drawn from macro-batches.
-func (p *PartitionSettings) Macro() bool { return p.Strategy == StrategyMacro }
+func (p *PartitionSettings) Macro() bool { return p.Strategy == StrategyMacro || p.Halo() }
+
+// Halo says whether batches have neighbors outside memory, by their hidden states of earlier steps.
+func (p *PartitionSettings) Halo() bool { return p.Strategy == StrategyPBS }
 
 // Buffered says whether batches are drawn from partitions in memory.
 func (p *PartitionSettings) Buffered() bool {
@@ -223,14 +228,14 @@ func (c *Node) validatePartitions() error {
 	p := &c.PartitionSettings
 	switch {
 	case !p.Macro() && p.MacroBatches != MacroBatches{}:
-		return errors.New("train: --hubs, --hubs-by and --reuse are for --strategy macro: give " +
-			"it, or leave them out")
+		return errors.New("train: --hubs, --hubs-by and --reuse are for --strategy macro and " +
+			"pbs: give one, or leave them out")
 	case p.Macro() && p.PartitionOrder != "":
-		return fmt.Errorf("train: --strategy macro goes through partitions in an order of its "+
-			"own: leave --order %s out", p.PartitionOrder)
+		return fmt.Errorf("train: %s goes through partitions in an order of its own: leave "+
+			"--order %s out", p.Means(), p.PartitionOrder)
 	case p.Macro() && (p.Partitions > 0 || p.LogicalPartitions > 0):
-		return errors.New("train: --strategy macro takes the partitions that the store has: " +
-			"leave --partitions and --logical-partitions out")
+		return fmt.Errorf("train: %s takes the partitions that the store has: leave --partitions "+
+			"and --logical-partitions out", p.Means())
 	}
 	if p.PartitionOrder != "" && !slices.Contains(NodeOrders, p.PartitionOrder) {
 		return fmt.Errorf("train: --order %s: nodes are trained in the order %s (others are of "+
@@ -257,6 +262,7 @@ func (c *Node) validatePartitions() error {
 		{c.Sample != SampleUniform && c.Sample != "", "--sample " + c.Sample},
 		{c.Before != nil, "--before"}, {c.NodeEmbedding > 0, "--node-embedding"},
 		{c.Precompute, "--precompute"},
+		{p.Halo() && c.Norm == "batch", "--norm batch"},
 	} {
 		if refused.is {
 			return fmt.Errorf("train: %s does not go with %s: leave one of both out", p.Means(),

@@ -76,6 +76,9 @@ const TopicStrategies = `What --strategy of gdb train chooses:
          which stay (--hubs, --hubs-by); --reuse trains on each several times.
          It approximates, and wants a store of partitions that keep neighbors
          together: see gdb order, and docs/partition-training.md
+  pbs    as macro, but neighbors outside memory are drawn too: with their
+         features, and with the hidden states that they had when they were last
+         computed, which takes memory for those of all nodes
 
 Two flags approximate too. --macro-batch N draws the neighbors of N batches at
 once, and uses draws again within them. --order has some partitions of the graph
