@@ -141,6 +141,7 @@ func (d *data) probed(shapes []*shape) (probe.Config, error) {
 	c := probe.Config{Facts: d.facts(s), Seeds: d.nodes.train, Fanout: fanout, Seed: d.cfg.Seed,
 		StepName: fmt.Sprint(d.cfg.StepName(), s.dims), Remeasure: d.cfg.Remeasure,
 		Profiles: d.cfg.Profiles}
+	c.Unpriced = d.cfg.Buffered() && !c.EvalSampled && d.cfg.Reuse != setting.ReuseAuto
 	var err error
 	c.Device, err = d.deviceFacts(shapes)
 	return c, err

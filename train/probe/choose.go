@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,7 +30,9 @@ func (m *Probe) Plans(ctx context.Context) (all []*plan.Plan, largest *sample.De
 func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan, step Timer) (*plan.Plan,
 	error) {
 	best := splits[0]
-	if len(splits) > 1 || m.facts.Evaluates { // loading alone needs a forecast to choose by only
+	if m.cfg.Unpriced {
+		best = readiest(splits)
+	} else if len(splits) > 1 || m.facts.Evaluates { // loading alone needs one only to choose by
 		fastest, err := m.price(ctx, splits, step)
 		var full *mem.LimitError
 		if err != nil && !errors.As(err, &full) {
@@ -56,6 +59,20 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Plan, step Timer) (*p
 		return best, err
 	}
 	return best, nil
+}
+
+// readiest returns the split in which most batches wait for the step, with the least memory for
+// lists.
+func readiest(splits []*plan.Plan) *plan.Plan {
+	ready := func(p *plan.Plan) int {
+		if p.InTurn {
+			return -1
+		}
+		return p.Ready
+	}
+	return slices.MinFunc(splits, func(a, b *plan.Plan) int {
+		return cmp.Or(cmp.Compare(ready(b), ready(a)), cmp.Compare(a.Topology, b.Topology))
+	})
 }
 
 // Profile returns the profile of the device, which it measures if it is not known yet.

@@ -21,7 +21,7 @@ const plansMost = 64
 // nil if there is none, or if the device is to be measured again. It does not open the topology,
 // but sets how the source opens it later.
 func (m *Probe) Kept(ctx context.Context) (*plan.Plan, error) {
-	if m.cfg.Remeasure {
+	if m.cfg.Remeasure || m.cfg.Unpriced {
 		return nil, nil
 	}
 	plans, err := m.plans(ctx)

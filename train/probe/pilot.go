@@ -91,11 +91,14 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 
 // knowsSizes reports whether enough batches, with enough edges, were sampled to know their sizes.
 func (m *Probe) knowsSizes(batches, edges int) bool {
-	least := pilotBatches
+	least, enough := pilotBatches, pilotEdges
 	if !m.src.Graph.Resident {
 		least = pagedPilot
 	}
-	return batches == pilotMost || batches >= least && edges >= pilotEdges
+	if m.cfg.Unpriced { // those of partitions have fewer nodes
+		enough /= 8
+	}
+	return batches == pilotMost || batches >= least && edges >= enough
 }
 
 // sampleBatches samples batches to learn their sizes. If a batch does not fit in memory beside a

@@ -37,6 +37,9 @@ type Config struct {
 	// StepName names all settings that the time of a step or of sampling depends on: what was
 	// measured under this name is not measured again.
 	StepName string
+	// Unpriced says that batches are drawn of partitions in memory: what it would cost to draw them
+	// of the graph decides nothing, and only their sizes are learned.
+	Unpriced bool
 	// Remeasure measures the device again, although the catalog has a profile of it.
 	Remeasure bool
 	// Profiles is the directory where profiles of devices are kept for a day, for all stores of

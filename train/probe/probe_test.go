@@ -331,3 +331,35 @@ func TestListsShareOneBudget(t *testing.T) {
 		t.Errorf("of %d splits none has a neighbor cache", len(splits))
 	}
 }
+
+// TestUnpriced: where batches come from partitions, sizes are learned, and the split with most
+// batches ahead and least memory for lists is taken without reading anything more.
+func TestUnpriced(t *testing.T) {
+	ctx, c := t.Context(), lawConfig(2)
+	c.Unpriced, c.Evaluates = true, true
+	c.Topology, c.NeighborCache = "paged", 0
+	src := openSource(t, layouttest.Skewed(), c.Memory)
+	var err error
+	if c.Seeds, err = loader.TrainNodes(ctx, src.Store, "", src.Budget); err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(src, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits, largest, err := m.Plans(ctx)
+	if err != nil || len(splits) < 2 || largest == nil {
+		t.Fatalf("%d splits, %v", len(splits), err)
+	}
+	read := src.Device.Stats().Bytes
+	best, err := m.Choose(ctx, splits, nil)
+	if err != nil || src.Device.Stats().Bytes != read || best.Forecast != nil {
+		t.Fatalf("%d bytes read, %v", src.Device.Stats().Bytes-read, err)
+	}
+	for _, p := range splits {
+		if p.Ready > best.Ready || p.Ready == best.Ready && p.Topology < best.Topology ||
+			best.InTurn {
+			t.Errorf("%v was taken, and not %v", best, p)
+		}
+	}
+}
