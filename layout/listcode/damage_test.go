@@ -116,6 +116,7 @@ func TestHeadsThatCutEntries(t *testing.T) {
 		cells  cells
 		bits   uint64 // of the entries
 	}{
+		"one id":               {0, 0, cells{}, 0},
 		"packed":               {12, 32, cells{}, 12 * 32},
 		"packed in no bits":    {12, 0, cells{}, 0},
 		"Elias-Fano":           {13, wayEF + 3, cells{}, 13*3 + 13},
@@ -129,8 +130,10 @@ func TestHeadsThatCutEntries(t *testing.T) {
 		setBits(b, 0, countBits, x.n)
 		setBits(b, countBits, c.FirstBits, 17)
 		at := uint64(countBits + c.FirstBits)
-		setBits(b, at, wayBits, x.way)
-		at += wayBits
+		if x.n > 0 {
+			setBits(b, at, wayBits, x.way)
+			at += wayBits
+		}
 		if x.way == wayCells {
 			setBits(b, at, cellsHead, x.cells.head())
 		}

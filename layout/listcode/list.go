@@ -58,17 +58,15 @@ func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
 
 // parseCells parses the head of n entries in cells.
 func (l *List) parseCells(b []byte, n uint64) error {
-	if l.low+cellsHead > l.end {
-		return damage("of %d ids in cells ends without their head", l.Count)
-	}
+	room := l.end - l.low
 	l.cells = cellsOf(load(b, l.low))
 	l.low += cellsHead
 	l.width = l.cells.low
 	if !l.cells.valid() {
 		return damage("has cells %+v, which cannot be", l.cells)
 	}
-	if l.low+l.cells.size(n) > l.end {
-		return damage("of %d ids in cells %+v ends after %d bits", l.Count, l.cells, l.end-l.low)
+	if cellsHead+l.cells.size(n) > room {
+		return damage("of %d ids in cells %+v ends after %d bits", l.Count, l.cells, room)
 	}
 	return nil
 }
