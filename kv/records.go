@@ -118,6 +118,8 @@ type NodeTypeMeta struct {
 	// First is the first node of the type in a typed store: it has the nodes First to
 	// First+Nodes-1.
 	First uint64 `json:",omitempty"`
+	// Columns are the columns of the type's table: node First+i has row i.
+	Columns []TableColumn `json:",omitempty"`
 	// Features holds the source's names of the columns of the type's features.
 	Features []ColumnMeta `json:",omitempty"`
 }

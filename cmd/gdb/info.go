@@ -138,6 +138,13 @@ func printTypes(w *cli.Lines, m *kv.Meta) {
 			w.Printf("node types  ids are TYPE:ID\n")
 		}
 		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
+		for _, c := range t.Columns {
+			nulls := ""
+			if c.Nulls > 0 {
+				nulls = ", " + cli.Plural(int(c.Nulls), "null")
+			}
+			w.Printf("    column  %s\n", cli.Cut(fmt.Sprintf("%s %s%s", c.Name, c.Type, nulls), 66))
+		}
 	}
 }
 

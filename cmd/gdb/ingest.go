@@ -84,6 +84,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Merge, "merge", "",
 		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
+	f.StringVar(&opt.ColumnTypes, "column-types", "",
+		"types of stored columns: TYPE.COLUMN=string,…")
 	f.BoolVar(&opt.Reverse, "reverse", false,
 		"add to each relation between types its reverse, rev_REL")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")

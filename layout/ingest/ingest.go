@@ -492,6 +492,9 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	if r.splits, err = p.splits(ctx, m); err != nil {
 		return err
 	}
+	if err := p.columns(ctx, m, r); err != nil {
+		return err
+	}
 	for i := range p.info.Features {
 		f, err := p.features(ctx, m, i)
 		if err != nil {
@@ -523,6 +526,7 @@ type results struct {
 	labels   *labelsResult
 	splits   *splitsResult
 	features []*featuresResult
+	columns  []*columnsResult // by type of nodes
 	topology *topologyResult
 	divided  splits.EdgeResult
 	out      *topologyResult

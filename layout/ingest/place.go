@@ -94,6 +94,12 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		m.Features = append(m.Features, f.Meta)
 		m.Files = append(m.Files, f.Files...)
 	}
+	for i, c := range r.columns {
+		if c != nil {
+			m.NodeTypes[i].Columns = c.Columns
+			m.Files = append(m.Files, c.Files...)
+		}
+	}
 	m.FeatureNames = p.featureNames()
 	if f := p.info.Features; len(f) > 0 && f[0].Dims != nil {
 		for i, columns := range f[0].OfTypes {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/columnfile"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -153,6 +155,71 @@ func checkTypedFeatures(t *testing.T, r *reading) {
 	}
 }
 
+// TestTypedColumns: all columns but the ids are stored, each as what it is, with its gaps.
+func TestTypedColumns(t *testing.T) {
+	fs := typedFiles(t, map[string]string{"users.csv": "id,age,zip,ok,day,at,score,note,label\n" +
+		"7,30,01234,true,2024-02-29,2024-02-29T01:02:03.5Z,1.5,a b,a\n" +
+		"3,,99,,1969-12-31,1969-12-31 23:59:59,-2e3,,b\n5,-4,x,false,,,nan,c,a\n"})
+	opt := typedOptions()
+	opt.FeatureCols, opt.Categorical = "", ""
+	if err := ingestTyped(t, fs, opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, fs, "store")
+	want := map[string]string{
+		"age int64":     "30 null -4",
+		"zip string":    "01234 99 x",
+		"ok bool":       "1 null 0",
+		"day date":      "19782 -1 null",
+		"at timestamp":  "1709168523500000 -1000000 null",
+		"score float64": "1.5 -2000 NaN",
+		"note string":   "a b null c",
+		"label string":  "a b a",
+	}
+	for _, c := range r.meta.NodeTypes[0].Columns {
+		got := strings.Join(r.column(c), " ")
+		if got != want[c.Name+" "+c.Type] {
+			t.Errorf("column %s %s: %s", c.Name, c.Type, got)
+		}
+		delete(want, c.Name+" "+c.Type)
+	}
+	if len(want) > 0 {
+		t.Errorf("not stored: %v", want)
+	}
+	price := r.meta.NodeTypes[2].Columns[0]
+	if got := strings.Join(r.column(price), " "); got != "10 20" || price.Type != "int64" {
+		t.Errorf("prices %s", got)
+	}
+}
+
+// column reads a column whole, as text.
+func (r *reading) column(c kv.TableColumn) (out []string) {
+	r.t.Helper()
+	f, err := columnfile.Open(context.Background(), r.store, r.dev, c, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	err = f.Scan(context.Background(), 0, c.Rows, nil, func(_ uint64, v *columnfile.Values) error {
+		for i := range v.Rows {
+			switch {
+			case v.Null(i):
+				out = append(out, "null")
+			case v.Floats != nil:
+				out = append(out, fmt.Sprint(v.Floats[i]))
+			case v.Ints != nil:
+				out = append(out, fmt.Sprint(v.Ints[i]))
+			default:
+				out = append(out, string(v.Strings.At(i)))
+			}
+		}
+		return nil
+	})
+	if err = errors.Join(err, f.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
 // TestTypedWrong: what is wrong in tables is said with its place, and nothing is left behind.
 func TestTypedWrong(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -190,6 +257,16 @@ func TestTypedWrong(t *testing.T) {
 			opt: func(o *Options) { o.LabelCol = "" }, want: "--label-col TYPE.COLUMN"},
 		"a type of two tables": {opt: func(o *Options) { o.NodeTables[2].Type = "user" },
 			want: "has a table already"},
+		"text in a column of numbers": {
+			files: map[string]string{"items.csv": "sku,price\nx,1\n" + manyRows() + "3,cheap\n"},
+			opt:   func(o *Options) { o.FeatureCols = "" },
+			want: `column "price" has "cheap", and is int64 by its first rows; ` +
+				"--column-types item.price="},
+		"a type of an unknown column": {
+			opt:  func(o *Options) { o.ColumnTypes = "user.agge=string" },
+			want: "user.agge: no table has a column"},
+		"an unknown type": {opt: func(o *Options) { o.ColumnTypes = "user.age=decimal" },
+			want: "where KIND is one of"},
 		"one name twice": {opt: func(o *Options) { o.Relations[1].Name = "rev_buys" },
 			want: "two relations are called rev_buys"},
 	} {
@@ -207,6 +284,15 @@ func TestTypedWrong(t *testing.T) {
 			}
 		}
 	}
+}
+
+// manyRows are more rows of items than are looked at before a table is read.
+func manyRows() string {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "y%d,%d\n", i, i)
+	}
+	return b.String()
 }
 
 // TestSameRelationNames: relations of one name between other types are told apart by these.

@@ -16,7 +16,7 @@ import (
 )
 
 // dataFolders lists the folders of a store in which every file is listed in the catalog.
-var dataFolders = []string{"topology", "edges", "features", "labels", "ids"}
+var dataFolders = []string{"topology", "edges", "features", "labels", "ids", "columns"}
 
 // uncheckedFolders lists the folders that are not part of the graph. The files in prep, which can
 // be made again, and the checkpoints in runs have checksums that are verified whenever they are

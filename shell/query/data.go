@@ -114,6 +114,19 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		}
 		x.Row("features", f.Name, what)
 	}
+	for _, t := range m.NodeTypes {
+		x.Row("node type", t.Name, fmt.Sprintf("%d nodes", t.Nodes))
+		for _, c := range t.Columns {
+			what := c.Type
+			if c.Nulls > 0 {
+				what += fmt.Sprintf(", %d nulls", c.Nulls)
+			}
+			if c.Least != "" || c.Greatest != "" {
+				what += fmt.Sprintf(", from %s to %s", c.Least, c.Greatest)
+			}
+			x.Row("column", t.Name+"."+c.Name, what)
+		}
+	}
 	if l := m.Labels; l != nil {
 		what := fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)
 		if l.Unknown > 0 {

@@ -134,6 +134,14 @@ func (c *column) integer(v parquet.Value) (n int64, ok bool) {
 	return 0, false
 }
 
+// micros returns a time of the column as microseconds since 1970.
+func (c *column) micros(n int64) int64 {
+	if per := int64(c.unit / time.Microsecond); per > 0 {
+		return n * per
+	}
+	return n / int64(time.Microsecond/c.unit)
+}
+
 // seconds returns a time of the column as seconds since 1970.
 func (c *column) seconds(n int64) int64 {
 	per := int64(c.unit / time.Second)
@@ -280,6 +288,10 @@ func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value
 			v.IDs = append(v.IDs, uint64(n))
 			return true
 		}
+	case input.Moment:
+		n, ok := c.integer(value)
+		v.Integers = append(v.Integers, c.micros(n))
+		return ok
 	case input.Time:
 		n, ok := c.integer(value)
 		if c.form == times {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"gdb/kv"
+	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -220,6 +221,29 @@ func (t *File) TimeForm(col int) kv.TimeForm {
 	}
 	return kv.TimeDatetime
 }
+
+// Kind returns the type of the values of a column as package columnfile calls it, "" where they are
+// texts or lists, and Unread where they are not read.
+func (t *File) Kind(col int) string {
+	switch c := t.columns[col]; {
+	case c.list, c.form == texts:
+		return ""
+	case c.form == integers, c.form == unsigned:
+		return columnfile.Int64
+	case c.form == float32s, c.form == float64s:
+		return columnfile.Float64
+	case c.form == truths:
+		return columnfile.Bool
+	case c.form == times && c.unit == 24*time.Hour:
+		return columnfile.Date
+	case c.form == times:
+		return columnfile.Timestamp
+	}
+	return Unread
+}
+
+// Unread is the kind of a column whose values are not read.
+const Unread = "unread"
 
 // CheckMemory returns an error if reading some columns at a time takes more memory than it may.
 func (t *File) CheckMemory(columns []int) error { return t.format.checkMemory(columns) }

@@ -13,7 +13,7 @@ import (
 type Values struct {
 	IDs      []uint64  // ID
 	Texts    [][]byte  // Key, Text
-	Integers []int64   // Time
+	Integers []int64   // Time, Moment
 	Floats   []float32 // Float, Optional
 	// Rounded are the numbers of a column of Floats that float32 does not hold, by row.
 	Rounded []Rounded

@@ -35,6 +35,8 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 			f = nil
 		}
 		v.Texts = append(v.Texts, f)
+	case Moment: // a column of times has nothing else
+		v.Integers = append(v.Integers, NoMoment)
 	case Time:
 		n, ok := ParseInteger(f)
 		if !ok {
@@ -162,6 +164,12 @@ func ParseTime(f []byte) (seconds int64, ok bool) {
 		return 0, false
 	}
 	return int64(math.Floor(x)), true
+}
+
+// ParseDate reads a date, or a date and time, and tells whether it is one without a time of day.
+func ParseDate(f []byte) (at time.Time, day, ok bool) {
+	at, form, ok := parseDate(f)
+	return at, form == time.DateOnly, ok
 }
 
 // DateForm reports whether a field is a date, and whether it is one without a time of day.

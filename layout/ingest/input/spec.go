@@ -11,6 +11,7 @@ package input
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -45,7 +46,13 @@ const (
 	Float
 	// Optional is a number, or NaN where the field is empty or says nan.
 	Optional
+	// Moment is a time in microseconds since 1970, of a column of times, or NoMoment where it is
+	// missing. Text is not read as moments.
+	Moment
 )
+
+// NoMoment is the value of a Moment that is missing.
+const NoMoment = math.MinInt64
 
 // Column is a wanted column: which field of the row, and what it is.
 type Column struct {

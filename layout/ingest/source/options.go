@@ -21,6 +21,8 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	// NodeTables are the tables of nodes where several types have one; Nodes is "" then.
 	NodeTables []NodeTable
+	// ColumnTypes are types of columns that are stored, as TYPE.COLUMN=KIND with commas between.
+	ColumnTypes string
 	// Reverse adds to each relation of a typed source another one, the other way round.
 	Reverse bool
 	// Relations are files of edges besides Edges, each of one type.

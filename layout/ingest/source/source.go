@@ -62,6 +62,8 @@ type Info struct {
 	Splits    []string // names: train, val, test, train@0, …
 	// EdgeSplits are the names of the splits of the edges, in EdgeChunk.Split.
 	EdgeSplits []string
+	// Tables are the tables whose columns are stored, of a source whose types are ranges.
+	Tables []TableInfo
 	// Columns are the columns of the tables that are read, with what each is taken for.
 	Columns []TableColumn
 	Bytes   int64    // of all files, for progress

@@ -43,7 +43,7 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 			return nodes.each(ctx, nodeWants{restart: true},
 				func(r *nodeRows) error { return fn(&r.ids) })
 		}
-		labels, features = nodes, nodes
+		labels, features, s.opened = nodes, nodes, nodes
 	}
 	if s.opt.Labels != "" {
 		if labels, err = s.openLabels(); err != nil {
@@ -215,12 +215,14 @@ func (n *nodeTable) roles() map[int]string {
 type nodeWants struct {
 	label, split, features bool
 	restart                bool // where an id is no integer, although others are
+	columns                []input.Column
 }
 
 // nodeRows are rows of a table of nodes.
 type nodeRows struct {
 	ids          IDChunk
 	label, split *input.Values // nil if not wanted
+	columns      []input.Values
 	// batch holds the features: the categories in its columns from number first on.
 	batch *input.Batch
 	first int
@@ -258,8 +260,11 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 			spec.Vector = append(spec.Vector, c)
 		}
 	}
+	more := len(spec.Columns)
+	spec.Columns = append(spec.Columns, want.columns...)
 	typed := newPrefixer(s.nodesType)
 	return s.tables.Each(ctx, n.Table, mode, spec, func(b *input.Batch) error {
+		r.columns = b.Columns[more:]
 		typed.apply(b.Columns[0].Texts)
 		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 		r.batch = b

@@ -44,6 +44,7 @@ type textGraph struct {
 	// nodesFile is the table of nodes, "" if there is none, and nodeTable is it once it is open.
 	nodesFile string
 	nodeTable *table.Table
+	opened    *nodeTable // the same with its columns
 	// isNode tells which of some words are in the first part of nodesFile.
 	isNode func(words []string) (known map[string]bool, all bool, err error)
 }

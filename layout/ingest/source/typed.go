@@ -54,7 +54,8 @@ func (r *relationEdges) edges() *edgeTable { return r.graph.edges[0] }
 func openTyped(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	s := &typedGraph{parts: newParts(fs, opt, "tables", ""), reverse: opt.Reverse}
 	err := inOrder(s.checkTyped, s.nameTypes, func() error { return s.openRelations(ctx) },
-		func() error { return s.openTables(ctx) }, s.addLabels, s.addFeatures)
+		func() error { return s.openTables(ctx) }, s.addLabels, s.addFeatures,
+		s.addColumns)
 	if err != nil {
 		return nil, input.AsError(err)
 	}

@@ -23,7 +23,7 @@ import (
 
 // folders are those below the temporary directory: runs holds what is sorted, and the others what
 // will be renamed to the folders of the same name in the store.
-var folders = []string{"runs", "topology", "edges", "features", "labels", "ids"}
+var folders = []string{"runs", "topology", "edges", "features", "labels", "ids", "columns"}
 
 // Work is the state of an ingest under way.
 type Work struct {

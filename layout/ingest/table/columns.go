@@ -138,6 +138,7 @@ func (t *Table) describe(f *columnar.File) (err error) {
 	}
 	for c := range t.Width {
 		t.times = append(t.times, f.TimeForm(c))
+		t.kinds = append(t.kinds, f.Kind(c))
 	}
 	t.dims = make([]int, t.Width)
 	for c, list := range t.lists {

@@ -17,6 +17,8 @@ import (
 
 	"gdb/internal/message"
 	"gdb/kv"
+	"gdb/layout/columnfile"
+	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/input"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -46,8 +48,30 @@ type Table struct {
 	dims  []int
 	lists []bool
 	times []kv.TimeForm // of a table of columns
+	kinds []string      // of a table of columns: see columnar.File.Kind
 	// Index are the columns that pandas wrote the index of a frame to, in its order.
 	Index []int
+}
+
+// Unread is the kind of a column whose values are not read.
+const Unread = columnar.Unread
+
+// Kind returns the type of the values of a column where its file says it, "" where it is found from
+// texts, and Unread.
+func (t *Table) Kind(col int) string {
+	if t.kinds == nil || t.kinds[col] == "" && t.List(col) {
+		return ""
+	}
+	if t.kinds[col] == "" {
+		return columnfile.String
+	}
+	return t.kinds[col]
+}
+
+// IsTime reports whether the file of a column has times as numbers.
+func (t *Table) IsTime(col int) bool {
+	return t.kinds != nil &&
+		(t.kinds[col] == columnfile.Date || t.kinds[col] == columnfile.Timestamp)
 }
 
 // TimeForm returns how a column of times is written: in a text, by its first rows.

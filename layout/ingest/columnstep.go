@@ -1,0 +1,135 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"gdb/kv"
+	"gdb/layout/columnfile"
+	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
+)
+
+// columnSource is what sources have whose tables are stored.
+type columnSource interface {
+	TableColumns(ctx context.Context, t *source.TableInfo, columns []int,
+		fn func(*source.ColumnChunk) error) error
+}
+
+// columnsResult is the columns of a table.
+type columnsResult struct {
+	Columns []kv.TableColumn
+	Files   []kv.FileMeta
+}
+
+// columnBytes bounds what writing a column takes: buffers, and a dictionary of strings.
+const columnBytes = 12 << 20
+
+// columns writes the columns of each table in the order of its rows, which its nodes have too. As
+// many are written in one pass as memory allows.
+func (p *pipeline) columns(ctx context.Context, m *nodeMap, r *results) error {
+	r.columns = make([]*columnsResult, len(p.info.NodeTypes))
+	for i := range p.info.Tables {
+		t := &p.info.Tables[i]
+		name := p.info.NodeTypes[t.Type]
+		out, err := steps.Do(ctx, p.Work, "columns "+name,
+			func(ctx context.Context, out *columnsResult) error {
+				w := &tableWriter{p: p, t: t, name: name, rows: r.ids.Types[t.Type].Nodes}
+				err := w.write(ctx, out)
+				p.KeepFiles(out.Files...)
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		r.columns[t.Type] = out
+	}
+	return nil
+}
+
+// tableWriter writes the columns of a table.
+type tableWriter struct {
+	p    *pipeline
+	t    *source.TableInfo
+	name string // of the type
+	rows uint64
+}
+
+func (w *tableWriter) write(ctx context.Context, out *columnsResult) error {
+	atOnce := max(1, int(w.p.Memory.Sort/columnBytes))
+	for first := 0; first < len(w.t.Columns); first += atOnce {
+		var some []int
+		for c := first; c < min(first+atOnce, len(w.t.Columns)); c++ {
+			some = append(some, c)
+		}
+		if err := w.pass(ctx, some, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass writes some columns in one pass over the table.
+func (w *tableWriter) pass(ctx context.Context, columns []int, out *columnsResult) (err error) {
+	bytes := int64(len(columns)) * columnBytes
+	if err := w.p.Budget.Reserve("writing columns", bytes); err != nil {
+		return err
+	}
+	defer w.p.Budget.Release(bytes)
+	var writers []*columnfile.Writer
+	defer func() {
+		for _, c := range writers {
+			err = errors.Join(err, c.Abort())
+		}
+	}()
+	for _, c := range columns {
+		info := &w.t.Columns[c]
+		path := columnPath(w.name, info.Name, c)
+		writer, err := columnfile.NewWriter(w.p.FS, w.p.Path(path), columnfile.Spec{
+			UUID: w.p.Journal.UUID, Name: info.Name, Path: path, Type: info.Type})
+		if err != nil {
+			return err
+		}
+		writers = append(writers, writer)
+	}
+	rows := uint64(0)
+	err = w.p.src.(columnSource).TableColumns(ctx, w.t, columns,
+		func(c *source.ColumnChunk) error {
+			for k, writer := range writers {
+				if err := writer.Append(&c.Columns[k]); err != nil {
+					return err
+				}
+			}
+			rows += uint64(c.Columns[0].Rows)
+			w.p.Progress("write columns of "+w.name, rows, w.rows, "rows")
+			return ctx.Err()
+		})
+	if err == nil && rows != w.rows {
+		err = fmt.Errorf("ingest: the table of %s had %d rows, and has %d: it changed while it "+
+			"was read", w.name, w.rows, rows)
+	}
+	for err == nil && len(writers) > 0 {
+		var column kv.TableColumn
+		var file kv.FileMeta
+		column, file, err = writers[0].Finish()
+		writers = writers[1:]
+		out.Columns, out.Files = append(out.Columns, column), append(out.Files, file)
+	}
+	return err
+}
+
+// plainName matches names of columns that files may have.
+var plainName = regexp.MustCompile(`^[A-Za-z][\w-]{0,63}$`)
+
+// columnPath returns the path of a column: its name if a file may be called so, and its number
+// behind it, since file systems may take names in small and large letters for the same.
+func columnPath(typ, name string, number int) string {
+	path := "columns/" + typ + "." + strconv.Itoa(number)
+	if plainName.MatchString(name) {
+		path += "-" + name
+	}
+	return path + ".column"
+}
