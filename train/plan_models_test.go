@@ -13,7 +13,8 @@ import (
 // modelConfigs are a run of every model, with options that take memory in their own way.
 func modelConfigs(c Config) (all []Config) {
 	for i, name := range model.Names() {
-		if name == "rgcn" || name == "hsage" { // read types of edges: see TestEdgesAreReadTheSame
+		// These read types of edges: see TestEdgesAreReadTheSame.
+		if slices.Contains([]string{"rgcn", "hsage", "hgt"}, name) {
 			continue
 		}
 		c := c

@@ -39,20 +39,8 @@ var cpuPulls = map[string]cpuKernel{
 		}
 		t.MeanGrad(c.pool, c.values(o.Out), c.values(dout), dout.Cols, o.Fresh)
 	},
-	"push-sum": func(c *cpu, o *Operands) {
-		t, dout := c.back(o), o.In[0]
-		if !dout.Half {
-			t.ScaledGrad(c.pool, c.values(o.Out), c.values(dout), nil, dout.Cols, o.Fresh)
-			return
-		}
-		ones := c.pool.TakeFloats(dout.Rows)
-		for i := range ones {
-			ones[i] = 1
-		}
-		bf16.SegmentScaledGrad(c.pool, c.values(o.Out), c.numbers(dout), ones, t,
-			o.rowGrad(dout.Cols))
-		c.pool.GiveFloats(ones)
-	},
+	"push-sum": pushSumCPU,
+	"spread":   pushSumCPU,
 	"push-max": func(c *cpu, o *Operands) {
 		kernel.SegmentMaxGrad(c.pool, c.values(o.Out), c.values(o.In[0]), c.words(o.In[1]),
 			c.back(o), o.rowGrad(o.Out.Cols))
@@ -80,16 +68,36 @@ var cpuPulls = map[string]cpuKernel{
 			t.EdgeSumGrad(c.pool, c.values(o.Out), c.values(dout), w, o.rowGrad(d))
 		}
 	},
-	"entry-dot": func(c *cpu, o *Operands) {
-		g, x := o.In[0], o.In[1]
-		if x.Half {
-			bf16.EdgeDot(c.pool, c.values(o.Out), c.numbers(g), c.numbers(x),
-				c.entries(o, o.HeadCols(g)))
-			return
-		}
-		kernel.EdgeDot(c.pool, c.values(o.Out), c.values(g), c.values(x), c.entries(o,
-			o.HeadCols(g)))
-	},
+	"entry-dot": entryDotCPU,
+	"dots":      entryDotCPU,
+}
+
+// pushSumCPU adds rows of lists to those that lists name.
+func pushSumCPU(c *cpu, o *Operands) {
+	t, dout := c.back(o), o.In[0]
+	if !dout.Half {
+		t.ScaledGrad(c.pool, c.values(o.Out), c.values(dout), nil, dout.Cols, o.Fresh)
+		return
+	}
+	ones := c.pool.TakeFloats(dout.Rows)
+	for i := range ones {
+		ones[i] = 1
+	}
+	bf16.SegmentScaledGrad(c.pool, c.values(o.Out), c.numbers(dout), ones, t,
+		o.rowGrad(dout.Cols))
+	c.pool.GiveFloats(ones)
+}
+
+// entryDotCPU multiplies what lists and rows have for each entry.
+func entryDotCPU(c *cpu, o *Operands) {
+	g, x := o.In[0], o.In[1]
+	if x.Half {
+		bf16.EdgeDot(c.pool, c.values(o.Out), c.numbers(g), c.numbers(x),
+			c.entries(o, o.HeadCols(g)))
+		return
+	}
+	kernel.EdgeDot(c.pool, c.values(o.Out), c.values(g), c.values(x), c.entries(o,
+		o.HeadCols(g)))
 }
 
 // pull sums rows of lists, or takes their mean.

@@ -25,7 +25,8 @@ var cpuProducts = map[string]cpuKernel{
 
 // byType returns the types of the rows of a product, whose matrices have n columns.
 func (c *cpu) byType(o *Operands, width, n int) kernel.ByType {
-	return kernel.ByType{Types: c.words(o.In[2]), Parts: o.Parts, Width: width, N: n, Add: o.Acc}
+	return kernel.ByType{Types: c.words(o.In[2]), Parts: o.Parts, Width: width, Heads: o.Heads,
+		N: n, Add: o.Acc}
 }
 
 // shapeOf returns the shape of a product: for each head, the first factor has k columns, and n is

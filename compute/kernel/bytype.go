@@ -7,6 +7,9 @@ type ByType struct {
 	Types []uint32
 	Parts []int
 	Width int
+	// Heads are parts of equal width that columns of all are in, 0 for one, each with a product of
+	// its own, as in GEMM. With several all matrices have Width/Heads rows.
+	Heads int
 	// N is the width of the matrices, and Add adds to the result.
 	N   int
 	Add bool
@@ -20,17 +23,17 @@ const typedRows = 2048
 // O(m·width·n), and moves rows of types that are mixed once more, through a cache.
 func GEMMByType(p *Pool, c, a, b []float32, t ByType) {
 	t.each(p, func(g typeRows) {
-		s := Shape{M: len(g.rows), K: t.Parts[g.kind], N: t.N}
-		w := view{b[g.first*t.N:], t.N}
+		s, w := t.shape(g), view{b[g.first*t.N:], t.N}
 		if at, ok := g.together(); ok {
 			s.Add = t.Add
-			product(p, view{c[at*t.N:], t.N}, view{a[at*t.Width:], t.Width}, w, s)
+			s.each(p, product, view{c[at*t.N:], t.N}, view{a[at*t.Width:], t.Width}, w)
 			return
 		}
-		in, out := p.TakeFloats(s.M*s.K), p.TakeFloats(s.M*s.N)
-		g.gather(p, in, view{a, t.Width}, s.K)
-		product(p, view{out, s.N}, view{in, s.K}, w, s)
-		g.scatter(p, view{c, t.N}, out, s.N, t.Add)
+		k := s.heads() * s.K
+		in, out := p.TakeFloats(s.M*k), p.TakeFloats(s.M*t.N)
+		g.gather(p, in, view{a, t.Width}, k)
+		s.each(p, product, view{out, t.N}, view{in, k}, w)
+		g.scatter(p, view{c, t.N}, out, t.N, t.Add)
 		p.GiveFloats(out)
 		p.GiveFloats(in)
 	})
@@ -40,17 +43,17 @@ func GEMMByType(p *Pool, c, a, b []float32, t ByType) {
 // them has none.
 func GEMMTBByType(p *Pool, c, a, b []float32, t ByType) {
 	t.each(p, func(g typeRows) {
-		s := Shape{M: len(g.rows), K: t.Parts[g.kind], N: t.N}
-		w := view{b[g.first*t.N:], t.N}
-		if at, ok := g.together(); ok && s.K == t.Width {
+		s, w := t.shape(g), view{b[g.first*t.N:], t.N}
+		k := s.heads() * s.K
+		if at, ok := g.together(); ok && k == t.Width {
 			s.Add = t.Add
-			productTB(p, view{c[at*t.Width:], t.Width}, view{a[at*t.N:], t.N}, w, s)
+			s.eachTB(p, view{c[at*t.Width:], t.Width}, view{a[at*t.N:], t.N}, w)
 			return
 		}
-		in, out := p.TakeFloats(s.M*s.N), p.TakeFloats(s.M*s.K)
-		g.gather(p, in, view{a, t.N}, s.N)
-		productTB(p, view{out, s.K}, view{in, s.N}, w, s)
-		g.scatter(p, view{c, t.Width}, out, s.K, t.Add)
+		in, out := p.TakeFloats(s.M*t.N), p.TakeFloats(s.M*k)
+		g.gather(p, in, view{a, t.N}, t.N)
+		s.eachTB(p, view{out, k}, view{in, t.N}, w)
+		g.scatter(p, view{c, t.Width}, out, k, t.Add)
 		p.GiveFloats(out)
 		p.GiveFloats(in)
 	})
@@ -63,32 +66,55 @@ func GEMMTAByType(p *Pool, c, a, b []float32, t ByType) {
 		clear(c)
 	}
 	t.each(p, func(g typeRows) {
-		s := Shape{M: len(g.rows), K: t.Parts[g.kind], N: t.N, Add: true}
-		w := view{c[g.first*t.N:], t.N}
+		s, w := t.shape(g), view{c[g.first*t.N:], t.N}
+		s.Add = true
 		if at, ok := g.together(); ok {
-			productTA(p, w, view{a[at*t.Width:], t.Width}, view{b[at*t.N:], t.N}, s)
+			s.each(p, productTA, w, view{a[at*t.Width:], t.Width}, view{b[at*t.N:], t.N})
 			return
 		}
-		x, dy := p.TakeFloats(s.M*s.K), p.TakeFloats(s.M*s.N)
-		g.gather(p, x, view{a, t.Width}, s.K)
-		g.gather(p, dy, view{b, t.N}, s.N)
-		productTA(p, w, view{x, s.K}, view{dy, s.N}, s)
+		k := s.heads() * s.K
+		x, dy := p.TakeFloats(s.M*k), p.TakeFloats(s.M*t.N)
+		g.gather(p, x, view{a, t.Width}, k)
+		g.gather(p, dy, view{b, t.N}, t.N)
+		s.each(p, productTA, w, view{x, k}, view{dy, t.N})
 		p.GiveFloats(dy)
 		p.GiveFloats(x)
 	})
 }
 
 // ByTypeWords returns the scratch memory of any of the three for m rows, in words of 4 bytes: what
-// is taken once, and by each worker. Parts, width and n are as in ByType.
-func ByTypeWords(m int, parts []int, width, n int) (once, each int) {
-	for _, k := range parts {
-		reduced, worker := ReductionWords(m, k, n, width)
-		part, _ := ReductionWords(min(m, typedRows), k, n, k)
-		once = max(once, min(m, typedRows)*(k+n)+max(PanelWords(k, n), PanelWords(n, k), part),
-			reduced, PanelWords(k, n), PanelWords(n, k))
-		each = max(each, worker)
+// is taken once, and by each worker. Of t it reads what does not depend on rows.
+func ByTypeWords(m int, t ByType) (once, each int) {
+	heads := max(1, t.Heads)
+	n := t.N / heads
+	for _, k := range t.Parts {
+		reduced, worker := ReductionWords(m, k, n, max(t.Width, t.N))
+		part, also := ReductionWords(min(m, typedRows), k, n, max(t.Width, t.N))
+		products := max(PanelWords(k, n), PanelWords(n, k), part)
+		once = max(once, min(m, typedRows)*heads*(k+n)+products, reduced)
+		each = max(each, worker, also)
 	}
-	return once + m + len(parts) + 1, each
+	return once + m + len(t.Parts) + 1, each
+}
+
+// shape returns the shape of the product of rows of a type, of each head.
+func (t *ByType) shape(g typeRows) Shape {
+	heads := max(1, t.Heads)
+	return Shape{M: len(g.rows), K: t.Parts[g.kind], N: t.N / heads, Heads: heads}
+}
+
+// each does a product of views for each head: of columns of A and B, and of C.
+func (s Shape) each(p *Pool, do func(p *Pool, c, a, b view, s Shape), c, a, b view) {
+	for h := range s.heads() {
+		do(p, c.from(0, h*s.N), a.from(0, h*s.K), b.from(0, h*s.N), s)
+	}
+}
+
+// eachTB is each of productTB, whose C has K columns for a head, and A N.
+func (s Shape) eachTB(p *Pool, c, a, b view) {
+	for h := range s.heads() {
+		productTB(p, c.from(0, h*s.K), a.from(0, h*s.N), b.from(0, h*s.N), s)
+	}
 }
 
 // typeRows are rows of one type, in ascending order; the type's matrix begins at row first of the

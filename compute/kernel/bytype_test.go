@@ -15,8 +15,14 @@ func TestByType(t *testing.T) {
 		m := rapid.SampledFrom([]int{0, 1, 37, typedRows + 5, 3 * typedRows}).Draw(t, "rows")
 		width, n := rapid.IntRange(1, 40).Draw(t, "width"), rapid.IntRange(1, 40).Draw(t, "n")
 		parts := rapid.SliceOfN(rapid.IntRange(0, width), 1, 5).Draw(t, "parts")
+		heads := rapid.IntRange(0, 3).Draw(t, "heads")
+		if heads > 1 {
+			parts = slices.Repeat([]int{width}, len(parts))
+			width, n = width*heads, n*heads
+		}
 		sorted := rapid.Bool().Draw(t, "sorted")
-		g := ByType{Parts: parts, Width: width, N: n, Add: rapid.Bool().Draw(t, "add")}
+		g := ByType{Parts: parts, Width: width, Heads: heads, N: n,
+			Add: rapid.Bool().Draw(t, "add")}
 		for i := range m {
 			g.Types = append(g.Types, uint32(i*i+i/3)%uint32(len(parts)))
 		}
@@ -71,13 +77,14 @@ func refByType(y, dx, db, a, b, dy []float32, g ByType) {
 	for k := range len(first) - 1 {
 		first[k+1] = first[k] + g.Parts[k]
 	}
+	n := g.N / max(1, g.Heads)
 	for i, k := range g.Types {
 		for j := range g.Parts[k] {
 			for c := range g.N {
-				at := (first[k]+j)*g.N + c
-				y[i*g.N+c] += a[i*g.Width+j] * b[at]
-				dx[i*g.Width+j] += dy[i*g.N+c] * b[at]
-				db[at] += a[i*g.Width+j] * dy[i*g.N+c]
+				at, x := (first[k]+j)*g.N+c, i*g.Width+c/n*g.Parts[k]+j
+				y[i*g.N+c] += a[x] * b[at]
+				dx[x] += dy[i*g.N+c] * b[at]
+				db[at] += a[x] * dy[i*g.N+c]
 			}
 		}
 	}

@@ -16,7 +16,8 @@ func TestPaddedBatches(t *testing.T) {
 	for name, m := range testModels {
 		for _, inPlace := range []bool{false, true} {
 			b := newBench(t, m, Options{InPlace: inPlace})
-			alone := name == "batch norm" || name == "relations" || name == "segments"
+			alone := slices.Contains([]string{"batch norm", "relations", "segments",
+				"attention by type"}, name)
 			if pads := !alone; b.program.Pads() != pads {
 				t.Fatalf("%s: can be padded: %v", name, !pads)
 			}

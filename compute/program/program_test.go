@@ -221,6 +221,16 @@ var testModels = map[string]Model{
 		w := b.RowScale(b.EdgeWeights(), b.TypeShares())
 		return b.Add(b.Add(y, means), b.PullWeighted(h, w, l, 1, false))
 	}),
+	"attention by type": testPulled(func(b *Builder, h Value) Value {
+		at, l, parts := fmt.Sprint("a", b.hop), b.Lists(), []int{3, 3, 3}
+		keys, rows := testDense(b, h, at+"k", 6), testDense(b, h, at+"v", 6)
+		asked := b.Spread(testDense(b, b.Own(h), at+"q", 6))
+		asked = b.TypeHeadMul(asked, b.Stack(at+"att", parts, 6), b.SegmentTypes(), parts, 2)
+		w := b.Softmax(b.Dots(asked, keys, l.ToSegments(), 2), l)
+		y := b.PullWeighted(rows, w, l.ToSegments(), 2, false)
+		y = b.TypeHeadMul(y, b.Stack(at+"msg", parts, 6), b.SegmentTypes(), parts, 2)
+		return b.Pull(y, l.ToNodes(), Sum)
+	}),
 	"attention":             testPulled(testAttention(false)),
 	"attention with loops":  testPulled(testAttention(true)),
 	"attention of features": attentionLayers,

@@ -146,6 +146,22 @@ func weighedFlops(z sized, cols int, shared bool) float64 {
 	return float64(z.entries()) * (gatherFlops*read + usedFlops*(used-read))
 }
 
+// opDots has from x (lists) and y (rows) their products for each entry and head.
+var opDots = define("dots", opEntryDot.Fits, opEntryDot.Ref, Kind{lists: ownLists,
+	grad: func(t *tape, o *op, dy Value) {
+		t.give(o.in[0], simple(opPullWeighted, o.in[1], dy).overEntries(o))
+		t.give(o.in[1], simple(opPullWeightedGradX, o.in[0], dy).overEntries(o))
+	}})
+
+// Dots returns the product of x of each list and y of the row of each entry, by head.
+func (b *Builder) Dots(x, y Value, l List, heads int) Value {
+	b.check(b.p.of(x).rows == l.has() && b.p.of(y).rows == l.reads() &&
+		b.Cols(x) == b.Cols(y), "Dots", x, y)
+	o := simple(opDots, x, y)
+	o.list, o.heads = l, heads
+	return b.p.add(o, Entries(l), heads)
+}
+
 func pullFits(o *backend.Operands) bool {
 	return o.Out.Cols == o.In[0].Cols && o.Out.Rows == o.Lists.Lists
 }

@@ -20,7 +20,7 @@ var (
 	opTypeMatMul   = typeProduct("type-matmul", plainProduct, func(t *tape, o *op, dy Value) {
 		x, w, types := o.in[0], o.in[1], o.in[2]
 		ofW, ofX := simple(opTypeMatMulTA, x, dy, types), simple(opTypeMatMulTB, dy, w, types)
-		ofW.parts, ofX.parts = o.parts, o.parts
+		ofW.parts, ofX.parts, ofW.heads, ofX.heads = o.parts, o.parts, o.heads, o.heads
 		t.give(w, ofW)
 		t.give(x, ofX)
 	})
@@ -33,7 +33,8 @@ func typeProduct(name string, form product, grad rule) *Kind {
 			if form == transposesB {
 				width, n = z.outCols(), z.cols(0)
 			}
-			t.Once, t.Product = kernel.ByTypeWords(z.rows(0), z.o.parts, width, n)
+			t.Once, t.Product = kernel.ByTypeWords(z.rows(0), kernel.ByType{Parts: z.o.parts,
+				Width: width, Heads: z.o.heads, N: n})
 			return t
 		}})
 }
@@ -57,12 +58,31 @@ func (b *Builder) Part(stack Value, parts []int, kind int) Value {
 // TypeMatMul returns x·w for each row of x, w being the matrix of its type: types has one for each
 // row, and parts the number of rows of each matrix, at most the columns of x.
 func (b *Builder) TypeMatMul(x, w, types Value, parts []int) Value {
-	vx, vw := b.p.of(x), b.p.of(w)
+	return b.TypeHeadMul(x, w, types, parts, 1)
+}
+
+// TypeHeadMul returns x·w for each head, as HeadMul does with one matrix. With several heads each
+// matrix has as many rows as a head of x has columns.
+func (b *Builder) TypeHeadMul(x, w, types Value, parts []int, heads int) Value {
+	vx, vw := *b.p.of(x), *b.p.of(w)
 	b.check(vw.rows == Fixed(sumOf(parts)) && b.p.of(types).rows == vx.rows &&
-		slices.Max(parts) <= vx.cols, "TypeMatMul", x, w, types)
+		slices.Max(parts)*heads <= vx.cols, "TypeMatMul", x, w, types)
 	o := simple(opTypeMatMul, x, w, types)
-	o.parts = parts
+	o.parts, o.heads = parts, heads
 	return b.p.add(o, vx.rows, vw.cols)
+}
+
+// opSpread has for each segment the row x of the node whose list it is in.
+var opSpread = define("spread", pushFits, pushRef(false), Kind{lists: transposedLists,
+	taken: opPullSumGrad.taken, grad: pullRule(opPullSum)})
+
+// Spread returns for each segment of the layer's lists the row of x of its node.
+func (b *Builder) Spread(x Value) Value {
+	l := b.Lists().ToNodes()
+	b.check(b.p.of(x).rows == l.has(), "Spread", x)
+	o := simple(opSpread, x)
+	o.list = l
+	return b.p.add(o, l.reads(), b.Cols(x))
 }
 
 // NodeTypes returns the numbers of the types of the nodes that the layer reads, as bits.
@@ -93,7 +113,7 @@ func (k product) fitsTypes(o *backend.Operands) bool {
 		x, y = y, x
 	}
 	return o.In[2].Len() == x.Rows && y.Rows == x.Rows && w.Rows == sumOf(o.Parts) &&
-		y.Cols == w.Cols && slices.Max(o.Parts) <= x.Cols
+		y.Cols == w.Cols && slices.Max(o.Parts)*max(1, o.Heads) <= x.Cols
 }
 
 // typesRef multiplies row by row.
@@ -105,16 +125,16 @@ func (k product) typesRef(h *backend.Plain) {
 	}
 	for i, bits := range h.From[2].V {
 		t := math.Float32bits(bits)
-		x, other := h.From[0].Row(i), h.From[1]
-		for j := range h.Parts[t] {
-			row := first[t] + j // of the matrices
+		x, other, part := h.From[0].Row(i), h.From[1], h.Parts[t]
+		for at := range part * max(1, h.Heads) {
+			row, e := first[t]+at%part, entryHead{head: at / part, heads: max(1, h.Heads)}
 			switch k {
 			case transposesA:
-				addTo(h.To.Row(row), other.Row(i), x[j])
+				addTo(e.part(h.To, row), e.part(other, i), x[at])
 			case transposesB:
-				h.To.Row(i)[j] += dot(x, other.Row(row))
+				h.To.Row(i)[at] += dot(e.part(h.From[0], i), e.part(other, row))
 			default:
-				addTo(h.To.Row(i), other.Row(row), x[j])
+				addTo(e.part(h.To, i), e.part(other, row), x[at])
 			}
 		}
 	}

@@ -85,6 +85,10 @@ type Emit func(nodes []sample.NodeID, rows []float32) error
 // nil wants all nodes. What emit gets is valid during the call.
 func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	emit Emit) (err error) {
+	if s := f.Model.Spec(); s.SampledOnly() {
+		return fmt.Errorf("exact: %s is computed on sampled neighbors alone so far: its runs are "+
+			"trained and evaluated, and nothing is predicted with them", s.Name())
+	}
 	f.lists = newLists(f.Source.Topology, f.Source.Budget)
 	defer f.lists.close()
 	f.lists.limit = f.limit()
@@ -167,6 +171,9 @@ func leastSet(first *program.ExactLayer) int {
 func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	columns := int64(0)
 	whole := s.ExactLayers()
+	if len(whole) == 0 { // Run refuses it
+		return 0
+	}
 	for _, w := range whole {
 		columns = max(columns, 4*int64(w.ColumnFloats())*int64(nodes))
 	}

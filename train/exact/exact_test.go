@@ -121,7 +121,8 @@ func checkModel(t *testing.T, name string, o setting.Options, hidden []int) {
 			continue // the layers between have such widths
 		}
 		spec := &model.Spec{Architecture: a, Dims: model.Widths(a, in, 5, hidden), Options: o}
-		if spec.Validate() != nil || o.Bases+len(o.NodeTypes) > 0 && !spec.Extras().EdgeTypes {
+		more := o.Bases+len(o.NodeTypes) > 0
+		if spec.Validate() != nil || spec.SampledOnly() || more && !spec.Extras().EdgeTypes {
 			continue // it is no other model than without
 		}
 		in := fakeInputs(t, 9, 6000, in)

@@ -124,6 +124,9 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 	case c.Backend == setting.BackendCUDA && spec.onHost():
 		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far: " +
 			"--backend cpu")
+	case spec.SampledOnly() && c.EvalMode != setting.EvalSampled:
+		return errors.New("train: --model " + c.Model + " is evaluated on sampled neighbors " +
+			"alone so far: --eval-mode sampled")
 	case c.EdgeWeight && !m.Weighted:
 		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
 			"with weights (--weight-col), or leave the flag out")

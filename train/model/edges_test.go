@@ -246,6 +246,85 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 	return next
 }
 
+// TestHGT compares hgt with its definition, node by node.
+func TestHGT(t *testing.T) {
+	g, _ := repeated()
+	g.Classify(4, 5)
+	s := &Spec{Architecture: hgt{}, Dims: []int{6, 8, 3}, Options: setting.Options{Heads: 2,
+		Relations: 4, NodeTypes: []int{0, 4, 200}, TypeWidths: []int{6, 2, 5}}}
+	got, m := logitsOf(t, s, g)
+	h, kinds := make([][]float32, g.Nodes()), make([]uint32, 1)
+	for v := range h {
+		h[v] = featuresOf(sample.NodeID(v), 6)
+	}
+	for l := range 2 {
+		times := func(name string, parts []int, cols int, v int, x []float32) []float32 {
+			program.NodeTypes(kinds, []uint32{uint32(v)}, s.NodeTypes)
+			return multiplied(stacked(m.weights(l, name), parts, cols), int(kinds[0]), x, cols)
+		}
+		all := []int{8, 8, 8}
+		for v := range h {
+			if l == 0 {
+				h[v] = times("input", s.typeParts(0), 8, v, h[v])
+				for i, x := range h[v] {
+					h[v][i] = max(0, x)
+				}
+			}
+		}
+		next := make([][]float32, len(h))
+		for v := range h {
+			y, weights := make([]float32, 8), [2]float64{}
+			for head := range 2 {
+				part := func(x []float32) []float32 { return x[4*head:][:4] }
+				by := func(name string, r int, x []float32) []float32 {
+					w := stacked(m.weights(l, name), []int{4, 4, 4, 4}, 8)
+					return multiplied(func(r, i, o int) float32 {
+						return w(r, i, o+4*head)
+					}, r, part(x), 4)
+				}
+				for e := g.Off[v]; e < g.Off[v+1]; e++ {
+					u, r := int(g.Nbrs[e]), int(g.Types[e])
+					score := 0.0
+					asked := by("attention", r, times("queries", all, 8, v, h[v]))
+					for i, k := range part(times("keys", all, 8, u, h[u])) {
+						score += float64(k*asked[i]) / 2
+					}
+					a := math.Exp(score)
+					weights[head] += a
+					for i, x := range by("messages", r, times("values", all, 8, u, h[u])) {
+						part(y)[i] += float32(a) * x
+					}
+				}
+			}
+			for i, x := range y {
+				if x /= float32(weights[i/4]); x != x {
+					x = 0 // no neighbors
+				}
+				y[i] = x / 2 * float32(1+math.Erf(float64(x)/math.Sqrt2))
+			}
+			next[v] = times("result", all, s.Dims[l+1], v, y)
+			for i := range next[v] {
+				if l == 0 {
+					next[v][i] += h[v][i]
+				}
+			}
+		}
+		h = next
+	}
+	sameLogits(t, "hgt", got, slices.Concat(h[:10]...))
+}
+
+// multiplied returns the product of a row with the matrix of a type.
+func multiplied(w func(kind, i, o int) float32, kind int, x []float32, cols int) []float32 {
+	y := make([]float32, cols)
+	for o := range y {
+		for i, v := range x {
+			y[o] += v * w(kind, i, o)
+		}
+	}
+	return y
+}
+
 // TestDrawnByWeight: what is drawn by weight has plain means, and whole lists weighted ones; sums
 // are refused.
 func TestDrawnByWeight(t *testing.T) {

@@ -125,12 +125,21 @@ func (m *Model) Machine() *program.Machine { return m.machine }
 // ExactLayer returns layer l, from 0, in the form that is computed over whole neighbor lists.
 func (m *Model) ExactLayer(l int) *program.ExactLayer { return m.exact[l] }
 
+// SampledOnly reports whether the model is computed from batches alone, and has no ExactLayers.
+func (s *Spec) SampledOnly() bool {
+	_, ok := s.Architecture.(interface{ sampledOnly() })
+	return ok
+}
+
 // ExactLayers returns all layers in the form that is computed over whole neighbor lists, without
 // parameters, to find out what they take.
 func (s *Spec) ExactLayers() []*program.ExactLayer { return s.exactLayersOf(&program.Params{}) }
 
 // exactLayersOf returns all layers in that form, with parameters in params.
 func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer) {
+	if s.SampledOnly() {
+		return nil
+	}
 	for l := range s.Layers() {
 		layer := func(b *program.Builder, x program.Value) program.Value {
 			if !s.readsLists(l) {

@@ -227,6 +227,8 @@ func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 		activation = own
 	}
 	switch activation {
+	case "none":
+		return y
 	case "elu":
 		return b.ELU(y)
 	case "gelu":

@@ -74,7 +74,7 @@ func TestDocumentedOptions(t *testing.T) {
 			looked++
 		}
 	}
-	if looked != 63 {
+	if looked != 70 {
 		t.Errorf("%d cells were looked at", looked)
 	}
 }

@@ -74,7 +74,7 @@ var modelRows = []*Row{
 		Check: atLeast(1),
 		Group: GroupModel, Help: "width of the hidden layers, or of each: 256,128"},
 	{Name: "heads", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
-		Help: "attention heads of gat and gatv2 (default 4)"},
+		Help: "attention heads of gat, gatv2 and hgt (default 4)"},
 	{Name: "aggregate", For: OfNodes, Unset: "auto",
 		Choices: []string{"auto", "mean", "max", "sum"}, InPlan: PlanValue, Group: GroupModel,
 		Help: "how sage, gcn, gin and sgc sum neighbors up: {choices} (default auto, the model's " +

@@ -133,7 +133,7 @@ func (c calls) heads(name string, out tensor, s backend.Segments, o operands, in
 
 // plain are operations that the device does by their references, each with its reason.
 var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
-	"type-matmul-tb": onHost, "type-shares": onHost}
+	"type-matmul-tb": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost}
 
 const onHost = "models with it are refused on a device"
 
