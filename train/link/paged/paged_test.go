@@ -714,3 +714,37 @@ func TestPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanByHand works out the parts of a plan: frames, edges, places of buckets and known answers.
+func TestPlanByHand(t *testing.T) {
+	m := &kv.Meta{Nodes: 80_000, EdgeSplits: []kv.EdgeSplitMeta{{Name: "train", Count: 1_000_000}}}
+	want := paged.Want{Dim: 1024, State: 1, Memory: 1 << 40, Extra: 16, EdgeExtra: 8}
+	for policy, frames := range map[partition.Policy]int64{partition.Sequential: 4,
+		partition.Beta: 5, partition.Dispersed: 6} { // of a set, and of what enters next
+		want.Policy, want.Parts, want.Capacity, want.Logical = policy, 8, 4, 4
+		if policy != partition.Dispersed {
+			want.Logical = 0
+		}
+		want.TrainParts = func(parts int) int { return parts / 2 }
+		p, err := paged.NewPlan(m, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Frames have 10,000 rows, and sets a quarter of the edges, and a quarter more.
+		const edges = 312_501
+		bytes := []int64{2*mem.ArenaBytes(frames*10_000*1024*4) + mem.HeapCost(frames*10_000*16),
+			mem.HeapCost((24+8)*edges) + 8<<20, mem.HeapCost(16 * 65),
+			mem.HeapCost(2*64*1_000_000/8 + 8<<20)}
+		for i, name := range []string{"partitions", "edges", "places of buckets",
+			"known answers"} {
+			if got := p.Parts[i]; got.Name != name || got.Bytes != bytes[i] {
+				t.Errorf("%s: %s take %d bytes, want %s of %d", policy, got.Name, got.Bytes, name,
+					bytes[i])
+			}
+		}
+		if p.Frames != int(frames) || p.EdgesOnce != edges || len(p.Parts) != 4 {
+			t.Errorf("%s: %d frames, %d edges, %d parts", policy, p.Frames, p.EdgesOnce,
+				len(p.Parts))
+		}
+	}
+}

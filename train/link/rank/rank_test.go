@@ -229,3 +229,27 @@ func TestAUC(t *testing.T) {
 		t.Errorf("hits at as many as there are: %v, want the share above the last of them", got)
 	}
 }
+
+// TestNearestOfMany: of more rows than are scored at once each is scored by its own values.
+func TestNearestOfMany(t *testing.T) {
+	const count, columns = 20_000, 3
+	rows := make([]float32, count*columns)
+	for i := range count {
+		rows[i*columns+1] = float32(i * 7919 % count) // all differ
+	}
+	d, err := decoder.New("distmult", columns, decoder.Options{Norm: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &rank.Scorer{Pool: kernel.NewPool(2), Decoder: d, Dim: columns}
+	got, err := rank.Nearest{Scorer: s, Measure: decoder.Dot}.Find(t.Context(),
+		entities.InMemory(rows, columns), []float32{0, 1, 0}, count)
+	if err != nil || len(got) != count {
+		t.Fatalf("%d answers: %v", len(got), err)
+	}
+	for i, a := range got {
+		if want := float32(count - 1 - i); a.Score != want || rows[a.Entity*columns+1] != want {
+			t.Fatalf("answer %d is entity %d of score %g, want %g", i, a.Entity, a.Score, want)
+		}
+	}
+}
