@@ -333,7 +333,7 @@ const ReversedUsual = 0.9
 // another, and where edges have types, since the reverse may have another type.
 func (m *Meta) ReversedShare() (share float64, known bool) {
 	s := m.Stats
-	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Source.Format == PartFormat {
+	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 || m.Typed() || m.Source.Format == PartFormat {
 		return 0, false
 	}
 	return float64(s.ReversedPairs) / float64(s.SampledPairs), true

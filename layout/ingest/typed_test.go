@@ -295,6 +295,21 @@ func manyRows() string {
 	return b.String()
 }
 
+// TestUnreachedLabels: what has labels and no in-edges is said, unless --reverse adds some.
+func TestUnreachedLabels(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		var notes strings.Builder
+		opt := typedOptions()
+		opt.Reverse, opt.Notes = reverse, &notes
+		if err := ingestTyped(t, typedFiles(t, nil), opt, 0); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(notes.String(), "no edges lead to user") == reverse {
+			t.Errorf("reverse %t: %s", reverse, notes.String())
+		}
+	}
+}
+
 // TestSameRelationNames: relations of one name between other types are told apart by these.
 func TestSameRelationNames(t *testing.T) {
 	fs, opt := typedFiles(t, nil), typedOptions()

@@ -334,7 +334,20 @@ func (s *typedGraph) addLabels() error {
 		s.info.Labels.OfType = t.name
 	}
 	slices.Sort(s.info.Splits)
+	s.noteUnreached(of)
 	return nil
+}
+
+// noteUnreached notes that the nodes with labels have no in-edges, so that models would learn from
+// their own columns alone.
+func (s *typedGraph) noteUnreached(labeled string) {
+	reached := slices.ContainsFunc(s.info.Relations, func(r kv.RelationMeta) bool {
+		return s.types[r.Dst].name == labeled
+	})
+	if labeled != "" && !reached {
+		s.note("no edges lead to %s, whose labels are learned, so models see no neighbors of "+
+			"theirs: --reverse adds the relations the other way", labeled)
+	}
 }
 
 // ForceTargets reads text labels as numbers to predict from now on.
