@@ -6,7 +6,7 @@
 SOURCE is what gdb ingest takes, with labels and splits. It is ingested in both directions, once as it
 is, once in partitions by chance, and ordered by gap. FLAGS are those of gdb train for all. Each row
 is the mean and the standard deviation over seeds: exact, then a part of the partitions in memory,
-of gap with hubs and without, and by chance.
+of gap with hubs and without, by chance, and of gap with hubs by pbs.
 """
 import argparse
 import json
@@ -61,7 +61,8 @@ def main():
                      str(max(1, args.partitions // share))]
             rows += [(f"1/{share}, gap and hubs", gap, macro),
                      (f"1/{share}, gap", gap, macro + ["--hubs", "0"]),
-                     (f"1/{share}, by chance", chance, macro + ["--hubs", "0"])]
+                     (f"1/{share}, by chance", chance, macro + ["--hubs", "0"]),
+                     (f"1/{share}, gap, pbs", gap, ["--strategy", "pbs", *macro[2:]])]
         for name, store, flags in rows:
             all = [test(args, store, s, ["--model", model] + flags)
                    for s in range(1, args.seeds + 1)]

@@ -14,6 +14,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
+	"gdb/train/history"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/setting"
@@ -47,7 +48,10 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 	fits := func(capacity int) (bool, error) {
 		return b.setCapacity(cfg, c.Seed, capacity, entries, dim, free)
 	}
-	defer func() { b.describeMacro(src.Meta) }()
+	defer func() {
+		b.describeMacro(src.Meta)
+		b.describeHalo(c, len(train), dim)
+	}()
 	all, err := fits(deal.Parts())
 	if err != nil || all && c.PartitionsInMemory == 0 || c.PartitionsInMemory == deal.Parts() {
 		return cfg, err
@@ -202,4 +206,25 @@ func (b *nodePartitions) describeMacro(m *kv.Meta) {
 	degree := float64(m.Edges) / float64(max(1, m.Nodes))
 	b.lines = append(b.lines, fmt.Sprintf("a node keeps about %.1f of %.1f neighbors (%.0f %%), "+
 		"and those that are hubs", kept*degree, degree, 100*kept))
+}
+
+// describeHalo tells what neighbors outside memory take of an epoch, and what is computed for them.
+func (b *nodePartitions) describeHalo(c *setting.Node, train, dim int) {
+	if !c.Halo() || b.spec.Parts == b.spec.Capacity {
+		return
+	}
+	fanout, _ := model.Of(c).Sampled()
+	drawn, seeds := 0, int64(train)
+	for _, f := range fanout[:len(fanout)-1] {
+		if f == sample.All {
+			return
+		}
+		seeds *= int64(f)
+		drawn += int(seeds)
+	}
+	b.lines = append(b.lines, fmt.Sprintf("neighbors outside memory are drawn too, up to %d an "+
+		"epoch, whose features are read one by one, up to %s; their hidden states are up to %d "+
+		"epochs old", drawn, mem.FormatSize(4*int64(dim)*int64(drawn)), history.Most))
+	b.lines = append(b.lines, fmt.Sprintf("states of %d nodes are computed each epoch for batches "+
+		"of other partitions", len(b.macro.Refresh)))
 }

@@ -19,8 +19,8 @@ type Facts struct {
 	// Memory bounds the process. Program is the part that the program itself takes, and Model the
 	// part of the model.
 	Memory, Program, Model int64
-	// Vectors is the memory of vectors that are learned for each node, and VectorsDisk the disk
-	// space that checkpoints take for them.
+	// Vectors is the memory of vectors that are learned for each node, or of their hidden states,
+	// and VectorsDisk the disk space that checkpoints take for them.
 	Vectors, VectorsDisk int64
 
 	// Samplers is how many goroutines sample; 0 where that was not measured.
@@ -43,6 +43,7 @@ type Settings struct {
 	Cache, Topology string
 	FeatureCache    int64 // bytes; 0 is as much as there is room for
 	DeviceCache     int64 // bytes on a device; DeviceCacheAuto is as much as fits
+	Halo            bool  // hidden states are kept of each node
 	MacroBatch      int   // batches that are sliced from one sample
 	Devices         int   // that compute, each a part of a batch; Batch has the seeds of a part
 	NeighborCache   int64 // bytes; NeighborAuto chooses the best size
@@ -58,7 +59,7 @@ type Settings struct {
 func SettingsOf(c *setting.Node) Settings {
 	s := Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.PartSeeds(),
 		EvalEvery: c.EvalEvery, Devices: c.Parts(), Patience: c.Patience, Cache: c.Cache,
-		Topology: c.Topology, FeatureCache: c.FeatureCache,
+		Topology: c.Topology, Halo: c.Halo(), FeatureCache: c.FeatureCache,
 		NeighborCache: c.NeighborCache, DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
 		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
 	if c.Buffered() { // only evaluations read what is not in the partitions

@@ -166,7 +166,7 @@ func (f *Facts) take(w way) (t outcome) {
 			func(given int64) lists { return f.lists(w, given) })
 	}
 	pool := mem.Divide(f.Memory, []mem.Component{mem.Fixed("program", "", f.Program),
-		mem.Fixed("model", "", f.Model), mem.Fixed("node embedding", "", f.Vectors), topology,
+		mem.Fixed("model", "", f.Model), mem.Fixed(vectorsName(f.Halo), "", f.Vectors), topology,
 		f.featuresOf(), mem.Fixed("batches", "", p.Batches), mem.Fixed("step", "", f.StepCopied),
 		mem.Fixed("evaluation", "", p.Eval)})
 	f.lists(w, pool.Part("topology").Given).hold(p)

@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/mem"
 	topo "gdb/layout/topology"
+	"gdb/train/setting"
 )
 
 // Host names the pool that is the process's own memory.
@@ -22,7 +23,8 @@ func (p *Plan) Pools() []mem.Pool {
 	parts := []mem.Part{part("program", "", p.Fixed), part("model", "", p.Model)}
 	if p.Vectors > 0 {
 		disk := "and " + mem.FormatSize(p.VectorsDisk) + " of disk in checkpoints"
-		parts = append(parts, part("node embedding", disk, p.Vectors))
+		halo := p.Partitions != nil && p.Partitions.Order == setting.StrategyPBS
+		parts = append(parts, part(vectorsName(halo), disk, p.Vectors))
 	}
 	if b := p.Partitions; b != nil {
 		what := fmt.Sprintf("%d of %d, features and lists", b.InMemory, b.Parts)
@@ -38,6 +40,14 @@ func (p *Plan) Pools() []mem.Pool {
 		pools = append(pools, p.OnDevice.pool())
 	}
 	return pools
+}
+
+// vectorsName says what Facts.Vectors are.
+func vectorsName(halo bool) string {
+	if halo {
+		return "hidden states"
+	}
+	return "node embedding"
 }
 
 // part returns a part of a plan, for people.
