@@ -45,3 +45,35 @@ func TestPropertyValues(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeTypes: a node has the last type that begins at it or before it; a type may have no nodes.
+func TestNodeTypes(t *testing.T) {
+	got := make([]uint32, 7)
+	NodeTypes(got, []uint32{0, 9, 10, 24, 25, 26, 9}, []int{0, 10, 10, 25})
+	if want := []uint32{0, 0, 2, 2, 3, 3, 0}; !slices.Equal(got, want) {
+		t.Errorf("types %v, want %v", got, want)
+	}
+	if NodeTypes(got, []uint32{7}, []int{0}); got[0] != 0 {
+		t.Errorf("of one type: %d", got[0])
+	}
+}
+
+// TestDeadOperations: what nothing reads is not computed.
+func TestDeadOperations(t *testing.T) {
+	model := func(dead bool) Model {
+		return func(b *Builder, x Value) Value {
+			h := testDense(b, x, "a", 16)
+			if dead {
+				b.GELU(b.Scale(h, 2))
+			}
+			return b.Pull(h, b.Lists(), Mean)
+		}
+	}
+	for _, train := range []bool{false, true} {
+		o := Options{Layers: 1, Features: testCols, Train: train}
+		with, without := Make(&Params{}, model(true), o), Make(&Params{}, model(false), o)
+		if with.Len() != without.Len() {
+			t.Errorf("%d operations, want %d\n%s", with.Len(), without.Len(), with)
+		}
+	}
+}

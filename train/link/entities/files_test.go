@@ -359,6 +359,27 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestCommittedTells: a folder that cannot be listed after a checkpoint is an error.
+func TestCommittedTells(t *testing.T) {
+	fs, dev, s := vfs.NewMem(), layouttest.Device(t), mustSpec(t, 300, 3, 4, 1)
+	broken := false
+	d, err := CreateFiles(errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken && op.Kind == errorfs.OpList {
+			return syscall.EIO
+		}
+		return nil
+	})), "rows", dev, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if broken = true; !errors.Is(d.Committed(), syscall.EIO) {
+		t.Error("the error is lost")
+	}
+}
+
 // checkRows goes on from a record and reads all partitions of a version.
 func checkRows(t *testing.T, fs vfs.FS, dev blockdev.Device, s FileSpec, record []byte,
 	version int) {
@@ -450,5 +471,32 @@ func TestBytesWith(t *testing.T) {
 	if err := d.Close(); err != nil || dirBytes(t, fs) != d.BytesWith(changed) {
 		t.Errorf("closed, the files have %d bytes, want %d: %v", dirBytes(t, fs),
 			d.BytesWith(changed), err)
+	}
+}
+
+// TestHeaderOfAnother: a header that differs in one field from what is wanted is refused.
+func TestHeaderOfAnother(t *testing.T) {
+	uuid := [16]byte{1}
+	h := header{part: 1, generation: 2, parts: 3, graph: 100, nodes: 33, columns: 4, first: 6,
+		sums: []uint32{5, 6}}
+	b := h.encode(uuid)
+	if sums, err := decodeHeader(b, uuid, &h); err != nil || !slices.Equal(sums, h.sums) {
+		t.Errorf("sums %v, want %v: %v", sums, h.sums, err)
+	}
+	for name, change := range map[string]func(*header){
+		"partition":  func(h *header) { h.part++ },
+		"generation": func(h *header) { h.generation++ },
+		"partitions": func(h *header) { h.parts++ },
+		"graph":      func(h *header) { h.graph++ },
+		"nodes":      func(h *header) { h.nodes++ },
+		"columns":    func(h *header) { h.columns++ },
+		"first":      func(h *header) { h.first++ },
+		"sums":       func(h *header) { h.sums = h.sums[:1] },
+	} {
+		want := h
+		change(&want)
+		if _, err := decodeHeader(b, uuid, &want); err == nil {
+			t.Errorf("a header with other %s is taken", name)
+		}
 	}
 }

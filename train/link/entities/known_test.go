@@ -232,6 +232,10 @@ func TestPassBytes(t *testing.T) {
 		if !on {
 			continue
 		}
+		// A stream takes its buffers, a bit for each entity and end, and counts of 7 blocks.
+		if fixed := x.fixed.Bytes(); name == "streamed" && fixed != 8<<20+tableRows/4+32*7 {
+			t.Errorf("a stream of edges takes %d bytes", fixed)
+		}
 		known := mem.HeapCost(2*64*550/int64(k.table.blocks()) + PassBytes)
 		for _, limit := range []int64{200 << 20, 20 << 20, known + 4, known, 1 << 20, 2 << 30} {
 			x.budget = mem.NewBudget(limit)

@@ -191,8 +191,9 @@ func TestInOrder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before, next := budget.Used(), 0
+			before, next, windows := budget.Used(), 0, 0
 			err := x.InOrder(t.Context(), budget, func(first int, rows []float32) error {
+				windows++
 				if first != next || len(rows) > rowsOnce*tableDim {
 					t.Fatalf("%s: %d rows from %d on, want from %d on", name, len(rows)/tableDim,
 						first, next)
@@ -208,6 +209,9 @@ func TestInOrder(t *testing.T) {
 			if err != nil || next != tableRows || budget.Used() != before {
 				t.Errorf("%s: %d rows, %d bytes are left: %v", name, next, budget.Used()-before,
 					err)
+			}
+			if windows > 7 { // as many as the table has blocks, or windows
+				t.Errorf("%s, limit %d: rows come in %d pieces", name, limit, windows)
 			}
 			if limit > 0 {
 				budget.Release(limit - used - 2*mem.ArenaBytes(300*4*tableDim))
