@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gdb/kv"
 	"gdb/layout"
@@ -14,6 +15,7 @@ import (
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parquet-go/parquet-go"
 )
 
 // typedTables are the files of a small typed graph. The ids of users and items overlap; tags have
@@ -323,5 +325,51 @@ func TestSameRelationNames(t *testing.T) {
 	}
 	if m := open(t, fs, "store").meta; m.Relations[2] != (kv.RelationMeta{Src: 2, Dst: 0}) {
 		t.Errorf("the reverse joins %v", m.Relations[2])
+	}
+}
+
+// shopUser is a row of a table of columns.
+type shopUser struct {
+	ID    int64     `parquet:"id"`
+	Zip   string    `parquet:"zip"`
+	Since time.Time `parquet:"since,timestamp(microsecond)"`
+	Born  int32     `parquet:"born,date"`
+	Score *float64  `parquet:"score,optional"`
+	Count uint32    `parquet:"count"`
+	Open  bool      `parquet:"open"`
+}
+
+// TestTypedParquet: a table of columns says what its columns are, whatever their values look like,
+// and times keep their fractions.
+func TestTypedParquet(t *testing.T) {
+	fs, score := typedFiles(t, nil), 0.1
+	f, err := fs.Create("users.parquet", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := parquet.NewGenericWriter[shopUser](f)
+	_, err = w.Write([]shopUser{
+		{ID: 7, Zip: "123", Since: time.UnixMicro(1700000000123456), Born: 11000, Score: &score},
+		{ID: 3, Zip: "", Since: time.UnixMicro(-1), Born: -1, Count: 1<<32 - 1, Open: true},
+		{ID: 5, Zip: "07", Since: time.UnixMicro(0)}})
+	if err = errors.Join(err, w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opt := typedOptions()
+	opt.NodeTables[0].File, opt.FeatureCols, opt.Categorical = "users.parquet", "", ""
+	opt.LabelCol = "none"
+	if err := ingestTyped(t, fs, opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, fs, "store")
+	var got []string
+	for _, c := range r.meta.NodeTypes[0].Columns {
+		got = append(got, c.Name+" "+c.Type+": "+strings.Join(r.column(c), " "))
+	}
+	if want := []string{"zip string: 123 null 07",
+		"since timestamp: 1700000000123456 -1 0", "born date: 11000 -1 0",
+		"score float64: 0.1 null null", "count int64: 0 4294967295 0",
+		"open bool: 0 1 0"}; !slices.Equal(got, want) {
+		t.Errorf("columns\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
