@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -168,6 +169,47 @@ func TestNeighborsOfTypedEdges(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "usage: serve: fanout") {
 			t.Errorf("fanout %d: %v", fanout, err)
 		}
+	}
+}
+
+// TestDrawnNeighbors: of fewer neighbors than a node has those come that a sample with the same
+// seed has, in epoch 0.
+func TestDrawnNeighbors(t *testing.T) {
+	st := coraStore(t)
+	k := start(t, st, Options{}).connect(t)
+	db, err := gdb.OpenOn(t.Context(), st, layouttest.Device(t), gdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	nodes := make([]uint32, 100)
+	for i := range nodes {
+		nodes[i] = uint32(i)
+	}
+	d, err := db.Sample(t.Context(), mem.View[sample.NodeID](mem.BytesOf(nodes)), []int{2}, 5, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := k.must(protocol.KindNeighbors, protocol.Neighbors{Fanout: 2, Seed: 5},
+		mem.BytesOf(nodes), protocol.KindArrays)
+	got := mem.View[int64](f.Data)
+	for i, off := range d.NbrOffsets {
+		if got[i] != int64(off) {
+			t.Fatalf("list %d begins at %d, want %d", i, got[i], off)
+		}
+	}
+	for i, v := range d.Nbrs {
+		if got[len(d.NbrOffsets)+i] != int64(v) {
+			t.Fatalf("neighbor %d is %d, want %d", i, got[len(d.NbrOffsets)+i], v)
+		}
+	}
+}
+
+// TestEdgeBytes: an edge takes its ends of 4 bytes and its type of 2, and the same in numbers of
+// 4, 4 and 8 bytes.
+func TestEdgeBytes(t *testing.T) {
+	if edgeBytes != 4+4+2+4+4+8 {
+		t.Errorf("%d bytes", edgeBytes)
 	}
 }
 
