@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -265,4 +267,22 @@ func TestLookupsThatDoNotOpen(t *testing.T) {
 	}
 	r.lookup.Release(taken)
 	k.must(protocol.KindRows, nil, nodes, protocol.KindArrays)
+}
+
+// TestServerEndsWithNothing: a server that ended holds nothing of what its clients opened, but the
+// numbers of the 140 seeds, which end with it.
+func TestServerEndsWithNothing(t *testing.T) {
+	r := start(t, coraStore(t), Options{Memory: smallMemory})
+	r.connect(t).open(protocol.Open{Fanout: []int{5}, Batch: 50, Seed: 1})
+	if r.budget.Used() == 0 {
+		t.Error("a loader is not counted")
+	}
+	r.stop()
+	err := <-r.done
+	if r.done <- nil; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if n := r.budget.Used(); n > mem.HeapCost(4*140) {
+		t.Errorf("%d bytes are held", n)
+	}
 }
