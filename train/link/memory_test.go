@@ -1,6 +1,7 @@
 package link
 
 import (
+	"strings"
 	"testing"
 
 	"gdb/internal/mem"
@@ -133,5 +134,26 @@ func TestTableIsCounted(t *testing.T) {
 	}
 	if err := table.Close(); err != nil || budget.Used() != 0 {
 		t.Errorf("%d bytes are held: %v", budget.Used(), err)
+	}
+}
+
+// TestOpenWithLittleMemory: a training whose parts do not fit one after the other says which does
+// not.
+func TestOpenWithLittleMemory(t *testing.T) {
+	store, found := mustCircle(t, true), map[string]bool{}
+	for more := int64(0); more < 4<<20; more += 4096 {
+		c := circleConfig("distmult")
+		c.Order, c.Memory = setting.OrderMemory, mem.ProcessBytes+more
+		tr := newTrainer(store, mustDevice(t), c)
+		err := tr.open(t.Context())
+		if err == nil {
+			break
+		}
+		for _, what := range []string{"best vectors", "a step"} {
+			found[what] = found[what] || strings.Contains(err.Error(), what)
+		}
+	}
+	if !found["best vectors"] || !found["a step"] {
+		t.Errorf("not told: %v", found)
 	}
 }
