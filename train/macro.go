@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -89,9 +90,9 @@ func (b *nodePartitions) chooseCapacity(c *setting.Node, cfg *partbuffer.Config,
 		return err
 	}
 	if !least {
-		return fmt.Errorf("train: --strategy macro has %s for partitions, and two of the %d that "+
+		return fmt.Errorf("train: --strategy %s has %s for partitions, and two of the %d that "+
 			"the store has take %s: give more --memory, or order the store in more parts",
-			mem.FormatSize(free), parts, mem.FormatSize(partbuffer.Bytes(cfg, dim)))
+			c.Strategy, mem.FormatSize(free), parts, mem.FormatSize(partbuffer.Bytes(cfg, dim)))
 	}
 	most, over := 1, parts
 	for most+1 < over && err == nil {
@@ -120,8 +121,9 @@ func storePartitions(m *kv.Meta) (*partition.Deal, []uint64, error) {
 		}
 	}
 	if len(entries) < 2 {
-		return nil, nil, fmt.Errorf("train: --strategy macro reads partitions, and the store has " +
-			"one: order it (gdb order STORE --out NEW --partitions 256), and train on that")
+		return nil, nil, errors.New("train: --strategy macro and pbs read partitions, and the " +
+			"store has one: order it (gdb order STORE --out NEW --partitions 256), and train on " +
+			"that")
 	}
 	deal, err := partition.NewDeal(partition.DealSpec{Nodes: m.Nodes, Bounds: bounds})
 	return deal, entries, err

@@ -73,13 +73,26 @@ func (j *nodeJob) finished(m *kv.Meta, r *train.Result) *cli.Finished {
 		end.Advice = append(end.Advice, "the best epoch was the last: "+j.app.commandLine([]string{
 			"train", dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
-	if hasSplit(m, "test") || hasSplit(m, "val") {
-		end.Next = append(end.Next, []string{"eval", dir, "--run", r.Run})
-	}
-	end.Next = append(end.Next,
-		[]string{"predict", dir, "--run", r.Run, "--out", "predictions.csv"},
+	end.Next = append(j.judge(dir, r.Run, m),
 		[]string{"report", dir, "--run", r.Run, "--out", "report.html"})
 	return end
+}
+
+// judge returns the commands that judge and use a run.
+func (j *nodeJob) judge(dir, run string, m *kv.Meta) (next [][]string) {
+	architecture, err := model.Find(j.cfg.Model)
+	sampled := err == nil && (&model.Spec{Architecture: architecture}).SampledOnly()
+	if hasSplit(m, "test") || hasSplit(m, "val") {
+		eval := []string{"eval", dir, "--run", run}
+		if sampled {
+			eval = append(eval, "--eval-mode", setting.EvalSampled)
+		}
+		next = append(next, eval)
+	}
+	if !sampled {
+		next = append(next, []string{"predict", dir, "--run", run, "--out", "predictions.csv"})
+	}
+	return next
 }
 
 func (j *nodeJob) plan(ctx context.Context, st *layout.Store, dev blockdev.Device) error {
