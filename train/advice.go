@@ -38,12 +38,15 @@ func direction(ctx context.Context, c *checked, in *inputs,
 	if err != nil {
 		return "", fmt.Errorf("train: %w", err)
 	}
+	add := "--undirected adds the reverse of each edge"
+	if in.Meta.Typed() {
+		add = "--reverse adds to each relation its reverse"
+	}
 	switch {
 	case lone > 0 && lone*loneShare >= looked:
 		note = fmt.Sprintf("%s of %s training nodes have no in-edges, and a model reads no "+
-			"others, so that it learns nothing of their neighbors: ingest with --undirected adds "+
-			"the reverse of each edge", humanize.Comma(int64(lone)),
-			humanize.Comma(int64(looked)))
+			"others, so that it learns nothing of their neighbors: ingest with %s",
+			humanize.Comma(int64(lone)), humanize.Comma(int64(looked)), add)
 	case known && share < kv.ReversedUsual:
 		note = fmt.Sprintf("%.0f %% of edges have their reverse, and a model reads the "+
 			"in-edges of a node only: ingest with --undirected if neighbors matter both ways",

@@ -169,7 +169,8 @@ func (c Chosen) fitTypes(m *kv.Meta) {
 
 // Unused names what a store has and a run does not read.
 func (c Chosen) Unused(m *kv.Meta) (names []string) {
-	reads := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Extras()
+	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
+	reads := spec.Extras()
 	if m.Weighted && !c.EdgeWeight && c.Sample != setting.SampleWeighted {
 		names = append(names, "edge weights")
 	}
@@ -178,6 +179,10 @@ func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	}
 	if len(m.EdgeTypes) > 1 && !reads.EdgeTypes {
 		names = append(names, "edge types")
+	}
+	if m.Typed() && len(m.NodeTypes) > 1 && !spec.typed() {
+		names = append(names, "types of nodes (columns of different types are read as if they "+
+			"were the same; --model hsage tells them apart)")
 	}
 	for _, f := range m.Features[min(1, len(m.Features)):] {
 		names = append(names, "features "+f.Name)

@@ -9,6 +9,12 @@ import (
 // What models of typed graphs have in common: matrices for each type of nodes. A store without
 // types of nodes has one type.
 
+// typed reports whether the model has matrices for each type of nodes.
+func (s *Spec) typed() bool {
+	_, typed := s.Architecture.(interface{ typed() })
+	return typed
+}
+
 // typeParts returns how many columns a matrix of each type of nodes reads of the rows of layer l:
 // in the first layer the features that the type has. A specification of fewer features, which is
 // only asked what it reads, has no more.
@@ -47,8 +53,7 @@ func (s *Spec) byType(b *program.Builder, l int, name string, x, types program.V
 
 // biased appends the bias of a layer's rows: one for each type of nodes, or the same for all.
 func (s *Spec) biased(b *program.Builder, l int, y program.Value) program.Value {
-	_, typed := s.Architecture.(interface{ typed() })
-	if n := len(s.NodeTypes); typed && n > 1 {
+	if n := len(s.NodeTypes); s.typed() && n > 1 {
 		table := b.Param(layerName(l)+"bias", n, b.Cols(y), program.Zero)
 		return b.Add(y, b.RowsByType(table, b.Own(b.NodeTypes())))
 	}
