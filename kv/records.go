@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sort"
@@ -110,6 +111,10 @@ const (
 	TimeDate     TimeForm = "date"     // days: 2024-05-31
 	TimeDatetime TimeForm = "datetime" // days with a time of day
 )
+
+// NoTime is the time of edges in a typed store whose relation has no times, where others have them:
+// such edges are there before all others.
+const NoTime = math.MinInt64
 
 // NodeTypeMeta describes one type of nodes.
 type NodeTypeMeta struct {

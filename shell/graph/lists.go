@@ -43,8 +43,11 @@ func ParseTime(s string) (seconds int64, ok bool) { return input.ParseTime([]byt
 // be a mean of times.
 func (g *Graph) Time(t float64) any { return timeOf(g.Meta().Times, t) }
 
-// TimeOf returns the time of one edge as the source wrote it.
+// TimeOf returns the time of one edge as the source wrote it; nil if its relation has no times.
 func (g *Graph) TimeOf(t int64) any {
+	if t == kv.NoTime && g.Meta().Typed() {
+		return nil
+	}
 	if g.Meta().Times == kv.TimeNumber {
 		return t
 	}

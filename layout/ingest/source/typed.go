@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -460,10 +459,6 @@ func (s *typedGraph) streamEnds(ctx context.Context, typ int, fn func(*IDChunk) 
 	return nil
 }
 
-// noTime is the time of edges of a relation without times, where others have them: such edges are
-// there before all others.
-const noTime = math.MinInt64
-
 // streamEdges streams the edges of all relations, each chunk of one, and behind it the chunk of
 // reverse edges, where they are wanted.
 func (s *typedGraph) streamEdges(ctx context.Context, fn func(*EdgeChunk) error) error {
@@ -488,7 +483,7 @@ func (s *typedGraph) streamEdges(ctx context.Context, fn func(*EdgeChunk) error)
 			}
 			if s.info.Timed && c.Time == nil {
 				for len(times) < n {
-					times = append(times, noTime)
+					times = append(times, kv.NoTime)
 				}
 				c.Time = times[:n]
 			}
