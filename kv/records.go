@@ -191,21 +191,6 @@ type RowsSection struct {
 // Equal reports whether two descriptions are the same.
 func (r *RowsMeta) Equal(other *RowsMeta) bool { return reflect.DeepEqual(r, other) }
 
-// Bytes returns how many bytes the rows of a number of nodes take, without what fills pages.
-func (r *RowsMeta) Bytes(nodes uint64) (bytes int64) {
-	if r.Sections == nil {
-		return int64(nodes) * int64(r.RowBytes)
-	}
-	for i, s := range r.Sections {
-		end := nodes
-		if i+1 < len(r.Sections) {
-			end = r.Sections[i+1].First
-		}
-		bytes += int64(end-s.First) * int64(s.RowBytes)
-	}
-	return bytes
-}
-
 // ColumnMeta names one column of features, or the adjacent columns that were one column of lists in
 // the source.
 type ColumnMeta struct {

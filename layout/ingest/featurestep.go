@@ -166,7 +166,7 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()
 	err = f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
-		rows := f.rowsOf(c)
+		rows, dim := f.rowsOf(c), f.dims()[c.Type]
 		for i := range rows.n {
 			var node uint32
 			if f.nodes == nil {
@@ -181,7 +181,6 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 				}
 				node = uint32(word)
 			}
-			dim := f.dims()[c.Type]
 			row := c.Rows[i*dim : (i+1)*dim]
 			f.scales[c.Type].Apply(row)
 			if f.info.Dims == nil {

@@ -63,7 +63,8 @@ func (s *typedGraph) addColumns() error {
 	for key := range given {
 		return input.Usage("--column-types %s: no table has a column of that name to store", key)
 	}
-	return s.describeColumns()
+	s.describeColumns()
+	return nil
 }
 
 // givenTypes reads --column-types.
@@ -87,7 +88,7 @@ func (s *typedGraph) givenTypes() (map[string]string, error) {
 }
 
 // describeColumns says of columns without a role as what they are stored.
-func (s *typedGraph) describeColumns() error {
+func (s *typedGraph) describeColumns() {
 	for _, t := range s.info.Tables {
 		file := s.types[t.Type].table.opened.Path
 		for _, c := range t.Columns {
@@ -103,7 +104,6 @@ func (s *typedGraph) describeColumns() error {
 			}
 		}
 	}
-	return nil
 }
 
 // columnType finds the type of a column: that which a table of columns says, else the narrowest
