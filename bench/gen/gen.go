@@ -1,5 +1,5 @@
-// Package gen makes graphs for measuring: R-MAT and block models from nothing, and expansions of
-// real graphs. They are directories of arrays that ingest takes.
+// Package gen makes graphs for measuring: R-MAT, block models and a shop's tables from nothing, and
+// expansions of real graphs. They are directories of arrays, or of tables, that ingest takes.
 package gen
 
 import (
@@ -24,7 +24,7 @@ import (
 // Options describe a graph to generate. Memory is bounded whatever the size: 1 bit per node
 // (R-MAT, to draw splits from nodes with in-edges), 8 bytes per member of a split, and buffers.
 type Options struct {
-	Kind      string // rmat or sbm
+	Kind      string // rmat, sbm or Typed
 	Nodes     uint64 // a power of two for rmat
 	Edges     uint64 // sbm: to a few percent, and at least one a node
 	Dim       int    // feature values per node; 0 for none
@@ -52,7 +52,7 @@ const (
 const genChunk = 1 << 16
 
 // Kinds are the graphs that Make makes.
-var Kinds = []string{"rmat", "sbm"}
+var Kinds = []string{"rmat", "sbm", Typed}
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
@@ -84,8 +84,8 @@ func (o *Options) Validate() error {
 type Made struct{ Nodes, Edges uint64 }
 
 // Make writes an array directory: edges.npy uint32 (E,2), which is half of what int64 takes,
-// features.npy float32 (N,dim), labels.npy int64 and {train,val,test}_idx.npy. The same options
-// give the same bytes.
+// features.npy float32 (N,dim), labels.npy int64 and {train,val,test}_idx.npy; of a typed graph it
+// writes tables as Parquet. The same options give the same bytes.
 func Make(ctx context.Context, o Options) (Made, error) {
 	if err := o.Validate(); err != nil {
 		return Made{}, err
@@ -96,9 +96,16 @@ func Make(ctx context.Context, o Options) (Made, error) {
 	g := &generator{Options: o, ctx: ctx}
 	g.scramble = rng.NewPermutation(o.Nodes, rng.Key(o.Seed, genScramble))
 	steps := []func() error{g.rmatEdges, g.features, g.labels, g.splits}
-	if o.Kind == "sbm" {
+	switch o.Kind {
+	case "sbm":
 		g.means = classMeans(o)
 		steps[0] = g.sbmEdges
+	case Typed:
+		s, err := newShop(g)
+		if err != nil {
+			return Made{}, fmt.Errorf("bench: gen %w", err)
+		}
+		steps = []func() error{s.tables}
 	}
 	err := wholeDir(o.FS, o.Out, func(dir string) error {
 		g.Out = dir

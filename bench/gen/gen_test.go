@@ -137,15 +137,15 @@ func TestGenRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(o *Options){
-		"want rmat, sbm or kron": func(o *Options) { o.Kind = "er" },
-		"want 2 to 2^32":         func(o *Options) { o.Nodes = 1 },
-		"want a power of two":    func(o *Options) { o.Kind, o.Nodes = "rmat", 1000 },
-		"no --edges":             func(o *Options) { o.Edges = 0 },
-		"at least one a node":    func(o *Options) { o.Edges = 100 },
-		"0 classes":              func(o *Options) { o.Classes = 0 },
-		"--train-frac 0.7":       func(o *Options) { o.TrainFrac = 0.7 },
-		"--dim -1 is negative":   func(o *Options) { o.Dim = -1 },
-		"bench: gen: no --out D": func(o *Options) { o.Out = "" },
+		"want rmat, sbm, typed or kron": func(o *Options) { o.Kind = "er" },
+		"want 2 to 2^32":                func(o *Options) { o.Nodes = 1 },
+		"want a power of two":           func(o *Options) { o.Kind, o.Nodes = "rmat", 1000 },
+		"no --edges":                    func(o *Options) { o.Edges = 0 },
+		"at least one a node":           func(o *Options) { o.Edges = 100 },
+		"0 classes":                     func(o *Options) { o.Classes = 0 },
+		"--train-frac 0.7":              func(o *Options) { o.TrainFrac = 0.7 },
+		"--dim -1 is negative":          func(o *Options) { o.Dim = -1 },
+		"bench: gen: no --out D":        func(o *Options) { o.Out = "" },
 	} {
 		o := good
 		change(&o)

@@ -90,7 +90,7 @@ var completions = []struct{ line, want string }{
 	{"bench sample --topology ", "resident plain packed compact paged :6"},
 	{"bench sample --strategy w", "weighted :6"},
 	{"bench gather --store s.gdb --split-column ", "0 1 :4"},
-	{"bench gen ", "rmat sbm kron :4"},
+	{"bench gen ", "rmat sbm typed kron :4"},
 	{"help st", "strategies :4"}, {"help bench g", "gather gemm gen :4"},
 }
 

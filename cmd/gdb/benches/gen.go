@@ -17,7 +17,7 @@ import (
 // Kron is the graph that is made of another.
 const Kron = "kron"
 
-// kronFlags and madeFlags are flags of one kind of graph: of kron, and of rmat and sbm.
+// kronFlags and madeFlags are flags of some kinds of graphs: of kron, and of the others.
 var (
 	kronFlags = []string{"in", "factor", "edge-factor", "noise"}
 	madeFlags = []string{"scale", "nodes", "edges", "classes", "train-frac"}
@@ -25,9 +25,9 @@ var (
 
 // benchGenLong says what the graphs are.
 const benchGenLong = `Write a directory of arrays that gdb ingest takes: edges.npy, features.npy,
-labels.npy and train_idx.npy, val_idx.npy, test_idx.npy. The same flags give
-the same bytes. The directory is there once it is whole; one that has files is
-not written into.
+labels.npy and train_idx.npy, val_idx.npy, test_idx.npy; of typed, tables. The
+same flags give the same bytes. The directory is there once it is whole; one
+that has files is not written into.
 
   rmat  2^scale nodes, exactly --edges edges of a recursive matrix (.57, .19,
         .19, .05), nodes renamed at random: degrees of a power law, some 40 %
@@ -37,6 +37,13 @@ not written into.
         features are its class's mean with noise, so that training has
         something to learn. In-degrees are lognormal, at least 1: --edges is
         met to a few percent.
+  typed tables of a shop as Parquet: users (a quarter of the nodes), items,
+        tags and orders (half of the nodes), and the edges views (user, item,
+        time, rating) and tagged (item, tag). An order has a user, an item and
+        a time. Columns are numbers, words, dates, gaps and vectors: --dim
+        values an item, a quarter a user, a sixteenth a tag. The label is
+        user.kind, one of --classes: neighbors tell it. What a user looks at
+        after its time "asked" tells it nearly surely: it must not be seen.
   kron  a store, or a source that gdb ingest takes, times a small random
         matrix (Kronecker): nodes times --factor, edges times --edge-factor.
         Labels and splits are repeated, features too, with noise. Give the
@@ -50,10 +57,11 @@ func (a commands) gen() *cobra.Command {
 	var scale int
 	var edges, nodes float64
 	cmd := &cobra.Command{
-		Use: "gen rmat|sbm|kron --out DIR", Args: cli.ExactArgs(1), Long: benchGenLong,
-		Short: "Write a generated or an expanded graph as a directory of arrays",
+		Use: "gen rmat|sbm|typed|kron --out DIR", Args: cli.ExactArgs(1), Long: benchGenLong,
+		Short: "Write a generated or an expanded graph as arrays or tables",
 		Example: `  gdb bench gen rmat --scale 22 --edges 64e6 --dim 128 --classes 47 --out rmat22
   gdb bench gen sbm --nodes 200000 --edges 4e6 --dim 64 --classes 16 --out sbm
+  gdb bench gen typed --scale 20 --edges 16e6 --dim 256 --classes 16 --out shop
   gdb bench gen kron --in cora.gdb --factor 64 --dim 128 --out cora64`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := flagsOfKind(cmd.Flags(), args[0]); err != nil {
