@@ -26,8 +26,10 @@ const All = -1
 type Dense struct {
 	dense.Lists
 	// NodeIDs are the nodes of the sample, each once, as deltas: Δ0 | Δ1 | … | Δk. Δk is the seeds
-	// and Δ0 the outermost delta.
+	// and Δ0 the outermost delta. With a Seeding, Times are the times as of which their lists were
+	// read, and each pair of node and time stands there once; else Times is empty.
 	NodeIDs []NodeID
+	Times   []int64
 	// Nbrs are the sampled neighbors, parallel to ReprMap.
 	Nbrs []NodeID
 }
@@ -36,7 +38,8 @@ type Dense struct {
 // Release.
 type Batch struct {
 	Epoch, Index uint64
-	// Seeds are the training nodes: the last delta of Dense.
+	// Seeds are the training nodes: the last delta of Dense, unless a Seeding says with which nodes
+	// the batch begins.
 	Seeds []NodeID
 	// Refresh says that the seeds are not trained on: their hidden states are computed for batches
 	// of which they are neighbors outside memory. It has a hop less.
@@ -110,7 +113,7 @@ func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
 		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
-		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets))
+		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets)+cap(d.Ends)+2*cap(d.Times))
 }
 
 // mangle overwrites the batch in builds with invariants, so that a use after Release shows.
@@ -119,7 +122,8 @@ func (b *Batch) mangle() {
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
 		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Types),
-		mem.BytesOf(d.Degrees), mem.BytesOf(d.WeightSums), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
+		mem.BytesOf(d.Degrees), mem.BytesOf(d.WeightSums), mem.BytesOf(d.Times),
+		mem.BytesOf(d.Ends), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		bug.Mangle(s)
 	}

@@ -18,6 +18,7 @@ type Order struct {
 	epoch uint64
 	size  int
 	parts uint64 // of a batch
+	plain bool   // as train stands
 }
 
 // EpochOrder returns the order of train in an epoch, which depends on (seed, epoch, len(train))
@@ -32,6 +33,15 @@ func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, erro
 	}
 	perm := rng.NewPermutation(uint64(len(train)), rng.Key(orderDomain, seed, epoch))
 	return &Order{train: train, perm: perm, epoch: epoch, size: batchSize, parts: 1}, nil
+}
+
+// InOrder returns the order in which nodes stand in all, as batches of an epoch.
+func InOrder(all []NodeID, epoch uint64, batchSize int) (*Order, error) {
+	o, err := EpochOrder(all, 0, epoch, batchSize)
+	if err == nil {
+		o.plain = true
+	}
+	return o, err
 }
 
 // Epoch returns the epoch of this order, counted from 0.
@@ -56,6 +66,10 @@ func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
 	whole := i / o.parts * uint64(o.size)
 	size, part := min(uint64(o.size), uint64(len(o.train))-whole), i%o.parts
 	for k := whole + part*size/o.parts; k < whole+(part+1)*size/o.parts; k++ {
+		if o.plain {
+			dst = append(dst, o.train[k])
+			continue
+		}
 		dst = append(dst, o.train[o.perm.At(k)])
 	}
 	return dst

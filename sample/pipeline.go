@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/sample/draw"
 	"gdb/sample/rowcache"
 )
 
@@ -91,6 +92,14 @@ type Pipeline struct {
 
 	counts *Counters
 
+	// unique numbers the nodes of a batch that has some several times: see gatherRows.
+	unique struct {
+		table *draw.NodeTable
+		nodes []NodeID
+		loc   []uint32
+	}
+	uniqueHeld mem.Account
+
 	mu struct {
 		sync.Mutex
 		closed bool
@@ -114,6 +123,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, drawer: drawer, counts: cfg.Counters}
+	p.uniqueHeld = mem.NewAccount(cfg.Budget, "nodes of a batch")
 	if p.counts == nil {
 		p.counts = &Counters{}
 	}
@@ -274,7 +284,7 @@ func (p *Pipeline) fill(b *Batch) error {
 			return err
 		}
 		b.X = b.rows.Floats()[:n:n]
-		if err := f.Gather(p.stages.Context(), nodes, b.X); err != nil {
+		if err := p.gatherRows(f, b, nodes); err != nil {
 			return err
 		}
 	}
@@ -285,6 +295,36 @@ func (p *Pipeline) fill(b *Batch) error {
 		return err
 	}
 	return p.count(b)
+}
+
+// gatherRows gathers the rows of nodes to b.X. A batch as of times may have a node several times,
+// and features read each once: its row is gathered for the first place, and copied to the others.
+func (p *Pipeline) gatherRows(f rowcache.Features, b *Batch, nodes []NodeID) error {
+	ctx := p.stages.Context()
+	if len(b.Dense.Times) == 0 {
+		return f.Gather(ctx, nodes, b.X)
+	}
+	u := &p.unique
+	if err := errors.Join(resize(&p.uniqueHeld, &u.loc, len(nodes)),
+		resize(&p.uniqueHeld, &u.nodes, len(nodes))); err != nil {
+		return err
+	}
+	if u.table == nil {
+		u.table = draw.NewNodeTable(&p.uniqueHeld)
+	}
+	_, err := u.table.Reset(ctx, nil)
+	if err == nil {
+		u.nodes, err = u.table.Extend(ctx, u.nodes[:0], nodes, u.loc)
+	}
+	if err == nil {
+		err = f.Gather(ctx, u.nodes, b.X[:len(u.nodes)*b.Dim])
+	}
+	for i := len(nodes) - 1; i >= 0 && err == nil; i-- { // the first place is never behind
+		if at := int(u.loc[i]); at != i {
+			copy(b.X[i*b.Dim:(i+1)*b.Dim], b.X[at*b.Dim:])
+		}
+	}
+	return err
 }
 
 // recycle takes a batch back from the consumer, for the next sample.
@@ -323,6 +363,7 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.mu.closed = true
+	p.uniqueHeld.Release()
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
 	}

@@ -25,6 +25,10 @@ type Config struct {
 	// DrawLatest require topologies whose sessions are topology.ColumnReaders. Default DrawUniform.
 	Draw Draw
 	Extras
+	// Seeding says with which nodes batches begin, and as of which times their lists are read;
+	// nil begins with the seeds, and reads whole lists. Sessions of the topology must be
+	// topology.TimedSessions for it.
+	Seeding Seeding
 	// Seed is the number that all draws depend on.
 	Seed uint64
 	// Last has the lists of the last hop, if they are others; nil for the same.
@@ -138,6 +142,7 @@ type Sampler struct {
 	selection *selection // nil unless neighbors are drawn by weight or time
 	layers    *layers    // nil unless layers are drawn
 	shift     []uint32   // by delta: a node's index in the Dense minus its index in nodes
+	seeded    Seeded     // of the batch, with a Seeding
 }
 
 // growing is a batch under construction, in the order of discovery: seeds first. The nodes found at
@@ -147,6 +152,7 @@ type Sampler struct {
 // for.
 type growing struct {
 	nodes   []NodeID
+	times   []int64 // of the nodes; empty without a Seeding
 	starts  []uint32
 	off     []uint32
 	nbrs    []NodeID
@@ -189,8 +195,11 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 		s.last = cfg.Last.NewSession()
 	}
 	err := s.checkExtras()
+	if err == nil && cfg.Seeding != nil {
+		err = s.newSeeding()
+	}
 	switch {
-	case err != nil:
+	case err != nil || cfg.Seeding != nil:
 	case len(cfg.LayerSize) > 0:
 		err = s.newLayers()
 	case cfg.Draw != DrawUniform:
@@ -269,21 +278,27 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 			return fmt.Errorf("sample: seed %d is out of range: the graph has %d nodes", v, s.total)
 		}
 	}
-	if err := resize(&s.held, &s.nodes, len(seeds)); err != nil {
-		return err
+	if s.cfg.Seeding != nil {
+		if err := s.seed(ctx, seeds); err != nil {
+			return err
+		}
+	} else {
+		if err := resize(&s.held, &s.nodes, len(seeds)); err != nil {
+			return err
+		}
+		copy(s.nodes, seeds)
 	}
-	copy(s.nodes, seeds)
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
 	s.weights, s.types = s.weights[:0], s.types[:0]
 	if s.layers != nil {
 		s.layers.most = 0
 	}
-	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
+	s.starts = append(s.starts[:0], 0, uint32(len(s.nodes)))
 	s.off = append(s.off[:0], 0)
-	if twice, err := s.delta.Reset(ctx, s.nodes); err != nil {
+	if twice, err := s.delta.ResetTimed(ctx, s.nodes, s.times); err != nil {
 		return err
 	} else if twice >= 0 {
-		return fmt.Errorf("sample: seed %d is given twice", seeds[twice])
+		return fmt.Errorf("sample: seed %d is given twice", s.nodes[twice])
 	}
 	return nil
 }
@@ -301,6 +316,9 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 		s.sides[0].lists = s.last
 		defer func() { s.sides[0].lists = all }()
 	}
+	if s.cfg.Seeding != nil {
+		s.asOf(s.times[a:b:b])
+	}
 	if err := s.degrees(ctx, front); err != nil {
 		return err
 	}
@@ -316,7 +334,11 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	if err := s.gatherExtras(ctx, s.off[a:b+1]); err != nil {
 		return err
 	}
-	s.nodes, err = s.delta.Extend(ctx, s.nodes, s.nbrs[first:], s.loc[first:])
+	if s.cfg.Seeding != nil {
+		err = s.extendTimed(ctx, a, b, first)
+	} else {
+		s.nodes, err = s.delta.Extend(ctx, s.nodes, s.nbrs[first:], s.loc[first:])
+	}
 	s.starts = append(s.starts, uint32(len(s.nodes)))
 	return err
 }
@@ -358,7 +380,12 @@ func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
 
 // choose writes to loc which entries of each list of the frontier are taken.
 func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
-	if s.selection == nil {
+	switch {
+	case s.selection != nil:
+	case s.cfg.Draw == DrawLatest:
+		s.latest(off)
+		return ctx.Err()
+	default:
 		return s.positions(ctx, key, front, off)
 	}
 	edges, err := s.byKey(ctx, key, front, off)
@@ -467,34 +494,14 @@ func (s *Sampler) gather(ctx context.Context, off, pos []uint32, nbrs []NodeID) 
 	return nil
 }
 
-// splitPositions splits positions in joined lists into positions in the two lists.
-func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error {
-	i, o := uint32(0), uint32(0)
-	var steps pace.Steps
-	for k := range len(off) - 1 {
-		d := in.deg[k]
-		if err := steps.Took(ctx, 1+int(off[k+1]-off[k])); err != nil {
-			return err
-		}
-		in.off[k], out.off[k] = i, o
-		for _, p := range pos[off[k]:off[k+1]] {
-			if p < d {
-				in.pos[i] = p
-				i++
-			} else {
-				out.pos[o] = p - d
-				o++
-			}
-		}
-	}
-	in.off[len(off)-1], out.off[len(off)-1] = i, o
-	return nil
-}
-
 // assemble writes the finished batch to d.
 func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	if err := s.arrange(ctx, s.shift, d); err != nil {
 		return err
+	}
+	d.Ends = append(d.Ends[:0], s.seeded.Ends...)
+	if s.cfg.Seeding != nil {
+		s.asOf(d.Times)
 	}
 	return s.nodeExtras(ctx, d)
 }
@@ -504,7 +511,7 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	hops := len(s.starts) - 2
 	d.NodeIDOffsets = mem.Resize(d.NodeIDOffsets, hops+2)
-	d.NodeIDs = mem.Resize(d.NodeIDs, len(s.nodes))
+	d.NodeIDs, d.Times = mem.Resize(d.NodeIDs, len(s.nodes)), mem.Resize(d.Times, len(s.times))
 	d.NbrOffsets = mem.Resize(d.NbrOffsets, len(s.off))
 	d.Nbrs = mem.Resize(d.Nbrs, len(s.loc))
 	d.ReprMap = mem.Resize(d.ReprMap, len(s.loc))
@@ -513,6 +520,9 @@ func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	for h := hops; h >= 0; h-- {
 		d.NodeIDOffsets[hops-h] = at
 		shift[h] = at - s.starts[h]
+		if len(s.times) > 0 {
+			copy(d.Times[at:], s.times[s.starts[h]:s.starts[h+1]])
+		}
 		at += uint32(copy(d.NodeIDs[at:], s.nodes[s.starts[h]:s.starts[h+1]]))
 	}
 	d.NodeIDOffsets[hops+1] = at

@@ -68,6 +68,13 @@ func (b *Begun) Lines(verbose bool) []string {
 		until = "1 epoch"
 	}
 	add("%s; %s, decay %g", until, c.Rate(), c.WeightDecay)
+	if c.Timed() {
+		window := ""
+		if c.Window > 0 {
+			window = fmt.Sprintf(", and less than %s earlier", setting.FormatSpan(c.Window))
+		}
+		add("of each seed only edges count that are not later than its %s%s", c.Time, window)
+	}
 	if c.Before != nil {
 		add("only edges before %s count", setting.FormatTime(*c.Before))
 	}

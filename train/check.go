@@ -136,6 +136,9 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
+	if c.Timed() && c.Backend == backend.Auto {
+		c.Backend = backend.CPU
+	}
 	if c.Backend = cuda.Chosen(c.Backend, c.Devices()...); c.Backend == backend.CPU {
 		c.MoreDevices = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
@@ -100,16 +101,20 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tal
 // sampled predicts with sampled neighbors, as in training. That is cheap where the set is small,
 // and approximate.
 func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tally) (err error) {
+	return e.eachSampled(ctx, set, func(ids []sample.NodeID) (*sample.Order, error) {
+		return sample.EpochOrder(ids, e.cfg.Seed, sampledEpoch, e.cfg.PartSeeds())
+	}, func(nodes []sample.NodeID, logits []float32) error { return t.Add(ctx, nodes, logits) })
+}
+
+// eachSampled calls emit with the outputs of all nodes of a set, from batches in some order.
+func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
+	inOrder func(ids []sample.NodeID) (*sample.Order, error), emit exact.Emit) (err error) {
 	list := evalListBytes(int64(set.GetCardinality()))
 	if err := e.in.Budget.Reserve("nodes to evaluate", list); err != nil {
 		return err
 	}
 	defer e.in.Budget.Release(list)
-	ids := make([]sample.NodeID, 0, set.GetCardinality())
-	for it := set.Iterator(); it.HasNext(); {
-		ids = append(ids, sample.NodeID(it.Next()))
-	}
-	order, err := sample.EpochOrder(ids, e.cfg.Seed, sampledEpoch, e.cfg.PartSeeds())
+	order, err := inOrder(mem.View[sample.NodeID](mem.BytesOf(set.ToArray())))
 	if err != nil {
 		return err
 	}
@@ -129,7 +134,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 		}
 		logits, err = e.logits(b, logits)
 		if err == nil {
-			err = t.Add(ctx, b.Seeds, logits)
+			err = emit(b.Seeds, logits)
 		}
 		b.Release()
 		if err != nil {

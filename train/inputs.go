@@ -21,7 +21,8 @@ import (
 // inputs is what a model reads of a store.
 type inputs struct {
 	*loader.Source
-	task task.Task // of the labels; nil until they are open
+	task  task.Task         // of the labels; nil until they are open
+	times *loader.NodeTimes // of seeds; nil where there are none
 }
 
 // newInputs returns the inputs from a store, with nothing opened yet.
@@ -32,6 +33,22 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src.Draw, src.Before = c.Draw(), c.Before
 	_, src.LayerSize = model.Of(c).Sampled()
 	return &inputs{Source: src}
+}
+
+// openTimes reads the times of seeds, if the run goes by them.
+func (in *inputs) openTimes(ctx context.Context, c *Config) (err error) {
+	if !c.Timed() || in.Seeding != nil {
+		return nil
+	}
+	of := ""
+	if l := in.Meta.Labels; l != nil {
+		of = l.OfType
+	}
+	if in.times, err = loader.LoadTimes(ctx, in.Source, of, c.Time); err != nil {
+		return fmt.Errorf("train: --time %s: %w", c.Time, err)
+	}
+	in.Seeding, in.Window = in.times, c.Window
+	return nil
 }
 
 // openRows opens the features. If the settings leave the scaling of columns open, it measures them

@@ -57,8 +57,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer t.in.Budget.Release(exact.HeapBytes)
-	f := t.inference(t.in, newScratch(t.in, t.dir, predictJob))
-	err = f.Run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
+	err = t.each(ctx, func(nodes []sample.NodeID, logits []float32) error {
 		if err := task.CheckOutput(nodes, logits); err != nil {
 			return err
 		}
@@ -74,4 +73,16 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
 	}
 	return nil
+}
+
+// each calls emit with the outputs of the nodes to predict, ascending: computed over whole lists,
+// or from batches where seeds have times.
+func (t *trained) each(ctx context.Context, emit exact.Emit) error {
+	e := t.evaluator(predictJob)
+	if t.cfg.Timed() {
+		return e.eachSampled(ctx, t.set, func(ids []sample.NodeID) (*sample.Order, error) {
+			return sample.InOrder(ids, sampledEpoch, t.cfg.PartSeeds())
+		}, emit)
+	}
+	return t.inference(t.in, e.scratch).Run(ctx, t.set, emit)
 }

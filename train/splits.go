@@ -25,7 +25,7 @@ type splits struct {
 // loadSplits loads the splits of a store. If it has no val, some nodes of train validate, unless
 // nothing is evaluated.
 func loadSplits(ctx context.Context, c *checked, in *inputs) (*splits, error) {
-	all, err := loader.LoadSplits(ctx, in.Store, runs.SetNames, c.cfg.Split, in.Budget)
+	all, err := in.loadSets(ctx, &c.cfg, runs.SetNames, c.cfg.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,15 @@ func loadSplits(ctx context.Context, c *checked, in *inputs) (*splits, error) {
 		s.evalMost = max(s.evalMost, int64(s.test.GetCardinality()))
 	}
 	return s, test.Err
+}
+
+// loadSets loads splits of the store, or makes them by the times of seeds.
+func (in *inputs) loadSets(ctx context.Context, c *Config, bases []string,
+	column string) ([]loader.Split, error) {
+	if c.SplitTimes != nil {
+		return in.times.Splits(bases, c.SplitTimes, in.Budget)
+	}
+	return loader.LoadSplits(ctx, in.Store, bases, column, in.Budget)
 }
 
 // setsOf returns sums of the splits of runs.SetNames. Splits that the store lacks are left out.

@@ -80,7 +80,11 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if cfg.Threads = runtime.NumCPU(); lim.Threads > 0 {
 		cfg.Threads = lim.Threads
 	}
-	cfg.EvalMode = cmp.Or(o.mode, "exact")
+	usual := "exact"
+	if cfg.Timed() {
+		usual = setting.EvalSampled
+	}
+	cfg.EvalMode = cmp.Or(o.mode, usual)
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
@@ -116,6 +120,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {
+		return err
+	}
+	if err := t.in.openTimes(ctx, &t.cfg); err != nil {
 		return err
 	}
 	switch labels := m.Labels; {
@@ -159,7 +166,7 @@ func nodesOfType(m *kv.Meta, name string) *roaring.Bitmap {
 
 // compareSplits notes if the store has other splits than the run was trained on.
 func (t *trained) compareSplits(ctx context.Context) error {
-	if len(t.pos.Sets) == 0 {
+	if len(t.pos.Sets) == 0 || t.cfg.SplitTimes != nil { // times of nodes do not change
 		return nil
 	}
 	now := runs.Sets{}
@@ -302,11 +309,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, store.Meta())); err != nil {
 		return nil, err
 	}
-	e := &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
-		scratch: newScratch(t.in, t.dir, evalJob), batches: batchesOf(&t.cfg,
-			&plan.Plan{Ready: plan.ReadyLeast,
-				Samplers: plan.Samplers(t.cfg.Threads)})}
-	n, err := e.counts(ctx, t.set)
+	n, err := t.evaluator(evalJob).counts(ctx, t.set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
@@ -317,12 +320,22 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return res, nil
 }
 
+// evaluator returns what predicts with the run, for one of its jobs.
+func (t *trained) evaluator(job string) *evaluator {
+	return &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
+		scratch: newScratch(t.in, t.dir, job), batches: batchesOf(&t.cfg,
+			&plan.Plan{Ready: plan.ReadyLeast, Samplers: plan.Samplers(t.cfg.Threads)})}
+}
+
 // nodes loads train, val or test of the run's column, or a set by its whole name.
 func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, error) {
 	base, column := split, t.cfg.Split
 	if !slices.Contains([]string{"train", "val", "test"}, split) {
 		base, column, _ = strings.Cut(split, "@")
 	}
-	set, _, err := loader.LoadSplit(ctx, t.in.Store, base, column, t.in.Budget)
-	return set, err
+	all, err := t.in.loadSets(ctx, &t.cfg, []string{base}, column)
+	if err != nil {
+		return nil, err
+	}
+	return all[0].Set, all[0].Err
 }

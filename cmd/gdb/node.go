@@ -84,7 +84,7 @@ func (j *nodeJob) judge(dir, run string, m *kv.Meta) (next [][]string) {
 	sampled := err == nil && (&model.Spec{Architecture: architecture}).SampledOnly()
 	if hasSplit(m, "test") || hasSplit(m, "val") {
 		eval := []string{"eval", dir, "--run", run}
-		if sampled {
+		if sampled || j.cfg.Timed() {
 			eval = append(eval, "--eval-mode", setting.EvalSampled)
 		}
 		next = append(next, eval)

@@ -25,6 +25,9 @@ type Lists struct {
 	Degrees []uint32
 	// WeightSums are the sums of the weights of these lists, if they were asked for.
 	WeightSums []float32
+	// Ends, of a batch whose seeds are edges, are the places of both ends of each in Δk, one after
+	// the other; else it is empty.
+	Ends []uint32
 }
 
 // Layers returns the number of hops, k.

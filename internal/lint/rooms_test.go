@@ -22,7 +22,7 @@ var largeRooms = map[string]int{
 	"layout/ingest":        4900, // one pipeline from a source to a store
 	"layout/ingest/source": 5900, // what can be ingested: one contract, a file a format
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
-	"train":                5000, // the loop of a run and what it reports
+	"train":                5200, // the loop of a run and what it reports
 	"compute/kernel":       4600, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
 	"train/link":           4400, // the loop of link prediction

@@ -63,6 +63,81 @@ func (t *NodeTable) Reset(ctx context.Context, nodes []layout.NodeID) (twice int
 	return -1, nil
 }
 
+// ResetTimed makes pairs of a node and a time the contents, or nodes if times is empty.
+func (t *NodeTable) ResetTimed(ctx context.Context, nodes []layout.NodeID,
+	times []int64) (twice int, err error) {
+	if len(times) == 0 {
+		return t.Reset(ctx, nodes)
+	}
+	if _, err := t.Reset(ctx, nil); err != nil {
+		return 0, err
+	}
+	var loc [1]uint32
+	for i := range nodes {
+		got, _, err := t.ExtendTimed(ctx, nodes[:i:i+1], times[:i:i+1], times[i], nodes[i:i+1],
+			loc[:])
+		if err != nil || len(got) == i {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// ExtendTimed does what Extend does for pairs of a node and a time: all of nbrs have the time at.
+func (t *NodeTable) ExtendTimed(ctx context.Context, nodes []layout.NodeID, times []int64,
+	at int64, nbrs []layout.NodeID, loc []uint32) ([]layout.NodeID, []int64, error) {
+	for i, v := range nbrs {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return nodes, times, ctx.Err()
+		}
+		if len(nodes) >= t.limit {
+			if err := t.growTimed(ctx, nodes, times); err != nil {
+				return nodes, times, err
+			}
+		}
+		mask := uint64(len(t.slots) - 1)
+		for h := hashTimed(v, at) >> t.shift; ; h++ {
+			e := &t.slots[h&mask]
+			if *e == 0 {
+				*e = uint64(v)<<32 | uint64(len(nodes)+1)
+				loc[i] = uint32(len(nodes))
+				nodes, times = append(nodes, v), append(times, at)
+				break
+			}
+			if k := uint32(*e) - 1; layout.NodeID(*e>>32) == v && times[k] == at {
+				loc[i] = k
+				break
+			}
+		}
+	}
+	return nodes, times, nil
+}
+
+// growTimed makes room for more pairs, and enters all again.
+func (t *NodeTable) growTimed(ctx context.Context, nodes []layout.NodeID, times []int64) error {
+	if err := t.fit(ctx, nil, len(nodes)+1); err != nil {
+		return err
+	}
+	mask := uint64(len(t.slots) - 1)
+	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		h := hashTimed(v, times[i]) >> t.shift
+		for t.slots[h&mask] != 0 {
+			h++
+		}
+		t.slots[h&mask] = uint64(v)<<32 | uint64(i+1)
+	}
+	return nil
+}
+
+// hashTimed mixes a node and a time.
+func hashTimed(v layout.NodeID, at int64) uint64 {
+	h := uint64(at) * Golden64
+	return (uint64(v) ^ h>>32 ^ h<<16) * Golden64
+}
+
 // fit makes room for n nodes. If the table grows, it enters nodes again.
 func (t *NodeTable) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
 	if n <= t.limit {

@@ -96,5 +96,6 @@ func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
 // drawn, which need sums over all lists of a batch, or if edges are cut off at a time, which is
 // found list by list.
 func (s *Source) Passes() bool {
-	return s.Meta.Coded && len(s.LayerSize) == 0 && s.Before == nil
+	return s.Meta.Coded && len(s.LayerSize) == 0 && s.Before == nil &&
+		s.Seeding == nil
 }

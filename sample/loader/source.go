@@ -43,6 +43,11 @@ type Source struct {
 	// all edges.
 	Before *int64
 
+	// Seeding, if it is not nil, says as of which times lists are read, and Window how much earlier
+	// the entries of a list may be; 0 for any: see sample.Config and topology.AsOf.
+	Seeding sample.Seeding
+	Window  int64
+
 	// Topology is nil while it is not in memory. Graph says how it is opened.
 	Topology topology.Reader
 	Graph    topology.Options
@@ -107,6 +112,9 @@ func (s *Source) loadGraph(ctx context.Context) error {
 	if s.Before != nil {
 		t = topology.Before(t, *s.Before, s.Budget)
 	}
+	if s.Seeding != nil {
+		t = topology.AsOf(t, s.Window, s.Budget)
+	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.Topology = t
@@ -145,7 +153,7 @@ func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
 func (s *Source) attributed(opt topology.Options) topology.Options {
 	opt.Weights = s.EdgeWeights || s.WeightSums || s.Draw == sample.DrawWeighted
 	opt.Types = s.EdgeTypes
-	opt.Times = s.Draw == sample.DrawLatest || s.Before != nil
+	opt.Times = s.Draw == sample.DrawLatest || s.Before != nil || s.Seeding != nil
 	return opt
 }
 
@@ -222,7 +230,7 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 
 func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sample.Sampler, error) {
 	c := sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
-		Extras: s.Extras, Budget: s.Budget}
+		Extras: s.Extras, Seeding: s.Seeding, Budget: s.Budget}
 	if b, ok := t.(*partbuffer.Buffer); ok {
 		c.Last = b.Inner()
 	}

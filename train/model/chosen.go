@@ -136,6 +136,12 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 	case c.Sample == setting.SampleLatest && !m.Timestamped:
 		return errors.New("train: --sample latest: the edges of this store have no times: " +
 			"ingest with times (--time-col), or leave the flag out")
+	case c.Timed() && !m.Timestamped:
+		return errors.New("train: --time: the edges of this store have no times: ingest with " +
+			"times (--time-col), or leave the flag out")
+	case c.Timed() && reads.WeightSums:
+		return errors.New("train: --time: --edge-weight with --model " + c.Model + " divides by " +
+			"the sums of weights of whole lists, later edges included: leave one of both out")
 	case c.Before != nil && !m.Timestamped:
 		return errors.New("train: --before: the edges of this store have no times: ingest with " +
 			"times (--time-col), or leave the flag out")
@@ -174,7 +180,8 @@ func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	if m.Weighted && !c.EdgeWeight && c.Sample != setting.SampleWeighted {
 		names = append(names, "edge weights")
 	}
-	if m.Timestamped && c.Sample != setting.SampleLatest && c.Before == nil {
+	if m.Timestamped && c.Sample != setting.SampleLatest && c.Before == nil &&
+		!c.Timed() {
 		names = append(names, "edge times")
 	}
 	if len(m.EdgeTypes) > 1 && !reads.EdgeTypes {

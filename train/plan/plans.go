@@ -97,9 +97,9 @@ func (f *Facts) topologies() (all []way) {
 
 // autoCaches returns the policies to choose from. A superbatch plans all rows of its batches, so
 // where a device keeps some rows the other policies read less; and superbatches cannot serve
-// batches that are lent.
+// batches that are lent, or as of times.
 func (f *Facts) autoCaches(onDevice int64) []string {
-	if onDevice == 0 && f.Lent == 0 {
+	if onDevice == 0 && f.Lent == 0 && !f.Timed {
 		return AutoCaches
 	}
 	return slices.DeleteFunc(slices.Clone(AutoCaches), func(cache string) bool {

@@ -12,6 +12,7 @@ type Node struct {
 	Identity
 	Architecture
 	Neighbors
+	Timing
 	Data
 	PartitionSettings
 	Learning
@@ -50,7 +51,7 @@ func (c *Node) Validate() error {
 		c.DeviceCache < DeviceCacheAuto || c.DeviceMemory < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
-	return errors.Join(c.validatePartitions(), c.validateDevices())
+	return errors.Join(c.validatePartitions(), c.validateDevices(), c.validateTimes())
 }
 
 // ValidName keeps run names usable as directory names everywhere.

@@ -125,7 +125,8 @@ const (
 )
 
 // Rows is the table: all settings of both tasks, in the order in which records show them.
-var Rows = slices.Concat(identityRows, modelRows, neighborRows, dataRows, partitionRows,
+var Rows = slices.Concat(identityRows, modelRows, neighborRows, timeRows,
+	dataRows, partitionRows,
 	learningRows, scheduleRows, evaluationRows, linkRows, cachingRows, placeRows, processRows)
 
 // Find returns the setting of a flag, by its older name too; nil if there is none.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"gdb/internal/mem"
 	"gdb/layout/ingest/input"
@@ -210,25 +209,22 @@ func optionalTime(fields []any) Value {
 		}
 		return strconv.FormatInt(*v, 10)
 	}, func(s string) (*int64, error) {
-		v, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			var ok bool
-			if v, ok = input.ParseTime([]byte(s)); !ok {
-				return nil, fmt.Errorf("%q is no time: give an integer as it was ingested, or a "+
-					"date such as 2024-05-31 or 2024-05-31T12:00:00Z", s)
-			}
-		}
-		return &v, nil
+		v, err := parseTime(s)
+		return &v, err
 	}}
 }
 
-// FormatTime shows a time of edges, and when that is if it is in seconds since 1970.
-func FormatTime(t int64) string {
-	at := time.Unix(t, 0).UTC()
-	if y := at.Year(); y < 1 || y > 9999 {
-		return strconv.FormatInt(t, 10)
+// parseTime reads a time of edges as ingest does.
+func parseTime(s string) (int64, error) {
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		var ok bool
+		if v, ok = input.ParseTime([]byte(s)); !ok {
+			return 0, fmt.Errorf("%q is no time: give an integer as it was ingested, or a date "+
+				"such as 2024-05-31 or 2024-05-31T12:00:00Z", s)
+		}
 	}
-	return fmt.Sprintf("%d (%s)", t, at.Format(time.RFC3339))
+	return v, nil
 }
 
 // Check is what a number must be.

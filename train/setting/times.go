@@ -1,0 +1,139 @@
+package setting
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Timing is how a training of nodes goes by time.
+type Timing struct {
+	// Time is the column of the nodes' table that says as of when a seed is sampled; "" is no time.
+	Time string `json:"time,omitempty"`
+	// Window, in seconds, leaves out edges that are so much earlier than the seed, or more; 0 is
+	// none.
+	Window int64 `json:"time_window,omitempty"`
+	// SplitTimes are one or two times: seeds before the first are trained on, those from the last
+	// on are tested, and those between validate. Nil takes the splits of the store.
+	SplitTimes []int64 `json:"split_time,omitempty"`
+}
+
+var timeRows = []*Row{
+	{Name: "time", For: OfNodes, InPlan: PlanValue, Group: GroupInputs,
+		Help: "column of the nodes' table, a date, timestamp or integer: of each seed only " +
+			"edges not later than its time are drawn, at every hop"},
+	{Name: "time-window", For: OfNodes, Type: span, InPlan: PlanValue, Group: GroupInputs,
+		Help: "with --time: only edges less than this earlier than the seed, such as 30d or 12h"},
+	{Name: "split-time", For: OfNodes, Type: times, Group: GroupInputs,
+		Help: "with --time: train on seeds before the first time, validate up to the second, " +
+			"test from there: 2024-01-01,2024-06-01; the store's splits are not read"},
+}
+
+// Timed says whether lists are read as of a time.
+func (c *Node) Timed() bool { return c.Time != "" }
+
+// validateTimes reports what does not go with times of seeds.
+func (c *Node) validateTimes() error {
+	if !c.Timed() {
+		if c.Window != 0 || c.SplitTimes != nil {
+			return errors.New("train: --time-window and --split-time go by the times of seeds: " +
+				"add --time COLUMN, or leave them out")
+		}
+		return nil
+	}
+	if len(c.SplitTimes) == 2 && c.SplitTimes[0] >= c.SplitTimes[1] {
+		return errors.New("train: --split-time: the second time is not later than the first")
+	}
+	if c.EvalMode != EvalSampled {
+		return errors.New("train: --time: states of a node differ by the time of the seed, so " +
+			"they are computed from batches: --eval-mode sampled (with --fanout all,all over " +
+			"whole lists)")
+	}
+	for _, refused := range []struct {
+		is   bool
+		what string
+	}{
+		{c.Sampler == SamplerLayer, "--sampler layer"},
+		{c.Sample == SampleWeighted, "--sample weighted"},
+		{c.MacroBatch > 1, "--macro-batch"}, {c.Superbatch > 0, "--superbatch"},
+		{c.Cache == CacheBelady, "--cache belady"}, {c.Buffered(), c.PartitionSettings.Means()},
+		{c.NodeEmbedding > 0, "--node-embedding"}, {c.Precompute, "--precompute"},
+		{c.Backend == BackendCUDA, "--backend cuda"},
+	} {
+		if refused.is {
+			return fmt.Errorf("train: --time does not go with %s so far: leave one of both out",
+				refused.what)
+		}
+	}
+	return nil
+}
+
+// Seconds of units of a span of time.
+var spanUnits = []struct {
+	unit    string
+	seconds int64
+}{{"d", 24 * 3600}, {"h", 3600}, {"m", 60}, {"s", 1}}
+
+// span is a number of seconds, or of days, hours, minutes or seconds: 30d.
+func span(fields []any) Value {
+	return &parsed[int64]{fields[0].(*int64), "time", FormatSpan, func(s string) (int64, error) {
+		number, unit := s, int64(1)
+		for _, u := range spanUnits {
+			if before, ok := strings.CutSuffix(s, u.unit); ok {
+				number, unit = before, u.seconds
+			}
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 1 || n > math.MaxInt64/unit {
+			return 0, fmt.Errorf("%q is no span of time: give days, hours, minutes or seconds, "+
+				"such as 30d or 12h", s)
+		}
+		return n * unit, nil
+	}}
+}
+
+// FormatSpan shows a span of seconds in the largest unit of which it is a whole number; none is "".
+func FormatSpan(seconds int64) string {
+	for _, u := range spanUnits {
+		if seconds%u.seconds == 0 && seconds != 0 {
+			return strconv.FormatInt(seconds/u.seconds, 10) + u.unit
+		}
+	}
+	return ""
+}
+
+// times are one or two times of edges.
+func times(fields []any) Value {
+	return &parsed[[]int64]{fields[0].(*[]int64), "times", func(all []int64) string {
+		words := make([]string, len(all))
+		for i, t := range all {
+			words[i] = strconv.FormatInt(t, 10)
+		}
+		return strings.Join(words, ",")
+	}, func(s string) (all []int64, err error) {
+		for word := range strings.SplitSeq(s, ",") {
+			t, err := parseTime(strings.TrimSpace(word))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, t)
+		}
+		if len(all) > 2 {
+			return nil, errors.New("give one time, or two: before the first are seeds to train " +
+				"on, from the second on those to test")
+		}
+		return all, nil
+	}}
+}
+
+// FormatTime shows a time of edges, and when that is if it is in seconds since 1970.
+func FormatTime(t int64) string {
+	at := time.Unix(t, 0).UTC()
+	if y := at.Year(); y < 1 || y > 9999 {
+		return strconv.FormatInt(t, 10)
+	}
+	return fmt.Sprintf("%d (%s)", t, at.Format(time.RFC3339))
+}
