@@ -125,6 +125,9 @@ type NodeTypeMeta struct {
 	First uint64 `json:",omitempty"`
 	// Columns are the columns of the type's table: node First+i has row i.
 	Columns []TableColumn `json:",omitempty"`
+	// Roles says what columns were read as, by name, that are not only values: label, split, or an
+	// end of an edge.
+	Roles map[string]string `json:",omitempty"`
 	// Features holds the source's names of the columns of the type's features.
 	Features []ColumnMeta `json:",omitempty"`
 }

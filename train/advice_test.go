@@ -86,7 +86,7 @@ func TestDirectionInTurns(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := check(loop, store, dev, testConfig())
+	c, err := check(t.Context(), loop, store, dev, testConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,17 +40,20 @@ type checked struct {
 }
 
 // check checks settings against a store and, if a run goes on, against those of the run.
-func check(loop *run.Loop, store *layout.Store, dev blockdev.Device, cfg Config) (*checked, error) {
+func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockdev.Device,
+	cfg Config) (*checked, error) {
 	c := &checked{loop: loop, store: store, dev: dev, cfg: cfg}
-	m := store.Meta()
-	if m.Labels == nil {
+	if m := store.Meta(); m.Labels == nil {
 		return nil, checkTrainable(m, &c.cfg)
 	}
 	if c.cfg.Resume != "" {
-		if err := c.goOn(); err != nil {
+		if err := c.goOn(ctx); err != nil {
 			return nil, err
 		}
+	} else if err := c.encode(ctx); err != nil {
+		return nil, err
 	}
+	m := c.store.Meta()
 	c.cfg.Resume = ""
 	if c.cfg.Threads == 0 {
 		c.cfg.Threads = runtime.NumCPU()
@@ -66,8 +70,14 @@ func check(loop *run.Loop, store *layout.Store, dev blockdev.Device, cfg Config)
 	return c, resolve(&c.cfg, m)
 }
 
+// encode has the store's features be those that the settings name.
+func (c *checked) encode(ctx context.Context) (err error) {
+	c.store, err = withColumns(ctx, c.store, c.dev, &c.cfg, c.loop.Note)
+	return err
+}
+
 // goOn reads the settings of the run that goes on, and checks that the given ones go with them.
-func (c *checked) goOn() error {
+func (c *checked) goOn(ctx context.Context) error {
 	name := c.cfg.Resume
 	old, err := runs.Load(c.store, name)
 	if err != nil {
@@ -85,6 +95,12 @@ func (c *checked) goOn() error {
 	c.cfg.Run, c.cfg.Version = name, version
 	if c.cfg.Threads == 0 {
 		c.cfg.Threads = old.Threads
+	}
+	if c.cfg.Features == "auto" || c.cfg.Features == old.Features {
+		c.cfg.Features, c.cfg.Encoders = old.Features, old.Encoders
+	}
+	if err := c.encode(ctx); err != nil {
+		return err
 	}
 	if err := resolve(&c.cfg, c.store.Meta()); err != nil {
 		return err

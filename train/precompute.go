@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"gdb/blockdev"
 	"gdb/compute/backend"
 	"gdb/compute/backend/cuda"
-	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -20,8 +18,6 @@ import (
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/setting"
-
-	"github.com/cockroachdb/errors/oserror"
 )
 
 // sumsVersion is the version of the files of sums. Files of another version are made anew.
@@ -50,11 +46,11 @@ func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device, c *
 		pre.Parts()*features.Dim); err != nil {
 		return nil, fmt.Errorf("train: sums of features: %w", err)
 	}
-	_, err = store.FS().Stat(store.Path(s.rows.Path))
-	if oserror.IsNotExist(err) {
-		var made string
-		made, err = s.compute(ctx)
-		note(made)
+	made, err := rowfile.Made(store, s.path())
+	if err == nil && !made {
+		var how string
+		how, err = s.compute(ctx)
+		note(how)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: compute the sums of features: %w", err)
@@ -105,39 +101,24 @@ func (s *summing) path() string {
 
 // compute computes the sums of all hops and then gives the file its name.
 func (s *summing) compute(ctx context.Context) (note string, err error) {
-	begun, fs, prefix := time.Now(), s.store.FS(), s.store.Path(s.path())
-	if err := fs.MkdirAll(s.store.Path("prep"), 0o755); err != nil {
-		return "", err
-	}
-	lock, err := files.Lock(fs, prefix+".lock")
-	if errors.Is(err, files.ErrLockHeld) {
-		return "", fmt.Errorf("another training computes the same sums now: wait until it has "+
-			"begun its first epoch (%w)", err)
-	}
+	defer func() {
+		for k := 1; k < s.pre.Hops; k++ {
+			err = errors.Join(err, rowfile.Remove(s.store, s.hopPath(k)))
+		}
+	}()
+	took, err := rowfile.Make(s.store, s.path(), func() error {
+		for k := 1; k <= s.pre.Hops; k++ {
+			if err := s.hop(ctx, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		for k := 1; k < s.pre.Hops; k++ {
-			err = errors.Join(err, removeRows(s.store, s.hopPath(k)))
-		}
-		err = errors.Join(err, fs.Remove(prefix+".lock"), lock.Close())
-	}()
-	for k := 1; k <= s.pre.Hops; k++ {
-		if err := s.hop(ctx, k); err != nil {
-			return "", err
-		}
-	}
-	for _, ext := range []string{".crc", ".rows"} { // the file that is looked for is last
-		if err := fs.Rename(prefix+".part"+ext, prefix+ext); err != nil {
-			return "", err
-		}
-	}
-	if err := files.SyncDir(fs, s.store.Path("prep")); err != nil {
-		return "", err
-	}
 	return fmt.Sprintf("the sums of the features were computed in %.1f s and are kept in %s.rows",
-		time.Since(begun).Seconds(), s.path()), nil
+		took.Seconds(), s.path()), nil
 }
 
 // hopPath returns the path of the sums of hop k, from which the next hop is computed.
@@ -250,15 +231,4 @@ func putColumns(to, from []float32, width, first, cols int) {
 	for i := range len(from) / cols {
 		copy(to[i*width+first:(i*width)+first+cols], from[i*cols:])
 	}
-}
-
-// removeRows removes a file of rows, if it exists.
-func removeRows(s *layout.Store, path string) error {
-	var all error
-	for _, ext := range []string{".rows", ".crc"} {
-		if err := s.FS().Remove(s.Path(path + ext)); err != nil && !oserror.IsNotExist(err) {
-			all = errors.Join(all, err)
-		}
-	}
-	return all
 }

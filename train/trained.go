@@ -106,13 +106,20 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	o *opening) error {
+	if store.Meta().Labels == nil {
+		return checkTrainable(store.Meta(), &t.cfg)
+	}
+	store, err := withColumns(ctx, store, dev, &t.cfg, func(string) {})
+	if err != nil {
+		return err
+	}
 	if err := checkTrainable(store.Meta(), &t.cfg); err != nil {
 		return err
 	}
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
-	store, err := withSums(ctx, store, dev, &t.cfg, func(string) {})
+	store, err = withSums(ctx, store, dev, &t.cfg, func(string) {})
 	if err != nil {
 		return err
 	}

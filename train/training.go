@@ -29,7 +29,7 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 	var s *session
 	loop := run.New(store, cfg.Resume, obs)
 	err := loop.Run(ctx, func() (spec run.Spec, err error) {
-		c, err := check(loop, store, dev, cfg)
+		c, err := check(ctx, loop, store, dev, cfg)
 		if err != nil {
 			return spec, err
 		}
@@ -80,7 +80,7 @@ func (c *checked) session(ctx context.Context, pos *position) (*session, error) 
 func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*plan.Plan, error) {
 	loop := run.New(store, cfg.Resume, nil)
-	c, err := check(loop, store, dev, cfg)
+	c, err := check(ctx, loop, store, dev, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ type Training struct {
 func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Training, error) {
 	loop := run.New(store, cfg.Resume, nil)
-	c, err := check(loop, store, dev, cfg)
+	c, err := check(ctx, loop, store, dev, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/message"
@@ -96,8 +97,8 @@ func (o *observer) started(s *run.Started) {
 	for _, line := range s.Of.Lines(o.app.Verbose) {
 		fmt.Fprintln(o.app.Err, line)
 	}
-	if s.Note != "" {
-		o.app.Note(s.Note)
+	for line := range strings.Lines(s.Note) {
+		o.app.Note(strings.TrimSuffix(line, "\n"))
 	}
 }
 

@@ -112,6 +112,7 @@ var otherMeanings = map[string]string{
 	"feature-cache": "bench gather takes a share of the features too",
 	"io":            "info: whether to print it; else how to read; bench io takes several",
 	"json":          "one object, or of training one a line",
+	"features":      "ingest: a file of them, or how they are made; train: which are read",
 	"metric":        "of a training, or of an evaluation, which has the run's for default",
 	"mode":          "shell: the form of results; for eval an old name of --eval-mode",
 	"model":         "bench train can leave the model out",

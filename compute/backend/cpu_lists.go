@@ -133,6 +133,9 @@ func (c *cpu) back(o *Operands) *kernel.Transposed {
 	if l.transposed != nil {
 		return l.transposed
 	}
+	if l.back == nil { // there is not a row that an entry could name
+		l.back = make([]float32, SegmentFloats(rows, o.Lists.Entries, o.Lists.Lists, l.Entries))
+	}
 	var t kernel.Transposed
 	if l.Entries {
 		t = kernel.TransposedEntriesIn(l.back, rows, o.Lists.Entries, o.Lists.Lists)

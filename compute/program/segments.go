@@ -136,9 +136,12 @@ func (p *Program) sortWords(s *Sizes) int {
 	return each*s.Entries[0] + 3*s.Segments[0] + 1 + s.Nodes[1] + 1
 }
 
-// countSegments counts the segments of the lists of each hop.
+// countSegments counts the segments of the lists of each hop: none where no list has an entry.
 func (s *Sizes) countSegments(d *dense.Lists) {
 	s.Segments = s.Segments[:0]
+	if len(d.ReprMap) == 0 {
+		s.Segments = append(s.Segments, make([]int, d.Layers())...)
+	}
 	if len(d.Types) == 0 {
 		return
 	}

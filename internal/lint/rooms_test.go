@@ -137,6 +137,7 @@ var rooms = map[string][]string{
 		"compute/program",
 	},
 	"train": {
+		"train/columns",
 		"train/setting",
 		"train/model",
 		"train/task",
@@ -260,7 +261,7 @@ var reaches = []struct {
 }{
 	{from: "gdb/shell/lang", most: 8},
 	{from: "gdb/train/link/triples", most: 2},
-	{from: "gdb/train/setting", most: 27, never: []string{"gdb/compute/kernel"}},
+	{from: "gdb/train/setting", most: 29, never: []string{"gdb/compute/kernel"}},
 	{from: "gdb/train/runs", most: 32, never: []string{"gdb/compute/kernel"}},
 	{from: "gdb/compute/program", most: 14, never: []string{"gdb/kv", "gdb/layout", "gdb/sample"}},
 }

@@ -73,7 +73,11 @@ type featureWriter struct {
 // prepare does what needs a pass of its own: column statistics, and the nodes of rows.
 func (f *featureWriter) prepare(ctx context.Context) error {
 	for _, dim := range f.dims() {
-		f.scales = append(f.scales, stream.NewScaling(f.normalize(), dim))
+		scale := stream.NewScaling(f.normalize(), dim)
+		if f.info.Dims != nil {
+			scale.ScaleCounts()
+		}
+		f.scales = append(f.scales, scale)
 	}
 	if f.scales[0].Columns() {
 		err := f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {

@@ -100,6 +100,11 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 			m.Files = append(m.Files, c.Files...)
 		}
 	}
+	for i := range p.info.Tables {
+		if t := &p.info.Tables[i]; len(t.Roles) > 0 {
+			m.NodeTypes[t.Type].Roles = t.Roles
+		}
+	}
 	m.FeatureNames = p.featureNames()
 	if f := p.info.Features; len(f) > 0 && f[0].Dims != nil {
 		for i, columns := range f[0].OfTypes {

@@ -27,7 +27,7 @@ type Started struct {
 	Batch   int // batches of the epoch that were done before
 	// Of is what the kind of run adds: its settings, and what it is trained on.
 	Of Begun
-	// Note is a remark for the user, such as what went wrong without harm; "" for none.
+	// Note has remarks for the user, such as what went wrong without harm, a line each.
 	Note string
 }
 
@@ -58,5 +58,5 @@ func (l *Loop) Stepped(batches int) {
 func (l *Loop) started() {
 	l.Notify(Event{Started: &Started{Run: l.Dir.Name(), Resumed: l.Resumed,
 		Epoch: int(l.At.Epoch) + 1, Batch: int(l.At.Batch), Of: l.session.Begun(),
-		Note: strings.Join(l.notes, "; ")}})
+		Note: strings.Join(l.notes, "\n")}})
 }

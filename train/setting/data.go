@@ -3,9 +3,11 @@ package setting
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/kv"
 	"gdb/layout/rowfile"
+	"gdb/train/columns"
 )
 
 // Data is what a training of nodes reads of the store.
@@ -17,7 +19,17 @@ type Data struct {
 	// very different or large ranges. Scale are what zscore measured.
 	Normalize string         `json:"normalize"`
 	Scale     *rowfile.Scale `json:"scale,omitempty"`
+	// Features says what models read of nodes: stored, the features that ingest stored, columns,
+	// those that Encoders make of the columns of tables, or auto, which ResolveFeatures decides.
+	Features string            `json:"features,omitempty"`
+	Encoders *columns.Encoders `json:"encoders,omitempty"`
 }
+
+// The values of Data.Features, besides auto.
+const (
+	FeaturesStored  = "stored"
+	FeaturesColumns = "columns"
+)
 
 // NormalizeRow as Data.Normalize has features divided by the sum of their row.
 const NormalizeRow = "row"
@@ -34,6 +46,38 @@ var dataRows = []*Row{
 		Help: "scale features as they are read: none, row (sum 1), zscore (columns) or auto (row " +
 			"for counts, zscore for very different or large ranges)"},
 	{Name: "scale", For: OfNodes, Free: OfNodes, Type: measuredScale},
+	{Name: "features", For: OfNodes, Default: "auto", Unset: FeaturesStored, InPlan: PlanValue,
+		Choices: []string{"auto", FeaturesStored, FeaturesColumns}, Group: GroupInputs,
+		Help: "what models read of nodes: stored features, columns of the tables, encoded, with " +
+			"the vectors among the features, or auto: stored ones if there are any"},
+	{Name: "encoders", For: OfNodes, Free: OfNodes, Type: measuredEncoders},
+}
+
+// ResolveFeatures replaces auto by what it means for a store.
+func (c *Node) ResolveFeatures(m *kv.Meta) error {
+	tables := slices.ContainsFunc(m.NodeTypes, func(t kv.NodeTypeMeta) bool {
+		return len(t.Columns) > 0
+	})
+	switch {
+	case c.Features == "auto" && len(m.Features) == 0 && tables:
+		c.Features = FeaturesColumns
+	case c.Features == "auto", c.Features == "":
+		c.Features = FeaturesStored
+	case c.Features == FeaturesColumns && !tables:
+		return errors.New("train: --features columns: the store has no columns of tables: ingest " +
+			"each type of nodes as a table (--nodes user=users.csv), or leave the flag out")
+	}
+	return nil
+}
+
+// measuredEncoders tells people what was measured, in short.
+func measuredEncoders(fields []any) Value {
+	return &parsed[*columns.Encoders]{fields[0].(**columns.Encoders), "",
+		func(v *columns.Encoders) string {
+			return fmt.Sprintf("of %d types, measured", len(v.Types))
+		}, func(string) (*columns.Encoders, error) {
+			return nil, errors.New("encoders are measured")
+		}}
 }
 
 // measuredScale tells people what was measured, in short.

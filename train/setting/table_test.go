@@ -43,7 +43,8 @@ func TestRowsHaveFields(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	want := Node{Neighbors: Neighbors{Fanout: []int{10, 10}, Sampler: "neighbor",
 		Sample: "uniform"},
-		Architecture: Architecture{Model: "sage", Hidden: 256}, Data: Data{Normalize: "auto"},
+		Architecture: Architecture{Model: "sage", Hidden: 256},
+		Data:         Data{Normalize: "auto", Features: "auto"},
 		Learning: Learning{Batch: 1000, LR: 0.01, LRSchedule: "constant", Dropout: DropoutAuto,
 			Optimizer: "adam", Loss: "auto"},
 		NodeLearning: NodeLearning{WeightDecay: 0.0005, ClassWeights: "none"},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
@@ -16,6 +17,8 @@ import (
 type TableInfo struct {
 	Type    int
 	Columns []ColumnInfo
+	// Roles are what columns are besides, by name: label, split, or an end of an edge.
+	Roles map[string]string
 }
 
 // ColumnInfo is a column that is stored, with its type: one of package columnfile.
@@ -87,15 +90,23 @@ func (s *typedGraph) givenTypes() (map[string]string, error) {
 	return given, nil
 }
 
+// valueRoles are the roles of columns that are values of their rows, and no more.
+var valueRoles = []string{"", "feature", "time", "weight"}
+
 // describeColumns says of columns without a role as what they are stored.
 func (s *typedGraph) describeColumns() {
-	for _, t := range s.info.Tables {
+	for n := range s.info.Tables {
+		t := &s.info.Tables[n]
+		t.Roles = map[string]string{}
 		file := s.types[t.Type].table.opened.Path
 		for _, c := range t.Columns {
 			for i := range s.info.Columns {
 				known := &s.info.Columns[i]
 				if known.File != file || known.Name != c.Name {
 					continue
+				}
+				if role, _, _ := strings.Cut(known.Role, ","); !slices.Contains(valueRoles, role) {
+					t.Roles[c.Name] = known.Role
 				}
 				if known.Role != "" {
 					known.Role += ", "

@@ -8,6 +8,9 @@ type Scaling struct {
 	columns bool // columns have mean 0 and deviation 1
 	auto    bool // columns is decided when all was observed
 	counts  CountWatch
+	// scaleCounts is set where counts are scaled as other columns.
+	scaleCounts bool
+
 	n       float64
 	shift   []float64 // the first row: sums of differences lose less precision
 	sum     []float64
@@ -53,6 +56,9 @@ func (s *Scaling) Observe(rows []float32) {
 	}
 }
 
+// ScaleCounts has auto scale counts as other columns: nothing divides their rows later.
+func (s *Scaling) ScaleCounts() { s.scaleCounts = true }
+
 // Finish computes mean and deviation; a column that does not vary becomes zero. With auto columns
 // are scaled if their deviations are wide apart, and are not counts.
 func (s *Scaling) Finish() {
@@ -68,7 +74,7 @@ func (s *Scaling) Finish() {
 		}
 	}
 	if s.auto {
-		s.columns = !s.counts.Are() && s.Uneven()
+		s.columns = (s.scaleCounts || !s.counts.Are()) && s.Uneven()
 	}
 }
 
@@ -79,7 +85,7 @@ func (s *Scaling) Chosen() string {
 		return ""
 	case s.columns:
 		return "zscore, since columns have very different or large ranges"
-	case s.counts.Are():
+	case s.counts.Are() && !s.scaleCounts:
 		return "none, since they are counts, which training divides by the sum of their row"
 	}
 	return "none, since columns have like ranges"
