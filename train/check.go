@@ -46,6 +46,7 @@ func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockde
 	if m := store.Meta(); m.Labels == nil {
 		return nil, checkTrainable(m, &c.cfg)
 	}
+	model.Of(&c.cfg).ResolveEval()
 	if c.cfg.Resume != "" {
 		if err := c.goOn(ctx); err != nil {
 			return nil, err

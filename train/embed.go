@@ -10,6 +10,7 @@ import (
 	"gdb/sample"
 	"gdb/train/exact"
 	"gdb/train/export"
+	"gdb/train/setting"
 )
 
 // EmbedConfig says whose vectors to write.
@@ -34,6 +35,11 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
+	if t.cfg.EvalMode == setting.EvalSampled {
+		return fmt.Errorf("train: vectors of run %s: it is computed from batches alone, so no "+
+			"node has a hidden state of its own: take predict --probabilities, or another model, "+
+			"without --time", c.Run)
+	}
 	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}

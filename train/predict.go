@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/train/exact"
 	"gdb/train/export"
+	"gdb/train/setting"
 	"gdb/train/task"
 )
 
@@ -76,10 +77,10 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 }
 
 // each calls emit with the outputs of the nodes to predict, ascending: computed over whole lists,
-// or from batches where seeds have times.
+// or from batches where the model has no other way, or seeds have times.
 func (t *trained) each(ctx context.Context, emit exact.Emit) error {
 	e := t.evaluator(predictJob)
-	if t.cfg.Timed() {
+	if t.cfg.EvalMode == setting.EvalSampled {
 		return e.eachSampled(ctx, t.set, func(ids []sample.NodeID) (*sample.Order, error) {
 			return sample.InOrder(ids, sampledEpoch, t.cfg.PartSeeds())
 		}, emit)

@@ -80,11 +80,8 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if cfg.Threads = runtime.NumCPU(); lim.Threads > 0 {
 		cfg.Threads = lim.Threads
 	}
-	usual := "exact"
-	if cfg.Timed() {
-		usual = setting.EvalSampled
-	}
-	cfg.EvalMode = cmp.Or(o.mode, usual)
+	cfg.EvalMode = cmp.Or(o.mode, "auto")
+	model.Of(&cfg).ResolveEval()
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
@@ -292,7 +289,7 @@ type EvalConfig struct {
 	Run string
 	// Split is train, val, test, or a stored set by its whole name. The default is test.
 	Split string
-	// Mode is exact or sampled; "" is exact.
+	// Mode is exact, sampled or auto, which "" is too.
 	Mode string
 	// Metric is the metric to compute; "" is the run's.
 	Metric string

@@ -43,7 +43,7 @@ var completions = []struct{ line, want string }{
 	{"plan s.gdb --io ", "auto uring pread buffered mmap :4"},
 	{"train s.gdb --topology p", "plain packed paged :4"},
 	{"train s.gdb --normalize ", "auto none row zscore :4"},
-	{"train s.gdb --eval-mode ", "exact sampled :4"},
+	{"train s.gdb --eval-mode ", "auto exact sampled :4"},
 	{"train s.gdb --strategy ", "exact macro pbs :4"},
 	{"train s.gdb --backend c", "cpu cuda :4"},
 	{"train s.gdb --lr ", ":4"},

@@ -80,19 +80,10 @@ func (j *nodeJob) finished(m *kv.Meta, r *train.Result) *cli.Finished {
 
 // judge returns the commands that judge and use a run.
 func (j *nodeJob) judge(dir, run string, m *kv.Meta) (next [][]string) {
-	architecture, err := model.Find(j.cfg.Model)
-	sampled := err == nil && (&model.Spec{Architecture: architecture}).SampledOnly()
 	if hasSplit(m, "test") || hasSplit(m, "val") {
-		eval := []string{"eval", dir, "--run", run}
-		if sampled || j.cfg.Timed() {
-			eval = append(eval, "--eval-mode", setting.EvalSampled)
-		}
-		next = append(next, eval)
+		next = append(next, []string{"eval", dir, "--run", run})
 	}
-	if !sampled {
-		next = append(next, []string{"predict", dir, "--run", run, "--out", "predictions.csv"})
-	}
-	return next
+	return append(next, []string{"predict", dir, "--run", run, "--out", "predictions.csv"})
 }
 
 func (j *nodeJob) plan(ctx context.Context, st *layout.Store, dev blockdev.Device) error {

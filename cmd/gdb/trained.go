@@ -94,7 +94,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
-	f.StringVar(&c.Mode, "eval-mode", "exact", cli.HelpOf("eval-mode"))
+	f.StringVar(&c.Mode, "eval-mode", "auto", cli.HelpOf("eval-mode"))
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		message.OneOf(setting.Choices("metric"))+" (default: the run's)")

@@ -110,6 +110,19 @@ func (c Chosen) Validate() error {
 	return nil
 }
 
+// ResolveEval replaces auto by the mode of evaluation that the model and the times of seeds have:
+// exact where whole lists can be computed layer by layer.
+func (c Chosen) ResolveEval() {
+	if c.EvalMode != "auto" {
+		return
+	}
+	c.EvalMode = "exact"
+	architecture, err := Find(c.Model)
+	if c.Timed() || err == nil && (&Spec{Architecture: architecture}).SampledOnly() {
+		c.EvalMode = setting.EvalSampled
+	}
+}
+
 // FitEdges sets what the model has to know of a store's edges. It returns an error if the model
 // needs something of them that they do not have.
 func (c Chosen) FitEdges(m *kv.Meta) error {

@@ -16,7 +16,8 @@ type Schedule struct {
 type Evaluation struct {
 	// Metric is one of NodeMetrics.
 	Metric string `json:"metric"`
-	// EvalMode is exact (layer by layer over the whole graph) or EvalSampled (with Fanout).
+	// EvalMode is exact (layer by layer over the whole graph), EvalSampled (with Fanout), or auto,
+	// which is exact where that can be.
 	EvalMode string `json:"eval_mode"`
 }
 
@@ -58,10 +59,10 @@ var scheduleRows = []*Row{
 var evaluationRows = []*Row{
 	{Name: "metric", For: OfNodes, NotIn: BenchTrain, Default: "auto", Choices: NodeMetrics,
 		Group: GroupEvaluation, Help: "what val and test are judged by: {choices}"},
-	{Name: "eval-mode", For: OfNodes, NotIn: BenchTrain, Default: "exact",
-		Choices: []string{"exact", EvalSampled}, Group: GroupEvaluation,
-		Help: "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
-			"faster, noisy)"},
+	{Name: "eval-mode", For: OfNodes, NotIn: BenchTrain, Default: "auto", Unset: "exact",
+		Choices: []string{"auto", "exact", EvalSampled}, Group: GroupEvaluation,
+		Help: "exact (whole lists, layer by layer), sampled (as batches of training are; " +
+			"faster, noisy), or auto: exact where that can be"},
 	{Name: "candidates", For: OfLinks, Check: atLeast(0), Group: GroupEvaluation,
 		Help: "with --task link, entities that an end is ranked among; 0: all"},
 }

@@ -47,7 +47,7 @@ func (c *Node) validateTimes() error {
 	if len(c.SplitTimes) == 2 && c.SplitTimes[0] >= c.SplitTimes[1] {
 		return errors.New("train: --split-time: the second time is not later than the first")
 	}
-	if c.EvalMode != EvalSampled {
+	if c.EvalMode != EvalSampled && c.EvalMode != "auto" {
 		return errors.New("train: --time: states of a node differ by the time of the seed, so " +
 			"they are computed from batches: --eval-mode sampled (with --fanout all,all over " +
 			"whole lists)")
