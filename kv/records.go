@@ -173,7 +173,7 @@ const (
 type RowsMeta struct {
 	Name      string // "features" or the name of the source file's stem
 	Path      string // "features/NAME.rows"
-	DType     string // f32, f16, bf16, i32, u8
+	DType     string // f32, f16, bf16, sparse, i32, u8
 	Dim       int    // elements in a row
 	RowBytes  int
 	PageBytes int // unit of layout: a whole number of rows, a multiple of 4 KiB

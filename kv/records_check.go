@@ -148,8 +148,9 @@ func (m *Meta) checkPartitions() error {
 }
 
 func (r *RowsMeta) check() error {
-	if !slices.Contains([]string{"f32", "f16", "bf16", "i32", "u8"}, r.DType) || r.Dim < 1 ||
-		r.RowBytes < 1 || r.PageBytes < 1 || r.SumBytes < 1 {
+	types := []string{"f32", "f16", "bf16", "sparse", "i32", "u8"}
+	if !slices.Contains(types, r.DType) || r.Dim < 1 || r.RowBytes < 1 || r.PageBytes < 1 ||
+		r.SumBytes < 1 {
 		return fmt.Errorf("rows %q of %d %q, %d bytes in pages of %d with sums of %d", r.Name,
 			r.Dim,
 			r.DType, r.RowBytes, r.PageBytes, r.SumBytes)

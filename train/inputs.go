@@ -58,8 +58,12 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 		return "", err
 	}
 	note, err = in.scaleColumns(ctx, c)
-	if err == nil && in.Rows != nil && c.PacksFeatures() {
+	switch {
+	case err != nil || in.Rows == nil:
+	case c.PacksFeatures():
 		in.Rows.Pack()
+	case c.SparseWords > 0:
+		in.Rows.KeepSparse()
 	}
 	return note, err
 }
@@ -76,6 +80,10 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 		return "", nil
 	}
 	auto := c.Normalize == "auto"
+	if auto && c.SparseWords > 0 {
+		c.Normalize = "none"
+		return "", nil
+	}
 	if c.Scale == nil {
 		scale, err := probe.Scale(ctx, in.Source, auto)
 		if err != nil {

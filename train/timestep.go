@@ -10,6 +10,7 @@ import (
 	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/internal/sparse"
 	"gdb/sample"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -112,6 +113,9 @@ func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 	for begun := time.Now(); !enough(time.Since(begun)); {
 		for i := range b.X { // a step leaves its own results there
 			b.X[i] = 1
+		}
+		if s.cfg.SparseWords > 0 {
+			sparse.Fill(mem.View[uint32](mem.BytesOf(b.X)), s.features, s.dims[0])
 		}
 		if err := s.prepare(b); err != nil {
 			return plan.Work{}, fmt.Errorf("time a step of %d nodes: %w", len(b.Dense.NodeIDs), err)

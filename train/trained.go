@@ -121,6 +121,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	m := store.Meta()
+	model.Of(&t.cfg).FitRows(m)
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {

@@ -115,7 +115,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"none, random, range; or by the lists: ldg, fennel or gap, as gdb order")
 	f.IntVar(&opt.Restream, "restream", 0, "how often lists are read again, to deal nodes anew")
 	f.BoolVar(&opt.Cluster, "cluster", false, "cluster nodes first: fewer edges are cut")
-	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
+	f.StringVar(&opt.FeatureDType, "feature-dtype", "auto", "features on disk: f32, f16, bf16, "+
+		"or auto, which is f32, or sparse where the source is and that is smaller")
 	f.StringVar(&opt.Normalize, "normalize", "none",
 		"features: none, row (sum 1), zscore (columns) or auto")
 	f.StringVar(&more.block, "block", "4KiB", "topology block")

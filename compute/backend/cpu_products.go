@@ -9,6 +9,17 @@ import (
 var cpuProducts = map[string]cpuKernel{
 	"matmul": matMulCPU, "matmul-ta": matMulTACPU, "matmul-tb": matMulTBCPU,
 	"headmul": matMulCPU, "headmul-ta": matMulTACPU, "headmul-tb": matMulTBCPU,
+	"sparse-matmul": func(c *cpu, o *Operands) {
+		kernel.SparseGEMM(c.pool, c.values(o.Out), c.words(o.In[0]), c.values(o.In[1]),
+			sparseOf(o, o.In[1].Rows))
+	},
+	"sparse-matmul-ta": func(c *cpu, o *Operands) {
+		kernel.SparseGEMMTA(c.pool, c.values(o.Out), c.words(o.In[0]), c.values(o.In[1]),
+			sparseOf(o, o.Out.Rows))
+	},
+	"sparse-dropout": func(c *cpu, o *Operands) {
+		kernel.SparseDropout(c.pool, c.words(o.Out), sparseOf(o, o.First), o.Drop)
+	},
 	"type-matmul": func(c *cpu, o *Operands) {
 		kernel.GEMMByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
 			c.byType(o, o.In[0].Cols, o.Out.Cols))
@@ -21,6 +32,12 @@ var cpuProducts = map[string]cpuKernel{
 		kernel.GEMMTBByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
 			c.byType(o, o.Out.Cols, o.In[0].Cols))
 	},
+}
+
+// sparseOf returns the shape of sparse rows of dim columns, and of their product.
+func sparseOf(o *Operands, dim int) kernel.SparseShape {
+	return kernel.SparseShape{Rows: o.In[0].Rows, Words: o.In[0].Cols, Dim: dim, N: o.Out.Cols,
+		Add: o.Acc}
 }
 
 // byType returns the types of the rows of a product, whose matrices have n columns.

@@ -37,7 +37,8 @@ type Operands struct {
 	// reads whole rows.
 	Heads  int
 	Shared bool
-	// First is the column that an operation on columns begins with.
+	// First is the column that an operation on columns begins with; of sparse rows, how many
+	// columns they stand for.
 	First int
 	// Scalar is a factor, a number or a slope.
 	Scalar float32

@@ -51,17 +51,23 @@ type Edges struct {
 type Layer func(b *Builder, x Value) Value
 
 // MakeExactLayer cuts a layer whose inputs have cols columns. Products come before aggregations
-// where rows become narrower; with half they read bfloat16.
-func MakeExactLayer(params *Params, layer Layer, cols int, half bool) *ExactLayer {
+// where rows become narrower; with half they read bfloat16. With words, inputs are sparse rows of
+// as many, if the layer can read these: see Options.Sparse.
+func MakeExactLayer(params *Params, layer Layer, cols int, half bool, words int) *ExactLayer {
 	p := newProgram(params, 1)
 	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
 	p.logits = layer(&Builder{p: p, Exact: true}, p.features)
 	p.check()
-	p.reorder(p.narrowFirst())
+	order := p.narrowFirst()
+	if words > 0 {
+		order = p.sparseOrder(order)
+	}
+	p.reorder(order)
 	p.fuseElements()
 	p.forward = len(p.ops)
 	p.fuseSums()
 	p.dropDead()
+	p.sparse = words > 0 && p.takeSparse(words)
 	w := &ExactLayer{p: p, table: p.features, made: p.producers(), last: p.lastUses(), half: half}
 	w.findPulls()
 	return w
@@ -129,6 +135,9 @@ func (w *ExactLayer) Pulls() []Pull { return w.pulls }
 
 // Loops reports whether lists have an entry for their own node.
 func (w *ExactLayer) Loops() bool { return w.list.Loops }
+
+// Sparse reports whether inputs are sparse rows.
+func (w *ExactLayer) Sparse() bool { return w.p.sparse }
 
 // Transforms reports whether lists read rows that are computed from the inputs, and not these.
 func (w *ExactLayer) Transforms() bool { return w.table != w.p.features }

@@ -182,7 +182,7 @@ func newExactBench(t *testing.T, layer Layer) *exactBench {
 	for range exactNodes * exactCols {
 		b.x = append(b.x, float32(2*draw.Float64()-1))
 	}
-	MakeExactLayer(&b.params, layer, exactCols, false)
+	MakeExactLayer(&b.params, layer, exactCols, false, 0)
 	if err := b.params.Allocate(b.be, false); err != nil {
 		t.Fatal(err)
 	}
@@ -325,11 +325,11 @@ func TestExactLayers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newExactBench(t, c.layer)
 			want := b.program(t, c.layer)
-			got, _ := b.exact(t, MakeExactLayer(&b.params, c.layer, exactCols, false))
+			got, _ := b.exact(t, MakeExactLayer(&b.params, c.layer, exactCols, false, 0))
 			if err := far(got, want, 2e-5); err != nil {
 				t.Error(err)
 			}
-			got, _ = b.exact(t, MakeExactLayer(&b.params, c.layer, exactCols, true))
+			got, _ = b.exact(t, MakeExactLayer(&b.params, c.layer, exactCols, true, 0))
 			if err := far(got, want, 0.05); err != nil {
 				t.Errorf("with products of bfloat16: %v", err)
 			}
@@ -340,7 +340,7 @@ func TestExactLayers(t *testing.T) {
 // TestExactLayersTell: what an exact layer says of itself is what the layer has.
 func TestExactLayersTell(t *testing.T) {
 	for name, c := range exactLayers {
-		w := MakeExactLayer(&Params{}, c.layer, exactCols, false)
+		w := MakeExactLayer(&Params{}, c.layer, exactCols, false, 0)
 		got := exactAbout{loops: w.Loops(), transforms: w.Transforms(), tableCols: w.TableCols(),
 			outCols: w.OutCols(), columnCols: w.ColumnCols(), ownCols: w.OwnCols(),
 			entryCols: w.EntryCols()}
@@ -377,7 +377,7 @@ func TestExactScratch(t *testing.T) {
 	for name, c := range exactLayers {
 		for _, half := range []bool{false, true} {
 			b := newExactBench(t, c.layer)
-			w := MakeExactLayer(&b.params, c.layer, exactCols, half)
+			w := MakeExactLayer(&b.params, c.layer, exactCols, half, 0)
 			_, of := b.exact(t, w)
 			node, fixed := w.ScratchCols(), w.HalfFloats()
 			largest := max(of.output, exactInner*of.table/exactNodes,

@@ -22,6 +22,9 @@ type Options struct {
 	// each row begins at an even value, so one of an odd width has a value more behind it. The
 	// backend has Halves.
 	Half, HalfFeatures bool
+	// Sparse has features come as rows of this many words, which package sparse describes, where
+	// the model can read such rows: see Program.Sparse. 0 is for dense rows.
+	Sparse int
 	// FuseAttention computes a sum over lists whose weights are a softmax of scores in one
 	// operation, where a backend has a kernel of it: the CPU has not.
 	FuseAttention bool
@@ -45,7 +48,11 @@ func Make(params *Params, m Model, o Options) *Program {
 	p.logits = m(b, p.takeHalf(b, &o))
 	p.check()
 	p.places = len(p.findPlaces())
-	p.reorder(o.Order)
+	order := o.Order
+	if o.Sparse > 0 {
+		order = p.sparseOrder(order)
+	}
+	p.reorder(order)
 	if !o.Without.Elements {
 		p.fuseElements()
 	}
@@ -69,6 +76,7 @@ func Make(params *Params, m Model, o Options) *Program {
 	if o.Half {
 		p.halve()
 	}
+	p.sparse = o.Sparse > 0 && p.takeSparse(o.Sparse)
 	p.memory = p.assign()
 	p.findLists()
 	return p
@@ -97,6 +105,9 @@ func (p *Program) Places() int { return p.places }
 
 // InPlace reports whether the first layer reads rows where they are kept.
 func (p *Program) InPlace() bool { return p.inPlace }
+
+// Sparse reports whether features are read as sparse rows.
+func (p *Program) Sparse() bool { return p.sparse }
 
 // StepFloats returns the scratch of a step on a batch of sizes s, in floats. features is how many
 // floats of its features may be overwritten. What lists take for the backward pass is counted by

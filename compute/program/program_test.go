@@ -99,6 +99,9 @@ func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 	if b.input.X = testFeatures(); b.x != nil {
 		b.input.X = slices.Clone(b.x)
 	}
+	if b.program.Sparse() {
+		b.input.X = sparseRows(b.input.X)
+	}
 	if b.program.InPlace() {
 		b.input.Table = b.be.Table(testFeatures(), 17, testCols)
 		b.input.Rows = b.input.Dense.ReprMap

@@ -106,6 +106,7 @@ func TestReferences(t *testing.T) {
 			}
 		})
 	}
+	run(t, sageLayers, Options{Sparse: sparseWords})
 	for _, name := range Names() {
 		if !seen[name] {
 			t.Errorf("no model has the operation %s", name)

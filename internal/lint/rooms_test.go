@@ -36,6 +36,7 @@ var rooms = map[string][]string{
 	"internal": {
 		"internal/bug",
 		"internal/dense",
+		"internal/sparse",
 		"internal/rng",
 		"internal/trace",
 		"internal/pace",

@@ -83,12 +83,12 @@ func (p *pipeline) plan() *Plan {
 		plan.TempBytes *= 2
 	}
 	for _, f := range p.info.Features {
-		bytes := nodes * int64(f.Dim) * 4
+		bytes := nodes * int64(f.Width()) * 4
 		width := int64(4)
 		if p.opt.FeatureDType == "f16" || p.opt.FeatureDType == "bf16" {
 			width = 2
 		}
-		plan.DiskBytes += nodes * int64(f.Dim) * width * 101 / 100
+		plan.DiskBytes += nodes * int64(f.Width()) * width * 101 / 100
 		plan.Files = append(plan.Files, "features/"+f.Name+".rows", "features/"+f.Name+".crc")
 		if permuted || !p.info.RowIDs {
 			plan.TempBytes = max(plan.TempBytes, edges*record+bytes*104/100)

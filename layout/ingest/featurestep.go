@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
+	"gdb/internal/sparse"
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
@@ -62,6 +63,7 @@ type featureWriter struct {
 	// counts looks at the rows as they are written.
 	counts stream.CountWatch
 	ranges stream.RangeWatch
+	values []float32 // of a sparse row
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
@@ -106,7 +108,7 @@ func (f *featureWriter) dims() []int {
 	if f.info.Dims != nil {
 		return f.info.Dims
 	}
-	return []int{f.info.Dim}
+	return []int{f.info.Width()}
 }
 
 // normalize returns how rows are scaled. Where types have columns of their own, it is chosen for
@@ -186,10 +188,15 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 				node = uint32(word)
 			}
 			row := c.Rows[i*dim : (i+1)*dim]
-			f.scales[c.Type].Apply(row)
-			if f.info.Dims == nil {
+			switch {
+			case f.info.Words > 0:
+				f.takeSparse(sparse.Row(mem.View[uint32](mem.BytesOf(row))))
+			case f.info.Dims == nil:
+				f.scales[c.Type].Apply(row)
 				f.counts.Observe(row)
 				f.ranges.Observe(row)
+			default:
+				f.scales[c.Type].Apply(row)
 			}
 			if err := fn(node, row, rows, i); err != nil {
 				return err
@@ -199,6 +206,16 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 		return ctx.Err()
 	})
 	return err
+}
+
+// takeSparse scales a sparse row, and looks at it.
+func (f *featureWriter) takeSparse(row sparse.Row) {
+	if sum := row.Sum(); f.normalize() == "row" && sum != 0 {
+		row.Scale(float32(1 / sum))
+	}
+	_, f.values = row.Append(nil, f.values[:0])
+	f.counts.Observe(f.values)
+	f.counts.ObserveZeros(f.info.Dim - len(f.values))
 }
 
 // pullNodes turns the merge of the rows' nodes into an iterator, in modes that join.
@@ -225,13 +242,14 @@ func (f *featureWriter) pullNodes(ctx context.Context) (next func() (uint64, boo
 }
 
 func (f *featureWriter) newRows() (*rowfile.Writer, error) {
-	dtype := f.p.opt.FeatureDType
-	if dtype == "" {
-		dtype = "f32"
+	dtype := f.p.opt.dtype()
+	if f.info.Words > 0 {
+		dtype = rowfile.Sparse
 	}
 	return rowfile.NewWriter(f.p.FS, f.p.Path("features/"+f.info.Name), rowfile.Spec{
 		UUID: f.p.Journal.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
-		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes, First: f.p.firsts, Dims: f.info.Dims})
+		DType: dtype, Dim: f.info.Dim, Words: f.info.Words, Nodes: f.m.nodes, First: f.p.firsts,
+		Dims: f.info.Dims})
 }
 
 // straight writes rows that come in order of node, as they come.
@@ -291,7 +309,7 @@ func (f *featureWriter) addMissing(ctx context.Context, w *rowfile.Writer, node 
 		return f.errMissing(ctx, node)
 	}
 	if f.zeros == nil {
-		f.zeros = make([]float32, f.info.Dim)
+		f.zeros = make([]float32, f.info.Width())
 	}
 	f.missing++
 	return w.AddF32(f.zeros)
@@ -322,7 +340,7 @@ const scatterBlockBytes = 64 << 10
 // and then puts one bucket after the other in order in memory. Memory: one bucket, or a write
 // buffer for each; so features of 500 times the memory can be ordered at least.
 func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error {
-	rowBytes := uint64(f.info.Dim) * 4
+	rowBytes := uint64(f.info.Width()) * 4
 	perBucket := max(1, uint64(f.p.Memory.Scatter)/(rowBytes+1))
 	buckets := (f.m.nodes + perBucket - 1) / perBucket
 	if least := int64(buckets) * scatterBlockBytes; least > f.p.Memory.Merge {
@@ -396,7 +414,7 @@ type bucketRows struct {
 func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, run extsort.Run,
 	rows bucketRows, w *rowfile.Writer) error {
 	arena, first, n := rows.arena, rows.first, rows.n
-	rowBytes := uint64(f.info.Dim) * 4
+	rowBytes := uint64(f.info.Width()) * 4
 	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
 	clear(there)
 	twice := noRow

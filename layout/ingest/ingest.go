@@ -25,6 +25,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
+	"gdb/layout/rowfile"
 	"gdb/layout/splits"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -182,8 +183,7 @@ func checkFeatureOptions(opt *Options, info *source.Info) error {
 		{"--normalize " + opt.Normalize, opt.Normalize != "" && opt.Normalize != "none"},
 		{"--fill " + opt.Fill, opt.Fill != ""}, {"--allow-nan", opt.AllowNaN},
 		{"--missing-nodes " + opt.MissingNodes, opt.MissingNodes == "zero"},
-		{"--feature-dtype " + opt.FeatureDType, opt.FeatureDType != "" &&
-			opt.FeatureDType != "f32" && !made}} {
+		{"--feature-dtype " + opt.FeatureDType, opt.dtype() != rowfile.F32 && !made}} {
 		switch {
 		case f.given && made:
 			return input.Usage("--features %s makes features; %s is for features that are read",

@@ -9,12 +9,13 @@ import (
 
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/rowfile"
 )
 
 // The values of options that have few: the first of each is the default.
 var (
 	Partitioners  = []string{"none", "random", "range", "ldg", "fennel", "gap"}
-	FeatureDTypes = []string{"f32", "f16", "bf16"}
+	FeatureDTypes = []string{"auto", "f32", "f16", "bf16"}
 	Normalizes    = []string{"none", "row", "zscore", "auto"}
 	MissingNodes  = []string{"error", "zero"}
 )
@@ -48,7 +49,7 @@ type Options struct {
 	Partitioner  string // one of Partitioners
 	Restream     int    // how often such a partitioner reads the lists again
 	Cluster      bool   // it clusters nodes first
-	FeatureDType string // one of FeatureDTypes; "" is f32
+	FeatureDType string // one of FeatureDTypes; "" is auto
 	Normalize    string // one of Normalizes
 	BlockBytes   int    // default 4096
 
@@ -68,7 +69,21 @@ type Options struct {
 func (o *Options) read() *source.Options {
 	read := o.Options
 	read.Features = o.featureFile()
+	read.KeepSparse = o.autoDType() && (o.Normalize == "" || o.Normalize == "none" ||
+		o.Normalize == "row")
 	return &read
+}
+
+// autoDType reports whether features are stored as sparse rows where they come so and that is
+// smaller, and else as float32.
+func (o *Options) autoDType() bool { return o.FeatureDType == "" || o.FeatureDType == "auto" }
+
+// dtype returns the type of features that are not sparse.
+func (o *Options) dtype() string {
+	if o.autoDType() {
+		return rowfile.F32
+	}
+	return o.FeatureDType
 }
 
 // inputs returns the files of edges as they were given.

@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -112,6 +113,39 @@ func TestCheckCountsUnknownLabels(t *testing.T) {
 		found += f.What
 	}
 	if !strings.Contains(found, "are unknown, the catalog says") {
+		t.Errorf("found: %s", found)
+	}
+}
+
+// TestCheckSparse: rows whose columns do not ascend are found, and a dump says which entries rows
+// have.
+func TestCheckSparse(t *testing.T) {
+	fs, g := vfs.NewMem(), fullGraph(300, 2000)
+	g.DType = rowfile.Sparse
+	s := layouttest.Build(t, fs, "s", g)
+	if f := mustCheck(t, s, inspect.CheckOptions{Full: true}).Findings; len(f) > 0 {
+		t.Fatalf("sound rows: %v", f)
+	}
+	m := s.Meta().Features[0]
+	w, err := rowfile.NewWriter(fs, s.Path("features", "features"), rowfile.Spec{
+		UUID: s.Meta().UUID, Name: m.Name, Path: m.Path, DType: m.DType, Dim: m.Dim,
+		Words: m.RowBytes / 4, Nodes: s.Meta().Nodes})
+	row := make([]byte, m.RowBytes)
+	row[0], row[3], row[8], row[10] = 2, 0x80, 1, 1
+	for v := uint64(0); err == nil && v < s.Meta().Nodes; v++ {
+		err = w.Add(row)
+	}
+	if err == nil {
+		_, _, err = w.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, f := range mustCheck(t, s, inspect.CheckOptions{}).Findings {
+		found += f.What
+	}
+	if !strings.Contains(found, "row 0: column 1 of entry 1: columns ascend") {
 		t.Errorf("found: %s", found)
 	}
 }

@@ -220,6 +220,17 @@ func rowValues(dtype string, dim int, b []byte) string {
 		}
 		return values(row)
 	}
+	if dtype == rowfile.Sparse {
+		var entries []string
+		r := sparseRow(b)
+		if err := r.Check(dim); err != nil {
+			return fmt.Sprint(" is no sparse row: ", err)
+		}
+		for i := range r.Len() {
+			entries = append(entries, fmt.Sprintf("%d:%g", r.Column(i), r.Value(i)))
+		}
+		return values(entries)
+	}
 	row := make([]string, dim)
 	for i := range row {
 		row[i] = fmt.Sprintf("%08b", b[i])

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 
+	"gdb/internal/mem"
+	"gdb/internal/sparse"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/columnfile"
@@ -109,7 +111,28 @@ func (r *rowsCheck) page(n, off int64, b []byte) error {
 	if r.labels != nil && r.c.found == 0 {
 		r.pageLabels(n, off, b)
 	}
+	if r.shape.DType == rowfile.Sparse && wrong == 0 {
+		r.pageSparse(n, off, b)
+	}
 	return nil
+}
+
+// pageSparse checks the columns of the sparse rows of a page.
+func (r *rowsCheck) pageSparse(n, off int64, b []byte) {
+	first, rows, of := r.shape.Page(n)
+	for i := range rows {
+		if err := sparseRow(b[int(i)*of.RowBytes:][:of.RowBytes]).Check(of.Dim); err != nil {
+			r.c.find(n, off, "row %d: %v", first+i, err)
+			return
+		}
+	}
+}
+
+// sparseRow returns a copy of a row, which may begin anywhere.
+func sparseRow(b []byte) sparse.Row {
+	row := make(sparse.Row, len(b)/4)
+	copy(mem.BytesOf(row), b)
+	return row
 }
 
 // pageLabels checks the labels of a page.

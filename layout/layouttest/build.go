@@ -15,7 +15,9 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/internal/sparse"
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
@@ -257,11 +259,43 @@ func (b *builder) features() {
 		b.typedFeatures()
 		return
 	}
+	if g.DType == rowfile.Sparse {
+		b.sparseFeatures()
+		return
+	}
 	m := b.rows("features", "features", cmp.Or(g.DType, rowfile.F32), g.Dim,
 		func(w *rowfile.Writer, v int) error {
 			return w.AddF32(g.Features[v*g.Dim : (v+1)*g.Dim])
 		})
 	b.m.Features = append(b.m.Features, m)
+}
+
+// sparseFeatures writes the values of features that are not 0.
+func (b *builder) sparseFeatures() {
+	g, longest := b.g, 0
+	entries := func(v int) (columns []uint32, values []float32) {
+		for k, x := range g.Features[v*g.Dim : (v+1)*g.Dim] {
+			if x != 0 {
+				columns, values = append(columns, uint32(k)), append(values, x)
+			}
+		}
+		return columns, values
+	}
+	for v := range g.Nodes {
+		columns, _ := entries(v)
+		longest = max(longest, len(columns))
+	}
+	row := make([]float32, sparse.Words(longest, g.Dim, true))
+	w, err := rowfile.NewWriter(b.fs, b.fs.PathJoin(b.dir, "features", "features"), rowfile.Spec{
+		UUID: g.UUID, Name: "features", Path: "features/features.rows", DType: rowfile.Sparse,
+		Dim: g.Dim, Words: len(row), Nodes: uint64(g.Nodes)})
+	b.must(err)
+	for v := range g.Nodes {
+		columns, values := entries(v)
+		sparse.Row(mem.View[uint32](mem.BytesOf(row))).Set(g.Dim, columns, values)
+		b.must(w.AddF32(row))
+	}
+	b.finishFeatures(w)
 }
 
 // typedFeatures writes the features of each type, of its own width.
@@ -282,6 +316,10 @@ func (b *builder) typedFeatures() {
 		b.must(w.AddF32(g.Features[v*g.Dim : v*g.Dim+spec.Dims[of]]))
 		left--
 	}
+	b.finishFeatures(w)
+}
+
+func (b *builder) finishFeatures(w *rowfile.Writer) {
 	m, files, err := w.Finish()
 	b.must(err)
 	b.m.Files = append(b.m.Files, files...)

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/ingest/steps"
 	"gdb/layout/openfiles"
 	"gdb/layout/partitioner"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -115,7 +116,7 @@ func (w *whole) ingestOptions(opt *OrderOptions, memory int64) ingest.Options {
 		Cluster: opt.Cluster, BlockBytes: w.was.BlockBytes, Threads: opt.Threads,
 		Seed: opt.Seed, Resume: opt.Resume,
 		Version: opt.Version, Progress: opt.Progress}
-	if len(w.was.Features) > 0 {
+	if len(w.was.Features) > 0 && w.was.Features[0].DType != rowfile.Sparse {
 		o.FeatureDType = w.was.Features[0].DType
 	}
 	return o

@@ -20,6 +20,7 @@ import (
 	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 	"gdb/layout/partitioner"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -88,12 +89,17 @@ func TestOrder(t *testing.T) {
 		t.Run(ids+" "+string(method), func(t *testing.T) {
 			fs := vfs.NewMem()
 			g := graph(400, 1700, ids)
-			g.Both = i%2 == 0
+			if g.Both = i%2 == 0; g.Both {
+				g.DType = rowfile.Sparse
+			}
 			s := layouttest.Build(t, fs, "whole", g)
 			want := contentOf(t, s)
 			st := ordered(t, fs, s, OrderOptions{Out: "one", Method: method, Parts: 5})
 			got := contentOf(t, st)
 			sameContent(t, got, want)
+			if m := st.Meta().Features[0]; !m.Equal(&s.Meta().Features[0]) {
+				t.Errorf("rows %+v", m)
+			}
 			was := map[string]int{}
 			for v, id := range want.external {
 				was[id] = v

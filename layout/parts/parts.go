@@ -27,6 +27,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
+	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -302,7 +303,7 @@ func (c *cutter) part(ctx context.Context, p *part, i int) (*Part, error) {
 		Progress: func(phase string, done, total int64, unit string) {
 			c.progress(name+": "+phase, uint64(done), uint64(total), unit)
 		}}
-	if len(m.Features) > 0 {
+	if len(m.Features) > 0 && m.Features[0].DType != rowfile.Sparse {
 		opt.FeatureDType = m.Features[0].DType
 	}
 	made, err := ingest.RunSource(ctx, c.fs, p, opt)

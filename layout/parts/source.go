@@ -55,6 +55,9 @@ func (p *part) Info() *source.Info {
 	for _, f := range m.Features {
 		info.Features = append(info.Features, source.FeatureInfo{Name: f.Name, Dim: f.Dim,
 			DType: f.DType, Rows: info.IDsAbout, Columns: m.FeatureNames[f.Name]})
+		if f.DType == rowfile.Sparse {
+			info.Features[len(info.Features)-1].Words = f.RowBytes / 4
+		}
 	}
 	if m.Labels != nil {
 		info.Labels = &source.LabelInfo{Kind: m.Labels.Kind, Text: true, Classes: m.Labels.Classes}
@@ -152,7 +155,7 @@ func edgesOf(nodes []layout.NodeID, l *listfile.Lists, ends []layout.NodeID,
 func (p *part) Features(ctx context.Context, name string,
 	fn func(*source.RowChunk) error) error {
 	at := slices.IndexFunc(p.meta.Features, func(m kv.RowsMeta) bool { return m.Name == name })
-	rows, err := p.files.Rows(ctx, p.meta.Features[at])
+	rows, err := openFeatures(ctx, p.files, p.meta.Features[at])
 	if err != nil {
 		return err
 	}
@@ -171,6 +174,16 @@ func (p *part) Features(ctx context.Context, name string,
 		}
 	}
 	return ctx.Err()
+}
+
+// openFeatures opens rows, of which sparse ones stay so.
+func openFeatures(ctx context.Context, files *openfiles.Set, m kv.RowsMeta) (*rowfile.Reader,
+	error) {
+	rows, err := files.Rows(ctx, m)
+	if err == nil && m.DType == rowfile.Sparse {
+		rows.KeepSparse()
+	}
+	return rows, err
 }
 
 // Labels streams the labels of all nodes that have one.

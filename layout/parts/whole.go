@@ -87,7 +87,7 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) err
 func (w *whole) Features(ctx context.Context, name string,
 	fn func(*source.RowChunk) error) error {
 	at := slices.IndexFunc(w.was.Features, func(m kv.RowsMeta) bool { return m.Name == name })
-	rows, err := w.files.Rows(ctx, w.was.Features[at])
+	rows, err := openFeatures(ctx, w.files, w.was.Features[at])
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ const (
 	BF16 = "bf16" // the upper half of f32: 8 bits of precision, the range of f32
 	I32  = "i32"
 	U8   = "u8"
+	// Sparse rows are the words that package sparse describes, as many in each row.
+	Sparse = "sparse"
 )
 
 // elementBytes returns the size of an element in bytes, 0 for an unknown type.
@@ -133,13 +135,13 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("value %g of column %d is beyond %s; use f32", e.Value, e.Column, e.DType)
 }
 
-// encodeRow appends values, converted to dtype, to b. A finite value that would become infinite is
-// an error, since it would spoil every sum that it enters.
+// encodeRow appends values, converted to dtype, to b; words of sparse rows as they are. A finite
+// value that would become infinite is an error, since it would spoil every sum that it enters.
 func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
 	le := binary.LittleEndian
 	for i, v := range row {
 		switch dtype {
-		case F32:
+		case F32, Sparse:
 			b = le.AppendUint32(b, math.Float32bits(v))
 			continue
 		case F16:
@@ -169,7 +171,7 @@ func (r *Reader) NormalizeRows() {
 	if decode == nil {
 		panic("BUG: rowfile: rows that are no floats are normalized")
 	}
-	r.scaled = true
+	r.scaled, r.toOne = true, true
 	r.decode = func(out []float32, rows []byte) {
 		decode(out, rows)
 		for ; len(out) >= dim; out = out[dim:] {

@@ -84,6 +84,16 @@ func NewMeta(name, path, dtype string, dim int) (kv.RowsMeta, error) {
 	return m, nil
 }
 
+// NewSparseMeta lays out sparse rows of dim columns, of a number of words each: see NewMeta.
+func NewSparseMeta(name, path string, dim, words int) (kv.RowsMeta, error) {
+	m, err := NewMeta(name, path, F32, words)
+	m.DType, m.Dim = Sparse, dim
+	if err == nil && dim < 1 {
+		err = fmt.Errorf("sparse rows of %d columns cannot be stored", dim)
+	}
+	return m, err
+}
+
 // Shape is a kv.RowsMeta, with sizes that follow from it.
 type Shape struct {
 	kv.RowsMeta
@@ -96,6 +106,9 @@ type Shape struct {
 // NewShape returns the shape, or an error if rows are not laid out as this program reads them.
 func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 	want, err := NewMeta(m.Name, m.Path, m.DType, m.Dim)
+	if m.DType == Sparse {
+		want, err = NewSparseMeta(m.Name, m.Path, m.Dim, m.RowBytes/4)
+	}
 	if len(m.Sections) > 0 {
 		var first []uint64
 		var dims []int

@@ -30,6 +30,8 @@ type Reader struct {
 	decode func(out []float32, row []byte) // nil if rows are not floats
 	scaled bool                            // whether decode scales rows
 	packed bool                            // whether decode packs them: see Pack
+	sparse bool                            // whether decode leaves them sparse: see KeepSparse
+	toOne  bool                            // whether decode divides rows by their sum
 	budget *mem.Budget
 	read   atomic.Uint64
 
@@ -116,6 +118,9 @@ func openRows(ctx context.Context, s *layout.Store, dev blockdev.Device, shape S
 		uuid:   s.Meta().UUID,
 		budget: budget,
 		decode: Decoder(m.DType), pool: make(chan *rowsBuffer, rowsBuffers)}
+	if m.DType == Sparse {
+		r.decode = r.densify
+	}
 	err = checkHeader(ctx, s, f, layout.KindRows, &shape)
 	if err == nil {
 		r.sums, err = openSums(ctx, s, dev, &shape, onDisk, budget)
@@ -214,16 +219,20 @@ func (s *Shape) bufferBytes() int64 {
 	return max(rowsBufferBytes, rowsParts*(page+sectorBytes*s.sumSectors(page)))
 }
 
-// Meta describes the rows. If they are packed, Dim is PackedDim of their values.
+// Meta describes the rows. If they are packed, Dim is PackedDim of their values; if they stay
+// sparse, it is the number of their words.
 func (r *Reader) Meta() kv.RowsMeta {
 	m := r.shape.RowsMeta
-	if r.packed {
+	switch {
+	case r.packed:
 		m.Dim = PackedDim(m.Dim)
+	case r.sparse:
+		m.Dim = m.RowBytes / 4
 	}
 	return m
 }
 
-// Width returns the number of values of a row, packed or not.
+// Width returns the number of values of a row, packed, sparse or not.
 func (r *Reader) Width() int { return r.shape.Dim }
 
 // Packed reports whether rows are packed.

@@ -19,6 +19,7 @@ type Spec struct {
 	DType string
 	Dim   int
 	Nodes uint64
+	Words int // of a row, if DType is Sparse
 	// First and Dims are the first node and the width of each type of nodes, if these differ: see
 	// NewSectionsMeta. Dim is not read then.
 	First []uint64
@@ -39,6 +40,9 @@ type Writer struct {
 // NewWriter creates PREFIX.rows and PREFIX.crc. The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	m, err := NewMeta(spec.Name, spec.Path, spec.DType, spec.Dim)
+	if spec.DType == Sparse {
+		m, err = NewSparseMeta(spec.Name, spec.Path, spec.Dim, spec.Words)
+	}
 	if spec.Dims != nil {
 		m, err = NewSectionsMeta(spec.Name, spec.Path, spec.DType, spec.First, spec.Dims)
 	}
@@ -84,7 +88,7 @@ func (w *Writer) Add(row []byte) error {
 }
 
 // AddF32 appends one row, converted to DType: to the nearest values, ties to even. A value that is
-// too large for the type is an error.
+// too large for the type is an error. Of sparse rows, the values are their words.
 func (w *Writer) AddF32(row []float32) error {
 	var err error
 	if w.row, err = encodeRow(w.row[:0], w.shape.DType, row); err != nil {

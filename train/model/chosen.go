@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gdb/kv"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/setting"
 )
@@ -165,10 +166,26 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 	if reads.EdgeTypes && m.Typed() {
 		c.fitTypes(m)
 	}
+	c.FitRows(m)
 	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+// FitRows sets whether sparse rows of a store are read as they are: on the CPU, in float32, by a
+// model that multiplies them first. Otherwise they are read with all their zeros.
+func (c Chosen) FitRows(m *kv.Meta) {
+	c.SparseWords = 0
+	if len(m.Features) == 0 || m.Features[0].DType != rowfile.Sparse || c.Half() ||
+		c.Backend == setting.BackendCUDA || c.NodeEmbedding > 0 || c.Precompute ||
+		c.Normalize == setting.NormalizeColumns {
+		return
+	}
+	c.SparseWords = m.Features[0].RowBytes / 4
+	if !c.Spec(c.Dims(c.Inputs(m), 1)).TakesSparse() {
+		c.SparseWords = 0
+	}
 }
 
 // fitTypes sets what the model has to know of the types of a typed store.
@@ -203,6 +220,11 @@ func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	if m.Typed() && len(m.NodeTypes) > 1 && !spec.typed() {
 		names = append(names, "types of nodes (columns of different types are read as if they "+
 			"were the same; --model hsage tells them apart)")
+	}
+	if len(m.Features) > 0 && m.Features[0].DType == rowfile.Sparse && c.SparseWords == 0 {
+		names = append(names, "that features are sparse (they are read with all their zeros; "+
+			"sage, gcn, gin, gat, gatv2, rgcn and mlp read them as they are, in float32 on the "+
+			"CPU, without --normalize zscore)")
 	}
 	for _, f := range m.Features[min(1, len(m.Features)):] {
 		names = append(names, "features "+f.Name)

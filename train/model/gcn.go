@@ -30,8 +30,8 @@ func (gcn) Check(s *Spec) error {
 // Layer appends a layer of GCN.
 func (gcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	w := b.Param(layerName(l)+"weights", s.in(l), s.Dims[l+1], program.Glorot)
-	own, sum := s.inputs(b, l, s.drop(b, l, x))
-	return s.finish(b, l, own, b.MatMul(sum, w), "relu")
+	own, y := s.summed(b, l, s.drop(b, l, x), w)
+	return s.finish(b, l, own, y, "relu")
 }
 
 func (gcn) sum(b *program.Builder, s *Spec, x program.Value) program.Value {

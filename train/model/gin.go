@@ -25,8 +25,8 @@ func (gin) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 	first := b.Param(at+"weights 1", in, inner, program.Glorot)
 	bias := b.Param(at+"bias 1", 1, inner, program.Zero)
 	second := b.Param(at+"weights 2", inner, out, program.Glorot)
-	own, sum := s.inputs(b, l, s.drop(b, l, x))
-	y := b.MatMul(b.ReLU(b.Bias(b.MatMul(sum, first), bias)), second)
+	own, y := s.summed(b, l, s.drop(b, l, x), first)
+	y = b.MatMul(b.ReLU(b.Bias(y, bias)), second)
 	return s.finish(b, l, own, y, "relu")
 }
 

@@ -141,13 +141,17 @@ func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer)
 		return nil
 	}
 	for l := range s.Layers() {
+		words := 0
+		if l == 0 {
+			words = s.SparseWords
+		}
 		layer := func(b *program.Builder, x program.Value) program.Value {
 			if !s.readsLists(l) {
 				x = b.Own(x)
 			}
 			return s.Layer(b, s, l, x)
 		}
-		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l], s.Half))
+		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l], s.Half, words))
 	}
 	return all
 }

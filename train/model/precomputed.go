@@ -96,6 +96,25 @@ func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum prog
 	return b.Columns(x, 0, n), b.Columns(x, b.Cols(x)-n, n)
 }
 
+// summed returns what inputs does, with the sums multiplied by w: of sparse rows the product comes
+// first, which is the same.
+func (s *Spec) summed(b *program.Builder, l int, x, w program.Value) (own, y program.Value) {
+	if l == 0 && s.SparseWords > 0 && s.Aggregate != "max" {
+		return b.Own(x), s.Architecture.(summer).sum(b, s, b.MatMul(x, w))
+	}
+	own, sum := s.inputs(b, l, x)
+	return own, b.MatMul(sum, w)
+}
+
+// TakesSparse reports whether all that reads the features can read sparse rows.
+func (s *Spec) TakesSparse() bool {
+	takes := program.Make(&program.Params{}, s.build, s.options(true, false)).Sparse()
+	for l, layer := range s.ExactLayers() {
+		takes = takes && (l > 0 || layer.Sparse())
+	}
+	return takes
+}
+
 // in returns how many columns of the input of layer l are the node's own, and as many belong to
 // each of its sums.
 func (s *Spec) in(l int) int {

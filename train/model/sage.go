@@ -20,9 +20,8 @@ func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.V
 	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	self := b.Param(at+"self", in, out, program.Glorot)
 	nbr := b.Param(at+"neighbors", in, out, program.Glorot)
-	own, reduced := s.inputs(b, l, s.drop(b, l, x))
-	y := b.Add(b.MatMul(own, self), b.MatMul(reduced, nbr))
-	return s.finish(b, l, own, y, "relu")
+	own, reduced := s.summed(b, l, s.drop(b, l, x), nbr)
+	return s.finish(b, l, own, b.Add(b.MatMul(own, self), reduced), "relu")
 }
 
 func (sage) sum(b *program.Builder, s *Spec, x program.Value) program.Value {

@@ -107,6 +107,9 @@ func (c *Node) PacksFeatures() bool { return c.Half() && c.NodeEmbedding == 0 }
 
 // RowDim is how many words of 4 bytes a node has of features in memory.
 func (c *Node) RowDim(m *kv.Meta) int {
+	if c.SparseWords > 0 {
+		return c.SparseWords
+	}
 	if c.PacksFeatures() {
 		return rowfile.PackedDim(FeatureDim(m))
 	}

@@ -189,8 +189,8 @@ eval_mode fanout feature_cache heads hidden input_dropout io layer_size logical_
 lr_schedule macro_batch memory metric model neighbor_cache node_embedding node_types norm
 normalize optimizer
 order partition_order partitions partitions_in_memory patience plain_launches precision precompute
-products relation_sources relations residual run sample sampler scale seed split superbatch threads
-topology tune type_widths warmup weight_decay widths`)
+products relation_sources relations residual run sample sampler scale seed sparse_words split
+superbatch threads topology tune type_widths warmup weight_decay widths`)
 
 var linkNames = strings.Fields(`batch candidates checkpoint_every decoder degree_power dim dropout
 encoder encoder_input encoder_lr epochs eval_every fanout filter_negatives init logical_partitions

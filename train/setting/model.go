@@ -53,6 +53,9 @@ type Options struct {
 	NodeTypes       []int `json:"node_types,omitempty"`
 	TypeWidths      []int `json:"type_widths,omitempty"`
 	RelationSources []int `json:"relation_sources,omitempty"`
+	// SparseWords is how many words of 4 bytes a row of the features has that is read as it is
+	// stored, as its entries alone; 0 for rows of all values.
+	SparseWords int `json:"sparse_words,omitempty"`
 	// Precompute has the sums that no parameters come before computed once, over whole lists: see
 	// Precomputed.
 	Precompute bool `json:"precompute,omitempty"`
@@ -100,6 +103,7 @@ var modelRows = []*Row{
 	{Name: "node-types", For: OfNodes, InPlan: PlanValue},
 	{Name: "type-widths", For: OfNodes, InPlan: PlanValue},
 	{Name: "relation-sources", For: OfNodes, InPlan: PlanValue},
+	{Name: "sparse-words", For: OfNodes, Free: OfNodes, InPlan: PlanValue},
 	{Name: "precompute", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
 		Help: "compute first sums of neighbors once, before training; not of attention"},
 	{Name: "tune", For: OfNodes, Free: OfNodes, InPlan: PlanValue, Group: GroupModel,

@@ -46,8 +46,11 @@ type Options struct {
 	Header                       string // auto, yes, no
 
 	AllowNaN bool
-	Memory   int64 // of the process, bytes; 0: no bound
-	SkipBad  int64 // bad lines tolerated
+	// KeepSparse gives sparse features as rows of their entries, if these are at most half as
+	// large as dense ones: see FeatureInfo.Words.
+	KeepSparse bool
+	Memory     int64 // of the process, bytes; 0: no bound
+	SkipBad    int64 // bad lines tolerated
 
 	// Notes gets one line per note, skipped line or guess; nil for none.
 	Notes io.Writer

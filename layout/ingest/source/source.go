@@ -85,7 +85,10 @@ type FeatureInfo struct {
 	Dim    int
 	DType  string // as in the source
 	Sparse bool
-	Rows   uint64 // 0 if unknown
+	// Words is the number of words of a row, if rows come as package sparse has them: these words
+	// stand in the place of values. Else it is 0.
+	Words int
+	Rows  uint64 // 0 if unknown
 	// Dims are the widths of the rows of each type, of a source whose types are ranges; Dim is the
 	// largest then.
 	Dims []int
@@ -93,6 +96,14 @@ type FeatureInfo struct {
 	// them for each type, where Dims is set.
 	Columns []kv.ColumnMeta
 	OfTypes [][]kv.ColumnMeta
+}
+
+// Width is how many values, or words in their place, a row has.
+func (f *FeatureInfo) Width() int {
+	if f.Words > 0 {
+		return f.Words
+	}
+	return f.Dim
 }
 
 // LabelInfo describes the labels.

@@ -217,5 +217,10 @@ func (c *CountWatch) Observe(values []float32) {
 	c.values, c.zero, c.more = c.values+uint64(len(values)), c.zero+uint64(zero), c.more || most > 1
 }
 
+// ObserveZeros looks at as many zeros.
+func (c *CountWatch) ObserveZeros(n int) {
+	c.values, c.zero = c.values+uint64(n), c.zero+uint64(n)
+}
+
 // Are reports whether all that was observed were counts.
 func (c *CountWatch) Are() bool { return !c.other && c.more && 2*c.zero > c.values }
