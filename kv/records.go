@@ -16,10 +16,11 @@ import (
 type NodeID uint32
 
 // FormatVersion is the version of the store format that stores without tables of types have, and
-// TypedVersion that of typed stores: see Meta.Typed. This code writes and reads both.
+// TypedVersion that of typed stores: see Meta.Typed. This code writes and reads both. Typed stores
+// of version 2, which no released version wrote, had one list for all relations of a node.
 const (
 	FormatVersion = 1
-	TypedVersion  = 2
+	TypedVersion  = 3
 )
 
 // ManifestVersion is the version of Meta.Manifest that this code reads. Code that adds levels

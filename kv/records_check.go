@@ -95,11 +95,20 @@ func (m *Meta) checkTypes() error {
 		return fmt.Errorf("types hold %d of %d nodes, and %d of %d types of edges join any", next,
 			m.Nodes, len(m.Relations), len(m.EdgeTypes))
 	}
+	in, out := uint64(0), uint64(0) // lists: see layout.NodeLists
 	for i, r := range m.Relations {
 		if min(r.Src, r.Dst) < 0 || max(r.Src, r.Dst) >= len(m.NodeTypes) {
 			return fmt.Errorf("edges of type %q join nodes of type %d and %d, of %d types",
 				m.EdgeTypes[i], r.Src, r.Dst, len(m.NodeTypes))
 		}
+		in, out = in+m.NodeTypes[r.Dst].Nodes, out+m.NodeTypes[r.Src].Nodes
+	}
+	if slices.Contains(m.Directions, "out") {
+		in = max(in, out)
+	}
+	if in > nodesMost {
+		return fmt.Errorf("%d lists, one for each node and relation, are more than can be stored",
+			in)
 	}
 	return nil
 }

@@ -45,7 +45,13 @@ func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 		if err := resize(&s.held, &s.types, len(s.nbrs)); err != nil {
 			return err
 		}
-		to.Types = s.types
+		if to.Types = s.types; s.front.numbers != nil {
+			s.front.types(s.types)
+			to.Types = nil
+		}
+	}
+	if to.Types == nil && to.Weights == nil {
+		return nil
 	}
 	return s.sides[0].lists.(topology.AttributeReader).GatherAttributes(ctx, off, s.loc, to)
 }
@@ -66,11 +72,43 @@ func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 	default:
 		return nil
 	}
+	if err := s.front.expand(&s.held, d.NodeIDs); err != nil {
+		return err
+	}
+	if s.cfg.Seeding != nil {
+		if err := s.asOf(d.Times); err != nil {
+			return err
+		}
+	}
+	if s.front.numbers != nil {
+		if s.cfg.WeightSums {
+			d.WeightSums = mem.Resize(d.WeightSums, len(d.NodeIDs))
+		}
+		return s.listExtras(ctx, deg, d.WeightSums)
+	}
 	if err := lists.Degrees(ctx, d.NodeIDs, deg); err != nil || !s.cfg.WeightSums {
 		return err
 	}
 	d.WeightSums = mem.Resize(d.WeightSums, len(d.NodeIDs))
 	return SumWeights(ctx, lists, d.WeightSums)
+}
+
+// listExtras writes degrees and, unless sums is empty, weight sums of nodes whose lists are the
+// frontier.
+func (s *Sampler) listExtras(ctx context.Context, degrees []uint32, sums []float32) error {
+	lists := s.sides[0].lists
+	deg := make([]uint32, len(s.front.lists))
+	if err := lists.Degrees(ctx, s.front.lists, deg); err != nil {
+		return err
+	}
+	fold(&s.front, deg, degrees)
+	if len(sums) == 0 {
+		return nil
+	}
+	of := make([]float32, len(s.front.lists))
+	err := SumWeights(ctx, lists, of)
+	fold(&s.front, of, sums)
+	return err
 }
 
 // SumWeights writes the sum of the weights of each list that a session found last to sums. It adds

@@ -24,10 +24,10 @@ type Partial struct {
 	sums    []float32
 }
 
-// Drawn is what was drawn for some nodes of a frontier, in the order of these nodes. Weights,
+// Drawn is what was drawn from some lists of a frontier, in the order of these lists. Weights,
 // Types, Degrees and Sums are set if the sampler was asked for them.
 type Drawn struct {
-	Off     []uint32 // len(nodes)+1: where each node's neighbors begin in Nbrs
+	Off     []uint32 // len(lists)+1: where each list's neighbors begin in Nbrs
 	Nbrs    []NodeID
 	Weights []float32
 	Types   []uint32
@@ -59,6 +59,16 @@ func (p *Partial) Nodes() []NodeID { return p.nodes }
 
 // Frontier returns the nodes whose lists are drawn next.
 func (p *Partial) Frontier() []NodeID { return p.nodes[p.starts[len(p.starts)-2]:] }
+
+// Lists returns the numbers of the lists of the frontier, in its order: those of its nodes, or of a
+// typed store those by each relation. The caller must not change them.
+func (s *Sampler) Lists(p *Partial) ([]NodeID, error) {
+	if s.front.numbers == nil {
+		return p.Frontier(), nil
+	}
+	lists, _, err := s.front.numbers.Expand(p.Frontier(), nil, nil)
+	return lists, err
+}
 
 // hop returns the number of the frontier's hop, from 0.
 func (p *Partial) hop() int { return len(p.starts) - 2 }
@@ -94,9 +104,9 @@ func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID
 	return nil
 }
 
-// Draw draws the neighbors of some nodes of the frontier. The result is valid until the next use of
-// the sampler.
-func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn, err error) {
+// Draw draws neighbors from some of the Lists of the frontier. The result is valid until the next
+// use of the sampler.
+func (s *Sampler) Draw(ctx context.Context, p *Partial, lists []NodeID) (d Drawn, err error) {
 	h := p.hop()
 	defer func() {
 		if err != nil {
@@ -104,20 +114,17 @@ func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn
 				err)
 		}
 	}()
-	if err := resize(&s.held, &s.nodes, len(nodes)); err != nil {
-		return d, err
-	}
-	copy(s.nodes, nodes)
+	s.nodes, s.front.lists = s.nodes[:0], lists
 	s.nbrs, s.loc, s.weights, s.types = s.nbrs[:0], s.loc[:0], s.weights[:0], s.types[:0]
 	s.off = append(s.off[:0], 0)
-	if err := s.degrees(ctx, s.nodes); err != nil {
+	if err := s.degrees(ctx, lists); err != nil {
 		return d, err
 	}
 	if s.cfg.Degrees {
 		d.Degrees = s.deg
 	}
 	if s.cfg.WeightSums {
-		d.Sums = make([]float32, len(nodes))
+		d.Sums = make([]float32, len(lists))
 		if err := SumWeights(ctx, s.sides[0].lists, d.Sums); err != nil {
 			return d, err
 		}
@@ -126,19 +133,25 @@ func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn
 		return d, nil
 	}
 	key := rng.Key(s.cfg.Seed, p.Epoch, p.Batch, uint64(h))
-	if err := s.drawEach(ctx, key, 0, len(nodes), s.cfg.Fanout[h]); err != nil {
+	if err := s.drawEach(ctx, key, h, 0); err != nil {
 		return d, err
 	}
-	if err := s.gatherExtras(ctx, s.off); err != nil {
+	if err := s.gatherExtras(ctx, s.front.off); err != nil {
 		return d, err
 	}
-	d.Off, d.Nbrs, d.Weights, d.Types = s.off, s.nbrs, s.weights, s.types
+	d.Off, d.Nbrs, d.Weights, d.Types = s.front.off, s.nbrs, s.weights, s.types
 	return d, nil
 }
 
-// Extend ends a hop of a batch. d is what was drawn for its whole frontier, in the frontier's
-// order.
+// Extend ends a hop of a batch. d is what was drawn for its whole frontier, in the order of Lists.
+// It changes d.
 func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
+	if p.hop() == s.cfg.hops() {
+		d.Off = nil
+	}
+	if err := s.front.byNode(&s.held, p.Frontier(), s.cfg.Extras, d); err != nil {
+		return err
+	}
 	p.degrees, p.sums = append(p.degrees, d.Degrees...), append(p.sums, d.Sums...)
 	if p.hop() == s.cfg.hops() {
 		return nil

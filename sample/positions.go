@@ -28,7 +28,7 @@ func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
 		}
 		of := rng.Sub(key, uint64(v))
 		if s.cfg.Seeding != nil {
-			of = rng.Sub(of, uint64(s.times[len(s.off)-len(off)+i]))
+			of = rng.Sub(of, uint64(s.front.times[i]))
 		}
 		draw.Choose(of, d, take, s.chosen)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -16,8 +17,12 @@ import (
 // Config configures a Sampler.
 type Config struct {
 	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being next to the
-	// seeds. All takes whole lists. If it is empty, a batch is its seeds.
+	// seeds. All takes whole lists. If it is empty, a batch is its seeds. In a typed store that
+	// number is drawn of each relation.
 	Fanout []int
+	// ByRelation has the fanouts of each relation at each hop, by number, where Fanout does not
+	// hold for all; 0 draws none. It is for the lists of one direction of a typed store.
+	ByRelation [][]int
 	// LayerSize draws the neighbors of all nodes of a hop together: about this number at each hop,
 	// the first hop being next to the seeds. See draw.LayerDrawer. It replaces Fanout.
 	LayerSize []int
@@ -92,6 +97,14 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// fanoutOf returns how many entries of each list are drawn at a hop: all the same, or by relation.
+func (c *Config) fanoutOf(h int) (all int, byRelation []int) {
+	if h < len(c.ByRelation) {
+		return 0, c.ByRelation[h]
+	}
+	return c.Fanout[h], nil
+}
+
 // validateLayers returns what is wrong with a configuration of layers, or nil.
 func (c Config) validateLayers() error {
 	switch {
@@ -132,6 +145,7 @@ type Sampler struct {
 	total uint64 // nodes of the graph
 	sides []side
 	last  topology.Session // of Config.Last; nil for none
+	front frontier
 	delta *draw.NodeTable
 	held  mem.Account
 
@@ -188,6 +202,14 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	}
 	s.held = mem.NewAccount(cfg.Budget, "sampler")
 	s.delta = draw.NewNodeTable(&s.held)
+	if len(topos) == 1 && len(cfg.LayerSize) == 0 {
+		topos = slices.Clone(topos)
+		topos[0], s.front.numbers = topology.ByList(topos[0])
+	}
+	if s.front.numbers == nil && len(cfg.ByRelation) > 0 {
+		return nil, errors.New("sample: fanouts by relation are for the lists of one direction " +
+			"of a typed store, drawn for each node")
+	}
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
 	}
@@ -234,6 +256,7 @@ func (s *Sampler) shrink() (freed bool) {
 		return false
 	}
 	s.growing, s.deg, s.chosen = growing{}, nil, nil
+	s.front = frontier{numbers: s.front.numbers}
 	for i := range s.sides {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
@@ -316,22 +339,31 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 		s.sides[0].lists = s.last
 		defer func() { s.sides[0].lists = all }()
 	}
-	if s.cfg.Seeding != nil {
-		s.asOf(s.times[a:b:b])
+	if err := s.front.expand(&s.held, front); err != nil {
+		return err
 	}
-	if err := s.degrees(ctx, front); err != nil {
+	if s.cfg.Seeding != nil {
+		if err := s.asOf(s.times[a:b:b]); err != nil {
+			return err
+		}
+	}
+	if err := s.degrees(ctx, s.front.lists); err != nil {
 		return err
 	}
 	first, err := len(s.nbrs), error(nil)
 	if s.layers != nil {
 		err = s.drawLayer(ctx, key, a, b, s.cfg.LayerSize[h])
+		s.front.off = s.off[a:]
 	} else {
-		err = s.drawEach(ctx, key, a, b, s.cfg.Fanout[h])
+		err = s.drawEach(ctx, key, h, a)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.gatherExtras(ctx, s.off[a:b+1]); err != nil {
+	if err := s.gatherExtras(ctx, s.front.off); err != nil {
+		return err
+	}
+	if err := s.join(a); err != nil {
 		return err
 	}
 	if s.cfg.Seeding != nil {
@@ -343,21 +375,24 @@ func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	return err
 }
 
-// drawEach draws fanout neighbors of each of the nodes a … b-1.
-func (s *Sampler) drawEach(ctx context.Context, key uint64, a, b, fanout int) error {
+// drawEach draws from each list of the frontier, which belongs to the nodes from a on, and sets
+// where what was drawn of each begins.
+func (s *Sampler) drawEach(ctx context.Context, key uint64, h, a int) error {
 	first := len(s.nbrs)
-	edges, err := s.offsets(ctx, a, b, first, fanout)
+	if err := s.front.room(s, a); err != nil {
+		return err
+	}
+	edges, err := s.offsets(ctx, s.front.off, h)
 	if err != nil {
 		return err
 	}
-	if err := s.room(ctx, edges, b+edges-first); err != nil {
+	if err := s.room(ctx, edges, len(s.nodes)+edges-first); err != nil {
 		return err
 	}
-	off := s.off[a : b+1]
-	if err := s.choose(ctx, key, s.nodes[a:b], off); err != nil {
+	if err := s.choose(ctx, key, s.front.lists, s.front.off); err != nil {
 		return err
 	}
-	return s.gather(ctx, off, s.loc, s.nbrs)
+	return s.gather(ctx, s.front.off, s.loc, s.nbrs)
 }
 
 // room makes room for edges and nodes. It checks ctx between, since the kernel takes a while to map
@@ -424,31 +459,6 @@ func (s *Sampler) degrees(ctx context.Context, front []NodeID) error {
 	return nil
 }
 
-// offsets appends to off where the neighbors of nodes a+1 … b start. It returns the last offset,
-// which is the number of edges so far.
-func (s *Sampler) offsets(ctx context.Context, a, b, first, fanout int) (int, error) {
-	if err := resize(&s.held, &s.off, b+1); err != nil {
-		return 0, err
-	}
-	most := uint32(math.MaxUint32)
-	if fanout != All {
-		most = uint32(fanout)
-	}
-	sum, off := uint64(first), s.off[a+1:b+1]
-	for i, d := range s.deg {
-		if i%pace.Every == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		sum += uint64(min(d, most))
-		off[i] = uint32(sum)
-	}
-	if sum >= math.MaxUint32 {
-		return 0, fmt.Errorf("the batch has %d edges, the most is %d: take a smaller fanout or "+
-			"batch", sum, uint32(math.MaxUint32)-1)
-	}
-	return int(sum), nil
-}
-
 // gather reads neighbors to nbrs by their positions in lists: the positions in list i of the
 // frontier are pos[off[i]:off[i+1]], and the neighbors go to the same places of nbrs.
 func (s *Sampler) gather(ctx context.Context, off, pos []uint32, nbrs []NodeID) error {
@@ -500,9 +510,6 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 		return err
 	}
 	d.Ends = append(d.Ends[:0], s.seeded.Ends...)
-	if s.cfg.Seeding != nil {
-		s.asOf(d.Times)
-	}
 	return s.nodeExtras(ctx, d)
 }
 

@@ -68,11 +68,26 @@ func (s *Sampler) seed(ctx context.Context, seeds []NodeID) error {
 	return nil
 }
 
-// asOf has the lists of nodes a … b-1 be read as of their times.
-func (s *Sampler) asOf(times []int64) {
-	for _, side := range s.sides {
-		side.lists.(topology.TimedSession).AsOf(times)
+// asOf has the lists of the frontier be read as of the times of its nodes.
+func (s *Sampler) asOf(times []int64) error {
+	f := &s.front
+	if f.numbers == nil {
+		f.times = times
+	} else {
+		if err := resize(&s.held, &f.times, len(f.lists)); err != nil {
+			return err
+		}
+		at := uint32(0)
+		for i, end := range f.ends {
+			for ; at < end; at++ {
+				f.times[at] = times[i]
+			}
+		}
 	}
+	for _, side := range s.sides {
+		side.lists.(topology.TimedSession).AsOf(f.times)
+	}
+	return nil
 }
 
 // extendTimed appends the neighbors of nodes a … b-1 that are new, each with the time of the node

@@ -52,6 +52,7 @@ type selection struct {
 	// where a node has two lists, nil at the first.
 	key   uint64
 	front []NodeID
+	owner func(list NodeID) NodeID // of a list of front
 	deg   []uint32
 	off   []uint32
 	base  []uint32
@@ -78,7 +79,7 @@ func (e *entry) over(o *entry) bool {
 }
 
 func (s *Sampler) newSelection() error {
-	c := &selection{reads: s.cfg.Draw.reads()}
+	c := &selection{reads: s.cfg.Draw.reads(), owner: s.front.nodeOf}
 	what := "weights"
 	switch s.cfg.Draw {
 	case DrawWeighted:
@@ -102,7 +103,7 @@ func (s *Sampler) newSelection() error {
 
 // forget frees the scratch memory.
 func (c *selection) forget() {
-	*c = selection{lists: c.lists, reads: c.reads, visit: c.visit}
+	*c = selection{lists: c.lists, reads: c.reads, visit: c.visit, owner: c.owner}
 }
 
 // takesAll reports whether the fanout covers the lists of node i of the frontier.
@@ -265,7 +266,7 @@ func (c *selection) byWeight(p topology.Part) error {
 			if x == 0 {
 				continue
 			}
-			return weightError(node, pos, x)
+			return weightError(c.owner(node), pos, x)
 		}
 		if all {
 			heap[n] = entry{pos: pos, weight: x}

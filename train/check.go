@@ -152,6 +152,10 @@ func resolve(c *Config, m *kv.Meta) error {
 	if err := checkFeatureFlags(c, m); err != nil {
 		return err
 	}
+	if c.Buffered() && m.Typed() {
+		return fmt.Errorf("train: batches from partitions in memory (%s) have one list a node, "+
+			"and nodes of a typed store have one for each relation: leave it out", c.Means())
+	}
 	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
 	if c.Timed() && c.Backend == backend.Auto {
 		c.Backend = backend.CPU

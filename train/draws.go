@@ -44,6 +44,9 @@ func cannotDraw(in *inputs, c *Config) error {
 	case c.Buffered():
 		return errors.New("a device draws from the whole graph, and not from partitions in " +
 			"memory (--order)")
+	case in.Meta.Typed():
+		return errors.New("a device does not draw from the lists of each relation, which a typed " +
+			"store has")
 	case in.Extras != (sample.Extras{Degrees: in.Degrees}):
 		return fmt.Errorf("a device has no weights and types of edges, which this %s reads",
 			c.Model)

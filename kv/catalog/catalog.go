@@ -187,8 +187,9 @@ func (r reader) meta() (*kv.Meta, error) {
 				kv.ErrFormat, format.Manifest, kv.ManifestVersion)
 		}
 		if format.Format != kv.FormatVersion && format.Format != kv.TypedVersion {
-			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d and %d", r.c.dir,
-				kv.ErrFormat, format.Format, kv.FormatVersion, kv.TypedVersion)
+			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d and %d: ingest its "+
+				"source again, or read it with the gdb that wrote it", r.c.dir, kv.ErrFormat,
+				format.Format, kv.FormatVersion, kv.TypedVersion)
 		}
 		if err := unmarshal(b, m); err != nil {
 			return kv.DamagedFile(r.c.rel(""), "metadata: %v", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -114,6 +115,10 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 	if err != nil {
 		return nil, err
 	}
+	lists, err := p.listsOf(p.firsts, m.nodes, layout.In)
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
 	width, both := 2+p.codec.Payload(), p.addsReverse()
 	var out [extsort.WordsMax]uint64
 	runs, err := p.resort(ctx, "number destinations", from, width,
@@ -121,8 +126,13 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 		func(rec []uint64, emit func(...uint64)) error {
 			dst, err := c.node(rec[0])
 			src := rec[1]
+			if err != nil {
+				return err
+			}
 			copy(out[1:], rec[2:])
-			out[0] = dst<<32 | src
+			if out[0], err = pairOf(lists, dst, src, p.codec.TypeOf(rec[2:])); err != nil {
+				return err
+			}
 			emit(out[:width-1]...)
 			if both && (src != dst || !p.opt.Undirected) {
 				out[0] = src<<32 | dst

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -146,9 +147,11 @@ type scanner struct {
 	sorter *extsort.Words
 	types  *typeTable
 	perm   steps.Order
-	limit  uint64 // of row ids
-	top    uint64 // largest row id plus one
-	known  uint64 // ids of nodes before the edges, of a source whose types are ranges
+	limit  uint64            // of row ids
+	top    uint64            // largest row id plus one
+	known  uint64            // ids of nodes before the edges, of a source whose types are ranges
+	firsts []uint64          // of these, the first of each type
+	lists  *layout.NodeLists // in-lists, once all nodes are known; nil if nodes have one each
 
 	both      bool // add reverse edges
 	dropLoops bool
@@ -217,6 +220,9 @@ func (s *scanner) nodes(c *source.IDChunk) error {
 	case !s.p.info.Ranged:
 		s.shared.nodes(c, s.src)
 	case s.out.Mode == idTable:
+		for len(s.firsts) <= c.Type {
+			s.firsts = append(s.firsts, s.known)
+		}
 		if err := s.numbersOfRows(c, first); err != nil {
 			return err
 		}
@@ -252,7 +258,10 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 			return err
 		}
 	}
-	var err error
+	err := s.typedLists()
+	if err != nil {
+		return err
+	}
 	if s.width == 1 {
 		err = s.plain()
 	} else {
@@ -338,7 +347,9 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 			return err
 		}
 		s.p.codec.Pack(rec[ends:], typ, weight, time, split, first+uint64(i))
-		rec[0] = b<<32 | a
+		if rec[0], err = pairOf(s.lists, b, a, typ); err != nil {
+			return err
+		}
 		if joined {
 			rec[0], rec[1] = a, b
 		}

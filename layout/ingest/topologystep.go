@@ -157,9 +157,13 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 
 func (t *listPass) open() (err error) {
 	c := t.p.codec
+	if t.placer.numbers, err = t.p.listsOf(t.p.firsts, t.m.nodes, t.dir); err != nil {
+		return err
+	}
 	t.lists.writer, err = listfile.NewWriter(t.p.FS, t.p.Path("topology/"+t.dir.String()),
 		listfile.Spec{UUID: t.p.Journal.UUID, Direction: t.dir, Nodes: t.m.nodes,
-			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
+			Lists: t.placer.numbers, BlockBytes: t.p.opt.BlockBytes,
+			Types: c.Typed && t.placer.numbers == nil, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
 		return err
 	}
@@ -182,6 +186,9 @@ func (t *listPass) openTally() (err error) {
 	t.tally.batch = make([]uint64, 0, scanBatchWords)
 	switch {
 	case t.p.opt.Both:
+		if t.tally.numbers, err = t.p.listsOf(t.p.firsts, t.m.nodes, layout.Out); err != nil {
+			return err
+		}
 		t.tally.turns, t.tally.sortWidth = true, t.width
 		t.tally.sorter, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
 	case t.p.addsReverse():
@@ -357,7 +364,8 @@ func (d *dedup) flush() error {
 type placer struct {
 	codec   stream.EdgeCodec
 	m       *nodeMap
-	ranked  bool // ends are ids, and their nodes are their ranks in the set of m
+	numbers *layout.NodeLists // nil if the first end is a node, and not a list
+	ranked  bool              // ends are ids, and their nodes are their ranks in the set of m
 	divider *splits.EdgeDivider
 	edge    listfile.Edge
 	any     bool   // an id was ranked
@@ -386,6 +394,10 @@ func (t *placer) add(rec []uint64) error {
 // ends returns the ends of an edge as nodes.
 func (t *placer) ends(pair uint64) (node, nbr uint64, err error) {
 	id, nbr := pair>>32, pair&math.MaxUint32
+	if t.numbers != nil {
+		v, _ := t.numbers.Node(layout.NodeID(id))
+		return uint64(v), nbr, nil
+	}
 	if !t.ranked {
 		return id, nbr, nil
 	}
@@ -465,6 +477,7 @@ type tally struct {
 	counts    *stream.DegreeCounters // of out-degrees, if they fit
 	sorter    *extsort.Words         // of turned edges, or of sources
 	turns     bool                   // sorter gets edges, for out-lists
+	numbers   *layout.NodeLists      // of out-lists; nil if nodes have one each
 	sortWidth int                    // words of its records
 	batch     []uint64               // on its way to counts or sorter
 }
@@ -492,7 +505,11 @@ func (t *tally) add(node, nbr uint64, typ uint16, payload []uint64) error {
 	case t.sorter == nil:
 		return nil
 	case t.turns:
-		t.batch = append(t.batch, nbr<<32|node)
+		pair, err := pairOf(t.numbers, nbr, node, typ)
+		if err != nil {
+			return err
+		}
+		t.batch = append(t.batch, pair)
 		t.batch = append(t.batch, payload...)
 	default:
 		t.batch = append(t.batch, nbr)

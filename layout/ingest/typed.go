@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/kv"
+	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -20,6 +22,50 @@ func (r *idsResult) firsts() (first []uint64) {
 		first = append(first, t.First)
 	}
 	return first
+}
+
+// listsOf returns the numbers of the lists of a direction, given the first node of each type; nil
+// if each node has one list.
+func (p *pipeline) listsOf(first []uint64, nodes uint64, dir layout.Direction) (*layout.NodeLists,
+	error) {
+	if !p.info.Ranged {
+		return nil, nil
+	}
+	m := &kv.Meta{Format: kv.TypedVersion, Nodes: nodes, Relations: p.info.Relations}
+	for i, begin := range first {
+		end := nodes
+		if i+1 < len(first) {
+			end = first[i+1]
+		}
+		m.NodeTypes = append(m.NodeTypes, kv.NodeTypeMeta{First: begin, Nodes: end - begin})
+	}
+	l := layout.ListsOf(m, dir)
+	if l.Count() > nodesMax {
+		return nil, input.Wrong(p.info.Paths[0], "a store has at most 4294967296 lists",
+			"each node has a list of %s-edges for each relation of its type, %d in all", dir,
+			l.Count())
+	}
+	return l, nil
+}
+
+// pairOf returns the word by which an edge is sorted: the list and the node in it.
+func pairOf(lists *layout.NodeLists, node, nbr uint64, relation uint16) (uint64, error) {
+	if lists == nil {
+		return node<<32 | nbr, nil
+	}
+	list, err := lists.List(layout.NodeID(node), relation)
+	return uint64(list)<<32 | nbr, err
+}
+
+// typedLists returns the numbers of in-lists once all nodes are numbered, before the edges.
+func (s *scanner) typedLists() (err error) {
+	if s.lists == nil && s.p.info.Ranged && !s.out.Mode.joinsEdges() {
+		for len(s.firsts) < len(s.p.info.NodeTypes) {
+			s.firsts = append(s.firsts, s.known)
+		}
+		s.lists, err = s.p.listsOf(s.firsts, s.known, layout.In)
+	}
+	return err
 }
 
 // checkTypedOptions finds options that typed sources do not go with, and one that is for them.

@@ -28,9 +28,17 @@ func values[T any](list []T) string {
 	return b.String()
 }
 
+// direction returns that of the lists in the file.
+func (d *dumper) direction() layout.Direction {
+	if d.kind == layout.TopologyKind(layout.Out) {
+		return layout.Out
+	}
+	return layout.In
+}
+
 // lists prints a block of a topology file after its checksum.
 func (d *dumper) lists() error {
-	want := listfile.FieldsOf(d.s.Meta())
+	want := listfile.FieldsOf(d.s.Meta(), d.direction())
 	shape, err := want.Shape()
 	if err != nil {
 		return fmt.Errorf("layout: dump %s: %w", d.f.Path, err)

@@ -13,25 +13,27 @@ import (
 )
 
 // topologyHeader checks the header of a topology file or index against the catalog.
-func (c *checker) topologyHeader(f *layout.File, kind string) (blocks bool, err error) {
+func (c *checker) topologyHeader(f *layout.File, dir layout.Direction,
+	kind string) (blocks bool, err error) {
 	fields, blocks, err := c.header(f, kind)
 	if err != nil || fields == nil {
 		return blocks, err
 	}
 	got, err := listfile.DecodeFields(fields)
-	switch want := listfile.FieldsOf(c.s.Meta()); {
+	switch want := listfile.FieldsOf(c.s.Meta(), dir); {
 	case err != nil:
 		c.find(0, 0, "header: %v", err)
 	case !got.Agrees(want):
-		c.find(0, 0, "header tells of %d nodes in blocks of %d bytes, the catalog of %d in %d",
-			got.Nodes, got.BlockBytes, want.Nodes, want.BlockBytes)
+		c.find(0, 0, "header tells of %d lists of %d nodes in blocks of %d bytes, the catalog of "+
+			"%d of %d in %d", got.Lists, got.Nodes, got.BlockBytes, want.Lists, want.Nodes,
+			want.BlockBytes)
 	}
 	return true, nil
 }
 
 // lists checks a topology file.
 func (c *checker) lists(f *layout.File, dir layout.Direction) error {
-	blocks, err := c.topologyHeader(f, layout.TopologyKind(dir))
+	blocks, err := c.topologyHeader(f, dir, layout.TopologyKind(dir))
 	if err != nil || !blocks {
 		return err
 	}
@@ -40,7 +42,7 @@ func (c *checker) lists(f *layout.File, dir layout.Direction) error {
 		c.find(-1, -1, "the catalog says: %v", err)
 		return nil
 	}
-	m := &listMeaning{c: c, dir: dir, shape: &l.Shape}
+	m := &listMeaning{c: c, dir: dir, shape: &l.Shape, numbers: l.Numbers}
 	if c.opt.Full {
 		if err := m.begin(); err != nil {
 			return err
@@ -59,11 +61,11 @@ func (c *checker) lists(f *layout.File, dir layout.Direction) error {
 func (c *checker) listBlocks(l *listfile.File, m *listMeaning) error {
 	var order listfile.Order
 	return c.blocks(l.File, l.Size(), l.BlockBytes, func(n, off int64, b []byte) error {
-		k, gap, cont, err := l.Next(n, b, &order)
+		k, _, cont, err := l.Next(n, b, &order)
 		switch {
 		case err != nil:
 		case c.opt.Full:
-			err = m.block(n, &k, gap, cont)
+			err = m.block(n, &k, cont)
 		default:
 			err = l.Shape.DecodeIDs(&k, &m.lists)
 		}
@@ -85,15 +87,17 @@ type listMeaning struct {
 	index   *indexWindow // nil if the index is damaged, which its own check reports
 	lists   listfile.Lists
 
-	edges, next, loops uint64
-	blocks             int64
-	open               bool          // the last list may go on in the next block
-	sofar              uint64        // the degree of that list so far
-	last               layout.NodeID // the last neighbor of that list so far
-	hist               histogram
-	types              []uint64
-	part               int
-	parts              []uint64 // edges of each partition
+	numbers      *layout.NodeLists // nil if a node has one list
+	edges, loops uint64
+	blocks       int64
+	node         layout.NodeID // of the last list
+	open         bool          // there is one
+	sofar        uint64        // the degree of that node so far
+	last         layout.NodeID // the last neighbor of that list so far
+	hist         histogram
+	types        []uint64
+	part         int
+	parts        []uint64 // edges of each partition
 }
 
 func (m *listMeaning) begin() error {
@@ -136,7 +140,7 @@ func (m *listMeaning) compareIndex(n int64, k *listfile.Block) error {
 }
 
 // block checks a block whose checksum was verified.
-func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) error {
+func (m *listMeaning) block(n int64, k *listfile.Block, cont bool) error {
 	if err := m.shape.Decode(k, &m.lists); err != nil {
 		return err
 	}
@@ -144,31 +148,35 @@ func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) e
 	if err := m.compareIndex(n, k); err != nil {
 		return err
 	}
-	if !cont {
-		m.closeList()
-		m.hist.counts[0] += gap
-	}
 	l := &m.lists
 	for i := range k.Slots {
 		node, from, to := k.First+layout.NodeID(i), l.Off[i], l.Off[i+1]
-		goesOn := cont && i == 0
-		if !goesOn {
-			m.closeList()
-			m.open, m.last = true, 0
+		relation := -1
+		if m.numbers != nil {
+			var r uint16
+			node, r = m.numbers.Node(node)
+			relation = int(r)
 		}
-		if err := m.list(node, l.Nbrs[from:to]); err != nil {
+		if !cont || i > 0 {
+			m.last = 0
+		}
+		if !m.open || node != m.node {
+			m.closeNode()
+			m.open, m.node = true, node
+		}
+		if err := m.list(node, relation, l.Nbrs[from:to]); err != nil {
 			return err
 		}
 		m.countPartition(node, to-from)
 		m.sofar += to - from
 	}
 	m.edges += uint64(k.Entries)
-	m.next = uint64(k.First) + uint64(k.Slots)
 	return m.countTypes(l.Types)
 }
 
-// list checks the order and the range of a list, or of a part of it.
-func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID) error {
+// list checks the order and the range of a list, or of a part of it: of a relation, or of all edges
+// if that is -1.
+func (m *listMeaning) list(node layout.NodeID, relation int, nbrs []layout.NodeID) error {
 	prev := m.last
 	for _, v := range nbrs {
 		if v < prev {
@@ -183,6 +191,19 @@ func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID) error {
 		return fmt.Errorf("node %d has neighbor %d of %d nodes", node, prev, m.c.s.Meta().Nodes)
 	}
 	m.last = prev
+	if relation < 0 || len(nbrs) == 0 {
+		return nil
+	}
+	m.types[relation] += uint64(len(nbrs))
+	meta := m.c.s.Meta()
+	other := meta.Relations[relation].Src
+	if m.dir == layout.Out {
+		other = meta.Relations[relation].Dst
+	}
+	if meta.TypeOf(nbrs[0]) != other || meta.TypeOf(prev) != other {
+		return fmt.Errorf("node %d has neighbors %d to %d by relation %q, which are of other types",
+			node, nbrs[0], prev, meta.EdgeTypes[relation])
+	}
 	return nil
 }
 
@@ -206,10 +227,11 @@ func (m *listMeaning) countPartition(node layout.NodeID, edges uint64) {
 	}
 }
 
-// closeList counts a list that has ended.
-func (m *listMeaning) closeList() {
-	if m.open {
+// closeNode counts a node whose lists have ended. Those without neighbors are counted in the end.
+func (m *listMeaning) closeNode() {
+	if m.sofar > 0 {
 		m.hist.counts[bits.Len64(m.sofar)]++
+		m.hist.counts[0]--
 		m.hist.most = max(m.hist.most, m.sofar)
 	}
 	m.open, m.sofar = false, 0
@@ -222,8 +244,8 @@ func (m *listMeaning) end() {
 	if m.damaged || m.c.found > 0 {
 		return
 	}
-	m.closeList()
-	m.hist.counts[0] += meta.Nodes - m.next
+	m.closeNode()
+	m.hist.counts[0] += meta.Nodes
 	if m.edges != meta.Edges {
 		m.c.find(-1, -1, "file has %d edges, the catalog %d", m.edges, meta.Edges)
 	}
@@ -258,7 +280,7 @@ func (m *listMeaning) end() {
 // index checks an index: its pages, and if they are intact, their contents.
 func (c *checker) index(f *layout.File, dir layout.Direction) error {
 	kind := layout.IndexKind(dir)
-	blocks, err := c.topologyHeader(f, kind)
+	blocks, err := c.topologyHeader(f, dir, kind)
 	if err != nil || !blocks {
 		return err
 	}

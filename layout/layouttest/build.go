@@ -117,10 +117,38 @@ func (g *Graph) Lists(dir layout.Direction) [][]listfile.Edge {
 		lists[node] = append(lists[node], listfile.Edge{Nbr: nbr, Type: e.Type, Weight: e.Weight,
 			Time: e.Time})
 	}
-	for _, l := range lists {
-		slices.SortStableFunc(l, func(a, b listfile.Edge) int { return cmp.Compare(a.Nbr, b.Nbr) })
+	numbers := g.numbers(dir)
+	for v, l := range lists {
+		of := func(e listfile.Edge) (list layout.NodeID) {
+			if numbers != nil {
+				list, _ = numbers.List(layout.NodeID(v), e.Type)
+			}
+			return list
+		}
+		slices.SortStableFunc(l, func(a, b listfile.Edge) int {
+			return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(a.Nbr, b.Nbr))
+		})
 	}
 	return lists
+}
+
+// numbers returns which lists nodes have, if types have lists by relation.
+func (g *Graph) numbers(dir layout.Direction) *layout.NodeLists {
+	if len(g.Types) == 0 {
+		return nil
+	}
+	return layout.ListsOf(&kv.Meta{Format: kv.TypedVersion, Nodes: uint64(g.Nodes),
+		NodeTypes: g.nodeTypes(), Relations: g.Relations}, dir)
+}
+
+// nodeTypes describes the types of nodes.
+func (g *Graph) nodeTypes() (types []kv.NodeTypeMeta) {
+	first := g.firsts()
+	for i, t := range g.Types {
+		types = append(types, kv.NodeTypeMeta{Name: t.Name, First: first[i],
+			Nodes: uint64(t.Nodes)})
+	}
+	return types
 }
 
 // Build writes g to dir with the writers that ingest uses, and opens the store. The store gets
@@ -182,7 +210,8 @@ func (b *builder) topology(dir layout.Direction) {
 	g := b.g
 	w, err := listfile.NewWriter(b.fs, b.fs.PathJoin(b.dir, "topology", dir.String()),
 		listfile.Spec{UUID: g.UUID, Direction: dir, Nodes: uint64(g.Nodes),
-			BlockBytes: g.BlockBytes, Types: len(g.EdgeTypes) > 0, Weights: g.Weighted,
+			Lists: g.numbers(dir), BlockBytes: g.BlockBytes,
+			Types: len(g.EdgeTypes) > 0 && len(g.Types) == 0, Weights: g.Weighted,
 			Times: g.Timed})
 	b.must(err)
 	lists := g.Lists(dir)
@@ -482,11 +511,42 @@ func ManyLists() Graph {
 
 // types describes the types of a typed store.
 func (b *builder) types() {
-	first := b.g.firsts()
-	for i, t := range b.g.Types {
+	if len(b.g.Types) > 0 {
 		b.m.Format = kv.TypedVersion
-		b.m.NodeTypes = append(b.m.NodeTypes, kv.NodeTypeMeta{Name: t.Name, First: first[i],
-			Nodes: uint64(t.Nodes)})
 	}
-	b.m.Relations = b.g.Relations
+	b.m.NodeTypes, b.m.Relations = b.g.nodeTypes(), b.g.Relations
+}
+
+// Shop returns a graph of users, items and tags with edges of four relations, two of which join the
+// same types, with times and weights. Tags have no in-edges, and the first item has many.
+func Shop(seed uint64, users, items, edges int) Graph {
+	const tags = 20
+	item, tag := users, users+items
+	g := Graph{Nodes: users + items + tags, Weighted: true, Timed: true,
+		EdgeTypes: []string{"rev_buys", "sees", "has", "buys"},
+		Types: []Type{{Name: "user", Nodes: users}, {Name: "item", Nodes: items},
+			{Name: "tag", Nodes: tags}},
+		Relations: []kv.RelationMeta{{Src: 1, Dst: 0}, {Src: 0, Dst: 1}, {Src: 2, Dst: 1},
+			{Src: 0, Dst: 1}}}
+	draw := rng.NewStream(seed)
+	node := func(first, n int) layout.NodeID {
+		return layout.NodeID(first + int(draw.Below(uint64(n))))
+	}
+	for i := range edges {
+		e := Edge{Type: uint16(i % 4), Weight: float32(i%9) / 2, Time: int64(i*7%1000) - 5}
+		user, of := node(0, users), node(item, items)
+		if i%5 == 0 {
+			of = layout.NodeID(item)
+		}
+		switch e.Type {
+		case 0:
+			e.Src, e.Dst = of, user
+		case 2:
+			e.Src, e.Dst = node(tag, tags), of
+		default:
+			e.Src, e.Dst = user, of
+		}
+		g.Edges = append(g.Edges, e)
+	}
+	return g
 }

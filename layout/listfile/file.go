@@ -31,6 +31,8 @@ type File struct {
 	Shape  Shape
 	Seed   uint32
 	Blocks int64
+	// Numbers says which lists belong to which node; nil if each node has one.
+	Numbers *layout.NodeLists
 }
 
 // Open opens the lists of a direction, and checks header and size. The caller calls Close.
@@ -50,7 +52,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device,
 
 // Described returns a File as the catalog describes it, without reading its header.
 func Described(f *layout.File, dir layout.Direction, m *kv.Meta) (*File, error) {
-	l := &File{File: f, Fields: FieldsOf(m),
+	l := &File{File: f, Fields: FieldsOf(m, dir), Numbers: layout.ListsOf(m, dir),
 		Seed: layout.SumSeed(layout.TopologyKind(dir), m.UUID)}
 	var err error
 	l.Shape, err = l.Fields.Shape()
@@ -63,8 +65,10 @@ func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction)
 	if err != nil {
 		return err
 	}
-	if l.Nodes != s.Meta().Nodes {
-		return l.Damage(0, 0, "file has %d nodes, the store %d", l.Nodes, s.Meta().Nodes)
+	l.Numbers = layout.ListsOf(s.Meta(), dir)
+	if want := layout.CountLists(s.Meta(), dir); l.Nodes != s.Meta().Nodes || l.Lists != want {
+		return l.Damage(0, 0, "file has %d lists of %d nodes, the store %d of %d", l.Lists, l.Nodes,
+			want, s.Meta().Nodes)
 	}
 	l.Blocks = (l.Size() - BlockOffset(1, l.BlockBytes)) / int64(l.BlockBytes)
 	if m, listed := s.Meta().File(l.Path); listed {
@@ -187,18 +191,21 @@ func (l *File) verified(n int64, b []byte) (k Block, err error) {
 // place checks that a block may follow those before it: see Order.
 func (l *File) place(k *Block, order *Order) (gap uint64, cont bool, err error) {
 	gap, cont, err = order.take(&l.Shape, k)
-	if err == nil && order.next > l.Nodes {
-		err = fmt.Errorf("%w ends with node %d of %d", ErrBlock, order.next-1, l.Nodes)
+	if err == nil && order.next > l.Lists {
+		err = fmt.Errorf("%w ends with list %d of %d", ErrBlock, order.next-1, l.Lists)
 	}
 	return gap, cont, err
 }
 
 // Fields are the fields of the header of a topology file and of its index:
 //
-//	0        4            8       12      20
-//	+--------+------------+-------+--------+
-//	| layout | blockBytes | flags | nodes  |      flags: 1 types, 2 weights, 4 times
-//	+--------+------------+-------+--------+
+//	0        4            8       12      20      28
+//	+--------+------------+-------+--------+-------+
+//	| layout | blockBytes | flags | nodes  | lists |      flags: 1 types, 2 weights, 4 times
+//	+--------+------------+-------+--------+-------+
+//
+// Lists are left out if there are as many as nodes: those of a typed store have numbers of their
+// own, from which the type of an edge follows.
 //
 // Edges and blocks are in the last page of the index, since they are known only at the end. So both
 // files are written in one stream.
@@ -207,6 +214,7 @@ type Fields struct {
 	BlockBytes            int
 	types, weights, times bool // attributes that edges have
 	Nodes                 uint64
+	Lists                 uint64
 }
 
 // Versions of the layout; only the last one is written. Files of formerLayout have raw blocks, and
@@ -230,6 +238,9 @@ func (f *Fields) encode() []byte {
 	}
 	e.U32(flags)
 	e.U64(f.Nodes)
+	if f.Lists != f.Nodes {
+		e.U64(f.Lists)
+	}
 	return e.B
 }
 
@@ -240,6 +251,9 @@ func DecodeFields(b []byte) (Fields, error) {
 	flags := d.U32()
 	f.types, f.weights, f.times = flags&1 != 0, flags&2 != 0, flags&4 != 0
 	f.Nodes = d.U64()
+	if f.Lists = f.Nodes; d.Remaining() > 0 {
+		f.Lists = d.U64()
+	}
 	switch {
 	case d.Err() != nil:
 		return f, d.Err()
@@ -249,8 +263,8 @@ func DecodeFields(b []byte) (Fields, error) {
 			cellLayout)
 	case flags > 7 || d.Remaining() != 0:
 		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
-	case f.Nodes > layout.MaxNodes:
-		return f, fmt.Errorf("%d nodes are more than ids of 32 bits", f.Nodes)
+	case max(f.Nodes, f.Lists) > layout.MaxNodes:
+		return f, fmt.Errorf("%d nodes and %d lists are more than ids of 32 bits", f.Nodes, f.Lists)
 	}
 	_, err := f.Shape()
 	return f, err
@@ -261,9 +275,9 @@ func (f *Fields) Shape() (Shape, error) { return newBlockShape(f) }
 
 // FieldsOf returns the fields that the catalog expects in the headers of a topology file and its
 // index. It does not know their version.
-func FieldsOf(m *kv.Meta) Fields {
-	return Fields{BlockBytes: m.BlockBytes, Nodes: m.Nodes,
-		types: len(m.EdgeTypes) > 0, weights: m.Weighted, times: m.Timestamped}
+func FieldsOf(m *kv.Meta, dir layout.Direction) Fields {
+	return Fields{BlockBytes: m.BlockBytes, Nodes: m.Nodes, Lists: layout.CountLists(m, dir),
+		types: len(m.EdgeTypes) > 0 && !m.Typed(), weights: m.Weighted, times: m.Timestamped}
 }
 
 // Agrees reports whether f and o describe the same graph, whatever their versions.

@@ -46,7 +46,7 @@ func HeldBytes(blocks int64, f *Fields) int64 {
 	if err != nil {
 		return 0
 	}
-	return heldParts(&s, blocks, f.Nodes).total()
+	return heldParts(&s, blocks, f.Lists).total()
 }
 
 // heldSizes holds the sizes of the parts of Held in bytes. Each part takes whole cache lines.
@@ -64,12 +64,12 @@ func (h heldSizes) total() int64 { return h.heads + h.index + h.firsts + h.bytes
 
 // NewHeld makes room for the blocks of a file, which Add then adds in order. The caller calls Free.
 func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
-	n := heldParts(&f.Shape, f.Blocks, f.Nodes)
+	n := heldParts(&f.Shape, f.Blocks, f.Lists)
 	arena, err := mem.NewArena(budget, "compact topology", n.total())
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{Shape: f.Shape, arena: arena, nodes: f.Nodes}
+	h := &Held{Shape: f.Shape, arena: arena, nodes: f.Lists}
 	b := arena.Bytes()
 	cut := func(size int64) (part []byte) {
 		part, b = b[:size:size], b[size:]

@@ -205,9 +205,9 @@ func (ix *Index) take(page []byte, from, n int64) error {
 				key = prev + uint64(ix.Shape.raw.hubCapacity)
 			}
 		}
-		if at > 0 && key <= prev || key>>32 != uint64(v) || uint64(v) >= ix.Nodes {
+		if at > 0 && key <= prev || key>>32 != uint64(v) || uint64(v) >= ix.Lists {
 			return fmt.Errorf("first node %d at %d after %d of %d nodes", v, start, prev>>32,
-				ix.Nodes)
+				ix.Lists)
 		}
 		ix.Keys[at] = key
 	}

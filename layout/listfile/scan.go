@@ -19,8 +19,17 @@ const emptyRun = 1 << 16
 // Scan calls fn with consecutive ranges of lists, in node order, reading the file in large
 // sequential batches; first is the node of l's first list. Every node is in a range, also nodes
 // without neighbors. A list may come in parts: if cont is true, the first list of l goes on with
-// the last list of the call before. l is valid during the call. It takes two read buffers of 4 MiB.
+// the last list of the call before. In a typed store it is all lists of a node, one after the
+// other. l is valid during the call. It takes two read buffers of 4 MiB.
 func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	fn func(first layout.NodeID, cont bool, l *Lists) error) (err error) {
+	j := NewJoiner(layout.ListsOf(s.Meta(), dir), fn)
+	return errors.Join(ScanLists(ctx, s, dev, dir, j.Add), j.Finish())
+}
+
+// ScanLists does what Scan does, with each list of a typed store by itself: first is the number of
+// a list, and entries have no types.
+func ScanLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *Lists) error) (err error) {
 	f, err := Open(ctx, s, dev, dir)
 	if err != nil {
@@ -46,17 +55,17 @@ func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if edges != s.Meta().Edges {
 		return f.Damage(-1, 0, "file has %d edges, the store %d", edges, s.Meta().Edges)
 	}
-	return scanEmpty(&lists, next, f.Nodes-next, fn)
+	return scanEmpty(&lists, next, f.Lists-next, fn)
 }
 
-// ScanRange calls fn with the lists of the nodes from … to-1 that have any, in node order and
+// ScanRange calls fn with the lists from … to-1 that are not empty, in order and
 // without attributes, reading their blocks in large sequential batches. first is the node of l's
 // first list, and cont is as in Scan. It takes what Scan takes.
 func (l *File) ScanRange(ctx context.Context, ix *Index, from, to layout.NodeID,
 	fn func(first layout.NodeID, cont bool, l *Lists) error) error {
 	begin := max(0, Upper(ix.Keys, Key(from, 0))-1)
 	end := len(ix.Keys)
-	if to < layout.NodeID(l.Nodes) && to > 0 {
+	if to < layout.NodeID(l.Lists) && to > 0 {
 		end = Upper(ix.Keys, Key(to, 0)-1)
 	}
 	var all, some Lists

@@ -16,10 +16,12 @@ import (
 
 // Spec says what a topology file holds.
 type Spec struct {
-	UUID       kv.UUID
-	Direction  layout.Direction
-	Nodes      uint64 // 0 for 4096
-	BlockBytes int    // 0 is 4096
+	UUID      kv.UUID
+	Direction layout.Direction
+	Nodes     uint64 // 0 for 4096
+	// Lists says which list of a typed store an edge is in; nil if nodes have one list each.
+	Lists      *layout.NodeLists
+	BlockBytes int // 0 is 4096
 	Types      bool
 	Weights    bool
 	Times      bool
@@ -55,14 +57,17 @@ const lookEvery = 256
 func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	spec.BlockBytes = cmp.Or(spec.BlockBytes, blockDefault)
 	f := Fields{Version: cellLayout, BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
-		types: spec.Types, weights: spec.Weights, times: spec.Times}
+		Lists: spec.Nodes, types: spec.Types, weights: spec.Weights, times: spec.Times}
+	if spec.Lists != nil {
+		f.Lists = spec.Lists.Count()
+	}
 	shape, err := f.Shape()
 	if err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", prefix, err)
 	}
-	if spec.Nodes > layout.MaxNodes {
-		return nil, fmt.Errorf("layout: write %s: %d nodes are more than the %d ids of 32 bits",
-			prefix, spec.Nodes, uint64(layout.MaxNodes))
+	if max(f.Nodes, f.Lists) > layout.MaxNodes {
+		return nil, fmt.Errorf("layout: write %s: %d nodes with %d lists are more than the %d ids "+
+			"of 32 bits", prefix, f.Nodes, f.Lists, uint64(layout.MaxNodes))
 	}
 	kind := layout.TopologyKind(spec.Direction)
 	w := &Writer{spec: spec, shape: shape, seed: layout.SumSeed(kind, spec.UUID), look: lookEvery}
@@ -89,9 +94,14 @@ type Edge struct {
 	Time   int64
 }
 
-// AddEdge appends an edge to the list of node. Nodes come in ascending order; nodes that are
-// skipped have empty lists.
-func (w *Writer) AddEdge(node layout.NodeID, e Edge) error {
+// AddEdge appends an edge to the list of node, in a typed store that by the type of the edge. Lists
+// come in ascending order; those that are skipped are empty.
+func (w *Writer) AddEdge(node layout.NodeID, e Edge) (err error) {
+	if w.spec.Lists != nil {
+		if node, err = w.spec.Lists.List(node, e.Type); err != nil {
+			return fmt.Errorf("layout: write %s: %w", w.lists.Path, err)
+		}
+	}
 	if !w.any || node != w.node {
 		if err := w.openList(node); err != nil {
 			return err
@@ -129,7 +139,7 @@ func (w *Writer) addAttributes(e Edge) {
 
 // openList closes the open list and opens the list of node.
 func (w *Writer) openList(node layout.NodeID) error {
-	if uint64(node) >= w.spec.Nodes {
+	if w.spec.Lists == nil && uint64(node) >= w.spec.Nodes {
 		return fmt.Errorf("layout: write %s: node %d is not below the %d nodes", w.lists.Path,
 			node, w.spec.Nodes)
 	}

@@ -83,7 +83,7 @@ const (
 
 // build returns a neighbor cache of at most CacheBytes.
 func (w *builder) build(ctx context.Context) (c *Cache, err error) {
-	nodes := w.s.Meta().Nodes
+	nodes := w.lists()
 	scratch, step, err := w.scratch()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (w *builder) build(ctx context.Context) (c *Cache, err error) {
 
 // scratch makes room for the scores of a range of step nodes.
 func (w *builder) scratch() (a *mem.Arena, step uint64, err error) {
-	step = min(w.s.Meta().Nodes, max(uint64(w.opt.ScratchBytes)/usePerNode, rangeNodesMin))
+	step = min(w.lists(), max(uint64(w.opt.ScratchBytes)/usePerNode, rangeNodesMin))
 	a, err = mem.NewArena(w.opt.Budget, "scores of neighbor lists", int64(step)*usePerNode)
 	if err != nil {
 		return nil, 0, err
@@ -129,7 +129,7 @@ func (w *builder) scratch() (a *mem.Arena, step uint64, err error) {
 // histogram scores all lists, range by range. After each range it calls note, unless that is nil.
 func (w *builder) histogram(ctx context.Context, step uint64,
 	note func(first, n uint64)) error {
-	nodes := w.s.Meta().Nodes
+	nodes := w.lists()
 	w.hist = make([]scoreBucket, scoreBuckets)
 	for first := uint64(0); first < nodes; first += step {
 		n := min(step, nodes-first)
@@ -149,6 +149,7 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 	uses := w.uses[:end-first]
 	clear(uses)
 	w.at = 0
+	numbers := layout.ListsOf(w.s.Meta(), w.dir)
 	var m listMeter
 	node, blocks, weight, total := uint64(0), uint64(0), float32(0), float64(0)
 	finish := func() {
@@ -158,7 +159,7 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 		}
 		m = listMeter{}
 	}
-	err := listfile.Scan(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
+	err := listfile.ScanLists(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
 		l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			list := l.Nbrs[l.Off[i]:l.Off[i+1]]
@@ -173,19 +174,43 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 			if node >= first && node < end {
 				m.add(mem.View[uint32](mem.BytesOf(list)))
 			}
-			for _, u := range list {
-				if k := uint64(u) - first; k < uint64(len(uses)) {
-					uses[k] += weight
-				}
-			}
+			addUses(uses, first, numbers, list, weight)
 		}
 		return nil
 	})
 	finish()
 	w.share = max(total, 1) / useDraws
-	others := float64(min(useDraws, w.s.Meta().Nodes)) / float64(max(w.ix.Blocks, 1))
+	others := float64(min(useDraws, w.lists())) / float64(max(w.ix.Blocks, 1))
 	w.saved = [4]float64{max(math.Exp(-others), savedLeast), 3, 5, useFanout}
 	return err
+}
+
+// lists returns the number of lists that there are.
+func (w *builder) lists() uint64 { return layout.CountLists(w.s.Meta(), w.dir) }
+
+// addUses adds a weight to the uses of the lists of each node in a list. uses begin at list first.
+// The nodes are of one type, if types have lists by relation.
+func addUses(uses []float32, first uint64, numbers *layout.NodeLists, list []layout.NodeID,
+	weight float32) {
+	if numbers == nil {
+		for _, u := range list {
+			if k := uint64(u) - first; k < uint64(len(uses)) {
+				uses[k] += weight
+			}
+		}
+		return
+	}
+	if len(list) == 0 {
+		return
+	}
+	begin, n := numbers.Of(list[0])
+	for _, u := range list {
+		for j := range uint64(n) {
+			if k := uint64(begin) + uint64(u-list[0])*uint64(n) + j - first; k < uint64(len(uses)) {
+				uses[k] += weight
+			}
+		}
+	}
 }
 
 // blocks returns how many blocks have some of a node's list, and a lower bound of its entries.
@@ -310,7 +335,7 @@ func (w *builder) choose(c *Cache, p *pickedLists, first, n uint64) {
 // fill reads the chosen lists.
 func (w *builder) fill(ctx context.Context, c *Cache) error {
 	f := filler{c: c, compress: w.opt.Compress}
-	err := listfile.Scan(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
+	err := listfile.ScanLists(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
 		l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			list := l.Nbrs[l.Off[i]:l.Off[i+1]]

@@ -114,12 +114,12 @@ func load(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	}
 	if err == nil {
 		c.view()
-		if what := c.ordered(s.Meta().Nodes); what != "" {
+		if what := c.ordered(layout.CountLists(s.Meta(), dir)); what != "" {
 			err = f.Damage(1, codec.HeaderBytes, "%s", what)
 		}
 	}
 	if err == nil {
-		err = c.index(s.Meta().Nodes, opt.Budget)
+		err = c.index(layout.CountLists(s.Meta(), dir), opt.Budget)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Free())
@@ -143,7 +143,8 @@ func (c *Cache) readHeader(ctx context.Context, s *layout.Store, f *layout.File,
 	switch {
 	case d.Err() != nil:
 		return 0, f.Damage(0, 0, "header: %v", d.Err())
-	case c.count > s.Meta().Nodes || c.bytes > uint64(opt.CacheBytes) || c.entries > s.Meta().Edges:
+	case c.count > layout.CountLists(s.Meta(), dir) ||
+		c.bytes > uint64(opt.CacheBytes) || c.entries > s.Meta().Edges:
 		return 0, f.Damage(0, 0, "header: %d lists of %d entries in %d bytes are too many", c.count,
 			c.entries, c.bytes)
 	}

@@ -92,6 +92,9 @@ func newTrial(ctx context.Context, w builder, hops []Frontier, scan bool) (made 
 	for _, h := range hops {
 		n += len(h.Nodes)
 	}
+	if numbers := layout.ListsOf(w.s.Meta(), w.dir); numbers != nil {
+		n *= numbers.Most()
+	}
 	t := &Trial{w: w}
 	t.w.ix, t.w.opt.Compress = ix, true
 	t.count = mem.NewAccount(budget, "lists that are tried")
@@ -105,9 +108,16 @@ func newTrial(ctx context.Context, w builder, hops []Frontier, scan bool) (made 
 	}()
 	t.w.opt.ScratchBytes = ScratchBytes(budget, 0, 0)
 	t.tried = make([]triedList, 0, n)
+	numbers := layout.ListsOf(w.s.Meta(), w.dir)
 	for _, h := range hops {
-		for _, v := range h.Nodes {
-			if n := w.s.Meta().Nodes; uint64(v) >= n {
+		lists := h.Nodes
+		if numbers != nil {
+			if lists, _, err = numbers.Expand(h.Nodes, nil, nil); err != nil {
+				return nil, err
+			}
+		}
+		for _, v := range lists {
+			if n := w.lists(); uint64(v) >= n {
 				return nil, layout.OutOfRange(v, n)
 			}
 			t.tried = append(t.tried, triedList{node: uint32(v)})
@@ -209,7 +219,7 @@ func (t *Trial) holds(p *pickedLists, l *triedList) bool {
 		return int(l.bucket) > p.bucket
 	}
 	all := max(t.w.hist[p.bucket].lists, 1)
-	return uint64(l.node) < t.w.s.Meta().Nodes*p.some.lists/all
+	return uint64(l.node) < t.w.lists()*p.some.lists/all
 }
 
 // trialPlay simulates a session on a block cache that starts empty.
@@ -318,11 +328,11 @@ func Kept(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	return err == nil, ctx.Err()
 }
 
-// Scans returns how many scans of the topology it takes to make a neighbor cache, and to try one,
+// Scans returns how many scans of in-lists it takes to make a neighbor cache, and to try one,
 // with this many bytes for scores.
 func Scans(s *layout.Store, scratchBytes int64) (made, tried int) {
 	step := max(uint64(max(scratchBytes, 0))/usePerNode, rangeNodesMin)
-	tried = int((s.Meta().Nodes + step - 1) / step)
+	tried = int((layout.CountLists(s.Meta(), layout.In) + step - 1) / step)
 	if made = tried + 1; tried > 1 {
 		made = 2*tried + 1
 	}

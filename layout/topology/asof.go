@@ -25,6 +25,9 @@ import (
 // O(d log d) for a list of d entries. A session takes 16 bytes for each of the entries of these
 // lists until the next Degrees, counted in budget, which may be nil.
 func AsOf(r Reader, window int64, budget *mem.Budget) Reader {
+	if lists, numbers := ByList(r); numbers != nil {
+		return join(AsOf(lists, window, budget), numbers, budget)
+	}
 	return &asOf{Reader: r, window: window, budget: budget}
 }
 

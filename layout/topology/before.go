@@ -23,6 +23,9 @@ import (
 // except the first, such as a hub's blocks, 12 per position that Gather takes, and the columns of a
 // part. It is counted in budget, which may be nil.
 func Before(r Reader, limit int64, budget *mem.Budget) Reader {
+	if lists, numbers := ByList(r); numbers != nil {
+		return join(Before(lists, limit, budget), numbers, budget)
+	}
 	return &before{Reader: r, limit: limit, budget: budget}
 }
 

@@ -142,7 +142,7 @@ func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	if opt.Weights {
 		n += listfile.WeightBytes
 	}
-	if opt.Types {
+	if opt.Types && !s.Meta().Typed() {
 		n += listfile.TypeBytes
 	}
 	if opt.Times {

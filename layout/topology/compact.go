@@ -67,7 +67,7 @@ func (c *compact) load(ctx context.Context, f *listfile.File) error {
 }
 
 // Nodes returns the number of lists.
-func (c *compact) Nodes() uint64 { return c.f.Nodes }
+func (c *compact) Nodes() uint64 { return c.f.Lists }
 
 // Edges returns the number of entries.
 func (c *compact) Edges() uint64 { return c.edges }
@@ -124,8 +124,8 @@ func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*lis
 
 func (s *compactSession) span(i int) (first, last int, err error) {
 	v := s.nodes[i]
-	if uint64(v) >= s.f.Nodes {
-		return 0, -1, layout.OutOfRange(v, s.f.Nodes)
+	if uint64(v) >= s.f.Lists {
+		return 0, -1, layout.OutOfRange(v, s.f.Lists)
 	}
 	head, ok := s.c.held.Head(v)
 	if !ok {

@@ -70,7 +70,7 @@ func openPaged(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 }
 
 // Nodes returns the number of lists.
-func (p *paged) Nodes() uint64 { return p.f.Nodes }
+func (p *paged) Nodes() uint64 { return p.f.Lists }
 
 // Edges returns the number of entries.
 func (p *paged) Edges() uint64 { return p.ix.Edges }
@@ -99,11 +99,18 @@ func (p *paged) Stats() Stats {
 // CachedBlocks calls fn with the first node of each block that the cache of a paged reader holds
 // now, in no order. For other readers it does nothing.
 func CachedBlocks(t Reader, fn func(first layout.NodeID)) {
-	p, ok := t.(*paged)
+	lists, numbers := ByList(t)
+	p, ok := lists.(*paged)
 	if !ok {
 		return
 	}
-	p.cache.Each(func(block uint64) { fn(p.ix.First(int(block))) })
+	p.cache.Each(func(block uint64) {
+		first := p.ix.First(int(block))
+		if numbers != nil {
+			first, _ = numbers.Node(first)
+		}
+		fn(first)
+	})
 }
 
 // Close frees the caches and closes the file. All sessions must have been released.

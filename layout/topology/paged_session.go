@@ -138,8 +138,8 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []layout.NodeID, deg [
 		if i%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if uint64(v) >= s.p.f.Nodes {
-			return layout.OutOfRange(v, s.p.f.Nodes)
+		if uint64(v) >= s.p.f.Lists {
+			return layout.OutOfRange(v, s.p.f.Lists)
 		}
 		if c != nil {
 			if k, ok := c.Find(v); ok {

@@ -43,7 +43,7 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r := &resident[P]{edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes)}
-	if err = r.allocate(f.Nodes, opt); err == nil {
+	if err = r.allocate(f, opt); err == nil {
 		stop := r.arenas[1].Populate()
 		err = (&loading[P]{resident: r, f: f}).load(ctx)
 		stop()
@@ -58,7 +58,7 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	return r, nil
 }
 
-func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
+func (r *resident[P]) allocate(f *listfile.File, opt Options) (err error) {
 	hold := func(i int, what string, bytes int64) []byte {
 		if err == nil {
 			r.arenas[i], err = mem.NewArena(opt.Budget, what, bytes)
@@ -69,14 +69,14 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 		return r.arenas[i].Bytes()
 	}
 	width, edges := int64(unsafe.Sizeof(P(0))), int64(r.edges)
-	r.ptr = mem.View[P](hold(0, "resident topology offsets", int64(nodes+1)*width))
+	r.ptr = mem.View[P](hold(0, "resident topology offsets", int64(f.Lists+1)*width))
 	size := edges * listfile.IDBytes
 	if opt.Form == Packed {
-		size = packedBytes(r.edges, nodes)
+		size = packedBytes(r.edges, f.Nodes)
 	}
 	ids := hold(1, "resident topology", size)
 	if opt.Form == Packed {
-		r.packed = packedIDs{b: ids, width: idBits(nodes)}
+		r.packed = packedIDs{b: ids, width: idBits(f.Nodes)}
 	} else {
 		r.nbrs = mem.View[layout.NodeID](ids)
 	}

@@ -90,6 +90,7 @@ func EachList(ctx context.Context, s Session, nodes []layout.NodeID, most ListsM
 
 // Scans reports whether EachInRange reads lists of t from the file, in its order.
 func Scans(t Reader) bool {
+	t, _ = ByList(t)
 	_, ok := t.(*paged)
 	return ok
 }
@@ -100,6 +101,11 @@ func Scans(t Reader) bool {
 // cont is true. l is valid during the call.
 func EachInRange(ctx context.Context, t Reader, from, to layout.NodeID,
 	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
+	if lists, numbers := ByList(t); numbers != nil {
+		j := listfile.NewRangeJoiner(numbers, fn)
+		return EachInRange(ctx, lists, layout.NodeID(numbers.Begin(uint64(from))),
+			layout.NodeID(numbers.Begin(uint64(to))), j.Add)
+	}
 	if p, ok := t.(*paged); ok {
 		return p.f.ScanRange(ctx, p.ix, from, to, fn)
 	}
@@ -209,6 +215,17 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Times && !s.Meta().Timestamped {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTimes)
 	}
+	r, err := openLists(ctx, s, dev, dir, opt)
+	if err != nil {
+		return nil, err
+	}
+	return join(r, layout.ListsOf(s.Meta(), dir), opt.Budget), nil
+}
+
+// openLists opens the reader of single lists.
+func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	opt Options) (Reader, error) {
+	opt.Types = opt.Types && !s.Meta().Typed() // the list says it
 	switch {
 	case !opt.Resident:
 		p, err := openPaged(ctx, s, dev, dir, opt)
@@ -234,7 +251,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	m := s.Meta()
 	if form == Compact {
-		f := listfile.FieldsOf(m)
+		f := listfile.FieldsOf(m, dir)
 		blockBytes := int64(max(m.BlockBytes, listfile.BlockMin))
 		blocks := (FileBytes(s, dir) - codec.HeaderBytes) / blockBytes
 		return mem.ArenaBytes(listfile.HeldBytes(blocks, &f))
@@ -243,11 +260,12 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	if m.Edges >= 1<<32 {
 		ptr = 8
 	}
-	n := ptr*int64(m.Nodes+1) + listfile.IDBytes*int64(m.Edges)
+	lists := layout.CountLists(m, dir)
+	n := ptr*int64(lists+1) + listfile.IDBytes*int64(m.Edges)
 	if form == Packed {
-		n = ptr*int64(m.Nodes+1) + packedBytes(m.Edges, m.Nodes)
+		n = ptr*int64(lists+1) + packedBytes(m.Edges, m.Nodes)
 	}
-	if len(m.EdgeTypes) > 0 || m.Weighted || m.Timestamped {
+	if len(m.EdgeTypes) > 0 && !m.Typed() || m.Weighted || m.Timestamped {
 		n += PagedBytes(s, dir, attributeCache)
 	}
 	return n

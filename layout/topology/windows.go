@@ -20,13 +20,14 @@ import (
 //
 // Its sessions read lists of the current window only. It takes the memory of two windows.
 type Windows struct {
-	p      *paged
-	cuts   []listfile.Window
-	blocks int // most blocks of a window
-	held   [2]*listfile.WindowBlocks
-	wanted [2][]bool
-	now    int // which of held is current
-	read   atomic.Uint64
+	numbers *layout.NodeLists // nil if each node has one list
+	p       *paged
+	cuts    []listfile.Window
+	blocks  int // most blocks of a window
+	held    [2]*listfile.WindowBlocks
+	wanted  [2][]bool
+	now     int // which of held is current
+	read    atomic.Uint64
 }
 
 // windowLeast is the smallest size of a window, in bytes. With smaller ones, reads would be small.
@@ -45,11 +46,12 @@ func windowBlocks(s *listfile.Shape, bytes int64) int {
 // there are none: the reader is not a paged one, its store is of the former layout, or a list is
 // longer than a window. The caller calls Close.
 func NewWindows(t Reader, bytes int64) (w *Windows, ok bool, err error) {
+	t, numbers := ByList(t)
 	p, is := t.(*paged)
 	if !is || p.ix.Version < listfile.CodedLayout {
 		return nil, false, nil
 	}
-	w = &Windows{p: p, blocks: windowBlocks(&p.f.Shape, bytes)}
+	w = &Windows{p: p, numbers: numbers, blocks: windowBlocks(&p.f.Shape, bytes)}
 	w.blocks = min(w.blocks, int(p.ix.Blocks))
 	if w.blocks*p.f.BlockBytes < windowLeast && w.blocks < int(p.ix.Blocks) {
 		return nil, false, nil
@@ -73,7 +75,7 @@ func (w *Windows) Count() int { return len(w.cuts) }
 // After returns the node after the last one whose list a window has.
 func (w *Windows) After(window int) layout.NodeID {
 	if window+1 == len(w.cuts) {
-		return layout.NodeID(w.p.f.Nodes)
+		return layout.NodeID(w.p.f.Lists)
 	}
 	return w.cuts[window+1].From
 }

@@ -282,7 +282,10 @@ func denseBytes(p *sample.Partial) int64 { return 2 * p.Bytes() }
 
 // frontier draws the neighbors of the whole frontier; each worker draws for a part of it.
 func (w *drawer) frontier(ctx context.Context, p *sample.Partial) error {
-	nodes := p.Frontier()
+	nodes, err := w.samplers[0].Lists(p)
+	if err != nil {
+		return err
+	}
 	count := min(len(w.samplers), max(1, len(nodes)/partLeast))
 	parts := make([]sample.Drawn, count)
 	group, ctx := errgroup.WithContext(ctx)

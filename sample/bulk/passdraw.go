@@ -27,10 +27,10 @@ type drawing struct {
 // member is a batch of a group.
 type member struct {
 	sample.Partial
-	nodes []layout.NodeID // nodes of the frontier, ascending
+	nodes []layout.NodeID // lists of the frontier, ascending
 	order []uint32        // their indexes in the frontier
-	ends  []uint32        // where each window's nodes end in nodes
-	parts []sample.Drawn  // what was drawn in the windows passed so far that have nodes
+	ends  []uint32        // where each window's lists end in nodes
+	parts []sample.Drawn  // what was drawn in the windows passed so far that have lists
 	held  int64           // bytes of parts
 
 	absent []layout.NodeID // nodes whose rows are to be staged
@@ -120,14 +120,14 @@ func (d *drawing) start(ctx context.Context, most uint64) error {
 }
 
 const (
-	nodeBytes = 16 // memory per node of the frontier: its place in order, and what is drawn of it
+	nodeBytes = 16 // memory per list of the frontier: its place in order, and what is drawn of it
 	edgeBytes = 8  // memory per edge: its index, and its node, which may be new
 )
 
 // needOf estimates the bytes that a member takes at the end of a hop.
 func (d *drawing) needOf(m *member, hop int) int64 {
 	n := int64(len(m.Frontier()))
-	return m.Bytes() + n*nodeBytes + int64(float64(n)*d.perNode(hop))*edgeBytes
+	return m.Bytes() + n*d.lists()*nodeBytes + int64(float64(n)*d.perNode(hop))*edgeBytes
 }
 
 // perNode estimates how many edges are drawn per node at a hop.
@@ -136,9 +136,17 @@ func (d *drawing) perNode(hop int) float64 {
 		return d.edges[hop]
 	}
 	if f := d.samplers[0].Fanout(hop); f != sample.All {
-		return float64(f)
+		return float64(f) * float64(d.lists())
 	}
-	return float64(d.windows.Edges()) / float64(max(1, d.windows.Nodes()))
+	return float64(d.lists()) * float64(d.windows.Edges()) / float64(max(1, d.windows.Nodes()))
+}
+
+// lists returns the most lists that a node has.
+func (d *drawing) lists() int64 {
+	if _, numbers := topology.ByList(d.windows); numbers != nil {
+		return int64(numbers.Most())
+	}
+	return 1
 }
 
 // trim leaves out the last batches if there would be no room for all. They are drawn later.
@@ -190,7 +198,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 func (d *drawing) note(hop int) {
 	nodes, edges := 0, 0
 	for _, m := range d.members {
-		nodes += len(m.nodes)
+		nodes += len(m.Frontier())
 		for i := range m.parts {
 			edges += len(m.parts[i].Nbrs)
 		}
@@ -202,8 +210,11 @@ func (d *drawing) note(hop int) {
 }
 
 // sort sorts the frontier of a member in the order of the lists in the file.
-func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
-	front := m.Frontier()
+func (d *drawing) sort(_ context.Context, s *sample.Sampler, m *member) error {
+	front, err := s.Lists(&m.Partial)
+	if err != nil {
+		return err
+	}
 	keys := make([]uint64, len(front))
 	for i, v := range front {
 		keys[i] = uint64(v)<<32 | uint64(i)

@@ -78,6 +78,14 @@ func (c EdgeCodec) SplitOf(rec []uint64) (number uint16, reversed bool) {
 	return uint16(last>>32) >> 1, last&reversedBit != 0
 }
 
+// TypeOf returns the type of an edge, given the words that follow the ids.
+func (c EdgeCodec) TypeOf(words []uint64) uint16 {
+	if !c.Typed {
+		return 0
+	}
+	return uint16(words[0] >> 48)
+}
+
 // SetReversed marks a record, or the part of it that follows the ids, as a reverse edge or as none.
 func (c EdgeCodec) SetReversed(rec []uint64, reversed bool) {
 	if !c.Split {
