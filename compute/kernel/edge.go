@@ -143,6 +143,12 @@ func (t *Transposed) gather(p *Pool, w []float32, heads, lo, hi int,
 
 // gatherHeads writes row entry[k] of w(·,heads) to row k of out.
 func gatherHeads(out, w []float32, entry []uint32, heads int) {
+	if heads == 1 {
+		for k, e := range entry {
+			out[k] = w[e]
+		}
+		return
+	}
 	if heads == 4 {
 		for k, e := range entry {
 			*(*[4]float32)(out[k*4:]) = *(*[4]float32)(w[int(e)*4:])

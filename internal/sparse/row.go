@@ -112,7 +112,17 @@ func (r Row) Sum() (sum float64) {
 
 // Append appends the columns and the values of all entries.
 func (r Row) Append(columns []uint32, values []float32) ([]uint32, []float32) {
-	for i := range r.Len() {
+	n, f := r.Len(), r.Factor()
+	if r[0]&(wide|valued) == 0 { // as most are
+		for i, w := range r[head:][:columnWords(n, false)] {
+			columns, values = append(columns, w&0xffff), append(values, f)
+			if 2*i+1 < n {
+				columns, values = append(columns, w>>16), append(values, f)
+			}
+		}
+		return columns, values
+	}
+	for i := range n {
 		columns, values = append(columns, r.Column(i)), append(values, r.Value(i))
 	}
 	return columns, values
