@@ -23,7 +23,7 @@ var largeRooms = map[string]int{
 	"layout/ingest/source": 5900, // what can be ingested: one contract, a file a format
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                5200, // the loop of a run and what it reports
-	"compute/kernel":       4600, // the CPU's kernels, one table
+	"compute/kernel":       4620, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
 	"train/link":           4400, // the loop of link prediction
 	"compute/program":      5500, // operations with their references, and the passes over them
