@@ -35,7 +35,9 @@ behind that looks like a store unless the ingest finished; after a kill, the
 same command with --resume goes on.`,
 		Example: `  gdb ingest cora/ --out cora.gdb --undirected
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
-  gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
+  gdb ingest web-Google.txt.gz --out web.gdb --dry-run
+  gdb ingest shop/ --schema-out shop.json
+  gdb ingest shop/ --schema shop.json --label-col users.churned --out shop.gdb`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if more.splits, opt.RandomSplit = randomSplit(more.splits); opt.RandomSplit != "" {
 				if _, err := splits.ParseShares(opt.RandomSplit); err != nil {
@@ -45,6 +47,9 @@ same command with --resume goes on.`,
 					return cli.Usage(fmt.Errorf("ingest: --split %s would replace --split %s: "+
 						"give one of them", opt.RandomSplit, more.splits[0]))
 				}
+			}
+			if more.schemaOut != "" {
+				return a.schemaOut(opt, args, more.schemaOut)
 			}
 			if err := a.ingestOptions(opt, args, &more); err != nil {
 				return err
@@ -70,6 +75,7 @@ same command with --resume goes on.`,
 type ingestWords struct {
 	edges, nodes, splits []string
 	block, comment       string
+	schema, schemaOut    string
 }
 
 func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
@@ -86,6 +92,10 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 			"or error")
 	f.StringVar(&opt.ColumnTypes, "column-types", "",
 		"types of stored columns: TYPE.COLUMN=string,…")
+	f.StringVar(&more.schema, "schema", "",
+		"keys and times of the tables in SRC (default: its schema.json)")
+	f.StringVar(&more.schemaOut, "schema-out", "",
+		"write the schema that the tables in SRC seem to have, and end")
 	f.BoolVar(&opt.Reverse, "reverse", false,
 		"add to each relation between types its reverse, rev_REL")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
@@ -177,6 +187,9 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	opt.Sources = args
 	if err := edgeFiles(opt, more); err != nil {
 		return err
+	}
+	if err := a.applySchema(opt, more.schema); err != nil {
+		return fmt.Errorf("ingest: %w", err)
 	}
 	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 {
 		return cli.Usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))

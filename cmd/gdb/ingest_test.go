@@ -38,7 +38,7 @@ var notOfSources = strings.Fields("out format undirected dedup keep-duplicates m
 	"keep-self-loops " +
 	"direction edge-split missing-nodes split-column partitions partitioner restream cluster " +
 	"feature-dtype normalize reverse column-types " +
-	"block resume dry-run")
+	"block resume dry-run schema schema-out")
 
 // TestIngestFlagsAreOfSources: every flag of ingest is in the table of those that sources read or
 // refuse, or says nothing of what is read.

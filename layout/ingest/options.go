@@ -88,6 +88,9 @@ func (o *Options) dtype() string {
 
 // inputs returns the files of edges as they were given.
 func (o *Options) inputs() []string {
+	if o.Schema != "" {
+		return []string{o.Schema}
+	}
 	files := slices.Clone(o.Sources)
 	for _, r := range o.Relations {
 		files = append(files, r.File)
@@ -127,10 +130,16 @@ func (o *Options) args() []string {
 	add("edges", o.Edges)
 	for _, r := range o.Relations {
 		add("edges", r.String())
+		if r.Time != "" {
+			add("time-col", r.Src+source.TypeSep+r.Key+"="+r.Time)
+		}
 	}
 	add("nodes", o.Nodes)
 	for _, t := range o.NodeTables {
 		add("nodes", t.String())
+		if t.Key != "" {
+			add("id-col", t.Type+source.ColumnSep+t.Key)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Splits)) {
 		add("split", name+"="+o.Splits[name])

@@ -23,7 +23,7 @@ func (s *textGraph) edgeColumns(ctx context.Context, t *edgeTable) error {
 		{"--dst-col", s.opt.DstCol, dstNames, &t.dst, "destination"},
 		{"--rel-col", s.opt.RelCol, relNames, &t.rel, "type"},
 		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight, "weight"},
-		{"--time-col", s.opt.TimeCol, timeNames, &t.time, "time"}}
+		{"--time-col", s.opt.TimeCol, TimeNames, &t.time, "time"}}
 	if err := s.flaggedColumns(t, roles); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *textGraph) flaggedColumns(t *edgeTable, roles []edgeRole) (err error) {
 
 // isNone reports whether a flag's value means no column.
 func isNone(t *table.Table, value string) bool {
-	return value == noColumn && !slices.Contains(t.Names, noColumn)
+	return value == NoColumn && !slices.Contains(t.Names, NoColumn)
 }
 
 // chooseEnds takes columns without a role for the ends that nothing names. Where there are more
@@ -237,7 +237,7 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 }
 
 // leaveOut returns the advice about a column that was taken by its name and does not read.
-func leaveOut(flag string) string { return flag + " " + noColumn + " leaves the column out" }
+func leaveOut(flag string) string { return flag + " " + NoColumn + " leaves the column out" }
 
 // readsAs returns an error that names the row if one of the first values of a column is not of the
 // kind of its role. Where bad rows may be skipped, the reading of all rows finds them.

@@ -20,7 +20,7 @@ func (s *parts) guessIDs(t *table.Table, columns ...int) {
 	for _, r := range t.Sample {
 		for _, col := range columns {
 			switch {
-			case r[col] == "": // an error when it is read, whatever the others are
+			case col < 0, r[col] == "": // an error when it is read, whatever the others are
 			case table.IsInteger(r[col]):
 				integers++
 			case odd == "":
@@ -75,6 +75,10 @@ const TypeSep = ":"
 type Relation struct {
 	Src, Name, Dst string
 	File           string
+	// Key is the column of a foreign key, where File is the table of Src: a row has an edge to the
+	// node of Dst whose id is there, and none where it is null. Time is its column of times, and
+	// "none" is none.
+	Key, Time string
 }
 
 var relationName = regexp.MustCompile(`^(?:([\w.-]+):)?([\w.-]+)(?::([\w.-]+))?=(.+)$`)
@@ -85,7 +89,7 @@ func ParseRelation(s string) (r Relation, ok bool) {
 	if m == nil || (m[1] == "") != (m[3] == "") {
 		return Relation{File: s}, false
 	}
-	return Relation{m[1], m[2], m[3], m[4]}, true
+	return Relation{Src: m[1], Name: m[2], Dst: m[3], File: m[4]}, true
 }
 
 // String returns what ParseRelation reads.
@@ -247,4 +251,14 @@ func (s *textGraph) askKinds(t *edgeTable) error {
 			"the same node as %s 1", t.Names[t.src], t.Names[t.dst], src, dst),
 		Do: fmt.Sprintf("say --src-type %s --dst-type %s, which numbers them apart, or --same-ids "+
 			"if both are of one kind", src, dst)}
+}
+
+// NamesTable reports whether a column is called as a table is: userId as users, category_id as
+// categories.
+func NamesTable(column, name string) bool {
+	kind, of := kindOf(column), kindOf(name)
+	if singular, plural := strings.CutSuffix(of, "ies"); plural {
+		of = singular + "y"
+	}
+	return kind != "" && sameKind(kind, of)
 }

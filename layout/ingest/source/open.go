@@ -226,3 +226,32 @@ func isTable(fs vfs.FS, dir string) bool {
 			splitText.MatchString(base)
 	})
 }
+
+// TablesIn returns the tables in a directory: their files by their names without endings.
+func TablesIn(fs vfs.FS, dir string) (files map[string]string, err error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, input.Missing(dir, err)
+	}
+	slices.Sort(names)
+	files = map[string]string{}
+	for _, n := range names {
+		file := fs.PathJoin(dir, n)
+		stat, err := fs.Stat(file)
+		switch {
+		case err != nil:
+			return nil, input.Missing(file, err)
+		case strings.HasPrefix(n, "_"), strings.HasPrefix(n, "."):
+			continue
+		case stat.IsDir() && !isTable(fs, file), !stat.IsDir() && !textName.MatchString(n):
+			continue
+		}
+		name, _, _ := strings.Cut(n, ".")
+		if other := files[name]; other != "" {
+			return nil, input.Wrong(dir, `write "file": "…" for one, or move the other away`,
+				"%s and %s are two tables of one name", fs.PathBase(other), n)
+		}
+		files[name] = file
+	}
+	return files, nil
+}

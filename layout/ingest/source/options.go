@@ -23,6 +23,8 @@ type Options struct {
 	NodeTables []NodeTable
 	// ColumnTypes are types of columns that are stored, as TYPE.COLUMN=KIND with commas between.
 	ColumnTypes string
+	// Schema is the file that NodeTables and Relations are from, where one was read.
+	Schema string
 	// Reverse adds to each relation of a typed source another one, the other way round.
 	Reverse bool
 	// Relations are files of edges besides Edges, each of one type.
@@ -56,14 +58,14 @@ type Options struct {
 	Notes io.Writer
 }
 
-// noColumn is the value of a flag for a column that says that none has its role.
-const noColumn = "none"
+// NoColumn is the value of a flag for a column that says that none has its role.
+const NoColumn = "none"
 
 // named returns the columns that flags name, and the ends of ranges.
 func (o *Options) named() []string {
 	names := append(o.namedNodes(), o.SrcCol, o.DstCol, o.RelCol, o.WeightCol, o.TimeCol)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || name == noColumn
+		return name == "" || name == NoColumn
 	})
 }
 

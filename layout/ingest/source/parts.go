@@ -173,3 +173,6 @@ func (s *parts) outOfRange(where, what string, id uint64, signed bool) error {
 	return input.Wrong(where, fmt.Sprintf("there are %d nodes, by %s", s.info.Nodes, s.nodesFrom),
 		"%s %d is out of range", what, id)
 }
+
+// NewOpener returns what opens the tables of a source.
+func NewOpener(fs vfs.FS, opt *Options) table.Opener { return newParts(fs, opt, "", "").tables }

@@ -51,9 +51,9 @@ func (s *typedGraph) addColumns() error {
 				continue
 			}
 			column := ColumnInfo{Name: of.Name(c), field: c, of: t.name}
-			key := t.name + columnSep + column.Name
+			key := t.name + ColumnSep + column.Name
 			if column.Type = given[key]; column.Type == "" {
-				column.Type = columnType(of.Table, c, t.table.tables.Missing)
+				column.Type = ColumnType(of.Table, c, t.table.tables.Missing)
 			}
 			column.moment = of.IsTime(c) && column.Type != columnfile.String
 			delete(given, key)
@@ -83,7 +83,7 @@ func (s *typedGraph) givenTypes() (map[string]string, error) {
 		}
 		if at < 1 || !slices.Contains(ColumnTypes, word[at+1:]) {
 			return nil, input.Usage("--column-types %s: write TYPE%sCOLUMN=KIND, where KIND is "+
-				"one of %v", word, columnSep, ColumnTypes)
+				"one of %v", word, ColumnSep, ColumnTypes)
 		}
 		given[word[:at]] = word[at+1:]
 	}
@@ -117,9 +117,9 @@ func (s *typedGraph) describeColumns() {
 	}
 }
 
-// columnType finds the type of a column: that which a table of columns says, else the narrowest
+// ColumnType finds the type of a column: that which a table of columns says, else the narrowest
 // that all values of its first rows are of.
-func columnType(t *table.Table, col int, missing []string) string {
+func ColumnType(t *table.Table, col int, missing []string) string {
 	if kind := t.Kind(col); kind != "" {
 		return kind
 	}

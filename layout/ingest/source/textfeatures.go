@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 // featureColumns finds the columns of features: by flags, else by their usual names; in a file of
 // --features, all but the id. A column that has another role is no feature.
 func (s *textGraph) featureColumns(n *nodeTable) (err error) {
-	used := []int{n.id, n.label, n.split}
+	used := slices.AppendSeq([]int{n.id, n.label, n.split}, maps.Keys(n.taken))
 	own := s.opt.Features != ""
 	if own {
 		used = append(used, s.notFeatures(n)...)
@@ -124,7 +125,7 @@ func (s *textGraph) takenTwice(n *nodeTable, flag string, columns []int) error {
 			return input.Usage("%s and %s both name the column %s: a label, a split or an id "+
 				"is no feature", other, flag, n.Name(c))
 		}
-		do := other + " " + noColumn + " makes it one"
+		do := other + " " + NoColumn + " makes it one"
 		if c == n.id {
 			do = other + " names the ids"
 		}

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gdb/layout/ingest/input"
@@ -16,8 +17,9 @@ type nodeTable struct {
 	s                *parts
 	id, label, split int
 	features         []int
-	categories       []int // of features, the columns of text
-	target           bool  // labels are numbers to predict
+	categories       []int          // of features, the columns of text
+	target           bool           // labels are numbers to predict
+	taken            map[int]string // columns that are no features, and what they are
 }
 
 // openNodes opens the node file, and the files of --labels and --features.
@@ -80,9 +82,16 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &nodeTable{Table: t, s: s.parts, label: -1, split: -1}
+	n := &nodeTable{Table: t, s: s.parts, label: -1, split: -1, taken: map[int]string{}}
 	if n.id, err = s.idColumn(t); err != nil {
 		return nil, err
+	}
+	for name, role := range s.taken {
+		c, err := t.Column(role, name)
+		if err != nil {
+			return nil, err
+		}
+		n.taken[c] = role
 	}
 	s.guessIDs(t, n.id)
 	s.info.IDsAbout += t.Lines
@@ -105,7 +114,16 @@ func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
 // idColumn returns the column of ids: by flag, by name, the index of a frame of pandas, or the
 // first. Where the first has another role, it asks.
 func (s *textGraph) idColumn(t *table.Table) (int, error) {
-	if s.opt.IDCol != "" {
+	switch {
+	case s.keeps && s.opt.IDCol != "" && isNone(t, s.opt.IDCol):
+		if s.opt.SkipBad > 0 {
+			return -1, input.Wrong(t.Path, "give it a key, or leave out --skip-bad",
+				"its nodes are row numbers, so no row may be left out")
+		}
+		return -1, nil
+	case s.opt.IDCol != "" && s.opt.Schema != "":
+		return t.Column(s.opt.Schema+", key", s.opt.IDCol)
+	case s.opt.IDCol != "":
 		return t.Column("--id-col", s.opt.IDCol)
 	}
 	taken := s.flaggedNodes(t)
@@ -207,6 +225,7 @@ func (n *nodeTable) roles() map[int]string {
 			roles[c] = "feature, by category"
 		}
 	}
+	maps.Copy(roles, n.taken)
 	roles[n.split], roles[n.label], roles[n.id] = "split", "label", "node id"
 	return roles
 }
@@ -238,8 +257,7 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	if s.opt.SkipBad > 0 {
 		want.label, want.split, want.features = true, true, true
 	}
-	spec := input.Spec{Columns: []input.Column{{Field: n.id, Kind: s.idKind()}},
-		Gaps: s.opt.Fill != ""}
+	spec := input.Spec{Columns: []input.Column{n.idField(s.idKind())}, Gaps: s.opt.Fill != ""}
 	add := func(wanted bool, field int, kind input.Kind) (at int) {
 		if !wanted || field < 0 {
 			return -1
@@ -262,9 +280,12 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	}
 	more := len(spec.Columns)
 	spec.Columns = append(spec.Columns, want.columns...)
-	typed := newPrefixer(s.nodesType)
+	typed, number := newPrefixer(s.nodesType), rowNumbers{}
 	return s.tables.Each(ctx, n.Table, mode, spec, func(b *input.Batch) error {
 		r.columns = b.Columns[more:]
+		if n.id < 0 {
+			number.fill(b.Columns[0].Texts)
+		}
 		typed.apply(b.Columns[0].Texts)
 		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 		r.batch = b

@@ -24,11 +24,11 @@ var (
 		"endid", "endnode", "targetnode", "dstnode", "destinationnode", "nodeto"}
 	relNames    = []string{"rel", "relation", "relationtype", "edgetype", "type", "predicate"}
 	weightNames = []string{"weight", "edgeweight", "w"}
-	timeNames   = []string{"time", "timestamp", "ts", "unixtime"}
+	TimeNames   = []string{"time", "timestamp", "ts", "unixtime"}
 	idNames     = []string{"id", "node", "nodeid", "vertex", "vertexid"}
 	labelNames  = []string{"label", "labels", "class", "y", "target"}
 	splitNames  = []string{"split", "splitname", "subset"}
-	edgeNames   = slices.Concat(srcNames, dstNames, relNames, weightNames, timeNames)
+	edgeNames   = slices.Concat(srcNames, dstNames, relNames, weightNames, TimeNames)
 	nodeNames   = slices.Concat(idNames, labelNames)
 )
 
@@ -41,6 +41,9 @@ type textGraph struct {
 	edges []*edgeTable
 	rows  bool // ids are row numbers
 	keeps bool // all columns of nodes are stored, whatever their role
+	// taken are columns of a table of nodes that are no features, with what they are: foreign keys,
+	// and the time of their edges.
+	taken map[string]string
 	// nodesFile is the table of nodes, "" if there is none, and nodeTable is it once it is open.
 	nodesFile string
 	nodeTable *table.Table
@@ -56,6 +59,9 @@ type edgeTable struct {
 	split                       string
 	// relation is the type of all edges, srcType and dstType are the types of their ends; or "".
 	relation, srcType, dstType string
+	// key says that dst is a foreign key, which may be null, of a table of nodes; without a column
+	// src these have row numbers.
+	key bool
 }
 
 // typed reports whether edges have types.
@@ -285,6 +291,9 @@ func (s *textGraph) finishEdges() error {
 
 func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	fn func(*EdgeChunk) error) error {
+	if t.key {
+		return s.streamKeys(ctx, t, fn)
+	}
 	id := s.idKind()
 	columns := []input.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
 	add := func(field int, kind input.Kind, do string) int {

@@ -13,13 +13,17 @@ import (
 )
 
 // NodeTable is a table with a row for each node of a type.
-type NodeTable struct{ Type, File string }
+type NodeTable struct {
+	Type, File string
+	// Key is the column of ids, "none" where rows are numbered, and "" where it is not known.
+	Key string
+}
 
 // String returns the flag that names the table.
 func (t NodeTable) String() string { return t.Type + "=" + t.File }
 
-// columnSep stands between a type, or a relation, and a column of its table.
-const columnSep = "."
+// ColumnSep stands between a type, or a relation, and a column of its table.
+const ColumnSep = "."
 
 // typedGraph is a source of nodes of several types, each with a table of its own, and of edges
 // between two types each. The nodes of a type follow each other in the order of its rows. A type
@@ -52,9 +56,8 @@ func (r *relationEdges) edges() *edgeTable { return r.graph.edges[0] }
 // openTyped opens tables of nodes and edges of types.
 func openTyped(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	s := &typedGraph{parts: newParts(fs, opt, "tables", ""), reverse: opt.Reverse}
-	err := inOrder(s.checkTyped, s.nameTypes, func() error { return s.openRelations(ctx) },
-		func() error { return s.openTables(ctx) }, s.addLabels, s.addFeatures,
-		s.addColumns)
+	err := inOrder(s.checkTyped, s.nameTypes, func() error { return s.openTables(ctx) },
+		func() error { return s.openRelations(ctx) }, s.addLabels, s.addFeatures, s.addColumns)
 	if err != nil {
 		return nil, input.AsError(err)
 	}
@@ -91,7 +94,7 @@ func (s *typedGraph) checkTyped() error {
 	}
 	if len(o.Relations) == 0 {
 		return input.Usage("there are tables of nodes, and no edges: name them by --edges " +
-			"SRC:REL:DST=FILE")
+			"SRC:REL:DST=FILE, or the columns of foreign keys in --schema")
 	}
 	return nil
 }
@@ -107,8 +110,8 @@ func (s *typedGraph) nameTypes() error {
 		return len(s.types) - 1
 	}
 	for _, t := range s.opt.NodeTables {
-		if strings.ContainsAny(t.Type, columnSep+TypeSep) {
-			return input.Usage("--nodes %s: the name of a type has no %s and no %s", t, columnSep,
+		if strings.ContainsAny(t.Type, ColumnSep+TypeSep) {
+			return input.Usage("--nodes %s: the name of a type has no %s and no %s", t, ColumnSep,
 				TypeSep)
 		}
 		if add(t.Type) < len(s.types)-1 {
@@ -179,7 +182,7 @@ func (s *typedGraph) columnsOf(list, typ string) string {
 	}
 	var of []string
 	for _, c := range table.ListOf(list) {
-		if column, has := strings.CutPrefix(c, typ+columnSep); has {
+		if column, has := strings.CutPrefix(c, typ+ColumnSep); has {
 			of = append(of, column)
 		}
 	}
@@ -192,9 +195,9 @@ func (s *typedGraph) checkColumns(flag, list, kind string, names []string) error
 		return nil
 	}
 	for _, c := range table.ListOf(list) {
-		if typ, _, has := strings.Cut(c, columnSep); !has || !slices.Contains(names, typ) {
+		if typ, _, has := strings.Cut(c, ColumnSep); !has || !slices.Contains(names, typ) {
 			return input.Usage("%s %s: write %s%sCOLUMN, where %s is one of %s", flag, c, kind,
-				columnSep, kind, strings.Join(names, ", "))
+				ColumnSep, kind, strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -233,11 +236,17 @@ func (s *typedGraph) openRelations(ctx context.Context) error {
 		}
 	}
 	for _, r := range s.relations {
+		if isKey, err := s.openKey(ctx, r); err != nil || isKey {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		of := *o
 		for _, col := range []*string{&of.SrcCol, &of.DstCol, &of.WeightCol, &of.TimeCol} {
 			*col = s.columnsOf(*col, r.Name)
 		}
-		of.RelCol = noColumn
+		of.RelCol = NoColumn
 		r.graph = s.sub(&of)
 		format, err := detectText(s.fs, r.File)
 		if err == nil {
@@ -246,10 +255,9 @@ func (s *typedGraph) openRelations(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := r.edges()
-		s.info.Weighted = s.info.Weighted || t.weight >= 0
-		s.addTime(t)
-		s.info.EdgesAbout += t.Lines
+		s.info.Weighted = s.info.Weighted || r.edges().weight >= 0
+		s.addTime(r.edges())
+		s.info.EdgesAbout += r.edges().Lines
 		s.took(r.graph)
 	}
 	return nil
@@ -278,7 +286,7 @@ func (s *typedGraph) openTables(ctx context.Context) error {
 	for flag, list := range map[string]string{"--id-col": o.IDCol, "--label-col": o.LabelCol,
 		"--feature-cols": o.FeatureCols, "--split-col": o.SplitCol,
 		"--categorical": o.Categorical} {
-		if flag == "--label-col" && list == noColumn || flag == "--split-col" && list == noColumn {
+		if flag == "--label-col" && list == NoColumn || flag == "--split-col" && list == NoColumn {
 			continue
 		}
 		if err := s.checkColumns(flag, list, "TYPE", names); err != nil {
@@ -293,11 +301,14 @@ func (s *typedGraph) openTables(ctx context.Context) error {
 			given := *col
 			if *col = s.columnsOf(given, t.Type); *col == "" && given != "" &&
 				(col == &of.LabelCol || col == &of.SplitCol) {
-				*col = noColumn // another type has it
+				*col = NoColumn // another type has it
 			}
 		}
+		if t.Key != "" {
+			of.IDCol = t.Key
+		}
 		g := s.sub(&of)
-		g.nodesFile, g.nodesType = t.File, t.Type
+		g.nodesFile, g.nodesType, g.taken = t.File, t.Type, s.keysIn(&t)
 		if err := g.openNodes(ctx, t.File); err != nil {
 			return err
 		}
@@ -325,8 +336,8 @@ func (s *typedGraph) addLabels() error {
 		}
 		if of != "" {
 			return input.Usage("the tables of %s and %s have a column of labels each: say which "+
-				"is learned by --label-col TYPE%sCOLUMN, or --label-col %s", of, t.name, columnSep,
-				noColumn)
+				"is learned by --label-col TYPE%sCOLUMN, or --label-col %s", of, t.name, ColumnSep,
+				NoColumn)
 		}
 		of = t.name
 		s.info.Labels, s.labels, s.labelled = t.table.info.Labels, t.table.labels, t.table.labelled
