@@ -1,5 +1,5 @@
-// Package schema reads the files that say what a directory of tables is, and guesses what they would
-// say: keys, foreign keys, times and types. It turns them into options of package source.
+// Package schema reads the files that say what a directory of tables is, and guesses what they
+// would say: keys, foreign keys, times and types. It turns them into options of package source.
 package schema
 
 import (
@@ -146,7 +146,8 @@ func (s *Schema) Apply(fs vfs.FS, dir string, opt *source.Options) error {
 			Key: cmp.Or(t.Key, source.NoColumn)})
 		for _, column := range slices.Sorted(maps.Keys(t.Foreign)) {
 			opt.Relations = append(opt.Relations, source.Relation{Src: t.Name, Name: column,
-				Dst: t.Foreign[column], File: file, Key: column, Time: cmp.Or(t.Time, source.NoColumn)})
+				Dst: t.Foreign[column], File: file, Key: column,
+				Time: cmp.Or(t.Time, source.NoColumn)})
 		}
 		for _, column := range slices.Sorted(maps.Keys(t.Types)) {
 			word := t.Name + source.ColumnSep + column + "=" + t.Types[column]
