@@ -292,6 +292,21 @@ func TestLoadersThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// TestRefusedLoaderGivesMemoryBack: the memory that the first loader asks for bounds the process as
+// long as it is there: not after an open that failed.
+func TestRefusedLoaderGivesMemoryBack(t *testing.T) {
+	s := New(Options{Store: coraStore(t), Memory: testMemory, Threads: 1})
+	o := &protocol.Open{Fanout: []int{5}, Batch: 50, World: 1, Split: "lacking", Memory: 96 << 20}
+	before := s.budget.Limit()
+	if _, err := s.openNew(t.Context(), o, &protocol.Frame{}); err == nil {
+		t.Fatal("a split that is not there was opened")
+	}
+	if s.budget.Limit() != before || s.mu.memory != testMemory || s.mu.src != nil {
+		t.Errorf("after a failed open %d bytes may be reserved, and %d bound the process; want "+
+			"%d, %d", s.budget.Limit(), s.mu.memory, before, int64(testMemory))
+	}
+}
+
 // TestKindsOfErrors: clients are told whether they made a mistake, hold what is wanted, or whether
 // a store is damaged.
 func TestKindsOfErrors(t *testing.T) {
