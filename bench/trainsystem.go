@@ -419,6 +419,9 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		}
 	}()
 	src.LayerSize, src.PackRows = cfg.LayerSize, cfg.PacksFeatures()
+	if src.ByRelation, err = sample.RelationFanouts(cfg.FanoutBy, m); err != nil {
+		return nil, err
+	}
 	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
 		Profiles: cfg.Profiles,
 		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,

@@ -15,6 +15,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/sample"
 	"gdb/train/model"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -151,6 +152,9 @@ func checkTrainable(m *kv.Meta, c *Config) error {
 func resolve(c *Config, m *kv.Meta) error {
 	if err := checkFeatureFlags(c, m); err != nil {
 		return err
+	}
+	if _, err := sample.RelationFanouts(c.FanoutBy, m); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
 	if c.Buffered() && m.Typed() {
 		return fmt.Errorf("train: batches from partitions in memory (%s) have one list a node, "+

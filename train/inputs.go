@@ -7,6 +7,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/model"
@@ -32,6 +33,7 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src.Extras = model.Of(c).Spec(model.Of(c).Dims(c.Inputs(store.Meta()), 1)).Extras()
 	src.Draw, src.Before = c.Draw(), c.Before
 	_, src.LayerSize = model.Of(c).Sampled()
+	src.ByRelation, _ = sample.RelationFanouts(c.FanoutBy, store.Meta()) // resolve reports errors
 	return &inputs{Source: src}
 }
 

@@ -39,6 +39,8 @@ type Source struct {
 	// all nodes together, and replaces fanouts: see sample.Config.
 	Draw      sample.Draw
 	LayerSize []int
+	// ByRelation has fanouts of each hop by number of relation: see sample.Config.
+	ByRelation [][]int
 	// Before leaves out edges whose time is not below it, for all that reads the graph. Nil takes
 	// all edges.
 	Before *int64
@@ -230,7 +232,8 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 
 func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sample.Sampler, error) {
 	c := sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
-		Extras: s.Extras, Seeding: s.Seeding, Budget: s.Budget}
+		ByRelation: s.ByRelation,
+		Extras:     s.Extras, Seeding: s.Seeding, Budget: s.Budget}
 	if b, ok := t.(*partbuffer.Buffer); ok {
 		c.Last = b.Inner()
 	}

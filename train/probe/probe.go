@@ -90,6 +90,9 @@ func (m *Probe) planName() string {
 	if limit := m.src.Before; limit != nil {
 		fmt.Fprint(h, " before ", *limit)
 	}
+	if len(m.src.ByRelation) > 0 {
+		fmt.Fprint(h, " by relation ", m.src.ByRelation)
+	}
 	h.Write(mem.BytesOf(m.cfg.Seeds))
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

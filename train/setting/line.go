@@ -111,7 +111,7 @@ func (l *Line) Node(base Node) (Node, error) {
 		c.Sampler, c.LayerSize, c.PartitionSettings = SamplerNeighbor, nil, PartitionSettings{}
 	case c.Sampler == SamplerLayer:
 		if !l.Given("fanout") {
-			c.Fanout = nil
+			c.Fanout, c.FanoutBy = nil, nil
 		}
 		return c, nil
 	case !l.Given("layer-size"):

@@ -1,10 +1,15 @@
 package setting
 
+import "gdb/sample"
+
 // Neighbors is how batches of a training of nodes are sampled.
 type Neighbors struct {
 	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
 	// its length the number of layers; sample.All takes whole lists.
 	Fanout []int `json:"fanout"`
+	// FanoutBy has the fanouts of each hop by relation, where they are given so: Fanout then has
+	// the largest of each.
+	FanoutBy []sample.RelationFanout `json:"fanout_by,omitempty"`
 	// Sampler is SamplerNeighbor, or SamplerLayer, which draws the neighbors of all nodes of a hop
 	// together, about LayerSize of them at each: this takes the place of Fanout, which is nil then.
 	Sampler   string `json:"sampler,omitempty"`
@@ -18,9 +23,10 @@ type Neighbors struct {
 }
 
 var neighborRows = []*Row{
-	{Name: "fanout", For: OfBoth, Type: fanout, Default: "10,10", LinkDefault: "20",
-		InPlan: PlanValue, Group: GroupInputs, Needs: needsEncoder,
-		Help: "neighbors per hop, the first next to the seeds; all for every one"},
+	{Name: "fanout", Fields: []string{"fanout_by"}, For: OfBoth, Type: fanout, Default: "10,10",
+		LinkDefault: "20", InPlan: PlanValue, Group: GroupInputs, Needs: needsEncoder,
+		Help: "neighbors per hop, the first next to the seeds; all for every one; of typed " +
+			"stores by relation too: buys=10,rev_buys=5;5"},
 	{Name: "sampler", For: OfNodes, Default: SamplerNeighbor, Unset: SamplerNeighbor,
 		Choices: []string{SamplerNeighbor, SamplerLayer}, Group: GroupInputs,
 		Help: "neighbor or layer: draw the neighbors of each node apart, or those of a whole hop " +

@@ -22,7 +22,7 @@ func (c *Node) Sampling() string {
 	if c.Sampler == SamplerLayer {
 		return "layers of " + sample.FormatFanout(c.LayerSize)
 	}
-	return "fanout " + sample.FormatFanout(c.Fanout)
+	return "fanout " + sample.FormatFanoutBy(c.Fanout, c.FanoutBy)
 }
 
 // validateSampler reports settings of sampling that do not go together.

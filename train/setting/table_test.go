@@ -14,7 +14,7 @@ func TestRowsHaveFields(t *testing.T) {
 		task     Tasks
 		settings Settings
 		without  []string // rows whose value the other task has for both
-	}{{OfNodes, &node, nil}, {OfLinks, &link, []string{"io", "backend"}}} {
+	}{{OfNodes, &node, nil}, {OfLinks, &link, []string{"io", "backend", "fanout"}}} {
 		rows := map[string]bool{}
 		for _, r := range Rows {
 			if r.For&c.task == 0 {

@@ -98,8 +98,29 @@ func fanout(fields []any) Value {
 		return &parsed[string]{to, "fanout", func(v string) string { return v },
 			func(s string) (string, error) { return s, nil }}
 	}
-	return Fanout(fields[0].(*[]int))
+	return fanoutValue{fields[0].(*[]int), fields[1].(*[]sample.RelationFanout)}
 }
+
+// fanoutValue is fanouts of all relations, or by relation.
+type fanoutValue struct {
+	fanout *[]int
+	by     *[]sample.RelationFanout
+}
+
+// String is the flag's value.
+func (f fanoutValue) String() string { return sample.FormatFanoutBy(*f.fanout, *f.by) }
+
+// Set takes what sample.ParseFanoutBy reads.
+func (f fanoutValue) Set(text string) error {
+	fanout, by, err := sample.ParseFanoutBy(text)
+	if err == nil {
+		*f.fanout, *f.by = fanout, by
+	}
+	return err
+}
+
+// Type is shown in help.
+func (f fanoutValue) Type() string { return "fanout" }
 
 // auto is a number that the word auto stands for.
 type auto[T int | int64 | float64] struct {
