@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 
 	"gdb/kv/catalog"
 	"gdb/layout"
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -43,21 +45,44 @@ var crashCases = []struct {
 		Partitioner: "random"}, false, 11},
 	{"edge splits of text", "text", Options{Undirected: true, EdgeSplit: "random=50/25/25"}, true,
 		13},
+	{"tables", "tables", typedOptions(), true, 17},
 }
 
 // prepare makes the pipeline of a case on a file system.
 func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
 	c := crashCases[i]
-	g := random(uint64(i), c.kind, 40, 300)
-	g.typed, g.chunk = true, 50
 	opt := c.opt
 	opt.Out, opt.Resume = "dir/store", resume
-	p := fixedIdentity(small(t, fs, g, opt))
+	var src source.Source
+	if c.kind == "tables" {
+		src = keyedTables(t, &opt)
+	} else {
+		g := random(uint64(i), c.kind, 40, 300)
+		g.typed, g.chunk = true, 50
+		src = g
+	}
+	p := fixedIdentity(small(t, fs, src, opt))
 	if c.sorted {
 		p.Memory.IDs, p.Memory.Table = 8, 64
 	}
 	p.Memory.Counts = 0
 	return p
+}
+
+// keyedTables opens tables of which one has a foreign key and one no key, in files that no crash
+// takes away.
+func keyedTables(t testing.TB, opt *Options) source.Source {
+	opt.Relations = append(slices.Clone(opt.Relations),
+		source.Relation{Src: "user", Name: "friend", Dst: "user", File: "users.csv"})
+	opt.IDCol += ",color.none"
+	files := typedFiles(t, map[string]string{
+		"users.csv": "id,age,country,label,friend\n7,30,de,a,\n3,50,fr,b,7\n5,40,de,a,3\n"})
+	src, err := source.Open(t.Context(), files, &opt.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Info().Paths = nil
+	return src
 }
 
 // undisturbed is what each case gives when nothing happens.
@@ -173,7 +198,11 @@ func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
 		sameFiles(t, storeFiles(t, mem, "dir/store"), want)
 		return
 	}
-	if openErr == nil && meta.Nodes != 40 {
+	nodes := uint64(40)
+	if crashCases[i].kind == "tables" {
+		nodes = 8
+	}
+	if openErr == nil && meta.Nodes != nodes {
 		t.Fatalf("%s: half a store: %+v", what, meta)
 	}
 	if _, err := prepare(t, i, mem, true).run(ctx); err != nil {

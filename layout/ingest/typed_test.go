@@ -39,7 +39,7 @@ func typedOptions() Options {
 }
 
 // typedFiles writes tables, some of which are changed, to a file system in memory.
-func typedFiles(t *testing.T, change map[string]string) vfs.FS {
+func typedFiles(t testing.TB, change map[string]string) vfs.FS {
 	t.Helper()
 	fs := vfs.NewMem()
 	for name, text := range typedTables {

@@ -81,7 +81,7 @@ func (s *textGraph) streamKeys(ctx context.Context, t *edgeTable,
 		{Field: t.dst, Kind: input.Text}}}
 	if t.time >= 0 {
 		spec.Columns = append(spec.Columns, input.Column{Field: t.time, Kind: input.Time,
-			Do: leaveOut("--time-col")})
+			Do: "leave the table without a time: none in the schema, or --time-col none"})
 	}
 	c, number := &EdgeChunk{}, rowNumbers{}
 	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
