@@ -182,7 +182,8 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	}
 	if len(texts) > 0 {
 		return "", input.Wrong(dir,
-			"name that of edges with --edges, and that of nodes with --nodes",
+			"name that of edges with --edges, and that of nodes with --nodes; or, of tables "+
+				"with keys, write their schema with --schema-out FILE",
 			"no edges were found; it has the files %s", table.Few(texts))
 	}
 	return "", input.Wrong(dir, "want edges.npy, edges.csv, train.tsv with test.tsv, or raw/ of "+
