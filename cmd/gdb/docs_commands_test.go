@@ -21,6 +21,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench gen sbm --nodes 200000", "writes 60 MB"},
 	{"gdb bench gen sbm --nodes 131072", "writes 65 MB"},
 	{"gdb ingest coauthor-cs", "of a public graph"},
+	{"gdb ingest shop/", "schema.txtar runs the like"},
 	{"gdb train cs.gdb", "of a public graph"},
 	{"gdb train cora.gdb --order", "partitions_in_memory.txtar runs the like"},
 	{"gdb plan cora.gdb --order", "partitions_in_memory.txtar runs the like"},
