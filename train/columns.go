@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gdb/blockdev"
@@ -10,6 +11,8 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/columns"
 	"gdb/train/setting"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // withColumns returns the store that a training reads whose features are made of columns: the same
@@ -23,14 +26,11 @@ func withColumns(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	}
 	budget := mem.NewProcessBudget(c.Memory)
 	if c.Encoders == nil {
-		splits, err := loader.LoadSplits(ctx, store, []string{"train"}, c.Split, budget)
-		if err == nil {
-			err = splits[0].Err
-		}
+		train, err := trainOf(ctx, store, dev, c, budget)
 		if err != nil {
 			return nil, err
 		}
-		c.Encoders, err = columns.Fit(ctx, store, dev, splits[0].Set, budget)
+		c.Encoders, err = columns.Fit(ctx, store, dev, train, budget)
 		if err != nil {
 			return nil, fmt.Errorf("train: measure columns: %w", err)
 		}
@@ -43,4 +43,19 @@ func withColumns(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 		return nil, fmt.Errorf("train: make features of columns: %w", err)
 	}
 	return encoded, nil
+}
+
+// trainOf returns the nodes that are trained on, by the store's split or by their times.
+func trainOf(ctx context.Context, store *layout.Store, dev blockdev.Device, c *Config,
+	budget *mem.Budget) (train *roaring.Bitmap, err error) {
+	in := &inputs{Source: loader.NewSource(store, dev, budget)}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := in.openTimes(ctx, c); err != nil {
+		return nil, err
+	}
+	splits, err := in.loadSets(ctx, c, []string{"train"}, c.Split)
+	if err != nil {
+		return nil, err
+	}
+	return splits[0].Set, splits[0].Err
 }
