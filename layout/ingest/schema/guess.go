@@ -112,6 +112,9 @@ func (g *guess) addForeign(t *Table, tables []Table) {
 	for column := range t.Foreign {
 		delete(t.Types, column)
 	}
+	if len(t.Foreign) == 0 { // times are of edges
+		t.Time = ""
+	}
 }
 
 // Write writes a schema that Read reads.

@@ -39,7 +39,7 @@ type Table struct {
 	// has its name before an ending.
 	File string `json:"file,omitempty"`
 	Key  string `json:"key,omitempty"`  // the primary key; "": rows are numbered from 0
-	Time string `json:"time,omitempty"` // when a row came about
+	Time string `json:"time,omitempty"` // when a row came about: the time of its edges
 	// Foreign are columns and the tables whose keys they have.
 	Foreign map[string]string `json:"foreign,omitempty"`
 	// Types are types of columns, of source.ColumnTypes; others are found.
@@ -101,6 +101,11 @@ func (s *Schema) check() error {
 		names = append(names, t.Name)
 	}
 	for _, t := range s.Tables {
+		if t.Time != "" && len(t.Foreign) == 0 {
+			return input.Wrong(s.path+", table "+t.Name, "leave it out: the column is stored, "+
+				"and train --time can read it", "the time %s is that of a row's edges, and the "+
+				"table has no foreign key", t.Time)
+		}
 		for _, column := range slices.Sorted(maps.Keys(t.Foreign)) {
 			where, of := s.path+", table "+t.Name, s.find(t.Foreign[column])
 			switch {
