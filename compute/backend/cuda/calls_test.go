@@ -133,9 +133,13 @@ func (c calls) heads(name string, out tensor, s backend.Segments, o operands, in
 
 // plain are operations that the device does by their references, each with its reason.
 var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
-	"type-matmul-tb": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost}
+	"type-matmul-tb": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost,
+	"sparse-matmul": readDense, "sparse-matmul-ta": readDense, "sparse-dropout": readDense}
 
-const onHost = "models with it are refused on a device"
+const (
+	onHost    = "models with it are refused on a device"
+	readDense = "a device reads sparse rows with their zeros"
+)
 
 // TestKernels: every other operation of programs has a kernel on the device.
 func TestKernels(t *testing.T) {
