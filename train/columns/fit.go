@@ -133,8 +133,7 @@ type measure struct {
 	words    map[string]int
 	many     bool    // there are more words than wordsMost
 	parts    float64 // words in the values
-	letters  float64
-	within   bool // a time is not midnight
+	within   bool    // a time is not midnight
 }
 
 // add takes a value into account.
@@ -157,7 +156,6 @@ func (m *measure) add(typ string, v *columnfile.Values, i int) {
 
 func (m *measure) addWord(b []byte) {
 	m.parts += float64(len(strings.Fields(string(b))))
-	m.letters += float64(len(b))
 	if m.many {
 		return
 	}

@@ -118,6 +118,10 @@ func (w *writing) rowsOf(ctx context.Context, of *kv.NodeTypeMeta, t *Type) (err
 	if len(t.Vectors) > 0 {
 		stored = w.stored.Meta().Dim
 	}
+	encoders := make([]*encoder, len(t.Columns))
+	for i := range t.Columns {
+		encoders[i] = newEncoder(&t.Columns[i], readers[i].Meta().Type)
+	}
 	chunk := uint64(max(1, chunkBytes/4/max(1, dim, stored)))
 	buf := make([]float32, min(chunk, of.Nodes)*uint64(dim))
 	for first := uint64(0); first < of.Nodes; first += chunk {
@@ -127,8 +131,7 @@ func (w *writing) rowsOf(ctx context.Context, of *kv.NodeTypeMeta, t *Type) (err
 		if err != nil {
 			return err
 		}
-		for i := range t.Columns {
-			c := newEncoder(&t.Columns[i], readers[i].Meta().Type)
+		for i, c := range encoders {
 			if err := c.scan(ctx, readers[i], first, rows, buf[at:], dim); err != nil {
 				return err
 			}

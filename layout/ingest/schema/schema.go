@@ -103,8 +103,8 @@ func (s *Schema) check() error {
 	for _, t := range s.Tables {
 		if t.Time != "" && len(t.Foreign) == 0 {
 			return input.Wrong(s.path+", table "+t.Name, "leave it out: the column is stored, "+
-				"and train --time can read it", "the time %s is that of a row's edges, and the "+
-				"table has no foreign key", t.Time)
+				"and train --time can read it", "the time %s would be given to a row's edges, "+
+				"and the table has no foreign key", t.Time)
 		}
 		for _, column := range slices.Sorted(maps.Keys(t.Foreign)) {
 			where, of := s.path+", table "+t.Name, s.find(t.Foreign[column])
