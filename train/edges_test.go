@@ -159,6 +159,14 @@ func TestTypesAreFitted(t *testing.T) {
 		[]int{0, plantedNodes / 2}, []int{plantedDim, 2}, []int{0, 0, 1, 1}); got != want {
 		t.Errorf("types %s, want %s", got, want)
 	}
+	c.Model, c.Backend = "rgcn", setting.BackendCUDA
+	if err := model.Of(&c).FitEdges(s.Meta()); err == nil ||
+		!strings.Contains(err.Error(), "rgcn where nodes have types") {
+		t.Errorf("rgcn of types on a device: %v", err)
+	}
+	if err := model.Of(&c).FitEdges(mustBuild(t, plantedEdges()).Meta()); err != nil {
+		t.Errorf("rgcn without types on a device: %v", err)
+	}
 }
 
 // TestEdgesAreRefused: what a store or a model does not have is said in a line.

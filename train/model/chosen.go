@@ -135,9 +135,9 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 		return errors.New("train: --model " + c.Model + " has a weight matrix for each type of " +
 			"edges, and those of this store have no types: ingest with types (--rel-col, or " +
 			"triples), or take another model")
-	case c.Backend == setting.BackendCUDA && spec.onHost():
-		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far: " +
-			"--backend cpu")
+	case c.Backend == setting.BackendCUDA && spec.onHost(m.Typed() && len(m.NodeTypes) > 1):
+		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far, " +
+			"rgcn where nodes have types: --backend cpu")
 	case spec.SampledOnly() && c.EvalMode != setting.EvalSampled:
 		return errors.New("train: --model " + c.Model + " is evaluated on sampled neighbors " +
 			"alone so far: --eval-mode sampled")

@@ -141,6 +141,8 @@ func TestRelations(t *testing.T) {
 	g.Classify(relations, 5)
 	for _, s := range []*Spec{{Architecture: rgcn{}, Options: setting.Options{Bases: 1}},
 		{Architecture: rgcn{}, Options: setting.Options{Bases: 3}}, {Architecture: rgcn{}},
+		{Architecture: rgcn{}, Options: setting.Options{Bases: 3, NodeTypes: []int{0, 4, 200},
+			TypeWidths: []int{6, 2, 5}}},
 		{Architecture: hsage{}}, {Architecture: hsage{}, Options: setting.Options{
 			NodeTypes: []int{0, 4, 4, 200}, TypeWidths: []int{6, 0, 2, 5},
 			RelationSources: []int{3, 0, 2, 1}}}} {
@@ -190,49 +192,57 @@ func stacked(stack []float32, parts []int, cols int) func(kind, i, o int) float3
 	}
 }
 
-// relationWeight returns how column i of rows counts for column o, for the means of each relation.
-func (m *Model) relationWeight(l int) func(r, i, o int) (sum float32) {
+// relationWeight returns how column i of the rows of a type counts for column o, in the mean of a
+// relation.
+func (m *Model) relationWeight(l int) func(kind, r, i, o int) (sum float32) {
 	out, n := m.spec.Dims[l+1], m.spec.bases()
-	stack, bases, coefficients := m.weights(l, "relations"), m.weights(l, "bases"),
-		m.weights(l, "coefficients")
+	stack, coefficients := m.weights(l, "relations"), m.weights(l, "coefficients")
 	if stack != nil {
-		return stacked(stack, m.spec.relationParts(l), out)
+		of := stacked(stack, m.spec.relationParts(l), out)
+		return func(_, r, i, o int) float32 { return of(r, i, o) }
 	}
-	return func(r, i, o int) (sum float32) {
+	bases := stacked(m.weights(l, "bases"), m.spec.typeParts(l), n*out)
+	return func(kind, r, i, o int) (sum float32) {
 		for b := range n {
-			sum += coefficients[r*n+b] * bases[i*n*out+b*out+o]
+			sum += coefficients[r*n+b] * bases(kind, i, b*out+o)
 		}
 		return sum
 	}
 }
 
+// kinds returns the type of a node, and which matrix of a layer its row takes: rgcn has the same
+// for all behind the first layer.
+func (m *Model) kinds(l, v int) (kind, matrix int) {
+	kinds := make([]uint32, 1)
+	program.NodeTypes(kinds, []uint32{uint32(v)}, m.spec.NodeTypes)
+	if l > 0 && m.spec.Name() == "rgcn" {
+		return int(kinds[0]), 0
+	}
+	return int(kinds[0]), int(kinds[0])
+}
+
 // relational computes a layer of rgcn or hsage for all nodes.
 func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
-	in, out, weight := m.spec.Dims[l], m.spec.Dims[l+1], m.relationWeight(l)
+	out, weight := m.spec.Dims[l+1], m.relationWeight(l)
 	self, bias := stacked(m.weights(l, "self"), m.spec.typeParts(l), out), m.weights(l, "bias")
 	for v := range h {
-		kind := make([]uint32, 1)
-		program.NodeTypes(kind, []uint32{uint32(v)}, m.spec.NodeTypes)
-		first := int(kind[0]) * out
-		row := append([]float32(nil), bias[first:first+out]...)
+		kind, matrix := m.kinds(l, v)
+		row := append([]float32(nil), bias[kind*out:][:out]...)
 		for o := range row {
 			for i, x := range h[v] {
-				row[o] += self(int(kind[0]), i, o) * x
+				row[o] += self(matrix, i, o) * x
 			}
 		}
-		for r := range m.spec.Relations {
-			mean, count := make([]float32, in), 0
-			for e := g.Off[v]; e < g.Off[v+1]; e++ {
-				if int(g.Types[e]) == r {
-					count++
-					for i, x := range h[g.Nbrs[e]] {
-						mean[i] += x
-					}
-				}
-			}
+		counts := make([]float32, m.spec.Relations)
+		for e := g.Off[v]; e < g.Off[v+1]; e++ {
+			counts[g.Types[e]]++
+		}
+		for e := g.Off[v]; e < g.Off[v+1]; e++ {
+			r, u := int(g.Types[e]), int(g.Nbrs[e])
+			_, matrix := m.kinds(l, u)
 			for o := range row {
-				for i := range mean {
-					row[o] += weight(r, i, o) * mean[i] / float32(max(1, count))
+				for i, x := range h[u] {
+					row[o] += weight(matrix, r, i, o) * x / counts[r]
 				}
 			}
 		}

@@ -77,10 +77,12 @@ func (s *Spec) checkLayers() error {
 		s.Name(), c.notByLayers())
 }
 
-// onHost reports whether devices have no kernels of the architecture's operations.
-func (s *Spec) onHost() bool {
-	_, ok := s.Architecture.(interface{ onHost() })
-	return ok
+// onHost reports whether devices have no kernels of the architecture's operations, in a store that
+// has types of nodes or none.
+func (s *Spec) onHost(types bool) bool {
+	_, always := s.Architecture.(interface{ onHost() })
+	_, typed := s.Architecture.(interface{ typedOnHost() })
+	return always || typed && types
 }
 
 // softmaxOfSome says why attention cannot use neighbors that are drawn by layers.

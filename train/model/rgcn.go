@@ -9,7 +9,9 @@ import (
 // rgcn is the relational graph convolution of Schlichtkrull and others ("Modeling Relational Data
 // with Graph Convolutional Networks"): h'(v) = W_self·h(v) + sum over relations r of W_r·mean(h(u):
 // u in N_r(v)) + b, then ReLU but after the last layer. Relations are the types of edges, and their
-// matrices are sums of a few bases: W_r = sum(a(r,b)·V_b).
+// matrices are sums of a few bases: W_r = sum(a(r,b)·V_b). With types of nodes b is one for each
+// type, and so are W_self and V_b in the first layer, where they read as many features as a type
+// has.
 //
 // Bases are computed like heads: the sum over relations is one weighted sum over a list, in which
 // an entry of relation r has the weight a(r,b), divided by the number of entries of r in the list.
@@ -26,6 +28,10 @@ func (rgcn) notByLayers() string {
 	return "takes means over the edges of each type, and how many a whole list has of a type is " +
 		"not known of what is drawn"
 }
+
+func (rgcn) typed() {}
+
+func (rgcn) typedOnHost() {}
 
 // Check returns an error for options that rgcn does not have.
 func (rgcn) Check(s *Spec) error {
@@ -55,13 +61,12 @@ func (s *Spec) relations() int { return max(1, s.Relations) }
 
 // Layer appends a layer of R-GCN.
 func (rgcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
-	in, out, at, n := s.Dims[l], s.Dims[l+1], layerName(l), s.bases()
-	self := b.Param(at+"self", in, out, program.Glorot)
-	bases := b.Param(at+"bases", in, n*out, program.Glorot)
-	coefficients := b.Param(at+"coefficients", s.relations(), n, program.Glorot)
+	out, n := s.Dims[l+1], s.bases()
 	x = s.drop(b, l, x)
+	self := s.firstByType(b, l, "self", b.Own(x), true, out)
+	messages := s.firstByType(b, l, "bases", x, false, n*out)
+	coefficients := b.Param(layerName(l)+"coefficients", s.relations(), n, program.Glorot)
 	weights := b.RowScale(b.TypeRows(coefficients), b.TypeShares())
-	y := b.PullWeighted(b.MatMul(x, bases), weights, b.Lists(), n, false)
-	y = b.Scale(b.HeadMean(y, n), float32(n))
-	return s.finish(b, l, b.Own(x), b.Add(b.MatMul(b.Own(x), self), y), "relu")
+	y := b.Scale(b.HeadMean(b.PullWeighted(messages, weights, b.Lists(), n, false), n), float32(n))
+	return s.finish(b, l, b.Own(x), b.Add(self, y), "relu")
 }

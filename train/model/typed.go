@@ -51,6 +51,19 @@ func (s *Spec) byType(b *program.Builder, l int, name string, x, types program.V
 	return b.MatMul(x, b.Param(layerName(l)+name, b.Cols(x), out, program.Glorot))
 }
 
+// firstByType appends a product of rows with a matrix: one for each type of nodes in the first
+// layer, the same for all behind it. own says that x has the rows of the nodes that have lists.
+func (s *Spec) firstByType(b *program.Builder, l int, name string, x program.Value, own bool,
+	out int) program.Value {
+	switch {
+	case l > 0 || len(s.NodeTypes) < 2:
+		return b.MatMul(x, b.Param(layerName(l)+name, b.Cols(x), out, program.Glorot))
+	case own:
+		return s.byType(b, l, name, x, b.Own(b.NodeTypes()), out)
+	}
+	return s.byType(b, l, name, x, b.NodeTypes(), out)
+}
+
 // biased appends the bias of a layer's rows: one for each type of nodes, or the same for all.
 func (s *Spec) biased(b *program.Builder, l int, y program.Value) program.Value {
 	if n := len(s.NodeTypes); s.typed() && n > 1 {
