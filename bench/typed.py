@@ -3,14 +3,21 @@
 
     gdb bench gen typed --scale 16 --edges 1e6 --dim 64 --classes 8 --train-frac 0.3 --out shop
     python3 bench/typed.py --gdb ./gdb --work DIR shop [--model hsage] [--seeds 5] [--epochs 20]
+    python3 bench/typed.py --gdb ./gdb --work DIR --graph ldbc ldbc-snb-sample
+    python3 bench/typed.py --gdb ./gdb --work DIR --graph triples --model rgcn codex-s
 
-shop is what `gdb bench gen typed` writes. Both sides read the vectors of users, items and tags alone;
-orders have none, and get a 1. PyG trains HeteroConv of SAGEConv (hsage) or HGTConv (hgt) on batches
-of its NeighborLoader, and evaluates over all neighbors at once (hgt: over those it draws, as gdb
-does). Both take the same fanout, width, batch, rate, dropout and epochs, and the test figure at the
-best validation. Needs torch, torch_geometric with torch-sparse or pyg-lib, pyarrow.
+shop is what `gdb bench gen typed` writes: the kind of a user. Both sides read the vectors of users,
+items and tags alone. ldbc is the sample of LDBC's social network: the continent that a comment comes
+from, without the edges that say it; places, tags, persons and the like have random vectors. Types
+without a vector get a 1. triples are facts (head, relation, tail): the country of whom P27 has one of
+the eight most frequent for, without the edges of P27; vectors of entities are learned.
+PyG trains HeteroConv of SAGEConv (hsage), HGTConv (hgt) or RGCNConv (rgcn) on batches of its
+NeighborLoader, and evaluates over all neighbors at once (hgt: over those it draws, as gdb does). Both
+take the same fanout, width, batch, rate, dropout and epochs, and the test figure at the best
+validation. Needs torch, torch_geometric with torch-sparse or pyg-lib, pyarrow.
 """
 import argparse
+import collections
 import json
 import os
 import statistics
@@ -18,48 +25,147 @@ import subprocess
 import time
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet as parquet
 import torch
 import torch.nn.functional as F
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import NeighborLoader
-from torch_geometric.nn import HeteroConv, HGTConv, Linear, SAGEConv
+from torch_geometric.nn import HeteroConv, HGTConv, Linear, RGCNConv, SAGEConv
 from torch_geometric.transforms import ToUndirected
 from torch_geometric.typing import WITH_PYG_LIB
 
-EDGES = {("user", "views", "item"): ("views", "user_id", "item_id"),
-         ("item", "tagged", "tag"): ("tagged", "item_id", "tag"),
-         ("user", "places", "order"): ("orders", "user_id", "order_id"),
-         ("order", "of", "item"): ("orders", "order_id", "item_id")}
-KEYS = {"user": "user_id", "item": "item_id", "tag": "tag", "order": "order_id"}
+class Graph:
+    """Tables of Parquet, and what they are: keys of node types, ends of relations, what is learned."""
+
+    def __init__(self, path, nodes, edges, target, label):
+        self.path, self.nodes, self.edges = path, nodes, edges
+        self.target, self.label = target, label
+
+    def table(self, name):
+        return parquet.read_table(os.path.join(self.path, name + ".parquet"))
+
+    def has(self, kind, column):
+        file = os.path.join(self.path, self.nodes[kind][0] + ".parquet")
+        return column in parquet.read_schema(file).names
+
+    def read(self):
+        """Returns the tables as HeteroData with reverse edges, and the number of classes."""
+        data, number = HeteroData(), {}
+        for kind, (name, key) in self.nodes.items():
+            table = self.table(name)
+            ids = table[key].to_numpy()
+            order = np.argsort(ids)
+            number[kind] = ids[order], order
+            data[kind].x = torch.ones(len(ids), 1)
+            if "embedding" in table.column_names:
+                column = table["embedding"].combine_chunks()
+                data[kind].x = torch.from_numpy(column.values.to_numpy().reshape(len(ids), -1).copy())
+        for (src, name, dst), (table, a, b) in self.edges.items():
+            table, ends = self.table(table), []
+            for kind, column in ((src, a), (dst, b)):
+                ids, order = number[kind]
+                ends.append(order[np.searchsorted(ids, table[column].to_numpy())])
+            data[src, name, dst].edge_index = torch.from_numpy(np.stack(ends))
+        if not self.edges:
+            data = self.relations(data)
+        table = self.table(self.nodes[self.target][0])
+        labels, split = table[self.label].to_pylist(), np.array(table["split"].to_pylist(), dtype=object)
+        classes = sorted({y for y in labels if y is not None})
+        part = data[self.target] if self.edges else data
+        part.y = torch.tensor([classes.index(y) if y is not None else -1 for y in labels])
+        for name in ("train", "val", "test"):
+            part[name] = torch.from_numpy(split == name)
+        return ToUndirected(merge=False)(data) if self.edges else data, len(classes)
+
+    def relations(self, nodes):
+        """Returns the one table of edges as Data with their types."""
+        table = self.table("edges")
+        ends = np.stack([table["src"].to_numpy(), table["dst"].to_numpy()])
+        names, types = np.unique(table["relation"].to_numpy(), return_inverse=True)
+        return Data(edge_index=torch.from_numpy(ends), edge_type=torch.from_numpy(types),
+                    num_nodes=nodes[self.target].num_nodes)
 
 
-def read(path):
-    """Returns the tables as HeteroData, with reverse edges."""
-    tables = {name: parquet.read_table(os.path.join(path, name + ".parquet"))
-              for name in ("users", "items", "tags", "orders", "views", "tagged")}
-    data, number = HeteroData(), {}
-    for kind, key in KEYS.items():
-        table = tables[kind + "s"]
-        ids = table[key].to_numpy()
-        order = np.argsort(ids)
-        number[kind] = ids[order], order
-        data[kind].x = torch.ones(len(ids), 1)
-        if "embedding" in table.column_names:
-            column = table["embedding"].combine_chunks()
-            data[kind].x = torch.from_numpy(column.values.to_numpy().reshape(len(ids), -1).copy())
-    for (src, name, dst), (table, a, b) in EDGES.items():
-        ends = []
-        for kind, column in ((src, a), (dst, b)):
-            ids, order = number[kind]
-            ends.append(order[np.searchsorted(ids, tables[table][column].to_numpy())])
-        data[src, name, dst].edge_index = torch.from_numpy(np.stack(ends))
-    classes, y = np.unique(tables["users"]["kind"].to_numpy(zero_copy_only=False), return_inverse=True)
-    data["user"].y = torch.from_numpy(y)
-    split = np.array(tables["users"]["split"].to_pylist(), dtype=object)
-    for name in ("train", "val", "test"):
-        data["user"][name] = torch.from_numpy(split == name)
-    return ToUndirected()(data), len(classes)
+def shop(path, work):
+    """Returns what gdb bench gen typed wrote."""
+    nodes = {"user": ("users", "user_id"), "item": ("items", "item_id"), "tag": ("tags", "tag"),
+             "order": ("orders", "order_id")}
+    edges = {("user", "views", "item"): ("views", "user_id", "item_id"),
+             ("item", "tagged", "tag"): ("tagged", "item_id", "tag"),
+             ("user", "places", "order"): ("orders", "user_id", "order_id"),
+             ("order", "of", "item"): ("orders", "order_id", "item_id")}
+    return Graph(path, nodes, edges, "user", "kind")
+
+
+def write(path, name, columns):
+    table = pyarrow.table({k: v for k, v in columns.items() if v is not None})
+    parquet.write_table(table, os.path.join(path, name + ".parquet"))
+
+
+def vectors(rng, count, width):
+    values = pyarrow.array(rng.standard_normal(count * width, dtype=np.float32))
+    return pyarrow.FixedSizeListArray.from_arrays(values, width)
+
+
+def splits(rng, labels):
+    """Returns the split of each row: 3 of 10 train, 2 val, 5 test, none without a label."""
+    drawn = rng.choice(["train", "train", "train", "val", "val"] + ["test"] * 5, len(labels))
+    return [s if y is not None else None for s, y in zip(drawn.tolist(), labels)]
+
+
+def ldbc(source, work):
+    """Writes LDBC's sample as tables: the continent of comments is theirs by a place that is left out."""
+    load = lambda name: np.load(os.path.join(source, name + ".npy"))
+    lines = lambda name: [line.split() for line in open(os.path.join(source, name + ".tsv"))]
+    all_edges, node_type, rng = load("edges_typed"), load("node_type"), np.random.default_rng(1)
+    kinds = [name for _, name, _ in lines("node_types")]
+    relations = [tuple(line[1:4]) for line in lines("edge_types")]
+    of = lambda name: all_edges[all_edges[:, 2] == relations.index(name)][:, :2]
+    part = dict(of(("Place", "isPartOf", "Place")).tolist())
+    hidden = ("Comment", "isLocatedIn", "Place")
+    continent = {c: part.get(p) for c, p in of(hidden).tolist()}
+    path = os.path.join(work, "ldbc")
+    os.makedirs(path, exist_ok=True)
+    nodes, edges = {}, {}
+    for i, kind in enumerate(kinds):
+        ids, plain = np.flatnonzero(node_type == i), kind in ("Comment", "Post")
+        labels = [continent.get(c) for c in ids.tolist()] if kind == "Comment" else None
+        labels = labels and [y and f"c{y}" for y in labels]
+        write(path, kind, {"id": ids, "embedding": None if plain else vectors(rng, len(ids), 32),
+                           "continent": labels, "split": labels and splits(rng, labels)})
+        nodes[kind] = kind, "id"
+    for src, name, dst in relations:
+        if (src, name, dst) == hidden:
+            continue
+        relation = name if (src, dst) in edges else f"{src}_{name}_{dst}"
+        ends = of((src, name, dst))
+        write(path, relation, {"src": ends[:, 0], "dst": ends[:, 1]})
+        edges[src, relation, dst] = relation, "src", "dst"
+    return Graph(path, nodes, edges, "Comment", "continent")
+
+
+def triples(source, work):
+    """Writes facts as tables: an edge has a relation, and each its reverse; P27 is learned."""
+    facts = [line.rstrip("\n").split("\t") for name in ("train", "valid", "test")
+             for line in open(os.path.join(source, name + ".tsv"))]
+    rng, names = np.random.default_rng(1), sorted({e for f in facts for e in (f[0], f[2])})
+    countries = {h: t for h, r, t in facts if r == "P27"}
+    counts = collections.Counter(countries.values())
+    frequent = {c for c, _ in counts.most_common(8)}
+    labels = [countries.get(n) if countries.get(n) in frequent else None for n in names]
+    number = {n: i for i, n in enumerate(names)}
+    kept = [(number[h], r, number[t]) for h, r, t in facts if r != "P27"]
+    kept += [(t, "rev_" + r, h) for h, r, t in kept]
+    path = os.path.join(work, "triples")
+    os.makedirs(path, exist_ok=True)
+    write(path, "nodes", {"id": np.arange(len(names)), "country": labels, "split": splits(rng, labels)})
+    write(path, "edges", {"src": [h for h, _, _ in kept], "dst": [t for _, _, t in kept],
+                          "relation": [r for _, r, _ in kept]})
+    return Graph(path, {"entity": ("nodes", "id")}, {}, "entity", "country")
+
+
+GRAPHS = {"shop": shop, "ldbc": ldbc, "triples": triples}
 
 
 class Sage(torch.nn.Module):
@@ -67,7 +173,7 @@ class Sage(torch.nn.Module):
 
     def __init__(self, data, args, classes):
         super().__init__()
-        self.dropout = args.dropout
+        self.dropout, self.target = args.dropout, args.target
         widths = [{t: data[t].x.size(1) for t in data.node_types}]
         widths += [dict.fromkeys(data.node_types, args.hidden)] * (len(args.fanout) - 1)
         self.layers = torch.nn.ModuleList()
@@ -76,12 +182,13 @@ class Sage(torch.nn.Module):
             self.layers.append(HeteroConv({e: SAGEConv((w[e[0]], w[e[2]]), out)
                                            for e in data.edge_types}, aggr="sum"))
 
-    def forward(self, x, edges):
+    def forward(self, batch):
+        x, edges = batch.x_dict, batch.edge_index_dict
         for i, layer in enumerate(self.layers):
             if i > 0:
                 x = {t: h.relu() for t, h in x.items()}
             x = layer({t: F.dropout(h, self.dropout, self.training) for t, h in x.items()}, edges)
-        return x["user"]
+        return x[self.target]
 
 
 class HGT(torch.nn.Module):
@@ -89,45 +196,77 @@ class HGT(torch.nn.Module):
 
     def __init__(self, data, args, classes):
         super().__init__()
-        self.dropout = args.dropout
+        self.dropout, self.target = args.dropout, args.target
         self.first = torch.nn.ModuleDict({t: Linear(data[t].x.size(1), args.hidden)
                                           for t in data.node_types})
         self.layers = torch.nn.ModuleList(HGTConv(args.hidden, args.hidden, data.metadata(), 4)
                                           for _ in args.fanout)
         self.last = Linear(args.hidden, classes)
 
-    def forward(self, x, edges):
+    def forward(self, batch):
+        x, edges = batch.x_dict, batch.edge_index_dict
         x = {t: F.dropout(self.first[t](h).relu(), self.dropout, self.training)
              for t, h in x.items()}
         for layer in self.layers:
             x = layer(x, edges)
-        return self.last(x["user"])
+        return self.last(x[self.target])
+
+
+class RGCN(torch.nn.Module):
+    """Learned vectors of entities, and RGCNConvs with bases."""
+
+    def __init__(self, data, args, classes):
+        super().__init__()
+        self.dropout = args.dropout
+        self.vectors = torch.nn.Embedding(data.num_nodes, args.hidden)
+        torch.nn.init.xavier_uniform_(self.vectors.weight)
+        widths = [args.hidden] * len(args.fanout) + [classes]
+        self.layers = torch.nn.ModuleList(
+            RGCNConv(a, b, int(data.edge_type.max()) + 1, num_bases=8)
+            for a, b in zip(widths, widths[1:]))
+
+    def forward(self, batch):
+        x = self.vectors(batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes))
+        for i, layer in enumerate(self.layers):
+            x = F.dropout(x.relu() if i > 0 else x, self.dropout, self.training)
+            x = layer(x, batch.edge_index, batch.edge_type)
+        return x
+
+
+MODELS = {"hsage": Sage, "hgt": HGT, "rgcn": RGCN}
+
+
+def of_target(data, args):
+    """Returns the part of data, or of a batch, that has the labels."""
+    return data[args.target] if isinstance(data, HeteroData) else data
 
 
 def loader(data, args, split, shuffle):
-    return NeighborLoader(data, args.fanout, ("user", data["user"][split]), batch_size=args.batch,
-                          shuffle=shuffle)
+    seeds = of_target(data, args)[split]
+    if isinstance(data, HeteroData):
+        seeds = args.target, seeds
+    return NeighborLoader(data, args.fanout, seeds, batch_size=args.batch, shuffle=shuffle)
 
 
 @torch.no_grad()
 def evaluate(model, data, args, split):
     model.eval()
     if args.model != "hgt":
-        out = model(data.x_dict, data.edge_index_dict)[data["user"][split]]
-        return (out.argmax(1) == data["user"].y[data["user"][split]]).float().mean().item()
+        part = of_target(data, args)
+        return (model(data)[part[split]].argmax(1) == part.y[part[split]]).float().mean().item()
     right = total = 0
     for batch in loader(data, args, split, False):
-        n = batch["user"].batch_size
-        out = model(batch.x_dict, batch.edge_index_dict)[:n]
-        right += (out.argmax(1) == batch["user"].y[:n]).sum().item()
-        total += n
+        part = of_target(batch, args)
+        out = model(batch)[:part.batch_size]
+        right += (out.argmax(1) == part.y[:part.batch_size]).sum().item()
+        total += part.batch_size
     return right / total
 
 
 def pyg(data, classes, args, seed):
     """Returns the test accuracy at the best validation, and the least time of an epoch."""
     torch.manual_seed(seed)
-    model = (HGT if args.model == "hgt" else Sage)(data, args, classes)
+    model = MODELS[args.model](data, args, classes)
     optimizer = torch.optim.AdamW(model.parameters(), args.lr, weight_decay=args.weight_decay)
     batches, best, test, least = loader(data, args, "train", True), -1, 0, float("inf")
     for _ in range(args.epochs):
@@ -135,9 +274,9 @@ def pyg(data, classes, args, seed):
         model.train()
         for batch in batches:
             optimizer.zero_grad()
-            n = batch["user"].batch_size
-            out = model(batch.x_dict, batch.edge_index_dict)[:n]
-            F.cross_entropy(out, batch["user"].y[:n]).backward()
+            part = of_target(batch, args)
+            out = model(batch)[:part.batch_size]
+            F.cross_entropy(out, part.y[:part.batch_size]).backward()
             optimizer.step()
         least = min(least, time.time() - begun)
         if args.time:
@@ -155,28 +294,37 @@ def run(*command):
     return done.stdout
 
 
-def ingest(args):
+def ingest(graph, args):
     """Makes the store, if it is not there yet, and returns its path."""
-    store = os.path.join(args.work, os.path.basename(args.source.rstrip("/")) + ".gdb")
+    store = os.path.join(args.work, os.path.basename(graph.path.rstrip("/")) + ".gdb")
     if os.path.exists(store):
         return store
-    table = lambda name: os.path.join(args.source, name + ".parquet")
-    nodes = [f for t in KEYS for f in ("--nodes", f"{t}={table(t + 's')}")]
-    edges = [f for (s, r, d), (t, _, _) in EDGES.items() for f in ("--edges", f"{s}:{r}:{d}={table(t)}")]
-    run(args.gdb, "ingest", *nodes, *edges, "--src-col", "places.user_id,of.order_id",
-        "--dst-col", "places.order_id,of.item_id", "--label-col", "user.kind",
-        "--feature-cols", "user.embedding,item.embedding,tag.embedding", "--split-col", "user.split",
-        "--reverse", "--quiet", "--out", store)
+    file = lambda name: os.path.join(graph.path, name + ".parquet")
+    split = ["--label-col", graph.label, "--split-col", "split"]
+    if not graph.edges:
+        run(args.gdb, "ingest", "--nodes", file("nodes"), "--edges", file("edges"), "--rel-col",
+            "relation", "--id-col", "id", *split, "--quiet", "--out", store)
+        return store
+    nodes = [f for t, (name, _) in graph.nodes.items() for f in ("--nodes", f"{t}={file(name)}")]
+    edges = [f for (s, r, d), (name, _, _) in graph.edges.items()
+             for f in ("--edges", f"{s}:{r}:{d}={file(name)}")]
+    ends = [",".join(f"{r}.{column[i]}" for (_, r, _), column in graph.edges.items()) for i in (1, 2)]
+    keys = ",".join(f"{t}.{key}" for t, (_, key) in graph.nodes.items())
+    features = ",".join(t + ".embedding" for t in graph.nodes if graph.has(t, "embedding"))
+    run(args.gdb, "ingest", *nodes, *edges, "--id-col", keys, "--src-col", ends[0], "--dst-col", ends[1],
+        "--label-col", f"{graph.target}.{graph.label}", "--split-col", graph.target + ".split",
+        "--feature-cols", features, "--reverse", "--quiet", "--out", store)
     return store
 
 
 def gdb(store, args, seed):
     """Returns the test accuracy at the best validation, and the least time of an epoch."""
-    evaluation = ["--eval-mode", "sampled"] if args.model == "hgt" else []
+    more = {"hgt": ["--eval-mode", "sampled"], "hsage": [],
+            "rgcn": ["--node-embedding", str(args.hidden), "--bases", "8"]}[args.model]
     lines = run(args.gdb, "train", store, "--json", "--quiet", "--seed", str(seed), "--model", args.model,
                 "--fanout", ",".join(map(str, args.fanout)), "--hidden", str(args.hidden), "--batch",
                 str(args.batch), "--lr", str(args.lr), "--weight-decay", str(args.weight_decay),
-                "--dropout", str(args.dropout), "--epochs", str(args.epochs), *evaluation).splitlines()
+                "--dropout", str(args.dropout), "--epochs", str(args.epochs), *more).splitlines()
     records = [json.loads(line) for line in lines]
     run(args.gdb, "runs", store, "rm", records[-1]["run"])
     return records[-1]["test"], min(r["time"] for r in records if "time" in r)
@@ -186,7 +334,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--gdb", default="./gdb")
     p.add_argument("--work", required=True)
-    p.add_argument("--model", default="hsage", choices=("hsage", "hgt"))
+    p.add_argument("--model", default="hsage", choices=MODELS)
+    p.add_argument("--graph", default="shop", choices=GRAPHS)
     p.add_argument("--seeds", type=int, default=5)
     p.add_argument("--fanout", type=lambda s: [int(n) for n in s.split(",")], default=[10, 10])
     for name, value in (("hidden", 64), ("batch", 1024), ("epochs", 20)):
@@ -196,7 +345,9 @@ def main():
     p.add_argument("--time", action="store_true", help="PyG does not evaluate: for large graphs")
     p.add_argument("source")
     args = p.parse_args()
-    store, (data, classes) = ingest(args), read(args.source)
+    graph = GRAPHS[args.graph](args.source, args.work)
+    args.target = graph.target
+    store, (data, classes) = ingest(graph, args), graph.read()
     print("PyG draws by", "pyg-lib" if WITH_PYG_LIB else "torch-sparse", flush=True)
     both = []
     for seed in range(1, args.seeds + 1):
