@@ -78,7 +78,9 @@ func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 	}
 	size := max(typesPart, partsOf(len(types), TypeParts(len(dtable))))
 	p.SumParts(len(types), size, func(sum []float32, lo, hi int) {
-		refTypeRowsGrad(sum, dout[lo*d:hi*d], types[lo:hi], d)
+		for e, t := range types[lo:hi] {
+			level().add(sum[int(t)*d:][:d], rowOf(dout, lo+e, d))
+		}
 	}, dtable)
 }
 

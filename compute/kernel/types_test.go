@@ -35,6 +35,10 @@ func TestTypeRows(t *testing.T) {
 			if !slices.Equal(out, want) {
 				t.Fatalf("%d workers: other rows", workers)
 			}
+			plain := make([]float32, kinds*d)
+			if refTypeRowsGrad(plain, dout, types, d); n <= typesPart && !slices.Equal(dtable, plain) {
+				t.Fatalf("%d workers: another gradient than the plain one's", workers)
+			}
 			for i, v := range dtable {
 				if diff := float64(v) - dwant[i]; !(diff*diff <= 1e-6*(1+dwant[i]*dwant[i])) {
 					t.Fatalf("%d workers: gradient %d is %g, want %g", workers, i, v, dwant[i])

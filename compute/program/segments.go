@@ -152,9 +152,14 @@ func (s *Sizes) countSegments(d *dense.Lists) {
 		for ; i+int(d.NodeIDOffsets[1]) < int(d.NodeIDOffsets[hop+1]); hop-- {
 			s.Segments[hop] = n
 		}
+		last := -1
 		for _, t := range d.Types[d.NbrOffsets[i]:d.NbrOffsets[i+1]] {
-			if int(t) >= len(seen) {
-				seen = append(seen, make([]uint32, int(t)+1-len(seen))...)
+			if int(t) == last {
+				continue
+			}
+			last = int(t)
+			if last >= len(seen) {
+				seen = append(seen, make([]uint32, last+1-len(seen))...)
 			}
 			if seen[t] != uint32(i)+1 {
 				seen[t] = uint32(i) + 1
