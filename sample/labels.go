@@ -72,6 +72,27 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows *rowfile.Reader, n
 	return l, nil
 }
 
+// HeldLabels returns labels that are no file's: all, in memory, are numbers, or the numbers of
+// classes if there are some. The caller calls Close.
+func HeldLabels(classes int, all []float32, budget *mem.Budget) (*Labels, error) {
+	l := &Labels{classes: classes, numbers: classes == 0}
+	l.width = l.widthHeld()
+	arena, err := mem.NewArena(budget, "labels", int64(len(all))*int64(l.width))
+	if err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	l.all = arena
+	raw := mem.View[int32](mem.BytesOf(all))
+	if classes > 0 {
+		raw = make([]int32, len(all))
+		for i, c := range all {
+			raw[i] = int32(c)
+		}
+	}
+	l.hold(arena.Bytes(), raw)
+	return l, nil
+}
+
 // load reads all labels to memory.
 func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) error {
 	all, err := mem.NewArena(budget, "labels", int64(nodes*l.width))

@@ -296,11 +296,6 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	if len(seeds) == 0 {
 		return errors.New("sample: a batch without seeds")
 	}
-	for _, v := range seeds {
-		if uint64(v) >= s.total {
-			return fmt.Errorf("sample: seed %d is out of range: the graph has %d nodes", v, s.total)
-		}
-	}
 	if s.cfg.Seeding != nil {
 		if err := s.seed(ctx, seeds); err != nil {
 			return err
@@ -310,6 +305,11 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 			return err
 		}
 		copy(s.nodes, seeds)
+	}
+	for _, v := range s.nodes {
+		if uint64(v) >= s.total {
+			return fmt.Errorf("sample: seed %d is out of range: the graph has %d nodes", v, s.total)
+		}
 	}
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
 	s.weights, s.types = s.weights[:0], s.types[:0]

@@ -31,7 +31,7 @@ func direction(ctx context.Context, c *checked, in *inputs,
 	train []sample.NodeID) (note string, err error) {
 	share, known := in.Meta.ReversedShare()
 	if c.alone || c.loop.Resumed || in.Meta.Undirected || known && share == 1 ||
-		c.cfg.Model == "mlp" {
+		c.cfg.Model == "mlp" || c.cfg.OfEdges() {
 		return "", nil
 	}
 	lone, looked, err := in.withoutInEdges(ctx, train)

@@ -55,9 +55,12 @@ func (r *Result) String() string {
 
 // Lines says what is trained, and with verbose how the memory is split, and why.
 func (b *Begun) Lines(verbose bool) []string {
-	c := &b.Config
-	lines := []string{fmt.Sprintf("%s %s, hidden %d, on %s nodes, %s by %s", c.Model, c.Sampling(),
-		c.Hidden, humanize.Comma(int64(b.Train)), c.Loss, c.Metric)}
+	c, seeds := &b.Config, "nodes"
+	if c.OfEdges() {
+		seeds = "edges"
+	}
+	lines := []string{fmt.Sprintf("%s %s, hidden %d, on %s %s, %s by %s", c.Model,
+		c.Sampling(), c.Hidden, humanize.Comma(int64(b.Train)), seeds, c.Loss, c.Metric)}
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	until := fmt.Sprintf("%d epochs", c.Epochs)
 	switch {
@@ -73,7 +76,11 @@ func (b *Begun) Lines(verbose bool) []string {
 		if c.Window > 0 {
 			window = fmt.Sprintf(", and less than %s earlier", setting.FormatSpan(c.Window))
 		}
-		add("of each seed only edges count that are not later than its %s%s", c.Time, window)
+		than := "not later than its " + c.Time
+		if c.OfEdges() {
+			than = "earlier than it"
+		}
+		add("of each seed only edges count that are %s%s", than, window)
 	}
 	if c.Before != nil {
 		add("only edges before %s count", setting.FormatTime(*c.Before))

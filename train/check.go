@@ -44,7 +44,8 @@ type checked struct {
 func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*checked, error) {
 	c := &checked{loop: loop, store: store, dev: dev, cfg: cfg}
-	if m := store.Meta(); m.Labels == nil {
+	m := labeled(store.Meta(), &c.cfg)
+	if m.Labels == nil && c.cfg.Resume == "" {
 		return nil, checkTrainable(m, &c.cfg)
 	}
 	model.Of(&c.cfg).ResolveEval()
@@ -55,7 +56,7 @@ func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockde
 	} else if err := c.encode(ctx); err != nil {
 		return nil, err
 	}
-	m := c.store.Meta()
+	m = labeled(c.store.Meta(), &c.cfg)
 	c.cfg.Resume = ""
 	if c.cfg.Threads == 0 {
 		c.cfg.Threads = runtime.NumCPU()
@@ -101,10 +102,13 @@ func (c *checked) goOn(ctx context.Context) error {
 	if c.cfg.Features == "auto" || c.cfg.Features == old.Features {
 		c.cfg.Features, c.cfg.Encoders = old.Features, old.Encoders
 	}
+	if c.cfg.SplitTimes == nil {
+		c.cfg.SplitTimes = old.SplitTimes
+	}
 	if err := c.encode(ctx); err != nil {
 		return err
 	}
-	if err := resolve(&c.cfg, c.store.Meta()); err != nil {
+	if err := resolve(&c.cfg, labeled(c.store.Meta(), &c.cfg)); err != nil {
 		return err
 	}
 	if c.cfg.Normalize == "auto" || c.cfg.Normalize == old.Normalize {
@@ -118,6 +122,21 @@ func (c *checked) goOn(ctx context.Context) error {
 	}
 	c.cfg.Resolved(&old.PartitionSettings)
 	return c.cfg.SameResult(&old)
+}
+
+// labeled returns what is known of a store whose labels are what a run of edges predicts of them.
+func labeled(m *kv.Meta, c *Config) *kv.Meta {
+	if !c.OfEdges() {
+		return m
+	}
+	edges := *m
+	edges.Labels = &kv.LabelsMeta{Kind: task.KindTarget}
+	if c.EdgeOutputs() > 1 {
+		edges.Labels = &kv.LabelsMeta{Kind: task.KindClass, Classes: []string{"no", "yes"}}
+	}
+	edges.Splits = []kv.SplitMeta{{Name: "train", Count: m.Edges}}
+	edges.SplitColumn = -1
+	return &edges
 }
 
 // checkTrainable returns an error that says what a store lacks for predicting labels.
@@ -136,6 +155,10 @@ func checkTrainable(m *kv.Meta, c *Config) error {
 		return errors.New("train: the store has no features, and a model needs an input vector " +
 			"for every node: learn one for each (train --node-embedding 64), or ingest again " +
 			"with features (--features FILE or --feature-cols; --features degree makes them)")
+	case len(m.Features) == 0 && c.OfEdges():
+		return errors.New("train: --task edge: the store has no features, by which reads are " +
+			"measured: ingest again with some (--nodes FILE --feature-cols; a column of ones " +
+			"will do beside --node-embedding)")
 	case m.Labels == nil:
 		return errors.New("train: the store has no labels: ingest again with labels " +
 			"(--labels FILE or --label-col)")

@@ -23,12 +23,20 @@ import (
 type inputs struct {
 	*loader.Source
 	task  task.Task         // of the labels; nil until they are open
-	times *loader.NodeTimes // of seeds; nil where there are none
+	times timedSeeds        // seeds that have times; nil where there are none
+	edges *loader.EdgeSeeds // these, where edges are seeds
+}
+
+// timedSeeds are seeds that have times, by which they are split.
+type timedSeeds interface {
+	sample.Seeding
+	Splits(bases []string, times []int64, budget *mem.Budget) ([]loader.Split, error)
 }
 
 // newInputs returns the inputs from a store, with nothing opened yet.
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
+	src.Meta = labeled(src.Meta, c)
 	src.NormalizeRows = c.Normalize == setting.NormalizeRow && !c.Precompute
 	src.Extras = model.Of(c).Spec(model.Of(c).Dims(c.Inputs(store.Meta()), 1)).Extras()
 	src.Draw, src.Before = c.Draw(), c.Before
@@ -38,18 +46,71 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 }
 
 // openTimes reads the times of seeds, if the run goes by them.
-func (in *inputs) openTimes(ctx context.Context, c *Config) (err error) {
-	if !c.Timed() || in.Seeding != nil {
+func (in *inputs) openTimes(ctx context.Context, c *Config) error {
+	switch {
+	case !c.Timed():
 		return nil
+	case c.OfEdges():
+		return in.openEdges(ctx, c)
 	}
 	of := ""
 	if l := in.Meta.Labels; l != nil {
 		of = l.OfType
 	}
-	if in.times, err = loader.LoadTimes(ctx, in.Source, of, c.Time); err != nil {
+	times, err := loader.LoadTimes(ctx, in.Source, of, c.Time)
+	if err != nil {
 		return fmt.Errorf("train: --time %s: %w", c.Time, err)
 	}
-	in.Seeding, in.Window = in.times, c.Window
+	in.times, in.Seeding, in.Window = times, times, c.Window
+	return nil
+}
+
+// usualTrain and usualVal are the shares of the edges that train, and that train or validate, where
+// no times say so: the earliest.
+const usualTrain, usualVal = 0.8, 0.9
+
+// openEdges reads the edges that are seeds.
+func (in *inputs) openEdges(ctx context.Context, c *Config) error {
+	target, err := c.EdgeTarget()
+	if err != nil {
+		return err
+	}
+	if in.edges, err = loader.LoadEdges(ctx, in.Source, target.Relation); err != nil {
+		return fmt.Errorf("train: --target %s: %w", c.Target, err)
+	}
+	if in.edges.Len() == 0 {
+		return fmt.Errorf("train: --target %s: there are no such edges", c.Target)
+	}
+	if c.SplitTimes == nil {
+		c.SplitTimes = []int64{in.edges.At(usualTrain), in.edges.At(usualVal)}
+	}
+	in.times, in.Seeding, in.Window = in.edges, in.edges, c.Window
+	return nil
+}
+
+// openTargets makes the weights of edges the labels of seeds.
+func (in *inputs) openTargets(c *Config) error {
+	target, err := c.EdgeTarget()
+	if err != nil {
+		return err
+	}
+	values := in.edges.Targets()
+	if target.Compare != 0 {
+		classes := make([]float32, len(values))
+		for i, v := range values {
+			if v < float32(target.Than) && target.Compare == '<' ||
+				v > float32(target.Than) && target.Compare == '>' {
+				classes[i] = 1
+			}
+		}
+		values = classes
+	}
+	if in.Labels, err = sample.HeldLabels(len(in.Meta.Labels.Classes), values,
+		in.Budget); err != nil {
+		return err
+	}
+	in.CloseLater(in.Labels)
+	in.task = task.New(in.Meta.Labels, c.Loss)
 	return nil
 }
 
@@ -106,6 +167,9 @@ func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err
 
 // openLabels opens the labels and sets the task.
 func (in *inputs) openLabels(ctx context.Context, c *Config) error {
+	if c.OfEdges() {
+		return in.openTargets(c)
+	}
 	if err := in.OpenLabels(ctx); err != nil {
 		return err
 	}

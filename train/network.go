@@ -85,7 +85,8 @@ func learnedVectors(c *Config, m *kv.Meta, training bool) *embedding.Config {
 		return nil
 	}
 	return &embedding.Config{Nodes: m.Nodes, Dim: c.NodeEmbedding, Features: setting.FeatureDim(m),
-		Training: training, State: stateNames(c.Optimizer), Threads: c.Threads}
+		Training: training, State: stateNames(c.Optimizer), Threads: c.Threads,
+		Repeats: c.Timed()}
 }
 
 // explained adds to an error about too little memory how much of it the vectors of nodes take.

@@ -22,12 +22,13 @@ type PredictConfig struct {
 	// Run is the run whose best weights predict.
 	Run string
 	// Split is train, val, test, or a stored set by its whole name; "" is every node, of a typed
-	// store every node of the type that has labels.
+	// store every node of the type that has labels, and of a run of edges every edge.
 	Split string
 	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
 	// Out is the file to write, in the format of its extension: see export.Table. Its columns are
-	// id, prediction and, with Probabilities, p:LABEL for each class.
+	// id, or src and dst of a run of edges, prediction and, with Probabilities, p:LABEL for each
+	// class.
 	Out string
 }
 
@@ -49,7 +50,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: predict: %w", err)
 	}
 	table, err := export.CreateTable(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
-		Nodes: t.set, Meta: t.in.Meta, Names: t.ids, Columns: p.Columns()})
+		Nodes: t.set, Meta: t.in.Meta, Names: t.ids, Columns: p.Columns(), Ends: t.in.ends()})
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -74,6 +75,14 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
 	}
 	return nil
+}
+
+// ends returns what tells the ends of the edges that are seeds; nil where nodes are.
+func (in *inputs) ends() func(edge sample.NodeID) (src, dst sample.NodeID) {
+	if in.edges == nil {
+		return nil
+	}
+	return in.edges.Ends
 }
 
 // each calls emit with the outputs of the nodes to predict, ascending: computed over whole lists,

@@ -76,7 +76,7 @@ func (s *shape) modelBytes() int64 {
 	states := int64(len(stateNames(s.cfg.Optimizer)))
 	weights := int64(0)
 	if s.cfg.ClassWeights == setting.WeightsBalanced {
-		weights = mem.ArenaBytes(4 * int64(s.dims[len(s.dims)-1]))
+		weights = mem.ArenaBytes(4 * int64(s.task.Outputs()))
 	}
 	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights +
 		sumBytes(s.cfg, params/4)
@@ -238,9 +238,9 @@ func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err err
 	s.task.Loss(s.be, s.model.GradLogits(), logits, b)
 	s.model.Backward()
 	if s.vectors != nil {
-		s.vectors.TakeGradient(s.be, s.model.GradInput())
+		err = s.vectors.TakeGradient(s.be, s.model.GradInput())
 	}
-	return counts, nil
+	return counts, err
 }
 
 // refresh computes the hidden states of the seeds of a batch.

@@ -56,6 +56,9 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	err error) {
 	dim, rows := s.features, len(d.NodeIDs)
 	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
+	if n := len(d.Ends) / 2; n > 0 {
+		seeds = make([]sample.NodeID, n)
+	}
 	b := &sample.Batch{Dense: *d, Dim: dim, Seeds: seeds}
 	s.task.Blank(b)
 	if inPlace {

@@ -103,14 +103,14 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	o *opening) error {
-	if store.Meta().Labels == nil {
+	if labeled(store.Meta(), &t.cfg).Labels == nil {
 		return checkTrainable(store.Meta(), &t.cfg)
 	}
 	store, err := withColumns(ctx, store, dev, &t.cfg, func(string) {})
 	if err != nil {
 		return err
 	}
-	if err := checkTrainable(store.Meta(), &t.cfg); err != nil {
+	if err := checkTrainable(labeled(store.Meta(), &t.cfg), &t.cfg); err != nil {
 		return err
 	}
 	if err := removeDead(t.dir); err != nil {
@@ -120,7 +120,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err != nil {
 		return err
 	}
-	m := store.Meta()
+	m := labeled(store.Meta(), &t.cfg)
 	model.Of(&t.cfg).FitRows(m)
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
@@ -135,6 +135,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		if t.set, err = t.nodes(ctx, o.split); err != nil {
 			return err
 		}
+	case t.in.edges != nil:
+		t.set = roaring.New()
+		t.set.AddRange(0, uint64(t.in.edges.Len()))
 	case o.labeledType && labels != nil && labels.OfType != "":
 		t.set = nodesOfType(m, labels.OfType)
 	}
@@ -311,7 +314,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if c.Metric != "" {
 		t.cfg.Metric = c.Metric
 	}
-	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, store.Meta())); err != nil {
+	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, t.in.Meta)); err != nil {
 		return nil, err
 	}
 	n, err := t.evaluator(evalJob).counts(ctx, t.set)

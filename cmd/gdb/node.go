@@ -25,6 +25,23 @@ var nodeTask = task{name: "node", owns: func(st *layout.Store, run string) bool 
 	return !runs.PredictsLinks(st, run)
 }, take: func(r *request) (job, error) {
 	cfg, err := r.flags.node(r.app, r.cmd.Flags())
+	if err == nil && cfg.OfEdges() {
+		err = cli.Usage(fmt.Errorf("%s: --target says what is predicted of edges: add --task edge",
+			r.cmd.Name()))
+	}
+	return &nodeJob{r, cfg}, err
+}}
+
+// edgeTask predicts a number or a class of edges, with the models of nodes.
+var edgeTask = task{name: "edge", owns: func(st *layout.Store, run string) bool {
+	c, err := runs.Load(st, run)
+	return err == nil && c.OfEdges()
+}, take: func(r *request) (job, error) {
+	cfg, err := r.flags.node(r.app, r.cmd.Flags())
+	if err == nil && !cfg.OfEdges() && cfg.Resume == "" {
+		err = cli.Usage(fmt.Errorf("%s: --task edge: give --target, what is predicted of edges: "+
+			"weight, or weight<0", r.cmd.Name()))
+	}
 	return &nodeJob{r, cfg}, err
 }}
 

@@ -43,7 +43,7 @@ func (t *trainFlags) bindRun(f *pflag.FlagSet, of setting.Commands) {
 }
 
 // tasks are all kinds of run; the first is the default.
-var tasks = []task{nodeTask, linkTask}
+var tasks = []task{nodeTask, edgeTask, linkTask}
 
 // taskNames are the values of --task.
 func taskNames() (names []string) {

@@ -95,7 +95,7 @@ func (p *Program) takeHalf(b *Builder, o *Options) Value {
 // check panics for a model whose logits are not those of the seeds.
 func (p *Program) check() {
 	v := p.of(p.logits)
-	if v.rows != Nodes(p.layers) || v.base != 0 || v.role != roleStep {
+	if v.rows != Nodes(p.layers) && v.rows != Items() || v.base != 0 || v.role != roleStep {
 		panic("BUG: the logits of a model are not an operation's result for the seeds")
 	}
 }

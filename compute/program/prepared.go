@@ -20,6 +20,7 @@ type Prepared struct {
 	computed   measures
 	sorted     segments         // of a program that sorts entries
 	kept       []keptLists      // by hop, of a batch with nodes outside memory
+	ends       endLists         // of a batch of edges
 	on         backend.Preparer // of the block; nil where the host computes
 	block      *backend.Block   // nil once it was sent
 	held       mem.Account
@@ -56,6 +57,7 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 		p.keep(in)
 	}
 	p.sizes.copy(&p.own)
+	p.ends.set(in.Dense)
 	if prog.sorts {
 		in = p.sorted.sort(in, prog, p.own.Segments[0])
 	}
@@ -104,8 +106,37 @@ func (p *Prepared) listsOf(l List, in *Input) (off, names []uint32) {
 	if in.Halo != nil && in.Halo.Missing[l.Hop] != nil {
 		return p.kept[l.Hop].off, p.kept[l.Hop].idx
 	}
+	if l.ends() {
+		return p.ends.off, p.ends.of[l.of-toFirst]
+	}
 	return p.sorted.listed(l, in.Dense)
 }
+
+// endLists are lists of one entry each: the ends of edges, as positions among all nodes of a batch.
+type endLists struct {
+	off []uint32
+	of  [2][]uint32
+}
+
+func (e *endLists) set(d *dense.Lists) {
+	n := len(d.Ends) / 2
+	if n == 0 {
+		return
+	}
+	e.off = mem.Resized(e.off, n+1)
+	first := d.NodeIDOffsets[d.Layers()]
+	for k := range e.of {
+		e.of[k] = mem.Resized(e.of[k], n)
+		for i := range n {
+			e.of[k][i] = first + d.Ends[2*i+k]
+		}
+	}
+	for i := range e.off {
+		e.off[i] = uint32(i)
+	}
+}
+
+func (e *endLists) words() int { return cap(e.off) + cap(e.of[0]) + cap(e.of[1]) }
 
 // Drop gives up what was prepared and not computed.
 func (p *Prepared) Drop() {
@@ -201,7 +232,7 @@ func (p *Prepared) padding(r Rows) int { return p.sizes.Of(r) - p.own.Of(r) }
 // listSizes returns the sizes of lists as the program reads them.
 func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
 	s.Lists, s.Entries = p.sizes.Of(l.has()), p.sizes.Of(Entries(l.List))
-	s.At = l.Hop == 0 && p.program.inPlace && l.of != toNodes
+	s.At = l.Hop == 0 && p.program.inPlace && l.of != toNodes && !l.ends()
 	if l.transposed {
 		s.Rows, s.Weights = p.sizes.Of(l.reads()), l.entries
 	}
@@ -267,7 +298,7 @@ func withLoops(toOff, toIdx, off, idx []uint32, by looped) {
 
 // heldWords returns the memory of lists in memory of the host, and of degrees.
 func (p *Prepared) heldWords() int {
-	n := p.computed.words() + p.sorted.words()
+	n := p.computed.words() + p.sorted.words() + p.ends.words()
 	for i := range p.kept {
 		n += cap(p.kept[i].off) + cap(p.kept[i].idx)
 	}
@@ -286,6 +317,7 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 			words += s.Of(l.has()) + 1 + s.Of(Entries(l.List))
 		}
 	}
+	words += 3*s.Items + min(s.Items, 1)
 	for hop, v := range p.known { // lists of this hop and the states after it
 		words += s.Nodes[hop+1] + 1 + s.Entries[hop] + s.Of(p.of(v).rows)*p.of(v).cols
 	}
@@ -348,13 +380,14 @@ func (s *Sizes) set(d *dense.Lists) {
 		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
 		s.Entries = append(s.Entries, len(d.ReprMap)-int(first))
 	}
+	s.Items = len(d.Ends) / 2
 	s.countSegments(d)
 }
 
 // copy takes over sizes, in memory of its own.
 func (s *Sizes) copy(o *Sizes) {
 	s.Nodes, s.Entries = append(s.Nodes[:0], o.Nodes...), append(s.Entries[:0], o.Entries...)
-	s.Segments = append(s.Segments[:0], o.Segments...)
+	s.Segments, s.Items = append(s.Segments[:0], o.Segments...), o.Items
 }
 
 // Raise raises sizes to those of another batch of as many hops, of which programs that are padded
@@ -363,6 +396,7 @@ func (s *Sizes) Raise(o *Sizes) {
 	if len(s.Nodes) == 0 {
 		s.Nodes, s.Entries = make([]int, len(o.Nodes)), make([]int, len(o.Entries))
 	}
+	s.Items = max(s.Items, o.Items)
 	for i, n := range o.Nodes {
 		s.Nodes[i] = max(s.Nodes[i], n)
 	}

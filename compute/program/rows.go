@@ -14,6 +14,7 @@ const (
 	entryRows                   // the entries of a hop's lists
 	loopRows                    // the same, and one for each node that has a list: its self loop
 	segmentRows                 // the segments of a hop's lists
+	itemRows                    // the seeds of a batch of edges
 )
 
 // Rows is a number of rows that is a symbol until the sizes of a batch are known.
@@ -33,9 +34,15 @@ func Nodes(hop int) Rows { return Rows{nodeRows, hop} }
 // in the order of lists, and those of a list in the order of types.
 func Segments(hop int) Rows { return Rows{segmentRows, hop} }
 
+// Items returns the seeds of a batch of edges, each with both ends among the nodes of the last
+// delta.
+func Items() Rows { return Rows{kind: itemRows} }
+
 // Entries returns the entries of a list.
 func Entries(l List) Rows {
 	switch {
+	case l.ends():
+		return Items()
 	case l.of == toNodes:
 		return Segments(l.Hop)
 	case l.Loops:
@@ -55,6 +62,8 @@ func (r Rows) String() string {
 		return fmt.Sprintf("E%d'", r.n)
 	case segmentRows:
 		return fmt.Sprintf("S%d", r.n)
+	case itemRows:
+		return "I"
 	}
 	return fmt.Sprint(r.n)
 }
@@ -75,6 +84,8 @@ const (
 	ofNeighbors listsOf = iota // a list for each node, of neighbors
 	toSegments                 // a list for each segment, of its entries
 	toNodes                    // a list for each node, of its segments
+	toFirst                    // a list for each edge of Items, of its first end
+	toSecond                   // and of its second
 )
 
 // ToSegments returns the lists that a list falls into by the types of its entries: one for each of
@@ -83,6 +94,18 @@ func (l List) ToSegments() List { return List{Hop: l.Hop, of: toSegments} }
 
 // ToNodes returns a list for each node: of the Segments of its entries.
 func (l List) ToNodes() List { return List{Hop: l.Hop, of: toNodes} }
+
+// ToEnd returns a list for each edge of Items: of its first end, or of its second, among the nodes
+// that l reads.
+func (l List) ToEnd(second bool) List {
+	if second {
+		return List{Hop: l.Hop, of: toSecond}
+	}
+	return List{Hop: l.Hop, of: toFirst}
+}
+
+// ends reports whether lists are of ends of edges.
+func (l List) ends() bool { return l.of == toFirst || l.of == toSecond }
 
 // reads returns the rows that lists number, and has what there is a list for each of.
 func (l List) reads() Rows {
@@ -93,8 +116,11 @@ func (l List) reads() Rows {
 }
 
 func (l List) has() Rows {
-	if l.of == toSegments {
+	switch {
+	case l.of == toSegments:
 		return Segments(l.Hop)
+	case l.ends():
+		return Items()
 	}
 	return Nodes(l.Hop + 1)
 }
@@ -111,6 +137,8 @@ func (l List) String() string {
 		return fmt.Sprintf("hop%d by type", l.Hop)
 	case l.of == toNodes:
 		return fmt.Sprintf("hop%d of segments", l.Hop)
+	case l.ends():
+		return fmt.Sprintf("end %d", l.of-toFirst+1)
 	}
 	return fmt.Sprintf("hop%d", l.Hop)
 }
@@ -122,6 +150,7 @@ type Sizes struct {
 	// Segments counts what the lists of hop 0, 1, … fall into by the types of their entries; it is
 	// empty where these have none.
 	Segments []int
+	Items    int // edges that are seeds; 0 where nodes are
 }
 
 // Of returns a number of rows.
@@ -135,6 +164,8 @@ func (s *Sizes) Of(r Rows) int {
 		return s.Entries[r.n] + s.Nodes[r.n+1]
 	case segmentRows:
 		return s.Segments[r.n]
+	case itemRows:
+		return s.Items
 	}
 	return r.n
 }

@@ -46,7 +46,7 @@ func (p *Program) findLists() {
 		if _, seen := at[o.list]; !seen {
 			at[o.list] = len(p.lists)
 			p.lists = append(p.lists, listUse{List: o.list})
-			p.sorts = p.sorts || o.list.of != ofNeighbors
+			p.sorts = p.sorts || o.list.of == toSegments || o.list.of == toNodes
 		}
 		l := &p.lists[at[o.list]]
 		l.transposed = l.transposed || o.kind.lists != ownLists

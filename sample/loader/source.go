@@ -300,7 +300,7 @@ func (s *Source) ProgramBytes() int64 {
 	switch {
 	case s.labelRows != nil:
 		labels = s.labelRows.MostBytes()
-	case s.Meta.Labels != nil:
+	case s.Meta.Labels != nil && s.Meta.Labels.Rows.Path != "": // else in memory
 		labels = rowfile.MostBytes(s.Store, s.Meta.Labels.Rows, room)
 	}
 	return mem.ProcessBytes + s.Budget.Used() + max(0, features+labels-s.rowsHeld)

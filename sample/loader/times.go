@@ -121,10 +121,21 @@ func (t *NodeTimes) Expand(_ context.Context, seeds []sample.NodeID, out *sample
 // Splits returns the splits of these names by one or two times: train has the nodes before the
 // first, test those from the last on, and val those between. Nodes without a time are in none. The
 // sets are counted in budget; the caller releases their bytes.
-func (t *NodeTimes) Splits(bases []string, times []int64, budget *mem.Budget) (all []Split,
-	err error) {
+func (t *NodeTimes) Splits(bases []string, times []int64, budget *mem.Budget) ([]Split, error) {
+	return splitsByTime(bases, times, budget, func(set *roaring.Bitmap, from, to int64) {
+		for i, x := range t.times {
+			if x != noTime && x >= from && (x < to || to == math.MaxInt64) {
+				set.Add(uint32(t.first) + uint32(i))
+			}
+		}
+	})
+}
+
+// splitsByTime returns splits by times; add adds what is from a time on, and before another.
+func splitsByTime(bases []string, times []int64, budget *mem.Budget,
+	add func(set *roaring.Bitmap, from, to int64)) (all []Split, err error) {
 	first, last := times[0], times[len(times)-1]
-	spans := map[string][2]int64{"train": {noTime + 1, first}, "val": {first, last},
+	spans := map[string][2]int64{"train": {math.MinInt64, first}, "val": {first, last},
 		"test": {last, math.MaxInt64}}
 	for _, base := range bases {
 		span, ok := spans[base]
@@ -133,18 +144,14 @@ func (t *NodeTimes) Splits(bases []string, times []int64, budget *mem.Budget) (a
 				"test, and no %q", ErrNoSplit, base)
 		}
 		set := roaring.New()
-		for i, x := range t.times {
-			if x >= span[0] && x < span[1] {
-				set.Add(uint32(t.first) + uint32(i))
-			}
-		}
+		add(set, span[0], span[1])
 		split := Split{Set: set, Held: int64(set.GetSizeInBytes())}
 		if err := budget.Reserve("split "+base, split.Held); err != nil {
 			return nil, fmt.Errorf("loader: %w", err)
 		}
 		if set.IsEmpty() {
 			budget.Release(split.Held)
-			split = Split{Err: fmt.Errorf("loader: %w: no node's time is in %s of --split-time",
+			split = Split{Err: fmt.Errorf("loader: %w: no time of a seed is in %s of --split-time",
 				ErrEmptySplit, base)}
 		}
 		all = append(all, split)

@@ -7,6 +7,7 @@
 package embedding
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/draw"
 )
 
 // initDomain separates the random keys of initial vectors from those of other draws.
@@ -41,6 +43,8 @@ type Config struct {
 	State    []string
 	// Threads is how many goroutines copy and change rows.
 	Threads int
+	// Repeats says that batches may have a node several times.
+	Repeats bool
 }
 
 // Bytes returns the memory of the arrays of a table.
@@ -61,7 +65,10 @@ func (c *Config) arrayBytes() int64 { return 4 * int64(c.Nodes) * int64(c.Dim) }
 
 // InputBytes returns the memory of the input of a batch with that many nodes.
 func (c *Config) InputBytes(nodes int64) int64 {
-	return mem.ArenaBytes(4 * min(nodes, int64(c.Nodes)) * int64(c.Features+c.Dim))
+	if !c.Repeats {
+		nodes = min(nodes, int64(c.Nodes))
+	}
+	return mem.ArenaBytes(4 * nodes * int64(c.Features+c.Dim))
 }
 
 // array is a matrix of the table's shape, with its name in checkpoints.
@@ -82,11 +89,18 @@ type Table struct {
 
 	input *mem.Arena  // nil until the first batch
 	batch kernel.Rows // of the last batch
+	// numbers, with Repeats, has the place of each row of the batch among its different nodes.
+	numbers *draw.NodeTable
+	unique  []sample.NodeID
+	places  []uint32
+	held    mem.Account // memory of these
 }
 
 // New returns a table of zeros, whose memory is counted in budget. The caller closes it.
 func New(c Config, budget *mem.Budget) (*Table, error) {
-	t := &Table{cfg: c, budget: budget, pool: kernel.NewPool(c.Threads)}
+	t := &Table{cfg: c, budget: budget, pool: kernel.NewPool(c.Threads),
+		held: mem.NewAccount(budget, "nodes of a batch")}
+	t.numbers = draw.NewNodeTable(&t.held)
 	var err error
 	take := func(name string) (a array) {
 		if err != nil {
@@ -120,6 +134,7 @@ func (t *Table) Close() error {
 		err = errors.Join(err, a.Free())
 	}
 	t.pool.Close()
+	t.held.Release()
 	return err
 }
 
@@ -191,8 +206,11 @@ func (t *Table) fit(n int) error {
 	if err := t.Trim(); err != nil {
 		return err
 	}
-	most := int(t.cfg.Nodes) * (t.cfg.Features + t.cfg.Dim)
-	a, err := mem.NewArena(t.budget, "input of a batch", 4*int64(min(most, n+n/8)))
+	room := n + n/8
+	if !t.cfg.Repeats {
+		room = min(room, int(t.cfg.Nodes)*(t.cfg.Features+t.cfg.Dim))
+	}
+	a, err := mem.NewArena(t.budget, "input of a batch", 4*int64(room))
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -210,8 +228,42 @@ func (t *Table) Trim() error {
 	return err
 }
 
-// TakeGradient replaces the last input, in its memory, by the gradient of it.
-func (t *Table) TakeGradient(be backend.Backend, g backend.Tensor) { be.Read(t.batch.X, g) }
+// TakeGradient replaces the last input, in its memory, by the gradient of it. The rows of a node
+// that the batch has several times are added up, in their order.
+func (t *Table) TakeGradient(be backend.Backend, g backend.Tensor) error {
+	be.Read(t.batch.X, g)
+	if !t.cfg.Repeats {
+		return nil
+	}
+	b := &t.batch
+	nodes := mem.View[sample.NodeID](mem.BytesOf(b.At))
+	t.unique, t.places = mem.Resize(t.unique, len(nodes)), mem.Resize(t.places, len(nodes))
+	err := t.held.AtLeast(4 * int64(cap(t.unique)+cap(t.places)))
+	if err == nil {
+		_, err = t.numbers.Reset(context.Background(), nil)
+	}
+	if err == nil {
+		t.unique, err = t.numbers.Extend(context.Background(), t.unique[:0], nodes, t.places)
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	next := uint32(0)
+	for i, at := range t.places { // the place of a node is not behind its first row
+		row, to := b.X[i*b.Stride:][:b.Stride], b.X[int(at)*b.Stride:][:b.Stride]
+		if at == next {
+			copy(to, row)
+			next++
+			continue
+		}
+		for j, v := range row {
+			to[j] += v
+		}
+	}
+	b.At = mem.View[uint32](mem.BytesOf(t.unique))
+	b.X = b.X[:len(t.unique)*b.Stride]
+	return nil
+}
 
 // Squares returns the sum of the squares of the vectors' gradient.
 func (t *Table) Squares() float64 { return t.batch.Squares(t.pool) }

@@ -111,6 +111,30 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestRepeats: the gradients of a node that a batch has several times are added up.
+func TestRepeats(t *testing.T) {
+	c := Config{Nodes: 4, Dim: 1, Features: 1, Training: true, Repeats: true}
+	x := mustNew(t, c, mem.NewBudget(0))
+	be, err := backend.OpenCPU(backend.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer be.Close()
+	nodes := []sample.NodeID{2, 0, 2, 3, 0, 2}
+	if _, err := x.Input(nodes, make([]float32, 6)); err != nil {
+		t.Fatal(err)
+	}
+	copy(x.Rows(), []float32{10, 20, 30, 40})
+	if err := be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	err = x.TakeGradient(be, be.Host([]float32{9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9, 6}, 6, 2))
+	x.SGD(1)
+	if err != nil || !slices.Equal(x.Rows(), []float32{3, 20, 20, 36}) {
+		t.Errorf("vectors %v, %v", x.Rows(), err)
+	}
+}
+
 func FuzzDecodeHeader(f *testing.F) {
 	h := fileHeader{nodes: 5, dim: 3, steps: 9, names: []string{"embeddings", "m"},
 		sums: []uint32{1, 2}}

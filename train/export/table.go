@@ -41,6 +41,9 @@ type TableSpec struct {
 	Nodes *roaring.Bitmap
 	Meta  *kv.Meta
 	Names ids.Dictionary
+	// Ends, if it is not nil, says that Nodes are numbers of edges, and tells their ends, whose ids
+	// take two columns.
+	Ends func(edge kv.NodeID) (src, dst kv.NodeID)
 	// Columns follow the column of the nodes' ids.
 	Columns []tables.Column
 }
@@ -69,6 +72,12 @@ func CreateTable(ctx context.Context, s TableSpec) (*Table, error) {
 			return nil, err
 		}
 	}
+	named := []tables.Column{id}
+	if s.Ends != nil {
+		src, dst := id, id
+		src.Name, dst.Name = "src", "dst"
+		named = []tables.Column{src, dst}
+	}
 	rows := s.Meta.Nodes
 	if s.Nodes != nil {
 		rows = s.Nodes.GetCardinality()
@@ -78,7 +87,7 @@ func CreateTable(ctx context.Context, s TableSpec) (*Table, error) {
 		return nil, err
 	}
 	t.buf = bufio.NewWriterSize(t.file, 1<<20)
-	t.out, err = tables.NewWriter(t.buf, extension, append([]tables.Column{id}, s.Columns...),
+	t.out, err = tables.NewWriter(t.buf, extension, append(named, s.Columns...),
 		rows)
 	if err != nil {
 		return nil, errors.Join(t.failed(err), t.Abort())
@@ -92,7 +101,11 @@ const idsOnce = 8192
 // longestID finds the length of the longest id in characters, which is the width of ids in a file
 // of NumPy. It reads all ids.
 func (t *Table) longestID(ctx context.Context, longest *int) error {
-	next := sample.NodesOf(t.Nodes, t.Meta.Nodes)
+	all := t.Nodes
+	if t.Ends != nil {
+		all = nil
+	}
+	next := sample.NodesOf(all, t.Meta.Nodes)
 	for buf := make([]kv.NodeID, idsOnce); ; {
 		nodes := next(buf)
 		if len(nodes) == 0 {
@@ -117,24 +130,41 @@ func (t *Table) readIDs(ctx context.Context, nodes []kv.NodeID) (err error) {
 // Rows writes the rows of the next nodes. values adds what stands behind the id of nodes[i].
 func (t *Table) Rows(ctx context.Context, nodes []kv.NodeID,
 	values func(i int, row tables.Writer)) error {
-	if err := t.readIDs(ctx, nodes); err != nil {
+	each, named := 1, nodes
+	if t.Ends != nil {
+		each, named = 2, nil
+		for _, e := range nodes {
+			src, dst := t.Ends(e)
+			named = append(named, src, dst)
+		}
+	}
+	if err := t.readIDs(ctx, named); err != nil {
 		return err
 	}
-	for i, id := range t.ids {
-		if t.numbers {
-			v, err := strconv.ParseInt(id, 10, 64)
-			if err != nil {
-				return t.failed(fmt.Errorf("id %q is no integer: %w", id, err))
+	for i := range nodes {
+		for _, id := range t.ids[each*i : each*(i+1)] {
+			if err := t.writeID(id); err != nil {
+				return t.failed(err)
 			}
-			t.out.Int64(v)
-		} else {
-			t.out.String(id)
 		}
 		values(i, t.out)
 		if err := t.out.EndRow(); err != nil {
 			return t.failed(err)
 		}
 	}
+	return nil
+}
+
+func (t *Table) writeID(id string) error {
+	if !t.numbers {
+		t.out.String(id)
+		return nil
+	}
+	v, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return fmt.Errorf("id %q is no integer: %w", id, err)
+	}
+	t.out.Int64(v)
 	return nil
 }
 

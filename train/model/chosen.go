@@ -31,6 +31,9 @@ func (c Chosen) Dims(in, classes int) []int {
 	if c.Layers() == 1 {
 		hidden = nil
 	}
+	if c.OfEdges() { // a head reads the outputs of both ends
+		classes = c.Hidden
+	}
 	return Widths(a, in, classes, hidden)
 }
 
@@ -84,6 +87,7 @@ func (c Chosen) Spec(dims []int) *Spec {
 		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
 		DrawnByWeight: c.Sample == setting.SampleWeighted,
 		DrawnLatest:   c.Sample == setting.SampleLatest && c.draws(),
+		EdgeOutputs:   c.EdgeOutputs(),
 		Halo:          c.Halo(),
 		LayerWise:     c.Sampler == setting.SamplerLayer,
 		Options:       c.Options, Half: c.Half(),
@@ -151,8 +155,8 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 		return errors.New("train: --sample latest: the edges of this store have no times: " +
 			"ingest with times (--time-col), or leave the flag out")
 	case c.Timed() && !m.Timestamped:
-		return errors.New("train: --time: the edges of this store have no times: ingest with " +
-			"times (--time-col), or leave the flag out")
+		return errors.New("train: --time, --task edge: the edges of this store have no times: " +
+			"ingest with times (--time-col), or leave the flag out")
 	case c.Timed() && reads.WeightSums:
 		return errors.New("train: --time: --edge-weight with --model " + c.Model + " divides by " +
 			"the sums of weights of whole lists, later edges included: leave one of both out")

@@ -101,6 +101,7 @@ func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
 	for _, n := range s.Segments {
 		g.Segments = append(g.Segments, scaled(n, num, den))
 	}
+	g.Items = scaled(s.Items, num, den)
 	return g
 }
 

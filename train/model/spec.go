@@ -37,6 +37,9 @@ type Spec struct {
 	// LayerWise says that neighbors are drawn for all nodes of a hop together. Entries of lists
 	// then have weights with which sums over what is drawn estimate sums over whole lists.
 	LayerWise bool
+	// EdgeOutputs is the number of values that are computed for each edge, where seeds are edges:
+	// the last of Dims then is the width of their ends, which a head reads. 0 is for nodes.
+	EdgeOutputs int
 	// Halo says that batches have nodes outside memory, whose hidden states are known from earlier
 	// steps: see program.Halo.
 	Halo bool
@@ -89,7 +92,11 @@ func (s *Spec) Layers() int { return len(s.Dims) - 1 }
 
 // build appends all layers.
 func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
-	return s.buildTo(b, x, s.Layers())
+	x = s.buildTo(b, x, s.Layers())
+	if s.EdgeOutputs > 0 {
+		x = s.head(b, x)
+	}
+	return x
 }
 
 // buildHidden appends all layers but the last.

@@ -19,6 +19,10 @@ type Timing struct {
 	// SplitTimes are one or two times: seeds before the first are trained on, those from the last
 	// on are tested, and those between validate. Nil takes the splits of the store.
 	SplitTimes []int64 `json:"split_time,omitempty"`
+	// Target is what is predicted of edges: [TYPE.]weight, or whether that is below or above a
+	// number, as in weight<0; "" where labels of nodes are predicted. Seeds are edges then, each as
+	// of its own time.
+	Target string `json:"target,omitempty"`
 }
 
 var timeRows = []*Row{
@@ -28,12 +32,56 @@ var timeRows = []*Row{
 	{Name: "time-window", For: OfNodes, Type: span, InPlan: PlanValue, Group: GroupInputs,
 		Help: "with --time: only edges less than this earlier than the seed, such as 30d or 12h"},
 	{Name: "split-time", For: OfNodes, Type: times, Group: GroupInputs,
-		Help: "with --time: train on seeds before the first time, validate up to the second, " +
-			"test from there: 2024-01-01,2024-06-01; the store's splits are not read"},
+		Help: "with --time or --task edge: train on seeds before the first time, validate up to " +
+			"the second, test from there: 2024-01-01,2024-06-01; the store's splits are not read"},
+	{Name: "target", For: OfNodes, InPlan: PlanValue, Group: GroupLearning,
+		Help: "of --task edge: weight, RELATION.weight of a typed store, or whether it is below " +
+			"or above a number, as in 'weight<0'"},
 }
 
 // Timed says whether lists are read as of a time.
-func (c *Node) Timed() bool { return c.Time != "" }
+func (c *Node) Timed() bool { return c.Time != "" || c.OfEdges() }
+
+// OfEdges says whether edges are what is predicted.
+func (c *Node) OfEdges() bool { return c.Target != "" }
+
+// EdgeTarget is what Target says. Compare is '<', '>' or 0 for the weight itself.
+type EdgeTarget struct {
+	Relation string
+	Compare  byte
+	Than     float64
+}
+
+// EdgeTarget reads Target.
+func (c *Node) EdgeTarget() (t EdgeTarget, err error) {
+	of := c.Target
+	if i := strings.IndexAny(of, "<>"); i > 0 {
+		t.Compare = of[i]
+		if t.Than, err = strconv.ParseFloat(of[i+1:], 64); err != nil {
+			return t, fmt.Errorf("train: --target %s: compare with a number, as in weight<0", of)
+		}
+		of = of[:i]
+	}
+	if relation, ok := strings.CutSuffix(of, ".weight"); ok {
+		t.Relation = relation
+	} else if of != "weight" {
+		return t, fmt.Errorf("train: --target %s: edges have a weight that can be predicted: give "+
+			"weight, RELATION.weight, or either compared with a number, as in weight<0", of)
+	}
+	return t, nil
+}
+
+// EdgeOutputs is how many values are computed of an edge: 0 where nodes are predicted.
+func (c *Node) EdgeOutputs() int {
+	t, err := c.EdgeTarget()
+	switch {
+	case !c.OfEdges() || err != nil:
+		return 0
+	case t.Compare != 0:
+		return 2
+	}
+	return 1
+}
 
 // validateTimes reports what does not go with times of seeds.
 func (c *Node) validateTimes() error {
@@ -44,12 +92,25 @@ func (c *Node) validateTimes() error {
 		}
 		return nil
 	}
+	if c.OfEdges() {
+		if _, err := c.EdgeTarget(); err != nil {
+			return err
+		}
+		if c.Time != "" {
+			return errors.New("train: --time: seeds of --task edge have the times of their " +
+				"edges: leave it out")
+		}
+	}
 	if len(c.SplitTimes) == 2 && c.SplitTimes[0] >= c.SplitTimes[1] {
 		return errors.New("train: --split-time: the second time is not later than the first")
 	}
+	flag := "--time"
+	if c.OfEdges() {
+		flag = "--task edge"
+	}
 	if c.EvalMode != EvalSampled && c.EvalMode != "auto" {
-		return errors.New("train: --time: states of a node differ by the time of the seed, so " +
-			"they are computed from batches: --eval-mode sampled (with --fanout all,all over " +
+		return errors.New("train: " + flag + ": states of a node differ by the time of the seed, " +
+			"so they are computed from batches: --eval-mode sampled (with --fanout all,all over " +
 			"whole lists)")
 	}
 	for _, refused := range []struct {
@@ -60,11 +121,11 @@ func (c *Node) validateTimes() error {
 		{c.Sample == SampleWeighted, "--sample weighted"},
 		{c.MacroBatch > 1, "--macro-batch"}, {c.Superbatch > 0, "--superbatch"},
 		{c.Cache == CacheBelady, "--cache belady"}, {c.Buffered(), c.PartitionSettings.Means()},
-		{c.NodeEmbedding > 0, "--node-embedding"}, {c.Precompute, "--precompute"},
+		{c.Precompute, "--precompute"},
 		{c.Backend == BackendCUDA, "--backend cuda"},
 	} {
 		if refused.is {
-			return fmt.Errorf("train: --time does not go with %s so far: leave one of both out",
+			return fmt.Errorf("train: %s does not go with %s so far: leave one of both out", flag,
 				refused.what)
 		}
 	}
